@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/checkpoint.h"
+#include "data/checkpoint/checkpoint.h"
 
 enum { PIECE_BYTES = 1 << 20, MOST_PARTS = 64 };
 

@@ -292,7 +292,8 @@ function(plait_fuzz name)
   plait_test_properties(fuzz.${name} LABELS fuzz ${ARG_ROOM})
 endfunction()
 
-# src/data/libsvm_fuzz.c is the fuzzer data.libsvm with the corpus tests/fuzz/corpus/data.libsvm/.
+# src/data/formats/libsvm_fuzz.c is the fuzzer data.formats.libsvm with the corpus
+# tests/fuzz/corpus/data.formats.libsvm/.
 function(plait_add_fuzzers)
   foreach(room IN LISTS PLAIT_ROOMS)
     get_property(fuzzers GLOBAL PROPERTY PLAIT_FUZZERS_${room})

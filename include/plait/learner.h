@@ -54,14 +54,20 @@ enum {
     PLAIT_LEARNER_PASSES = 1,    /* a clock is a whole pass: the batch is all rows of the worker, in their order */
     PLAIT_LEARNER_ONE_EPOCH = 2, /* one pass over the rows, in batches, is all; --epochs above 1 is refused      */
     PLAIT_LEARNER_STREAMS = 4,   /* its batches may come from a stream, whose rows are seen once                 */
-    PLAIT_LEARNER_VALIDATES = 16 /* rows held back tell what it is worth (--validation), also without update rule */
+    PLAIT_LEARNER_STARTS = 8     /* it may begin from one of its models (--init-model), also without update rule */
 };
 
 /* An option of the learner's own: `--name value`, PLAIT_NAME, a line of a config file, a key of the record. */
-typedef enum plait_option_kind { PLAIT_OPTION_COUNT, PLAIT_OPTION_NUMBER, PLAIT_OPTION_NAME, PLAIT_OPTION_FLAG } plait_option_kind;
+typedef enum plait_option_kind {
+    PLAIT_OPTION_COUNT, /* an integer                       */
+    PLAIT_OPTION_NUMBER,
+    PLAIT_OPTION_NAME,  /* one of names                     */
+    PLAIT_OPTION_FLAG,  /* 0 or 1                           */
+    PLAIT_OPTION_TEXT   /* any text, such as a file's name  */
+} plait_option_kind;
 typedef struct plait_learner_option {
     const char       *name;    /* "clusters"                                                             */
-    plait_option_kind kind;    /* COUNT: an integer; NUMBER: any; NAME: one of names; FLAG: 0 or 1       */
+    plait_option_kind kind;
     const char       *preset;  /* its value where it is not given, "8"; NULL: it must be given           */
     const char       *help;    /* "how many clusters"                                                    */
     double            low, high; /* of COUNT and NUMBER, both included; high 0: none                     */
@@ -122,9 +128,12 @@ typedef struct plait_learner {
     /** out [rows, width]. Any thread, several at once. */
     plait_status (*predict)(const plait_model *model, plait_answer answer, const plait_rows *rows, double *out,
                             plait_error *err);
-    /** Adds to sums [PLAIT_MEASURES] what figures needs of these rows. Any thread. NULL: nothing is measured. */
+    /** How many sums measure adds up. NULL: PLAIT_MEASURES. */
+    int64_t (*measures)(const plait_model *model);
+    /** Adds to sums [measures] what figures needs of these rows. Any thread. NULL: nothing is measured. */
     plait_status (*measure)(const plait_model *model, const plait_rows *rows, double *sums, plait_error *err);
-    /** Names and values out of the sums over all rows; answers how many, at most PLAIT_FIGURES. */
+    /** Names and values out of the sums over all rows; answers how many, at most PLAIT_FIGURES. "loss", "accuracy",
+     *  "auc", "rmse" and "mae" are keys that every report has: they stand there, and not among the figures. */
     int32_t (*figures)(const plait_model *model, const double *sums, plait_figure *figures);
     /** The model for other runtimes. NULL: refused by name. For learners of Plait's own. */
     plait_status (*export_onnx)(const plait_model *model, struct pli_export *to, plait_error *err);
@@ -174,9 +183,6 @@ PLAIT_API plait_status plait_batch_row(const plait_batch *batch, int64_t i, plai
  *  I64. */
 PLAIT_API plait_status plait_model_put(plait_model *model, const char *name, plait_type type, int32_t rank,
                                        const int64_t *shape, const void *data, plait_error *error_out);
-/** The array of this name; NULL: there is none, or of another type or rank. shape_out [rank]. */
-PLAIT_API const void *plait_model_value(const plait_model *model, const char *name, plait_type type,
-                                        int32_t rank, int64_t *shape_out);
 /** An own option that the model was made with, as plait_training_number has them. */
 PLAIT_API double plait_model_number(const plait_model *model, const char *name);
 PLAIT_API void  *plait_model_state(const plait_model *model);

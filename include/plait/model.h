@@ -52,6 +52,11 @@ PLAIT_API void        plait_model_hash(const plait_model *model, char hex[65]);
 PLAIT_API plait_status plait_model_predict(const plait_model *model, const plait_data *data, int proba, double *scores,
                                            plait_error *error_out);
 
+/** A named array of a model that is made of such: "centres", "components"; NULL: there is none, or of another type or rank.
+ *  shape_out [rank]. */
+PLAIT_API const void *plait_model_value(const plait_model *model, const char *name, plait_type type,
+                                        int32_t rank, int64_t *shape_out);
+
 /* What a model is asked for. */
 typedef enum plait_answer {
     PLAIT_ANSWER_LABEL,         /* [rows, 1] the number of the class or cluster, or the value */

@@ -3,8 +3,8 @@
  * A setting of a run (exact sums, a second copy of each shard, sums inside a host, a checkpoint, a filter) works with
  * some pairs of topology and consistency only, and so does a learner. Each asks for properties, as bits, and never for
  * the name of a policy or a topology: a policy of your own that says what it keeps to goes with everything that the
- * policies that come with Plait go with (plait_consistency.promises). `plait help pairs` prints which pair has which
- * property.
+ * policies that come with Plait go with (plait_consistency.promises). `plait help pairs` prints with which pairs each
+ * setting goes.
  *
  *     .needs = PLAIT_WHOLE_CLOCKS | PLAIT_ONE_COPY     a learner that compares sums over all rows at one point
  *     .needs = 0                                       a learner that trains under every pair

@@ -8,7 +8,7 @@
 #include "comm/cluster.h"
 #include "comm/collective.h"
 #include "comm/comm.h"
-#include "data/libsvm.h"
+#include "data/formats/libsvm.h"
 #include "learn/linear/linear.h"
 #include "optim/optim.h"
 

@@ -1,5 +1,5 @@
 /* checkpoint - what lies in a folder of checkpoints: a list, a judgement of every byte, or what one of them holds. */
-#include "data/checkpoint.h"
+#include "data/checkpoint/checkpoint.h"
 
 #include <inttypes.h>
 #include <jansson.h>

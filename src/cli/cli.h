@@ -73,6 +73,8 @@ size_t pli_cli_topics(const char *names[PLI_CLI_TOPICS_MAX]);
 void pli_cli_wrap(pli_text *text, const char *words, int indent, int width);
 /** "pairs", "topology", "consistency", or one of either, as "ssp" or "gossip:ring". false: none of them. */
 bool pli_cli_help_choice(const char *name, pli_text *text);
+/** "pairs": what goes together. */
+void pli_cli_help_pairs(pli_text *text);
 /** "filters", or one of them, as "topk" or "topk:0.1". false: none of them. */
 bool pli_cli_help_filter(const char *name, pli_text *text);
 /** A consistency with an example of its parameters: "ssp:2". */

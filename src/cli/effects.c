@@ -1,56 +1,175 @@
-/* When an option has an effect beside the others: one line each, from which a run's notes follow. What cannot be
- * together is refused elsewhere; what only the data can tell (a label column of LIBSVM data) is noted when they are
- * read. */
+/* When an option has an effect beside the others. Every option of train has a line: none that has an effect in every run
+ * is noted, the others are, where they were given and do nothing. A test walks along the options, so that a new one has
+ * its line. What cannot be together is refused elsewhere (table/pairs/); what only the data can tell (a label column of
+ * LIBSVM data) is noted when they are read. */
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/settings.h"
 #include "comm/launcher.h"
+#include "learn/learner.h"
+#include "table/topology/topology.h"
 
 static bool fits_huber(const pli_train_settings *s) { return pli_is(s->model, "huber") || pli_is(s->loss, "huber"); }
 static bool has_momentum(const pli_train_settings *s) { return pli_is(s->optimizer, "momentum"); }
 static bool has_steps(const pli_train_settings *s) { return !pli_is(s->optimizer, "lbfgs"); }
 static bool has_checkpoints(const pli_train_settings *s) { return s->checkpoint != NULL; }
 static bool has_metrics(const pli_train_settings *s) { return s->metrics != NULL || s->curve == 0; }
-static bool is_scaled(const pli_train_settings *s) { return s->graph == NULL; }
+static bool has_raw_x(const pli_train_settings *s) { return s->graph == NULL; }
 static bool is_processes(const pli_train_settings *s) {
     return s->transport != NULL ? pli_is(s->transport, "mpi") : pli_launcher_find().name != NULL;
 }
-static bool is_shared(const pli_train_settings *s) {
-    return is_processes(s) || s->workers > 1 || !pli_is(s->balance, "dynamic");
+static bool is_threads(const pli_train_settings *s) { return !is_processes(s) && !pli_is(s->transport, "sim"); }
+static bool has_others(const pli_train_settings *s) { return is_processes(s) || s->workers > 1; }
+static bool has_peers(const pli_train_settings *s) { return has_others(s) || s->servers > 0; }
+static bool is_shared(const pli_train_settings *s) { return has_others(s) || !pli_is(s->balance, "dynamic"); }
+static bool is_parted(const pli_train_settings *s) { return has_others(s) || !pli_is(s->optimizer_state, "sharded"); }
+
+/* With both penalties features stay as they are: a scaled weight would be penalised otherwise. */
+static bool is_scalable(const pli_train_settings *s) { return !(s->l1 > 0 && s->l2 > 0); }
+
+/* A run that goes on has its own weights; one that may begin in an empty folder may need others. */
+static bool may_begin(const pli_train_settings *s) { return s->resume == NULL || s->checkpoint != NULL; }
+
+static bool is_net(const pli_train_settings *s) {
+    const plait_learner *learner = s->model != NULL ? pli_learner_find(s->model, NULL, 0) : NULL;
+    return s->graph != NULL || (learner != NULL && learner->more != NULL && learner->more->graph != NULL);
 }
 
-static bool is_summed(const char *topology) { return pli_is(topology, "allreduce") || pli_is(topology, "hybrid"); }
+/* L-BFGS of a linear model draws nothing: its passes are over all rows, and it begins at zero. */
+static bool draws(const pli_train_settings *s) {
+    double fraction;
+    return has_steps(s) || is_net(s) || (s->validation != NULL && pli_parse_f64(s->validation, &fraction));
+}
 
-/* Some table's updates are summed by a collective. */
+static bool has_convolutions(const pli_train_settings *s) {
+    return pli_is(s->kernels, "own") || !(pli_is(s->model, "mlp") || pli_is(s->model, "lstm"));
+}
+
+/* Do tables of this topology, or some of its tables, get sums of all workers? */
+static bool is_summed(const char *topology) {
+    const pli_topology_kind *kind = topology != NULL ? pli_topology_find(topology) : NULL;
+    if (kind != NULL && kind->dense != NULL) kind = kind->dense;
+    return kind != NULL && !kind->on_servers && !kind->averages;
+}
+
+static bool some_table_is_summed(const pli_train_settings *s) {
+    static const char said[] = "topology=";
+    for (int64_t i = 0; i < s->table.n; i++) {
+        const char *at = strstr(s->table.item[i], said);
+        char        name[PLI_TOPOLOGY_TEXT];
+        if (at == NULL) continue;
+        at += sizeof said - 1;
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ","), at);
+        if (is_summed(name)) return true;
+    }
+    return is_summed(s->topology);
+}
+
 static bool has_sums(const pli_train_settings *s) {
-    bool sums = is_summed(s->topology) || pli_is(s->collective, "auto") || s->aggregate != NULL;
-    for (int64_t i = 0; i < s->table.n; i++)
-        sums = sums || strstr(s->table.item[i], "topology=allreduce") != NULL ||
-               strstr(s->table.item[i], "topology=hybrid") != NULL;
-    return sums;
+    return some_table_is_summed(s) || pli_is(s->collective, "auto") || s->aggregate != NULL;
 }
+
+/* Threads of one process share memory: their sums go as they would without it. */
+static bool has_hosts(const pli_train_settings *s) { return !(is_threads(s) && is_summed(s->topology)); }
 
 static const struct effect {
     const char *option;
-    bool (*has)(const pli_train_settings *settings);
+    bool (*has)(const pli_train_settings *settings); /* NULL: always */
     const char *without; /* behind "--OPTION has no effect " */
 } effects[] = {
+    { "model", NULL, NULL },
+    { "l1", NULL, NULL },
+    { "l2", NULL, NULL },
+    { "no-intercept", NULL, NULL },
     { "huber-delta", fits_huber, "without --model huber or --loss huber" },
-    { "momentum", has_momentum, "without --optimizer momentum" },
-    { "learning-rate", has_steps, "on --optimizer lbfgs, which finds its steps itself" },
+    { "class-weight", NULL, NULL },
+    { "normalize", has_raw_x, "on a graph of --graph, whose x is the data as they are" },
+    { "normalize", is_scalable, "with both --l1 and --l2, by which features are never scaled" },
+    { "init-model", may_begin, "on a run that goes on from --resume DIR" },
+    { "layers", NULL, NULL },
+    { "graph", NULL, NULL },
+    { "loss", NULL, NULL },
+    { "kernels", has_convolutions, "on a model without convolutions, which alone the module has" },
+
+    { "data", NULL, NULL },
+    { "test", NULL, NULL },
+    { "validation", NULL, NULL },
+    { "format", NULL, NULL },
+    { "index-base", NULL, NULL },
+    { "header", NULL, NULL },
+    { "delimiter", NULL, NULL },
+    { "label", NULL, NULL },
+    { "weight-column", NULL, NULL },
+    { "text-columns", NULL, NULL },
+    { "window", NULL, NULL },
+    { "hash-bits", NULL, NULL },
+    { "spill-limit", NULL, NULL },
+    { "cache", NULL, NULL },
+
+    { "optimizer", NULL, NULL },
+    { "optimizer-state", is_parted, "with one worker" },
+    { "epochs", NULL, NULL },
     { "batch", has_steps, "on --optimizer lbfgs, whose passes are over all rows" },
+    { "learning-rate", has_steps, "on --optimizer lbfgs, which finds its steps itself" },
+    { "momentum", has_momentum, "without --optimizer momentum" },
     { "schedule", has_steps, "on --optimizer lbfgs, which finds its steps itself" },
-    { "checkpoint-every", has_checkpoints, "without --checkpoint DIR" },
-    { "curve", has_metrics, "without --metrics FILE" },
-    { "normalize", is_scaled, "on a graph of --graph, whose x is the data as they are" },
-    { "collective", has_sums, "in this run: a collective sums updates only under --topology allreduce or hybrid" },
-    { "heartbeat", is_processes, "in this run: it watches ranks that are processes, which only --transport mpi has" },
+    { "staleness-aware", has_others, "with one worker" },
+    { "patience", NULL, NULL },
+    { "seed", draws, "on --optimizer lbfgs of a linear model, which draws nothing" },
+
+    { "workers", NULL, NULL },
+    { "servers", NULL, NULL },
+    { "threads", NULL, NULL },
+    { "transport", NULL, NULL },
+    { "topology", NULL, NULL },
+    { "consistency", NULL, NULL },
+    { "backup", NULL, NULL },
+    { "table", NULL, NULL },
+    { "reduce", NULL, NULL },
     { "balance", is_shared, "with one worker" },
+    { "replicas", NULL, NULL },
+    { "spares", NULL, NULL },
+    { "collective", has_sums, "in this run: a collective sums updates only under --topology allreduce or hybrid" },
+    { "aggregate", has_others, "with one worker" },
+    { "aggregate", has_hosts, "on sums among threads of one process, which share its memory anyhow" },
+    { "filter", NULL, NULL },
+    { "cluster", NULL, NULL },
+    { "join", NULL, NULL },
+
+    { "out", NULL, NULL },
+    { "json", NULL, NULL },
+    { "metrics", NULL, NULL },
+    { "curve", has_metrics, "without --metrics FILE" },
+    { "events", NULL, NULL },
+    { "trace", NULL, NULL },
+    { "tensorboard", NULL, NULL },
+    { "config", NULL, NULL },
+    { "timeout", has_peers, "with one worker, which has no peer to wait for" },
+    { "heartbeat", is_processes, "in this run: it watches ranks that are processes, which only --transport mpi has" },
+    { "dry-run", NULL, NULL },
+    { "quiet", NULL, NULL },
+    { "checkpoint", NULL, NULL },
+    { "checkpoint-every", has_checkpoints, "without --checkpoint DIR" },
+    { "resume", NULL, NULL },
 };
+enum { EFFECTS = sizeof effects / sizeof *effects };
+
+bool pli_train_effect_is_known(const char *option) {
+    for (size_t i = 0; i < EFFECTS; i++)
+        if (strcmp(effects[i].option, option) == 0) return true;
+    return false;
+}
 
 void pli_train_notes(const pli_train_settings *s, const pli_opts *opts, pli_text *text) {
-    for (size_t i = 0; i < sizeof effects / sizeof *effects; i++)
-        if (pli_opts_origin(opts, effects[i].option, NULL) != PLI_FROM_DEFAULT && !effects[i].has(s))
-            pli_text_add(text, "--%s has no effect %s\n", effects[i].option, effects[i].without);
+    const char *noted = "";
+    for (size_t i = 0; i < EFFECTS; i++) {
+        const struct effect *e = &effects[i];
+        if (e->has == NULL || strcmp(e->option, noted) == 0 || e->has(s) ||
+            pli_opts_origin(opts, e->option, NULL) == PLI_FROM_DEFAULT)
+            continue;
+        pli_text_add(text, "--%s has no effect %s\n", e->option, e->without);
+        noted = e->option; /* one reason is enough */
+    }
     if (s->out == NULL && !s->dry_run) pli_text_add(text, "the model is not kept; --out FILE writes it\n");
 }

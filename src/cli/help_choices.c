@@ -1,70 +1,15 @@
-/* help pairs, help topology, help consistency - how updates travel, what a read may miss, and which go together. */
+/* help topology, help consistency - how updates travel, what a read may miss. Which go together: help_pairs.c. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/reasons.h"
 #include "table/pairs/pairs.h"
-
-/* --- help pairs ------------------------------------------------------------------------------------- */
 
 void pli_cli_example(const plait_consistency *policy, char spec[PLI_CONSISTENCY_TEXT]) {
     snprintf(spec, PLI_CONSISTENCY_TEXT, "%s", policy->name);
     for (const char *c = policy->parameters; c != NULL && *c != '\0'; c++) {
         if (*c == ':' && strlen(spec) + 3 < PLI_CONSISTENCY_TEXT) strcat(spec, ":2");
     }
-}
-
-static bool trains_with(pli_pair pair, pli_fill fill) {
-    pair.fill = fill;
-    return pli_pair_check(&pair, NULL) >= 0;
-}
-
-/* The columns are topologies, the rows policies; a refusal has a number that its reason is told under. */
-static void pairs_of(pli_text *text, pli_reasons *all, bool one_process) {
-    const pli_topology_kind *const      *topology = pli_topologies();
-    const plait_consistency *const *policy = pli_consistencies();
-    pli_text_add(text, "%-16s", "");
-    for (int t = 0; topology[t] != NULL; t++)
-        pli_text_add(text, topology[t + 1] != NULL ? "%-13s" : "%s", topology[t]->name);
-    pli_text_add(text, "\n");
-    for (int p = 0; policy[p] != NULL; p++) {
-        char spec[PLI_CONSISTENCY_TEXT], own[64];
-        pli_cli_example(policy[p], spec);
-        snprintf(own, sizeof own, " x %s", spec);
-        const pli_renamed renamed[] = { { own, " x C" }, { NULL, NULL } };
-        pli_text_add(text, "%-16s", spec);
-        for (int t = 0; topology[t] != NULL; t++) {
-            plait_error err = { 0 };
-            char        cell[32] = "trains";
-            char        example[PLI_TOPOLOGY_TEXT];
-            pli_pair    pair = { .topology = example, .consistency = spec, .one_process = one_process };
-            pli_topology_example(topology[t], example);
-            if (pli_pair_check(&pair, &err) < 0)
-                snprintf(cell, sizeof cell, "refused [%d]", pli_reasons_number(all, err.text, renamed));
-            else if (!trains_with(pair, PLI_FILL_DENSE)) snprintf(cell, sizeof cell, "sparse only");
-            else if (!trains_with(pair, PLI_FILL_SPARSE)) snprintf(cell, sizeof cell, "dense only");
-            pli_text_add(text, topology[t + 1] != NULL ? "%-13s" : "%s", cell);
-        }
-        pli_text_add(text, "\n");
-    }
-}
-
-static void pairs(pli_text *text) {
-    pli_reasons *all = pli_calloc(1, sizeof *all);
-    if (all == NULL) {
-        text->failed = true;
-        return;
-    }
-    pli_text_add(text, "Ranks are threads of one process:\n\n");
-    pairs_of(text, all, true);
-    pli_text_add(text, "\nRanks are processes (mpi), or simulated (sim):\n\n");
-    pairs_of(text, all, false);
-    pli_text_add(text, "\nWhy, where C is the consistency of the row:\n\n");
-    pli_reasons_tell(all, text);
-    pli_text_add(text, "\nWith --replicas 2, by which a run goes on when a rank dies: ps with bsp, ssp:S,\n"
-                       "essp:S and async, the last not with --spares.\n");
-    pli_free(all);
 }
 
 /* --- help consistency, help topology ------------------------------------------------------------------ */
@@ -175,7 +120,7 @@ static const plait_consistency *find_policy(const char *name) {
 bool pli_cli_help_choice(const char *name, pli_text *text) {
     const plait_consistency *policy = find_policy(name);
     const pli_topology_kind *kind = pli_topology_find(name);
-    if (strcmp(name, "pairs") == 0) pairs(text);
+    if (strcmp(name, "pairs") == 0) pli_cli_help_pairs(text);
     else if (strcmp(name, "consistency") == 0) consistencies(text);
     else if (strcmp(name, "topology") == 0) topologies(text);
     else if (policy != NULL) consistency(policy, text);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "data/source.h"
+#include "data/source/source.h"
 
 /* Is it PATH.RANK? */
 static bool is_of_rank(const char *path, const char *name) {

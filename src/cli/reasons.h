@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 
-enum { PLI_REASONS_MAX = 64, PLI_REASON_BYTES = sizeof((plait_error *)0)->text };
+enum { PLI_REASONS_MAX = 200, PLI_REASON_BYTES = sizeof((plait_error *)0)->text };
 
 typedef struct pli_reasons {
     char text[PLI_REASONS_MAX][PLI_REASON_BYTES];

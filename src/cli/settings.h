@@ -81,6 +81,8 @@ bool pli_plan_tables(const pli_text_list *given, pli_train_plan *plan);
 
 /** Notes, a line each, on options that have no effect beside the others. */
 void pli_train_notes(const pli_train_settings *settings, const pli_opts *opts, pli_text *text);
+/** Is it known when the option has an effect? Of each option of train it must be. */
+bool pli_train_effect_is_known(const char *option);
 
 /** What --label names, as it may be a file; NULL: nothing. */
 const char *pli_input_label_file(const pli_input *in);

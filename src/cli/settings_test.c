@@ -54,6 +54,14 @@ static int words_of(const char *choices) {
     return n;
 }
 
+static void effects_of_all_options_are_known(void **state) {
+    (void)state;
+    for (const pli_opt *row = pli_train_rows; row->name != NULL; row++)
+        if (!pli_train_effect_is_known(row->name))
+            fail_msg("effects.c does not say when --%s has an effect", row->name);
+    assert_false(pli_train_effect_is_known("no-such-option"));
+}
+
 static void topologies_are_in_the_help(void **state) {
     const pli_opt *row = row_of("topology");
     (void)state;
@@ -118,6 +126,7 @@ static void own_options_of_learners_are_rows(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(effects_of_all_options_are_known),
         cmocka_unit_test(topologies_are_in_the_help),
         cmocka_unit_test(policies_are_in_the_help),
         cmocka_unit_test(filters_are_in_the_help),

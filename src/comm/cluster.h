@@ -1,8 +1,9 @@
 /* comm/cluster.h - a simulated cluster as its file describes it: hosts, links, what work costs, what goes wrong when.
  *
- * cluster.c reads the file (docs/simulation.md is its manual); script.c answers what the events mean at a time, as pure
- * functions of (cluster, seed, rank, time), so that a run repeats whatever order it asks in. Times are seconds, speeds
- * are relative to the machine that the cost model is of, bandwidths are bytes a second.
+ * cluster_read.c reads the file (docs/simulation.md is its manual); cluster.c tells where things are; script.c answers
+ * what the events mean at a time, as pure functions of (cluster, seed, rank, time), so that a run repeats whatever
+ * order it asks in. Times are seconds, speeds are relative to the machine that the cost model is of, bandwidths are
+ * bytes a second.
  */
 #ifndef PLI_COMM_CLUSTER_H
 #define PLI_COMM_CLUSTER_H
@@ -11,7 +12,7 @@
 
 #include "comm/machine.h"
 
-enum { PLI_CLUSTER_NAME = 48 };
+enum { PLI_CLUSTER_NAME = 48, PLI_CLUSTER_HOSTS_MAX = 1 << 17 };
 
 typedef struct pli_link_spec {
     double bandwidth; /* each way    */
@@ -77,6 +78,10 @@ typedef struct pli_cluster {
     int64_t         group_capacity, rack_capacity, site_capacity, mishap_capacity;
     pli_cost        cost;
 } pli_cluster;
+
+/* What a file leaves unsaid. */
+extern const pli_cost       pli_cluster_usual_cost;
+extern const pli_host_group pli_cluster_usual_host;
 
 /** Equal hosts with a core each on one switch, as many as there are ranks: 10 Gb/s and 10 us to the switch, costs of a
  *  2.5 GHz core of 2023. */

@@ -13,8 +13,9 @@
  *   - where ranks are processes, no message was between them: what one has sent to another by his second look, the
  *     other had received by his; where messages may be lost, all were acknowledged;
  *   - where servers say who holds a wait up, they were asked after the first look.
- * So it never cries without cause, however slow machines and networks are. rounds.c takes the looks: on its own ranks
- * directly, on others by messages to port 0, while a rank has waited for longer than a moment, and at no other time.
+ * So it never cries without cause, however slow machines and networks are. rounds.c has the looks taken, while a rank
+ * has waited for longer than a moment and at no other time: on its own ranks directly, on others by messages to port 0
+ * (rounds_mail.c).
  *
  * Papers: Chandy, Misra, Haas, "Distributed deadlock detection", ACM TOCS 1983 (the graph of "and" and "or" waits);
  * Mattern, "Algorithms for distributed termination detection", 1987 (counting messages between two looks). */

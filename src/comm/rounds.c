@@ -6,17 +6,12 @@
  * by whoever drives the transport there, so also for a rank that computes: silence means that its process, or the way
  * to it, is gone. (Under mpi every process has a thread for that. What it cannot do is answer while all workers are
  * within one large MPI_Allreduce; but then they do not ask either.) Silence is told, and ends nothing: a process that
- * was frozen may come back, and else the wait has a deadline.
- *
- * Fields are the round's (under `lock`, which nobody waits for), or the mail's (under `mail_lock`: answers as they
- * come). */
-#include "comm/rounds.h"
+ * was frozen may come back, and else the wait has a deadline. */
+#include "comm/rounds_impl.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-
-#include "comm/world.h"
 
 #define LOOK_AFTER_NS  UINT64_C(250000000)
 #define LOOK_EVERY_NS  UINT64_C(250000000)
@@ -35,248 +30,6 @@ _Atomic uint64_t pli_doctor_haste = 1, pli_doctor_rounds, pli_doctor_doubts;
 #define HASTE UINT64_C(1)
 #define COUNT(counter) ((void)0)
 #endif
-
-typedef struct mail {
-    pli_look look;
-    uint64_t round, counted_round; /* of the look, and of the last one with counts */
-    uint64_t heard_ns;
-    uint64_t *moved; /* sent [size], received [size], of counted_round */
-} mail;
-
-struct pli_doctor {
-    _Atomic uint64_t next_ns; /* nobody needs a turn earlier */
-    pthread_mutex_t  lock;
-    uint64_t         number;  /* of the round                                  */
-    bool             asking;  /* answers are still to come                     */
-    bool             proving; /* `before` holds looks at which some seemed stuck */
-    uint64_t         until_ns;
-    pli_look        *now, *before; /* [size] */
-    bool            *stuck, *wanted, *asked; /* [size] */
-    uint64_t        *asked_since_ns; /* [size] without an answer; 0: not asked */
-    _Atomic bool    *silent; /* [size] and that was told; answers end it at once */
-
-    pthread_mutex_t mail_lock;
-    mail           *mail;   /* [size]; NULL in one process */
-    bool            muted;  /* the rank here has ended: see ask */
-    uint64_t        rounds, asked_first; /* the last number handed out; from where on */
-    _Atomic uint32_t came;  /* counts answers; a report sleeps on it */
-    _Atomic uint64_t *sent, *received; /* [size] messages to and from ranks of other processes       */
-    _Atomic int32_t  *flying; /* [size, size] on their way between two ranks here, where they are carried */
-};
-
-bool pli_doctor_open(pli_world *world) {
-    size_t      size = (size_t)world->size;
-    pli_doctor *d = world->doctor = pli_calloc(1, sizeof *d);
-    if (d == NULL) return false;
-    pthread_mutex_init(&d->lock, NULL);
-    pthread_mutex_init(&d->mail_lock, NULL);
-    d->now = pli_calloc(size, sizeof *d->now);
-    d->before = pli_calloc(size, sizeof *d->before);
-    d->stuck = pli_calloc(size, sizeof *d->stuck);
-    d->wanted = pli_calloc(size, sizeof *d->wanted);
-    d->asked = pli_calloc(size, sizeof *d->asked);
-    d->asked_since_ns = pli_calloc(size, sizeof *d->asked_since_ns);
-    d->silent = pli_calloc(size, sizeof *d->silent);
-    bool fine = d->now != NULL && d->before != NULL && d->stuck != NULL && d->wanted != NULL && d->asked != NULL &&
-                d->asked_since_ns != NULL && d->silent != NULL;
-    if (world->ops->carries_local) d->flying = pli_calloc(size * size, sizeof *d->flying);
-    if (world->place.count == world->size) return fine && (d->flying != NULL || !world->ops->carries_local);
-    d->rounds = pli_now_ns(); /* an answer to a question of an earlier run of this process has a lower number */
-    d->asked_first = d->rounds;
-    d->mail = pli_calloc(size, sizeof *d->mail);
-    d->sent = pli_calloc(size, sizeof *d->sent);
-    d->received = pli_calloc(size, sizeof *d->received);
-    return fine && d->mail != NULL && d->sent != NULL && d->received != NULL;
-}
-
-void pli_doctor_close(pli_world *world) {
-    pli_doctor *d = world->doctor;
-    world->doctor = NULL;
-    if (d == NULL) return;
-    for (int32_t r = 0; d->mail != NULL && r < world->size; r++) pli_free(d->mail[r].moved);
-    pli_free(d->now);
-    pli_free(d->before);
-    pli_free(d->stuck);
-    pli_free(d->wanted);
-    pli_free(d->asked);
-    pli_free(d->asked_since_ns);
-    pli_free((void *)d->silent);
-    pli_free(d->mail);
-    pli_free((void *)d->sent);
-    pli_free((void *)d->received);
-    pli_free((void *)d->flying);
-    pthread_mutex_destroy(&d->lock);
-    pthread_mutex_destroy(&d->mail_lock);
-    pli_free(d);
-}
-
-void pli_doctor_sent(pli_world *world, int32_t from, int32_t to) {
-    pli_doctor *d = world->doctor;
-    if (d->flying != NULL)
-        atomic_fetch_add_explicit(&d->flying[(size_t)from * (size_t)world->size + (size_t)to], 1, memory_order_relaxed);
-    else if (d->sent != NULL) atomic_fetch_add_explicit(&d->sent[to], 1, memory_order_relaxed);
-}
-
-void pli_doctor_received(pli_world *world, int32_t from, int32_t to) {
-    pli_doctor *d = world->doctor;
-    if (d->flying != NULL)
-        atomic_fetch_sub_explicit(&d->flying[(size_t)from * (size_t)world->size + (size_t)to], 1, memory_order_relaxed);
-    else if (d->received != NULL) atomic_fetch_add_explicit(&d->received[from], 1, memory_order_relaxed);
-}
-
-/* --- a look at a rank of this process --------------------------------------------------------------------------- */
-
-/* Does nothing lie before its machines, or within one? */
-static bool is_at_rest(plait_comm *comm) {
-    for (uint32_t p = 1; p < PLI_PORT_MAX; p++) {
-        pli_port *port = &comm->ports[p];
-        if (atomic_load(&port->lock) != 0 || atomic_load(&port->queued) != 0) return false;
-        if (atomic_load(&port->inbox) != NULL && atomic_load(&port->state) != PLI_PORT_NOT_YET) return false;
-    }
-    return true;
-}
-
-static void copy_text(char *to, size_t bytes, const char *from) {
-    snprintf(to, bytes, "%s", from == NULL ? "" : from);
-}
-
-static void show_wait(const plait_comm *comm, uint64_t now_ns, pli_look *look) { /* under reason_lock */
-    const pli_reason *reason = comm->reason;
-    look->state = PLI_LOOK_WAITS;
-    look->wait = comm->waits;
-    look->waited_ns = now_ns > comm->waits_since_ns ? now_ns - comm->waits_since_ns : 0;
-    pli_comm_tell(reason, look->what, sizeof look->what);
-    if (reason->show != NULL) reason->show(reason->arg, &look->on);
-    else look->on.peer = -1;
-    copy_text(look->call, sizeof look->call, comm->waits_at.call);
-    copy_text(look->file, sizeof look->file, comm->waits_at.file);
-    look->line = comm->waits_at.line;
-    look->ordinal = comm->waits_at.ordinal;
-}
-
-static void look_at(plait_comm *comm, uint64_t now_ns, pli_look *look) {
-    memset(look, 0, sizeof *look);
-    look->on.peer = -1;
-    pthread_mutex_lock(&comm->reason_lock);
-    look->state = PLI_LOOK_RUNS;
-    if (comm->reason != NULL) show_wait(comm, now_ns, look);
-    if (pli_world_has_ended(comm->world, comm->rank)) look->state = PLI_LOOK_ENDED; /* and waits for the others' end */
-    look->settled = is_at_rest(comm) && atomic_load(&comm->bell) == atomic_load(&comm->looked);
-    look->owes = pli_comm_owes(comm);
-    look->begun = atomic_load_explicit(&comm->begun, memory_order_acquire);
-    look->joined = atomic_load_explicit(&comm->joined, memory_order_acquire);
-    pthread_mutex_unlock(&comm->reason_lock);
-}
-
-/* --- asking and answering ----------------------------------------------------------------------------------------- */
-
-static pli_msg *control(const pli_world *world, uint16_t kind, int32_t to, uint64_t round, bool counted, size_t bytes) {
-    pli_msg *msg = pli_msg_new(bytes);
-    if (msg == NULL) return NULL;
-    msg->head.kind = kind;
-    msg->head.src = world->place.first;
-    msg->head.dst = to;
-    msg->head.epoch = (uint32_t)atomic_load(&world->n_events) + 1;
-    msg->head.incarnation = 1;
-    msg->head.arg64 = round;
-    msg->head.arg32 = counted;
-    return msg;
-}
-
-/* Under mail_lock. Once this process has told that its rank has ended, it sends nothing any more: the others may close
- * as soon as they have heard that of all, and what comes after would be left over for whoever opens next. */
-static void ask(pli_world *world, int32_t rank, uint64_t round, bool counted) {
-    if (world->doctor->muted) return;
-    pli_msg *msg = control(world, PLI_CONTROL_ASK, rank, round, counted, 0);
-    if (msg != NULL) world->ops->send(world->transport, msg); /* else it will be asked again */
-}
-
-void pli_doctor_mute(pli_world *world) {
-    pli_doctor *d = world->doctor;
-    pthread_mutex_lock(&d->mail_lock);
-    d->muted = true;
-    pthread_mutex_unlock(&d->mail_lock);
-}
-
-static void answer(pli_world *world, const pli_msg *question) {
-    pli_doctor *d = world->doctor;
-    bool        counted = question->head.arg32 == 1;
-    size_t      size = (size_t)world->size, bytes = sizeof(pli_look) + (counted ? 2 * size * sizeof(uint64_t) : 0);
-    pli_msg *msg = control(world, PLI_CONTROL_LOOK, question->head.src, question->head.arg64, counted, bytes);
-    if (msg == NULL) return;
-    msg->head.src = question->head.dst;
-    unsigned char *body = pli_msg_body(msg);
-    pli_look       look;
-    uint64_t       count;
-    look_at(pli_world_comm(world, question->head.dst), pli_world_now(world), &look);
-    memcpy(body, &look, sizeof look);
-    body += sizeof look;
-    for (size_t i = 0; counted && i < 2 * size; i++) {
-        count = atomic_load_explicit(i < size ? &d->sent[i] : &d->received[i - size], memory_order_acquire);
-        memcpy(body + i * sizeof count, &count, sizeof count);
-    }
-    pthread_mutex_lock(&d->mail_lock);
-    if (!d->muted) {
-        world->ops->send(world->transport, msg);
-        msg = NULL;
-    }
-    pthread_mutex_unlock(&d->mail_lock);
-    pli_msg_free(&msg);
-}
-
-void pli_doctor_tell_control(pli_world *world, int32_t to, uint16_t kind, uint32_t number, const void *body,
-                             size_t bytes) {
-    pli_doctor *d = world->doctor;
-    pthread_mutex_lock(&d->mail_lock);
-    pli_msg *msg = d->muted ? NULL : control(world, kind, to, 0, false, bytes);
-    if (msg != NULL) {
-        if (bytes > 0) memcpy(pli_msg_body(msg), body, bytes);
-        msg->head.arg32 = number;
-        world->ops->send(world->transport, msg);
-    }
-    pthread_mutex_unlock(&d->mail_lock);
-}
-
-static void tell_life(pli_world *world, int32_t rank) {
-    if (atomic_exchange(&world->doctor->silent[rank], false))
-        pli_log(world->log, PLAIT_LOG_WARN, world->place.first, "comm", "rank %d gives signs of life again", rank);
-}
-
-static void take_answer(pli_world *world, const pli_msg *msg) {
-    pli_doctor *d = world->doctor;
-    bool        counted = msg->head.arg32 == 1;
-    size_t      counts = counted ? 2 * (size_t)world->size * sizeof(uint64_t) : 0;
-    pli_look    look;
-    plait_error why;
-    if (msg->head.body_bytes < counts) return;
-    if (pli_look_decode(pli_msg_body(msg), msg->head.body_bytes - counts, world->size, &look, &why) < 0) {
-        pli_log(world->log, PLAIT_LOG_DEBUG, world->place.first, "comm", "rank %d: %s", msg->head.src, why.text);
-        return;
-    }
-    pthread_mutex_lock(&d->mail_lock);
-    mail *m = &d->mail[msg->head.src];
-    if (counted && m->moved == NULL) m->moved = pli_malloc(counts);
-    if (msg->head.arg64 > d->asked_first && msg->head.arg64 <= d->rounds && msg->head.arg64 >= m->round &&
-        (!counted || m->moved != NULL)) {
-        m->look = look;
-        m->round = msg->head.arg64;
-        if (counted) {
-            memcpy(m->moved, (const unsigned char *)pli_msg_body(msg) + sizeof look, counts);
-            m->counted_round = m->round;
-        }
-    }
-    m->heard_ns = pli_world_now(world);
-    pthread_mutex_unlock(&d->mail_lock);
-    tell_life(world, msg->head.src);
-    atomic_fetch_add(&d->came, 1);
-    pli_futex_wake(&d->came, INT32_MAX);
-}
-
-void pli_doctor_control(pli_world *world, const pli_msg *msg) {
-    if (world->doctor->mail == NULL || pli_world_is_local(world, msg->head.src)) return;
-    if (msg->head.kind == PLI_CONTROL_ASK) answer(world, msg);
-    if (msg->head.kind == PLI_CONTROL_LOOK) take_answer(world, msg);
-}
 
 /* --- a round ------------------------------------------------------------------------------------------------------ */
 
@@ -326,9 +79,9 @@ static bool gather(pli_world *world, uint64_t now_ns) {
             if (!d->asked[r]) {
                 d->asked[r] = true;
                 if (d->asked_since_ns[r] == 0) d->asked_since_ns[r] = now_ns;
-                ask(world, r, d->number, d->proving);
+                pli_doctor_ask(world, r, d->number, d->proving);
             }
-            const mail *m = &d->mail[r];
+            const pli_doctor_mail *m = &d->mail[r];
             if (m->round < d->number) {
                 missing = true;
                 continue;
@@ -347,7 +100,7 @@ static void look_here(pli_world *world, uint64_t now_ns) {
     pli_doctor *d = world->doctor;
     for (int32_t i = 0; i < world->place.count; i++) {
         pli_look *look = &d->now[world->place.first + i];
-        look_at(&world->local[i], now_ns, look);
+        pli_doctor_look_at(&world->local[i], now_ns, look);
         want_targets(world, &look->on);
     }
 }
@@ -504,7 +257,7 @@ static void tell_silence(pli_world *world, uint64_t now_ns) {
     int32_t     me = observer(world);
     for (int32_t r = 0; me >= 0 && r < world->size; r++) {
         uint64_t since_ns = silent_since(world, me, r);
-        if (since_ns == 0 && d->mail == NULL) tell_life(world, r);
+        if (since_ns == 0 && d->mail == NULL) pli_doctor_tell_life(world, r);
         if (since_ns == 0 || now_ns - since_ns < SILENT_NS || pli_world_has_ended(world, r)) continue;
         if (atomic_exchange(&d->silent[r], true)) continue;
         char text[480], since[32];
@@ -564,77 +317,4 @@ uint64_t pli_doctor_turn(plait_comm *comm, uint64_t start_ns, uint64_t now_ns) {
     atomic_store_explicit(&d->next_ns, next_ns, memory_order_relaxed);
     pthread_mutex_unlock(&d->lock);
     return next_ns;
-}
-
-/* --- reports ------------------------------------------------------------------------------------------------------ */
-
-/* Looks at all ranks, of other processes as far as they answer within timeout_ns. Any thread, also while rounds go on:
- * the mail is for both. */
-static void look_at_all(pli_world *world, uint64_t timeout_ns, pli_look *looks) {
-    pli_doctor *d = world->doctor;
-    uint64_t    number = 0, until_ns = pli_world_now(world) + timeout_ns;
-    for (int32_t i = 0; i < world->place.count; i++)
-        look_at(&world->local[i], pli_world_now(world), &looks[world->place.first + i]);
-    if (d->mail == NULL) return;
-    pthread_mutex_lock(&d->mail_lock);
-    number = ++d->rounds;
-    for (int32_t r = 0; r < world->size; r++)
-        if (!pli_world_is_local(world, r) && !pli_world_has_ended(world, r)) ask(world, r, number, false);
-    pthread_mutex_unlock(&d->mail_lock);
-    for (bool missing = true; missing;) {
-        uint32_t came = atomic_load(&d->came);
-        missing = false;
-        pthread_mutex_lock(&d->mail_lock);
-        for (int32_t r = 0; r < world->size; r++) {
-            if (pli_world_is_local(world, r)) continue;
-            if (pli_world_has_ended(world, r)) looks[r] = (pli_look){ .state = PLI_LOOK_ENDED };
-            else if (d->mail[r].round >= number) looks[r] = d->mail[r].look;
-            else missing = true;
-        }
-        pthread_mutex_unlock(&d->mail_lock);
-        uint64_t now_ns = pli_world_now(world);
-        if (missing && now_ns >= until_ns) return;
-        if (missing) pli_futex_wait(&d->came, came, until_ns - now_ns);
-    }
-}
-
-static int32_t add_line(char *text, size_t bytes, size_t *at, const char *line) {
-    int n = *at < bytes ? snprintf(text + *at, bytes - *at, "%s\n", line) : 0;
-    *at += (size_t)n;
-    return 1;
-}
-
-int32_t plait_comm_waits(const plait_comm *comm, char *text, size_t bytes) {
-    if (comm == NULL || (text == NULL && bytes > 0)) return 0;
-    pli_world *world = comm->world;
-    int32_t    lines = 0;
-    size_t     at = 0;
-    if (bytes > 0) text[0] = '\0';
-    for (int32_t i = 0; i < world->place.count; i++) {
-        pli_look look;
-        char     line[560];
-        look_at(&world->local[i], pli_world_now(world), &look);
-        if (look.what[0] == '\0') continue;
-        pli_doctor_tell(&look, world->local[i].rank, line, sizeof line);
-        lines += add_line(text, bytes, &at, line);
-    }
-    return lines;
-}
-
-int32_t plait_comm_doctor(const plait_comm *comm, uint64_t timeout_ns, char *text, size_t bytes) {
-    if (comm == NULL || (text == NULL && bytes > 0)) return 0;
-    pli_world *world = comm->world;
-    pli_look  *looks = pli_calloc((size_t)world->size, sizeof *looks);
-    int32_t    lines = 0;
-    size_t     at = 0;
-    if (bytes > 0) text[0] = '\0';
-    if (looks == NULL) return 0;
-    look_at_all(world, timeout_ns, looks);
-    for (int32_t r = 0; r < world->size; r++) {
-        char line[560];
-        pli_doctor_tell(&looks[r], r, line, sizeof line);
-        lines += add_line(text, bytes, &at, line);
-    }
-    pli_free(looks);
-    return lines;
 }

@@ -25,7 +25,7 @@
 #include "data/data.h"
 #include "learn/loss/metrics.h"
 #include "optim/optim.h"
-#include "table/consistency/consistency.h"
+#include "table/pairs/pairs.h"
 
 /* A single pass takes a row's last index for its highest. */
 #define PLI_INDEX_TOO_HIGH "row %lld of a streamed pass has indices out of order: give --hash-bits, or --epochs 2"
@@ -88,6 +88,8 @@ struct plait_training {
     pli_pool               *pool; /* of the rank */
     const plait_learner    *learner;
     void                   *state; /* learner->state_bytes */
+    uint32_t                ways;  /* the learner's; its check may say others, where they depend on its options */
+    plait_properties        needs; /* as ways */
 
     /* what was decided; 0 in opts is resolved here */
     const char *optimizer, *topology, *consistency, *schedule; /* the pair: of the first table; schedule NULL: constant */
@@ -96,7 +98,7 @@ struct plait_training {
     bool        sharded;  /* the rule's state is in parts       */
     bool        lbfgs;    /* the solver: L-BFGS instead of an update rule */
     bool        drops;    /* the learner's graph drops values at random in training */
-    int64_t     epochs, batch, clocks; /* clocks: an epoch's                          */
+    int64_t     epochs, batch, clocks; /* clocks: an epoch's. Where only epochs are set by prepare they are a default */
     int64_t     examples; /* that tables count a clock for: as a rule the batch */
     double      rate, l1, l2;
     plait_rule_numbers rule; /* of the tables, made with the first; ops NULL: none */
@@ -176,7 +178,12 @@ static inline bool pli_run_again(const pli_run *run, int32_t *absent) {
 const plait_learner *const *pli_learners(void);
 /** The one of this name, the program's own first; NULL: none. And the error that says so. */
 const plait_learner *pli_learner_find(const char *name, const plait_learner *own, int32_t n_own);
-plait_status         pli_learner_unknown(const char *name, const plait_learner *own, int32_t n_own, plait_error *err);
+plait_status pli_learner_unknown(const char *name, const plait_learner *own, int32_t n_own, plait_error *err);
+
+/** What the learner, and L-BFGS where it is the solver, ask of the settings, and what kind of model it is. ways and needs:
+ *  the learner's, or what it has made of them for a run. */
+void pli_learner_note(const plait_learner *learner, uint32_t ways, plait_properties needs, bool by_lbfgs,
+                      pli_above *above);
 
 /* --- options ------------------------------------------------------------------------------------------------------- */
 
@@ -221,6 +228,10 @@ static inline const pli_block *pli_run_block(const pli_run *run, int32_t own) {
 }
 /** The first rows of each own block of a stream. Not collective. */
 plait_status pli_sample_take(pli_run *run);
+
+/** Counts rows and entries, and numbers the classes. The run does it for a learner without `more`; another calls it in
+ *  its prepare, or counts by itself. Collective. */
+plait_status pli_rows_settle(pli_run *run);
 
 /** Is this row of the data set held back for validation? user: the run. */
 bool pli_run_holds_back(void *user, int64_t row);

@@ -3,11 +3,24 @@
 
 #include "learn/learner.h"
 
-extern const plait_learner pli_logistic, pli_hinge, pli_squared, pli_huber, pli_mlp, pli_cnn, pli_lstm, pli_graph, pli_bayes;
+/* A learner's line. */
+#define LEARNERS(EACH)                                                                                                 \
+    EACH(pli_logistic)                                                                                                 \
+    EACH(pli_hinge)                                                                                                    \
+    EACH(pli_squared)                                                                                                  \
+    EACH(pli_huber)                                                                                                    \
+    EACH(pli_mlp)                                                                                                      \
+    EACH(pli_cnn)                                                                                                      \
+    EACH(pli_lstm)                                                                                                     \
+    EACH(pli_graph)                                                                                                    \
+    EACH(pli_pca_learner)
 
-static const plait_learner *const learners[] = { &pli_logistic, &pli_hinge, &pli_squared, &pli_huber,
-                                                 &pli_mlp,      &pli_cnn,   &pli_lstm,    &pli_graph,
-                                                 &pli_bayes,    NULL };
+#define DECLARED(name) extern const plait_learner name;
+#define LISTED(name)   &name,
+LEARNERS(DECLARED)
+static const plait_learner *const learners[] = { LEARNERS(LISTED) NULL };
+#undef DECLARED
+#undef LISTED
 
 const plait_learner *const *pli_learners(void) { return learners; }
 

@@ -205,7 +205,9 @@ void pli_served_finish_gets(plait_job *job);
 /** Sends what tables have kept back when their clocks ended: no worker may miss it after a barrier or the end of this
  *  one. */
 plait_status pli_served_send_kept(plait_job *job, plait_error *err);
-/** The dump of tables on shards (topology/served_dump.c). */
+/** Of tables on shards: server functions (topology/served_call.c), dumps (served_dump.c). */
+plait_status pli_served_call(plait_table *const *tables, int32_t n, int32_t function, const void *args,
+                             size_t args_bytes, void *answer, size_t answer_bytes, plait_error *err);
 plait_status pli_served_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out,
                              plait_error *err);
 /** Lends a message's body (taken) to a caller of read(), until unpin takes all back. */

@@ -18,7 +18,7 @@ PLI_WIDE void pli_wide_fetch(pli_entries s, int64_t k, int64_t apart, int64_t by
     for (int64_t at = 0; at < bytes && at < 512; at += 64) __builtin_prefetch(row + at, write);
 }
 
-/* --- y = x w: n columns at a time, n a constant, so that their sums stay in registers ------------------------------ */
+/* --- y = x w: n columns at a time, n a constant, so that their sums stay in registers ----------------------------- */
 
 PLI_WIDE void pli_wide_dots_f32(const int n, pli_entries s, int64_t cols, const float *w, double *y) {
     double sum[32] = { 0 };

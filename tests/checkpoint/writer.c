@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "data/checkpoint.h"
+#include "data/checkpoint/checkpoint.h"
 
 enum { PARTS = 3, ROWS = 27000, COLUMNS = 16, KEEP = 2 };
 

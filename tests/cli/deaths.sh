@@ -57,7 +57,7 @@ one() {
     cp -r d "$scratch/d.$1" 2>/dev/null || true
 }
 
-n=0 killed=0
+n=0 killed=0 told=0
 while [ $n -lt $((runs + stops)) ]; do
     n=$((n + 1))
     way=sm,tcp,self
@@ -68,9 +68,13 @@ while [ $n -lt $((runs + stops)) ]; do
     one $n $what $way
     grep -q 'launch: .*; restart 1 of 3' err && killed=$((killed + 1))
     if [ $what = STOP ] && grep -q restart err; then
-        grep -q 'on host .* has not been heard for 5 s.*; to go on from the newest checkpoint: .* --resume d' err || fail "run $n: who was stopped is not named: $(cat err)"
+        grep -q "launch: .*rank $victim on host .* has not been heard for 5 s.*; restart 1 of 3, from the newest checkpoint in d" err ||
+            fail "run $n: who was stopped (rank $victim) is not named: $(cat err)"
     fi
+    grep -q 'rank [0-2] on host .*; to go on from the newest checkpoint: .* --resume d' err && told=$((told + 1))
 done
+# A rank that a busy machine keeps from speaking is ended by launch, which then says alone who was lost.
+[ $told -gt 0 ] || fail "no rank tells the command that goes on"
 # Of those that were too late, since the run had ended, there may be a few.
 [ $((killed * 4)) -ge $(((runs + stops) * 3)) ] || fail "only $killed of $((runs + stops)) were restarted"
 ls "$TMPDIR" | grep -q plait && fail "left: $(ls "$TMPDIR")" # a killed mpirun leaves a folder of its own

@@ -10,6 +10,14 @@ grep -oE '^  --[a-z-]+' train.out | tr -d ' ' | while read -r option; do
 done >missing
 [ -s missing ] && fail "not in the manual page: $(tr '\n' ' ' <missing)"
 grep -q -- '--join' train.out && fail "help offers what comes later"
+# Every option of every command stands in some page of the manual.
+for command in train launch predict eval compare inspect export audit doctor checkpoint calibrate config version help; do
+    works options help $command
+    grep -oE '^  --[a-z0-9-]+' options.out | tr -d ' ' | while read -r option; do
+        grep -qE -- "(^|[^a-z-])$option([^a-z0-9-]|\$)" "$PLAIT_SOURCE_DIR"/docs/*.md "$PLAIT_SOURCE_DIR"/README.md || echo "$command $option"
+    done
+done >undocumented
+[ -s undocumented ] && fail "no page of docs/ names: $(tr '\n' ';' <undocumented)"
 if command -v groff >/dev/null; then
     groff -man -Tascii -ww man.out >page 2>page.err || fail "groff fails"
     [ -s page.err ] && fail "groff: $(head -n 1 page.err)"

@@ -170,7 +170,14 @@ idle "--header has no effect on libsvm data" $t --header yes
 idle "--text-columns has no effect on libsvm data" $t --text-columns a
 idle "--curve has no effect without --metrics" $t --curve 3
 idle "--balance has no effect with one worker" $t --balance dynamic --workers 1
-works effect $t --epochs 1 --workers 2 --topology allreduce --collective ring
+idle "--staleness-aware has no effect with one worker" $t --staleness-aware --topology ps --consistency ssp:2
+idle "--optimizer-state has no effect with one worker" $t --optimizer-state sharded --topology allreduce
+idle "--timeout has no effect with one worker, which has no peer to wait for" $t --timeout 60s
+idle "--aggregate has no effect with one worker" $t --aggregate host --topology ps
+idle "--aggregate has no effect on sums among threads of one process" $t --aggregate host --topology allreduce --workers 2
+idle "--normalize has no effect with both --l1 and --l2" $t --normalize none --l1 0.01 --l2 0.01
+idle "--seed has no effect on --optimizer lbfgs of a linear model, which draws nothing" $t --seed 3 --optimizer lbfgs
+works effect $t --epochs 1 --workers 2 --topology allreduce --collective ring --timeout 60s --seed 3 --optimizer-state sharded
 grep -q 'no effect' effect.err && fail "an option with an effect is said to have none: $(grep 'no effect' effect.err)"
 
 # A pair of --table that is refused is found before the data are read.

@@ -16,7 +16,7 @@
 #include <plait/checkpoint.h>
 
 #include "comm/comm.h"
-#include "data/checkpoint.h"
+#include "data/checkpoint/checkpoint.h"
 #include "table/state/state.h"
 #include "table/table.h"
 

@@ -93,7 +93,7 @@ if learn.is_dir():
     listed = (learn / "learners.c").read_text() if (learn / "learners.c").exists() else ""
     for where, names in own.items():
         for name in names:
-            if len(re.findall(r"&%s\b" % name, listed)) != 1:
+            if len(re.findall(r"\b%s\b" % name, listed)) != 1:
                 print(f"src/learn/learners.c: {name} of src/learn/{where} is not listed once")
     for path in sorted(learn.rglob("*.[ch]")):
         if path.stem.endswith(("_test", "_fuzz")):

@@ -78,6 +78,16 @@ says includes 'public may not include base/base.h' "$tree" "$tree/uses.txt"
 printf 'base comm\ncomm base\n' >"$tree/uses.txt"
 says includes 'the room base uses comm' "$tree" "$tree/uses.txt"
 
+# --- refusals
+
+fresh
+says refusals clean "$tree"
+mkdir -p "$tree/src/learn/run"
+echo 'int pli_check(void) { return pli_fail(0, PLAIT_EREFUSED, "no"); }' >"$tree/src/learn/run/options.c"
+says refusals 'src/learn/run/options.c:1:' "$tree"
+echo 'int pli_check(void) { return strcmp(consistency, "bsp"); }' >"$tree/src/learn/run/options.c"
+says refusals 'asks for a name: src/learn/run/options.c:1:' "$tree"
+
 # --- words
 fresh
 says words clean "$tree"

@@ -26,7 +26,7 @@
 #ifndef PLI_LEARN_KEEP_H
 #define PLI_LEARN_KEEP_H
 
-#include "data/checkpoint.h"
+#include "data/checkpoint/checkpoint.h"
 #include "learn/learner.h"
 
 /* --- going on (resume.c) ---------------------------------------------------------------------------------------- */

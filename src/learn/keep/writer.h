@@ -10,7 +10,7 @@
 #include <plait/comm.h>
 
 #include "comm/msg.h"
-#include "data/checkpoint.h"
+#include "data/checkpoint/checkpoint.h"
 
 typedef struct pli_writer pli_writer;
 

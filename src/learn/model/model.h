@@ -85,14 +85,23 @@ plait_status pli_not_a_model(const char *path, const char *why, plait_error *err
 /** A count in a file's metadata, 0 .. most. false: none. */
 bool pli_model_count(const pli_safetensors *file, const char *key, int64_t most, int64_t *out);
 
-/** Sums [PLAIT_MEASURES] of learner->measure over blocks; each sum exact, whoever has which block. */
+/* The sums of learner->measure over blocks, each exact, whoever has which block. */
 typedef struct pli_measured {
-    uint64_t cell[PLAIT_MEASURES][4]; /* tensor/exact_cells.h */
+    int64_t  n;
+    uint64_t (*cell)[4]; /* [n] tensor/exact_cells.h */
+    double   *sum;       /* [n] what they come to    */
 } pli_measured;
+/** Sums of nothing; end follows in any case. */
+plait_status pli_measured_begin(const plait_model *model, pli_measured *sums, plait_error *err);
+void         pli_measured_end(pli_measured *sums);
+/** Takes in blocks; and sets sums->sum when all are in. */
 plait_status pli_model_measure(const plait_model *model, int32_t blocks, const pli_block *const *block, pli_pool *pool,
                                pli_measured *sums, plait_error *err);
+void         pli_measured_round(pli_measured *sums);
 
 /** An untouched report: NaN and -1. */
 void pli_report_init(plait_report *report);
+/** Puts a figure, of a test set or of the rows trained on, where every report has it. false: no report has it. */
+bool pli_report_take(plait_report *report, const plait_figure *figure, bool test);
 
 #endif

@@ -82,30 +82,49 @@ plait_status plait_model_transform(const plait_model *model, const plait_data *d
 
 /* --- what it is worth ----------------------------------------------------------------------------------------------- */
 
+plait_status pli_measured_begin(const plait_model *model, pli_measured *sums, plait_error *err) {
+    const plait_learner *learner = model->learner;
+    const int64_t        n = learner->measures != NULL ? learner->measures(model) : PLAIT_MEASURES;
+    *sums = (pli_measured){ .n = n };
+    sums->cell = pli_calloc((size_t)n + 1, sizeof *sums->cell);
+    sums->sum = pli_calloc((size_t)n + 1, sizeof *sums->sum);
+    if (sums->cell != NULL && sums->sum != NULL) return PLAIT_OK;
+    return pli_fail(err, PLAIT_ENOMEM, "no memory for %lld sums over rows", (long long)n);
+}
+
+void pli_measured_end(pli_measured *sums) {
+    pli_free(sums->cell);
+    pli_free(sums->sum);
+    *sums = (pli_measured){ 0 };
+}
+
+void pli_measured_round(pli_measured *sums) { pli_cells_round(true, sums->n, sums->cell, sums->sum); }
+
 typedef struct measuring {
     const plait_model      *model;
     const pli_block *const *block;
-    double                (*sums)[PLAIT_MEASURES]; /* [blocks] */
-    plait_error            *error;                 /* [blocks] */
+    int64_t                 n;
+    double                 *sums;  /* [blocks, n] */
+    plait_error            *error; /* [blocks]    */
 } measuring;
 
 static void measure_block(void *user, int64_t i, int32_t thread) {
     measuring *m = user;
     (void)thread;
-    (void)m->model->learner->measure(m->model, (const plait_rows *)m->block[i], m->sums[i], &m->error[i]);
+    (void)m->model->learner->measure(m->model, (const plait_rows *)m->block[i], m->sums + i * m->n, &m->error[i]);
 }
 
 plait_status pli_model_measure(const plait_model *model, int32_t blocks, const pli_block *const *block, pli_pool *pool,
                                pli_measured *sums, plait_error *err) {
-    measuring m = { .model = model, .block = block };
-    m.sums = pli_calloc((size_t)blocks + 1, sizeof *m.sums);
+    measuring m = { .model = model, .block = block, .n = sums->n };
+    m.sums = pli_calloc(((size_t)blocks + 1) * (size_t)(m.n + 1), sizeof *m.sums);
     m.error = pli_calloc((size_t)blocks + 1, sizeof *m.error);
     plait_status status = m.sums != NULL && m.error != NULL
                               ? PLAIT_OK
                               : pli_fail(err, PLAIT_ENOMEM, "no memory to measure %d blocks", (int)blocks);
     if (status == PLAIT_OK) pli_pool_for(pool, blocks, measure_block, &m);
     for (int32_t b = 0; status == PLAIT_OK && b < blocks; b++) {
-        pli_cells_add(true, PLAIT_MEASURES, m.sums[b], sums->cell);
+        pli_cells_add(true, m.n, m.sums + b * m.n, sums->cell);
         status = m.error[b].code;
         if (status < 0 && err != NULL) *err = m.error[b];
     }
@@ -124,12 +143,39 @@ void pli_report_init(plait_report *report) {
                               .stopped_early = -1, .converged = -1 };
 }
 
+/* A learner without update rule has no penalty: its objective is its loss. */
+bool pli_report_take(plait_report *report, const plait_figure *figure, bool test) {
+    const struct {
+        const char *name;
+        double     *trained, *tested;
+    } own[] = {
+        { "loss", &report->train_loss, &report->test_loss }, { "accuracy", NULL, &report->test_accuracy },
+        { "auc", NULL, &report->test_auc },                  { "rmse", NULL, &report->test_rmse },
+        { "mae", NULL, &report->test_mae },
+    };
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        if (strcmp(figure->name, own[i].name) != 0) continue;
+        double *to = test ? own[i].tested : own[i].trained;
+        if (to != NULL) *to = figure->value;
+        if (to == &report->train_loss) report->objective = figure->value;
+        return true;
+    }
+    return false;
+}
+
+static void take_figures(const plait_learner *learner, const plait_model *model, const double *sums,
+                         plait_report *report) {
+    plait_figure  found[PLAIT_FIGURES];
+    const int32_t n = learner->figures(model, sums, found);
+    for (int32_t i = 0; i < n; i++)
+        if (!pli_report_take(report, &found[i], true)) report->figures[report->n_figures++] = found[i];
+}
+
 static plait_status eval_values(const plait_model *model, const pli_dataset *data, plait_report *report,
                                 plait_error *err) {
     const plait_learner *learner = model->learner;
     const int32_t        own = pli_dataset_own_blocks(data);
     pli_measured         measured = { 0 };
-    double               sums[PLAIT_MEASURES];
     if (learner->measure == NULL || learner->figures == NULL)
         return pli_fail(err, PLAIT_EREFUSED, "model %s has no figures: nothing of it is measured on rows", model->name);
     const pli_block **block = pli_array((size_t)own + 1, sizeof *block);
@@ -138,10 +184,14 @@ static plait_status eval_values(const plait_model *model, const pli_dataset *dat
         block[b] = pli_dataset_block(data, b);
         report->rows += block[b]->rows;
     }
-    plait_status status = pli_model_measure(model, own, block, NULL, &measured, err);
+    plait_status status = pli_measured_begin(model, &measured, err);
+    if (status >= 0) status = pli_model_measure(model, own, block, NULL, &measured, err);
     pli_free(block);
-    pli_cells_round(true, PLAIT_MEASURES, measured.cell, sums);
-    if (status >= 0) report->n_figures = learner->figures(model, sums, report->figures);
+    if (status >= 0) {
+        pli_measured_round(&measured);
+        take_figures(learner, model, measured.sum, report);
+    }
+    pli_measured_end(&measured);
     return status;
 }
 

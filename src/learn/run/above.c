@@ -6,8 +6,8 @@
 
 static bool is(const char *value, const char *name) { return value != NULL && strcmp(value, name) == 0; }
 
-/* What the learner asks of the settings, and what L-BFGS does where it is the solver. */
-static void note_demands(const pli_run *run, pli_above *above) {
+void pli_learner_note(const plait_learner *learner, uint32_t ways, plait_properties needs, bool by_lbfgs,
+                      pli_above *above) {
     static const pli_demand lbfgs = {
         .who = "lbfgs",
         .needs = PLAIT_WHOLE_CLOCKS | PLAIT_ONE_COPY | PLAIT_FUNCTIONS,
@@ -15,12 +15,15 @@ static void note_demands(const pli_run *run, pli_above *above) {
         .traits = PLAIT_ALL_ROWS | PLAIT_ROWS_STAY | PLAIT_OWN_STEPS | PLAIT_MORE_THAN_TABLES | PLAIT_OWN_END |
                   PLAIT_FUNCTIONS_UPDATE | PLAIT_COMPARES | PLAIT_SMOOTH
     };
-    const plait_learner *learner = run->learner;
-    const bool           passes = (learner->ways & (PLAIT_LEARNER_PASSES | PLAIT_LEARNER_ONE_EPOCH)) != 0;
+    above->model = learner->name;
+    above->net = learner->more != NULL && learner->more->graph != NULL;
+    above->adds = learner->optimizer == NULL;
+    above->one_pass = (ways & PLAIT_LEARNER_ONE_EPOCH) != 0;
+    above->whole_passes = (ways & PLAIT_LEARNER_PASSES) != 0;
     above->instead = learner->optimizer != NULL ? learner->optimizer : "another model";
-    above->demand[0] = (pli_demand){ .who = "model", .name = learner->name, .needs = learner->needs,
-                                     .traits = passes ? PLAIT_ALL_ROWS : 0 };
-    if (run->lbfgs) above->demand[1] = lbfgs;
+    above->demand[0] = (pli_demand){ .who = "model", .name = learner->name, .needs = needs,
+                                     .traits = above->whole_passes ? PLAIT_ALL_ROWS : 0 };
+    if (by_lbfgs) above->demand[1] = lbfgs;
 }
 
 /* The loss as far as it is named before the labels are read; one that is chosen by them has no kink. */
@@ -58,17 +61,12 @@ static void note_model(const pli_run *run, pli_above *above) {
     const plait_train_opts *o = run->opts;
     const plait_learner    *learner = run->learner;
     const bool              by_option = learner->labels == PLAIT_LABELS_EITHER; /* what --loss says */
-    above->model = learner->name;
-    above->net = learner->more != NULL && learner->more->graph != NULL;
     above->loss_by_option = by_option;
     above->loss = by_option ? o->loss : learner->name;
     above->kinked = is_kinked(above->loss);
     above->dropout = run->drops;
     above->kernels = o->kernels != NULL && strcmp(o->kernels, "own") != 0 ? o->kernels : NULL;
     above->no_intercept = o->no_intercept != 0;
-    above->adds = learner->optimizer == NULL;
-    above->one_pass = (learner->ways & PLAIT_LEARNER_ONE_EPOCH) != 0;
-    above->whole_passes = (learner->ways & PLAIT_LEARNER_PASSES) != 0;
 }
 
 static void note_training(const pli_run *run, pli_above *above) {
@@ -77,9 +75,9 @@ static void note_training(const pli_run *run, pli_above *above) {
     above->schedule = o->schedule != NULL && !is(o->schedule, "constant");
     above->rate = o->learning_rate > 0;
     above->penalty = o->l1 > 0 || o->l2 > 0;
-    above->validation = (o->validation != NULL && (run->learner->ways & PLAIT_LEARNER_VALIDATES) == 0) || o->patience > 0;
+    above->validation = o->validation != NULL || o->patience > 0;
     above->patience = o->patience > 0;
-    above->start = o->init_model != NULL;
+    above->start = o->init_model != NULL && (run->ways & PLAIT_LEARNER_STARTS) == 0;
     above->net_options = o->layers != NULL || o->loss != NULL || o->graph_file != NULL;
     above->epochs = o->epochs > 1;
     above->batch = o->batch > 0;
@@ -89,7 +87,7 @@ static void note_training(const pli_run *run, pli_above *above) {
 
 pli_above pli_run_above(const pli_run *run) {
     pli_above above = { .model = NULL };
-    note_demands(run, &above);
+    pli_learner_note(run->learner, run->ways, run->needs, run->lbfgs, &above);
     note_data(run, &above);
     note_model(run, &above);
     note_training(run, &above);

@@ -11,10 +11,9 @@ enum { SMALL_BYTES = 16 << 20 };
 bool pli_run_streams(const pli_run *run) {
     const plait_train_opts *o = run->opts;
     int64_t                 bytes = 0;
-    if (o->replicas > 1 && (run->learner->ways & PLAIT_LEARNER_ONE_EPOCH) != 0) return false; /* others may read again */
-    const bool once = o->epochs == 1 || (o->epochs == 0 && (run->learner->ways & PLAIT_LEARNER_ONE_EPOCH) != 0);
+    const bool once = o->epochs == 1 || (o->epochs == 0 && (run->ways & PLAIT_LEARNER_ONE_EPOCH) != 0);
     if (!once || o->data == NULL || run->lbfgs || run->fraction > 0) return false;
-    if ((run->learner->ways & PLAIT_LEARNER_STREAMS) == 0) return false;
+    if ((run->ways & PLAIT_LEARNER_STREAMS) == 0) return false;
     for (int64_t i = 0; i < o->data->n_paths && bytes >= 0; i++) {
         const char *path = o->data->paths[i];
         int64_t     size = pli_is_directory(path) || pli_is_pipe(path) ? -1 : pli_file_bytes(path);

@@ -112,6 +112,8 @@ plait_status pli_options_check(pli_run *run) {
     run->learner = pli_learner_find(o->model, o->learners, o->n_learners);
     if (run->learner == NULL) return pli_learner_unknown(o->model, o->learners, o->n_learners, err);
     PLI_TRY(pli_run_make_state(run));
+    run->ways = run->learner->ways;
+    run->needs = run->learner->needs;
     run->topology = pli_run_travel(run, pli_run_first_table(run)).topology;
     run->consistency = pli_run_travel(run, pli_run_first_table(run)).consistency;
     if ((o->data != NULL) == (o->memory != NULL))

@@ -150,9 +150,10 @@ static void settle_clocks(pli_run *run) {
     int64_t                 batch = o->batch > 0 ? o->batch : run->train_rows / 64;
     if (run->clocks > 0) return; /* the learner has done so */
     if (o->batch <= 0) batch = batch < 16 ? 16 : batch > 1024 ? 1024 : batch;
-    run->batch = (run->learner->ways & PLAIT_LEARNER_PASSES) != 0 ? run->train_rows : batch;
+    run->batch = (run->ways & PLAIT_LEARNER_PASSES) != 0 ? run->train_rows : batch;
     run->clocks = (run->train_rows + run->batch - 1) / run->batch;
-    run->epochs = o->epochs > 0 ? o->epochs : (run->learner->ways & PLAIT_LEARNER_ONE_EPOCH) != 0 ? 1 : 100;
+    if (o->epochs > 0) run->epochs = o->epochs;
+    else if (run->epochs <= 0) run->epochs = (run->ways & PLAIT_LEARNER_ONE_EPOCH) != 0 ? 1 : 100;
     run->examples = run->batch;
     run->rate = o->learning_rate;
     run->schedule = o->schedule;

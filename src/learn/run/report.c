@@ -7,31 +7,17 @@
 #include "learn/model/model.h"
 #include "learn/run/run.h"
 #include "learn/solve/inherit.h"
-#include "tensor/exact_cells.h"
 
 /* --- figures of the learner's own --------------------------------------------------------------------------------- */
 
 /* Over the blocks of data that are this worker's now, then over all. */
-static plait_status measure(pli_run *run, const plait_model *model, const pli_dataset *data, double *sums) {
-    const int32_t     own = pli_dataset_own_blocks(data), blocks = pli_dataset_blocks(data);
-    const pli_block **block = pli_array((size_t)(own + blocks) + 1, sizeof *block);
-    pli_borrowed    **lent = pli_calloc((size_t)blocks + 1, sizeof *lent);
-    pli_measured      measured = { 0 };
-    int32_t           n = 0;
-    plait_status      status = PLAIT_OK;
-    if (block == NULL || lent == NULL) status = pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of blocks");
-    for (; status >= 0 && n < own; n++) block[n] = pli_dataset_block(data, n);
-    for (int32_t b = 0; status >= 0 && pli_comm_absent(run->comm) > 0 && b < blocks; b++) {
-        if (!pli_heir_has(run, data, b)) continue;
-        status = pli_dataset_borrow(data, b, &lent[b], run->err);
-        if (status >= 0) block[n++] = pli_borrowed_block(lent[b]);
-    }
-    if (status >= 0) status = pli_model_measure(model, n, block, run->pool, &measured, run->err);
-    if (status >= 0) status = pli_comm_sum_cells(run->comm, true, PLAIT_MEASURES, measured.cell);
-    pli_cells_round(true, PLAIT_MEASURES, measured.cell, sums);
-    for (int32_t b = 0; lent != NULL && b < blocks; b++) pli_borrowed_free(&lent[b]);
-    pli_free(lent);
-    pli_free(block);
+static plait_status measure(pli_run *run, const plait_model *model, const pli_dataset *data, pli_measured *measured) {
+    pli_living     held;
+    plait_status status = pli_living_blocks(run, data, &held);
+    if (status >= 0) status = pli_model_measure(model, held.n, held.block, run->pool, measured, run->err);
+    if (status >= 0) status = pli_comm_sum_cells(run->comm, true, measured->n, measured->cell);
+    if (status >= 0) pli_measured_round(measured);
+    pli_living_blocks_free(&held);
     return status;
 }
 
@@ -39,23 +25,27 @@ static void add_figures(const plait_model *model, const double *sums, const char
     plait_figure  found[PLAIT_FIGURES];
     const int32_t n = model->learner->figures(model, sums, found);
     for (int32_t i = 0; i < n && report->n_figures < PLAIT_FIGURES; i++) {
+        if (pli_report_take(report, &found[i], prefix[0] != '\0')) continue;
         plait_figure *to = &report->figures[report->n_figures++];
         snprintf(to->name, sizeof to->name, "%s%.24s", prefix, found[i].name);
         to->value = found[i].value;
     }
 }
 
+static plait_status tell_figures(pli_run *run, const plait_model *model, const pli_dataset *data, const char *prefix,
+                                 plait_report *report) {
+    pli_measured measured;
+    plait_status status = pli_measured_begin(model, &measured, run->err);
+    if (status >= 0) status = measure(run, model, data, &measured);
+    if (status >= 0) add_figures(model, measured.sum, prefix, report);
+    pli_measured_end(&measured);
+    return status;
+}
+
 plait_status pli_report_measure(pli_run *run, const plait_model *model, plait_report *report) {
-    double sums[PLAIT_MEASURES];
     if (model->learner->measure == NULL || model->learner->figures == NULL) return PLAIT_OK;
-    if (!run->stream) {
-        PLI_TRY(measure(run, model, run->data, sums));
-        add_figures(model, sums, "", report);
-    }
-    if (run->test == NULL) return PLAIT_OK;
-    PLI_TRY(measure(run, model, run->test, sums));
-    add_figures(model, sums, "test_", report);
-    return PLAIT_OK;
+    if (!run->stream) PLI_TRY(tell_figures(run, model, run->data, "", report));
+    return run->test != NULL ? tell_figures(run, model, run->test, "test_", report) : PLAIT_OK;
 }
 
 /* --- the rest ------------------------------------------------------------------------------------------------------ */

@@ -47,8 +47,6 @@ plait_status pli_run_agree_schema(const pli_run *run, pli_dataset *data, bool wh
 /** run->test and run->validation, by the run's schema. Errors: as pli_run_open, and what the learner says. Collective
  *  over the workers. */
 plait_status pli_run_open_judged(pli_run *run);
-/** Counts rows and entries, and numbers the classes, of a learner that leaves labels to the run. Collective. */
-plait_status pli_rows_settle(pli_run *run);
 void         pli_sample_free(pli_run *run);
 
 /** Figures of the model on the rows trained on ("inertia") and on the test set ("test_inertia"), by learner->measure.

@@ -41,3 +41,26 @@ bool pli_heir_has(const pli_run *run, const pli_dataset *data, int32_t block) {
     return home != me && pli_heir_of(pli_comm_absentees(run->comm), plait_comm_workers(run->comm), run->opts->spares,
                                      home, (uint64_t)block) == me;
 }
+
+plait_status pli_living_blocks(pli_run *run, const pli_dataset *data, pli_living *held) {
+    const int32_t own = pli_dataset_own_blocks(data), blocks = pli_dataset_blocks(data);
+    *held = (pli_living){ 0 };
+    held->block = pli_array((size_t)(own + blocks) + 1, sizeof *held->block);
+    held->lent = pli_calloc((size_t)blocks + 1, sizeof *held->lent);
+    if (held->block == NULL || held->lent == NULL)
+        return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of blocks");
+    for (; held->n < own; held->n++) held->block[held->n] = pli_dataset_block(data, held->n);
+    for (int32_t b = 0; pli_comm_absent(run->comm) > 0 && b < blocks; b++) {
+        if (!pli_heir_has(run, data, b)) continue;
+        PLI_TRY(pli_dataset_borrow(data, b, &held->lent[held->borrowed], run->err));
+        held->block[held->n++] = pli_borrowed_block(held->lent[held->borrowed++]);
+    }
+    return PLAIT_OK;
+}
+
+void pli_living_blocks_free(pli_living *held) {
+    for (int32_t i = 0; i < held->borrowed; i++) pli_borrowed_free(&held->lent[i]);
+    pli_free(held->lent);
+    pli_free(held->block);
+    *held = (pli_living){ 0 };
+}

@@ -34,4 +34,15 @@ void         pli_heir_end(pli_heir *heir);
 /** Does the block fall to this worker, who is not its home, in sums of all? */
 bool pli_heir_has(const pli_run *run, const pli_dataset *data, int32_t block);
 
+/* The blocks of a data set that are this worker's now: its own, and of the dead those that fall to it. */
+typedef struct pli_living {
+    int32_t           n, borrowed;
+    const pli_block **block; /* [n] */
+    pli_borrowed    **lent;  /* [borrowed] */
+} pli_living;
+
+/** Blocks of the dead are read once more. free follows in any case. */
+plait_status pli_living_blocks(pli_run *run, const pli_dataset *data, pli_living *held);
+void         pli_living_blocks_free(pli_living *held);
+
 #endif

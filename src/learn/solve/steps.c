@@ -36,10 +36,11 @@ static plait_status epoch(pli_run *run, int64_t number, bool *end_out) {
     int    done = 0;
     PLI_TRY(plait_job_barrier(run->job));
     PLI_TRY(plait_comm_allreduce(run->comm, &stopped, 1, PLAIT_F64, PLAIT_MAX));
+    *end_out = *end_out || stopped != 0; /* where one worker stops all do: what epoch calls may be collective */
     if (run->learner->epoch != NULL && !*end_out) PLI_TRY(run->learner->epoch(run, number, &done));
     run->interrupted = run->interrupted || stopped != 0;
     run->converged = done != 0;
-    *end_out = *end_out || done != 0 || stopped != 0;
+    *end_out = *end_out || done != 0;
     return PLAIT_OK;
 }
 

@@ -260,7 +260,7 @@ static plait_status warn_if_astray(pli_run *run, double objective, double train_
     const bool whole = pli_comm_absent(run->comm) == 0; /* else the rows of who has died are missing above */
     if (run->interrupted || !whole || !pli_comm_leads(run->comm)) return PLAIT_OK;
     if (!(objective > nothing * (1 + 1e-6))) return PLAIT_OK;
-    const bool stale = strcmp(run->consistency, "bsp") != 0;
+    const bool stale = (pli_promises_of(run->consistency, NULL) & PLAIT_WHOLE_CLOCKS) == 0;
     if (run->lbfgs || train_loss < began)
         pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
                 "the objective is %.4g, that of a model that knows nothing %.4g: the loss was still falling; take more "
@@ -309,7 +309,7 @@ plait_status pli_fit_judge(pli_run *run, const plait_model *model, plait_report 
     PLI_TRY(pli_total_agree(run->comm, &total, &sums));
     report->train_loss = pli_sums_loss(&sums);
     report->objective = sums.loss / (double)run->train_labels + penalty;
-    if (run->learner->optimizer != NULL) PLI_TRY(warn_if_astray(run, report->objective, report->train_loss));
+    PLI_TRY(warn_if_astray(run, report->objective, report->train_loss));
     return judge_test(run, solution, report);
 }
 

@@ -101,15 +101,30 @@ static void address(const pli_client *client, int32_t server, pli_kind kind, pli
     head->arg64 = client->link[server].rx.expected - 1;
 }
 
+void pli_client_lose(pli_client *client, int32_t rank, const char *what, const char *why, bool fails, pli_out *out) {
+    plait_error lost;
+    pli_fail(&lost, PLAIT_EPEER, "rank %d, which %s, is lost: %.400s", rank, what, why);
+    lost.rank = rank;
+    if (client->lost.code >= 0) client->lost = lost;
+    if (fails) pli_out_lost(out, rank, "%s", lost.text);
+}
+
+/* Of a server that has been let go and is asked again all the same, nobody has said why. */
+static plait_status fail_lost(const pli_client *client, int32_t server, plait_error *err) {
+    const int32_t rank = client->layout.first_server + server;
+    if (client->lost.code >= 0) pli_fail(err, PLAIT_EPEER, "rank %d, which holds shards, has left", rank);
+    if (err != NULL && client->lost.code < 0) *err = client->lost;
+    else if (err != NULL) err->rank = rank;
+    return PLAIT_EPEER;
+}
+
 plait_status pli_client_send(pli_client *client, uint64_t now_ns, int32_t server, pli_kind kind, pli_msg *msg,
                              pli_ticket *ticket, pli_out *out, plait_error *err) {
     pli_client_link *link = &client->link[server];
     if (msg == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a message");
     if (link->lost) {
         pli_msg_free(&msg);
-        pli_fail(err, PLAIT_EPEER, "rank %d, which holds shards, is lost", client->layout.first_server + server);
-        if (err != NULL) err->rank = client->layout.first_server + server;
-        return PLAIT_EPEER;
+        return fail_lost(client, server, err);
     }
     plait_status filtered = client->filtered ? pli_client_filter(client, server, kind, &msg, err) : PLAIT_OK;
     if (filtered < 0) return filtered;
@@ -361,8 +376,7 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
     pli_tx_end(&client->link[server].tx); /* it needs nothing any more */
     if (event->kind != PLI_MEMBER_DIED) return;
     client->link[server].lost = true;
-    if (client->link[server].used)
-        pli_out_lost(out, event->rank, "rank %d, which holds shards, is lost: %s", event->rank, event->why.text);
+    pli_client_lose(client, event->rank, "holds shards", event->why.text, client->link[server].used, out);
 }
 
 static pli_msg *late(const pli_msg *msg) { return pli_wire_late(msg, PLI_PORT_SERVER); }

@@ -65,6 +65,7 @@ typedef struct pli_client {
     int32_t    *used;      /* [n_used] numbers of the servers that hold a shard of some table, in order */
     int64_t     n_used, used_capacity;
     pli_ticket *tickets;
+    plait_error lost;    /* which server was lost first, and why; code 0: none */
     int64_t    clock;
     bool       left;
     bool       ending;   /* with copies: the clock's end is sent, and not yet safe everywhere */
@@ -105,6 +106,9 @@ void pli_ticket_answered(pli_client *client, pli_ticket *ticket);
 #define PLI_WONDER_NS UINT64_C(250000000)
 void pli_ticket_wonder(pli_client *client, uint64_t now_ns, pli_ticket *ticket, pli_out *out);
 
+/** A server is lost, for this reason: the first that is is what later requests of a lost one fail with. what: "holds
+ *  shards". fails: so does the rank. */
+void pli_client_lose(pli_client *client, int32_t rank, const char *what, const char *why, bool fails, pli_out *out);
 /** Sends msg (taken; NULL: out of memory) of a kind to a server, by its number. ticket may be NULL. Errors: ENOMEM,
  *  EPEER the server is lost. */
 plait_status pli_client_send(pli_client *client, uint64_t now_ns, int32_t server, pli_kind kind, pli_msg *msg,
@@ -149,9 +153,9 @@ plait_status pli_client_send_view(pli_client *client, uint64_t now_ns, pli_out *
 void pli_client_end_clock(pli_client *client);
 /** As plait_job_holder; next: with those whom the worker begins to stand in for. The worker's thread. */
 int32_t pli_client_holder(const pli_client *client, int32_t home, uint64_t item, bool next);
-/** Who holds the item of a worker (home) while these are dead [workers]; NULL: nobody is. A spare, one of the last
- *  workers, while one lives, else any. Rendezvous hashing: a further death moves only what the dead one held
- *  (Thaler, Ravishankar, IEEE/ACM ToN 1998). */
+/** Who holds the item of a worker (home) while these are dead [workers]; NULL: nobody is. A dead worker's items are
+ *  spread over the spares that live, the last of the workers; over all workers that live when no spare does. Rendezvous
+ *  hashing: a further death moves only what the dead one held (Thaler, Ravishankar, IEEE/ACM ToN 1998). */
 int32_t pli_heir_of(const uint8_t *dead, int32_t workers, int32_t spares, int32_t home, uint64_t item);
 
 /* --- the worker's tables -------------------------------------------------------------------------------------- */

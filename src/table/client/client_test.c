@@ -64,6 +64,7 @@ static void test_a_lost_server_fails_the_rank(void **state) {
     assert_non_null(strstr(out.error.text, "unplugged"));
     assert_int_equal(pli_client_send(&client, 1, 1, PLI_PULL, pli_msg_new(0), &ticket, &out, &err), PLAIT_EPEER);
     assert_non_null(strstr(err.text, "rank 4"));
+    assert_non_null(strstr(err.text, "unplugged")); /* who asks later hears the reason as well */
     assert_int_equal(pli_client_send(&client, 1, 0, PLI_PULL, pli_msg_new(0), &ticket, &out, &err), PLAIT_OK);
     pli_client_ops.on_message(&client, 1, reply(1, 1, ticket.id), &out); /* of a life that is over */
     assert_null(ticket.replies);
@@ -240,9 +241,21 @@ static void test_malformed_pushed_copies_fail(void **state) {
     }
 }
 
-/* Of the dead one's items each has one heir, a spare while one lives, and a death moves what that one held alone. */
+/* The dead one's items are spread over those that take them: each has no more than half as much again as its part, and
+ * no less than half of it. */
+static void expect_spread(const uint8_t *dead, int32_t workers, int32_t first, int32_t end, const int64_t *taken) {
+    int64_t all = 0, takers = 0;
+    for (int32_t w = 0; w < workers; w++) all += taken[w];
+    for (int32_t w = first; w < end; w++) takers += !dead[w];
+    for (int32_t w = 0; w < workers; w++) {
+        if (w < first || w >= end || dead[w]) assert_int_equal(taken[w], 0);
+        else assert_in_range(taken[w] * takers * 2, all, all * 3);
+    }
+}
+
+/* Each item of a dead worker has one heir, a spare while one lives, and a death moves what that one held alone. */
 static void test_heirs(void **state) {
-    enum { WORKERS = 6, ITEMS = 600 };
+    enum { WORKERS = 6, ITEMS = 6000 };
     static const int32_t deaths[] = { 1, 4, 0, 5, 3 };
     (void)state;
     for (int32_t spares = 0; spares <= 2; spares++) {
@@ -250,7 +263,7 @@ static void test_heirs(void **state) {
         int32_t was[ITEMS], home[ITEMS];
         for (int64_t i = 0; i < ITEMS; i++) was[i] = home[i] = (int32_t)(i % (WORKERS - spares));
         for (size_t d = 0; d < sizeof deaths / sizeof *deaths; d++) {
-            int64_t held[WORKERS] = { 0 }, moved = 0;
+            int64_t held[WORKERS] = { 0 }, taken[WORKERS] = { 0 }, moved = 0;
             bool    ready = false;
             dead[deaths[d]] = 1;
             for (int32_t w = WORKERS - spares; w < WORKERS; w++) ready = ready || !dead[w];
@@ -258,12 +271,13 @@ static void test_heirs(void **state) {
                 const int32_t now = pli_heir_of(dead, WORKERS, spares, home[i], (uint64_t)i);
                 assert_false(dead[now]);
                 if (was[i] != deaths[d]) assert_int_equal(now, was[i]);
-                else if (ready) assert_true(now >= WORKERS - spares);
+                else taken[now]++;
                 moved += now != was[i];
                 held[now]++;
                 was[i] = now;
             }
             for (int32_t w = 0; w < WORKERS && !ready; w++) assert_true(dead[w] || held[w] > 0);
+            expect_spread(dead, WORKERS, ready ? WORKERS - spares : 0, ready ? WORKERS : WORKERS - spares, taken);
             assert_true(moved > 0 || deaths[d] >= WORKERS - spares);
         }
     }

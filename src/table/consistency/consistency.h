@@ -39,6 +39,9 @@ typedef struct pli_policy {
 plait_status pli_policy_make(const char *spec, const pli_scope *scope, pli_policy *policy_out, plait_error *err);
 void         pli_policy_destroy(pli_policy *policy);
 
+/** What the policy of a spec promises (plait/property.h). 0: there is no such policy. scope may be NULL. */
+plait_properties pli_promises_of(const char *spec, const pli_scope *scope);
+
 /** May a program register these [n]? EINVAL: a name is missing, taken or malformed, or a slot that must be filled is
  *  not. */
 plait_status pli_consistencies_check(const plait_consistency *own, int32_t n, plait_error *err);

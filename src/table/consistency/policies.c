@@ -106,6 +106,14 @@ void pli_policy_destroy(pli_policy *policy) {
     policy->ops = NULL;
 }
 
+plait_properties pli_promises_of(const char *spec, const pli_scope *scope) {
+    pli_policy policy;
+    if (pli_policy_make(spec, scope, &policy, NULL) < 0) return 0;
+    const plait_properties promises = pli_policy_promises(&policy);
+    pli_policy_destroy(&policy);
+    return promises;
+}
+
 /* --- a program's own -------------------------------------------------------------------------------------- */
 
 static bool is_name(const char *name) {

@@ -144,7 +144,7 @@ static void lose(pli_client *client, int32_t server, int32_t rank, const char *w
     bool             gone = (has_ended(client, server) || !link->used) && lets_go(client, server, out);
     pli_tx_end(&link->tx);
     link->lost = true;
-    if (!gone) pli_out_lost(out, rank, "rank %d, which held the last copy of shards, is lost: %s", rank, why);
+    if (!gone) pli_client_lose(client, rank, "held the last copy of shards", why, true, out);
 }
 
 void pli_client_none(pli_client *client, int32_t server, pli_out *out) {
@@ -277,16 +277,23 @@ int32_t pli_client_holder(const pli_client *client, int32_t home, uint64_t item,
     return pli_heir_of(next ? client->next : client->replaced, layout->workers, layout->spares, home, item);
 }
 
-int32_t pli_heir_of(const uint8_t *dead, int32_t workers, int32_t spares, int32_t home, uint64_t item) {
-    int32_t  best = home;
-    uint64_t most = 0, seed = pli_hash_u64(item ^ pli_hash_u64((uint64_t)home + 1));
-    if (dead == NULL || home < 0 || home >= workers || !dead[home]) return home;
-    for (int32_t w = workers - 1; w >= 0; w--) {
-        if (w < workers - spares && best != home) break; /* a spare lives */
+/* The living one of the workers first .. end - 1 whose draw for the item is the highest; -1: none lives. */
+static int32_t highest(const uint8_t *dead, int32_t first, int32_t end, uint64_t seed) {
+    int32_t  best = -1;
+    uint64_t most = 0;
+    for (int32_t w = first; w < end; w++) {
         const uint64_t draw = pli_hash_u64(seed + (uint64_t)w) | 1;
         if (dead[w] || draw <= most) continue;
         most = draw;
         best = w;
     }
     return best;
+}
+
+int32_t pli_heir_of(const uint8_t *dead, int32_t workers, int32_t spares, int32_t home, uint64_t item) {
+    const uint64_t seed = pli_hash_u64(item ^ pli_hash_u64((uint64_t)home + 1));
+    if (dead == NULL || home < 0 || home >= workers || !dead[home]) return home;
+    int32_t heir = highest(dead, workers - spares, workers, seed);
+    if (heir < 0) heir = highest(dead, 0, workers - spares, seed);
+    return heir < 0 ? home : heir;
 }

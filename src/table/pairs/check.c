@@ -19,20 +19,28 @@ static const char *number(int32_t n, char text[WORD_BYTES]) {
     return text;
 }
 
+/* Does this pair train, and keep to what is needed? */
+static bool would_do(const pli_facts *f, const pli_topology_kind *kind, const char *topology, const char *consistency,
+                     plait_properties needs) {
+    const pli_pair pair = { .topology = topology, .consistency = consistency, .scope = f->pair->scope,
+                            .one_process = f->pair->one_process };
+    return (pli_pair_properties(kind, consistency, f->pair->scope) & needs) == needs && pli_pair_check(&pair, NULL) >= 0;
+}
+
 /* Under which policy of the same topology, or else under which topology, the rule would not refuse. */
 static const char *nearest(const pli_facts *f, const pli_pair_rule *rule, char text[WORD_BYTES]) {
     const pli_topology_kind *const *kinds = pli_topologies();
     const plait_consistency *const *policies = pli_consistencies();
     for (int p = 0; policies[p] != NULL; p++) {
         if (policies[p]->parameters[0] != '\0' || /* needs a number that nobody has given */
-            (pli_pair_properties(f->kind, policies[p]->name, NULL) & rule->needs) != rule->needs)
+            !would_do(f, f->kind, f->pair->topology, policies[p]->name, rule->needs))
             continue;
         snprintf(text, WORD_BYTES, "consistency %s", policies[p]->name);
         return text;
     }
     for (int t = 0; kinds[t] != NULL; t++) {
         if (kinds[t]->one_process || kinds[t]->dense != NULL ||
-            (pli_pair_properties(kinds[t], f->pair->consistency, f->pair->scope) & rule->needs) != rule->needs)
+            !would_do(f, kinds[t], kinds[t]->name, f->pair->consistency, rule->needs))
             continue;
         snprintf(text, WORD_BYTES, "topology %s", kinds[t]->name);
         return text;

@@ -48,7 +48,8 @@ typedef struct pli_above {
     bool        adds;           /* the model's tables add: no update rule is applied                     */
     bool        one_pass;       /* the model passes over the data once                                   */
     bool        whole_passes;   /* each clock of the model is a pass over all rows                       */
-    bool        no_intercept, schedule, rate, penalty, validation, patience, start, net_options;
+    bool        no_intercept, schedule, rate, penalty, validation, patience, net_options;
+    bool        start; /* from a model, of a learner that does not say that it may */
     bool        epochs, batch; /* more than one; given                                                   */
     bool        checkpoint, resume;
     bool        restarts; /* a supervisor resumes it: launch --max-restarts                              */

@@ -101,7 +101,7 @@ static void dropout(pli_pair *pair, pli_above *above) {
 }
 
 static void kernels(pli_pair *pair, pli_above *above) {
-    (void)pair;
+    net(pair, above);
     above->kernels = "onednn";
 }
 

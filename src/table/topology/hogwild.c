@@ -1,11 +1,7 @@
 /* local x async: Hogwild - the workers of a process, and the threads of a worker, update the shared values in place,
- * without locks. This is the one file that breaks the rule that nobody writes what others read: it holds the relaxed
- * atomics on values. A step may overwrite what others did to the same value since it was read (hogwild_test.c counts
- * that), which stochastic gradient descent on sparse data bears; increments of an additive table are never lost:
- * compare and swap.
- *
- * What bounds it are lines of memory that travel between the cores which write them: a dense row and its rule's state
- * lie side by side, so that a step to a short row moves one line.
+ * without locks (hogwild_memory.h). A step may overwrite what others did to the same value since it was read
+ * (hogwild_test.c counts that), which stochastic gradient descent on sparse data bears; increments of an additive table
+ * are never lost: compare and swap.
  *
  * Short rows are handled in packs: rows are fetched ahead of their turn, copied together, the rule runs over the pack,
  * and the rows go back.
@@ -18,94 +14,11 @@
 
 #include "table/events.h"
 #include "table/server/functions.h"
-#include "table/state/values.h"
-#include "table/table.h"
-#include "table/topology/hogwild_rows.h"
+#include "table/topology/hogwild_memory.h"
 
-enum { PACK = 64, WHAT_BYTES = 128 };
-
-/* In memory that all ranks of the process see; whoever closes last frees what it holds. */
-struct pli_hogwild {
-    pli_spec         spec;
-    _Atomic int32_t  refs;
-    bool             opened; /* by the creator, before the others look (a collective lies between) */
-    unsigned char   *dense;  /* a row's values and then its rule's slots: what a step touches lies in one line */
-    int64_t          stride; /* bytes from row to row of dense */
-    int64_t         *paid;   /* dense and lazy: units up to which each row has paid */
-    unsigned char   *penalty; /* dense: factors of the penalties, or NULL: 1 */
-    pli_hogwild_rows rows;   /* sparse */
-    _Alignas(64) _Atomic int64_t examples; /* lazy penalties: rows of data that were applied so far */
-};
+enum { PACK = PLI_HOGWILD_PACK, WHAT_BYTES = 128 };
 
 static struct pli_hogwild *hogwild_of(const plait_table *table) { return table->state; }
-
-/* Where a row lies. */
-typedef struct place {
-    void    *values, *slot[PLI_RULE_SLOTS_MAX];
-    int64_t *paid;
-    void    *penalty;
-} place;
-
-static inline int32_t slots_of(const pli_spec *spec) { return spec->ruled ? spec->rule.ops->slots : 0; }
-
-static inline place place_in_dense(const struct pli_hogwild *h, int64_t row, int64_t row_bytes) {
-    place p = { .values = h->dense + row * h->stride };
-    for (int32_t k = 0; k < slots_of(&h->spec); k++) p.slot[k] = pli_at(p.values, (k + 1) * row_bytes);
-    p.paid = h->paid == NULL ? NULL : &h->paid[row];
-    p.penalty = h->penalty == NULL ? NULL : h->penalty + row * row_bytes;
-    return p;
-}
-
-static inline place place_of(const struct pli_hogwild *h, int64_t row, int64_t row_bytes) {
-    int64_t within;
-    if (h->spec.rows > 0) return place_in_dense(h, row, row_bytes);
-    const pli_chunk *chunk = &h->rows.chunk[pli_hogwild_chunk_of(row, &within)];
-    place            p = { .values = pli_at(chunk->values, within * row_bytes) };
-    for (int k = 0; k < PLI_RULE_SLOTS_MAX; k++)
-        p.slot[k] = chunk->slot[k] == NULL ? NULL : pli_at(chunk->slot[k], within * row_bytes);
-    p.paid = chunk->paid == NULL ? NULL : &chunk->paid[within];
-    return p;
-}
-
-/* --- relaxed atomics ---------------------------------------------------------------------------------------------- */
-
-static inline void load_row(const void *from, void *to, int64_t bytes, int64_t width) {
-    if (width == 4) {
-        for (int64_t i = 0; i < bytes; i += 4)
-            __atomic_load((const uint32_t *)pli_at_const(from, i), (uint32_t *)pli_at(to, i), __ATOMIC_RELAXED);
-    } else {
-        for (int64_t i = 0; i < bytes; i += 8)
-            __atomic_load((const uint64_t *)pli_at_const(from, i), (uint64_t *)pli_at(to, i), __ATOMIC_RELAXED);
-    }
-}
-
-static inline void store_row(const void *from, void *to, int64_t bytes, int64_t width) {
-    if (width == 4) {
-        for (int64_t i = 0; i < bytes; i += 4)
-            __atomic_store((uint32_t *)pli_at(to, i), (uint32_t *)(uintptr_t)pli_at_const(from, i), __ATOMIC_RELAXED);
-    } else {
-        for (int64_t i = 0; i < bytes; i += 8)
-            __atomic_store((uint64_t *)pli_at(to, i), (uint64_t *)(uintptr_t)pli_at_const(from, i), __ATOMIC_RELAXED);
-    }
-}
-
-static inline void add_f32(float *to, float x) {
-    float was, sum;
-    __atomic_load(to, &was, __ATOMIC_RELAXED);
-    do sum = was + x;
-    while (!__atomic_compare_exchange(to, &was, &sum, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-}
-
-static inline void add_f64(double *to, double x) {
-    double was, sum;
-    __atomic_load(to, &was, __ATOMIC_RELAXED);
-    do sum = was + x;
-    while (!__atomic_compare_exchange(to, &was, &sum, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-}
-
-static inline void add_i64(int64_t *to, int64_t x) { __atomic_fetch_add(to, x, __ATOMIC_RELAXED); } /* wraps around */
-
-static int64_t paid_of(const place *p) { return __atomic_load_n(p->paid, __ATOMIC_RELAXED); }
 
 /* --- creation ----------------------------------------------------------------------------------------------------- */
 
@@ -121,7 +34,7 @@ static plait_status open_dense(struct pli_hogwild *h, const void *initial, const
     const pli_spec *spec = &h->spec;
     int64_t         row_bytes = pli_row_bytes(spec);
     size_t          bytes = (size_t)(spec->rows * row_bytes);
-    h->stride = row_bytes * (1 + slots_of(spec));
+    h->stride = row_bytes * (1 + pli_hogwild_slots(spec));
     h->dense = pli_aligned((size_t)(spec->rows * h->stride));
     if (spec->lazy) h->paid = pli_calloc((size_t)spec->rows, sizeof *h->paid);
     if (penalty != NULL) h->penalty = pli_aligned(bytes);
@@ -214,7 +127,7 @@ static inline bool crosses_lines(const void *at, int64_t bytes) {
 /* state: the row is about to be updated. */
 static inline void prefetch(const struct pli_hogwild *h, int64_t row, int64_t row_bytes, bool state) {
     if (row < 0) return;
-    place p = place_of(h, row, row_bytes);
+    pli_hogwild_row p = pli_hogwild_place(h, row, row_bytes);
     if (!state) {
         __builtin_prefetch(p.values, 1);
         return;
@@ -226,10 +139,12 @@ static inline void prefetch(const struct pli_hogwild *h, int64_t row, int64_t ro
     if (p.paid != NULL) fetch_to_write(p.paid);
 }
 
+static int64_t paid_of(const pli_hogwild_row *p) { return pli_relaxed_load_i64(p->paid); }
+
 /* --- a pack: copies of a few rows --------------------------------------------------------------------------------- */
 
 typedef struct pack {
-    place   at[PACK];
+    pli_hogwild_row at[PACK];
     int64_t owed[PACK], units;
     plait_step     due; /* lazy: the step of the application to come, in which what is owed is counted */
     unsigned char *w, *slot[PLI_RULE_SLOTS_MAX], *penalty; /* [rows, cols] each */
@@ -256,10 +171,10 @@ static void load_pack(const struct pli_hogwild *h, int64_t n, const int64_t *row
     const pli_spec *spec = &h->spec;
     int64_t         row_bytes = pli_row_bytes(spec);
     for (int64_t i = 0; i < n; i++) {
-        place at = p->at[i] = place_of(h, rows[i], row_bytes);
-        load_row(at.values, p->w + i * row_bytes, row_bytes, spec->width);
+        pli_hogwild_row at = p->at[i] = pli_hogwild_place(h, rows[i], row_bytes);
+        pli_relaxed_load_row(at.values, p->w + i * row_bytes, row_bytes, spec->width);
         for (int32_t k = 0; (state || spec->lazy) && spec->ruled && k < spec->rule.ops->slots; k++)
-            load_row(at.slot[k], p->slot[k] + i * row_bytes, row_bytes, spec->width);
+            pli_relaxed_load_row(at.slot[k], p->slot[k] + i * row_bytes, row_bytes, spec->width);
         if (state && at.penalty != NULL) memcpy(p->penalty + i * row_bytes, at.penalty, (size_t)row_bytes);
         if (!spec->lazy) continue;
         p->owed[i] = p->units - paid_of(&at);
@@ -272,13 +187,12 @@ static void store_pack(const struct pli_hogwild *h, int64_t n, int64_t examples,
     const pli_spec *spec = &h->spec;
     int64_t         row_bytes = pli_row_bytes(spec);
     for (int64_t i = 0; i < n; i++) {
-        const place *at = &p->at[i];
-        store_row(p->w + i * row_bytes, at->values, row_bytes, spec->width);
+        const pli_hogwild_row *at = &p->at[i];
+        pli_relaxed_store_row(p->w + i * row_bytes, at->values, row_bytes, spec->width);
         for (int32_t k = 0; k < spec->rule.ops->slots; k++)
-            store_row(p->slot[k] + i * row_bytes, at->slot[k], row_bytes, spec->width);
+            pli_relaxed_store_row(p->slot[k] + i * row_bytes, at->slot[k], row_bytes, spec->width);
         if (spec->lazy)
-            __atomic_store_n(at->paid, paid_of(at) + (p->owed[i] > 0 ? p->owed[i] * spec->batch : 0) + examples,
-                             __ATOMIC_RELAXED);
+            pli_relaxed_store_i64(paid_of(at) + (p->owed[i] > 0 ? p->owed[i] * spec->batch : 0) + examples, at->paid);
     }
 }
 
@@ -318,7 +232,7 @@ static void get_plain(const struct pli_hogwild *h, int64_t n, const int64_t *row
     for (int64_t i = 0; i < n; i++) {
         void *to = pli_at(values, i * row_bytes);
         if (rows[i] < 0) memset(to, 0, (size_t)row_bytes);
-        else load_row(place_of(h, rows[i], row_bytes).values, to, row_bytes, h->spec.width);
+        else pli_relaxed_load_row(pli_hogwild_place(h, rows[i], row_bytes).values, to, row_bytes, h->spec.width);
     }
 }
 
@@ -336,83 +250,11 @@ static bool get_paid(const struct pli_hogwild *h, int64_t n, const int64_t *rows
         load_pack(h, 1, &rows[i], false, &p);
         memcpy(to, p.w, (size_t)row_bytes);
         if (p.owed[0] <= 0) continue; /* else it is kept: who reads a row is about to update it */
-        store_row(p.w, p.at[0].values, row_bytes, h->spec.width);
-        __atomic_store_n(p.at[0].paid, paid_of(&p.at[0]) + p.owed[0] * h->spec.batch, __ATOMIC_RELAXED);
+        pli_relaxed_store_row(p.w, p.at[0].values, row_bytes, h->spec.width);
+        pli_relaxed_store_i64(paid_of(&p.at[0]) + p.owed[0] * h->spec.batch, p.at[0].paid);
     }
     pli_free(memory.heap);
     return true;
-}
-
-/* --- single values ---------------------------------------------------------------------------------------------------
-
-   The commonest table, of single float32 values by key, has loops of its own, so short that many loads are under way at
-   once. What a row owes is paid when it is read, as one proximal step of the size of all (its factor on the penalty is
-   multiplied by how many): of the second order in step x l2, and equal for l1. */
-
-static bool is_simple(const pli_spec *spec, const pli_rows *rows) {
-    return spec->rows > 0 && spec->cols == 1 && spec->type == PLAIT_F32 && spec->ruled && rows->keys != NULL;
-}
-
-static inline float load_f32(const float *from) {
-    float x;
-    __atomic_load(from, &x, __ATOMIC_RELAXED);
-    return x;
-}
-
-static inline void store_f32(float *to, float x) { __atomic_store(to, &x, __ATOMIC_RELAXED); }
-
-/* The value of a row, which its slots follow. */
-static inline float *single(const struct pli_hogwild *h, uint64_t key) {
-    return (float *)(h->dense + (int64_t)key * h->stride);
-}
-
-/* Copies the rows of a pack and pays, in memory too, what they owe. */
-static void get_lazy(const struct pli_hogwild *h, int64_t n, const uint64_t *keys, float *values) {
-    const float     *factor = (const float *)h->penalty;
-    const plait_rule_numbers *rule = &h->spec.rule;
-    int64_t          units = atomic_load_explicit(&h->examples, memory_order_relaxed);
-    plait_step                due = pli_rule_step(rule, units / h->spec.batch, 1, h->spec.batch, 1);
-    float            state[PLI_RULE_SLOTS_MAX][PACK], penalty[PACK], *slot[PLI_RULE_SLOTS_MAX];
-    const float      part = 1.0F / (float)h->spec.batch;
-    for (int64_t i = 0; i < n; i++) values[i] = load_f32(single(h, keys[i]));
-    for (int32_t k = 0; k < PLI_RULE_SLOTS_MAX; k++) slot[k] = state[k];
-    for (int32_t k = 0; k < rule->ops->slots; k++)
-        for (int64_t i = 0; i < n; i++) state[k][i] = load_f32(single(h, keys[i]) + k + 1);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t owed = units - __atomic_load_n(h->paid + keys[i], __ATOMIC_RELAXED);
-        penalty[i] = owed > 0 ? (float)owed * part : 0.0F;
-    }
-    for (int64_t i = 0; factor != NULL && i < n; i++) penalty[i] *= factor[keys[i]];
-    rule->ops->catch_up_f32(rule, &due, 1, n, values, slot, penalty);
-    for (int64_t i = 0; i < n; i++) store_f32(single(h, keys[i]), values[i]);
-    for (int64_t i = 0; i < n; i++) __atomic_store_n(h->paid + keys[i], units, __ATOMIC_RELAXED);
-}
-
-static void get_simple(const struct pli_hogwild *h, int64_t n, const uint64_t *keys, float *values) {
-    for (int64_t from = 0; h->spec.lazy && from < n; from += PACK)
-        get_lazy(h, n - from < PACK ? n - from : PACK, keys + from, values + from);
-    for (int64_t i = 0; !h->spec.lazy && i < n; i++) values[i] = load_f32(single(h, keys[i]));
-}
-
-/* Keys of a pack differ. */
-static void apply_simple(const struct pli_hogwild *h, int64_t n, const uint64_t *keys, const plait_step *step,
-                         int64_t examples, const float *g) {
-    const float     *factor = (const float *)h->penalty;
-    const plait_rule_numbers *rule = &h->spec.rule;
-    float            w[PACK], state[PLI_RULE_SLOTS_MAX][PACK], penalty[PACK], *slot[PLI_RULE_SLOTS_MAX];
-    for (int64_t i = 0; i < n; i++) w[i] = load_f32(single(h, keys[i]));
-    for (int32_t k = 0; k < PLI_RULE_SLOTS_MAX; k++) slot[k] = state[k];
-    for (int32_t k = 0; k < rule->ops->slots; k++)
-        for (int64_t i = 0; i < n; i++) state[k][i] = load_f32(single(h, keys[i]) + k + 1);
-    for (int64_t i = 0; factor != NULL && i < n; i++) penalty[i] = factor[keys[i]];
-    rule->ops->apply_f32(rule, step, n, w, slot, g, factor != NULL ? penalty : NULL);
-    for (int64_t i = 0; i < n; i++) store_f32(single(h, keys[i]), w[i]);
-    for (int32_t k = 0; k < rule->ops->slots; k++)
-        for (int64_t i = 0; i < n; i++) store_f32(single(h, keys[i]) + k + 1, state[k][i]);
-    for (int64_t i = 0; h->spec.lazy && i < n; i++) { /* this step has paid for its rows of data */
-        int64_t *paid = h->paid + keys[i];
-        __atomic_store_n(paid, __atomic_load_n(paid, __ATOMIC_RELAXED) + examples, __ATOMIC_RELAXED);
-    }
 }
 
 static plait_status no_memory(const plait_table *table, plait_error *err) {
@@ -422,8 +264,8 @@ static plait_status no_memory(const plait_table *table, plait_error *err) {
 static plait_status hogwild_get(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
     const struct pli_hogwild *h = table->state;
     int64_t                   at[PACK], row_bytes = pli_row_bytes(&h->spec);
-    if (is_simple(&h->spec, rows)) {
-        get_simple(h, rows->n, rows->keys, values);
+    if (pli_hogwild_is_single(&h->spec, rows)) {
+        pli_hogwild_get_singles(h, rows->n, rows->keys, values);
         return PLAIT_OK;
     }
     for (int64_t from = 0; from < rows->n; from += PACK) {
@@ -448,12 +290,12 @@ static plait_status hogwild_read(plait_table *table, int64_t first, int64_t n, c
 static void add_pack(const struct pli_hogwild *h, int64_t n, const int64_t *rows, const void *delta) {
     int64_t row_bytes = pli_row_bytes(&h->spec), cols = h->spec.cols;
     for (int64_t i = 0; i < n; i++) {
-        void       *to = place_of(h, rows[i], row_bytes).values;
+        void       *to = pli_hogwild_place(h, rows[i], row_bytes).values;
         const void *from = pli_at_const(delta, i * row_bytes);
         if (h->spec.type == PLAIT_F32) {
-            for (int64_t j = 0; j < cols; j++) add_f32((float *)to + j, ((const float *)from)[j]);
+            for (int64_t j = 0; j < cols; j++) pli_relaxed_add_f32((float *)to + j, ((const float *)from)[j]);
         } else if (h->spec.type == PLAIT_F64) {
-            for (int64_t j = 0; j < cols; j++) add_f64((double *)to + j, ((const double *)from)[j]);
+            for (int64_t j = 0; j < cols; j++) pli_relaxed_add_f64((double *)to + j, ((const double *)from)[j]);
         } else {
             for (int64_t j = 0; j < cols; j++) add_i64((int64_t *)to + j, ((const int64_t *)from)[j]);
         }
@@ -489,10 +331,10 @@ static plait_status apply_rows(plait_table *table, const pli_rows *rows, const v
     plait_step          step = pli_rule_step(&spec->rule, plait_job_clock_now(table->job), m, spec->batch, 0);
     pack_memory         memory;
     pack                p;
-    if (is_simple(spec, rows)) {
+    if (pli_hogwild_is_single(spec, rows)) {
         for (int64_t from = 0; from < rows->n; from += n) {
             n = pack_length(rows, from, rows->n - from < PACK ? rows->n - from : PACK);
-            apply_simple(h, n, rows->keys + from, &step, examples, (const float *)delta + from);
+            pli_hogwild_apply_singles(h, n, rows->keys + from, &step, examples, (const float *)delta + from);
         }
         if (spec->lazy) atomic_fetch_add_explicit(&h->examples, examples, memory_order_relaxed);
         return PLAIT_OK;

@@ -1,5 +1,5 @@
-/* Properties of pairs: what the policies and topologies that come with Plait keep to, by name as contract.md has it; that
- * bounded-delay:0 has all that bsp has; and that a program's own policy has what it says. */
+/* Properties of pairs: what the policies and topologies that come with Plait keep to, by name as contract.md has it;
+ * that bounded-delay:0 has all that bsp has; and that a program's own policy has what it says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,0 +1,284 @@
+/* help pairs - which topologies and consistencies train together, which pairs each setting goes with, and which settings
+ * go with each other. All of it is asked of pli_pair_check, which also decides at the start of a run. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/reasons.h"
+#include "learn/learner.h"
+#include "table/pairs/pairs.h"
+
+enum { SETTINGS_MAX = 48, POLICIES_MAX = 24, NAME_COLUMNS = 27 };
+
+static int width(void) { return pli_terminal_columns(1) < 100 ? pli_terminal_columns(1) : 100; }
+
+/* --- topologies and consistencies ----------------------------------------------------------------------------------- */
+
+static bool trains_with(pli_pair pair, pli_fill fill) {
+    pair.fill = fill;
+    return pli_pair_check(&pair, NULL) >= 0;
+}
+
+/* The columns are topologies, the rows policies; a refusal has a number that its reason is told under. */
+static void pairs_of(pli_text *text, pli_reasons *all, bool one_process) {
+    const pli_topology_kind *const      *topology = pli_topologies();
+    const plait_consistency *const *policy = pli_consistencies();
+    pli_text_add(text, "%-16s", "");
+    for (int t = 0; topology[t] != NULL; t++)
+        pli_text_add(text, topology[t + 1] != NULL ? "%-13s" : "%s", topology[t]->name);
+    pli_text_add(text, "\n");
+    for (int p = 0; policy[p] != NULL; p++) {
+        char spec[PLI_CONSISTENCY_TEXT], own[64];
+        pli_cli_example(policy[p], spec);
+        snprintf(own, sizeof own, " x %s", spec);
+        const pli_renamed renamed[] = { { own, " x C" }, { NULL, NULL } };
+        pli_text_add(text, "%-16s", spec);
+        for (int t = 0; topology[t] != NULL; t++) {
+            plait_error err = { 0 };
+            char        cell[32] = "trains";
+            char        example[PLI_TOPOLOGY_TEXT];
+            pli_pair    pair = { .topology = example, .consistency = spec, .one_process = one_process };
+            pli_topology_example(topology[t], example);
+            if (pli_pair_check(&pair, &err) < 0)
+                snprintf(cell, sizeof cell, "refused [%d]", pli_reasons_number(all, err.text, renamed));
+            else if (!trains_with(pair, PLI_FILL_DENSE)) snprintf(cell, sizeof cell, "sparse only");
+            else if (!trains_with(pair, PLI_FILL_SPARSE)) snprintf(cell, sizeof cell, "dense only");
+            pli_text_add(text, topology[t + 1] != NULL ? "%-13s" : "%s", cell);
+        }
+        pli_text_add(text, "\n");
+    }
+}
+
+/* --- settings --------------------------------------------------------------------------------------------------------- */
+
+/* A setting of the list, a learner that asks something of the others, or the solver. */
+typedef struct choice {
+    const char          *name, *option;
+    const pli_setting   *setting;
+    const plait_learner *learner;
+    bool                 by_lbfgs;
+    char                 text[64]; /* "--model kmeans" */
+} choice;
+
+/* Consistencies, with parameters; bounded-delay stands for two, as it is bsp's model where its delay is 0. */
+typedef struct specs {
+    char text[POLICIES_MAX][PLI_CONSISTENCY_TEXT];
+    int  n;
+} specs;
+
+typedef struct all_settings {
+    choice choice[SETTINGS_MAX];
+    int    n;
+    specs  specs;
+} all_settings;
+
+static void list_specs(specs *s) {
+    const plait_consistency *const *policy = pli_consistencies();
+    for (int p = 0; policy[p] != NULL && s->n + 1 < POLICIES_MAX; p++) {
+        if (strcmp(policy[p]->name, "bounded-delay") == 0) strcpy(s->text[s->n++], "bounded-delay:0");
+        pli_cli_example(policy[p], s->text[s->n++]);
+    }
+}
+
+/* Does the learner ask anything of the settings that logistic does not? */
+static bool is_choosy(const plait_learner *l) { return l->needs != 0 || l->optimizer == NULL; }
+
+static void list_settings(all_settings *all) {
+    const plait_learner *logistic = pli_learner_find("logistic", NULL, 0);
+    for (const pli_setting *s = pli_settings(); s->name != NULL && all->n + 1 < SETTINGS_MAX; s++)
+        all->choice[all->n++] = (choice){ .name = s->name, .option = s->option, .setting = s, .learner = logistic };
+    all->choice[all->n++] = (choice){ .name = "L-BFGS", .option = "--optimizer lbfgs", .learner = logistic,
+                                      .by_lbfgs = true };
+    for (int i = 0; pli_learners()[i] != NULL && all->n < SETTINGS_MAX; i++) {
+        if (!is_choosy(pli_learners()[i])) continue;
+        choice *c = &all->choice[all->n++];
+        *c = (choice){ .learner = pli_learners()[i] };
+        snprintf(c->text, sizeof c->text, "--model %s", c->learner->name);
+        c->name = c->text + sizeof "--" - 1;
+        c->option = c->text;
+    }
+    list_specs(&all->specs);
+}
+
+/* A pair, and what is on in it. */
+typedef struct trial {
+    pli_pair    pair;
+    pli_above   above;
+    plait_error err;
+} trial;
+
+static bool trains(trial *t, const char *topology, const char *consistency, bool one_process, const choice *a,
+                   const choice *b) {
+    const plait_learner *learner = b != NULL && b->setting == NULL ? b->learner : a->learner;
+    t->above = (pli_above){ .model = NULL };
+    t->pair = (pli_pair){ .topology = topology, .consistency = consistency, .table = "w", .one_process = one_process,
+                          .rule = learner->optimizer != NULL ? "adagrad" : NULL, .servers = 2 };
+    t->err = (plait_error){ .code = PLAIT_OK };
+    pli_learner_note(learner, learner->ways, learner->needs, a->by_lbfgs || (b != NULL && b->by_lbfgs), &t->above);
+    if (a->setting != NULL) a->setting->turn_on(&t->pair, &t->above);
+    if (b != NULL && b->setting != NULL) b->setting->turn_on(&t->pair, &t->above);
+    t->pair.above = &t->above;
+    return pli_pair_check(&t->pair, &t->err) >= 0;
+}
+
+/* --- a setting and pairs ------------------------------------------------------------------------------------------------ */
+
+/* The consistencies that go with the setting under this topology, on threads or on processes; "": none. */
+static void list_policies(trial *t, const all_settings *all, const choice *c, const char *topology, bool one_process,
+                          pli_text *list) {
+    pli_text_free(list);
+    for (int p = 0; p < all->specs.n; p++)
+        if (trains(t, topology, all->specs.text[p], one_process, c, NULL))
+            pli_text_add(list, "%s%s", list->length > 0 ? ", " : "", all->specs.text[p]);
+}
+
+static void add_topology(pli_text *text, const char *names, const char *policies) {
+    pli_text_add(text, "   %-*s ", NAME_COLUMNS - 4, names);
+    pli_cli_wrap(text, policies[0] != '\0' ? policies : "none", NAME_COLUMNS, width());
+}
+
+/* Does it go with every pair that trains? */
+static bool goes_with_all(trial *t, const all_settings *all, const choice *c) {
+    const pli_topology_kind *const *kind = pli_topologies();
+    for (int k = 0; kind[k] != NULL; k++)
+        for (int p = 0; p < all->specs.n; p++) {
+            char           topology[PLI_TOPOLOGY_TEXT];
+            const pli_pair alone = { .topology = topology, .consistency = all->specs.text[p], .servers = 2,
+                                     .one_process = kind[k]->one_process };
+            pli_topology_example(kind[k], topology);
+            if (pli_pair_check(&alone, NULL) >= 0 &&
+                !trains(t, topology, all->specs.text[p], kind[k]->one_process, c, NULL))
+                return false;
+        }
+    return true;
+}
+
+/* One line for topologies that are alike. */
+static void pairs_of_setting(pli_text *text, trial *t, const all_settings *all, const choice *c) {
+    const pli_topology_kind *const *kind = pli_topologies();
+    pli_text                        names = { 0 }, policies = { 0 }, before = { 0 };
+    pli_text_add(text, "%s, %s\n", c->name, c->option);
+    if (goes_with_all(t, all, c)) {
+        pli_text_add(text, "   every pair that trains\n");
+        return;
+    }
+    for (int k = 0; kind[k] != NULL; k++) {
+        char example[PLI_TOPOLOGY_TEXT];
+        pli_topology_example(kind[k], example);
+        list_policies(t, all, c, example, kind[k]->one_process, &policies);
+        const char *now = policies.data != NULL ? policies.data : "", *was = before.data != NULL ? before.data : "";
+        if (names.length > 0 && strcmp(now, was) != 0) {
+            add_topology(text, names.data, was);
+            pli_text_free(&names);
+        }
+        pli_text_add(&names, "%s%s", names.length > 0 ? ", " : "", kind[k]->name);
+        pli_text_free(&before);
+        pli_text_add(&before, "%s", now);
+    }
+    if (names.data != NULL) add_topology(text, names.data, before.data != NULL ? before.data : "");
+    pli_text_free(&names);
+    pli_text_free(&policies);
+    pli_text_free(&before);
+}
+
+/* --- two settings --------------------------------------------------------------------------------------------------------- */
+
+/* Do both go with some pair? If not, t->err says why, of the first pair that goes with one of them. */
+static bool go_together(trial *t, const all_settings *all, const choice *a, const choice *b) {
+    static const char *const orders[] = { "ps", "allreduce", "local", "hybrid", "gossip:ring" };
+    plait_error              why = { .code = PLAIT_OK };
+    bool                     both_alone = false;
+    for (int one_process = 1; one_process >= 0; one_process--)
+        for (size_t k = 0; k < sizeof orders / sizeof *orders; k++)
+            for (int p = 0; p < all->specs.n; p++) {
+                const char *policy = all->specs.text[p];
+                const bool  each = trains(t, orders[k], policy, one_process != 0, a, NULL) &&
+                                  trains(t, orders[k], policy, one_process != 0, b, NULL);
+                if (trains(t, orders[k], policy, one_process != 0, a, b)) return true;
+                if (why.code == PLAIT_OK || (each && !both_alone)) why = t->err;
+                both_alone = both_alone || each;
+            }
+    t->err = why;
+    return false;
+}
+
+/* Columns stand in groups of five. */
+static const char *gap_before(int i) { return i > 0 && i % 5 == 0 ? " " : ""; }
+static char        letter_of(int i) { return (char)(i < 26 ? 'a' + i : 'A' + i - 26); }
+
+/* Why settings do not go together, each reason with all whom it keeps apart. */
+typedef struct whom_apart {
+    pli_reasons reasons;
+    pli_text    whom[PLI_REASONS_MAX]; /* "b e, c e" */
+} whom_apart;
+
+static void keep_apart(whom_apart *a, const char *why, int i, int j) {
+    const pli_renamed none[] = { { NULL, NULL } };
+    pli_text         *whom = &a->whom[pli_reasons_number(&a->reasons, why, none) - 1];
+    pli_text_add(whom, "%s%c %c", whom->length > 0 ? ", " : "", letter_of(j), letter_of(i));
+}
+
+static void tell_apart(pli_text *text, whom_apart *a) {
+    for (int r = 0; r < a->reasons.n; r++) {
+        pli_cli_wrap(text, a->whom[r].data != NULL ? a->whom[r].data : "", 0, width());
+        pli_text_add(text, "     ");
+        pli_cli_wrap(text, a->reasons.text[r], 5, width());
+        pli_text_free(&a->whom[r]);
+    }
+}
+
+/* Below the diagonal of the matrix: does the setting of the row go with that of the column? */
+static void settings_with_settings(pli_text *text, trial *t, const all_settings *all, whom_apart *apart) {
+    pli_text_add(text, "%*s", NAME_COLUMNS + 3, "");
+    for (int i = 0; i + 1 < all->n; i++) pli_text_add(text, "%s%c", gap_before(i), letter_of(i));
+    pli_text_add(text, "\n");
+    for (int i = 0; i < all->n; i++) {
+        pli_text_add(text, "%c  %-*.*s", letter_of(i), i > 0 ? NAME_COLUMNS : 0, NAME_COLUMNS - 1,
+                     all->choice[i].option);
+        for (int j = 0; j < i; j++) {
+            const bool together = go_together(t, all, &all->choice[i], &all->choice[j]);
+            pli_text_add(text, "%s%s", gap_before(j), together ? "+" : "-");
+            if (!together) keep_apart(apart, t->err.text, i, j);
+        }
+        pli_text_add(text, "\n");
+    }
+}
+
+static void settings(pli_text *text) {
+    all_settings *all = pli_calloc(1, sizeof *all);
+    trial        *t = pli_calloc(1, sizeof *t);
+    whom_apart   *apart = pli_calloc(1, sizeof *apart);
+    if (all == NULL || t == NULL || apart == NULL) {
+        text->failed = true;
+        pli_free(all);
+        pli_free(t);
+        pli_free(apart);
+        return;
+    }
+    list_settings(all);
+    pli_text_add(text, "\nWith which pairs each setting goes, on threads for local:\n\n");
+    for (int i = 0; i < all->n; i++) pairs_of_setting(text, t, all, &all->choice[i]);
+    pli_text_add(text, "\nSettings with each other: + some pair goes with both, - none does:\n\n");
+    settings_with_settings(text, t, all, apart);
+    pli_text_add(text, "\nWhy not:\n\n");
+    tell_apart(text, apart);
+    pli_free(all);
+    pli_free(t);
+    pli_free(apart);
+}
+
+void pli_cli_help_pairs(pli_text *text) {
+    pli_reasons *all = pli_calloc(1, sizeof *all);
+    if (all == NULL) {
+        text->failed = true;
+        return;
+    }
+    pli_text_add(text, "Ranks are threads of one process:\n\n");
+    pairs_of(text, all, true);
+    pli_text_add(text, "\nRanks are processes (mpi), or simulated (sim):\n\n");
+    pairs_of(text, all, false);
+    pli_text_add(text, "\nWhy, where C is the consistency of the row:\n\n");
+    pli_reasons_tell(all, text);
+    pli_free(all);
+    settings(text);
+}

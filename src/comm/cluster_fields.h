@@ -1,0 +1,50 @@
+/* comm/cluster_fields.h - what may stand where in a cluster's file, and what a value's text means; of the reader
+ * (cluster_read.c) alone. */
+#ifndef PLI_COMM_CLUSTER_FIELDS_H
+#define PLI_COMM_CLUSTER_FIELDS_H
+
+#include "comm/cluster.h"
+
+typedef enum pli_field_kind {
+    PLI_FIELD_COUNT,
+    PLI_FIELD_NUMBER,
+    PLI_FIELD_SECONDS,
+    PLI_FIELD_NANOSECONDS,
+    PLI_FIELD_BANDWIDTH,
+    PLI_FIELD_NAME,
+    PLI_FIELD_RANKS,
+    PLI_FIELD_RACK,
+    PLI_FIELD_SITE,
+    PLI_FIELD_ONE_OR_ALL
+} pli_field_kind;
+
+typedef struct pli_field {
+    const char    *name;
+    pli_field_kind kind;
+    size_t         at;        /* in the struct that the mapping fills */
+    double         low, high; /* of a number; in its own unit         */
+    bool           required;
+} pli_field;
+
+/* The keys of a mapping. */
+typedef struct pli_fields {
+    const pli_field *field; /* [n] */
+    size_t           n;
+} pli_fields;
+extern const pli_fields pli_host_fields, pli_rack_fields, pli_site_fields, pli_cost_fields;
+
+/* An event is a mapping of one key, its name, to a mapping of these. */
+typedef struct pli_event_form {
+    const char     *name;
+    pli_mishap_kind kind;
+    pli_fields      fields;
+} pli_event_form;
+enum { PLI_EVENT_FORMS = 7 };
+extern const pli_event_form pli_event_forms[PLI_EVENT_FORMS];
+
+enum { PLI_FIELD_WANTED = 144 };
+/** The number that a field's text says, in the struct's unit. false: it is none; wanted says what is. For the kinds up
+ *  to BANDWIDTH. */
+bool pli_field_parse(const pli_field *field, const char *text, double *value, char wanted[PLI_FIELD_WANTED]);
+
+#endif

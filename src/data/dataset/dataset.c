@@ -1,0 +1,492 @@
+/* Opening, loading and agreeing on a data set. */
+#include "data/dataset/dataset.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/cache/cache.h"
+#include "data/formats/chars.h"
+#include "data/formats/idx.h"
+#include "data/formats/table/table.h"
+
+const pli_reader pli_libsvm_reader = {
+    .name = "libsvm",
+    .parse = pli_libsvm_parse,
+    .row = pli_libsvm_row,
+};
+
+void pli_dataset_note(pli_dataset *d, const char *fmt, ...) {
+    char    text[400], line[400];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    pli_printable(line, sizeof line, text);
+    pli_text_add(&d->notes, "%s\n", line);
+    pli_log(d->log, PLAIT_LOG_INFO, -1, "data", "%s", line);
+}
+
+/* --- opening ---------------------------------------------------------------------------------------------- */
+
+static plait_status open_libsvm(pli_dataset *d, const plait_data_opts *opts, const pli_schema *fixed,
+                                plait_error *err) {
+    const char *base = opts->index_base != NULL ? opts->index_base : "auto";
+    bool        is_auto = strcmp(base, "auto") == 0;
+    if (!is_auto && strcmp(base, "0") != 0 && strcmp(base, "1") != 0)
+        return pli_fail(err, PLAIT_EINVAL, "index base \"%s\": expected auto, 0 or 1", base);
+    pli_schema *schema = d->schema;
+    schema->base_is_sure = !is_auto || (fixed != NULL && fixed->format == PLI_FORMAT_LIBSVM);
+    if (!is_auto)
+        schema->index_base = base[0] - '0';
+    else if (schema->base_is_sure)
+        schema->index_base = fixed->index_base;
+    else { /* a good guess saves a pass over the keys */
+        const pli_source    *source = &d->sources->source[0];
+        const unsigned char *from = source->data + source->begin, *end = source->data + source->bytes;
+        if (end - from > 1 << 16) end = from + (1 << 16);
+        schema->index_base = pli_libsvm_has_zero(from, end) ? 0 : 1;
+    }
+    if (fixed != NULL && fixed->format == PLI_FORMAT_NONE) { /* a model of rows in memory: features by number */
+        schema->base_is_sure = true;
+        schema->any_index = fixed->features > 0;
+        schema->max_index = (uint64_t)fixed->features - 1 + (uint64_t)schema->index_base;
+    }
+    d->libsvm = (pli_libsvm_rules){ .base = schema->index_base,
+                                    .base_is_sure = schema->base_is_sure,
+                                    .hash_bits = schema->hash_bits,
+                                    .label_is_optional = fixed != NULL || schema->unlabelled,
+                                    .unlabelled = schema->unlabelled,
+                                    .limit = UINT64_MAX };
+    if (fixed != NULL && schema->hash_bits == 0) d->libsvm.limit = pli_schema_keys(fixed) + (uint64_t)d->libsvm.base;
+    d->reader = &pli_libsvm_reader;
+    d->rules = &d->libsvm;
+    return PLAIT_OK;
+}
+
+static plait_status open_schema(pli_dataset *d, const plait_data_opts *opts, const pli_schema *fixed,
+                                plait_error *err) {
+    if (opts->hash_bits < 0 || opts->hash_bits > 31)
+        return pli_fail(err, PLAIT_EINVAL, "hash bits %d: expected 1 to 31, or 0 for none", opts->hash_bits);
+    d->schema = fixed != NULL ? pli_schema_copy(fixed) : pli_schema_create();
+    if (d->schema == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the description of the data");
+    d->schema->rows = 0;
+    d->schema->whole = false;
+    d->schema->unlabelled = d->unlabelled;
+    if (fixed == NULL || fixed->format == PLI_FORMAT_NONE) d->schema->hash_bits = opts->hash_bits;
+    pli_free(d->schema->segment_rows);
+    d->schema->segments = d->segments;
+    d->schema->segment_rows = pli_calloc((size_t)d->segments, sizeof(int64_t));
+    return d->schema->segment_rows != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for the list of blocks");
+}
+
+/* What has no meaning for a format is refused, not passed over. */
+static plait_status check_use(const plait_data_opts *opts, pli_data_format format, const char *path, plait_error *err) {
+    const bool  parsed = format == PLI_FORMAT_LIBSVM || format == PLI_FORMAT_TABLE;
+    const char *what = opts->window > 0 && format != PLI_FORMAT_CHARS           ? "window"
+                       : opts->cache && !parsed                                 ? "cache"
+                       : opts->delimiter != NULL && format != PLI_FORMAT_TABLE  ? "delimiter"
+                       : opts->weight_column != NULL && format == PLI_FORMAT_IDX ? "weight-column"
+                                                                                : NULL;
+    if (what == NULL) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EINVAL, "%s: --%s has no meaning for %s data; leave it out", path, what,
+                    pli_format_text(format));
+}
+
+/* What does nothing to a format, and harms nothing, is noted. */
+static void note_idle(pli_dataset *d, const plait_data_opts *opts, pli_data_format format) {
+    const bool table = format == PLI_FORMAT_TABLE, labelled = table || format == PLI_FORMAT_IDX;
+    const struct {
+        const char *option;
+        bool        idle;
+    } given[] = { { "label", opts->label != NULL && !pli_label_is_none(opts->label) && !labelled },
+                  { "weight-column", opts->weight_column != NULL && !table },
+                  { "text-columns", opts->text_columns != NULL && !table },
+                  { "header", opts->header != NULL && strcmp(opts->header, "auto") != 0 && !table },
+                  { "index-base", opts->index_base != NULL && strcmp(opts->index_base, "auto") != 0 &&
+                                      format != PLI_FORMAT_LIBSVM } };
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        if (given[i].idle)
+            pli_dataset_note(d, "note: --%s has no effect on %s data", given[i].option, pli_format_text(format));
+}
+
+static plait_status open_all(pli_dataset *d, const plait_data_opts *opts, const pli_schema *fixed, plait_error *err) {
+    if (d->workers < 1 || d->worker < 0)
+        return pli_fail(err, PLAIT_EINVAL, "worker %d of %d", d->worker, d->workers);
+    if (d->sources == NULL) PLI_TRY(pli_datacache_plan(opts, fixed, d->workers, &d->wish, err));
+    if (d->wish != NULL && pli_datacache_attach(d, d->wish)) {
+        note_idle(d, opts, d->schema->format);
+        return PLAIT_OK;
+    }
+    if (d->sources == NULL) PLI_TRY(pli_sources_open(opts->paths, opts->n_paths, opts->spill_limit, &d->sources, err));
+    pli_data_format format = PLI_FORMAT_LIBSVM;
+    PLI_TRY(pli_format_choose(opts, d->sources, fixed, &format, err));
+    PLI_TRY(check_use(opts, format, d->sources->source[0].path, err));
+    note_idle(d, opts, format);
+    d->begin = pli_array((size_t)d->sources->n, sizeof *d->begin);
+    if (d->begin == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the list of files");
+    for (int64_t i = 0; i < d->sources->n; i++) d->begin[i] = d->sources->source[i].begin;
+    for (int64_t i = 0; (format == PLI_FORMAT_LIBSVM || format == PLI_FORMAT_TABLE) && i < d->sources->n; i++)
+        PLI_TRY(pli_source_check_lines(&d->sources->source[i], err));
+    if (format == PLI_FORMAT_TABLE)
+        PLI_TRY(pli_table_begin(d, opts, fixed, err)); /* finds headers, which are no rows */
+    if (format == PLI_FORMAT_IDX) PLI_TRY(pli_idx_open(d, opts, fixed, err));
+    if (format == PLI_FORMAT_CHARS) {
+        if (fixed == NULL && (opts->format == NULL || strcmp(opts->format, "text") != 0))
+            pli_dataset_note(d, "%s: read as text, by characters; --format says otherwise", d->sources->source[0].path);
+        PLI_TRY(pli_chars_open(d, opts, fixed, err));
+    }
+    PLI_TRY(pli_dataset_cut(d, err));
+    PLI_TRY(open_schema(d, opts, fixed, err));
+    d->schema->format = format;
+    if (format == PLI_FORMAT_LIBSVM) PLI_TRY(open_libsvm(d, opts, fixed, err));
+    else if (format == PLI_FORMAT_TABLE) PLI_TRY(pli_table_open(d, opts, fixed, err));
+    else if (format == PLI_FORMAT_IDX) pli_idx_describe(d);
+    else pli_chars_describe(d);
+    for (int64_t i = 0; i < d->sources->n; i++) d->has_weights |= d->sources->source[i].weights > 0;
+    d->rows = pli_calloc((size_t)d->own, sizeof *d->rows);
+    return d->rows != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for the list of blocks");
+}
+
+static plait_status open_dataset(const plait_data_opts *opts, const pli_schema *fixed, pli_sources *shared,
+                                 int32_t worker, int32_t workers, pli_dataset **dataset_out, plait_error *err) {
+    pli_dataset *d = pli_calloc(1, sizeof *d);
+    if (d == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a data set");
+    d->worker = worker;
+    d->workers = workers;
+    d->log = opts->log;
+    d->is_fixed = fixed != NULL;
+    d->unlabelled = pli_label_is_none(opts->label) || (fixed != NULL && fixed->unlabelled);
+    d->sources = shared;
+    if (shared != NULL) atomic_fetch_add(&shared->users, 1);
+    plait_status status = open_all(d, opts, fixed, err);
+    if (status < 0)
+        pli_dataset_destroy(&d);
+    else
+        *dataset_out = d;
+    return status;
+}
+
+plait_status pli_dataset_open(const plait_data_opts *opts, const pli_schema *fixed, int32_t worker, int32_t workers,
+                              pli_dataset **dataset_out, plait_error *err) {
+    return open_dataset(opts, fixed, NULL, worker, workers, dataset_out, err);
+}
+
+plait_status pli_dataset_open_beside(const pli_dataset *other, const plait_data_opts *opts, const pli_schema *fixed,
+                                     int32_t worker, int32_t workers, pli_dataset **dataset_out, plait_error *err) {
+    return open_dataset(opts, fixed, other->sources, worker, workers, dataset_out, err);
+}
+
+void pli_dataset_destroy(pli_dataset **dataset) {
+    pli_dataset *d = dataset != NULL ? *dataset : NULL;
+    if (d == NULL) return;
+    *dataset = NULL;
+    if (d->cached != NULL) pli_datacache_detach(d);
+    pli_datacache_forget(&d->wish);
+    for (int32_t i = 0; d->rows != NULL && !d->of_memory && i < d->own; i++) pli_rows_free(&d->rows[i]);
+    pli_free(d->rows);
+    pli_table_close(&d->table);
+    pli_idx_close(&d->idx);
+    pli_chars_close(&d->chars);
+    pli_schema_destroy(&d->schema);
+    pli_text_free(&d->notes);
+    pli_free(d->segment);
+    pli_free(d->begin);
+    pli_free(d->block_segment);
+    pli_sources_release(&d->sources);
+    pli_free(d);
+}
+
+/* --- loading ---------------------------------------------------------------------------------------------- */
+
+typedef struct load_job {
+    pli_dataset  *dataset;
+    pli_found    *found;  /* [own] */
+    plait_error  *error;  /* [own] */
+    plait_status *status; /* [own] */
+} load_job;
+
+static void load_one(void *user, int64_t i, int32_t thread) {
+    load_job    *job = user;
+    pli_dataset *d = job->dataset;
+    pli_rows    *rows = &d->rows[i];
+    (void)thread;
+    rows->b.number = d->first + i;
+    job->status[i] =
+        pli_rows_reserve_rows(rows, 1) && pli_rows_reserve(rows, 1)
+            ? pli_parse_block(d, d->first + (int32_t)i, rows, &job->found[i], d->schema->segment_rows, &job->error[i])
+            : pli_fail(&job->error[i], PLAIT_ENOMEM, "no memory for a block of rows");
+    pli_rows_shrink(rows);
+}
+
+static bool take_labels(pli_schema *schema, const pli_found *found) {
+    pli_schema one = { .label_kind = found->real_labels ? PLI_LABEL_REAL : PLI_LABEL_INTEGER,
+                       .labels = found->labels.n };
+    if (found->labels.n == 0 && !found->real_labels) return true;
+    uint64_t *bits = pli_array((size_t)found->labels.n, sizeof *bits);
+    one.label = pli_array((size_t)found->labels.n, sizeof *one.label);
+    bool good = bits != NULL && one.label != NULL;
+    if (good) {
+        pli_keymap_keys(&found->labels, bits);
+        memcpy(one.label, bits, (size_t)found->labels.n * sizeof *bits);
+        good = pli_schema_merge_labels(schema, &one);
+    }
+    pli_free(bits);
+    pli_free(one.label);
+    return good;
+}
+
+static void note_found(pli_dataset *d, const pli_found *found, int64_t n) {
+    pli_found all = { 0 };
+    for (int64_t i = 0; i < n; i++) {
+        all.qids += found[i].qids;
+        all.dropped += found[i].dropped;
+        all.unknown_texts += found[i].unknown_texts;
+        all.unknown_labels += found[i].unknown_labels;
+        all.passed_labels += found[i].passed_labels;
+    }
+    if (all.passed_labels > 0) pli_dataset_note(d, "note: labels that stand in the data are ignored (--label none)");
+    if (all.qids > 0) pli_dataset_note(d, "qid: of %lld rows is ignored", (long long)all.qids);
+    if (all.dropped > 0)
+        pli_dataset_note(d, "%lld values of features that the model does not know (it has %lld) are ignored",
+                         (long long)all.dropped, (long long)d->schema->features);
+    if (all.unknown_texts > 0)
+        pli_dataset_note(d, "%lld cells hold texts that the model does not know; they count as missing",
+                         (long long)all.unknown_texts);
+    if (all.unknown_labels > 0)
+        pli_dataset_note(d, "%lld rows have labels that the model does not know; they count as rows without",
+                         (long long)all.unknown_labels);
+}
+
+plait_status pli_dataset_join_found(pli_dataset *d, pli_found *found, int64_t n, plait_error *err) {
+    pli_schema *schema = d->schema;
+    for (int64_t i = 0; i < n; i++) {
+        schema->zero_index |= found[i].zero_index;
+        if (!d->is_fixed) schema->any_index |= found[i].any_index;
+        if (!d->is_fixed && found[i].max_index > schema->max_index) schema->max_index = found[i].max_index;
+        if (!d->is_fixed && schema->label_kind != PLI_LABEL_TEXT && !take_labels(schema, &found[i]))
+            return pli_fail(err, PLAIT_ENOMEM, "no memory for the labels");
+    }
+    schema->rows = 0;
+    for (int64_t i = 0; i < schema->segments; i++) schema->rows += schema->segment_rows[i];
+    note_found(d, found, n);
+    return PLAIT_OK;
+}
+
+/* --- keys, weights, row numbers --------------------------------------------------------------------------- */
+
+static void shift_keys(pli_rows *rows, uint64_t by) {
+    for (int64_t i = 0; rows->b.col != NULL && i < rows->b.entries; i++) rows->b.col[i] += (uint32_t)by;
+    for (int64_t i = 0; rows->b.key != NULL && i < rows->b.entries; i++) rows->b.key[i] += by;
+}
+
+static void rebase(pli_dataset *d, int32_t base) {
+    if (d->schema->hash_bits == 0 && base != d->libsvm.base)
+        for (int32_t i = 0; i < d->own; i++) shift_keys(&d->rows[i], (uint64_t)(int64_t)(d->libsvm.base - base));
+    d->libsvm.base = base;
+}
+
+plait_status pli_weigh_rows(pli_rows *rows, int64_t first, int64_t n, const pli_source *source, int64_t row,
+                            plait_error *err) {
+    if (source->weight == NULL) return PLAIT_OK;
+    if (!pli_rows_need_weights(rows)) return pli_fail(err, PLAIT_ENOMEM, "%s: no memory for the weights", source->path);
+    for (int64_t i = 0; i < n && row + i < source->weights; i++) rows->b.weight[first + i] *= source->weight[row + i];
+    return PLAIT_OK;
+}
+
+/* With the rows of all segments known: numbers of first rows, weights by FILE.weight, and whether there are any. */
+static plait_status finish_rows(pli_dataset *d, const int64_t *segment_rows, bool weights, plait_error *err) {
+    int64_t row = 0, in_source = 0;
+    int32_t source = 0, block = -1;
+    int64_t in_block = 0;
+    for (int64_t i = 0; i <= d->segments; i++) {
+        const pli_segment *segment = i < d->segments ? &d->segment[i] : NULL;
+        if (segment == NULL || segment->source != source) {
+            const pli_source *s = &d->sources->source[source];
+            if (s->weight != NULL && s->weights != in_source)
+                return pli_fail(err, PLAIT_EFORMAT, "%s.weight: expected a weight for each of %lld rows, found %lld",
+                                s->path, (long long)in_source, (long long)s->weights);
+            in_source = 0;
+        }
+        if (segment == NULL) break;
+        source = segment->source;
+        if (segment->block != block) in_block = 0;
+        block = segment->block;
+        if (block >= d->first && block < d->first + d->own && weights)
+            PLI_TRY(pli_weigh_rows(&d->rows[block - d->first], in_block, segment_rows[i], &d->sources->source[source],
+                                   in_source, err));
+        in_source += segment_rows[i];
+        in_block += segment_rows[i];
+    }
+    for (int32_t b = 0; b < d->blocks; b++) {
+        if (b >= d->first && b < d->first + d->own) d->rows[b - d->first].b.first_row = row;
+        for (int64_t i = d->block_segment[b]; i < d->block_segment[b + 1]; i++) row += segment_rows[i];
+    }
+    return row > 0 ? PLAIT_OK : pli_fail(err, PLAIT_EFORMAT, "%s: no rows", d->sources->source[0].path);
+}
+
+static plait_status first_error(const load_job *job, int64_t n, plait_error *err) {
+    for (int64_t i = 0; i < n; i++) {
+        if (job->status[i] >= 0) continue;
+        if (err != NULL) *err = job->error[i];
+        return job->status[i];
+    }
+    return PLAIT_OK;
+}
+
+/* Has it read all that there is? Then nobody has to be asked. */
+static bool is_alone(const pli_dataset *d) { return d->workers == 1 && d->own == d->blocks; }
+
+static plait_status load_blocks(pli_dataset *d, load_job *job, pli_pool *pool, plait_error *err) {
+    if (d->table != NULL) PLI_TRY(pli_table_learn(d, pool, err)); /* dictionaries first */
+    pli_pool_for(pool, d->own, load_one, job);
+    PLI_TRY(first_error(job, d->own, err));
+    PLI_TRY(pli_dataset_join_found(d, job->found, d->own, err));
+    pli_schema_number(d->schema);
+    if (d->table != NULL)
+        PLI_TRY(pli_table_settle(d, err));
+    else
+        rebase(d, d->schema->index_base);
+    if (d->chars != NULL && is_alone(d)) pli_chars_number(d, d->schema);
+    PLI_TRY(pli_sources_check(d->sources, err));
+    d->loaded = true;
+    return is_alone(d) ? finish_rows(d, d->schema->segment_rows, true, err) : PLAIT_OK;
+}
+
+/* Builds the cache and lives on it. false: it cannot be; the ordinary way then, which also tells what is malformed. */
+static bool load_by_cache(pli_dataset *d, pli_pool *pool) {
+    plait_error  err = { .code = PLAIT_OK };
+    plait_status status = pli_datacache_build(d, d->wish, pool, &err);
+    if (status < 0) {
+        if (status == PLAIT_EIO || status == PLAIT_ENOSPACE) pli_dataset_note(d, "no cache: %s", err.text);
+        return false;
+    }
+    pli_dataset fresh = { .worker = d->worker, .workers = d->workers, .log = d->log };
+    if (!pli_datacache_attach(&fresh, d->wish)) {
+        pli_text_free(&fresh.notes);
+        return false;
+    }
+    pli_free(d->rows);
+    pli_free(d->segment);
+    pli_free(d->block_segment);
+    pli_schema_destroy(&d->schema);
+    d->rows = fresh.rows;
+    d->segment = fresh.segment;
+    d->block_segment = fresh.block_segment;
+    d->schema = fresh.schema;
+    d->cached = fresh.cached;
+    d->loaded = true;
+    return true;
+}
+
+plait_status pli_dataset_load(pli_dataset *d, pli_pool *pool, plait_error *err) {
+    if (d->loaded) return PLAIT_OK;
+    if (d->scanned) return pli_fail(err, PLAIT_EINVAL, "a data set is scanned or loaded, not both");
+    if (d->wish != NULL && d->worker == 0 && d->blocks == PLI_MIN_BLOCKS && load_by_cache(d, pool)) return PLAIT_OK;
+    size_t       own = (size_t)d->own;
+    load_job     job = { .dataset = d,
+                         .found = pli_calloc(own, sizeof *job.found),
+                         .error = pli_calloc(own, sizeof *job.error),
+                         .status = pli_calloc(own, sizeof *job.status) };
+    plait_status status = job.found != NULL && job.error != NULL && job.status != NULL
+                              ? load_blocks(d, &job, pool, err)
+                              : pli_fail(err, PLAIT_ENOMEM, "no memory for the list of blocks");
+    for (size_t i = 0; job.found != NULL && i < own; i++) pli_found_free(&job.found[i]);
+    pli_free(job.found);
+    pli_free(job.error);
+    pli_free(job.status);
+    return status;
+}
+
+/* A cache holds the keys of the whole data set, so the workers must have agreed on just these. */
+static plait_status agree_cached(pli_dataset *d, const pli_schema *schema, plait_error *err) {
+    if (schema->features != d->schema->features || schema->index_base != d->schema->index_base ||
+        schema->segments != d->segments || pli_schema_labels(schema) != pli_schema_labels(d->schema))
+        return pli_fail(err, PLAIT_EMISMATCH, "%s: of other data than the other workers', remove it", d->wish->path);
+    pli_schema *copy = pli_schema_copy(schema);
+    if (copy == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the description of the data");
+    pli_schema_destroy(&d->schema);
+    d->schema = copy;
+    d->agreed = true;
+    return PLAIT_OK;
+}
+
+plait_status pli_dataset_agree(pli_dataset *d, const pli_schema *schema, plait_error *err) {
+    if (d->of_memory) return PLAIT_OK; /* it is whole and agreed */
+    if (d->cached != NULL) return agree_cached(d, schema, err);
+    if (schema->segments != d->segments)
+        return pli_fail(err, PLAIT_EMISMATCH,
+                        "the agreed description of the data is of other files (%lld pieces, here %lld)",
+                        (long long)schema->segments, (long long)d->segments);
+    pli_schema *copy = pli_schema_copy(schema);
+    if (copy == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the description of the data");
+    plait_status status = PLAIT_OK;
+    if (d->table != NULL)
+        status = pli_table_renumber(d, copy, err);
+    else if (d->loaded)
+        rebase(d, copy->index_base);
+    if (d->chars != NULL) pli_chars_number(d, copy);
+    d->libsvm.base = copy->index_base;
+    if (status < 0) {
+        pli_schema_destroy(&copy);
+        return status;
+    }
+    pli_schema_destroy(&d->schema);
+    d->schema = copy;
+    for (int32_t i = 0; d->table != NULL && d->loaded && i < d->own; i++) pli_table_fill(d, &d->rows[i]);
+    if (status == PLAIT_OK) status = finish_rows(d, copy->segment_rows, d->loaded && !is_alone(d) && !d->agreed, err);
+    d->agreed = true;
+    return status;
+}
+
+static void pack_one(void *user, int64_t i, int32_t thread) {
+    pli_dataset *d = user;
+    (void)thread;
+    if (d->rows[i].b.col != NULL) pli_rows_pack(&d->rows[i]);
+}
+
+void pli_dataset_pack(pli_dataset *d, pli_pool *pool) {
+    if (d->loaded && !d->of_memory && d->cached == NULL && d->schema->features <= INT64_C(1) << 24)
+        pli_pool_for(pool, d->own, pack_one, d);
+}
+
+/* --- asking ----------------------------------------------------------------------------------------------- */
+
+const pli_schema *pli_dataset_schema(const pli_dataset *d) { return d->schema; }
+int32_t           pli_dataset_blocks(const pli_dataset *d) { return d->blocks; }
+int32_t           pli_dataset_first_block(const pli_dataset *d) { return d->first; }
+int32_t           pli_dataset_own_blocks(const pli_dataset *d) { return d->own; }
+const pli_block  *pli_dataset_block(const pli_dataset *d, int32_t own) { return &d->rows[own].b; }
+const char       *pli_dataset_notes(const pli_dataset *d) { return d->notes.data != NULL ? d->notes.data : ""; }
+
+int64_t pli_dataset_rows(const pli_dataset *d) {
+    int64_t rows = 0;
+    for (int32_t i = 0; d->of_memory && i < d->own; i++) rows += d->rows[i].b.rows;
+    if (d->of_memory) return rows;
+    for (int64_t i = d->block_segment[d->first]; i < d->block_segment[d->first + d->own]; i++)
+        rows += d->schema->segment_rows[i];
+    return rows;
+}
+
+/* Of a source: its name without directories, its length, its first and last bytes and a few between. */
+static uint64_t source_print(const pli_source *source, uint64_t seed) {
+    enum { SAMPLE = 4096, SAMPLES = 64 };
+    const char *slash = strrchr(source->path, '/'), *name = slash != NULL ? slash + 1 : source->path;
+    uint64_t    print = pli_hash_bytes(name, strlen(name), seed ^ source->bytes);
+    if (source->bytes <= (size_t)SAMPLE * SAMPLES) return pli_hash_bytes(source->data, source->bytes, print);
+    for (size_t i = 0; i < SAMPLES; i++)
+        print = pli_hash_bytes(source->data + (source->bytes - SAMPLE) / (SAMPLES - 1) * i, SAMPLE, print);
+    return print;
+}
+
+bool pli_dataset_has_label_file(const pli_dataset *d) { return d->idx != NULL; }
+
+uint64_t pli_dataset_fingerprint(const pli_dataset *d) {
+    if (d->cached != NULL) return pli_datacache_fingerprint(d);
+    uint64_t print = pli_hash_u64((uint64_t)d->blocks);
+    for (int64_t i = 0; d->sources != NULL && i < d->sources->n; i++)
+        print = source_print(&d->sources->source[i], print);
+    return print;
+}

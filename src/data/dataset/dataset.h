@@ -1,0 +1,88 @@
+/* data/dataset/dataset.h - a data set being read: sources, segments, blocks; inside the room.
+ *
+ * The sources are thought of as one text without their headers. Block i of P ends behind the newline at or behind
+ * byte i/P of it; a *segment* is the piece of one block that lies in one source. Both follow from the sources
+ * alone. */
+#ifndef PLI_DATA_DATASET_H
+#define PLI_DATA_DATASET_H
+
+#include "data/formats/libsvm.h"
+#include "data/schema/schema.h"
+#include "data/source/source.h"
+
+enum { PLI_MIN_BLOCKS = 64 };
+
+typedef struct pli_segment {
+    int32_t block, source;
+    size_t  from, to; /* bytes of the source; behind newlines, or at its ends */
+} pli_segment;
+
+/* A format: how text becomes rows. rules are the reader's own, made at opening. */
+typedef struct pli_reader {
+    const char *name;
+    plait_status (*parse)(const void *rules, const unsigned char *from, const unsigned char *to, pli_rows *rows,
+                          pli_found *found, pli_bad *bad);
+    /** The first byte of the row at or behind `from`, `to` if none. NULL: the data set has row_bytes. */
+    const unsigned char *(*row)(const unsigned char *from, const unsigned char *to);
+} pli_reader;
+
+extern const pli_reader pli_libsvm_reader, pli_table_reader;
+
+struct pli_dataset {
+    pli_sources               *sources; /* NULL: of memory */
+    const pli_reader          *reader;
+    const void                *rules; /* one of the four below */
+    pli_libsvm_rules           libsvm;
+    struct pli_table_rules    *table;
+    struct pli_idx            *idx;
+    struct pli_chars          *chars;
+    size_t                     row_bytes; /* of each row (a source's last may have fewer); 0: they are lines */
+    size_t                    *begin;   /* [sources] where the rows begin: behind a header */
+    pli_segment               *segment; /* [segments] in order */
+    int64_t                    segments;
+    int64_t                   *block_segment; /* [blocks + 1]: first segment of each block */
+    int32_t                    blocks, first, own, worker, workers;
+    pli_rows                  *rows; /* [own], borrowed arrays where of_memory */
+    bool                       loaded, scanned, agreed, of_memory, is_fixed, has_weights;
+    bool                       unlabelled; /* asked for, or the model's: rows are read without labels */
+    pli_schema                *schema; /* what the own blocks held, then what was agreed; keys of the rows are its */
+    uint64_t                   options_hash;
+    pli_text                   notes;
+    const plait_log           *log;
+    const struct pli_dataset  *whole;  /* of_memory: all blocks of it */
+    struct pli_datacache_wish *wish;   /* NULL: no cache */
+    struct pli_datacache      *cached; /* NULL: rows are in memory of their own */
+};
+
+/** Parses a segment's bytes [from, to) (whole rows of it) onto rows. Errors: "file:line: ...". Any thread. */
+plait_status pli_parse_bytes(const pli_dataset *dataset, const pli_segment *segment, size_t from, size_t to,
+                             pli_rows *rows, pli_found *found, plait_error *err);
+/** The same for a whole block. */
+plait_status pli_parse_block(const pli_dataset *dataset, int32_t block, pli_rows *rows, pli_found *found,
+                             int64_t *segment_rows, plait_error *err);
+/** Joins what was found in blocks into dataset->schema, which has the rows by segment already. */
+plait_status pli_dataset_join_found(pli_dataset *dataset, pli_found *found, int64_t n, plait_error *err);
+/** Weights of FILE.weight for rows [first, first + n) of `rows`, which begin with row `row` of the source. */
+plait_status pli_weigh_rows(pli_rows *rows, int64_t first, int64_t n, const pli_source *source, int64_t row,
+                            plait_error *err);
+/** Block `block` of the whole data set, loaded and agreed, also one that is another worker's. Own ones, and those of a
+ *  cache or in memory, are borrowed from the data set (not *owned_out: not to be freed); else it is parsed once more.
+ *  Any thread. */
+plait_status pli_dataset_fetch(const pli_dataset *dataset, int32_t block, pli_rows *rows, bool *owned_out,
+                               plait_error *err);
+/** Adds a line to the notes and to the log. */
+void pli_dataset_note(pli_dataset *dataset, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* format.c */
+/** As opts has it, else by content; of the model's format where `fixed` is. Errors: ENAME no such format, EINVAL other
+ *  than the model's, EFORMAT a file of another program. */
+plait_status pli_format_choose(const plait_data_opts *opts, const pli_sources *sources, const pli_schema *fixed,
+                               pli_data_format *format_out, plait_error *err);
+const char *pli_format_text(pli_data_format format);
+
+/* cut.c */
+/** Which blocks are this worker's. */
+void         pli_dataset_own(pli_dataset *d);
+plait_status pli_dataset_cut(pli_dataset *dataset, plait_error *err);
+
+#endif

@@ -1,0 +1,64 @@
+/* From bytes of a segment to rows. The parsers may read a little beyond a row's end and rely on a last newline, so
+ * the last lines of a source are parsed from a copy. */
+#include <string.h>
+
+#include "data/dataset/dataset.h"
+
+static plait_status place_error(const pli_dataset *d, const pli_source *source, plait_status status, const pli_bad *bad,
+                                size_t at, plait_error *err) {
+    if (status == PLAIT_ENOMEM) return pli_fail(err, PLAIT_ENOMEM, "%s: no memory for its rows", source->path);
+    if (d->row_bytes > 0) return pli_fail(err, status, "%s: %s", source->path, bad->text);
+    return pli_fail(err, status, "%s:%lld: %s", strcmp(source->path, "-") == 0 ? "standard input" : source->path,
+                    (long long)pli_source_line(source, at), bad->text);
+}
+
+/* The lines from `from` to the source's end, from a copy that ends as the parsers like it. */
+static plait_status parse_tail(const pli_dataset *d, const pli_source *source, size_t from, size_t to, pli_rows *rows,
+                               pli_found *found, plait_error *err) {
+    size_t         bytes = to - from;
+    unsigned char *copy = pli_malloc(bytes + 1 + PLI_PARSE_PAD);
+    pli_bad        bad = { 0 };
+    if (copy == NULL) return pli_fail(err, PLAIT_ENOMEM, "%s: no memory for its last lines", source->path);
+    memcpy(copy, source->data + from, bytes);
+    memset(copy + bytes, 0, 1 + PLI_PARSE_PAD);
+    if (bytes > 0 && copy[bytes - 1] != '\n') copy[bytes++] = '\n';
+    plait_status status = d->reader->parse(d->rules, copy, copy + bytes, rows, found, &bad);
+    if (status < 0)
+        status = place_error(d, source, status, &bad, bad.at != NULL ? from + (size_t)(bad.at - copy) : from, err);
+    pli_free(copy);
+    return status;
+}
+
+plait_status pli_parse_bytes(const pli_dataset *d, const pli_segment *segment, size_t from, size_t to, pli_rows *rows,
+                             pli_found *found, plait_error *err) {
+    const pli_source *source = &d->sources->source[segment->source];
+    size_t            safe = to;
+    pli_bad           bad = { 0 };
+    /* The parser of libsvm refuses a NUL by itself; in a cell it would end the text. */
+    const unsigned char *nul = d->table != NULL || d->chars != NULL ? memchr(source->data + from, 0, to - from) : NULL;
+    if (nul != NULL) return pli_source_found_nul(source, (size_t)(nul - source->data), err);
+    if (d->row_bytes == 0 && source->bytes - to < PLI_PARSE_PAD) { /* behind the last newline that has enough bytes
+                                                                      behind it */
+        size_t               limit = source->bytes > PLI_PARSE_PAD ? source->bytes - PLI_PARSE_PAD : 0;
+        const unsigned char *newline = limit > from ? memrchr(source->data + from, '\n', limit - from) : NULL;
+        safe = newline != NULL ? (size_t)(newline + 1 - source->data) : from;
+    }
+    if (safe > from) {
+        plait_status status = d->reader->parse(d->rules, source->data + from, source->data + safe, rows, found, &bad);
+        if (status < 0)
+            return place_error(d, source, status, &bad, bad.at != NULL ? (size_t)(bad.at - source->data) : from, err);
+    }
+    return safe < to ? parse_tail(d, source, safe, to, rows, found, err) : PLAIT_OK;
+}
+
+plait_status pli_parse_block(const pli_dataset *d, int32_t block, pli_rows *rows, pli_found *found,
+                             int64_t *segment_rows, plait_error *err) {
+    for (int64_t i = d->block_segment[block]; i < d->block_segment[block + 1]; i++) {
+        const pli_segment *segment = &d->segment[i];
+        int64_t            before = rows->b.rows;
+        PLI_TRY(pli_parse_bytes(d, segment, segment->from, segment->to, rows, found, err));
+        segment_rows[i] = rows->b.rows - before;
+        pli_source_drop(&d->sources->source[segment->source], segment->from, segment->to);
+    }
+    return PLAIT_OK;
+}

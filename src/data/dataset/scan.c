@@ -1,0 +1,164 @@
+/* The pass before a stream: how many rows each segment has, which labels there are, where indices begin.
+ *
+ * For libsvm this looks at the start of each line and lets memchr find the next; it runs some times faster than
+ * parsing. Pages are given back as they are passed. */
+#include <string.h>
+
+#include "data/formats/table/table.h"
+
+enum { CHUNK = 1 << 20 };
+
+typedef struct scan_job {
+    pli_dataset    *dataset;
+    bool            features;
+    pli_rows       *scratch; /* [threads] */
+    pli_table_sums *sums;    /* [threads] */
+    pli_found      *found;   /* [own] */
+    plait_error    *error;   /* [own] */
+    plait_status   *status;  /* [own] */
+} scan_job;
+
+/* The label and the first index of the row at p. What is malformed is for the parser to refuse. */
+static bool look_at_row(const unsigned char *p, const unsigned char *end, bool unlabelled, pli_found *found) {
+    unsigned char copy[64 + PLI_PARSE_PAD];
+    double        label;
+    if (end - p < 64 + PLI_PARSE_PAD) { /* number parsers read beyond */
+        size_t n = (size_t)(end - p) < 64 ? (size_t)(end - p) : 64;
+        memcpy(copy, p, n);
+        memset(copy + n, 0, sizeof copy - n);
+        p = copy;
+    }
+    const unsigned char *after = pli_number_f64(p, &label);
+    if (after == NULL) return true;
+    if (*after == ':') { /* no label */
+        found->zero_index |= p[0] == '0' && p[1] == ':';
+        return true;
+    }
+    while (*after == ' ' || *after == '\t') after++;
+    found->zero_index |= after[0] == '0' && after[1] == ':';
+    found->passed_labels += unlabelled;
+    return unlabelled || pli_found_label(found, label);
+}
+
+/* The last index of the row [p, end): its highest, since indices increase. (Where they do not, the reader of the stream
+ * meets an index that is higher than any told, and says so.) */
+static void look_at_end(const unsigned char *p, const unsigned char *end, pli_found *found) {
+    const unsigned char *colon = end;
+    while (colon > p && *--colon != ':' && end - colon < 64) continue;
+    const unsigned char *digit = colon;
+    uint64_t             index = 0, ten = 1;
+    for (; digit > p && digit[-1] >= '0' && digit[-1] <= '9' && colon - digit < 19; ten *= 10)
+        index += (uint64_t)(*--digit - '0') * ten;
+    if (digit == colon || *colon != ':' || digit == p || (digit[-1] != ' ' && digit[-1] != '\t')) return;
+    if (index > INT64_MAX) return; /* for the parser to refuse */
+    found->any_index = true;
+    if (index > found->max_index) found->max_index = index;
+}
+
+static plait_status scan_lines(const pli_source *source, const pli_segment *segment, bool unlabelled, pli_found *found,
+                               int64_t *rows_out, plait_error *err) {
+    const unsigned char *p = source->data + segment->from, *to = source->data + segment->to, *dropped = p;
+    int64_t              rows = 0;
+    for (p = pli_libsvm_row(p, to); p < to; p = pli_libsvm_row(p, to)) {
+        if (!look_at_row(p, source->data + source->bytes, unlabelled, found))
+            return pli_fail(err, PLAIT_ENOMEM, "no memory for the labels");
+        const unsigned char *newline = memchr(p, '\n', (size_t)(to - p));
+        look_at_end(p, newline != NULL ? newline : to, found);
+        p = newline != NULL ? newline + 1 : to;
+        rows++;
+        if (p - dropped > CHUNK) {
+            pli_source_drop(source, (size_t)(dropped - source->data), (size_t)(p - source->data));
+            dropped = source->data + pli_drop_again((size_t)(p - source->data));
+        }
+    }
+    *rows_out = rows;
+    return PLAIT_OK;
+}
+
+/* The end of the last row that begins before `from + CHUNK`. */
+static size_t chunk_end(const pli_dataset *d, const pli_source *source, size_t from, size_t to) {
+    if (to - from <= CHUNK) return to;
+    if (d->row_bytes > 0) {
+        const size_t rows = (CHUNK + d->row_bytes - 1) / d->row_bytes;
+        return rows * d->row_bytes < to - from ? from + rows * d->row_bytes : to;
+    }
+    const unsigned char *newline = memchr(source->data + from + CHUNK, '\n', to - from - CHUNK);
+    return newline != NULL ? (size_t)(newline + 1 - source->data) : to;
+}
+
+/* Parses and forgets, a chunk at a time. */
+static plait_status scan_by_parsing(const pli_dataset *d, const pli_segment *segment, pli_rows *scratch,
+                                    pli_table_sums *sums, pli_found *found, int64_t *rows_out, plait_error *err) {
+    const pli_source *source = &d->sources->source[segment->source];
+    int64_t           rows = 0;
+    for (size_t from = segment->from; from < segment->to;) {
+        size_t to = chunk_end(d, source, from, segment->to);
+        pli_rows_clear(scratch);
+        PLI_TRY(pli_parse_bytes(d, segment, from, to, scratch, found, err));
+        rows += scratch->b.rows;
+        if (d->table != NULL && !pli_table_add_sums(d, sums, scratch))
+            return pli_fail(err, PLAIT_ENOMEM, "no memory for means");
+        pli_source_drop(source, pli_drop_again(from), to);
+        from = to;
+    }
+    *rows_out = rows;
+    return PLAIT_OK;
+}
+
+static void scan_one(void *user, int64_t i, int32_t thread) {
+    scan_job    *job = user;
+    pli_dataset *d = job->dataset;
+    int32_t      block = d->first + (int32_t)i;
+    for (int64_t k = d->block_segment[block]; k < d->block_segment[block + 1] && job->status[i] == PLAIT_OK; k++) {
+        const pli_segment *segment = &d->segment[k];
+        int64_t           *rows = &d->schema->segment_rows[k];
+        if (job->features || d->table != NULL || d->row_bytes > 0)
+            job->status[i] = scan_by_parsing(d, segment, &job->scratch[thread], &job->sums[thread], &job->found[i],
+                                             rows, &job->error[i]);
+        else
+            job->status[i] = scan_lines(&d->sources->source[segment->source], segment, d->schema->unlabelled,
+                                        &job->found[i], rows, &job->error[i]);
+    }
+}
+
+static plait_status scan_blocks(scan_job *job, pli_pool *pool, plait_error *err) {
+    pli_dataset *d = job->dataset;
+    if (d->table != NULL) PLI_TRY(pli_table_learn(d, pool, err));
+    pli_pool_for(pool, d->own, scan_one, job);
+    for (int32_t i = 0; i < d->own; i++) {
+        if (job->status[i] >= 0) continue;
+        if (err != NULL) *err = job->error[i];
+        return job->status[i];
+    }
+    PLI_TRY(pli_dataset_join_found(d, job->found, d->own, err));
+    if (d->table != NULL) PLI_TRY(pli_table_take_sums(d, job->sums, pli_pool_threads(pool), err));
+    pli_schema_number(d->schema);
+    d->libsvm.base = d->schema->index_base;
+    d->scanned = true;
+    return pli_sources_check(d->sources, err);
+}
+
+plait_status pli_dataset_scan(pli_dataset *d, bool features, pli_pool *pool, plait_error *err) {
+    if (d->cached != NULL) return PLAIT_OK; /* all is known */
+    if (d->loaded || d->scanned) return pli_fail(err, PLAIT_EINVAL, "a data set is scanned or loaded, once");
+    size_t   own = (size_t)d->own, threads = (size_t)pli_pool_threads(pool);
+    scan_job job = { .dataset = d,
+                     .features = features,
+                     .scratch = pli_calloc(threads, sizeof *job.scratch),
+                     .sums = pli_calloc(threads, sizeof *job.sums),
+                     .found = pli_calloc(own, sizeof *job.found),
+                     .error = pli_calloc(own, sizeof *job.error),
+                     .status = pli_calloc(own, sizeof *job.status) };
+    bool good = job.scratch != NULL && job.sums != NULL && job.found != NULL && job.error != NULL && job.status != NULL;
+    plait_status status =
+        good ? scan_blocks(&job, pool, err) : pli_fail(err, PLAIT_ENOMEM, "no memory for the list of blocks");
+    for (size_t i = 0; job.found != NULL && i < own; i++) pli_found_free(&job.found[i]);
+    for (size_t i = 0; job.scratch != NULL && i < threads; i++) pli_rows_free(&job.scratch[i]);
+    for (size_t i = 0; job.sums != NULL && i < threads; i++) pli_table_free_sums(&job.sums[i]);
+    pli_free(job.sums);
+    pli_free(job.scratch);
+    pli_free(job.found);
+    pli_free(job.error);
+    pli_free(job.status);
+    return status;
+}

@@ -1,0 +1,231 @@
+/* A stream gives the rows that loading gives, in order, for any workers and threads; weights and gzip included. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "data/dataset/dataset.h"
+
+enum { ROWS = 5000, BATCH = 64 };
+
+static char folder[] = "/tmp/plait_stream_XXXXXX";
+
+/* Two files of rows that differ in length, with notes, blank lines and weights; the second one packed. */
+static void write_files(void) {
+    char path[2][64], weights[80];
+    snprintf(path[0], sizeof path[0], "%s/a", folder);
+    snprintf(path[1], sizeof path[1], "%s/b.gz", folder);
+    snprintf(weights, sizeof weights, "%s.weight", path[0]);
+    FILE  *a = fopen(path[0], "wb"), *w = fopen(weights, "wb");
+    gzFile b = gzopen(path[1], "wb");
+    for (int i = 0; i < ROWS; i++) {
+        char line[256];
+        int  n = snprintf(line, sizeof line, "%d", i % 3);
+        for (int k = 0; k < i % 9; k++)
+            n += snprintf(line + n, sizeof line - (size_t)n, " %d:%g", 1 + k * 7 + i % 5, 0.5 * (i % 4 + 1));
+        snprintf(line + n, sizeof line - (size_t)n, i % 17 == 3 ? " # note\n\n#\n" : "\n");
+        if (i < ROWS / 2)
+            fputs(line, a), fprintf(w, "%d\n", i % 10);
+        else
+            gzputs(b, line);
+    }
+    fclose(a);
+    fclose(w);
+    gzclose(b);
+}
+
+static pli_dataset *open_folder(int32_t worker, int32_t workers) {
+    const char     *paths[] = { folder };
+    plait_data_opts opts;
+    pli_dataset    *d = NULL;
+    plait_error     err;
+    plait_data_opts_init(&opts);
+    opts.paths = paths;
+    opts.n_paths = 1;
+    if (pli_dataset_open(&opts, NULL, worker, workers, &d, &err) != PLAIT_OK) fail_msg("%s", err.text);
+    return d;
+}
+
+/* One number for a row and its place. */
+static uint64_t row_print(const pli_block *b, int64_t row) {
+    uint64_t print = pli_hash_u64((uint64_t)(b->first_row + row));
+    int64_t  from = b->row_start[row], n = b->row_start[row + 1] - from;
+    float    weight = b->weight != NULL ? b->weight[row] : 1.0f;
+    print = pli_hash_bytes(&b->label[row], sizeof *b->label, print);
+    print = pli_hash_bytes(&weight, sizeof weight, print);
+    print = pli_hash_bytes(b->col + from, (size_t)n * sizeof *b->col, print);
+    for (int64_t i = from; i < from + n; i++) {
+        float value = b->value != NULL ? b->value[i] : 1.0f;
+        print = pli_hash_bytes(&value, sizeof value, print);
+    }
+    return print;
+}
+
+static void agree_all(pli_dataset **d, int32_t workers, bool load, bool features, pli_pool *pool) {
+    const pli_schema *part[8];
+    pli_schema       *joined = NULL;
+    plait_error       err;
+    for (int32_t w = 0; w < workers; w++) {
+        d[w] = w == 0 ? open_folder(w, workers) : NULL;
+        if (w > 0) {
+            plait_data_opts opts;
+            plait_data_opts_init(&opts);
+            assert_int_equal(pli_dataset_open_beside(d[0], &opts, NULL, w, workers, &d[w], &err), PLAIT_OK);
+        }
+        plait_status status = load ? pli_dataset_load(d[w], pool, &err) : pli_dataset_scan(d[w], features, pool, &err);
+        if (status != PLAIT_OK) fail_msg("%s", err.text);
+        part[w] = pli_dataset_schema(d[w]);
+    }
+    assert_int_equal(pli_schema_merge(part, workers, &joined, &err), PLAIT_OK);
+    assert_int_equal(pli_schema_rows(joined), ROWS);
+    assert_int_equal(pli_schema_labels(joined), 3);
+    if (features || load) assert_int_equal(pli_schema_features(joined), 54);
+    for (int32_t w = 0; w < workers; w++)
+        if (pli_dataset_agree(d[w], joined, &err) != PLAIT_OK) fail_msg("%s", err.text);
+    pli_schema_destroy(&joined);
+}
+
+/* The prints of all rows in order of clock, block and row. */
+static void prints(int32_t workers, int32_t threads, bool load, bool by_part, uint64_t *print) {
+    pli_dataset *d[8] = { NULL };
+    pli_batches *s[8] = { NULL };
+    pli_pool    *pool = NULL;
+    plait_error  err;
+    int64_t      n = 0, clocks = (ROWS + BATCH - 1) / BATCH;
+    assert_int_equal(pli_pool_create(threads, &pool, &err), PLAIT_OK);
+    agree_all(d, workers, load, workers == 2, pool);
+    for (int32_t w = 0; w < workers; w++) {
+        plait_status status = load ? pli_batches_create(d[w], 1, clocks, false, NULL, NULL, &s[w], &err)
+                                   : pli_batches_stream(d[w], BATCH, pool, &s[w], &err);
+        if (status != PLAIT_OK) fail_msg("%s", err.text);
+        assert_int_equal(pli_batches_clocks(s[w]), clocks);
+    }
+    for (int64_t clock = 0; clock < clocks; clock++) {
+        for (int32_t w = 0; w < workers; w++) {
+            pli_batch batch = { NULL, pli_dataset_own_blocks(d[w]), 0 };
+            if (!by_part) assert_int_equal(pli_batches_get(s[w], 0, clock, &batch, &err), PLAIT_OK);
+            for (int32_t i = 0; i < batch.parts; i++) {
+                pli_part part;
+                if (by_part)
+                    assert_int_equal(pli_stream_part(s[w], clock, i, i % threads, &part, &err), PLAIT_OK);
+                else
+                    part = batch.part[i];
+                for (int64_t k = 0; k < part.rows; k++) print[n++] = row_print(part.block, part.first + k);
+            }
+        }
+    }
+    assert_int_equal(n, ROWS);
+    pli_batch over;
+    if (!load) assert_int_equal(pli_batches_get(s[0], 0, clocks, &over, &err), PLAIT_END);
+    for (int32_t w = 0; w < workers; w++) {
+        pli_batches_destroy(&s[w]);
+        pli_dataset_destroy(&d[w]);
+    }
+    pli_pool_destroy(&pool);
+}
+
+static void test_stream_is_what_loading_gives(void **state) {
+    static const struct {
+        int32_t workers, threads;
+        bool    by_part;
+    } ways[] = { { 1, 1, false }, { 1, 3, false }, { 1, 2, true }, { 2, 1, false }, { 4, 2, true } };
+    uint64_t *loaded = calloc(ROWS, sizeof *loaded), *streamed = calloc(ROWS, sizeof *streamed);
+    (void)state;
+    prints(1, 1, true, false, loaded);
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        prints(ways[i].workers, ways[i].threads, false, ways[i].by_part, streamed);
+        assert_memory_equal(loaded, streamed, ROWS * sizeof *loaded);
+    }
+    free(loaded);
+    free(streamed);
+}
+
+static void test_order_is_checked(void **state) {
+    pli_dataset *d[1] = { NULL };
+    pli_batches *s = NULL;
+    pli_batch    batch;
+    pli_part     part;
+    plait_error  err;
+    (void)state;
+    d[0] = open_folder(0, 1);
+    assert_int_equal(pli_batches_stream(d[0], BATCH, NULL, &s, &err), PLAIT_EINVAL);
+    pli_dataset_destroy(&d[0]);
+    agree_all(d, 1, false, false, NULL);
+    assert_int_equal(pli_batches_stream(d[0], BATCH, NULL, &s, &err), PLAIT_OK);
+    assert_int_equal(pli_stream_part(s, 3, 0, 0, &part, &err), PLAIT_EINVAL);
+    assert_int_equal(pli_batches_get(s, 0, ROWS, &batch, &err), PLAIT_END);
+    pli_batches_destroy(&s);
+    pli_dataset_destroy(&d[0]);
+}
+
+static void test_pack(void **state) {
+    (void)state;
+    pli_dataset *wide = open_folder(0, 1), *packed = open_folder(0, 1);
+    pli_pool    *pool = NULL;
+    assert_int_equal(pli_pool_create(2, &pool, NULL), PLAIT_OK);
+    assert_int_equal(pli_dataset_load(wide, NULL, NULL), PLAIT_OK);
+    assert_int_equal(pli_dataset_load(packed, NULL, NULL), PLAIT_OK);
+    pli_dataset_pack(packed, pool);
+    for (int32_t b = 0; b < pli_dataset_own_blocks(wide); b++) {
+        const pli_block *x = pli_dataset_block(wide, b), *y = pli_dataset_block(packed, b);
+        assert_true(y->entries == x->entries && (y->packed != NULL || y->entries == 0));
+        for (int64_t e = 0; e < x->entries; e++) {
+            const unsigned char *byte = y->packed + 3 * e;
+            assert_int_equal(byte[0] | byte[1] << 8 | byte[2] << 16, x->col[e]);
+        }
+    }
+    pli_dataset_destroy(&wide);
+    pli_dataset_destroy(&packed);
+    pli_pool_destroy(&pool);
+}
+
+static void test_weights_that_do_not_fit(void **state) {
+    char         path[80];
+    pli_dataset *d = NULL;
+    plait_error  err;
+    (void)state;
+    snprintf(path, sizeof path, "%s/a.weight", folder);
+    FILE *w = fopen(path, "ab");
+    fputs("1\n", w);
+    fclose(w);
+    d = open_folder(0, 1);
+    assert_int_equal(pli_dataset_load(d, NULL, &err), PLAIT_EFORMAT);
+    assert_non_null(strstr(err.text, "expected a weight for each of 2500 rows, found 2501"));
+    pli_dataset_destroy(&d);
+}
+
+static int make_folder(void **state) {
+    (void)state;
+    if (mkdtemp(folder) == NULL) return -1;
+    write_files();
+    return 0;
+}
+
+static int remove_folder(void **state) {
+    static const char *const names[] = { "a", "a.weight", "b.gz" };
+    char                     path[80];
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        unlink(path);
+    }
+    return rmdir(folder);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stream_is_what_loading_gives),
+        cmocka_unit_test(test_order_is_checked),
+        cmocka_unit_test(test_pack),
+        cmocka_unit_test(test_weights_that_do_not_fit),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

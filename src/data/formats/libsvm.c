@@ -1,0 +1,296 @@
+/* LIBSVM text straight into CSR.
+ *
+ * The loop over the entries of a line is written for "123456:1 ": one branch-free read of up to eight digits, a
+ * test for ':', a test for a one-digit value, a store. All that is rarer (long indices, other values, comments,
+ * qid, the end of the line) leaves it by one branch. There are no tests for the end of the text: the caller gives
+ * whole lines, so a newline is always met first; and none for room: an entry takes at least four bytes of text,
+ * so a quarter of the text's length is reserved. */
+#include "data/formats/libsvm.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+typedef const unsigned char *cursor;
+
+typedef struct parser {
+    const pli_libsvm_rules *rules;
+    pli_rows               *rows;
+    pli_found              *found;
+    pli_bad                *bad;
+    plait_status            status;
+    bool                    unsorted, too_wide; /* of the line at hand */
+} parser;
+
+plait_status pli_bad_at(pli_bad *bad, const unsigned char *at, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(bad->text, sizeof bad->text, fmt, ap);
+    va_end(ap);
+    bad->at = at;
+    return PLAIT_EFORMAT;
+}
+
+void pli_found_free(pli_found *found) {
+    pli_keymap_destroy(&found->labels);
+    *found = (pli_found){ 0 };
+}
+
+bool pli_found_label(pli_found *found, double label) {
+    label += 0.0; /* -0 is 0 */
+    if (found->real_labels || (found->labels.n > 0 && (label == found->recent[0] || label == found->recent[1])))
+        return true;
+    if (isnan(label)) return true; /* a row without one */
+    if (label != floor(label) || fabs(label) >= 9007199254740992.0 || /* from 2^53 on two integers are one double */
+        found->labels.n > PLI_MAX_LABELS) {
+        found->real_labels = true;
+        return true;
+    }
+    uint64_t bits;
+    memcpy(&bits, &label, 8);
+    if (pli_keymap_add(&found->labels, bits) < 0) return false;
+    found->recent[1] = found->labels.n == 1 ? label : found->recent[0];
+    found->recent[0] = label;
+    return true;
+}
+
+static bool is_blank(unsigned char c) { return c == ' ' || c == '\t'; }
+
+static cursor skip_blanks(cursor p) {
+    while (is_blank(*p)) p++;
+    return p;
+}
+static cursor skip_line(cursor p) {
+    while (*p != '\n') p++;
+    return p + 1;
+}
+static bool at_end_of_line(cursor p) { return *p == '\n' || *p == '#' || (*p == '\r' && p[1] == '\n'); }
+
+/* A few letters of the text for a message. */
+static int shown(cursor p) {
+    int n = 0;
+    while (n < 24 && p[n] > ' ' && p[n] < 0x7f) n++;
+    return n;
+}
+
+static cursor fail(parser *s, cursor at, const char *expected) {
+    int n = shown(at);
+    s->status = n > 0 ? pli_bad_at(s->bad, at, "%s, found \"%.*s\"", expected, n, (const char *)at)
+                      : pli_bad_at(s->bad, at, "%s, found %s", expected,
+                                   *at == '\n' ? "the end of the line" : "an unprintable byte");
+    return NULL;
+}
+
+static cursor no_memory(parser *s) {
+    s->bad->at = NULL;
+    s->status = PLAIT_ENOMEM;
+    return NULL;
+}
+
+/* The label; *out NaN and nothing read where the line begins with an entry and may. */
+static cursor read_label(parser *s, cursor p, double *out) {
+    cursor end = pli_number_f64(p, out);
+    if (end != NULL && (*end <= ' ' || *end == '#')) {
+        s->found->passed_labels += s->rules->unlabelled;
+        if (s->rules->unlabelled) *out = NAN;
+        return end;
+    }
+    if ((end != NULL && *end == ':' && s->rules->label_is_optional) ||
+        (s->rules->unlabelled && memcmp(p, "qid:", 4) == 0)) {
+        *out = NAN;
+        return p;
+    }
+    if (end != NULL && *end == ':') return fail(s, p, "expected a label before the first index:value");
+    return fail(s, p, "expected a label (a finite number)");
+}
+
+/* An index of any length; NULL: no "digits:" here, or too large (then s->status is set). */
+static cursor read_long_index(parser *s, cursor p, uint64_t *out) {
+    uint64_t index = 0;
+    cursor   at = p;
+    for (; (unsigned)(*at - '0') < 10; at++) {
+        if (index > (INT64_MAX - (uint64_t)(*at - '0')) / 10)
+            return fail(s, p, "expected an index below 9223372036854775808 (2^63)");
+        index = index * 10 + (uint64_t)(*at - '0');
+    }
+    *out = index;
+    return at > p && *at == ':' ? at : NULL;
+}
+
+/* What is no plain entry: the end of the line (returned behind it, *ended set), or qid:N (returned behind it). */
+static cursor read_odd(parser *s, cursor p, bool *ended) {
+    if (at_end_of_line(p)) {
+        *ended = true;
+        return skip_line(p);
+    }
+    if (memcmp(p, "qid:", 4) == 0) {
+        uint64_t id;
+        int      n = pli_digits8(p + 4, &id);
+        if (n == 0) return fail(s, p, "expected qid:number");
+        for (p += 4 + n; (unsigned)(*p - '0') < 10;) p++;
+        s->found->qids++;
+        return p;
+    }
+    return fail(s, p, "expected index:value with an index that is a whole number");
+}
+
+/* The float behind "index:". */
+static cursor read_value(parser *s, cursor p, float *out) {
+    cursor end = pli_number_f32(p, out);
+    if (end == NULL || (*end > ' ' && *end != '#')) return fail(s, p, "expected a finite value after index:");
+    return end;
+}
+
+/* Entries of a line into the rows, unfinished. Returns the start of the next line; NULL: failed, or s->too_wide. */
+static inline cursor read_entries(parser *s, cursor p, const bool wide) {
+    pli_block     *b = &s->rows->b;
+    const uint64_t base = (uint64_t)s->rules->base, hash_bits = (uint64_t)s->rules->hash_bits;
+    const uint64_t hash_mask = (UINT64_C(1) << hash_bits) - 1;
+    const uint64_t limit = !wide && s->rules->limit > UINT32_MAX && hash_bits == 0 ? UINT32_MAX : s->rules->limit;
+    uint64_t       next = 0, max = s->found->max_index, backwards = 0;
+    float         *values = b->value;
+    int64_t        n = b->entries;
+    bool           zero = false;
+    for (;;) {
+        uint64_t index;
+        if (pli_likely(*p == ' ')) p++;
+        int    digits = pli_digits8(p, &index);
+        cursor colon = p + digits;
+        if (pli_unlikely(*colon != ':' || digits == 0)) {
+            if (is_blank(*p)) {
+                p = skip_blanks(p);
+                continue;
+            }
+            colon = digits == 8 ? read_long_index(s, p, &index) : NULL;
+            if (colon == NULL) {
+                bool ended = false;
+                p = s->status == PLAIT_OK ? read_odd(s, p, &ended) : NULL;
+                if (p == NULL) return NULL;
+                if (ended) break;
+                continue;
+            }
+        }
+        float    value;
+        unsigned first = (unsigned)(colon[1] - '0');
+        if (pli_likely(first < 10 && colon[2] <= ' ')) {
+            value = (float)first;
+            p = colon + 2;
+        } else if ((p = read_value(s, colon + 1, &value)) == NULL) {
+            return NULL;
+        }
+        if (pli_unlikely(index >= limit)) {
+            if (index < s->rules->limit) {
+                s->too_wide = true;
+                return NULL;
+            }
+            s->found->dropped++;
+            continue;
+        }
+        if (pli_unlikely(values == NULL && value != 1.0f)) {
+            b->entries = n;
+            if (!pli_rows_need_values(s->rows)) return no_memory(s);
+            values = b->value;
+        }
+        /* What fits is its own hash: no collisions among indices below 2^bits, and rows stay in order. */
+        uint64_t key = hash_bits > 0 ? (index ^ pli_hash_u64(index >> hash_bits)) & hash_mask : index - base;
+        uint64_t order = hash_bits > 0 ? key : index;
+        backwards |= (uint64_t)(order < next);
+        next = order + 1;
+        max = index > max ? index : max;
+        zero |= index == 0;
+        if (wide)
+            b->key[n] = key;
+        else
+            b->col[n] = (uint32_t)key;
+        if (values != NULL) values[n] = value;
+        n++;
+    }
+    s->found->any_index |= n > b->row_start[b->rows];
+    s->found->max_index = max;
+    s->found->zero_index |= zero;
+    s->unsorted = backwards != 0;
+    b->entries = n;
+    return p;
+}
+
+/* Ends a row whose entries have been read: order, repeats, label. */
+static bool end_row(parser *s, cursor line, double label) {
+    pli_block *b = &s->rows->b;
+    int64_t    from = b->row_start[b->rows], repeat = -1;
+    bool       hashed = s->rules->hash_bits > 0;
+    uint64_t   bias = hashed ? 0 : (uint64_t)s->rules->base;
+    if (s->unsorted) {
+        if (!pli_rows_sort_tail(s->rows, from, bias, hashed, &repeat)) return no_memory(s) != NULL;
+        if (repeat >= 0 && !hashed) {
+            uint64_t width = b->col != NULL ? UINT32_MAX : UINT64_MAX;
+            s->status = pli_bad_at(s->bad, line, "expected each index once, found %llu twice",
+                                   (unsigned long long)((pli_block_key(b, repeat) + bias) & width));
+            return false;
+        }
+    }
+    if (!pli_found_label(s->found, label)) return no_memory(s) != NULL;
+    if (b->weight != NULL) b->weight[b->rows] = 1.0f;
+    b->label[b->rows++] = label;
+    b->row_start[b->rows] = b->entries;
+    return true;
+}
+
+/* The row whose label stands at p. Returns the start of the next line; NULL: failed. */
+static cursor read_row(parser *s, cursor p) {
+    double  label;
+    cursor  line = p;
+    int64_t from = s->rows->b.entries;
+    if (s->rows->b.rows == s->rows->row_capacity && !pli_rows_reserve_rows(s->rows, 1)) return no_memory(s);
+    if ((p = read_label(s, p, &label)) == NULL) return NULL;
+    cursor end = s->rows->b.col != NULL ? read_entries(s, p, false) : read_entries(s, p, true);
+    if (s->too_wide) {
+        s->too_wide = false;
+        s->rows->b.entries = from;
+        if (!pli_rows_widen(s->rows)) return no_memory(s);
+        end = read_entries(s, p, true);
+    }
+    if (end == NULL) return NULL;
+    if (s->rules->base_is_sure && s->rules->base == 1 && s->found->zero_index && s->rules->hash_bits == 0) {
+        s->status = pli_bad_at(s->bad, line, "expected indices from 1, found 0 (--index-base 0 counts from 0)");
+        return NULL;
+    }
+    return end_row(s, line, label) ? end : NULL;
+}
+
+plait_status pli_libsvm_parse(const void *rules, const unsigned char *from, const unsigned char *to, pli_rows *rows,
+                              pli_found *found, pli_bad *bad) {
+    parser s = { .rules = rules, .rows = rows, .found = found, .bad = bad };
+    bad->at = NULL;
+    if (!pli_rows_reserve(rows, (to - from) / 4 + 1) || !pli_rows_reserve_rows(rows, 1)) return PLAIT_ENOMEM;
+    for (cursor p = from; p < to;) {
+        p = skip_blanks(p);
+        if (at_end_of_line(p))
+            p = skip_line(p);
+        else if ((p = read_row(&s, p)) == NULL)
+            return s.status;
+    }
+    return PLAIT_OK;
+}
+
+const unsigned char *pli_libsvm_row(const unsigned char *from, const unsigned char *to) {
+    while (from < to) {
+        cursor p = from;
+        while (p < to && is_blank(*p)) p++;
+        if (p < to && *p != '\n' && *p != '#' && !(*p == '\r' && p + 1 < to && p[1] == '\n')) return p;
+        cursor newline = memchr(p, '\n', (size_t)(to - p));
+        from = newline != NULL ? newline + 1 : to;
+    }
+    return to;
+}
+
+bool pli_libsvm_has_zero(const unsigned char *from, const unsigned char *to) {
+    for (cursor p = pli_libsvm_row(from, to); p < to; p = pli_libsvm_row(p, to)) {
+        if (to - p > 1 && *p == '0' && p[1] == ':') return true; /* a row without a label */
+        while (p<to && * p> ' ' && *p != ':') p++;
+        while (p < to && is_blank(*p)) p++;
+        if (to - p > 1 && *p == '0' && p[1] == ':') return true;
+        cursor newline = memchr(p, '\n', (size_t)(to - p));
+        p = newline != NULL ? newline + 1 : to;
+    }
+    return false;
+}

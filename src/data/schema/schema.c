@@ -1,0 +1,402 @@
+/* What columns and labels mean: building, joining, asking. The JSON is in schema_json.c. */
+#include "data/schema/schema.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/formats/libsvm.h"
+
+/* --- dictionaries ---------------------------------------------------------------------------------------- */
+
+static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static int compare(const char *text, size_t length, const char *other) {
+    int order = strncmp(text, other, length);
+    return order != 0 ? order : other[length] != '\0' ? -1 : 0;
+}
+
+int64_t pli_dict_find(const pli_dict *dict, const char *text, size_t length) {
+    int64_t low = 0, high = dict->n;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        int     order = compare(text, length, dict->text[middle]);
+        if (order == 0) return middle;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return -1;
+}
+
+bool pli_dict_set(pli_dict *dict, char **texts, int64_t n) {
+    char **text = pli_array((size_t)n, sizeof *text);
+    if (text == NULL) return false;
+    if (n > 0) qsort(texts, (size_t)n, sizeof *texts, by_text);
+    int64_t kept = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (kept > 0 && strcmp(text[kept - 1], texts[i]) == 0)
+            pli_free(texts[i]);
+        else
+            text[kept++] = texts[i];
+    }
+    pli_dict_free(dict);
+    dict->text = text;
+    dict->n = kept;
+    return true;
+}
+
+bool pli_dict_merge(pli_dict *dict, const pli_dict *other) {
+    char  **all = pli_array((size_t)(dict->n + other->n), sizeof *all);
+    int64_t n = 0, new_from = dict->n;
+    bool    good = all != NULL;
+    for (int64_t i = 0; good && i < dict->n; i++) all[n++] = dict->text[i];
+    for (int64_t i = 0; good && i < other->n; i++) {
+        if (pli_dict_find(dict, other->text[i], strlen(other->text[i])) >= 0) continue;
+        all[n] = pli_strdup(other->text[i]);
+        good = all[n] != NULL;
+        n += good;
+    }
+    if (good) {
+        qsort(all, (size_t)n, sizeof *all, by_text);
+        pli_free(dict->text);
+        *dict = (pli_dict){ all, n };
+        return true;
+    }
+    for (int64_t i = new_from; i < n; i++) pli_free(all[i]);
+    pli_free(all);
+    return false;
+}
+
+void pli_dict_free(pli_dict *dict) {
+    for (int64_t i = 0; i < dict->n; i++) pli_free(dict->text[i]);
+    pli_free(dict->text);
+    *dict = (pli_dict){ NULL, 0 };
+}
+
+/* --- life ------------------------------------------------------------------------------------------------- */
+
+pli_schema *pli_schema_create(void) { return pli_calloc(1, sizeof(pli_schema)); }
+
+static void free_column(pli_column *column) {
+    pli_free(column->name);
+    pli_free(column->sum);
+    pli_dict_free(&column->dict);
+}
+
+void pli_schema_destroy(pli_schema **schema) {
+    if (schema == NULL || *schema == NULL) return;
+    for (int64_t i = 0; i < (*schema)->columns; i++) free_column(&(*schema)->column[i]);
+    pli_free((*schema)->column);
+    pli_free((*schema)->label);
+    pli_free((*schema)->segment_rows);
+    pli_free(*schema);
+    *schema = NULL;
+}
+
+pli_column *pli_schema_add_column(pli_schema *schema, const char *name, size_t length, pli_role role) {
+    if ((schema->columns & (schema->columns - 1)) == 0) { /* room for the next power of two */
+        size_t      room = schema->columns > 0 ? 2 * (size_t)schema->columns : 1;
+        pli_column *column = pli_realloc(schema->column, room, sizeof *column);
+        if (column == NULL) return NULL;
+        schema->column = column;
+    }
+    pli_column *column = &schema->column[schema->columns];
+    *column = (pli_column){ .name = pli_malloc(length + 1), .role = role };
+    if (column->name == NULL) return NULL;
+    memcpy(column->name, name, length);
+    column->name[length] = '\0';
+    schema->columns++;
+    return column;
+}
+
+static bool copy_bytes(void **to, const void *from, size_t count, size_t bytes) {
+    *to = NULL;
+    if (from == NULL) return true;
+    *to = pli_array(count, bytes);
+    if (*to != NULL) memcpy(*to, from, count * bytes);
+    return *to != NULL;
+}
+
+static bool copy_column(pli_schema *copy, const pli_column *column) {
+    pli_column *to = pli_schema_add_column(copy, column->name, strlen(column->name), column->role);
+    if (to == NULL) return false;
+    to->first_key = column->first_key;
+    to->mean = column->mean;
+    to->count = column->count;
+    return copy_bytes((void **)&to->sum, column->sum, 1, sizeof *to->sum) && pli_dict_merge(&to->dict, &column->dict);
+}
+
+pli_schema *pli_schema_copy(const pli_schema *schema) {
+    pli_schema *copy = pli_schema_create();
+    if (copy == NULL) return NULL;
+    *copy = *schema;
+    copy->column = NULL;
+    copy->columns = 0;
+    copy->segment_rows = NULL;
+    bool good =
+        copy_bytes((void **)&copy->label, schema->label, (size_t)schema->labels, sizeof *schema->label) &&
+        copy_bytes((void **)&copy->segment_rows, schema->segment_rows, (size_t)schema->segments, sizeof(int64_t));
+    for (int64_t i = 0; good && i < schema->columns; i++) good = copy_column(copy, &schema->column[i]);
+    if (!good) pli_schema_destroy(&copy);
+    return copy;
+}
+
+/* --- numbering -------------------------------------------------------------------------------------------- */
+
+static void number_columns(pli_schema *schema) {
+    uint64_t key = 0;
+    for (int64_t i = 0; i < schema->columns; i++) {
+        pli_column *column = &schema->column[i];
+        column->first_key = key;
+        if (column->role == PLI_ROLE_NUMBER) key++;
+        if (column->role == PLI_ROLE_TEXT) key += (uint64_t)column->dict.n;
+        /* as a float: the last bits of a double could tell how often parts were counted */
+        if (column->sum != NULL)
+            column->mean = column->count > 0 ? (float)(pli_superacc_value(column->sum) / (double)column->count) : 0;
+    }
+    schema->features = (int64_t)key;
+}
+
+uint64_t pli_schema_keys(const pli_schema *schema) {
+    const bool by_index = schema->format == PLI_FORMAT_LIBSVM && schema->hash_bits == 0 && schema->any_index;
+    return by_index ? schema->max_index - (uint64_t)schema->index_base + 1 : (uint64_t)schema->features;
+}
+
+void pli_schema_number(pli_schema *schema) {
+    if (schema->format == PLI_FORMAT_TABLE)
+        number_columns(schema);
+    else if (schema->format == PLI_FORMAT_LIBSVM) {
+        if (!schema->base_is_sure) schema->index_base = schema->zero_index ? 0 : 1;
+        uint64_t features = schema->any_index ? schema->max_index - (uint64_t)schema->index_base + 1 : 0;
+        schema->features = features > INT64_MAX ? INT64_MAX : (int64_t)features;
+    }
+    else if (schema->format == PLI_FORMAT_IDX) {
+        schema->features = 1;
+        for (int32_t i = 0; i < schema->axes; i++) schema->features *= schema->length[i];
+    }
+    else if (schema->format == PLI_FORMAT_CHARS)
+        schema->features = schema->window * (schema->labels + 1);
+    if (schema->hash_bits > 0) schema->features = (int64_t)1 << schema->hash_bits;
+}
+
+/* --- joining ---------------------------------------------------------------------------------------------- */
+
+static int by_number(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+bool pli_schema_merge_labels(pli_schema *into, const pli_schema *from) {
+    if (from->label_kind == PLI_LABEL_NONE) return true;
+    if (into->label_kind == PLI_LABEL_REAL || from->label_kind == PLI_LABEL_REAL) {
+        into->label_kind = PLI_LABEL_REAL;
+        into->labels = 0;
+        return true;
+    }
+    into->label_kind = from->label_kind;
+    int64_t n = into->labels + from->labels, kept = 0;
+    double *label = pli_array((size_t)n, sizeof *label);
+    if (label == NULL) return false;
+    if (into->labels > 0) memcpy(label, into->label, (size_t)into->labels * sizeof *label);
+    if (from->labels > 0) memcpy(label + into->labels, from->label, (size_t)from->labels * sizeof *label);
+    if (n > 0) qsort(label, (size_t)n, sizeof *label, by_number);
+    for (int64_t i = 0; i < n; i++)
+        if (kept == 0 || label[i] != label[kept - 1]) label[kept++] = label[i];
+    pli_free(into->label);
+    into->label = label;
+    into->labels = kept;
+    if (kept > PLI_MAX_LABELS) {
+        into->label_kind = PLI_LABEL_REAL;
+        into->labels = 0;
+    }
+    return true;
+}
+
+static void drop_sum(pli_column *column) {
+    pli_free(column->sum);
+    column->sum = NULL;
+}
+
+/* Sums add up, unless one of the two knows the mean of the whole data set. */
+static bool merge_column(pli_column *into, bool into_is_whole, const pli_column *from, bool from_is_whole) {
+    if (into_is_whole || from_is_whole) {
+        if (!into_is_whole) {
+            into->mean = from->mean;
+            into->count = from->count;
+        }
+        drop_sum(into);
+        return pli_dict_merge(&into->dict, &from->dict);
+    }
+    if (into->sum != NULL && from->sum != NULL) {
+        pli_superacc_merge(into->sum, from->sum);
+    } else { /* already joined ones: by weight */
+        double count = (double)(into->count + from->count);
+        if (count > 0) into->mean = (into->mean * (double)into->count + from->mean * (double)from->count) / count;
+        drop_sum(into);
+    }
+    into->count += from->count;
+    return pli_dict_merge(&into->dict, &from->dict);
+}
+
+static bool same_columns(const pli_schema *a, const pli_schema *b) {
+    if (a->format != b->format || a->columns != b->columns || a->hash_bits != b->hash_bits ||
+        a->segments != b->segments || a->axes != b->axes || a->window != b->window || a->apart != b->apart ||
+        a->unlabelled != b->unlabelled ||
+        memcmp(a->length, b->length, (size_t)a->axes * sizeof *a->length) != 0)
+        return false;
+    for (int64_t i = 0; i < a->columns; i++)
+        if (a->column[i].role != b->column[i].role || strcmp(a->column[i].name, b->column[i].name) != 0) return false;
+    return true;
+}
+
+static plait_status merge_two(pli_schema *into, const pli_schema *from, int64_t worker, plait_error *err) {
+    if (!same_columns(into, from))
+        return pli_fail(err, PLAIT_EMISMATCH,
+                        "worker %lld reads other columns than worker 0: were they given the same data and options?",
+                        (long long)worker);
+    into->rows += from->rows;
+    into->zero_index |= from->zero_index;
+    into->any_index |= from->any_index;
+    if (from->max_index > into->max_index) into->max_index = from->max_index;
+    for (int64_t i = 0; i < into->segments; i++) into->segment_rows[i] += from->segment_rows[i];
+    bool good = pli_schema_merge_labels(into, from);
+    for (int64_t i = 0; good && i < into->columns; i++)
+        good = merge_column(&into->column[i], into->whole, &from->column[i], from->whole);
+    into->whole |= from->whole;
+    return good ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for the names and labels of the data");
+}
+
+plait_status pli_schema_merge(const pli_schema *const *parts, int64_t n, pli_schema **schema_out, plait_error *err) {
+    if (n < 1) return pli_fail(err, PLAIT_EINVAL, "no schemas to join");
+    pli_schema *schema = pli_schema_copy(parts[0]);
+    if (schema == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the names and labels of the data");
+    for (int64_t i = 1; i < n; i++) {
+        plait_status status = merge_two(schema, parts[i], i, err);
+        if (status < 0) {
+            pli_schema_destroy(&schema);
+            return status;
+        }
+    }
+    pli_schema_number(schema);
+    for (int64_t i = 0; i < schema->columns; i++) drop_sum(&schema->column[i]);
+    schema->whole = true;
+    *schema_out = schema;
+    return PLAIT_OK;
+}
+
+/* --- asking ----------------------------------------------------------------------------------------------- */
+
+const pli_column *pli_schema_label_column(const pli_schema *schema) {
+    for (int64_t i = 0; i < schema->columns; i++)
+        if (schema->column[i].role == PLI_ROLE_LABEL) return &schema->column[i];
+    return NULL;
+}
+
+static const pli_dict *label_texts(const pli_schema *schema) {
+    const pli_column *column = pli_schema_label_column(schema);
+    return schema->label_kind == PLI_LABEL_TEXT && column != NULL ? &column->dict : NULL;
+}
+
+bool pli_schema_label_is_text(const pli_schema *schema) { return label_texts(schema) != NULL; }
+
+const char *pli_schema_label_name(const pli_schema *schema) {
+    const pli_column *column = pli_schema_label_column(schema);
+    return column != NULL ? column->name : NULL;
+}
+
+bool pli_schema_has_labels(const pli_schema *schema) { return !schema->unlabelled; }
+
+int64_t pli_schema_features(const pli_schema *schema) { return schema->features; }
+int64_t pli_schema_rows(const pli_schema *schema) { return schema->rows; }
+
+int32_t pli_schema_row_shape(const pli_schema *schema, int64_t length_out[4]) {
+    const bool image = schema->format == PLI_FORMAT_IDX && schema->axes > 0;
+    if (schema->format == PLI_FORMAT_CHARS) {
+        length_out[0] = schema->window;
+        length_out[1] = schema->labels + 1;
+        return 2;
+    }
+    length_out[0] = schema->features;
+    for (int32_t i = 0; image && i < schema->axes; i++) length_out[i] = schema->length[i];
+    return image ? schema->axes : 1;
+}
+
+int32_t pli_schema_symbols(const pli_schema *schema) {
+    return schema->format == PLI_FORMAT_CHARS ? (int32_t)schema->labels : 0;
+}
+
+int64_t pli_schema_row_labels(const pli_schema *schema) { return schema->apart ? schema->window : 1; }
+
+int64_t pli_schema_labels(const pli_schema *schema) {
+    const pli_dict *texts = label_texts(schema);
+    if (texts != NULL) return texts->n <= PLI_MAX_LABELS ? texts->n : -1;
+    return schema->label_kind == PLI_LABEL_REAL ? -1 : schema->labels;
+}
+
+double pli_schema_label_value(const pli_schema *schema, int64_t k) {
+    return label_texts(schema) != NULL ? (double)k : schema->label[k];
+}
+
+/* As C writes it, so that a label is a line of its own. */
+static void add_character(int c, pli_text *text) {
+    static const char plain[] = "\n\t\r\\", named[] = "ntr\\";
+    const char       *at = c != 0 ? strchr(plain, c) : NULL;
+    if (at != NULL) pli_text_add(text, "\\%c", named[at - plain]);
+    else pli_text_add(text, c < ' ' || c > '~' ? "\\x%02x" : "%c", (unsigned)c);
+}
+
+void pli_schema_label_text(const pli_schema *schema, int64_t k, pli_text *text) {
+    const pli_dict *texts = label_texts(schema);
+    if (schema->format == PLI_FORMAT_CHARS) add_character((int)schema->label[k], text);
+    else if (texts != NULL) pli_text_add(text, "%s", texts->text[k]);
+    else pli_text_add(text, "%.0f", schema->label[k]); /* whole, with all its digits */
+}
+
+static void table_name(const pli_schema *schema, uint64_t key, pli_text *text) {
+    for (int64_t i = 0; i < schema->columns; i++) {
+        const pli_column *column = &schema->column[i];
+        if (column->role == PLI_ROLE_NUMBER && column->first_key == key) {
+            pli_text_add(text, "%s", column->name);
+            return;
+        }
+        if (column->role == PLI_ROLE_TEXT && key >= column->first_key &&
+            key < column->first_key + (uint64_t)column->dict.n) {
+            pli_text_add(text, "%s=%s", column->name, column->dict.text[key - column->first_key]);
+            return;
+        }
+    }
+    pli_text_add(text, "%llu", (unsigned long long)key);
+}
+
+/* "3,14": its place in the row's array. */
+static void place_name(const pli_schema *schema, uint64_t key, pli_text *text) {
+    uint64_t step = (uint64_t)schema->features;
+    for (int32_t i = 0; i < schema->axes; i++) {
+        step /= (uint64_t)schema->length[i];
+        pli_text_add(text, "%s%llu", i > 0 ? "," : "", (unsigned long long)(key / step % (uint64_t)schema->length[i]));
+    }
+}
+
+/* "-3=e": the character three before the label is an e. */
+static void character_name(const pli_schema *schema, uint64_t key, pli_text *text) {
+    const uint64_t symbols = (uint64_t)schema->labels + 1, symbol = key % symbols;
+    pli_text_add(text, "-%llu=", (unsigned long long)((uint64_t)schema->window - key / symbols));
+    if (symbol + 1 < symbols) add_character((int)schema->label[symbol], text);
+    else pli_text_add(text, "other");
+}
+
+void pli_schema_feature_name(const pli_schema *schema, uint64_t key, pli_text *text) {
+    if (schema->format == PLI_FORMAT_TABLE && schema->hash_bits == 0)
+        table_name(schema, key, text);
+    else if (schema->format == PLI_FORMAT_IDX && schema->axes > 0)
+        place_name(schema, key, text);
+    else if (schema->format == PLI_FORMAT_CHARS)
+        character_name(schema, key, text);
+    else if (schema->hash_bits > 0)
+        pli_text_add(text, "hash:%llu", (unsigned long long)key);
+    else
+        pli_text_add(text, "%llu",
+                     (unsigned long long)key +
+                         (unsigned long long)(schema->format == PLI_FORMAT_LIBSVM ? schema->index_base : 0));
+}
