@@ -28,8 +28,8 @@ void     pli_child_dies_with_parent(int32_t parent, int signal);
 void     pli_child_adopt(bool on);
 /** Kills and reaps all children, and what they leave behind where this process adopts that, until there are none. */
 void     pli_child_end_all(void);
-/** A request to stop that came at now_ns, after a first one: does it repeat that, so that it means "at once"? What comes
- *  within a second is the same request: `timeout` signals a process and its group. Also in a signal handler. */
+/** A request to stop that came at now_ns, after a first one: does it repeat that, so that it means "at once"? What
+ *  comes within a second is the same request: `timeout` signals a process and its group. Also in a signal handler. */
 static inline bool pli_stop_is_repeated(uint64_t first_ns, uint64_t now_ns) {
     return now_ns > first_ns && now_ns - first_ns >= UINT64_C(1000000000);
 }

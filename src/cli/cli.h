@@ -69,7 +69,8 @@ void pli_cli_completion(pli_text *text);
 /** What 'plait help' tells about beside itself: commands, models, settings and their values. Returns how many. */
 enum { PLI_CLI_TOPICS_MAX = 128 };
 size_t pli_cli_topics(const char *names[PLI_CLI_TOPICS_MAX]);
-/** Adds words wrapped to width; blank lines stay. All lines but the first are indented; that one has begun with as much. */
+/** Adds words wrapped to width; blank lines stay. All lines but the first are indented; that one has begun with as
+ *  much. */
 void pli_cli_wrap(pli_text *text, const char *words, int indent, int width);
 /** "pairs", "topology", "consistency", or one of either, as "ssp" or "gossip:ring". false: none of them. */
 bool pli_cli_help_choice(const char *name, pli_text *text);

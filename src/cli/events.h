@@ -1,5 +1,5 @@
-/* cli/events.h - the event log of a run, as its ranks open it: one file where they are threads, FILE.RANK where they are
- * processes. */
+/* cli/events.h - the event log of a run, as its ranks open it: one file where they are threads, FILE.RANK where they
+ * are processes. */
 #ifndef PLI_CLI_EVENTS_H
 #define PLI_CLI_EVENTS_H
 

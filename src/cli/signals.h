@@ -1,4 +1,5 @@
-/* signals.h - SIGINT and SIGTERM end a run after its clock, SIGUSR1 prints who waits for what, `plait doctor` asks for it.
+/* signals.h - SIGINT and SIGTERM end a run after its clock, SIGUSR1 prints who waits for what, `plait doctor` asks for
+ * it.
  *
  * The handler writes the signal's number to a pipe, and a thread of its own reads it there and acts. (Not sigwait: a
  * library may have started threads before main, which do not block what we block.) The first SIGINT or SIGTERM (or

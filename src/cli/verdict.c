@@ -37,9 +37,9 @@ static void sweep(const char *folder) {
     if (all != NULL) closedir(all);
 }
 
-/* Makes a new file at path, which ends in XXXXXX, and locks it: a launch in another container sees by the lock that this
- * one lives. Answers -1 if there is no file, or another launch has just swept it away. Where the file system has no
- * locks nobody removes it. */
+/* Makes a new file at path, which ends in XXXXXX, and locks it: a launch in another container sees by the lock that
+ * this one lives. Answers -1 if there is no file, or another launch has just swept it away. Where the file system has
+ * no locks nobody removes it. */
 static int create_locked(char *path) {
     struct stat info;
     int         fd = mkostemp(path, O_CLOEXEC);

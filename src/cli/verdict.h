@@ -16,8 +16,8 @@ typedef struct pli_cause {
 
 /* What a job's processes have said so far. */
 typedef struct pli_verdicts {
-    int       code;        /* of the first process that did not end with 0, of those that did not end for another's sake where
-                              there is one; 0: none said so */
+    int       code;        /* of the first process that did not end with 0, of those that did not end for another's
+                              sake where there is one; 0: none said so */
     int32_t   begun, ended; /* have met the others; of these, have ended by themselves or were killed */
     bool      failed, died; /* one has ended with another code than 0; one was killed */
     bool      survived;     /* the work is done all the same: its leader said so, or all have ended well but the dead

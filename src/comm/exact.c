@@ -1,5 +1,5 @@
-/* An exact sum by messages: each worker's terms become cells (tensor/exact_cells.h), which any form of allreduce sums, and
- * every worker rounds them alike. A transport that sees all workers' terms at once needs none of this. */
+/* An exact sum by messages: each worker's terms become cells (tensor/exact_cells.h), which any form of allreduce sums,
+ * and every worker rounds them alike. A transport that sees all workers' terms at once needs none of this. */
 #include <string.h>
 
 #include "comm/world.h"

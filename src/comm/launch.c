@@ -245,7 +245,8 @@ static _Atomic int early;   /* a signal that came before there was a child */
 static _Atomic bool asked;  /* to stop */
 
 /* Open MPI's mpirun answers SIGINT and SIGTERM by killing its processes a second later; SIGUSR2 it hands on and waits.
- * So the first request to stop goes as SIGUSR2, which gives ranks the time to save; one that repeats it goes as it is. */
+ * So the first request to stop goes as SIGUSR2, which gives ranks the time to save; one that repeats it goes as it
+ * is. */
 static void hand_on(int sig) {
     int        kept = errno, pid = atomic_load(&child);
     const bool asks = sig == SIGINT || sig == SIGTERM;

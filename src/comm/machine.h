@@ -70,8 +70,8 @@ typedef struct pli_machine_ops {
     void (*on_wakeup)(void *state, uint64_t now_ns, pli_out *out);
     /** A rank came or went. May be NULL. */
     void (*on_member)(void *state, uint64_t now_ns, const pli_member_event *event, pli_out *out);
-    /** A message has come for a machine of this kind that is no more (numbered, of a job that has ended, where messages may be
-     *  lost): says that it has arrived, so that it is not sent again. NULL: out of memory. May be NULL. */
+    /** A message has come for a machine of this kind that is no more (numbered, of a job that has ended, where messages
+     *  may be lost): says that it has arrived, so that it is not sent again. NULL: out of memory. May be NULL. */
     pli_msg *(*late)(const pli_msg *msg);
 } pli_machine_ops;
 

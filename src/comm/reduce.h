@@ -1,7 +1,7 @@
 /* comm/reduce.h - what a reduction does with its elements: a reducer for each pair of type and operation.
  *
- * Beside the public types (plait/comm.h) there may be internal ones, numbered on from there, whose elements are no plain
- * numbers: then n counts those elements, and only reducers know what is in them. */
+ * Beside the public types (plait/comm.h) there may be internal ones, numbered on from there, whose elements are no
+ * plain numbers: then n counts those elements, and only reducers know what is in them. */
 #ifndef PLI_COMM_REDUCE_H
 #define PLI_COMM_REDUCE_H
 
@@ -9,7 +9,8 @@
 
 #include <plait/comm.h>
 
-/* Further types of elements: the cells of exact sums (tensor/exact_cells.h), by which PLAIT_SUM_EXACT travels. PLAIT_SUM only. */
+/* Further types of elements: the cells of exact sums (tensor/exact_cells.h), by which PLAIT_SUM_EXACT travels.
+ * PLAIT_SUM only. */
 #define PLI_CELLS_F32 ((plait_type)PLAIT_TYPES)
 #define PLI_CELLS_F64 ((plait_type)(PLAIT_TYPES + 1))
 

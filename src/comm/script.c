@@ -1,6 +1,6 @@
 /* What a cluster's events mean at a time. Everything drawn is a function of seed, event, and what it is drawn for, so
- * the order of questions does not matter. No two share a stream: below an event's number stands whose draw it is, a rank's
- * for its clocks, BURSTS, or MESSAGES and a rank. */
+ * the order of questions does not matter. No two share a stream: below an event's number stands whose draw it is, a
+ * rank's for its clocks, BURSTS, or MESSAGES and a rank. */
 #include <math.h>
 
 #include "base/base.h"

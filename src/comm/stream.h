@@ -23,7 +23,7 @@ typedef struct pli_tx {
     uint64_t  acked;           /* all up to here have arrived (keeps: and are safe)  */
     uint64_t  arrived;         /* keeps: all up to here have                         */
     uint64_t  resend_after_ns; /* 0: never resend, nothing is kept, unless ...       */
-    bool      keeps;           /* ... what is not acknowledged is, for another receiver that may take the place of this one */
+    bool      keeps;           /* ... what is not acknowledged is, for one that may take the receiver's place */
     uint64_t  sent_at_ns;      /* of the oldest kept, last time                      */
     int32_t   tries;
     bool      ended;           /* the receiver has: see pli_tx_end                   */

@@ -27,8 +27,8 @@ typedef struct pli_place {
                                * frees it; NULL: all do             */
     uint64_t resend_after_ns; /* 0: reliable and ordered              */
     char    host[256];
-    char  (*host_name)[PLI_HOST_NAME_BYTES]; /* [workers + servers] of every rank's host, as texts name it; pli_malloc'ed,
-                                                comm frees it; NULL: all are on `host` */
+    char  (*host_name)[PLI_HOST_NAME_BYTES]; /* [workers + servers] of every rank's host, as texts name it;
+                                                pli_malloc'ed, comm frees it; NULL: all are on `host` */
 } pli_place;
 
 /* A collective of one rank, between its beginning and the end of its wait. */

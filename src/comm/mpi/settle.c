@@ -12,8 +12,8 @@
  * alone, in MPI_Init, so this file writes there; it is called once a process, right before MPI_Init.
  *
  * Open MPI gives each process a file in /dev/shm for the messages of its host and leaves it to the launcher to remove
- * that. A process without a launcher would leave 16 MiB of memory behind with every run. Nobody but itself maps the file
- * then, so its name goes as soon as MPI has started, and the memory with the process, however that ends. */
+ * that. A process without a launcher would leave 16 MiB of memory behind with every run. Nobody but itself maps the
+ * file then, so its name goes as soon as MPI has started, and the memory with the process, however that ends. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -196,8 +196,8 @@ void pli_sim_taken(pli_transport *sim, sim_rank *src) {
     if (--src->on_the_way == 0 && src->done) pli_sim_wake(sim, &src->body);
 }
 
-/* When the message's first byte leaves: at once, or in a crowd when the link alone would have sent the others. Never before
- * that of an elder one. */
+/* When the message's first byte leaves: at once, or in a crowd when the link alone would have sent the others. Never
+ * before that of an elder one. */
 static double departs(sim_rank *src, const sim_rank *dst, size_t bytes) {
     const pli_cluster *c = &src->sim->cluster;
     double             now = pli_sim_clock();
@@ -260,9 +260,9 @@ static sim_actor *elder(sim_rank *src, uint64_t batch, int32_t dst) {
     return last;
 }
 
-/* A message that is paid for leaves, or stands behind an elder one to the same rank that is not: messages of each pair of
- * ranks leave in the order in which they were sent. (An actor goes from the first message of its list to paying without
- * another's turn, so whole lists are older or younger than others.) */
+/* A message that is paid for leaves, or stands behind an elder one to the same rank that is not: messages of each pair
+ * of ranks leave in the order in which they were sent. (An actor goes from the first message of its list to paying
+ * without another's turn, so whole lists are older or younger than others.) */
 static void leave(pli_transport *sim, sim_rank *src, uint64_t batch, pli_msg *msg) {
     sim_actor *before = elder(src, batch, msg->head.dst);
     if (before != NULL) {
@@ -313,7 +313,7 @@ bool pli_sim_settle(pli_transport *sim) {
     return false;
 }
 
-/* --- the body ------------------------------------------------------------------------------------------------------ */
+/* --- the body ----------------------------------------------------------------------------------------------------- */
 
 void pli_sim_sleep(pli_transport *sim, plait_comm *comm, uint32_t bell, uint64_t until_ns) {
     sim_actor *me = self();
@@ -362,7 +362,7 @@ static void run_body(sim_rank *r) {
         if (isinf(pli_script_thaw(&sim->cluster, i, pli_sim_clock()))) fail_if_all_stand(sim, i);
 }
 
-/* --- all ------------------------------------------------------------------------------------------------------------- */
+/* --- all ---------------------------------------------------------------------------------------------------------- */
 
 /* Link widths follow the script. */
 static void set_width(const char *name, int32_t number, double bandwidth) {

@@ -1,11 +1,11 @@
 /* What comes to a rank, and the lanes that carry it. sim.h has the ideas.
  *
- * A message is a letter until its latency is over, then stands among those that are due until it may flow, then among those
- * that have arrived until it is taken. Invariants:
- * 1. At most one lane takes, at most one watches, and at most SIM_FLOWS carry, each from another sender: what a sender has
- *    sent to a rank arrives in its order.
- * 2. Whoever begins something that takes time has woken a lane for what else there is to do, so that a flow waits for no
- *    work of the rank. */
+ * A message is a letter until its latency is over, then stands among those that are due until it may flow, then among
+ * those that have arrived until it is taken. Invariants:
+ * 1. At most one lane takes, at most one watches, and at most SIM_FLOWS carry, each from another sender: what a sender
+ *    has sent to a rank arrives in its order.
+ * 2. Whoever begins something that takes time has woken a lane for what else there is to do, so that a flow waits for
+ *    no work of the rank. */
 #include <math.h>
 
 #include "comm/sim/sim.h"
@@ -115,7 +115,7 @@ static void relay(sim_rank *r) {
     pli_sim_wake_all(r->sim);
 }
 
-/* --- doing it ------------------------------------------------------------------------------------------------------ */
+/* --- doing it ----------------------------------------------------------------------------------------------------- */
 
 static void carry(sim_actor *me, pli_msg *msg) {
     sim_rank *r = me->rank;

@@ -1,25 +1,26 @@
 /* sim: ranks are actors of SimGrid (Casanova et al., "Versatile, scalable, and accurate simulation of distributed
  * applications and platforms", JPDC 2014), in one process, in virtual time. plait-sim.so.
  *
- * A rank is a *body*, and *lanes*, which take what comes: as a process has a thread, and a card with its driver. Actors take
- * turns on one thread of the system and change only where one of them sleeps or waits in SimGrid, which here is never
- * while a port of comm is held: sending and ringing only note what is to be done; `settle` does it. Before a rank sends,
- * sleeps or reads the time it pays for what it has computed since: cost model, host's speed and script say how long.
- * Each actor pays for its own: what it has sent leaves, and those that it rings for see what it has changed, when it has paid,
- * whatever others settle meanwhile. What another actor of the rank sends to the same receiver after that, leaves after it.
+ * A rank is a *body*, and *lanes*, which take what comes: as a process has a thread, and a card with its driver. Actors
+ * take turns on one thread of the system and change only where one of them sleeps or waits in SimGrid, which here is
+ * never while a port of comm is held: sending and ringing only note what is to be done; `settle` does it. Before a rank
+ * sends, sleeps or reads the time it pays for what it has computed since: cost model, host's speed and script say how
+ * long. Each actor pays for its own: what it has sent leaves, and those that it rings for see what it has changed, when
+ * it has paid, whatever others settle meanwhile. What another actor of the rank sends to the same receiver after that,
+ * leaves after it.
  *
  *     a message:  settle -> latency of its way -> FIFO before the receiver -> the links' bandwidth, shared by SimGrid's
  *                 flow model with all that flows now -> FIFO -> overhead -> the machine of comm's port
  *
  * As over TCP, messages of several senders flow to a rank at once, those of one sender one after the other; then a rank
- * takes one at a time, first come, first served. Those that come at the same instant begin in an order that the seed draws.
- * A rank lets in FLOWS at once and no more, so that a thousand pushes need a thousand small solutions and not one of a
- * thousand flows each time; and latency lies before the FIFO and not in SimGrid's links, so that it overlaps (measured:
- * 52 us a message otherwise, 6 us with one flow).
+ * takes one at a time, first come, first served. Those that come at the same instant begin in an order that the seed
+ * draws. A rank lets in FLOWS at once and no more, so that a thousand pushes need a thousand small solutions and not
+ * one of a thousand flows each time; and latency lies before the FIFO and not in SimGrid's links, so that it overlaps
+ * (measured: 52 us a message otherwise, 6 us with one flow).
  *
  * Nor do a thousand answers that a rank sends at once share its link: beyond the first CROWD they leave one behind the
- * other at the link's rate, as a card sends what is queued. Each end of a flow changes the rates of all that share a link
- * with it, which took 600 us a message.
+ * other at the link's rate, as a card sends what is queued. Each end of a flow changes the rates of all that share a
+ * link with it, which took 600 us a message.
  *
  * Lanes are alike. Whichever is free does what is to be done next (lanes.c): take a message that has arrived, let one
  * flow, watch for the next; all but the first are born when first needed.

@@ -1,14 +1,15 @@
 /* Collectives in shared memory. Each worker lays its call into its slot and arrives; the last one rings all others.
  *
  * Small data lies in the slots, and everyone helps himself: one meeting. Large data stays where it is: after the first
- * meeting worker r reduces slice r of all buffers and writes it into all of them (or copies what it needs), and a second
- * meeting ends the call. Sums go in the order of ranks in both, so the bits do not depend on size, and are the same for
- * all; exact sums take all workers' terms at once. What is begun and waited for later goes by messages instead, which are taken in by whoever sends them: here a
- * worker that computes would hold all up until it waits itself.
+ * meeting worker r reduces slice r of all buffers and writes it into all of them (or copies what it needs), and a
+ * second meeting ends the call. Sums go in the order of ranks in both, so the bits do not depend on size, and are the
+ * same for all; exact sums take all workers' terms at once. What is begun and waited for later goes by messages
+ * instead, which are taken in by whoever sends them: here a worker that computes would hold all up until it waits
+ * itself.
  *
  * Invariants:
- *   1. Slots of call g are read only after all have arrived at g, and written next at call g + 2, that is after all have
- *      arrived at g + 1 and so are done with g.
+ *   1. Slots of call g are read only after all have arrived at g, and written next at call g + 2, that is after all
+ *      have arrived at g + 1 and so are done with g.
  *   2. `in` counts arrivals until it is broken, once, by a worker that gives up; from then on it stands still. So
  *      in >= g * workers says that call g is complete, and stays true.
  *   3. A buffer is touched by others only while their seat says WORKING. Who gives up in the second meeting turns all
