@@ -44,6 +44,20 @@ PLAIT_API double      plait_model_weight(const plait_model *model, int64_t j, in
 PLAIT_API int64_t     plait_model_columns(const plait_model *model);            /* columns of the weights: 1 or
                                                                                    classes */
 PLAIT_API double      plait_model_intercept(const plait_model *model, int64_t k); /* NaN: of a net, or no such column */
+/** Own options of its learner that it was made with, options_out [PLAIT_OPTION_VALUES]; answers how many. */
+PLAIT_API int32_t plait_model_options(const plait_model *model, plait_option_value *options_out);
+
+/* A named array of a model whose learner keeps its values so (plait_model_put): "centres", F32 [8, 64]. */
+typedef struct plait_model_array {
+    const char *name; /* this and data: of the model */
+    plait_type  type;
+    int32_t     rank;
+    int64_t     shape[4]; /* [rank] */
+    const void *data;
+} plait_model_array;
+/** The i-th of them; END: there are no more. Linear models and nets have none: plait_model_weight has theirs. */
+PLAIT_API plait_status plait_model_array_at(const plait_model *model, int32_t i, plait_model_array *array_out);
+
 PLAIT_API void        plait_model_hash(const plait_model *model, char hex[65]);
 
 /** Scores of all rows of data, which is read with the model's schema by plait_model_read. proba: scores

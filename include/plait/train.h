@@ -190,6 +190,12 @@ typedef struct plait_figure {
 } plait_figure;
 enum { PLAIT_FIGURES = 16 };
 
+/* An own option of a learner as a run had it, given or not: "clusters", "8". A longer value is cut. */
+typedef struct plait_option_value {
+    char name[32], value[160];
+} plait_option_value;
+enum { PLAIT_OPTION_VALUES = 16 };
+
 /* The record of a run; NaN where a value does not apply. */
 typedef struct plait_report {
     int64_t rows, features, classes, workers, epochs, clocks;
@@ -218,6 +224,8 @@ typedef struct plait_report {
     int32_t n_figures;
     plait_figure figures[PLAIT_FIGURES]; /* [n_figures] of the learner's own: "inertia", and of the test set
                                             "test_inertia"                                                 */
+    int32_t n_options;
+    plait_option_value options[PLAIT_OPTION_VALUES]; /* [n_options] of the learner's own                       */
     char    label[160]; /* which label was learnt, and what it is: "price (first column), numbers" */
 } plait_report;
 

@@ -64,6 +64,11 @@ static plait_status measure(const eval_settings *set, pli_talk *talk, plait_repo
         report->test_auc = found.test_auc;
         report->test_rmse = found.test_rmse;
         report->test_mae = found.test_mae;
+        report->objective = found.objective;
+        report->n_figures = found.n_figures;
+        memcpy(report->figures, found.figures, sizeof report->figures);
+        report->n_options = found.n_options;
+        memcpy(report->options, found.options, sizeof report->options);
         memcpy(report->label, found.label, sizeof report->label);
         snprintf(report->model, sizeof report->model, "%s", plait_model_name(model));
         report->features = plait_model_features(model);

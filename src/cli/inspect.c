@@ -33,6 +33,32 @@ static void put_line(const char *word, const char *value) {
     printf("\n");
 }
 
+/* "centres F32 [8, 64]" */
+static void put_array(const plait_model_array *a) {
+    printf("value\t");
+    pli_cli_put(a->name);
+    printf(" %s [", a->type == PLAIT_F32 ? "F32" : a->type == PLAIT_F64 ? "F64" : "I64");
+    for (int32_t i = 0; i < a->rank; i++) printf("%s%" PRId64, i > 0 ? ", " : "", a->shape[i]);
+    printf("]\n");
+}
+
+/* Of a model whose values are named arrays: its own options, and what it holds. false: it is none. */
+static bool describe_arrays(const plait_model *model) {
+    plait_option_value option[PLAIT_OPTION_VALUES];
+    plait_model_array  array;
+    const int32_t      n = plait_model_options(model, option);
+    for (int32_t i = 0; i < n; i++) {
+        printf("option\t");
+        pli_cli_put(option[i].name);
+        printf(" ");
+        pli_cli_put(option[i].value);
+        printf("\n");
+    }
+    if (plait_model_array_at(model, 0, &array) != PLAIT_OK) return false;
+    for (int32_t i = 0; plait_model_array_at(model, i, &array) == PLAIT_OK; i++) put_array(&array);
+    return true;
+}
+
 static void describe(const plait_model *model) {
     int64_t n = plait_model_rows(model); /* the features that have weights */
     char    hash[65];
@@ -43,6 +69,7 @@ static void describe(const plait_model *model) {
     put_line("description", plait_model_description(model));
     printf("classes\t%" PRId64 "\n", plait_model_classes(model));
     for (int64_t k = 0; k < plait_model_classes(model); k++) put_line("label", plait_model_label(model, k));
+    if (describe_arrays(model)) return;
     if (isnan(plait_model_intercept(model, 0))) { /* a net: what it holds are values, not features */
         printf("values\t%" PRId64 "\n", n);
         return;
@@ -64,7 +91,37 @@ static void put_number(double value) {
     printf("\t%s", text);
 }
 
+static double value_at(const plait_model_array *a, int64_t i) {
+    if (a->type == PLAIT_F32) return (double)((const float *)a->data)[i];
+    return a->type == PLAIT_F64 ? ((const double *)a->data)[i] : (double)((const int64_t *)a->data)[i];
+}
+
+/* "centres 0,3": where element i lies. */
+static void put_place(const plait_model_array *a, int64_t i) {
+    int64_t at[4] = { 0 };
+    for (int32_t axis = a->rank - 1; axis >= 0; axis--) {
+        at[axis] = i % a->shape[axis];
+        i /= a->shape[axis];
+    }
+    pli_cli_put(a->name);
+    for (int32_t axis = 0; axis < a->rank; axis++) printf("%c%" PRId64, axis == 0 ? ' ' : ',', at[axis]);
+}
+
+static void list_arrays(const plait_model *model) {
+    plait_model_array a;
+    for (int32_t k = 0; plait_model_array_at(model, k, &a) == PLAIT_OK; k++) {
+        int64_t n = 1;
+        for (int32_t axis = 0; axis < a.rank; axis++) n *= a.shape[axis];
+        for (int64_t i = 0; i < n && !ferror(stdout); i++) {
+            put_place(&a, i);
+            put_number(value_at(&a, i));
+            putchar('\n');
+        }
+    }
+}
+
 static void list_weights(const plait_model *model) {
+    list_arrays(model);
     int64_t columns = plait_model_columns(model);
     for (int64_t j = 0; j < plait_model_rows(model) && !ferror(stdout); j++) {
         pli_cli_put(plait_model_feature(model, j));
@@ -109,8 +166,9 @@ const pli_command pli_command_inspect = {
     .details =
         "Lines of a word, a tab and a value: the model's name and hash, its labels in the order of predict --proba, "
         "its "
-        "features' names. With --weights a line a feature: its name and its weights (one, or one a class), separated "
-        "by tabs, the intercept last.",
+        "features' names. Of a model whose values are arrays (a clustering, a projection): its own options, and each "
+        "array's name, type and shape. With --weights a line a feature: its name and its weights (one, or one a "
+        "class), separated by tabs, the intercept last; of arrays a line an element.",
     .rows = rows,
     .run = inspect,
 };

@@ -204,6 +204,11 @@ static const plait_learner *learner_of(const char *model) {
     return *l;
 }
 
+const plait_learner_option *pli_own_option_find(const char *model, const char *name) {
+    const plait_learner *learner = learner_of(model);
+    return learner != NULL ? option_of(learner, name) : NULL;
+}
+
 const char *pli_train_model(const pli_train_settings *s, const pli_opts *opts) {
     const bool named = pli_opts_origin(opts, "model", NULL) != PLI_FROM_DEFAULT;
     return s->graph != NULL && !named ? "graph" : s->model;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/settings.h"
 #include "cli/talk.h"
 #include "watch/watch.h"
 
@@ -61,6 +62,26 @@ static void tables(pli_text *text, const plait_report *r) {
     pli_text_free(&all);
 }
 
+/* A learner's own options: numbers as such, "events-model" as the key "events_model". */
+static void own_options(pli_text *text, const plait_report *r) {
+    for (int32_t i = 0; i < r->n_options; i++) {
+        const plait_option_value   *o = &r->options[i];
+        const plait_learner_option *as = pli_own_option_find(r->model, o->name);
+        char                        key[sizeof o->name];
+        int64_t                     whole;
+        double                      number;
+        snprintf(key, sizeof key, "%s", o->name);
+        for (char *c = key; *c != '\0'; c++)
+            if (*c == '-') *c = '_';
+        if (as != NULL && as->kind == PLAIT_OPTION_FLAG) pli_json_bool(text, key, pli_is(o->value, "1"));
+        else if (as != NULL && as->kind == PLAIT_OPTION_COUNT && pli_parse_i64(o->value, &whole))
+            pli_json_i64(text, key, whole);
+        else if (as != NULL && as->kind == PLAIT_OPTION_NUMBER && pli_parse_f64(o->value, &number))
+            pli_json_f64(text, key, number);
+        else name(text, key, o->value);
+    }
+}
+
 void pli_record_json(const plait_report *r, const plait_simulated *simulated, pli_text *text) {
     pli_json_begin(text);
     name(text, "model", r->model);
@@ -104,12 +125,35 @@ void pli_record_json(const plait_report *r, const plait_simulated *simulated, pl
     pli_json_f64(text, "validation_loss", r->validation_loss);
     count(text, "best_epoch", r->best_epoch);
     truth(text, "stopped_early", r->stopped_early);
+    own_options(text, r);
+    for (int32_t i = 0; i < r->n_figures; i++) pli_json_f64(text, r->figures[i].name, r->figures[i].value);
     pli_json_end(text);
     pli_text_add(text, "\n");
 }
 
 static void figure(pli_text *text, const char *what, double value) {
     if (isfinite(value)) pli_text_add(text, "%-18s %.6g\n", what, value);
+}
+
+static void own_options_text(pli_text *text, const plait_report *r) {
+    for (int32_t i = 0; i < r->n_options; i++) {
+        const plait_option_value   *o = &r->options[i];
+        const plait_learner_option *as = pli_own_option_find(r->model, o->name);
+        const bool                  flag = as != NULL && as->kind == PLAIT_OPTION_FLAG;
+        const char                 *value = !flag ? o->value : pli_is(o->value, "1") ? "yes" : "no";
+        if (value[0] != '\0') pli_text_add(text, "%-18s %s\n", o->name, value);
+    }
+}
+
+/* "test_inertia" as "test inertia". */
+static void own_figures(pli_text *text, const plait_report *r) {
+    for (int32_t i = 0; i < r->n_figures; i++) {
+        char what[sizeof r->figures[i].name];
+        snprintf(what, sizeof what, "%s", r->figures[i].name);
+        for (char *c = what; *c != '\0'; c++)
+            if (*c == '_') *c = ' ';
+        figure(text, what, r->figures[i].value);
+    }
 }
 
 static void validation(pli_text *text, const plait_report *r) {
@@ -129,6 +173,7 @@ void pli_record_text(const plait_report *r, const plait_simulated *simulated, pl
         if (r->spares > 0) pli_text_add(text, " (%" PRId64 " of them spare)", r->spares);
         pli_text_add(text, " on %s, %s, %s, %s\n", r->transport, r->topology, r->consistency, r->optimizer);
     }
+    own_options_text(text, r);
     for (int32_t i = 0; i < r->n_tables; i++) {
         const plait_report_table *t = &r->tables[i];
         bool as_run = strcmp(t->topology, r->topology) == 0 && strcmp(t->consistency, r->consistency) == 0;
@@ -146,6 +191,7 @@ void pli_record_text(const plait_report *r, const plait_simulated *simulated, pl
     figure(text, "test AUC", r->test_auc);
     figure(text, "test RMSE", r->test_rmse);
     figure(text, "test MAE", r->test_mae);
+    own_figures(text, r);
     if (isfinite(r->train_seconds))
         pli_text_add(text, "%-18s %.3g loading, %.3g training\n", "seconds", r->load_seconds, r->train_seconds);
     if (simulated != NULL)

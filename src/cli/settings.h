@@ -44,6 +44,8 @@ extern const pli_opt pli_train_rows[];
 /** Rows with the learners' own options among them, each name once, and the learners' names as the choices of --model:
  *  one block of memory, freed by pli_free. NULL: no memory. */
 pli_opt *pli_rows_with_learners(const pli_opt *rows, const plait_learner *const *learners);
+/** The learner's own option of this name; NULL: there is none. */
+const plait_learner_option *pli_own_option_find(const char *model, const char *name);
 /** Is the row one of those options? */
 bool pli_row_is_own(const pli_opt *row);
 /** Is each of them that was given one of the model's? false: no, which has been said. */

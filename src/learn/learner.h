@@ -165,6 +165,10 @@ static inline bool pli_run_stopped(const pli_run *run) {
     return run->opts->stop != NULL && __atomic_load_n(run->opts->stop, __ATOMIC_RELAXED) != 0;
 }
 
+/** Shall the run end at an epoch's end because of that? One that writes checkpoints ends with a clock and a checkpoint of
+ *  it, by pli_keep_clock. */
+static inline bool pli_run_stops_here(const pli_run *run) { return run->keep == NULL && pli_run_stopped(run); }
+
 /** Is what the workers have added up since *absent (of pli_comm_absent) short of somebody? Then all do it again. */
 static inline bool pli_run_again(const pli_run *run, int32_t *absent) {
     const int32_t before = *absent;

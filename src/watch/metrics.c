@@ -172,6 +172,19 @@ void pli_metrics_rank(pli_metrics *metrics, int32_t rank, double compute, double
     put(metrics, &line, false);
 }
 
+/* Of a learner that has figures of its own. */
+static void add_figures(pli_text *line, const plait_report *report) {
+    pli_text figures = { 0 };
+    if (report->n_figures == 0) return;
+    pli_json_begin(&figures);
+    for (int32_t i = 0; i < report->n_figures; i++)
+        pli_json_f64(&figures, report->figures[i].name, report->figures[i].value);
+    pli_json_end(&figures);
+    line->failed = line->failed || figures.failed;
+    if (!figures.failed) pli_json_raw(line, "figures", figures.data);
+    pli_text_free(&figures);
+}
+
 void pli_metrics_end(pli_metrics *metrics, const char *status, const plait_report *report) {
     if (metrics == NULL) return;
     pli_text line = { 0 };
@@ -187,6 +200,7 @@ void pli_metrics_end(pli_metrics *metrics, const char *status, const plait_repor
         pli_json_f64(&line, "seconds", report->train_seconds);
         pli_json_i64(&line, "bytes_sent", report->bytes_sent);
         pli_json_text(&line, "model_hash", report->model_hash);
+        add_figures(&line, report);
     }
     put(metrics, &line, true);
 }

@@ -147,6 +147,14 @@ static int call_value(probe *p) {
 }
 static int call_model_number(probe *p) { return NEUTRAL_IF(isnan(plait_model_number(P(0, p->model), P(1, "number")))); }
 static int call_model_state(probe *p) { return NEUTRAL_IF(plait_model_state(P(0, p->model)) == NULL); }
+static int call_model_options(probe *p) {
+    plait_option_value out[PLAIT_OPTION_VALUES];
+    return NEUTRAL_IF(plait_model_options(P(0, p->model), P(1, out)) == 0);
+}
+static int call_array(probe *p) {
+    plait_model_array array;
+    return plait_model_array_at(P(0, p->model), 0, P(2, &array));
+}
 static int call_width(probe *p) { return NEUTRAL_IF(plait_model_width(P(0, p->model), PLAIT_ANSWER_LABEL) == 0); }
 static int call_transform(probe *p) {
     double out[256];
@@ -193,6 +201,8 @@ CASE(put, IN_FINISH)
 CASE(value, IN_PREDICT)
 CASE(model_number, IN_PREDICT)
 CASE(model_state, IN_PREDICT)
+CASE(model_options, IN_PREDICT)
+CASE(array, IN_PREDICT)
 CASE(width, IN_PREDICT)
 CASE(transform, IN_PREDICT)
 CASE(rows_count, IN_PREDICT)
@@ -223,6 +233,8 @@ const null_case learner_cases[] = {
     { "model_value", value, "shape_out" },
     { "model_number", model_number, NULL },
     { "model_state", model_state, NULL },
+    { "model_options", model_options, NULL },
+    { "model_array_at", array, NULL },
     { "model_width", width, NULL },
     { "model_transform", transform, NULL },
     { "rows_count", rows_count, NULL },

@@ -123,6 +123,28 @@ static const char *setting_of(const plait_model *model, const char *name) {
     return NULL;
 }
 
+int32_t plait_model_options(const plait_model *model, plait_option_value *options_out) {
+    int32_t n = 0;
+    if (model == NULL || options_out == NULL) return 0;
+    for (const plait_learner_option *o = model->learner->options; o != NULL && o->name != NULL; o++) {
+        const char *value = setting_of(model, o->name);
+        if (value == NULL || n == PLAIT_OPTION_VALUES) continue;
+        plait_option_value *to = &options_out[n++];
+        snprintf(to->name, sizeof to->name, "%s", o->name);
+        snprintf(to->value, sizeof to->value, "%.*s", (int)strcspn(value, "\n"), value);
+    }
+    return n;
+}
+
+plait_status plait_model_array_at(const plait_model *model, int32_t i, plait_model_array *array_out) {
+    if (model == NULL || array_out == NULL || i < 0) return PLAIT_EINVAL;
+    if (i >= model->n_values) return PLAIT_END;
+    const pli_model_value *v = &model->value[i];
+    *array_out = (plait_model_array){ .name = v->name, .type = v->type, .rank = v->rank, .data = v->data };
+    memcpy(array_out->shape, v->shape, sizeof array_out->shape);
+    return PLAIT_OK;
+}
+
 double plait_model_number(const plait_model *model, const char *name) {
     char        text[64];
     double      x = NAN;

@@ -214,6 +214,7 @@ plait_status plait_model_eval(const plait_model *model, const plait_data *data, 
     if (status >= 0)
         status = ops != NULL ? ops->eval(model, set, &report, error_out) : eval_values(model, set, &report, error_out);
     pli_dataset_destroy(&set);
+    report.n_options = plait_model_options(model, report.options);
     if (status >= 0) *report_out = report;
     return status < 0 ? status : PLAIT_OK;
 }

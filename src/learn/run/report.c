@@ -50,6 +50,16 @@ plait_status pli_report_measure(pli_run *run, const plait_model *model, plait_re
 
 /* --- the rest ------------------------------------------------------------------------------------------------------ */
 
+static void add_options(const pli_run *run, plait_report *r) {
+    r->n_options = 0;
+    for (const plait_learner_option *o = run->learner->options; o != NULL && o->name != NULL; o++) {
+        if (r->n_options == PLAIT_OPTION_VALUES) return;
+        plait_option_value *to = &r->options[r->n_options++];
+        snprintf(to->name, sizeof to->name, "%s", o->name);
+        snprintf(to->value, sizeof to->value, "%s", plait_training_name(run, o->name));
+    }
+}
+
 plait_status pli_report_fill(pli_run *run, plait_report *r) {
     const bool ready = pli_run_is_spare(run); /* it stands still on purpose */
     double sums[4] = { (double)(pli_cpu_ns() - run->cpu_ns) * 1e-9, ready ? 0 : run->idle_seconds,
@@ -69,6 +79,7 @@ plait_status pli_report_fill(pli_run *run, plait_report *r) {
     snprintf(r->collective, sizeof r->collective, "%s", pli_comm_collective(run->comm));
     snprintf(r->topology, sizeof r->topology, "%s", run->topology);
     snprintf(r->consistency, sizeof r->consistency, "%s", run->consistency);
+    add_options(run, r);
     r->n_tables = run->n_tables;
     memcpy(r->tables, run->table, sizeof r->tables);
     r->validation_loss = run->validation_loss;

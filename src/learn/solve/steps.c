@@ -32,7 +32,7 @@ static plait_status check_finite(const pli_run *run, double loss, int64_t clock)
 
 /* Whether anybody was asked to stop goes together with the learner's own word. */
 static plait_status epoch(pli_run *run, int64_t number, bool *end_out) {
-    double stopped = pli_run_stopped(run);
+    double stopped = pli_run_stops_here(run);
     int    done = 0;
     PLI_TRY(plait_job_barrier(run->job));
     PLI_TRY(plait_comm_allreduce(run->comm, &stopped, 1, PLAIT_F64, PLAIT_MAX));

@@ -174,7 +174,7 @@ static plait_status measure(pli_run *run, pli_solution *now, double *loss, doubl
 static plait_status validate(pli_run *run, int64_t epoch, bool *end_out) {
     pli_fit     *fit = pli_fit_of(run);
     pli_solution now = { 0 };
-    double       stopped = pli_run_stopped(run), loss = NAN, accuracy = NAN;
+    double       stopped = pli_run_stops_here(run), loss = NAN, accuracy = NAN;
     plait_status status = measure(run, &now, &loss, &accuracy);
     if (status == PLAIT_OK) tell(run, &now);
     if (status == PLAIT_OK) status = plait_comm_allreduce(run->comm, &stopped, 1, PLAIT_F64, PLAIT_MAX);
@@ -191,7 +191,7 @@ static plait_status validate(pli_run *run, int64_t epoch, bool *end_out) {
         run->interrupted = run->interrupted || stopped != 0;
         const bool patient = run->opts->patience == 0 || epoch - run->best_epoch < run->opts->patience;
         run->stopped_early = !patient && stopped == 0 && epoch + 1 < run->epochs;
-        *end_out = stopped != 0 || !patient;
+        *end_out = *end_out || stopped != 0 || !patient;
     }
     pli_solution_free(&now);
     return status;

@@ -10,7 +10,7 @@
 #include "base/module.h"
 #include "watch/board/record.h"
 
-enum { VALUES_MAX = 12 };
+enum { VALUES_MAX = 12 + PLAIT_FIGURES, TAG_BYTES = 48 };
 
 struct pli_board {
     void                  *module;
@@ -92,6 +92,7 @@ void pli_board_progress(pli_board *board, const plait_progress *p) {
 
 void pli_board_end(pli_board *board, const plait_report *report) {
     scalars s = { .n = 0 };
+    char    tag[PLAIT_FIGURES][TAG_BYTES];
     if (board == NULL || report == NULL) return;
     add(&s, "end/objective", report->objective);
     add(&s, "end/train_loss", report->train_loss);
@@ -101,6 +102,12 @@ void pli_board_end(pli_board *board, const plait_report *report) {
     add(&s, "test/rmse", report->test_rmse);
     add(&s, "test/mae", report->test_mae);
     add(&s, "bytes/sent_by_all", (double)report->bytes_sent);
+    for (int32_t i = 0; i < report->n_figures; i++) {
+        const char *name = report->figures[i].name;
+        const bool  test = strncmp(name, "test_", 5) == 0;
+        snprintf(tag[i], sizeof tag[i], "%s/%s", test ? "test" : "end", test ? name + 5 : name);
+        add(&s, tag[i], report->figures[i].value);
+    }
     put_scalars(board, &s, report->clocks);
 }
 

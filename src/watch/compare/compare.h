@@ -33,6 +33,8 @@ typedef struct pli_compared_run {
     bool   progressive; /* loss is the mean over the rows as they came, since the objective could not be measured */
     double loss;        /* at the end */
     double seconds, clocks, bytes; /* of training */
+    char   figure_name[32];        /* the first of the learner's own figures; empty: it has none */
+    double figure;
     pli_curve_point *point;        /* [points], by clock */
     int64_t          points, points_capacity;
     pli_rank_times  *rank; /* [ranks] */
@@ -53,7 +55,7 @@ typedef struct pli_compared_pair {
     int32_t     typical; /* of them, by its place among all runs: the one whose time is the median; -1: none */
     double      seconds, seconds_min, seconds_max; /* to the target, over the repeats: median, least, most */
     double      bytes, clocks;                     /* medians likewise */
-    double      loss;                              /* median at the end */
+    double      loss, figure;                      /* medians at the end */
     double      compute, wait, network;            /* of the typical run, summed over ranks */
 } pli_compared_pair;
 
@@ -80,6 +82,7 @@ typedef struct pli_comparison {
     /* The judgement. */
     double   target;   /* NaN: nothing ran */
     double   lowest;   /* loss at a run's end */
+    const char *figure_name; /* of the learner's own figure that the table has; NULL: it has none */
     int32_t  best;     /* the pair with the least median time; -1: none reached the target */
     bool    *as_good;  /* [pairs] not beyond the noise of the best; the best itself is one */
     int32_t  next;     /* the fastest beyond the noise; -1: none */

@@ -150,6 +150,7 @@ static void fill_pair(pli_comparison *c, int32_t pair) {
     p->bytes = median_of(c, pair, offsetof(pli_compared_run, to_bytes));
     p->clocks = median_of(c, pair, offsetof(pli_compared_run, to_clocks));
     p->loss = median_of(c, pair, offsetof(pli_compared_run, loss));
+    p->figure = median_of(c, pair, offsetof(pli_compared_run, figure));
     p->typical = find_typical(c, pair);
     const pli_compared_run *typical = p->typical >= 0 ? &c->run[p->typical] : NULL;
     p->left = typical != NULL && isfinite(typical->to_seconds) && end_of(typical) > c->target;
@@ -186,6 +187,9 @@ plait_status pli_compare_judge(pli_comparison *c, plait_error *err) {
     pli_free(c->as_good);
     c->as_good = pli_calloc((size_t)c->pairs + 1, sizeof *c->as_good);
     if (c->as_good == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to judge %d settings", c->pairs);
+    c->figure_name = NULL;
+    for (int64_t i = c->runs - 1; i >= 0; i--)
+        if (c->run[i].figure_name[0] != '\0') c->figure_name = c->run[i].figure_name;
     find_target(c);
     for (int64_t i = 0; i < c->runs; i++)
         if (c->run[i].outcome == PLI_RAN) find_times(&c->run[i], c->target);

@@ -281,6 +281,41 @@ static void test_no_allocation_that_fails_is_lost(void **state) {
     }
 }
 
+static void test_a_figure_of_the_learners_own_has_a_column(void **state) {
+    static const double figures[] = { 30, 10, 20 };
+    pli_comparison      c;
+    pli_text            text = { 0 };
+    (void)state;
+    start(&c, 1, 3);
+    for (int i = 0; i < 3; i++) {
+        add_run(&c, 0, 1 + i, 0.5);
+        strcpy(c.run[i].figure_name, "inertia");
+        c.run[i].figure = figures[i];
+    }
+    judge(&c, "suits this job");
+    assert_string_equal(c.figure_name, "inertia");
+    near(c.pair[0].figure, 20, 0);
+    pli_compare_table(&c, 120, &text);
+    assert_non_null(strstr(text.data, "loss   inertia     bytes"));
+    assert_non_null(strstr(text.data, "0.5        20"));
+    pli_text_free(&text);
+    pli_compare_json(&c, &text);
+    assert_non_null(strstr(text.data, "\"figure\": \"inertia\""));
+    assert_non_null(strstr(text.data, "\"figure\": 20,"));
+    pli_text_free(&text);
+    pli_compare_free(&c);
+}
+
+static void test_a_model_without_a_loss_is_no_setting_that_did_not_run(void **state) {
+    pli_comparison c;
+    (void)state;
+    start(&c, 2, 3);
+    for (int32_t pair = 0; pair < 2; pair++) add_run(&c, pair, 1, (double)NAN);
+    for (int i = 0; i < 2; i++) c.run[i].points = 0;
+    judge(&c, "The model has no loss");
+    pli_compare_free(&c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_rank_test_counts_orders),
@@ -297,6 +332,8 @@ int main(void) {
         cmocka_unit_test(test_a_cut_comparison_says_so),
         cmocka_unit_test(test_the_table_keeps_to_its_width),
         cmocka_unit_test(test_no_allocation_that_fails_is_lost),
+        cmocka_unit_test(test_a_figure_of_the_learners_own_has_a_column),
+        cmocka_unit_test(test_a_model_without_a_loss_is_no_setting_that_did_not_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

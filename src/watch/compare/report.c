@@ -116,6 +116,7 @@ static void add_pair(pli_text *to, const pli_comparison *c, int32_t number) {
     pli_json_i64(to, "servers_that_work", p->servers_work);
     pli_json_bool(to, "as_good_as_best", c->as_good != NULL && c->as_good[number]);
     pli_json_f64(to, "loss", p->loss);
+    pli_json_f64(to, "figure", p->figure);
     pli_json_f64(to, "compute_seconds", p->compute);
     pli_json_f64(to, "wait_seconds", p->wait);
     pli_json_f64(to, "network_seconds", p->network);
@@ -160,6 +161,7 @@ static void add_judgement(pli_text *to, const pli_comparison *c) {
                   "Mann-Whitney test gives at most 1 in 20");
     pli_json_f64(&j, "target", c->target);
     pli_json_f64(&j, "lowest", c->lowest);
+    pli_json_text(&j, "figure", c->figure_name);
     add_name(&j, "best", c, c->best);
     add_name(&j, "next_beyond_noise", c, c->next);
     add_name(&j, "fewest_bytes", c, c->lightest);

@@ -1,6 +1,7 @@
 /* What a run has left: its record, the lines of its metrics, its event log. */
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "watch/compare/compare.h"
@@ -33,6 +34,16 @@ static bool add_rank(pli_compared_run *run, const json_t *line) {
     return true;
 }
 
+/* The run's end: the first of the learner's own figures. */
+static bool take_figure(pli_compared_run *run, json_t *line) {
+    json_t *figures = json_object_get(line, "figures");
+    void   *first = json_object_iter(figures);
+    if (first == NULL) return true;
+    snprintf(run->figure_name, sizeof run->figure_name, "%s", json_object_iter_key(first));
+    run->figure = number(figures, run->figure_name);
+    return true;
+}
+
 /* Calls for each line of one kind. */
 static plait_status each_line(const char *text, const char *event, pli_compared_run *run, plait_error *err) {
     for (const char *at = text; at != NULL && *at != '\0';) {
@@ -41,8 +52,9 @@ static plait_status each_line(const char *text, const char *event, pli_compared_
         if (line == NULL) return pli_fail(err, PLAIT_EFORMAT, "a line of the metrics is no JSON: %.60s", at);
         bool ok = true;
         if (pli_is(json_string_value(json_object_get(line, "event")), event))
-            ok = pli_is(event, "rank") ? add_rank(run, line)
-                                   : add_point(run, line, pli_is(event, "point") ? "objective" : "loss");
+            ok = pli_is(event, "rank")  ? add_rank(run, line)
+                 : pli_is(event, "end") ? take_figure(run, line)
+                                        : add_point(run, line, pli_is(event, "point") ? "objective" : "loss");
         json_decref(line);
         if (!ok) return pli_fail(err, PLAIT_ENOMEM, "no memory for a run's metrics");
         at += length + (at[length] == '\n');
@@ -54,6 +66,7 @@ static plait_status read_metrics(pli_compared_run *run, const char *path, plait_
     pli_text     text = { 0 };
     plait_status status = pli_read_whole(path, METRICS_BYTES_MAX, &text, err);
     if (status >= 0) status = each_line(text.data, "rank", run, err);
+    if (status >= 0) status = each_line(text.data, "end", run, err);
     if (status >= 0 && !run->progressive) status = each_line(text.data, "point", run, err);
     if (status >= 0 && run->points == 0) { /* no curve could be measured: the loss of rows as they came */
         run->progressive = true;
@@ -119,7 +132,8 @@ pli_compared_run *pli_compare_add(pli_comparison *c) {
     if (!pli_grow((void **)&c->run, &c->capacity, c->runs + 1, sizeof *c->run)) return NULL;
     pli_compared_run *run = &c->run[c->runs++];
     *run = (pli_compared_run){
-        .loss = NAN, .seconds = NAN, .clocks = NAN, .bytes = NAN, .to_seconds = NAN, .to_clocks = NAN, .to_bytes = NAN
+        .loss = NAN, .seconds = NAN, .clocks = NAN, .bytes = NAN, .to_seconds = NAN, .to_clocks = NAN, .to_bytes = NAN,
+        .figure = NAN
     };
     return run;
 }

@@ -162,9 +162,17 @@ static void say_bytes(const pli_comparison *c, pli_text *text) {
     pli_text_add(text, " (%s: %s).", name, best);
 }
 
+static bool any_ran(const pli_comparison *c) {
+    for (int64_t i = 0; i < c->runs; i++)
+        if (c->run[i].outcome == PLI_RAN) return true;
+    return false;
+}
+
 void pli_compare_say(const pli_comparison *c, pli_text *text) {
     if (c->interrupted) pli_text_add(text, "Interrupted; this is of the runs that were done. ");
-    if (!isfinite(c->lowest)) {
+    if (!isfinite(c->lowest) && any_ran(c)) {
+        pli_text_add(text, "The model has no loss by which settings could be told apart.");
+    } else if (!isfinite(c->lowest)) {
         pli_text_add(text, "%s.", c->interrupted ? "None tells anything" : "No setting ran");
     } else if (c->best < 0) {
         pli_text_add(text, "%s reached ", c->interrupted ? "None" : "No setting");

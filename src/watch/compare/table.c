@@ -95,6 +95,13 @@ static void add_reasons(const pli_comparison *c, const int32_t *at, int width, p
     }
 }
 
+/* The column of the learner's own figure, and the room that it takes from those behind it. */
+static int figure_width(const pli_comparison *c) {
+    const int length = c->figure_name != NULL ? (int)strlen(c->figure_name) : 0;
+    return length > 8 ? length : 8;
+}
+static int figure_room(const pli_comparison *c) { return c->figure_name != NULL ? figure_width(c) + 2 : 0; }
+
 static void add_row(const pli_comparison *c, int32_t pair, int widest, int width, pli_text *text) {
     const pli_compared_pair *p = &c->pair[pair];
     char                     name[104], time[24], low[24], high[24], bytes[24];
@@ -106,17 +113,21 @@ static void add_row(const pli_comparison *c, int32_t pair, int widest, int width
     bool marked = c->as_good != NULL && c->as_good[pair];
     pli_text_add(text, "%c%c%-*s %9s", marked ? '*' : ' ', p->left ? '!' : ' ', widest, name, time);
     if (width >= widest + 12 + 20 + 11) pli_text_add(text, "  %8.6g", p->loss);
-    if (width >= widest + 12 + 10 + 20 + 11) pli_text_add(text, "  %8s", bytes);
-    if (width >= widest + 12 + 20 + 20 + 12 && p->runs > 1 && isfinite(p->seconds_max))
+    if (c->figure_name != NULL && width >= widest + 12 + 20 + 11 + figure_width(c))
+        pli_text_add(text, "  %*.6g", figure_width(c), p->figure);
+    if (width >= widest + 12 + 10 + 20 + 11 + figure_room(c)) pli_text_add(text, "  %8s", bytes);
+    if (width >= widest + 12 + 20 + 20 + 12 + figure_room(c) && p->runs > 1 && isfinite(p->seconds_max))
         pli_text_add(text, "  %s to %s", low, high);
     pli_text_add(text, "\n");
 }
 
-static void add_head(int widest, int width, pli_text *text) {
+static void add_head(const pli_comparison *c, int widest, int width, pli_text *text) {
     pli_text_add(text, "  %-*s %9s", widest, "setting", "time");
     if (width >= widest + 12 + 20 + 11) pli_text_add(text, "  %8s", "loss");
-    if (width >= widest + 12 + 10 + 20 + 11) pli_text_add(text, "  %8s", "bytes");
-    if (width >= widest + 12 + 20 + 20 + 12) pli_text_add(text, "  over the repeats");
+    if (c->figure_name != NULL && width >= widest + 12 + 20 + 11 + figure_width(c))
+        pli_text_add(text, "  %*s", figure_width(c), c->figure_name);
+    if (width >= widest + 12 + 10 + 20 + 11 + figure_room(c)) pli_text_add(text, "  %8s", "bytes");
+    if (width >= widest + 12 + 20 + 20 + 12 + figure_room(c)) pli_text_add(text, "  over the repeats");
     pli_text_add(text, "\n");
 }
 
@@ -149,7 +160,7 @@ void pli_compare_table(const pli_comparison *c, int width, pli_text *text) {
         if ((int)strlen(name) > widest) widest = (int)strlen(name);
     }
     if (width < 40) width = 40;
-    if (at != NULL && c->pairs > 0 && c->pair[at[0]].runs > 0) add_head(widest, width, text); /* those that ran first */
+    if (at != NULL && c->pairs > 0 && c->pair[at[0]].runs > 0) add_head(c, widest, width, text); /* those that ran first */
     for (int32_t i = 0; at != NULL && i < c->pairs; i++)
         if (c->pair[at[i]].runs > 0) add_row(c, at[i], widest, width, text);
     if (at != NULL) add_reasons(c, at, width, text);

@@ -1,0 +1,197 @@
+/* A model is applied to the rows of data: one line a row. */
+#include "cli/answers.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/paths.h"
+#include "cli/settings.h"
+#include "cli/waiting.h"
+
+typedef struct answer_settings {
+    pli_input   in;
+    const char *model_file, *out;
+    bool        proba, quiet;
+} answer_settings;
+
+#define AT(field) offsetof(answer_settings, field)
+
+const pli_opt pli_answer_rows[] = {
+    { "proba", PLI_OPT_FLAG, AT(proba), NULL, NULL,
+      "one probability a class, in the order of inspect, instead of the label", 0, 0, "model" },
+    { "model-file", PLI_OPT_TEXT, AT(model_file), NULL, "FILE", "the model, as train --out wrote it", 0, 0, "model" },
+    { "data", PLI_OPT_LIST, AT(in.data), NULL, "D", "file, directory, quoted pattern, or - for standard input", 0, 0,
+      "data" },
+    { "format", PLI_OPT_CHOICE, AT(in.format), "auto", "auto|libsvm|csv|tsv|idx|text",
+      "format of the data; auto judges by content", 0, 0, "data" },
+    { "header", PLI_OPT_CHOICE, AT(in.header), "auto", "auto|yes|no", "does csv or tsv data begin with column names?",
+      0, 0, "data" },
+    { "delimiter", PLI_OPT_TEXT, AT(in.delimiter), NULL, "C",
+      "what parts the cells of csv data: a character, or tab, space, comma, semicolon, pipe; default what cuts all "
+      "lines alike",
+      0, 0, "data" },
+    { "label", PLI_OPT_TEXT, AT(in.label), NULL, "COLUMN|FILE|none",
+      "column of the label; default as the model was trained; none: rows have no label", 0, 0, "data" },
+    { "spill-limit", PLI_OPT_BYTES, AT(in.spill_limit), "0", "BYTES",
+      "most that temporary files of unpacked or received data may take, for each data set in each process (K, M, G, "
+      "T); 0: half of what is free there",
+      0, 0, "data" },
+    { "threads", PLI_OPT_I64, AT(in.threads), NULL, "N", "compute threads; default the cores", 1, 4096, "run" },
+    { "out", PLI_OPT_TEXT, AT(out), NULL, "FILE", "write here, whole or not at all; - or none: to standard output", 0,
+      0, "run" },
+    { "quiet", PLI_OPT_FLAG, AT(quiet), NULL, NULL, "say nothing but errors", 0, 0, "run" },
+    { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
+};
+
+/* Where the lines go: a file that appears whole, or stdout. Filled in large pieces. */
+typedef struct sink {
+    pli_outfile *file; /* NULL: stdout */
+    pli_text     text;
+} sink;
+
+enum { PIECE_BYTES = 1 << 16 };
+
+static plait_status drain(sink *s, size_t at_least, plait_error *err) {
+    if (s->text.failed) return pli_fail(err, PLAIT_ENOMEM, "out of memory for lines");
+    if (s->text.length < at_least || s->text.length == 0) return PLAIT_OK;
+    plait_status status = PLAIT_OK;
+    if (s->file != NULL) {
+        status = pli_outfile_write(s->file, s->text.data, s->text.length, err);
+    } else if (fwrite(s->text.data, 1, s->text.length, stdout) != s->text.length) {
+        status = PLAIT_END; /* pli_cli_end tells why */
+    }
+    s->text.length = 0;
+    return status;
+}
+
+/* --- lines ---------------------------------------------------------------------------------------------------- */
+
+/* A class by its name; else numbers. */
+static void add_row(const plait_model *model, plait_answer answer, const double *values, int64_t width,
+                    pli_text *text) {
+    if (answer == PLAIT_ANSWER_LABEL && plait_model_classes(model) > 0) {
+        const char *label = plait_model_label(model, (int64_t)values[0]);
+        pli_text_add_printable(text, label, strlen(label), "");
+    } else {
+        const char *sign = answer == PLAIT_ANSWER_TRANSFORM ? "\t" : " ";
+        for (int64_t k = 0; k < width; k++) pli_text_add(text, "%s%.9g", k > 0 ? sign : "", values[k]);
+    }
+    pli_text_add_bytes(text, "\n", 1);
+}
+
+static plait_status write_rows(const plait_model *model, const plait_data *data, plait_answer answer,
+                               const double *values, sink *s, plait_error *err) {
+    const int64_t width = plait_model_width(model, answer);
+    plait_status  status = PLAIT_OK;
+    for (int64_t i = 0; i < plait_data_labels(data) && status == PLAIT_OK; i++) {
+        add_row(model, answer, values + i * width, width, &s->text);
+        status = drain(s, PIECE_BYTES, err);
+    }
+    return status == PLAIT_OK ? drain(s, 0, err) : status;
+}
+
+static plait_status ask(const plait_model *model, const plait_data *data, plait_answer answer, double *values,
+                        plait_error *err) {
+    if (answer == PLAIT_ANSWER_TRANSFORM) return plait_model_transform(model, data, values, err);
+    return plait_model_predict(model, data, answer == PLAIT_ANSWER_PROBABILITIES, values, err);
+}
+
+static plait_status write_all(const plait_model *model, const plait_data *data, plait_answer answer, const char *out,
+                              plait_error *err) {
+    sink          s = { 0 };
+    const int64_t width = plait_model_width(model, answer), rows = plait_data_labels(data);
+    double       *values = pli_array((size_t)rows, (size_t)width * sizeof *values);
+    if (values == NULL)
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for %" PRId64 " rows of %" PRId64 " numbers", rows, width);
+    plait_status status = ask(model, data, answer, values, err);
+    if (status >= 0 && out != NULL) status = pli_outfile_open(out, &s.file, err);
+    if (status >= 0) status = write_rows(model, data, answer, values, &s, err);
+    if (s.file != NULL) {
+        if (status >= 0) {
+            status = pli_outfile_commit(&s.file, err);
+        } else {
+            pli_outfile_abandon(&s.file);
+        }
+    }
+    pli_text_free(&s.text);
+    pli_free(values);
+    return status;
+}
+
+/* --- the model ------------------------------------------------------------------------------------------------ */
+
+/* Has the model such an answer? The other command that has one is named. */
+static plait_status check_answer(const plait_model *model, plait_answer answer, plait_error *err) {
+    const char *name = plait_model_name(model);
+    if (plait_model_width(model, answer) > 0) return PLAIT_OK;
+    switch (answer) {
+    case PLAIT_ANSWER_PROBABILITIES:
+        if (plait_model_classes(model) > 0)
+            return pli_fail(err, PLAIT_EREFUSED, "predict: --proba: model %s has no probabilities; leave --proba out",
+                            name);
+        if (plait_model_width(model, PLAIT_ANSWER_LABEL) > 0)
+            return pli_fail(err, PLAIT_EREFUSED,
+                            "predict: --proba: %s is no classification, it has no probabilities; leave --proba out", name);
+        /* fall through */
+    case PLAIT_ANSWER_LABEL:
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "predict: model %s gives rows no label and no value; 'plait transform' writes what it makes of "
+                        "them", name);
+    case PLAIT_ANSWER_TRANSFORM: break;
+    }
+    return pli_fail(err, PLAIT_EREFUSED,
+                    "transform: model %s has no form of its own for rows; 'plait predict' writes what it says of them",
+                    name);
+}
+
+static plait_status apply(const answer_settings *set, plait_answer answer, pli_talk *talk, plait_error *err) {
+    plait_model    *model = NULL;
+    plait_data     *data = NULL;
+    plait_data_opts opts;
+    pli_waiting     waiting;
+    PLI_TRY(plait_model_load(set->model_file, &model, err));
+    plait_status status = check_answer(model, answer, err);
+    pli_input_opts(&set->in, &talk->log, &opts);
+    pli_waiting_begin(&waiting, talk, set->in.data.item, set->in.data.n);
+    if (status >= 0) status = plait_model_read(model, &opts, &data, err);
+    pli_waiting_end(&waiting);
+    if (status >= 0) status = write_all(model, data, answer, set->out, err);
+    plait_data_destroy(&data);
+    plait_model_destroy(&model);
+    return status;
+}
+
+/* --- the command ---------------------------------------------------------------------------------------------- */
+
+static bool check_apart(const answer_settings *set, const char *command) {
+    const pli_path out = { "--out", set->out, false };
+    const pli_path read[] = { { "--model-file", set->model_file, false },
+                              { "--label", pli_input_label_file(&set->in), false } };
+    return pli_paths_apart(command, &out, 1, read, 2, &set->in.data);
+}
+
+int pli_answers(const pli_command *command, plait_answer answer, int argc, char *const *argv) {
+    answer_settings set = { 0 };
+    pli_opts       *opts = NULL;
+    plait_error     err = { .rank = -1 };
+    pli_talk        talk;
+    int             code = PLI_EXIT_USAGE;
+    if (!pli_cli_read(command, argc, argv, &set, NULL, &opts, &code)) return code;
+    if (set.out != NULL && strcmp(set.out, "-") == 0) set.out = NULL;
+    if (set.proba) answer = PLAIT_ANSWER_PROBABILITIES;
+    if (set.model_file == NULL) {
+        pli_cli_usage("%s: no model; name it with --model-file FILE", command->name);
+    } else if (set.in.data.n == 0) {
+        pli_cli_usage("%s: no data; name a file with --data D", command->name);
+    } else if (check_apart(&set, command->name)) {
+        if (set.in.threads == 0) set.in.threads = pli_cores();
+        pli_talk_open(&talk, set.quiet);
+        plait_status status = apply(&set, answer, &talk, &err);
+        code = status < 0 ? pli_cli_fail(&err) : pli_cli_end(PLI_EXIT_DONE);
+        pli_talk_close(&talk);
+    }
+    pli_opts_free(&opts);
+    return code;
+}

@@ -1,0 +1,14 @@
+/* cli/answers.h - a model's answers to the rows of data, one line a row: what predict and transform share. */
+#ifndef PLI_CLI_ANSWERS_H
+#define PLI_CLI_ANSWERS_H
+
+#include "cli/cli.h"
+
+/* Options of predict; those of transform begin behind the first, which is --proba. */
+extern const pli_opt pli_answer_rows[];
+
+/** The command: reads its options and writes the answers, labels or transformed rows as asked for (--proba:
+ *  probabilities). Answers the exit code. */
+int pli_answers(const pli_command *command, plait_answer answer, int argc, char *const *argv);
+
+#endif
