@@ -119,7 +119,7 @@ static void own_options_of_learners_are_rows(void **state) {
             for (const pli_opt *row = train_rows; row->name != NULL; row++) n += strcmp(row->name, o->name) == 0;
             assert_int_equal(n, 1);
             assert_true(pli_row_is_own(row_of(o->name)));
-            assert_says(row_of(o->name)->help, pli_learners()[i]->name);
+            assert_non_null(strstr(row_of(o->name)->help, pli_learners()[i]->name));
         }
     }
 }

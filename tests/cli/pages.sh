@@ -30,7 +30,8 @@ completes() {
     bash -c '. ./bash.out; COMP_WORDS=('"$1"'); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _plait; echo "${COMPREPLY[*]}"' >reply
     [ "$(cat reply)" = "$2" ] || fail "completes '$1' to '$(cat reply)', not '$2'"
 }
-completes 'plait tr' train
+completes 'plait trai' train
+completes 'plait tran' transform
 completes 'plait train --topo' --topology
 completes 'plait train --optimizer ad' 'adagrad adam'
 completes 'plait train --consistency se' sequential
@@ -43,7 +44,7 @@ completes 'plait config --topo' --topology
 completes 'plait predict --model-file par' part
 completes 'plait train --joi' ''
 completes 'plait train --checkp' '--checkpoint --checkpoint-every'
-completes 'plait launch -n 2 -- plait tr' train
+completes 'plait launch -n 2 -- plait trai' train
 completes 'plait launch -n 2 -- pred' predict
 completes 'plait launch -n 2 -- plait train --topo' --topology
 completes 'plait launch -n 2 -- train --optimizer ad' 'adagrad adam'

@@ -13,7 +13,7 @@ src/graph/                       graphs and ONNX files
 src/comm/                        what a transport, or this machine, does not have
 src/cli/ask.c                    another user's process
 src/cli/commands.c               exit codes
-src/cli/predict.c                a model without probabilities
+src/cli/answers.c                a model without such an answer
 src/learn/keep/resume.c          what a checkpoint holds
 src/learn/model/                 what a model cannot do
 src/learn/linear/                data: features that grow by key; a model's form
