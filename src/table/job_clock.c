@@ -44,8 +44,6 @@ static plait_status aggregate(plait_job *job, plait_error *err) {
 static bool has_servers(const plait_job *job) { return job->client.n_used > 0; }
 
 static plait_status clock_servers(plait_job *job, plait_error *err) {
-    uint64_t now_ns;
-    pli_out  out;
     if (!has_servers(job)) {
         pli_raise_clock(job->client.sink, plait_comm_rank(job->comm), job->client.clock);
         job->client.clock++;
@@ -53,10 +51,7 @@ static plait_status clock_servers(plait_job *job, plait_error *err) {
     }
     if (job->layout.aggregates) PLI_TRY(aggregate(job, err));
     if (job->client.ending) return pli_job_stand_in(job, err);
-    PLI_TRY(pli_client_build_push(&job->client, NULL, PLI_CLOCK, err));
-    pli_port_enter(job->client_port, &now_ns, &out);
-    plait_status status = pli_client_send_push(&job->client, now_ns, PLI_CLOCK, &out, err);
-    pli_port_leave(job->client_port, &out);
+    plait_status status = pli_job_push(job, NULL, PLI_CLOCK, err);
     return status < 0 || !job->client.ending ? status : pli_job_wait_until_safe(job, err);
 }
 

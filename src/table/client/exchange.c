@@ -36,6 +36,16 @@ plait_status pli_exchange_wait(pli_exchange *x, plait_status status, const char 
     return status < 0 ? status : pli_job_wait(x->job, x->ticket, what, err);
 }
 
+plait_status pli_job_push(plait_job *job, pli_client_table *table, pli_kind kind, plait_error *err) {
+    uint64_t now_ns;
+    pli_out  out;
+    PLI_TRY(pli_client_build_push(&job->client, table, kind, err));
+    pli_port_enter(job->client_port, &now_ns, &out);
+    plait_status status = pli_client_send_push(&job->client, now_ns, kind, &out, err);
+    pli_port_leave(job->client_port, &out);
+    return status;
+}
+
 /* --- waiting ------------------------------------------------------------------------------------------------- */
 
 typedef struct waiting {

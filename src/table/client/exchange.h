@@ -37,6 +37,9 @@ plait_status pli_exchange_wait(pli_exchange *x, plait_status status, const char 
  *  answered. what: "clock 7 of table w", "barrier". */
 plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, plait_error *err);
 
+/** Builds and sends what is pending, as pli_client_build_push has it. Waits for no answer. */
+plait_status pli_job_push(plait_job *job, pli_client_table *table, pli_kind kind, plait_error *err);
+
 /** Closes a ticket whose answers nobody waits for any more. */
 void pli_job_drop_ticket(plait_job *job, pli_ticket *ticket);
 

@@ -258,22 +258,11 @@ static void finish_gets_of(const plait_job *job, const pli_client_table *served)
     while ((request = get_under_way(job, served)) != NULL) complete_request(request);
 }
 
-/* only NULL: of the tables that depart. */
-static plait_status send_built(plait_job *job, pli_client_table *only, plait_error *err) {
-    uint64_t now_ns;
-    pli_out  out;
-    PLI_TRY(pli_client_build_push(&job->client, only, PLI_PUSH, err));
-    pli_port_enter(job->client_port, &now_ns, &out);
-    plait_status status = pli_client_send_push(&job->client, now_ns, PLI_PUSH, &out, err);
-    pli_port_leave(job->client_port, &out);
-    return status;
-}
-
 /* Sends what is pending on the table, after the gets of it that are under way. */
 static plait_status send_pending(plait_job *job, pli_client_table *served, plait_error *err) {
     if (!served->pending.touched) return PLAIT_OK;
     finish_gets_of(job, served);
-    return send_built(job, served, err);
+    return pli_job_push(job, served, PLI_PUSH, err);
 }
 
 /* Waits until the servers let the worker into its clock (PLAIT_TURN), or have applied what was sent (PLAIT_SETTLE). */
@@ -385,7 +374,7 @@ static plait_status served_depart(plait_table *table, plait_error *err) {
     if (pli_client_departing_bytes(&job->client) < DEPART_BYTES) return PLAIT_OK;
     for (int64_t i = 0; i < job->client.tables; i++)
         if (job->client.table[i]->departs) finish_gets_of(job, job->client.table[i]);
-    return send_built(job, NULL, err);
+    return pli_job_push(job, NULL, PLI_PUSH, err);
 }
 
 /* What filters have kept back whole goes as it is; and with it what is pending of clocks that have ended. */
