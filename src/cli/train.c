@@ -127,12 +127,22 @@ static plait_status gather(run *r, plait_comm *comm, const plait_report *report,
     return status == PLAIT_EPEER && survives ? PLAIT_OK : status;
 }
 
+/* For data, once ranks have met and nothing is refused. */
+static void begin_waiting(run *r) {
+    const pli_train_settings *s = r->settings;
+    const char               *paths[8] = { s->test, s->validation, s->graph };
+    int64_t                   n = 3;
+    for (int64_t i = 0; i < s->in.data.n && n < 8; i++) paths[n++] = s->in.data.item[i];
+    pli_waiting_begin(&r->waiting, &r->talk, paths, n);
+}
+
 /* Trains, and brings together what ranks know of it. */
 static plait_status fit(run *r, plait_comm *comm, plait_report *report, plait_model **model_out, plait_error *err) {
     plait_train_opts opts = r->plan.train;
     opts.user = r;
     opts.loaded = on_loaded;
     if (r->settings->tensorboard != NULL) opts.weights = on_weights; /* on all ranks */
+    if (pli_comm_leads(comm)) begin_waiting(r);
     if (pli_comm_leads(comm) || opts.replicas > 1) { /* it may come to lead */
         opts.graph = on_graph;
         opts.lost = on_lost;
@@ -210,18 +220,9 @@ static plait_status work(plait_comm *comm, void *user) {
 
 /* --- the command ------------------------------------------------------------------------------------ */
 
-static void begin_waiting(run *r) {
-    const pli_train_settings *s = r->settings;
-    const char               *paths[8] = { s->test, s->validation, s->graph };
-    int64_t                   n = 3;
-    for (int64_t i = 0; i < s->in.data.n && n < 8; i++) paths[n++] = s->in.data.item[i];
-    pli_waiting_begin(&r->waiting, &r->talk, paths, n);
-}
-
 static int run_all(run *r) {
     plait_error err = { .rank = -1 };
     r->plan.comm.simulated = &r->simulated;
-    begin_waiting(r);
     plait_status status = plait_comm_run(&r->plan.comm, work, r, &err);
     pli_waiting_end(&r->waiting);
     return pli_train_end(r, status, &err);

@@ -14,7 +14,8 @@ works done launch -n 2 -- plait train --data part --epochs 2 --out model --metri
 [ "$(grep -o '"pid": [0-9]*' m | sort -u | wc -l)" -eq 2 ] || fail "the ranks are not two processes"
 works short launch -n 1 -- version
 exits 1 'gone' gone launch -n 2 -- plait train --data gone
-exits 2 'refused with several processes' stdin launch -n 2 -- plait train --data -
+exits 2 'with several processes is refused' stdin launch -n 2 -- plait train --data -
+grep -q waiting stdin.err && fail "a refused run waits for data: $(cat stdin.err)"
 exits 2 'has started 2 processes; with the transport sim' sim launch -n 2 -- plait train --data part --transport sim
 exits 2 'has started 2 processes; with the transport threads' threads launch -n 2 -- plait train --data part --transport threads
 exits 1 'cannot be written' events launch -n 2 -- plait train --data part --events nowhere/e
@@ -36,12 +37,14 @@ printf '#!/bin/sh\nshift\nexec sh -c "$*"\n' >agent
 printf '#!/bin/sh\nprintf "%%s" ---\n>&2 printf "%%s" ssh\nprintf "%%60s\\n" "" | tr " " -\nexit 7\n' >talker
 chmod +x agent talker
 PRTE_MCA_plm_ssh_agent=$scratch/agent
+TMPDIR=$scratch # mpirun's helper of the other machine, which is this one here, ends later than mpirun does
 export PRTE_MCA_plm_ssh_agent
 works far launch -n 2 --hosts far:2 -- plait train --data part --epochs 1 --json
 [ "$(field far workers)" = 2 ] && grep -q 'plait: label' far.err || fail "--hosts: $(cat far.out far.err)"
 exits 7 '^ssh' talker launch -n 1 --hosts far -- "$scratch/talker"
 grep -q '^-\{63\}$' talker.out || fail "what ranks print is lost: $(cat talker.out)"
 unset PRTE_MCA_plm_ssh_agent
+TMPDIR=$scratch/folder
 exits 2 'no program nosuch' program launch -n 2 -- nosuch
 exits 2 'epohcs' typo launch -n 2 -- plait train --data part --epohcs 2
 
