@@ -148,12 +148,6 @@ static void test_exact_sums_have_the_same_bits(void **state) {
 
 /* --- checkpoints ---------------------------------------------------------------------------------------------------- */
 
-static int stop;
-static void stop_now(void *user, const plait_checkpointed *done) {
-    (void)user;
-    if (done->clock >= 4) stop = 1;
-}
-
 static void test_goes_on_from_a_checkpoint(void **state) {
     char        dir[] = "/tmp/plait-pca-XXXXXX", whole[65], resumed[65], command[64];
     plait_data *data = make_data();
@@ -162,13 +156,11 @@ static void test_goes_on_from_a_checkpoint(void **state) {
     training t = pca_of(data, power, 3);
     t.opts.exact = 1;
     hash_of(&t, 2, whole);
-    stop = 0;
+    t.opts.epochs = 6; /* the others are another run's */
     t.opts.checkpoint = dir;
     t.opts.checkpoint_clocks = 1;
-    t.opts.checkpointed = stop_now;
-    t.opts.stop = &stop;
     must_train(&t, 3);
-    assert_true(t.report.interrupted && t.report.clocks < 13);
+    assert_true(t.report.clocks == 6);
     plait_model_destroy(&t.model);
     training again = pca_of(data, power, 3);
     again.opts.exact = 1;
@@ -204,7 +196,7 @@ static void test_refusals(void **state) {
     t.opts.optimizer = "adam";
     assert_int_equal(train(&t, 2, 1), PLAIT_EREFUSED);
     t = pca_of(data, four, 1);
-    t.opts.epochs = 3;
+    t.opts.epochs = 1;
     assert_int_equal(train(&t, 2, 1), PLAIT_EREFUSED);
     plait_data_destroy(&data);
 }

@@ -11,10 +11,10 @@ enum { EXACT_MAX = 4096, COMPONENTS = 8, MORE = 10, PASSES = 7 };
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
 static plait_status check(pli_run *run) {
-    if (run->opts->epochs == 0) return PLAIT_OK;
+    if (run->opts->epochs != 1) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_EREFUSED,
-                    "epochs with model pca is refused: its solver says how many passes there are; leave it out, or give "
-                    "--power-passes");
+                    "epochs 1 with model pca is refused: the first pass finds the mean, and needs another behind it; "
+                    "leave it out");
 }
 
 static plait_status prepare(pli_run *run) {
@@ -34,6 +34,7 @@ static plait_status prepare(pli_run *run) {
     p->d = d;
     p->q = exact ? 0 : p->k + MORE < d ? p->k + MORE : d;
     run->epochs = exact ? 2 : 1 + plait_training_count(run, "power-passes");
+    if (run->opts->epochs > 0 && run->opts->epochs < run->epochs) run->epochs = run->opts->epochs; /* at the most */
     run->batch = run->examples = run->train_rows;
     run->clocks = 1;
     run->weights = d * pli_pca_columns(p) + d + 2;
