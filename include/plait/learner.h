@@ -54,7 +54,8 @@ enum {
     PLAIT_LEARNER_PASSES = 1,    /* a clock is a whole pass: the batch is all rows of the worker, in their order */
     PLAIT_LEARNER_ONE_EPOCH = 2, /* one pass over the rows, in batches, is all; --epochs above 1 is refused      */
     PLAIT_LEARNER_STREAMS = 4,   /* its batches may come from a stream, whose rows are seen once                 */
-    PLAIT_LEARNER_STARTS = 8     /* it may begin from one of its models (--init-model), also without update rule */
+    PLAIT_LEARNER_STARTS = 8,    /* it may begin from one of its models (--init-model), also without update rule */
+    PLAIT_LEARNER_VALIDATES = 16 /* rows held back tell what it is worth (--validation), also without update rule */
 };
 
 /* An option of the learner's own: `--name value`, PLAIT_NAME, a line of a config file, a key of the record. */

@@ -98,11 +98,12 @@ static const struct value_word {
       "|mlpclassifier|mlp-classifier|mlpregressor|mlp-regressor|nn|dnn|ann|net|neural|neural-network|dense|ffn|fnn|",
       "here it is mlp" },
     { "model", "|conv|convnet|conv2d|resnet|lenet|vgg|", "here it is cnn (others as a graph: --graph FILE)" },
+    { "model", "|naive-bayes|naivebayes|nb|multinomialnb|gaussiannb|bernoullinb|", "here it is bayes" },
     { "model", "|rnn|gru|char-rnn|charrnn|", "here it is lstm" },
     { "model", "|onnx|torch|pytorch|keras|transformer|", "a net of your own comes by --graph FILE, in JSON or ONNX" },
     { "model",
       "|tree|forest|randomforest|random-forest|gbdt|gbm|xgboost|lightgbm|boosting|"
-      "naive-bayes|als|mf|lda|",
+      "als|mf|lda|",
       PLI_LATER "; 'plait help' lists the models of this one" },
     { "optimizer", "|l-bfgs|bfgs|owlqn|newton|liblinear|newton-cg|", "here it is lbfgs" },
     { "optimizer", "|adamw|adamax|nadam|amsgrad|", "the nearest is adam, with --l2" },

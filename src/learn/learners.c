@@ -13,6 +13,7 @@
     EACH(pli_cnn)                                                                                                      \
     EACH(pli_lstm)                                                                                                     \
     EACH(pli_graph)                                                                                                    \
+    EACH(pli_bayes)                                                                                                    \
     EACH(pli_pca_learner)
 
 #define DECLARED(name) extern const plait_learner name;

@@ -186,6 +186,18 @@ def hinge():
 
 
 @case
+def bayes():
+    for kind in ("multinomial", "complement", "bernoulli"):
+        check("bayes " + kind, *a9a(), "--model", "bayes", "--events-model", kind)
+    table = np.loadtxt(gzip.open(os.path.join(DATA, "digits/digits.csv.gz"), "rt"), delimiter=",")
+    check("bayes counts", *csv("digits.csv", table[:300, :-1], table[:300, -1].astype(int)), "--model", "bayes")
+    for classes in (2, 3):
+        x, k = blobs(classes)
+        check(f"bayes gaussian, {classes} classes", *csv("blobs.csv", x, k), "--model", "bayes", "--events-model", "gaussian")
+        check("bayes far from 0", *csv("far.csv", x + np.float32(30000), k), "--model", "bayes", "--events-model", "gaussian")
+
+
+@case
 def regressions():
     for model in ("squared", "huber"):
         check(model, *csv("numbers.csv", *numbers()), "--model", model, "--epochs", 5, proba=False, outputs=("prediction",))

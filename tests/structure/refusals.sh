@@ -14,6 +14,7 @@ src/comm/                        what a transport, or this machine, does not hav
 src/cli/ask.c                    another user's process
 src/cli/commands.c               exit codes
 src/cli/answers.c                a model without such an answer
+src/learn/bayes/                 data: features that grow by key; a model's form
 src/learn/keep/resume.c          what a checkpoint holds
 src/learn/model/                 what a model cannot do
 src/learn/linear/                data: features that grow by key; a model's form

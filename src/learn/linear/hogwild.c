@@ -191,6 +191,6 @@ static plait_status curve(pli_run *run) { return pli_linear_steps.curve(run); }
 static plait_status idle(pli_run *run) { return pli_linear_steps.idle(run); }
 
 const pli_steps pli_hogwild_steps = {
-    .by_row = true, .begin = begin, .end = end, .step = step, .idle = idle, .curve = curve, .finite = pli_fit_finite,
+    .parses = true, .begin = begin, .end = end, .step = step, .idle = idle, .curve = curve, .finite = pli_fit_finite,
     .told = pli_fit_told, .epoch = pli_fit_epoch, .finish = pli_fit_finish
 };

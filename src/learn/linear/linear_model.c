@@ -9,43 +9,15 @@
 
 /* --- scores ------------------------------------------------------------------------------------------------------- */
 
-/* Row numbers of a block's entries in the solution, UINT32_MAX where it has none. */
-static plait_status find_rows(const pli_solution *solution, const pli_keymap *map, const pli_block *block,
-                              uint32_t **local_out, plait_error *err) {
-    uint32_t *local = pli_array((size_t)block->entries, sizeof *local);
-    if (local == NULL)
-        return pli_fail(err, PLAIT_ENOMEM, "no memory to look up %lld entries", (long long)block->entries);
-    for (int64_t e = 0; e < block->entries; e++) {
-        uint64_t key = block->col != NULL      ? block->col[e]
-                       : block->packed != NULL ? pli_packed_at(block->packed, e)
-                                               : block->key[e];
-        int64_t  row = map != NULL ? pli_keymap_find(map, key) : key < (uint64_t)solution->rows ? (int64_t)key : -1;
-        local[e] = row >= 0 ? (uint32_t)row : UINT32_MAX;
-    }
-    *local_out = local;
-    return PLAIT_OK;
-}
-
 static plait_status open(const void *form, const pli_solution *solution, void **scorer_out, plait_error *err) {
+    pli_keymap  *map;
+    plait_status status = pli_solution_map(solution, &map, err);
     (void)form;
-    *scorer_out = NULL;
-    if (solution->key == NULL) return PLAIT_OK;
-    pli_keymap *map = pli_calloc(1, sizeof *map);
-    bool        ok = map != NULL;
-    if (ok) pli_keymap_init(map);
-    ok = ok && pli_keymap_reserve(map, solution->rows);
-    for (int64_t j = 0; ok && j < solution->rows; j++) ok = pli_keymap_add(map, solution->key[j]) >= 0;
     *scorer_out = map;
-    if (ok) return PLAIT_OK;
-    pli_linear_scoring.close(map);
-    *scorer_out = NULL;
-    return pli_fail(err, PLAIT_ENOMEM, "no memory to look up %lld keys", (long long)solution->rows);
+    return status;
 }
 
-static void close(void *scorer) {
-    if (scorer != NULL) pli_keymap_destroy(scorer);
-    pli_free(scorer);
-}
+static void close(void *scorer) { pli_solution_unmap(scorer); }
 
 static plait_status score_block(const void *form, const pli_solution *solution, void *scorer, const pli_block *block,
                                 pli_score_fn *each, void *user, plait_error *err) {
@@ -57,7 +29,7 @@ static plait_status score_block(const void *form, const pli_solution *solution, 
     uint32_t         *local = NULL;
     plait_status      status = score != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for scores");
     if (status == PLAIT_OK && (map != NULL || block->col == NULL)) /* of a block at a time, where columns are packed */
-        status = find_rows(solution, map, block, &local, err);
+        status = pli_solution_find(solution, map, block, &local, err);
     const uint32_t *index = local != NULL ? local : block->col;
     for (int64_t r = 0; status == PLAIT_OK && r < block->rows; r++) {
         int64_t at = block->row_start[r], n = block->row_start[r + 1] - at;

@@ -22,7 +22,7 @@ void pli_learner_note(const plait_learner *learner, uint32_t ways, plait_propert
     above->whole_passes = (ways & PLAIT_LEARNER_PASSES) != 0;
     above->instead = learner->optimizer != NULL ? learner->optimizer : "another model";
     above->demand[0] = (pli_demand){ .who = "model", .name = learner->name, .needs = needs,
-                                     .traits = above->whole_passes ? PLAIT_ALL_ROWS : 0 };
+                                     .traits = above->whole_passes || above->one_pass ? PLAIT_ALL_ROWS : 0 };
     if (by_lbfgs) above->demand[1] = lbfgs;
 }
 
@@ -75,7 +75,7 @@ static void note_training(const pli_run *run, pli_above *above) {
     above->schedule = o->schedule != NULL && !is(o->schedule, "constant");
     above->rate = o->learning_rate > 0;
     above->penalty = o->l1 > 0 || o->l2 > 0;
-    above->validation = o->validation != NULL || o->patience > 0;
+    above->validation = (o->validation != NULL && (run->ways & PLAIT_LEARNER_VALIDATES) == 0) || o->patience > 0;
     above->patience = o->patience > 0;
     above->start = o->init_model != NULL && (run->ways & PLAIT_LEARNER_STARTS) == 0;
     above->net_options = o->layers != NULL || o->loss != NULL || o->graph_file != NULL;

@@ -11,6 +11,7 @@ enum { SMALL_BYTES = 16 << 20 };
 bool pli_run_streams(const pli_run *run) {
     const plait_train_opts *o = run->opts;
     int64_t                 bytes = 0;
+    if (o->replicas > 1 && (run->ways & PLAIT_LEARNER_ONE_EPOCH) != 0) return false; /* others may read again */
     const bool once = o->epochs == 1 || (o->epochs == 0 && (run->ways & PLAIT_LEARNER_ONE_EPOCH) != 0);
     if (!once || o->data == NULL || run->lbfgs || run->fraction > 0) return false;
     if ((run->ways & PLAIT_LEARNER_STREAMS) == 0) return false;

@@ -30,7 +30,7 @@ static plait_status step(pli_loop *loop, int64_t epoch, int64_t clock, pli_sums 
     const pli_batch *batch = &loop->batch;
     *sums_out = (pli_sums){ 0 };
     loop->total = (pli_total){ 0 };
-    if (steps->by_row && run->stream) return steps->step(run, NULL, clock, sums_out);
+    if (steps->parses && run->stream) return steps->step(run, NULL, clock, sums_out);
     if (!loop->fetched) PLI_TRY(fetch(loop, epoch, clock, false));
     loop->fetched = false;
     if (batch->rows == 0)
@@ -212,11 +212,20 @@ static void end(pli_loop *loop) {
     run->loop = NULL;
 }
 
+static plait_status skip_clock(pli_loop *loop, int64_t clock) {
+    pli_run *run = loop->run;
+    pli_part part;
+    if (!loop->steps->parses) return pli_batches_get(loop->batches, 0, clock, &loop->batch, run->err);
+    for (int32_t p = 0; p < pli_dataset_own_blocks(run->data); p++)
+        PLI_TRY(pli_stream_part(loop->batches, clock, p, 0, &part, run->err));
+    return PLAIT_OK;
+}
+
 /* A stream is read from its beginning: what an earlier run has trained on is passed over. */
 static plait_status skip(pli_loop *loop) {
-    pli_run *run = loop->run;
+    const pli_run *run = loop->run;
     for (int64_t clock = 0; run->stream && run->resume != NULL && clock < run->resume->epoch_clock; clock++)
-        PLI_TRY(pli_batches_get(loop->batches, 0, clock, &loop->batch, run->err));
+        PLI_TRY(skip_clock(loop, clock));
     return PLAIT_OK;
 }
 
@@ -224,7 +233,7 @@ static plait_status begin(pli_loop *loop) {
     pli_run *run = loop->run;
     PLI_TRY(loop->steps->begin(run));
     loop->sums_need_all = run->opts->replicas > 1 || some_sum_needs_all(run);
-    loop->overlaps = !run->balanced && !loop->steps->by_row && pli_job_overlaps(run->job);
+    loop->overlaps = !run->balanced && !(loop->steps->parses && run->stream) && pli_job_overlaps(run->job);
     PLI_TRY(begin_batches(loop));
     PLI_TRY(pli_keep_begin(run));
     PLI_TRY(pli_resume_tables(run));

@@ -20,7 +20,7 @@
 
 /* A learner's side of the loop. Each may be NULL but begin and step. */
 typedef struct pli_steps {
-    bool by_row; /* each row is a push of its own (Hogwild): a stream's rows are parsed in the step, whose batch is then NULL */
+    bool parses; /* a stream's rows are parsed in the step, by pli_stream_part; its batch is then NULL */
     bool reads;  /* a step gives the curve what it reads; else curve does, before it */
     /** Tables and memory. end follows in any case. */
     plait_status (*begin)(pli_run *run);

@@ -309,7 +309,7 @@ plait_status pli_fit_judge(pli_run *run, const plait_model *model, plait_report 
     PLI_TRY(pli_total_agree(run->comm, &total, &sums));
     report->train_loss = pli_sums_loss(&sums);
     report->objective = sums.loss / (double)run->train_labels + penalty;
-    PLI_TRY(warn_if_astray(run, report->objective, report->train_loss));
+    if (run->learner->optimizer != NULL) PLI_TRY(warn_if_astray(run, report->objective, report->train_loss));
     return judge_test(run, solution, report);
 }
 

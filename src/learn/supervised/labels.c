@@ -34,9 +34,12 @@ static doubt doubt_of(const pli_run *run) {
     return range >= (double)APART * (double)n ? APART_NUMBERS : NO_DOUBT;
 }
 
+/* Its loss is the model's; nets have --loss. */
+static bool is_of_model(const pli_run *run) { return run->learner->labels != PLAIT_LABELS_EITHER; }
+
 static void add_remedy(const pli_run *run, doubt why, pli_text *text) {
     const char *column = pli_schema_label_name(run->schema),
-               *option = pli_fit_of(run)->loss == run->opts->model ? "--model" : "--loss";
+               *option = is_of_model(run) ? "--model" : "--loss";
     const bool  numbers = !pli_schema_label_is_text(run->schema) || why == ODD_NUMBERS;
     if (why == ODD_NUMBERS)
         pli_text_add(text,
@@ -76,8 +79,8 @@ static plait_status refuse_numbers(const pli_run *run, const char *where) {
                         "is, with a point and neither parted thousands nor a unit: write them so", where, odd);
     return pli_fail(run->err, PLAIT_EFORMAT,
                     "label: %s: its cells are texts, and %s %s learns numbers; --label COLUMN names another column, "
-                    "%s logistic takes classes", where, pli_fit_of(run)->loss == run->opts->model ? "model" : "loss", pli_fit_of(run)->loss,
-                    pli_fit_of(run)->loss == run->opts->model ? "--model" : "--loss");
+                    "%s logistic takes classes", where, is_of_model(run) ? "model" : "loss", pli_fit_of(run)->loss,
+                    is_of_model(run) ? "--model" : "--loss");
 }
 
 /* The run's loss: of a net by default what its labels allow. */

@@ -1,6 +1,8 @@
 /* Solutions as memory. See solution.h. */
 #include "learn/supervised/solution.h"
 
+#include "tensor/tensor.h"
+
 plait_status pli_solution_make(int64_t rows, int64_t columns, bool keyed, pli_solution *solution_out,
                                plait_error *err) {
     pli_solution s = { .rows = rows };
@@ -26,4 +28,42 @@ void pli_solution_free(pli_solution *solution) {
     pli_free(solution->bias);
     pli_free(solution->flat);
     *solution = (pli_solution){ 0 };
+}
+
+/* --- rows by key ---------------------------------------------------------------------------------------------------- */
+
+plait_status pli_solution_map(const pli_solution *solution, pli_keymap **map_out, plait_error *err) {
+    *map_out = NULL;
+    if (solution->key == NULL) return PLAIT_OK;
+    pli_keymap *map = pli_calloc(1, sizeof *map);
+    bool        ok = map != NULL;
+    if (ok) pli_keymap_init(map);
+    ok = ok && pli_keymap_reserve(map, solution->rows);
+    for (int64_t j = 0; ok && j < solution->rows; j++) ok = pli_keymap_add(map, solution->key[j]) >= 0;
+    *map_out = map;
+    if (ok) return PLAIT_OK;
+    pli_solution_unmap(map);
+    *map_out = NULL;
+    return pli_fail(err, PLAIT_ENOMEM, "no memory to look up %lld keys", (long long)solution->rows);
+}
+
+void pli_solution_unmap(pli_keymap *map) {
+    if (map != NULL) pli_keymap_destroy(map);
+    pli_free(map);
+}
+
+plait_status pli_solution_find(const pli_solution *solution, const pli_keymap *map, const pli_block *block,
+                               uint32_t **rows_out, plait_error *err) {
+    uint32_t *local = pli_array((size_t)block->entries, sizeof *local);
+    if (local == NULL)
+        return pli_fail(err, PLAIT_ENOMEM, "no memory to look up %lld entries", (long long)block->entries);
+    for (int64_t e = 0; e < block->entries; e++) {
+        uint64_t key = block->col != NULL      ? block->col[e]
+                       : block->packed != NULL ? pli_packed_at(block->packed, e)
+                                               : block->key[e];
+        int64_t  row = map != NULL ? pli_keymap_find(map, key) : key < (uint64_t)solution->rows ? (int64_t)key : -1;
+        local[e] = row >= 0 ? (uint32_t)row : UINT32_MAX;
+    }
+    *rows_out = local;
+    return PLAIT_OK;
 }

@@ -27,6 +27,8 @@ static const pli_pair_rule rules[] = {
       .remedy = "leave it out" },
     { .on = PLI_ON(ADDS) | PLI_ON(NET_OPTIONS), .what = "layers, loss or graph with model {model} is", .why = "it is no net",
       .remedy = "leave it out" },
+    { .on = PLI_ON(ADDS) | PLI_ON(NO_INTERCEPT), .what = "no-intercept with model {model} is",
+      .why = "it fits no weights beside which an intercept would stand", .remedy = "leave it out" },
     { .on = PLI_ON(ONE_PASS) | PLI_ON(EPOCHS), .what = "epochs above 1 with model {model} is", .why = "one pass is all",
       .remedy = "leave it out" },
     { .on = PLI_ON(WHOLE_PASSES) | PLI_ON(BATCH), .what = "batch with model {model} is",
