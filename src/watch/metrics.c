@@ -116,15 +116,13 @@ void pli_metrics_progress(pli_metrics *metrics, const plait_progress *progress) 
 
 void pli_metrics_shares(pli_metrics *metrics, const plait_shares *shares) {
     if (metrics == NULL) return;
-    pli_text line = { 0 }, rows = { 0 };
-    for (int32_t w = 0; w < shares->workers; w++)
-        pli_text_add(&rows, "%s%lld", w == 0 ? "[" : ", ", (long long)shares->rows[w]);
-    pli_text_add(&rows, "]");
+    pli_text line = { 0 };
     begin(&line, "shares");
     pli_json_i64(&line, "epoch", shares->epoch);
-    if (!rows.failed) pli_json_raw(&line, "rows", rows.data);
+    pli_json_list(&line, "rows");
+    for (int32_t w = 0; w < shares->workers; w++) pli_json_i64(&line, NULL, shares->rows[w]);
+    pli_json_list_end(&line);
     put(metrics, &line, false);
-    pli_text_free(&rows);
 }
 
 void pli_metrics_checkpoint(pli_metrics *metrics, const plait_checkpointed *c) {
