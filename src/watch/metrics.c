@@ -172,15 +172,11 @@ void pli_metrics_rank(pli_metrics *metrics, int32_t rank, double compute, double
 
 /* Of a learner that has figures of its own. */
 static void add_figures(pli_text *line, const plait_report *report) {
-    pli_text figures = { 0 };
     if (report->n_figures == 0) return;
-    pli_json_begin(&figures);
+    pli_json_object(line, "figures");
     for (int32_t i = 0; i < report->n_figures; i++)
-        pli_json_f64(&figures, report->figures[i].name, report->figures[i].value);
-    pli_json_end(&figures);
-    line->failed = line->failed || figures.failed;
-    if (!figures.failed) pli_json_raw(line, "figures", figures.data);
-    pli_text_free(&figures);
+        pli_json_f64(line, report->figures[i].name, report->figures[i].value);
+    pli_json_end(line);
 }
 
 void pli_metrics_end(pli_metrics *metrics, const char *status, const plait_report *report) {
