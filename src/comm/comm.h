@@ -201,10 +201,9 @@ plait_status pli_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *da
                            int32_t *from_out);
 /** Merges cells [n] (tensor/exact_cells.h) of all workers; each gets the result. Collective over the workers. */
 plait_status pli_comm_sum_cells(plait_comm *comm, bool wide, int64_t n, void *cells);
-/** Reduces buf [n] of a clock's tables (of cells: by PLAIT_SUM), begun as plait_comm_allreduce_begin or, request_out
+/** Sums buf [n] of a clock's tables (type may be one of cells), begun as plait_comm_allreduce_begin or, request_out
  *  NULL, waited for. It meets no collective of a caller: EMISMATCH where the workers' order differs. */
-plait_status pli_comm_sum_tables(plait_comm *comm, plait_type type, plait_reduce op, int64_t n, void *buf,
-                                 plait_request **request_out);
+plait_status pli_comm_sum_tables(plait_comm *comm, plait_type type, int64_t n, void *buf, plait_request **request_out);
 /** Does a sum of n (type may be one of cells) go by messages even where it is waited for at once? Then one that is
  *  begun costs no more, and goes on while its worker computes. */
 bool pli_comm_sums_by_messages(const plait_comm *comm, int64_t n, plait_type type);

@@ -21,7 +21,6 @@
 #include <plait/model.h>
 
 #include "base/base.h"
-#include "base/json.h"
 #include "comm/comm.h"
 #include "data/data.h"
 #include "learn/loss/metrics.h"
@@ -63,7 +62,7 @@ typedef struct pli_learner_more {
     plait_status (*judge)(pli_run *run, const plait_model *model, plait_report *report);
     /** What a result depends on besides the options of every run, "--option value" lines. */
     void (*options)(const pli_run *run, pli_text *text);
-    /** Its part of the model's description, by base/json.h: pli_json_text(json, "layers", "8"). */
+    /** Its part of the model's description: `"layers": "8", `. */
     void (*describe)(const pli_run *run, pli_text *json);
     /** Arrays beside the tables that a checkpoint holds; answers how many. And back, by pli_resume_array. */
     int32_t (*kept)(const pli_run *run, pli_kept kept_out[PLI_KEPT]);
@@ -234,11 +233,9 @@ static inline const pli_block *pli_run_block(const pli_run *run, int32_t own) {
 /** The first rows of each own block of a stream. Not collective. */
 plait_status pli_sample_take(pli_run *run);
 
-/** Counts rows and entries, and numbers the classes; tells what the labels are. The run does it for a learner without
- *  `more`; another calls it in its prepare, or counts by itself. Collective. */
+/** Counts rows and entries, and numbers the classes. The run does it for a learner without `more`; another calls it in
+ *  its prepare, or counts by itself. Collective. */
 plait_status pli_rows_settle(pli_run *run);
-/** Which label a data set has and what it is, for the user: "price (first column), numbers" (classes 0). */
-plait_status pli_label_describe(const pli_dataset *data, int64_t classes, char text[PLI_LABEL_TEXT], plait_error *err);
 
 /** Is this row of the data set held back for validation? user: the run. */
 bool pli_run_holds_back(void *user, int64_t row);

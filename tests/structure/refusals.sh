@@ -17,6 +17,7 @@ src/cli/answers.c                a model without such an answer
 src/learn/bayes/                 data: features that grow by key; a model's form
 src/learn/keep/resume.c          what a checkpoint holds
 src/learn/model/                 what a model cannot do
+src/learn/kmeans/                data: features that grow by key
 src/learn/linear/                data: features that grow by key; a model's form
 src/learn/net/                   graphs as nets; rows as they fit a net
 src/learn/supervised/            data: labels; a model without probabilities

@@ -36,6 +36,7 @@ static void find_mean(pli_centres *c) {
 
 /* moved [k, d], the bias, and the squares. */
 static void move(const pli_centres *c, float *moved) {
+    const pli_kernels *kernels = pli_kernels_get();
     for (int64_t j = 0; j < c->k; j++) {
         const float *centre = c->centre + j * c->d;
         float       *to = moved + j * c->d;
@@ -46,7 +47,7 @@ static void move(const pli_centres *c, float *moved) {
             along += (double)to[l] * c->mean[l];
         }
         c->bias[j] = (float)(along + half / 2);
-        c->square[j] = c->plain->dot_f32(c->d, centre, centre);
+        c->square[j] = kernels->dot_f32(c->d, centre, centre);
     }
     for (int64_t j = c->k; j < up(c->k); j++) c->bias[j] = INFINITY;
 }
@@ -70,7 +71,6 @@ static void pack(const pli_centres *c, const float *moved) {
 
 void pli_centres_prepare(pli_centres *c, int64_t k, int64_t d, const float *centre, bool dense, void *memory) {
     *c = (pli_centres){ .k = k, .d = d, .centre = centre, .kernels = pli_nearest_kernels_get() };
-    c->plain = pli_kernels_get();
     c->tiles = dense ? pli_tiles_get() : NULL;
     c->square = memory;
     c->mean = c->square + k;
@@ -205,14 +205,15 @@ static void add_sparse(pli_entries x, double weight, double *sum) {
 }
 
 static void take_row(const pli_centres *c, const source *from, int64_t i, const scratch *s, const pli_assigned *out) {
-    const pli_entries row = row_of(from, i);
-    const float      *full = full_row(from, row, s);
-    const int64_t     at = out->nearest[i], r = from->x != NULL ? pli_row_at(from->rows, i) : i;
-    const double      weight = out->weight != NULL ? (double)out->weight[r] : 1;
+    const pli_kernels *kernels = pli_kernels_get();
+    const pli_entries     row = row_of(from, i);
+    const float       *full = full_row(from, row, s);
+    const int64_t      at = out->nearest[i], r = from->x != NULL ? pli_row_at(from->rows, i) : i;
+    const double       weight = out->weight != NULL ? (double)out->weight[r] : 1;
     if (out->distance != NULL)
-        out->distance[i] = full != NULL ? c->plain->distance_f32(c->d, full, c->centre + at * c->d)
+        out->distance[i] = full != NULL ? kernels->distance_f32(c->d, full, c->centre + at * c->d)
                                         : sparse_distance(c, row, (uint32_t)at);
-    if (out->sum != NULL && full != NULL) c->plain->axpy_f32_f64(c->d, weight, full, out->sum + at * c->d);
+    if (out->sum != NULL && full != NULL) kernels->axpy_f32_f64(c->d, weight, full, out->sum + at * c->d);
     else if (out->sum != NULL) add_sparse(row, weight, out->sum + at * c->d);
     if (out->mass != NULL) out->mass[at] += weight;
 }
@@ -230,7 +231,6 @@ static void find(const pli_centres *c, const source *from, int64_t n, void *memo
         }
         if (c->tiles != NULL) find_by_tiles(c, from, first, some, &s, out->nearest + first);
         else find_by_entries(c, from, first, some, &s, out->nearest + first);
-        if (out->score != NULL) memcpy(out->score + first, s.best, (size_t)some * sizeof *s.best);
         for (int64_t i = first; take && i < first + some; i++) take_row(c, from, i, &s, out);
     }
 }
@@ -245,4 +245,15 @@ void pli_nearest_dense(const pli_centres *c, int64_t n, const float *x, int64_t 
                        const pli_assigned *out) {
     const source from = { .dense = x, .stride = stride, .d = c->d };
     find(c, &from, n, scratch_memory, out);
+}
+
+void pli_centres_distances(const pli_centres *c, const pli_csr *x, pli_rows rows, double *out) {
+    const pli_kernels *kernels = pli_kernels_get();
+    for (int64_t i = 0; i < rows.n; i++) {
+        const pli_entries row = pli_entries_of(x, rows, i);
+        const float      *full = row.n == c->d ? row.value : NULL;
+        for (int64_t j = 0; j < c->k; j++)
+            out[i * c->k + j] = full != NULL ? kernels->distance_f32(c->d, full, c->centre + j * c->d)
+                                             : sparse_distance(c, row, (uint32_t)j);
+    }
 }

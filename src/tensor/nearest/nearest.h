@@ -42,7 +42,6 @@ typedef struct pli_centres {
     int64_t                    k, d;    /* centres, features                                              */
     const float               *centre;  /* [k, d] as given: borrowed while the centres are used           */
     const pli_nearest_kernels *kernels;
-    const pli_kernels         *plain;   /* for rows in full                                               */
     const pli_tiles           *tiles;   /* not NULL: scores of dense rows by tiles of `packed`            */
     float                     *packed;  /* groups of centres, moved, as pli_sgemm_packed takes them       */
     float                     *across;  /* where there are no tiles: [d, k up to PLI_TILE_COLS], moved    */
@@ -66,8 +65,6 @@ void pli_centres_prepare(pli_centres *centres, int64_t k, int64_t d, const float
 typedef struct pli_assigned {
     uint32_t    *nearest;  /* [n] the nearest centre, of equally near ones the lowest                            */
     double      *distance; /* [n] squared distance to it, >= 0; NULL: not wanted                                 */
-    float       *score;    /* [n] its score s: ||x - mean||^2 - 2 s is the distance but for about 1e-6 of its
-                              first term, so that sums of distances cost nothing between exact ones; NULL        */
     const float *weight;   /* of row r at [r]; NULL: all 1                                                       */
     double      *sum;      /* [k, d] += weight x, at the nearest; rows in order; NULL: not wanted                */
     double      *mass;     /* [k] += weight, at the nearest; NULL: not wanted                                    */
@@ -79,5 +76,8 @@ void pli_nearest_csr(const pli_centres *centres, const pli_csr *x, pli_rows rows
 /** n rows of a dense matrix x [n, d], elements from row to row: stride. */
 void pli_nearest_dense(const pli_centres *centres, int64_t n, const float *x, int64_t stride, void *scratch,
                        const pli_assigned *out);
+
+/** The squared distances of the chosen rows to all centres: out [rows.n, k], each >= 0. */
+void pli_centres_distances(const pli_centres *centres, const pli_csr *x, pli_rows rows, double *out);
 
 #endif

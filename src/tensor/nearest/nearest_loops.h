@@ -64,7 +64,7 @@ typedef int32_t places __attribute__((vector_size(4 * WAYS)));
 
 /* Places are gone over WAYS apart, each way keeping its first highest; of the ways that are as high as the highest the
  * lowest place counts. */
-static inline void highest(int64_t rows, int64_t k, const float *dot, const float *bias, uint32_t first, float *best,
+static void highest(int64_t rows, int64_t k, const float *dot, const float *bias, uint32_t first, float *best,
                     uint32_t *nearest) {
     for (int64_t i = 0; i < rows; i++, dot += k) {
         ways   top, high;
