@@ -42,7 +42,7 @@ void pli_hogwild_apply_singles(const struct pli_hogwild *h, int64_t n, const uin
                          int64_t examples, const float *g) {
     const float     *factor = (const float *)h->penalty;
     const plait_rule_numbers *rule = &h->spec.rule;
-    float            w[PACK], state[PLI_RULE_SLOTS_MAX][PACK], penalty[PACK], *slot[PLI_RULE_SLOTS_MAX];
+    float            w[PACK], state[PLI_RULE_SLOTS_MAX][PACK], penalty[PACK] = { 0 }, *slot[PLI_RULE_SLOTS_MAX];
     for (int64_t i = 0; i < n; i++) w[i] = pli_relaxed_load_f32(single(h, keys[i]));
     for (int32_t k = 0; k < PLI_RULE_SLOTS_MAX; k++) slot[k] = state[k];
     for (int32_t k = 0; k < rule->ops->slots; k++)
