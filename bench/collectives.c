@@ -1,6 +1,7 @@
 /* bench/collectives.c - how long a collective takes, call after call, among the ranks of one job.
  *
- *   [plait launch -n N --] collectives WHAT [--transport NAME] [--workers N] [--servers N] [--bytes N] [--calls N] [--rounds N]
+ *   [plait launch -n N --] collectives WHAT [--transport NAME] [--workers N] [--servers N] [--bytes N] [--calls N]
+ *   [--rounds N]
  *                                      [--collective FORM]
  *
  *   allreduce   plait_comm_allreduce of so many bytes of float32 (PLAIT_SUM)
@@ -10,8 +11,8 @@
  *   push        so many bytes to a table at servers, until a row of it has been read back
  *   pull        so many bytes from it
  *
- * A round is `calls` calls after a barrier; before the first one the result is checked. One JSON object: the median of the
- * rounds' seconds a call, on rank 0. */
+ * A round is `calls` calls after a barrier; before the first one the result is checked. One JSON object: the median of
+ * the rounds' seconds a call, on rank 0. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +86,7 @@ static plait_status time_buffers(plait_comm *comm, void *user) {
     return status;
 }
 
-/* --- tables --------------------------------------------------------------------------------------------------------- */
+/* --- tables ------------------------------------------------------------------------------------------------------- */
 
 typedef struct updates {
     plait_job   *job;
@@ -141,7 +142,7 @@ static plait_status time_tables(plait_job *job, void *user) {
     return status;
 }
 
-/* --- servers ---------------------------------------------------------------------------------------------------------- */
+/* --- servers ------------------------------------------------------------------------------------------------------ */
 
 static plait_status push_once(void *state) {
     const updates *u = state;

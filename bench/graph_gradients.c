@@ -2,7 +2,8 @@
  *
  *   graph_gradients [NODES]
  *
- *   build_ms         NODES (100,000) nodes added one by one: a tangle of add, mul, sub and tanh over the last few values
+ *   build_ms         NODES (100,000) nodes added one by one: a tangle of add, mul, sub and tanh over the last few
+ *   values
  *   gradients_ms     the first gradient of its end, by 16 of its beginnings (which is by all that it depends on)
  *   gradients_2x_ms  the same of twice as many nodes
  *   ratio            the latter over the former; linear is 2

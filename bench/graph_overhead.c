@@ -1,4 +1,5 @@
-/* What a node of a dataflow graph costs beside its work: 10,000 ops of one element each, in chains, run by one thread and by two.
+/* What a node of a dataflow graph costs beside its work: 10,000 ops of one element each, in chains, run by one thread
+ * and by two.
  *
  *     graph_overhead [OPS]     prints nanoseconds an op, the least of 20 runs, for plans with and without fusion */
 #include <stdio.h>

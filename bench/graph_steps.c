@@ -8,8 +8,8 @@
  *   lstm    64 -> 128 units over 64 steps, a dense layer of 64 classes at each step, 16
  *
  * Feeds are random and the same each step. One JSON object: the median seconds of a step, multiplications and additions
- * of its products a second, and those of a product of 512 to 1024 rows and columns on as many threads (the best of some),
- * and the peak of the memory before that. */
+ * of its products a second, and those of a product of 512 to 1024 rows and columns on as many threads (the best of
+ * some), and the peak of the memory before that. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

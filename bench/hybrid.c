@@ -1,10 +1,12 @@
-/* bench/hybrid.c - a clock of a job with a dense table of 10 MB and a sparse one of 10 M keys, each with a topology of its own.
+/* bench/hybrid.c - a clock of a job with a dense table of 10 MB and a sparse one of 10 M keys, each with a topology of
+ * its own.
  *
- *   hybrid --dense TOPOLOGY --sparse TOPOLOGY [--filter NAMES] [--draws N] [--clocks N] [--servers N] [--transport NAME] [--workers N]
+ *   hybrid --dense TOPOLOGY --sparse TOPOLOGY [--filter NAMES] [--draws N] [--clocks N] [--servers N] [--transport
+ *   NAME] [--workers N]
  *
- * A worker draws keys for each clock by Zipf's law (exponent 1), so that some are everybody's and most are rare; it reads their
- * values and the whole dense table, and pushes to all that it has read, as a model with embeddings does. One JSON object: the
- * keys that were left of a clock's draws, and the median seconds of a clock on rank 0. */
+ * A worker draws keys for each clock by Zipf's law (exponent 1), so that some are everybody's and most are rare; it
+ * reads their values and the whole dense table, and pushes to all that it has read, as a model with embeddings does.
+ * One JSON object: the keys that were left of a clock's draws, and the median seconds of a clock on rank 0. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  *   plait launch -n 2 -- keys [--keys N] [--rounds N] [--universe N]
  *
  * Each round draws fresh distinct keys (so no list can be remembered), pushes 1 to each and pulls them; a pull that
- * misses a push fails. A push is timed until one of its keys has been read back, so that the server has applied it and not
- * only taken it. Drawing is not timed. One JSON object: median keys a second each way. */
+ * misses a push fails. A push is timed until one of its keys has been read back, so that the server has applied it and
+ * not only taken it. Drawing is not timed. One JSON object: median keys a second each way. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,16 +1,16 @@
 /* bench/overlap.c - how much of a net's communication hides behind its backward pass.
  *
- *   overlap [--net cnn|deep|wide] [--rows N] [--clocks N] [--topology NAME] [--collective NAME] [--workers N] [--servers N]
- *           [--transport NAME]
+ *   overlap [--net cnn|deep|wide] [--rows N] [--clocks N] [--topology NAME] [--collective NAME] [--workers N]
+ *           [--servers N] [--transport NAME]
  *
- *   cnn   28 x 28 images, two 3 x 3 convolutions of 32 and 64 filters with pooling by 2 after each, 128 dense, 10 classes
+ *   cnn   28 x 28 images, 3 x 3 convolutions of 32 and 64 filters, each pooled by 2, 128 dense, 10 classes
  *   deep  64 features, 12 layers of 512, 10 classes
  *   wide  784-512-256-10: the gradient of nearly all values comes last
  *
- * Each worker has so many rows, random and the same each clock; a variable is a table under sgd, bsp. In each clock are measured, in
- * turn, from one barrier of all workers to the next: the forward pass; forward and backward; the clock's communication, reads and
- * gradients that are there already; all of it, where each gradient leaves when it is there (plait_table_flush); and all of it,
- * where they leave with the clock. One JSON object: median seconds, and
+ * Each worker has so many rows, random and the same each clock; a variable is a table under sgd, bsp. In each clock are
+ * measured, in turn, from one barrier of all workers to the next: the forward pass; forward and backward; the clock's
+ * communication, reads and gradients that are there already; all of it, where each gradient leaves when it is there
+ * (plait_table_flush); and all of it, where they leave with the clock. One JSON object: median seconds, and
  *
  *   hidden = (communication + forward and backward - all of it) / min(communication, backward) */
 #include <math.h>
@@ -111,7 +111,7 @@ static plait_status build(net *n, const char *name, plait_error *err) {
     return plait_graph_check(n->g, err);
 }
 
-/* --- the store: tables, or memory alone ------------------------------------------------------------------------------ */
+/* --- the store: tables, or memory alone --------------------------------------------------------------------------- */
 
 static bool by_tables(const net *n) { return n->phase >= FLUSHED; }
 

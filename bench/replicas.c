@@ -1,12 +1,12 @@
-/* What a second copy of each shard costs: bytes and time of a clock with replicas 2 beside replicas 1, interleaved, on a table
- * as large as a9a's weights, on one that is pushed by key, and on one of 100 MB.
+/* What a second copy of each shard costs: bytes and time of a clock with replicas 2 beside replicas 1, interleaved, on
+ * a table as large as a9a's weights, on one that is pushed by key, and on one of 100 MB.
  *
  *     build/release/bench/replicas [PAIRS]            4 workers that hold shards, threads; 5 pairs
  *     .venv/bin/mpirun -n 4 build/release/bench/replicas    the same by processes
  *
- * Each worker reads all of the table and pushes all of it (by key: 4,000 rows of it), a clock. The limit: of W workers on W
- * ranks each clock moves 2 (W - 1) values for each of the table's, and a second copy one more. Wanted: 1.6 x the bytes, 1.3 x the
- * time. Exit code 1: missed. */
+ * Each worker reads all of the table and pushes all of it (by key: 4,000 rows of it), a clock. The limit: of W workers
+ * on W ranks each clock moves 2 (W - 1) values for each of the table's, and a second copy one more. Wanted: 1.6 x the
+ * bytes, 1.3 x the time. Exit code 1: missed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +49,8 @@ static plait_status work(plait_comm *comm, plait_job *job, task *t) {
         const void *values;
         status = t->keyed ? plait_table_get(table, n, keys, got) : plait_table_read(table, 0, t->rows, &values);
         if (status == PLAIT_OK)
-            status = t->keyed ? plait_table_inc(table, n, keys, delta, 1) : plait_table_inc_range(table, 0, n, delta, 1);
+            status =
+                t->keyed ? plait_table_inc(table, n, keys, delta, 1) : plait_table_inc_range(table, 0, n, delta, 1);
         if (status == PLAIT_OK) status = plait_job_clock(job);
     }
     if (status == PLAIT_OK) status = plait_job_barrier(job);
@@ -102,7 +103,9 @@ static plait_status body(plait_comm *comm, void *user) {
                                   { .name = "dense, 4 MB", .rows = 1 << 20, .clocks = 20 },
                                   { .name = "by key, 100 MB, 4,000 rows", .rows = 25000000, .clocks = 300, .keyed = 1 },
                                   { .name = "dense, 100 MB", .rows = 25000000, .clocks = 3 } };
-    if (pli_comm_leads(comm)) printf("%-28s %12s %12s %7s %12s %12s %7s\n", "table", "1: ms", "2: ms", "ratio", "1: bytes", "2: bytes", "ratio");
+    if (pli_comm_leads(comm))
+        printf("%-28s %12s %12s %7s %12s %12s %7s\n", "table", "1: ms", "2: ms", "ratio", "1: bytes", "2: bytes",
+               "ratio");
     for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
         double seconds[2][PAIRS_MAX], bytes[2] = { 0 }, ratio[PAIRS_MAX];
         for (int p = 0; p < b->pairs; p++) {
@@ -118,7 +121,8 @@ static plait_status body(plait_comm *comm, void *user) {
         if (!pli_comm_leads(comm)) continue;
         double times = median(b->pairs, ratio), more = bytes[1] / bytes[0];
         printf("%-28s %12.3f %12.3f %7.2f %12.0f %12.0f %7.2f%s\n", tasks[i].name, median(b->pairs, seconds[0]) * 1e3,
-               median(b->pairs, seconds[1]) * 1e3, times, bytes[0], bytes[1], more, times > 1.3 || more > 1.6 ? "  missed" : "");
+               median(b->pairs, seconds[1]) * 1e3, times, bytes[0], bytes[1], more,
+               times > 1.3 || more > 1.6 ? "  missed" : "");
         fflush(stdout);
         b->missed = b->missed || times > 1.3 || more > 1.6;
     }

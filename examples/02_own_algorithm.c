@@ -1,5 +1,5 @@
-/* An algorithm of one's own: least squares by stochastic gradients. Topology, consistency and transport are words of the
- * command line (02_own_algorithm ps ssp:2 threads 4), and every pair that Plait has will do. */
+/* An algorithm of one's own: least squares by stochastic gradients. Topology, consistency and transport are words of
+ * the command line (02_own_algorithm ps ssp:2 threads 4), and every pair that Plait has will do. */
 #include <math.h>
 #include <plait/table.h>
 #include <stdio.h>

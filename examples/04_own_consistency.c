@@ -1,5 +1,6 @@
-/* A consistency policy of one's own: `majority`, under which a get in clock c waits until more than half of the workers have
- * ended all clocks before c. One or two slow workers hold nobody up; what the others see of them is as it comes. */
+/* A consistency policy of one's own: `majority`, under which a get in clock c waits until more than half of the workers
+ * have ended all clocks before c. One or two slow workers hold nobody up; what the others see of them is as it
+ * comes. */
 #include <plait/table.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* A filter of one's own: `counts`, for tables that count. Updates that are whole numbers from -127 to 127 travel as a byte
- * each instead of eight; others as they are, so nothing is ever lost, and any consistency goes with it. */
+/* A filter of one's own: `counts`, for tables that count. Updates that are whole numbers from -127 to 127 travel as a
+ * byte each instead of eight; others as they are, so nothing is ever lost, and any consistency goes with it. */
 #include <plait/table.h>
 #include <stdio.h>
 #include <stdlib.h>

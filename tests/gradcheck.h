@@ -1,8 +1,10 @@
-/* gradcheck.h - gradients of whole graphs against central differences in double, through sessions as a program uses them.
+/* gradcheck.h - gradients of whole graphs against central differences in double, through sessions as a program uses
+ * them.
  *
- * A check is a graph with float inputs x and a scalar L. Its symbolic derivative is compared with (L(x + h) - L(x - h)) / 2 h,
- * element by element or along a direction. Where a kink lies between x - h and x + h that says nothing, so it is enough that one
- * of a few h agrees: a wrong rule agrees with none. For the second order L is the sum of <dL/dx, q>, q from a seed. */
+ * A check is a graph with float inputs x and a scalar L. Its symbolic derivative is compared with (L(x + h) - L(x - h))
+ * / 2 h, element by element or along a direction. Where a kink lies between x - h and x + h that says nothing, so it is
+ * enough that one of a few h agrees: a wrong rule agrees with none. For the second order L is the sum of <dL/dx, q>, q
+ * from a seed. */
 #ifndef PLI_TESTS_GRADCHECK_H
 #define PLI_TESTS_GRADCHECK_H
 

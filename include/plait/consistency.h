@@ -7,7 +7,8 @@
  * carries out what the policy says. Every policy that Plait brings is written against this header, and a program
  * registers its own by plait_job_opts.policies, under a name of its own, on every rank:
  *
- *     static const plait_consistency every_other = { .name = "every-other", .parse = ..., .worker = {...}, .server = {...} };
+ *     static const plait_consistency every_other = { .name = "every-other", .parse = ..., .worker = {...},
+ *                                                    .server = {...} };
  *     opts.policies = &every_other; opts.n_policies = 1; opts.consistency = "every-other";
  *
  * Each table has one state of the policy at each worker and one at each server, which never meet. All calls about one
@@ -89,7 +90,8 @@ typedef struct plait_consistency {
     const char *parameters; /* ":S": shown in help and errors; "" for none */
     const char *summary;    /* one line for help */
     size_t      state_bytes, worker_bytes;
-    /** Reads the parameters after the name's colon (NULL: none given) into state. EINVAL: *err says what is expected. */
+    /** Reads the parameters after the name's colon (NULL: none given) into state. EINVAL: *err says what is
+     *  expected. */
     plait_status (*parse)(void *state, const char *parameters, const plait_setting *setting, plait_error *err);
     /** When are pushes applied? NULL: now. Asked once, after parse. */
     plait_apply (*applies)(const void *state);
@@ -101,13 +103,14 @@ typedef struct plait_consistency {
     int reads_norms;   /* view.norm is to be filled (it costs a pass over the update)                 */
     int refreshes;     /* server.on_clock may answer PLAIT_REFRESH: servers note who reads what       */
     int sees_own; /* ruled tables: the worker's gradients move its copy at once, by plain steps of the table's rate */
-    /* on_pull lets wait by view.slowest, view.applied and what changes with them alone, so that one who waits is asked for
-       again only when one of the two has moved. 0, which is always right: after every change, by any worker; with many
-       workers that is most of a server's work. */
+    /* on_pull lets wait by view.slowest, view.applied and what changes with them alone, so that one who waits is asked
+       for again only when one of the two has moved. 0, which is always right: after every change, by any worker; with
+       many workers that is most of a server's work. */
     int waits_for_slowest;
-    int averages; /* each worker moves values of its own by the table's rule; before a clock that must wait for all (server.on_pull)
-                     those of all are averaged */
-    int shares_memory; /* workers that share the values may write them unlocked, and are asked nothing (Hogwild)        */
+    int averages; /* each worker moves values of its own by the table's rule; before a clock that must wait for all
+                     (server.on_pull) those of all are averaged */
+    int shares_memory; /* workers that share the values may write them unlocked, and are asked nothing
+                          (Hogwild) */
 
     struct {
         /** The worker reads. SERVE from the copy or FETCH. */

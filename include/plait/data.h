@@ -31,7 +31,7 @@ typedef struct plait_data_opts {
     const char        *header;        /* csv, tsv: "auto" | "yes" | "no"                                  */
     const char        *label; /* csv, tsv: column by name or number (from 1; negative: from the end); NULL: first column
                                          if no header names "label", "target", "class" or "y";
-                                         idx: the file of the labels; NULL: the one beside the images, which is found by its name;
+                                         idx: the file of the labels; NULL: the one beside the images, by its name;
                                          "none", of every format: rows have no label (see plait_data_has_labels) */
     const char        *weight_column; /* csv, tsv: name or number; NULL: none (libsvm: FILE.weight)        */
     int32_t            hash_bits;     /* > 0: features are hashed to 2^bits                               */
@@ -60,8 +60,8 @@ PLAIT_API void plait_data_opts_init(plait_data_opts *opts);
 PLAIT_API plait_status plait_data_read(const plait_data_opts *opts, plait_data **data_out, plait_error *error_out);
 
 /** A data set of rows in compressed sparse row form, copied. row_start [rows + 1], column [row_start[rows]]
- *  increasing within a row, value NULL: all ones; label [rows] or NULL: rows have no label; weight [rows] or NULL: all 1.
- *  features: columns are 0 .. features-1. Errors: EINVAL not increasing, out of range, not finite. */
+ *  increasing within a row, value NULL: all ones; label [rows] or NULL: rows have no label; weight [rows] or NULL: all
+ *  1. features: columns are 0 .. features-1. Errors: EINVAL not increasing, out of range, not finite. */
 PLAIT_API plait_status plait_data_from_csr(int64_t rows, int64_t features, const int64_t *row_start,
                                            const uint32_t *column, const float *value, const double *label,
                                            const double *weight, plait_data **data_out, plait_error *error_out);
@@ -71,9 +71,10 @@ PLAIT_API plait_status plait_data_from_dense(int64_t rows, int64_t features, con
                                              const double *weight, plait_data **data_out, plait_error *error_out);
 
 PLAIT_API int64_t plait_data_rows(const plait_data *data);
-/** Have its rows labels? 0: they were read with the label "none" (libsvm rows with one and without are taken, columns of
- *  csv and tsv are all features, no file of labels is looked for, text keeps its windows alone) or given without. Each
- *  row's label is then NaN, never a number that could be taken for one, and models that learn from labels refuse them. */
+/** Have its rows labels? 0: they were read with the label "none" (libsvm rows with one and without are taken, columns
+ *  of csv and tsv are all features, no file of labels is looked for, text keeps its windows alone) or given without.
+ *  Each row's label is then NaN, never a number that could be taken for one, and models that learn from labels refuse
+ *  them. */
 PLAIT_API int     plait_data_has_labels(const plait_data *data);
 PLAIT_API int64_t plait_data_labels(const plait_data *data);   /* answers to predict: one a row, also of rows without
                                                                   label; one a character of text that lies apart */

@@ -1,9 +1,9 @@
 /* plait/graph.h - the dataflow graph: build it, differentiate it, run it.
  *
  * A graph is a growing list of *nodes*; a node is an op applied to values that were there before it, so the list is in
- * an order in which it can be computed, and there is no cycle. *Variables* are the values that outlive a run: they lie in a
- * *store*, which is the session's own memory or parameter tables of any topology and consistency. A run reads a variable
- * by `get` and changes it by `inc`, as tables have it: all gets of a run see what was there before it.
+ * an order in which it can be computed, and there is no cycle. *Variables* are the values that outlive a run: they lie
+ * in a *store*, which is the session's own memory or parameter tables of any topology and consistency. A run reads a
+ * variable by `get` and changes it by `inc`, as tables have it: all gets of a run see what was there before it.
  *
  * Building never fails in the middle: a call that cannot be answers PLAIT_NONE, the graph keeps the text of the first
  * failure, what is built on PLAIT_NONE is PLAIT_NONE, and plait_graph_check tells at the end.
@@ -13,7 +13,8 @@
  *
  * Papers: Abadi et al., "TensorFlow: A System for Large-Scale Machine Learning", OSDI 2016 (graphs, partial runs,
  * symbolic gradients); Li et al., OSDI 2014 (variables as tables).
- * Threads: one thread builds; while nobody builds, any number of threads may run sessions of one graph (plait/session.h).
+ * Threads: one thread builds; while nobody builds, any number of threads may run sessions of one graph
+ * (plait/session.h).
  */
 #ifndef PLAIT_GRAPH_H
 #define PLAIT_GRAPH_H
@@ -42,7 +43,8 @@ PLAIT_API plait_value plait_graph_placeholder(plait_graph *graph, const char *na
 PLAIT_API plait_value plait_graph_constant(plait_graph *graph, plait_tensor tensor);
 /** A constant of rank 0, rounded to type. */
 PLAIT_API plait_value plait_graph_scalar(plait_graph *graph, plait_type type, double value);
-/** What a store keeps under this name. initial: all of it at first (copied), or data NULL: zeros; the shape is known. */
+/** What a store keeps under this name. initial: all of it at first (copied), or data NULL: zeros; the shape is
+ *  known. */
 PLAIT_API plait_value plait_graph_variable(plait_graph *graph, const char *name, plait_tensor initial);
 
 /** One node. inputs [n_inputs]; attrs [n_attrs] by name, copied, those that are left out are preset. Answers output 0;
@@ -76,8 +78,8 @@ typedef struct plait_path {
     const plait_value *partial;
 } plait_path;
 
-/** Calls visit for each backward path from y to x, which gradients was called for; path is borrowed for the call. A visit
- *  that answers non-zero ends the walk. Answers the number visited. There may be exponentially many. */
+/** Calls visit for each backward path from y to x, which gradients was called for; path is borrowed for the call. A
+ *  visit that answers non-zero ends the walk. Answers the number visited. There may be exponentially many. */
 PLAIT_API int64_t plait_graph_paths(const plait_graph *graph, plait_value y, plait_value x,
                                     int (*visit)(void *user, const plait_path *path), void *user);
 

@@ -34,7 +34,8 @@
 extern "C" {
 #endif
 
-typedef struct plait_training     plait_training;     /* one run as one worker sees it, while plait_train lasts        */
+typedef struct plait_training     plait_training;     /* one run as one worker sees it, while plait_train
+                                                         lasts */
 typedef struct plait_batch   plait_batch;   /* a worker's rows of one clock                                  */
 typedef struct plait_rows    plait_rows;    /* some rows of a data set that a model is used on               */
 struct pli_export;
@@ -108,8 +109,8 @@ typedef struct plait_learner {
     /** Data that are judged besides are open, too: what is measured over rows before the first clock. */
     plait_status (*measured)(plait_training *run);
     plait_status (*begin)(plait_training *run);
-    /** rows of the batch may be 0 (then it reads, so as to keep in step, or does nothing). Gets before it incs. It may be
-     *  called again in the same clock, with rows of a worker that has died. */
+    /** rows of the batch may be 0 (then it reads, so as to keep in step, or does nothing). Gets before it incs. It may
+     *  be called again in the same clock, with rows of a worker that has died. */
     plait_status (*step)(plait_training *run, const plait_batch *batch, plait_step_sums *step_out);
     /** *done_out: this epoch is the last. All workers must say the same: decide from what tables hold. */
     plait_status (*epoch)(plait_training *run, int64_t epoch, int *done_out);

@@ -23,7 +23,8 @@ PLAIT_API plait_status plait_model_export(const plait_model *model, const char *
 
 /** Errors: EIO, EFORMAT not a model, ECHECKSUM cut short or altered, EVERSION written by a newer version. */
 PLAIT_API plait_status plait_model_load(const char *path, plait_model **model_out, plait_error *error_out);
-/** The same of a model that a learner of the program's own made, [n_learners] of them (plait/learner.h). Errors: also ENAME it is of none. */
+/** The same of a model that a learner of the program's own made, [n_learners] of them (plait/learner.h). Errors: also
+ *  ENAME it is of none. */
 PLAIT_API plait_status plait_model_load_with(const char *path, const struct plait_learner *learners, int32_t n_learners,
                                              plait_model **model_out, plait_error *error_out);
 PLAIT_API void         plait_model_destroy(plait_model **model);
@@ -66,8 +67,8 @@ PLAIT_API void        plait_model_hash(const plait_model *model, char hex[65]);
 PLAIT_API plait_status plait_model_predict(const plait_model *model, const plait_data *data, int proba, double *scores,
                                            plait_error *error_out);
 
-/** A named array of a model that is made of such: "centres", "components"; NULL: there is none, or of another type or rank.
- *  shape_out [rank]. */
+/** A named array of a model that is made of such: "centres", "components"; NULL: there is none, or of another type or
+ *  rank. shape_out [rank]. */
 PLAIT_API const void *plait_model_value(const plait_model *model, const char *name, plait_type type,
                                         int32_t rank, int64_t *shape_out);
 
@@ -80,8 +81,8 @@ typedef enum plait_answer {
 
 /** Columns of an answer; 0: the model has none of this kind. */
 PLAIT_API int64_t plait_model_width(const plait_model *model, plait_answer answer);
-/** All rows of data in the model's own space, [rows, plait_model_width]: distances to clusters, a projection. Errors: EREFUSED
- *  the model has none. */
+/** All rows of data in the model's own space, [rows, plait_model_width]: distances to clusters, a projection. Errors:
+ *  EREFUSED the model has none. */
 PLAIT_API plait_status plait_model_transform(const plait_model *model, const plait_data *data, double *out,
                                              plait_error *error_out);
 

@@ -1,7 +1,8 @@
 /* plait/nn.h - a short function for each op of networks, as plait/ops.h has for the others.
  *
- * Images are [n, channels, height, width]. Pads are rows above, columns left, rows below, columns right; 0 where NULL. Ops that
- * need statistics or states of the pass forward for their gradient have them as further outputs (plait_graph_output).
+ * Images are [n, channels, height, width]. Pads are rows above, columns left, rows below, columns right; 0 where NULL.
+ * Ops that need statistics or states of the pass forward for their gradient have them as further outputs
+ * (plait_graph_output).
  */
 #ifndef PLAIT_NN_H
 #define PLAIT_NN_H
@@ -83,15 +84,15 @@ static inline plait_value plait_op_batch_norm(plait_graph *g, plait_value x, dou
     const plait_attr a = plait_attr_float("epsilon", epsilon);
     return plait_graph_op(g, "batch_norm", &x, 1, &a, 1);
 }
-/** z [steps, batch, 4 units]: x W + b of all steps; r [units, 4 units]; h0, c0 [batch, units]. Output 0: h, 1: c [steps,
- *  batch, units]. Gates in the order i, f, g, o. */
+/** z [steps, batch, 4 units]: x W + b of all steps; r [units, 4 units]; h0, c0 [batch, units]. Output 0: h, 1: c
+ *  [steps, batch, units]. Gates in the order i, f, g, o. */
 static inline plait_value plait_op_lstm(plait_graph *g, plait_value z, plait_value r, plait_value h0, plait_value c0) {
     const plait_value in[4] = { z, r, h0, c0 };
     return plait_graph_op(g, "lstm", in, 4, NULL, 0);
 }
 
-/** z [steps, batch, 3 units]: x W + b of all steps, for r, u, g; w [units, 3 units], b [units], h0 [batch, units]. Output 0: h
- *  [steps, batch, units]. The gate r works on the product (ONNX: linear_before_reset). */
+/** z [steps, batch, 3 units]: x W + b of all steps, for r, u, g; w [units, 3 units], b [units], h0 [batch, units].
+ *  Output 0: h [steps, batch, units]. The gate r works on the product (ONNX: linear_before_reset). */
 static inline plait_value plait_op_gru(plait_graph *g, plait_value z, plait_value w, plait_value b, plait_value h0) {
     const plait_value in[4] = { z, w, b, h0 };
     return plait_graph_op(g, "gru", in, 4, NULL, 0);

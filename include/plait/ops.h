@@ -1,7 +1,7 @@
 /* plait/ops.h - a short function for each op that a program builds graphs with.
  *
- * Each adds one node and answers its output 0 (plait_graph_output has the others); what it cannot add is PLAIT_NONE, and the
- * graph knows why (plait_graph_check). Ops broadcast as NumPy does, need inputs of one type, and count axes
+ * Each adds one node and answers its output 0 (plait_graph_output has the others); what it cannot add is PLAIT_NONE,
+ * and the graph knows why (plait_graph_check). Ops broadcast as NumPy does, need inputs of one type, and count axes
  * from the end where they are negative. Where lists of axes may be empty, none means all.
  *
  *     plait_value h = plait_op_relu(g, plait_op_add(g, plait_op_matmul(g, x, w), b));
@@ -265,7 +265,7 @@ static inline plait_value plait_op_matmul(plait_graph *g, plait_value a, plait_v
 }
 /* --- effects ------------------------------------------------------------------------------------------ */
 
-/** Adds delta to a variable, or pushes a gradient: what it means is the store's. Fetch it to have it done, as the next two. */
+/** Adds delta to a variable, or pushes a gradient, as the store says. It is done when it is fetched; so are the next two. */
 static inline plait_value plait_op_inc(plait_graph *g, plait_value variable, plait_value delta) {
     return plait_op_2(g, "inc", variable, delta);
 }

@@ -49,15 +49,16 @@ enum {
     PLAIT_SKIPS_LATE = 1 << 6,
     /* Any read will do: a worker takes what has come and waits for nobody, whatever carries the updates. async. */
     PLAIT_ANY_READ = 1 << 7,
-    /* Where a worker hears of its neighbours alone (gossip), a clock is a round with them; of the other promises nothing
-     * is left there. bsp. */
+    /* Where a worker hears of its neighbours alone (gossip), a clock is a round with them; of the other promises
+     * nothing is left there. bsp. */
     PLAIT_ROUNDS = 1 << 8,
 };
 
 /* --- what follows from the rest of a policy, and from the topology ------------------------------------------------ */
 
 enum {
-    /* All updates of a clock are applied at once, as one sum, when the clock is complete (plait_consistency.applies). */
+    /* All updates of a clock are applied at once, as one sum, when the clock is complete
+     * (plait_consistency.applies). */
     PLAIT_CLOCK_SUMS = 1 << 10,
     /* There is one copy of the values, or copies that differ by updates under way alone; where workers move copies of
      * their own by the update rule (gossip, local-sgd), there is not. */
@@ -81,7 +82,7 @@ enum {
     PLAIT_ASKED = 1 << 18,
 };
 
-/* --- what a learner, or its solver, asks of the settings that are no pair ------------------------------------------- */
+/* --- what a learner, or its solver, asks of the settings that are no pair ----------------------------------------- */
 
 /* An or of these bits. */
 typedef uint32_t plait_traits;

@@ -1,8 +1,8 @@
 /* plait/session.h - running a graph: partial runs of what is asked for, with variables in a store.
  *
- * A session makes a *plan* of each set of feeds, shapes and fetches: which nodes are needed, what passes made of them, where
- * each value lies in one block of memory. Running a plan again allocates nothing. Nodes run as soon as their inputs are there,
- * the parts of large ones side by side; the values do not depend on the number of threads.
+ * A session makes a *plan* of each set of feeds, shapes and fetches: which nodes are needed, what passes made of them,
+ * where each value lies in one block of memory. Running a plan again allocates nothing. Nodes run as soon as their
+ * inputs are there, the parts of large ones side by side; the values do not depend on the number of threads.
  */
 #ifndef PLAIT_SESSION_H
 #define PLAIT_SESSION_H
@@ -48,10 +48,13 @@ typedef struct plait_session_opts {
                                    transport threads, give each its share: cores / ranks, or plait_comm_threads  */
     const char        *passes; /* of "fold,merge,sparse,fuse,memory" those that are made, or "none"; NULL: all */
     const char        *dump;  /* a folder for Graphviz files of each plan, before and after each pass; NULL: none */
-    void (*trace)(void *user, const char *name, int32_t thread, uint64_t begin_ns, uint64_t end_ns); /* called after each
-                                 node, or a thread's part of it, by that thread; may be NULL                            */
+    void (*trace)(void *user, const char *name, int32_t thread, uint64_t begin_ns, uint64_t end_ns); /* called after
+                                                                                                        each
+                                 node, or a thread's part of it, by that thread; may be
+                                 NULL */
     void *trace_user;
-    const char *kernels; /* of a module, taken before Plait's own: "onednn" (convolutions); NULL: Plait's own          */
+    const char *kernels; /* of a module, taken before Plait's own: "onednn" (convolutions); NULL: Plait's
+                            own */
 } plait_session_opts;
 
 PLAIT_API void plait_session_opts_init(plait_session_opts *opts);
@@ -75,12 +78,12 @@ typedef struct plait_fetch {
     size_t       bytes;
 } plait_fetch;
 
-/** Computes the fetches, and what they need, and nothing else. Any value may be fed, not placeholders alone. What a fetch
- *  needs of exclude [n_exclude] must be fed; what would be computed for its effects only and stands there is left out.
- *  Lengths that were PLAIT_ANY are those of the feeds. The plan of a set of feeds, shapes and fetches is made once;
- *  the 64 that were run last are kept.
- *  Errors: EINVAL a placeholder is needed that was not fed, a fetch's memory is too small (named); ESHAPE; ENOMEM; what an
- *  op or the store answered. Then nothing was added to a variable of the session's own memory.
+/** Computes the fetches, and what they need, and nothing else. Any value may be fed, not placeholders alone. What a
+ *  fetch needs of exclude [n_exclude] must be fed; what would be computed for its effects only and stands there is left
+ *  out. Lengths that were PLAIT_ANY are those of the feeds. The plan of a set of feeds, shapes and fetches is made
+ *  once; the 64 that were run last are kept.
+ *  Errors: EINVAL a placeholder is needed that was not fed, a fetch's memory is too small (named); ESHAPE; ENOMEM; what
+ *  an op or the store answered. Then nothing was added to a variable of the session's own memory.
  *  Any thread; several runs at once have memory of their own. Making a plan holds the session's lock: other runs
  *  that begin or end wait for it. With the session's own store, runs that inc wait for those before them. */
 PLAIT_API plait_status plait_session_run(plait_session *session, const plait_feed *feeds, int32_t n_feeds,

@@ -136,8 +136,8 @@ PLAIT_API plait_status plait_job_clock(plait_job *job);
 /** With opts.replicas 2: who computes what? An item is something of a worker's own (a block of its data, say), its home
  *  that worker. holder: the home while it lives, as far as the caller's clocks have shown. A dead worker's items are
  *  spread evenly over the spares that live, or, when no spare does, over all workers that live: alike for all who know
- *  of the same deaths, and a further death moves only what the dead had. inherits: after PLAIT_STAND_IN, is the item the
- *  caller's, and was not in this clock so far? From the next clock holder says so, too.
+ *  of the same deaths, and a further death moves only what the dead had. inherits: after PLAIT_STAND_IN, is the item
+ *  the caller's, and was not in this clock so far? From the next clock holder says so, too.
  *  Paper: Thaler and Ravishankar, "Using name-based mappings to increase hit rates", ToN 1998. */
 PLAIT_API int32_t plait_job_holder(const plait_job *job, int32_t home, uint64_t item);
 PLAIT_API int     plait_job_inherits(const plait_job *job, int32_t home, uint64_t item);

@@ -133,7 +133,8 @@ static plait_status check_answer(const plait_model *model, plait_answer answer, 
                             name);
         if (plait_model_width(model, PLAIT_ANSWER_LABEL) > 0)
             return pli_fail(err, PLAIT_EREFUSED,
-                            "predict: --proba: %s is no classification, it has no probabilities; leave --proba out", name);
+                            "predict: --proba: %s is no classification, it has no probabilities; leave --proba out",
+                            name);
         /* fall through */
     case PLAIT_ANSWER_LABEL:
         return pli_fail(err, PLAIT_EREFUSED,

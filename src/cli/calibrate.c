@@ -1,5 +1,5 @@
-/* calibrate - measures what work costs on this machine, and writes a cluster's file that a simulation reads. A run never
- * measures: it would not repeat. Each figure is the best of some rounds, which other load disturbs least. */
+/* calibrate - measures what work costs on this machine, and writes a cluster's file that a simulation reads. A run
+ * never measures: it would not repeat. Each figure is the best of some rounds, which other load disturbs least. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,7 +73,8 @@ static void values(bench *b) {
 }
 
 static void entries(bench *b) {
-    pli_linear      linear = { .goal = { .columns = 1, .classes = 2, .label = (const double[]){ -1, 1 } }, .features = FEATURES };
+    pli_linear      linear = { .goal = { .columns = 1, .classes = 2, .label = (const double[]){ -1, 1 } },
+                               .features = FEATURES };
     pli_block block = { .rows = N / PER_ROW, .entries = N, .row_start = b->start, .col = b->col, .label = b->label };
     double          bias[1] = { 0 }, scratch[2];
     pli_weights     weights = { .f32 = b->a, .bias = bias };

@@ -1,7 +1,7 @@
-/* When an option has an effect beside the others. Every option of train has a line: none that has an effect in every run
- * is noted, the others are, where they were given and do nothing. A test walks along the options, so that a new one has
- * its line. What cannot be together is refused elsewhere (table/pairs/); what only the data can tell (a label column of
- * LIBSVM data) is noted when they are read. */
+/* When an option has an effect beside the others. Every option of train has a line: none that has an effect in every
+ * run is noted, the others are, where they were given and do nothing. A test walks along the options, so that a new one
+ * has its line. What cannot be together is refused elsewhere (table/pairs/); what only the data can tell (a label
+ * column of LIBSVM data) is noted when they are read. */
 #include <stdio.h>
 #include <string.h>
 

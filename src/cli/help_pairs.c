@@ -1,5 +1,5 @@
-/* help pairs - which topologies and consistencies train together, which pairs each setting goes with, and which settings
- * go with each other. All of it is asked of pli_pair_check, which also decides at the start of a run. */
+/* help pairs - which topologies and consistencies train together, which pairs each setting goes with, and which
+ * settings go with each other. All of it is asked of pli_pair_check, which also decides at the start of a run. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ enum { SETTINGS_MAX = 48, POLICIES_MAX = 24, NAME_COLUMNS = 27 };
 
 static int width(void) { return pli_terminal_columns(1) < 100 ? pli_terminal_columns(1) : 100; }
 
-/* --- topologies and consistencies ----------------------------------------------------------------------------------- */
+/* --- topologies and consistencies --------------------------------------------------------------------------------- */
 
 static bool trains_with(pli_pair pair, pli_fill fill) {
     pair.fill = fill;
@@ -49,7 +49,7 @@ static void pairs_of(pli_text *text, pli_reasons *all, bool one_process) {
     }
 }
 
-/* --- settings --------------------------------------------------------------------------------------------------------- */
+/* --- settings ----------------------------------------------------------------------------------------------------- */
 
 /* A setting of the list, a learner that asks something of the others, or the solver. */
 typedef struct choice {
@@ -121,7 +121,7 @@ static bool trains(trial *t, const char *topology, const char *consistency, bool
     return pli_pair_check(&t->pair, &t->err) >= 0;
 }
 
-/* --- a setting and pairs ------------------------------------------------------------------------------------------------ */
+/* --- a setting and pairs ------------------------------------------------------------------------------------------ */
 
 /* The consistencies that go with the setting under this topology, on threads or on processes; "": none. */
 static void list_policies(trial *t, const all_settings *all, const choice *c, const char *topology, bool one_process,
@@ -181,7 +181,7 @@ static void pairs_of_setting(pli_text *text, trial *t, const all_settings *all, 
     pli_text_free(&before);
 }
 
-/* --- two settings --------------------------------------------------------------------------------------------------------- */
+/* --- two settings ------------------------------------------------------------------------------------------------- */
 
 /* Do both go with some pair? If not, t->err says why, of the first pair that goes with one of them. */
 static bool go_together(trial *t, const all_settings *all, const choice *a, const choice *b) {

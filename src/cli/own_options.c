@@ -1,7 +1,7 @@
 /* The learners' own options as options of train. A learner tells them in its table (plait_learner.options); here they
  * become rows like the others, from which flags, help, man page, completion, variables and the configuration follow. An
- * option that two learners have by the same name is one row, with what each says of it. Where it is not given the learner
- * takes its own default, so a row has none. */
+ * option that two learners have by the same name is one row, with what each says of it. Where it is not given the
+ * learner takes its own default, so a row has none. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

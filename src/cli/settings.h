@@ -27,8 +27,8 @@ typedef struct pli_train_settings {
     pli_input     in;
     pli_own_value own[PLI_OWN_VALUES]; /* of the learners' own options, in the order of their rows */
     pli_text_list table;
-    const char *model, *test, *validation, *transport, *topology, *consistency, *aggregate, *filter, *optimizer, *schedule,
-        *class_weight;
+    const char   *model, *test, *validation, *transport, *topology, *consistency, *aggregate, *filter, *optimizer,
+        *schedule, *class_weight;
     const char *normalize, *init_model, *out, *metrics, *events, *trace, *tensorboard, *config, *reduce, *balance,
         *cluster, *collective, *optimizer_state, *layers, *graph, *loss, *kernels, *checkpoint, *checkpoint_every,
         *resume;

@@ -1,5 +1,5 @@
-/* What the option table says of names is what the registries have: a new policy, topology, filter, collective, rule or learner
- * is in the help, or this fails. */
+/* What the option table says of names is what the registries have: a new policy, topology, filter, collective, rule or
+ * learner is in the help, or this fails. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +42,8 @@ static void assert_says(const char *text, const char *word) {
     static const char inside[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-:";
     size_t            length = strlen(word);
     for (const char *at = strstr(text, word); at != NULL; at = strstr(at + 1, word)) {
-        bool begins = at == text || strchr(inside, at[-1]) == NULL, ends = at[length] == '\0' || strchr(inside, at[length]) == NULL;
+        bool begins = at == text || strchr(inside, at[-1]) == NULL,
+             ends = at[length] == '\0' || strchr(inside, at[length]) == NULL;
         if (begins && ends) return;
     }
     fail_msg("'%s' is not in '%s'", word, text);
@@ -98,7 +99,8 @@ static void filters_are_in_the_help(void **state) {
 }
 
 static void collectives_rules_and_models_are_the_choices(void **state) {
-    const char *collectives = row_of("collective")->argument, *optimizers = row_of("optimizer")->argument, *models = row_of("model")->argument;
+    const char *collectives = row_of("collective")->argument, *optimizers = row_of("optimizer")->argument,
+               *models = row_of("model")->argument;
     int         n = 0;
     (void)state;
     for (int i = 0; i < PLI_COLLECTIVES; i++) assert_says(collectives, pli_collectives[i]);

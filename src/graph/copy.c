@@ -1,5 +1,5 @@
-/* Copying the needed part of a graph into a plan: what is needed is found from the fetches backwards, and copied forwards with
- * its shapes. */
+/* Copying the needed part of a graph into a plan: what is needed is found from the fetches backwards, and copied
+ * forwards with its shapes. */
 #include <string.h>
 
 #include "graph/ops/ops.h"
@@ -148,8 +148,8 @@ static bool same_shape(const plait_tensor *a, const plait_tensor *b) {
            memcmp(a->shape.dim, b->shape.dim, (size_t)a->shape.rank * sizeof *a->shape.dim) == 0;
 }
 
-/* Is output 0 what input 0 (of the plan) is, seen in another shape at most? Gradients sum to a shape that may turn out to be
- * the same. */
+/* Is output 0 what input 0 (of the plan) is, seen in another shape at most? Gradients sum to a shape that may turn out
+ * to be the same. */
 static bool is_view(const pli_node *node, const plait_tensor *in, const plait_tensor *out) {
     if ((node->op->flags & PLAIT_OP_ALIAS) != 0) return true;
     return (is(node, &pli_op_sum_like) || is(node, &pli_op_broadcast_like)) && same_shape(in, out);

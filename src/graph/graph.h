@@ -1,6 +1,7 @@
 /* graph - what the files of the room share: a graph is five growing arrays.
  *
- *     node    an op, a run of `input`, a run of `value`, a run of `attr`; the list is in topological order by construction
+ *     node    an op, a run of `input`, a run of `value`, a run of `attr`; the list is in topological order by
+ *     construction
  *     input   the values that go into nodes, one after the other: an *edge* of the graph is a place in this array
  *     value   the outputs of nodes: type, and a shape in `dim`
  *     dim     lengths of axes; values of equal shape may share them

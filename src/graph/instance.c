@@ -1,4 +1,5 @@
-/* The memory of one run of a plan: a block in which values lie, tensors that point into it, states of kernels, scratch. */
+/* The memory of one run of a plan: a block in which values lie, tensors that point into it, states of kernels,
+ * scratch. */
 #include <string.h>
 
 #include "graph/crew.h"

@@ -150,7 +150,8 @@ static void repeat(size_t bytes, const void *from, void *to, int64_t n) {
     }
 }
 
-/* Elements first .. first + n of the output's order, from an input with fewer: a walk over its axes, the last one in runs. */
+/* Elements first .. first + n of the output's order, from an input with fewer: a walk over its axes, the last one in
+ * runs. */
 static void spread(const pli_map_input *m, const unsigned char *data, int64_t first, int64_t n, unsigned char *to) {
     const int32_t last = m->rank - 1;
     int64_t       at[PLAIT_RANK_MAX], from = 0;

@@ -1,11 +1,11 @@
 /* graph/map.h - driving ops that work element by element, one or many of them in one pass.
  *
- * An op's `map` sees n elements in a row of each input. Work goes block by block, of a size that stays in the first cache. An
- * input as large as the output is read where it lies; one that is broadcast (a scalar, a repeated row, a column) is spread
- * into a buffer, BF16 is widened to F32. Of several ops that were fused each is a *step*; what one hands to another lies in
- * a register, which is a buffer of a block. So an op is one plain loop a type, whatever the shapes and whatever it is fused
- * with, and the values are the same bit for bit. (Compilers of arrays call this strip mining: Allen and Kennedy, "Optimizing
- * Compilers for Modern Architectures", 2001.) */
+ * An op's `map` sees n elements in a row of each input. Work goes block by block, of a size that stays in the first
+ * cache. An input as large as the output is read where it lies; one that is broadcast (a scalar, a repeated row, a
+ * column) is spread into a buffer, BF16 is widened to F32. Of several ops that were fused each is a *step*; what one
+ * hands to another lies in a register, which is a buffer of a block. So an op is one plain loop a type, whatever the
+ * shapes and whatever it is fused with, and the values are the same bit for bit. (Compilers of arrays call this strip
+ * mining: Allen and Kennedy, "Optimizing Compilers for Modern Architectures", 2001.) */
 #ifndef PLI_GRAPH_MAP_H
 #define PLI_GRAPH_MAP_H
 
@@ -56,8 +56,8 @@ typedef struct pli_map_op {
     int32_t           output;
 } pli_map_op;
 
-/** A map of ops [n_ops] over inputs [n_in], of which the outputs all have shape `shape`. *map_out NULL: an op has no loop for its
- *  type, or there are too many. Memory of the arena. */
+/** A map of ops [n_ops] over inputs [n_in], of which the outputs all have shape `shape`. *map_out NULL: an op has no
+ *  loop for its type, or there are too many. Memory of the arena. */
 plait_status pli_map_create(pli_arena *arena, const pli_map_op *ops, int32_t n_ops, const plait_tensor *in,
                             int32_t n_in, const plait_shape *shape, pli_map **map_out, plait_error *err);
 size_t       pli_map_scratch(const pli_map *map);

@@ -1,9 +1,9 @@
-/* The order of a plan's nodes: what nothing needs is dropped; each comes after what it needs; a get comes just before its first
- * use, so that the store has time to fetch it; an inc comes as soon as what it pushes is there, so that it travels while the
- * rest is computed, but after all gets of its variable, which are to see what was before.
+/* The order of a plan's nodes: what nothing needs is dropped; each comes after what it needs; a get comes just before
+ * its first use, so that the store has time to fetch it; an inc comes as soon as what it pushes is there, so that it
+ * travels while the rest is computed, but after all gets of its variable, which are to see what was before.
  *
- * The order is that in which a depth-first walk leaves the nodes (Tarjan, "Edge-Disjoint Spanning Trees and Depth-First Search",
- * 1976), begun at each node in the order of the graph: so who was in order stays in order. */
+ * The order is that in which a depth-first walk leaves the nodes (Tarjan, "Edge-Disjoint Spanning Trees and Depth-First
+ * Search", 1976), begun at each node in the order of the graph: so who was in order stays in order. */
 #include <string.h>
 
 #include "graph/plan.h"
@@ -91,7 +91,8 @@ static void mark_needed(walk *w) {
     }
 }
 
-/* What node k comes after, one at each call; -1: no more. A get that needs the inc itself is passed over: it is OPEN. */
+/* What node k comes after, one at each call; -1: no more. A get that needs the inc itself is passed over: it is
+ * OPEN. */
 static int32_t next_before(walk *w, int32_t k) {
     const pli_plan_node *n = &w->plan->node[k];
     while (w->at[k] < n->n_in) {

@@ -1,8 +1,8 @@
 /* Filling a path table (paths.h), and walking the paths.
  *
- * The sweep goes over the nodes before the target, the last first. When it comes to a node, all uses of its outputs have been
- * seen, so their gradients are complete: the sum of what the edges that leave them contribute. The op's own rule then makes of
- * these what its incoming edges contribute. Nodes through which nothing flows are passed over. */
+ * The sweep goes over the nodes before the target, the last first. When it comes to a node, all uses of its outputs
+ * have been seen, so their gradients are complete: the sum of what the edges that leave them contribute. The op's own
+ * rule then makes of these what its incoming edges contribute. Nodes through which nothing flows are passed over. */
 #include "graph/paths.h"
 
 #include <string.h>

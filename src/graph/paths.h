@@ -1,13 +1,14 @@
 /* graph/paths.h - the path table of a target: how it depends on each value before it.
  *
- * For a target y the table has, for every vertex v (a value), the summed gradient dy/dv, and for every edge e (a place in
- * graph->input: one use of v by one node) the partial that this use contributes. grad[v] is the sum of partial[e] over the
- * edges that leave v. A backward path from y to x is a chain of edges whose partials are there. One sweep over the nodes
- * before y, the last first, fills the table, so its cost is linear in edges; afterwards dy/dx is a look-up for any x, and the
- * paths can be listed without differentiating again. As a graph only grows, a table stays true for ever.
+ * For a target y the table has, for every vertex v (a value), the summed gradient dy/dv, and for every edge e (a place
+ * in graph->input: one use of v by one node) the partial that this use contributes. grad[v] is the sum of partial[e]
+ * over the edges that leave v. A backward path from y to x is a chain of edges whose partials are there. One sweep over
+ * the nodes before y, the last first, fills the table, so its cost is linear in edges; afterwards dy/dx is a look-up
+ * for any x, and the paths can be listed without differentiating again. As a graph only grows, a table stays true for
+ * ever.
  *
- * The sweep is reverse accumulation (Linnainmaa 1970; Griewank and Walther, "Evaluating Derivatives", 2008, chapter 3), by
- * which the symbolic gradient is built as further nodes. */
+ * The sweep is reverse accumulation (Linnainmaa 1970; Griewank and Walther, "Evaluating Derivatives", 2008, chapter 3),
+ * by which the symbolic gradient is built as further nodes. */
 #ifndef PLI_GRAPH_PATHS_H
 #define PLI_GRAPH_PATHS_H
 

@@ -1,9 +1,9 @@
 /* graph/plan.h - a plan: what a run of some fetches from some feeds has to do, with all shapes known.
  *
- * It is a copy of the needed part of the graph: nodes in an order in which they can run, their values numbered anew, a place for
- * each value, and the *tasks* that threads take. The graph is never changed by it. A plan is made once for a set of feeds,
- * shapes and fetches (the key) and then only read; what a run writes is in an *instance*, of which there are as many as runs
- * at once.
+ * It is a copy of the needed part of the graph: nodes in an order in which they can run, their values numbered anew, a
+ * place for each value, and the *tasks* that threads take. The graph is never changed by it. A plan is made once for a
+ * set of feeds, shapes and fetches (the key) and then only read; what a run writes is in an *instance*, of which there
+ * are as many as runs at once.
  *
  *     plan.c       the key; the order in which a plan is made
  *     copy.c       the needed part of the graph
@@ -78,7 +78,8 @@ typedef struct pli_task {
     bool    shared;
 } pli_task;
 
-/* `node` runs after `before` has, though it reads nothing of it: it writes where `before` read, or incs what it gets. */
+/* `node` runs after `before` has, though it reads nothing of it: it writes where `before` read, or incs what it
+ * gets. */
 typedef struct pli_after {
     int32_t node, before;
 } pli_after;
@@ -154,7 +155,8 @@ void         pli_plan_destroy(pli_plan **plan);
 /* --- the parts of making a plan -------------------------------------------------------------------------------- */
 
 plait_status pli_plan_copy(pli_plan *plan, plait_error *err);
-/** Nodes that nothing needs are gone; each comes after what it needs; gets just before the first need, incs as soon as may be. */
+/** Nodes that nothing needs are gone; each comes after what it needs; gets just before the first need, incs as soon as
+ *  may be. */
 plait_status pli_plan_order(pli_plan *plan, plait_error *err);
 /** Kernels for nodes that have none. */
 plait_status pli_plan_choose(pli_plan *plan, plait_error *err);

@@ -7,8 +7,8 @@
 #include "graph/lines.h"
 #include "graph/ops/ops.h"
 
-/* Rows of an item: eight keep the processor's adders busy; of a large batch more, so that the weights, which may not fit
- * a cache, are read less often. */
+/* Rows of an item: eight keep the processor's adders busy; of a large batch more, so that the weights, which may not
+ * fit a cache, are read less often. */
 static inline int64_t pli_sequences_each(int64_t batch) { return batch < 64 ? 8 : batch < 128 ? 16 : 32; }
 
 typedef struct pli_sequences {

@@ -31,7 +31,8 @@ struct plait_session {
     _Atomic uint64_t   runs; /* any run: counts them; relaxed, it publishes nothing  */
 };
 
-/** As plait_session_create, with the threads of pool (borrowed; NULL: the caller's alone), whatever opts say of threads. */
+/** As plait_session_create, with the threads of pool (borrowed; NULL: the caller's alone), whatever opts say of
+ *  threads. */
 plait_status pli_session_create(const plait_graph *graph, const plait_session_opts *opts, pli_pool *pool,
                                 plait_session **session_out, plait_error *err);
 

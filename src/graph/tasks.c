@@ -1,6 +1,7 @@
-/* What threads take from a plan. Neighbours in the order make one task, until there is work for some microseconds, so that small
- * ops cost no more than their own work; a large one's items are shared. A task waits for those of which its nodes read, and for
- * those after which its nodes are to run. As tasks are stretches of an order in which all could run, no two wait for each other. */
+/* What threads take from a plan. Neighbours in the order make one task, until there is work for some microseconds, so
+ * that small ops cost no more than their own work; a large one's items are shared. A task waits for those of which its
+ * nodes read, and for those after which its nodes are to run. As tasks are stretches of an order in which all could
+ * run, no two wait for each other. */
 #include <string.h>
 
 #include "graph/plan.h"

@@ -1,7 +1,7 @@
 /* learn - models fitted to data, on tables: the algorithms of plait_train and what they leave.
  *
- * plait/model.h is what users see, plait/learner.h what a learner is. learner.h shows how this room is built. This is what the rooms
- * above see besides. */
+ * plait/model.h is what users see, plait/learner.h what a learner is. learner.h shows how this room is built. This is
+ * what the rooms above see besides. */
 #ifndef PLI_LEARN_LEARN_H
 #define PLI_LEARN_LEARN_H
 

@@ -1,9 +1,9 @@
 /* learn/learner.h - the seam: what a run knows of a learner, and a learner of its run.
  *
- * A learner is a plait_learner (plait/learner.h), listed once in learners.c. The run (run/) and the checkpoints (keep/) call
- * what stands in that table and nothing else of a learner; a learner sees the run by what stands here. Loops that several
- * learners share (solve/) are called by the learner that wants them, and know no model: they call back by tables of
- * functions of their own (solve/loop.h, solve/lbfgs.h). Includes go down only:
+ * A learner is a plait_learner (plait/learner.h), listed once in learners.c. The run (run/) and the checkpoints (keep/)
+ * call what stands in that table and nothing else of a learner; a learner sees the run by what stands here. Loops that
+ * several learners share (solve/) are called by the learner that wants them, and know no model: they call back by
+ * tables of functions of their own (solve/loop.h, solve/lbfgs.h). Includes go down only:
  *
  *     run/                          the order of it all: options, data, report
  *     learners.c                    the list
@@ -67,8 +67,8 @@ typedef struct pli_learner_more {
     /** Arrays beside the tables that a checkpoint holds; answers how many. And back, by pli_resume_array. */
     int32_t (*kept)(const pli_run *run, pli_kept kept_out[PLI_KEPT]);
     plait_status (*restore)(pli_run *run);
-    /** What values [run->weights] that were read on the way were worth: sums of losses and of weights over all rows, and
-     *  the penalty. Collective. */
+    /** What values [run->weights] that were read on the way were worth: sums of losses and of weights over all rows,
+     *  and the penalty. Collective. */
     plait_status (*worth)(pli_run *run, plait_type type, const void *values, double *loss, double *weight,
                           double *penalty);
     /** The graph that the caller may look at. */
@@ -79,7 +79,7 @@ typedef struct pli_learner_more {
     const struct pli_model_ops *model;
 } pli_learner_more;
 
-/* --- the run -------------------------------------------------------------------------------------------------------- */
+/* --- the run ------------------------------------------------------------------------------------------------------ */
 
 struct plait_training {
     plait_comm             *comm;
@@ -92,7 +92,8 @@ struct plait_training {
     plait_properties        needs; /* as ways */
 
     /* what was decided; 0 in opts is resolved here */
-    const char *optimizer, *topology, *consistency, *schedule; /* the pair: of the first table; schedule NULL: constant */
+    const char *optimizer, *topology, *consistency, *schedule; /* the pair: of the first table; schedule NULL:
+                                                                  constant */
     bool        balanced; /* blocks change hands: balance dynamic */
     bool        exact;    /* reduce exact: sums block by block, whose bits do not depend on who had which */
     bool        sharded;  /* the rule's state is in parts       */
@@ -103,7 +104,8 @@ struct plait_training {
     double      rate, l1, l2;
     plait_rule_numbers rule; /* of the tables, made with the first; ops NULL: none */
     int64_t     weights;     /* values of the model; 0 where rows grow by key */
-    int32_t     layout;      /* how the learner lays its tables, in its own numbers: a resumed run takes the former one */
+    int32_t     layout;      /* how the learner lays its tables, in its own numbers: a resumed run takes the former
+                                one */
 
     /* data */
     pli_dataset *data, *validation, *test;
@@ -165,8 +167,8 @@ static inline bool pli_run_stopped(const pli_run *run) {
     return run->opts->stop != NULL && __atomic_load_n(run->opts->stop, __ATOMIC_RELAXED) != 0;
 }
 
-/** Shall the run end at an epoch's end because of that? One that writes checkpoints ends with a clock and a checkpoint of
- *  it, by pli_keep_clock. */
+/** Shall the run end at an epoch's end because of that? One that writes checkpoints ends with a clock and a checkpoint
+ *  of it, by pli_keep_clock. */
 static inline bool pli_run_stops_here(const pli_run *run) { return run->keep == NULL && pli_run_stopped(run); }
 
 /** Is what the workers have added up since *absent (of pli_comm_absent) short of somebody? Then all do it again. */
@@ -176,7 +178,7 @@ static inline bool pli_run_again(const pli_run *run, int32_t *absent) {
     return *absent != before;
 }
 
-/* --- learners -------------------------------------------------------------------------------------------------------- */
+/* --- learners ----------------------------------------------------------------------------------------------------- */
 
 /** All of Plait's own, NULL-ended (learners.c). */
 const plait_learner *const *pli_learners(void);
@@ -184,12 +186,12 @@ const plait_learner *const *pli_learners(void);
 const plait_learner *pli_learner_find(const char *name, const plait_learner *own, int32_t n_own);
 plait_status pli_learner_unknown(const char *name, const plait_learner *own, int32_t n_own, plait_error *err);
 
-/** What the learner, and L-BFGS where it is the solver, ask of the settings, and what kind of model it is. ways and needs:
- *  the learner's, or what it has made of them for a run. */
+/** What the learner, and L-BFGS where it is the solver, ask of the settings, and what kind of model it is. ways and
+ *  needs: the learner's, or what it has made of them for a run. */
 void pli_learner_note(const plait_learner *learner, uint32_t ways, plait_properties needs, bool by_lbfgs,
                       pli_above *above);
 
-/* --- options ------------------------------------------------------------------------------------------------------- */
+/* --- options ------------------------------------------------------------------------------------------------------ */
 
 static inline pli_rule_scope pli_run_rules(const pli_run *run) {
     return (pli_rule_scope){ .own = run->opts->rules, .n_own = run->opts->n_rules };
@@ -224,7 +226,7 @@ plait_status pli_tables_settle(pli_run *run, const pli_planned *planned, int32_t
 /** The learner's own options as they are in the end, "--clusters 8" lines. */
 void pli_run_add_settings(const pli_run *run, pli_text *text);
 
-/* --- data ---------------------------------------------------------------------------------------------------------- */
+/* --- data --------------------------------------------------------------------------------------------------------- */
 
 /** An own block to look at before training: of a stream its sample. */
 static inline const pli_block *pli_run_block(const pli_run *run, int32_t own) {
@@ -247,7 +249,7 @@ plait_status pli_label_need(const pli_schema *schema, const char *name, plait_er
 /** Of a model to start from. */
 const pli_schema *pli_model_schema(const plait_model *model);
 
-/* --- time ---------------------------------------------------------------------------------------------------------- */
+/* --- time --------------------------------------------------------------------------------------------------------- */
 
 /** Charges simulated time for a pass over the batch that costs `columns` products an entry, and adds up `values`. */
 void pli_run_charge(const pli_run *run, const pli_batch *batch, int64_t columns, int64_t values);

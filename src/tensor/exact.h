@@ -14,8 +14,8 @@
  * An infinity or a NaN makes an element special: the result is then what any order of addition gives.
  *
  * Papers: Demmel and Nguyen, "Parallel Reproducible Summation", IEEE Transactions on Computers 2015 (the bins);
- * Ahrens, Demmel and Nguyen, "Algorithms for Efficient Reproducible Floating Point Summation", ACM TOMS 2020 (algorithms
- * 6 to 8; bins of integers here in place of their pairs of floats). */
+ * Ahrens, Demmel and Nguyen, "Algorithms for Efficient Reproducible Floating Point Summation", ACM TOMS 2020
+ * (algorithms 6 to 8; bins of integers here in place of their pairs of floats). */
 #ifndef PLI_TENSOR_EXACT_H
 #define PLI_TENSOR_EXACT_H
 

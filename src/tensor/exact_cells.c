@@ -27,7 +27,8 @@ _Static_assert(sizeof(cell32) == PLI_CELL_BYTES_F32 && sizeof(cell64) == PLI_CEL
 
 static inline int32_t top32(const cell32 *c) { return (int32_t)(c->high & TOP_MASK); }
 
-/* The bin that lies `by` bins below the top of a cell as high as this one's neighbour: bins move down, the lowest out. */
+/* The bin that lies `by` bins below the top of a cell as high as this one's neighbour: bins move down, the lowest
+ * out. */
 static inline cell32 merged32(cell32 a, cell32 b) {
     int32_t by = top32(&a) - top32(&b);
     if (by == 0) return (cell32){ a.high + b.high - (b.high & TOP_MASK), a.low + b.low };

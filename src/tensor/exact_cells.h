@@ -1,5 +1,5 @@
-/* tensor/exact_cells.h - the sums of exact.h as *cells*: one record an element, so that sums lie by row, are cut anywhere,
- * and travel. Memory of zeros is sums of nothing.
+/* tensor/exact_cells.h - the sums of exact.h as *cells*: one record an element, so that sums lie by row, are cut
+ * anywhere, and travel. Memory of zeros is sums of nothing.
  *
  *     floats   16 bytes   highest bin << 8 | top - least top        lower bin
  *     doubles  32 bytes   highest bin, middle, lowest               top - least top

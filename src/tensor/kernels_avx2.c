@@ -192,7 +192,7 @@ static void csr_t_axpy_f64(const pli_csr *x, pli_rows rows, int64_t cols, const 
     for (int64_t i = 0; i < rows.n; i++) pli_wide_row_adds_f64(pli_entries_of(x, rows, i), cols, r + i * cols, g);
 }
 
-/* --- exact sums of floats: exact_loops.h, eight at a time ----------------------------------------------------------- */
+/* --- exact sums of floats: exact_loops.h, eight at a time --------------------------------------------------------- */
 
 /* 1.5 x 2^23 units of these bins. */
 static inline __m256i magic_of(__m256i top) {
@@ -210,7 +210,8 @@ static inline void cut_near(__m256 x, __m256i magic, __m256i below, __m256i *hi,
     *lo = _mm256_add_epi32(*lo, _mm256_sub_epi32(_mm256_castps_si256(second), below));
 }
 
-/* Lanes in which something other than 0 is too small, or anything too large, for the units of floats. size: |x|'s bits. */
+/* Lanes in which something other than 0 is too small, or anything too large, for the units of floats. size: |x|'s
+ * bits. */
 static inline __m256i too_far(__m256i top, __m256i size) {
     const __m256i low = _mm256_andnot_si256(_mm256_cmpeq_epi32(size, _mm256_setzero_si256()),
                                             _mm256_cmpgt_epi32(_mm256_set1_epi32(PLI_EXACT_LOW32), top));
@@ -258,7 +259,8 @@ static inline __m128 value_of(__m128i top, __m128i hi, __m128i lo) {
     return _mm256_cvtpd_ps(_mm256_mul_pd(sum, _mm256_castsi256_pd(_mm256_slli_epi64(exponent, 52))));
 }
 
-/* Of up to 8 terms a bin's sum has at most 24 bits: a float holds it, and the two bins' sum is rounded once, as ever. */
+/* Of up to 8 terms a bin's sum has at most 24 bits: a float holds it, and the two bins' sum is rounded once, as
+ * ever. */
 enum { FEW = 8 };
 static inline int64_t sum_few(int32_t terms, const float *const *x, int64_t first, int64_t n, float *out) {
     const __m256i lowest = _mm256_set1_epi32(-PLI_EXACT_LEAST32), w = _mm256_set1_epi32(PLI_EXACT_W32);

@@ -83,8 +83,8 @@ typedef struct pli_kernels {
     void (*csr_t_axpy_f32)(const pli_csr *x, pli_rows rows, int64_t cols, const float *r, float *g);
     void (*csr_t_axpy_f64)(const pli_csr *x, pli_rows rows, int64_t cols, const double *r, double *g);
 
-    /* out[i] = e^x, 1/(1 + e^-x), log(1 + e^x), log x, tanh x. f32: the double's result rounded once (below 0.501 ulp); f64:
-     * below 1.5, 3, 2.5, 2.5 and 4 ulp. No spurious overflow or underflow; NaN stays NaN. out may be x. */
+    /* out[i] = e^x, 1/(1 + e^-x), log(1 + e^x), log x, tanh x. f32: the double's result rounded once (below 0.501 ulp);
+     * f64: below 1.5, 3, 2.5, 2.5 and 4 ulp. No spurious overflow or underflow; NaN stays NaN. out may be x. */
     void (*exp_f32)(int64_t n, const float *x, float *out);
     void (*exp_f64)(int64_t n, const double *x, double *out);
     void (*sigmoid_f32)(int64_t n, const float *x, float *out);
@@ -100,8 +100,8 @@ typedef struct pli_kernels {
     double (*softmax_f32)(int64_t n, const float *x, float *p);
     double (*softmax_f64)(int64_t n, const double *x, double *p);
 
-    /* Of exact.h, for whole groups of elements in which nothing is special and (adds) no term asks for a higher top: how
-     * many elements, from the first on, were done. x of the sums: [terms], from element `first` on. */
+    /* Of exact.h, for whole groups of elements in which nothing is special and (adds) no term asks for a higher top:
+     * how many elements, from the first on, were done. x of the sums: [terms], from element `first` on. */
     int64_t (*exact_add_f32)(int64_t n, const float *x, const int8_t *top, int64_t *hi, int64_t *lo);
     int64_t (*exact_add_f64)(int64_t n, const double *x, const int8_t *top, int64_t *hi, int64_t *mid, int64_t *lo);
     int64_t (*exact_sum_f32)(int32_t terms, const float *const *x, int64_t first, int64_t n, float *out);

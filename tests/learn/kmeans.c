@@ -1,5 +1,6 @@
-/* Clusters: Lloyd's passes are those of a plain loop from the same first centres; the same bits by every topology and any number
- * of workers where sums are exact; empty clusters, weights, mini-batches under every policy, answers, files, checkpoints. */
+/* Clusters: Lloyd's passes are those of a plain loop from the same first centres; the same bits by every topology and
+ * any number of workers where sums are exact; empty clusters, weights, mini-batches under every policy, answers, files,
+ * checkpoints. */
 #include "learn/train.h"
 
 #include <unistd.h>
@@ -49,7 +50,7 @@ static const float *centres_of(const plait_model *model, int64_t k) {
     return centres;
 }
 
-/* --- beside a plain loop ---------------------------------------------------------------------------------------------- */
+/* --- beside a plain loop ------------------------------------------------------------------------------------------ */
 
 static double distance_to(const double *centre, int64_t row) {
     double sum = 0;
@@ -119,7 +120,7 @@ static void test_passes_are_those_of_a_plain_loop(void **state) {
     }
 }
 
-/* --- first centres ------------------------------------------------------------------------------------------------------ */
+/* --- first centres ------------------------------------------------------------------------------------------------ */
 
 static void hash_of(training *t, int32_t workers, int32_t threads, char hex[65]) {
     if (train(t, workers, threads) != PLAIT_OK) fail_msg("%s", t->error.text);
@@ -206,7 +207,7 @@ static void test_begins_from_a_model(void **state) {
     plait_data_destroy(&data);
 }
 
-/* --- empty clusters ------------------------------------------------------------------------------------------------------- */
+/* --- empty clusters ----------------------------------------------------------------------------------------------- */
 
 /* Centres that no row is near to begin anew, alike by any number of workers. */
 static void test_empty_clusters_are_refilled(void **state) {
@@ -246,7 +247,7 @@ static void test_fewer_places_than_clusters(void **state) {
     plait_data_destroy(&data);
 }
 
-/* --- mini-batches --------------------------------------------------------------------------------------------------------- */
+/* --- mini-batches ------------------------------------------------------------------------------------------------- */
 
 static void test_mini_batches_go_under_every_policy(void **state) {
     static const char *const pairs[][2] = {
@@ -276,7 +277,7 @@ static void test_mini_batches_go_under_every_policy(void **state) {
     plait_data_destroy(&data);
 }
 
-/* --- answers ------------------------------------------------------------------------------------------------------------------ */
+/* --- answers ------------------------------------------------------------------------------------------------------ */
 
 static void test_answers(void **state) {
     static double label[ROWS], distance[ROWS * K];
@@ -338,7 +339,7 @@ static void test_unknown_features_are_left_out(void **state) {
     plait_data_destroy(&data);
 }
 
-/* --- checkpoints ------------------------------------------------------------------------------------------------------------ */
+/* --- checkpoints -------------------------------------------------------------------------------------------------- */
 
 /* The run that is gone on from ends early, as one that was killed. */
 static void test_goes_on_from_a_checkpoint(void **state) {
@@ -376,7 +377,7 @@ static void test_goes_on_from_a_checkpoint(void **state) {
     plait_data_destroy(&data);
 }
 
-/* --- refused -------------------------------------------------------------------------------------------------------------- */
+/* --- refused ------------------------------------------------------------------------------------------------------ */
 
 static void refuses(const training *as, plait_status status, const char *text) {
     training t = *as;

@@ -72,8 +72,8 @@ static void test_the_same_model_for_every_topology(void **state) {
     plait_data_destroy(&data);
 }
 
-/* Gradients that leave in the backward pass, or with the clock: the same bits. A flush that is counted, or left out, stands before
- * the library's. */
+/* Gradients that leave in the backward pass, or with the clock: the same bits. A flush that is counted, or left out,
+ * stands before the library's. */
 static bool            leaves_out;
 static _Atomic int64_t flushes;
 plait_status           __real_plait_table_flush(plait_table *table);
@@ -142,8 +142,8 @@ static void test_exact_sums_give_the_same_bits(void **state) {
     plait_data_destroy(&data);
 }
 
-/* Sandblaster L-BFGS: it ends lower than it began, and than adam in as many passes; the same for every topology; to the bit where
- * sums are exact, and as loss and gradient come in whole batches, in the same passes. */
+/* Sandblaster L-BFGS: it ends lower than it began, and than adam in as many passes; the same for every topology; to the
+ * bit where sums are exact, and as loss and gradient come in whole batches, in the same passes. */
 static void test_lbfgs_goes_down_for_every_topology(void **state) {
     (void)state;
     static const struct {

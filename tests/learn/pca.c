@@ -1,5 +1,5 @@
-/* Principal components: eigenvectors of the covariance, the same bits by every topology and any number of workers where sums
- * are exact, and what goes on from a checkpoint ends with these bits, too. */
+/* Principal components: eigenvectors of the covariance, the same bits by every topology and any number of workers where
+ * sums are exact, and what goes on from a checkpoint ends with these bits, too. */
 #include "learn/train.h"
 
 #include <unistd.h>
@@ -73,7 +73,9 @@ static void check_components(const plait_model *model, double by) {
 }
 
 static const plait_learner_setting four[] = { { "components", "4" } };
-static const plait_learner_setting power[] = { { "components", "4" }, { "pca-solver", "randomised" }, { "power-passes", "12" } };
+static const plait_learner_setting power[] = { { "components", "4" },
+                                               { "pca-solver", "randomised" },
+                                               { "power-passes", "12" } };
 
 static void test_components_are_eigenvectors(void **state) {
     plait_data *data = make_data();
@@ -146,7 +148,7 @@ static void test_exact_sums_have_the_same_bits(void **state) {
     plait_data_destroy(&data);
 }
 
-/* --- checkpoints ---------------------------------------------------------------------------------------------------- */
+/* --- checkpoints -------------------------------------------------------------------------------------------------- */
 
 static void test_goes_on_from_a_checkpoint(void **state) {
     char        dir[] = "/tmp/plait-pca-XXXXXX", whole[65], resumed[65], command[64];
@@ -173,7 +175,7 @@ static void test_goes_on_from_a_checkpoint(void **state) {
     assert_int_equal(system(command), 0);
 }
 
-/* --- refused -------------------------------------------------------------------------------------------------------- */
+/* --- refused ------------------------------------------------------------------------------------------------------ */
 
 static void refuses(plait_data *data, plait_learner_setting setting, plait_status status, const char *text) {
     training t = pca_of(data, &setting, 1);

@@ -1,12 +1,12 @@
-/* A run with two copies of each shard goes on when a rank dies, at whatever moment of another's training, judging or end: the
- * model and its losses have the bits of the run in which nobody died (bsp, exact sums), or are a model like it; so with
- * spares, who have no rows until then, whether one dies, two (not both with all copies of a shard), or nobody. So have
- * its checkpoints: what is resumed from one of them, by any number of workers, with two copies or one, and with another
- * death, ends with these bits.
+/* A run with two copies of each shard goes on when a rank dies, at whatever moment of another's training, judging or
+ * end: the model and its losses have the bits of the run in which nobody died (bsp, exact sums), or are a model like
+ * it; so with spares, who have no rows until then, whether one dies, two (not both with all copies of a shard), or
+ * nobody. So have its checkpoints: what is resumed from one of them, by any number of workers, with two copies or one,
+ * and with another death, ends with these bits.
  *
- * Functions of the test stand before some of the library's (the linker's --wrap): from the first table on each rank counts how
- * often it comes by, and when the killer comes by for the n-th time, the victim dies. (A death before there is a job ends the
- * run.) */
+ * Functions of the test stand before some of the library's (the linker's --wrap): from the first table on each rank
+ * counts how often it comes by, and when the killer comes by for the n-th time, the victim dies. (A death before there
+ * is a job ends the run.) */
 #include <stdatomic.h>
 
 #include "learn/train.h"
@@ -92,7 +92,8 @@ plait_status __wrap_pli_checkpoint_commit(const char *dir, const char *folder, c
     }
 STAND_BEFORE(plait_job_clock, (plait_job * job), (job), plait_job_comm(job))
 STAND_BEFORE(plait_job_barrier, (plait_job * job), (job), plait_job_comm(job))
-STAND_BEFORE(plait_comm_broadcast, (plait_comm * comm, void *buf, size_t bytes, int32_t root), (comm, buf, bytes, root), comm)
+STAND_BEFORE(plait_comm_broadcast, (plait_comm * comm, void *buf, size_t bytes, int32_t root), (comm, buf, bytes, root),
+             comm)
 STAND_BEFORE(plait_comm_barrier, (plait_comm * comm), (comm), comm)
 STAND_BEFORE(plait_comm_allreduce, (plait_comm * comm, void *buf, int64_t n, plait_type type, plait_reduce op),
              (comm, buf, n, type, op), comm)
@@ -129,7 +130,8 @@ void __wrap_pli_capture_end(pli_capture **capture) {
 
 static void on_lost(void *user, int32_t rank, const char *why) {
     story *s = user;
-    assert_true((rank == s->victim || (s->second_at > 0 && rank == s->second)) && strstr(why, "killed by the test") != NULL);
+    assert_true((rank == s->victim || (s->second_at > 0 && rank == s->second)) &&
+                strstr(why, "killed by the test") != NULL);
     atomic_fetch_add(&s->told, 1);
 }
 
@@ -357,7 +359,8 @@ static void test_any_rank_may_die_at_any_moment(void **unused) {
         check(&s, &kinds[k], &whole[k], what);
         died += atomic_load(&s.told) > 0;
     }
-    if (one == NULL && died * 2 < runs) fail_msg("only %lld of %lld deaths were told", (long long)died, (long long)runs);
+    if (one == NULL && died * 2 < runs)
+        fail_msg("only %lld of %lld deaths were told", (long long)died, (long long)runs);
     pli_free(whole);
     plait_data_destroy(&data[0]);
     plait_data_destroy(&data[1]);
@@ -372,8 +375,9 @@ static void make_directory(void) {
     assert_non_null(mkdtemp(dir));
 }
 
-/* A checkpoint of those that are there becomes the newest; false: there is none. Each that was told of is there; one may be
- * there besides, of which the dead one was to tell. Of what is half written nothing stays but what the dead one alone knew. */
+/* A checkpoint of those that are there becomes the newest; false: there is none. Each that was told of is there; one
+ * may be there besides, of which the dead one was to tell. Of what is half written nothing stays but what the dead one
+ * alone knew. */
 static bool choose_checkpoint(pli_random *r, int64_t told, const char *what) {
     pli_checkpoint_list list = { 0 };
     plait_error         err = { 0 };
@@ -384,7 +388,8 @@ static bool choose_checkpoint(pli_random *r, int64_t told, const char *what) {
         good += list.entry[i].state == PLI_CHECKPOINT_COMPLETE;
         unfinished += list.entry[i].state == PLI_CHECKPOINT_UNFINISHED;
     }
-    if (good < told || good > told + 1) fail_msg("%s: %lld checkpoints, %lld told", what, (long long)good, (long long)told);
+    if (good < told || good > told + 1)
+        fail_msg("%s: %lld checkpoints, %lld told", what, (long long)good, (long long)told);
     if (unfinished > 1) fail_msg("%s: %lld checkpoints half written stay", what, (long long)unfinished);
     int64_t drop = good > 0 ? (int64_t)pli_random_below(r, (uint64_t)good) : 0;
     for (int64_t i = list.n - 1; i >= 0 && drop > 0; i--) {

@@ -118,6 +118,14 @@ mkdir "$tree/src/cli"
 echo 'void pli_g(void) { printf("x"); exit(1); }' >"$tree/src/cli/main.c"
 says words clean "$tree"
 
+# --- width
+fresh
+says width clean "$tree"
+printf '/* %0113d */\n' 7 >>"$tree/src/comm/comm.c" # 120 with the newline left out: as wide as may be
+says width clean "$tree"
+printf '/* %0115d */\n' 7 >>"$tree/src/comm/comm.c"
+says width 'src/comm/comm.c:5: 121 columns, at most 120' "$tree"
+
 # --- headers
 fresh
 CXX=${CXX:-} says headers clean "$tree" "$tree/uses.txt"

@@ -1,5 +1,5 @@
-/* What of a clock's sums travels together: small tables cost one collective, a large one is cut, in as many bytes as one sum and
- * a few headers; values, kinds of tables and the two ways to end a clock mixed. */
+/* What of a clock's sums travels together: small tables cost one collective, a large one is cut, in as many bytes as
+ * one sum and a few headers; values, kinds of tables and the two ways to end a clock mixed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,7 +76,8 @@ static plait_status push(plait_table *table, const job *j, int t, int32_t rank, 
     return status;
 }
 
-/* Sums of whole numbers, exact in any order; under a rule sgd with rate 1, so that a clock of W rows subtracts their mean. */
+/* Sums of whole numbers, exact in any order; under a rule sgd with rate 1, so that a clock of W rows subtracts their
+ * mean. */
 static double expected(const job *j, int t, int64_t i, int32_t workers, int64_t clocks) {
     double sum = 0;
     for (int64_t clock = 0; clock < clocks; clock++)
@@ -133,7 +134,7 @@ static void test_tables_of_all_kinds(void **state) {
     }
 }
 
-/* --- counts --------------------------------------------------------------------------------------------------------- */
+/* --- counts ------------------------------------------------------------------------------------------------------- */
 
 static uint64_t bytes_of(int64_t n, plait_type type, int32_t workers) {
     pli_coll call = { .kind = PLI_ALLREDUCE, .type = type, .op = PLAIT_SUM, .n = n };
@@ -172,7 +173,8 @@ static void test_a_large_table_sends_what_one_sum_does(void **state) {
     }
 }
 
-/* Sums of different types, of exact ones, and what flies have one each; where the transport sums by itself nothing is cut. */
+/* Sums of different types, of exact ones, and what flies have one each; where the transport sums by itself nothing is
+ * cut. */
 static void test_what_is_unlike_goes_apart(void **state) {
     (void)state;
     job j = { 0 };
@@ -190,7 +192,7 @@ static void test_what_is_unlike_goes_apart(void **state) {
     assert_int_equal(large.bytes, bytes_of(1200000 + PLI_SUM_EXTRA, PLAIT_F64, 2));
 }
 
-/* --- an optimizer's state in parts: the bits of the whole state, of a table of several buckets ----------------------- */
+/* --- an optimizer's state in parts: the bits of the whole state, of a table of several buckets -------------------- */
 
 enum { WIDE = 1200000 };
 

@@ -80,7 +80,7 @@ static plait_status fails(plait_comm *comm, plait_status status, plait_status wa
                     text);
 }
 
-/* --- a table that is created too late ------------------------------------------------------------------------------------ */
+/* --- a table that is created too late ----------------------------------------------------------------------------- */
 
 static plait_status create_after(plait_job *pj, void *user) {
     (void)user;
@@ -123,7 +123,7 @@ static void test_a_sum_in_no_bucket_has_not_landed(void **state) {
     assert_non_null(strstr(err.text, "is in no bucket"));
 }
 
-/* --- a collective between a flush and the clock, in another order here than there ------------------------------------------- */
+/* --- a collective between a flush and the clock, in another order here than there --------------------------------- */
 
 enum { ROWS = 100000, BUCKET = ROWS + PLI_SUM_EXTRA };
 
@@ -151,7 +151,7 @@ static void test_a_bucket_is_taken_for_no_other_sum(void **state) {
     free(j.own);
 }
 
-/* --- no memory ------------------------------------------------------------------------------------------------------------ */
+/* --- no memory ---------------------------------------------------------------------------------------------------- */
 
 static void wait_for(const atomic_bool *flag) {
     while (!atomic_load_explicit(flag, memory_order_acquire)) sched_yield();
@@ -203,7 +203,7 @@ static void test_without_memory_a_clock_fails_or_is_whole(void **state) {
     }
 }
 
-/* --- a clock that does not begin to end ------------------------------------------------------------------------------------- */
+/* --- a clock that does not begin to end --------------------------------------------------------------------------- */
 
 static plait_status clock_again(plait_job *pj, void *user) {
     (void)user;
@@ -233,7 +233,7 @@ static void test_a_flush_outlasts_a_clock_that_fails(void **state) {
     run(&(job){ .topology = "ps" }, 1, clock_again);
 }
 
-/* --- what leaves with the clock ------------------------------------------------------------------------------------------------ */
+/* --- what leaves with the clock ----------------------------------------------------------------------------------- */
 
 static plait_status parse(void *state, const char *parameters, const plait_setting *setting, plait_error *err) {
     (void)state, (void)parameters, (void)setting, (void)err;
@@ -303,7 +303,8 @@ static plait_status who_departs(plait_job *pj, void *user) {
     PLI_TRY(push(a, 1));
     PLI_TRY(plait_table_get_range(a, 0, 1, &before));
     PLI_TRY(plait_table_flush(a));
-    CHECK((a->ops == &pli_served_ops ? pli_served_of(a)->pending.touched : pli_replica_of(a)->taken == 0) == !j->departs);
+    CHECK((a->ops == &pli_served_ops ? pli_served_of(a)->pending.touched : pli_replica_of(a)->taken == 0) ==
+          !j->departs);
     PLI_TRY(plait_table_get_range(a, 0, 1, &after));
     CHECK(before == after);
     PLI_TRY(plait_job_clock(pj));

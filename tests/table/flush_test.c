@@ -1,5 +1,6 @@
-/* plait_table_flush: whatever workers flush, in whatever order, tables of all kinds come to the same bits; what it promises is held
- * and what it forbids is refused; who ends between a flush and the clock's end leaves nobody waiting. */
+/* plait_table_flush: whatever workers flush, in whatever order, tables of all kinds come to the same bits; what it
+ * promises is held and what it forbids is refused; who ends between a flush and the clock's end leaves nobody
+ * waiting. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,8 +97,8 @@ static plait_status hash_table(plait_table *table, uint64_t *hash) {
     return PLAIT_OK;
 }
 
-/* Tables in an order of the worker's own; some are flushed at once, some later, some not at all. In one clock a worker pushes
- * nothing, as who has no rows. */
+/* Tables in an order of the worker's own; some are flushed at once, some later, some not at all. In one clock a worker
+ * pushes nothing, as who has no rows. */
 static plait_status push_and_flush(const job *j, plait_table **table, int32_t rank, int64_t clock) {
     pli_random random = pli_random_at(j->seed + 1, PLI_RANDOM_SCHEDULE, (uint64_t)rank, (uint64_t)clock);
     int32_t    order[TABLES_MAX];
@@ -185,7 +186,7 @@ static void test_pushes_of_all_kinds(void **state) {
     }
 }
 
-/* --- what it promises and forbids --------------------------------------------------------------------------------------- */
+/* --- what it promises and forbids --------------------------------------------------------------------------------- */
 
 static plait_status fails(plait_comm *comm, plait_status status, plait_status wanted, const char *text) {
     CHECK(status == wanted);
@@ -240,7 +241,7 @@ static void test_what_follows_a_flush(void **state) {
     }
 }
 
-/* --- an end in between ---------------------------------------------------------------------------------------------------- */
+/* --- an end in between -------------------------------------------------------------------------------------------- */
 
 /* Worker 1 flushes and fails; the others flush or not, end the clock and hear of it. */
 static plait_status fail_between(plait_job *pj, void *user) {

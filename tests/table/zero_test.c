@@ -1,6 +1,6 @@
-/* plait_table_zero: over each topology and under each consistency nothing that was added before survives it, the next get
- * sees zeros, and what is added behind it counts, as in a table that was created then. A capture that is under way keeps
- * what it had. The audit proves each run from its event log. */
+/* plait_table_zero: over each topology and under each consistency nothing that was added before survives it, the next
+ * get sees zeros, and what is added behind it counts, as in a table that was created then. A capture that is under way
+ * keeps what it had. The audit proves each run from its event log. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -149,7 +149,7 @@ static plait_status work(plait_job *job, void *user) {
     return check_end(job, table, BEHIND);
 }
 
-/* --- runs ----------------------------------------------------------------------------------------------------------- */
+/* --- runs --------------------------------------------------------------------------------------------------------- */
 
 static void play(setting *s, plait_work_fn *of) {
     watched run = watched_run_of(of, s, s->workers, s->servers);
@@ -198,7 +198,8 @@ static void test_nothing_before_survives(void **state) {
         }
 }
 
-/* The rule's state is gone, too: behind the zeroing a table goes the way of one that has only known what came behind. */
+/* The rule's state is gone, too: behind the zeroing a table goes the way of one that has only known what came
+ * behind. */
 static plait_status twins(plait_job *job, void *user) {
     plait_comm  *comm = plait_job_comm(job);
     const kind   k[2] = { { "old", "adagrad", PLAIT_F64, ROWS, 0 }, { "new", "adagrad", PLAIT_F64, ROWS, 0 } };
@@ -221,10 +222,11 @@ static plait_status twins(plait_job *job, void *user) {
 static void test_the_state_of_rules_goes_too(void **state) {
     static const char *const topologies[] = { "local", "allreduce", "ps" };
     (void)state;
-    for (size_t i = 0; i < 3; i++) play(&(setting){ .topology = topologies[i], .consistency = "bsp", .workers = 2 }, twins);
+    for (size_t i = 0; i < 3; i++)
+        play(&(setting){ .topology = topologies[i], .consistency = "bsp", .workers = 2 }, twins);
 }
 
-/* --- a capture ------------------------------------------------------------------------------------------------------- */
+/* --- a capture ---------------------------------------------------------------------------------------------------- */
 
 typedef struct captured {
     _Atomic int64_t rows, wrong;
@@ -278,7 +280,7 @@ static void test_a_capture_keeps_what_it_had(void **state) {
     }
 }
 
-/* --- refusals --------------------------------------------------------------------------------------------------------- */
+/* --- refusals ----------------------------------------------------------------------------------------------------- */
 
 static plait_status behind_an_inc(plait_job *job, void *user) {
     plait_comm  *comm = plait_job_comm(job);

@@ -9,7 +9,8 @@
  *
  * From one row to the next it is `step` characters:
  *   1          each character of the text is the label of a row, as a model of one answer a row needs it
- *   window     windows lie one behind the other (*apart*), as a model of sequences is trained: it answers at each place,
+ *   window     windows lie one behind the other (*apart*), as a model of sequences is trained: it answers at each
+ *   place,
  *              with the next symbol of its own row, and at the last with the row's label
  *   window / 2 the same model is judged so: the first half of a window warms its state up, so that each character is
  *              answered once, behind at least half a window of others (save at a text's beginning, and the last few)

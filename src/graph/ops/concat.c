@@ -1,4 +1,5 @@
-/* concat: arrays one after the other along an axis; their other axes are the same. Each gets its part of the gradient. */
+/* concat: arrays one after the other along an axis; their other axes are the same. Each gets its part of the
+ * gradient. */
 #include "graph/kernel.h"
 #include "graph/ops/ops.h"
 

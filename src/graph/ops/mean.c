@@ -1,5 +1,6 @@
 /* mean: of floats over axes (none given: all); `keep` leaves them with length 1. Of nothing: NaN. The order of the
- * terms: reduce.h. The gradient of an element is that of the mean that it went into, divided by how many went into it. */
+ * terms: reduce.h. The gradient of an element is that of the mean that it went into, divided by how many went into
+ * it. */
 #include "graph/reduce.h"
 
 static plait_status infer(const plait_call *call) {

@@ -8,7 +8,8 @@
  * and columns exchanged it is its own transposed, so d/d dense = sparse_matmul(column, row, value, G); and d/d value[e]
  * = G[row[e]] . dense[column[e]].
  *
- * Entries may meet in any row of y, so work is cut along the width: an item goes over all entries, for some columns of y. */
+ * Entries may meet in any row of y, so work is cut along the width: an item goes over all entries, for some columns of
+ * y. */
 #include <string.h>
 
 #include "graph/kernel.h"

@@ -1,5 +1,5 @@
-/* A training step of a net of convolutions and products: with elementwise ops as their epilogues or by themselves, by one
- * thread or more, the same bits; and what kernels say of the regions of their items is true. */
+/* A training step of a net of convolutions and products: with elementwise ops as their epilogues or by themselves, by
+ * one thread or more, the same bits; and what kernels say of the regions of their items is true. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

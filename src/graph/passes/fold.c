@@ -1,5 +1,6 @@
-/* fold: what is made of constants alone, or of shapes alone (which a plan knows), is computed once, when the plan is made, by the
- * kernels that would have computed it in each run. Large results are left to the run: they would stay for the plan's life. */
+/* fold: what is made of constants alone, or of shapes alone (which a plan knows), is computed once, when the plan is
+ * made, by the kernels that would have computed it in each run. Large results are left to the run: they would stay for
+ * the plan's life. */
 #include "graph/passes/passes.h"
 
 enum { FOLD_BYTES = 1 << 16 };

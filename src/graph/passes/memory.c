@@ -1,13 +1,13 @@
 /* memory: values that are not alive at once share memory.
  *
- * A walk over the nodes gives each output the smallest gap that holds it (best fit), and gives an array's place back after the
- * last node that reads it, or a view of it. An output may also take over the place of an input that is read for the last time,
- * where its op says that it can be written over (in place). Fetches, and what is pushed to the store, live until the end.
- * (Register allocation over a line of code, with registers of any size: Chaitin 1982; for graphs, Chen et al., "Training Deep
- * Nets with Sublinear Memory Cost", 2016.)
+ * A walk over the nodes gives each output the smallest gap that holds it (best fit), and gives an array's place back
+ * after the last node that reads it, or a view of it. An output may also take over the place of an input that is read
+ * for the last time, where its op says that it can be written over (in place). Fetches, and what is pushed to the
+ * store, live until the end. (Register allocation over a line of code, with registers of any size: Chaitin 1982; for
+ * graphs, Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016.)
  *
- * Threads may run nodes in another order. So where a value takes a place, its node runs after all that read or wrote what was
- * there before: each stretch of the block knows who had it last. */
+ * Threads may run nodes in another order. So where a value takes a place, its node runs after all that read or wrote
+ * what was there before: each stretch of the block knows who had it last. */
 #include <string.h>
 
 #include "graph/passes/passes.h"

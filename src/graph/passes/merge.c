@@ -1,5 +1,6 @@
-/* merge: of nodes that do the same with the same, one is computed (common subexpressions, by value numbering: Cocke and Schwartz,
- * "Programming Languages and Their Compilers", 1970). Not those that are seen outside, or are not the same each time. */
+/* merge: of nodes that do the same with the same, one is computed (common subexpressions, by value numbering: Cocke and
+ * Schwartz, "Programming Languages and Their Compilers", 1970). Not those that are seen outside, or are not the same
+ * each time. */
 #include <string.h>
 
 #include "graph/passes/passes.h"

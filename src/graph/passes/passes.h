@@ -1,6 +1,6 @@
-/* graph/passes/passes.h - what is done to a plan before it runs. A pass works on the plan's own nodes, never on the graph, and
- * changes no value by a bit; each can be left out (plait_session_opts.passes). To add one: a file with its table, and a line
- * in the list. */
+/* graph/passes/passes.h - what is done to a plan before it runs. A pass works on the plan's own nodes, never on the
+ * graph, and changes no value by a bit; each can be left out (plait_session_opts.passes). To add one: a file with its
+ * table, and a line in the list. */
 #ifndef PLI_GRAPH_PASSES_H
 #define PLI_GRAPH_PASSES_H
 

@@ -1,5 +1,5 @@
-/* Random graphs from a seed: whichever passes are made, and however many threads run the plan, the values are the same bit for
- * bit; and each pass does what it is for. */
+/* Random graphs from a seed: whichever passes are made, and however many threads run the plan, the values are the same
+ * bit for bit; and each pass does what it is for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -346,7 +346,8 @@ static void assert_calls(const plait_graph *g, const char *passes, const plait_f
     plait_session_destroy(&s);
 }
 
-/* Gets come when they are needed, in that order; an inc comes as soon as its delta is there and the gets of its variable are past. */
+/* Gets come when they are needed, in that order; an inc comes as soon as its delta is there and the gets of its
+ * variable are past. */
 static void test_the_order_of_a_store(void **state) {
     (void)state;
     plait_graph *g = new_graph();

@@ -1,5 +1,6 @@
-/* sparse: an inc whose delta is a scatter_rows, or a sum of them (the gradient of an embedding), pushes the rows: the dense array
- * is never made. A row that comes twice is added twice by the store, so a sum may round otherwise than the dense one's. */
+/* sparse: an inc whose delta is a scatter_rows, or a sum of them (the gradient of an embedding), pushes the rows: the
+ * dense array is never made. A row that comes twice is added twice by the store, so a sum may round otherwise than the
+ * dense one's. */
 #include <string.h>
 
 #include "graph/ops/ops.h"

@@ -1,6 +1,6 @@
-/* learn/bayes/bayes.h - naive Bayes: a row's features count as independent of each other, given its class. Four models of
- * how a class makes features (events); n_k is the weight of the rows of class k, N_jk what feature j adds up to in them,
- * a is alpha, d the number of features, s_k the score of a row x:
+/* learn/bayes/bayes.h - naive Bayes: a row's features count as independent of each other, given its class. Four models
+ * of how a class makes features (events); n_k is the weight of the rows of class k, N_jk what feature j adds up to in
+ * them, a is alpha, d the number of features, s_k the score of a row x:
  *
  *     multinomial   s_k = log n_k/n + sum_j x_j log((N_jk + a) / (N_k + a d))          how often a feature occurs
  *     complement    s_k = -sum_j x_j log((N_j - N_jk + a) / (N - N_k + a d))           the same of all other classes
@@ -69,7 +69,7 @@ plait_status pli_bayes_centre(pli_run *run);
 extern const pli_fit_ops pli_bayes_fit_ops;
 extern const pli_steps   pli_bayes_steps;
 
-/* --- from sums to the model (estimate.c) ----------------------------------------------------------------------------- */
+/* --- from sums to the model (estimate.c) -------------------------------------------------------------------------- */
 
 /* What the tables hold. */
 typedef struct pli_bayes_sums {
@@ -88,7 +88,7 @@ typedef struct pli_bayes_sums {
  *  solution is made by the caller. */
 void pli_bayes_estimate(const pli_bayes_sums *sums, pli_solution *solution);
 
-/* --- the fitted model (bayes_model.c) -------------------------------------------------------------------------------- */
+/* --- the fitted model (bayes_model.c) ----------------------------------------------------------------------------- */
 
 typedef struct pli_bayes_model {
     pli_fitted       fitted;

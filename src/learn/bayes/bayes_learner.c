@@ -13,15 +13,27 @@ static const plait_learner_table tables[] = {
 };
 
 static const plait_learner_option options[] = {
-    { .name = "events-model", .kind = PLAIT_OPTION_NAME, .preset = "auto",
+    { .name = "events-model",
+      .kind = PLAIT_OPTION_NAME,
+      .preset = "auto",
       .names = "auto multinomial bernoulli gaussian complement",
-      .help = "how a class makes features: how often each occurs, whether it does, or real numbers; auto: gaussian where "
-              "values are negative, or most are given and not whole, else multinomial" },
-    { .name = "alpha", .kind = PLAIT_OPTION_NUMBER, .preset = "1", .low = 1e-10,
+      .help =
+          "how a class makes features: how often each occurs, whether it does, or real numbers; auto: gaussian where "
+          "values are negative, or most are given and not whole, else multinomial" },
+    { .name = "alpha",
+      .kind = PLAIT_OPTION_NUMBER,
+      .preset = "1",
+      .low = 1e-10,
       .help = "added to each count, so that no probability is 0; gaussian has var-smoothing instead" },
-    { .name = "var-smoothing", .kind = PLAIT_OPTION_NUMBER, .preset = "1e-9", .low = 0,
+    { .name = "var-smoothing",
+      .kind = PLAIT_OPTION_NUMBER,
+      .preset = "1e-9",
+      .low = 0,
       .help = "of gaussian: added to each variance, times the largest variance of a feature" },
-    { .name = "counts", .kind = PLAIT_OPTION_NAME, .preset = "auto", .names = "auto real",
+    { .name = "counts",
+      .kind = PLAIT_OPTION_NAME,
+      .preset = "auto",
+      .names = "auto real",
       .help = "auto: in whole numbers, exactly, where values and weights are whole; real: in floating point" },
     { .name = NULL },
 };
@@ -33,7 +45,7 @@ static plait_status check(pli_run *run) {
     return PLAIT_OK;
 }
 
-/* --- what the values are ------------------------------------------------------------------------------------------------ */
+/* --- what the values are ------------------------------------------------------------------------------------------ */
 
 /* 1 where it is so of some value, or of some row's weight. */
 enum { NEGATIVE, NOT_WHOLE, WEIGHT_NOT_WHOLE, LOOKS };
@@ -73,11 +85,12 @@ static pli_events settle_events(const pli_run *run, const double *seen) {
     if (named >= 0) return (pli_events)named;
     const pli_events events = seen[NEGATIVE] > 0 || real ? PLI_EVENTS_GAUSSIAN : PLI_EVENTS_MULTINOMIAL;
     if (pli_comm_leads(run->comm))
-        pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn", "events-model: %s, since %s", pli_events_name[events],
-                seen[NEGATIVE] > 0                 ? "values are negative"
-                : events == PLI_EVENTS_GAUSSIAN    ? "most values are given, and not all are whole"
-                : seen[NOT_WHOLE] > 0              ? "no value is negative, and most are 0"
-                                                   : "values are counts");
+        pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn", "events-model: %s, since %s",
+                pli_events_name[events],
+                seen[NEGATIVE] > 0              ? "values are negative"
+                : events == PLI_EVENTS_GAUSSIAN ? "most values are given, and not all are whole"
+                : seen[NOT_WHOLE] > 0           ? "no value is negative, and most are 0"
+                                                : "values are counts");
     return events;
 }
 
@@ -100,7 +113,7 @@ static plait_status settle_values(pli_run *run) {
     return PLAIT_OK;
 }
 
-/* --- clocks and tables ---------------------------------------------------------------------------------------------------- */
+/* --- clocks and tables -------------------------------------------------------------------------------------------- */
 
 enum { CLOCKS = 16, PUSHED = 8, ENTRIES_OF_CLOCK = 1 << 26 };
 
@@ -128,10 +141,11 @@ static plait_status settle_form(pli_run *run) {
               : values <= 4096 || values <= 2 * touched       ? PLI_BAYES_DENSE
                                                               : PLI_BAYES_KEYED;
     if (b->form == PLI_BAYES_SPARSE && b->tally.events == PLI_EVENTS_GAUSSIAN)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "events-model gaussian with %lld features of %lld classes is refused: it looks at all features of "
-                        "each row, and has three sums of each; take --hash-bits 16, or --events-model multinomial",
-                        (long long)run->features, (long long)run->classes);
+        return pli_fail(
+            run->err, PLAIT_EREFUSED,
+            "events-model gaussian with %lld features of %lld classes is refused: it looks at all features of "
+            "each row, and has three sums of each; take --hash-bits 16, or --events-model multinomial",
+            (long long)run->features, (long long)run->classes);
     if (b->form != PLI_BAYES_SPARSE && run->resume_layout >= 0 && run->resume_layout != PLI_BAYES_SPARSE)
         b->form = (pli_bayes_form)run->resume_layout; /* other workers may have chosen the other */
     run->layout = b->form;
@@ -161,7 +175,7 @@ static plait_status measured(pli_run *run) {
     return pli_bayes_fit_of(run)->tally.events == PLI_EVENTS_GAUSSIAN ? pli_bayes_centre(run) : PLAIT_OK;
 }
 
-/* --- what was learnt -------------------------------------------------------------------------------------------------- */
+/* --- what was learnt ---------------------------------------------------------------------------------------------- */
 
 static plait_status make_solution(pli_run *run, int64_t rows, const void *values, const void *of_class,
                                   pli_solution *solution_out) {
@@ -220,7 +234,7 @@ static pli_scoring scoring(const pli_run *run, const pli_solution *of) {
 
 const pli_fit_ops pli_bayes_fit_ops = { .extract = extract, .penalty = penalty, .tell = tell, .scoring = scoring };
 
-/* --- the learner ---------------------------------------------------------------------------------------------------------- */
+/* --- the learner -------------------------------------------------------------------------------------------------- */
 
 static plait_status train(pli_run *run) { return pli_loop_run(run, &pli_bayes_steps); }
 
@@ -247,11 +261,13 @@ const plait_learner pli_bayes = {
     .name = "bayes",
     .summary = "naive Bayes: multinomial, complement, Bernoulli or Gaussian, in one pass",
     .help = "naive Bayes: classification in a single pass, by counting; two classes or more.\n"
-            "  counts   multinomial: how often each feature occurs in the row, as words do in a text; complement: the same, by "
+            "  counts   multinomial: how often each feature occurs in the row, as words do in a text; complement: the "
+            "same, by "
             "what is in all other classes, for classes of uneven size; bernoulli: whether each feature is above 0\n"
             "  numbers  gaussian: a mean and a variance of each feature and class\n"
             "  tells    loss, accuracy, and the area under the curve (binary); predict --proba\n"
-            "Rows count by their weights, and by those of their class (--class-weight). Sums of whole numbers are exact: the "
+            "Rows count by their weights, and by those of their class (--class-weight). Sums of whole numbers are "
+            "exact: the "
             "model has the same bits with any number of workers, however updates travel.\n",
     .labels = PLAIT_LABELS_CLASSES,
     .ways = PLAIT_LEARNER_ONE_EPOCH | PLAIT_LEARNER_STREAMS | PLAIT_LEARNER_VALIDATES,

@@ -9,7 +9,7 @@
 #include "graph/form/export.h"
 #include "learn/bayes/bayes.h"
 
-/* --- scores -------------------------------------------------------------------------------------------------------- */
+/* --- scores ------------------------------------------------------------------------------------------------------- */
 
 /* What all rows have in common. */
 typedef struct common {
@@ -124,7 +124,8 @@ static plait_status score_block(const void *form, const pli_solution *solution, 
     const uint32_t *index = local != NULL ? local : block->col;
     for (int64_t r = 0; status == PLAIT_OK && r < block->rows; r++) {
         const int64_t at = block->row_start[r];
-        const entries row = { block->row_start[r + 1] - at, index + at, block->value != NULL ? block->value + at : NULL };
+        const entries row = { block->row_start[r + 1] - at, index + at,
+                              block->value != NULL ? block->value + at : NULL };
         score_row(how, solution, c, &row, score);
         if (!each(user, block, r, block->label[r], score, score + how->classes)) break;
     }
@@ -135,7 +136,7 @@ static plait_status score_block(const void *form, const pli_solution *solution, 
 
 const pli_scoring_ops pli_bayes_scoring = { .open = open, .close = close, .block = score_block };
 
-/* --- its file ------------------------------------------------------------------------------------------------------- */
+/* --- its file ----------------------------------------------------------------------------------------------------- */
 
 static const pli_bayes_scorer *scorer_of(const plait_model *model) {
     return &((const pli_bayes_model *)model->own)->scorer;
@@ -222,7 +223,7 @@ void pli_bayes_open_model(plait_model *model, pli_events events) {
     own->fitted.row_labels = 1;
 }
 
-/* --- its weights: of gaussian the means, and behind them the variances ------------------------------------------------ */
+/* --- its weights: of gaussian the means, and behind them the variances -------------------------------------------- */
 
 static int64_t rows(const plait_model *model) { return pli_fitted_solution(model)->rows; }
 static int64_t columns(const plait_model *model) { return model->classes * (is_gaussian(model) ? 2 : 1); }
@@ -246,10 +247,10 @@ static void feature(const plait_model *model, int64_t row, pli_text *text) {
     pli_schema_feature_name(model->schema, key(model, row), text);
 }
 
-/* --- export ------------------------------------------------------------------------------------------------------------ */
+/* --- export ------------------------------------------------------------------------------------------------------- */
 
-/* What scores are of two matrices: x [rows, d] times linear [d, C], x^2 times square [d, C] (NULL: none), and bias [C]. x
- * is measured from centre [d] (NULL: 0). C is 1 for two classes, else K. */
+/* What scores are of two matrices: x [rows, d] times linear [d, C], x^2 times square [d, C] (NULL: none), and bias [C].
+ * x is measured from centre [d] (NULL: 0). C is 1 for two classes, else K. */
 typedef struct exported {
     int64_t d, columns;
     double *linear, *square, *bias, *centre;
@@ -268,12 +269,14 @@ static plait_status make_exported(int64_t d, int64_t columns, bool gaussian, exp
     e->bias = pli_calloc((size_t)columns, sizeof(double));
     e->square = gaussian ? pli_calloc((size_t)(d * columns), sizeof(double)) : NULL;
     e->centre = gaussian ? pli_calloc((size_t)d, sizeof(double)) : NULL;
-    if (e->linear != NULL && e->bias != NULL && (!gaussian || (e->square != NULL && e->centre != NULL))) return PLAIT_OK;
+    if (e->linear != NULL && e->bias != NULL && (!gaussian || (e->square != NULL && e->centre != NULL)))
+        return PLAIT_OK;
     free_exported(e);
     return pli_fail(err, PLAIT_ENOMEM, "no memory to export a model");
 }
 
-/* Adds class k's part to the columns that it is in: of two classes the second counts for the score, the first against. */
+/* Adds class k's part to the columns that it is in: of two classes the second counts for the score, the first
+ * against. */
 static void add_class(exported *e, int64_t k, double *to, int64_t row, double x) {
     if (e->columns == 1) to[row] += k == 1 ? x : -x;
     else to[row * e->columns + k] += x;
@@ -318,13 +321,16 @@ plait_status pli_bayes_export(const plait_model *model, pli_export *to, plait_er
     const int64_t       k = model->classes, columns_of = pli_fitted_of(model)->goal.columns;
     exported            e;
     if (s->key != NULL)
-        return pli_fail(err, PLAIT_EREFUSED,
-                        "a model whose weights lie by key is refused: its %lld of %lld features would be a dense matrix; "
-                        "train with --hash-bits 20", (long long)s->rows, (long long)model->features);
+        return pli_fail(
+            err, PLAIT_EREFUSED,
+            "a model whose weights lie by key is refused: its %lld of %lld features would be a dense matrix; "
+            "train with --hash-bits 20",
+            (long long)s->rows, (long long)model->features);
     PLI_TRY(make_exported(s->rows, columns_of, is_gaussian(model), &e, err));
     for (int64_t c = 0; c < k; c++) add_class(&e, c, e.bias, 0, s->bias[c]);
     if (is_gaussian(model)) fill_moments(s, k, &e);
-    for (int64_t i = 0; i < s->rows * k && !is_gaussian(model); i++) add_class(&e, i % k, e.linear, i / k, s->weight[i]);
+    for (int64_t i = 0; i < s->rows * k && !is_gaussian(model); i++)
+        add_class(&e, i % k, e.linear, i / k, s->weight[i]);
     pli_fitted_export(model, to, PLAIT_F64, write_scores(to, scorer_of(model)->events, &e));
     free_exported(&e);
     return PLAIT_OK;

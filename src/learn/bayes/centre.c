@@ -1,7 +1,7 @@
 /* Where Gaussian sums are measured from. A sum of squares less the square of a sum loses the digits that the mean has
- * before the spread: of 10^6 + N(0, 1) twelve of sixteen. Measured from a value near the mean it loses none (Chan, Golub
- * and LeVeque, "Algorithms for computing the sample variance", 1983). All workers take the same, whoever has which
- * block: the mean of each feature in the first rows of each block, class by class. */
+ * before the spread: of 10^6 + N(0, 1) twelve of sixteen. Measured from a value near the mean it loses none (Chan,
+ * Golub and LeVeque, "Algorithms for computing the sample variance", 1983). All workers take the same, whoever has
+ * which block: the mean of each feature in the first rows of each block, class by class. */
 #include "learn/bayes/bayes.h"
 #include "tensor/exact_cells.h"
 
@@ -37,10 +37,12 @@ plait_status pli_bayes_centre(pli_run *run) {
     const int64_t  k = b->fit.goal.classes, d = b->tally.features, values = (d + 1) * k;
     double        *sum = b->centre = pli_calloc((size_t)values, sizeof *sum);
     uint64_t      *cells = pli_calloc((size_t)values, PLI_CELL_BYTES_F64);
-    plait_status   status = sum != NULL && cells != NULL
-                                ? add_up(run, values, sum, cells)
-                                : pli_fail(run->err, PLAIT_ENOMEM, "no memory for the means of %lld features", (long long)d);
-    for (int64_t i = 0; status >= 0 && i < d * k; i++) sum[i] = sum[d * k + i % k] > 0 ? sum[i] / sum[d * k + i % k] : 0;
+    plait_status   status =
+        sum != NULL && cells != NULL
+              ? add_up(run, values, sum, cells)
+              : pli_fail(run->err, PLAIT_ENOMEM, "no memory for the means of %lld features", (long long)d);
+    for (int64_t i = 0; status >= 0 && i < d * k; i++)
+        sum[i] = sum[d * k + i % k] > 0 ? sum[i] / sum[d * k + i % k] : 0;
     b->tally.centre = b->centre;
     pli_free(cells);
     return status;

@@ -18,14 +18,15 @@ static double all_rows(const pli_bayes_sums *s) {
     return n;
 }
 
-/* log n_k/n: of a class without rows -inf; where there are none at all, as when a run was stopped at once, all alike. */
+/* log n_k/n: of a class without rows -inf; where there are none at all, as when a run was stopped at once, all
+ * alike. */
 static void estimate_shares(const pli_bayes_sums *s, double *bias) {
     const double n = all_rows(s);
     for (int64_t k = 0; k < s->classes; k++)
         bias[k] = n > 0 ? log(rows_of(s, k) / n) : -log((double)s->classes);
 }
 
-/* --- counts -------------------------------------------------------------------------------------------------------- */
+/* --- counts ------------------------------------------------------------------------------------------------------- */
 
 /* What is counted of feature j in class k: of complement in all others. */
 static double count_at(const pli_bayes_sums *s, int64_t j, int64_t k) {
@@ -90,7 +91,7 @@ static void estimate_occurrences(const pli_bayes_sums *s, pli_solution *solution
         }
 }
 
-/* --- moments --------------------------------------------------------------------------------------------------------- */
+/* --- moments ------------------------------------------------------------------------------------------------------ */
 
 /* What rounding may leave of a weight of no rows. */
 #define DUST 1e-12

@@ -107,7 +107,8 @@ static void test_multinomial_and_complement(void **state) {
             for (int64_t j = 0; j < FEATURES; j++) {
                 double rest = 0;
                 for (int64_t o = 0; o < CLASSES; o++) rest += o != k ? sum_of(&r, o, j, itself, 0) : 0;
-                assert_near(s.weight[j * CLASSES + k], log((sum_of(&r, k, j, itself, 0) + 0.5) / (total[k] + 1.5)), 1e-14);
+                assert_near(s.weight[j * CLASSES + k], log((sum_of(&r, k, j, itself, 0) + 0.5) / (total[k] + 1.5)),
+                            1e-14);
                 assert_near(c.weight[j * CLASSES + k], -log((rest + 0.5) / (others + 1.5)), 1e-14);
             }
         }
@@ -123,7 +124,7 @@ static void test_bernoulli(void **state) {
     pli_solution s = fit(&r, (pli_tally_form){ .events = PLI_EVENTS_BERNOULLI, .whole = true }, 1, 0);
     for (int64_t k = 0; k < CLASSES; k++) {
         const double n = sum_of(&r, k, -1, one, 0);
-        double       none = log(n / (sum_of(&r, 0, -1, one, 0) + sum_of(&r, 1, -1, one, 0) + sum_of(&r, 2, -1, one, 0)));
+        double none = log(n / (sum_of(&r, 0, -1, one, 0) + sum_of(&r, 1, -1, one, 0) + sum_of(&r, 2, -1, one, 0)));
         for (int64_t j = 0; j < FEATURES; j++) {
             const double p = (sum_of(&r, k, j, above, 0) + 1) / (n + 2);
             none += log(1 - p);

@@ -1,6 +1,6 @@
-/* A batch of naive Bayes: its rows are tallied, and what they add up to is pushed. Some threads tally some blocks each. How
- * many tallies there are may show in how real numbers are rounded, so their number follows from the data alone then.
- * Nothing that is read changes what is pushed: a step reads one row, so as to keep in step with the others. */
+/* A batch of naive Bayes: its rows are tallied, and what they add up to is pushed. Some threads tally some blocks each.
+ * How many tallies there are may show in how real numbers are rounded, so their number follows from the data alone
+ * then. Nothing that is read changes what is pushed: a step reads one row, so as to keep in step with the others. */
 #include "learn/bayes/bayes.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ enum { REAL_SLOTS = 8, SLOT_VALUES_MAX = 1 << 22 };
 
 static plait_type type_of(bool whole) { return whole ? PLAIT_I64 : PLAIT_F64; }
 
-/* --- tables and memory ----------------------------------------------------------------------------------------------- */
+/* --- tables and memory -------------------------------------------------------------------------------------------- */
 
 static plait_status create_tables(pli_run *run) {
     pli_bayes_fit   *b = pli_bayes_fit_of(run);
@@ -62,7 +62,7 @@ static void end(pli_run *run) {
     b->slots = 0;
 }
 
-/* --- what is pushed ---------------------------------------------------------------------------------------------------- */
+/* --- what is pushed ----------------------------------------------------------------------------------------------- */
 
 static plait_status reserve(pli_run *run, int64_t rows) {
     pli_bayes_fit *b = pli_bayes_fit_of(run);
@@ -125,7 +125,7 @@ static plait_status push(pli_run *run) {
     return PLAIT_OK;
 }
 
-/* --- a batch --------------------------------------------------------------------------------------------------------- */
+/* --- a batch ------------------------------------------------------------------------------------------------------ */
 
 /* Parts are tallied by the thread that takes them; where their order shows, by runs of parts, each with its tally. */
 typedef struct tallying {
@@ -189,7 +189,8 @@ static plait_status step_apart(const tallying *all, pli_sums *sums_out) {
     return PLAIT_OK;
 }
 
-/* A worker that reads nothing would run ahead of the others: where one dies, nobody would be near enough to take over. */
+/* A worker that reads nothing would run ahead of the others: where one dies, nobody would be near enough to take
+ * over. */
 static plait_status keep_in_step(pli_run *run) {
     const void *ignored;
     return plait_table_read(pli_bayes_fit_of(run)->rows, 0, 1, &ignored);
@@ -208,7 +209,8 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
         PLI_TRY(tally_batch(&t, sums_out));
         PLI_TRY(push(run));
     }
-    if (batch != NULL) pli_run_charge(run, batch, 1, b->form == PLI_BAYES_DENSE ? b->tally.features * b->tally.width : 0);
+    if (batch != NULL)
+        pli_run_charge(run, batch, 1, b->form == PLI_BAYES_DENSE ? b->tally.features * b->tally.width : 0);
     if (run->exact) pli_total_add(&run->loop->total, sums_out);
     pli_run_step(run, "compute", &at);
     return PLAIT_OK;

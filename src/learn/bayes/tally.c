@@ -39,7 +39,7 @@ void pli_tally_destroy(pli_tally *tally) {
     *tally = (pli_tally){ 0 };
 }
 
-/* --- a row --------------------------------------------------------------------------------------------------------- */
+/* --- a row -------------------------------------------------------------------------------------------------------- */
 
 /* A row's entries; index: rows of the tally's sums. */
 typedef struct entries {
@@ -96,7 +96,8 @@ static void add_moments(double *sum, int64_t classes, const double *centre, cons
     }
 }
 
-static void add_entries(const pli_tally_form *form, pli_tally *tally, const entries *row, int64_t class, double weight) {
+static void add_entries(const pli_tally_form *form, pli_tally *tally, const entries *row, int64_t class,
+                        double weight) {
     const int64_t k = form->goal->classes;
     if (form->whole) add_whole(form->events, (int64_t *)tally->sum + class, k, row, (int64_t)weight);
     else if (form->events != PLI_EVENTS_GAUSSIAN) add_real(form->events, (double *)tally->sum + class, k, row, weight);
@@ -105,9 +106,11 @@ static void add_entries(const pli_tally_form *form, pli_tally *tally, const entr
         tally->mark[row->index[e] >> 6] |= UINT64_C(1) << (row->index[e] & 63);
 }
 
-/* --- features that grow by key -------------------------------------------------------------------------------------- */
+/* --- features that grow by key ------------------------------------------------------------------------------------ */
 
-static plait_status no_memory(plait_error *err) { return pli_fail(err, PLAIT_ENOMEM, "no memory for a batch's features"); }
+static plait_status no_memory(plait_error *err) {
+    return pli_fail(err, PLAIT_ENOMEM, "no memory for a batch's features");
+}
 
 /* Rows of the sums for keys [n], to tally->local. */
 static plait_status find_rows(const pli_tally_form *form, pli_tally *tally, int64_t n, const uint64_t *keys,
@@ -142,25 +145,31 @@ static plait_status find_entries(const pli_tally_form *form, pli_tally *tally, c
     return status;
 }
 
-/* --- what cannot be counted ------------------------------------------------------------------------------------------ */
+/* --- what cannot be counted --------------------------------------------------------------------------------------- */
 
 static plait_status check_weight(const pli_tally_form *form, double weight, int64_t number, plait_error *err) {
     if (!form->whole || pli_tally_is_whole(weight)) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EFORMAT,
-                    "row %lld weighs %g, and rows are counted in whole numbers, as the first rows of the data were: take "
-                    "--counts real", (long long)number, weight);
+    return pli_fail(
+        err, PLAIT_EFORMAT,
+        "row %lld weighs %g, and rows are counted in whole numbers, as the first rows of the data were: take "
+        "--counts real",
+        (long long)number, weight);
 }
 
 static plait_status check_value(const pli_tally_form *form, double value, double weight, int64_t number,
                                 plait_error *err) {
     if (value < 0)
-        return pli_fail(err, PLAIT_EFORMAT,
-                        "row %lld has the value %g, and nothing occurs less than 0 times: take --events-model gaussian, or "
-                        "bernoulli, which asks whether a value is above 0", (long long)number, value);
+        return pli_fail(
+            err, PLAIT_EFORMAT,
+            "row %lld has the value %g, and nothing occurs less than 0 times: take --events-model gaussian, or "
+            "bernoulli, which asks whether a value is above 0",
+            (long long)number, value);
     if (!form->whole || pli_tally_is_whole(value * weight)) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EFORMAT,
-                    "row %lld has the value %g, and features are counted in whole numbers, as the first rows of the data "
-                    "were: take --counts real", (long long)number, value);
+    return pli_fail(
+        err, PLAIT_EFORMAT,
+        "row %lld has the value %g, and features are counted in whole numbers, as the first rows of the data "
+        "were: take --counts real",
+        (long long)number, value);
 }
 
 /* All but bad values take the short way. */
@@ -172,7 +181,7 @@ static plait_status check_values(const pli_tally_form *form, const entries *row,
     return PLAIT_OK;
 }
 
-/* --- rows ------------------------------------------------------------------------------------------------------------ */
+/* --- rows --------------------------------------------------------------------------------------------------------- */
 
 static plait_status find_index(const pli_tally_form *form, pli_tally *tally, const pli_block *block, int64_t at,
                                entries *row, int64_t number, plait_error *err) {
@@ -184,9 +193,11 @@ static plait_status find_index(const pli_tally_form *form, pli_tally *tally, con
     if (row->n == 0) return PLAIT_OK;
     row->index = block->col != NULL ? block->col + at : NULL;
     if (!form->checks || (row->index != NULL && row->index[row->n - 1] < form->features)) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EFORMAT,
-                    "row %lld of a streamed pass has a feature beyond the %lld that there seemed to be, since indices are "
-                    "out of order: take --hash-bits 20", (long long)number, (long long)form->features);
+    return pli_fail(
+        err, PLAIT_EFORMAT,
+        "row %lld of a streamed pass has a feature beyond the %lld that there seemed to be, since indices are "
+        "out of order: take --hash-bits 20",
+        (long long)number, (long long)form->features);
 }
 
 static plait_status add_row(const pli_tally_form *form, pli_tally *tally, const pli_block *block, int64_t r,
@@ -211,14 +222,16 @@ static plait_status add_row(const pli_tally_form *form, pli_tally *tally, const 
 
 plait_status pli_tally_add(const pli_tally_form *form, pli_tally *tally, const pli_part *part, plait_error *err) {
     for (int64_t i = 0; i < part->rows; i++)
-        PLI_TRY(add_row(form, tally, part->block, part->order != NULL ? (int64_t)part->order[i] : part->first + i, err));
+        PLI_TRY(
+            add_row(form, tally, part->block, part->order != NULL ? (int64_t)part->order[i] : part->first + i, err));
     return PLAIT_OK;
 }
 
-/* --- tallies together -------------------------------------------------------------------------------------------------- */
+/* --- tallies together --------------------------------------------------------------------------------------------- */
 
 /* Sums of n rows, from row `from` of one on to row `to` of the other; zeros are left. */
-static void move_sums(const pli_tally_form *form, int64_t n, pli_tally *more, int64_t from, pli_tally *tally, int64_t to) {
+static void move_sums(const pli_tally_form *form, int64_t n, pli_tally *more, int64_t from, pli_tally *tally,
+                      int64_t to) {
     const int64_t values = n * form->width;
     double       *source = (double *)more->sum + from * form->width, *target = (double *)tally->sum + to * form->width;
     if (form->whole) {
@@ -283,7 +296,8 @@ static void clear_marked(const pli_tally_form *form, pli_tally *tally) {
 void pli_tally_clear(const pli_tally_form *form, pli_tally *tally) {
     if (form->marks) clear_marked(form, tally);
     else
-        memset(tally->sum, 0, (size_t)((form->features > 0 ? form->features : tally->map.n) * form->width) * sizeof(double));
+        memset(tally->sum, 0,
+               (size_t)((form->features > 0 ? form->features : tally->map.n) * form->width) * sizeof(double));
     memset(tally->of_class, 0, (size_t)form->goal->classes * sizeof *tally->of_class);
     tally->weight = tally->rows = 0;
     if (form->features > 0) return;

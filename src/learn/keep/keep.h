@@ -1,5 +1,5 @@
-/* learn/keep/keep.h - a run's checkpoints: when they are taken, what they hold besides tables, and how a run goes on from
- * one.
+/* learn/keep/keep.h - a run's checkpoints: when they are taken, what they hold besides tables, and how a run goes on
+ * from one.
  *
  * A checkpoint is a cut at a clock that all workers have ended and none has passed: they meet at a barrier, tables
  * begin a capture there (table/state/state.h), and train on. From then on each worker hands a few pieces to its writer

@@ -1,13 +1,13 @@
-/* Block by block: under --reduce exact the part that each block of the data has in a clock is computed by itself, a shape
- * that never changes, and pushed by itself, and the tables add up what is pushed in sums whose bits do not depend on
- * their order. So it does not show which worker or thread had which block. */
+/* Block by block: under --reduce exact the part that each block of the data has in a clock is computed by itself, a
+ * shape that never changes, and pushed by itself, and the tables add up what is pushed in sums whose bits do not depend
+ * on their order. So it does not show which worker or thread had which block. */
 #include "learn/linear/fit.h"
 
 #include "table/table.h"
 
 /* Parts first .. first + n - 1; a balanced run measures how long it takes. */
-static plait_status compute(pli_run *run, const pli_weights *weights, int64_t rows, const pli_batch *batch, int32_t first,
-                            int32_t n, const uint32_t *local) {
+static plait_status compute(pli_run *run, const pli_weights *weights, int64_t rows, const pli_batch *batch,
+                            int32_t first, int32_t n, const uint32_t *local) {
     pli_linear_fit *l = pli_linear_fit_of(run);
     pli_gradient   *gradient = &l->gradient;
     const pli_batch some = { .part = batch->part + first, .parts = n };
@@ -56,7 +56,7 @@ static int64_t entries_of(const pli_part *part) {
 /* Of the batch's columns only those that the part has entries in. */
 static plait_status push_keyed(pli_run *run, int32_t slot, int32_t p, const pli_part *part) {
     pli_linear_fit *l = pli_linear_fit_of(run);
-    const double   *sum = l->gradient.sum + slot * l->gradient.size, *bias = l->gradient.bias + slot * l->gradient.stride;
+    const double *sum = l->gradient.sum + slot * l->gradient.size, *bias = l->gradient.bias + slot * l->gradient.stride;
     const uint32_t *local = l->local + l->local_start[p];
     int64_t         k = l->linear.goal.columns, entries = entries_of(part), n = 0;
     if (part->rows == 0) return PLAIT_OK;

@@ -64,7 +64,7 @@ plait_status pli_linear_initial(const pli_run *run, plait_type type, void **init
 plait_status pli_linear_penalty(const pli_run *run, plait_type type, void **penalty_out);
 extern const pli_fit_ops pli_linear_fit_ops;
 
-/* --- steps.c, blocks.c, hogwild.c ---------------------------------------------------------------------------------- */
+/* --- steps.c, blocks.c, hogwild.c --------------------------------------------------------------------------------- */
 
 extern const pli_steps pli_linear_steps, pli_hogwild_steps;
 plait_status pli_linear_begin(pli_run *run);
@@ -74,12 +74,12 @@ void         pli_linear_end(pli_run *run);
 plait_status pli_blocks_push_dense(pli_run *run, const pli_weights *weights, const pli_batch *batch);
 plait_status pli_blocks_push_keyed(pli_run *run, const pli_weights *weights, int64_t unique, const pli_batch *batch);
 
-/* --- L-BFGS --------------------------------------------------------------------------------------------------------- */
+/* --- L-BFGS ------------------------------------------------------------------------------------------------------- */
 
 struct pli_lbfgs_pass;
 extern const struct pli_lbfgs_pass pli_lbfgs_linear;
 
-/* --- the fitted model ----------------------------------------------------------------------------------------------- */
+/* --- the fitted model --------------------------------------------------------------------------------------------- */
 
 typedef struct pli_linear_model {
     pli_fitted fitted;

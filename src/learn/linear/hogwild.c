@@ -1,6 +1,6 @@
-/* Row by row, without locks: each thread takes parts of the batch, and for each row gets its weights, computes, and pushes
- * its gradient at once (Niu et al., "HOGWILD!: A Lock-Free Approach to Parallelizing Stochastic Gradient Descent", NIPS
- * 2011). A row's keys end with the intercept's. */
+/* Row by row, without locks: each thread takes parts of the batch, and for each row gets its weights, computes, and
+ * pushes its gradient at once (Niu et al., "HOGWILD!: A Lock-Free Approach to Parallelizing Stochastic Gradient
+ * Descent", NIPS 2011). A row's keys end with the intercept's. */
 #include "learn/linear/fit.h"
 
 #include <string.h>

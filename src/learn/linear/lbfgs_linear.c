@@ -1,5 +1,5 @@
-/* A linear model's passes: its gradient is a sum over rows and entries, and the metric's diagonal, a bound of the Hessian's,
- * is one more such sum. What is large is kept in float32, and its memory is given back between passes. */
+/* A linear model's passes: its gradient is a sum over rows and entries, and the metric's diagonal, a bound of the
+ * Hessian's, is one more such sum. What is large is kept in float32, and its memory is given back between passes. */
 #include <string.h>
 
 #include "learn/linear/fit.h"
@@ -92,8 +92,8 @@ static plait_status compute(pli_lbfgs *l, const void *values, pli_total *total) 
     return PLAIT_OK;
 }
 
-/* The metric's diagonal, into h: curvature/n sum weight x_j^2 + l2 p_j, which is never 0. share: of what does not come from
- * rows, how much the slot adds. */
+/* The metric's diagonal, into h: curvature/n sum weight x_j^2 + l2 p_j, which is never 0. share: of what does not come
+ * from rows, how much the slot adds. */
 static plait_status push_metric(pli_lbfgs *l, int64_t slot, double share) {
     linear_pass *p = l->own;
     const pli_run   *run = l->run;
@@ -157,8 +157,9 @@ static plait_status begin(pli_lbfgs *l) {
     if (p == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for passes over the data");
     p->fit = pli_linear_fit_of(run);
     pick_shape(l, &groups);
-    PLI_TRY(run->exact ? pli_gradient_init_apart(&p->gradient, &p->fit->linear, run->pool, run->err)
-                       : pli_gradient_init(&p->gradient, &p->fit->linear, run->pool, run->data, false, groups, run->err));
+    PLI_TRY(run->exact
+                ? pli_gradient_init_apart(&p->gradient, &p->fit->linear, run->pool, run->err)
+                : pli_gradient_init(&p->gradient, &p->fit->linear, run->pool, run->data, false, groups, run->err));
     if (p->is_large && p->fit->fit.scale.factor == NULL && run->train_rows <= NARROW_ROWS_MAX)
         pli_gradient_narrow(&p->gradient);
     if (p->is_large) pli_dataset_pack(run->data, run->pool);

@@ -8,8 +8,9 @@
 
 static const plait_learner_table tables[] = {
     { .name = "w",
-      .what = "the weights, a row a feature, and behind them a row of intercepts; rows by key and without intercepts where "
-              "features grow by key; with lbfgs its other vectors travel as w does" },
+      .what =
+          "the weights, a row a feature, and behind them a row of intercepts; rows by key and without intercepts where "
+          "features grow by key; with lbfgs its other vectors travel as w does" },
     { .name = "b", .what = "the intercepts, a dense row, where features grow by key", .small = 1 },
     { .name = NULL },
 };
@@ -165,10 +166,10 @@ static const pli_learner_more more = {
     "\nWhat is made small: the weighted mean of the loss + l2/2 |w|^2 + l1 |w|, the intercept never penalised.\n"      \
     "Options of all models: --l1 --l2 --no-intercept --class-weight --normalize --optimizer; see 'plait help train'.\n"
 
-/* --- the learners --------------------------------------------------------------------------------------------------- */
+/* --- the learners ------------------------------------------------------------------------------------------------- */
 
 #define LINEAR                                                                                                         \
-    .size = sizeof(plait_learner), .ways = PLAIT_LEARNER_STREAMS, .optimizer = "adagrad", .tables = tables,                                   \
+    .size = sizeof(plait_learner), .ways = PLAIT_LEARNER_STREAMS, .optimizer = "adagrad", .tables = tables,            \
     .state_bytes = sizeof(pli_linear_fit), .model_bytes = sizeof(pli_linear_model), .check = check,                    \
     .prepare = prepare, .measured = measured, .train = train, .finish = finish, .end = pli_fit_end,                    \
     .close = pli_fitted_close, .export_onnx = pli_linear_export, .more = &more

@@ -44,7 +44,7 @@ static plait_status score_block(const void *form, const pli_solution *solution, 
 
 const pli_scoring_ops pli_linear_scoring = { .open = open, .close = close, .block = score_block };
 
-/* --- its file ------------------------------------------------------------------------------------------------------ */
+/* --- its file ----------------------------------------------------------------------------------------------------- */
 
 /* Weights that are all float32 numbers are written as such: nothing is lost either way. */
 static plait_status tensors(const plait_model *model, pli_model_tensors *out, plait_error *err) {
@@ -120,7 +120,7 @@ plait_status pli_linear_open_model(plait_model *model) {
     return PLAIT_OK;
 }
 
-/* --- its weights ---------------------------------------------------------------------------------------------------- */
+/* --- its weights -------------------------------------------------------------------------------------------------- */
 
 static int64_t rows(const plait_model *model) { return pli_fitted_solution(model)->rows; }
 static int64_t columns(const plait_model *model) { return pli_fitted_of(model)->goal.columns; }

@@ -12,7 +12,9 @@ static void store(plait_type type, void *values, int64_t i, double x) {
     else ((double *)values)[i] = x;
 }
 
-static int64_t table_rows(const pli_run *run) { return pli_linear_fit_of(run)->linear.features + pli_linear_fit_of(run)->linear.intercept; }
+static int64_t table_rows(const pli_run *run) {
+    return pli_linear_fit_of(run)->linear.features + pli_linear_fit_of(run)->linear.intercept;
+}
 
 plait_status pli_linear_initial(const pli_run *run, plait_type type, void **initial_out) {
     const pli_linear_fit *l = pli_linear_fit_of(run);

@@ -1,5 +1,5 @@
-/* learn/metrics.h - how good scores are. Sums are over the rows of a block; blocks are added exactly, so that a figure does
- * not depend on who had which; the area under the ROC curve needs all scores at one place. */
+/* learn/metrics.h - how good scores are. Sums are over the rows of a block; blocks are added exactly, so that a figure
+ * does not depend on who had which; the area under the ROC curve needs all scores at one place. */
 #ifndef PLI_LEARN_METRICS_H
 #define PLI_LEARN_METRICS_H
 

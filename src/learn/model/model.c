@@ -79,8 +79,9 @@ plait_status plait_model_put(plait_model *model, const char *name, plait_type ty
     pli_model_value *v = &model->value[model->n_values];
     size_t           bytes = plait_type_bytes(type);
     if (model->n_values == PLAIT_MODEL_VALUES || strlen(name) >= sizeof v->name || rank < 0 || rank > 4)
-        return pli_fail(error_out, PLAIT_EINVAL, "value %.60s: a model has at most %d, with names below 64 characters and at most 4 axes",
-                        name, (int)PLAIT_MODEL_VALUES);
+        return pli_fail(error_out, PLAIT_EINVAL,
+                        "value %.60s: a model has at most %d, with names below 64 characters and at most 4 axes", name,
+                        (int)PLAIT_MODEL_VALUES);
     *v = (pli_model_value){ .type = type, .rank = rank };
     snprintf(v->name, sizeof v->name, "%s", name);
     for (int32_t i = 0; i < rank; i++) {
@@ -154,7 +155,7 @@ double plait_model_number(const plait_model *model, const char *name) {
     return pli_parse_f64(text, &x) ? x : (double)NAN;
 }
 
-/* --- what it says of itself ----------------------------------------------------------------------------------------- */
+/* --- what it says of itself --------------------------------------------------------------------------------------- */
 
 const char *plait_model_name(const plait_model *model) { return model == NULL ? "" : model->name; }
 const char *plait_model_description(const plait_model *model) { return model == NULL ? "" : model->description; }

@@ -1,5 +1,5 @@
-/* learn/model/model.h - what training leaves: values by name and what the columns and labels mean; or, of learners of Plait's
- * own, something of theirs (pli_model_ops). */
+/* learn/model/model.h - what training leaves: values by name and what the columns and labels mean; or, of learners of
+ * Plait's own, something of theirs (pli_model_ops). */
 #ifndef PLI_LEARN_MODEL_H
 #define PLI_LEARN_MODEL_H
 
@@ -73,8 +73,8 @@ static inline const pli_model_ops *pli_model_ops_of(const plait_model *model) {
     return model->learner->more != NULL ? model->learner->more->model : NULL;
 }
 
-/** A model without values; takes the schema (also when it fails). classes: 0, or those of the schema. name: what it is called,
- *  NULL: as its learner. */
+/** A model without values; takes the schema (also when it fails). classes: 0, or those of the schema. name: what it is
+ *  called, NULL: as its learner. */
 plait_status pli_model_create(const plait_learner *learner, pli_schema *schema, int64_t classes,
                               const char *description, plait_model **model_out, plait_error *err);
 /** Its values are there: opens it. */

@@ -1,7 +1,7 @@
-/* The model's file: safetensors with one tensor a value of the model (a linear model's are "weight" [rows, K], "bias" [K] and, where
- * features are few of many, "key" [rows]; a net's its variables, "w1", "b1" and so on), and metadata: "plait.format",
- * "plait.model", "plait.features", "plait.classes", "plait.description", "plait.schema", and what the learner adds. No time,
- * path or host is in it: the same model is the same bytes. */
+/* The model's file: safetensors with one tensor a value of the model (a linear model's are "weight" [rows, K], "bias"
+ * [K] and, where features are few of many, "key" [rows]; a net's its variables, "w1", "b1" and so on), and metadata:
+ * "plait.format", "plait.model", "plait.features", "plait.classes", "plait.description", "plait.schema", and what the
+ * learner adds. No time, path or host is in it: the same model is the same bytes. */
 #include "learn/model/model.h"
 
 #include <stdio.h>
@@ -146,7 +146,8 @@ static bool is_onnx(const char *path) {
     pli_mapped file;
     if (pli_map_file(path, &file, NULL) < 0) return false;
     const unsigned char *at = file.data;
-    const bool is = file.bytes > 2 && at[0] == 0x08 && at[1] > 0 && at[1] < 0x80 && (at[2] == 0x12 || at[2] == 0x3a || at[2] == 0x42);
+    const bool           is = file.bytes > 2 && at[0] == 0x08 && at[1] > 0 && at[1] < 0x80 &&
+                    (at[2] == 0x12 || at[2] == 0x3a || at[2] == 0x42);
     pli_unmap_file(&file);
     return is;
 }
@@ -160,7 +161,8 @@ plait_status plait_model_load_with(const char *path, const plait_learner *learne
     *model_out = NULL;
     plait_status opened = pli_safetensors_open(path, &file, error_out);
     if (opened < 0 && is_onnx(path))
-        return pli_fail(error_out, PLAIT_EFORMAT, "%s: an ONNX file, not a model of plait; 'plait train --graph FILE' trains the graph in it",
+        return pli_fail(error_out, PLAIT_EFORMAT,
+                        "%s: an ONNX file, not a model of plait; 'plait train --graph FILE' trains the graph in it",
                         path);
     if (opened < 0) return opened;
     plait_status status = read_model(file, path, learners, n_learners, model_out, error_out);

@@ -34,7 +34,8 @@ plait_status plait_batch_row(const plait_batch *batch, int64_t i, plait_row *row
 
 int64_t plait_model_width(const plait_model *model, plait_answer answer) {
     if (model == NULL) return 0;
-    if (pli_model_ops_of(model) == NULL) return model->learner->width != NULL ? model->learner->width(model, answer) : 0;
+    if (pli_model_ops_of(model) == NULL)
+        return model->learner->width != NULL ? model->learner->width(model, answer) : 0;
     if (answer == PLAIT_ANSWER_LABEL) return 1;
     return answer == PLAIT_ANSWER_PROBABILITIES ? model->classes : 0;
 }
@@ -80,7 +81,7 @@ plait_status plait_model_transform(const plait_model *model, const plait_data *d
     return status;
 }
 
-/* --- what it is worth ----------------------------------------------------------------------------------------------- */
+/* --- what it is worth --------------------------------------------------------------------------------------------- */
 
 plait_status pli_measured_begin(const plait_model *model, pli_measured *sums, plait_error *err) {
     const plait_learner *learner = model->learner;

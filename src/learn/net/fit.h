@@ -21,9 +21,9 @@ static inline pli_net_fit *pli_net_fit_of(const pli_run *run) { return run->stat
 /** A module that the run's sessions are to ask for; NULL: Plait's own. */
 const char *pli_net_kernels(const pli_run *run);
 
-/** net_train.c: first values [net->values] and the penalty's factors of one parameter [rows, cols], in training's units;
- *  the rows from .. from + n - 1 of a part onto `to` from row `at` on, which answers how many labels they have; the
- *  feeds of the first n rows: x, label, weight. */
+/** net_train.c: first values [net->values] and the penalty's factors of one parameter [rows, cols], in training's
+ *  units; the rows from .. from + n - 1 of a part onto `to` from row `at` on, which answers how many labels they have;
+ *  the feeds of the first n rows: x, label, weight. */
 void    pli_net_first_values(const pli_run *run, float *values);
 void    pli_net_penalty_factors(const pli_run *run, int32_t p, float *factor);
 int64_t pli_net_take_rows(const pli_run *run, const pli_part *part, int64_t from, int64_t n, pli_net_rows *to,
@@ -36,7 +36,7 @@ extern const pli_fit_ops pli_net_fit_ops;
 struct pli_lbfgs_pass;
 extern const struct pli_lbfgs_pass pli_lbfgs_nets;
 
-/* --- the fitted model ----------------------------------------------------------------------------------------------- */
+/* --- the fitted model --------------------------------------------------------------------------------------------- */
 
 typedef struct pli_net_model {
     pli_fitted fitted;

@@ -1,9 +1,10 @@
-/* A net's passes: one table holds all its values, one behind the other as pli_net_param says. The worker's rows go through the
- * graph some at a time, forward and backward, and the gradients of all variables are added up in double; what the metric could be
- * is not known of a net, so it is 1 everywhere.
+/* A net's passes: one table holds all its values, one behind the other as pli_net_param says. The worker's rows go
+ * through the graph some at a time, forward and backward, and the gradients of all variables are added up in double;
+ * what the metric could be is not known of a net, so it is 1 everywhere.
  *
- * Sandblaster L-BFGS (Dean et al., "Large Scale Distributed Deep Networks", NIPS 2012, section 4.2): replicas of the model get
- * the weights, compute gradients on portions of the data and push these sums, while the vectors stay on the shards. */
+ * Sandblaster L-BFGS (Dean et al., "Large Scale Distributed Deep Networks", NIPS 2012, section 4.2): replicas of the
+ * model get the weights, compute gradients on portions of the data and push these sums, while the vectors stay on the
+ * shards. */
 #include <string.h>
 
 #include "graph/session.h"

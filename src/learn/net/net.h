@@ -3,14 +3,16 @@
  *
  *     x [rows, features] -> kind->build -> scores [rows, K] -> loss (learn/loss.h) -> gradients -> inc of each variable
  *
- * A net over sparse data takes a batch as its entries, and of the first layer's weights the few rows that they name: these alone
- * are got and pushed, by key, so under hybrid that table lies on servers while the others are summed by a collective.
+ * A net over sparse data takes a batch as its entries, and of the first layer's weights the few rows that they name:
+ * these alone are got and pushed, by key, so under hybrid that table lies on servers while the others are summed by a
+ * collective.
  *
- * A net of sequences takes text as numbers of symbols, x [rows, steps] i64, and answers at each step: scores [rows * steps, K].
+ * A net of sequences takes text as numbers of symbols, x [rows, steps] i64, and answers at each step: scores [rows *
+ * steps, K].
  *
- * What a score costs is a loss of learn/loss.h, as for linear models, so every loss, class weight and row weight means the
- * same; it stands in the graph as an op of this room's own (net_loss.c). A kind is one file, listed once in nets.c; all
- * that it does is build. */
+ * What a score costs is a loss of learn/loss.h, as for linear models, so every loss, class weight and row weight means
+ * the same; it stands in the graph as an op of this room's own (net_loss.c). A kind is one file, listed once in nets.c;
+ * all that it does is build. */
 #ifndef PLI_LEARN_NET_H
 #define PLI_LEARN_NET_H
 
@@ -94,7 +96,8 @@ const pli_net_kind *pli_net_kind_find(const char *name);
  *  not known: it decides how rows are fed, no more. Errors: EINVAL layers are no list of numbers above 0; EREFUSED too
  *  many features for a kind with dense rows; ENOMEM. */
 plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const pli_schema *schema,
-                            const pli_goal *goal, int64_t features, double density, pli_net **net_out, plait_error *err);
+                            const pli_goal *goal, int64_t features, double density, pli_net **net_out,
+                            plait_error *err);
 void         pli_net_destroy(pli_net **net);
 
 /** A graph from a file, in JSON or ONNX. Errors: as of plait_graph_load; EREFUSED a variable that is not of f32. */
@@ -109,8 +112,8 @@ plait_status pli_net_check_layers(const pli_net_kind *kind, const char *layers, 
 
 /* For kinds. x [.., n]; the name's number is the layer's. Answers PLAIT_NONE where the graph has failed. */
 plait_value pli_net_variable(pli_net *net, char letter, int32_t layer, plait_shape shape, double spread);
-/** x w + b, w [n, width] with first values of variance gain / n: 2 before a ReLU (He et al., ICCV 2015), 1 else (Glorot and
- *  Bengio, AISTATS 2010). */
+/** x w + b, w [n, width] with first values of variance gain / n: 2 before a ReLU (He et al., ICCV 2015), 1 else (Glorot
+ *  and Bengio, AISTATS 2010). */
 plait_value pli_net_dense(pli_net *net, plait_value x, int64_t n, int64_t width, int32_t layer, double gain);
 
 /** The first layer of a kind that takes entries: the same of all features. */
@@ -149,8 +152,9 @@ enum { PLI_NET_FEEDS = 5 };
 /** Room for so many; false: no memory. */
 bool pli_net_rows_reserve(const pli_net *net, pli_net_rows *to, int64_t rows);
 void pli_net_rows_free(pli_net_rows *rows);
-/** A row onto place `at`, which follows the one before, or is 0; scale NULL: in the data's units. Answers how many labels it has,
- *  -1: no memory. A label that the model does not know is as the block has it, or NaN where it is one of the earlier ones. */
+/** A row onto place `at`, which follows the one before, or is 0; scale NULL: in the data's units. Answers how many
+ *  labels it has, -1: no memory. A label that the model does not know is as the block has it, or NaN where it is one of
+ *  the earlier ones. */
 int64_t pli_net_rows_put(const pli_net *net, const pli_block *block, int64_t row, const pli_scale *scale,
                          pli_net_rows *to, int64_t at);
 /** What the first `rows` rows, which are all that were put, are fed as. Answers how many feeds; -1: no memory. */
@@ -165,8 +169,8 @@ plait_status pli_net_score(const pli_net *net, plait_session *session, const flo
 /** feeds [net->n_params]: all variables, out of values. */
 void pli_net_feed(const pli_net *net, const float *values, plait_feed *feeds);
 
-/** net_loss.c: the op "row_loss": scores [n, K] f32, label [n] f64, weight [n] f64 -> slopes [n, K] f32, their loss's sum f32 [],
- *  sums [PLI_SUMS] f64. */
+/** net_loss.c: the op "row_loss": scores [n, K] f32, label [n] f64, weight [n] f64 -> slopes [n, K] f32, their loss's
+ *  sum f32 [], sums [PLI_SUMS] f64. */
 plait_op pli_net_loss_op(const pli_goal *goal);
 
 #endif

@@ -1,4 +1,5 @@
-/* Nets as learners: mlp, cnn, lstm, and a graph out of a file. They differ by how their graph is built (pli_net_kind). */
+/* Nets as learners: mlp, cnn, lstm, and a graph out of a file. They differ by how their graph is built
+ * (pli_net_kind). */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -61,7 +62,7 @@ static void reads(const pli_run *run, plait_data_opts *files) {
     files->apart = pli_net_kind_find(run->learner->name)->sequence;
 }
 
-/* --- what follows from the data ------------------------------------------------------------------------------------- */
+/* --- what follows from the data ----------------------------------------------------------------------------------- */
 
 static plait_status make_net(pli_run *run) {
     pli_net_fit        *n = run->state;
@@ -143,7 +144,7 @@ static plait_status measured(pli_run *run) {
     return PLAIT_OK;
 }
 
-/* --- training ------------------------------------------------------------------------------------------------------- */
+/* --- training ----------------------------------------------------------------------------------------------------- */
 
 static plait_status train(pli_run *run) {
     return run->lbfgs ? pli_lbfgs_run(run, &pli_lbfgs_nets) : pli_loop_run(run, &pli_net_steps);
@@ -194,41 +195,47 @@ static const pli_learner_more more = {
     "\nA table is named in --table NAME:topology=T,consistency=C,filter=F; with --optimizer lbfgs there is one, w, of "\
     "all values.\n"
 
-/* --- the learners --------------------------------------------------------------------------------------------------- */
+/* --- the learners ------------------------------------------------------------------------------------------------- */
 
 #define NET                                                                                                            \
-    .size = sizeof(plait_learner), .ways = PLAIT_LEARNER_STREAMS, .optimizer = "adam", .labels = PLAIT_LABELS_EITHER,                      \
+    .size = sizeof(plait_learner), .ways = PLAIT_LEARNER_STREAMS, .optimizer = "adam", .labels = PLAIT_LABELS_EITHER,  \
     .state_bytes = sizeof(pli_net_fit), .model_bytes = sizeof(pli_net_model), .check = check, .prepare = prepare,      \
     .measured = measured, .train = train, .finish = finish, .end = end, .close = pli_net_close_model,                  \
     .export_onnx = pli_net_export, .more = &more
 
-const plait_learner pli_mlp = { NET, .name = "mlp", .summary = "a perceptron of dense layers",
-    .help = "a perceptron: hidden layers of ReLUs, each connected to all of the one before.\n"
-            "  layers   --layers 512,256: hidden widths from the data's end on, default 128; none (''): a linear model\n"
-            "  loss     --loss logistic|hinge|squared|huber, as those models have it; default logistic, or squared where "
-            "labels are no classes\n"
-            "  tables   w1, b1, w2, b2, ...: weights and biases a layer; each may travel in its own way\n"
-            "  tells    as the model of that loss\n"
-            OBJECTIVE };
+const plait_learner pli_mlp = {
+    NET, .name = "mlp", .summary = "a perceptron of dense layers",
+    .help =
+        "a perceptron: hidden layers of ReLUs, each connected to all of the one before.\n"
+        "  layers   --layers 512,256: hidden widths from the data's end on, default 128; none (''): a linear model\n"
+        "  loss     --loss logistic|hinge|squared|huber, as those models have it; default logistic, or squared where "
+        "labels are no classes\n"
+        "  tables   w1, b1, w2, b2, ...: weights and biases a layer; each may travel in its own way\n"
+        "  tells    as the model of that loss\n" OBJECTIVE
+};
 const plait_learner pli_cnn = { NET, .name = "cnn", .summary = "convolutions for images",
     .help = "convolutions for images: each of 3 x 3, with a ReLU and a pooling of 2 x 2.\n"
             "  rows     images (--format idx), or features as a square of pixels, line by line\n"
             "  layers   --layers 32,64,128, the default: filters of each convolution, then the width of a dense layer\n"
             "  loss, tables, tells: as mlp has them\n"
             OBJECTIVE };
-const plait_learner pli_lstm = { NET, .name = "lstm", .summary = "long short-term memory, for text and sequences",
-    .help = "layers of long short-term memory: for text by characters (--format text), each foretold from those before.\n"
-            "  rows     of text: --window characters, each but the first the answer of a step; of images: their lines of "
-            "pixels; else: the features, in their order\n"
-            "  layers   --layers 256,256: units of each layer, default 128\n"
-            "  tables   w1, b1, r1, w2, ...: weights, biases, and weights between steps, a layer\n"
-            "  loss, tells: as mlp has them; of text in nats a character\n"
-            OBJECTIVE };
-const plait_learner pli_graph = { NET, .name = "graph", .summary = "a net out of a file, in JSON or ONNX",
-    .help = "a net of your own: --graph FILE, in JSON (docs/graph.md) or ONNX (docs/onnx.md).\n"
-            "  graph    from a placeholder x [any, features] to a value scores [any, K]: K is 1 for numbers and for two "
-            "classes (or 2, whose difference counts), else the number of classes; scores are before a softmax\n"
-            "  units    x is the data as they are: --normalize has no effect\n"
-            "  tables   its variables, by their names; those of two axes and more are penalised\n"
-            "  loss, tells: as mlp has them\n"
-            OBJECTIVE };
+const plait_learner pli_lstm = {
+    NET, .name = "lstm", .summary = "long short-term memory, for text and sequences",
+    .help =
+        "layers of long short-term memory: for text by characters (--format text), each foretold from those before.\n"
+        "  rows     of text: --window characters, each but the first the answer of a step; of images: their lines of "
+        "pixels; else: the features, in their order\n"
+        "  layers   --layers 256,256: units of each layer, default 128\n"
+        "  tables   w1, b1, r1, w2, ...: weights, biases, and weights between steps, a layer\n"
+        "  loss, tells: as mlp has them; of text in nats a character\n" OBJECTIVE
+};
+const plait_learner pli_graph = {
+    NET, .name = "graph", .summary = "a net out of a file, in JSON or ONNX",
+    .help =
+        "a net of your own: --graph FILE, in JSON (docs/graph.md) or ONNX (docs/onnx.md).\n"
+        "  graph    from a placeholder x [any, features] to a value scores [any, K]: K is 1 for numbers and for two "
+        "classes (or 2, whose difference counts), else the number of classes; scores are before a softmax\n"
+        "  units    x is the data as they are: --normalize has no effect\n"
+        "  tables   its variables, by their names; those of two axes and more are penalised\n"
+        "  loss, tells: as mlp has them\n" OBJECTIVE
+};

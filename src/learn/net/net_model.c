@@ -47,7 +47,7 @@ static plait_status score_block(const void *form, const pli_solution *solution, 
 
 const pli_scoring_ops pli_net_scoring = { .open = open, .close = close, .block = score_block };
 
-/* --- its file ------------------------------------------------------------------------------------------------------ */
+/* --- its file ----------------------------------------------------------------------------------------------------- */
 
 /* One a variable, in its shape. */
 static plait_status tensors(const plait_model *model, pli_model_tensors *out, plait_error *err) {
@@ -56,7 +56,10 @@ static plait_status tensors(const plait_model *model, pli_model_tensors *out, pl
     for (int32_t p = 0; p < net->n_params; p++) {
         const plait_shape shape = plait_graph_variable_initial(net->graph, p).shape;
         pli_tensor       *t = &out->tensor[out->n++];
-        *t = (pli_tensor){ .name = net->param[p].name, .type = "F32", .dims = shape.rank, .data = pli_fitted_solution(model)->flat + net->param[p].at,
+        *t = (pli_tensor){ .name = net->param[p].name,
+                           .type = "F32",
+                           .dims = shape.rank,
+                           .data = pli_fitted_solution(model)->flat + net->param[p].at,
                            .bytes = (size_t)plait_shape_elements(&shape) * sizeof(float) };
         for (int32_t i = 0; i < shape.rank; i++) t->shape[i] = shape.dim[i];
     }
@@ -108,7 +111,7 @@ static plait_status load(const pli_safetensors *file, const char *path, plait_mo
     return PLAIT_OK;
 }
 
-/* --- its values ----------------------------------------------------------------------------------------------------- */
+/* --- its values --------------------------------------------------------------------------------------------------- */
 
 static int64_t  rows(const plait_model *model) { return pli_fitted_solution(model)->rows; }
 static uint64_t key(const plait_model *model, int64_t row) { return (void)model, (uint64_t)row; }

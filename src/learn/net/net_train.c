@@ -1,9 +1,9 @@
 /* A batch through a net: its rows made dense, the tables' values, one run of the graph, whose incs push the gradients.
  *
- * The graph's variables are the tables (learn/table_store.h): a clock asks for all of them, in the order in which the last
- * run needed them, and the forward pass waits for each just before its first use. A gradient leaves as soon as the backward
- * pass has it, those of the last layers first (plait_table_flush). Under --reduce exact each block's rows are a run of
- * their own, and gradients leave in the last one. */
+ * The graph's variables are the tables (learn/table_store.h): a clock asks for all of them, in the order in which the
+ * last run needed them, and the forward pass waits for each just before its first use. A gradient leaves as soon as the
+ * backward pass has it, those of the last layers first (plait_table_flush). Under --reduce exact each block's rows are
+ * a run of their own, and gradients leave in the last one. */
 #include <string.h>
 
 #include "graph/session.h"
@@ -29,7 +29,8 @@ void pli_net_penalty_factors(const pli_run *run, int32_t p, float *factor) {
     for (int64_t r = 0; r < param->rows; r++)
         for (int64_t c = 0; c < param->cols; c++)
             factor[r * param->cols + c] =
-                is_scaled(run, p) ? (float)pli_scale_penalty(&pli_net_fit_of(run)->fit.scale, pli_net_fit_of(run)->net->even ? 0 : r, run->l1, run->l2)
+                is_scaled(run, p) ? (float)pli_scale_penalty(&pli_net_fit_of(run)->fit.scale,
+                                                             pli_net_fit_of(run)->net->even ? 0 : r, run->l1, run->l2)
                                   : param->penalised;
 }
 
@@ -48,7 +49,8 @@ static plait_status penalty_of(const pli_run *run, int32_t p, float **penalty_ou
 void pli_net_first_values(const pli_run *run, float *values) {
     const pli_net *net = pli_net_fit_of(run)->net;
     if (run->start == NULL) {
-        if (pli_net_fit_of(run)->file.text != NULL) memcpy(values, pli_net_fit_of(run)->file.first, (size_t)net->values * sizeof *values);
+        if (pli_net_fit_of(run)->file.text != NULL)
+            memcpy(values, pli_net_fit_of(run)->file.first, (size_t)net->values * sizeof *values);
         else pli_net_initial(net, run->opts->seed, values);
         return;
     }
@@ -167,7 +169,8 @@ int64_t pli_net_take_rows(const pli_run *run, const pli_part *part, int64_t from
     int64_t labels = 0;
     for (int64_t i = from; i < from + n; i++, at++) {
         const int64_t r = part->order != NULL ? (int64_t)part->order[i] : part->first + i;
-        const int64_t own = pli_net_rows_put(pli_net_fit_of(run)->net, part->block, r, &pli_net_fit_of(run)->fit.scale, to, at);
+        const int64_t own =
+            pli_net_rows_put(pli_net_fit_of(run)->net, part->block, r, &pli_net_fit_of(run)->fit.scale, to, at);
         if (own < 0) return own;
         labels += own;
     }
@@ -290,7 +293,7 @@ const pli_fit_ops pli_net_fit_ops = {
     .extract = extract, .solution = solution, .penalty = penalty, .tell = tell, .scoring = scoring
 };
 
-/* --- the loop's side -------------------------------------------------------------------------------------------------- */
+/* --- the loop's side ---------------------------------------------------------------------------------------------- */
 
 static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
     (void)clock;

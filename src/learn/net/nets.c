@@ -134,7 +134,8 @@ static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_e
 }
 
 plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const pli_schema *schema,
-                            const pli_goal *goal, int64_t features, double density, pli_net **net_out, plait_error *err) {
+                            const pli_goal *goal, int64_t features, double density, pli_net **net_out,
+                            plait_error *err) {
     const bool large = features > FEATURES_MAX;
     const bool few = features >= SPARSE_FEATURES && density * SPARSE_ONE_OF < 1;
     int64_t width[PLI_NET_LAYERS];

@@ -23,9 +23,10 @@ static plait_status prepare(pli_run *run) {
     const int64_t d = run->features, most = d < run->train_rows ? d : run->train_rows;
     p->k = plait_training_count(run, "components");
     if (d == 0)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "model pca on features that grow by key is refused: a component has a value for each; hash them, "
-                        "as --hash-bits 20");
+        return pli_fail(
+            run->err, PLAIT_EREFUSED,
+            "model pca on features that grow by key is refused: a component has a value for each; hash them, "
+            "as --hash-bits 20");
     if (p->k == 0) p->k = most < COMPONENTS ? most : COMPONENTS;
     if (p->k > most)
         return pli_fail(run->err, PLAIT_EINVAL, "components is %lld: %lld rows of %lld features have at most %lld",
@@ -40,8 +41,10 @@ static plait_status prepare(pli_run *run) {
     run->weights = d * pli_pca_columns(p) + d + 2;
     const double bytes = 3.0 * 8 * (double)run->weights, there = (double)pli_memory_bytes();
     if (there <= 0 || bytes < there) return PLAIT_OK;
-    return pli_fail(run->err, PLAIT_ENOMEM, "model pca of %lld features needs about %.1f GB, %.1f GB are free; take --pca-solver "
-                    "randomised, or fewer --components", (long long)d, bytes / 1e9, there / 1e9);
+    return pli_fail(run->err, PLAIT_ENOMEM,
+                    "model pca of %lld features needs about %.1f GB, %.1f GB are free; take --pca-solver "
+                    "randomised, or fewer --components",
+                    (long long)d, bytes / 1e9, there / 1e9);
 }
 
 static plait_status make_table(pli_run *run, const char *name, int64_t rows, int64_t cols, plait_table **table_out) {
@@ -103,7 +106,7 @@ static plait_status make_basis(pli_run *run, int64_t clock) {
     return pli_orthonormalise(p->d, p->q, p->basis, run->err);
 }
 
-/* --- a clock ------------------------------------------------------------------------------------------------------- */
+/* --- a clock ------------------------------------------------------------------------------------------------------ */
 
 /* The part that holds the first row: who has it takes off what is there already. It is an item like any other, whoever
  * computes it. */
@@ -150,7 +153,7 @@ static plait_status step(pli_run *run, const plait_batch *rows, plait_step_sums 
     return run->exact ? PLAIT_OK : push(run, clock);
 }
 
-/* --- the components ------------------------------------------------------------------------------------------------ */
+/* --- the components ----------------------------------------------------------------------------------------------- */
 
 /* Of the Gram matrix: eigenvectors. variance [k], component [k, d]. */
 static plait_status solve_exact(pli_run *run, double *variance, double *component, double *total_out) {
@@ -182,8 +185,8 @@ static void turn(const pli_pca *p, const double *vector, double *component) {
     for (int64_t j = 0; largest < 0 && j < p->d; j++) component[j] = -component[j];
 }
 
-/* Of Z = C Q its singular values and left vectors: within an orthonormal basis B of Z's columns, so that the vectors are
- * orthonormal whatever the values. */
+/* Of Z = C Q its singular values and left vectors: within an orthonormal basis B of Z's columns, so that the vectors
+ * are orthonormal whatever the values. */
 static plait_status solve_power(pli_run *run, double *variance, double *component) {
     pli_pca      *p = pli_pca_of(run);
     const int64_t q = p->q;
@@ -238,15 +241,26 @@ static plait_status finish(pli_run *run, plait_model *model) {
     return status;
 }
 
-/* --- the learner ---------------------------------------------------------------------------------------------------- */
+/* --- the learner -------------------------------------------------------------------------------------------------- */
 
 static const plait_learner_option options[] = {
-    { .name = "components", .kind = PLAIT_OPTION_COUNT, .preset = "0", .high = 1 << 16,
+    { .name = "components",
+      .kind = PLAIT_OPTION_COUNT,
+      .preset = "0",
+      .high = 1 << 16,
       .help = "how many components; 0: 8, or as many as there are features" },
     { .name = "whiten", .kind = PLAIT_OPTION_FLAG, .preset = "0", .help = "transform gives each component variance 1" },
-    { .name = "pca-solver", .kind = PLAIT_OPTION_NAME, .preset = "auto", .names = "auto exact randomised",
-      .help = "exact: eigenvectors of the covariance; randomised: block power iteration; auto: exact up to 4,096 features" },
-    { .name = "power-passes", .kind = PLAIT_OPTION_COUNT, .preset = "7", .low = 1, .high = 1000,
+    { .name = "pca-solver",
+      .kind = PLAIT_OPTION_NAME,
+      .preset = "auto",
+      .names = "auto exact randomised",
+      .help = "exact: eigenvectors of the covariance; randomised: block power iteration; auto: exact up to 4,096 "
+              "features" },
+    { .name = "power-passes",
+      .kind = PLAIT_OPTION_COUNT,
+      .preset = "7",
+      .low = 1,
+      .high = 1000,
       .help = "passes of the randomised solver" },
     { .name = NULL },
 };

@@ -6,10 +6,11 @@
  *
  *   exact        up to EXACT_MAX features: clock 1 adds up the Gram matrix of x - m, [d, d], whose eigenvectors every
  *                worker takes by itself
- *   randomised   wide data, sparse too: block power iteration with re-orthogonalisation (Halko, Martinsson, Tropp, "Finding
- *                structure with randomness", SIAM Review 2011, algorithm 4.4). Clock t adds up Z_t = C Q_t, [d, q], where
- *                Q_t is an orthonormal basis of Z_(t-1), and Q_1 of random columns. The centred rows never exist: a pass
- *                takes X Q and Xt Y, and takes the mean's part off the small results.
+ *   randomised   wide data, sparse too: block power iteration with re-orthogonalisation (Halko, Martinsson, Tropp,
+ *   "Finding
+ *                structure with randomness", SIAM Review 2011, algorithm 4.4). Clock t adds up Z_t = C Q_t, [d, q],
+ *                where Q_t is an orthonormal basis of Z_(t-1), and Q_1 of random columns. The centred rows never exist:
+ *                a pass takes X Q and Xt Y, and takes the mean's part off the small results.
  *
  * State lies in tables alone, so a run goes on from a checkpoint, or when a rank has died, by reading them. */
 #ifndef PLI_LEARN_PCA_H
@@ -49,7 +50,8 @@ plait_status pli_pca_export(const plait_model *model, struct pli_export *to, pla
 typedef struct pli_pca_model {
     int64_t       d, k;
     const double *mean, *component, *variance; /* [d], [k, d], [k]: of the model's values */
-    double       *turned;                      /* [d, k]: components, for products with rows; over sqrt(variance) to whiten */
+    double       *turned;                      /* [d, k]: components, for products with rows; over sqrt(variance) to
+                                                  whiten */
     double       *offset;                      /* [k]: mean times turned */
     double        mean_square;                 /* the mean's squared length */
 } pli_pca_model;

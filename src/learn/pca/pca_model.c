@@ -24,7 +24,8 @@ plait_status pli_pca_open(plait_model *model, plait_error *err) {
     pli_pca_model *m = model->own;
     const bool     whiten = plait_model_number(model, "whiten") > 0;
     if (!has_values(model))
-        return pli_fail(err, PLAIT_EFORMAT, "a model pca needs components [k, features], mean [features] and variance [k]");
+        return pli_fail(err, PLAIT_EFORMAT,
+                        "a model pca needs components [k, features], mean [features] and variance [k]");
     m->turned = pli_array((size_t)(m->d * m->k), sizeof *m->turned);
     m->offset = pli_calloc((size_t)m->k, sizeof *m->offset);
     if (m->turned == NULL || m->offset == NULL)
@@ -46,7 +47,7 @@ void pli_pca_close(plait_model *model) {
     pli_free(m->offset);
 }
 
-/* --- used ---------------------------------------------------------------------------------------------------------- */
+/* --- used --------------------------------------------------------------------------------------------------------- */
 
 int64_t pli_pca_width(const plait_model *model, plait_answer answer) {
     return answer == PLAIT_ANSWER_TRANSFORM ? ((const pli_pca_model *)model->own)->k : 0;
@@ -76,7 +77,7 @@ plait_status pli_pca_predict(const plait_model *model, plait_answer answer, cons
     return PLAIT_OK;
 }
 
-/* --- figures --------------------------------------------------------------------------------------------------------- */
+/* --- figures ------------------------------------------------------------------------------------------------------ */
 
 enum { WEIGHT, ALL, EXPLAINED };
 
@@ -102,7 +103,8 @@ plait_status pli_pca_measure(const plait_model *model, const plait_rows *rows, d
         project(m, &row, at);
         sums[WEIGHT] += row.weight;
         sums[ALL] += row.weight * length_of(m, &row);
-        for (int64_t c = 0; c < m->k; c++) sums[EXPLAINED] += row.weight * at[c] * at[c] * (whiten ? m->variance[c] : 1);
+        for (int64_t c = 0; c < m->k; c++)
+            sums[EXPLAINED] += row.weight * at[c] * at[c] * (whiten ? m->variance[c] : 1);
     }
     pli_free(at);
     return PLAIT_OK;
@@ -116,7 +118,7 @@ int32_t pli_pca_figures(const plait_model *model, const double *sums, plait_figu
     return 2;
 }
 
-/* --- export ---------------------------------------------------------------------------------------------------------- */
+/* --- export ------------------------------------------------------------------------------------------------------- */
 
 static const char *matrix(pli_export *to, const char *name, plait_shape shape, const double *values) {
     const plait_tensor t = { .type = PLAIT_F64, .shape = shape, .data = (void *)(uintptr_t)values };
@@ -127,7 +129,8 @@ static const char *matrix(pli_export *to, const char *name, plait_shape shape, c
 plait_status pli_pca_export(const plait_model *model, pli_export *to, plait_error *err) {
     const pli_pca_model *m = model->own;
     (void)err;
-    const char *x = pli_export_cast(to, pli_export_input(to, "x", PLAIT_F32, plait_shape_2(PLAIT_ANY, m->d), "rows"), PLAIT_F64);
+    const char *x =
+        pli_export_cast(to, pli_export_input(to, "x", PLAIT_F32, plait_shape_2(PLAIT_ANY, m->d), "rows"), PLAIT_F64);
     const char *y = pli_export_2(to, "MatMul", x, matrix(to, "components", plait_shape_2(m->d, m->k), m->turned));
     y = pli_export_2(to, "Sub", y, matrix(to, "offset", plait_shape_1(m->k), m->offset));
     pli_export_output(to, pli_export_cast(to, y, PLAIT_F32), "transformed", PLAIT_F32, false,

@@ -58,7 +58,7 @@ plait_status pli_pca_add_gram(pli_run *run, const pli_part *part) {
     return scratch != NULL && rest != NULL ? PLAIT_OK : no_memory(run);
 }
 
-/* --- randomised ---------------------------------------------------------------------------------------------------- */
+/* --- randomised --------------------------------------------------------------------------------------------------- */
 
 /* The mean's row times the basis [q]. */
 static void mean_times_basis(const pli_pca *p, double *out) {
@@ -84,7 +84,7 @@ static void project(const pli_pca *p, const pli_csr *x, const pli_part *part, in
 plait_status pli_pca_add_power(pli_run *run, const pli_part *part) {
     const pli_pca *p = pli_pca_of(run);
     const pli_csr  x = csr_of(part->block);
-    double        *y = pli_array((size_t)(CHUNK * p->q), sizeof *y), *total = pli_calloc((size_t)p->q, 2 * sizeof *total);
+    double *y = pli_array((size_t)(CHUNK * p->q), sizeof *y), *total = pli_calloc((size_t)p->q, 2 * sizeof *total);
     const bool     there = y != NULL && total != NULL;
     if (there) mean_times_basis(p, total + p->q);
     for (int64_t from = 0, n; there && from < part->rows; from += n) {

@@ -4,7 +4,8 @@
 
 #include "learn/run/run.h"
 
-/* Can every row of what is judged be judged? Told before the training, which a mistake found after it would have cost. */
+/* Can every row of what is judged be judged? Told before the training, which a mistake found after it would have
+ * cost. */
 static plait_status check(pli_run *run, const pli_dataset *data, const char *name) {
     const pli_learner_more *more = run->learner->more;
     return more != NULL && more->check_judged != NULL ? more->check_judged(run, data, name) : PLAIT_OK;

@@ -92,7 +92,8 @@ static plait_status check_given(const pli_run *run) {
     if (o->n_settings > 0 && o->settings == NULL) return pli_fail_null(run->err, "plait_train", "opts->settings");
     for (int32_t i = 0; i < o->n_learners; i++)
         if (o->learners[i].size != sizeof(plait_learner) || o->learners[i].name == NULL)
-            return pli_fail(run->err, PLAIT_EINVAL, "learner %d has no name, or size is not sizeof(plait_learner)", (int)i);
+            return pli_fail(run->err, PLAIT_EINVAL, "learner %d has no name, or size is not sizeof(plait_learner)",
+                            (int)i);
     if (o->n_tables > 0 && o->tables == NULL) return pli_fail_null(run->err, "plait_train", "opts->tables");
     for (int32_t i = 0; i < o->n_tables; i++)
         if (o->tables[i].name == NULL) return pli_fail_null(run->err, "plait_train", "the name of one of opts->tables");

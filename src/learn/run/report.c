@@ -48,7 +48,7 @@ plait_status pli_report_measure(pli_run *run, const plait_model *model, plait_re
     return run->test != NULL ? tell_figures(run, model, run->test, "test_", report) : PLAIT_OK;
 }
 
-/* --- the rest ------------------------------------------------------------------------------------------------------ */
+/* --- the rest ----------------------------------------------------------------------------------------------------- */
 
 static void add_options(const pli_run *run, plait_report *r) {
     r->n_options = 0;

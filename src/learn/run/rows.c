@@ -15,9 +15,11 @@ static void count(pli_run *run, double *counts) {
 
 plait_status pli_label_need(const pli_schema *schema, const char *name, plait_error *err) {
     if (pli_schema_has_labels(schema)) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EINVAL,
-                    "model %s needs labels: these rows are read without any; leave out --label none, or name the column "
-                    "or the file of their labels there", name);
+    return pli_fail(
+        err, PLAIT_EINVAL,
+        "model %s needs labels: these rows are read without any; leave out --label none, or name the column "
+        "or the file of their labels there",
+        name);
 }
 
 static plait_status number_classes(pli_run *run) {

@@ -1,4 +1,5 @@
-/* learn/run/run.h - the order of a run, as one rank sees it, while plait_train lasts. What learners see of it is learner.h.
+/* learn/run/run.h - the order of a run, as one rank sees it, while plait_train lasts. What learners see of it is
+ * learner.h.
  *
  *     options.c  names, ranges, pairs; equal on every rank
  *     settings.c the learner's own options

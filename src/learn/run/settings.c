@@ -99,7 +99,8 @@ int64_t plait_training_count(const plait_training *run, const char *name) {
 
 plait_status pli_run_make_state(pli_run *run) {
     run->state = pli_calloc(1, run->learner->state_bytes > 0 ? run->learner->state_bytes : 1);
-    return run->state != NULL ? PLAIT_OK : pli_fail(run->err, PLAIT_ENOMEM, "no memory for model %s", run->learner->name);
+    return run->state != NULL ? PLAIT_OK
+                              : pli_fail(run->err, PLAIT_ENOMEM, "no memory for model %s", run->learner->name);
 }
 
 void pli_run_free_state(pli_run *run) {

@@ -130,8 +130,8 @@ static plait_status describe(const pli_run *run, pli_text *text) {
     char                    l1[32], l2[32];
     pli_format_f64(run->l1, l1);
     pli_format_f64(run->l2, l2);
-    pli_text_add(text, "{\"model\": \"%s\", \"optimizer\": \"%s\", \"l1\": %s, \"l2\": %s, \"epochs\": %lld, ", o->model,
-                 run->optimizer, l1, l2, (long long)run->epochs_done);
+    pli_text_add(text, "{\"model\": \"%s\", \"optimizer\": \"%s\", \"l1\": %s, \"l2\": %s, \"epochs\": %lld, ",
+                 o->model, run->optimizer, l1, l2, (long long)run->epochs_done);
     if (run->best > 0) pli_text_add(text, "\"best_epoch\": %lld, ", (long long)run->best);
     if (run->learner->more != NULL && run->learner->more->describe != NULL) run->learner->more->describe(run, text);
     for (const plait_learner_option *own = run->learner->options; own != NULL && own->name != NULL; own++) {
@@ -171,8 +171,8 @@ static plait_status judge(pli_run *run, const plait_model *model, plait_report *
     return pli_report_measure(run, model, report);
 }
 
-/* The model comes first: what goes wrong in judging it does not lose it. A run that was asked to stop ends with its clock:
- * what it has reached is not judged. Of that the leading worker, which saves and reports, decides for all. */
+/* The model comes first: what goes wrong in judging it does not lose it. A run that was asked to stop ends with its
+ * clock: what it has reached is not judged. Of that the leading worker, which saves and reports, decides for all. */
 static plait_status finish(pli_run *run, plait_report *report_out, plait_model **model_out) {
     const pli_learner_more *more = run->learner->more;
     plait_report            report;

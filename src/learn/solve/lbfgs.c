@@ -1,14 +1,15 @@
-/* L-BFGS (Nocedal and Wright, "Numerical Optimization", 2006, algorithms 7.4 and 7.5) and, with L1, OWL-QN (Andrew and Gao,
- * ICML 2007), with full-batch gradients. The vectors are tables; the two loops run as server functions on their shards, so
- * that no vector travels but the weights to the workers and their gradients back (Sandblaster L-BFGS: Dean et al., "Large
- * Scale Distributed Deep Networks", NIPS 2012). Every worker takes the same decisions from the same sums.
+/* L-BFGS (Nocedal and Wright, "Numerical Optimization", 2006, algorithms 7.4 and 7.5) and, with L1, OWL-QN (Andrew and
+ * Gao, ICML 2007), with full-batch gradients. The vectors are tables; the two loops run as server functions on their
+ * shards, so that no vector travels but the weights to the workers and their gradients back (Sandblaster L-BFGS: Dean
+ * et al., "Large Scale Distributed Deep Networks", NIPS 2012). Every worker takes the same decisions from the same
+ * sums.
  *
- * A linear model's initial metric is the diagonal of a bound of the Hessian: curvature/n sum weight x_j^2 + l2, so that rare
- * and frequent features move at their own pace. One iteration: direction, step, a pass over the data, gradient.
+ * A linear model's initial metric is the diagonal of a bound of the Hessian: curvature/n sum weight x_j^2 + l2, so that
+ * rare and frequent features move at their own pace. One iteration: direction, step, a pass over the data, gradient.
  *
- * Of a net the objective is not convex: a step is accepted where the objective falls enough, and a pair without positive
- * curvature is left out (Li and Fukushima, "On the global convergence of the BFGS method for nonconvex unconstrained
- * optimization problems", SIAM J. Optim. 2001), so that each direction goes downhill. */
+ * Of a net the objective is not convex: a step is accepted where the objective falls enough, and a pair without
+ * positive curvature is left out (Li and Fukushima, "On the global convergence of the BFGS method for nonconvex
+ * unconstrained optimization problems", SIAM J. Optim. 2001), so that each direction goes downhill. */
 #include "learn/solve/lbfgs_run.h"
 
 #include <math.h>
@@ -168,7 +169,8 @@ static plait_status direction(pli_lbfgs *l) {
 }
 
 /* The first step to try: all of the direction, unless that is far longer than the last step. Where the loss is nearly
- * straight a pair's curvature is rounding and the direction has no bounds; a step of any length could not be taken back. */
+ * straight a pair's curvature is rounding and the direction has no bounds; a step of any length could not be taken
+ * back. */
 static double first_step(const pli_lbfgs *l) {
     double most = GROWTH_MAX * l->length, length = sqrt(l->slope.dd);
     return most > 0 && length > most ? most / length : 1;

@@ -2,8 +2,8 @@
  *
  * The tables of a call, in this order: w the weights, g the gradient, q their penalty factors (if scaled), h the
  * diagonal of a metric, o the last gradient, x the weights of the last iterate (with L1), then s_0 .. s_{m-1},
- * y_0 .. y_{m-1}. Large vectors are packed: s_j and y_j as bfloat16 share the words of one table, s in the upper halves,
- * which halves the history; the steps go along directions so rounded, and products are those of rounded pairs.
+ * y_0 .. y_{m-1}. Large vectors are packed: s_j and y_j as bfloat16 share the words of one table, s in the upper
+ * halves, which halves the history; the steps go along directions so rounded, and products are those of rounded pairs.
  * Slot `slot` of s holds the direction d until the step is accepted.
  * Vectors never leave their shards: a call answers with dot products, and takes coefficients (the two loops of
  * Nocedal and Wright's algorithm 7.4 run on the matrix of dot products, as in Chen, Wang, Zhou, "Large-scale

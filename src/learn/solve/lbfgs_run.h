@@ -1,4 +1,5 @@
-/* learn/solve/lbfgs_run.h - a run of L-BFGS on one worker, and what the kinds of model do in it: passes over the worker's rows.
+/* learn/solve/lbfgs_run.h - a run of L-BFGS on one worker, and what the kinds of model do in it: passes over the
+ * worker's rows.
  *
  *     lbfgs.c            iterations: the two loops, line search, ends
  *     lbfgs_functions.c  the vectors, on their shards
@@ -41,13 +42,14 @@ typedef struct pli_lbfgs_pass {
     /** Sets rows, columns, values, type and args' memory, packed and free_row; makes room. end follows in any case. */
     plait_status (*begin)(pli_lbfgs *l);
     void (*end)(pli_lbfgs *l);
-    /** First weights and the penalty's factors [rows, columns] in the type of tables; NULL: 0, 1. The caller's to free. */
+    /** First weights and the penalty's factors [rows, columns] in the type of tables; NULL: 0, 1. The caller's to
+     *  free. */
     plait_status (*initial)(const pli_lbfgs *l, void **initial_out);
     plait_status (*penalty)(const pli_lbfgs *l, void **penalty_out);
     /** The metric's diagonal, which is never 0, goes to table h. */
     plait_status (*metric)(pli_lbfgs *l);
-    /** The mean gradient of the losses at these values of w goes to table g; their sums to total. Under --reduce exact block by
-     *  block. */
+    /** The mean gradient of the losses at these values of w goes to table g; their sums to total. Under --reduce exact
+     *  block by block. */
     plait_status (*compute)(pli_lbfgs *l, const void *values, pli_total *total);
     /** EDIVERGED with the remedy, unless the loss is finite. */
     plait_status (*finite)(const pli_run *run, double loss, int64_t iteration);

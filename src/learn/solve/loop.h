@@ -1,5 +1,5 @@
-/* learn/solve/loop.h - batch by batch: next batch, step, clock. The same loop serves every learner whose clocks are steps, under
- * every topology and consistency; it knows no model.
+/* learn/solve/loop.h - batch by batch: next batch, step, clock. The same loop serves every learner whose clocks are
+ * steps, under every topology and consistency; it knows no model.
  *
  *     the loop               the learner, by pli_steps
  *     tables and memory      begin
@@ -26,8 +26,8 @@ typedef struct pli_steps {
     plait_status (*begin)(pli_run *run);
     void (*end)(pli_run *run);
     plait_status (*fetched)(pli_run *run, const pli_batch *batch);
-    /** Sums over the rows to *sums_out; under --reduce exact block by block to run->loop->total instead. Not called where
-     *  the clock is complete without this worker; if it hears so by its get, it computes nothing. */
+    /** Sums over the rows to *sums_out; under --reduce exact block by block to run->loop->total instead. Not called
+     *  where the clock is complete without this worker; if it hears so by its get, it computes nothing. */
     plait_status (*step)(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out);
     /** A spare without rows reads nevertheless, where only that keeps it in step with the others. */
     plait_status (*idle)(pli_run *run);

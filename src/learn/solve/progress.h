@@ -4,7 +4,7 @@
 
 #include "learn/learner.h"
 
-/* --- progress ------------------------------------------------------------------------------------------------------ */
+/* --- progress ----------------------------------------------------------------------------------------------------- */
 
 typedef struct pli_meter {
     pli_run *run;
@@ -16,7 +16,7 @@ void pli_meter_start(pli_meter *meter, pli_run *run);
 /** Tells the caller at most some times a second, and at the end of an epoch. On one rank. */
 void pli_meter_tell(pli_meter *meter, const pli_sums *sums, int64_t epoch, int64_t clock, bool epoch_ended);
 
-/* --- the curve ----------------------------------------------------------------------------------------------------- */
+/* --- the curve ---------------------------------------------------------------------------------------------------- */
 
 /* The weights at some moments of a run, kept to be measured when it is over (curve.c). */
 struct pli_curve {
@@ -43,7 +43,7 @@ void         pli_curve_end(pli_run *run);
 plait_status pli_curve_measure(pli_run *run, const plait_report *report);
 void         pli_curve_free(pli_run *run);
 
-/* --- pace ---------------------------------------------------------------------------------------------------------- */
+/* --- pace --------------------------------------------------------------------------------------------------------- */
 
 /** Before the first clock, past a barrier: is there anything to watch? Collective over the workers. */
 plait_status pli_pace_begin(pli_run *run);

@@ -1,4 +1,5 @@
-/* What learners of labelled rows do alike in a run: validation, the best weights, what the trained model is worth. See fit.h. */
+/* What learners of labelled rows do alike in a run: validation, the best weights, what the trained model is worth. See
+ * fit.h. */
 #include "learn/supervised/fit.h"
 
 #include <math.h>
@@ -326,7 +327,7 @@ plait_status pli_fit_solved_at(pli_run *run, plait_type type, const void *values
     return PLAIT_OK;
 }
 
-/* --- before the first clock ---------------------------------------------------------------------------------------- */
+/* --- before the first clock --------------------------------------------------------------------------------------- */
 
 plait_status pli_fit_measure_scale(pli_run *run) {
     pli_fit       *fit = pli_fit_of(run);
@@ -363,7 +364,8 @@ double pli_fit_rate(const pli_run *run) {
         { "adam", 0.05, true }, { "ftrl", 1.0, true },
     };
     const pli_fit *fit = pli_fit_of(run);
-    const double   spread = fit->label_spread * (run->start != NULL ? 0.1 : 1); /* what was reached is not thrown away */
+    const double   spread = fit->label_spread * (run->start != NULL ? 0.1 : 1); /* what was reached is not thrown
+                                                                                   away */
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
         if (strcmp(run->optimizer, rates[i].rule) != 0) continue;
         if (rates[i].metric) return rates[i].batch * spread;

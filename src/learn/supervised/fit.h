@@ -1,4 +1,5 @@
-/* learn/supervised/fit.h - a run of a supervised learner: what learners of labelled rows share. Its state begins with a pli_fit.
+/* learn/supervised/fit.h - a run of a supervised learner: what learners of labelled rows share. Its state begins with a
+ * pli_fit.
  *
  *     labels.c    what the labels are, classes or numbers; counted and weighed
  *     scale.h     training's units
@@ -52,8 +53,8 @@ plait_status pli_fit_check_judged(pli_run *run, const pli_dataset *data, const c
 
 /** Measures scale from the rows. Not where --normalize says none. Collective. */
 plait_status pli_fit_measure_scale(pli_run *run);
-/** What follows from the options once batch and epochs have a default: batch, clocks, schedule, penalties. epochs: asked
- *  when the clocks are known. */
+/** What follows from the options once batch and epochs have a default: batch, clocks, schedule, penalties. epochs:
+ *  asked when the clocks are known. */
 void pli_fit_settle(pli_run *run, int64_t batch, int64_t (*epochs)(const pli_run *run));
 /** A rate for adagrad and its like that suits the labels; of rules without a metric of their own a quarter, but for the
  *  logistic loss, which curves by at most 1/4. 0: the rule's own. Measured (docs/models.md). */

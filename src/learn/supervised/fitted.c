@@ -20,7 +20,7 @@ plait_status pli_fitted_take(pli_run *run, plait_model *model) {
 
 void pli_fitted_close(plait_model *model) { pli_solution_free(&pli_fitted_of(model)->solution); }
 
-/* --- its file ------------------------------------------------------------------------------------------------------ */
+/* --- its file ----------------------------------------------------------------------------------------------------- */
 
 void pli_fitted_metadata(const plait_model *model, pli_model_meta *meta) {
     const pli_fitted *fitted = pli_fitted_of(model);
@@ -48,7 +48,7 @@ plait_status pli_fitted_read(const pli_safetensors *file, const char *path, plai
     return PLAIT_OK;
 }
 
-/* --- predictions ---------------------------------------------------------------------------------------------------- */
+/* --- predictions -------------------------------------------------------------------------------------------------- */
 
 typedef struct prediction {
     const pli_goal *goal;
@@ -87,7 +87,7 @@ plait_status pli_fitted_predict(const plait_model *model, const pli_dataset *dat
     return status;
 }
 
-/* --- figures -------------------------------------------------------------------------------------------------------- */
+/* --- figures ------------------------------------------------------------------------------------------------------ */
 
 plait_status pli_fitted_eval(const plait_model *model, const pli_dataset *data, plait_report *report,
                              plait_error *err) {

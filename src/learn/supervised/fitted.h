@@ -1,5 +1,5 @@
-/* learn/supervised/fitted.h - a supervised model that has been fitted: a solution, and what its scores mean. The memory of such a
- * model (learner->model_bytes) begins with a pli_fitted. */
+/* learn/supervised/fitted.h - a supervised model that has been fitted: a solution, and what its scores mean. The memory
+ * of such a model (learner->model_bytes) begins with a pli_fitted. */
 #ifndef PLI_LEARN_FITTED_H
 #define PLI_LEARN_FITTED_H
 

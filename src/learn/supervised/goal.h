@@ -1,5 +1,5 @@
-/* learn/supervised/goal.h - what scores of labelled rows are held against: a loss, and how a label becomes its target. Where the
- * scores come from is a model's own. */
+/* learn/supervised/goal.h - what scores of labelled rows are held against: a loss, and how a label becomes its target.
+ * Where the scores come from is a model's own. */
 #ifndef PLI_LEARN_GOAL_H
 #define PLI_LEARN_GOAL_H
 

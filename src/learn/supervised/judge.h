@@ -1,4 +1,5 @@
-/* learn/supervised/judge.h - how good a solution is on rows: each row is scored, and its scores are held against its label. */
+/* learn/supervised/judge.h - how good a solution is on rows: each row is scored, and its scores are held against its
+ * label. */
 #ifndef PLI_LEARN_JUDGE_H
 #define PLI_LEARN_JUDGE_H
 
@@ -23,7 +24,8 @@ typedef struct pli_scoring_ops {
     /** Memory for a pass; *scorer_out may stay NULL. */
     plait_status (*open)(const void *form, const pli_solution *solution, void **scorer_out, plait_error *err);
     void (*close)(void *scorer);
-    /** Calls each for the block's rows in their order, with scores [K] and scratch [2K]. Any thread, several at once. */
+    /** Calls each for the block's rows in their order, with scores [K] and scratch [2K]. Any thread, several at
+     *  once. */
     plait_status (*block)(const void *form, const pli_solution *solution, void *scorer, const pli_block *block,
                           pli_score_fn *each, void *user, plait_error *err);
 } pli_scoring_ops;

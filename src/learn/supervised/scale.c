@@ -8,7 +8,8 @@
 enum { MOMENT_VALUES_MAX = 1 << 24 }; /* of the per-block sums of all blocks: 128 MiB */
 
 /* Of each column: how many values are given, their sum and their sum of squares, less a pivot, so that the variance of
- * large numbers stays exact. A block at a time, then added in the order of blocks: the cut among workers does not show. */
+ * large numbers stays exact. A block at a time, then added in the order of blocks: the cut among workers does not
+ * show. */
 enum { GIVEN, SUM, SQUARE, MOMENTS };
 
 static void block_moments(const pli_block *block, const double *pivot, bool (*skip)(void *user, int64_t row),
@@ -120,7 +121,8 @@ plait_status pli_scale_measure(plait_comm *comm, int64_t d, bool intercept, cons
     scale_out->factor = pli_array((size_t)d, sizeof(double));
     if (scale_out->factor == NULL)
         return pli_fail(err, PLAIT_ENOMEM, "no memory for the scales of %lld columns", (long long)d);
-    plait_status status = dense ? scale_dense(comm, d, intercept, rows, scale_out, err) : scale_sparse(comm, rows, scale_out);
+    plait_status status =
+        dense ? scale_dense(comm, d, intercept, rows, scale_out, err) : scale_sparse(comm, rows, scale_out);
     if (status < 0) pli_scale_destroy(scale_out);
     return status;
 }

@@ -30,7 +30,7 @@ void pli_solution_free(pli_solution *solution) {
     *solution = (pli_solution){ 0 };
 }
 
-/* --- rows by key ---------------------------------------------------------------------------------------------------- */
+/* --- rows by key -------------------------------------------------------------------------------------------------- */
 
 plait_status pli_solution_map(const pli_solution *solution, pli_keymap **map_out, plait_error *err) {
     *map_out = NULL;

@@ -4,8 +4,8 @@
 
 #include "data/data.h"
 
-/* Weights [rows, K], row j that of feature j, or of feature key[j] (increasing) where features are few of many; or values in
- * one row, as a net has them. */
+/* Weights [rows, K], row j that of feature j, or of feature key[j] (increasing) where features are few of many; or
+ * values in one row, as a net has them. */
 typedef struct pli_solution {
     int64_t   rows;
     uint64_t *key; /* NULL: row j is feature j */

@@ -6,7 +6,7 @@
 
 enum { WORD_BYTES = 128 };
 
-/* --- what stands for a word in braces -------------------------------------------------------------------------------- */
+/* --- what stands for a word in braces ----------------------------------------------------------------------------- */
 
 static const char *what_is_lost(const plait_filter *filter) {
     return filter->loss == PLAIT_KEPT_BACK ? "keeps whole rows of updates back"
@@ -24,7 +24,8 @@ static bool would_do(const pli_facts *f, const pli_topology_kind *kind, const ch
                      plait_properties needs) {
     const pli_pair pair = { .topology = topology, .consistency = consistency, .scope = f->pair->scope,
                             .one_process = f->pair->one_process };
-    return (pli_pair_properties(kind, consistency, f->pair->scope) & needs) == needs && pli_pair_check(&pair, NULL) >= 0;
+    return (pli_pair_properties(kind, consistency, f->pair->scope) & needs) == needs &&
+           pli_pair_check(&pair, NULL) >= 0;
 }
 
 /* Under which policy of the same topology, or else under which topology, the rule would not refuse. */
@@ -112,7 +113,7 @@ static void fill_in(const pli_facts *f, const pli_pair_rule *rule, const char *p
     }
 }
 
-/* --- the check --------------------------------------------------------------------------------------------------------- */
+/* --- the check ---------------------------------------------------------------------------------------------------- */
 
 static bool refuses(const pli_facts *f, const pli_pair_rule *rule) {
     if ((f->on & rule->on) != rule->on || (f->on & rule->off) != 0) return false;

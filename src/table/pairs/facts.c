@@ -100,9 +100,9 @@ static uint64_t table_on(const pli_facts *f) {
     return bit(p->staleness_aware, PLI_ON(STALE_STEPS)) | bit(p->exact, PLI_ON(EXACT)) |
            bit(p->sharded, PLI_ON(SHARDED)) | bit(p->rule == NULL, PLI_ON(ADDITIVE)) |
            bit(p->rule != NULL, PLI_ON(RULED)) | bit(p->type == PLAIT_I64, PLI_ON(INTEGERS)) |
-           bit(p->rule != NULL && averages, PLI_ON(AVERAGED)) |
-           bit(rule != NULL && rule->derives, PLI_ON(DERIVES)) | bit(p->fill == PLI_FILL_SPARSE, PLI_ON(BY_KEY)) |
-           bit(p->grows, PLI_ON(GROWS)) | bit(f->kind->one_process, PLI_ON(SHARED)) | bit(f->kind->on_servers, PLI_ON(SERVED)) |
+           bit(p->rule != NULL && averages, PLI_ON(AVERAGED)) | bit(rule != NULL && rule->derives, PLI_ON(DERIVES)) |
+           bit(p->fill == PLI_FILL_SPARSE, PLI_ON(BY_KEY)) | bit(p->grows, PLI_ON(GROWS)) |
+           bit(f->kind->one_process, PLI_ON(SHARED)) | bit(f->kind->on_servers, PLI_ON(SERVED)) |
            bit(f->kind->averages, PLI_ON(NEIGHBOURS));
 }
 

@@ -74,7 +74,7 @@ const plait_filter *pli_facts_filter(const pli_facts *facts, uint64_t on);
 
 plait_status pli_matrix_check(const pli_facts *facts, plait_error *err);
 
-/* --- rules ---------------------------------------------------------------------------------------------------------- */
+/* --- rules -------------------------------------------------------------------------------------------------------- */
 
 /* What is refused: where all settings of `on` are on and none of `off`, and, if the rule names properties, the policy
  * lacks one of `promise`, or the pair lacks one of `needs` or has one of `bars`. Braces in the texts stand for what the

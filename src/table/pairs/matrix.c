@@ -1,5 +1,6 @@
-/* Which topology goes with which consistency: contract.md's matrix, as each topology asks for it of a policy's promises.
- * Every other pair is refused by name, with the reason and the nearest pair that trains; never silently replaced. */
+/* Which topology goes with which consistency: contract.md's matrix, as each topology asks for it of a policy's
+ * promises. Every other pair is refused by name, with the reason and the nearest pair that trains; never silently
+ * replaced. */
 #include <string.h>
 
 #include "table/pairs/facts.h"

@@ -1,8 +1,8 @@
 /* table/pairs/pairs.h - which settings of a run go together: the one place that decides.
  *
  * A run is a topology, a consistency, and settings beside them: exact sums, second copies, sums inside a host, filters,
- * checkpoints, data that stream, a learner that needs this or that. What does not go together is said in two tables, and
- * nowhere else:
+ * checkpoints, data that stream, a learner that needs this or that. What does not go together is said in two tables,
+ * and nowhere else:
  *
  *     matrix.c    a topology with a consistency, which is contract.md's matrix
  *     rules.c     a setting with what the pair keeps to (plait/property.h), or with another setting
@@ -91,7 +91,7 @@ plait_status pli_job_check(const pli_pair *pair, plait_error *err);
 /** Are there so many spares among the workers, and one at least that is none? Errors: EINVAL. */
 plait_status pli_spares_check(int32_t spares, int32_t workers, plait_error *err);
 
-/* --- for help ------------------------------------------------------------------------------------------------------ */
+/* --- for help ----------------------------------------------------------------------------------------------------- */
 
 /* A setting, as `plait help pairs` tells of it. */
 typedef struct pli_setting {

@@ -12,8 +12,9 @@
 #include "table/pairs/facts.h"
 
 static const char *const topologies[] = { "local", "ps", "allreduce", "hybrid", "gossip:ring" };
-static const char *const policies[] = { "bsp",        "bounded-delay:0", "bounded-delay:2", "ssp:2",       "essp:2", "asp:2:4",
-                                        "sequential", "vap:0.1",         "downpour:2:2",    "local-sgd:2", "async" };
+static const char *const policies[] = { "bsp",     "bounded-delay:0", "bounded-delay:2", "ssp:2",        "essp:2",
+                                        "asp:2:4", "sequential",      "vap:0.1",         "downpour:2:2", "local-sgd:2",
+                                        "async" };
 enum { TOPOLOGIES = sizeof topologies / sizeof *topologies, POLICIES = sizeof policies / sizeof *policies };
 
 static const pli_demand lbfgs = { .who = "lbfgs",
@@ -93,7 +94,7 @@ static void test_a_table_is_told_apart(void **state) {
     (void)state;
     plait_error     err;
     const pli_above above = { .model = "logistic", .checkpoint = true, .balanced = true };
-    pli_pair        pair = { .topology = "allreduce", .consistency = "ssp:2", .table = "w", .rule = "sgd", .apart = true };
+    pli_pair pair = { .topology = "allreduce", .consistency = "ssp:2", .table = "w", .rule = "sgd", .apart = true };
     assert_int_equal(pli_pair_check(&pair, &err), PLAIT_EREFUSED);
     assert_non_null(strstr(err.text, "table w: topology allreduce x ssp:2 is refused"));
     pair.above = &above;

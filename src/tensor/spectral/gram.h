@@ -50,8 +50,9 @@ typedef struct pli_gram {
 
 size_t pli_gram_scratch_bytes(int64_t d);
 
-/** Adds the chosen rows of a block, whose columns are below d. weight: of row r of the block at [r], not negative; NULL:
- *  all 1. pool: its threads share the panels of each chunk, which pays from some hundred columns on; NULL: serial. */
+/** Adds the chosen rows of a block, whose columns are below d. weight: of row r of the block at [r], not negative;
+ *  NULL: all 1. pool: its threads share the panels of each chunk, which pays from some hundred columns on; NULL:
+ *  serial. */
 void pli_gram_csr(pli_pool *pool, pli_gram *to, const pli_csr *x, pli_rows rows, const float *weight);
 /** n rows of a dense matrix [n, d], elements from row to row: stride. weight [n] or NULL. */
 void pli_gram_dense(pli_pool *pool, pli_gram *to, int64_t n, const float *x, int64_t stride, const float *weight);

@@ -160,7 +160,8 @@ void pli_compare_table(const pli_comparison *c, int width, pli_text *text) {
         if ((int)strlen(name) > widest) widest = (int)strlen(name);
     }
     if (width < 40) width = 40;
-    if (at != NULL && c->pairs > 0 && c->pair[at[0]].runs > 0) add_head(c, widest, width, text); /* those that ran first */
+    if (at != NULL && c->pairs > 0 && c->pair[at[0]].runs > 0) add_head(c, widest, width, text); /* those that ran
+                                                                                                    first */
     for (int32_t i = 0; at != NULL && i < c->pairs; i++)
         if (c->pair[at[i]].runs > 0) add_row(c, at[i], widest, width, text);
     if (at != NULL) add_reasons(c, at, width, text);
