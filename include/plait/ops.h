@@ -265,7 +265,7 @@ static inline plait_value plait_op_matmul(plait_graph *g, plait_value a, plait_v
 }
 /* --- effects ------------------------------------------------------------------------------------------ */
 
-/** Adds delta to a variable, or pushes a gradient, as the store says. It is done when it is fetched; so are the next two. */
+/** Adds delta to a variable, or pushes a gradient, as its store says. It happens when fetched, as do the next two. */
 static inline plait_value plait_op_inc(plait_graph *g, plait_value variable, plait_value delta) {
     return plait_op_2(g, "inc", variable, delta);
 }
