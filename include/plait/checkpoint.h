@@ -35,7 +35,7 @@ PLAIT_API void plait_checkpoint_opts_init(plait_checkpoint_opts *opts);
 /** Passes a barrier, saves tables [n] as they are then, and returns when the checkpoint is on disk: whole, or not at
  *  all. Errors: EINVAL; EREFUSED a table of which workers have copies that differ, or that they write without a lock
  *  (async over local), or whose filters round; EIO, ENOSPACE: the checkpoints before are as they were; ENOMEM. The text
- *  is in plait_comm_error of the job's communicator. Where the job has two copies (plait_job_opts.replicas) and a
+ *  is in plait_comm_error of the job's communicator. Where the job has two replicas (plait_job_opts.replicas) and a
  *  worker dies meanwhile, those who live save once more. Collective over the workers, with the same tables and dir. */
 PLAIT_API plait_status plait_checkpoint_save(plait_job *job, plait_table *const *tables, int32_t n,
                                              const plait_checkpoint_opts *opts);

@@ -68,7 +68,7 @@ enum {
     PLAIT_MOMENTS = 1 << 12,
     /* Each row has one owner, which takes in pushes one by one: ps, local. */
     PLAIT_OWNERS = 1 << 13,
-    /* Values travel to and from owners in messages: ps. What does not hold here (filters, second copies) has nothing to
+    /* Values travel to and from owners in messages: ps. What does not hold here (filters, replicas) has nothing to
      * work on. */
     PLAIT_MESSAGES = 1 << 14,
     /* The workers of a host may add their updates up before anything leaves it. */
@@ -96,7 +96,7 @@ enum {
     PLAIT_MORE_THAN_TABLES = 1 << 2,
     /* It ends by itself: no --patience. */
     PLAIT_OWN_END = 1 << 3,
-    /* Its server functions update tables: no second copies. */
+    /* Its server functions update tables: no replicas. */
     PLAIT_FUNCTIONS_UPDATE = 1 << 4,
     /* It compares sums, or losses of one function: no filter that loses something, no dropout. */
     PLAIT_COMPARES = 1 << 5,

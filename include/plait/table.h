@@ -119,7 +119,7 @@ PLAIT_API int64_t plait_job_clock_now(const plait_job *job);
  *  are acknowledged (on a table without replicas: owned by the transport, delivered exactly once), and the
  *  worker is in the next clock. Whether a later get waits for other workers is the tables' consistency.
  *  Not collective by itself; every worker must tick as often as the others.
- *  With opts.replicas 2 it returns when both copies hold them: under bsp a clock is complete then. Where meanwhile a
+ *  With opts.replicas 2 it returns when both replicas hold them: under bsp a clock is complete then. Where meanwhile a
  *  worker has died that had not left, it returns (bsp) PLAIT_STAND_IN: the caller is still in the clock, adds what the
  *  dead one's items that plait_job_inherits gives it would have added (gets show this clock's values), and calls again,
  *  as often as it returns that. What the dead one had pushed in it counts, or what stands in for it, never both; which

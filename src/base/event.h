@@ -4,15 +4,15 @@
  * Numbers that tie events together:
  *   push     a worker counts its pushes of each table: 1, 2, ... A push goes in parts, one to each shard.
  *   seq      of the message that carried a part, in the stream worker -> server
- *   version  of a shard: how many parts it has applied, and how often it was zeroed; of a replica: how many sums. Each
+ *   version  of a shard: how many parts it has applied, and how often it was zeroed; of a mirror: how many sums. Each
  *            is an event, so a version stands for a vector, how many pushes of each worker the values contain, and
  *            costs one number.
  *
- * Where servers' shards have two copies (replicas 2) each raises what it has applied itself. A copy is known by its
+ * Where servers' shards have two replicas (replicas 2) each raises what it has applied itself. A replica is known by its
  * *home*, the server whose shards it holds, and its *place* in the chain of ranks on which copies of them may lie: the
- * server's own rank is place 0. When one of the two has died, the other hands its state over (HAND) to a new copy at a
- * later place, which goes on from there (COPY). A version is of one copy; a new copy begins at the version that it was
- * handed.
+ * server's own rank is place 0. When one of the two has died, the other hands its state over (HAND) to a new replica at
+ * a later place, which goes on from there (REPLICA). A version is of one replica; a new replica begins at the version that it
+ * was handed.
  */
 #ifndef PLI_BASE_EVENT_H
 #define PLI_BASE_EVENT_H
@@ -27,8 +27,8 @@ typedef enum pli_event_kind {
     PLI_EVENT_INC,     /* a worker has called inc: rows, row, norm                                       */
     PLI_EVENT_PUSH,    /* its incs since the last are on their way as one push of the table, of clock    */
     PLI_EVENT_SEND,    /* a message leaves for server peer: seq, clock, part [n]                         */
-    PLI_EVENT_SUM,     /* a replica has applied the sum of all workers' pushes of clock                  */
-    PLI_EVENT_CLOCK,   /* a worker has ended clock; with replicas: both copies have its updates          */
+    PLI_EVENT_SUM,     /* a mirror has applied the sum of all workers' pushes of clock                  */
+    PLI_EVENT_CLOCK,   /* a worker has ended clock; with replicas: both replicas have its updates          */
     PLI_EVENT_BARRIER, /* a worker has passed a barrier                                                  */
     PLI_EVENT_LEAVE,   /* a worker takes no further clock; what it had not pushed is dropped             */
     PLI_EVENT_APPLY,   /* a shard has applied a part of worker peer: seq, clock, version after it        */
@@ -41,8 +41,8 @@ typedef enum pli_event_kind {
     PLI_EVENT_STAND, /* a worker begins to stand in, in clock, for those who have died: what it pushes until it ends */
     PLI_EVENT_VIEW,  /* it has told server peer, in message seq of clock, that it did so for worker `whom`  */
     PLI_EVENT_SERVE, /* a copy of place > 0 serves from now on: who served before is dead                */
-    PLI_EVENT_HAND,  /* who serves begins to hand its state, as it is now, to a new copy: rank peer, place `whom` */
-    PLI_EVENT_COPY,  /* a new copy is whole: of the state that rank peer, place `whom` of its home, has handed to it */
+    PLI_EVENT_HAND,  /* who serves begins to hand its state, as it is now, to a new replica: rank peer, place `whom` */
+    PLI_EVENT_REPLICA, /* a new replica is whole: rank peer, place `whom` of its home, has handed its state to it */
     PLI_EVENT_ZERO,  /* a worker has zeroed the table together with all others, before clock's updates; or a shard was:
                         a version of its own */
     PLI_EVENT_KINDS
@@ -52,7 +52,7 @@ typedef enum pli_event_kind {
 typedef enum pli_event_way {
     PLI_WAY_SERVED, /* to shards: SEND, APPLY, TICK                                     */
     PLI_WAY_SHARED, /* workers write the shared values in place, and it is not logged   */
-    PLI_WAY_SUMMED, /* each worker has a replica, which sums of all pushes move: SUM    */
+    PLI_WAY_SUMMED, /* each worker has a mirror, which sums of all pushes move: SUM    */
     PLI_WAY_AVERAGED, /* each has a copy, which its own pushes move and neighbours' copies: GIVE, MIX */
     PLI_WAYS
 } pli_event_way;
@@ -71,7 +71,7 @@ typedef struct pli_event_table {
     bool        ruled;
 } pli_event_table;
 
-/* What a get took from one shard (-1: from the worker's replica), all of one age. */
+/* What a get took from one shard (-1: from the worker's mirror), all of one age. */
 typedef struct pli_event_piece {
     int32_t         shard, place;    /* place: of the copy that answered                                      */
     uint64_t        version;         /* of the shard, when it answered                                        */

@@ -1,7 +1,7 @@
 /* comm/carried.h - collectives that go on when a worker dies, since somebody else carries them.
  *
  * A collective by messages, or by the transport, needs each worker to the end. Where a room above has machines that
- * outlive any rank (the servers of a job with copies, table/copies/copies.h), they can carry what each worker brings:
+ * outlive any rank (the servers of a job with copies, table/copies/replicas.h), they can carry what each worker brings:
  * they decide once who has come, and all that live hear the same. From these pieces every collective follows:
  *
  *   reductions  what has come, in the order of the workers, is reduced by each worker alike

@@ -33,7 +33,7 @@ enum {
     PLI_PORT_SERVER = 3,
     PLI_PORT_CLIENT = 4,
     PLI_PORT_GOSSIP = 5,
-    PLI_PORT_BACKUP = 6, /* the second copy of another rank's shards */
+    PLI_PORT_REPLICA = 6, /* the second copy of another rank's shards */
     PLI_PORT_MAX = 8
 };
 

@@ -1,5 +1,5 @@
 /* optim - update rules: how a gradient moves a parameter. The same object serves a server's shard, a
- * replica that sums by collectives, and a local run. One file a rule, listed once in rules.c.
+ * mirror that sums by collectives, and a local run. One file a rule, listed once in rules.c.
  *
  * What a rule is: plait/rule.h, against which Plait's own are written as a program's are. plait_rule is what all tables
  * of a rule share, plait_rule_numbers what one of them has: a plain value, whose ops is static, or the job's copy of

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "table/copies/copies.h"
+#include "table/copies/replicas.h"
 #include "table/state/values.h"
 
 /* --- of a rank ---------------------------------------------------------------------------------------------------- */
@@ -262,8 +262,8 @@ void pli_raise_get(const pli_client *client, const pli_ask *ask) {
     pli_free(p.keys);
 }
 
-void pli_raise_replica_get(const pli_event_sink *sink, int32_t rank, const pli_spec *spec, int64_t clock,
-                           const pli_replica_seen *seen, int64_t n, const uint64_t *keys, int64_t first) {
+void pli_raise_mirror_get(const pli_event_sink *sink, int32_t rank, const pli_spec *spec, int64_t clock,
+                           const pli_mirror_seen *seen, int64_t n, const uint64_t *keys, int64_t first) {
     const pli_event_piece piece = { .shard = -1, .version = seen->version, .from = seen->from, .to = seen->to,
                                     .first = keys == NULL ? first : -1, .rows = n, .keys = keys,
                                     .n_keys = keys == NULL ? 0 : n };
@@ -276,7 +276,7 @@ void pli_raise_replica_get(const pli_event_sink *sink, int32_t rank, const pli_s
 
 /* An event of the server, table -1. */
 static pli_event of_server(const pli_server *server, pli_event_kind kind) {
-    const int32_t place = server->copies == NULL ? 0 : server->copies->place;
+    const int32_t place = server->replicas == NULL ? 0 : server->replicas->place;
     return (pli_event){ .kind = kind,
                         .server = true,
                         .home = server->home - server->layout.first_server,
@@ -346,7 +346,7 @@ void pli_raise_serve(const pli_server *server) {
     pli_event_raise(server->sink, &event);
 }
 
-static void raise_between_copies(const pli_server *server, pli_event_kind kind, int32_t rank, int32_t place) {
+static void raise_between_replicas(const pli_server *server, pli_event_kind kind, int32_t rank, int32_t place) {
     pli_event event = of_server(server, kind);
     event.peer = rank;
     event.whom = place;
@@ -354,14 +354,14 @@ static void raise_between_copies(const pli_server *server, pli_event_kind kind, 
 }
 
 void pli_raise_handed(const pli_server *server, int32_t rank, int32_t place) {
-    raise_between_copies(server, PLI_EVENT_HAND, rank, place);
+    raise_between_replicas(server, PLI_EVENT_HAND, rank, place);
 }
 
 void pli_raise_copied(const pli_server *server, int32_t rank, int32_t place) {
-    raise_between_copies(server, PLI_EVENT_COPY, rank, place);
+    raise_between_replicas(server, PLI_EVENT_REPLICA, rank, place);
 }
 
 void pli_server_keep_events(const pli_server *server) {
-    if (server->copies != NULL)
-        keep(server->sink, &server->layout, server->rank, pli_event_side(true, server->copies->place));
+    if (server->replicas != NULL)
+        keep(server->sink, &server->layout, server->rank, pli_event_side(true, server->replicas->place));
 }

@@ -19,7 +19,7 @@ void pli_client_listen(pli_client *client, const pli_event_sink *sink);
 /** An inc was accepted: keys [n], or the rows first .. first + n - 1. */
 void pli_raise_inc(const pli_event_sink *sink, int32_t rank, const pli_spec *spec, int64_t n, const uint64_t *keys,
                    int64_t first, const void *delta);
-/** Of the table's pending updates one push is made; or (SUM) the sum of all workers' was applied to a replica. */
+/** Of the table's pending updates one push is made; or (SUM) the sum of all workers' was applied to a mirror. */
 void pli_raise_push(const pli_event_sink *sink, int32_t rank, pli_event_kind kind, int32_t table, int64_t clock);
 /** A PUSH or CLOCK message leaves; its number is the stream's next. */
 void pli_raise_send(const pli_client *client, int32_t server, const pli_msg *msg);
@@ -33,13 +33,13 @@ void pli_client_keep_events(const pli_client *client);
 
 /** A get is complete. */
 void pli_raise_get(const pli_client *client, const pli_ask *ask);
-/* Of what a get from a replica is made: so many sums, over which own updates are laid, the pushes from .. to - 1 that
+/* Of what a get from a mirror is made: so many sums, over which own updates are laid, the pushes from .. to - 1 that
  * are part of sums under way, and incs of the current clock. */
-typedef struct pli_replica_seen {
+typedef struct pli_mirror_seen {
     uint64_t version, incs, from, to;
-} pli_replica_seen;
-void pli_raise_replica_get(const pli_event_sink *sink, int32_t rank, const pli_spec *spec, int64_t clock,
-                           const pli_replica_seen *seen, int64_t n, const uint64_t *keys, int64_t first);
+} pli_mirror_seen;
+void pli_raise_mirror_get(const pli_event_sink *sink, int32_t rank, const pli_spec *spec, int64_t clock,
+                           const pli_mirror_seen *seen, int64_t n, const uint64_t *keys, int64_t first);
 
 /** Notes that the rows keys [n] have come from the answer, and are held now. */
 void pli_note_rows(const pli_client *client, pli_client_table *table, const pli_msg *answer, int64_t n,
@@ -61,7 +61,7 @@ void pli_raise_summed(const pli_server *server, pli_server_table *table, int32_t
 void pli_raise_summed_tick(const pli_server *server, int32_t worker, uint64_t seq, int64_t clock);
 /** The copy, which is not at place 0, serves from now on. */
 void pli_raise_serve(const pli_server *server);
-/** The copy, which serves, begins to hand its state, as it is now, to a new copy on that rank, of that place. */
+/** The copy, which serves, begins to hand its state, as it is now, to a new replica on that rank, of that place. */
 void pli_raise_handed(const pli_server *server, int32_t rank, int32_t place);
 /** The copy is whole: it holds what the one on that rank, of that place, has handed to it, and nothing more yet. */
 void pli_raise_copied(const pli_server *server, int32_t rank, int32_t place);

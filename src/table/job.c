@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "comm/callback.h"
-#include "table/copies/copies.h"
+#include "table/copies/replicas.h"
 #include "table/events.h"
 #include "table/pairs/pairs.h"
 #include "table/table.h"
@@ -68,8 +68,8 @@ static plait_status open_machines(plait_job *job, plait_error *err) {
     }
     if (job->layout.replicas > 1 && (job->serves || rank >= job->layout.workers - job->layout.spares)) {
         const pli_event_sink *sink = pli_comm_events(comm);
-        PLI_TRY(pli_backups_open(&job->backups, &job->layout, rank, epoch, incarnation, sink, err));
-        PLI_TRY(pli_port_open(comm, PLI_PORT_BACKUP, &pli_backups_ops, &job->backups, &job->backup_port, err));
+        PLI_TRY(pli_hosted_open(&job->hosted, &job->layout, rank, epoch, incarnation, sink, err));
+        PLI_TRY(pli_port_open(comm, PLI_PORT_REPLICA, &pli_hosted_ops, &job->hosted, &job->replica_port, err));
     }
     if (!job->worker) return PLAIT_OK;
     PLI_TRY(pli_client_open(&job->client, &job->layout, rank, epoch, incarnation, err));
@@ -102,9 +102,9 @@ static void free_job(void *state) {
     pli_client_close(&job->client);
     pli_gossip_destroy(&job->gossip);
     pli_port_close(&job->server_port);
-    pli_port_close(&job->backup_port);
+    pli_port_close(&job->replica_port);
     if (job->serves) pli_server_close(&job->server);
-    pli_backups_close(&job->backups);
+    pli_hosted_close(&job->hosted);
     for (int32_t i = 0; i < job->layout.n_functions; i++) pli_free((void *)job->functions[i].name);
     pli_free(job->functions);
     pli_free(job->policies);
@@ -179,7 +179,7 @@ plait_status plait_job_create(plait_comm *comm, const plait_job_opts *opts, plai
 static bool all_gone(void *arg) {
     plait_job *job = arg;
     return atomic_load_explicit(&job->server.all_gone, memory_order_acquire) &&
-           (job->layout.replicas <= 1 || atomic_load_explicit(&job->backups.all_gone, memory_order_acquire));
+           (job->layout.replicas <= 1 || atomic_load_explicit(&job->hosted.all_gone, memory_order_acquire));
 }
 
 static void tell_end(const void *arg, char *text, size_t bytes) {

@@ -12,12 +12,14 @@
  *                    (ask.c), pushes (push.c), copies of values that were read (cache.c)
  *     server/        the other side: the machine that owns shards (server.h), the messages of both (wire.h), server
  *                    functions, and who computes which block of the data (leases.h)
- *     copies/        values that lie whole in more than one rank: the second copy of a server's shards (copies.h,
- *                    backups.h; client_copies.c is the worker's part), each worker's copy under allreduce (replica.h),
- *                    copies that are averaged with neighbours (gossip.h)
+ *     copies/        values that lie whole on several ranks. A *replica* is a copy of a server's shards (replicas.h; those
+ *                    of other servers: hosted.h; the worker's part: client_replicas.c). A *mirror* is a worker's own
+ *                    copy of a whole table under allreduce (mirror.h) or gossip (gossip.h). A *backup worker* is no
+ *                    copy: a clock is complete without the updates of so many of the slowest workers
+ *                    (consistency/bsp.c).
  *     consistency/   when a get may be served and a push applied: one policy a file
- *     topology/      which way updates travel: served.c (local and ps: messages to shards), allreduce.c (sums of
- *                    replicas; buckets.h), gossip.c, local_sgd.c, hogwild.c (async over local: the shared values
+ *     topology/      which way updates travel: served.c (local and ps: messages to shards), allreduce.c (sums that
+ *                    move mirrors; buckets.h), gossip.c, local_sgd.c, hogwild.c (async over local: the shared values
  *                    themselves); topologies.c is the list, pairs.c says what goes with what
  *     combine/       how what several workers push to a row comes together: one file each
  *     filter/        filters on messages, one a file; client_filter.c and server_filter.c put messages through them
@@ -30,7 +32,7 @@
 #include "comm/comm.h"
 #include "table/client/client.h"
 #include "table/client/exchange.h"
-#include "table/copies/backups.h"
+#include "table/copies/hosted.h"
 #include "table/copies/gossip.h"
 #include "table/topology/topology.h"
 
@@ -91,7 +93,7 @@ typedef struct pli_topology_ops {
     struct pli_shard *(*copy)(const plait_table *table);
 } pli_topology_ops;
 
-extern const pli_topology_ops pli_served_ops, pli_replica_ops, pli_hogwild_ops, pli_averaged_ops, pli_local_sgd_ops;
+extern const pli_topology_ops pli_served_ops, pli_mirror_ops, pli_hogwild_ops, pli_averaged_ops, pli_local_sgd_ops;
 
 typedef struct pli_get_request pli_get_request;
 typedef struct pli_bucket pli_bucket;
@@ -110,10 +112,10 @@ struct plait_job {
     bool            lent; /* by plait_run to the program's work: not its to destroy */
     int64_t         dropped; /* as of the last barrier */
     pli_server         server;
-    pli_backups        backups; /* copies of other servers' shards, where there are replicas */
+    pli_hosted         hosted; /* replicas of other servers' shards that lie on this rank */
     pli_client      client;
     pli_gossip      gossip; /* where tables are averaged with neighbours */
-    pli_port       *server_port, *backup_port, *client_port, *gossip_port;
+    pli_port       *server_port, *replica_port, *client_port, *gossip_port;
     _Atomic int64_t clock; /* written by the worker's thread alone */
     plait_table   **table;
     int64_t         tables, tables_capacity;
@@ -142,9 +144,9 @@ static inline bool pli_table_needs_all(const plait_table *table) {
     return (table->has & PLAIT_LEAVING) == 0 || table->job->layout.aggregates;
 }
 
-/** The state of a table under pli_served_ops, and under pli_replica_ops: for these ops' own files. */
+/** The state of a table under pli_served_ops, and under pli_mirror_ops: for these ops' own files. */
 static inline pli_client_table *pli_served_of(const plait_table *table) { return table->state; }
-static inline struct pli_replica *pli_replica_of(const plait_table *table) { return table->state; }
+static inline struct pli_mirror *pli_mirror_of(const plait_table *table) { return table->state; }
 
 /* --- leases: who computes which block ----------------------------------------------------------------------- */
 
@@ -190,9 +192,9 @@ plait_status pli_job_must_have_ended(const plait_job *job, const char *call, pla
 plait_status pli_job_finish_clock(plait_job *job, plait_error *err);
 /** The worker goes on after a barrier: its gets take their turn again, where the consistency has turns. */
 void pli_job_resume(plait_job *job);
-/* copies/job_copies.c, where servers have copies (copies.h): */
+/* copies/job_replicas.c, where servers have copies (replicas.h): */
 
-/** Waits until the clock is safe in both copies of all shards, and ends it. PLAIT_STAND_IN: a worker has died in it. */
+/** Waits until both replicas of all shards hold the clock, and ends it. PLAIT_STAND_IN: a worker has died in it. */
 plait_status pli_job_wait_until_safe(plait_job *job, plait_error *err);
 /** Sends what was added since in a dead one's stead, and waits again. */
 plait_status pli_job_stand_in(plait_job *job, plait_error *err);

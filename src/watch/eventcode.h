@@ -18,7 +18,7 @@ enum {
     PLI_LOG_WHOSE = 0 /* in the place of a kind: of which copy the records that follow are */
 };
 
-/* Of a stream's last record that concerned a shard or replica. */
+/* Of a stream's last record that concerned a shard or mirror. */
 typedef struct pli_memory_piece {
     uint64_t version, from;
     int64_t  first, rows;
@@ -35,7 +35,7 @@ typedef struct pli_stream_memory {
     int32_t           home, place;   /* of the copy of which it tells; place 0: none yet */
     int32_t           peers, tables;
     pli_memory_peer  *peer;   /* [peers], known since JOB                             */
-    int32_t          *pieces; /* [tables]: shards + 1, the replica first; 0: unknown  */
+    int32_t          *pieces; /* [tables]: shards + 1, the mirror first; 0: unknown  */
     pli_memory_piece **piece; /* [tables][pieces]                                     */
     int64_t           tables_capacity, pieces_capacity;
 } pli_stream_memory;

@@ -218,7 +218,7 @@ static unsigned char *put_fields(unsigned char *at, const pli_event *event, pli_
     case PLI_EVENT_GONE: return put(at, (uint64_t)event->peer);
     case PLI_EVENT_VIEW: return put(put_seq(put(at, (uint64_t)event->peer), event, memory), (uint64_t)event->whom);
     case PLI_EVENT_HAND:
-    case PLI_EVENT_COPY: return put(put(at, (uint64_t)event->peer), (uint64_t)event->whom);
+    case PLI_EVENT_REPLICA: return put(put(at, (uint64_t)event->peer), (uint64_t)event->whom);
     default: return at;
     }
 }

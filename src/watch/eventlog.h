@@ -36,7 +36,7 @@
  *     TICK     worker, z seq, z clock; GONE worker
  *     STAND, SERVE nothing
  *     VIEW     server, z seq, z clock, the dead worker
- *     HAND     rank, place of the new copy; COPY rank, place of that from which it was made
+ *     HAND     rank, place of the new replica; COPY rank, place of that from which it was made
  *     ZERO     table, z clock, z shard's number; a worker's: -1
  *
  * Of the keys of a get a sample is written: the first, and those that are multiples of a power of two, large enough

@@ -406,7 +406,7 @@ static bool take_fields(pli_log_cursor *c) {
     case PLI_EVENT_TICK: return take_seq(c);
     case PLI_EVENT_VIEW: return take_seq(c) && take_i32(c, PLI_LOG_RANKS_MAX, &event->whom);
     case PLI_EVENT_HAND:
-    case PLI_EVENT_COPY:
+    case PLI_EVENT_REPLICA:
         return take_i32(c, 2 * PLI_LOG_RANKS_MAX, &event->peer) && take_i32(c, PLI_LOG_PLACES_MAX - 1, &event->whom);
     case PLI_EVENT_GONE: return take_i32(c, PLI_LOG_RANKS_MAX, &event->peer);
     case PLI_EVENT_PUSH:

@@ -64,7 +64,7 @@ take_judge() {
     [ "$refuted" = 1 ] || judge=audit
     "$ninja" -t commands "$program" >"$work/commands"
     link=$(grep -- "-o $program" "$work/commands" | sed 's/^: && //; s/ && :$//')
-    [ -z "$judge" ] || judge "the protocol as it stands, by $1" "./$program" 0 # else table.copies is that
+    [ -z "$judge" ] || judge "the protocol as it stands, by $1" "./$program" 0 # else table.replicas is that
 }
 
 grep -v '^#' "$here/mutants.txt" >"$work/list"

@@ -5,7 +5,7 @@
 # writes event logs, the audit must find no update lost or doubled; every fifth writes checkpoints, of which the newest is
 # resumed, to the same bits, and of every fifth one rank more stands ready (launch --spares). Ranks die one after the other:
 # both that had the copies of a shard, and a third; one, and then the spare that came to hold its shards. Two ranks at once,
-# with the only two copies of a shard, are a restart from the newest checkpoint.
+# with the only two replicas of a shard, are a restart from the newest checkpoint.
 # usage: survives.sh MPIRUN RUNS FULL_RUNS      the last counts under PLAIT_TEST_FULL
 . "$(dirname "$0")/common.sh"
 PLAIT_MPIRUN=$1
@@ -24,7 +24,7 @@ reaches() { # reaches EPOCH: the run has come so far, or has ended
     gone $pid || says m "\"epoch\": $1[,}]"
 }
 
-# goes_on NUMBER: the newest checkpoint in d is resumed by so many as there were, or fewer, with two copies or one
+# goes_on NUMBER: the newest checkpoint in d is resumed by so many as there were, or fewer, with two replicas or one
 goes_on() {
     copies=$((1 + $1 / 5 % 2))
     # shellcheck disable=SC2086

@@ -1,8 +1,8 @@
-/* A run with two copies of each shard goes on when a rank dies, at whatever moment of another's training, judging or
+/* A run with two replicas of each shard goes on when a rank dies, at whatever moment of another's training, judging or
  * end: the model and its losses have the bits of the run in which nobody died (bsp, exact sums), or are a model like
  * it; so with spares, who have no rows until then, whether one dies, two (not both with all copies of a shard), or
- * nobody. So have its checkpoints: what is resumed from one of them, by any number of workers, with two copies or one,
- * and with another death, ends with these bits.
+ * nobody. So have its checkpoints: what is resumed from one of them, by any number of workers, with two replicas or
+ * one, and with another death, ends with these bits.
  *
  * Functions of the test stand before some of the library's (the linker's --wrap): from the first table on each rank
  * counts how often it comes by, and when the killer comes by for the n-th time, the victim dies. (A death before there

@@ -50,7 +50,7 @@ static void describe_table(const plan *t, FILE *out) {
 void describe(const program *p, FILE *out) {
     static const char *const names[] = { "threads", "sim", "mpi" };
     fprintf(out, "  seed %" PRIu64 " over %s: %d workers, %d servers, %d clocks%s%s%s%s\n", p->seed, names[p->over],
-            p->workers, p->servers, p->clocks, p->replicas == 2 ? ", two copies" : "",
+            p->workers, p->servers, p->clocks, p->replicas == 2 ? ", two replicas" : "",
             p->aggregate ? ", aggregated by host" : "", p->collective != NULL ? ", collective " : "",
             p->collective != NULL ? p->collective : "");
     for (int32_t i = 0; i < p->n_tables; i++) describe_table(&p->tables[i], out);

@@ -226,7 +226,7 @@ static plait_status train_wide(plait_job *pj, void *user) {
     if (status >= 0) status = plait_table_read(table, 0, WIDE, &values);
     if (status < 0 || plait_comm_rank(comm) != 0) return status;
     s->hash = pli_hash_bytes(values, WIDE * sizeof(double), 1);
-    s->states = pli_replica_of(table)->shard.store.states;
+    s->states = pli_mirror_of(table)->shard.store.states;
     return PLAIT_OK;
 }
 

@@ -1,5 +1,5 @@
-/* Two copies of a server's shards, step by step: what the stand-in answers again, what it has of a snapshot, what is
- * refused before it is there, who may be lost. The schedules of copies_test.c draw such moments; here each is made,
+/* Two replicas of a server's shards, step by step: what the stand-in answers again, what it has of a snapshot, what is
+ * refused before it is there, who may be lost. The schedules of replicas_test.c draw such moments; here each is made,
  * over a network that hands on in order and loses what a test wants lost. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "table/client/client.h"
-#include "table/copies/backups.h"
+#include "table/copies/hosted.h"
 #include "table/state/snap.h"
 
 enum { WORKERS = 2, FIRST = WORKERS, THIRD = FIRST, HOME, OTHER, RANKS, ROWS = 20 };
@@ -20,8 +20,8 @@ typedef struct fixture {
     pli_client        client[WORKERS];
     pli_client_table *table[WORKERS];
     pli_server        server[RANKS]; /* of the ranks from FIRST on                                            */
-    pli_backups       backups[RANKS];
-    pli_spec          spec; /* its one shard lies on HOME, the other copy on OTHER, the next on THIRD */
+    pli_hosted       backups[RANKS];
+    pli_spec          spec; /* its one shard lies on HOME, the other replica on OTHER, the next on THIRD */
     bool              dead[RANKS], over[RANKS]; /* over: its job is, in good order; its machines are no more */
     uint16_t          lost;      /* messages of this kind to rank 0 are; 0: none */
     bool              log_lost;  /* so is what goes into logs                    */
@@ -62,8 +62,8 @@ static void hand_on(fixture *f, pli_msg *msg) {
     else if (msg->head.port == PLI_PORT_CLIENT && to < WORKERS)
         pli_client_ops.on_message(&f->client[to], 1, msg, &out);
     else if (msg->head.port == PLI_PORT_CLIENT) fail_msg("rank %d is no worker", to);
-    else if (msg->head.port == PLI_PORT_BACKUP)
-        pli_backups_ops.on_message(&f->backups[to], 1, msg, &out);
+    else if (msg->head.port == PLI_PORT_REPLICA)
+        pli_hosted_ops.on_message(&f->backups[to], 1, msg, &out);
     else
         pli_server_ops.on_message(&f->server[to], 1, msg, &out);
     take_out(f, to, &out);
@@ -88,7 +88,7 @@ static void tell(fixture *f, pli_member_kind kind, int32_t rank) {
         if (to == rank || f->dead[to]) continue;
         if (to < WORKERS) pli_client_ops.on_member(&f->client[to], 1, &event, &out);
         if (to >= FIRST) pli_server_ops.on_member(&f->server[to], 1, &event, &out);
-        if (to >= FIRST) pli_backups_ops.on_member(&f->backups[to], 1, &event, &out);
+        if (to >= FIRST) pli_hosted_ops.on_member(&f->backups[to], 1, &event, &out);
         take_out(f, to, &out);
     }
     run(f);
@@ -188,7 +188,7 @@ static void open_all(fixture *f, const char *consistency) {
     assert_int_equal(pli_placement_rank(&f->spec.placement, 0), HOME);
     for (int32_t r = FIRST; r < RANKS; r++) {
         assert_int_equal(pli_server_open(&f->server[r], &f->layout, r, 1, 1, NULL), PLAIT_OK);
-        assert_int_equal(pli_backups_open(&f->backups[r], &f->layout, r, 1, 1, NULL, NULL), PLAIT_OK);
+        assert_int_equal(pli_hosted_open(&f->backups[r], &f->layout, r, 1, 1, NULL, NULL), PLAIT_OK);
     }
     for (int32_t k = 0; k < WORKERS; k++) {
         assert_int_equal(pli_client_open(&f->client[k], &f->layout, k, 1, 1, NULL), PLAIT_OK);
@@ -209,12 +209,12 @@ static void close_all(fixture *f) {
     }
     for (int32_t r = FIRST; r < RANKS; r++) {
         pli_server_close(&f->server[r]);
-        pli_backups_close(&f->backups[r]);
+        pli_hosted_close(&f->backups[r]);
     }
 }
 
-/* The copy of HOME's shards on another rank. */
-static pli_server *home_at(fixture *f, int32_t rank) { return f->backups[rank].copy[HOME - FIRST]; }
+/* The replica of HOME's shards on another rank. */
+static pli_server *home_at(fixture *f, int32_t rank) { return f->backups[rank].replica[HOME - FIRST]; }
 
 /* --- what the stand-in answers ------------------------------------------------------------------------------------ */
 
@@ -300,8 +300,8 @@ static void test_a_snapshot_outlives_a_copy(void **state) {
         open_all(&f, consistency[i]);
         add_a_clock(&f, 4);
         assert_true(pull(&f, 0, 3) == 4);
-        pli_copies_reach(&f.server[HOME], INT64_MAX, &(pli_out){ 0 }); /* as at the barrier before a snapshot */
-        pli_copies_reach(home_at(&f, OTHER), INT64_MAX, &(pli_out){ 0 });
+        pli_replicas_reach(&f.server[HOME], INT64_MAX, &(pli_out){ 0 }); /* as at the barrier before a snapshot */
+        pli_replicas_reach(home_at(&f, OTHER), INT64_MAX, &(pli_out){ 0 });
         begin_snapshot(&f);
         add_a_clock(&f, 8);
         assert_true(pull(&f, 0, 3) == 12);
@@ -317,7 +317,7 @@ static void test_a_snapshot_outlives_a_copy(void **state) {
 }
 
 static const pli_snap *snap_of(const fixture *f, int32_t rank, int place) {
-    const pli_server *server = place == 0 ? &f->server[rank] : f->backups[rank].copy[HOME - FIRST];
+    const pli_server *server = place == 0 ? &f->server[rank] : f->backups[rank].replica[HOME - FIRST];
     return server->table[0]->snap;
 }
 
@@ -332,7 +332,7 @@ static void say_taken(fixture *f) {
     run(f);
 }
 
-/* When all has been taken neither copy keeps anything aside; who is late may ask what it had been, of the stand-in,
+/* When all has been taken neither replica keeps anything aside; who is late may ask what it had been, of the stand-in,
  * too. What the worker has said before is no safer for it: the clock that is under way counts once. */
 static void test_a_snapshot_that_was_taken_is_kept_nowhere(void **state) {
     (void)state;
@@ -386,10 +386,10 @@ static void test_a_server_without_shards_is_lost(void **state) {
     fixture f;
     open_all(&f, "bsp");
     add_a_clock(&f, 1);
-    f.log_lost = true; /* no new copy is made of what THIRD and OTHER had */
+    f.log_lost = true; /* no new replica is made of what THIRD and OTHER had */
     kill_rank(&f, OTHER);
     f.log_lost = false;
-    kill_rank(&f, THIRD); /* both copies of OTHER's are gone, that had no shards */
+    kill_rank(&f, THIRD); /* both replicas of OTHER's are gone, that had no shards */
     assert_true(pull(&f, 1, 3) == 1);
     add_a_clock(&f, 2);
     assert_true(pull(&f, 1, 3) == 3);
@@ -406,12 +406,12 @@ static void test_one_after_the_other_may_die(void **state) {
         open_all(&f, consistency[i]);
         add_a_clock(&f, 1);
         kill_rank(&f, HOME);
-        assert_true(home_at(&f, OTHER)->copies->serves && home_at(&f, THIRD)->copies->whole);
+        assert_true(home_at(&f, OTHER)->replicas->serves && home_at(&f, THIRD)->replicas->whole);
         add_a_clock(&f, 2);
         assert_true(pull(&f, 1, 3) == 3);
         add_a_clock(&f, 4);
         kill_rank(&f, OTHER);
-        assert_true(home_at(&f, THIRD)->copies->serves);
+        assert_true(home_at(&f, THIRD)->replicas->serves);
         assert_true(pull(&f, 1, 3) == 7);
         add_a_clock(&f, 8);
         assert_true(pull(&f, 0, 3) == 15);
@@ -420,7 +420,7 @@ static void test_one_after_the_other_may_die(void **state) {
     }
 }
 
-/* A new copy has no snapshot that was begun before it was made, and says so. */
+/* A new replica has no snapshot that was begun before it was made, and says so. */
 static void test_a_new_copy_has_no_older_snapshot(void **state) {
     (void)state;
     fixture    f;
@@ -441,7 +441,7 @@ static void test_a_new_copy_has_no_older_snapshot(void **state) {
     close_all(&f);
 }
 
-/* What was under way when the other copy died is safe only when the new one has it. */
+/* What was under way when the other replica died is safe only when the new one has it. */
 static void test_nothing_is_safe_before_the_new_copy_is_whole(void **state) {
     (void)state;
     fixture f;
@@ -467,11 +467,11 @@ static void test_the_last_copy_is_missed(void **state) {
     f.log_lost = true;
     kill_rank(&f, OTHER);
     f.log_lost = false;
-    kill_rank(&f, HOME); /* while THIRD was to get a copy */
+    kill_rank(&f, HOME); /* while THIRD was to get a replica */
     pli_ticket          ticket;
     const pli_wire_pull wire = { .first = 3, .n = 1 };
     ask(&f, 0, PLI_PULL, sizeof wire, &wire, &ticket);
-    assert_non_null(strstr(f.failed.text, "which held the last copy of shards"));
+    assert_non_null(strstr(f.failed.text, "which held the last replica of shards"));
     forget(&f, 0, &ticket);
     f.failed = (plait_error){ 0 };
     close_all(&f);
@@ -498,7 +498,7 @@ static void test_a_good_bye_is_answered_by_who_is_left(void **state) {
     close_all(&f);
 }
 
-/* The same while a copy is made, on a rank that then ends in good order. */
+/* The same while a replica is made, on a rank that then ends in good order. */
 static void test_a_good_bye_while_a_copy_is_made(void **state) {
     (void)state;
     fixture    f;
@@ -597,13 +597,13 @@ static void test_who_has_left_repeats_what_counts_no_more(void **state) {
     tell(&f, PLI_MEMBER_LEFT, 0);
     kill_rank(&f, HOME);
     assert_string_equal(f.failed.text, "");
-    assert_true(home_at(&f, OTHER)->copies->serves && pull(&f, 0, 3) == 2);
+    assert_true(home_at(&f, OTHER)->replicas->serves && pull(&f, 0, 3) == 2);
     close_all(&f);
 }
 
 /* --- the end of a job --------------------------------------------------------------------------------------------- */
 
-/* The copy sends again what nobody has acknowledged; what is there still to be sent again after that? */
+/* The replica sends again what nobody has acknowledged; what is there still to be sent again after that? */
 static bool still_sends(fixture *f, int32_t rank, int place, uint64_t now_ns) {
     pli_out out;
     pli_out_init(&out);
@@ -616,12 +616,12 @@ static bool still_sends(fixture *f, int32_t rank, int place, uint64_t now_ns) {
     return out.keeps;
 }
 
-/* The end of a clock is logged, and before it is confirmed the job is over where the other copy was. */
+/* The end of a clock is logged, and before it is confirmed the job is over where the other replica was. */
 static void test_an_entry_that_comes_after_the_end_is_confirmed(void **state) {
     (void)state;
     fixture f;
     open_all(&f, "async");
-    f.server[HOME].copies->tx.resend_after_ns = 10;
+    f.server[HOME].replicas->tx.resend_after_ns = 10;
     f.log_lost = true;
     end_clock_of(&f, 0, 1);
     run(&f);

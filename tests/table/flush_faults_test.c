@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "table/copies/replica.h"
+#include "table/copies/mirror.h"
 #include "table/table.h"
 #include "table/topology/buckets.h"
 
@@ -110,7 +110,7 @@ static plait_status in_no_bucket(plait_job *pj, void *user) {
     pli_sum     *sum;
     PLI_TRY(create(pj, "a", 4, &a));
     PLI_TRY(push(a, 1));
-    PLI_TRY(pli_replica_take(pli_replica_of(a), 0, PLI_SUM_DENSE, false, &sum, pli_comm_error(comm)));
+    PLI_TRY(pli_mirror_take(pli_mirror_of(a), 0, PLI_SUM_DENSE, false, &sum, pli_comm_error(comm)));
     PLI_TRY(fails(comm, pli_buckets_land(a, sum, pli_comm_error(comm)), PLAIT_ECOMM,
                   "table a: the sum of clock 0 is in no bucket"));
     return PLAIT_OK; /* and the job's end meets it again */
@@ -303,7 +303,7 @@ static plait_status who_departs(plait_job *pj, void *user) {
     PLI_TRY(push(a, 1));
     PLI_TRY(plait_table_get_range(a, 0, 1, &before));
     PLI_TRY(plait_table_flush(a));
-    CHECK((a->ops == &pli_served_ops ? pli_served_of(a)->pending.touched : pli_replica_of(a)->taken == 0) ==
+    CHECK((a->ops == &pli_served_ops ? pli_served_of(a)->pending.touched : pli_mirror_of(a)->taken == 0) ==
           !j->departs);
     PLI_TRY(plait_table_get_range(a, 0, 1, &after));
     CHECK(before == after);

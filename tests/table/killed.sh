@@ -1,5 +1,5 @@
 #!/bin/sh
-# Jobs of five processes with two copies of each shard, one of which is killed (SIGKILL) at some instant: the other four
+# Jobs of five processes with two replicas of each shard, one of which is killed (SIGKILL) at some instant: the other four
 # end well, with every update once. Over shared memory and TCP in turns; half of the jobs have two ranks that hold
 # shards only. The audit proves each from the ranks' event logs, of which the dead one's ends where it died. (Who is killed
 # after the others have ended has nobody to tell of it: then its log is merely cut.) Prints how long the longest clock

@@ -36,7 +36,7 @@
 
 #include "comm/collective.h"
 #include "direct/direct.h"
-#include "table/copies/replica.h"
+#include "table/copies/mirror.h"
 #include "table/events.h"
 #include "table/server/leases.h"
 

@@ -11,7 +11,7 @@
 
 #include "comm/collective.h"
 #include "comm/forms/forms.h"
-#include "table/copies/replica.h"
+#include "table/copies/mirror.h"
 #include "table/table.h"
 
 #define CHECK(condition)                                                                           \
@@ -58,7 +58,7 @@ static plait_status train(plait_job *pj, job *j, void *room, plait_table *table)
     PLI_TRY(plait_comm_allreduce(comm, &high, 1, PLAIT_I64, PLAIT_MAX));
     CHECK(low == high); /* all copies alike */
     if (me != 0) return PLAIT_OK;
-    j->state = pli_replica_of(table)->shard.store.states;
+    j->state = pli_mirror_of(table)->shard.store.states;
     memcpy(j->values, values, bytes);
     return PLAIT_OK;
 }

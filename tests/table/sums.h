@@ -13,7 +13,7 @@ typedef struct sums_call { /* one sum, with the collective that moves it */
 
 typedef struct sums_worker {
     pli_collective collective;
-    pli_replica   *replica[TABLES_MAX];
+    pli_mirror   *mirror[TABLES_MAX];
     sums_call      call[TABLES_MAX][UNDER_WAY]; /* by clock, modulo */
     int64_t        clock;
     int            ending; /* the table whose sum of the clock before is next; TABLES_MAX: works */
@@ -71,7 +71,7 @@ static void open_sums(world *w, uint64_t seed) {
         pli_raise_job(sink_of(w), k, &w->layout);
         for (int t = 0; t < w->tables; t++) {
             SURE(w,
-                 pli_replica_open(&w->spec[t], &scope, k, sink_of(w), NULL, NULL, &me->replica[t], NULL) == PLAIT_OK);
+                 pli_mirror_open(&w->spec[t], &scope, k, sink_of(w), NULL, NULL, &me->mirror[t], NULL) == PLAIT_OK);
             pli_raise_table(sink_of(w), k, &w->spec[t], PLI_WAY_SUMMED);
         }
         me->ending = TABLES_MAX;
@@ -81,7 +81,7 @@ static void open_sums(world *w, uint64_t seed) {
 static void close_sums(world *w) {
     for (int32_t k = 0; k < w->workers; k++) {
         sums_worker *me = &all_sums.worker[k];
-        for (int t = 0; t < w->tables; t++) pli_replica_close(&me->replica[t]);
+        for (int t = 0; t < w->tables; t++) pli_mirror_close(&me->mirror[t]);
         for (int t = 0; t < w->tables; t++) /* of those that hang */
             for (int i = 0; i < UNDER_WAY; i++)
                 for (int32_t r = 0; r < w->workers; r++) pli_msg_free(&me->call[t][i].piece[r]);
@@ -107,11 +107,11 @@ static void read_sums(world *w, int32_t k, int t, bool last) {
     if (w->spec[t].rows > 0 && pick(w, 2) == 0) {
         const void *lies;
         first = 0;
-        lies = pli_replica_read(me->replica[t], me->clock, 0, w->spec[t].rows);
+        lies = pli_mirror_read(me->mirror[t], me->clock, 0, w->spec[t].rows);
         if (lies != NULL) memcpy(values, lies, (size_t)(w->spec[t].rows * w->workers) * sizeof *values);
-        else pli_replica_get(me->replica[t], me->clock, w->spec[t].rows, NULL, 0, values);
+        else pli_mirror_get(me->mirror[t], me->clock, w->spec[t].rows, NULL, 0, values);
     } else {
-        pli_replica_get(me->replica[t], me->clock, n, keys, 0, values);
+        pli_mirror_get(me->mirror[t], me->clock, n, keys, 0, values);
     }
     w->gets++;
     for (int h = 0, i = 0; h < HOT && !audit_judges; h++) {
@@ -139,7 +139,7 @@ static void add_sums(world *w, int32_t k, int t) {
         me->keys[me->n++] = w->hot[h];
         me->issued[t][h] |= UINT64_C(1) << clock;
     }
-    SURE(w, pli_replica_inc(all_sums.worker[k].replica[t], me->n, me->keys, 0, me->delta, 0, NULL) == PLAIT_OK);
+    SURE(w, pli_mirror_inc(all_sums.worker[k].mirror[t], me->n, me->keys, 0, me->delta, 0, NULL) == PLAIT_OK);
 }
 
 static void begin_sums(world *w, int32_t k) {
@@ -147,10 +147,10 @@ static void begin_sums(world *w, int32_t k) {
     uint64_t     now;
     pli_raise_clock(sink_of(w), k, me->clock);
     for (int t = 0; t < w->tables; t++) {
-        pli_replica *replica = me->replica[t];
-        bool         flies = pli_replica_may_start(replica, me->clock + 1, me->clock);
+        pli_mirror *mirror = me->mirror[t];
+        bool         flies = pli_mirror_may_start(mirror, me->clock + 1, me->clock);
         sums_call   *call = &me->call[t][me->clock % UNDER_WAY];
-        SURE(w, pli_replica_take(replica, me->clock, pli_replica_form(replica), flies, &call->sum, NULL) == PLAIT_OK);
+        SURE(w, pli_mirror_take(mirror, me->clock, pli_mirror_form(mirror), flies, &call->sum, NULL) == PLAIT_OK);
         pli_coll coll = { .kind = PLI_ALLREDUCE, .type = PLAIT_F64, .begun = true, .n = call->sum->n,
                           .buf = call->sum->values };
         if (call->sum->form == PLI_SUM_LISTS) {
@@ -170,7 +170,7 @@ static void begin_sums(world *w, int32_t k) {
 /* The first sum of the table, if it is complete. */
 static bool land(world *w, int32_t k, int t) {
     sums_worker *me = &all_sums.worker[k];
-    pli_sum     *sum = me->replica[t]->first;
+    pli_sum     *sum = me->mirror[t]->first;
     sums_call   *call = &me->call[t][sum->clock % UNDER_WAY];
     if (!pli_coll_is_done(&call->run)) return false;
     SURE(w, call->run.error.code == 0 && call->sum == sum);
@@ -178,7 +178,7 @@ static bool land(world *w, int32_t k, int t) {
         memcpy(sum->piece, call->piece, (size_t)w->workers * sizeof *sum->piece);
         memset(call->piece, 0, sizeof call->piece);
     }
-    SURE(w, pli_replica_apply(me->replica[t], NULL) == PLAIT_OK);
+    SURE(w, pli_mirror_apply(me->mirror[t], NULL) == PLAIT_OK);
     return true;
 }
 
@@ -189,8 +189,8 @@ static bool act_sums(world *w, int32_t k) {
     bool         last = me->clock == CLOCKS;
     if (me->done) return false;
     if (me->ending < w->tables) {
-        const pli_replica *replica = me->replica[me->ending];
-        if (replica->first == NULL || (!last && pli_replica_may_start(replica, me->clock, replica->first->clock))) {
+        const pli_mirror *mirror = me->mirror[me->ending];
+        if (mirror->first == NULL || (!last && pli_mirror_may_start(mirror, me->clock, mirror->first->clock))) {
             me->ending++;
             return true;
         }

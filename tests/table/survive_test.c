@@ -1,9 +1,9 @@
-/* Jobs with two copies of each shard, by the public calls, on ranks that are threads: any one rank dies at some moment
- * of another's, and the others end with what a run in which nobody died ends with. The schedules of copies_test.c are
- * of the bare machines; here are ports, waits, threads, the end of the job.
+/* Jobs with two replicas of each shard, by the public calls, on ranks that are threads: any one rank dies at some
+ * moment of another's, and the others end with what a run in which nobody died ends with. The schedules of
+ * replicas_test.c are of the bare machines; here are ports, waits, threads, the end of the job.
  *
  * Worker v's item h (home v) adds 2^c to column v of row h in clock c, whoever holds it. A spare has no items. Some
- * clocks later, when all shards must have two copies again, a second rank dies.
+ * clocks later, when all shards must have two replicas again, a second rank dies.
  *
  * Each job is judged a second time, from its event log alone, by the audit.
  *
@@ -395,7 +395,7 @@ static void test_what_has_no_copies_is_refused_by_name(void **unused) {
         { "allreduce", "bsp", NULL, "nearest is ps", 2, 2 },
         { "ps", "bounded-delay:2", NULL, "nearest are bsp", 2, 2 },
         { "ps", "bsp", "host", "aggregation", 2, 2 },
-        { "ps", "bsp", NULL, "two copies at most", 3, 3 },
+        { "ps", "bsp", NULL, "two replicas at most", 3, 3 },
         { "ps", "bsp", NULL, "another rank", 2, 1 },
         { "ps", "bsp", NULL, "expected 1 or 2", -1, 2 },
     };

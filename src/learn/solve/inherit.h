@@ -1,7 +1,7 @@
 /* learn/solve/inherit.h - a run that goes on when a worker dies (plait_train_opts.replicas): who computes its blocks.
  *
- * The tables outlive any rank (table/copies/copies.h). What a worker alone had are blocks of rows, and anybody can read
- * them again. Each block of the dead falls to one who lives; of the dead there are two lists:
+ * The tables outlive any rank (table/copies/replicas.h). What a worker alone had are blocks of rows, and anybody can
+ * read them again. Each block of the dead falls to one who lives; of the dead there are two lists:
  *
  *   in training     that of the worker's clocks (plait_job_holder). Where plait_job_clock answers PLAIT_STAND_IN, the
  *                   clock has another batch, of the blocks that the worker inherits in it; under bsp each clock so has

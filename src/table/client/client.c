@@ -1,6 +1,6 @@
 /* The client's machine: streams and tickets. See client.h. */
 #include "table/client/client.h"
-#include "table/copies/copies.h"
+#include "table/copies/replicas.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -22,9 +22,9 @@ plait_status pli_client_open(pli_client *client, const pli_layout *layout, int32
     for (int32_t s = 0; s < layout->servers; s++) {
         pli_rx_init(&client->link[s].rx);
         pli_tx_init(&client->link[s].tx, layout->resend_after_ns);
-        client->link[s].tx.keeps = pli_client_has_copies(client);
+        client->link[s].tx.keeps = pli_client_has_replicas(client);
     }
-    return pli_client_has_copies(client) ? pli_client_copies_open(client, err) : PLAIT_OK;
+    return pli_client_has_replicas(client) ? pli_client_replicas_open(client, err) : PLAIT_OK;
 }
 
 void pli_client_close(pli_client *client) {
@@ -33,7 +33,7 @@ void pli_client_close(pli_client *client) {
         pli_tx_destroy(&client->link[s].tx);
         pli_msg_free(&client->link[s].push);
     }
-    pli_client_copies_close(client);
+    pli_client_replicas_close(client);
     pli_free(client->link);
     pli_free(client->used);
     pli_free(client->table);
@@ -93,8 +93,8 @@ static void address(const pli_client *client, int32_t server, pli_kind kind, pli
     head->kind = (uint16_t)kind;
     head->flags = client->flags | (head->flags & (PLI_FLAG_FILTERED | PLI_FLAG_REDO));
     head->src = client->rank;
-    head->dst = pli_copy_rank(&client->layout, server, client->link[server].place);
-    head->port = pli_copy_port(client->link[server].place);
+    head->dst = pli_replica_rank(&client->layout, server, client->link[server].place);
+    head->port = pli_replica_port(client->link[server].place);
     head->server = (uint16_t)server;
     head->epoch = client->epoch;
     head->incarnation = client->incarnation;
@@ -144,12 +144,12 @@ static bool hears(const pli_client *client, int32_t server, pli_kind kind) {
     const pli_client_link *link = &client->link[server];
     const bool             ends = kind == PLI_BYE || kind == PLI_LEAVE;
     if (link->used || link->lost || !ends) return link->used;
-    return client->layout.first_server > 0 || pli_client_has_copies(client) ||
+    return client->layout.first_server > 0 || pli_client_has_replicas(client) ||
            (kind == PLI_LEAVE && server == pli_lease_keeper(&client->layout));
 }
 
 bool pli_client_says_bye(const pli_client *client) {
-    return client->n_used > 0 || client->layout.first_server > 0 || pli_client_has_copies(client);
+    return client->n_used > 0 || client->layout.first_server > 0 || pli_client_has_replicas(client);
 }
 
 plait_status pli_client_send_all(pli_client *client, uint64_t now_ns, pli_kind kind, pli_ticket *ticket, pli_out *out,
@@ -157,7 +157,7 @@ plait_status pli_client_send_all(pli_client *client, uint64_t now_ns, pli_kind k
     client->barriers += kind == PLI_BARRIER;
     for (int32_t s = 0; s < client->layout.servers; s++) {
         if (!hears(client, s, kind)) continue;
-        const bool numbered = kind == PLI_BARRIER && pli_client_has_copies(client);
+        const bool numbered = kind == PLI_BARRIER && pli_client_has_replicas(client);
         pli_msg   *msg = pli_msg_new(numbered ? sizeof client->barriers : 0);
         if (msg != NULL) msg->head.clock = client->clock;
         if (msg != NULL && numbered) memcpy(pli_msg_body(msg), &client->barriers, sizeof client->barriers);
@@ -222,7 +222,7 @@ static void on_reply(pli_client *client, pli_msg *msg, pli_out *out) {
     }
     if (msg->head.flags & PLI_FLAG_FAILED) note_failure(ticket, msg);
     else if (client->filtered || (msg->head.flags & PLI_FLAG_FILTERED)) unfilter(client, ticket, msg);
-    if (pli_client_has_copies(client)) pli_client_answered(client, msg);
+    if (pli_client_has_replicas(client)) pli_client_answered(client, msg);
     msg->next = NULL;
     *ticket->replies_last = msg;
     ticket->replies_last = &msg->next;
@@ -312,12 +312,12 @@ static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out)
     }
     msg->head.src = client->layout.first_server + server; /* whichever copy of its shards has sent it */
     pli_client_link *link = &client->link[server];
-    if (pli_client_has_copies(client)) pli_tx_arrived(&link->tx, msg->head.arg64);
+    if (pli_client_has_replicas(client)) pli_tx_arrived(&link->tx, msg->head.arg64);
     else pli_tx_acked(&link->tx, msg->head.arg64);
     if (msg->head.seq == 0) {
         if (msg->head.kind == PLI_HELD) on_held(client, msg);
         if (msg->head.kind == PLI_SAFE) pli_client_safe(client, server, msg, out);
-        if (msg->head.kind == PLI_NONE && pli_client_has_copies(client)) pli_client_none(client, server, out);
+        if (msg->head.kind == PLI_NONE && pli_client_has_replicas(client)) pli_client_none(client, server, out);
         pli_msg_free(&msg);
         return;
     }
@@ -368,7 +368,7 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
     pli_client *client = state;
     int64_t     server = (int64_t)event->rank - client->layout.first_server;
     client->epoch = event->epoch;
-    if (pli_client_has_copies(client)) {
+    if (pli_client_has_replicas(client)) {
         pli_client_member(client, now_ns, event, out);
         return;
     }

@@ -47,7 +47,7 @@ typedef struct pli_client_link { /* to one server */
     pli_rx   rx;
     pli_tx   tx;
     bool     used, lost; /* used: holds a shard of some table          */
-    int32_t          place;      /* of the copy that serves (copies.h) */
+    int32_t          place;      /* of the copy that serves (replicas.h) */
     uint64_t closing;    /* number of the message that ended the last clock */
     _Atomic uint64_t safe; /* all up to here is; release, pairs with the acquire of who ends a clock */
     uint32_t parts;      /* of the push that is being built (push.c)   */
@@ -127,12 +127,12 @@ bool pli_client_says_bye(const pli_client *client);
 plait_status pli_client_send_gather(pli_client *client, uint64_t now_ns, const void *mine, size_t bytes,
                                     pli_ticket *ticket, pli_out *out, plait_error *err);
 
-/* client_copies.c: servers with copies (copies.h). All in the machine, save those that say so. */
+/* client_replicas.c: servers with copies (replicas.h). All in the machine, save those that say so. */
 
 /** Errors: ENOMEM. */
-plait_status pli_client_copies_open(pli_client *client, plait_error *err);
-void         pli_client_copies_close(pli_client *client);
-static inline bool pli_client_has_copies(const pli_client *client) { return client->layout.replicas > 1; }
+plait_status pli_client_replicas_open(pli_client *client, plait_error *err);
+void         pli_client_replicas_close(pli_client *client);
+static inline bool pli_client_has_replicas(const pli_client *client) { return client->layout.replicas > 1; }
 /** The server that a message comes from, by its number, whichever copy; -1: it is to be dropped. */
 int32_t pli_client_server_of(const pli_client *client, const pli_msg *msg);
 /** A server's first answer to a ticket. */

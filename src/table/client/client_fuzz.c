@@ -1,15 +1,15 @@
 /* A client whose servers answer anything: its gets end with values or an error, and nothing is read or written outside
  * of a message. Input: frames of kind, source, ticket, flags (a byte each), two bytes of length, a body.
  *
- * Where the first byte is 0x7e, servers (ranks 2 and 3) have two copies (copies.h), and the client is at the end of a
- * clock. Then bits 2 and 3 of flags are the server of whose shards it is, and kinds are also: 250 SAFE, up to
+ * Where the first byte is 0x7e, servers (ranks 2 and 3) have two replicas (replicas.h), and the client is at the end of
+ * a clock. Then bits 2 and 3 of flags are the server of whose shards it is, and kinds are also: 250 SAFE, up to
  * message number `ticket`; 251 the worker looks whether the clock has ended, or stands in; 252 a wake-up; 253 `source`
  * has left; 254 has died. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "table/client/client.h"
-#include "table/copies/copies.h"
+#include "table/copies/replicas.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

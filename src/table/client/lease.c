@@ -36,9 +36,10 @@ static plait_status take_answer(const pli_ticket *ticket, const pli_lease_terms 
 plait_status pli_job_lease(plait_job *job, const pli_lease_terms *terms, const pli_pace *pace, pli_lease *lease,
                            int64_t *n, plait_error *err) {
     if (job->layout.replicas > 1)
-        return pli_fail(err, PLAIT_EREFUSED,
-                        "leases with %d replicas: the other copy would not know of them; nearest is a static balance",
-                        job->layout.replicas);
+        return pli_fail(
+            err, PLAIT_EREFUSED,
+            "leases with %d replicas: the other replica would not know of them; nearest is a static balance",
+            job->layout.replicas);
     bool         first = job->client.clock == 0;
     pli_ticket   ticket;
     pli_exchange x;

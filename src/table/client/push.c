@@ -219,7 +219,7 @@ plait_status pli_client_send_push(pli_client *client, uint64_t now_ns, pli_kind 
     }
     pli_client_keep_events(client);
     if (kind != PLI_CLOCK) return PLAIT_OK;
-    client->ending = pli_client_has_copies(client); /* with copies it has ended when it is safe everywhere */
+    client->ending = pli_client_has_replicas(client); /* with copies it has ended when it is safe everywhere */
     if (client->ending) return PLAIT_OK;
     pli_raise_clock(client->sink, client->rank, client->clock);
     client->clock++;

@@ -79,7 +79,7 @@ static const char *word_of(const pli_facts *f, const pli_pair_rule *rule, const 
         { "collective", p->collective },
         { "filter", of_filter(f, rule, false) },
         { "loses", of_filter(f, rule, true) },
-        { "copies", strcmp(name, "copies") == 0 ? number(p->replicas, text) : NULL },
+        { "replicas", strcmp(name, "replicas") == 0 ? number(p->replicas, text) : NULL },
         { "spares", strcmp(name, "spares") == 0 ? number(p->spares, text) : NULL },
         { "servers", strcmp(name, "servers") == 0 ? number(p->only_servers, text) : NULL },
         { "default", p->by_default ? " (the default)" : "" },

@@ -8,8 +8,8 @@
 enum pli_on {
     /* of the job */
     PLI_ON_BACKUPS,    /* --backup                                          */
-    PLI_ON_COPIES,     /* --replicas 2 ...                                  */
-    PLI_ON_MORE_COPIES, /* ... or more                                      */
+    PLI_ON_REPLICAS,     /* --replicas 2 ...                                  */
+    PLI_ON_MORE_REPLICAS, /* ... or more                                      */
     PLI_ON_SPARES,
     PLI_ON_HOST_SUMS,  /* --aggregate host                                  */
     PLI_ON_EVENTS,

@@ -1,6 +1,6 @@
 /* table/pairs/pairs.h - which settings of a run go together: the one place that decides.
  *
- * A run is a topology, a consistency, and settings beside them: exact sums, second copies, sums inside a host, filters,
+ * A run is a topology, a consistency, and settings beside them: exact sums, replicas, sums inside a host, filters,
  * checkpoints, data that stream, a learner that needs this or that. What does not go together is said in two tables,
  * and nowhere else:
  *

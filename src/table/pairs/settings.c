@@ -137,7 +137,7 @@ const pli_setting *pli_settings(void) {
         { "a filter without loss", "--filter zstd", whole_filter },
         { "a filter that rounds", "--filter fixed8", rounding_filter },
         { "a filter that keeps rows back", "--filter topk:F", late_filter },
-        { "second copies", "--replicas 2", copies },
+        { "replicas", "--replicas 2", copies },
         { "spares", "--spares N", spares },
         { "backup workers", "--backup N", backups },
         { "sums inside a host", "--aggregate host", host_sums },

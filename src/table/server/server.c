@@ -1,5 +1,5 @@
 /* The server's life, its clocks, its streams, and what becomes of workers. See server.h. */
-#include "table/copies/copies.h"
+#include "table/copies/replicas.h"
 #include "table/events.h"
 
 #include <stdatomic.h>
@@ -9,14 +9,14 @@
 
 plait_status pli_server_open(pli_server *server, const pli_layout *layout, int32_t rank, uint32_t epoch,
                              uint32_t incarnation, plait_error *err) {
-    return pli_server_open_copy(server, layout, rank - layout->first_server, 0, epoch, incarnation, err);
+    return pli_server_open_replica(server, layout, rank - layout->first_server, 0, epoch, incarnation, err);
 }
 
-plait_status pli_server_open_copy(pli_server *server, const pli_layout *layout, int32_t number, int32_t place,
+plait_status pli_server_open_replica(pli_server *server, const pli_layout *layout, int32_t number, int32_t place,
                                   uint32_t epoch, uint32_t incarnation, plait_error *err) {
     size_t workers = (size_t)layout->workers;
     *server = (pli_server){ .layout = *layout, .epoch = epoch, .incarnation = incarnation };
-    server->rank = pli_copy_rank(layout, number, place);
+    server->rank = pli_replica_rank(layout, number, place);
     server->home = layout->first_server + number;
     server->number = (uint16_t)number;
     server->parked_last = &server->parked;
@@ -37,7 +37,7 @@ plait_status pli_server_open_copy(pli_server *server, const pli_layout *layout, 
         peer->behind_last = &peer->behind;
     }
     if (layout->replicas < 2) return PLAIT_OK;
-    plait_status status = pli_copies_open(server, place, err);
+    plait_status status = pli_replicas_open(server, place, err);
     if (status < 0) pli_server_close(server);
     return status;
 }
@@ -65,7 +65,7 @@ void pli_server_close(pli_server *server) {
         pli_free(server->table[i]);
     }
     pli_msg_free_list(&server->parked);
-    pli_copies_close(server);
+    pli_replicas_close(server);
     pli_book_close(&server->book);
     pli_free(server->table);
     pli_free(server->peer);
@@ -111,9 +111,9 @@ static void handle(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *o
 
 static void take_message(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     int32_t src = msg->head.src;
-    if (server->copies != NULL && pli_copies_take(server, now_ns, msg, out)) return;
+    if (server->replicas != NULL && pli_replicas_take(server, now_ns, msg, out)) return;
     if (src < 0 || src >= server->layout.workers || msg->head.epoch < server->peer[src].min_epoch ||
-        pli_copies_buried(server, src)) {
+        pli_replicas_buried(server, src)) {
         pli_msg_free(&msg); /* from a rank that is no worker, or from before its death */
         return;
     }
@@ -132,9 +132,10 @@ static void take_message(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_
         if (server->layout.resend_after_ns > 0 && peer->tx.next == sent) pli_server_acknowledge(server, src, out);
         break;
     case PLI_RX_DUPLICATE:
-        if (server->copies != NULL && pli_copies_was_restored(server, msg))
+        if (server->replicas != NULL && pli_replicas_was_restored(server, msg))
             pli_server_reply(server, now_ns, msg, pli_msg_new(0), out);
-        if (server->copies != NULL && pli_copies_serves_again(server, msg)) pli_server_act(server, now_ns, msg, out);
+        if (server->replicas != NULL && pli_replicas_serves_again(server, msg))
+            pli_server_act(server, now_ns, msg, out);
         else pli_msg_free(&msg);
         pli_server_acknowledge(server, src, out);
         break;
@@ -152,7 +153,7 @@ static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out)
 
 static void on_wakeup(void *state, uint64_t now_ns, pli_out *out) {
     pli_server *server = state;
-    if (server->copies != NULL) pli_copies_wakeup(server, now_ns, out);
+    if (server->replicas != NULL) pli_replicas_wakeup(server, now_ns, out);
     for (int32_t w = 0; w < server->layout.workers; w++)
         pli_tx_wakeup(&server->peer[w].tx, now_ns, out);
 }
@@ -206,7 +207,7 @@ static void forget_worker(pli_server *server, uint64_t now_ns, int32_t worker) {
 void pli_server_lose(pli_server *server, uint64_t now_ns, int32_t worker) {
     pli_server_let_go(server, worker);
     pli_raise_gone(server, worker);
-    if (server->copies != NULL && server->clocks[worker] != PLAIT_LEFT) pli_copies_bury(server, worker);
+    if (server->replicas != NULL && server->clocks[worker] != PLAIT_LEFT) pli_replicas_bury(server, worker);
     forget_worker(server, now_ns, worker);
 }
 
@@ -214,14 +215,14 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
     pli_server *server = state;
     server->epoch = event->epoch;
     if (server->failed) return;
-    if (server->copies != NULL && pli_copies_member(server, now_ns, event, out)) return;
+    if (server->replicas != NULL && pli_replicas_member(server, now_ns, event, out)) return;
     if (event->kind == PLI_MEMBER_JOINED || event->rank < 0 || event->rank >= server->layout.workers) return;
     if (event->kind == PLI_MEMBER_DIED) {
         server->peer[event->rank].min_epoch = event->epoch;
         if (!server->peer[event->rank].gone || server->clocks[event->rank] != PLAIT_LEFT) {
             pli_server_lose(server, now_ns, event->rank);
         } else {
-            if (server->copies != NULL) pli_raise_gone(server, event->rank); /* its log ends here, all was said */
+            if (server->replicas != NULL) pli_raise_gone(server, event->rank); /* its log ends here, all was said */
             forget_worker(server, now_ns, event->rank);
         }
     } else {

@@ -41,7 +41,7 @@ typedef struct pli_layout {
     uint64_t              seed;
     bool                  aggregates; /* hosts add up before they push (aggregate.h) */
     int64_t               first_clock; /* the workers'; servers hear of it by CREATE */
-    int32_t               replicas;   /* copies of each server's shards, 0 or 1: the one (copies.h) */
+    int32_t               replicas;   /* copies of each server's shards, 0 or 1: the one (replicas.h) */
     int32_t               spares;     /* the last of the workers, which hold no shards until somebody has died */
 } pli_layout;
 
@@ -109,7 +109,7 @@ typedef struct pli_server {
     int32_t            home; /* the server's own rank, whose shards these are: a copy may be elsewhere */
     uint16_t                number; /* the server's */
     uint32_t           epoch, incarnation;
-    struct pli_copies *copies; /* NULL: there is one copy */
+    struct pli_replicas *replicas; /* NULL: its shards have no second copy */
     pli_peer          *peer;   /* [workers] */
     int64_t           *clocks; /* [workers]; see 1 */
     int64_t            slowest, applied;
@@ -135,8 +135,8 @@ extern const pli_machine_ops pli_server_ops;
 
 plait_status pli_server_open(pli_server *server, const pli_layout *layout, int32_t rank, uint32_t epoch,
                              uint32_t incarnation, plait_error *err);
-/** The same of a copy of a server's shards, given by its number, at that place (copies.h). */
-plait_status pli_server_open_copy(pli_server *server, const pli_layout *layout, int32_t number, int32_t place,
+/** The same of a copy of a server's shards, given by its number, at that place (replicas.h). */
+plait_status pli_server_open_replica(pli_server *server, const pli_layout *layout, int32_t number, int32_t place,
                                   uint32_t epoch, uint32_t incarnation, plait_error *err);
 void         pli_server_close(pli_server *server);
 

@@ -1,5 +1,5 @@
 /* How a server acts upon a worker's message whose turn has come, by kind. */
-#include "table/copies/copies.h"
+#include "table/copies/replicas.h"
 #include "table/events.h"
 
 /* true: the message was kept */
@@ -9,9 +9,9 @@ typedef bool handler(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
 static bool on_push(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     pli_peer         *peer = &server->peer[msg->head.src];
     pli_waiting_push *waits = NULL;
-    if (msg->head.flags & PLI_FLAG_REDO) return pli_copies_redo(server, msg, out);
+    if (msg->head.flags & PLI_FLAG_REDO) return pli_replicas_redo(server, msg, out);
     if (!pli_server_take_push(server, now_ns, msg, &waits, out)) return false;
-    if (waits == NULL) return pli_copies_log(server, now_ns, msg, out), false;
+    if (waits == NULL) return pli_replicas_log(server, now_ns, msg, out), false;
     if (msg->head.clock == peer->ended && server->clocks[msg->head.src] != PLAIT_LEFT)
         return pli_server_enqueue(peer, waits), true;
     pli_free(waits);
@@ -32,9 +32,9 @@ static bool on_clock(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
     if (!pli_server_take_push(server, now_ns, msg, &waits, out)) return false;
     if (waits != NULL) pli_server_enqueue(peer, waits);
     pli_server_move_clock(server, worker, ++peer->ended);
-    if (server->copies == NULL || !pli_server_has_clocks(server)) pli_raise_tick(server, msg); /* else with its SUM */
-    pli_copies_ended(server, msg);
-    if (!pli_server_has_clocks(server)) pli_copies_log(server, now_ns, msg, out);
+    if (server->replicas == NULL || !pli_server_has_clocks(server)) pli_raise_tick(server, msg); /* else with its SUM */
+    pli_replicas_ended(server, msg);
+    if (!pli_server_has_clocks(server)) pli_replicas_log(server, now_ns, msg, out);
     if (!pli_server_apply_complete(server, now_ns, out)) return waits != NULL;
     pli_server_tell_clock(server, now_ns, worker, out);
     pli_server_look_again(server, now_ns, out);
@@ -67,7 +67,7 @@ static bool on_call(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *
         return false;
     }
     if (!call->updates) return serve_or_park(server, now_ns, msg, out);
-    if (server->copies != NULL) {
+    if (server->replicas != NULL) {
         (void)pli_fail(&why, PLAIT_EREFUSED, "a server function that updates tables of which there are copies");
         pli_server_reply_failure(server, now_ns, msg, &why, out);
         return false;
@@ -108,7 +108,8 @@ static bool on_barrier(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_ou
 }
 
 static bool on_gather(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
-    if (server->copies != NULL && msg->head.body_bytes >= sizeof(uint64_t)) return on_barrier(server, now_ns, msg, out);
+    if (server->replicas != NULL && msg->head.body_bytes >= sizeof(uint64_t))
+        return on_barrier(server, now_ns, msg, out);
     pli_out_fail(out, PLAIT_EFORMAT, "rank %d brings something to a barrier that takes nothing", msg->head.src);
     return false;
 }
@@ -125,29 +126,29 @@ static bool on_bye(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *o
 static bool on_create(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     plait_error why = { 0 };
     if (pli_server_create(server, msg, &why) < 0) pli_server_reply_failure(server, now_ns, msg, &why, out);
-    else if (server->copies != NULL) pli_copies_created(server, now_ns, msg, pli_msg_new(0), out);
+    else if (server->replicas != NULL) pli_replicas_created(server, now_ns, msg, pli_msg_new(0), out);
     else pli_server_reply(server, now_ns, msg, pli_msg_new(0), out);
     return false;
 }
 
-/* The other copy begins the same snapshot, to have its pieces where this one dies. */
+/* The other replica begins the same snapshot, to have its pieces where this one dies. */
 static bool on_snap(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     const uint64_t before = server->snapped;
     bool           kept = pli_server_snap(server, now_ns, msg, out);
-    if (server->snapped > before) pli_copies_log(server, now_ns, msg, out);
+    if (server->snapped > before) pli_replicas_log(server, now_ns, msg, out);
     return kept;
 }
 
 static bool on_restore(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     plait_error why = { 0 };
     if (pli_server_put_back(server, msg, &why) < 0) pli_server_reply_failure(server, now_ns, msg, &why, out);
-    else if (server->copies != NULL) pli_copies_restored(server, now_ns, msg, pli_msg_new(0), out);
+    else if (server->replicas != NULL) pli_replicas_restored(server, now_ns, msg, pli_msg_new(0), out);
     else pli_server_reply(server, now_ns, msg, pli_msg_new(0), out);
     return false;
 }
 
 static bool on_view(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
-    pli_copies_view(server, now_ns, msg, out);
+    pli_replicas_view(server, now_ns, msg, out);
     return false;
 }
 
@@ -170,7 +171,7 @@ void pli_server_act(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *
     if (by_kind == NULL)
         pli_out_fail(out, PLAIT_EFORMAT, "rank %d sent a message of unknown kind %u to a server", msg->head.src,
                      (unsigned)msg->head.kind);
-    else if (out->error.code >= 0 && pli_copies_reach(server, msg->head.clock, out))
+    else if (out->error.code >= 0 && pli_replicas_reach(server, msg->head.clock, out))
         kept = by_kind(server, now_ns, msg, out);
     if (!kept) pli_msg_free(&msg);
 }

@@ -1,7 +1,7 @@
 /* What a server says: answers to requests, what it sends unasked, acknowledgements, and who holds a request up. */
 #include <string.h>
 
-#include "table/copies/copies.h"
+#include "table/copies/replicas.h"
 #include "table/events.h"
 
 /* What waits behind a list of keys has arrived, but is in no values yet: to say that it came would promise that it
@@ -9,7 +9,7 @@
 static void address(const pli_server *server, int32_t to, uint16_t flags, pli_msg *msg) {
     const pli_peer *peer = &server->peer[to];
     pli_head       *head = &msg->head;
-    head->flags = (uint16_t)(flags | (server->copies != NULL && server->copies->place > 0 ? PLI_FLAG_BACKUP : 0));
+    head->flags = (uint16_t)(flags | (server->replicas != NULL && server->replicas->place > 0 ? PLI_FLAG_REPLICA : 0));
     head->server = server->number;
     head->src = server->rank;
     head->dst = to;
@@ -104,8 +104,8 @@ void pli_server_tell(pli_server *server, int32_t worker, pli_kind kind, int64_t 
 
 /* With copies, what has been taken is not yet safe. */
 void pli_server_acknowledge(pli_server *server, int32_t to, pli_out *out) {
-    if (server->copies == NULL) pli_server_tell(server, to, PLI_ACK, 0, out);
-    else pli_server_tell(server, to, PLI_SAFE, (int64_t)server->copies->safe[to], out);
+    if (server->replicas == NULL) pli_server_tell(server, to, PLI_ACK, 0, out);
+    else pli_server_tell(server, to, PLI_SAFE, (int64_t)server->replicas->safe[to], out);
 }
 
 /* --- who holds a request up --------------------------------------------------------------------------------------- */

@@ -43,7 +43,7 @@ static plait_status decode_create(const pli_server *server, const pli_msg *msg, 
 
 /* Of tables of which there are copies all apply at clocks, or none. */
 static bool goes_with_others(const pli_server *server, const pli_server_table *table) {
-    if (server->copies == NULL) return true;
+    if (server->replicas == NULL) return true;
     for (int64_t i = 0; i < server->tables; i++)
         if (server->table[i] != NULL) return server->table[i]->at_clock == table->at_clock;
     return true;

@@ -2,13 +2,13 @@
  * outside of a message. Input: frames of kind (from 128 on: and filtered), source, clock, arg32 (a byte each), two
  * bytes of length, a body.
  *
- * Where the first byte is 0x7c .. 0x7f, it is one of two copies (copies.h): bit 0 its place, bit 1 its tables apply at
- * once. Then the upper two bits of a frame's kind are: 0 a worker's message; 1 with flag REDO; 2 of the other copy,
- * about the worker `source`; 3 filtered. Kinds 61, 62, 63: a wake-up; `source` has left; has died. */
+ * Where the first byte is 0x7c .. 0x7f, it is one of two replicas (replicas.h): bit 0 its place, bit 1 its tables apply
+ * at once. Then the upper two bits of a frame's kind are: 0 a worker's message; 1 with flag REDO; 2 of the other
+ * replica, about the worker `source`; 3 filtered. Kinds 61, 62, 63: a wake-up; `source` has left; has died. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "table/copies/copies.h"
+#include "table/copies/replicas.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -49,7 +49,7 @@ static void deliver(fuzzed *f, pli_msg *msg) {
 
 static bool is_worker(int32_t rank) { return rank == 0 || rank == 1; }
 
-/* As the other copy would say it. */
+/* As the other replica would say it. */
 static void make_logged(fuzzed *f, uint64_t worker, pli_msg *msg) {
     msg->head.flags = PLI_FLAG_LOG;
     msg->head.src = OTHER;
@@ -66,7 +66,7 @@ static bool happens(fuzzed *f, const uint8_t *head) {
     const pli_member_event event = { .kind = head[0] == DIED ? PLI_MEMBER_DIED : PLI_MEMBER_LEFT,
                                      .rank = (int8_t)head[1], .epoch = ++f->epoch };
     pli_out                out;
-    if (f->server.copies == NULL || head[0] < WAKEUP || head[0] > DIED) return false;
+    if (f->server.replicas == NULL || head[0] < WAKEUP || head[0] > DIED) return false;
     pli_out_init(&out);
     if (head[0] == WAKEUP) pli_server_ops.on_wakeup(&f->server, f->now_ns += 1000, &out);
     else pli_server_ops.on_member(&f->server, ++f->now_ns, &event, &out);
@@ -75,7 +75,7 @@ static bool happens(fuzzed *f, const uint8_t *head) {
 }
 
 static void take_frame(fuzzed *f, const uint8_t *head, size_t bytes) {
-    const bool copies = f->server.copies != NULL;
+    const bool copies = f->server.replicas != NULL;
     if (happens(f, head)) return;
     pli_msg *msg = pli_msg_new(bytes);
     if (msg == NULL) abort();
@@ -114,7 +114,7 @@ static void create(fuzzed *f, int32_t id, int64_t rows, const char *consistency,
     if (names > 0) strncpy((char *)pli_msg_body(msg) + sizeof create, filter, names);
     msg->head.kind = PLI_CREATE;
     msg->head.incarnation = 1;
-    if (f->server.copies != NULL && !f->server.copies->serves) make_logged(f, 0, msg);
+    if (f->server.replicas != NULL && !f->server.replicas->serves) make_logged(f, 0, msg);
     else msg->head.seq = ++f->seq[0];
     deliver(f, msg);
 }
@@ -135,7 +135,7 @@ static void open_one(fuzzed *f) {
 static void open_copy(fuzzed *f, int32_t place, bool at_once) {
     const pli_layout layout = { .workers = 2, .servers = place == 2 ? 3 : 2, .first_server = RANK,
                                 .functions = functions, .n_functions = 2, .resend_after_ns = 500, .replicas = 2 };
-    if (pli_server_open_copy(&f->server, &layout, place == 0 ? 0 : 1, place, 0, 1, NULL) < 0) abort();
+    if (pli_server_open_replica(&f->server, &layout, place == 0 ? 0 : 1, place, 0, 1, NULL) < 0) abort();
     create(f, 0, 2100, at_once ? "async" : "bsp", "sgd", NULL, 0);
     create(f, 1, 0, at_once ? "ssp:1" : "bsp", NULL, NULL, 0);
     create(f, 2, 2100, at_once ? "essp:1" : "bsp", "adam", NULL, 0);

@@ -1,7 +1,7 @@
 /* The server's way with pushes: checked as they come, applied at once or when their clock is complete, or dropped. */
 #include <string.h>
 
-#include "table/copies/copies.h"
+#include "table/copies/replicas.h"
 #include "table/events.h"
 #include "table/state/values.h"
 
@@ -129,8 +129,8 @@ static bool find_part(const pli_server *server, pli_waiting_push *push, pli_serv
                       pli_push_part *part_out) {
     const pli_push_part *part = pli_waiting_part(push, table);
     if (part == NULL) return false;
-    if (server->copies == NULL) pli_raise_part(server, PLI_EVENT_APPLY, push->msg, table);
-    else pli_copies_list(server, push->msg, table);
+    if (server->replicas == NULL) pli_raise_part(server, PLI_EVENT_APPLY, push->msg, table);
+    else pli_replicas_list(server, push->msg, table);
     *part_out = *part;
     return true;
 }

@@ -6,7 +6,7 @@
  * others hear of the same one. The next number ends it, taken or not. */
 #include <string.h>
 
-#include "table/copies/copies.h"
+#include "table/copies/replicas.h"
 #include "table/events.h"
 #include "table/server/server.h"
 #include "table/state/snap.h"
@@ -63,10 +63,10 @@ static void release(pli_server *server, uint64_t now_ns, const pli_msg *msg, uin
     if (number != server->snapped) return;
     for (int64_t i = 0; i < server->tables; i++)
         if (server->table[i] != NULL && server->table[i]->snap != NULL) pli_snap_release(server->table[i]->snap);
-    pli_copies_released(server, now_ns, msg, out);
+    pli_replicas_released(server, now_ns, msg, out);
 }
 
-/* A copy of shards that was made since does not have it (copies.h). */
+/* A copy of shards that was made since does not have it (replicas.h). */
 static bool is_here(const pli_server *server, plait_error *err) {
     for (int64_t i = 0; i < server->tables; i++)
         if (server->table[i] != NULL && server->table[i]->snap == NULL)

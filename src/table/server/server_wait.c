@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "table/copies/copies.h"
+#include "table/copies/replicas.h"
 #include "table/server/server.h"
 
 static void serve_parked(pli_server *server, uint64_t now_ns, pli_out *out) {
@@ -96,7 +96,7 @@ static int64_t complete(const pli_server *server, uint64_t now_ns) {
 
 bool pli_server_apply_complete(pli_server *server, uint64_t now_ns, pli_out *out) {
     int64_t target = complete(server, now_ns);
-    if (server->copies != NULL) return pli_copies_prepare(server, now_ns, target, out);
+    if (server->replicas != NULL) return pli_replicas_prepare(server, now_ns, target, out);
     for (; server->applied < target; server->applied++)
         if (!pli_server_apply_clock(server, server->applied, out)) return false;
     return true;
@@ -106,10 +106,10 @@ void pli_server_look_again(pli_server *server, uint64_t now_ns, pli_out *out) {
     if (!pli_server_apply_complete(server, now_ns, out)) return;
     serve_parked(server, now_ns, out);
     run_calls(server, now_ns, out);
-    if (server->copies != NULL) pli_copies_meet(server, now_ns, out);
+    if (server->replicas != NULL) pli_replicas_meet(server, now_ns, out);
     else answer_when_all(server, now_ns, offsetof(pli_peer, barrier), sizeof server->dropped, out);
-    if (server->copies != NULL) {
-        pli_copies_end(server, now_ns, out);
+    if (server->replicas != NULL) {
+        pli_replicas_end(server, now_ns, out);
     } else if (server->present == 0) {
         answer_when_all(server, now_ns, offsetof(pli_peer, bye), 0, out);
         pli_server_end(server, out);

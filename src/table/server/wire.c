@@ -8,7 +8,7 @@ pli_msg *pli_wire_late(const pli_msg *msg, uint32_t port) {
     const bool log = (msg->head.flags & PLI_FLAG_LOG) != 0;
     ack->head.kind = log ? PLI_LOGGED : PLI_ACK;
     ack->head.flags = msg->head.flags & (PLI_MSG_UNCOUNTED | PLI_FLAG_LOG);
-    ack->head.port = (uint16_t)(msg->head.flags & PLI_FLAG_BACKUP ? PLI_PORT_BACKUP : log ? PLI_PORT_SERVER : port);
+    ack->head.port = (uint16_t)(msg->head.flags & PLI_FLAG_REPLICA ? PLI_PORT_REPLICA : log ? PLI_PORT_SERVER : port);
     ack->head.server = msg->head.server;
     ack->head.arg64 = msg->head.seq;
     return ack;

@@ -33,7 +33,7 @@
  *            client has read and their values [n, cols], where n follows from the body's size
  *   MISSING  arg32: the table; token of a list of keys that the server does not know (it was started anew, or had no
  *            memory): what the worker says waits until the list has come
- * Where servers have copies (copies.h):
+ * Where servers have copies (replicas.h):
  *   PUSH with flag REDO   of the clock that the worker has ended last: a part of a dead one's share of it
  *   VIEW     uint32_t [n], the dead ones for whom the worker stands in, with what it has pushed before
  *   VOID     in place of a request that is sent again though it was answered
@@ -51,7 +51,8 @@
  *            the sum (0: there is no event log), the parts' data
  *   MET      clock: barriers that were complete; what the last was answered with, of a GATHER
  *   END      all workers have said BYE
- *   WHOLE    ends what a new copy begins with (copies.h); before it came CREATE and RESTORE, of no worker, and the SUM
+ *   WHOLE    ends what a new replica begins with (replicas.h); before it came CREATE and RESTORE, of no worker, and the
+ *   SUM
  *            that is prepared. arg32: tables; pli_wire_whole, pli_wire_logged [workers], uint64_t [arg32]
  *            versions, what the last GATHER was answered with
  *   LOGGED   the other way; arg64: entries taken
@@ -79,7 +80,7 @@ typedef enum pli_kind {
 } pli_kind;
 
 enum { PLI_FLAG_FAILED = 0x100, PLI_FLAG_STATE = 0x200, PLI_FLAG_FILTERED = 0x400, PLI_FLAG_REDO = 0x10,
-       PLI_FLAG_LOG = 0x20, PLI_FLAG_BACKUP = 0x40 /* its sender is at the port BACKUP */
+       PLI_FLAG_LOG = 0x20, PLI_FLAG_REPLICA = 0x40 /* its sender is at the port REPLICA */
 }; /* of head.flags; 0x1 is comm's */
 
 #define PLI_GONE UINT64_MAX /* bytes brought to a GATHER by who has gone */

@@ -129,7 +129,7 @@ static plait_status note_rows(pli_capture *c, const pli_msg *reply, plait_error 
 
 /* Where servers have copies one that serves now may have been made behind the cut, and says so. */
 static bool tears(pli_capture *c, const pli_ticket *ticket) {
-    c->torn = c->torn || (ticket->failure.code == PLAIT_EPEER && pli_client_has_copies(&c->job->client));
+    c->torn = c->torn || (ticket->failure.code == PLAIT_EPEER && pli_client_has_replicas(&c->job->client));
     return c->torn;
 }
 
@@ -301,7 +301,7 @@ static plait_status release(pli_capture *c, plait_error *err) {
     plait_status         status = PLAIT_OK;
     uint64_t             now_ns;
     pli_out              out;
-    if (c->released || !pli_client_has_copies(&job->client)) return PLAIT_OK;
+    if (c->released || !pli_client_has_replicas(&job->client)) return PLAIT_OK;
     c->released = true;
     pli_port_enter(job->client_port, &now_ns, &out);
     for (int32_t s = 0; status >= 0 && s < job->layout.servers; s++) {

@@ -1,5 +1,5 @@
 /* table/state/shard.h - one shard: a store, and the way in which pushes move it. Used alike by a server's machine, by a
- * replica under allreduce, and (its store) by Hogwild. No message, clock vector or lock in here. */
+ * mirror under allreduce, and (its store) by Hogwild. No message, clock vector or lock in here. */
 #ifndef PLI_TABLE_SHARD_H
 #define PLI_TABLE_SHARD_H
 

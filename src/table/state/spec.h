@@ -1,5 +1,5 @@
 /* table/state/spec.h - what a table is, as every machine that deals with it knows it: fixed at creation, the same on
- * all ranks. Server, client and replica each hold a copy. */
+ * all ranks. Server, client and mirror each hold a copy. */
 #ifndef PLI_TABLE_SPEC_H
 #define PLI_TABLE_SPEC_H
 
@@ -15,7 +15,7 @@
 enum { PLI_TABLE_NAME_MAX = 63 };
 
 /* Of a table, so that no product of values and bytes that is made of it overflows: the largest are two cells of 32
- * bytes a value (a sum with a mark for each row, replica.c). */
+ * bytes a value (a sum with a mark for each row, mirror.c). */
 #define PLI_TABLE_VALUES_MAX (INT64_MAX / 128)
 
 typedef struct pli_spec {

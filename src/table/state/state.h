@@ -6,7 +6,7 @@
  * whenever it calls pli_capture_pump, while everybody updates the tables as before (snap.h). Of what lies on shards
  * each shard has one worker that takes it, the one that lives with it where there is one; of copies (allreduce), which
  * are equal, each worker takes a part of the rows. So servers need no files, and a capture costs its worker copies
- * only. Where shards have two copies (copies.h) a server may die meanwhile; a worker that dies leaves the capture
+ * only. Where shards have two replicas (replicas.h) a server may die meanwhile; a worker that dies leaves the capture
  * without its part, and whoever hears of that (pli_comm_absent) begins another.
  *
  * What is taken is logical: rows by number or key, array by array (PLI_STATE_*), whatever shards there were.
@@ -64,7 +64,7 @@ typedef void pli_capture_take_fn(void *user, pli_msg *rows);
  *  have not come yet and wait is not set. *done_out: all have been handed on. The rank's own thread, at any time. */
 plait_status pli_capture_pump(pli_capture *capture, int64_t bytes, bool wait, pli_capture_take_fn *take, void *user,
                               bool *done_out, plait_error *err);
-/** Can it not be completed, since who has shards now came after the cut (copies.h)? Then no more rows come; whoever
+/** Can it not be completed, since who has shards now came after the cut (replicas.h)? Then no more rows come; whoever
  *  takes from it knows, the others do not. */
 bool pli_capture_is_torn(const pli_capture *capture);
 /** Ends it, complete or not. NULL is fine. Before the job ends. */

@@ -1,5 +1,5 @@
 /* topology allreduce - each rank holds a copy of the table. At a clock the workers' pushes are summed by collectives,
- * and every rank applies the rule to the sum: the same numbers in the same order, so the copies stay equal (replica.h).
+ * and every rank applies the rule to the sum: the same numbers in the same order, so the copies stay equal (mirror.h).
  * A sum that the next clock must have is waited for as the clock ends; one that it may do without flies, and is waited
  * for when a later clock cannot start without it. What of the sums of all tables goes together, and that it goes in an
  * order that does not depend on who has flushed what, buckets.h says.
@@ -9,7 +9,7 @@
  * Trillion Parameter Models", SC 2020, stage 1): as many bytes as an allreduce, the same values bit for bit. */
 #include <stdio.h>
 
-#include "table/copies/replica.h"
+#include "table/copies/mirror.h"
 #include "table/events.h"
 #include "table/server/functions.h"
 #include "table/state/values.h"
@@ -45,7 +45,7 @@ static int64_t parts_of(const plait_table *table) {
 
 static plait_status open_states(const plait_table *table, plait_error *err) {
     const slice last = slice_of(table, parts_of(table) - 1);
-    return pli_store_open_state(&pli_replica_of(table)->shard.store, last.state + last.own, err);
+    return pli_store_open_state(&pli_mirror_of(table)->shard.store, last.state + last.own, err);
 }
 
 /* Each worker gets its slice of the sum, applies the rule there, and all gather the values. */
@@ -64,10 +64,10 @@ static plait_status sum_part(const plait_table *table, const pli_sum *sum, const
     int64_t         rest = spec->rows * spec->cols - s->part;
     PLI_TRY(scatter(table, pli_at(sum->values, s->part * spec->sum_width), s->n));
     if (push[0] == 0) return PLAIT_OK; /* nobody has pushed */
-    PLI_TRY(pli_replica_apply_slice(table->state, push[1], s->first, s->own, s->state, err));
+    PLI_TRY(pli_mirror_apply_slice(table->state, push[1], s->first, s->own, s->state, err));
     pli_comm_work(table->job->comm, PLI_WORK_VALUES, (uint64_t)s->own);
     return pli_comm_gather_slices(table->job->comm,
-                                  pli_at(pli_replica_of(table)->shard.store.slab->memory, s->part * spec->width),
+                                  pli_at(pli_mirror_of(table)->shard.store.slab->memory, s->part * spec->width),
                                   s->n < rest ? s->n : rest, s->n, (size_t)spec->width);
 }
 
@@ -78,169 +78,169 @@ static plait_status sum_in_slices(plait_table *table, const pli_sum *sum, plait_
         const slice s = slice_of(table, i);
         PLI_TRY(sum_part(table, sum, &s, push, err));
     }
-    pli_replica_end_slices(table->state);
+    pli_mirror_end_slices(table->state);
     return PLAIT_OK;
 }
 
 /* --- opening, reading, adding ------------------------------------------------------------------------------------- */
 
-static plait_status replica_open(plait_table *table, const void *initial, const void *penalty, plait_error *err) {
+static plait_status mirror_open(plait_table *table, const void *initial, const void *penalty, plait_error *err) {
     plait_job      *job = table->job;
     const pli_scope scope = pli_layout_scope(&job->layout);
     int32_t         rank = plait_comm_rank(job->comm);
     char            what[WHAT_BYTES];
     snprintf(what, sizeof what, "table %s", table->spec.name);
-    pli_replica *replica = NULL;
+    pli_mirror *mirror = NULL;
     plait_status status =
-        pli_replica_open(&table->spec, &scope, rank, pli_comm_events(job->comm), initial, penalty, &replica, err);
-    table->state = replica;
+        pli_mirror_open(&table->spec, &scope, rank, pli_comm_events(job->comm), initial, penalty, &mirror, err);
+    table->state = mirror;
     if (status >= 0 && table->spec.sharded) status = open_states(table, err);
     pli_raise_table(pli_comm_events(job->comm), rank, &table->spec, PLI_WAY_SUMMED);
     return pli_job_agree(job, what, 0, status, err);
 }
 
-static void replica_close(plait_table *table) {
+static void mirror_close(plait_table *table) {
     pli_table_unpin(table);
     pli_buckets_drop(table);
-    pli_replica *replica = table->state;
+    pli_mirror *mirror = table->state;
     table->state = NULL;
-    pli_replica_close(&replica);
+    pli_mirror_close(&mirror);
 }
 
-static plait_status replica_get(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
+static plait_status mirror_get(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
     (void)err;
-    pli_replica_get(table->state, table->job->clock, rows->n, rows->keys, rows->first, values);
+    pli_mirror_get(table->state, table->job->clock, rows->n, rows->keys, rows->first, values);
     return PLAIT_OK;
 }
 
-static plait_status replica_read(plait_table *table, int64_t first, int64_t n, const void **values_out,
+static plait_status mirror_read(plait_table *table, int64_t first, int64_t n, const void **values_out,
                                  plait_error *err) {
-    *values_out = pli_replica_read(table->state, table->job->clock, first, n);
+    *values_out = pli_mirror_read(table->state, table->job->clock, first, n);
     if (*values_out != NULL) return PLAIT_OK;
     return pli_table_read_copy(table, first, n, values_out, err);
 }
 
-static plait_status replica_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
+static plait_status mirror_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
                                 plait_error *err) {
-    return pli_replica_inc(table->state, rows->n, rows->keys, rows->first, delta, examples, err);
+    return pli_mirror_inc(table->state, rows->n, rows->keys, rows->first, delta, examples, err);
 }
 
 /* --- clocks ------------------------------------------------------------------------------------------------------- */
 
 /* The oldest sum under way. */
 static plait_status land_sum(plait_table *table, plait_error *err) {
-    pli_sum *sum = pli_replica_of(table)->first;
+    pli_sum *sum = pli_mirror_of(table)->first;
     PLI_TRY(pli_buckets_land(table, sum, err));
     const bool    in_parts = pli_sum_in_parts(sum), dense = sum->form == PLI_SUM_DENSE;
     const int64_t values = sum->n;
-    PLI_TRY(pli_replica_apply(table->state, err));
+    PLI_TRY(pli_mirror_apply(table->state, err));
     if (!in_parts)
         pli_comm_work(table->job->comm, PLI_WORK_VALUES,
-                      (uint64_t)(dense ? values : pli_replica_of(table)->keys * table->spec.cols));
+                      (uint64_t)(dense ? values : pli_mirror_of(table)->keys * table->spec.cols));
     return PLAIT_OK;
 }
 
-static plait_status replica_settle(plait_table *table, plait_error *err) {
-    while (pli_replica_of(table)->first != NULL) PLI_TRY(land_sum(table, err));
+static plait_status mirror_settle(plait_table *table, plait_error *err) {
+    while (pli_mirror_of(table)->first != NULL) PLI_TRY(land_sum(table, err));
     return PLAIT_OK;
 }
 
 /* A sharded table's clock is whole: between its parts the worker takes part itself, when nothing else is still to be
  * begun. */
-static plait_status replica_clock_end(plait_table *table, plait_error *err) {
-    pli_replica *replica = table->state;
+static plait_status mirror_clock_end(plait_table *table, plait_error *err) {
+    pli_mirror *mirror = table->state;
     int64_t      clock = table->job->clock;
     if (table->spec.sharded) {
         PLI_TRY(pli_buckets_begin_all(table->job, err));
-        return sum_in_slices(table, replica->first, err);
+        return sum_in_slices(table, mirror->first, err);
     }
-    while (replica->first != NULL && !pli_replica_may_start(replica, clock + 1, replica->first->clock))
+    while (mirror->first != NULL && !pli_mirror_may_start(mirror, clock + 1, mirror->first->clock))
         PLI_TRY(land_sum(table, err));
     return PLAIT_OK;
 }
 
 /* The worker's part of the clock's sum, which is in its buckets then. */
 static plait_status take(plait_table *table, plait_error *err) {
-    pli_replica *replica = table->state;
+    pli_mirror *mirror = table->state;
     int64_t      clock = table->job->clock;
     pli_sum     *sum;
-    if (replica->taken > clock) return PLAIT_OK;
-    bool flies = pli_replica_may_start(replica, clock + 1, clock);
-    if (!flies) PLI_TRY(replica_settle(table, err));
-    PLI_TRY(pli_replica_take(replica, clock, replica->form, flies, &sum, err));
+    if (mirror->taken > clock) return PLAIT_OK;
+    bool flies = pli_mirror_may_start(mirror, clock + 1, clock);
+    if (!flies) PLI_TRY(mirror_settle(table, err));
+    PLI_TRY(pli_mirror_take(mirror, clock, mirror->form, flies, &sum, err));
     if (!table->spec.sharded) pli_buckets_add(table, sum);
     return PLAIT_OK;
 }
 
-static plait_status replica_depart(plait_table *table, plait_error *err) {
+static plait_status mirror_depart(plait_table *table, plait_error *err) {
     if (table->spec.sharded || table->job->layout.aggregates || table->job->layout.workers == 1) return PLAIT_OK;
     PLI_TRY(pli_buckets_lay(table->job, err));
     PLI_TRY(take(table, err));
     return pli_buckets_leave(table->job, err);
 }
 
-static plait_status replica_clock_begin(plait_table *table, plait_error *err) {
+static plait_status mirror_clock_begin(plait_table *table, plait_error *err) {
     PLI_TRY(pli_buckets_lay(table->job, err));
     return take(table, err);
 }
 
-static plait_table *replica_summed(plait_table *table) { return table->spec.sharded ? NULL : table; }
+static plait_table *mirror_summed(plait_table *table) { return table->spec.sharded ? NULL : table; }
 
 /* Lists always go by messages. */
-static bool replica_overlaps(const plait_table *table) {
+static bool mirror_overlaps(const plait_table *table) {
     const pli_spec *spec = &table->spec;
     if (spec->rows == 0) return true;
     return !spec->sharded && pli_buckets_go_by_messages(table, spec->rows * (spec->cols + spec->keyed) + PLI_SUM_EXTRA);
 }
 
 /* Of this table alone, which is none of the job's. */
-static plait_status replica_clock(plait_table *table, plait_error *err) {
+static plait_status mirror_clock(plait_table *table, plait_error *err) {
     PLI_TRY(pli_buckets_lay_table(table, err));
     PLI_TRY(take(table, err));
     PLI_TRY(pli_buckets_begin(table->job, true, err));
-    return replica_clock_end(table, err);
+    return mirror_clock_end(table, err);
 }
 
-/* --- server functions: each replica runs its own, nothing is sent ------------------------------------------------- */
+/* --- server functions: each mirror runs its own, nothing is sent ------------------------------------------------- */
 
-static plait_status replica_call(plait_table *const *tables, int32_t n, int32_t function, const void *args,
+static plait_status mirror_call(plait_table *const *tables, int32_t n, int32_t function, const void *args,
                                  size_t args_bytes, void *answer, size_t answer_bytes, plait_error *err) {
     pli_shard *shards[PLI_CALL_TABLES_MAX];
-    for (int32_t i = 0; i < n; i++) shards[i] = &pli_replica_of(tables[i])->shard;
+    for (int32_t i = 0; i < n; i++) shards[i] = &pli_mirror_of(tables[i])->shard;
     return pli_function_run(&tables[0]->job->functions[function], shards, n, args, args_bytes, answer, answer_bytes,
                             err);
 }
 
-static plait_status replica_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out,
+static plait_status mirror_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out,
                                  plait_error *err) {
-    return pli_replica_dump(table->state, table->job->clock, n_out, keys_out, values_out, err);
+    return pli_mirror_dump(table->state, table->job->clock, n_out, keys_out, values_out, err);
 }
 
 /* Every sum is applied, since the barrier. */
-static plait_status replica_zero(plait_table *table, int64_t number, plait_error *err) {
+static plait_status mirror_zero(plait_table *table, int64_t number, plait_error *err) {
     (void)number;
-    return pli_store_zero(&pli_replica_of(table)->shard.store)
+    return pli_store_zero(&pli_mirror_of(table)->shard.store)
                ? PLAIT_OK
                : pli_fail(err, PLAIT_ENOMEM, "no memory to zero table %s", table->spec.name);
 }
 
-static pli_shard *replica_copy(const plait_table *table) { return &pli_replica_of(table)->shard; }
+static pli_shard *mirror_copy(const plait_table *table) { return &pli_mirror_of(table)->shard; }
 
-const pli_topology_ops pli_replica_ops = {
-    .open = replica_open,
-    .close = replica_close,
-    .get = replica_get,
-    .read = replica_read,
-    .inc = replica_inc,
-    .depart = replica_depart,
-    .clock = replica_clock,
-    .clock_begin = replica_clock_begin,
-    .clock_end = replica_clock_end,
-    .summed = replica_summed,
-    .settle = replica_settle,
-    .zero = replica_zero,
-    .call = replica_call,
-    .dump = replica_dump,
-    .overlaps = replica_overlaps,
-    .copy = replica_copy,
+const pli_topology_ops pli_mirror_ops = {
+    .open = mirror_open,
+    .close = mirror_close,
+    .get = mirror_get,
+    .read = mirror_read,
+    .inc = mirror_inc,
+    .depart = mirror_depart,
+    .clock = mirror_clock,
+    .clock_begin = mirror_clock_begin,
+    .clock_end = mirror_clock_end,
+    .summed = mirror_summed,
+    .settle = mirror_settle,
+    .zero = mirror_zero,
+    .call = mirror_call,
+    .dump = mirror_dump,
+    .overlaps = mirror_overlaps,
+    .copy = mirror_copy,
 };

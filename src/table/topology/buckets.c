@@ -107,13 +107,13 @@ static plait_status put_small(pli_bucket **list, pli_bucket **open, plait_table 
 
 /* list: the clock's buckets so far; open: those of small sums that have room. */
 static plait_status lay(pli_bucket **list, pli_bucket **open, plait_table *table, plait_error *err) {
-    pli_replica       *replica = pli_replica_of(table);
+    pli_mirror       *mirror = pli_mirror_of(table);
     plait_job         *job = table->job;
     const int64_t      clock = job->clock;
-    const pli_sum_form form = replica->form = pli_replica_form(replica);
-    const pli_bucket   like = { .flies = pli_replica_may_start(replica, clock + 1, clock),
+    const pli_sum_form form = mirror->form = pli_mirror_form(mirror);
+    const pli_bucket   like = { .flies = pli_mirror_may_start(mirror, clock + 1, clock),
                                 .lists = form == PLI_SUM_LISTS };
-    const int64_t      n = pli_replica_sum_values(replica, form);
+    const int64_t      n = pli_mirror_sum_values(mirror, form);
     if (like.lists) return put_alone(list, table, &like, 0, 0, err);
     if (is_small(&table->spec, n) && job->layout.workers > 1) return put_small(list, open, table, &like, n, err);
     for (int64_t i = pli_buckets_of(table, n); i-- > 0;) {
@@ -277,7 +277,7 @@ static plait_status hand_over(pli_bucket *bucket, plait_error *err) {
     copy_parts(bucket, false);
     for (int64_t i = 0; !bucket->lists && status >= 0 && i < bucket->parts; i++) {
         const part *p = &bucket->part[i];
-        status = pli_replica_land(pli_replica_of(p->table), p->sum, p->first, err);
+        status = pli_mirror_land(pli_mirror_of(p->table), p->sum, p->first, err);
         if (pli_sum_in_parts(p->sum)) pli_comm_work(p->table->job->comm, PLI_WORK_VALUES, (uint64_t)p->n);
     }
     free_bucket(bucket);

@@ -1,6 +1,6 @@
 /* table/topology/buckets.h - what of a clock's sums travels together, and when.
  *
- * A clock of a job has a sum for each table under allreduce (replica.h). What one collective sums is a *bucket*:
+ * A clock of a job has a sum for each table under allreduce (mirror.h). What one collective sums is a *bucket*:
  *
  *   small sums of the same type lie in one side by side until it is no more small, so that a clock of small tables
  *   costs one collective and not one a table. Small is what a collective takes about as long to begin as to move: up
@@ -30,7 +30,7 @@
 #ifndef PLI_TABLE_TOPOLOGY_BUCKETS_H
 #define PLI_TABLE_TOPOLOGY_BUCKETS_H
 
-#include "table/copies/replica.h"
+#include "table/copies/mirror.h"
 #include "table/table.h"
 
 enum { PLI_BUCKET_BYTES = 4 << 20, PLI_JOIN_BYTES = PLI_BUCKET_BYTES / 16 };
@@ -48,7 +48,7 @@ plait_status pli_buckets_leave(plait_job *job, plait_error *err);
 plait_status pli_buckets_begin(plait_job *job, bool at_once, plait_error *err);
 /** Waits until nothing is left to be begun: other collectives of the clock may follow. */
 plait_status pli_buckets_begin_all(plait_job *job, plait_error *err);
-/** Waits until the sum is complete: its parts are handed to the replica as they land. */
+/** Waits until the sum is complete: its parts are handed to the mirror as they land. */
 plait_status pli_buckets_land(plait_table *table, pli_sum *sum, plait_error *err);
 /** Gives up what is under way of this table: nothing lends its memory any more. */
 void pli_buckets_drop(const plait_table *table);

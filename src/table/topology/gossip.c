@@ -113,9 +113,9 @@ static double scale_of_own(const plait_table *table) {
 
 static void raise_get(const plait_table *table, const pli_rows *rows) {
     const struct pli_averaged *a = table->state;
-    const pli_replica_seen     seen = { .version = a->pushes, .from = a->pushes, .to = a->pushes,
+    const pli_mirror_seen     seen = { .version = a->pushes, .from = a->pushes, .to = a->pushes,
                                         .incs = table->spec.ruled ? 0 : a->incs };
-    pli_raise_replica_get(pli_comm_events(table->job->comm), plait_comm_rank(table->job->comm), &table->spec,
+    pli_raise_mirror_get(pli_comm_events(table->job->comm), plait_comm_rank(table->job->comm), &table->spec,
                           table->job->clock, &seen, rows->n, rows->keys, rows->first);
 }
 

@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "table/copies/replica.h"
+#include "table/copies/mirror.h"
 #include "table/state/values.h"
 #include "table/table.h"
 
@@ -312,22 +312,22 @@ static plait_table *local_summed(plait_table *table) {
 
 /* --- barriers ----------------------------------------------------------------------------------------------------- */
 
-/* Sums l->moved of all workers into l->average, by a replica that lives as long as that takes. */
+/* Sums l->moved of all workers into l->average, by a mirror that lives as long as that takes. */
 static plait_status sum_moved(plait_table *table, plait_table *sums, plait_error *err) {
     struct pli_local  *l = table->state;
     const pli_pending *m = &l->moved;
-    pli_replica       *replica = sums->state;
+    pli_mirror       *mirror = sums->state;
     uint64_t          *keys = NULL;
     void              *values = NULL;
     int64_t            n = 0, row_bytes = pli_row_bytes(&sums->spec);
-    if (m->touched && sums->spec.keyed) PLI_TRY(pli_replica_inc(replica, m->set.n, m->set.keys, 0, m->sum, 0, err));
+    if (m->touched && sums->spec.keyed) PLI_TRY(pli_mirror_inc(mirror, m->set.n, m->set.keys, 0, m->sum, 0, err));
     if (m->touched && !sums->spec.keyed)
         PLI_TRY(
-            pli_replica_inc(replica, m->high - m->low, NULL, m->low, pli_at_const(m->sum, m->low * row_bytes), 0, err));
-    PLI_TRY(pli_replica_ops.clock(sums, err));
+            pli_mirror_inc(mirror, m->high - m->low, NULL, m->low, pli_at_const(m->sum, m->low * row_bytes), 0, err));
+    PLI_TRY(pli_mirror_ops.clock(sums, err));
     if (!is_sparse(table))
-        return pli_pending_add_range(&l->average, 0, sums->spec.rows, replica->shard.store.slab->memory, 0, err);
-    PLI_TRY(pli_replica_dump(replica, sums->job->clock, &n, &keys, &values, err));
+        return pli_pending_add_range(&l->average, 0, sums->spec.rows, mirror->shard.store.slab->memory, 0, err);
+    PLI_TRY(pli_mirror_dump(mirror, sums->job->clock, &n, &keys, &values, err));
     plait_status status = n == 0 ? PLAIT_OK : pli_pending_add(&l->average, n, keys, values, 0, err);
     pli_free(keys);
     pli_free(values);
@@ -337,17 +337,17 @@ static plait_status sum_moved(plait_table *table, plait_table *sums, plait_error
 static plait_status local_settle(plait_table *table, plait_error *err) {
     struct pli_local *l = table->state;
     const pli_scope   scope = pli_layout_scope(&table->job->layout);
-    plait_table       sums = { .job = table->job, .spec = l->common.spec, .ops = &pli_replica_ops };
+    plait_table       sums = { .job = table->job, .spec = l->common.spec, .ops = &pli_mirror_ops };
     strcpy(sums.spec.consistency, "bsp");
     sums.spec.placement = l->own.placement;
     pli_pending_clear(&l->average);
-    pli_replica *replica = NULL;
-    PLI_TRY(pli_replica_open(&sums.spec, &scope, plait_comm_rank(table->job->comm), NULL, NULL, NULL, &replica, err));
-    sums.state = replica;
+    pli_mirror *mirror = NULL;
+    PLI_TRY(pli_mirror_open(&sums.spec, &scope, plait_comm_rank(table->job->comm), NULL, NULL, NULL, &mirror, err));
+    sums.state = mirror;
     plait_status status = measure(table, err);
     if (status >= 0) status = sum_moved(table, &sums, err);
     pli_pending_clear(&l->moved);
-    pli_replica_ops.close(&sums);
+    pli_mirror_ops.close(&sums);
     return status;
 }
 

@@ -24,7 +24,7 @@ static const pli_topology_kind allreduce = {
     .summary = "each worker has a copy; a clock ends with a sum over all (--collective): for dense "
                                                       "tables and equal hosts",
     .keeps = OF_SUMS,
-    .gives = PLAIT_ONE_COPY | PLAIT_MOMENTS | PLAIT_HOST_SUMS | PLAIT_FUNCTIONS, .ops = &pli_replica_ops
+    .gives = PLAIT_ONE_COPY | PLAIT_MOMENTS | PLAIT_HOST_SUMS | PLAIT_FUNCTIONS, .ops = &pli_mirror_ops
 };
 static const pli_topology_kind ps = {
     .name = "ps", .parameters = "",

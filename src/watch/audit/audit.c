@@ -123,8 +123,8 @@ plait_status pli_audit_run(const pli_logfile *file, const char *as, pli_audit **
 
 static void free_table(const pli_audit *audit, audit_table *table) {
     for (int32_t s = 0; table->shard != NULL && s < table->shards; s++) {
-        for (int32_t i = 0; i < table->shard[s].copies; i++) audit_free_holder(audit, &table->shard[s].copy[i]);
-        pli_free(table->shard[s].copy);
+        for (int32_t i = 0; i < table->shard[s].replicas; i++) audit_free_holder(audit, &table->shard[s].replica[i]);
+        pli_free(table->shard[s].replica);
     }
     for (int32_t w = 0; w < audit->job.workers; w++) {
         if (table->pusher != NULL) {
@@ -133,7 +133,7 @@ static void free_table(const pli_audit *audit, audit_table *table) {
             pli_free(table->pusher[w].barrier);
             pli_free(table->pusher[w].zero);
         }
-        if (table->replica != NULL && table->way == PLI_WAY_SUMMED) pli_free(table->replica[w].sum);
+        if (table->mirror != NULL && table->way == PLI_WAY_SUMMED) pli_free(table->mirror[w].sum);
     }
     pli_free(table->shard);
     pli_free(table->pusher);
@@ -141,7 +141,7 @@ static void free_table(const pli_audit *audit, audit_table *table) {
         pli_free(table->copies[w].give);
         pli_free(table->copies[w].mix);
     }
-    pli_free(table->replica);
+    pli_free(table->mirror);
     pli_free(table->copies);
 }
 
@@ -254,12 +254,12 @@ static void add_table(const pli_audit *audit, const audit_table *table, pli_text
 
 /* Who served a server's shards, one after the other, and which copies were made on the way. */
 static void tell_places(const audit_home *home, pli_text *text) {
-    const audit_server *serves = home->n > 0 ? &home->copy[0] : NULL;
+    const audit_server *serves = home->n > 0 ? &home->replica[0] : NULL;
     for (int64_t i = 1; i < home->n; i++) {
-        const audit_server *copy = &home->copy[i];
+        const audit_server *copy = &home->replica[i];
         if (copy->copied > 0)
-            pli_text_add(text, "rank %d got a new copy of the shards of server %d (place %d)\n", copy->rank, copy->home,
-                         copy->place);
+            pli_text_add(text, "rank %d got a new replica of the shards of server %d (place %d)\n", copy->rank,
+                         copy->home, copy->place);
         if (!copy->served) continue;
         pli_text_add(text, "rank %d, a server, died; rank %d served the shards of server %d from then on\n",
                      serves->rank, copy->rank, copy->home);
@@ -278,7 +278,7 @@ static void tell_dead(const pli_audit *audit, pli_text *text) {
 void pli_audit_text(const pli_audit *audit, pli_text *text) {
     pli_text_add(text, "%lld event%s of %d worker%s and %d server%s%s\n", (long long)audit->events,
                  pli_plural(audit->events), audit->job.workers, pli_plural(audit->job.workers), audit->job.servers,
-                 pli_plural(audit->job.servers), audit->places > 1 ? " with two copies" : "");
+                 pli_plural(audit->job.servers), audit->places > 1 ? " with two replicas" : "");
     tell_dead(audit, text);
     bool judged = audit->verdict == PLI_AUDIT_PROVEN || audit->verdict == PLI_AUDIT_REFUTED;
     for (int64_t t = 0; judged && t < audit->tables; t++)

@@ -1,14 +1,15 @@
-/* Runs with two copies of each shard (table/copies/copies.h), in which a rank may have died.
+/* Runs with two replicas of each shard (table/copies/replicas.h), in which a rank may have died.
  *
- * Each copy's log tells what it has applied. The one that serves at the end *counts* (places.c). There every update
- * must be, once; in the others none may be twice, and what a copy applied until it served itself must be what its
+ * Each replica's log tells what it has applied. The one that serves at the end *counts* (places.c). There every update
+ * must be, once; in the others none may be twice, and what a replica applied until it served itself must be what its
  * source had, part by part, since it has it from that one's log.
  *
  * A dead one's log ends where it died, and its file without an end. All that was acknowledged to it (CLOCK) must be in
- * the copies that count; of the rest each message was applied or not. Where updates are applied clock by clock (bsp) a
- * copy's log says of each clock up to which message each worker counts in it (TICK). Who does not count in a clock in
- * which others do, has died, and each of those must have said by then (VIEW) that it stands in for it. What was pushed
- * in its stead, after the pusher's own last message that counts, was needless: then whom it was for must count itself.
+ * the replicas that count; of the rest each message was applied or not. Where updates are applied clock by clock (bsp)
+ * a replica's log says of each clock up to which message each worker counts in it (TICK). Who does not count in a clock
+ * in which others do, has died, and each of those must have said by then (VIEW) that it stands in for it. What was
+ * pushed in its stead, after the pusher's own last message that counts, was needless: then whom it was for must count
+ * itself.
  *
  * Paper: Wing, Gong, "Testing and verifying concurrent objects", JPDC 1993 (histories, and what may be concluded of an
  * operation whose answer nobody has heard). */
@@ -18,25 +19,25 @@
 
 /* --- who died ----------------------------------------------------------------------------------------------------- */
 
-/* Of whom a copy knew when it had begun to make less than so many others. */
-static void bury(const pli_audit *audit, const audit_server *copy, int64_t hands) {
-    for (int64_t i = 0; i < copy->n_gone && copy->gone[i].hands < hands; i++) {
-        audit_worker *worker = &audit->worker[copy->gone[i].worker];
+/* Of whom a replica knew when it had begun to make less than so many others. */
+static void bury(const pli_audit *audit, const audit_server *replica, int64_t hands) {
+    for (int64_t i = 0; i < replica->n_gone && replica->gone[i].hands < hands; i++) {
+        audit_worker *worker = &audit->worker[replica->gone[i].worker];
         worker->dead = worker->dead || !worker->done;
     }
 }
 
-/* What the copy that counts knows, and with its state has from others. (One that the others took for dead knows what is
- * not so.) */
-static void bury_by(const pli_audit *audit, const audit_home *home, const audit_server *copy) {
-    bury(audit, copy, INT64_MAX);
-    while (copy->copied > 0) {
-        const int32_t from = copy->source, to = copy->place;
+/* What the replica that counts knows, and with its state has from others. (One that the others took for dead knows what
+ * is not so.) */
+static void bury_by(const pli_audit *audit, const audit_home *home, const audit_server *replica) {
+    bury(audit, replica, INT64_MAX);
+    while (replica->copied > 0) {
+        const int32_t from = replica->source, to = replica->place;
         int64_t       hands = 0;
         for (int64_t i = 0; i < home->hands; i++)
             if (home->hand[i].from == from && home->hand[i].to == to) hands = home->hand[i].hands;
-        for (copy = home->copy; copy->place != from;) copy++;
-        bury(audit, copy, hands);
+        for (replica = home->replica; replica->place != from;) replica++;
+        bury(audit, replica, hands);
     }
 }
 
@@ -46,8 +47,8 @@ static bool is_whole(const pli_audit *audit) {
         if (audit->worker[w].stream < 0 || (audit->worker[w].cut && !audit_is_dead(audit, w))) return false;
     for (int32_t h = 0; h < audit->job.servers; h++)
         for (int64_t i = 0; i < audit->home[h].n; i++) {
-            const audit_server *copy = &audit->home[h].copy[i];
-            if (copy->cut && (copy->counts || !audit_is_dead(audit, copy->rank))) return false;
+            const audit_server *replica = &audit->home[h].replica[i];
+            if (replica->cut && (replica->counts || !audit_is_dead(audit, replica->rank))) return false;
         }
     return true;
 }
@@ -62,26 +63,26 @@ void audit_deaths(pli_audit *audit, bool *whole_out) {
             audit->worker[w].stream >= 0 && pli_logfile_stream_is_cut(audit->file, audit->worker[w].stream);
     for (int32_t h = 0; *whole_out && h < audit->job.servers; h++)
         for (int64_t i = 0; i < audit->home[h].n; i++)
-            if (audit->home[h].copy[i].counts) bury_by(audit, &audit->home[h], &audit->home[h].copy[i]);
+            if (audit->home[h].replica[i].counts) bury_by(audit, &audit->home[h], &audit->home[h].replica[i]);
     *whole_out = *whole_out && is_whole(audit);
     for (int32_t w = 0; w < audit->job.workers; w++) audit->ended = audit->ended || audit->worker[w].done;
     for (int32_t w = 0; audit->ended && w < audit->job.workers; w++) /* nobody was left to tell of who died last */
         audit->worker[w].dead = audit->worker[w].dead || !audit->worker[w].done;
 }
 
-/* --- what a copy has not applied ---------------------------------------------------------------------------------- */
+/* --- what a replica has not applied ------------------------------------------------------------------------------- */
 
 static void unapplied(pli_audit *audit, audit_table *table, const audit_holder *shard, int32_t worker,
                       const audit_part *part, const char *what) {
     const audit_push *push = &table->pusher[worker].push[part->push];
-    char              copy[48];
+    char              replica[48];
     audit_violation(audit, table,
                     &(pli_audit_violation){
                         .rule = "exactly once", .rank = worker, .clock = push->clock, .time_ns = push->time_ns },
                     "push %lld (of clock %lld, sent at %.6f s) of rank %d to shard %d of table %s was never applied by "
-                    "the copy of %s, %s",
+                    "the replica of %s, %s",
                     (long long)part->push + 1, (long long)push->clock, audit_seconds(audit, push->time_ns), worker,
-                    shard->shard, table->name, audit_name_copy(shard->of, copy), what);
+                    shard->shard, table->name, audit_name_replica(shard->of, replica), what);
 }
 
 static void no_more(audit_table *table, const audit_holder *shard, audit_part *part) {
@@ -110,7 +111,7 @@ static int count_themselves(const pli_audit *audit, const audit_holder *shard, i
     return 1;
 }
 
-/* Has the copy told of the clock, as far as it was to tell of this worker (-1: of any)? It tells of one after the
+/* Has the replica told of the clock, as far as it was to tell of this worker (-1: of any)? It tells of one after the
  * other. */
 static bool is_over(const pli_audit *audit, const audit_server *server, int32_t worker, int64_t clock) {
     for (int32_t v = 0; v < audit->job.workers; v++)
@@ -141,7 +142,7 @@ static void unsummed(pli_audit *audit, audit_table *table, audit_holder *shard, 
     }
 }
 
-/* In a copy that no longer serves: what came too late for the clocks that it applied, nobody missed there. */
+/* In a replica that no longer serves: what came too late for the clocks that it applied, nobody missed there. */
 static void unapplied_before(const pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker,
                              audit_part *part) {
     const audit_push *push = &table->pusher[worker].push[part->push];
@@ -170,7 +171,7 @@ void audit_check_counted(pli_audit *audit, audit_table *table, const audit_holde
                          const audit_part *part) {
     const audit_push   *push = &table->pusher[worker].push[part->push];
     const audit_server *server = shard->of;
-    char                copy[48];
+    char                replica[48];
     if (audit->places < 2 || !table->sums || audit_tick(server, worker, push->clock) >= part->seq) return;
     if (server->cut && !is_over(audit, server, worker, push->clock)) return; /* who counts is in what its log lacks */
     audit_violation(
@@ -179,10 +180,10 @@ void audit_check_counted(pli_audit *audit, audit_table *table, const audit_holde
                                 .rank = worker,
                                 .clock = push->clock,
                                 .time_ns = shard->apply[part->at - 1].time_ns },
-        "push %lld (of clock %lld, sent at %.6f s) of rank %d to shard %d of table %s was applied by the copy of "
+        "push %lld (of clock %lld, sent at %.6f s) of rank %d to shard %d of table %s was applied by the replica of "
         "%s, where it does not count in its clock: others have stood in for it",
         (long long)part->push + 1, (long long)push->clock, audit_seconds(audit, push->time_ns), worker, shard->shard,
-        table->name, audit_name_copy(server, copy));
+        table->name, audit_name_replica(server, replica));
 }
 
 /* --- who stands in ------------------------------------------------------------------------------------------------ */
@@ -196,7 +197,7 @@ static bool has_said_so(const audit_worker *w, int32_t server, int32_t whom, uin
 /* The first clock in which `whom` does not count: each that does has said that it stands in for it. */
 static void check_stood_in(pli_audit *audit, const audit_server *server, int32_t whom) {
     const int64_t clock = server->ticks[whom].n;
-    char          copy[48];
+    char          replica[48];
     for (int32_t w = 0; w < audit->job.workers; w++) {
         const uint64_t by = audit_tick(server, w, clock);
         if (by == 0 || has_said_so(&audit->worker[w], server->home, whom, by)) continue;
@@ -204,9 +205,9 @@ static void check_stood_in(pli_audit *audit, const audit_server *server, int32_t
             audit, NULL,
             &(pli_audit_violation){
                 .rule = "exactly once", .rank = whom, .clock = clock, .time_ns = audit->worker[whom].ended_ns },
-            "rank %d counts in clock %lld at the copy of %s, and rank %d, which died, does not; nor did "
+            "rank %d counts in clock %lld at the replica of %s, and rank %d, which died, does not; nor did "
             "rank %d stand in for it",
-            w, (long long)clock, audit_name_copy(server, copy), whom, w);
+            w, (long long)clock, audit_name_replica(server, replica), whom, w);
         return;
     }
 }
@@ -217,22 +218,23 @@ static bool has_sums(const pli_audit *audit) {
     return false;
 }
 
-/* --- the copies of a shard ---------------------------------------------------------------------------------------- */
+/* --- the replicas of a shard -------------------------------------------------------------------------------------- */
 
 static void differ(pli_audit *audit, audit_table *table, const audit_holder *source, const audit_holder *shard,
                    int64_t i) {
     const audit_apply *apply = &shard->apply[i];
-    char               copy[48], from[48];
+    char               replica[48], from[48];
     audit_violation(
         audit, table,
-        &(pli_audit_violation){ .rule = "copies", .rank = apply->worker, .clock = -1, .time_ns = apply->time_ns },
-        "the copy of %s of shard %d of table %s applied at %.6f s, as its update %lld, one of rank %d, which the copy "
+        &(pli_audit_violation){ .rule = "replicas", .rank = apply->worker, .clock = -1, .time_ns = apply->time_ns },
+        "the replica of %s of shard %d of table %s applied at %.6f s, as its update %lld, one of rank %d, which the "
+        "replica "
         "of %s, whose log it takes, has not as that",
-        audit_name_copy(shard->of, copy), shard->shard, table->name, audit_seconds(audit, apply->time_ns),
-        (long long)i + 1, apply->worker, audit_name_copy(source->of, from));
+        audit_name_replica(shard->of, replica), shard->shard, table->name, audit_seconds(audit, apply->time_ns),
+        (long long)i + 1, apply->worker, audit_name_replica(source->of, from));
 }
 
-/* While it did not serve, a copy applied what its source had. */
+/* While it did not serve, a replica applied what its source had. */
 static void check_same(pli_audit *audit, audit_table *table, const audit_holder *shard) {
     const audit_holder *source = audit_holder_of(audit, table, shard->shard, shard->of->source);
     const int64_t       led = shard->led < shard->n ? shard->led : shard->n;
@@ -248,11 +250,11 @@ void audit_check_copies(pli_audit *audit) {
     if (audit->places < 2) return;
     for (int32_t h = 0; has_sums(audit) && h < audit->job.servers; h++)
         for (int64_t i = 0; i < audit->home[h].n; i++)
-            for (int32_t w = 0; audit->home[h].copy[i].counts && w < audit->job.workers; w++)
+            for (int32_t w = 0; audit->home[h].replica[i].counts && w < audit->job.workers; w++)
                 if (audit->worker[w].dead && !audit->worker[w].left)
-                    check_stood_in(audit, &audit->home[h].copy[i], w);
+                    check_stood_in(audit, &audit->home[h].replica[i], w);
     for (int64_t t = 0; t < audit->tables; t++)
         for (int32_t s = 0; audit->table[t].known && s < audit->table[t].shards; s++)
-            for (int32_t i = 1; i < audit->table[t].shard[s].copies; i++)
-                check_same(audit, &audit->table[t], &audit->table[t].shard[s].copy[i]);
+            for (int32_t i = 1; i < audit->table[t].shard[s].replicas; i++)
+                check_same(audit, &audit->table[t], &audit->table[t].shard[s].replica[i]);
 }

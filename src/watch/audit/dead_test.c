@@ -1,6 +1,6 @@
-/* Runs with two copies of each shard in which rank 0 dies, a worker: what was acknowledged is in the copy that counts,
- * once, others stand in for the rest, and the copies are the same. Rank 3 has server 0 and the second copy of server 1;
- * rank 4 the other way round. */
+/* Runs with two replicas of each shard in which rank 0, a worker, dies. What was acknowledged is once in the replica
+ * that counts, others stand in for the rest, and both replicas are the same. Rank 3 has server 0 and the second replica
+ * of server 1; rank 4 the other way round. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "audit/copies_by_hand.h"
+#include "audit/replicas_by_hand.h"
 
 /* The worker says to the servers that it stands in for rank 0, behind its last push. */
 static void stands_in(maker *m, int32_t worker, int64_t clock) {
@@ -96,7 +96,7 @@ static void test_the_second_copy_goes_on(void **state) {
         end_of_living(&m);
         judge(&m, NULL, broken == 0 ? PLI_AUDIT_PROVEN : PLI_AUDIT_REFUTED,
               broken == 0   ? NULL
-              : broken == 3 ? "copies"
+              : broken == 3 ? "replicas"
                             : "exactly once",
               words[broken]);
     }

@@ -31,12 +31,12 @@ static const audit_push *push_of(const audit_table *table, int32_t worker, const
 static void name_push(const pli_audit *audit, const audit_table *table, int32_t worker, const audit_holder *shard,
                       const audit_part *part, char text[256]) {
     const audit_push *push = push_of(table, worker, part);
-    char              copy[48];
+    char              replica[48];
     int n = snprintf(text, 256, "push %lld (of clock %lld, sent at %.6f s) of rank %d to shard %d of table %s",
                      (long long)part->push + 1, (long long)push->clock, audit_seconds(audit, push->time_ns), worker,
                      shard->shard, table->name);
     if (shard->of != NULL && shard->of->place > 0)
-        snprintf(text + n, 256 - (size_t)n, ", in the copy of %s,", audit_name_copy(shard->of, copy));
+        snprintf(text + n, 256 - (size_t)n, ", in the replica of %s,", audit_name_replica(shard->of, replica));
 }
 
 static pli_audit_violation violation_of(const audit_table *table, int32_t worker, const audit_part *part,
@@ -77,7 +77,7 @@ static void apply_part(pli_audit *audit, audit_table *table, audit_holder *shard
                     audit_seconds(audit, event->time_ns), (long long)event->clock);
 }
 
-/* Of a worker whose log is cut (with copies): it may lack the message. Such come once, and in order. */
+/* Of a worker whose log is cut (with replicas): it may lack the message. Such come once, and in order. */
 static bool may_have_sent(const pli_audit *audit, audit_holder *shard, const pli_event *event) {
     audit_sender  *sender = shard->sender[event->peer];
     const uint64_t known = sender == NULL ? 0 : sender->n == 0 ? sender->unknown : sender->part[sender->n - 1].seq;
@@ -91,7 +91,7 @@ static bool may_have_sent(const pli_audit *audit, audit_holder *shard, const pli
 static plait_status on_apply(pli_audit *audit, audit_table *table, const pli_event *event, plait_error *err) {
     audit_holder *shard = audit_holder_of(audit, table, event->shard, event->place);
     int64_t       i = find_part(shard->sender[event->peer], event->seq);
-    char          copy[48];
+    char          replica[48];
     if (!pli_grow((void **)&shard->apply, &shard->capacity, shard->n + 1, sizeof *shard->apply))
         return audit_no_memory(err);
     shard->apply[shard->n++] = (audit_apply){ .worker = event->peer, .part = i, .time_ns = event->time_ns };
@@ -104,7 +104,7 @@ static plait_status on_apply(pli_audit *audit, audit_table *table, const pli_eve
             &(pli_audit_violation){
                 .rule = "exactly once", .rank = event->peer, .clock = event->clock, .time_ns = event->time_ns },
             "shard %d of table %s, at %s, applied at %.6f s, in message %llu of rank %d, an update that was never sent",
-            event->shard, table->name, audit_name_copy(shard->of, copy), audit_seconds(audit, event->time_ns),
+            event->shard, table->name, audit_name_replica(shard->of, replica), audit_seconds(audit, event->time_ns),
             (unsigned long long)event->seq, event->peer);
     return PLAIT_OK;
 }
@@ -148,16 +148,15 @@ static void on_drop(pli_audit *audit, audit_table *table, const audit_server *se
 static plait_status on_tick(pli_audit *audit, audit_server *server, const pli_event *event, plait_error *err) {
     audit_ticks *ticks = &server->ticks[event->peer];
     int64_t      due = ticks->n;
-    char         copy[48];
+    char         replica[48];
     server->used = true;
     if (event->clock != due)
-        audit_violation(
-            audit, NULL,
-            &(pli_audit_violation){
-                .rule = "clocks", .rank = event->peer, .clock = event->clock, .time_ns = event->time_ns },
-            "the server of %s took the end of clock %lld of rank %d at %.6f s, when clock %lld was due",
-            audit_name_copy(server, copy), (long long)event->clock, event->peer, audit_seconds(audit, event->time_ns),
-            (long long)due);
+        audit_violation(audit, NULL,
+                        &(pli_audit_violation){
+                            .rule = "clocks", .rank = event->peer, .clock = event->clock, .time_ns = event->time_ns },
+                        "the server of %s took the end of clock %lld of rank %d at %.6f s, when clock %lld was due",
+                        audit_name_replica(server, replica), (long long)event->clock, event->peer,
+                        audit_seconds(audit, event->time_ns), (long long)due);
     ticks->n = event->clock + 1;
     if (audit->places < 2) return PLAIT_OK;
     if (event->clock != ticks->told) return PLAIT_OK;
@@ -167,41 +166,42 @@ static plait_status on_tick(pli_audit *audit, audit_server *server, const pli_ev
     return PLAIT_OK;
 }
 
-/* From here on a copy goes on by itself. */
-static void on_serve(pli_audit *audit, const audit_server *copy) {
+/* From here on a replica goes on by itself. */
+static void on_serve(pli_audit *audit, const audit_server *replica) {
     for (int64_t t = 0; t < audit->tables; t++)
         for (int32_t s = 0; audit->table[t].known && s < audit->table[t].shards; s++) {
-            if (audit->table[t].shard[s].home != copy->home) continue;
-            audit_holder *shard = audit_holder_of(audit, &audit->table[t], s, copy->place);
+            if (audit->table[t].shard[s].home != replica->home) continue;
+            audit_holder *shard = audit_holder_of(audit, &audit->table[t], s, replica->place);
             if (shard->led == AUDIT_NEVER) shard->led = shard->n;
         }
 }
 
-/* Nothing that a copy did before it was made, for the last time, is in its history. */
-static plait_status on_copy(audit_server *copy, plait_error *err) {
-    if (--copy->due > 0 || copy->begun) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EFORMAT,
-                    "the event log contradicts itself: the copy of server %d's shards at place %d, rank %d, was made "
-                    "of one that was made after it",
-                    copy->home, copy->place, copy->rank);
+/* Nothing that a replica did before it was made, for the last time, is in its history. */
+static plait_status on_copy(audit_server *replica, plait_error *err) {
+    if (--replica->due > 0 || replica->begun) return PLAIT_OK;
+    return pli_fail(
+        err, PLAIT_EFORMAT,
+        "the event log contradicts itself: the replica of server %d's shards at place %d, rank %d, was made "
+        "of one that was made after it",
+        replica->home, replica->place, replica->rank);
 }
 
-/* state: the place of the copies that are looked at. */
+/* state: the place of the replicas that are looked at. */
 static plait_status on_event(pli_audit *audit, void *state, const pli_event *event, plait_error *err) {
     if (event->place != *(const int32_t *)state) return PLAIT_OK;
     audit_table  *table = audit_table_of(audit, event->table);
-    audit_server *copy = audit_copy_at(audit, event->home, event->place);
-    if (copy == NULL) return PLAIT_OK; /* it was never whole */
-    if (copy->due > 0) return event->kind == PLI_EVENT_COPY ? on_copy(copy, err) : PLAIT_OK;
+    audit_server *replica = audit_replica_at(audit, event->home, event->place);
+    if (replica == NULL) return PLAIT_OK; /* it was never whole */
+    if (replica->due > 0) return event->kind == PLI_EVENT_REPLICA ? on_copy(replica, err) : PLAIT_OK;
     if (event->kind != PLI_EVENT_HAND && event->peer >= audit->job.workers)
         return pli_fail(err, PLAIT_EFORMAT, "the event log contradicts itself: rank %d heard of a worker that is none",
                         event->rank);
     switch (event->kind) {
     case PLI_EVENT_APPLY: return on_apply(audit, table, event, err);
-    case PLI_EVENT_DROP: on_drop(audit, table, copy, event); return PLAIT_OK;
-    case PLI_EVENT_TICK: return on_tick(audit, copy, event, err);
-    case PLI_EVENT_SERVE: on_serve(audit, copy); return PLAIT_OK;
-    case PLI_EVENT_HAND: return audit_hand_over(audit, copy, event, err);
+    case PLI_EVENT_DROP: on_drop(audit, table, replica, event); return PLAIT_OK;
+    case PLI_EVENT_TICK: return on_tick(audit, replica, event, err);
+    case PLI_EVENT_SERVE: on_serve(audit, replica); return PLAIT_OK;
+    case PLI_EVENT_HAND: return audit_hand_over(audit, replica, event, err);
     case PLI_EVENT_ZERO: return audit_zero_shard(audit, table, event, err);
     case PLI_EVENT_GONE:
         if (audit->places < 2) audit->worker[event->peer].dead |= !audit->worker[event->peer].done;
@@ -271,8 +271,8 @@ static void check_sender(pli_audit *audit, audit_table *table, audit_holder *sha
     }
 }
 
-/* What a dead one was acknowledged, the copy that counts knows, and perhaps one more; where the run broke off its last
- * clock may have been about to be applied. */
+/* What a dead one was acknowledged, the replica that counts knows, and perhaps one more; where the run broke off its
+ * last clock may have been about to be applied. */
 static bool knows_clocks(const pli_audit *audit, const audit_server *server, int32_t w) {
     const audit_worker *worker = &audit->worker[w];
     if (audit->places > 1 && worker->dead) return server->ticks[w].n + !audit->ended >= worker->clocks;
@@ -280,7 +280,7 @@ static bool knows_clocks(const pli_audit *audit, const audit_server *server, int
 }
 
 static void check_ticks(pli_audit *audit, const audit_server *server) {
-    char copy[48];
+    char replica[48];
     for (int32_t w = 0; server->used && server->counts && w < audit->job.workers; w++) {
         const audit_worker *worker = &audit->worker[w];
         if (knows_clocks(audit, server, w)) continue;
@@ -288,7 +288,7 @@ static void check_ticks(pli_audit *audit, const audit_server *server) {
                         &(pli_audit_violation){
                             .rule = "clocks", .rank = w, .clock = server->ticks[w].n, .time_ns = worker->ended_ns },
                         "rank %d ended %lld clocks, of which the server of %s knows %lld", w, (long long)worker->clocks,
-                        audit_name_copy(server, copy), (long long)server->ticks[w].n);
+                        audit_name_replica(server, replica), (long long)server->ticks[w].n);
     }
 }
 
@@ -377,8 +377,8 @@ typedef plait_status holder_step(pli_audit *audit, audit_table *table, audit_hol
 static plait_status each_holder(pli_audit *audit, holder_step *step, void *state, plait_error *err) {
     for (int64_t t = 0; t < audit->tables; t++)
         for (int32_t s = 0; audit->table[t].known && s < audit->table[t].shards; s++)
-            for (int32_t i = 0; i < audit->table[t].shard[s].copies; i++)
-                PLI_TRY(step(audit, &audit->table[t], &audit->table[t].shard[s].copy[i], state, err));
+            for (int32_t i = 0; i < audit->table[t].shard[s].replicas; i++)
+                PLI_TRY(step(audit, &audit->table[t], &audit->table[t].shard[s].replica[i], state, err));
     return PLAIT_OK;
 }
 
@@ -400,14 +400,14 @@ static plait_status check_holder(pli_audit *audit, audit_table *table, audit_hol
     return PLAIT_OK;
 }
 
-/* Sources lie before what is made of them, so all copies of one place are gone through before those of the next. A
+/* Sources lie before what is made of them, so all replicas of one place are gone through before those of the next. A
  * stream tells of several: it is read once for each place of which it has some. */
 static plait_status read_place(pli_audit *audit, int32_t place, int32_t *read, plait_error *err) {
     for (int32_t h = 0; h < audit->job.servers; h++) {
-        const audit_server *copy = audit_copy_at(audit, h, place);
-        if (copy == NULL || read[copy->stream] == place + 1) continue;
-        read[copy->stream] = place + 1;
-        PLI_TRY(audit_stream(audit, copy->stream, on_event, &place, err));
+        const audit_server *replica = audit_replica_at(audit, h, place);
+        if (replica == NULL || read[replica->stream] == place + 1) continue;
+        read[replica->stream] = place + 1;
+        PLI_TRY(audit_stream(audit, replica->stream, on_event, &place, err));
     }
     return PLAIT_OK;
 }
@@ -425,7 +425,7 @@ plait_status audit_histories(pli_audit *audit, plait_error *err) {
     PLI_TRY(read_servers(audit, err));
     PLI_TRY(each_holder(audit, check_holder, NULL, err));
     for (int32_t h = 0; h < audit->job.servers; h++)
-        for (int64_t i = 0; i < audit->home[h].n; i++) check_ticks(audit, &audit->home[h].copy[i]);
+        for (int64_t i = 0; i < audit->home[h].n; i++) check_ticks(audit, &audit->home[h].replica[i]);
     audit_check_copies(audit);
     audit_check_zeros(audit);
     return make_all_states(audit, err);

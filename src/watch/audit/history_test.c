@@ -68,14 +68,14 @@ static void test_an_update_that_is_never_pushed(void **state) {
     (void)state;
     maker m;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        for (int replicas = 0; replicas < 1 + (i == 0); replicas++) {
-            begin(&m, all[i], true, replicas);
+        for (int mirrors = 0; mirrors < 1 + (i == 0); mirrors++) {
+            begin(&m, all[i], true, mirrors);
             inc(&m, 2);
             for (int64_t c = 0; c < 2; c++) {
                 end_clock(&m, 2, c);
-                for (int32_t s = 0; s < SHARDS && !replicas; s++) tick(&m, s, 2, c);
-                for (int32_t w = 0; w < WORKERS && replicas; w++) sum(&m, w, c);
-                for (int32_t w = 0; w < 2 && replicas; w++) end_clock(&m, w, c);
+                for (int32_t s = 0; s < SHARDS && !mirrors; s++) tick(&m, s, 2, c);
+                for (int32_t w = 0; w < WORKERS && mirrors; w++) sum(&m, w, c);
+                for (int32_t w = 0; w < 2 && mirrors; w++) end_clock(&m, w, c);
             }
             refuted(&m, "pushes", "with an update of clock 0 of table w not yet pushed");
         }

@@ -27,7 +27,7 @@ static plait_status start_job(pli_audit *audit, const pli_event *event, plait_er
         return pli_fail(err, PLAIT_EFORMAT,
                         "the job had %d workers and %d servers%s, but only %d of them have left a log here; "
                         "give the files of all ranks",
-                        job->workers, job->servers, audit->places > 1 ? ", each with two copies" : "", streams);
+                        job->workers, job->servers, audit->places > 1 ? ", each with two replicas" : "", streams);
     audit->worker = pli_calloc((size_t)job->workers, sizeof *audit->worker);
     audit->home = pli_calloc((size_t)job->servers, sizeof *audit->home);
     if (audit->worker == NULL || audit->home == NULL) return audit_no_memory(err);
@@ -39,7 +39,7 @@ static plait_status start_job(pli_audit *audit, const pli_event *event, plait_er
 static plait_status join(pli_audit *audit, int32_t stream, const pli_event *event, plait_error *err) {
     PLI_TRY(start_job(audit, event, err));
     audit_server *copy = NULL;
-    if (event->server) PLI_TRY(audit_copy_of(audit, event, &copy, err));
+    if (event->server) PLI_TRY(audit_replica_of(audit, event, &copy, err));
     if (!event->server && event->rank >= audit->job.workers) return contradicts(event, "is none of the job", err);
     int32_t *of = event->server ? &copy->stream : &audit->worker[event->rank].stream;
     if (*of >= 0 && event->place == 0) return contradicts(event, "has joined twice; a log holds one job", err);
@@ -65,16 +65,16 @@ static plait_status open_table(pli_audit *audit, audit_table *table, const pli_e
     audit->cells += (int64_t)workers * (1 + info->shards);
     if (audit->cells > AUDIT_CELLS_MAX) return audit_no_memory(err);
     table->pusher = pli_calloc(workers, sizeof *table->pusher);
-    table->replica = pli_calloc(info->way == PLI_WAY_SUMMED ? workers : 0, sizeof *table->replica);
+    table->mirror = pli_calloc(info->way == PLI_WAY_SUMMED ? workers : 0, sizeof *table->mirror);
     table->copies = pli_calloc(info->way == PLI_WAY_AVERAGED ? workers : 0, sizeof *table->copies);
     table->shard = pli_calloc((size_t)info->shards, sizeof *table->shard);
-    if (table->pusher == NULL || table->replica == NULL || table->copies == NULL || table->shard == NULL)
+    if (table->pusher == NULL || table->mirror == NULL || table->copies == NULL || table->shard == NULL)
         return audit_no_memory(err);
     for (int32_t s = 0; s < info->shards; s++) {
         audit_holder *copy = pli_calloc(1, sizeof *copy);
         if (copy == NULL) return audit_no_memory(err);
         *copy = (audit_holder){ .shard = s, .counts = true, .led = AUDIT_NEVER };
-        table->shard[s] = (audit_shard){ .home = -1, .copies = 1, .copy = copy };
+        table->shard[s] = (audit_shard){ .home = -1, .replicas = 1, .replica = copy };
         copy->sender = pli_calloc(workers, sizeof *copy->sender);
         if (copy->sender == NULL) return audit_no_memory(err);
     }
@@ -151,7 +151,7 @@ static plait_status add_part(const pli_audit *audit, const pli_event *event, con
     audit_shard *shard = &table->shard[p->shard];
     if (shard->home < 0) shard->home = event->peer;
     if (shard->home != event->peer) return contradicts(event, "sent a part to who has not its shard", err);
-    audit_sender **of = &shard->copy[0].sender[event->rank];
+    audit_sender **of = &shard->replica[0].sender[event->rank];
     if (*of == NULL) *of = pli_calloc(1, sizeof **of);
     if (*of == NULL || !pli_grow((void **)&(*of)->part, &(*of)->capacity, (*of)->n + 1, sizeof *(*of)->part))
         return audit_no_memory(err);
@@ -163,10 +163,10 @@ static plait_status add_part(const pli_audit *audit, const pli_event *event, con
 
 static plait_status add_sum(audit_table *table, const pli_event *event, plait_error *err) {
     if (table->way != PLI_WAY_SUMMED) return contradicts(event, "summed a table that no sum moves", err);
-    audit_replica *replica = &table->replica[event->rank];
-    if (!pli_grow((void **)&replica->sum, &replica->capacity, replica->n + 1, sizeof *replica->sum))
+    audit_mirror *mirror = &table->mirror[event->rank];
+    if (!pli_grow((void **)&mirror->sum, &mirror->capacity, mirror->n + 1, sizeof *mirror->sum))
         return audit_no_memory(err);
-    replica->sum[replica->n++] = (struct audit_sum){ .clock = event->clock, .time_ns = event->time_ns };
+    mirror->sum[mirror->n++] = (struct audit_sum){ .clock = event->clock, .time_ns = event->time_ns };
     table->figures.applied++;
     return PLAIT_OK;
 }
@@ -205,7 +205,7 @@ static bool has_copies(const audit_table *table) {
     return table->way == PLI_WAY_SUMMED || table->way == PLI_WAY_AVERAGED;
 }
 
-/* A push is of the clock that its worker is in, or (a replica's) has just ended. */
+/* A push is of the clock that its worker is in, or (a mirror's) has just ended. */
 static void check_label(pli_audit *audit, audit_table *table, const pli_event *event) {
     int64_t clocks = audit->worker[event->rank].clocks;
     if (event->clock == clocks || (has_copies(table) && event->clock == clocks - 1)) return;
@@ -278,7 +278,7 @@ static plait_status load_event(pli_audit *audit, void *state, const pli_event *e
     if (event->kind == PLI_EVENT_TABLE) return add_table(audit, event, err);
     if (audit->job.workers == 0 || (!event->server && event->rank >= audit->job.workers))
         return contradicts(event, "acted outside of a job", err);
-    if (event->server) return audit_load_copy(audit, *(const int32_t *)state, event, err);
+    if (event->server) return audit_load_replica(audit, *(const int32_t *)state, event, err);
     audit_table *table = audit_table_of(audit, event->table);
     if (event->table >= 0 && table == NULL) return contradicts(event, "used a table that it had not declared", err);
     return load_worker(audit, table, event, err);
@@ -292,7 +292,7 @@ plait_status audit_load(pli_audit *audit, plait_error *err) {
             return pli_fail(err, PLAIT_EFORMAT, "the log of rank %d, a worker, is missing", w);
     for (int32_t h = 0; h < audit->job.servers; h++)
         for (int32_t place = 0; place < audit->places && place < 2; place++) {
-            const audit_server *copy = audit_copy_at(audit, h, place);
+            const audit_server *copy = audit_replica_at(audit, h, place);
             if (copy == NULL || copy->stream < 0)
                 return pli_fail(err, PLAIT_EFORMAT, "the log of rank %d, a server, is missing",
                                 audit_rank_of(audit, h, place));

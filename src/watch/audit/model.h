@@ -6,8 +6,8 @@
  *     copies.c   where copies are averaged: each that was given was mixed, once and in order
  *     values.c   where norms are bounded: what the others had done when a get began
  *     zeros.c    what was made before a table was zeroed, and what behind it
- *     places.c   where shards have two copies: on which ranks they lay, one after the other, and which of them counts
- *     dead.c     there, too: who died, what became of a dead one's share, and whether the copies are the same
+ *     places.c   where shards have two replicas: on which ranks they lay, one after the other, and which of them counts
+ *     dead.c     there, too: who died, what became of a dead one's share, and whether the replicas are the same
  *
  * The log of a shard tells the vector that a version stands for: how many pushes of each worker were applied when the
  * shard had applied `version` parts. Of the vector the audit keeps what promises speak of: the first push that it does
@@ -75,7 +75,7 @@ typedef struct audit_state {
 typedef struct audit_holder { /* a shard, as one of its copies has it */
     struct audit_server *of;  /* the copy; NULL: nothing was sent there */
     int32_t        shard;
-    bool           counts;    /* every update must be in it, once: there is no other copy, or it serves at the end */
+    bool           counts;    /* every update must be in it, once: there is no other replica, or it serves at the end */
     int64_t        led; /* a later copy's applications before it served, as its source's; AUDIT_NEVER: it never did */
     audit_sender **sender;  /* [workers]; NULL: has sent nothing */
     audit_apply   *apply;   /* [n] */
@@ -87,14 +87,14 @@ typedef struct audit_holder { /* a shard, as one of its copies has it */
 
 typedef struct audit_shard {
     int32_t       home;   /* the server whose it is; -1: nothing was sent there */
-    int32_t       copies; /* at first one, which gathers what workers have sent  */
-    audit_holder *copy;   /* [copies], as audit_home's                          */
+    int32_t       replicas; /* at first one, which gathers what workers have sent */
+    audit_holder *replica;  /* [replicas], as audit_home's                        */
 } audit_shard;
 
-typedef struct audit_replica { /* a worker's copy under allreduce */
+typedef struct audit_mirror { /* a worker's copy under allreduce */
     struct audit_sum { int64_t clock; uint64_t time_ns; } *sum; /* [n] applied */
     int64_t n, capacity;
-} audit_replica;
+} audit_mirror;
 
 typedef struct audit_copy { /* given to a worker, or mixed, of one */
     int32_t  peer;
@@ -117,7 +117,7 @@ typedef struct audit_table {
     pli_promise    promise;
     bool              sums;    /* with copies: updates are applied clock by clock, a dead one's share by others */
     audit_shard   *shard;   /* [shards] */
-    audit_replica *replica; /* [workers], where SUMMED */
+    audit_mirror *mirror; /* [workers], where SUMMED */
     audit_copies  *copies;  /* [workers], where AVERAGED */
     audit_pusher  *pusher;  /* [workers] */
     pli_audit_figures figures;
@@ -166,7 +166,7 @@ typedef struct audit_hand { /* one copy has handed its state to another */
 } audit_hand;
 
 typedef struct audit_home { /* a server's shards, wherever they were */
-    audit_server *copy;     /* [n] by place, as far as a log tells of them; those that were never whole are left out
+    audit_server *replica;  /* [n] by place, as far as a log tells of them; those that were never whole are left out
                                after the first pass */
     audit_hand   *hand;     /* [hands] */
     int64_t       n, capacity, hands, hands_capacity;
@@ -204,10 +204,10 @@ static inline audit_table *audit_table_of(const pli_audit *audit, int32_t table)
 }
 
 /** The copy at the place; NULL: there was none. */
-static inline audit_server *audit_copy_at(const pli_audit *audit, int32_t home, int32_t place) {
+static inline audit_server *audit_replica_at(const pli_audit *audit, int32_t home, int32_t place) {
     const audit_home *of = &audit->home[home];
     for (int64_t i = 0; i < of->n; i++)
-        if (of->copy[i].place == place) return &of->copy[i];
+        if (of->replica[i].place == place) return &of->replica[i];
     return NULL;
 }
 
@@ -215,9 +215,9 @@ static inline audit_server *audit_copy_at(const pli_audit *audit, int32_t home, 
 static inline audit_holder *audit_holder_of(const pli_audit *audit, const audit_table *table, int32_t shard,
                                             int32_t place) {
     const audit_shard *of = &table->shard[shard];
-    if (of->home < 0) return &of->copy[0];
-    for (int32_t i = 0; i < of->copies; i++)
-        if (audit->home[of->home].copy[i].place == place) return &of->copy[i];
+    if (of->home < 0) return &of->replica[0];
+    for (int32_t i = 0; i < of->replicas; i++)
+        if (audit->home[of->home].replica[i].place == place) return &of->replica[i];
     return NULL;
 }
 
@@ -235,9 +235,9 @@ plait_status audit_averages(pli_audit *audit, plait_error *err);
 /** The rank of a place of a server's shards. */
 int32_t audit_rank_of(const pli_audit *audit, int32_t home, int32_t place);
 /** The copy that a server's event is of, entered where it is new. Errors: EFORMAT there can be no such copy; ENOMEM. */
-plait_status audit_copy_of(pli_audit *audit, const pli_event *event, audit_server **copy_out, plait_error *err);
+plait_status audit_replica_of(pli_audit *audit, const pli_event *event, audit_server **copy_out, plait_error *err);
 /** In the first pass: what an event of a server says of copies. */
-plait_status audit_load_copy(pli_audit *audit, int32_t stream, const pli_event *event, plait_error *err);
+plait_status audit_load_replica(pli_audit *audit, int32_t stream, const pli_event *event, plait_error *err);
 /** After it: which copies there were, which ranks they say are dead, and which counts. *whole_out: they are all told
  *  of. Errors: EFORMAT a copy was made of nothing. */
 plait_status audit_places(pli_audit *audit, bool *whole_out, plait_error *err);
@@ -246,7 +246,7 @@ plait_status audit_open_holders(pli_audit *audit, plait_error *err);
 /** In the second: the copy hands over what it has to another, whose history begins with that. */
 plait_status audit_hand_over(pli_audit *audit, const audit_server *source, const pli_event *event, plait_error *err);
 /** "rank 4", and of what is not at place 0 "rank 4 (place 1)". */
-const char *audit_name_copy(const audit_server *copy, char text[48]);
+const char *audit_name_replica(const audit_server *copy, char text[48]);
 /** Frees what a holder, or a copy, has, not itself. */
 void audit_free_holder(const pli_audit *audit, audit_holder *shard);
 void audit_free_places(pli_audit *audit);

@@ -1,14 +1,14 @@
-/* On which ranks the copies of a server's shards lay (table/copies/copies.h), one after the other, and which of them
- * counts.
+/* On which ranks the replicas of a server's shards lay (table/copies/replicas.h), one after the other, and which of
+ * them counts.
  *
  * The places of a server's shards are a chain of ranks that follows from the job alone. At the beginning the first two
- * have a copy. The one at place 0 serves until a later one says that it does (SERVE): then all at places before are
- * dead. Who serves may hand its state over to a new copy (HAND), which says when it is whole (COPY): its history is its
- * source's up to there, and goes on with its own. A copy may be made more than once, and then the last time counts.
- * The copy that counts is the one that served last.
+ * have a replica. The one at place 0 serves until a later one says that it does (SERVE): then all at places before are
+ * dead. Who serves may hand its state over to a new replica (HAND), which says when it is whole (COPY): its history is
+ * its source's up to there, and goes on with its own. A replica may be made more than once, and then the last time
+ * counts. The replica that counts is the one that served last.
  *
- * Holders are opened for copies that there were, not for places at which there might have been one: a job of a thousand
- * servers has sixty-four thousand places. */
+ * Holders are opened for replicas that there were, not for places at which there might have been one: a job of a
+ * thousand servers has sixty-four thousand places. */
 #include <string.h>
 
 #include "watch/audit/model.h"
@@ -24,11 +24,11 @@ int32_t audit_rank_of(const pli_audit *audit, int32_t home, int32_t place) {
     return job->first_server + (home + place - job->spares) % job->servers;
 }
 
-const char *audit_name_copy(const audit_server *copy, char text[48]) {
-    if (copy->place == 0)
-        snprintf(text, 48, "rank %d", copy->rank);
+const char *audit_name_replica(const audit_server *replica, char text[48]) {
+    if (replica->place == 0)
+        snprintf(text, 48, "rank %d", replica->rank);
     else
-        snprintf(text, 48, "rank %d (place %d)", copy->rank, copy->place);
+        snprintf(text, 48, "rank %d (place %d)", replica->rank, replica->place);
     return text;
 }
 
@@ -36,26 +36,27 @@ const char *audit_name_copy(const audit_server *copy, char text[48]) {
 
 static plait_status contradicts(const pli_event *event, const char *what, plait_error *err) {
     return pli_fail(err, PLAIT_EFORMAT,
-                    "the event log contradicts itself: the copy of server %d's shards at place %d, rank %d, %s",
+                    "the event log contradicts itself: the replica of server %d's shards at place %d, rank %d, %s",
                     event->home, event->place, event->rank, what);
 }
 
-plait_status audit_copy_of(pli_audit *audit, const pli_event *event, audit_server **copy_out, plait_error *err) {
+plait_status audit_replica_of(pli_audit *audit, const pli_event *event, audit_server **copy_out, plait_error *err) {
     if (event->home < 0 || event->home >= audit->job.servers || event->place >= audit->places ||
         audit_rank_of(audit, event->home, event->place) != event->rank)
         return contradicts(event, "is none of the job", err);
-    audit_server *copy = *copy_out = audit_copy_at(audit, event->home, event->place);
-    if (copy != NULL) return PLAIT_OK;
+    audit_server *replica = *copy_out = audit_replica_at(audit, event->home, event->place);
+    if (replica != NULL) return PLAIT_OK;
     audit_home *home = &audit->home[event->home];
-    if (!pli_grow((void **)&home->copy, &home->capacity, home->n + 1, sizeof *home->copy)) return audit_no_memory(err);
+    if (!pli_grow((void **)&home->replica, &home->capacity, home->n + 1, sizeof *home->replica))
+        return audit_no_memory(err);
     int64_t at = home->n++;
-    for (; at > 0 && home->copy[at - 1].place > event->place; at--) home->copy[at] = home->copy[at - 1];
-    home->copy[at] = (audit_server){ .stream = -1,
+    for (; at > 0 && home->replica[at - 1].place > event->place; at--) home->replica[at] = home->replica[at - 1];
+    home->replica[at] = (audit_server){ .stream = -1,
                                      .rank = event->rank,
                                      .home = event->home,
                                      .place = event->place,
                                      .source = event->place == 1 ? 0 : -1 };
-    *copy_out = &home->copy[at];
+    *copy_out = &home->replica[at];
     return PLAIT_OK;
 }
 
@@ -72,11 +73,11 @@ static bool names_other(const pli_audit *audit, const pli_event *event) {
            event->peer == audit_rank_of(audit, event->home, event->whom);
 }
 
-static plait_status load_hand(pli_audit *audit, audit_server *copy, const pli_event *event, plait_error *err) {
-    audit_home *home = &audit->home[copy->home];
+static plait_status load_hand(pli_audit *audit, audit_server *replica, const pli_event *event, plait_error *err) {
+    audit_home *home = &audit->home[replica->home];
     audit_hand *hand = hand_of(home, event->place, event->whom);
     if (!names_other(audit, event)) return contradicts(event, "handed its state to nobody", err);
-    if (copy->place > 0 && !copy->served) return contradicts(event, "handed over what it did not serve", err);
+    if (replica->place > 0 && !replica->served) return contradicts(event, "handed over what it did not serve", err);
     if (hand == NULL) {
         if (!pli_grow((void **)&home->hand, &home->hands_capacity, home->hands + 1, sizeof *home->hand))
             return audit_no_memory(err);
@@ -84,15 +85,15 @@ static plait_status load_hand(pli_audit *audit, audit_server *copy, const pli_ev
         *hand = (audit_hand){ .from = event->place, .to = event->whom };
     }
     hand->due = ++hand->n;
-    hand->hands = ++copy->hands;
+    hand->hands = ++replica->hands;
     return PLAIT_OK;
 }
 
-static plait_status load_gone(const pli_audit *audit, audit_server *copy, const pli_event *event, plait_error *err) {
+static plait_status load_gone(const pli_audit *audit, audit_server *replica, const pli_event *event, plait_error *err) {
     if (event->peer >= audit->job.workers) return PLAIT_OK; /* history.c says so */
-    if (!pli_grow((void **)&copy->gone, &copy->gone_capacity, copy->n_gone + 1, sizeof *copy->gone))
+    if (!pli_grow((void **)&replica->gone, &replica->gone_capacity, replica->n_gone + 1, sizeof *replica->gone))
         return audit_no_memory(err);
-    copy->gone[copy->n_gone++] = (struct audit_gone){ .worker = event->peer, .hands = copy->hands };
+    replica->gone[replica->n_gone++] = (struct audit_gone){ .worker = event->peer, .hands = replica->hands };
     return PLAIT_OK;
 }
 
@@ -106,11 +107,11 @@ static plait_status load_part(pli_audit *audit, const pli_event *event, plait_er
     return shard->home == event->home ? PLAIT_OK : contradicts(event, "applied a part of another's shard", err);
 }
 
-plait_status audit_load_copy(pli_audit *audit, int32_t stream, const pli_event *event, plait_error *err) {
-    audit_server *copy;
-    PLI_TRY(audit_copy_of(audit, event, &copy, err));
-    copy->stream = stream;
-    const bool whole = event->place < 2 || copy->copied > 0;
+plait_status audit_load_replica(pli_audit *audit, int32_t stream, const pli_event *event, plait_error *err) {
+    audit_server *replica;
+    PLI_TRY(audit_replica_of(audit, event, &replica, err));
+    replica->stream = stream;
+    const bool whole = event->place < 2 || replica->copied > 0;
     switch (event->kind) {
     case PLI_EVENT_APPLY:
     case PLI_EVENT_DROP:
@@ -118,17 +119,17 @@ plait_status audit_load_copy(pli_audit *audit, int32_t stream, const pli_event *
         return load_part(audit, event, err);
     case PLI_EVENT_TICK:
         return whole ? PLAIT_OK : contradicts(event, "took the end of a clock before it was whole", err);
-    case PLI_EVENT_GONE: return load_gone(audit, copy, event, err);
-    case PLI_EVENT_HAND: return load_hand(audit, copy, event, err);
-    case PLI_EVENT_COPY:
-        if (!names_other(audit, event) || copy->served) return contradicts(event, "was made of nothing", err);
-        copy->source = event->whom;
-        copy->due = ++copy->copied;
+    case PLI_EVENT_GONE: return load_gone(audit, replica, event, err);
+    case PLI_EVENT_HAND: return load_hand(audit, replica, event, err);
+    case PLI_EVENT_REPLICA:
+        if (!names_other(audit, event) || replica->served) return contradicts(event, "was made of nothing", err);
+        replica->source = event->whom;
+        replica->due = ++replica->copied;
         return PLAIT_OK;
     case PLI_EVENT_SERVE:
         if (event->place == 0) return contradicts(event, "serves in its own place", err);
         if (!whole) return contradicts(event, "served before it was whole", err);
-        copy->served = true;
+        replica->served = true;
         return PLAIT_OK;
     default: return PLAIT_OK;
     }
@@ -136,37 +137,39 @@ plait_status audit_load_copy(pli_audit *audit, int32_t stream, const pli_event *
 
 /* --- between the passes ------------------------------------------------------------------------------------------- */
 
-static bool is_cut(const pli_audit *audit, const audit_server *copy) {
-    return copy == NULL || copy->stream < 0 || pli_logfile_stream_is_cut(audit->file, copy->stream);
+static bool is_cut(const pli_audit *audit, const audit_server *replica) {
+    return replica == NULL || replica->stream < 0 || pli_logfile_stream_is_cut(audit->file, replica->stream);
 }
 
 /* What was made was handed over. Where the log of who did so is cut, that may be in what it lacks. */
-static plait_status check_made(const pli_audit *audit, const audit_server *copy, bool *whole_out, plait_error *err) {
-    if (copy->copied == 0 || hand_of(&audit->home[copy->home], copy->source, copy->place) != NULL) return PLAIT_OK;
-    if (is_cut(audit, audit_copy_at(audit, copy->home, copy->source))) {
+static plait_status check_made(const pli_audit *audit, const audit_server *replica, bool *whole_out, plait_error *err) {
+    if (replica->copied == 0 || hand_of(&audit->home[replica->home], replica->source, replica->place) != NULL)
+        return PLAIT_OK;
+    if (is_cut(audit, audit_replica_at(audit, replica->home, replica->source))) {
         *whole_out = false;
         return PLAIT_OK;
     }
-    return pli_fail(err, PLAIT_EFORMAT,
-                    "the event log contradicts itself: the copy of server %d's shards at place %d, rank %d, was made "
-                    "of that at place %d, which has handed over nothing to it",
-                    copy->home, copy->place, copy->rank, copy->source);
+    return pli_fail(
+        err, PLAIT_EFORMAT,
+        "the event log contradicts itself: the replica of server %d's shards at place %d, rank %d, was made "
+        "of that at place %d, which has handed over nothing to it",
+        replica->home, replica->place, replica->rank, replica->source);
 }
 
-static void free_copy(const pli_audit *audit, audit_server *copy) {
-    for (int32_t w = 0; copy->ticks != NULL && w < audit->job.workers; w++) pli_free(copy->ticks[w].seq);
-    pli_free(copy->ticks);
-    pli_free(copy->gone);
+static void free_copy(const pli_audit *audit, audit_server *replica) {
+    for (int32_t w = 0; replica->ticks != NULL && w < audit->job.workers; w++) pli_free(replica->ticks[w].seq);
+    pli_free(replica->ticks);
+    pli_free(replica->gone);
 }
 
 /* Without those that were never whole: of them there is nothing to tell. */
 static void leave_out_unmade(const pli_audit *audit, audit_home *home) {
     int64_t n = 0;
     for (int64_t i = 0; i < home->n; i++) {
-        if (home->copy[i].place < 2 || home->copy[i].copied > 0)
-            home->copy[n++] = home->copy[i];
+        if (home->replica[i].place < 2 || home->replica[i].copied > 0)
+            home->replica[n++] = home->replica[i];
         else
-            free_copy(audit, &home->copy[i]);
+            free_copy(audit, &home->replica[i]);
     }
     home->n = n;
 }
@@ -175,13 +178,13 @@ static plait_status settle_home(pli_audit *audit, int32_t h, bool *whole_out, pl
     audit_home   *home = &audit->home[h];
     audit_server *last = NULL;
     for (int32_t place = 0; place < audit->places && place < 2; place++)
-        *whole_out = *whole_out && audit_copy_at(audit, h, place) != NULL;
+        *whole_out = *whole_out && audit_replica_at(audit, h, place) != NULL;
     leave_out_unmade(audit, home);
     for (int64_t i = 0; i < home->n; i++) {
-        audit_server *copy = &home->copy[i];
-        PLI_TRY(check_made(audit, copy, whole_out, err));
-        copy->cut = is_cut(audit, copy);
-        if (copy->served || (copy->place == 0 && last == NULL)) last = copy;
+        audit_server *replica = &home->replica[i];
+        PLI_TRY(check_made(audit, replica, whole_out, err));
+        replica->cut = is_cut(audit, replica);
+        if (replica->served || (replica->place == 0 && last == NULL)) last = replica;
     }
     if (last != NULL) last->counts = true;
     for (int32_t place = 0; last != NULL && place < last->place; place++)
@@ -201,7 +204,7 @@ plait_status audit_places(pli_audit *audit, bool *whole_out, plait_error *err) {
 
 /* --- holders ------------------------------------------------------------------------------------------------------ */
 
-/* What workers have sent, once more: each copy applies it for itself. */
+/* What workers have sent, once more: each replica applies it for itself. */
 static bool copy_sent(const pli_audit *audit, const audit_holder *first, audit_holder *shard) {
     const size_t workers = (size_t)audit->job.workers;
     shard->sender = pli_calloc(workers, sizeof *shard->sender);
@@ -219,18 +222,18 @@ static bool copy_sent(const pli_audit *audit, const audit_holder *first, audit_h
 static plait_status open_shard(pli_audit *audit, audit_shard *shard, plait_error *err) {
     audit_home *home = &audit->home[shard->home];
     audit->cells += (home->n - 1) * audit->job.workers;
-    audit_holder *copy = audit->cells > AUDIT_CELLS_MAX ? NULL : pli_calloc((size_t)home->n, sizeof *copy);
-    if (copy == NULL) return audit_no_memory(err);
-    copy[0] = shard->copy[0];
-    pli_free(shard->copy);
-    shard->copy = copy;
+    audit_holder *replica = audit->cells > AUDIT_CELLS_MAX ? NULL : pli_calloc((size_t)home->n, sizeof *replica);
+    if (replica == NULL) return audit_no_memory(err);
+    replica[0] = shard->replica[0];
+    pli_free(shard->replica);
+    shard->replica = replica;
     for (int64_t i = 0; i < home->n; i++) {
-        copy[i].of = &home->copy[i];
-        copy[i].shard = copy[0].shard;
-        copy[i].counts = home->copy[i].counts;
-        copy[i].led = AUDIT_NEVER;
-        shard->copies = (int32_t)i + 1;
-        if (i > 0 && !copy_sent(audit, &copy[0], &copy[i])) return audit_no_memory(err);
+        replica[i].of = &home->replica[i];
+        replica[i].shard = replica[0].shard;
+        replica[i].counts = home->replica[i].counts;
+        replica[i].led = AUDIT_NEVER;
+        shard->replicas = (int32_t)i + 1;
+        if (i > 0 && !copy_sent(audit, &replica[0], &replica[i])) return audit_no_memory(err);
     }
     return PLAIT_OK;
 }
@@ -238,9 +241,9 @@ static plait_status open_shard(pli_audit *audit, audit_shard *shard, plait_error
 plait_status audit_open_holders(pli_audit *audit, plait_error *err) {
     for (int32_t h = 0; h < audit->job.servers; h++)
         for (int64_t i = 0; i < audit->home[h].n; i++) {
-            audit_server *copy = &audit->home[h].copy[i];
-            copy->ticks = pli_calloc((size_t)audit->job.workers, sizeof *copy->ticks);
-            if (copy->ticks == NULL) return audit_no_memory(err);
+            audit_server *replica = &audit->home[h].replica[i];
+            replica->ticks = pli_calloc((size_t)audit->job.workers, sizeof *replica->ticks);
+            if (replica->ticks == NULL) return audit_no_memory(err);
         }
     for (int64_t t = 0; t < audit->tables; t++)
         for (int32_t s = 0; audit->table[t].known && s < audit->table[t].shards; s++)
@@ -262,15 +265,15 @@ void audit_free_holder(const pli_audit *audit, audit_holder *shard) {
 
 void audit_free_places(pli_audit *audit) {
     for (int32_t h = 0; audit->home != NULL && h < audit->job.servers; h++) {
-        for (int64_t i = 0; i < audit->home[h].n; i++) free_copy(audit, &audit->home[h].copy[i]);
-        pli_free(audit->home[h].copy);
+        for (int64_t i = 0; i < audit->home[h].n; i++) free_copy(audit, &audit->home[h].replica[i]);
+        pli_free(audit->home[h].replica);
         pli_free(audit->home[h].hand);
     }
     pli_free(audit->home);
     pli_free(audit->dead);
 }
 
-/* --- a new copy's beginning --------------------------------------------------------------------------------------- */
+/* --- a new replica's beginning ------------------------------------------------------------------------------------ */
 
 static bool inherit_shard(const pli_audit *audit, const audit_holder *from, audit_holder *to) {
     if (!pli_grow((void **)&to->apply, &to->capacity, from->n, sizeof *to->apply)) return false;
@@ -306,7 +309,7 @@ static bool inherit_ticks(const pli_audit *audit, const audit_server *from, audi
 
 plait_status audit_hand_over(pli_audit *audit, const audit_server *source, const pli_event *event, plait_error *err) {
     audit_home   *home = &audit->home[source->home];
-    audit_server *to = audit_copy_at(audit, source->home, event->whom);
+    audit_server *to = audit_replica_at(audit, source->home, event->whom);
     audit_hand   *hand = hand_of(home, source->place, event->whom);
     if (--hand->due > 0 || to == NULL || to->copied == 0 || to->source != source->place) return PLAIT_OK;
     if (!inherit_ticks(audit, source, to)) return audit_no_memory(err);
@@ -314,7 +317,7 @@ plait_status audit_hand_over(pli_audit *audit, const audit_server *source, const
         for (int32_t s = 0; audit->table[t].known && s < audit->table[t].shards; s++) {
             audit_shard *shard = &audit->table[t].shard[s];
             if (shard->home == source->home &&
-                !inherit_shard(audit, &shard->copy[source - home->copy], &shard->copy[to - home->copy]))
+                !inherit_shard(audit, &shard->replica[source - home->replica], &shard->replica[to - home->replica]))
                 return audit_no_memory(err);
         }
     return PLAIT_OK;

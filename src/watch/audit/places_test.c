@@ -1,5 +1,5 @@
-/* Runs in which a second rank dies after a new copy was made: two servers, whose shards lie at ranks 3 and 4, and rank
- * 2, a spare, the third place of both. */
+/* Runs in which a second rank dies after a new replica was made: two servers, whose shards lie at ranks 3 and 4, and
+ * rank 2, a spare, the third place of both. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,11 +7,11 @@
 
 #include <cmocka.h>
 
-#include "audit/copies_by_hand.h"
+#include "audit/replicas_by_hand.h"
 
 enum { LIVE = WORKERS - 1 /* workers with items */ };
 
-/* Of each server: where copies lie at first, and where when rank 4 has died. */
+/* Of each server: where replicas lie at first, and where when rank 4 has died. */
 static const int32_t own[SHARDS] = { 0, 0 }, next[SHARDS] = { 1, 1 }, source[SHARDS] = { 0, 1 },
                      made[SHARDS] = { 2, 2 };
 
@@ -28,10 +28,10 @@ static void hands(maker *m, int32_t server, int32_t from, int32_t to) {
 }
 
 static void is_whole(maker *m, int32_t server, int32_t from, int32_t to) {
-    between(m, PLI_EVENT_COPY, server, to, from);
+    between(m, PLI_EVENT_REPLICA, server, to, from);
 }
 
-/* All who have items push, and the copies at both places take it. */
+/* All who have items push, and the replicas at both places take it. */
 static void clock_at(maker *m, int64_t clock, const int32_t first[SHARDS], const int32_t second[SHARDS]) {
     for (int32_t w = 0; w < LIVE; w++) pushes(m, w, clock);
     for (int32_t s = 0; s < SHARDS; s++)
@@ -42,7 +42,7 @@ static void clock_at(maker *m, int64_t clock, const int32_t first[SHARDS], const
     for (int32_t w = 0; w < LIVE; w++) end_clock(m, w, clock);
 }
 
-/* Clock 0 with the first copies. Then rank 4 dies: server 0 hands its shards, rank 3 takes over server 1's, and hands
+/* Clock 0 with the first replicas. Then rank 4 dies: server 0 hands its shards, rank 3 takes over server 1's, and hands
  * those. */
 static void first_death(maker *m) {
     clock_at(m, 0, own, next);
@@ -72,13 +72,13 @@ static void get_at(maker *m, int32_t place, uint64_t version) {
 /* A job of two deaths, in which one thing may be wrong. Rank 3's log has no end: it is cut where it died. */
 enum {
     FINE,
-    LOST,        /* the new copy lacks, of clock 1, what its source had behind HAND, and worker 0 was acknowledged */
+    LOST,        /* the new replica lacks, of clock 1, what its source had behind HAND, and worker 0 was acknowledged */
     TWICE,       /* it applies once more what it was handed    */
     OTHER_ORDER, /* it applies not what its source did         */
     OLD,         /* a get of too old a version from place 2    */
     UNKNOWN,     /* of one that it never had                   */
     BACK,        /* from the place before                      */
-    CUT_OFF,     /* of one that its log lacks, and its copy's does not: nothing is wrong */
+    CUT_OFF,     /* of one that its log lacks, and its replica's does not: nothing is wrong */
     CASES
 };
 static void two_deaths(maker *m, const char *consistency, int wrong) {
@@ -111,9 +111,9 @@ static void test_a_second_death(void **state) {
         const char *rule, *words;
     } said[CASES] = {
         { NULL, NULL },
-        { "exactly once", "to shard 0 of table w, in the copy of rank 2 (place 2), was never applied" },
-        { "exactly once", "in the copy of rank 2 (place 2), was applied twice" },
-        { "copies", "the copy of rank 3, whose log it takes, has not as that" },
+        { "exactly once", "to shard 0 of table w, in the replica of rank 2 (place 2), was never applied" },
+        { "exactly once", "in the replica of rank 2 (place 2), was applied twice" },
+        { "replicas", "the replica of rank 3, whose log it takes, has not as that" },
         { "own updates", "from version 2 of shard 0 (place 2, rank 2), with its own push 2" },
         { "versions", "(place 2, rank 2), which has applied 6 updates in all" },
         { "monotone reads", "from version 4 of shard 0, after it had got the row from version 4" },
@@ -125,12 +125,12 @@ static void test_a_second_death(void **state) {
             const char *words = said[wrong].words;
             maker       m;
             two_deaths(&m, sums ? "bsp" : "async", wrong);
-            if (sums && wrong == LOST) words = "by the copy of rank 2 (place 2), though it counts in its clock";
+            if (sums && wrong == LOST) words = "by the replica of rank 2 (place 2), though it counts in its clock";
             judge(&m, NULL, said[wrong].rule == NULL ? PLI_AUDIT_PROVEN : PLI_AUDIT_REFUTED, said[wrong].rule, words);
         }
 }
 
-/* What a copy did before it was made for the last time is not in its history. */
+/* What a replica did before it was made for the last time is not in its history. */
 static void test_a_copy_made_anew(void **state) {
     (void)state;
     for (int anew = 0; anew < 2; anew++) {
@@ -150,7 +150,7 @@ static void test_a_copy_made_anew(void **state) {
     }
 }
 
-/* A new copy knows what its source knew when that handed over: of worker 0's clocks and, said before, of its death.
+/* A new replica knows what its source knew when that handed over: of worker 0's clocks and, said before, of its death.
  * Said behind it, nobody says so who counts, and a log without its end is one of a rank that lives. */
 static void test_a_worker_that_died_before(void **state) {
     (void)state;
@@ -179,7 +179,7 @@ static void test_a_copy_that_there_is_not(void **state) {
         clock_at(&m, 0, own, next);
         end_of_workers(&m);
         judge(&m, NULL, place < 2 ? PLI_AUDIT_PROVEN : PLI_AUDIT_REFUTED, place < 2 ? NULL : "versions",
-              place < 2 ? NULL : "from version 0 of shard 0 (place 2, rank 2), where there was no whole copy");
+              place < 2 ? NULL : "from version 0 of shard 0 (place 2, rank 2), where there was no whole replica");
     }
 }
 
@@ -211,7 +211,7 @@ static void test_malformed(void **state) {
         stray.whom = 2;
         stray.peer = SERVER;
         if (kind == NO_RANK) raise_event(&m, stray);
-        if (kind == ITSELF) between(&m, PLI_EVENT_COPY, 0, 2, 2);
+        if (kind == ITSELF) between(&m, PLI_EVENT_REPLICA, 0, 2, 2);
         both_whole(&m);
         second_death(&m);
         clock_at(&m, 1, made, made);

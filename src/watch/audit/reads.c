@@ -18,8 +18,8 @@ static bool take_version(pli_audit *audit, const reader *r, view *v, int64_t app
 static const audit_holder *teller_of(const view *v, const audit_holder *own) {
     const audit_shard *all = &v->table->shard[v->piece->shard];
     if (own == NULL || v->piece->version <= (uint64_t)own->n || own->of == NULL || !own->of->cut) return own;
-    for (int32_t i = 0; i < all->copies; i++) {
-        const audit_holder *other = &all->copy[i];
+    for (int32_t i = 0; i < all->replicas; i++) {
+        const audit_holder *other = &all->replica[i];
         const int64_t       same = other->led < other->n ? other->led : other->n;
         if (other->of->source == own->of->place && v->piece->version <= (uint64_t)same) return other;
     }
@@ -35,7 +35,7 @@ static bool has_answered(const pli_audit *audit, const view *v, const audit_hold
 static bool look_at_shard(pli_audit *audit, const reader *r, view *v) {
     const audit_holder *own = audit_holder_of(audit, v->table, v->piece->shard, v->piece->place);
     if (!has_answered(audit, v, own)) {
-        audit_wrong(audit, r, v, "versions", "where there was no whole copy");
+        audit_wrong(audit, r, v, "versions", "where there was no whole replica");
         return false;
     }
     const audit_holder *shard = v->shard = teller_of(v, own);
@@ -53,16 +53,16 @@ static bool look_at_shard(pli_audit *audit, const reader *r, view *v) {
     return true;
 }
 
-/* A replica's version counts sums, each of a clock of all workers. */
-static bool look_at_replica(pli_audit *audit, const reader *r, view *v) {
-    const audit_replica *replica = &v->table->replica[r->rank];
+/* A mirror's version counts sums, each of a clock of all workers. */
+static bool look_at_mirror(pli_audit *audit, const reader *r, view *v) {
+    const audit_mirror *mirror = &v->table->mirror[r->rank];
     const audit_pusher  *pusher = &v->table->pusher[r->rank];
-    if (!take_version(audit, r, v, replica->n, "sums")) return false;
-    int64_t clock = v->version == 0 ? -1 : replica->sum[v->version - 1].clock;
+    if (!take_version(audit, r, v, mirror->n, "sums")) return false;
+    int64_t clock = v->version == 0 ? -1 : mirror->sum[v->version - 1].clock;
     int32_t other = r->rank == 0 ? 1 : 0;
     bool    alone = audit->job.workers == 1;
     v->missing =
-        alone || v->version == replica->n ? AUDIT_NEVER : replica->sum[v->version].clock * audit->job.workers + other;
+        alone || v->version == mirror->n ? AUDIT_NEVER : mirror->sum[v->version].clock * audit->job.workers + other;
     v->newest = alone || clock < 0 ? -1 : clock * audit->job.workers + other;
     int64_t *own = &v->seen->own;
     while (*own < pusher->n && pusher->push[*own].clock <= clock) (*own)++;
@@ -83,7 +83,7 @@ static bool check_piece(pli_audit *audit, const reader *r, view *v) {
         if (look_at_copy(audit, r, v)) (void)audit_check_own(audit, r, v);
         return true;
     }
-    if (!(v->piece->shard < 0 ? look_at_replica(audit, r, v) : look_at_shard(audit, r, v))) return true;
+    if (!(v->piece->shard < 0 ? look_at_mirror(audit, r, v) : look_at_shard(audit, r, v))) return true;
     if (!audit_check_own(audit, r, v)) return true;
     audit_check_others(audit, r, v);
     audit_check_zeroed(audit, r, v);
@@ -134,7 +134,7 @@ static plait_status on_get(pli_audit *audit, reader *r, audit_table *table, cons
 /* --- the worker's other events ------------------------------------------------------------------------------------ */
 
 /* The oldest clock whose updates need not have left when a clock ends: all leave with their own, under downpour within
- * P. A replica's leave just behind the clock's end. */
+ * P. A mirror's leave just behind the clock's end. */
 static int64_t may_stay(const audit_table *table, int64_t clock) {
     const pli_promise *promise = &table->promise;
     if (!promise->known) return INT64_MIN;
@@ -224,31 +224,31 @@ static plait_status on_event(pli_audit *audit, void *state, const pli_event *eve
     }
 }
 
-/* --- sums of replicas --------------------------------------------------------------------------------------------- */
+/* --- sums of mirrors --------------------------------------------------------------------------------------------- */
 
-/* Each replica applies the sums of the clocks (in rounds of several: of the last of each) one after the other, each
+/* Each mirror applies the sums of the clocks (in rounds of several: of the last of each) one after the other, each
  * once, and of every one in which it pushed. */
 static void check_sums(pli_audit *audit, audit_table *table, int32_t rank) {
-    const audit_replica *replica = &table->replica[rank];
+    const audit_mirror *mirror = &table->mirror[rank];
     const audit_worker  *worker = &audit->worker[rank];
     int64_t              every = table->promise.rounds > 1 ? table->promise.rounds : 1;
-    for (int64_t i = 0; i < replica->n; i++) {
+    for (int64_t i = 0; i < mirror->n; i++) {
         int64_t due = (i + 1) * every - 1;
-        if (replica->sum[i].clock == due) continue;
+        if (mirror->sum[i].clock == due) continue;
         audit_violation(
             audit, table,
             &(pli_audit_violation){
-                .rule = "exactly once", .rank = rank, .clock = due, .time_ns = replica->sum[i].time_ns },
-            "the replica of table %s at rank %d applied the sum of clock %lld, when that of clock %lld was due",
-            table->name, rank, (long long)replica->sum[i].clock, (long long)due);
+                .rule = "exactly once", .rank = rank, .clock = due, .time_ns = mirror->sum[i].time_ns },
+            "the mirror of table %s at rank %d applied the sum of clock %lld, when that of clock %lld was due",
+            table->name, rank, (long long)mirror->sum[i].clock, (long long)due);
         return;
     }
-    int64_t next = (replica->n + 1) * every - 1;
+    int64_t next = (mirror->n + 1) * every - 1;
     if (!worker->done || next >= worker->clocks) return;
     audit_violation(audit, table,
                     &(pli_audit_violation){
                         .rule = "exactly once", .rank = rank, .clock = next, .time_ns = worker->ended_ns },
-                    "the replica of table %s at rank %d never applied the sum of clock %lld", table->name, rank,
+                    "the mirror of table %s at rank %d never applied the sum of clock %lld", table->name, rank,
                     (long long)next);
 }
 

@@ -5,7 +5,7 @@
 
 #include "watch/audit/model.h"
 
-/* What a worker was last given of one shard, or of its replica. */
+/* What a worker was last given of one shard, or of its mirror. */
 typedef struct last_seen {
     int64_t  own;             /* audit_contained's hint                                    */
     int64_t  first, rows;     /* the last read by range; rows 0: none                      */
@@ -20,7 +20,7 @@ typedef struct table_reads {      /* of one table, by the worker */
     int64_t      pushes, oldest;  /* clock of the oldest inc not yet pushed       */
     int64_t      got;             /* clock of the last get                        */
     int64_t      zeros;           /* how often the worker has zeroed the table    */
-    last_seen   *shard;           /* [shards], or 1: the replica                  */
+    last_seen   *shard;           /* [shards], or 1: the mirror                  */
     pli_keymap   rows;            /* the sampled rows, and ... */
     uint64_t    *version;         /* [rows.n] ... the version in which each was read last */
     int64_t      capacity;

@@ -9,7 +9,7 @@ static void name_get(const pli_audit *audit, const reader *r, const view *v, uin
                      r->rank, (long long)r->clock, (unsigned long long)row, v->table->name,
                      audit_seconds(audit, v->event->time_ns), (unsigned long long)v->piece->version);
     if (v->piece->shard < 0)
-        snprintf(text + n, 256 - (size_t)n, "its replica");
+        snprintf(text + n, 256 - (size_t)n, "its mirror");
     else
         n += snprintf(text + n, 256 - (size_t)n, "shard %d", v->piece->shard);
     if (v->piece->place > 0)

@@ -11,7 +11,7 @@ plait_status audit_add_zero(audit_table *table, const pli_event *event, plait_er
         return audit_no_memory(err);
     pusher->zero[pusher->zeros++] = (struct audit_zero){
         .pushes = pusher->n,
-        .sums = table->way == PLI_WAY_SUMMED ? table->replica[event->rank].n : 0,
+        .sums = table->way == PLI_WAY_SUMMED ? table->mirror[event->rank].n : 0,
         .clock = event->clock,
         .time_ns = event->time_ns,
     };
@@ -77,17 +77,17 @@ static void check_shard(pli_audit *audit, audit_table *table, const audit_holder
                     shard->shard);
 }
 
-/* Before a replica is zeroed it has applied the sums of all clocks before. (In rounds not every clock has one.) */
-static void check_replica(pli_audit *audit, audit_table *table, int32_t worker) {
+/* Before a mirror is zeroed it has applied the sums of all clocks before. (In rounds not every clock has one.) */
+static void check_mirror(pli_audit *audit, audit_table *table, int32_t worker) {
     const audit_pusher *pusher = &table->pusher[worker];
     for (int64_t k = 0; k < pusher->zeros && table->promise.rounds <= 1; k++) {
         const struct audit_zero *zero = &pusher->zero[k];
-        if (zero->sums == zero->clock || (zero->sums > 0 && table->replica[worker].sum[zero->sums - 1].clock ==
+        if (zero->sums == zero->clock || (zero->sums > 0 && table->mirror[worker].sum[zero->sums - 1].clock ==
                                                                zero->clock - 1))
             continue;
         const pli_audit_violation v = violation_of(table, worker, k);
         audit_violation(audit, table, &v,
-                        "rank %d zeroed its replica of table %s in clock %lld, at %.6f s, when it had applied %lld "
+                        "rank %d zeroed its mirror of table %s in clock %lld, at %.6f s, when it had applied %lld "
                         "sums: that of clock %lld was under way",
                         worker, table->name, (long long)zero->clock, audit_seconds(audit, zero->time_ns),
                         (long long)zero->sums, (long long)zero->clock - 1);
@@ -114,11 +114,11 @@ void audit_check_zeros(pli_audit *audit) {
         audit_table *table = &audit->table[t];
         for (int32_t w = 0; table->known && w < audit->job.workers; w++) {
             check_clocks(audit, table, w);
-            if (table->way == PLI_WAY_SUMMED) check_replica(audit, table, w);
+            if (table->way == PLI_WAY_SUMMED) check_mirror(audit, table, w);
             for (int32_t s = 0; s < table->shards; s++)
-                for (int32_t i = 0; i < table->shard[s].copies; i++)
-                    if (table->shard[s].copy[i].of != NULL && table->shard[s].copy[i].counts)
-                        check_shard(audit, table, &table->shard[s].copy[i], w);
+                for (int32_t i = 0; i < table->shard[s].replicas; i++)
+                    if (table->shard[s].replica[i].of != NULL && table->shard[s].replica[i].counts)
+                        check_shard(audit, table, &table->shard[s].replica[i], w);
         }
     }
 }

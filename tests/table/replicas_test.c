@@ -1,5 +1,5 @@
-/* Seeded schedules of servers with two copies (table/copies/copies.h) over the direct driver: any one rank dies, at any
- * moment, and all that was acknowledged is there, once.
+/* Seeded schedules of servers with two replicas (table/copies/replicas.h) over the direct driver: any one rank dies, at
+ * any moment, and all that was acknowledged is there, once.
  *
  * The oracle shares nothing with the protocol. Worker v has column v of every row; what belongs to its rows of data in
  * clock c is 2^c in that column, on rows that (v, c) alone choose: so a value is the set of clocks that it contains.
@@ -10,12 +10,13 @@
  *     else    a get holds all that the reader had acknowledged, and nothing that was not added; at the end each
  *             worker's acknowledged clocks are there, of the dead one's last clock all or less
  * Sometimes it is only taken for dead and goes on for a while: what it says counts for nothing that is not safe
- * already. When all shards have two copies again, another rank may die. Some workers may be spares: they have no rows
+ * already. When all shards have two replicas again, another rank may die. Some workers may be spares: they have no rows
  * of their own, and no shards at first. A table under adam has no such sets: there a get in clock c has, to the bit,
- * what every other get in c has had, in a run of the same tables in which nobody dies, too; and where both copies live
- * at the end, each has the other's rows and moments. A worker may leave early (it adds nothing from then on), and take
- * many messages for a clock. To some barriers each brings something: what is there is the same for all who hear of it.
- * Besides: nobody hangs, no machine fails. A failing seed is replayed by PLAIT_SEED=seed; PLAIT_TRACE=1 prints events.
+ * what every other get in c has had, in a run of the same tables in which nobody dies, too; and where both replicas
+ * live at the end, each has the other's rows and moments. A worker may leave early (it adds nothing from then on), and
+ * take many messages for a clock. To some barriers each brings something: what is there is the same for all who hear of
+ * it. Besides: nobody hangs, no machine fails. A failing seed is replayed by PLAIT_SEED=seed; PLAIT_TRACE=1 prints
+ * events.
  *
  * Every schedule is judged a second time, from its event log alone, by the audit. PLAIT_JUDGE=audit leaves the verdict
  * to it: the test then ends with 4 when the audit refutes a log, and the oracle only ends a schedule that it finds
@@ -33,7 +34,7 @@
 
 #include "direct/direct.h"
 #include "table/client/client.h"
-#include "table/copies/backups.h"
+#include "table/copies/hosted.h"
 #include "table/events.h"
 #include "table/state/values.h"
 
@@ -81,7 +82,7 @@ typedef struct world {
     pli_layout layout;
     int32_t    workers, tables, ranks;
     bool       bsp, dies;
-    bool        dies_again; /* another, once all shards have two copies again */
+    bool        dies_again; /* another, once all shards have two replicas again */
     int32_t    victim;
     int64_t    death_at;
     int64_t    second_at; /* of a worker that holds no shards; -1: nobody */
@@ -90,7 +91,7 @@ typedef struct world {
     pli_spec   spec[TABLES_MAX];
     uint64_t   hot[HOT];
     pli_server  server[RANKS_MAX]; /* by rank */
-    pli_backups backups[RANKS_MAX];
+    pli_hosted backups[RANKS_MAX];
     worker     worker[WORKERS_MAX];
     bool       dead[RANKS_MAX], zombie[RANKS_MAX]; /* zombie: taken for dead, and alive */
     bool       suspects; /* the victim is only taken for dead */
@@ -257,8 +258,8 @@ static void open_world(world *w, uint64_t seed, bool lives) {
             direct_add(w->d, rank, PLI_PORT_SERVER, &pli_server_ops, &w->server[rank]);
         }
         if (!holds(w, rank)) continue;
-        SURE(w, pli_backups_open(&w->backups[rank], &w->layout, rank, 0, 1, sink_of(w), NULL) == PLAIT_OK);
-        direct_add(w->d, rank, PLI_PORT_BACKUP, &pli_backups_ops, &w->backups[rank]);
+        SURE(w, pli_hosted_open(&w->backups[rank], &w->layout, rank, 0, 1, sink_of(w), NULL) == PLAIT_OK);
+        direct_add(w->d, rank, PLI_PORT_REPLICA, &pli_hosted_ops, &w->backups[rank]);
     }
     for (int32_t k = 0; k < w->workers; k++) {
         SURE(w, pli_client_open(&w->worker[k].client, &w->layout, k, 0, 1, NULL) == PLAIT_OK);
@@ -298,30 +299,30 @@ static void open_world(world *w, uint64_t seed, bool lives) {
 
 /* NULL: nothing has come for one yet. */
 static const pli_server *copy_at(const world *w, int32_t s, int32_t place) {
-    const int32_t rank = pli_copy_rank(&w->layout, s, place);
-    return place == 0 ? &w->server[rank] : w->backups[rank].copy[s];
+    const int32_t rank = pli_replica_rank(&w->layout, s, place);
+    return place == 0 ? &w->server[rank] : w->backups[rank].replica[s];
 }
 
-/* Of the copies that live. NULL: all died. */
+/* Of the replicas that live. NULL: all died. */
 static const pli_server *who_serves(const world *w, int32_t s) {
-    for (int32_t p = 0; p < pli_copy_places(&w->layout); p++) {
-        const pli_server *copy = copy_at(w, s, p);
-        if (copy != NULL && !w->dead[copy->rank] && copy->copies->serves) return copy;
+    for (int32_t p = 0; p < pli_replica_places(&w->layout); p++) {
+        const pli_server *replica = copy_at(w, s, p);
+        if (replica != NULL && !w->dead[replica->rank] && replica->replicas->serves) return replica;
     }
     return NULL;
 }
 
-/* The other copy, if it lives. */
-static const pli_server *other_of(const world *w, const pli_server *copy) {
-    const pli_copies *c = copy->copies;
-    return c->other < 0 || w->dead[c->other] ? NULL : copy_at(w, copy->number, c->other_place);
+/* The other replica, if it lives. */
+static const pli_server *other_of(const world *w, const pli_server *replica) {
+    const pli_replicas *c = replica->replicas;
+    return c->other < 0 || w->dead[c->other] ? NULL : copy_at(w, replica->number, c->other_place);
 }
 
 /* May any rank die? */
 static bool all_are_double(const world *w) {
     for (int32_t s = 0; s < w->layout.servers; s++) {
-        const pli_server *copy = who_serves(w, s), *other = copy == NULL ? NULL : other_of(w, copy);
-        if (other == NULL || !other->copies->whole) return false;
+        const pli_server *replica = who_serves(w, s), *other = replica == NULL ? NULL : other_of(w, replica);
+        if (other == NULL || !other->replicas->whole) return false;
     }
     return true;
 }
@@ -330,14 +331,14 @@ static void tell(const world *w) {
     for (int32_t k = 0; k < w->workers; k++)
         print_message("worker %d: state %d clock %lld\n", k, w->worker[k].state, (long long)w->worker[k].clock);
     for (int32_t s = 0; s < w->layout.servers; s++)
-        for (int32_t p = 0; p < pli_copy_places(&w->layout); p++) {
-            const pli_server *copy = copy_at(w, s, p);
-            if (copy == NULL) continue;
-            const pli_copies *c = copy->copies;
+        for (int32_t p = 0; p < pli_replica_places(&w->layout); p++) {
+            const pli_server *replica = copy_at(w, s, p);
+            if (replica == NULL) continue;
+            const pli_replicas *c = replica->replicas;
             print_message("shards %d place %d rank %d%s: serves %d whole %d other %d applied %lld sum %d deaths %d "
                           "slowest %lld unconfirmed %d\n",
-                          s, p, copy->rank, w->dead[copy->rank] ? " (dead)" : "", c->serves, c->whole, c->other,
-                          (long long)copy->applied, c->sum != NULL, c->deaths, (long long)copy->slowest,
+                          s, p, replica->rank, w->dead[replica->rank] ? " (dead)" : "", c->serves, c->whole, c->other,
+                          (long long)replica->applied, c->sum != NULL, c->deaths, (long long)replica->slowest,
                           c->first != NULL);
         }
 }
@@ -358,17 +359,17 @@ static bool same_rows(const pli_store *a, const pli_store *b) {
     return true;
 }
 
-/* Has the other copy, where it lives, confirmed all of the log? */
+/* Has the other replica, where it lives, confirmed all of the log? */
 static bool all_is_logged(void *arg) {
     const world *w = arg;
     for (int32_t s = 0; s < w->layout.servers; s++) {
-        const pli_server *copy = who_serves(w, s);
-        if (copy != NULL && other_of(w, copy) != NULL && copy->copies->first != NULL) return false;
+        const pli_server *replica = who_serves(w, s);
+        if (replica != NULL && other_of(w, replica) != NULL && replica->replicas->first != NULL) return false;
     }
     return true;
 }
 
-/* Where both copies of shards live, they are the same, now that all has arrived; and some of it again, where the
+/* Where both replicas of shards live, they are the same, now that all has arrived; and some of it again, where the
  * network loses: there who is gone is told for ever. Where nobody is, all becomes quiet. */
 static void compare_copies(world *w) {
     if (!direct_run_until(w->d, all_is_logged, w, 200000)) tell(w);
@@ -379,8 +380,8 @@ static void compare_copies(world *w) {
     for (int32_t s = 0; s < w->layout.servers; s++) {
         const pli_server *a = who_serves(w, s), *b = a == NULL ? NULL : other_of(w, a);
         if (b == NULL) continue; /* or who would serve has ended, and hears nothing any more */
-        if (!b->copies->whole || b->copies->serves || (w->bsp && a->applied != b->applied)) tell(w);
-        SURE(w, b->copies->whole && !b->copies->serves && (a->applied == b->applied || !w->bsp));
+        if (!b->replicas->whole || b->replicas->serves || (w->bsp && a->applied != b->applied)) tell(w);
+        SURE(w, b->replicas->whole && !b->replicas->serves && (a->applied == b->applied || !w->bsp));
         for (int64_t t = 0; t < a->tables; t++) {
             if (a->table[t] == NULL) continue;
             SURE(w, b->table[t] != NULL && same_rows(&a->table[t]->shard.store, &b->table[t]->shard.store));
@@ -398,7 +399,7 @@ static void close_world(world *w) {
     }
     for (int32_t r = 0; r < w->ranks; r++) {
         if (serves(w, r)) pli_server_close(&w->server[r]);
-        pli_backups_close(&w->backups[r]);
+        pli_hosted_close(&w->backups[r]);
     }
     direct_free(&w->d);
 }

@@ -1,7 +1,7 @@
-/* The log of a server's shards: what goes from the copy that serves to the other, what becomes safe by it, and what is
- * answered only then: tables, rows put back, barriers, the end. copies.h has the idea; copies_sum.c has clocks,
- * copies_follow.c the other end of the log. */
-#include "table/copies/copies.h"
+/* The log of a server's shards: what goes from the replica that serves to the other, what becomes safe by it, and what
+ * is answered only then: tables, rows put back, barriers, the end. replicas.h has the idea; replicas_sum.c has clocks,
+ * replicas_follow.c the other end of the log. */
+#include "table/copies/replicas.h"
 
 #include <string.h>
 
@@ -9,16 +9,17 @@
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
-plait_status pli_copies_open(pli_server *server, int32_t place, plait_error *err) {
+plait_status pli_replicas_open(pli_server *server, int32_t place, plait_error *err) {
     const pli_layout *layout = &server->layout;
     size_t            workers = (size_t)layout->workers;
-    pli_copies       *c = pli_calloc(1, sizeof *c);
-    if (c == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a copy of a server's shards");
+    pli_replicas       *c = pli_calloc(1, sizeof *c);
+    if (c == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a replica of a server's shards");
     c->place = place;
     c->serves = place == 0;
     c->whole = place <= 1;
     c->other_place = place == 0 ? 1 : 0;
-    c->other = place <= 1 && pli_copy_places(layout) > 1 ? pli_copy_rank(layout, server->number, c->other_place) : -1;
+    c->other =
+        place <= 1 && pli_replica_places(layout) > 1 ? pli_replica_rank(layout, server->number, c->other_place) : -1;
     pli_tx_init(&c->tx, layout->resend_after_ns);
     pli_rx_init(&c->rx);
     c->last = &c->first;
@@ -26,9 +27,9 @@ plait_status pli_copies_open(pli_server *server, int32_t place, plait_error *err
     c->safe = pli_calloc(workers, 4 * sizeof *c->safe);
     c->redo = pli_calloc(workers, 2 * sizeof *c->redo);
     c->views = pli_calloc(workers + 2, workers);
-    server->copies = c;
+    server->replicas = c;
     if (c->safe == NULL || c->redo == NULL || c->views == NULL)
-        return pli_fail(err, PLAIT_ENOMEM, "no memory for a copy of a server's shards");
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for a replica of a server's shards");
     c->ended = c->safe + workers;
     c->again = c->ended + workers;
     c->in_log = c->again + workers;
@@ -44,8 +45,8 @@ void pli_entry_free(pli_entry *entry) {
     pli_free(entry);
 }
 
-void pli_copies_close(pli_server *server) {
-    pli_copies *c = server->copies;
+void pli_replicas_close(pli_server *server) {
+    pli_replicas *c = server->replicas;
     if (c == NULL) return;
     while (c->first != NULL) {
         pli_entry *entry = c->first;
@@ -65,19 +66,19 @@ void pli_copies_close(pli_server *server) {
     pli_free(c->listed);
     pli_same_close(&c->same);
     pli_free(c);
-    server->copies = NULL;
+    server->replicas = NULL;
 }
 
 /* --- who serves: what is safe ------------------------------------------------------------------------------------- */
 
 static void tell_safe(pli_server *server, int32_t worker, uint64_t seq, pli_out *out) {
-    pli_copies *c = server->copies;
+    pli_replicas *c = server->replicas;
     if (seq <= c->safe[worker]) return;
     c->safe[worker] = seq;
     if (!server->peer[worker].gone) pli_server_tell(server, worker, PLI_SAFE, (int64_t)seq, out);
 }
 
-/* The entry (taken) is with the other copy, or there is none. */
+/* The entry (taken) is with the other replica, or there is none. */
 static void release(pli_server *server, uint64_t now_ns, pli_entry *entry, pli_out *out) {
     while (entry->requests != NULL) {
         pli_msg *request = entry->requests, *answer = entry->answers;
@@ -96,8 +97,8 @@ static void release(pli_server *server, uint64_t now_ns, pli_entry *entry, pli_o
     pli_entry_free(entry);
 }
 
-void pli_copies_release(pli_server *server, uint64_t now_ns, uint64_t number, pli_out *out) {
-    pli_copies *c = server->copies;
+void pli_replicas_release(pli_server *server, uint64_t now_ns, uint64_t number, pli_out *out) {
+    pli_replicas *c = server->replicas;
     while (c->first != NULL && c->first->number <= number) {
         pli_entry *entry = c->first;
         c->first = entry->next;
@@ -106,38 +107,38 @@ void pli_copies_release(pli_server *server, uint64_t now_ns, uint64_t number, pl
     }
 }
 
-void pli_copies_address(const pli_server *server, pli_msg *msg) {
-    const pli_copies *c = server->copies;
-    msg->head.flags |= (uint16_t)(PLI_FLAG_LOG | (c->place > 0 ? PLI_FLAG_BACKUP : 0));
+void pli_replicas_address(const pli_server *server, pli_msg *msg) {
+    const pli_replicas *c = server->replicas;
+    msg->head.flags |= (uint16_t)(PLI_FLAG_LOG | (c->place > 0 ? PLI_FLAG_REPLICA : 0));
     msg->head.server = server->number;
     msg->head.src = server->rank;
     msg->head.dst = c->other;
-    msg->head.port = pli_copy_port(c->other_place);
+    msg->head.port = pli_replica_port(c->other_place);
     msg->head.epoch = server->epoch;
     msg->head.incarnation = server->incarnation;
 }
 
 static bool send_to_other(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     msg->head.flags &= PLI_MSG_UNCOUNTED;
-    pli_copies_address(server, msg);
-    return pli_tx_send(&server->copies->tx, now_ns, msg, out);
+    pli_replicas_address(server, msg);
+    return pli_tx_send(&server->replicas->tx, now_ns, msg, out);
 }
 
-void pli_copies_await(pli_copies *copies, pli_entry *entry) {
-    *copies->last = entry;
-    copies->last = &entry->next;
+void pli_replicas_await(pli_replicas *replicas, pli_entry *entry) {
+    *replicas->last = entry;
+    replicas->last = &entry->next;
 }
 
 static void note(pli_server *server, const pli_entry *entry) {
-    pli_copies *c = server->copies;
+    pli_replicas *c = server->replicas;
     if (entry->all == NULL && entry->seq > 0 && entry->seq > c->in_log[entry->worker])
         c->in_log[entry->worker] = entry->seq;
     for (int32_t w = 0; entry->all != NULL && w < server->layout.workers; w++)
         if (entry->all[w] > c->in_log[w]) c->in_log[w] = entry->all[w];
 }
 
-void pli_copies_append(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_entry *entry, pli_out *out) {
-    pli_copies *c = server->copies;
+void pli_replicas_append(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_entry *entry, pli_out *out) {
+    pli_replicas *c = server->replicas;
     bool        well = msg != NULL && entry != NULL;
     if (well) note(server, entry);
     if (well && c->other < 0) {
@@ -150,7 +151,7 @@ void pli_copies_append(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_en
     }
     if (well) entry->number = c->tx.next;
     if (well && send_to_other(server, now_ns, msg, out)) {
-        pli_copies_await(c, entry);
+        pli_replicas_await(c, entry);
         return;
     }
     pli_out_fail(out, PLAIT_ENOMEM, "no memory for the log of the shards of rank %d", server->home);
@@ -168,15 +169,15 @@ pli_entry *pli_entry_of(int32_t worker, uint64_t seq) {
 
 /* The message as the log has it. */
 static pli_msg *logged(const pli_msg *msg) {
-    pli_msg *copy = pli_msg_copy(msg);
-    if (copy == NULL) return NULL;
-    copy->head.arg64 = pli_log_whose(msg->head.src, msg->head.seq);
-    return copy;
+    pli_msg *entry = pli_msg_copy(msg);
+    if (entry == NULL) return NULL;
+    entry->head.arg64 = pli_log_whose(msg->head.src, msg->head.seq);
+    return entry;
 }
 
-void pli_copies_log(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out) {
-    if (server->copies == NULL || !server->copies->serves || out->error.code < 0) return;
-    pli_copies_append(server, now_ns, logged(msg), pli_entry_of(msg->head.src, msg->head.seq), out);
+void pli_replicas_log(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out) {
+    if (server->replicas == NULL || !server->replicas->serves || out->error.code < 0) return;
+    pli_replicas_append(server, now_ns, logged(msg), pli_entry_of(msg->head.src, msg->head.seq), out);
 }
 
 bool pli_entry_answer(pli_entry *entry, const pli_msg *request, pli_msg *answer) {
@@ -202,11 +203,11 @@ static void log_with(pli_server *server, uint64_t now_ns, const pli_msg *msg, pl
         pli_entry_free(entry);
         entry = NULL;
     }
-    pli_copies_append(server, now_ns, logged(msg), entry, out);
+    pli_replicas_append(server, now_ns, logged(msg), entry, out);
 }
 
-void pli_copies_created(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_msg *answer, pli_out *out) {
-    pli_copies *c = server->copies;
+void pli_replicas_created(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_msg *answer, pli_out *out) {
+    pli_replicas *c = server->replicas;
     int64_t     tables = 0;
     for (int64_t i = 0; i < server->tables; i++) tables += server->table[i] != NULL;
     if (!c->serves) {
@@ -222,25 +223,25 @@ void pli_copies_created(pli_server *server, uint64_t now_ns, const pli_msg *msg,
     log_with(server, now_ns, msg, answer, out);
 }
 
-void pli_copies_restored(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_msg *answer, pli_out *out) {
-    if (server->copies->serves) log_with(server, now_ns, msg, answer, out);
+void pli_replicas_restored(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_msg *answer, pli_out *out) {
+    if (server->replicas->serves) log_with(server, now_ns, msg, answer, out);
     else pli_msg_free(&answer);
 }
-void pli_copies_released(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out) {
-    if (server->copies == NULL || !server->copies->serves || out->error.code < 0) return;
-    pli_copies_append(server, now_ns, pli_msg_copy(msg), pli_entry_of(-1, 0), out);
+void pli_replicas_released(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out) {
+    if (server->replicas == NULL || !server->replicas->serves || out->error.code < 0) return;
+    pli_replicas_append(server, now_ns, pli_msg_copy(msg), pli_entry_of(-1, 0), out);
 }
 
 /* --- barriers ----------------------------------------------------------------------------------------------------- */
 
-static uint64_t number_of(const pli_copies *c, const pli_msg *barrier) {
+static uint64_t number_of(const pli_replicas *c, const pli_msg *barrier) {
     uint64_t number = c->met + 1;
     if (barrier->head.body_bytes >= sizeof number) memcpy(&number, pli_msg_body(barrier), sizeof number);
     return number;
 }
 
 static pli_msg *barrier_answer(const pli_server *server) {
-    const pli_msg *gathered = server->copies->gathered;
+    const pli_msg *gathered = server->replicas->gathered;
     if (gathered != NULL) return pli_msg_of_slab(gathered->body, gathered->offset, gathered->head.body_bytes);
     pli_msg *answer = pli_msg_new(sizeof server->dropped);
     if (answer != NULL) memcpy(pli_msg_body(answer), &server->dropped, sizeof server->dropped);
@@ -284,8 +285,8 @@ static bool gathers(const pli_server *server, bool *gathers_out, pli_out *out) {
     return true;
 }
 
-void pli_copies_meet(pli_server *server, uint64_t now_ns, pli_out *out) {
-    pli_copies *c = server->copies;
+void pli_replicas_meet(pli_server *server, uint64_t now_ns, pli_out *out) {
+    pli_replicas *c = server->replicas;
     int32_t     waiting = 0;
     bool        all = true;
     for (int32_t w = 0; w < server->layout.workers; w++) {
@@ -298,7 +299,7 @@ void pli_copies_meet(pli_server *server, uint64_t now_ns, pli_out *out) {
         all = all && (peer->barrier != NULL || peer->gone);
     }
     bool brings = false;
-    if (!all || waiting == 0 || !pli_copies_reach(server, INT64_MAX, out) || !gathers(server, &brings, out)) return;
+    if (!all || waiting == 0 || !pli_replicas_reach(server, INT64_MAX, out) || !gathers(server, &brings, out)) return;
     pli_entry *entry = pli_entry_of(-1, 0);
     pli_msg   *msg = brings ? gather(server) : pli_msg_new(0);
     pli_msg_free(&c->gathered);
@@ -318,14 +319,14 @@ void pli_copies_meet(pli_server *server, uint64_t now_ns, pli_out *out) {
         msg->head.kind = PLI_MET;
         msg->head.clock = (int64_t)c->met;
     }
-    pli_copies_append(server, now_ns, msg, entry, out);
+    pli_replicas_append(server, now_ns, msg, entry, out);
 }
 
 /* --- the end ------------------------------------------------------------------------------------------------------ */
 
-/* The other copy hears of it first, so that whoever is left answers who has not been answered. */
-void pli_copies_end(pli_server *server, uint64_t now_ns, pli_out *out) {
-    pli_copies *c = server->copies;
+/* The other replica hears of it first, so that whoever is left answers who has not been answered. */
+void pli_replicas_end(pli_server *server, uint64_t now_ns, pli_out *out) {
+    pli_replicas *c = server->replicas;
     if (!c->serves || (server->present > 0 && !c->over)) return;
     pli_entry *entry = c->over ? NULL : pli_entry_of(-1, 0);
     for (int32_t w = 0; w < server->layout.workers; w++) {
@@ -344,5 +345,5 @@ void pli_copies_end(pli_server *server, uint64_t now_ns, pli_out *out) {
     pli_msg *msg = pli_msg_new(0);
     if (msg != NULL) msg->head.kind = PLI_END;
     if (entry != NULL) entry->ends = true;
-    pli_copies_append(server, now_ns, msg, entry, out);
+    pli_replicas_append(server, now_ns, msg, entry, out);
 }

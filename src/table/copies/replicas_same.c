@@ -8,10 +8,10 @@
  * with the rows between that no item touched; two heirs leave another gap there than one did, so ranges tell nothing.
  * The first and last key must agree, and how many there are: the heirs' parts may overlap, so each of them has no more
  * than the dead had, and together they have no less; where the numbers agree, so must the digests. Values are not
- * compared, nor anything by a copy that began to serve later. */
+ * compared, nor anything by a replica that began to serve later. */
 #include <string.h>
 
-#include "table/copies/copies.h"
+#include "table/copies/replicas.h"
 
 static pli_extent extent_of(const pli_push_part *part) {
     pli_extent e = { .n = part->n, .most = part->n };
@@ -57,7 +57,7 @@ void pli_same_close(pli_same *same) {
 }
 
 bool pli_same_begin(pli_server *server, int64_t clock) {
-    pli_same     *same = &server->copies->same;
+    pli_same     *same = &server->replicas->same;
     const int64_t workers = server->layout.workers, n = server->tables * (2 * workers + 1);
     same->clocks = 0;
     if (same->viewed == NULL) same->viewed = pli_calloc((size_t)workers, sizeof *same->viewed);
@@ -76,11 +76,11 @@ bool pli_same_begin(pli_server *server, int64_t clock) {
 
 void pli_same_pushed(pli_server *server, int64_t table, int32_t worker, const pli_push_part *part) {
     const pli_extent e = extent_of(part);
-    add(&e, &server->copies->same.pushed[table * server->layout.workers + worker]);
+    add(&e, &server->replicas->same.pushed[table * server->layout.workers + worker]);
 }
 
 void pli_same_redone(pli_server *server, const pli_waiting_push *push) {
-    const pli_same *same = &server->copies->same;
+    const pli_same *same = &server->replicas->same;
     if (same->clocks != push->msg->head.clock + 1) return;
     for (int32_t i = 0; i < push->n; i++) {
         const pli_extent e = extent_of(&push->part[i].part);
@@ -93,7 +93,7 @@ void pli_same_redone(pli_server *server, const pli_waiting_push *push) {
 
 /* Have all who live stood in, in this clock, for all who died? */
 static bool all_stood_in(const pli_server *server) {
-    const pli_copies *c = server->copies;
+    const pli_replicas *c = server->replicas;
     const int32_t     workers = server->layout.workers;
     for (int32_t w = 0; w < workers; w++) {
         if (c->dead[w] || server->clocks[w] == PLAIT_LEFT) continue;
@@ -105,13 +105,13 @@ static bool all_stood_in(const pli_server *server) {
 }
 
 static void compare(const pli_server *server, const pli_server_table *table, int64_t i, pli_out *out) {
-    const pli_same *same = &server->copies->same;
+    const pli_same *same = &server->replicas->same;
     const pli_spec *spec = &table->shard.spec;
     pli_extent      dead = { 0 };
     int32_t         who = -1;
     if (!spec->keyed) return;
     for (int32_t w = 0; w < server->layout.workers; w++) {
-        if (!server->copies->dead[w]) continue;
+        if (!server->replicas->dead[w]) continue;
         add(&same->pushed[i * server->layout.workers + w], &dead);
         if (who < 0 || same->pushed[i * server->layout.workers + w].n > 0) who = w;
     }
@@ -126,7 +126,7 @@ static void compare(const pli_server *server, const pli_server_table *table, int
 }
 
 void pli_same_viewed(pli_server *server, int32_t worker, int64_t clock, pli_out *out) {
-    pli_same *same = &server->copies->same;
+    pli_same *same = &server->replicas->same;
     if (same->clocks == 0 || same->clocks != clock + 1) return;
     same->viewed[worker] = same->clocks;
     for (int64_t i = 0; i < same->tables; i++) {

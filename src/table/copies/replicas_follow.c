@@ -1,6 +1,6 @@
-/* The copy of a server's shards that does not serve: it takes the log in, and when who serves has died it goes on. A
- * copy that has lost the other makes a new one (copies_new.c). copies.h has the idea. */
-#include "table/copies/copies.h"
+/* The replica of a server's shards that does not serve: it takes the log in, and when who serves has died it goes on. A
+ * replica that has lost the other makes a new one (replicas_new.c). replicas.h has the idea. */
+#include "table/copies/replicas.h"
 
 #include <string.h>
 
@@ -30,9 +30,9 @@ static void take_message(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_
     pli_out_drop(&quiet);
 }
 
-/* Of what a new copy begins with. */
+/* Of what a new replica begins with. */
 static void hear(pli_server *server, pli_msg *msg, pli_out *out) {
-    pli_copies *c = server->copies;
+    pli_replicas *c = server->replicas;
     plait_error why = { 0 };
     pli_out_work(out, PLI_WORK_VALUES, msg->head.body_bytes / 8);
     if (msg->head.kind == PLI_SUM_ENTRY && c->sum == NULL) {
@@ -41,38 +41,38 @@ static void hear(pli_server *server, pli_msg *msg, pli_out *out) {
     }
     pli_msg *sum = c->sum;
     c->sum = NULL;
-    if (pli_copies_hear(server, msg, &why) < 0) {
+    if (pli_replicas_hear(server, msg, &why) < 0) {
         pli_out_fail(out, why.code, "log of rank %d: %s", msg->head.src, why.text);
         pli_msg_free(&sum);
     } else if (!c->whole) {
         c->sum = sum;
     } else {
         pli_raise_copied(server, c->other, c->other_place);
-        if (sum != NULL && !pli_copies_take_sum(server, sum, out)) pli_msg_free(&sum);
+        if (sum != NULL && !pli_replicas_take_sum(server, sum, out)) pli_msg_free(&sum);
     }
     pli_msg_free(&msg);
 }
 
 static void take_entry(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     msg->next = NULL;
-    if (!server->copies->whole) {
+    if (!server->replicas->whole) {
         hear(server, msg, out);
         return;
     }
     switch (msg->head.kind) {
     case PLI_SUM_ENTRY:
-        if (pli_copies_take_sum(server, msg, out)) return;
+        if (pli_replicas_take_sum(server, msg, out)) return;
         break;
     case PLI_MET:
-        server->copies->met = (uint64_t)msg->head.clock;
-        (void)pli_copies_reach(server, INT64_MAX, out);
-        pli_msg_free(&server->copies->gathered);
+        server->replicas->met = (uint64_t)msg->head.clock;
+        (void)pli_replicas_reach(server, INT64_MAX, out);
+        pli_msg_free(&server->replicas->gathered);
         if (msg->head.body_bytes == 0) break;
-        server->copies->gathered = msg;
+        server->replicas->gathered = msg;
         return;
     case PLI_END:
-        server->copies->over = true;
-        (void)pli_copies_reach(server, INT64_MAX, out);
+        server->replicas->over = true;
+        (void)pli_replicas_reach(server, INT64_MAX, out);
         pli_server_end(server, out);
         break;
     case PLI_SNAP:
@@ -94,7 +94,7 @@ static void take_entry(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_ou
 }
 
 static void take_log(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
-    pli_copies *c = server->copies;
+    pli_replicas *c = server->replicas;
     switch (pli_rx_take(&c->rx, &msg)) {
     case PLI_RX_TAKE:
         for (; msg != NULL; msg = pli_rx_next(&c->rx)) take_entry(server, now_ns, msg, out);
@@ -110,20 +110,20 @@ static void take_log(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
         return;
     }
     ack->head.kind = PLI_LOGGED;
-    pli_copies_address(server, ack);
+    pli_replicas_address(server, ack);
     ack->head.arg64 = c->rx.expected - 1;
     pli_out_send(out, ack);
 }
 
-/* A log begins to come: from the copy that serves, which makes this one anew. */
+/* A log begins to come: from the replica that serves, which makes this one anew. */
 static void adopt(pli_server *server, const pli_msg *msg, pli_out *out) {
-    pli_copies   *c = server->copies;
-    const int32_t place = pli_copy_place(&server->layout, server->number, msg->head.src);
+    pli_replicas   *c = server->replicas;
+    const int32_t place = pli_replica_place(&server->layout, server->number, msg->head.src);
     if (place > c->place || c->place == 1 || c->rx.expected > 1) {
         pli_out_fail(out, PLAIT_EPEER,
                      "ranks %d and %d, which hold the same shards, take each other for dead: the link between them is "
                      "cut",
-                     pli_copy_rank(&server->layout, server->number, c->other_place), msg->head.src);
+                     pli_replica_rank(&server->layout, server->number, c->other_place), msg->head.src);
         return;
     }
     pli_rx_destroy(&c->rx); /* what came of another's log ahead of its first entry */
@@ -134,17 +134,17 @@ static void adopt(pli_server *server, const pli_msg *msg, pli_out *out) {
 
 /* Of a place before the one that the log came from so far, too: who is there came to serve since it is dead. */
 static bool is_dead(const pli_server *server, int32_t rank) {
-    const pli_copies *c = server->copies;
-    const int32_t     place = pli_copy_place(&server->layout, server->number, rank);
+    const pli_replicas *c = server->replicas;
+    const int32_t     place = pli_replica_place(&server->layout, server->number, rank);
     return place < 0 || (c->died & UINT64_C(1) << place) != 0 ||
            ((c->rx.expected > 1 || c->rx.stash != NULL) && place < c->other_place);
 }
 
 static void take_from_copy(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
-    pli_copies *c = server->copies;
+    pli_replicas *c = server->replicas;
     if (c->serves && msg->head.src == c->other && msg->head.kind == PLI_LOGGED && msg->head.arg64 < c->tx.next) {
         pli_tx_acked(&c->tx, msg->head.arg64);
-        pli_copies_release(server, now_ns, msg->head.arg64, out);
+        pli_replicas_release(server, now_ns, msg->head.arg64, out);
     }
     if (!c->serves && !is_dead(server, msg->head.src) && msg->head.kind != PLI_LOGGED && msg->head.seq > 0) {
         if (msg->head.src != c->other) adopt(server, msg, out);
@@ -160,8 +160,8 @@ static void tell_none(pli_server *server, const pli_msg *msg, pli_out *out) {
     pli_server_tell(server, msg->head.src, PLI_NONE, 0, out);
 }
 
-bool pli_copies_take(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
-    pli_copies *c = server->copies;
+bool pli_replicas_take(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
+    pli_replicas *c = server->replicas;
     if (msg->head.flags & PLI_FLAG_LOG) {
         take_from_copy(server, now_ns, msg, out);
         return true;
@@ -182,8 +182,8 @@ bool pli_copies_take(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
     return true;
 }
 
-bool pli_copies_serves_again(const pli_server *server, const pli_msg *msg) {
-    if (msg->head.seq >= server->copies->again[msg->head.src] || (msg->head.flags & PLI_FLAG_FILTERED)) return false;
+bool pli_replicas_serves_again(const pli_server *server, const pli_msg *msg) {
+    if (msg->head.seq >= server->replicas->again[msg->head.src] || (msg->head.flags & PLI_FLAG_FILTERED)) return false;
     switch (msg->head.kind) {
     case PLI_PULL:
     case PLI_CREATE:
@@ -194,22 +194,22 @@ bool pli_copies_serves_again(const pli_server *server, const pli_msg *msg) {
 }
 
 /* It is applied, and more may have been added to its rows since. */
-bool pli_copies_was_restored(const pli_server *server, const pli_msg *msg) {
-    return msg->head.kind == PLI_RESTORE && msg->head.seq < server->copies->again[msg->head.src];
+bool pli_replicas_was_restored(const pli_server *server, const pli_msg *msg) {
+    return msg->head.kind == PLI_RESTORE && msg->head.seq < server->replicas->again[msg->head.src];
 }
 
 /* --- deaths ------------------------------------------------------------------------------------------------------- */
 
-/* The other copy is no more: one is made at the next place that lives. What is not confirmed waits for it. false: there
- * is no such place. */
+/* The other replica is no more: one is made at the next place that lives. What is not confirmed waits for it. false:
+ * there is no such place. */
 static bool make_copy(pli_server *server, uint64_t now_ns, pli_out *out) {
-    pli_copies   *c = server->copies;
-    const int32_t places = pli_copy_places(&server->layout);
+    pli_replicas   *c = server->replicas;
+    const int32_t places = pli_replica_places(&server->layout);
     int32_t       place = (c->other_place > c->place ? c->other_place : c->place) + 1;
     while (place < places && ((c->died | c->left) & UINT64_C(1) << place) != 0) place++;
     if (place >= places || c->over || c->left != 0) return false;
     c->other_place = place;
-    c->other = pli_copy_rank(&server->layout, server->number, place);
+    c->other = pli_replica_rank(&server->layout, server->number, place);
     pli_tx_destroy(&c->tx);
     pli_tx_init(&c->tx, server->layout.resend_after_ns);
     pli_raise_handed(server, c->other, place);
@@ -217,20 +217,20 @@ static bool make_copy(pli_server *server, uint64_t now_ns, pli_out *out) {
     pli_entry *waiting = c->first;
     c->first = NULL;
     c->last = &c->first;
-    pli_copies_tell_all(server, now_ns, out);
+    pli_replicas_tell_all(server, now_ns, out);
     while (waiting != NULL) {
         pli_entry *entry = waiting;
         waiting = entry->next;
         entry->next = NULL;
         entry->number = c->tx.next - 1;
-        pli_copies_await(c, entry);
+        pli_replicas_await(c, entry);
     }
     return true;
 }
 
 /* What the log has of all workers becomes safe with its last entry. */
 static void await_all(pli_server *server, pli_out *out) {
-    pli_copies  *c = server->copies;
+    pli_replicas  *c = server->replicas;
     const size_t bytes = (size_t)server->layout.workers * sizeof *c->in_log;
     pli_entry   *entry = pli_entry_of(-1, 0);
     if (entry != NULL) entry->all = pli_array(bytes, 1);
@@ -241,12 +241,12 @@ static void await_all(pli_server *server, pli_out *out) {
     }
     memcpy(entry->all, c->in_log, bytes);
     entry->number = c->tx.next - 1;
-    pli_copies_await(c, entry);
+    pli_replicas_await(c, entry);
 }
 
-/* The other copy is no more; this one serves from now on. */
+/* The other replica is no more; this one serves from now on. */
 static void take_over(pli_server *server, uint64_t now_ns, pli_out *out) {
-    pli_copies *c = server->copies;
+    pli_replicas *c = server->replicas;
     pli_msg    *early = c->early;
     c->serves = true;
     pli_raise_serve(server);
@@ -277,9 +277,9 @@ static void take_over(pli_server *server, uint64_t now_ns, pli_out *out) {
     pli_server_look_again(server, now_ns, out);
 }
 
-/* Nobody can make this copy whole any more. */
+/* Nobody can make this replica whole any more. */
 static void remain_empty(pli_server *server, pli_out *out) {
-    pli_copies *c = server->copies;
+    pli_replicas *c = server->replicas;
     c->empty = true;
     for (const pli_msg *msg = c->early; msg != NULL; msg = msg->next) tell_none(server, msg, out);
     pli_msg_free_list(&c->early);
@@ -289,7 +289,7 @@ static void remain_empty(pli_server *server, pli_out *out) {
 
 /* A place before this one's has gone: does it serve now? */
 static void look_up(pli_server *server, uint64_t now_ns, pli_out *out) {
-    pli_copies    *c = server->copies;
+    pli_replicas    *c = server->replicas;
     const uint64_t before = (UINT64_C(1) << c->place) - 1;
     if (c->other >= 0 || c->empty || (before & ~(c->died | c->left)) != 0) return;
     if (c->whole)
@@ -299,19 +299,19 @@ static void look_up(pli_server *server, uint64_t now_ns, pli_out *out) {
 }
 
 static void lose_other(pli_server *server, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
-    pli_copies *c = server->copies;
+    pli_replicas *c = server->replicas;
     c->other = -1;
     if (!c->serves) return;
     c->abandoned = event->kind == PLI_MEMBER_LEFT && c->first != NULL && !c->over;
     pli_tx_end(&c->tx);
     if (c->abandoned) return;
-    if (!make_copy(server, now_ns, out)) pli_copies_release(server, now_ns, UINT64_MAX, out);
+    if (!make_copy(server, now_ns, out)) pli_replicas_release(server, now_ns, UINT64_MAX, out);
 }
 
-bool pli_copies_member(pli_server *server, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
-    pli_copies   *c = server->copies;
+bool pli_replicas_member(pli_server *server, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
+    pli_replicas   *c = server->replicas;
     const bool    gone = event->kind != PLI_MEMBER_JOINED;
-    const int32_t place = pli_copy_place(&server->layout, server->number, event->rank);
+    const int32_t place = pli_replica_place(&server->layout, server->number, event->rank);
     if (!c->serves && gone && event->rank >= 0 && event->rank < server->layout.workers) {
         if (!pli_grow((void **)&c->events, &c->events_capacity, c->n_events + 1, sizeof *c->events)) {
             pli_out_fail(out, PLAIT_ENOMEM, "no memory to remember who has gone");
@@ -331,6 +331,6 @@ bool pli_copies_member(pli_server *server, uint64_t now_ns, const pli_member_eve
     return !served;
 }
 
-void pli_copies_wakeup(pli_server *server, uint64_t now_ns, pli_out *out) {
-    pli_tx_wakeup(&server->copies->tx, now_ns, out);
+void pli_replicas_wakeup(pli_server *server, uint64_t now_ns, pli_out *out) {
+    pli_tx_wakeup(&server->replicas->tx, now_ns, out);
 }

@@ -1,9 +1,9 @@
-/* A new copy of a server's shards, in place of one that died: what the copy that is left tells it, and what it makes of
- * that. copies.h has the idea: state transfer as in Schneider's survey, section 5, by the log itself, so that nothing
- * comes between the state and the entries that follow it. */
+/* A new replica of a server's shards, in place of one that died: what the replica that is left tells it, and what it
+ * makes of that. replicas.h has the idea: state transfer as in Schneider's survey, section 5, by the log itself, so
+ * that nothing comes between the state and the entries that follow it. */
 #include <string.h>
 
-#include "table/copies/copies.h"
+#include "table/copies/replicas.h"
 #include "table/state/snap.h"
 #include "table/state/values.h"
 
@@ -11,7 +11,7 @@
 
 /* NULL: no memory. */
 static void say(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
-    pli_copies_append(server, now_ns, msg, pli_entry_of(-1, 0), out);
+    pli_replicas_append(server, now_ns, msg, pli_entry_of(-1, 0), out);
 }
 
 static pli_msg *create_of(const pli_server *server, const pli_server_table *table) {
@@ -78,7 +78,7 @@ static void tell_rows(pli_server *server, uint64_t now_ns, const pli_server_tabl
 
 /* What all workers' streams and clocks are as far as they are logged. */
 static pli_msg *whole_of(const pli_server *server) {
-    const pli_copies    *c = server->copies;
+    const pli_replicas    *c = server->replicas;
     const size_t         workers = (size_t)server->layout.workers, tables = (size_t)server->tables;
     const uint64_t       gathered = c->gathered == NULL ? 0 : c->gathered->head.body_bytes;
     const bool           at_clock = pli_server_has_clocks(server);
@@ -108,7 +108,7 @@ static pli_msg *whole_of(const pli_server *server) {
     return msg;
 }
 
-void pli_copies_tell_all(pli_server *server, uint64_t now_ns, pli_out *out) {
+void pli_replicas_tell_all(pli_server *server, uint64_t now_ns, pli_out *out) {
     for (int64_t t = 0; t < server->tables; t++) {
         const pli_server_table *table = server->table[t];
         if (table == NULL) continue;
@@ -116,7 +116,7 @@ void pli_copies_tell_all(pli_server *server, uint64_t now_ns, pli_out *out) {
         say(server, now_ns, units_of(table), out);
         tell_rows(server, now_ns, table, out);
     }
-    if (server->copies->sum != NULL) say(server, now_ns, pli_msg_copy(server->copies->sum), out);
+    if (server->replicas->sum != NULL) say(server, now_ns, pli_msg_copy(server->replicas->sum), out);
     say(server, now_ns, whole_of(server), out);
 }
 
@@ -131,19 +131,19 @@ static bool is_sound(const pli_server *server, const pli_wire_whole *whole, cons
 }
 
 static void take_worker(pli_server *server, int32_t w, const pli_wire_logged *logged) {
-    pli_copies   *c = server->copies;
+    pli_replicas   *c = server->replicas;
     const int32_t workers = server->layout.workers;
     server->peer[w].rx.expected = logged->seq + 1;
     server->peer[w].ended = logged->ended;
     c->ended[w] = logged->seq;
     c->logged[w] = (uint8_t)logged->state;
-    if (logged->state == PLI_LOG_DEAD && !c->dead[w]) pli_copies_bury(server, w);
+    if (logged->state == PLI_LOG_DEAD && !c->dead[w]) pli_replicas_bury(server, w);
     for (int32_t v = 0; logged->state == PLI_LOG_DEAD && v < workers; v++) c->views[(int64_t)v * workers + w] = 1;
     pli_server_move_clock(server, w, logged->state == PLI_LOG_HERE ? logged->ended : PLAIT_LEFT);
 }
 
 static plait_status take_whole(pli_server *server, const pli_msg *msg, plait_error *err) {
-    pli_copies    *c = server->copies;
+    pli_replicas    *c = server->replicas;
     const size_t   workers = (size_t)server->layout.workers, tables = (size_t)server->tables;
     const uint64_t fixed = sizeof(pli_wire_whole) + workers * sizeof(pli_wire_logged) + tables * sizeof(uint64_t);
     pli_wire_whole whole;
@@ -158,7 +158,7 @@ static plait_status take_whole(pli_server *server, const pli_msg *msg, plait_err
         return pli_fail(err, PLAIT_EFORMAT, "the state of shards does not hold together");
     if (whole.gathered != PLI_GONE) {
         c->gathered = pli_msg_of_slab(msg->body, msg->offset + fixed, gathered);
-        if (c->gathered == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a copy of a server's shards");
+        if (c->gathered == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a replica of a server's shards");
     }
     for (size_t w = 0; w < workers; w++) take_worker(server, (int32_t)w, &logged[w]);
     for (size_t t = 0; t < tables; t++)
@@ -171,7 +171,7 @@ static plait_status take_whole(pli_server *server, const pli_msg *msg, plait_err
     return PLAIT_OK;
 }
 
-plait_status pli_copies_hear(pli_server *server, const pli_msg *entry, plait_error *err) {
+plait_status pli_replicas_hear(pli_server *server, const pli_msg *entry, plait_error *err) {
     switch (entry->head.kind) {
     case PLI_CREATE: return pli_server_create(server, entry, err);
     case PLI_RESTORE: return pli_server_put_back(server, entry, err);

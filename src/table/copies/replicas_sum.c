@@ -1,7 +1,7 @@
-/* Clocks of shards that have two copies: a clock's pushes become one SUM, which goes into the log and is applied when
- * it is known to be prepared everywhere; and the part of a worker that died in it is done by the others. copies.h has
+/* Clocks of shards that have two replicas: a clock's pushes become one SUM, which goes into the log and is applied when
+ * it is known to be prepared everywhere; and the part of a worker that died in it is done by the others. replicas.h has
  * the idea. */
-#include "table/copies/copies.h"
+#include "table/copies/replicas.h"
 
 #include <string.h>
 
@@ -10,8 +10,8 @@
 
 /* --- clocks ------------------------------------------------------------------------------------------------------- */
 
-void pli_copies_ended(pli_server *server, const pli_msg *msg) {
-    if (server->copies != NULL) server->copies->ended[msg->head.src] = msg->head.seq;
+void pli_replicas_ended(pli_server *server, const pli_msg *msg) {
+    if (server->replicas != NULL) server->replicas->ended[msg->head.src] = msg->head.seq;
 }
 
 /* Behind its parts a SUM has ... */
@@ -38,8 +38,8 @@ static sum_body sum_layout(unsigned char *body, uint64_t parts, uint64_t workers
                        .listed = (pli_wire_summed *)(n_listed + 1) };
 }
 
-void pli_copies_list(const pli_server *server, const pli_msg *msg, pli_server_table *table) {
-    pli_copies *c = server->copies;
+void pli_replicas_list(const pli_server *server, const pli_msg *msg, pli_server_table *table) {
+    pli_replicas *c = server->replicas;
     table->state++;
     if (server->sink == NULL) return;
     if (!pli_grow((void **)&c->listed, &c->listed_capacity, c->n_listed + 1, sizeof *c->listed))
@@ -60,7 +60,7 @@ static void raise_sum(const pli_server *server, const sum_body *b) {
 }
 
 static bool apply_sum(pli_server *server, pli_out *out) {
-    pli_copies      *c = server->copies;
+    pli_replicas      *c = server->replicas;
     plait_error      why = { 0 };
     pli_decoded_part d;
     sum_body         b = sum_layout(pli_msg_body(c->sum), c->sum->head.arg32, (uint64_t)server->layout.workers);
@@ -83,14 +83,14 @@ static bool apply_sum(pli_server *server, pli_out *out) {
     return true;
 }
 
-bool pli_copies_reach(pli_server *server, int64_t clock, pli_out *out) {
-    if (server->copies == NULL || server->copies->sum == NULL || clock <= server->applied) return true;
+bool pli_replicas_reach(pli_server *server, int64_t clock, pli_out *out) {
+    if (server->replicas == NULL || server->replicas->sum == NULL || clock <= server->applied) return true;
     return apply_sum(server, out);
 }
 
 /* Has every worker that is left stood in for all who died? */
 static bool are_replaced(const pli_server *server) {
-    const pli_copies *c = server->copies;
+    const pli_replicas *c = server->replicas;
     int32_t           workers = server->layout.workers;
     for (int32_t v = 0; c->deaths > 0 && v < workers; v++)
         for (int32_t w = 0; c->dead[v] && w < workers; w++)
@@ -107,7 +107,7 @@ typedef struct table_sum {
 /* What all workers have pushed to each table in the clock. *n_out tables were touched. */
 static plait_status sum_tables(pli_server *server, int64_t clock, table_sum *sums, int64_t *n_out, pli_out *out,
                                plait_error *err) {
-    const pli_copies *c = server->copies;
+    const pli_replicas *c = server->replicas;
     int64_t           most = server->layout.workers, n = 0;
     for (int32_t w = 0; w < server->layout.workers; w++)
         for (const pli_waiting_push *push = c->redo[w]; push != NULL; push = push->next) most++;
@@ -144,7 +144,7 @@ static uint64_t data_bytes(const table_sum *sum) {
 }
 
 static pli_msg *make_sum(const pli_server *server, int64_t clock, const table_sum *sums, int64_t n) {
-    const pli_copies *c = server->copies;
+    const pli_replicas *c = server->replicas;
     uint64_t          workers = (uint64_t)server->layout.workers;
     uint64_t          listed = (uint64_t)c->n_listed * sizeof *c->listed;
     uint64_t          at = sum_bytes((uint64_t)n, workers) + listed, bytes = at;
@@ -180,12 +180,12 @@ static pli_msg *make_sum(const pli_server *server, int64_t clock, const table_su
 }
 
 static void drop_redo(pli_server *server) {
-    for (int32_t i = 0; i < 2 * server->layout.workers; i++) pli_waiting_free_list(&server->copies->redo[i]);
+    for (int32_t i = 0; i < 2 * server->layout.workers; i++) pli_waiting_free_list(&server->replicas->redo[i]);
 }
 
 /* The clock's pushes become its SUM. */
 static bool prepare(pli_server *server, uint64_t now_ns, int64_t clock, pli_out *out) {
-    pli_copies  *c = server->copies;
+    pli_replicas  *c = server->replicas;
     size_t       workers = (size_t)server->layout.workers;
     plait_error  why = { .code = PLAIT_ENOMEM, .text = "no memory to add up a clock" };
     int64_t      n = 0;
@@ -207,30 +207,30 @@ static bool prepare(pli_server *server, uint64_t now_ns, int64_t clock, pli_out 
     memcpy(entry->all, sum_layout(pli_msg_body(msg), (uint64_t)n, workers).ended, workers * sizeof *entry->all);
     pli_server_forget_clock(server, clock);
     drop_redo(server);
-    pli_copies_append(server, now_ns, msg, entry, out);
+    pli_replicas_append(server, now_ns, msg, entry, out);
     return out->error.code >= 0;
 }
 
-bool pli_copies_prepare(pli_server *server, uint64_t now_ns, int64_t target, pli_out *out) {
-    pli_copies *c = server->copies;
+bool pli_replicas_prepare(pli_server *server, uint64_t now_ns, int64_t target, pli_out *out) {
+    pli_replicas *c = server->replicas;
     if (!pli_server_has_clocks(server)) {
         server->applied = target > server->applied ? target : server->applied;
         return true;
     }
-    while (c->serves && pli_copies_prepared(server) < target && are_replaced(server)) {
+    while (c->serves && pli_replicas_prepared(server) < target && are_replaced(server)) {
         if (c->sum != NULL && !apply_sum(server, out)) return false; /* all have ended a later clock */
         if (!prepare(server, now_ns, server->applied, out)) return false;
     }
-    return server->slowest != PLAIT_LEFT || pli_copies_reach(server, INT64_MAX, out);
+    return server->slowest != PLAIT_LEFT || pli_replicas_reach(server, INT64_MAX, out);
 }
 
 /* --- who stands in for the dead ----------------------------------------------------------------------------------- */
 
-void pli_copies_bury(pli_server *server, int32_t worker) {
-    pli_copies *c = server->copies;
+void pli_replicas_bury(pli_server *server, int32_t worker) {
+    pli_replicas *c = server->replicas;
     c->deaths += c->dead[worker] == 0;
     c->dead[worker] = 1;
-    pli_server_forget_from(&server->peer[worker], pli_copies_prepared(server));
+    pli_server_forget_from(&server->peer[worker], pli_replicas_prepared(server));
     pli_waiting_free_list(&c->redo[worker]);
     pli_waiting_free_list(&c->redo[server->layout.workers + worker]);
 }
@@ -241,7 +241,7 @@ static void link_at_end(pli_waiting_push **list, pli_waiting_push *push) {
 }
 
 /* The parts of a push in a dead one's stead that are of tables that apply at clocks: all of them, where there are
- * copies. NULL: out of memory, or malformed. */
+ * replicas. NULL: out of memory, or malformed. */
 static pli_waiting_push *decode_redo(pli_server *server, pli_msg *msg, plait_error *err) {
     int64_t n = 0;
     if (pli_server_decode(server, msg, err) < 0) return NULL;
@@ -252,13 +252,13 @@ static pli_waiting_push *decode_redo(pli_server *server, pli_msg *msg, plait_err
     return push;
 }
 
-bool pli_copies_redo(pli_server *server, pli_msg *msg, pli_out *out) {
-    pli_copies     *c = server->copies;
+bool pli_replicas_redo(pli_server *server, pli_msg *msg, pli_out *out) {
+    pli_replicas     *c = server->replicas;
     int32_t         worker = msg->head.src;
     const pli_peer *peer = &server->peer[worker];
     plait_error     why = { 0 };
     pli_waiting_push *push;
-    if (c != NULL && msg->head.clock < pli_copies_prepared(server)) { /* also of one who has left since */
+    if (c != NULL && msg->head.clock < pli_replicas_prepared(server)) { /* also of one who has left since */
         push = decode_redo(server, msg, &why);
         if (push != NULL) pli_same_redone(server, push);
         else if (why.code == PLAIT_ENOMEM) pli_out_fail(out, why.code, "push of rank %d: %s", worker, why.text);
@@ -279,8 +279,8 @@ bool pli_copies_redo(pli_server *server, pli_msg *msg, pli_out *out) {
     return true;
 }
 
-void pli_copies_view(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out) {
-    pli_copies *c = server->copies;
+void pli_replicas_view(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out) {
+    pli_replicas *c = server->replicas;
     int32_t     worker = msg->head.src, workers = server->layout.workers;
     uint64_t    n = msg->head.body_bytes / sizeof(uint32_t);
     uint32_t    id;
@@ -297,7 +297,7 @@ void pli_copies_view(pli_server *server, uint64_t now_ns, const pli_msg *msg, pl
         c->views[(int64_t)worker * workers + id] = 1;
         if (!c->dead[id] && server->clocks[id] != PLAIT_LEFT) pli_server_lose(server, now_ns, (int32_t)id);
     }
-    if (msg->head.clock >= pli_copies_prepared(server)) c->ended[worker] = msg->head.seq;
+    if (msg->head.clock >= pli_replicas_prepared(server)) c->ended[worker] = msg->head.seq;
     link_at_end(&c->redo[worker], c->redo[workers + worker]);
     c->redo[workers + worker] = NULL;
     pli_same_viewed(server, worker, msg->head.clock, out);
@@ -322,14 +322,14 @@ static bool is_sum(const pli_server *server, const pli_msg *msg, plait_error *er
     for (uint64_t i = 0; i < *b.n_listed; i++)
         if (b.listed[i].worker >= workers || pli_server_table_of(server, b.listed[i].table) == NULL)
             return pli_fail(err, PLAIT_EFORMAT, "a sum of what nobody has pushed"), false;
-    return msg->head.clock == pli_copies_prepared(server) ||
+    return msg->head.clock == pli_replicas_prepared(server) ||
            (pli_fail(err, PLAIT_EFORMAT, "a sum of clock %lld, clock %lld was due", (long long)msg->head.clock,
-                     (long long)pli_copies_prepared(server)), false);
+                     (long long)pli_replicas_prepared(server)), false);
 }
 
 /* true: kept */
-bool pli_copies_take_sum(pli_server *server, pli_msg *msg, pli_out *out) {
-    pli_copies *c = server->copies;
+bool pli_replicas_take_sum(pli_server *server, pli_msg *msg, pli_out *out) {
+    pli_replicas *c = server->replicas;
     plait_error why = { 0 };
     int32_t     workers = server->layout.workers;
     if (!is_sum(server, msg, &why)) {
@@ -341,7 +341,7 @@ bool pli_copies_take_sum(pli_server *server, pli_msg *msg, pli_out *out) {
     sum_body b = sum_layout(pli_msg_body(msg), msg->head.arg32, (uint64_t)workers);
     for (int32_t v = 0; v < workers; v++) {
         c->logged[v] = b.gone[v];
-        if (b.gone[v] == PLI_LOG_DEAD && !c->dead[v]) pli_copies_bury(server, v);
+        if (b.gone[v] == PLI_LOG_DEAD && !c->dead[v]) pli_replicas_bury(server, v);
         if (b.gone[v] == PLI_LOG_LEFT && server->clocks[v] != PLAIT_LEFT) pli_server_move_clock(server, v, PLAIT_LEFT);
         for (int32_t w = 0; b.gone[v] == PLI_LOG_DEAD && w < workers; w++) c->views[(int64_t)w * workers + v] = 1;
         if (b.ended[v] == 0) continue;

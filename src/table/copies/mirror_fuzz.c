@@ -1,9 +1,9 @@
-/* A replica whose sum another worker's part is anything: refused by name, or applied to rows that the table has, and
+/* A mirror whose sum another worker's part is anything: refused by name, or applied to rows that the table has, and
  * nothing is read or written outside of it. Input: which table (a byte), the list as it came. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "table/copies/replica.h"
+#include "table/copies/mirror.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -33,25 +33,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const pli_scope scope = { .setting = { .workers = WORKERS } };
     const uint64_t  keys[] = { 7, 8, 250 };
     const double    delta[2 * 3] = { 1, 2, 3, 4, 5, 6 }; /* any bits are floats, too */
-    pli_replica    *replica;
+    pli_mirror    *mirror;
     pli_sum        *sum;
     int64_t         n = 0;
     uint64_t       *held = NULL;
     void           *values = NULL;
-    if (pli_replica_open(&spec, &scope, 0, NULL, NULL, NULL, &replica, NULL) < 0) abort();
-    if (pli_replica_inc(replica, 3, keys, 0, delta, 3, NULL) < 0) abort();
-    if (pli_replica_take(replica, 0, PLI_SUM_LISTS, false, &sum, NULL) < 0) abort();
+    if (pli_mirror_open(&spec, &scope, 0, NULL, NULL, NULL, &mirror, NULL) < 0) abort();
+    if (pli_mirror_inc(mirror, 3, keys, 0, delta, 3, NULL) < 0) abort();
+    if (pli_mirror_take(mirror, 0, PLI_SUM_LISTS, false, &sum, NULL) < 0) abort();
     sum->piece[0] = sum->list;
     sum->list = NULL;
     sum->piece[1] = pli_msg_new(size - 1);
     if (sum->piece[1] == NULL) abort();
     if (size > 1) memcpy(pli_msg_body(sum->piece[1]), data + 1, size - 1);
-    plait_status status = pli_replica_apply(replica, NULL);
+    plait_status status = pli_mirror_apply(mirror, NULL);
     if (status != PLAIT_OK && status != PLAIT_EFORMAT) abort();
-    if (spec.rows == 0 && pli_replica_dump(replica, 0, &n, &held, &values, NULL) < 0) abort();
+    if (spec.rows == 0 && pli_mirror_dump(mirror, 0, &n, &held, &values, NULL) < 0) abort();
     if (spec.rows == 0 && status == PLAIT_OK && n < 3) abort();
     pli_free(held);
     pli_free(values);
-    pli_replica_close(&replica);
+    pli_mirror_close(&mirror);
     return 0;
 }

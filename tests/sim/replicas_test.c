@@ -1,4 +1,4 @@
-/* Seeded jobs with two copies of each shard over simulated ranks: the code that ships, in virtual time. A rank is
+/* Seeded jobs with two replicas of each shard over simulated ranks: the code that ships, in virtual time. A rank is
  * killed, any one at any instant; besides, ranks are slow or stand still for a while, links are cut and heal, messages
  * come late, twice or never.
  *

@@ -1,6 +1,6 @@
-/* copies_by_hand.h - event logs of jobs whose shards have two copies, made event by event (log_by_hand.h). Rank 3 has
- * server 0 and, at place 1, the copy of server 1; rank 4 the other way round. Spares are the last of the workers, and
- * their ranks the places from 2 on. */
+/* replicas_by_hand.h - event logs of jobs whose shards have two replicas, made event by event (log_by_hand.h). Rank 3
+ * has server 0 and, at place 1, the replica of server 1; rank 4 the other way round. Spares are the last of the
+ * workers, and their ranks the places from 2 on. */
 #ifndef PLI_TESTS_AUDIT_COPIES_BY_HAND_H
 #define PLI_TESTS_AUDIT_COPIES_BY_HAND_H
 
@@ -64,13 +64,13 @@ static inline void counted(maker *m, int32_t server, int32_t place, int32_t work
     raise_event(m, event);
 }
 
-/* A copy has taken the worker's last push, which ends the clock. */
+/* A replica has taken the worker's last push, which ends the clock. */
 static inline void taken_at(maker *m, int32_t server, int32_t place, int32_t worker, int64_t clock) {
     applied(m, server, place, worker, m->seq[worker][server], clock);
     counted(m, server, place, worker, m->seq[worker][server], clock);
 }
 
-/* Both copies with which the job begins have. */
+/* Both replicas with which the job begins have. */
 static inline void taken(maker *m, int32_t server, int32_t worker, int64_t clock) {
     for (int32_t place = 0; place < 2; place++) taken_at(m, server, place, worker, clock);
 }

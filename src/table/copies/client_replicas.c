@@ -1,13 +1,13 @@
-/* A worker and the copies of servers' shards: what it keeps until it is safe, where it goes when who serves has died,
- * and how it stands in for a worker that died. copies.h has the idea. */
+/* A worker and the replicas of servers' shards: what it keeps until it is safe, where it goes when who serves has died,
+ * and how it stands in for a worker that died. replicas.h has the idea. */
 #include <stdatomic.h>
 #include <string.h>
 
 #include "table/client/client.h"
-#include "table/copies/copies.h"
+#include "table/copies/replicas.h"
 #include "table/events.h"
 
-plait_status pli_client_copies_open(pli_client *client, plait_error *err) {
+plait_status pli_client_replicas_open(pli_client *client, plait_error *err) {
     const pli_layout *layout = &client->layout;
     const int32_t     past = layout->first_server + layout->servers;
     client->dead = pli_calloc((size_t)layout->workers, 3);
@@ -19,7 +19,7 @@ plait_status pli_client_copies_open(pli_client *client, plait_error *err) {
     return PLAIT_OK;
 }
 
-void pli_client_copies_close(pli_client *client) {
+void pli_client_replicas_close(pli_client *client) {
     pli_free(client->dead);
     pli_free(client->absent);
     client->absent = NULL;
@@ -28,9 +28,9 @@ void pli_client_copies_close(pli_client *client) {
 
 int32_t pli_client_server_of(const pli_client *client, const pli_msg *msg) {
     const pli_layout *layout = &client->layout;
-    const int32_t     server = pli_client_has_copies(client) ? msg->head.server : msg->head.src - layout->first_server;
+    const int32_t server = pli_client_has_replicas(client) ? msg->head.server : msg->head.src - layout->first_server;
     if (server < 0 || server >= layout->servers) return -1;
-    const int32_t from = pli_copy_rank(layout, server, client->link[server].place);
+    const int32_t from = pli_replica_rank(layout, server, client->link[server].place);
     return from == msg->head.src ? server : -1; /* else from before another took over */
 }
 
@@ -85,18 +85,18 @@ void pli_client_answered(pli_client *client, const pli_msg *reply) {
 
 /* --- deaths ------------------------------------------------------------------------------------------------------- */
 
-/* Was it answered, perhaps before the other copy had it, and does it harm nobody twice? */
+/* Was it answered, perhaps before the other replica had it, and does it harm nobody twice? */
 static bool may_repeat(const pli_msg *msg) {
     return msg->head.kind == PLI_CREATE || msg->head.kind == PLI_SNAP || msg->head.kind == PLI_RESTORE;
 }
 
-/* All that is kept goes to the copy that serves now, in the same order under the same numbers; requests that were
+/* All that is kept goes to the replica that serves now, in the same order under the same numbers; requests that were
  * answered as mere numbers. */
 static void send_again(pli_client *client, int32_t server, pli_out *out) {
     pli_client_link *link = &client->link[server];
     for (pli_msg *kept = link->tx.kept; kept != NULL; kept = kept->next) {
-        kept->head.dst = pli_copy_rank(&client->layout, server, link->place);
-        kept->head.port = pli_copy_port(link->place);
+        kept->head.dst = pli_replica_rank(&client->layout, server, link->place);
+        kept->head.port = pli_replica_port(link->place);
         kept->head.epoch = client->epoch;
         kept->head.arg64 = 0; /* what it had heard from the dead one is no acknowledgement here */
         if (is_request(kept) && !may_repeat(kept) && !is_open(client, server, kept)) {
@@ -104,8 +104,8 @@ static void send_again(pli_client *client, int32_t server, pli_out *out) {
             kept->head.body_bytes = 0;
             pli_slab_unref(&kept->body);
         }
-        pli_msg *copy = pli_msg_copy(kept);
-        if (copy != NULL) pli_out_send(out, copy);
+        pli_msg *again = pli_msg_copy(kept);
+        if (again != NULL) pli_out_send(out, again);
         else pli_out_fail(out, PLAIT_ENOMEM, "no memory to send again what rank %d has not got", kept->head.dst);
     }
 }
@@ -130,11 +130,11 @@ static bool lets_go(pli_client *client, int32_t server, pli_out *out) {
 
 enum { ABSENT_DIED = 1, ABSENT_LEFT };
 
-/* Has a rank that may have had a copy ended in good order? It does so when all workers have let it go. */
+/* Has a rank that may have had a replica ended in good order? It does so when all workers have let it go. */
 static bool has_ended(const pli_client *client, int32_t server) {
-    const int32_t places = pli_copy_places(&client->layout);
+    const int32_t places = pli_replica_places(&client->layout);
     for (int32_t place = 0; place < places; place++)
-        if (client->absent[pli_copy_rank(&client->layout, server, place)] == ABSENT_LEFT) return true;
+        if (client->absent[pli_replica_rank(&client->layout, server, place)] == ABSENT_LEFT) return true;
     return false;
 }
 
@@ -144,7 +144,7 @@ static void lose(pli_client *client, int32_t server, int32_t rank, const char *w
     bool             gone = (has_ended(client, server) || !link->used) && lets_go(client, server, out);
     pli_tx_end(&link->tx);
     link->lost = true;
-    if (!gone) pli_client_lose(client, rank, "held the last copy of shards", why, true, out);
+    if (!gone) pli_client_lose(client, rank, "held the last replica of shards", why, true, out);
 }
 
 void pli_client_none(pli_client *client, int32_t server, pli_out *out) {
@@ -152,7 +152,7 @@ void pli_client_none(pli_client *client, int32_t server, pli_out *out) {
 }
 
 /* Are clocks complete, so that somebody must stand in for who died in one? As one table so all, where there are
- * copies. */
+ * replicas. */
 static bool has_clocks(const pli_client *client) { return client->tables > 0 && client->table[0]->at_clock; }
 
 /* A VIEW of these, without those of whom it is known. NULL: out of memory. */
@@ -182,11 +182,11 @@ static void view_again(pli_client *client, uint64_t now_ns, int32_t server, pli_
 static void redirect(pli_client *client, uint64_t now_ns, int32_t server, const pli_member_event *event,
                      pli_out *out) {
     const pli_layout *layout = &client->layout;
-    const int32_t     places = pli_copy_places(layout);
+    const int32_t     places = pli_replica_places(layout);
     pli_client_link  *link = &client->link[server];
     int32_t           place = link->place + 1;
-    while (place < places && client->absent[pli_copy_rank(layout, server, place)] == ABSENT_DIED) place++;
-    if (place >= places || client->absent[pli_copy_rank(layout, server, place)] == ABSENT_LEFT) {
+    while (place < places && client->absent[pli_replica_rank(layout, server, place)] == ABSENT_DIED) place++;
+    if (place >= places || client->absent[pli_replica_rank(layout, server, place)] == ABSENT_LEFT) {
         lose(client, server, event->rank, event->why.text, out);
         return;
     }
@@ -209,7 +209,7 @@ void pli_client_member(pli_client *client, uint64_t now_ns, const pli_member_eve
     for (int32_t s = 0; s < layout->servers; s++) {
         pli_client_link *link = &client->link[s];
         if (link->lost) continue;
-        if (pli_copy_rank(layout, s, link->place) != event->rank) continue;
+        if (pli_replica_rank(layout, s, link->place) != event->rank) continue;
         if (died) {
             redirect(client, now_ns, s, event, out);
         } else {

@@ -1,4 +1,4 @@
-/* table/copies/replica.h - a worker's copy of a table under allreduce, and the sums that move it. No message, wait or
+/* table/copies/mirror.h - a worker's copy of a table under allreduce, and the sums that move it. No message, wait or
  * thread in here: whoever drives it (topology/allreduce.c, a test) moves the sums between the workers.
  *
  * At the end of a clock the worker's updates are taken as a *sum*, to which every worker adds its own; when it is
@@ -10,8 +10,8 @@
  *
  * Papers: Agarwal et al., "A Reliable Effective Terascale Linear Learning System", JMLR 2014; Renggli et al.,
  * "SparCML", SC 2019 (sums that turn dense); Li et al., "Pipe-SGD", NeurIPS 2018 (sums under way). */
-#ifndef PLI_TABLE_REPLICA_H
-#define PLI_TABLE_REPLICA_H
+#ifndef PLI_TABLE_MIRROR_H
+#define PLI_TABLE_MIRROR_H
 
 #include "base/event.h"
 #include "comm/comm.h"
@@ -43,7 +43,7 @@ typedef struct pli_sum {
 /** Is it applied part by part, as its values land? For nothing is read before. */
 static inline bool pli_sum_in_parts(const pli_sum *sum) { return sum->form == PLI_SUM_DENSE && !sum->flies; }
 
-typedef struct pli_replica {
+typedef struct pli_mirror {
     const pli_spec *spec; /* borrowed */
     int32_t         rank, workers;
     const pli_event_sink *sink;
@@ -58,46 +58,46 @@ typedef struct pli_replica {
     int64_t         taken;          /* clocks whose sum is: no update of theirs follows  */
     int64_t         keys;           /* in all workers' parts of the sum that was applied last */
     pli_slab       *lists[2];       /* memory of lists of clocks before, in turns: others may still read the last */
-} pli_replica;
+} pli_mirror;
 
 /** spec and sink are borrowed. initial, penalty as in plait_table_opts. */
-plait_status pli_replica_open(const pli_spec *spec, const pli_scope *scope, int32_t rank, const pli_event_sink *sink,
-                              const void *initial, const void *penalty, pli_replica **replica_out, plait_error *err);
-void         pli_replica_close(pli_replica **replica); /* no sum's memory may be lent any more */
+plait_status pli_mirror_open(const pli_spec *spec, const pli_scope *scope, int32_t rank, const pli_event_sink *sink,
+                              const void *initial, const void *penalty, pli_mirror **mirror_out, plait_error *err);
+void         pli_mirror_close(pli_mirror **mirror); /* no sum's memory may be lent any more */
 
 /** Own updates to keys [n], or (keys NULL) to the rows first .. first + n - 1. */
-plait_status pli_replica_inc(pli_replica *replica, int64_t n, const uint64_t *keys, int64_t first, const void *delta,
+plait_status pli_mirror_inc(pli_mirror *mirror, int64_t n, const uint64_t *keys, int64_t first, const void *delta,
                              int64_t examples, plait_error *err);
 /** What the worker reads in this clock: of sums that are taken, those of clocks before. */
-void pli_replica_get(const pli_replica *replica, int64_t clock, int64_t n, const uint64_t *keys, int64_t first,
+void pli_mirror_get(const pli_mirror *mirror, int64_t clock, int64_t n, const uint64_t *keys, int64_t first,
                      void *values);
 /** The rows where they lie, or NULL: something is to be laid over them. */
-const void  *pli_replica_read(const pli_replica *replica, int64_t clock, int64_t first, int64_t n);
+const void  *pli_mirror_read(const pli_mirror *mirror, int64_t clock, int64_t first, int64_t n);
 /** As pli_topology_ops.dump. */
-plait_status pli_replica_dump(const pli_replica *replica, int64_t clock, int64_t *n_out, uint64_t **keys_out,
+plait_status pli_mirror_dump(const pli_mirror *mirror, int64_t clock, int64_t *n_out, uint64_t **keys_out,
                               void **values_out, plait_error *err);
 
 /** May `clock` start when the sums of all clocks below `applied` are? */
-bool pli_replica_may_start(const pli_replica *replica, int64_t clock, int64_t applied);
+bool pli_mirror_may_start(const pli_mirror *mirror, int64_t clock, int64_t applied);
 /** The form of the next sum: of a keyed one, as the last one suggests, so that nobody has to ask how many keys the
  *  others have. */
-pli_sum_form pli_replica_form(const pli_replica *replica);
+pli_sum_form pli_mirror_form(const pli_mirror *mirror);
 /** How many values a sum of this form has; 0: lists. */
-int64_t      pli_replica_sum_values(const pli_replica *replica, pli_sum_form form);
+int64_t      pli_mirror_sum_values(const pli_mirror *mirror, pli_sum_form form);
 /** Takes what is pending as the worker's part of the sum of the clock, which comes last in the list. flies: it is read
  *  over until it is applied; else (nothing is read before) its values may be summed where they lie. */
-plait_status pli_replica_take(pli_replica *replica, int64_t clock, pli_sum_form form, bool flies, pli_sum **sum_out,
+plait_status pli_mirror_take(pli_mirror *mirror, int64_t clock, pli_sum_form form, bool flies, pli_sum **sum_out,
                               plait_error *err);
 /** The values from `first` on are complete: applied, where the sum is applied in parts. */
-plait_status pli_replica_land(pli_replica *replica, pli_sum *sum, int64_t first, plait_error *err);
+plait_status pli_mirror_land(pli_mirror *mirror, pli_sum *sum, int64_t first, plait_error *err);
 /** Applies the first sum of the list, which is complete, or what of it is not applied yet, and frees it. */
-plait_status pli_replica_apply(pli_replica *replica, plait_error *err);
+plait_status pli_mirror_apply(pli_mirror *mirror, plait_error *err);
 
 /** Where spec->sharded: the first sum is complete in the values first .. first + n - 1, whose states begin with number
  *  `state`; a push of so many examples. They alone become new. */
-plait_status pli_replica_apply_slice(pli_replica *replica, int64_t examples, int64_t first, int64_t n, int64_t state,
+plait_status pli_mirror_apply_slice(pli_mirror *mirror, int64_t examples, int64_t first, int64_t n, int64_t state,
                                      plait_error *err);
 /** The first sum is applied slice by slice, here and elsewhere: frees it. */
-void         pli_replica_end_slices(pli_replica *replica);
+void         pli_mirror_end_slices(pli_mirror *mirror);
 
 #endif

@@ -1,9 +1,10 @@
-/* A worker of a job whose shards have two copies: its clock ends when it is safe in both, it stands in for workers that
- * died, and its collectives go by the first server, which outlives any rank (comm/carried.h). copies.h has the idea. */
+/* A worker of a job whose shards have two replicas: its clock ends when it is safe in both, it stands in for workers
+ * that died, and its collectives go by the first server, which outlives any rank (comm/carried.h). replicas.h has the
+ * idea. */
 #include <stdio.h>
 #include <string.h>
 
-#include "table/copies/copies.h"
+#include "table/copies/replicas.h"
 #include "table/table.h"
 
 /* --- the end of a clock ------------------------------------------------------------------------------------------- */
@@ -15,7 +16,7 @@ static bool is_safe(void *arg) {
 
 static void tell_safe(const void *arg, char *text, size_t bytes) {
     const plait_job *job = arg;
-    snprintf(text, bytes, "clock %lld to be safe in both copies", (long long)plait_job_clock_now(job));
+    snprintf(text, bytes, "clock %lld to be safe in both replicas", (long long)plait_job_clock_now(job));
 }
 
 plait_status pli_job_wait_until_safe(plait_job *job, plait_error *err) {
