@@ -8,11 +8,11 @@
  *            is an event, so a version stands for a vector, how many pushes of each worker the values contain, and
  *            costs one number.
  *
- * Where servers' shards have two replicas (replicas 2) each raises what it has applied itself. A replica is known by its
- * *home*, the server whose shards it holds, and its *place* in the chain of ranks on which copies of them may lie: the
- * server's own rank is place 0. When one of the two has died, the other hands its state over (HAND) to a new replica at
- * a later place, which goes on from there (REPLICA). A version is of one replica; a new replica begins at the version that it
- * was handed.
+ * Where servers' shards have two replicas (replicas 2) each raises what it has applied itself. A replica is known by
+ * its *home*, the server whose shards it holds, and its *place* in the chain of ranks on which copies of them may lie:
+ * the server's own rank is place 0. When one of the two has died, the other hands its state over (HAND) to a new
+ * replica at a later place, which goes on from there (REPLICA). A version is of one replica; a new replica begins at
+ * the version that it was handed.
  */
 #ifndef PLI_BASE_EVENT_H
 #define PLI_BASE_EVENT_H

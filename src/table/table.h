@@ -12,7 +12,8 @@
  *                    (ask.c), pushes (push.c), copies of values that were read (cache.c)
  *     server/        the other side: the machine that owns shards (server.h), the messages of both (wire.h), server
  *                    functions, and who computes which block of the data (leases.h)
- *     copies/        values that lie whole on several ranks. A *replica* is a copy of a server's shards (replicas.h; those
+ *     copies/        values that lie whole on several ranks. A *replica* is a copy of a server's shards (replicas.h;
+ *     those
  *                    of other servers: hosted.h; the worker's part: client_replicas.c). A *mirror* is a worker's own
  *                    copy of a whole table under allreduce (mirror.h) or gossip (gossip.h). A *backup worker* is no
  *                    copy: a clock is complete without the updates of so many of the slowest workers
