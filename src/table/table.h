@@ -13,10 +13,9 @@
  *     server/        the other side: the machine that owns shards (server.h), the messages of both (wire.h), server
  *                    functions, and who computes which block of the data (leases.h)
  *     copies/        values that lie whole on several ranks. A *replica* is a copy of a server's shards (replicas.h;
- *     those
- *                    of other servers: hosted.h; the worker's part: client_replicas.c). A *mirror* is a worker's own
- *                    copy of a whole table under allreduce (mirror.h) or gossip (gossip.h). A *backup worker* is no
- *                    copy: a clock is complete without the updates of so many of the slowest workers
+ *                    hosted.h has those of other servers; client_replicas.c is the worker's part). A *mirror* is a
+ *                    worker's own copy of a whole table under allreduce (mirror.h) or gossip (gossip.h). A *backup
+ *                    worker* is no copy: a clock is complete without the updates of so many of the slowest workers
  *                    (consistency/bsp.c).
  *     consistency/   when a get may be served and a push applied: one policy a file
  *     topology/      which way updates travel: served.c (local and ps: messages to shards), allreduce.c (sums that
