@@ -158,7 +158,7 @@ function(plait_room name)
   endforeach()
 endfunction()
 
-# base/arena_test.c -> base.arena; table/consistency/ssp_test.c -> table.consistency.ssp
+# base/arena_test.c -> base.arena; table/consistency/policies_test.c -> table.consistency.policies
 function(plait_name_of room file suffix name_var)
   file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR}/src/${room} ${file})
   string(REGEX REPLACE "${suffix}$" "" path ${path})

@@ -3,7 +3,7 @@
  * The protocol (a server's shards, a client's cache, a collective) is written as machines: a machine takes
  * an event and gives back messages and actions in a pli_out. It holds no thread, lock, socket or wall
  * clock: events carry the driver's time, a wake-up is asked for. A *driver* feeds it: a transport of
- * comm (threads, mpi, later tcp and sim), or the tests' direct driver, which picks the next event of many
+ * comm (threads, mpi, sim), or the tests' direct driver, which picks the next event of many
  * bare machines by seed. The driver calls a machine from one thread at a time.
  *
  * A machine is addressed by (rank, port).

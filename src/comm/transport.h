@@ -1,4 +1,4 @@
-/* comm/transport.h - what a transport must provide. One folder each: threads/ mpi/ (later tcp/ sim/). A transport
+/* comm/transport.h - what a transport must provide. One folder each: threads/, mpi/, sim/. A transport
  * that needs a library is a module, plait-<name>.so, whose one entry symbol returns its ops.
  *
  * A transport moves messages between processes, and may fulfil collectives natively. It knows nothing of what

@@ -1,5 +1,5 @@
 /* watch - what a run tells about itself: JSON text, and the metrics file. Stands beside cli; may include any
- * room, and none includes it. (Event log, audit, traces and dashboard come here.) */
+ * room, and none includes it. */
 #ifndef PLI_WATCH_H
 #define PLI_WATCH_H
 
