@@ -1,13 +1,13 @@
 /* base/alloc.c - one door for all memory.
  *
- * Two ideas. First, the size of a request is checked where it is computed: count * bytes is multiplied with an
- * overflow test, so that a hostile header cannot ask for 2^64 + 8 bytes and be given 8. Second, since all requests
- * pass here, a test can let the k-th of them fail and see that whoever asked leaves nothing behind; running a call
- * for k = 0, 1, 2, ... until it succeeds walks through every error path that memory can cause. SQLite made this
- * method known (www.sqlite.org/malloc.html).
+ * Two ideas. First, the size of a request is checked where it is computed: count * bytes is multiplied with an overflow
+ * test, so that a hostile header cannot ask for 2^64 + 8 bytes and be given 8. Second, since all requests pass here, a
+ * test can let the k-th of them fail and see that its caller leaves nothing behind; running a call for k = 0, 1, 2, ...
+ * until it succeeds walks through every error path that memory can cause. SQLite made this method known
+ * (www.sqlite.org/malloc.html).
  *
- * The arena is the other end of the same question: things that die together are taken together and freed at once
- * (Hanson, "Fast Allocation and Deallocation of Memory Based on Object Lifetimes", 1990). */
+ * The arena does the opposite: things that die together are taken together and freed at once (Hanson, "Fast
+ * Allocation and Deallocation of Memory Based on Object Lifetimes", 1990). */
 #include "base/alloc.h"
 
 #include <stdarg.h>
@@ -23,7 +23,7 @@
 #ifdef PLI_TESTING
 #include <stdatomic.h>
 
-/* Both are counters and nothing else is published by them: relaxed, no pair. */
+/* Both only count; no other memory is published through them. So they are relaxed and have no pair. */
 static _Atomic int64_t fail_after = -1;
 static _Atomic int64_t live;
 
@@ -57,15 +57,15 @@ static size_t at_least_one(size_t bytes) { return bytes > 0 ? bytes : 1; }
 
 void *pli_malloc(size_t bytes) { return must_fail() ? NULL : born(malloc(at_least_one(bytes))); }
 
-/* Random access to a large table pays a page-table walk a touch with 4 KiB pages, and first touches cost five times as
- * much; large blocks therefore ask for huge pages. A wish: it may be refused. */
+/* With 4 KiB pages, each random access to a large table costs a walk of the page table, and first touches cost five
+ * times as much. Large blocks therefore ask for huge pages; the system may refuse. */
 static void wish_huge_pages(void *memory, size_t bytes) {
     uintptr_t begin = ((uintptr_t)memory + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
     uintptr_t end = ((uintptr_t)memory + bytes) & ~(HUGE_BYTES - 1);
     if (memory != NULL && end > begin) (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
 }
 
-/* Large blocks come zeroed from the system and are not touched here. */
+/* The system gives large blocks already zeroed, so they are not touched here. */
 void *pli_calloc(size_t count, size_t bytes) {
     size_t total;
     if (__builtin_mul_overflow(count, bytes, &total) || must_fail()) return NULL;

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* All memory of the library comes from these, so that the n-th allocation can be made to fail (tests only:
- * pli_alloc_fail_after). Multiplications are checked; 0 bytes give a valid pointer. NULL: out of memory. */
+/* All memory of the library comes from these calls, so that a test can make the n-th allocation fail
+ * (pli_alloc_fail_after). Multiplications are checked; 0 bytes give a valid pointer. NULL: out of memory. */
 void *pli_malloc(size_t bytes);
 void *pli_calloc(size_t count, size_t bytes);               /* zeroed                                  */
 void *pli_array(size_t count, size_t bytes);                /* not zeroed, count * bytes checked       */
@@ -17,18 +17,17 @@ char *pli_strdup(const char *text);
 char *pli_format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void  pli_free(void *memory); /* NULL is fine */
 
-/** Grows *array (of *capacity elements of `bytes`) to hold at least `need`, by doubling. false: out of memory,
- *  *array unchanged. */
+/** Grows *array, which has *capacity elements of `bytes`, by doubling until it holds at least `need`. false: out of
+ *  memory, and *array is unchanged. */
 bool pli_grow(void **array, int64_t *capacity, int64_t need, size_t bytes);
 
-/* Tests: the k-th allocation from now (0 = the next) fails, and only that one; -1: none. Live counts the
- * blocks not yet freed. They work where PLI_TESTING is defined (every preset but release); elsewhere nothing fails
- * and live is 0. The counters are process-wide atomics. */
+/* For tests. pli_alloc_fail_after(k) makes the k-th allocation from now fail (0: the next), and only that one; -1:
+ * none fails. pli_alloc_live counts the blocks not yet freed. Both work where PLI_TESTING is defined (every preset
+ * but release); elsewhere nothing fails and the count is 0. The counters are process-wide atomics. */
 void    pli_alloc_fail_after(int64_t k);
 int64_t pli_alloc_live(void);
 
-/* A bump allocator: everything taken from it dies at once with destroy. Memory is 64-byte aligned. Not
- * thread-safe. */
+/* A bump allocator: everything taken from it dies at once with destroy. Memory is 64-byte aligned. Not thread-safe. */
 typedef struct pli_arena {
     struct pli_arena_chunk *chunk; /* newest first */
     size_t                  chunk_bytes;

@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 
-/* Are failures and live blocks counted in this build (PLI_TESTING)? */
+/* Does this build count live blocks and let allocations fail (PLI_TESTING)? */
 static bool counted(void) {
     int64_t before = pli_alloc_live();
     void   *memory = pli_malloc(1);
@@ -133,7 +133,7 @@ static void test_arena_without_memory(void **state) {
     pli_alloc_fail_after(0);
     assert_null(pli_arena_take(&arena, 64));
     assert_non_null(pli_arena_take(&arena, 64));
-    memset(first, 1, 64); /* what was taken before is still there */
+    memset(first, 1, 64); /* what was taken before is still valid */
     pli_arena_destroy(&arena);
 }
 

@@ -3,7 +3,7 @@
  * The place that first sees a failure knows most about it, so it writes the text: what, where, remedy. Callers above
  * may put their own "where" in front, but never replace what stands there. The code travels as the return value and
  * tells the caller what to do next; the text is for people. Nothing is kept here: the text lives in the plait_error
- * that the caller lent, so ranks that share a thread, and threads that share a rank, cannot mix their errors up. */
+ * that the caller lent, so ranks that share a thread, and threads that share a rank, cannot mix up their errors. */
 #include "base/error.h"
 
 #include <errno.h>
@@ -26,8 +26,8 @@ const char *plait_status_text(plait_status status) {
 
 const char *plait_version(void) { return PLI_VERSION; }
 
-/* The text of an error is one line that may be shown anywhere, whatever was pasted into it. text is the caller's own,
- * which is altered. */
+/* Makes text one line that may be shown anywhere, whatever bytes it contains, and copies it to err. Alters text
+ * itself. */
 static void set_text(plait_error *err, char *text) {
     for (char *c = text; *c != '\0'; c++) {
         if (*c == '\n' || *c == '\r') *c = ' ';
@@ -35,7 +35,7 @@ static void set_text(plait_error *err, char *text) {
     pli_printable(err->text, sizeof err->text, text);
 }
 
-/* Formats into a buffer of its own first, since the arguments may point into err->text. */
+/* The arguments may point into err->text, so the text is formatted into a buffer of its own first. */
 plait_status pli_fail(plait_error *err, plait_status code, const char *fmt, ...) {
     if (err == NULL) return code;
     char    text[sizeof err->text];

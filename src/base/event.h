@@ -1,19 +1,19 @@
 /* base/event.h - the one seam through which the event log sees what ranks do: rooms raise events into a sink that they
- * were given; no sink costs one comparison. What is raised comes from the machines themselves, where the thing happens.
+ * were given; without a sink an event costs one comparison. The state machines themselves raise the events, where the
+ * thing happens.
  *
  * Numbers that tie events together:
- *   push     a worker counts its pushes of each table: 1, 2, ... A push goes in parts, one to each shard.
- *   seq      of the message that carried a part, in the stream worker -> server
- *   version  of a shard: how many parts it has applied, and how often it was zeroed; of a mirror: how many sums. Each
- *            is an event, so a version stands for a vector, how many pushes of each worker the values contain, and
- *            costs one number.
+ *   push     A worker counts its pushes of each table: 1, 2, ... A push goes in parts, one to each shard.
+ *   seq      The sequence number of the message that carried a part, in the stream worker -> server.
+ *   version  For a shard: how many parts it has applied, plus how often it was zeroed. For a mirror: how many sums it
+ *            has applied. Each step is an event of its own, so one number stands for a vector: how many pushes of each
+ *            worker the values contain.
  *
- * Where servers' shards have two replicas (replicas 2) each raises what it has applied itself. A replica is known by
- * its *home*, the server whose shards it holds, and its *place* in the chain of ranks on which copies of them may lie:
- * the server's own rank is place 0. When one of the two has died, the other hands its state over (HAND) to a new
- * replica at a later place, which goes on from there (REPLICA). A version is of one replica; a new replica begins at
- * the version that it was handed.
- */
+ * With two replicas of each server's shards (replicas 2), each replica raises events for what it has applied itself. A
+ * replica is known by its *home*, the server whose shards it holds, and its *place* in the chain of ranks that may hold
+ * replicas of them; the server's own rank is place 0. When one of the two has died, the other hands its state (HAND)
+ * to a new replica at a later place, which goes on from there (REPLICA). Each replica counts its own version; a new
+ * replica begins at the version that it was handed. */
 #ifndef PLI_BASE_EVENT_H
 #define PLI_BASE_EVENT_H
 
@@ -21,46 +21,48 @@
 #include <stdint.h>
 
 typedef enum pli_event_kind {
-    PLI_EVENT_JOB = 1, /* a rank has joined a job: info.job                                              */
-    PLI_EVENT_TABLE,   /* it knows a table: info.table                                                   */
+    PLI_EVENT_JOB = 1, /* a rank has joined a job: info.job */
+    PLI_EVENT_TABLE,   /* the rank knows a table: info.table */
     PLI_EVENT_GET,     /* a worker was given values, in clock: incs, piece [n]                           */
     PLI_EVENT_INC,     /* a worker has called inc: rows, row, norm                                       */
-    PLI_EVENT_PUSH,    /* its incs since the last are on their way as one push of the table, of clock    */
+    PLI_EVENT_PUSH,    /* a worker sends its incs since its last push as one push of the table, in clock */
     PLI_EVENT_SEND,    /* a message leaves for server peer: seq, clock, part [n]                         */
     PLI_EVENT_SUM,     /* a mirror has applied the sum of all workers' pushes of clock                  */
     PLI_EVENT_CLOCK,   /* a worker has ended clock; with replicas: both replicas have its updates          */
     PLI_EVENT_BARRIER, /* a worker has passed a barrier                                                  */
-    PLI_EVENT_LEAVE,   /* a worker takes no further clock; what it had not pushed is dropped             */
+    PLI_EVENT_LEAVE,   /* a worker takes no further clock; incs that it had not pushed are dropped */
     PLI_EVENT_APPLY,   /* a shard has applied a part of worker peer: seq, clock, version after it        */
-    PLI_EVENT_DROP,    /* a shard has dropped one by a backup rule                                       */
+    PLI_EVENT_DROP,    /* a shard has dropped a part, by a backup rule */
     PLI_EVENT_TICK,    /* a server knows that worker peer has ended clock: seq                           */
     PLI_EVENT_GONE,    /* a server knows that worker peer is dead                                        */
     PLI_EVENT_DONE,    /* the rank's part in the job has ended in good order                             */
     PLI_EVENT_GIVE,    /* a worker sends its copy of the table, after clock, to worker peer               */
-    PLI_EVENT_MIX,     /* and, in clock, mixes the copy that peer gave in its clock `seq` into its own    */
-    PLI_EVENT_STAND, /* a worker begins to stand in, in clock, for those who have died: what it pushes until it ends */
-    PLI_EVENT_VIEW,  /* it has told server peer, in message seq of clock, that it did so for worker `whom`  */
-    PLI_EVENT_SERVE, /* a copy of place > 0 serves from now on: who served before is dead                */
-    PLI_EVENT_HAND,  /* who serves begins to hand its state, as it is now, to a new replica: rank peer, place `whom` */
-    PLI_EVENT_REPLICA, /* a new replica is whole: rank peer, place `whom` of its home, has handed its state to it */
-    PLI_EVENT_ZERO,  /* a worker has zeroed the table together with all others, before clock's updates; or a shard was:
-                        a version of its own */
+    PLI_EVENT_MIX,     /* a worker mixes, in clock, the copy that peer gave in its clock `seq` into its own */
+    PLI_EVENT_STAND, /* a worker begins, in clock, to stand in for workers that have died; its pushes until the
+                      * clock's end are theirs */
+    PLI_EVENT_VIEW,  /* the worker has told server peer, in message seq of clock, that it stood in for worker `whom` */
+    PLI_EVENT_SERVE, /* a replica of place > 0 serves from now on: the one that served before is dead */
+    PLI_EVENT_HAND,  /* the serving replica begins to hand its present state to a new one: rank peer, place `whom` */
+    PLI_EVENT_REPLICA, /* a new replica is whole: it has all the state that rank peer, place `whom` of its home,
+                        * handed to it */
+    PLI_EVENT_ZERO,  /* a worker has zeroed the table together with all others, before clock's updates; or a shard
+                      * was zeroed, which is a version of its own */
     PLI_EVENT_KINDS
 } pli_event_kind;
 
-/* How a table's updates travel, and so which events tell of them. */
+/* How a table's updates travel, which decides the kinds of event that tell of them. */
 typedef enum pli_event_way {
-    PLI_WAY_SERVED, /* to shards: SEND, APPLY, TICK                                     */
-    PLI_WAY_SHARED, /* workers write the shared values in place, and it is not logged   */
-    PLI_WAY_SUMMED, /* each worker has a mirror, which sums of all pushes move: SUM    */
-    PLI_WAY_AVERAGED, /* each has a copy, which its own pushes move and neighbours' copies: GIVE, MIX */
+    PLI_WAY_SERVED, /* pushes go to shards: SEND, APPLY, TICK */
+    PLI_WAY_SHARED, /* workers write the shared values in place; updates are not logged */
+    PLI_WAY_SUMMED, /* each worker has a mirror, to which the sum of all pushes is applied: SUM */
+    PLI_WAY_AVERAGED, /* each worker has a copy, changed by its own pushes and by neighbours' copies: GIVE, MIX */
     PLI_WAYS
 } pli_event_way;
 
 typedef struct pli_event_job {
     int32_t workers, servers, first_server, backup; /* clocks are complete without their `backup` slowest workers */
-    int32_t replicas;                               /* copies of each server's shards                         */
-    int32_t spares;                                 /* the last of the workers: no shards until somebody dies */
+    int32_t replicas;                               /* of each server's shards                                */
+    int32_t spares;                                 /* the last workers, which have no shards until a rank dies */
 } pli_event_job;
 
 typedef struct pli_event_table {
@@ -71,14 +73,14 @@ typedef struct pli_event_table {
     bool        ruled;
 } pli_event_table;
 
-/* What a get took from one shard (-1: from the worker's mirror), all of one age. */
+/* What a get took from one shard (-1: from the worker's mirror); all values have the same age. */
 typedef struct pli_event_piece {
-    int32_t         shard, place;    /* place: of the copy that answered                                      */
-    uint64_t        version;         /* of the shard, when it answered                                        */
-    uint64_t        from, to;        /* own pushes from + 1 .. to were laid over the copy that was kept       */
+    int32_t         shard, place;    /* place: of the replica that answered */
+    uint64_t        version;         /* of the shard when it answered */
+    uint64_t        from, to;        /* own pushes from + 1 .. to were laid over the cached copy */
     int64_t         age;             /* clocks since the values were asked for                                */
-    int64_t         first, rows;     /* first -1: by key                                                      */
-    const uint64_t *keys;            /* [n_keys] of them, at least one                                        */
+    int64_t         first, rows;     /* first -1: by key, not by range */
+    const uint64_t *keys;            /* [n_keys], at least one */
     int64_t         n_keys;
 } pli_event_piece;
 
@@ -88,13 +90,14 @@ typedef struct pli_event_part {
 
 typedef struct pli_event {
     pli_event_kind kind;
-    bool           server; /* raised by the rank's server, not by its worker */
-    int32_t        home;   /* server: the number of whose shards it holds; at place 0 the rank's own, said or not */
-    int32_t        place;  /* server: which copy of them it is               */
+    bool           server; /* raised by the rank's server side, not by its worker */
+    int32_t        home;   /* server side: number of the server whose shards these are; at place 0 it is the rank's
+                            * own, set or not */
+    int32_t        place;  /* server side: which replica of them */
     int32_t        rank, peer, table, shard, whom;
     int64_t        clock, rows;
     uint64_t       seq, version, row;
-    uint64_t       incs; /* get: own incs not yet pushed that are laid over the values */
+    uint64_t       incs; /* get: the worker's own incs, not yet pushed, that are laid over the values */
     double         norm; /* inc: the largest magnitude of its values                   */
     int64_t        n;
     union {
@@ -103,15 +106,16 @@ typedef struct pli_event {
         const pli_event_job   *job;
         const pli_event_table *table;
     } info;
-    bool     met;      /* get: after a barrier, and asked before the worker went on: it waited for no turn */
-    uint64_t asked_ns; /* get: when it began; 0: not known       */
-    uint64_t time_ns;  /* stamped by whoever takes the event     */
+    bool     met;      /* get: asked after a barrier, before the worker went on, so it did not wait for a turn */
+    uint64_t asked_ns; /* get: when it began; 0: not known */
+    uint64_t time_ns;  /* the taker of the event sets it */
 } pli_event;
 
 typedef struct pli_event_sink {
-    void (*raise)(void *user, const pli_event *event); /* must not call back; any thread, one at a time a rank and
-                                                          side */
-    /** What the side has raised is to outlive the process, from now on; before others hear of what it tells. */
+    void (*raise)(void *user, const pli_event *event); /* Must not call back. Any thread, but one event at a time for
+                                                        * each rank and side. */
+    /** From now on the events that the side has raised must outlive the process; called before other ranks hear of
+     *  what they tell. */
     void (*keep)(void *user, int32_t rank, int side);
     void *user;
 } pli_event_sink;
@@ -120,7 +124,8 @@ static inline void pli_event_raise(const pli_event_sink *sink, const pli_event *
     if (sink != 0 && sink->raise != 0) sink->raise(sink->user, event);
 }
 
-/* Whose events follow one another: the rank's worker, its server, all the copies of others' shards that it holds. */
+/* The sides of a rank, each an ordered stream of events: its worker, its server, and all replicas of others' shards
+ * that it holds. */
 enum { PLI_SIDES = 3 };
 static inline int pli_event_side(bool server, int32_t place) { return server ? 1 + (place != 0) : 0; }
 

@@ -1,9 +1,9 @@
 /* base/hash.c - two hashes for two questions.
  *
  * XXH3 answers "are these the same bytes, barring bad luck?" at memory speed: it checks messages and files and names
- * key lists. SHA-256 (FIPS 180-4) answers it against anybody, and gives the same text on every machine: it makes the
- * model_hash. SHA-256 is written out here since libplait links no cryptographic library for one function; names and
- * numbers follow the standard, sections 4.1.2, 5.3.3 and 6.2.2. */
+ * key lists. SHA-256 (FIPS 180-4) answers the same question even against an attacker, and gives the same text on
+ * every machine: it makes the model_hash. It is written out here because libplait links no cryptographic library for
+ * one function; names and numbers follow the standard, sections 4.1.2, 5.3.3 and 6.2.2. */
 #include "base/hash.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ void pli_hash128(const void *data, size_t bytes, void *hash) {
     memcpy(hash, &canonical, sizeof canonical);
 }
 
-/* XXH3 keeps one state for both lengths; which one is asked for shows only at the end. */
+/* XXH3 keeps one state for both lengths; the caller chooses the length only at the end. */
 struct pli_hasher {
     XXH3_state_t *state;
 };

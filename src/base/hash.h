@@ -8,12 +8,12 @@
 uint64_t pli_hash_bytes(const void *data, size_t bytes, uint64_t seed); /* XXH3-64 */
 void     pli_hash128(const void *data, size_t bytes, void *hash);          /* XXH3-128, 16 bytes in canonical order */
 
-/* The same hashes (with seed 0) of bytes that come piece by piece, whatever the pieces. */
+/* The same hashes (with seed 0) of bytes that come in pieces; how the bytes are cut does not matter. */
 typedef struct pli_hasher pli_hasher;
 pli_hasher *pli_hasher_create(void); /* NULL: out of memory */
 void        pli_hasher_reset(pli_hasher *hasher);
 void        pli_hasher_add(pli_hasher *hasher, const void *data, size_t bytes);
-uint64_t    pli_hasher_64(const pli_hasher *hasher); /* of what was added so far */
+uint64_t    pli_hasher_64(const pli_hasher *hasher); /* of the bytes added so far */
 void        pli_hasher_128(const pli_hasher *hasher, void *hash);
 void        pli_hasher_destroy(pli_hasher **hasher);
 

@@ -51,7 +51,7 @@ static void test_sha256_million_letters(void **state) {
     assert_string_equal(hex, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-/* All lengths around one and two blocks, in pieces of every size: the same as in one piece. */
+/* All lengths around one and two blocks, in pieces of every size, give the hash of the whole. */
 static void test_sha256_split_anywhere(void **state) {
     (void)state;
     unsigned char data[200];
@@ -73,7 +73,7 @@ static void test_xxh3(void **state) {
     assert_int_not_equal(pli_hash_bytes("a", 1, 0), pli_hash_bytes("b", 1, 0));
 }
 
-/* Whatever the pieces, the hashes are those of the whole; and a hasher can begin again. */
+/* The hash does not depend on how the bytes are cut into pieces; a hasher can begin again. */
 static void test_hasher(void **state) {
     unsigned char bytes[3000], whole[16], pieces[16];
     (void)state;

@@ -1,25 +1,30 @@
 /* base/keymap.c - from 64-bit keys to row numbers, as fast as memory answers.
  *
- * A lookup in a table larger than the caches costs one miss, about 100 ns, and nothing else matters. One cannot make
- * the miss shorter, but the processor can wait for ten of them at once: the batch calls hash AHEAD keys in advance and
- * prefetch their slots, so that a batch runs at the rate of random gathers (Chen et al., "Improving Hash Join
- * Performance through Prefetching", ICDE 2004). Linear probing keeps a probe inside the line, or at worst goes on to
- * the next, which the hardware fetches by itself (Knuth, TAOCP 3, 6.4, algorithm L); a load of at most 5/8 keeps the
+ * A lookup in a table larger than the caches costs one cache miss, about 100 ns, and nothing else matters. The miss
+ * cannot be made shorter, but the processor can wait for ten misses at once: the batch calls hash AHEAD keys in advance
+ * and prefetch their slots, so that a batch runs at the rate of random gathers (Chen et al., "Improving Hash Join
+ * Performance through Prefetching", ICDE 2004). Linear probing keeps a probe inside the cache line, or at worst goes on
+ * to the next, which the hardware fetches by itself (Knuth, TAOCP 3, 6.4, algorithm L); a load of at most 5/8 keeps the
  * expected probe at 1.8 slots for a hit and 4 for a miss. Slots ask for huge pages (pli_calloc), since a walk of the
  * page table is a miss as well.
  *
  * The home of a key is the low bits of its hash. When the capacity doubles, one more bit joins, so the keys of old slot
  * i move to i or to i + capacity: growth reads one stream and writes two, without a random access.
  *
- * Invariants: 1. row_plus_1 == 0 marks a free slot (memory from the system is all free). 2. Between a key's home and
- * its slot no slot is free. 3. There is always a free slot, so each probe ends. 4. Rows are 0 .. n-1, each held
- * once. */
+ * Invariants: 1. row_plus_1 == 0 marks a free slot (new memory is zeroed, so all slots are free). 2. Between a key's
+ * home and its slot no slot is free. 3. There is always a free slot, so each probe ends. 4. Rows are 0 .. n-1, each
+ * held once. */
 #include "base/keymap.h"
 
 #include "base/alloc.h"
 #include "base/hash.h"
 
-enum { AHEAD = 24, RING = 32, SMALLEST = 16 }; /* 16 to 32 ahead measure alike; RING is a power of two above AHEAD */
+enum {
+    AHEAD = 24,
+    RING = 32,
+    SMALLEST = 16
+}; /* a distance of 16 to 32 measures alike; RING is a power of two above
+                                                * AHEAD */
 
 void pli_keymap_init(pli_keymap *map) { *map = (pli_keymap){ .slot = NULL, .mask = 0, .n = 0 }; }
 
@@ -31,14 +36,14 @@ void pli_keymap_destroy(pli_keymap *map) {
 static int64_t keys_that_fit(uint64_t capacity) { return (int64_t)(capacity / 8 * 5); }
 static int64_t room_of(const pli_keymap *map) { return map->slot == NULL ? 0 : keys_that_fit(map->mask + 1); }
 
-/* The slot that holds key, or the free one where it belongs. */
+/* The slot that holds key, or the free slot where it belongs. */
 static inline struct pli_keyslot *probe(const pli_keymap *map, uint64_t key, uint64_t hash) {
     uint64_t at = hash & map->mask;
     while (map->slot[at].row_plus_1 != 0 && map->slot[at].key != key) at = (at + 1) & map->mask;
     return &map->slot[at];
 }
 
-/* Puts the keys of old, all different, into the empty map. */
+/* Puts the keys of old, which are all different, into the empty map. */
 static void move_keys(const pli_keymap *old, pli_keymap *map) {
     for (uint64_t i = 0; old->slot != NULL && i <= old->mask; i++) {
         if (old->slot[i].row_plus_1 == 0) continue;
@@ -72,7 +77,7 @@ int64_t pli_keymap_find(const pli_keymap *map, uint64_t key) {
     return (int64_t)probe(map, key, pli_hash_u64(key))->row_plus_1 - 1;
 }
 
-/* Row of key, which is added if it is new. Grows the map for a new key only. -1: out of memory. */
+/* The row of key, which is added if it is new; only then may the map grow. -1: out of memory. */
 static inline int64_t add_hashed(pli_keymap *map, uint64_t key, uint64_t hash) {
     struct pli_keyslot *slot = map->slot != NULL ? probe(map, key, hash) : NULL;
     if (slot != NULL && slot->row_plus_1 != 0) return (int64_t)slot->row_plus_1 - 1;
@@ -86,7 +91,7 @@ static inline int64_t add_hashed(pli_keymap *map, uint64_t key, uint64_t hash) {
 
 int64_t pli_keymap_add(pli_keymap *map, uint64_t key) { return add_hashed(map, key, pli_hash_u64(key)); }
 
-/* --- batches: the hashes of the next AHEAD keys wait in a ring, and their slots are on the way ----------------- */
+/* --- batches: hash and prefetch the next AHEAD keys; their hashes wait in a ring ---------------------- */
 
 void pli_keymap_find_all(const pli_keymap *map, int64_t n, const uint64_t *keys, int64_t *rows) {
     uint64_t ring[RING];
@@ -106,7 +111,7 @@ void pli_keymap_find_all(const pli_keymap *map, int64_t n, const uint64_t *keys,
 
 bool pli_keymap_add_all(pli_keymap *map, int64_t n, const uint64_t *keys, int64_t *rows) {
     uint64_t ring[RING];
-    if (map->slot == NULL && !pli_keymap_reserve(map, 1)) return false; /* there is something to prefetch */
+    if (map->slot == NULL && !pli_keymap_reserve(map, 1)) return false; /* now there are slots to prefetch */
     for (int64_t i = -AHEAD; i < n; i++) {
         if (i >= 0 && (rows[i] = add_hashed(map, keys[i], ring[i % RING])) < 0) return false;
         if (i + AHEAD < n) {

@@ -23,7 +23,7 @@ int64_t pli_keymap_add(pli_keymap *map, uint64_t key);        /* row, new or old
 
 /** rows [n] receives the row of each key, or -1. */
 void pli_keymap_find_all(const pli_keymap *map, int64_t n, const uint64_t *keys, int64_t *rows);
-/** rows [n] receives the row of each key, added where new. false: out of memory (map unchanged or grown). */
+/** rows [n] receives the row of each key; new keys are added. false: out of memory (map unchanged or grown). */
 bool pli_keymap_add_all(pli_keymap *map, int64_t n, const uint64_t *keys, int64_t *rows);
 /** keys [map->n] receives the key of each row, in the order of rows. */
 void pli_keymap_keys(const pli_keymap *map, uint64_t *keys);

@@ -44,7 +44,7 @@ static void test_rows_count_up_and_stay(void **state) {
     pli_keymap_destroy(&map);
 }
 
-/* Keys from a small range, so that many are old; rows must be those of a plain array indexed by key. */
+/* Keys come from a small range, so that many are old; rows must be those of a plain array indexed by key. */
 static void test_batches_equal_a_model(void **state) {
     (void)state;
     enum { RANGE = 20000, MOST = 777 };
@@ -75,7 +75,7 @@ static void test_batches_equal_a_model(void **state) {
     pli_keymap_destroy(&map);
 }
 
-/* Keys made so that all share a home at the end of the table: probes wrap around. */
+/* Keys are chosen so that all have their home at the end of the table: probes wrap around. */
 static void test_collisions_wrap(void **state) {
     (void)state;
     pli_keymap map;
@@ -99,13 +99,13 @@ static void test_reserve_ends_growth(void **state) {
     const void *slots = map.slot;
     for (uint64_t k = 0; k < 1000; k++) assert_int_equal(pli_keymap_add(&map, k * k + 1), (int64_t)k);
     assert_ptr_equal(map.slot, slots);
-    assert_true(pli_keymap_reserve(&map, 10)); /* fewer than it holds */
+    assert_true(pli_keymap_reserve(&map, 10)); /* fewer keys than it holds */
     assert_false(pli_keymap_reserve(&map, INT64_MAX));
     assert_int_equal(pli_keymap_find(&map, 2), 1);
     pli_keymap_destroy(&map);
 }
 
-/* Every growth fails once: no key that had a row loses it, and the call can be repeated. */
+/* Every growth fails once: keys keep their rows, and the call can be repeated. */
 static void test_out_of_memory(void **state) {
     (void)state;
     uint64_t keys[3000];

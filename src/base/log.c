@@ -1,8 +1,8 @@
 /* base/log.c - hands a line of talk to the sink that the caller was given.
  *
- * Level = volume, and the level is looked at before anything is formatted: a trace line that nobody wants costs one
- * comparison. What is handed on may be shown on a terminal. There is no global sink; whoever talks holds a plait_log,
- * or NULL and is silent. */
+ * The level is a volume and is looked at before anything is formatted: a trace line that nobody wants costs one
+ * comparison. The text handed on is safe to show on a terminal. There is no global sink; a room that talks holds a
+ * plait_log, or NULL and is silent. */
 #include "base/log.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* The modules there are, and loading one. See module.h. */
+/* The table of modules, and loading one. See module.h. */
 #include "base/module.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Loading a module: an unknown name, one that is not there, one of another version, and that the table is whole. */
+/* Loading a module: an unknown name, a module that is missing, one of another version; and the table is complete. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -24,7 +24,7 @@ static void test_unknown_is_answered_with_the_nearest(void **state) {
     assert_true(handle == NULL && given == NULL);
 }
 
-/* What stands first in PLAIT_MODULES is taken: a file that is no library hides what was built. */
+/* Directories in PLAIT_MODULES come first, so a file there that is no library hides the module that was built. */
 static void test_each_says_what_installs_it(void **state) {
     (void)state;
     char dir[] = "module_test.XXXXXX", path[100];
@@ -58,7 +58,7 @@ static void test_another_version_is_refused(void **state) {
         void       *handle = NULL, *symbol = NULL;
         const void *given = NULL;
         plait_error err;
-        if (strcmp(m->name, "mpi") == 0) continue; /* is never closed once it was opened */
+        if (strcmp(m->name, "mpi") == 0) continue; /* MPI's module is never closed once it was opened */
         const bool there = pli_module_open(m->name, m->symbol, &handle, &symbol, &err) == PLAIT_OK;
         if (there) pli_module_close(&handle);
         assert_int_equal(pli_module_load(m->name, 1u << 31, &handle, &given, &err), PLAIT_EMODULE);

@@ -1,10 +1,10 @@
 /* base/opts.c - where the values of options come from.
  *
- * One table says what can be set; four places can set it, each overruling those before: the default in the table, the
- * configuration file, the variable PLAIT_NAME, the flag --name. So values are applied in that order and each remembers
- * its place (git's `config --show-origin` is the model). argv is walked twice: first to learn whether help or a
- * configuration is asked for and whether all flags are known, then to apply it last. Values are read in opts_value.c,
- * the file in opts_yaml.c, help is written in opts_help.c. */
+ * One table says what can be set; four places can set it, each overruling those before: the default in the table,
+ * the configuration file, the variable PLAIT_NAME, the flag --name. Values are applied in that order, and each
+ * remembers its place (git's `config --show-origin` is the model). argv is walked twice: first to see whether it
+ * asks for help or a configuration file and whether all flags are known, then to apply its values last. Values are
+ * read in opts_value.c, the file in opts_yaml.c; help is written in opts_help.c. */
 #include "base/opts.h"
 
 #include <ctype.h>
@@ -59,13 +59,13 @@ static void variable_name(const char *name, char variable[VARIABLE_BYTES]) {
 struct walk {
     int          argc;
     char *const *argv;
-    int          at;       /* the next word */
+    int          at;       /* index of the next word */
     bool         no_flags; /* after "--" */
 };
 
 struct word {
     const pli_opt *row;   /* NULL: not an option */
-    const char    *value; /* of the option, or the word itself */
+    const char    *value; /* the option's value, or the word itself */
 };
 
 static plait_status flag_value(struct walk *walk, const char *equals, struct word *word, plait_error *err) {
@@ -113,7 +113,7 @@ static bool wants_help(int argc, char *const *argv) {
     return false;
 }
 
-/* Checks all flags of argv, and gives the last value of --config, if any. */
+/* Checks all flags of argv, and sets *config_out to the last value of --config, if there is one. */
 static plait_status check_flags(const pli_opts *opts, int argc, char *const *argv, const char **config_out,
                                 plait_error *err) {
     struct walk  walk = { .argc = argc, .argv = argv };
@@ -154,7 +154,7 @@ static plait_status read_defaults(pli_opts *opts, void *target, plait_error *err
     return PLAIT_OK;
 }
 
-/* An empty variable counts as unset. A list takes one item a line. */
+/* An empty variable counts as unset. A list variable has one item on each line. */
 static plait_status read_variable(pli_opts *opts, const pli_opt *row, void *target, plait_error *err) {
     char variable[VARIABLE_BYTES];
     variable_name(row->name, variable);
@@ -188,13 +188,13 @@ static plait_status read_config(pli_opts *opts, const char *flag, void *target, 
 
 /* --- variables that nobody knows ----------------------------------------------------------------------- */
 
-enum { PREFIX = 6 }; /* of "PLAIT_" */
+enum { PREFIX = 6 }; /* length of "PLAIT_" */
 
 typedef struct variable {
     char name[VARIABLE_BYTES];
 } variable;
 
-/* Is name [length] one of others? One that ends in * stands for all that begin so. */
+/* Is name [length] one of others? An entry that ends in * stands for all names that begin with it. */
 static bool is_other(const char *name, size_t length, const char *const *others, size_t n) {
     for (size_t i = 0; i < n; i++) {
         size_t known = strlen(others[i]);
@@ -286,12 +286,12 @@ static plait_status create(const pli_opt *rows, pli_opts **opts_out, plait_error
     return PLAIT_OK;
 }
 
-/* In this order, so that the later overrules the earlier. */
+/* The places are read in this order, so that the later overrules the earlier. */
 static plait_status read_all(pli_opts *opts, int argc, char *const *argv, void *target, pli_text_list *rest, bool help,
                              plait_error *err) {
     const char *config = NULL;
     PLI_TRY(read_defaults(opts, target, err));
-    if (help) return PLAIT_OK; /* who asks for help shall not be told of errors */
+    if (help) return PLAIT_OK; /* a user who asks for help is not told of errors */
     PLI_TRY(check_flags(opts, argc, argv, &config, err));
     PLI_TRY(read_config(opts, config, target, err));
     PLI_TRY(read_variables(opts, target, err));
@@ -311,7 +311,7 @@ plait_status pli_opts_read(const pli_opt *rows, int argc, char *const *argv, voi
     *opts_out = opts;
     return PLAIT_OK;
 free_opts:
-    pli_opts_clear(rows, target); /* texts die with opts */
+    pli_opts_clear(rows, target); /* the texts are freed with opts */
     if (rest != NULL) *rest = (pli_text_list){ .item = NULL };
     pli_opts_free(&opts);
     return status;

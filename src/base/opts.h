@@ -1,8 +1,8 @@
-/* base/opts.h - options: a struct, and one table row a field, from which flags, help, man page,
- * completion, PLAIT_* variables, the config file and the run record all follow.
+/* base/opts.h - options: a struct, and one table row for each field, from which flags, help, man page, completion,
+ * PLAIT_* variables, the config file and the run record all follow.
  *
- * Precedence: flags, PLAIT_* variables, --config file (YAML, the same names), defaults. Every value knows
- * its origin. This is the only file that reads the environment. */
+ * Precedence: flags, PLAIT_* variables, --config file (YAML, the same names), defaults. Every value knows its
+ * origin. Only opts.c reads the environment. */
 #ifndef PLI_BASE_OPTS_H
 #define PLI_BASE_OPTS_H
 
@@ -18,11 +18,11 @@ typedef enum pli_opt_kind {
     PLI_OPT_I64,      /* int64_t, within [min, max]                                               */
     PLI_OPT_F64,      /* double, within [min, max]                                                */
     PLI_OPT_TEXT,     /* const char *, owned by the pli_opts; not empty where argument is FILE, DIR or D */
-    PLI_OPT_CHOICE,   /* const char *, one of `argument` ("a|b|c"); nearest is named              */
-    PLI_OPT_LIST,     /* pli_text_list: may be given several times; in a variable one item a line */
+    PLI_OPT_CHOICE,   /* const char *, one of `argument` ("a|b|c"); an error names the nearest */
+    PLI_OPT_LIST,     /* pli_text_list: may be given several times; a variable has one item a line */
     PLI_OPT_DURATION, /* uint64_t nanoseconds: "30s", "500ms", "2m", plain number = seconds       */
     PLI_OPT_BYTES,    /* int64_t: "500M", "4G"; K, M, G and T are powers of 1024                  */
-    PLI_OPT_LATER     /* known to the contract, not there yet: refused by name with `help`        */
+    PLI_OPT_LATER     /* named in the contract, not available yet: refused by name with `help` */
 } pli_opt_kind;
 
 typedef struct pli_text_list {
@@ -37,58 +37,59 @@ typedef struct pli_opt {
     size_t       offset;   /* of the field in the target struct                                   */
     const char  *preset;   /* default as text; NULL: unset (zeroed field)                         */
     const char  *argument; /* "N", "FILE", "sgd|adam": shown in help; NULL for flags              */
-    const char  *help;     /* one line, lower case, no full stop; NULL: the program's own, never shown */
+    const char  *help;     /* one line, lower case, no full stop; NULL: an internal option, never shown */
     double       min, max; /* for numbers; both 0: no bound                                       */
     const char  *group;    /* heading in help: "data", "model", "run", ...                        */
 } pli_opt;
 
-/** Is the option one that help, man page and completion offer? */
+/** Do help, man page and completion show the option? */
 static inline bool pli_opt_is_shown(const pli_opt *row) { return row->kind != PLI_OPT_LATER && row->help != NULL; }
 
 typedef enum pli_origin { PLI_FROM_DEFAULT, PLI_FROM_FILE, PLI_FROM_VARIABLE, PLI_FROM_FLAG } pli_origin;
 
-typedef struct pli_opts pli_opts; /* owns the texts that target's fields point to */
+typedef struct pli_opts pli_opts; /* owns the texts that fields of target point to */
 
-/** Reads argv (without program and command) into target according to rows: defaults, then the file named by
- *  a row called "config" if that option is set (flag or variable), then variables, then flags. Options and
- *  positional arguments may come in any order; "--" ends options; "--name=value" and "--name value" both
- *  work (a value that begins with "--" only the first way); "-h" and "--help" anywhere set *help_out, and then
- *  target holds the defaults and nothing else is looked at. What is not an option goes to rest (NULL: refused).
+/** Reads argv (without program and command) into target according to rows. Defaults come first, then the file that the
+ *  option "config" names (if rows have it and a flag or variable sets it), then variables, then flags.
+ *  Options and positional arguments may come in any order; "--" ends the options; "--name=value" and "--name value"
+ *  both work (a value that begins with "--" needs the first form). "-h" or "--help" anywhere sets *help_out; then
+ *  target holds the defaults and nothing else is read. Words that are no options go to rest (NULL: they are refused).
  *  An empty variable counts as unset. On failure the fields of rows are zeroed.
- *  Errors: ENAME unknown option or config key (the nearest is named), EINVAL a bad value (what was expected),
- *  EREFUSED a PLI_OPT_LATER option, EIO/EFORMAT the config file (file:line). */
+ *  Errors: ENAME unknown option or config key (the nearest is named), EINVAL a bad value (the text says what was
+ *  expected), EREFUSED a PLI_OPT_LATER option, EIO/EFORMAT the config file (file:line). */
 plait_status pli_opts_read(const pli_opt *rows, int argc, char *const *argv, void *target, pli_text_list *rest,
                            bool *help_out, pli_opts **opts_out, plait_error *err);
 void         pli_opts_free(pli_opts **opts);
 
-/** The rows that it was read by. */
+/** The rows by which opts was read. */
 const pli_opt *pli_opts_rows(const pli_opts *opts);
-/** Rows that were made for this reading are freed with opts: one block of pli_malloc. */
+/** Gives opts the ownership of rows that were made for this reading (one block of pli_malloc): they are freed with
+ *  it. */
 void pli_opts_own_rows(pli_opts *opts, pli_opt *rows);
 
-/** Where the value of row `name` came from, and that place in words ("flag", "PLAIT_SEED", "run.yaml:3"). */
+/** Where the value of row `name` came from; *place_out is that place in words ("flag", "PLAIT_SEED", "run.yaml:3"). */
 pli_origin pli_opts_origin(const pli_opts *opts, const char *name, const char **place_out);
 
-/** "30s", "2m": nanoseconds, as an option of kind DURATION is read. false: it is none. */
+/** Reads "30s" or "2m" into nanoseconds, as an option of kind DURATION does. false: text is no duration. */
 bool pli_parse_duration(const char *text, uint64_t *out);
 
-/** The value of a row in target as text, as the config file would have it. */
+/** Adds the value of a row in target as the config file would write it. */
 void pli_opts_value(const pli_opt *row, const void *target, pli_text *text);
 
 /** Writes help for rows, wrapped to width columns, grouped. */
 void pli_opts_help(const pli_opt *rows, int width, pli_text *text);
 
-/** Looks for a variable PLAIT_* that sets no option of any of tables [n_tables] and is none of others [n_others] (one
- *  that ends in * stands for all that begin so). An empty one counts as unset. Errors: ENAME (the nearest is named),
- *  ENOMEM. */
+/** Looks for a variable PLAIT_* that sets no option of tables [n_tables] and is none of others [n_others] (an entry
+ *  of others that ends in * stands for all names that begin with it). An empty variable counts as unset. Errors:
+ *  ENAME (the nearest is named), ENOMEM. */
 plait_status pli_opts_check_variables(const pli_opt *const *tables, size_t n_tables, const char *const *others,
                                       size_t n_others, plait_error *err);
 
-/** The environment without the variables of these rows: for a process that shall have its options from elsewhere. Ended
- *  by NULL, borrows its texts; freed by the caller. NULL: no memory. */
+/** The environment without the variables of these rows, for a child process that gets its options another way. It
+ *  ends with NULL and borrows its texts; the caller frees it. NULL: no memory. */
 char **pli_env_without(const pli_opt *rows);
 
-/** An environment variable, or NULL. For the few that are not options (a launcher's, NO_COLOR, HOME). */
+/** An environment variable, or NULL. Only for variables that are not options (a launcher's, NO_COLOR, HOME). */
 const char *pli_env(const char *name);
 
 #endif

@@ -1,5 +1,5 @@
-/* Any bytes as a configuration file: read or refused with a text, never a crash, a leak or a field outside its
- * bounds. */
+/* Feeds any bytes as a configuration file: it is read, or refused with a text; never a crash, a leak or a field
+ * outside its bounds. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* base/opts_help.c - the table of options as people read it.
  *
- * Two columns, grouped: what to type, what it does. What does not fit beside its flag goes below it. Options that are
- * only announced (PLI_OPT_LATER), or the program's own, are left out. */
+ * Help has two columns, in groups: what to type, and what it does. A text that does not fit beside its flag goes
+ * below it. Options that are only announced (PLI_OPT_LATER) and internal options are left out. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static bool begins_group(const pli_opt *rows, const pli_opt *row) {
     return true;
 }
 
-/* Adds words, breaking before the one that would pass width; column is where the text stands. */
+/* Adds words, and breaks the line before a word that would pass width; column is where the text stands now. */
 static void add_wrapped(pli_text *text, const char *words, size_t column, size_t width) {
     bool begun = false;
     while (*words != '\0') {

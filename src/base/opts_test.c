@@ -1,5 +1,5 @@
-/* Options: every kind of value from every place, who overrules whom, refusals with the nearest name, help, and the n-th
- * allocation that fails. */
+/* Options: every kind of value from every place, which place overrules which, refusals with the nearest name, help,
+ * and the n-th allocation that fails. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -19,7 +19,7 @@
 #include "base/os.h"
 
 struct target {
-    int64_t       guard; /* belongs to no row: stays */
+    int64_t       guard; /* belongs to no row, so it must not change */
     bool          json;
     int64_t       epochs;
     double        l2;
@@ -54,7 +54,7 @@ struct result {
 
 enum { WORDS = 24 };
 
-/* Reads words up to the NULL. */
+/* Reads words up to the first NULL. */
 static void read_words(struct result *result, const char *const words[WORDS]) {
     char *argv[WORDS] = { NULL };
     int   argc = 0;
@@ -129,7 +129,7 @@ static void test_flag_over_variable_over_file_over_default(void **state) {
     config_file("opts_test.yaml", "# a run\nepochs: 2\nout: from-file\ndata: [x, 'y z']\nlayers: [512, 256]\nl2: ~\n");
     setenv("PLAIT_EPOCHS", "3", 1);
     setenv("PLAIT_DATA", "v1\nv2", 1);
-    setenv("PLAIT_OUT", "", 1); /* empty: unset */
+    setenv("PLAIT_OUT", "", 1); /* empty counts as unset */
     setenv("PLAIT_TIMEOUT", "1.5h", 1);
     READ(&r, "--config", "opts_test.yaml", "--epochs", "4");
     assert_int_equal(r.status, PLAIT_OK);
@@ -291,7 +291,7 @@ static void test_durations(void **state) {
     }
 }
 
-/* What pli_opts_value writes is a configuration file that gives the same values. */
+/* pli_opts_value writes a configuration file that gives the same values when read. */
 static void test_values_there_and_back(void **state) {
     (void)state;
     struct result a, b;
@@ -323,7 +323,7 @@ static void test_help(void **state) {
     (void)state;
     struct result r;
     pli_text      text = { .data = NULL };
-    READ(&r, "--nonsense", "-h"); /* who asks for help is not told off */
+    READ(&r, "--nonsense", "-h"); /* a user who asks for help is not told of errors */
     assert_true(r.status == PLAIT_OK && r.help && r.target.epochs == 10);
     pli_opts_free(&r.opts);
     READ(&r, "--", "-h");
@@ -398,7 +398,7 @@ static void test_out_of_memory(void **state) {
         assert_int_equal(pli_alloc_live(), before);
     }
     pli_opts_free(&r.opts);
-    for (int64_t k = 0;; k++) { /* naming the nearest takes memory as well */
+    for (int64_t k = 0;; k++) { /* naming the nearest option takes memory as well */
         pli_alloc_fail_after(k);
         READ(&r, "--epoch", "3");
         pli_alloc_fail_after(-1);
@@ -416,11 +416,11 @@ static void test_variables_that_nobody_knows(void **state) {
     const pli_opt *const     tables[] = { rows, more };
     static const char *const others[] = { "PLAIT_TREE", "PLAIT_HOST_*" };
     static const struct {
-        const char *name, *value, *text; /* NULL: known */
+        const char *name, *value, *text; /* text of the refusal; NULL: known */
     } cases[] = {
         { "PLAIT_EPOCHS", "3", NULL },
         { "PLAIT_PROBA", "1", NULL },
-        { "PLAIT_GPU_TAX", "1", NULL }, /* refused by the command that has it */
+        { "PLAIT_GPU_TAX", "1", NULL }, /* the command that has this option refuses it */
         { "PLAIT_TREE", "x", NULL },
         { "PLAIT_HOST_1", "x", NULL },
         { "PLAIT_EPOCH", "", NULL },

@@ -1,8 +1,8 @@
-/* base/opts_value.c - one value between text and the field of a struct.
+/* base/opts_value.c - one value, between text and the field of a struct.
  *
- * The row says what the field is and which values it takes; an error says what was wanted and what was given, so that
- * it can be mended without the manual. Writing a value gives what the configuration file would have, so that the record
- * of a run can be run again. */
+ * The row says what the field is and which values it takes; an error says what was wanted and what was given, so
+ * that the user can mend it without the manual. A value is written as the configuration file would have it, so that
+ * the record of a run can be run again. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +39,7 @@ const char *pli_opts_keep(pli_opts *opts, const char *text) {
     return copy != NULL ? memcpy(copy, text, bytes) : NULL;
 }
 
-/* The array doubles whenever it holds a power of two; what it leaves stays in the arena. */
+/* The array doubles whenever it holds a power of two of items; the old array stays in the arena. */
 bool pli_opts_append(pli_opts *opts, pli_text_list *list, const char *text) {
     const char *copy = pli_opts_keep(opts, text);
     if (copy == NULL) return false;
@@ -53,7 +53,7 @@ bool pli_opts_append(pli_opts *opts, pli_text_list *list, const char *text) {
     return true;
 }
 
-/* --- text to value: each gives NULL, or what was wanted -------------------------------------------------- */
+/* --- text to value: each parser returns NULL, or what was wanted ----------------------------------------- */
 
 static const char *parse_flag(const char *text, bool *out) {
     static const char *const yes[] = { "true", "yes", "on", "1" }, *const no[] = { "false", "no", "off", "0" };
@@ -210,7 +210,7 @@ static plait_status set_value(pli_opts *opts, const pli_opt *row, void *at, bool
     return wanted == NULL ? PLAIT_OK : refuse_value(row, who, wanted, text, err);
 }
 
-/* Does it take the name of a file or directory? None has an empty one; of other texts it may mean something. */
+/* Does the option take the name of a file or directory? Such a name is never empty; other texts may be. */
 static bool names_file(const pli_opt *row) {
     static const char *const names[] = { "FILE", "DIR", "D" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -231,7 +231,8 @@ plait_status pli_opts_assign(pli_opts *opts, const pli_opt *row, void *target, c
 
 /* --- value to text ------------------------------------------------------------------------------------- */
 
-/* May stand in YAML as it is: letters, digits and a few signs that mean nothing there. */
+/* May the text stand in YAML without quotes? It must have only letters, digits and a few signs that mean nothing
+ * there. */
 static bool is_plain(const char *text) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=";
     return text[0] != '\0' && strchr("-=", text[0]) == NULL && text[strspn(text, plain)] == '\0' &&
@@ -296,7 +297,7 @@ void pli_opts_value(const pli_opt *row, const void *target, pli_text *text) {
     case PLI_OPT_TEXT:
     case PLI_OPT_CHOICE:
         if (*(const char *const *)at != NULL) add_scalar(text, *(const char *const *)at);
-        break; /* nothing: unset, as in YAML */
+        break; /* an unset text is written as nothing, which YAML reads as unset */
     case PLI_OPT_LIST: add_list(text, at); break;
     case PLI_OPT_DURATION: add_duration(text, *(const uint64_t *)at); break;
     case PLI_OPT_BYTES: add_size(text, *(const int64_t *)at); break;

@@ -1,9 +1,9 @@
 /* base/opts_yaml.c - the configuration file: one flat mapping of option names to values.
  *
- * YAML is read as the events of libyaml (the parser that libcyaml brings), not into a tree: a mapping of names to
- * scalars or lists of scalars is all that is wanted, and everything else is refused where it begins, with its line. A
- * scalar stays text until the option's row says what it is, so `header: yes` and `consistency: ssp:2` mean what they
- * say. Anchors, tags and further documents do nothing here and are refused, so a hostile file can at most be wrong. */
+ * YAML is read as the events of libyaml (the parser that libcyaml brings), not into a tree: only a mapping of names
+ * to scalars or lists of scalars is wanted, and everything else is refused where it begins, with its line. A scalar
+ * stays text until the option's row says what it is, so `header: yes` and `consistency: ssp:2` mean what they say.
+ * Anchors, tags and further documents have no use here and are refused, so a hostile file can at most be wrong. */
 #include <stdio.h>
 #include <string.h>
 #include <yaml.h>
@@ -22,7 +22,7 @@ struct reader {
 
 static size_t line_of(const struct reader *r) { return r->event.start_mark.line + 1; }
 
-/* On to the next event. */
+/* Moves to the next event. */
 static plait_status advance(struct reader *r) {
     yaml_event_delete(&r->event);
     if (yaml_parser_parse(&r->parser, &r->event)) return PLAIT_OK;
@@ -58,7 +58,7 @@ static plait_status assign(struct reader *r, const pli_opt *row, const char *tex
     return pli_opts_assign(r->opts, row, r->target, text, PLI_FROM_FILE, place, who, r->err);
 }
 
-/* A list: the items of a list option; for others, such as `layers: [512, 256]`, the same as "512,256". */
+/* Reads a list: the items of a list option; for other options `layers: [512, 256]` means the same as "512,256". */
 static plait_status read_list(struct reader *r, const pli_opt *row, const char *place) {
     plait_status status;
     const char  *item = NULL;
@@ -108,7 +108,7 @@ static plait_status read_pair(struct reader *r) {
 static plait_status read_stream(struct reader *r) {
     do PLI_TRY(advance(r));
     while (r->event.type == YAML_STREAM_START_EVENT || r->event.type == YAML_DOCUMENT_START_EVENT);
-    if (r->event.type == YAML_STREAM_END_EVENT) return PLAIT_OK; /* nothing in it */
+    if (r->event.type == YAML_STREAM_END_EVENT) return PLAIT_OK; /* an empty file */
     if (is_null(r)) return advance(r);
     if (r->event.type != YAML_MAPPING_START_EVENT) return refuse(r, "lines of `option: value` are wanted");
     for (;;) {

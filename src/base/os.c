@@ -1,8 +1,8 @@
 /* base/os.c - the operating system: time, figures of the process, waiting, terminals.
  *
- * A port to another system changes os.c, os_file.c and os_module.c and no other file. Figures are those that bind this
- * process, not those of the machine: the cores it may run on (affinity and the quota of its cgroup), the memory it may
- * still take (the least of what the machine has free and what its cgroup leaves). */
+ * A port to another system changes the files base/os*.c and no other file. Figures are those that bind this process,
+ * not those of the machine: the cores it may run on (affinity and the quota of its cgroup), and the memory it may
+ * still take (the smaller of what the machine has free and what its cgroup leaves). */
 #include "base/os.h"
 
 #include <errno.h>
@@ -47,7 +47,8 @@ double pli_wall_seconds(void) {
 
 /* --- figures from /proc and the cgroup ------------------------------------------------------------------- */
 
-/* The number behind `label` in a small file of lines "Label:   N kB", or at its start if label is "". -1: not there. */
+/* The number behind `label` in a small file of lines "Label:   N kB", or at the file's start if label is "". -1:
+ *                                                              there is none. */
 static int64_t number_in_file(const char *path, const char *label) {
     char    buffer[4096];
     FILE   *file = fopen(path, "re");
@@ -72,8 +73,8 @@ int64_t pli_peak_rss_bytes(void) {
     return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
 }
 
-/* What a cgroup (version 2, then 1) still leaves; -1: it sets no bound. Inside a container the process sees its own
- * group as the root. */
+/* Bytes that the cgroup (version 2, then 1) still leaves; -1: it sets no bound. Inside a container the process sees
+ * its own group as the root. */
 static int64_t cgroup_bytes_left(void) {
     int64_t most = number_in_file("/sys/fs/cgroup/memory.max", ""); /* "max" is no number */
     int64_t used = number_in_file("/sys/fs/cgroup/memory.current", "");
@@ -151,7 +152,7 @@ double pli_load(void) {
     return getloadavg(&load, 1) == 1 ? load : (double)NAN;
 }
 
-/* Cores' worth of time that the cgroup grants, rounded up; 0: no bound. The file holds "QUOTA PERIOD" or "max
+/* How many cores' worth of time the cgroup grants, rounded up; 0: no bound. The file holds "QUOTA PERIOD" or "max
  * PERIOD". */
 static int32_t cgroup_cores(void) {
     FILE     *file = fopen("/sys/fs/cgroup/cpu.max", "re");

@@ -1,5 +1,5 @@
-/* The end of a child: waiting for it and reaping it are two steps, so that whoever hands signals on to it can forget
- * its number in between, when it is still no other's. */
+/* The end of a child: waiting for it and reaping it are two steps. In between its number still belongs to no other
+ * process, so code that hands signals on to the child can forget the number in time. */
 #include "base/os.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ bool pli_child_attend(int32_t pid, uint64_t timeout_ns) {
     struct pollfd end = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
     uint64_t      start_ns = pli_now_ns();
     bool          ended;
-    /* where the system has no such descriptor: a look every 20 ms */
+    /* if the system has no such descriptor: look every 20 ms */
     for (;;) {
         ended = waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
         uint64_t passed_ns = pli_now_ns() - start_ns;
@@ -43,7 +43,7 @@ void pli_child_dies_with_parent(int32_t parent, int signal) {
 
 void pli_child_adopt(bool on) { prctl(PR_SET_CHILD_SUBREAPER, on ? 1 : 0); }
 
-/* Sends SIGKILL to each; false: the system does not say which there are. */
+/* Sends SIGKILL to each child; false: the system does not say which children there are. */
 static bool kill_children(void) {
     char  path[64];
     long  pid;
@@ -56,7 +56,7 @@ static bool kill_children(void) {
 }
 
 void pli_child_end_all(void) {
-    while (kill_children()) /* one that has just been adopted is killed in the next turn */
+    while (kill_children()) /* a child that has just been adopted is killed in the next turn */
         while (waitpid(-1, NULL, 0) < 0)
             if (errno != EINTR) return;
 }

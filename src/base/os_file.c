@@ -1,4 +1,4 @@
-/* base/os_file.c - files: read through the page cache. How they are written is in os_outfile.c. */
+/* base/os_file.c - files: reading, listing and removing them. os_outfile.c writes them. */
 #include "base/os.h"
 
 #include <dirent.h>
@@ -73,7 +73,7 @@ plait_status pli_map_check(const char *path, const pli_mapped *mapped, plait_err
     return PLAIT_OK;
 }
 
-/* Whole pages within: a page on the border may be somebody else's. */
+/* Drops only whole pages inside: a page on the border may also hold somebody else's bytes. */
 void pli_map_drop(const void *data, size_t bytes) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)data, end = begin + bytes;
     begin = (begin + page - 1) & ~(page - 1);
@@ -81,7 +81,7 @@ void pli_map_drop(const void *data, size_t bytes) {
     if (end > begin) (void)madvise((void *)begin, end - begin, MADV_DONTNEED); /* advice may be ignored */
 }
 
-/* Reads to the end, whatever fstat says: files of /proc have no size. */
+/* Reads to the end and does not trust fstat: files of /proc have no size. */
 plait_status pli_read_whole(const char *path, size_t limit_bytes, pli_text *text, plait_error *err) {
     plait_status status = PLAIT_OK;
     size_t       total = 0;
@@ -110,7 +110,7 @@ plait_status pli_read_whole(const char *path, size_t limit_bytes, pli_text *text
 struct pli_infile {
     int     fd;
     int64_t bytes;
-    char    path[]; /* for what it has to say */
+    char    path[]; /* for error texts */
 };
 
 /* NONBLOCK: opening a pipe without a writer would wait for one. */
@@ -164,7 +164,7 @@ bool pli_is_directory(const char *path) {
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* The directory of a path, as it is really called; freed by the caller. NULL: there is none. */
+/* The directory of path with all links resolved; the caller frees it. NULL: there is none. */
 static char *real_directory(const char *path) {
     char *directory = pli_directory_of(path);
     char *real = directory != NULL ? realpath(directory, NULL) : NULL;
@@ -188,7 +188,7 @@ bool pli_same_file(const char *a, const char *b) {
     bool  same = of_a != NULL && of_b != NULL && strcmp(of_a, of_b) == 0;
     pli_free(end_a);
     pli_free(end_b);
-    free(of_a); /* realpath's own */
+    free(of_a); /* realpath allocated it */
     free(of_b);
     return same;
 }
@@ -242,10 +242,10 @@ static bool add_name(struct names *names, const char *name) {
     return names->item[names->n] != NULL && ++names->n > 0;
 }
 
-/* By bytes: the order must not hang on the locale. */
+/* Compares bytes: the order must not depend on the locale. */
 static int by_bytes(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* Sorts names, writes them one a line and frees them. */
+/* Sorts names, writes one a line, and frees them. */
 static plait_status give_names(struct names *names, bool complete, const char *path, pli_text *text, plait_error *err) {
     plait_status status = complete ? PLAIT_OK : PLAIT_ENOMEM;
     if (names->n > 0) qsort(names->item, (size_t)names->n, sizeof *names->item, by_bytes);

@@ -1,4 +1,4 @@
-/* Files: whole or not at all, also when the disk is full, memory ends or the process is another's; reading and
+/* Files: whole or not at all, also when the disk is full, memory ends or another process interferes; reading and
  * listing. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@
 #include "base/alloc.h"
 #include "base/os.h"
 
-/* Each test works in a new directory, which is left empty of all but what it names. */
+/* Each test works in a new directory and leaves in it only the files that it names. */
 static char home[64];
 
 static int enter_directory(void **state) {
@@ -69,7 +69,7 @@ static void test_appears_whole(void **state) {
     write_file("f", "old");
     assert_int_equal(pli_outfile_open("f", &file, NULL), PLAIT_OK);
     assert_int_equal(pli_outfile_write(file, "new", 3, NULL), PLAIT_OK);
-    assert_holds("f", "old"); /* until it is committed */
+    assert_holds("f", "old"); /* until the commit */
     assert_int_equal(pli_outfile_commit(&file, NULL), PLAIT_OK);
     assert_holds("f", "new");
     assert_int_equal(pli_outfile_open("f", &file, NULL), PLAIT_OK);
@@ -80,7 +80,7 @@ static void test_appears_whole(void **state) {
     assert_listed("f\n");
 }
 
-/* Pieces of all sizes around the buffer's: bytes stay in order. */
+/* Pieces of all sizes around the buffer's size: bytes stay in order. */
 static void test_large_writes(void **state) {
     (void)state;
     static const size_t pieces[] = { 1, 1000, (1 << 20) - 1, 1 << 20, 3, (1 << 20) + 1, 0, 5 << 20, 700000, 700000 };
@@ -104,7 +104,7 @@ static void test_large_writes(void **state) {
     free(bytes);
 }
 
-/* A file size limit stands for a full disk: the former file stays, the temporary one goes. */
+/* A file size limit stands for a full disk: the old file stays, the temporary file goes. */
 static void test_full_disk_keeps_the_former_file(void **state) {
     (void)state;
     struct rlimit before, small;
@@ -120,8 +120,9 @@ static void test_full_disk_keeps_the_former_file(void **state) {
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
     assert_int_equal(pli_outfile_open("f", &file, NULL), PLAIT_OK);
     for (int i = 0; i < 50 && status == PLAIT_OK; i++) status = pli_outfile_write(file, piece, 100000, &err);
-    assert_int_equal(status, PLAIT_EIO);                                  /* EFBIG, where a disk says ENOSPC */
-    assert_int_equal(pli_outfile_write(file, piece, 1, &err), PLAIT_EIO); /* once failed, failed */
+    assert_int_equal(status, PLAIT_EIO);                                  /* EFBIG here; a full disk would give
+                                                                           * ENOSPC */
+    assert_int_equal(pli_outfile_write(file, piece, 1, &err), PLAIT_EIO); /* after one failure every write fails */
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     assert_int_equal(pli_outfile_commit(&file, &err), PLAIT_EIO);
     assert_null(file);
@@ -131,7 +132,7 @@ static void test_full_disk_keeps_the_former_file(void **state) {
     free(piece);
 }
 
-/* A device that is always full. Root gets one of its own, since a fault in what is tested would replace the
+/* A device that is always full. Root makes one of its own, since a fault in the code under test would replace the
  * system's. */
 static const char *full_device(void) {
     if (geteuid() != 0) return access("/dev/full", W_OK) == 0 ? "/dev/full" : NULL;
@@ -146,7 +147,7 @@ static void test_no_space_has_its_code(void **state) {
     struct stat  info;
     const char  *full = full_device();
     int          fd = full != NULL ? open(full, O_WRONLY) : -1;
-    if (fd < 0) skip(); /* no such device, or none may be opened here */
+    if (fd < 0) skip(); /* there is no such device, or it may not be opened here */
     close(fd);
     assert_int_equal(pli_outfile_open(full, &file, &err), PLAIT_OK);
     assert_int_equal(pli_outfile_write(file, "x", 1, &err), PLAIT_OK); /* in the buffer */
@@ -185,7 +186,7 @@ static void test_links_and_modes_stay(void **state) {
     assert_int_equal(info.st_mode & 07777, 0640);
 }
 
-/* Two writers of one path, and a leftover of a process that died: nobody writes into another's file. */
+/* Two writers of one path, and a file that a dead process left: nobody writes into another's file. */
 static void test_writers_do_not_meet(void **state) {
     (void)state;
     char         left[64];
@@ -236,7 +237,7 @@ static void test_read_whole(void **state) {
     assert_int_equal(pli_read_whole("f", 4, &text, &err), PLAIT_EFORMAT);
     assert_string_equal(err.text, "f: larger than 4 bytes");
     pli_text_free(&text);
-    assert_int_equal(pli_read_whole("/proc/self/status", 1 << 20, &text, &err), PLAIT_OK); /* says it is empty */
+    assert_int_equal(pli_read_whole("/proc/self/status", 1 << 20, &text, &err), PLAIT_OK); /* fstat says it is empty */
     assert_true(text.length > 100);
     pli_text_free(&text);
 }
@@ -279,7 +280,7 @@ static void test_lists_are_sorted(void **state) {
     pli_text_free(&text);
 }
 
-/* One round of everything that takes memory; ENOMEM or OK, and nothing else. */
+/* One round of all calls that take memory; each must answer OK or ENOMEM. */
 static plait_status use_files(plait_error *err) {
     pli_outfile *file = NULL;
     pli_text     text = { .data = NULL };
@@ -321,7 +322,7 @@ static void test_reads_at_places(void **state) {
     assert_int_equal(pli_infile_bytes(file), 10);
     assert_int_equal(pli_infile_read(file, 3, text, 4, &err), PLAIT_OK);
     assert_string_equal(text, "3456");
-    assert_int_equal(truncate("f", 5), 0); /* behind its back */
+    assert_int_equal(truncate("f", 5), 0); /* while it is open */
     assert_int_equal(pli_infile_read(file, 3, text, 4, &err), PLAIT_ECHECKSUM);
     assert_non_null(strstr(err.text, "f: cut short at byte 5"));
     pli_infile_close(&file);
@@ -363,8 +364,8 @@ static int32_t dead_process(void) {
     return (int32_t)pid;
 }
 
-/* Removed by the next writer: what a dead process has left of this file, save where its lock is held: then somebody
- * lives who has that number elsewhere. */
+/* The next writer removes what a dead process has left of this file. It keeps a file whose lock is held: its writer
+ * lives in another container or on another host, where the number means another process. */
 static void test_what_the_dead_left_goes(void **state) {
     (void)state;
     char    left[64], second[64], living[64];
@@ -381,7 +382,7 @@ static void test_what_the_dead_left_goes(void **state) {
     close(fd);
     write_file("f", "2");
     assert_false(pli_file_exists(left));
-    assert_int_equal(symlink("f", left), 0); /* nothing is followed */
+    assert_int_equal(symlink("f", left), 0); /* links are not followed */
     write_file("f", "3");
     assert_true(unlink(left) == 0 && unlink(living) == 0);
     close(other);

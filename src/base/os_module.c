@@ -1,8 +1,8 @@
 /* base/os_module.c - optional parts are found beside the program or library that wants them.
  *
- * Where the program lies is asked of the dynamic linker (dladdr), not of argv or a fixed path, so that a build tree, an
- * installed package and a library inside a Python wheel each find their own modules and nobody else's. PLAIT_MODULES
- * comes first. A module that is there but does not load is an error of its own: what it lacks is the useful answer. */
+ * The dynamic linker (dladdr), not argv or a fixed path, says where the program lies. So a build tree, an installed
+ * package and a library inside a Python wheel each find their own modules and nobody else's. PLAIT_MODULES comes
+ * first. A module that exists but does not load is an error of its own, whose text says what the module lacks. */
 #include "base/os.h"
 
 #include <dlfcn.h>
@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "base/opts.h"
 
-/* The linker's map entry of the object that holds this code; its name is empty for the main program. */
+/* The file of the object that holds this code, by the linker's map entry; that name is empty for the main program. */
 static const char *own_file(char real[PATH_MAX]) {
     Dl_info          info;
     struct link_map *map = NULL;
@@ -44,9 +44,9 @@ void pli_own_directory(char path[4096]) {
 
 struct search {
     const char *name;
-    void       *handle; /* once found */
-    pli_text    tried;  /* directories, for the error */
-    pli_text    broken; /* what the linker said of a module that is there but does not load */
+    void       *handle; /* set once found */
+    pli_text    tried;  /* directories looked into, for the error */
+    pli_text    broken; /* the linker's words on a module that exists but does not load */
     bool        failed; /* out of memory */
 };
 

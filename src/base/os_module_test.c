@@ -1,4 +1,4 @@
-/* Modules: what is missing, what does not load, and that PLAIT_MODULES comes first. */
+/* Modules: one that is missing, one that does not load, and PLAIT_MODULES comes first. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -57,7 +57,7 @@ static void test_broken_says_why(void **state) {
     rmdir(dir);
 }
 
-/* Any shared library will do; libm is there. A link to it in PLAIT_MODULES makes it a module. */
+/* Any shared library will do, and libm is always there. A link to it in PLAIT_MODULES makes it a module. */
 static void test_found_and_closed(void **state) {
     (void)state;
 #if defined(__aarch64__)

@@ -4,13 +4,13 @@
  * written under another name in the same directory, synced (its bytes are on the disk), renamed over the old one
  * (POSIX: one step), and the directory is synced (the name is on the disk). Leaving a step out loses files on real
  * systems: Pillai et al., "All File Systems Are Not Created Equal", OSDI 2014. A failed write is remembered, so a file
- * of which any byte was refused is never renamed. What is no regular file (a pipe, /dev/stdout) is written straight.
+ * with a refused byte is never renamed. A path that is no regular file (a pipe, /dev/stdout) is written straight.
  *
- * While it is written a file is called PATH.tmp.PID and its writer holds a lock on it. A process that is killed leaves
- * it behind; the next that writes PATH removes it. It takes only what nobody can be writing: the process of that number
- * is dead, and the lock is free. So a writer on another host or in another container is safe, whose number means
- * nothing here; and a number that has been given to another process only keeps the file a while longer. Where the file
- * system has no locks nothing is removed. */
+ * While it is written a file is called PATH.tmp.PID and its writer holds a lock on it. A process that is killed
+ * leaves the file behind; the next writer of PATH removes it, but only if nobody can be writing it: the process of
+ * that number is dead, and the lock is free. So a writer on another host or in another container is safe, although
+ * its number means nothing here; and if the number was given to another process, the file only stays a while longer.
+ * On a file system without locks nothing is removed. */
 #include "base/os.h"
 
 #include <dirent.h>
@@ -55,7 +55,8 @@ char *pli_directory_of(const char *path) {
     return slash == NULL ? pli_strdup(".") : pli_format("%.*s", (int)(slash - path) + 1, path);
 }
 
-/* Where the link at path leads, seen from where path is seen from. NULL: out of memory, or it is no link. */
+/* The target of the link at path; a relative target is joined to the link's directory. NULL: out of memory, or path
+ * is no link. */
 static char *read_link(const char *path) {
     char    target[PATH_MAX];
     ssize_t n = readlink(path, target, sizeof target - 1);
@@ -81,7 +82,7 @@ char *pli_link_end(const char *path) {
 
 /* --- temporary files ----------------------------------------------------------------------------------------- */
 
-/* The process that made name, if that is NAME.tmp.PID or NAME.tmp.PID.K; else 0. */
+/* The process that made name, if name is BASE.tmp.PID or BASE.tmp.PID.K; else 0. */
 static pid_t maker_of(const char *name, const char *base) {
     size_t length = strlen(base);
     char  *end = NULL;
@@ -115,21 +116,22 @@ static void remove_left_overs(const char *path) {
     pli_free(directory);
 }
 
-/* A new file, locked. A process on another host may take it for left over before it is locked. That process holds the
- * lock and is about to remove the file, or has removed it: then this name is no use. */
+/* Makes a new file and locks it. Before it is locked, a process on another host may take it for left over: that
+ * process holds the lock and is about to remove the file, or has removed it. Then this name cannot be used. */
 static int create_locked(const char *name, mode_t mode) {
     struct stat info;
     int         fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd < 0) return fd;
     const bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
-    if (!locked && errno != EWOULDBLOCK) return fd; /* no locks there: nothing is taken for left over */
+    if (!locked && errno != EWOULDBLOCK) return fd; /* a file system without locks, where no file is taken for left
+                                                     * over */
     if (locked && fstat(fd, &info) == 0 && info.st_nlink > 0) return fd;
     close(fd);
     errno = EEXIST;
     return -1;
 }
 
-/* Creates PATH.tmp.PID; if that is there (another thread writes the same file), PATH.tmp.PID.1 and on. */
+/* Creates PATH.tmp.PID; if that exists (another thread writes the same file), PATH.tmp.PID.1 and so on. */
 static int create_temporary(pli_outfile *file, mode_t mode) {
     remove_left_overs(file->path);
     for (int k = 0; k < 100; k++) {
@@ -159,7 +161,8 @@ static int open_for_writing(pli_outfile *file) {
         return file->fd >= 0 ? 0 : errno;
     }
     int errnum = create_temporary(file, 0666);
-    if (errnum == 0 && there) (void)fchmod(file->fd, info.st_mode & 07777); /* the new file is as readable as the old */
+    if (errnum == 0 && there) (void)fchmod(file->fd, info.st_mode & 07777); /* the new file keeps the permissions of
+                                                                             * the old */
     return errnum;
 }
 
@@ -177,7 +180,7 @@ plait_status pli_outfile_open(const char *path, pli_outfile **file_out, plait_er
     return PLAIT_OK;
 }
 
-/* 0, or the errno of what was refused. */
+/* Returns 0, or the errno of the write that failed. */
 static int write_fully(int fd, const unsigned char *data, size_t bytes) {
     while (bytes > 0) {
         ssize_t n = write(fd, data, bytes);
@@ -206,7 +209,7 @@ plait_status pli_outfile_write(pli_outfile *file, const void *data, size_t bytes
     return PLAIT_OK;
 }
 
-/* 0, or errno. Some file systems cannot sync a directory and say EINVAL; they need it not. */
+/* Returns 0, or errno. Some file systems cannot sync a directory and say EINVAL; they do not need it. */
 static int sync_directory(const char *directory) {
     int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int errnum = fd < 0 || fsync(fd) != 0 ? errno : 0;
@@ -252,7 +255,7 @@ plait_status pli_outfile_commit(pli_outfile **file, plait_error *err) {
     int          errnum = make_durable(*file);
     plait_status status = PLAIT_OK;
     if (errnum != 0) status = pli_fail_errno(err, errnum, "%s: cannot be written", (*file)->path);
-    pli_outfile_abandon(file); /* after success there is no temporary file left to remove */
+    pli_outfile_abandon(file); /* after a success this finds no temporary file to remove */
     return status;
 }
 
@@ -283,13 +286,13 @@ static const char *remedy_of(int errnum) {
 
 static plait_status cannot(int errnum, const char *path, const char *what, plait_error *err) {
     char         why[128];
-    plait_status status = pli_fail_errno(err, errnum, "%s", path); /* for its code */
+    plait_status status = pli_fail_errno(err, errnum, "%s", path); /* chooses the code */
     return pli_fail(err, status, "%s: cannot be written%s: %s%s", path, what, strerror_r(errnum, why, sizeof why),
                     remedy_of(errnum));
 }
 
-/* What an ordinary user may take, for root too: the reserve keeps the system alive, and no run should use it up. A file
- * system without a size (f_blocks 0) does not say what it has left. */
+/* Bytes that an ordinary user may take. Root gets the same answer: the reserve keeps the system alive, and no run
+ * should use it up. A file system without a size (f_blocks 0) does not say how much it has left. */
 static int64_t free_of(const struct statvfs *system) {
     if (system->f_blocks == 0) return -1;
     return system->f_bavail > (fsblkcnt_t)INT64_MAX / system->f_frsize
@@ -310,7 +313,7 @@ int64_t pli_free_bytes_beside(int fd) {
     return fstatvfs(fd, &system) == 0 ? free_of(&system) : -1;
 }
 
-/* A new file beside path, with some bytes in it, as outfile makes it. 0, or errno. */
+/* Makes a new file beside path with some bytes in it, as an outfile would, and removes it. Returns 0, or errno. */
 static int probe_new(const char *path) {
     static const unsigned char zeros[PROBE_BYTES];
     pli_outfile                file = { .fd = -1, .path = pli_link_end(path) };
@@ -345,7 +348,8 @@ plait_status pli_check_replaceable(const char *path, const char *what, plait_err
     return errnum == 0 ? PLAIT_OK : cannot(errnum, path, what, err);
 }
 
-/* Another process that asks the same may remove the directory that this one has found. */
+/* Another process that makes the same check may remove the directory between the two steps, so this tries three
+ * times. */
 static int probe_in(const char *path) {
     char *file = pli_format("%s/probe", path);
     int   errnum = file != NULL ? ENOENT : ENOMEM;

@@ -1,7 +1,7 @@
-/* Memory that processes of one host share: an unnamed file in memory, which others reach by its maker's process and
- * descriptor. So nothing is left behind, whoever dies, and the size of /dev/shm is no limit. Who asks elsewhere
- * (another host, a container with processes of its own) finds no such file or another one, and is told that there is
- * none. */
+/* Memory that processes of one host share: an unnamed file in memory, which others open through its maker's process
+ * number and descriptor. So nothing is left behind, whichever process dies, and the size of /dev/shm is no limit. A
+ * process elsewhere (another host, a container with its own process numbers) finds no such file or a different one,
+ * and is told that there is none. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>

@@ -16,7 +16,7 @@
 
 enum { BYTES = 1 << 16, TURNS = 200 };
 
-/* 0: all turns went well. */
+/* The other process: it answers each turn. 0: all turns went well. */
 static int answer(const pli_shared_ticket *ticket) {
     _Atomic uint32_t *word = pli_shared_join(ticket);
     if (word == NULL) return 1;
@@ -47,7 +47,7 @@ static void test_two_processes(void **state) {
     }
     assert_int_equal(pli_child_reap((int32_t)child), 0);
     pli_shared_settle(&ticket);
-    assert_null(pli_shared_join(&ticket)); /* nobody comes any more, and the memory stays */
+    assert_null(pli_shared_join(&ticket)); /* nobody can join any more, and the memory stays */
     assert_int_equal(word[0], TURNS);
     pli_shared_leave(word, BYTES);
 }

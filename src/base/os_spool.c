@@ -10,9 +10,9 @@
 #include "base/spool.h"
 
 struct pli_spool {
-    unsigned char *memory; /* what is not in the file yet */
+    unsigned char *memory; /* bytes that are not in the file yet */
     int64_t        held, capacity;
-    size_t         limit; /* of memory, before a file is begun */
+    size_t         limit; /* bytes in memory before a file is begun */
     int            fd;    /* -1: none */
     size_t         in_file;
     pli_spill     *spill; /* NULL: no limit */
@@ -29,7 +29,7 @@ plait_status pli_spool_create(size_t memory_bytes, pli_spill *spill, pli_spool *
     return PLAIT_OK;
 }
 
-/* A file that has no name any more. */
+/* Opens a temporary file and removes its name. */
 static int open_nameless(const char *directory) {
     char *path = pli_format("%s/plait.XXXXXX", directory);
     if (path == NULL) return -1;
@@ -47,7 +47,7 @@ static plait_status begin_file(pli_spool *spool, plait_error *err) {
     return spool->fd >= 0 ? PLAIT_OK : pli_fail_errno(err, errno, "cannot make a temporary file (TMPDIR says where)");
 }
 
-/* May what is held go to the file, too? */
+/* May the bytes in memory go to the file, too? */
 static plait_status check_spill(const pli_spool *spool, plait_error *err) {
     const pli_spill *spill = spool->spill;
     if (spill == NULL) return PLAIT_OK;
@@ -61,7 +61,7 @@ static plait_status check_spill(const pli_spool *spool, plait_error *err) {
                          "end, give a larger --spill-limit",
                          (long long)spill->limit_bytes);
     const int64_t left = pli_free_bytes_beside(spool->fd);
-    if (left < 0 || after <= left - spool->held) return PLAIT_OK; /* below 0: the system does not say */
+    if (left < 0 || after <= left - spool->held) return PLAIT_OK; /* -1: the system does not say */
     return pli_fail(err, PLAIT_ENOSPACE,
                     "what is unpacked or received would take more than half of what is free for temporary files (%lld "
                     "bytes taken); if it has an end, give a --spill-limit, or a TMPDIR with more",

@@ -19,7 +19,8 @@ static void test_clocks(void **state) {
     (void)state;
     uint64_t wall = pli_now_ns(), cpu = pli_cpu_ns();
     while (pli_cpu_ns() - cpu < 2000000) {}
-    assert_true(pli_now_ns() - wall >= 1000000); /* several threads could make it less than 2 ms, but there is one */
+    assert_true(pli_now_ns() - wall >= 1000000); /* one thread: CPU time passes no faster than the clock; half of it
+                                                  * is allowed for rounding */
 }
 
 static void test_figures(void **state) {
@@ -33,7 +34,7 @@ static void test_figures(void **state) {
     assert_true(pli_peak_rss_bytes() > 1 << 16);
 }
 
-/* The peak is the process's own, not what its parent was when it forked it. */
+/* The peak is the process's own, not its parent's at the fork. */
 static void test_peak_follows_use(void **state) {
     (void)state;
     static char big[32 << 20];
@@ -46,7 +47,7 @@ static void test_futex_answers_at_once_or_after_timeout(void **state) {
     (void)state;
     _Atomic uint32_t word = 1;
     uint64_t         begin = pli_now_ns();
-    pli_futex_wait(&word, 0, UINT64_MAX);                                     /* not what is expected: no sleep */
+    pli_futex_wait(&word, 0, UINT64_MAX);                                     /* the word is not 0: no sleep */
     while (pli_now_ns() - begin < 2000000) pli_futex_wait(&word, 1, 1000000); /* may return early */
     pli_futex_wake(&word, INT32_MAX);
 }
@@ -93,7 +94,7 @@ static void test_a_stop_is_repeated_after_a_second(void **state) {
     assert_false(pli_stop_is_repeated(first, first));
     assert_false(pli_stop_is_repeated(first, first + second - 1));
     assert_true(pli_stop_is_repeated(first, first + second));
-    assert_false(pli_stop_is_repeated(first, first - 1)); /* a handler may have read the clock before */
+    assert_false(pli_stop_is_repeated(first, first - 1)); /* a handler may have read the clock earlier */
 }
 
 static void test_address_space_left_is_below_its_limit(void **state) {

@@ -1,20 +1,21 @@
 /* base/pool.c - fork and join in microseconds.
  *
- * A mini-batch is ten microseconds of work for each thread, so handing it out must cost two or three. The caller puts
- * the loop into one of a few slots and starts on it at once; threads that notice come in and claim items one by one
- * from a shared counter (self-scheduling: Tang and Yew, "Processor Self-Scheduling for Multiple-Nested Parallel Loops",
- * ICPP 1986), so an uneven split evens out. No thread needs to come: the caller alone finishes its loop, which is why
- * several callers can share the threads and none can wait for another. Who finds no work looks around for SPIN_NS and
+ * A mini-batch is ten microseconds of work for each thread, so handing it out must cost only two or three. The caller
+ * puts the loop into one of a few slots and starts on it at once; threads that notice come in and claim items one by
+ * one from a shared counter (self-scheduling: Tang and Yew, "Processor Self-Scheduling for Multiple-Nested Parallel
+ * Loops", ICPP 1986), so uneven work evens out. No thread has to come: the caller alone can finish its loop, so several
+ * callers can share the threads and none waits for another. A thread that finds no work looks around for SPIN_NS and
  * then sleeps on a futex (Franke, Russell, Kirkwood, "Fuss, Futexes and Furwocks", 2002).
  *
  * A slot lives in one word, `state`:
  *     0        free
  *     CLAIMED  a caller owns the slot; it alone may write fn, user, n, next while nobody is inside
- *     OPEN     others may come in; cleared by whoever finds no item left
- *     ASLEEP   the caller sleeps until the last one inside has left
- *     low bits how many are inside, the caller not counted
- * Invariants: 1. a thread reads the loop only between entering (a compare-and-swap that saw OPEN) and leaving; 2. the
- * caller gives the slot up only when it is not OPEN and nobody is inside. So no thread sees a loop that has ended. */
+ *     OPEN     others may come in; a thread that finds no item left clears it
+ *     ASLEEP   the caller sleeps until the last thread inside has left
+ *     low bits how many threads are inside, the caller not counted
+ * Invariants: 1. a thread reads the loop only between entering (a compare-and-swap that saw OPEN) and leaving; 2.
+ * the caller gives the slot up only when it is not OPEN and nobody is inside. So no thread sees a loop that has
+ * ended. */
 #include "base/pool.h"
 
 #include <pthread.h>
@@ -28,7 +29,7 @@
 #include "base/os.h"
 
 #define SPIN_NS UINT64_C(5000)
-enum { SLOTS = 16 }; /* loops at once; a further caller runs its own serially */
+enum { SLOTS = 16 }; /* loops at once; a further caller runs its loop serially */
 
 #define CLAIMED (UINT32_C(1) << 31)
 #define OPEN    (UINT32_C(1) << 30)
@@ -36,11 +37,11 @@ enum { SLOTS = 16 }; /* loops at once; a further caller runs its own serially */
 #define INSIDE  (ASLEEP - 1)
 
 struct slot {
-    _Alignas(64) _Atomic uint32_t state; /* all; see above */
-    pli_task_fn *fn;                     /* caller, before OPEN */
-    void        *user;                   /* caller, before OPEN */
-    int64_t      n;                      /* caller, before OPEN */
-    _Alignas(64) _Atomic int64_t next;   /* all who are inside: the next item */
+    _Alignas(64) _Atomic uint32_t state; /* written by all; see above */
+    pli_task_fn *fn;                     /* written by the caller, before OPEN */
+    void        *user;                   /* written by the caller, before OPEN */
+    int64_t      n;                      /* written by the caller, before OPEN */
+    _Alignas(64) _Atomic int64_t next;   /* written by all who are inside: the next item */
 };
 
 struct member {
@@ -50,16 +51,16 @@ struct member {
 };
 
 struct pli_pool {
-    _Alignas(64) _Atomic uint32_t calls;    /* callers: counts loops opened; threads sleep on it */
-    _Alignas(64) _Atomic uint32_t sleepers; /* threads: how many sleep, or are about to */
-    _Atomic bool   stop;                    /* destroy */
-    int32_t        threads;                 /* create, then read-only */
-    struct member *member;                  /* create, then read-only; threads - 1 of them */
+    _Alignas(64) _Atomic uint32_t calls;    /* written by callers: counts the loops opened; threads sleep on it */
+    _Alignas(64) _Atomic uint32_t sleepers; /* written by threads: how many sleep, or are about to */
+    _Atomic bool   stop;                    /* written by destroy */
+    int32_t        threads;                 /* written by create, then read-only */
+    struct member *member;                  /* written by create, then read-only; [threads - 1] */
     struct slot    slot[SLOTS];
 };
 
-/* What this thread is in the middle of, so that a nested call can tell: the pool, and its index there. Set only while
- * an item runs, and put back. */
+/* The pool whose item this thread is running and the thread's index there, so that a nested call can tell. Set only
+ * while an item runs. */
 static _Thread_local struct {
     const pli_pool *pool;
     int32_t         index;
@@ -67,7 +68,7 @@ static _Thread_local struct {
 
 /* --- items --------------------------------------------------------------------------------------------- */
 
-/* Runs items of an entered loop until none is left, then closes it to others. */
+/* Runs items of an entered loop until none is left, then closes the loop to others. */
 static void run_items(const pli_pool *pool, struct slot *slot, int32_t index) {
     running.pool = pool;
     running.index = index;
@@ -78,14 +79,14 @@ static void run_items(const pli_pool *pool, struct slot *slot, int32_t index) {
         slot->fn(slot->user, i, index);
     }
     running.pool = NULL;
-    /* Relaxed: says only "do not come in". */
+    /* Relaxed: the bit only tells others not to come in. */
     atomic_fetch_and_explicit(&slot->state, ~OPEN, memory_order_relaxed);
 }
 
 static bool enter(struct slot *slot) {
     uint32_t seen = atomic_load_explicit(&slot->state, memory_order_relaxed);
     while (seen & OPEN) {
-        /* Acquire: pairs with the release in open_slot; the loop's fields are there. */
+        /* Acquire: pairs with the release in open_slot, so the loop's fields are visible. */
         if (atomic_compare_exchange_weak_explicit(&slot->state, &seen, seen + 1, memory_order_acquire,
                                                   memory_order_relaxed))
             return true;
@@ -94,7 +95,7 @@ static bool enter(struct slot *slot) {
 }
 
 static void leave(struct slot *slot) {
-    /* Release: pairs with the acquire in join; the caller sees what the items wrote. */
+    /* Release: pairs with the acquire in join, so the caller sees what the items wrote. */
     uint32_t before = atomic_fetch_sub_explicit(&slot->state, 1, memory_order_release);
     if ((before & INSIDE) == 1 && (before & ASLEEP)) pli_futex_wake(&slot->state, 1);
 }
@@ -131,7 +132,8 @@ static void *serve(void *user) {
     struct member *me = user;
     pli_pool      *pool = me->pool;
     for (;;) {
-        /* Acquire: pairs with the sequentially consistent increments of calls; a loop counted is a loop seen open. */
+        /* Acquire: pairs with the sequentially consistent increments of calls, so a loop that is counted is seen
+         * open. */
         uint32_t seen = atomic_load_explicit(&pool->calls, memory_order_acquire);
         if (atomic_load_explicit(&pool->stop, memory_order_relaxed)) return NULL;
         if (!help(me)) await_call(pool, seen);
@@ -179,7 +181,7 @@ static void join(struct slot *slot) {
             pli_futex_wait(&slot->state, seen | ASLEEP, UINT64_MAX);
         }
     }
-    /* Release: pairs with the acquire in claim_slot; our reads of the loop are over. */
+    /* Release: pairs with the acquire in claim_slot, after our last read of the loop. */
     atomic_store_explicit(&slot->state, 0, memory_order_release);
 }
 
@@ -188,7 +190,7 @@ static void run_serially(int64_t n, pli_task_fn *fn, void *user, int32_t index) 
 }
 
 void pli_pool_for(pli_pool *pool, int64_t n, pli_task_fn *fn, void *user) {
-    if (running.pool != NULL) { /* nested: keeps the index of the thread, so that scratch memory stays its own */
+    if (running.pool != NULL) { /* nested: keeps the thread's index, so that scratch memory stays its own */
         run_serially(n, fn, user, running.pool == pool ? running.index : 0);
         return;
     }
@@ -202,14 +204,15 @@ void pli_pool_for(pli_pool *pool, int64_t n, pli_task_fn *fn, void *user) {
     join(slot);
 }
 
-/* A thread raises these by what it does itself. Blocked, they would end the process past every handler. */
+/* Signals that a thread raises by its own fault. If they were blocked, they would end the process without calling a
+ * handler. */
 static const int own_fault[] = { SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
 
 /* --- life ---------------------------------------------------------------------------------------------- */
 
 int32_t pli_pool_threads(const pli_pool *pool) { return pool == NULL ? 1 : pool->threads; }
 
-/* Signals are for the threads of the host program. */
+/* The pool's threads block all other signals: those are for the threads of the host program. */
 static int start_thread(struct member *member) {
     sigset_t all, before;
     sigfillset(&all);

@@ -19,10 +19,10 @@
 enum { ITEMS = 1000, MOST = 8 };
 
 struct work {
-    int64_t      count[ITEMS];  /* one writer an item: a lost or doubled item, or a lost join, is seen here */
-    int64_t      scratch[MOST]; /* one writer a thread: TSan sees two items with the same number at once */
+    int64_t      count[ITEMS];  /* one writer for each item: a lost or doubled item, or a lost join, shows here */
+    int64_t      scratch[MOST]; /* one writer for each thread: TSan sees two items with the same number at once */
     pli_pool    *pool;
-    _Atomic int  others; /* items that were not run by the caller */
+    _Atomic int  others; /* items that the caller did not run */
     _Atomic int  astray; /* nested loops that left their thread */
     struct work *inner;
 };
@@ -68,7 +68,7 @@ static void test_no_pool_is_serial(void **state) {
     assert_int_equal(work.others, 0);
 }
 
-/* The first item waits until another thread has come in, which must happen, also after all have gone to sleep. */
+/* The first item waits until another thread has come in. One must come, also after all have gone to sleep. */
 static void wait_for_others(void *user, int64_t i, int32_t thread) {
     struct work *work = user;
     count_item(user, i, thread);
@@ -86,7 +86,7 @@ static void test_sleepers_are_woken(void **state) {
         uint64_t    idle = pli_now_ns() + (round % 5 == 0 ? 1000000 : 4500);
         while (pli_now_ns() < idle) {}
         pli_pool_for(pool, 2, wait_for_others, &work);
-        assert_in_range(work.others, 1, 2); /* 2: it was awake and faster than the caller */
+        assert_in_range(work.others, 1, 2); /* 2: the other thread was awake and faster than the caller */
         check_work(&work, 2, 1);
     }
     pli_pool_destroy(&pool);
@@ -95,7 +95,7 @@ static void test_sleepers_are_woken(void **state) {
 static void nest(void *user, int64_t i, int32_t thread) {
     struct work *work = user;
     struct work *inner = &work->inner[i];
-    wait_for_others(work, i, thread); /* so that it is seen on a thread whose number is not 0 */
+    wait_for_others(work, i, thread); /* so that the nested call is also seen on a thread whose number is not 0 */
     pli_pool_for(work->pool, ITEMS, count_item, inner);
     if (inner->scratch[thread] != ITEMS) atomic_fetch_add(&work->astray, 1);
 }
@@ -108,7 +108,7 @@ static void test_nested_calls_are_serial(void **state) {
     assert_int_equal(pli_pool_create(4, &work->pool, NULL), PLAIT_OK);
     pli_pool_for(work->pool, OUTER, nest, work);
     check_work(work, OUTER, 1);
-    assert_int_equal(work->astray, 0); /* serial, and with the number of the thread */
+    assert_int_equal(work->astray, 0); /* nested loops ran serially and kept the thread's number */
     assert_true(work->others > 0);
     for (int i = 0; i < OUTER; i++) check_work(&work->inner[i], ITEMS, 1);
     pli_pool_for(work->pool, ITEMS, count_item, &work->inner[0]); /* and afterwards parallel again */
@@ -123,7 +123,7 @@ static void *call_often(void *user) {
     return NULL;
 }
 
-/* More callers than slots: all loops are right, none waits for another. */
+/* More callers than slots: all loops give the right result, and no caller waits for another. */
 static void test_many_callers(void **state) {
     (void)state;
     enum { CALLERS = 20 };

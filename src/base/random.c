@@ -2,11 +2,11 @@
  *
  * Philox 4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011) is a keyed
  * bijection of 128-bit blocks, ten rounds of two multiplications: block i of a stream is just the image of i. So there
- * is no state to hand about, and who computes a number, when, and on which rank cannot change it.
+ * is no state to pass on, and a number does not depend on which thread or rank computes it, or when.
  *
- * A stream is named by (seed, purpose, a, b). Seed and purpose make a key under which the block (a, b) is mapped once;
- * of the 128 bits that come out half become the stream's key and half the upper part of its counter. Since the map is a
- * bijection, two different (a, b) under one seed and purpose never share a stream. */
+ * A stream is named by (seed, purpose, a, b). Seed and purpose make a key under which the block (a, b) is mapped
+ * once; half of the resulting 128 bits become the stream's key and half the upper part of its counter. Since the map
+ * is a bijection, two different (a, b) under one seed and purpose never share a stream. */
 #include "base/random.h"
 
 #include <math.h>
@@ -67,8 +67,8 @@ double pli_random_normal(pli_random *r) {
     return sqrt(-2.0 * log(u)) * cos(two_pi * v);
 }
 
-/* Lemire, "Fast Random Integer Generation in an Interval", TOMACS 2019: the high half of a product, and a rejection
- * that is hardly ever looked at. */
+/* Lemire, "Fast Random Integer Generation in an Interval", TOMACS 2019: the high half of a product; the test for
+ * rejection is hardly ever needed. */
 uint64_t pli_random_below(pli_random *r, uint64_t bound) {
     __extension__ typedef unsigned __int128 u128;
     u128                                    product = (u128)pli_random_u64(r) * bound;
@@ -79,7 +79,7 @@ uint64_t pli_random_below(pli_random *r, uint64_t bound) {
     return (uint64_t)(product >> 64);
 }
 
-/* The same in 32 bits, for permutations: half the random numbers. */
+/* The same in 32 bits, for permutations: it needs half the random numbers. */
 static uint32_t below_u32(pli_random *r, uint32_t bound) {
     uint64_t product = (uint64_t)pli_random_u32(r) * bound;
     if ((uint32_t)product < bound) {

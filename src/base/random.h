@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* What a stream is for; part of its key, so that two uses of one seed never meet. */
+/* What a stream is used for. It is part of the key, so that two uses of one seed never meet. */
 typedef enum pli_purpose {
     PLI_RANDOM_PERMUTE = 1, /* a: block, b: epoch           */
     PLI_RANDOM_INIT = 2,    /* a: table, b: row             */
@@ -21,7 +21,7 @@ typedef enum pli_purpose {
 
 typedef struct pli_random {
     uint32_t key[2], counter[4], buffer[4];
-    int      used; /* of buffer */
+    int      used; /* how much of buffer is used */
 } pli_random;
 
 pli_random pli_random_at(uint64_t seed, pli_purpose purpose, uint64_t a, uint64_t b);

@@ -1,5 +1,4 @@
-/* Random numbers: the published answers of Philox, independence of streams, and that distributions are what they
- * say. */
+/* Random numbers: the published answers of Philox, independence of streams, and the shape of the distributions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -14,7 +13,7 @@
 
 #include "base/random.h"
 
-/* kat_vectors of the Random123 distribution, philox4x32 with 10 rounds. */
+/* Known answers from kat_vectors of the Random123 distribution: philox4x32 with 10 rounds. */
 static void test_known_answers(void **state) {
     (void)state;
     static const struct {
@@ -52,7 +51,7 @@ static void test_stream_is_its_name(void **state) {
     for (size_t i = 0; i < sizeof other / sizeof *other; i++) assert_int_not_equal(pli_random_u64(&other[i]), first);
 }
 
-/* The values themselves are part of what the result of a run hangs on: they may never change. Computed apart, from the
+/* The result of a run depends on these values, so they may never change. They were computed separately, from the
  * definition in random.c. */
 static void test_values_are_pinned(void **state) {
     (void)state;
@@ -75,7 +74,7 @@ static void test_uniform_and_normal(void **state) {
         assert_true(u >= 0 && u < 1 && isfinite(z));
         sum += u, normal += z, squares += z * z, fourth += z * z * z * z;
     }
-    assert_true(fabs(sum / N - 0.5) < 0.004); /* six standard errors and more */
+    assert_true(fabs(sum / N - 0.5) < 0.004); /* the bounds are at least six standard errors */
     assert_true(fabs(normal / N) < 0.014);
     assert_true(fabs(squares / N - 1) < 0.02);
     assert_true(fabs(fourth / N - 3) < 0.15);

@@ -1,9 +1,10 @@
 /* base/sort.c - radix sort of 64-bit keys.
  *
- * Least significant digit first (Knuth, TAOCP 3, 5.2.5, algorithm R): a stable pass a byte, lowest first, leaves the
- * whole sorted. All eight histograms are counted in one read of the keys, which also shows the passes that would change
- * nothing: a byte that is the same in every key. Keys of a table with a million rows differ in three bytes, so they
- * cost three passes, not eight. Few keys are sorted by insertion, which has no histogram to clear. */
+ * The least significant digit comes first (Knuth, TAOCP 3, 5.2.5, algorithm R): one stable pass for each byte,
+ * lowest byte first, sorts the whole. All eight histograms are counted in one read of the keys. They also show which
+ * passes would change nothing: those for a byte that is the same in every key. Keys of a table with a million rows
+ * differ in three bytes, so they cost three passes, not eight. A few keys are sorted by insertion, which has no
+ * histogram to clear. */
 #include "base/sort.h"
 
 #include <string.h>
@@ -64,7 +65,7 @@ static bool is_sorted(int64_t n, const uint64_t *keys) {
     return true;
 }
 
-/* Passes go from the arrays of the caller to scratch and back; what ends in scratch is copied home. */
+/* Passes go from the caller's arrays to scratch and back; a result that ends in scratch is copied home. */
 static void radix_sort(int64_t n, uint64_t *keys, uint32_t *payload, uint64_t *keys_scratch,
                        uint32_t *payload_scratch) {
     int64_t   count[DIGITS][VALUES];

@@ -5,14 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Sorts keys [n] increasingly, stable, and carries payload [n] (NULL: none) along. scratch memory is
- *  allocated inside; false: out of memory (nothing changed). LSD radix, bytes that are all equal skipped. */
+/** Sorts keys [n] increasingly and stably; payload [n] (NULL: none) moves with its keys. Allocates its scratch
+ *  memory; false: out of memory, and nothing changed. LSD radix sort; bytes that are equal in all keys cost no pass. */
 bool pli_sort_u64(int64_t n, uint64_t *keys, uint32_t *payload);
 
 /** Are keys strictly increasing? */
 bool pli_is_increasing_u64(int64_t n, const uint64_t *keys);
 
-/** Removes neighbours that are equal; returns how many are left. */
+/** Removes keys that equal their neighbour; returns how many are left. */
 int64_t pli_unique_u64(int64_t n, uint64_t *keys);
 
 #endif

@@ -19,7 +19,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Keys of `bits` bits; payload[i] = i, so that order, stability and company can all be seen. */
+/* Keys have `bits` bits, and payload[i] = i shows whether the order is stable and each payload moved with its key. */
 static void check(int64_t n, int bits, bool carry) {
     uint64_t  *keys = malloc((size_t)(n + 1) * sizeof *keys), *wanted = malloc((size_t)(n + 1) * sizeof *wanted);
     uint64_t  *original = malloc((size_t)(n + 1) * sizeof *original);
@@ -55,7 +55,7 @@ static void test_equals_qsort(void **state) {
     }
 }
 
-/* Bytes in the middle that are equal are skipped; those around them are not. */
+/* A byte in the middle that all keys share is skipped; the bytes around it are not. */
 static void test_gaps_between_bytes(void **state) {
     (void)state;
     uint64_t keys[500];

@@ -20,7 +20,7 @@
 
 /* --- growing text -------------------------------------------------------------------------------------- */
 
-/* Room for n more bytes and the NUL. */
+/* Makes room for n more bytes and the NUL. */
 static bool make_room(pli_text *text, size_t n) {
     if (text->failed) return false;
     if (n < text->capacity - text->length) return true;
@@ -59,8 +59,8 @@ void pli_text_add(pli_text *text, const char *fmt, ...) {
 
 /* --- what may be shown ----------------------------------------------------------------------------------- */
 
-/* The character at p [n > 0] and its bytes; -1 and 1: what stands there is no UTF-8. (RFC 3629: no longer forms than
- * needed, no surrogates.) */
+/* The character at p [n > 0]; *bytes_out is its length. If the bytes are no UTF-8 the answer is -1 and the length 1.
+ * (RFC 3629: no forms longer than needed, no surrogates.) */
 static int32_t character_at(const unsigned char *p, size_t n, size_t *bytes_out) {
     static const int32_t least[] = { 0, 0x80, 0x800, 0x10000 };
     const size_t more = p[0] < 0x80 ? 0 : p[0] < 0xc0 ? 4 : p[0] < 0xe0 ? 1 : p[0] < 0xf0 ? 2 : p[0] < 0xf8 ? 3 : 4;
@@ -77,12 +77,13 @@ static int32_t character_at(const unsigned char *p, size_t n, size_t *bytes_out)
     return c;
 }
 
-/* Moves a cursor, ends a line, or turns the direction of what follows. */
+/* Does the character move a cursor, end a line, or turn the direction of the text behind it? */
 static bool is_control(int32_t c) {
     return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
-/* The next character of from [n > 0], as it may be shown, into out; how many bytes of it are taken into *took_out. */
+/* Writes the next character of from [n > 0] to out as it may be shown, and returns the length; *took_out is how many
+ * bytes of from it took. */
 static size_t show(const unsigned char *from, size_t n, const char *keep, char out[16], size_t *took_out) {
     static const char plain[] = "\n\t\r", named[] = "ntr";
     const int32_t     c = character_at(from, n, took_out);
@@ -98,7 +99,7 @@ static size_t show(const unsigned char *from, size_t n, const char *keep, char o
     return used;
 }
 
-/* How many bytes from the front are plain letters, which need no look. */
+/* How many bytes at the front are plain characters, which can be shown as they are. */
 static size_t plain_length(const char *bytes, size_t n) {
     size_t i = 0;
     while (i < n && bytes[i] >= ' ' && bytes[i] < 0x7f) i++;
@@ -284,7 +285,7 @@ const char *pli_nearest(const char *name, const char *const *names, size_t n) {
     if (length > NAME_MAX_BYTES) return NULL;
     size_t      allowed = length / 3 > 2 ? length / 3 : 2;
     const char *nearest = NULL;
-    if (allowed >= length) allowed = length > 0 ? length - 1 : 0; /* at least one letter was right */
+    if (allowed >= length) allowed = length > 0 ? length - 1 : 0; /* at least one letter must agree */
     for (size_t i = 0; i < n; i++) {
         size_t other = strlen(names[i]);
         if (other > NAME_MAX_BYTES) continue;
@@ -293,8 +294,8 @@ const char *pli_nearest(const char *name, const char *const *names, size_t n) {
         allowed = away;
         nearest = names[i];
     }
-    for (size_t i = 0; i < n && nearest == NULL && length > 2; i++) /* else one that is longer: --model for
-                                                                       --model-file */
+    /* If none is near: the name that begins with it, as --model-file for --model. */
+    for (size_t i = 0; i < n && nearest == NULL && length > 2; i++)
         if (strncmp(names[i], name, length) == 0) nearest = names[i];
     return nearest;
 }

@@ -7,36 +7,36 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A growing string. Zero-initialised is empty. Out of memory sets `failed` and drops further text, so a
- * caller checks once at the end. */
+/* A growing string; one that is zero-initialised is empty. If memory runs out, `failed` is set and further text is
+ * dropped, so a caller checks once at the end. */
 typedef struct pli_text {
     char  *data; /* NUL-terminated, NULL while empty */
     size_t length, capacity;
     bool   failed;
 } pli_text;
-/** Is a text that may be missing (NULL) this one? */
+/** Is text (NULL: missing) this word? */
 static inline bool pli_is(const char *text, const char *word) { return text != NULL && strcmp(text, word) == 0; }
 /** "" for one, else "s". */
 static inline const char *pli_plural(int64_t n) { return n == 1 ? "" : "s"; }
 
 void pli_text_add(pli_text *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void pli_text_add_bytes(pli_text *text, const void *bytes, size_t n);
-/** A string as JSON has it: in quotes, with what needs an escape escaped, control characters of both ranges among it. A
- *  byte that is no UTF-8 becomes U+FFFD. */
+/** Adds a string as JSON has it: in quotes, with escapes, also for control characters of both ranges. A byte that is
+ *  no UTF-8 becomes U+FFFD. */
 void pli_text_add_quoted(pli_text *text, const char *word);
-/** The bytes as they may stand on a terminal and in a message, whatever file they come from: UTF-8 that is valid stays;
- *  control characters (of both ranges, and those that turn the direction of text) and all other bytes are written as C
- *  does: \n, \t, \x1b. keep: control characters that stay, as "\n\t"; "": none. A backslash stays single, so that doing
- *  it twice is as good as once. */
+/** Adds bytes as they may stand on a terminal and in a message, whatever file they come from. Valid UTF-8 stays.
+ *  Control characters (of both ranges, and those that turn the direction of text) and all other bytes are written as
+ *  in C: \n, \t, \x1b. keep: control characters that stay, such as "\n\t"; "": none. A backslash stays single, so
+ *  that applying it twice changes nothing. */
 void pli_text_add_printable(pli_text *text, const char *bytes, size_t n, const char *keep);
-/** The same of a string into to [room], which is ended; what does not fit is left out, but never half of a
- *  character. */
+/** The same for a string, into to [room], which it ends with a NUL. Text that does not fit is left out, but never
+ *  half of a character. */
 void pli_printable(char *to, size_t room, const char *from);
-/** 16512 -> "16,512": for people. */
+/** Adds a count for people: 16512 -> "16,512". */
 void pli_text_add_count(pli_text *text, int64_t count);
 void pli_text_free(pli_text *text);
 
-/* Whole-string numbers: false unless all of text is one. Independent of locale. */
+/* Read a number; false unless all of text is one. The locale does not matter. */
 bool pli_parse_i64(const char *text, int64_t *out);
 bool pli_parse_u64(const char *text, uint64_t *out);
 bool pli_parse_f64(const char *text, double *out); /* finite only */
@@ -45,10 +45,10 @@ bool pli_parse_f64(const char *text, double *out); /* finite only */
  *  enough to be meant (distance <= max(2, length/3)). */
 const char *pli_nearest(const char *name, const char *const *names, size_t n);
 
-/** Formats shortest decimal that reads back to the same double ("0.1"), at most 32 bytes. */
+/** Writes the shortest decimal that reads back to the same double ("0.1"), at most 32 bytes. */
 void pli_format_f64(double value, char text[32]);
 
-/** Formats a double as JSON needs it: %.17g, null for NaN and infinities. At most 32 bytes. */
+/** Writes a double as JSON needs it: %.17g, null for NaN and infinities. At most 32 bytes. */
 void pli_format_json_f64(double value, char text[32]);
 
 #endif

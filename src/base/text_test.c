@@ -88,7 +88,8 @@ static void test_doubles_read(void **state) {
     assert_true(pli_parse_f64("1.5", &d) && d == 1.5);
     assert_true(pli_parse_f64("-.5e1", &d) && d == -5);
     assert_true(pli_parse_f64("5.", &d) && d == 5);
-    assert_true(pli_parse_f64("+1E-400", &d) && d == 0); /* too small is nearly right; too large is not */
+    assert_true(pli_parse_f64("+1E-400", &d) && d == 0); /* a number that is too small is read as 0; one too large is
+                                                          * refused */
     assert_true(pli_parse_f64("0.1", &d) && d == 0.1);
 }
 
@@ -147,7 +148,7 @@ static void test_doubles_there_and_back(void **state) {
     }
 }
 
-/* A host program may run under a locale of its own; a comma for the point must not get in. */
+/* A host program may have its own locale; its decimal comma must not appear. */
 static void test_locale_of_the_host(void **state) {
     (void)state;
     static const char *const commas[] = { "de_DE.UTF-8", "fr_FR.UTF-8", "ru_RU.UTF-8", "de_DE" };
@@ -156,11 +157,11 @@ static void test_locale_of_the_host(void **state) {
     double                   d;
     for (size_t i = 0; locale == (locale_t)0 && i < sizeof commas / sizeof *commas; i++)
         locale = newlocale(LC_ALL_MASK, commas[i], (locale_t)0);
-    if (locale == (locale_t)0) skip(); /* none is installed */
+    if (locale == (locale_t)0) skip(); /* no such locale is installed */
     locale_t before = uselocale(locale);
     pli_format_f64(1.5, text);
     bool read = pli_parse_f64("2.5", &d);
-    assert_ptr_equal(uselocale(before), locale); /* and it is still the host's */
+    assert_ptr_equal(uselocale(before), locale); /* it is still the host's locale */
     freelocale(locale);
     assert_string_equal(text, "1.5");
     assert_true(read && d == 2.5);
@@ -179,16 +180,16 @@ static void test_nearest(void **state) {
     assert_string_equal(pli_nearest("optimiser", names, n), "optimizer");
     assert_string_equal(pli_nearest("l2", names, n), "l2");
     assert_string_equal(pli_nearest("SEED", names, n), "seed");           /* case is no mistake */
-    assert_string_equal(pli_nearest("l3", names, n), "l1");               /* the first of equals */
-    assert_string_equal(pli_nearest("learn", names, n), "learning-rate"); /* its beginning */
+    assert_string_equal(pli_nearest("l3", names, n), "l1");               /* the first of two equally near */
+    assert_string_equal(pli_nearest("learn", names, n), "learning-rate"); /* a beginning of it */
     assert_null(pli_nearest("bandwidth", names, n));
-    assert_null(pli_nearest("xy", names, n)); /* no letter right */
+    assert_null(pli_nearest("xy", names, n)); /* no letter agrees */
     assert_null(pli_nearest("", names, n));
     assert_null(pli_nearest(long_name, names, n));
     assert_null(pli_nearest("epochs", names, 0));
 }
 
-/* Bytes that may come from any file, as a message, a line and JSON show them. */
+/* Bytes from any file, as a message, a line and JSON show them. */
 static void test_printable(void **state) {
     static const struct {
         const char *from, *shown, *quoted;
@@ -203,7 +204,7 @@ static void test_printable(void **state) {
           "\\xc2\\x9b2J", "\"\\u009b2J\"" },                  /* a control character of the upper range */
         { "\xe2\x80\xae", "\\xe2\\x80\\xae", "\"\\u202e\"" }, /* turns the direction */
         { "\xff \xc3( \xc0\xaf", "\\xff \\xc3( \\xc0\\xaf", "\"\\ufffd \\ufffd( \\ufffd\\ufffd\"" },
-        { "\xed\xa0\x80", "\\xed\\xa0\\x80", "\"\\ufffd\\ufffd\\ufffd\"" }, /* half of a pair */
+        { "\xed\xa0\x80", "\\xed\\xa0\\x80", "\"\\ufffd\\ufffd\\ufffd\"" }, /* half of a surrogate pair */
         { "cut \xe2\x82", "cut \\xe2\\x82", "\"cut \\ufffd\\ufffd\"" },
     };
     (void)state;
@@ -225,7 +226,7 @@ static void test_printable(void **state) {
     char     small[8];
     pli_text lines = { 0 };
     pli_printable(small, sizeof small, "abcde\x01");
-    assert_string_equal(small, "abcde"); /* nothing is cut in the middle */
+    assert_string_equal(small, "abcde"); /* no character is cut in the middle */
     pli_text_add_printable(&lines, "a\tb\n\033", 5, "\n\t");
     assert_string_equal(lines.data, "a\tb\n\\x1b");
     pli_text_free(&lines);
