@@ -6,7 +6,7 @@
 
 static _Thread_local struct {
     bool        inside;
-    const char *refused; /* the first */
+    const char *refused; /* the first call that was refused */
 } callback;
 
 void pli_callback_begin(void) {

@@ -5,7 +5,7 @@
 
 #include "comm/world.h"
 
-/* Before what a worker brings: which collective it takes part in. */
+/* Stands before the bytes that a worker brings: the collective that it takes part in. */
 typedef struct carried_head {
     uint32_t kind, type, op, begun, root, zero;
     int64_t  n;
@@ -20,7 +20,7 @@ static carried_head head_of(const pli_coll *coll) {
                            .n = coll->n };
 }
 
-/* What a worker brings of buf: where it lies, and its bytes. Of pieces nothing lies there. */
+/* The part of buf that a worker brings: its place, and its bytes. Pieces are not in buf. */
 static size_t part_of(const pli_coll *coll, int32_t worker, size_t *bytes_out) {
     size_t at = 0;
     *bytes_out = 0;
@@ -68,7 +68,7 @@ static plait_status take_piece(plait_comm *comm, const pli_coll *coll, int32_t f
     return PLAIT_OK;
 }
 
-/* One worker's part, in the order of the workers; first: none came before. */
+/* Takes one worker's part; the parts come in the order of the workers. first: no part came before this one. */
 static plait_status take_part(plait_comm *comm, const pli_coll *coll, int32_t from, const unsigned char *data,
                               size_t bytes, bool first) {
     size_t         due;
@@ -86,7 +86,7 @@ static plait_status take_part(plait_comm *comm, const pli_coll *coll, int32_t fr
     return PLAIT_OK;
 }
 
-/* Who did not come: nothing of them is in the outcome. */
+/* Marks a worker that did not come as absent; the result has nothing of it. */
 static plait_status do_without(plait_comm *comm, const pli_coll *coll, int32_t from) {
     size_t       bytes;
     const size_t at = part_of(coll, from, &bytes);
@@ -97,7 +97,7 @@ static plait_status do_without(plait_comm *comm, const pli_coll *coll, int32_t f
     return PLAIT_OK;
 }
 
-/* Brings what is this worker's; came [workers], lent until held_out is freed. */
+/* Brings this worker's part, and receives all parts in came [workers], which are lent until held_out is freed. */
 static plait_status bring(plait_comm *comm, const pli_coll *coll, pli_carried *came, pli_msg **held_out) {
     const carried_head head = head_of(coll);
     const bool         pieces = coll->kind == PLI_PIECES;

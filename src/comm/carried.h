@@ -1,28 +1,29 @@
-/* comm/carried.h - collectives that go on when a worker dies, since somebody else carries them.
+/* comm/carried.h - collectives that go on when a worker dies, because other ranks carry them.
  *
- * A collective by messages, or by the transport, needs each worker to the end. Where a room above has machines that
- * outlive any rank (the servers of a job with copies, table/copies/replicas.h), they can carry what each worker brings:
- * they decide once who has come, and all that live hear the same. From these pieces every collective follows:
+ * A collective by messages, or by the transport, needs every worker until its end. But a room above may have machines
+ * that outlive any rank (the servers of a job with replicas, table/copies/replicas.h). Such machines can carry what
+ * each worker brings: they decide once who has come, and all living workers hear the same. Every collective can be
+ * made from that:
  *
- *   reductions  what has come, in the order of the workers, is reduced by each worker alike
- *   broadcast   all bring their buffer; the root's counts, or, where the root is gone, the lowest worker's
- *   allgather   the place of who is gone is zeroed; pieces of who is gone are empty
+ *   reductions  each worker reduces the parts that came, in the order of the workers
+ *   broadcast   all workers bring their buffer; the root's counts or, if the root is gone, that of the lowest worker
+ *   allgather   the place of a worker that is gone is zeroed; its piece is empty
  *
- * Who was missing is *absent* from then on: the same on every worker after the same collective, so that all can act
- * upon it alike (pli_comm_absent, pli_comm_lead), which the news of a death, that come to each when they come, do not
- * allow.
+ * A worker that was missing is *absent* from then on. After the same collective every worker knows the same absent
+ * ones, so all can act on it alike (pli_comm_absent, pli_comm_lead). News of a death would not allow that, since it
+ * reaches each rank at another time.
  *
- * Bytes: each worker hears what all bring, W times as much as a reduction by messages; it is for counts, votes and
- * figures, not for gradients. Paper: Birman and Joseph, "Exploiting virtual synchrony in distributed systems", SOSP
- * 1987 (all see the same members between the same messages). */
+ * Each worker receives the parts of all, W times as many bytes as in a reduction by messages. So this is for counts,
+ * votes and figures, not for gradients. Paper: Birman and Joseph, "Exploiting virtual synchrony in distributed
+ * systems", SOSP 1987 (all see the same members between the same messages). */
 #ifndef PLI_COMM_CARRIED_H
 #define PLI_COMM_CARRIED_H
 
 #include "comm/comm.h"
 #include "comm/collective.h"
 
-/** The collective of a comm that has a carrier: done when it returns. The rank's own thread. Errors: the carrier's,
- *  EMISMATCH, ENOMEM; in the comm's error. */
+/** Runs a collective of a comm that has a carrier; it is done on return. The rank's own thread. Errors: the
+ *  carrier's, EMISMATCH, ENOMEM; in the comm's error. */
 plait_status pli_carried_run(plait_comm *comm, const pli_coll *coll);
 
 #endif

@@ -1,4 +1,5 @@
-/* A simulated cluster: the usual one, whether it holds a job's ranks, and where things are in it. */
+/* A simulated cluster: the default cluster, the check that a cluster holds a job's ranks, and where ranks and hosts
+ * are. */
 #include "comm/cluster.h"
 
 #include <string.h>
@@ -56,7 +57,7 @@ void pli_cluster_free(pli_cluster *c) {
     *c = (pli_cluster){ 0 };
 }
 
-/* --- where things are --------------------------------------------------------------------------------------------- */
+/* --- places ------------------------------------------------------------------------------------------------------- */
 
 int32_t pli_cluster_host(const pli_cluster *c, int32_t rank) {
     int32_t host = 0;

@@ -1,4 +1,5 @@
-/* The keys of each mapping in a cluster's file, with bounds and units: one table each. Adding a key is a row. */
+/* The keys of each mapping in a cluster's file, with bounds and units: one table for each mapping. To add a key, add
+ * a row. */
 #include "comm/cluster_fields.h"
 
 #include <math.h>
@@ -111,10 +112,11 @@ static const unit rates[] = { { "b/s", 0.125 },  { "kb/s", 125 },   { "Mb/s", 12
                               { "Gb/s", 125e6 }, { "Tb/s", 125e9 }, { "B/s", 1 },
                               { "kB/s", 1e3 },   { "MB/s", 1e6 },   { "GB/s", 1e9 } };
 
-/* "2.5 ms": a number and a unit, which a bare 0 does not need. */
+/* Reads "2.5 ms": a number and a unit; a bare 0 needs no unit. */
 static bool parse_quantity(const char *text, const unit *units, size_t n, double *out) {
     char   number[64];
-    size_t length = strcspn(text, " abcdfghijklmnopqrstuvwxyzABCDFGHIJKLMNOPQRSTUVWXYZ/"); /* e and E are a number's */
+    size_t length = strcspn(text, " abcdfghijklmnopqrstuvwxyzABCDFGHIJKLMNOPQRSTUVWXYZ/"); /* e and E belong to a
+                                                                                            * number */
     if (length == 0 || length >= sizeof number) return false;
     memcpy(number, text, length);
     number[length] = '\0';

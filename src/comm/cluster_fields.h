@@ -1,5 +1,5 @@
-/* comm/cluster_fields.h - what may stand where in a cluster's file, and what a value's text means; of the reader
- * (cluster_read.c) alone. */
+/* comm/cluster_fields.h - which fields may stand where in a cluster's file, and how their text is read. Only the
+ * reader (cluster_read.c) uses it. */
 #ifndef PLI_COMM_CLUSTER_FIELDS_H
 #define PLI_COMM_CLUSTER_FIELDS_H
 
@@ -21,8 +21,8 @@ typedef enum pli_field_kind {
 typedef struct pli_field {
     const char    *name;
     pli_field_kind kind;
-    size_t         at;        /* in the struct that the mapping fills */
-    double         low, high; /* of a number; in its own unit         */
+    size_t         at;        /* offset in the struct that the mapping fills */
+    double         low, high; /* bounds of a number, in its own unit */
     bool           required;
 } pli_field;
 
@@ -33,7 +33,7 @@ typedef struct pli_fields {
 } pli_fields;
 extern const pli_fields pli_host_fields, pli_rack_fields, pli_site_fields, pli_cost_fields;
 
-/* An event is a mapping of one key, its name, to a mapping of these. */
+/* An event is a mapping with one key, the event's name; its value is a mapping of these fields. */
 typedef struct pli_event_form {
     const char     *name;
     pli_mishap_kind kind;
@@ -43,8 +43,8 @@ enum { PLI_EVENT_FORMS = 7 };
 extern const pli_event_form pli_event_forms[PLI_EVENT_FORMS];
 
 enum { PLI_FIELD_WANTED = 144 };
-/** The number that a field's text says, in the struct's unit. false: it is none; wanted says what is. For the kinds up
- *  to BANDWIDTH. */
+/** Reads a field's text as a number in the struct's unit. false: the text is no such number; wanted says what was
+ *  expected. Only for the kinds up to BANDWIDTH. */
 bool pli_field_parse(const pli_field *field, const char *text, double *value, char wanted[PLI_FIELD_WANTED]);
 
 #endif

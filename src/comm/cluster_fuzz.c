@@ -1,4 +1,5 @@
-/* A cluster's file is described or refused with its line, whatever it holds; what was read can be asked. */
+/* Feeds any bytes as a cluster's file: it is read, or refused with its line; a cluster that was read answers all
+ * questions. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* Reading a cluster's file. YAML is loaded as libyaml's document, whose nodes know their lines; what may stand where is
- * in tables of fields, one for each kind of mapping (cluster_fields.c). The depth of a file is the tables', so anchors
- * can tie no knot. */
+/* Reads a cluster's file. libyaml loads the YAML as a document whose nodes know their lines; tables of fields say
+ * what may stand where, one for each kind of mapping (cluster_fields.c). The tables also bound the depth of a file,
+ * so an anchor can make no cycle. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -72,7 +72,7 @@ static plait_status read_quantity(const reader *r, const yaml_node_t *node, cons
     return PLAIT_OK;
 }
 
-/* "3", "2-5" or "all", into two int32. */
+/* Reads "3", "2-5" or "all" into two int32. */
 static plait_status read_ranks(const reader *r, const yaml_node_t *node, const char *text, int32_t *range) {
     char        first[32];
     int64_t     low = 0, high = -1;
@@ -132,7 +132,7 @@ static plait_status read_value(const reader *r, const yaml_node_t *node, const p
     }
 }
 
-/* A mapping of these fields into target. */
+/* Reads a mapping of these fields into target. */
 static plait_status read_fields(reader *r, const yaml_node_t *node, const char *what, const pli_fields *fields,
                                 void *target) {
     const char *names[NAMES_MAX];
@@ -165,7 +165,8 @@ static plait_status read_fields(reader *r, const yaml_node_t *node, const char *
 typedef plait_status item_fn(reader *r, const yaml_node_t *node);
 
 static plait_status read_list(reader *r, const yaml_node_t *node, const char *what, item_fn *item) {
-    if (node->type == YAML_SCALAR_NODE && node->data.scalar.length == 0) return PLAIT_OK; /* `events:` and nothing */
+    if (node->type == YAML_SCALAR_NODE && node->data.scalar.length == 0) return PLAIT_OK; /* `events:` with nothing
+                                                                                           * behind it */
     if (node->type != YAML_SEQUENCE_NODE) return refuse(r, node, "%s: expected a list, each item after a `-`", what);
     if (items_of(node) > LIST_MAX) return refuse(r, node, "%s: more than %d items", what, (int)LIST_MAX);
     for (yaml_node_item_t *i = node->data.sequence.items.start; i < node->data.sequence.items.top; i++)
@@ -245,7 +246,7 @@ static plait_status read_event(reader *r, const yaml_node_t *node) {
 
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
 
-/* In the order in which they need each other. */
+/* In this order, since later parts name things of earlier ones. */
 static const char *const parts[] = { "version", "sites", "racks", "hosts", "cost", "events" };
 enum { PARTS = sizeof parts / sizeof *parts };
 
@@ -285,7 +286,7 @@ static plait_status read_root(reader *r, const yaml_node_t *root) {
     return r->cluster->groups > 0 ? PLAIT_OK : refuse(r, root, "hosts are missing: a list, as `- {count: 16}`");
 }
 
-/* What the parser stumbled over. It has no words for the usual cause. */
+/* Refuses YAML at the place where the parser failed. The usual cause is a tab, which the parser does not name. */
 static plait_status refuse_yaml(const char *path, const yaml_parser_t *parser, const char *text, size_t bytes,
                                 plait_error *err) {
     size_t      at = 0;

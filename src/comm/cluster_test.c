@@ -1,4 +1,4 @@
-/* Clusters' files: what is refused, where and how; and what events mean at a time. */
+/* Cluster files: what is refused, where and how; and what events mean at a given time. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -103,7 +103,8 @@ static void slowness_is_integrated(void **state) {
         "  - slow: {ranks: 1, factor: 4, from: 1 s, until: 2 s}\n  - freeze: {ranks: 2, from: 1 s, until: 3 s}\n"
         "  - freeze: {ranks: 3, from: 5 s}\n");
     NEAR(pli_script_finish(&c, 1, 0, -1, 0, 1), 0.5);
-    NEAR(pli_script_finish(&c, 1, 1, -1, 0.5, 1), 2.25); /* half of it before, a quarter within, a quarter behind */
+    NEAR(pli_script_finish(&c, 1, 1, -1, 0.5, 1), 2.25); /* half of it before, a quarter within, a quarter behind the
+                                                          * slow time */
     NEAR(pli_script_finish(&c, 1, 2, -1, 0.5, 1), 3.5);
     assert_true(isinf(pli_script_finish(&c, 1, 3, -1, 4.5, 1)));
     NEAR(pli_script_thaw(&c, 2, 1.5), 3);
@@ -111,7 +112,7 @@ static void slowness_is_integrated(void **state) {
     pli_cluster_free(&c);
 }
 
-/* Slowness that comes and goes does not wake the dead: asked in which period they go on, one would ask for ever. */
+/* Bursts do not wake a frozen rank: a search for the period in which it goes on would never end. */
 static void frozen_for_good_through_bursts(void **state) {
     (void)state;
     pli_cluster c = read_good(
@@ -122,7 +123,7 @@ static void frozen_for_good_through_bursts(void **state) {
     pli_cluster_free(&c);
 }
 
-/* In each period one host, not always the same, and the same for the same seed. */
+/* Each period hits one host, not always the same; the same seed hits the same hosts. */
 static void bursts_are_drawn(void **state) {
     (void)state;
     pli_cluster c =
@@ -172,7 +173,7 @@ static void messages_meet_their_fate(void **state) {
     }
     assert_true(lost > 400 && lost < 600 && twice > 800 && twice < 1100 && late > 1700 && late < 2100);
     assert_true(pli_cluster_is_lossy(&c));
-    pli_fate held = pli_script_fate(&c, 5, 2, 2, 1, 11); /* to itself: no link */
+    pli_fate held = pli_script_fate(&c, 5, 2, 2, 1, 11); /* a message to itself uses no link */
     assert_true(held.copies == 1 && held.delay[0] == 0);
     pli_cluster_free(&c);
     c = read_good("version: 1\nhosts: [{count: 3}]\nevents:\n  - link: {ranks: 2, factor: 0, from: 10 s, until: 12 s}\n"

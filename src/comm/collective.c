@@ -1,14 +1,14 @@
-/* The collective machine: takes the steps of the calls under way as far as messages have come.
+/* The collective machine: takes the steps of all calls under way as far as messages have come.
  *
- * A message says which call it is of, so that ranks that do different things find out:
+ * The header of a message says which call it belongs to, so that ranks that make different calls find out:
  *   kind   bits 0-3 the collective, 4-6 its form (0: none), 7 whether it was begun; high byte, with that of flags: the
  *          root
  *   flags  bits 0-3 type, 4-7 op, 8-15 low byte of the root
  *   arg32  number of the call, modulo 2^32       clock  n       body  the part of the buffer
  *
- * Since streams are in order, the k-th message of a peer in a call is for the k-th step that receives from it; a peer
- * may be calls ahead, then its messages wait in its fifo, as do those of calls whose turn in their own steps has not
- * come. A call that fails takes those with it that were begun after it, and none that was begun before. */
+ * Streams are in order, so the k-th message of a peer in a call is for the k-th step that receives from that peer. A
+ * peer may be calls ahead; then its messages wait in its fifo, as do messages for calls that have not reached that
+ * step. When a call fails, all calls that were begun after it fail too, and none that were begun before. */
 #include "comm/forms/forms.h"
 
 #include <stdatomic.h>
@@ -16,7 +16,7 @@
 
 #include "comm/comm.h"
 
-/* Not by address: a module has a copy of the table of its own. */
+/* Compares ids, not addresses: a module has a copy of the table of its own. */
 static unsigned form_of(const pli_coll *call) { return call->form != NULL ? call->form->id : 0; }
 
 static void stamp(pli_msg *msg, const pli_coll *call, uint64_t number) {
@@ -42,7 +42,7 @@ static bool same_call(const pli_coll *a, const pli_coll *b) {
            a->op == b->op && (a->root & 0xffff) == (b->root & 0xffff) && a->n == b->n;
 }
 
-/* The last touch: whoever waits may free run now. */
+/* The machine's last touch: the waiting thread may free run now. */
 static void finish(pli_coll_run *run, pli_out *out) {
     pli_msg_free(&run->passing);
     atomic_store_explicit(&run->waits_for, -1, memory_order_relaxed);
@@ -50,20 +50,20 @@ static void finish(pli_coll_run *run, pli_out *out) {
     pli_out_ring(out);
 }
 
-/* Takes a run that is done out of those under way. */
+/* Takes a run that is done out of the list of those under way. */
 static void unlink_run(pli_collective *c, pli_coll_run **at) {
     pli_coll_run *run = *at;
     *at = run->next;
     if (*at == NULL) c->last = at;
 }
 
-/* run and all that were begun after it, as far as they are under way, fail with why, and all that will begin. */
+/* Fails run, all calls under way that were begun after it, and all that will begin, with why. */
 static void fail_from(pli_collective *c, pli_coll_run *run, const plait_error *why, pli_out *out) {
-    plait_error    copy = *why; /* it may be run's own */
+    plait_error    copy = *why; /* why may point into run */
     pli_coll_run **at = &c->first;
     if (c->error.code >= 0) c->error = copy;
     while (*at != NULL && (*at)->number < run->number) at = &(*at)->next;
-    run = *at; /* else it is done */
+    run = *at; /* if it does not exist, run is done */
     *at = NULL;
     c->last = at;
     for (pli_coll_run *next; run != NULL; run = next) {
@@ -92,13 +92,14 @@ static bool send_part(pli_collective *c, pli_coll_run *run, uint64_t now_ns, con
     return pli_links_send(&c->links, now_ns, msg, out);
 }
 
-/* Is msg of this call? Otherwise the call has failed, and the error names both. */
+/* Does msg belong to this call? If not, the call has failed, and the error names both calls. */
 static bool check_part(pli_collective *c, pli_coll_run *run, const pli_coll_move *s, const pli_msg *msg) {
     pli_coll theirs = read_stamp(msg);
     bool     as_long = msg->head.body_bytes == s->recv_bytes || (run->call.kind == PLI_PIECES && !run->call.meet);
     if (msg->head.arg32 == (uint32_t)run->number && same_call(&theirs, &run->call) && as_long) return true;
     char     a[96], b[96];
-    int32_t  ago = (int32_t)((uint32_t)run->number - msg->head.arg32); /* of an earlier call: it was left over there */
+    int32_t  ago = (int32_t)((uint32_t)run->number - msg->head.arg32); /* > 0: msg belongs to an earlier call, which
+                                                                        * did not use it */
     uint64_t number = ago > 0 ? run->number - (uint64_t)ago : run->number;
     pli_coll_tell(&theirs, a, sizeof a);
     pli_coll_tell(run->number - number < PLI_COLL_RECENT ? &c->recent[number % PLI_COLL_RECENT] : &run->call, b,
@@ -108,7 +109,8 @@ static bool check_part(pli_collective *c, pli_coll_run *run, const pli_coll_move
     return false;
 }
 
-/* Keeps msg where the next step passes on just what has been copied: a ring's second half, a tree's inner node. */
+/* Keeps msg if the next step passes on the bytes that were just copied, as in a ring's second half or a tree's inner
+ * node. */
 static void apply_part(pli_collective *c, pli_coll_run *run, const pli_coll_move *s, pli_msg *msg, pli_out *out) {
     if (run->call.piece != NULL && !run->call.meet) {
         pli_msg_free(&run->call.piece[s->recv_at]);
@@ -140,8 +142,8 @@ static pli_msg *pop(struct pli_fifo *fifo) {
     return msg;
 }
 
-/* Is msg of another call that is under way or will be? One left over from a call that is done is not, nor one that the
- * peer sent in a later call, after it should have ended this one. */
+/* Does msg belong to another call that is under way or will begin? Not if its call is done here, and not if the peer
+ * sent it in a later call when it should have ended this one first. */
 static bool is_for_another(const pli_collective *c, const pli_coll_run *run, const pli_msg *msg) {
     int32_t ahead = (int32_t)(msg->head.arg32 - (uint32_t)run->number);
     return ahead > 0 ? run->call.begun : ahead < 0 && (int32_t)(msg->head.arg32 - (uint32_t)c->first->number) >= 0;
@@ -161,7 +163,7 @@ static pli_msg *take_from(pli_collective *c, const pli_coll_run *run, int32_t pe
     return NULL;
 }
 
-/* Takes one step if it can. false: it waits, is over (over_out), or has failed (its error). */
+/* Takes one step if it can. false: the call waits for a message, is over (over_out), or has failed (its error). */
 static bool take_step(pli_collective *c, pli_coll_run *run, uint64_t now_ns, bool *over_out, pli_out *out) {
     pli_coll_move s;
     *over_out = !pli_coll_step(&run->call, c->me, c->workers, run->step, &s);
@@ -195,7 +197,7 @@ static bool take_step(pli_collective *c, pli_coll_run *run, uint64_t now_ns, boo
     return true;
 }
 
-/* Every call goes as far as it can; what has come for one says nothing of the others. */
+/* Each call goes as far as it can; a message for one call says nothing about the others. */
 static void advance(pli_collective *c, uint64_t now_ns, pli_out *out) {
     for (pli_coll_run **at = &c->first; *at != NULL;) {
         pli_coll_run *run = *at;
@@ -240,7 +242,7 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
     if (event->kind == PLI_MEMBER_DIED && c->error.code >= 0) c->error = event->why;
     pli_links_forget(&c->links, event->rank);
     advance(c, now_ns, out);
-    /* Who waits for a rank that was to pass on what the dead one has not sent would wait in vain. */
+    /* A rank may wait for another that was to pass on what the dead rank has not sent; it would wait in vain. */
     if (event->kind == PLI_MEMBER_DIED && c->first != NULL) fail_from(c, c->first, &event->why, out);
 }
 
@@ -288,7 +290,7 @@ void pli_collective_begin(pli_collective *c, uint64_t now_ns, const pli_coll *ca
     atomic_init(&run->waits_for, -1);
     atomic_init(&run->done, false);
     c->recent[run->number % PLI_COLL_RECENT] = *call;
-    if (c->error.code < 0) { /* the order of messages is lost for good */
+    if (c->error.code < 0) { /* after a failure the order of messages is lost for good */
         run->error = c->error;
         finish(run, out);
         return;

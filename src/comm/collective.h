@@ -1,23 +1,22 @@
-/* comm/collective.h - collectives as what they are: a call, its steps, and a machine that takes the steps.
+/* comm/collective.h - collectives: a call, its steps, and a machine that takes the steps.
  *
- * A *call* says what all workers do together. Its *steps* say for one worker whom it sends which part of the buffer and
- * from whom it receives which; they are a pure function of call, worker and number of workers. The machine on
- * PLI_PORT_COLLECTIVE takes them with messages; the same function tells how many bytes the call moves, so that a
- * transport that fulfils it natively (shared memory, MPI) is charged the same.
+ * A *call* says what all workers do together. Its *steps* say for one worker which part of the buffer it sends to whom,
+ * and which part it receives from whom; they are a pure function of call, worker and number of workers. The machine on
+ * PLI_PORT_COLLECTIVE takes the steps with messages. The same function tells how many bytes the call moves, so that a
+ * transport with a collective of its own (shared memory, MPI) is charged the same.
  *
  *   barrier    dissemination: ceil(log2 W) rounds       Hensgen, Finkel, Manber 1988
  *   broadcast  binomial tree
  *   allreduce  by one of several *forms*, chosen once, when the call begins: comm/forms/forms.h
  *   scatter    reduce-scatter: an allreduce of which each worker gets a slice; by the forms that have one
  *   allgather  ceil(log2 W) rounds                      Bruck, Ho, Kipnis, Upfal, Weathersby 1997
- *   pieces     the same for pieces whose lengths only their owners know: each is a message of its own
+ *   pieces     an allgather of pieces whose lengths only their owners know: each is a message of its own
  *
- * Several calls may be under way at a worker: their identity is the order in which they were begun, the same on all
- * workers, and each goes on as its own messages come.
+ * Several calls may be under way at a worker. They are numbered in the order in which they were begun, which is the
+ * same on all workers, and each goes on as its own messages come.
  *
- * Any number of workers; the order of a sum depends on (form, workers, hosts, n, type) only, and every worker gets the
- * same bits.
- */
+ * Any number of workers is possible. The order of a sum depends on (form, workers, hosts, n, type) only, and every
+ * worker gets the same bits. */
 #ifndef PLI_COMM_COLLECTIVE_H
 #define PLI_COMM_COLLECTIVE_H
 
@@ -43,23 +42,24 @@ typedef struct pli_coll_form pli_coll_form; /* comm/forms/forms.h */
 
 typedef struct pli_coll {
     pli_coll_kind kind;
-    plait_type    type;   /* of a reduction; else U8                                             */
-    plait_reduce  op;     /* of a reduction                                                      */
-    const pli_coll_form *form; /* of a reduction by messages, filled by pli_coll_choose; else NULL   */
-    const pli_hosts     *hosts; /* for forms that ask; NULL: all workers are on one                  */
+    plait_type    type;   /* reductions; else U8 */
+    plait_reduce  op;     /* reductions only */
+    const pli_coll_form *form; /* reductions by messages: pli_coll_choose sets it; else NULL */
+    const pli_hosts     *hosts; /* for forms that need it; NULL: all workers are on one host */
     int32_t       root;   /* broadcast; reductions and pieces: PLI_COLL_OF_TABLES, or 0; else 0  */
-    int64_t       n;      /* elements; allgather: of one worker, or of all where starts is given; pieces: 0 */
+    int64_t       n;      /* elements; allgather: of one worker, or of all if starts is given; pieces: 0 */
     void         *buf;    /* reductions, broadcast: [n]; allgather: all pieces, own one in place  */
-    pli_msg     **piece;  /* pieces: [workers], own one there, the others' are put there; else NULL */
+    pli_msg     **piece;  /* pieces: [workers], the own one given, the others' received; else NULL */
     const size_t *starts; /* allgather of unequal pieces: [workers + 1] bytes; else NULL         */
-    bool          begun;  /* waited for later: it meets others that are                           */
-    bool          meet;   /* only find out that all have come to this call: a barrier's steps     */
+    bool          begun;  /* it is waited for later; it only meets calls that are begun, too */
+    bool          meet;   /* only find out that all workers have come to this call, by a barrier's steps */
 } pli_coll;
 
-/* A clock's sums of tables never meet a caller's own collective of the same shape: ranks compare the root, too. */
+/* Ranks also compare the root, so that a clock's sums of tables never meet a caller's own collective of the same
+ * shape. */
 enum { PLI_COLL_OF_TABLES = 1 };
 
-/** Of the elements of a reduction, or of a broadcast. */
+/** Bytes of the buffer of a reduction or a broadcast. */
 static inline size_t pli_coll_buffer_bytes(const pli_coll *call) {
     return (size_t)call->n * pli_type_bytes(call->type);
 }
@@ -68,49 +68,49 @@ static inline size_t pli_coll_buffer_bytes(const pli_coll *call) {
 typedef struct pli_coll_move {
     int32_t to, from; /* workers, or -1 */
     size_t  send_at, send_bytes, recv_at, recv_bytes; /* pieces: at is a worker */
-    bool    reduce; /* what comes is reduced into buf; else copied */
+    bool    reduce; /* the received bytes are reduced into buf; else copied */
 } pli_coll_move;
 
 /** Step i = 0, 1, ... of worker `me`; false: there are no more. */
 bool pli_coll_step(const pli_coll *call, int32_t me, int32_t workers, int64_t i, pli_coll_move *step_out);
 
-/** Fills form and hosts of a reduction about to begin: named, or where that is NULL the one that suits. Nothing for
- *  others. */
+/** Sets form and hosts of a reduction that is about to begin: the form `named` or, if that is NULL, the form that
+ *  suits. Does nothing for other collectives. */
 void pli_coll_choose(pli_coll *call, const pli_coll_form *named, int32_t workers, const pli_hosts *hosts);
 
 static inline bool pli_coll_reduces(const pli_coll *call) {
     return call->kind == PLI_ALLREDUCE || call->kind == PLI_REDUCE_SCATTER;
 }
 
-/** A reduction's vector is cut into slices: where does this one begin (elements, bytes)? */
+/** A reduction's vector is cut into slices. Where does this slice begin (in elements; pli_coll_slice_at: in bytes)? */
 static inline int64_t pli_slice_first(int64_t n, int32_t slice, int32_t slices) {
     int64_t rest = n % slices;
     return n / slices * slice + (slice < rest ? slice : rest);
 }
 size_t pli_coll_slice_at(const pli_coll *call, int32_t slice, int32_t slices);
 
-/** What worker `me` sends for this call in all, headers included. */
+/** How many bytes worker `me` sends for this call in all, headers included. */
 uint64_t pli_coll_bytes(const pli_coll *call, int32_t me, int32_t workers);
 
-/** "allreduce of 100 f32 (sum) by ring"; without a form the last two words are missing. */
+/** Writes "allreduce of 100 f32 (sum) by ring"; without a form the last two words are left out. */
 void pli_coll_tell(const pli_coll *call, char *text, size_t bytes);
-/** EPEER: this worker has left without taking part in the call. */
+/** Fails with EPEER: this worker has left without taking part in the call. */
 plait_status pli_coll_missed(const pli_coll *call, int32_t worker, plait_error *err);
 
 /* --- the machine --------------------------------------------------------------------------------------- */
 
-/* A call under way at one worker; the caller's memory, the machine's from begin until it is done. */
+/* A call under way at one worker. The caller owns the memory; the machine uses it from begin until done. */
 typedef struct pli_coll_run {
-    struct pli_coll_run *next; /* begun later */
+    struct pli_coll_run *next; /* the next call in the order of beginning */
     pli_coll        call;
     uint64_t        number;    /* 1, 2, ... in the order of beginning */
     int64_t         step;
-    bool            sent;      /* the step's message is out                                     */
+    bool            sent;      /* this step's message has been sent */
     pli_msg        *passing;   /* the last message copied into buf, to be passed on as it is    */
     size_t          passing_at; /* where it was copied                                          */
     plait_error     error;
-    _Atomic int32_t waits_for; /* a worker, or -1: for the reason                               */
-    _Atomic bool    done;      /* release after error, the machine's last touch; acquire by who waits */
+    _Atomic int32_t waits_for; /* the worker it waits for, or -1; read for the reason of a wait */
+    _Atomic bool    done;      /* release after error, the machine's last touch; acquire by the waiting thread */
 } pli_coll_run;
 
 enum { PLI_COLL_RECENT = 16 };
@@ -118,11 +118,11 @@ enum { PLI_COLL_RECENT = 16 };
 typedef struct pli_collective {
     int32_t          me, workers;
     pli_links        links;
-    struct pli_fifo { pli_msg *first, **last; } *come; /* [workers] received, not yet used, in order */
-    bool            *left;    /* [workers] will send nothing any more                        */
+    struct pli_fifo { pli_msg *first, **last; } *come; /* [workers] messages received, not yet used, in order */
+    bool            *left;    /* [workers] this worker will send nothing any more */
     pli_coll_run    *first, **last; /* under way, in order                                    */
-    uint64_t         started; /* calls                                                        */
-    pli_coll         recent[PLI_COLL_RECENT]; /* by number: what they were, for telling of mismatches */
+    uint64_t         started; /* number of calls started */
+    pli_coll         recent[PLI_COLL_RECENT]; /* the last calls by number, for errors about a mismatch */
     plait_error      error;   /* of the first call that failed: all that begin after it fail, too */
 } pli_collective;
 
@@ -131,9 +131,9 @@ extern const pli_machine_ops pli_collective_ops;
 /* false: no memory */
 bool pli_collective_init(pli_collective *c, int32_t me, int32_t workers, uint64_t resend_after_ns);
 void pli_collective_destroy(pli_collective *c);
-/** Begins a call; run and buf are lent until run->done. Between enter and leave of the port, as is abort. */
+/** Begins a call; run and buf are lent until run->done. Call it, like abort, between enter and leave of the port. */
 void pli_collective_begin(pli_collective *c, uint64_t now_ns, const pli_coll *call, pli_coll_run *run, pli_out *out);
-/** Gives a call back at once, if it is not done, and all that were begun after it: they, and all to come, fail with
+/** Gives a call that is not done back at once. It, all calls that were begun after it, and all later ones fail with
  *  why. */
 void pli_collective_abort(pli_collective *c, pli_coll_run *run, const plait_error *why, pli_out *out);
 

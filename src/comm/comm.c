@@ -1,5 +1,5 @@
-/* Collectives as their caller sees them, over whichever form serves them: a transport's own, messages in steps, or
- * carried by those who live; waited for at once, or begun and waited for later. */
+/* Collectives as their caller sees them. They run by the transport's own collective, by messages in steps, or by a
+ * carrier (carried.h); the caller waits at once, or begins them and waits later. */
 #include <stdio.h>
 #include <string.h>
 
@@ -43,7 +43,7 @@ static void begin_messages(plait_comm *comm, pli_call *call, const pli_coll *col
     pli_port_leave(comm->collective_port, &out);
 }
 
-/* Where a call goes on by itself, the workers may have to find out by messages that all have come. */
+/* If the transport runs begun calls by itself, the workers may need messages to find out that all have come. */
 static bool meets_by_messages(const pli_world *world, const pli_coll *coll) {
     return coll->begun && world->ops->meets_by_messages;
 }
@@ -51,14 +51,15 @@ static bool meets_by_messages(const pli_world *world, const pli_coll *coll) {
 static plait_status begin_native(plait_comm *comm, pli_call *call) {
     pli_world *world = comm->world;
     int32_t    workers = world->place.workers;
-    pli_coll   charged = call->coll; /* as if by messages */
+    pli_coll   charged = call->coll; /* bytes are charged as if it went by messages */
     if (charged.op == PLAIT_SUM_EXACT) charged.type = pli_cells_of(charged.type);
     pli_coll_choose(&charged, NULL, workers, &world->hosts);
     uint64_t bytes = pli_coll_bytes(&charged, comm->rank, workers);
     if (meets_by_messages(world, &call->coll)) {
         pli_coll meeting = call->coll;
         meeting.meet = true;
-        bytes -= pli_coll_bytes(&meeting, comm->rank, workers); /* they count by themselves */
+        bytes -= pli_coll_bytes(&meeting, comm->rank, workers); /* the meeting's messages are counted when they are
+                                                                 * sent */
         begin_messages(comm, call, &meeting);
     }
     atomic_fetch_add_explicit(&comm->bytes_sent, bytes, memory_order_relaxed);
@@ -85,7 +86,7 @@ static plait_status begin_call(plait_comm *comm, const pli_coll *coll, pli_call 
     const bool by_cells = coll->op == PLAIT_SUM_EXACT && !call->native;
     if (by_cells && pli_exact_begin(call, &comm->error) < 0) return pli_comm_failed(comm);
     atomic_init(&call->run.waits_for, -1);
-    /* pairs with the doctor's acquire, as joined does */
+    /* Release: pairs with the doctor's acquire, like that of joined. */
     call->number = atomic_fetch_add_explicit(&comm->begun, 1, memory_order_release) + 1;
     if (world->place.workers == 1) return PLAIT_OK;
     if (call->carried) {
@@ -99,7 +100,7 @@ static plait_status begin_call(plait_comm *comm, const pli_coll *coll, pli_call 
     return PLAIT_OK;
 }
 
-/* The buffer is the caller's again: nothing may touch it. */
+/* Gives the buffer back to the caller: the machine must not touch it any more. */
 static void abort_call(plait_comm *comm, pli_call *call, const plait_error *why) {
     uint64_t now_ns;
     pli_out  out;
@@ -319,7 +320,7 @@ plait_status plait_comm_reduce_scatter_begin(plait_comm *comm, void *buf, int64_
     return begin_reduction(comm, &coll, request_out);
 }
 
-/* to: where the outcome goes; of whom the pieces are. */
+/* to: where the result goes, and (by its root) whether the pieces are of tables. */
 static plait_status begin_pieces(plait_comm *comm, pli_msg *own, const pli_call *to, plait_request **request_out) {
     pli_coll  coll = { .kind = PLI_PIECES, .type = PLAIT_U8, .root = to->coll.root, .begun = true };
     pli_call *call = new_call(comm, "allgatherv");
@@ -476,7 +477,8 @@ static plait_status gather_lengths_and_pieces(plait_comm *comm, const void *mine
     return status;
 }
 
-/* In one: who is gone between two would be missing from the second alone. */
+/* One collective gathers sizes and pieces: with two, a rank that dies in between would be missing from the second
+ * alone. */
 static plait_status gather_at_once(plait_comm *comm, const void *mine, size_t bytes, size_t *sizes, void **all_out) {
     plait_request *request;
     PLI_TRY(plait_comm_allgatherv_begin(comm, mine, bytes, sizes, all_out, &request));

@@ -1,12 +1,11 @@
 /* comm - ranks, messages, collectives, membership events, over a transport chosen at start.
  *
- * plait/comm.h is what users see. This is what the rooms above see: ports, at which a room binds its state
- * machines, and the wait, through which every blocking passes, with a deadline and a reason.
+ * Users see plait/comm.h. The rooms above see this file: ports, to which a room binds its state machines, and the wait,
+ * which every blocking call goes through, with a deadline and a reason.
  *
- * threads: no service thread. Who sends a message puts it in the receiving port's inbox and, if the port
- * is free, runs its machine in place; if it is busy, whoever has it finds the message when he leaves. mpi:
- * one service thread a rank owns all MPI calls, and runs the machines of its rank.
- */
+ * threads: no service thread. A sender puts its message into the receiving port's inbox and, if the port is free,
+ * runs the port's machine itself; if the port is busy, its holder finds the message when it leaves. mpi: one service
+ * thread for each rank owns all MPI calls, and runs the machines of its rank. */
 #ifndef PLI_COMM_COMM_H
 #define PLI_COMM_COMM_H
 
@@ -19,10 +18,11 @@
 #include "comm/msg.h"
 #include "comm/stream.h"
 
-/** The collectives as plait_comm_opts names them; what --collective takes. */
+/** The names of the collectives in plait_comm_opts and for --collective. */
 enum { PLI_COLLECTIVES = 7 };
 extern const char *const pli_collectives[PLI_COLLECTIVES];
-/** at_out (may be NULL): where name stands in pli_collectives; NULL is auto. Errors: ENAME, with the nearest. */
+/** Checks a name; NULL means auto. at_out (may be NULL) is its place in pli_collectives. Errors: ENAME, with the
+ *  nearest. */
 plait_status pli_collective_find(const char *name, int32_t *at_out, plait_error *err);
 
 /* --- ports ---------------------------------------------------------------------------------------- */
@@ -33,77 +33,81 @@ enum {
     PLI_PORT_SERVER = 3,
     PLI_PORT_CLIENT = 4,
     PLI_PORT_GOSSIP = 5,
-    PLI_PORT_REPLICA = 6, /* the second copy of another rank's shards */
+    PLI_PORT_REPLICA = 6, /* the second replica of another rank's shards */
     PLI_PORT_MAX = 8
 };
 
 typedef struct pli_port pli_port;
 
-/** Begins a new job on this rank: at the ports of rooms above that are opened from now on, what was sent in earlier
- *  ones is not handed to a machine. What the last one has sent has arrived before. All ranks begin the same jobs in the
+/** Begins a new job on this rank. Ports of rooms above that are opened from now on do not hand messages of earlier
+ *  jobs to their machines; all messages of the last job have arrived by then. All ranks begin the same jobs in the
  *  same order. Errors: EINVAL the rank is in a job that has not ended; those of pli_comm_wait. The rank's own
  *  thread. */
 plait_status pli_comm_next_job(plait_comm *comm);
-/** The rank's job has ended for it, well or not. */
+/** The rank's part in its job has ended, well or not. */
 void pli_comm_end_job(plait_comm *comm);
-/** Which of the run's jobs that is, 1, 2, ..., the same on all ranks. */
+/** The number of the current job in the run, 1, 2, ..., the same on all ranks. */
 int32_t pli_comm_job(const plait_comm *comm);
 
-/** Binds a machine to (this rank, port). Messages that came before are handed to it now. state is borrowed
- *  until pli_port_close, after which messages for it are dropped. */
+/** Binds a machine to (this rank, port). Messages that came before are handed to it now. state is borrowed until
+ *  pli_port_close; after that, messages for the port are dropped. */
 plait_status pli_port_open(plait_comm *comm, uint32_t port, const pli_machine_ops *ops, void *state,
                            pli_port **port_out, plait_error *err);
 void         pli_port_close(pli_port **port);
 
-/** The rank's own thread calls into its machine: enter (takes the port), work on the state, leave (gives the
- *  port back, sends what is in out, runs what has come in the meantime). Sending never blocks on a peer.
- *  Between the two no wait. Any thread of the rank. */
+/** The rank's own thread calls into its machine: enter (takes the port), work on the state, leave (gives the port
+ *  back, sends what is in out, runs what has come in the meantime). Sending never blocks on a peer. Do not wait
+ *  between enter and leave. Any thread of the rank. */
 void pli_port_enter(pli_port *port, uint64_t *now_ns, pli_out *out);
 void pli_port_leave(pli_port *port, pli_out *out);
 
 /* --- waiting -------------------------------------------------------------------------------------- */
 
-/* Why a rank waits; told only when asked (expiry, SIGUSR1, doctor), from another thread perhaps: tell and show must
- * only read what is safe to read then. */
+/* Why a rank waits. It is told only on demand (expiry, SIGUSR1, doctor), perhaps from another thread, so tell and
+ * show must only read what is safe to read then. */
 typedef struct pli_reason {
     void (*tell)(const void *arg, char *text, size_t bytes); /* "clock 7 of table w, held up by rank 0" */
-    void (*show)(const void *arg, pli_wait *wait_out);       /* the same as data, zeroed before; NULL: PLI_WAIT_OTHER */
+    void (*show)(const void *arg, pli_wait *wait_out);       /* the same as data (zeroed before the call); NULL:
+                                                              * PLI_WAIT_OTHER */
     const void *arg;
 } pli_reason;
 
-/** Waits until ready(arg) is true, which is asked whenever a machine of this rank has rung (pli_out.ring),
- *  and runs the rank's due wake-ups. Returns ETIMEOUT after the comm's timeout_ns, EPEER or ECOMM when the
- *  job is lost, EDEADLOCK or EMISMATCH when the doctor has found that it cannot end (err has the text with the reason).
- *  ready is called with no lock held and must read atomics (acquire) that the machine wrote (release), or enter the
+/** Waits until ready(arg) is true, and runs the rank's due wake-ups. ready is asked whenever a machine of this rank
+ *  has rung (pli_out.ring). Returns ETIMEOUT after the comm's timeout_ns, EPEER or ECOMM when the job is lost,
+ *  EDEADLOCK or EMISMATCH when the doctor has found that the wait cannot end (err has the text with the reason).
+ *  ready is called with no lock held; it must read atomics (acquire) that the machine wrote (release), or enter the
  *  port itself. */
 typedef bool pli_ready_fn(void *arg);
 plait_status pli_comm_wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason,
                            plait_error *err);
-/** The status that ends a wait where the job is lost, and err filled; else PLAIT_OK. reason may be NULL. */
+/** If the job is lost: fills err and returns the status that ends a wait; else PLAIT_OK. reason may be NULL. */
 plait_status pli_comm_is_lost(plait_comm *comm, const pli_reason *reason, plait_error *err);
 
-/** A public call that may wait begins and ends: texts of waits and of failures name the outermost. leave returns
- *  status, and where that is the failure of a wait, adds the call to the rank's last error. The rank's own thread. */
+/** Mark the begin and the end of a public call that may wait: texts of waits and failures name the outermost such
+ *  call. leave returns status; if that is the failure of a wait, it adds the call to the rank's last error. The
+ *  rank's own thread. */
 void         pli_comm_enter(plait_comm *comm, const char *call);
 plait_status pli_comm_leave(plait_comm *comm, plait_status status);
 
 /* --- deaths ----------------------------------------------------------------------------------------- */
 
-/** From now on the death of a rank does not lose the job: it is an event to the machines (pli_machine_ops.on_member,
- *  PLI_MEMBER_DIED), and a receive that can be ended by the dead alone ends with EPEER; all else goes on. A collective
- *  has no dead members: one that is under way when a worker dies, or is begun later, ends with EPEER at every survivor,
- *  soon after the news; at some of them it may have ended well just before, so that who needs to know agrees on it by
- *  messages. That stays so for the rest of the run, save for collectives that are carried (pli_comm_carry). A run
- *  whose survivors end well has ended well. On every process of the job alike, before work is done that relies on
- *  it; an earlier death has lost the job for good. Any thread. */
+/** From now on a rank's death does not lose the job. Machines hear of it as an event (pli_machine_ops.on_member,
+ *  PLI_MEMBER_DIED), and a receive that only dead ranks could end fails with EPEER; all else goes on.
+ *  A collective cannot do without dead members: one that is under way when a worker dies, or is begun later, ends with
+ *  EPEER at every survivor, soon after the news. At some survivors it may have ended well just before, so ranks that
+ *  need to know must agree on it by messages. That stays so for the rest of the run, except for carried collectives
+ *  (pli_comm_carry). A run whose survivors end well has ended well.
+ *  Every process of the job calls this before work that relies on it; an earlier death has lost the job for good.
+ *  Any thread. */
 void pli_comm_survive(plait_comm *comm);
 
-/** The deaths that this process has heard of, in that order: *next from 0 on. false: no further one yet. Any thread. */
+/** The deaths that this process has heard of, in that order. *next starts at 0. false: there is no further one yet.
+ *  Any thread. */
 bool pli_comm_next_death(const plait_comm *comm, int32_t *next, plait_error *why_out);
 
-/* Who carries the collectives of a job's workers (comm/carried.h). gather brings what this worker has to all, and
- * answers with what each has brought: came [workers], data NULL of who is gone; lent until held_out is freed. All
- * workers call it in the same order, and hear the same of the same call. */
+/* Carries the collectives of a job's workers (comm/carried.h). gather brings this worker's bytes to all workers, and
+ * receives what each has brought: came [workers], with data NULL for a worker that is gone; lent until held_out is
+ * freed. All workers call it in the same order, and the same call gives all of them the same. */
 typedef struct pli_carried {
     const void *data;
     size_t      bytes;
@@ -113,131 +117,137 @@ typedef struct pli_carrier {
                            plait_error *err);
     void *user;
 } pli_carrier;
-/** From now on this worker's collectives are carried: they go on when a worker dies, without it. On all workers,
- *  between the same two collectives, as is their end. The rank's own thread. Errors: ENOMEM. */
+/** From now on this worker's collectives are carried: when a worker dies they go on without it. All workers call
+ *  this between the same two collectives; the same holds for its end. The rank's own thread. Errors: ENOMEM. */
 plait_status pli_comm_carry(plait_comm *comm, const pli_carrier *carrier, plait_error *err);
 void         pli_comm_carry_no_more(plait_comm *comm);
-/** How many workers were missing from a carried collective so far; was this one? The same on all workers between the
- *  same two collectives. The rank's own thread. */
+/** How many workers have been missing from a carried collective so far; and was this worker? All workers get the
+ *  same answer between the same two collectives. The rank's own thread. */
 int32_t pli_comm_absent(const plait_comm *comm);
 bool    pli_comm_is_absent(const plait_comm *comm, int32_t worker);
 const uint8_t *pli_comm_absentees(const plait_comm *comm); /* [workers] 1: absent; NULL: nobody was carried */
-/** Of the workers that are not absent: how many there are, and which of them the caller is (0 ..), in their order. */
+/** The workers that are not absent: how many there are, and the caller's place among them (0 ..), in their order. */
 void pli_comm_living(const plait_comm *comm, int32_t *place_out, int32_t *living_out);
 
-/** As if the rank had died at this instant: its machines stop, what it sends is dropped, the others hear that it died,
- *  and its own waits end with EPEER and why. For transports whose ranks are threads or simulated, where no process can
- *  be killed. Any thread. */
+/** Treats the rank as dead from this instant: its machines stop, its messages are dropped, the others hear that it
+ *  died, and its own waits end with EPEER and why. For transports whose ranks are threads or simulated, where no
+ *  process can be killed. Any thread. */
 void pli_comm_kill(plait_comm *comm, const plait_error *why);
 
 /* --- time ------------------------------------------------------------------------------------------- */
 
-/** The transport's time in nanoseconds: the machine's, or a simulated one. Every clock that a run shows is read
- *  here. */
+/** The transport's time in nanoseconds: real or simulated. Every time that a run shows is read here. */
 uint64_t pli_comm_now(const plait_comm *comm);
-/** The same inside an event, where a simulated rank cannot pay for its work first: what it owes does not count yet. */
+/** The same inside an event, where a simulated rank cannot pay for its work first: work not yet paid for does not
+ *  count. */
 uint64_t pli_comm_stamp(const plait_comm *comm);
 
-/** Says that this rank has done something that takes time: sim charges it by its cost model, all others live it. */
+/** Says that this rank has done work that takes time: sim charges it by its cost model; with other transports the
+ *  time has really passed. */
 void pli_comm_work(plait_comm *comm, pli_work_kind kind, uint64_t amount);
 
-/** Inside a public call: what was charged so far is the caller's own work, not the call's. The rank's own thread. */
+/** Inside a public call: all work charged so far is the caller's own, not the call's. The rank's own thread. */
 void pli_comm_computed(plait_comm *comm);
 
-bool pli_comm_charges(const plait_comm *comm); /* is it worth counting for pli_comm_work? */
+bool pli_comm_charges(const plait_comm *comm); /* must work be counted for pli_comm_work? */
 
-/** Where this rank's time went so far, in public calls that may wait: wait until others had done their part, network
- *  while messages were on their way, were made or taken in. The rest is its own work. in_flight false: ranks are
- *  processes, so that nobody knows when a message set off, and the whole wait counts as wait. The rank's own thread. */
+/** Where this rank's time in public calls that may wait went so far: wait, until others had done their part;
+ *  network, while messages were on their way or being made or taken in. The rest is the rank's own work. in_flight
+ *  false: ranks are processes, so nobody knows when a message set off, and all waiting counts as wait. The rank's
+ *  own thread. */
 typedef struct pli_comm_times {
     uint64_t wait_ns, network_ns;
     bool     in_flight;
 } pli_comm_times;
 void pli_comm_tell_times(plait_comm *comm, pli_comm_times *times_out);
 
-/** How long this rank's waits have lasted so far. */
+/** How long this rank's waits have lasted in all. */
 uint64_t pli_comm_waited_ns(const plait_comm *comm);
 
-/** Where messages may be lost, the last answer of a machine may have to be sent again when its room is done with it.
- *  The room leaves the machine's state to the rank: its ports stay open until the rank ends or begins its next job, and
- *  release(state) closes them. Once a job. false: nothing is lost here; the state is the caller's. */
+/** If messages may be lost, a machine's last answer may have to be sent again when its room is done with it. So the
+ *  room leaves the machine's state to the rank: its ports stay open until the rank ends or begins its next job; then
+ *  release(state) closes them. Once a job. false: no message is lost here, and the caller keeps the state. */
 bool pli_comm_retire(plait_comm *comm, void *state, void (*release)(void *state));
 
-/** Is the rank's part in the job lost: by its own failure or death, or with the whole job? Any thread. */
+/** Has the rank lost its part in the job, by its own failure or death or with the whole job? Any thread. */
 bool pli_comm_has_failed(plait_comm *comm);
 
 /* --- what rooms above need to know ----------------------------------------------------------------- */
 
-bool     pli_comm_shares_process(const plait_comm *comm); /* all ranks are in this process, threads or not */
+bool     pli_comm_shares_process(const plait_comm *comm); /* all ranks are in this process, as threads or not */
 bool     pli_comm_is_worker(const plait_comm *comm);
-int32_t  pli_comm_lead(const plait_comm *comm);   /* who prints, saves and coordinates: the lowest worker not absent */
-bool     pli_comm_leads(const plait_comm *comm);  /* is it the caller? */
+int32_t  pli_comm_lead(const plait_comm *comm);   /* the worker that prints, saves and coordinates: the lowest that
+                                                   * is not absent */
+bool     pli_comm_leads(const plait_comm *comm);  /* is the caller the lead? */
 uint32_t pli_comm_epoch(const plait_comm *comm);
 uint32_t pli_comm_incarnation(const plait_comm *comm);
 uint64_t pli_comm_resend_after_ns(const plait_comm *comm); /* 0: the transport is reliable and ordered */
-pli_pool *pli_comm_pool(plait_comm *comm);                 /* of opts.threads threads; NULL: 1          */
+pli_pool *pli_comm_pool(plait_comm *comm);                 /* of opts.threads threads; NULL: one */
 const plait_log *pli_comm_log(const plait_comm *comm);
-plait_error *pli_comm_error(plait_comm *comm);             /* the rank's last error, to be filled        */
+plait_error *pli_comm_error(plait_comm *comm);             /* the rank's last error, to be filled */
 
-/** Where the rank's jobs raise events; NULL: nowhere. Set before a job is created; the sink outlives the run. */
+/** Where the rank's jobs raise events; NULL: nowhere. Set it before a job is created; the sink outlives the run. */
 void                  pli_comm_set_events(plait_comm *comm, const pli_event_sink *sink);
 const pli_event_sink *pli_comm_events(const plait_comm *comm);
 
-/** Where the rank's calls, waits and steps are traced (base/span.h); NULL: nowhere. Set before the work that is to be
- *  seen; the sink outlives the run. */
+/** Where the rank's calls, waits and steps are traced (base/span.h); NULL: nowhere. Set it before the work to be
+ *  traced; the sink outlives the run. */
 void                 pli_comm_set_spans(plait_comm *comm, const pli_span_sink *sink);
 const pli_span_sink *pli_comm_spans(const plait_comm *comm);
-/** A stretch of the rank's own thread: begin answers the time where there is a sink, else 0 without a look at the
- *  clock; end tells it, and answers its end, where the next may begin. Simulated work up to there is paid for, so that
- *  it lies within. */
+/** A span of the rank's own thread. begin returns the time, or 0 without a look at the clock if there is no sink.
+ *  end hands the span to the sink and returns its end, where the next may begin. Simulated work up to there is paid
+ *  first, so that it lies within the span. */
 uint64_t pli_comm_span_begin(const plait_comm *comm);
 uint64_t pli_comm_span_end(const plait_comm *comm, pli_span_kind kind, const char *name, int64_t number,
                            uint64_t begin_ns);
 
-/** plait_comm_send and plait_comm_recv for rooms above, whose tags are below 0: no user's message is mistaken for
- *  theirs. Arguments are not checked. */
+/** plait_comm_send and plait_comm_recv for rooms above. Their tags are below 0, so they never take a user's message.
+ *  Arguments are not checked. */
 plait_status pli_comm_send(plait_comm *comm, int32_t to, int32_t tag, const void *data, size_t bytes);
 plait_status pli_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *data, size_t capacity, size_t *bytes_out,
                            int32_t *from_out);
 /** Merges cells [n] (tensor/exact_cells.h) of all workers; each gets the result. Collective over the workers. */
 plait_status pli_comm_sum_cells(plait_comm *comm, bool wide, int64_t n, void *cells);
-/** Sums buf [n] of a clock's tables (type may be one of cells), begun as plait_comm_allreduce_begin or, request_out
- *  NULL, waited for. It meets no collective of a caller: EMISMATCH where the workers' order differs. */
+/** Sums buf [n] of a clock's tables (type may be one of cells). With request_out it is begun, as by
+ *  plait_comm_allreduce_begin; with NULL it waits. It never meets a caller's own collective: EMISMATCH if the
+ *  workers' order differs. */
 plait_status pli_comm_sum_tables(plait_comm *comm, plait_type type, int64_t n, void *buf, plait_request **request_out);
-/** Does a sum of n (type may be one of cells) go by messages even where it is waited for at once? Then one that is
- *  begun costs no more, and goes on while its worker computes. */
+/** Does a sum of n (type may be one of cells) go by messages even if it is waited for at once? Then a begun sum
+ *  costs no more, and goes on while its worker computes. */
 bool pli_comm_sums_by_messages(const plait_comm *comm, int64_t n, plait_type type);
-/** Does a reduce-scatter of n (PLAIT_SUM; type may be one of cells) sum in the order of an allreduce, so that it has
- *  the same bits? */
+/** Does a reduce-scatter of n (PLAIT_SUM; type may be one of cells) add in the same order as an allreduce, so that
+ *  it gives the same bits? */
 bool pli_comm_scatters_alike(const plait_comm *comm, int64_t n, plait_type type);
-/** The same as cells: plait_comm_reduce_scatter of them. Collective over the workers. */
+/** plait_comm_reduce_scatter of cells. Collective over the workers. */
 plait_status pli_comm_scatter_cells(plait_comm *comm, bool wide, int64_t n, void *cells);
-/** Of buf [n] each worker has its slice and gets the others'. The slices are those of `cut` >= n elements, of which the
- *  last lie behind buf. Collective over the workers. */
+/** Each worker has its slice of buf [n] and gets the others'. The slices are those of `cut` >= n elements; the
+ *  elements past n do not exist. Collective over the workers. */
 plait_status pli_comm_gather_slices(plait_comm *comm, void *buf, int64_t n, int64_t cut, size_t element_bytes);
 /** Which workers share a host. */
 const pli_hosts *pli_comm_hosts(const plait_comm *comm);
-/** How sums go here: a name of pli_collectives. */
+/** How sums are made here: a name of pli_collectives. */
 const char *pli_comm_collective(const plait_comm *comm);
-/** Waits for the next message with this tag from a rank and hands it over, whatever its length: the caller's. */
+/** Waits for the next message with this tag from a rank and hands it over, whatever its length; the caller frees it. */
 plait_status pli_comm_take(plait_comm *comm, int32_t from, int32_t tag, pli_msg **msg_out);
-/** As pli_comm_send, of a message made by the caller (taken): where ranks share memory its body is not copied. */
+/** Like pli_comm_send, for a message that the caller made (taken): where ranks share memory its body is not copied. */
 plait_status pli_comm_send_msg(plait_comm *comm, int32_t to, int32_t tag, pli_msg *msg);
-/** What all ranks have sent so far, those that only serve included; 0 at these. Collective over all ranks. */
+/** How many bytes all ranks have sent so far, including servers; a server gets 0. Collective over all ranks. */
 plait_status pli_comm_bytes_of_all(plait_comm *comm, uint64_t *bytes_out);
 
-/** plait_comm_allgatherv_begin of tables' pieces (they, too, meet no caller's) that are handed over as they are, within
- *  a process without a copy. mine is taken, whatever the outcome, and nobody writes to it any more; piece [workers],
- *  NULL before, is lent, and filled by a wait that returns PLAIT_OK: the caller's to free, and to read only. */
+/** plait_comm_allgatherv_begin for pieces of tables (they never meet a caller's own). A piece is handed over as it
+ *  is, without a copy within a process. mine is taken in any case, and nobody may write to it any more. piece
+ *  [workers] must be NULL before and is lent; a wait that returns PLAIT_OK fills it. The caller frees the pieces,
+ *  and may only read them. */
 plait_status pli_comm_pieces_begin(plait_comm *comm, pli_msg *mine, pli_msg **piece, plait_request **request_out);
 
-/** Memory that all ranks of the process see, made by the first that asks for `name` (zeroed, 64-byte
- *  aligned) and freed with the last release, or when all ranks have ended. NULL: not one process, or out of memory. */
+/** Memory that all ranks of the process see. The first rank that asks for `name` makes it (zeroed, 64-byte aligned);
+ *  it is freed with the last release, or when all ranks have ended. NULL: ranks are not in one process, or out of
+ *  memory. */
 void *pli_comm_shared(plait_comm *comm, const char *name, size_t bytes);
 void  pli_comm_shared_release(plait_comm *comm, void *memory);
 
-/** Gives up a collective that was begun: its memory is free at once, and all collectives begun after it fail here. For
- *  who fails and cannot wait. NULLs; NULL is nothing. */
+/** Gives up a collective that was begun: its memory is free at once, and all collectives begun after it fail here.
+ *  For a rank that fails and cannot wait. Sets *request to NULL; NULL is fine. */
 void pli_comm_drop(plait_request **request);
 
 /* A request of any room: wait is called once, frees the request and returns the outcome. */
@@ -246,8 +256,8 @@ struct plait_request {
 };
 
 #ifdef PLI_TESTING
-extern _Atomic uint64_t pli_doctor_haste, pli_doctor_rounds; /* his times are divided by it; his rounds:
-                                                                comm/rounds.c */
+extern _Atomic uint64_t pli_doctor_haste, pli_doctor_rounds; /* tests: the doctor's times are divided by haste;
+                                                              * rounds counts his rounds (comm/rounds.c) */
 #endif
 
 #endif

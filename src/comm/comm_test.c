@@ -12,7 +12,8 @@
 
 #include "comm/world.h"
 
-/* A body runs on threads of its own, where cmocka's asserts may not jump: it returns, and the text says where. */
+/* A body runs on a thread of its own, from which cmocka's asserts may not jump: it returns an error, whose text has
+ * the line. */
 #define CHECK(condition)                                                                           \
     do {                                                                                           \
         if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
@@ -112,7 +113,7 @@ static void test_misuse_is_answered(void **state) {
 
 static double input(int32_t rank, int64_t i) { return (double)((rank + 1) * 37 + i * 11 % 101) / 7.0; }
 
-/* At once and begun; what the slices hold, gathered, is the whole. */
+/* Scatters at once and begun; gathering the slices gives the whole. */
 static plait_status scatter_f64(plait_comm *comm, int64_t n, double *buf) {
     int32_t        me = plait_comm_rank(comm), w = plait_comm_workers(comm);
     plait_request *request = NULL;
@@ -240,7 +241,7 @@ static void test_many_small_collectives(void **state) {
     for (int form = 0; form < 2; form++) run_ok(4, 0, forms[form], many_small, NULL);
 }
 
-/* Up to five sums and gathers under way, waited for in another order; rank 1 is the slow one. */
+/* Up to five sums and gathers are under way and are waited for in another order; rank 1 is slow. */
 static plait_status many_begun(plait_comm *comm, void *user) {
     (void)user;
     enum { FLIGHTS = 5, LONG = 3000 };
@@ -285,7 +286,7 @@ static void test_many_collectives_under_way(void **state) {
         for (int32_t workers = 1; workers < 6; workers++) run_ok(workers, 0, forms[form], many_begun, NULL);
 }
 
-/* A rank that fails gives up what it has begun, though nobody else will ever come. */
+/* A rank that fails gives up the collectives it has begun, though no other rank will ever come. */
 static plait_status fails_with_sums_under_way(plait_comm *comm, void *user) {
     (void)user;
     static _Thread_local double buf[4096];
@@ -315,7 +316,7 @@ static plait_status disagree(plait_comm *comm, void *user) {
     case 3: PLI_TRY(odd ? plait_comm_barrier(comm) : plait_comm_broadcast(comm, x, 4, 0)); break;
     default: PLI_TRY(plait_comm_broadcast(comm, x, 4, odd ? 1 : 0));
     }
-    return plait_comm_barrier(comm); /* by messages, who only sends in a call finds out in a later one */
+    return plait_comm_barrier(comm); /* by messages, a rank that only sends in a call finds out in a later one */
 }
 
 static void test_calls_that_differ_are_named(void **state) {
@@ -333,7 +334,7 @@ static void test_calls_that_differ_are_named(void **state) {
 /* --- failures ------------------------------------------------------------------------------------------------ */
 
 struct story {
-    int          wait_for; /* what the others do: 0 barrier, 1 large allreduce, 2 recv, 3 begun allreduce */
+    int          wait_for; /* what the other ranks do: 0 barrier, 1 large allreduce, 2 recv, 3 begun allreduce */
     plait_status result;   /* of rank 1 */
     _Atomic int  lost;
 };
@@ -381,7 +382,7 @@ static void test_who_ends_never_leaves_the_others_hanging(void **state) {
 struct death {
     int         wait_for; /* as in a story */
     bool        survives;
-    _Atomic int events, ended; /* members that died, as machines were told; calls that it ended */
+    _Atomic int events, ended; /* deaths that machines were told of; calls that a death ended */
 };
 
 static void drop_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out) {
@@ -414,7 +415,7 @@ static plait_status die(plait_comm *comm, const struct death *death) {
     CHECK(plait_comm_send(comm, 0, 2, "x", 1) <= 0); /* it goes nowhere */
     plait_status status = plait_comm_recv(comm, 0, 9, &byte, 1, NULL, NULL);
     CHECK(status == PLAIT_EPEER && strstr(plait_comm_error(comm)->text, "unplugged") != NULL);
-    return death->survives ? PLAIT_OK : status; /* whatever it answers, it is dead */
+    return death->survives ? PLAIT_OK : status; /* a dead rank's own answer does not matter */
 }
 
 static plait_status call(plait_comm *comm, int what, double *buf) {
@@ -429,7 +430,7 @@ static plait_status call(plait_comm *comm, int what, double *buf) {
     return status == PLAIT_OK ? plait_request_wait(&request) : status;
 }
 
-/* Those that live: what needs the dead ends, soon and everywhere; all else goes on. */
+/* For survivors, a call that needs the dead rank ends soon and everywhere; all else goes on. */
 static plait_status outlive(plait_comm *comm, const struct death *death, double *buf) {
     int32_t me = plait_comm_rank(comm), size = plait_comm_size(comm), got;
     for (int what = 0; what < 4; what++)
@@ -509,7 +510,7 @@ struct watch {
     _Atomic int seen;
 };
 
-/* Rank 1 waits for rank 0 in a barrier; rank 0 reads so, and only then comes. */
+/* Rank 1 waits for rank 0 in a barrier; rank 0 reads that, and only then comes. */
 static plait_status look_at_waits(plait_comm *comm, void *user) {
     struct watch *watch = user;
     if (plait_comm_rank(comm) == 0) {
@@ -570,10 +571,10 @@ static void test_a_run_survives_every_failed_allocation(void **state) {
 
 /* --- machines -------------------------------------------------------------------------------------------------- */
 
-/* Counts what comes, and answers until the number in arg64 is used up: no deep recursion, no message lost. */
+/* Counts messages and answers until the number in arg64 is used up: no deep recursion, no message lost. */
 struct counter {
     int32_t         me;
-    int64_t         plain; /* the port's holder's only: a race would show */
+    int64_t         plain; /* only the port's holder writes it: a race would show */
     _Atomic int64_t told;
 };
 
@@ -637,8 +638,8 @@ static void test_machines_run_in_place_and_lose_nothing(void **state) {
     run_ok(1, 0, NULL, play, NULL);
 }
 
-/* Ranks that send their last message and end at once, while its receiver's machine may be running: no message is lost,
- * none comes after the news of its rank's end, nobody sleeps through either. */
+/* Ranks send their last message and end at once, while the receiver's machine may be running: no message is lost,
+ * none comes after the news of its rank's end, and nobody sleeps through either. */
 static plait_status say_and_end(plait_comm *comm, void *user) {
     (void)user;
     int32_t me = plait_comm_rank(comm), value;
@@ -662,9 +663,9 @@ static void test_no_message_is_lost_however_threads_cross(void **state) {
     atomic_store(&pli_comm_shaken, false);
 }
 
-/* A message pushed while another rank's thread runs the machine, after it took the inbox: who pushes does not wait and
- * does not come back, so who unlocks must look again. Rank 1 runs rank 0's machine with the first message until rank 2
- * has pushed the second. */
+/* A message is pushed while another rank's thread runs the machine, after that thread took the inbox. The sender
+ * does not wait and does not come back, so the thread that unlocks must look again. Rank 1 runs rank 0's machine
+ * with the first message until rank 2 has pushed the second. */
 struct relay {
     _Atomic int inside, pushed, counted;
 };
@@ -718,7 +719,7 @@ static void test_who_unlocks_looks_again(void **state) {
     if (plait_comm_run(&opts, push_while_held, &relay, &err) < 0) fail_msg("rank %d: %s", err.rank, err.text);
 }
 
-/* The change comes between a waiter's look and its sleep: it does not sleep. */
+/* The change comes between a waiter's look and its sleep, so it must not sleep. */
 struct late {
     plait_comm *comm;
     bool        changed;
@@ -738,7 +739,7 @@ static plait_status wait_for_late(plait_comm *comm, void *user) {
         struct late late = { .comm = comm };
         uint64_t    start_ns = pli_now_ns();
         PLI_TRY(pli_comm_wait(comm, change_after_looking, &late, NULL, pli_comm_error(comm)));
-        CHECK(pli_now_ns() - start_ns < UINT64_C(10) * 1000000000); /* not by its deadline */
+        CHECK(pli_now_ns() - start_ns < UINT64_C(10) * 1000000000); /* it was woken before its deadline */
     }
     return PLAIT_OK;
 }

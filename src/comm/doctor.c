@@ -6,13 +6,15 @@
 
 #include "base/base.h"
 
-/* --- who can never go on -------------------------------------------------------------------------------------- */
+/* --- ranks that can never go on
+ * ------------------------------------------------------------------------------------- */
 
-/* may_go grows from the ranks that run; every answer is true as soon as what was marked so far suffices. */
+/* The set of ranks that may go on grows from the ranks that run; a rank joins it as soon as the ranks in it suffice
+ * to end its wait. */
 typedef struct search {
     const pli_ward *ward;
-    const bool     *stuck; /* not (yet) found to go on */
-    const pli_look *same;  /* the last collective that was looked through */
+    const bool     *stuck; /* not found to go on, so far */
+    const pli_look *same;  /* the last collective that was judged */
     bool            same_goes;
 } search;
 
@@ -36,7 +38,7 @@ static bool table_may_answer(const search *s, int32_t rank, const pli_wait *on) 
     return on->any ? anyone_may(s, rank, s->ward->workers) : !s->stuck[on->peer];
 }
 
-/* Every worker that is lacking must be able to come. */
+/* Every missing worker must be able to come. */
 static bool all_may_come(search *s, const pli_look *look) {
     const pli_wait *on = &look->on;
     if (s->same != NULL && s->same->on.number == on->number && s->same->on.joins == on->joins) return s->same_goes;
@@ -82,7 +84,7 @@ int32_t pli_doctor_stuck(const pli_ward *ward, bool *stuck) {
         }
     }
     for (int32_t r = 0; r < ward->size; r++) {
-        stuck[r] = stuck[r] && ward->look[r].state == PLI_LOOK_WAITS; /* who has ended is not stuck */
+        stuck[r] = stuck[r] && ward->look[r].state == PLI_LOOK_WAITS; /* a rank that has ended is not stuck */
         waiting += stuck[r];
     }
     return waiting;
@@ -144,7 +146,7 @@ void pli_doctor_tell_site(const char *call, uint64_t ordinal, const char *file, 
         snprintf(text + n, bytes - (size_t)n, ", %s:%d", file, line);
 }
 
-/* "barrier, held up by rank 0 (plait_comm_barrier, call 3, ring.c:21)"; seconds < 0: not said. */
+/* Writes "barrier, held up by rank 0 (plait_comm_barrier, call 3, ring.c:21)"; seconds < 0: they are left out. */
 static void tell_wait(const pli_look *look, double seconds, char *text, size_t bytes) {
     char site[144], since[32] = "";
     pli_doctor_tell_site(look->call, look->ordinal, look->file, look->line, site, sizeof site);
@@ -186,7 +188,7 @@ static void add_wait(plait_error *err, const pli_ward *ward, int32_t rank, const
     add(err, text);
 }
 
-/* From rank along who holds up whom, until one comes again or has ended. */
+/* Tells from rank on who holds up whom, until a rank comes again or has ended. */
 void pli_doctor_explain_stuck(const pli_ward *ward, const bool *stuck, int32_t rank, plait_error *err) {
     enum { CHAIN_MAX = 16 };
     int32_t chain[CHAIN_MAX], n = 0, at = rank;
@@ -221,7 +223,7 @@ void pli_doctor_explain_mismatch(const pli_ward *ward, int32_t rank, int32_t oth
     add_wait(err, ward, other, " where ");
 }
 
-/* --- from a wire -------------------------------------------------------------------------------------------------- */
+/* --- looks from a wire -------------------------------------------------------------------------------------------- */
 
 static bool mend_text(char *text, size_t bytes) {
     if (memchr(text, '\0', bytes) == NULL) return false;

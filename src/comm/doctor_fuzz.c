@@ -1,4 +1,4 @@
-/* Whatever another process says of itself is a look within bounds, or an error; and the graph takes any looks. */
+/* Feeds any bytes as another process's look: it is within bounds, or an error; and the graph takes any looks. */
 #include <stdlib.h>
 #include <string.h>
 

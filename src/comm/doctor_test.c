@@ -1,4 +1,4 @@
-/* The graph of waits by hand, and by chance against a search that goes through every order of events. */
+/* The graph of waits: cases by hand, and random ones against a search that goes through every order of events. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,11 +37,11 @@ static void test_cycles_are_found(void **state) {
         for (int32_t r = 0; r < SIZE; r++) look[r] = r < n ? waits(PLI_WAIT_RECV, (r + 1) % n, 0) : runs(0);
         assert_int_equal(judge(look, SIZE, SIZE, stuck), n);
         for (int32_t r = 0; r < SIZE; r++) assert_int_equal(stuck[r], r < n);
-        look[n - 1] = runs(0); /* one that computes may go on, and then the one that waits for it, and so all */
+        look[n - 1] = runs(0); /* a rank that computes may go on, then the rank that waits for it, and so all */
         assert_int_equal(judge(look, SIZE, SIZE, stuck), 0);
-        look[n - 1] = waits(PLI_WAIT_OTHER, -1, 0); /* so may one of whose wait nothing is known */
+        look[n - 1] = waits(PLI_WAIT_OTHER, -1, 0); /* so may a rank whose wait is of an unknown kind */
         assert_int_equal(judge(look, SIZE, SIZE, stuck), 0);
-        look[n - 1] = (pli_look){ .state = PLI_LOOK_NONE }; /* and one who has not answered */
+        look[n - 1] = (pli_look){ .state = PLI_LOOK_NONE }; /* and a rank that has not answered */
         assert_int_equal(judge(look, SIZE, SIZE, stuck), 0);
     }
 }
@@ -56,9 +56,9 @@ static void test_any_needs_one_and_a_collective_all(void **state) {
     pli_look all[] = { waits(PLI_WAIT_COLLECTIVE, -1, 4), waits(PLI_WAIT_RECV, 0, 3), runs(3) };
     assert_int_equal(judge(all, 3, 3, stuck), 2); /* rank 2 may come, rank 1 cannot */
     assert_int_equal(judge(all, 3, 1, stuck), 0); /* servers take no part */
-    all[1].begun = 4; /* it has come, and works on the next */
+    all[1].begun = 4; /* it has come, and works on the next call */
     assert_int_equal(judge(all, 3, 3, stuck), 0);
-    all[0].on.joins = 1; /* but rank 0 needs it to wait for the call as well */
+    all[0].on.joins = 1; /* but rank 0 also needs it to wait for the call */
     assert_int_equal(judge(all, 3, 3, stuck), 2);
 }
 
@@ -67,16 +67,16 @@ static void test_tables_and_ends(void **state) {
     bool     stuck[3];
     pli_look look[] = { waits(PLI_WAIT_TABLE, 1, 0), waits(PLI_WAIT_RECV, 0, 0), waits(PLI_WAIT_WORKERS, -1, 0) };
     assert_int_equal(judge(look, 3, 2, stuck), 3);
-    look[0].on.peer = -1; /* nobody has said who holds it up */
+    look[0].on.peer = -1; /* nobody has said which rank holds it up */
     assert_int_equal(judge(look, 3, 2, stuck), 0);
     look[0].on.peer = 1;
     look[1] = ended();
     assert_int_equal(judge(look, 3, 2, stuck), 2);
     look[0] = ended();
-    assert_int_equal(judge(look, 3, 2, stuck), 0); /* all have ended: the server will hear of it */
+    assert_int_equal(judge(look, 3, 2, stuck), 0); /* all workers have ended: the server will hear of it */
 }
 
-/* What can happen next, one rank after the other, until nothing can: the graph's own meaning, by brute force. */
+/* Follows what can happen next, rank by rank, until nothing can: the meaning of the graph, by brute force. */
 static void follow_events(const pli_look *looks, int32_t size, bool *stuck) {
     bool more = true, free[SIZE];
     for (int32_t r = 0; r < size; r++) free[r] = looks[r].state == PLI_LOOK_RUNS;
@@ -138,7 +138,7 @@ static void test_mismatch(void **state) {
                            waits(PLI_WAIT_COLLECTIVE, -1, 5) };
     pli_ward    ward = { .look = look, .size = 3, .workers = 3 };
     plait_error err;
-    look[2].on.n = 9; /* of a later call */
+    look[2].on.n = 9; /* shape of a later call */
     assert_int_equal(pli_doctor_mismatch(&ward, 0), -1);
     look[1].on.coll_op = 1;
     assert_int_equal(pli_doctor_mismatch(&ward, 0), 1);
@@ -157,10 +157,10 @@ static void test_two_looks(void **state) {
     assert_false(pli_doctor_confirms(&a, &b)); /* it has moved in between */
     b.wait--;
     b.settled = 0;
-    assert_false(pli_doctor_confirms(&a, &b)); /* something has come that it has not seen */
+    assert_false(pli_doctor_confirms(&a, &b)); /* a message has come that it has not seen */
     a = b = waits(PLI_WAIT_TABLE, 1, 0);
     a.on.asked = b.on.answered = 4;
-    assert_false(pli_doctor_confirms(&a, &b)); /* what the servers say may be from before the first look */
+    assert_false(pli_doctor_confirms(&a, &b)); /* the servers' answer may be from before the first look */
     b.on.answered = 5;
     assert_true(pli_doctor_confirms(&a, &b));
 }
@@ -190,7 +190,8 @@ static void test_looks_from_a_wire(void **state) {
     assert_int_equal(pli_look_decode(&look, sizeof look, 2, &got, &err), PLAIT_OK);
     assert_memory_equal(&look, &got, sizeof look);
     assert_int_equal(pli_look_decode(&look, sizeof look - 1, 2, &got, &err), PLAIT_EFORMAT);
-    assert_int_equal(pli_look_decode(&look, sizeof look, 1, &got, &err), PLAIT_EFORMAT); /* a rank that there is not */
+    assert_int_equal(pli_look_decode(&look, sizeof look, 1, &got, &err), PLAIT_EFORMAT); /* a rank that does not
+                                                                                          * exist */
     look.what[0] = '\n';
     assert_int_equal(pli_look_decode(&look, sizeof look, 2, &got, &err), PLAIT_OK);
     assert_int_equal(got.what[0], '?');

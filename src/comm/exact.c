@@ -1,5 +1,6 @@
-/* An exact sum by messages: each worker's terms become cells (tensor/exact_cells.h), which any form of allreduce sums,
- * and every worker rounds them alike. A transport that sees all workers' terms at once needs none of this. */
+/* An exact sum by messages: each worker turns its terms into cells (tensor/exact_cells.h), any form of allreduce
+ * sums the cells, and every worker rounds them to the same bits. A transport that sees all workers' terms at once
+ * needs none of this. */
 #include <string.h>
 
 #include "comm/world.h"

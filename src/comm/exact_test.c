@@ -1,5 +1,5 @@
-/* Exact sums of workers: the bits of the terms' sum, however they lie with the workers, in each form of the
- * collective. */
+/* Exact sums of workers: the sum has the same bits, however the terms are spread over the workers, in each form of
+ * the collective. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,8 @@
 #include "tensor/exact.h"
 #include "tensor/exact_cells.h"
 
-/* A body runs on threads of its own, where cmocka's asserts may not jump: it returns, and the text says where. */
+/* A body runs on a thread of its own, from which cmocka's asserts may not jump: it returns an error, whose text has
+ * the line. */
 #define CHECK(condition)                                                                           \
     do {                                                                                           \
         if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
@@ -23,11 +24,11 @@ enum { TERMS = 48, LONGEST = 5000, WORKERS_MAX = 8 };
 static const int64_t lengths[] = { 0, 1, 5, 300, 2049, LONGEST };
 
 typedef struct sums {
-    float  f32[TERMS][LONGEST], want32[WORKERS_MAX + 1][LONGEST]; /* want [w]: of terms below w, [0]: of all */
+    float  f32[TERMS][LONGEST], want32[WORKERS_MAX + 1][LONGEST]; /* want [w]: sum of the terms below w; [0]: of all */
     double f64[TERMS][LONGEST], want64[WORKERS_MAX + 1][LONGEST];
 } sums;
 
-/* Sizes that differ by many powers of two: any order of a plain sum would show. */
+/* Draws terms whose sizes differ by many powers of two: a plain sum would differ with every order. */
 static sums *draw(void) {
     sums         *s = test_malloc(sizeof *s);
     const float  *x32[TERMS];
@@ -48,7 +49,7 @@ static sums *draw(void) {
     return s;
 }
 
-/* One term a worker. */
+/* One term for each worker. */
 static plait_status sum_terms(plait_comm *comm, const sums *s, void *buf, int64_t n) {
     int32_t        me = plait_comm_rank(comm), w = plait_comm_workers(comm);
     plait_request *request = NULL;
@@ -66,7 +67,7 @@ static plait_status sum_terms(plait_comm *comm, const sums *s, void *buf, int64_
     return PLAIT_OK;
 }
 
-/* The same, of which each worker gets a slice; 4 bytes a value of want. */
+/* The same, but each worker gets a slice; want has 4 bytes a value. */
 static plait_status scatter_terms(plait_comm *comm, const sums *s, void *buf, int64_t n) {
     int32_t me = plait_comm_rank(comm), w = plait_comm_workers(comm);
     int64_t first, count;
@@ -137,7 +138,7 @@ static plait_status misuse(plait_comm *comm, void *user) {
     return PLAIT_OK;
 }
 
-/* One asks for an exact sum where the other wants a plain one. */
+/* One worker asks for an exact sum, the other for a plain one. */
 static plait_status differ(plait_comm *comm, void *user) {
     float x[4] = { 0 };
     (void)user;

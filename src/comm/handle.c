@@ -1,4 +1,4 @@
-/* The handle: what a rank may ask of itself and its job, and what its calls have in common. */
+/* The handle: what a rank may ask about itself and its job, and what its calls have in common. */
 #include "comm/handle.h"
 
 #include <stdio.h>
@@ -62,8 +62,7 @@ void pli_comm_computed(plait_comm *comm) {
 bool pli_comm_shares_process(const plait_comm *comm) { return comm->world->place.count == comm->world->size; }
 bool     pli_comm_is_worker(const plait_comm *comm) { return comm->rank < comm->world->place.workers; }
 
-/* The job ends with the first rank that dies (member.c), save where collectives are carried, which tell who is
- * missing. */
+/* Without carried collectives the first death ends the job (member.c), so only these know absent workers. */
 int32_t pli_comm_lead(const plait_comm *comm) {
     int32_t lead = 0;
     while (pli_comm_is_absent(comm, lead)) lead++;
@@ -80,7 +79,7 @@ void pli_comm_living(const plait_comm *comm, int32_t *place_out, int32_t *living
 
 uint32_t pli_comm_epoch(const plait_comm *comm) { return (uint32_t)atomic_load(&comm->world->n_events) + 1; }
 uint32_t pli_comm_incarnation(const plait_comm *comm) {
-    (void)comm; /* in threads and mpi nobody is started anew */
+    (void)comm; /* threads and mpi start no rank anew */
     return 1;
 }
 bool             pli_comm_has_failed(plait_comm *comm) { return pli_comm_is_lost(comm, NULL, NULL) < 0; }
@@ -105,7 +104,7 @@ uint64_t pli_comm_span_end(const plait_comm *comm, pli_span_kind kind, const cha
 pli_pool *pli_comm_pool(plait_comm *comm) {
     if (comm->pool == NULL && comm->world->threads > 1 &&
         pli_pool_create(comm->world->threads, &comm->pool, NULL) < 0)
-        comm->pool = NULL; /* serially then */
+        comm->pool = NULL; /* then it runs serially */
     return comm->pool;
 }
 
@@ -118,7 +117,7 @@ plait_status pli_comm_failed(plait_comm *comm) {
 }
 
 plait_status pli_comm_usable(plait_comm *comm, const char *call) {
-    if (comm == NULL) return PLAIT_EINVAL; /* there is nowhere to put the text */
+    if (comm == NULL) return PLAIT_EINVAL; /* without a handle there is no place for the text */
     return pli_callback_refuses(call);
 }
 

@@ -1,21 +1,22 @@
-/* comm/handle.h - what public calls on a rank's handle have in common: their arguments are looked at, and a call that
- * fails says why in the handle. Of the files that make such calls alone. */
+/* comm/handle.h - what public calls on a rank's handle have in common: their arguments are checked, and a call that
+ * fails says why in the handle. Only files with such calls use it. */
 #ifndef PLI_COMM_HANDLE_H
 #define PLI_COMM_HANDLE_H
 
 #include "comm/world.h"
 
-/** The error is in the handle: names its rank and, where the job is lost, the first cause and not who ended because of
- *  it. Returns the error's code. */
+/** Completes the error in the handle: adds its rank and, if the job is lost, names the first cause, not a rank that
+ *  ended because of it. Returns the error's code. */
 plait_status pli_comm_failed(plait_comm *comm);
-/** Is the handle there, and does no server function call? */
+/** Is there a handle, and is the caller no server function? */
 plait_status pli_comm_usable(plait_comm *comm, const char *call);
-/** Is an argument there that the call needs? EINVAL. */
+/** Is an argument given that the call needs? EINVAL if not. */
 plait_status pli_comm_given(plait_comm *comm, const char *call, const char *name, const void *argument);
-/** The same of memory of so many bytes or elements, if it is some. */
+/** The same for memory, which is needed if `some` is true: some bytes or elements lie in it. */
 plait_status pli_comm_given_memory(plait_comm *comm, const char *call, const char *name, const void *memory,
                                    bool some);
-/** The most bytes of a call: the steps of a collective multiply by the number of workers, and by pieces of messages. */
+/** The most bytes that one call may move: the steps of a collective multiply them by the number of workers, and by
+ *  pieces of messages. */
 int64_t      pli_comm_most_bytes(const plait_comm *comm);
 plait_status pli_comm_at_most(plait_comm *comm, const char *call, size_t bytes, int64_t most);
 

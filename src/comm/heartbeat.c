@@ -2,16 +2,16 @@
 
 #include "base/base.h"
 
-enum { TURNS = 4 }; /* in a period */
+enum { TURNS = 4 }; /* turns in a period */
 
-/* Who watches whom follows from who is gone alone, so that both ends find the same. */
+/* Which process watches which depends only on the set of those that are gone, so that both ends find the same. */
 static void choose_watched(pli_heartbeat *h) {
     bool    all = h->size <= PLI_HEARTBEAT_ALL;
     int32_t left = PLI_HEARTBEAT_WATCHED;
     for (int32_t back = 1; back < h->size; back++) {
         int32_t rank = (h->me - back + h->size) % h->size;
         bool    now = !h->gone[rank] && (all || left-- > 0);
-        if (now && !h->watched[rank]) h->heard_ns[rank] = h->listened_ns; /* its patience begins */
+        if (now && !h->watched[rank]) h->heard_ns[rank] = h->listened_ns; /* its patience begins now */
         h->watched[rank] = now;
     }
 }
@@ -46,7 +46,7 @@ void pli_heartbeat_forget(pli_heartbeat *h, int32_t rank) {
     choose_watched(h);
 }
 
-/* Those that watch this process: the living ones after it. */
+/* Beats go to the processes that watch this one: the living ones after it. */
 static void beat(const pli_heartbeat *h, pli_heartbeat_out *out) {
     int32_t left = h->size <= PLI_HEARTBEAT_ALL ? h->size : PLI_HEARTBEAT_WATCHED;
     for (int32_t ahead = 1; ahead < h->size && left > 0; ahead++) {

@@ -1,5 +1,5 @@
-/* Heartbeats over simulated networks, each from its seed: processes that stop and go on, links that are cut, messages
- * that take their time, turns that come late. */
+/* Heartbeats over simulated networks, each from its seed: processes that stop and go on, links that are cut,
+ * messages that are slow, turns that come late. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,8 +25,8 @@ typedef struct flight {
 typedef struct network {
     pli_heartbeat node[SIZE_MAX_];
     uint64_t      turn_ns[SIZE_MAX_]; /* when its next turn is */
-    uint64_t      stops_ns, goes_on_ns; /* of node `stopped` */
-    uint64_t      cut_ns; /* nothing passes between ranks below `side` and the others from then on */
+    uint64_t      stops_ns, goes_on_ns; /* when node `stopped` stops and goes on */
+    uint64_t      cut_ns; /* from then on nothing passes between ranks below `side` and the others */
     int32_t       size, stopped, side;
     uint64_t      found_ns[SIZE_MAX_][SIZE_MAX_]; /* [by][who] */
     flight       *flying;
@@ -62,7 +62,7 @@ static bool stands(const network *net, int32_t rank, uint64_t now_ns) {
     return rank == net->stopped && now_ns >= net->stops_ns && now_ns < net->goes_on_ns;
 }
 
-/* What has come by now is heard before the turn, as a driver does. */
+/* Messages that have come are heard before the turn, as a driver does it. */
 static void hear(network *net, int32_t rank, uint64_t now_ns) {
     int64_t kept = 0;
     for (int64_t i = 0; i < net->n; i++) {
@@ -95,7 +95,7 @@ static void run(network *net, uint64_t until_ns, uint64_t delay_ns, uint64_t lat
             if (!across) net->flying[net->n++] = (flight){ now_ns + 1 + draw(net, delay_ns), next, beat[i] };
         }
         for (int32_t i = 0; i < out.silents; i++) {
-            assert_true(net->found_ns[next][silent[i]] == 0); /* once each */
+            assert_true(net->found_ns[next][silent[i]] == 0); /* each is named once */
             net->found_ns[next][silent[i]] = now_ns;
         }
     }
@@ -107,7 +107,7 @@ static int32_t finders(const network *net, int32_t who) {
     return n;
 }
 
-/* Whoever lives and can be heard is never named, though turns and messages are late. */
+/* A process that lives and can be heard is never named, though turns and messages are late. */
 static void test_nobody_is_named_without_cause(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 40; seed++) {
@@ -118,7 +118,8 @@ static void test_nobody_is_named_without_cause(void **state) {
     }
 }
 
-/* Who stops for good is named by everyone, not before the patience is over and soon afterwards; nobody else is. */
+/* A process that stops for good is named by all others, not before the patience is over and soon afterwards; no
+ * other process is named. */
 static void test_who_stops_is_named(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 40; seed++) {
@@ -138,8 +139,8 @@ static void test_who_stops_is_named(void **state) {
     }
 }
 
-/* Who was stopped itself has not listened meanwhile, and names nobody when it goes on; a stop shorter than the patience
- * is no cause for the others. */
+/* A process that was itself stopped has not listened meanwhile, and names nobody when it goes on; a stop shorter
+ * than the patience gives the others no cause. */
 static void test_who_was_stopped_names_nobody(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 40; seed++) {
@@ -153,7 +154,8 @@ static void test_who_was_stopped_names_nobody(void **state) {
         for (int32_t by = 0; by < net->size; by++)
             for (int32_t who = 0; who < net->size; who++)
                 if (by != net->stopped && who != net->stopped) assert_true(net->found_ns[by][who] == 0);
-        /* Its own beats have gone to the others all the time since, and theirs to nobody who counts as dead. */
+        /* If it counts as dead when it goes on, the others send it no beats: it finds them silent one patience
+         * later, not before. */
         for (int32_t who = 0; who < net->size; who++) {
             uint64_t found_ns = net->found_ns[net->stopped][who];
             assert_true(found_ns == 0 || (lasts && found_ns >= net->goes_on_ns + PATIENCE - PERIOD));
@@ -162,7 +164,7 @@ static void test_who_was_stopped_names_nobody(void **state) {
     }
 }
 
-/* Both sides of a cut link name all of the other side, and none of their own. */
+/* Each side of a cut link names all processes of the other side, and none of its own. */
 static void test_a_cut_link_is_named_on_both_sides(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 40; seed++) {
@@ -177,8 +179,8 @@ static void test_a_cut_link_is_named_on_both_sides(void **state) {
     }
 }
 
-/* Beyond PLI_HEARTBEAT_ALL a few watch each; who is forgotten hands its place on, and then even a whole run of
- * neighbours that stops at once is found. */
+/* Beyond PLI_HEARTBEAT_ALL each rank is watched by a few; a rank that is forgotten hands its place on, so even a
+ * whole run of neighbours that stops at once is found. */
 static void test_a_ring_of_many(void **state) {
     (void)state;
     network *net = make(SIZE_MAX_, 7);

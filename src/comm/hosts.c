@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 
-/* The host of a lower worker with the same number, or a new one. */
+/* The number of the host that a lower worker has in common with this one, or a new number. */
 static int32_t number_of(const pli_hosts *h, const int32_t *host_of, int32_t worker) {
     for (int32_t k = 0; k < h->count; k++)
         if (host_of[h->first[k]] == host_of[worker]) return k;
@@ -21,7 +21,7 @@ bool pli_hosts_make(const int32_t *host_of, int32_t workers, pli_hosts *out) {
     h.first = h.member + n;
     for (int32_t w = 0; w < workers; w++) {
         int32_t k = h.host[w] = number_of(&h, host_of, w);
-        if (k == h.count) h.first[h.count++] = w; /* until all are numbered */
+        if (k == h.count) h.first[h.count++] = w; /* until all are numbered, first holds one worker of each host */
     }
     memset(h.first, 0, ((size_t)h.count + 1) * sizeof *h.first);
     for (int32_t w = 0; w < workers; w++) h.place[w] = h.first[h.host[w] + 1]++;

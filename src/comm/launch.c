@@ -1,12 +1,11 @@
-/* What a run on one machine or a small cluster needs is told to mpirun by its environment, where variables that
- * another MPI does not know do no harm: run as root, more ranks than cores, no binding, yield when idle, a dead rank
- * is told to the others and does not end the job (what Open MPI 5 calls --with-ft ulfm). mpirun gets a process group
- * of its own, so that a Ctrl-C reaches it once, through us: twice means "at once".
+/* mpirun gets its settings for a run on one machine or a small cluster through its environment, since an MPI that does
+ * not know a variable ignores it: run as root, more ranks than cores, no binding, yield when idle, and a dead rank is
+ * told to the others and does not end the job (what Open MPI 5 calls --with-ft ulfm). mpirun has a process group of its
+ * own, so that a Ctrl-C reaches it once, through this process: twice means "at once".
  *
- * Nothing outlives a launch. mpirun is told by the kernel when this process dies (PR_SET_PDEATHSIG) and ends its
- * ranks. When mpirun dies, what it had started would go to init: this process is their next of kin instead
- * (PR_SET_CHILD_SUBREAPER), kills and reaps them. Process groups would not do, since mpirun gives each rank one of
- * its own. */
+ * Nothing outlives a launch. When this process dies, the kernel signals mpirun (PR_SET_PDEATHSIG), which ends its
+ * ranks. When mpirun dies, this process adopts what mpirun had started (PR_SET_CHILD_SUBREAPER), kills and reaps it.
+ * Process groups would not help, since mpirun gives each rank a group of its own. */
 #include "comm/launch.h"
 
 #include <dlfcn.h>
@@ -40,13 +39,14 @@ static const char *const settings[] = {
 };
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
 
-static const char of_one_host[] = "OMPI_MCA_btl=^tcp"; /* it listens on all interfaces, whichever it is told to use */
+static const char of_one_host[] = "OMPI_MCA_btl=^tcp"; /* Open MPI's TCP part listens on all interfaces, whichever it
+                                                        * is told to use */
 
 /* --- finding it ---------------------------------------------------------------------------------------- */
 
 static bool is_program(const char *path) { return access(path, X_OK) == 0 && !pli_is_directory(path); }
 
-/* directory/below if that is a program, else NULL; *memory tells a lack of it. */
+/* Returns directory/below if that is a program, else NULL. If memory runs out, *memory becomes false. */
 static char *look(const char *directory, size_t length, const char *below, bool *memory) {
     char *path = pli_format("%.*s/%s", (int)length, directory, below);
     if (path == NULL) *memory = false;
@@ -97,7 +97,7 @@ plait_status pli_launch_find(char **path_out, plait_error *err) {
     return PLAIT_OK;
 }
 
-/* mpirun's own answer to a program that is not there is a page, and a code of its own. */
+/* Without this check mpirun would answer a missing program with a page of text and a code of its own. */
 static plait_status check_program(const char *name, plait_error *err) {
     bool  memory = true;
     char *path = strchr(name, '/') == NULL ? look_in_path(name, NULL, &memory) : NULL;
@@ -109,7 +109,7 @@ static plait_status check_program(const char *name, plait_error *err) {
 
 /* --- running it ------------------------------------------------------------------------------------------ */
 
-/* Does a setting of ours name the variable of this entry? What the caller has set wins. */
+/* Does the user's environment have the variable of this setting of ours? Then the user's value wins. */
 static bool is_set(const char *setting) {
     size_t length = strcspn(setting, "=") + 1;
     for (char **e = environ; *e != NULL; e++)
@@ -117,10 +117,10 @@ static bool is_set(const char *setting) {
     return false;
 }
 
-/* Are its machines named? */
+/* Are the job's machines named? */
 static bool is_away(const pli_launch_job *job) { return job->hosts != NULL || job->hostfile != NULL; }
 
-/* Is the job sure to stay on this machine? mpirun takes other hosts from a batch system, too. */
+/* Is the job sure to stay on this machine? mpirun also takes other hosts from a batch system. */
 static bool is_on_one_host(const pli_launch_job *job) {
     static const char *const elsewhere[] = { "SLURM_JOB_ID=", "SLURM_JOBID=", "PBS_JOBID=", "PBS_NODEFILE=",
                                              "LSB_JOBID=", "PE_HOSTFILE=", "FLUX_URI=",
@@ -132,8 +132,8 @@ static bool is_on_one_host(const pli_launch_job *job) {
     return true;
 }
 
-/* "LD_PRELOAD=", the module that keeps prterun to loopback, and what the user has there. NULL: without the module. The
- * caller frees it. */
+/* Returns "LD_PRELOAD=" with the module that keeps prterun to loopback, and the libraries that the user has there.
+ * NULL: do without the module. The caller frees it. */
 static char *preload(void) {
     void       *handle = NULL;
     const void *given = NULL;
@@ -141,20 +141,21 @@ static char *preload(void) {
     char       *setting = NULL;
     if (pli_module_load("loopback", PLI_LOOPBACK_ABI, &handle, &given, NULL) < 0) return NULL;
     Dl_info info;
-    if (dladdr(given, &info) != 0 && strpbrk(info.dli_fname, ": ") == NULL) /* which LD_PRELOAD cannot name */
+    if (dladdr(given, &info) != 0 && strpbrk(info.dli_fname, ": ") == NULL) /* LD_PRELOAD cannot name a path with
+                                                                             * these */
         setting = before != NULL && before[0] != '\0' ? pli_format("LD_PRELOAD=%s:%s", info.dli_fname, before)
                                                       : pli_format("LD_PRELOAD=%s", info.dli_fname);
     pli_module_close(&handle);
     return setting;
 }
 
-/* Without room for the ranks' shared memory, TCP must do. */
+/* If /dev/shm has no room for the ranks' shared memory, they must use TCP. */
 static bool has_shared_memory(const pli_launch_job *job) {
     enum { OF_A_RANK = 17 << 20 };
     return pli_is_directory("/dev/shm") && pli_free_bytes("/dev/shm") >= (int64_t)job->processes * OF_A_RANK;
 }
 
-/* loopback: NULL, or preload's. */
+/* Builds mpirun's environment. loopback: preload's setting, or NULL. */
 static const char **environment(const pli_launch_job *job, const char *loopback) {
     size_t n = 0, kept = 0;
     while (environ[n] != NULL) n++;
@@ -176,14 +177,14 @@ static size_t count(char *const *words) {
     return n;
 }
 
-/* Variables of Plait's own, which mpirun gives to other machines only if each is named. */
+/* Counts Plait's own variables. mpirun gives them to other machines only if each is named. */
 static size_t own_variables(void) {
     size_t n = 0;
     for (char **e = environ; *e != NULL; e++) n += strncmp(*e, "PLAIT_", 6) == 0;
     return n;
 }
 
-/* The words of mpirun's command line, as they are put down. Those that were made for it are owned. */
+/* The words of mpirun's command line, in order. Words that were allocated for it are owned. */
 typedef struct line {
     const char **words;
     char       **made;
@@ -211,7 +212,7 @@ static void put_variables(line *l) {
     }
 }
 
-/* mpirun -n N [where] [-x PLAIT_...] keeper argv */
+/* Builds: mpirun -n N [where] [-x PLAIT_...] keeper argv */
 static void make_line(line *l, const char *mpirun, const char *number, const pli_launch_job *job) {
     const bool   away = is_away(job);
     const size_t before = count(job->keeper), n = count(job->argv), variables = away ? own_variables() : 0;
@@ -239,14 +240,14 @@ static void make_line(line *l, const char *mpirun, const char *number, const pli
 static const int handed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
 enum { HANDED_ON = sizeof handed_on / sizeof handed_on[0] };
 
-static _Atomic int child;   /* mpirun while it runs; else 0 */
+static _Atomic int child;   /* mpirun's process number while it runs; else 0 */
 static _Atomic uint64_t asked_ns; /* when the first request to stop was handed on; 0: none was. Any thread may set it */
-static _Atomic int early;   /* a signal that came before there was a child */
-static _Atomic bool asked;  /* to stop */
+static _Atomic int early;   /* a signal that came before mpirun was started */
+static _Atomic bool asked;  /* a signal asked to stop */
 
-/* Open MPI's mpirun answers SIGINT and SIGTERM by killing its processes a second later; SIGUSR2 it hands on and waits.
- * So the first request to stop goes as SIGUSR2, which gives ranks the time to save; one that repeats it goes as it
- * is. */
+/* Open MPI's mpirun answers SIGINT and SIGTERM by killing its processes a second later; SIGUSR2 it hands on and
+ * waits. So the first request to stop is sent as SIGUSR2, which gives the ranks time to save; a request that repeats
+ * it is sent as it is. */
 static void hand_on(int sig) {
     int        kept = errno, pid = atomic_load(&child);
     const bool asks = sig == SIGINT || sig == SIGTERM;
@@ -276,7 +277,8 @@ static void give_signals_back(const struct sigaction before[HANDED_ON]) {
 
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
-/* Between fork and exec only what a signal handler may do. words: NULL, or who listens to it. */
+/* Runs between fork and exec, so it may only make calls that a signal handler may make. words: who listens to
+ * mpirun, or NULL. */
 static void become(const char **argv, const char **env, const pli_launch_words *words, const sigset_t *mask,
                    int32_t parent) {
     setpgid(0, 0);
@@ -285,10 +287,10 @@ static void become(const char **argv, const char **env, const pli_launch_words *
     sigprocmask(SIG_SETMASK, mask, NULL);
     if (words != NULL) pli_launch_words_become(words);
     execve(argv[0], (char *const *)argv, (char *const *)env);
-    raise(SIGKILL); /* there is no mpirun after all; this copy must not go on */
+    raise(SIGKILL); /* mpirun could not be executed; this copy must not go on */
 }
 
-/* No signal comes between, which the child would take for the parent. */
+/* Signals are blocked meanwhile: the child would take one for the parent's. */
 static int spawn(pid_t *pid, const char **argv, const char **env, const pli_launch_words *words) {
     sigset_t all, before;
     int32_t  parent = pli_pid();

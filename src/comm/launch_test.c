@@ -1,4 +1,4 @@
-/* Launching with a stand-in for mpirun: a script that starts its processes itself. The real one is met in tests/mpi. */
+/* Launching with a stand-in for mpirun: a script that starts its processes itself. tests/mpi uses the real one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +49,7 @@ static void test_command_and_environment(void **state) {
     assert_int_equal(launch(3, "test $COUNT = 3 && test $OMPI_MCA_mpi_yield_when_idle = 1"), 0);
     assert_int_equal(launch(1, "exit 7"), 7);
     assert_int_equal(launch(1, "kill -9 $$"), 128 + 9);
-    setenv("OMPI_MCA_mpi_yield_when_idle", "0", 1); /* what the caller has set wins */
+    setenv("OMPI_MCA_mpi_yield_when_idle", "0", 1); /* a value that the caller has set wins */
     assert_int_equal(launch(1, "test $OMPI_MCA_mpi_yield_when_idle = 0"), 0);
     unsetenv("OMPI_MCA_mpi_yield_when_idle");
 }
@@ -62,7 +62,7 @@ static int32_t launch_on(const char *hosts, const char *hostfile, const char *co
     return status < 0 ? status : job.code;
 }
 
-/* Variables of Plait's own reach other machines, since mpirun hands on only what is named. */
+/* Plait's own variables reach other machines, since each is named to mpirun. */
 static void test_other_machines(void **state) {
     (void)state;
     assert_int_equal(launch_on(NULL, NULL, "test -z \"$WHERE$GIVEN\""), 0);
@@ -78,7 +78,7 @@ static void test_signals_are_handed_on(void **state) {
     (void)state;
     assert_int_equal(launch(1, "trap 'exit 75' USR2; kill -TERM $PPID; while :; do sleep 0.01; done"), 75);
     assert_int_equal(launch(1, "trap 'exit 3' USR1; kill -USR1 $PPID; while :; do sleep 0.01; done"), 3);
-    /* What comes within a second of the first counts as the first; one that comes later is handed on as it is. */
+    /* A signal within a second of the first counts as the same request; a later one is handed on as it is. */
     assert_int_equal(launch(1, "trap first=yes USR2; trap 'exit 4' INT; kill -INT $PPID; "
                                "while :; do [ -z \"$first\" ] || kill -INT $PPID; sleep 0.05; done"),
                      4);
@@ -92,7 +92,7 @@ static bool ends_at_once(void *user) {
     return true;
 }
 
-/* What the launcher leaves behind, and what is ended from here, is gone when the launch returns. */
+/* Processes that the launcher leaves behind, or that is_over ends, are gone when the launch returns. */
 static void test_nothing_outlives_a_launch(void **state) {
     (void)state;
     char  path[80];
@@ -112,7 +112,7 @@ static void test_nothing_outlives_a_launch(void **state) {
         assert_int_equal(job.code, way == 0 ? 5 : 128 + 9);
         assert_true(job.was_ended == (way == 1) && !job.was_asked);
         file = fopen(path, "r");
-        if (way == 1 && file == NULL) continue; /* it was ended before it had begun */
+        if (way == 1 && file == NULL) continue; /* it was ended before it began */
         assert_non_null(file);
         if (fscanf(file, "%ld", &pid) == 1) assert_int_equal(kill((pid_t)pid, 0), -1);
         fclose(file);
@@ -131,7 +131,7 @@ static void test_errors(void **state) {
     setenv("PLAIT_MPIRUN", "/nowhere/mpirun", 1);
     assert_int_equal(pli_launch(&(pli_launch_job){ .processes = 1, .argv = argv }, &err), PLAIT_EMODULE);
     unsetenv("PLAIT_MPIRUN");
-    plait_status status = pli_launch_find(&path, &err); /* wherever this machine has it, or not */
+    plait_status status = pli_launch_find(&path, &err); /* whether this machine has an mpirun or not */
     assert_true(status == PLAIT_OK ? access(path, X_OK) == 0 : strstr(err.text, "script/bootstrap --all") != NULL);
     pli_free(path);
     setenv("PLAIT_MPIRUN", script, 1);
@@ -158,7 +158,7 @@ static void test_a_launcher_is_seen_by_its_variables(void **state) {
         { "PMI_SIZE", "2", "PMI_RANK", "0", 2, 0 },
         { "SLURM_STEP_NUM_TASKS", "3", "SLURM_PROCID", "1", 3, 1 },
         { "SLURM_STEP_NUM_TASKS", "1", "SLURM_PROCID", "0", 0, -1 }, /* a step of one task */
-        { "SLURM_NTASKS", "4", "SLURM_PROCID", "0", 0, -1 },         /* a job's script, which no srun has started */
+        { "SLURM_NTASKS", "4", "SLURM_PROCID", "0", 0, -1 },         /* a job's script, which srun has not started */
         { "SLURM_NTASKS", "4", "SLURM_NODEID", "0", 0, -1 },
         { "OMPI_COMM_WORLD_SIZE", "four", "OMPI_COMM_WORLD_RANK", "2", 0, -1 },
         { "PLAIT_NOTHING", "", "PMIX_RANK", "3", 0, 3 },
@@ -183,7 +183,7 @@ static void test_a_launcher_without_an_mpi_is_seen(void **state) {
         { "HOROVOD_SIZE", "2", "HOROVOD_RANK", "1", true },
         { "DMLC_NUM_WORKER", "3", "DMLC_ROLE", "worker", true },
         { "FLUX_JOB_SIZE", "2", "FLUX_TASK_RANK", "1", true },
-        { "WORLD_SIZE", "1", "RANK", "0", false }, /* it is alone indeed */
+        { "WORLD_SIZE", "1", "RANK", "0", false }, /* it is the only process */
         { "WORLD_SIZE", "4", "PLAIT_NOTHING", "0", false },
         { "WORLD_SIZE", "many", "RANK", "0", false },
         { "WORLD_SIZE", "4", "OMPI_COMM_WORLD_RANK", "2", false },
@@ -201,7 +201,7 @@ static void test_a_launcher_without_an_mpi_is_seen(void **state) {
     }
     setenv("WORLD_SIZE", "4", 1);
     setenv("RANK", "2", 1);
-    setenv("OMPI_COMM_WORLD_SIZE", "4", 1); /* torchrun's words beside an MPI's: the MPI has the say */
+    setenv("OMPI_COMM_WORLD_SIZE", "4", 1); /* both torchrun's variables and an MPI's: the MPI's count */
     setenv("OMPI_COMM_WORLD_RANK", "2", 1);
     assert_int_equal(pli_launcher_check_alone(NULL), PLAIT_OK);
     unsetenv("OMPI_COMM_WORLD_SIZE");

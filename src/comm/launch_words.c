@@ -1,8 +1,8 @@
-/* An mpirun that cannot reach a machine tells it by a page of general advice on standard output and a line of ssh's on
- * standard error, and ends with 255. No rank has been started then: mpirun first starts a daemon on each machine. So as
- * long as nothing else has come, what looks like mpirun's own words is held back: lines of ssh, and pages between two
- * rules of dashes. The first other byte ends that: what was held is passed on, and all that follows goes through as it
- * comes. */
+/* When mpirun cannot reach a machine, it writes a page of general advice to standard output, ssh writes a line to
+ * standard error, and mpirun ends with 255. Then no rank has been started, since mpirun first starts a daemon on
+ * each machine. So as long as nothing else has come, text that looks like mpirun's own is held back: lines of ssh,
+ * and pages between two rules of dashes. At the first other byte the held text is passed on, and from then on all
+ * text goes through as it comes. */
 #include "comm/launch_words.h"
 
 #include <errno.h>
@@ -39,13 +39,13 @@ static bool is_rule(const char *line, size_t length) {
     return length >= RULE_MIN && dashes == length;
 }
 
-/* ssh's, or the launcher's note on it: "[host:pid] plm:ssh: ...". */
+/* Is the line ssh's, or the launcher's note on it: "[host:pid] plm:ssh: ..."? */
 static bool is_of_ssh(const char *line, size_t length) {
     if (length >= 5 && memcmp(line, "ssh: ", 5) == 0) return true;
     return length > 0 && line[0] == '[' && memmem(line, length, "] plm:", 6) != NULL;
 }
 
-/* May the text be mpirun's own words, as far as it has come? */
+/* Can the text that has come so far be mpirun's own words? */
 static bool is_mpiruns(const pli_text *text) {
     const char *at = text->data, *end = at + text->length;
     bool        in_page = false;
@@ -69,7 +69,7 @@ static void take(stream *s, const char *data, size_t bytes) {
     if (s->held.failed || s->held.length > HELD_MAX || !is_mpiruns(&s->held)) pass_on(s);
 }
 
-/* Takes what has come; false: there is no more, now or ever. */
+/* Takes the bytes that have come; false: no more at the moment, or ever. */
 static bool drain(stream *s) {
     char    data[PIECE];
     ssize_t n = read(s->pipe[0], data, sizeof data);
@@ -79,7 +79,8 @@ static bool drain(stream *s) {
     return s->open;
 }
 
-/* Until both streams end. A process that ssh has left behind may keep them open; then until nothing more comes. */
+/* Listens until both streams end. A process that ssh has left behind may keep them open; then it stops once mpirun
+ * has ended and nothing more comes. */
 static void *listen_to_all(void *user) {
     pli_launch_words *w = user;
     for (;;) {
@@ -108,7 +109,7 @@ bool pli_launch_words_open(pli_launch_words *w) {
     bool good = pipe2(w->stream[0].pipe, O_CLOEXEC) == 0 && pipe2(w->stream[1].pipe, O_CLOEXEC) == 0;
     for (int i = 0; good && i < STREAMS; i++) good = fcntl(w->stream[i].pipe[0], F_SETFL, O_NONBLOCK) == 0;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the launcher's */
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the launcher's thread */
     good = good && pthread_create(&w->thread, NULL, listen_to_all, w) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!good) close_ends(w);
@@ -126,7 +127,8 @@ void pli_launch_words_begin(pli_launch_words *w) {
     }
 }
 
-/* The line of text that begins with `begin`, behind `skip` bytes of it. false: there is none. */
+/* Copies to why the line of text that begins with `begin`, without its first `skip` bytes. false: there is no such
+ * line. */
 static bool copy_line(const pli_text *text, const char *begin, size_t skip, const char *before,
                       char why[PLI_LAUNCH_WHY]) {
     const char *at = text->data;

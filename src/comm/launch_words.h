@@ -1,4 +1,4 @@
-/* comm/launch_words.h - what mpirun itself says while it reaches other machines, kept apart from what ranks say. */
+/* comm/launch_words.h - keeps what mpirun itself says while it reaches other machines apart from what ranks say. */
 #ifndef PLI_COMM_LAUNCH_WORDS_H
 #define PLI_COMM_LAUNCH_WORDS_H
 
@@ -12,22 +12,22 @@
 typedef struct pli_launch_words {
     struct pli_launch_stream {
         int      pipe[2]; /* mpirun writes into the second end */
-        int      to;      /* our own stream                    */
-        pli_text held;    /* mpirun's own words, so far        */
-        bool     open, through; /* through: somebody else has spoken, and all passes */
+        int      to;      /* our own stream, to which it is passed on */
+        pli_text held;    /* text that may be mpirun's own, so far */
+        bool     open, through; /* through: a rank has spoken, and all text is passed on */
     } stream[2];
     pthread_t   thread;
     _Atomic int over;
 } pli_launch_words;
 
-/** Begins to listen to an mpirun that is still to be started. false: it cannot; then mpirun speaks for itself. */
+/** Prepares to listen to an mpirun that is not started yet. false: it cannot; then mpirun's text is not filtered. */
 bool pli_launch_words_open(pli_launch_words *words);
-/** In mpirun's process, between fork and exec: its output goes to the listener. */
+/** Called in mpirun's process, between fork and exec: directs its output to the listener. */
 void pli_launch_words_become(const pli_launch_words *words);
-/** mpirun has been started, or could not be: this process writes nothing there. */
+/** Called when mpirun has been started, or could not be: closes the ends that mpirun writes to. */
 void pli_launch_words_begin(pli_launch_words *words);
-/** mpirun has ended, with this code. true: it did not reach all machines, and why [one line] says what it had to say of
- *  that. false: what was held is told now. */
+/** Called when mpirun has ended, with its exit code. true: it did not reach all machines, and why [one line] has its
+ *  message about that. false: text that was held back is printed now. */
 bool pli_launch_words_close(pli_launch_words *words, int code, char why[PLI_LAUNCH_WHY]);
 
 #endif

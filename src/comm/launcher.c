@@ -7,7 +7,7 @@
 
 static const struct known {
     const char *name, *size, *rank;
-    int64_t     at_least; /* srun sets its variables for a single task too; a job's script has no STEP ones */
+    int64_t     at_least; /* srun sets its variables for a single task too; a job's script has no STEP variables */
 } known[] = {
     { "mpirun (Open MPI)", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", 1 },
     { "mpiexec (PMI)", "PMI_SIZE", "PMI_RANK", 1 },
@@ -34,8 +34,8 @@ pli_launcher pli_launcher_find(void) {
 
 /* --- launchers that bring no MPI --------------------------------------------------------------------------- */
 
-/* What each of them sets in every process: how many there are, and a second variable that is there as well, so that a
- * stray WORLD_SIZE alone is not taken for one. */
+/* The variables that each of them sets in every process: the number of processes, and a second one that must be
+ * there as well, so that a stray WORLD_SIZE alone is not taken for a launcher. */
 static const struct stranger {
     const char *name, *size, *beside;
 } strangers[] = {

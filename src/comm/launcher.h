@@ -1,4 +1,4 @@
-/* comm/launcher.h - was this process started as one of many? Told by the launcher's variables, without any MPI. */
+/* comm/launcher.h - was this process started as one of many? The launcher's variables tell, without any MPI. */
 #ifndef PLI_COMM_LAUNCHER_H
 #define PLI_COMM_LAUNCHER_H
 
@@ -9,16 +9,16 @@
 
 typedef struct pli_launcher {
     const char *name; /* "mpirun (Open MPI)", ...; NULL: started alone */
-    int32_t     size; /* processes; 0: not told                        */
-    int32_t     rank; /* -1: not told                                  */
+    int32_t     size; /* processes; 0: not known */
+    int32_t     rank; /* -1: not known */
     bool        is_slurm;
 } pli_launcher;
 
 pli_launcher pli_launcher_find(void);
 
-/** Has something that is no MPI started this process as one of several (torchrun, horovodrun, ...)? Without an MPI each
- *  of them would do the whole job alone, so a run whose transport nobody has named is refused. Errors: EINVAL, which
- *  names the variables and what to say instead. */
+/** Fails if a launcher that brings no MPI (torchrun, horovodrun, ...) has started this process as one of several.
+ *  Without an MPI each of them would do the whole job alone, so a run without a named transport is refused. Errors:
+ *  EINVAL, which names the variables and what to do instead. */
 plait_status pli_launcher_check_alone(plait_error *err);
 
 #endif

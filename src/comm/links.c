@@ -36,7 +36,7 @@ bool pli_links_send(pli_links *links, uint64_t now_ns, pli_msg *msg, pli_out *ou
 static void acknowledge(pli_links *links, int32_t to, pli_out *out) {
     if (links->resend_after_ns == 0) return;
     pli_msg *ack = pli_msg_new(0);
-    if (ack == NULL) return; /* a repeat will ask again */
+    if (ack == NULL) return; /* a repeated message will ask again */
     ack->head.kind = PLI_LINK_ACK;
     ack->head.dst = to;
     ack->head.port = links->port;

@@ -1,4 +1,4 @@
-/* What a machine answers: a list of messages, a wake-up, a ring, an error. */
+/* A machine's answer: a list of messages, a wake-up, a ring, an error. */
 #include "comm/machine.h"
 
 #include <stdarg.h>
@@ -36,7 +36,7 @@ static void fail(pli_out *out, plait_status code, int32_t rank, const char *fmt,
     vsnprintf(out->error.text, sizeof out->error.text, fmt, ap);
     out->error.code = code;
     out->error.rank = rank;
-    out->ring = true; /* who waits must see it */
+    out->ring = true; /* waiting threads must see it */
 }
 
 void pli_out_fail(pli_out *out, plait_status code, const char *fmt, ...) {

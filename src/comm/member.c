@@ -1,10 +1,10 @@
-/* Membership: who has ended, and what that means for the others. The death of a rank loses the job, unless it has said
- * that it goes on without its dead (pli_comm_survive); a rank that leaves in good order loses only the waits that need
- * it.
+/* Membership: which ranks have ended, and what that means for the others. The death of a rank loses the job, unless it
+ * goes on without its dead (pli_comm_survive); a rank that leaves in good order ends only the waits that need it.
  *
- * A death is told by the rank itself, where its body fails; seen by the transport, where a process is gone; or found by
- * the heartbeat, where one is silent. Whoever finds a silent one tells all others, so that they need not find it
- * themselves, and tells it, too: should it wake up, it is not to go on beside those who went on without it. */
+ * There are three ways to learn of a death: the rank tells it itself, when its body fails; the transport sees that a
+ * process is gone; or the heartbeat finds a process silent. A process that finds another silent tells all others, so
+ * that they need not find it themselves. It also tells the silent one: if that wakes up, it must not go on beside
+ * those that went on without it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ void pli_member_reason(plait_error *why, int32_t rank, const char *text) {
     why->rank = rank;
 }
 
-/* mute: why is the whole text, by others. */
+/* mute: why is the whole text, written by others. */
 static void add_event(pli_world *world, pli_member_kind kind, int32_t rank, const plait_error *why, bool mute) {
     pthread_mutex_lock(&world->lock);
     if (atomic_load_explicit(&world->ended[rank], memory_order_relaxed) != 0) {
@@ -66,7 +66,7 @@ void pli_world_died(pli_world *world, int32_t rank, const char *how) {
 
 int32_t pli_world_dead_below(pli_world *world, int32_t below, plait_error *why) {
     int32_t n = atomic_load(&world->n_events);
-    for (int32_t i = 0; i < n; i++) { /* what stands in the log stays as it is */
+    for (int32_t i = 0; i < n; i++) { /* an event in the log does not change any more */
         const pli_member_event *event = &world->events[i];
         if (event->kind != PLI_MEMBER_DIED || event->rank >= below) continue;
         *why = event->why;
@@ -78,7 +78,7 @@ int32_t pli_world_dead_below(pli_world *world, int32_t below, plait_error *why) 
 bool pli_comm_next_death(const plait_comm *comm, int32_t *next, plait_error *why_out) {
     const pli_world *world = comm->world;
     while (*next < atomic_load(&world->n_events)) {
-        const pli_member_event *event = &world->events[(*next)++]; /* what stands in the log stays as it is */
+        const pli_member_event *event = &world->events[(*next)++]; /* an event in the log does not change any more */
         if (event->kind != PLI_MEMBER_DIED) continue;
         *why_out = event->why;
         return true;
@@ -99,7 +99,7 @@ void pli_comm_kill(plait_comm *comm, const plait_error *why) {
     pli_world *world = comm->world;
     atomic_store(&comm->killed, true);
     pli_comm_fail(comm, why);
-    if (world->ops->drain != NULL) return; /* it wakes the rank itself, and tells the others after a while */
+    if (world->ops->drain != NULL) return; /* the transport wakes the rank itself, and tells the others after a while */
     pli_comm_ring(comm);
     pli_world_member(world, PLI_MEMBER_DIED, comm->rank, why);
 }
@@ -123,14 +123,14 @@ bool pli_world_is_gone(const pli_world *world, int32_t rank) {
     return false;
 }
 
-/* Port 0 of every rank is the world's own: kind is a pli_member_kind, the body the reason's text. */
+/* Port 0 of every rank belongs to the world: kind is a pli_member_kind, the body is the reason's text. */
 static void tell_others(pli_world *world, int32_t rank, pli_member_kind kind, const char *text) {
     size_t bytes = kind == PLI_MEMBER_DIED ? strlen(text) : 0;
     for (int32_t to = 0; to < world->size; to++) {
         if (pli_world_is_local(world, to)) continue;
         pli_msg *msg = pli_msg_new(bytes);
         if (msg == NULL && bytes > 0) msg = pli_msg_new(bytes = 0);
-        if (msg == NULL) continue; /* the transport's close tells them by the lost connection */
+        if (msg == NULL) continue; /* they will see the lost connection when the transport closes */
         if (bytes > 0) memcpy(pli_msg_body(msg), text, bytes);
         msg->head.kind = (uint16_t)kind;
         msg->head.src = rank;
@@ -141,7 +141,7 @@ static void tell_others(pli_world *world, int32_t rank, pli_member_kind kind, co
     }
 }
 
-/* What this process has seen of others' deaths, for those that have not. */
+/* Tells a death that this process has seen to ranks that have not. */
 static void tell_death(pli_world *world, int32_t dead, const char *how) {
     for (int32_t to = 0; to < world->size; to++)
         if (to == dead || (!pli_world_is_local(world, to) && !pli_world_has_ended(world, to)))
@@ -174,7 +174,7 @@ uint64_t pli_world_beat(pli_world *world, uint64_t now_ns) {
     return next_ns;
 }
 
-/* Another has found a rank silent: perhaps this one. */
+/* Another process has found a rank silent, perhaps this one. */
 static void take_death(pli_world *world, const pli_msg *msg) {
     int32_t rank = (int32_t)msg->head.arg32;
     char    how[256], name[128];
@@ -208,7 +208,8 @@ void pli_world_control(pli_world *world, pli_msg *msg) {
     pli_msg_free(&msg);
 }
 
-/* A rank that fails since another has died without a word is no cause: the others are to hear of that death first. */
+/* A rank that fails because another has died without a word is not the cause: the others must hear of that death
+ * first. */
 static void tell_first_cause(pli_world *world) {
     char name[128];
     if (atomic_load(&world->n_events) == 0 || !world->events[0].mute) return;

@@ -1,4 +1,4 @@
-/* Messages and slabs. A slab of its own keeps its bytes in the same allocation, one cache line behind the head. */
+/* Messages and slabs. A slab that owns its bytes has them in the same allocation, one cache line behind the head. */
 #include "comm/msg.h"
 
 #include <stdatomic.h>
@@ -20,7 +20,7 @@ pli_slab *pli_slab_new(size_t bytes) {
 }
 
 pli_slab *pli_slab_ref(pli_slab *slab) {
-    /* relaxed: who takes a reference holds one already */
+    /* relaxed: a thread that takes a reference holds one already */
     if (slab != NULL) atomic_fetch_add_explicit(&slab->refs, 1, memory_order_relaxed);
     return slab;
 }
@@ -29,7 +29,8 @@ void pli_slab_unref(pli_slab **slab_ptr) {
     pli_slab *slab = *slab_ptr;
     *slab_ptr = NULL;
     if (slab == NULL) return;
-    /* release: our reads and writes come before whoever frees or reuses; acquire: he sees them */
+    /* release: our reads and writes come before those of the thread that frees or reuses; acquire: that thread sees
+     * them */
     if (atomic_fetch_sub_explicit(&slab->refs, 1, memory_order_acq_rel) != 1) return;
     pli_free(slab);
 }

@@ -1,4 +1,4 @@
-/* Whatever comes from a wire is either a message within bounds or an error. */
+/* Any bytes from a wire give a message within bounds, or an error. */
 #include <stdlib.h>
 
 #include "comm/transport.h"
@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     pli_msg    *msg = NULL;
     size_t      rest = 0;
     plait_error err;
-    /* a claim of terabytes is allowed to fail for lack of memory only; keep it small here */
+    /* a message that claims terabytes may fail for lack of memory, so such claims are left out here */
     if (size >= sizeof(pli_head) && (data[59] | data[60] | data[61] | data[62] | data[63]) != 0 && data[62] == 0)
         return 0;
     plait_status status = pli_msg_decode(data, size, 2, 4, 1, 1, &msg, &rest, &err);

@@ -1,4 +1,4 @@
-/* Ports: inboxes, and running machines in place. The invariant stands at struct pli_port. */
+/* Ports: inboxes, and running machines in place. The invariant is stated at struct pli_port. */
 #include "comm/rounds.h"
 #include "comm/world.h"
 
@@ -50,7 +50,8 @@ void pli_work_init(pli_work *work) {
 }
 
 static void work_add(pli_work *work, pli_port *port) {
-    if (atomic_exchange(&port->queued, 1) != 0) return; /* whoever queued it has yet to look into the inbox */
+    if (atomic_exchange(&port->queued, 1) != 0) return; /* the thread that queued it has not looked into the inbox
+                                                         * yet */
     port->next_run = NULL;
     *work->last = port;
     work->last = &port->next_run;
@@ -62,7 +63,7 @@ static void push(pli_port *port, pli_msg *msg) {
     while (!atomic_compare_exchange_weak(&port->inbox, &old, msg));
 }
 
-/* The whole inbox, oldest first. */
+/* Takes the whole inbox, oldest first. */
 static pli_msg *take_all(pli_port *port) {
     pli_msg *list = NULL;
     for (pli_msg *msg = atomic_exchange(&port->inbox, NULL), *next; msg != NULL; msg = next) {
@@ -90,7 +91,7 @@ void pli_comm_fail(plait_comm *comm, const plait_error *why) {
     pli_log(comm->world->log, PLAIT_LOG_DEBUG, comm->rank, "comm", "%s", why->text);
 }
 
-/* Collectives use all flags for themselves. */
+/* Collectives use all flags for their own purposes. */
 static bool is_counted(const pli_msg *msg) {
     return msg->head.port < PLI_PORT_SERVER || !(msg->head.flags & PLI_MSG_UNCOUNTED);
 }
@@ -129,14 +130,14 @@ void pli_comm_charge(plait_comm *comm, const pli_out *out) {
     for (int kind = 0; kind < PLI_WORK_KINDS; kind++) pli_comm_work(comm, (pli_work_kind)kind, out->work[kind]);
 }
 
-/* The messages from `first` on continue what began at origin_ns, save those that were sent before. */
+/* Messages from `first` on continue the chain that began at origin_ns, except those that already have a chain. */
 static void stamp(pli_msg *first, uint64_t origin_ns) {
     for (pli_msg *msg = first; msg != NULL; msg = msg->next)
         if (msg->origin_ns == 0) msg->origin_ns = origin_ns;
 }
 
-/* Empties what a machine answered. The machine's lock is still held, so that its messages leave in order. cause_ns:
- * when began what it rings for. */
+/* Empties a machine's answer. The machine's lock is still held, so that its messages leave in order. cause_ns: when
+ * the chain began that it rings for. */
 static void empty(pli_port *port, pli_out *out, uint64_t cause_ns, pli_work *work) {
     plait_comm *comm = port->comm;
     for (pli_msg *msg = out->first, *next; msg != NULL; msg = next) {
@@ -149,7 +150,7 @@ static void empty(pli_port *port, pli_out *out, uint64_t cause_ns, pli_work *wor
     bool ring = out->ring;
     if (out->wake_at_ns < atomic_load_explicit(&port->wake_at_ns, memory_order_relaxed)) {
         atomic_store(&port->wake_at_ns, out->wake_at_ns);
-        ring = true; /* who sleeps must sleep shorter */
+        ring = true; /* a sleeping waiter must wake up earlier */
     }
     if (out->error.code < 0) {
         pli_comm_fail(comm, &out->error);
@@ -160,11 +161,11 @@ static void empty(pli_port *port, pli_out *out, uint64_t cause_ns, pli_work *wor
     pli_out_init(out);
 }
 
-/* What comes for a machine that is no more was doubled on its way, or sent again since nobody had heard that it
- * arrived. Of a job that this rank has yet to begin, it comes again. */
+/* A message for a machine that is no more was doubled on its way, or was sent again because its sender had not heard
+ * that it arrived. A message of a job that this rank has not begun yet will come again. */
 static void take_late(const pli_port *port, pli_msg **msg, pli_work *work) {
     const pli_world *world = port->comm->world;
-    bool     over = (int16_t)((*msg)->head.job - port->job) <= 0; /* numbers wrap around */
+    bool     over = (int16_t)((*msg)->head.job - port->job) <= 0; /* job numbers wrap around */
     bool     asks = over && world->place.resend_after_ns > 0 && (*msg)->head.seq > 0 && port->ops->late != NULL;
     pli_msg *answer = asks ? port->ops->late(*msg) : NULL;
     if (answer != NULL) {
@@ -175,7 +176,7 @@ static void take_late(const pli_port *port, pli_msg **msg, pli_work *work) {
     pli_msg_free(msg);
 }
 
-/* Hands the machine a message. What it answers, and whom it rings, belongs to that message's chain. */
+/* Hands a message to the machine. The machine's answer and its ring belong to that message's chain. */
 static void take(pli_port *port, uint64_t now_ns, pli_msg *msg, pli_out *out, uint64_t *cause_ns) {
     uint64_t  origin_ns = msg->origin_ns != 0 ? msg->origin_ns : now_ns;
     pli_msg **answers = out->last;
@@ -187,8 +188,8 @@ static void take(pli_port *port, uint64_t now_ns, pli_msg *msg, pli_out *out, ui
     out->ring = out->ring || rings;
 }
 
-/* With the lock held: messages first, then the member events that stood in the log before the inbox was taken, so that
- * a rank's last message comes before the news of its end. */
+/* Called with the lock held. Messages come first, then the member events that stood in the log before the inbox was
+ * taken, so that a rank's last message comes before the news of its end. */
 static void run_locked(pli_port *port, pli_work *work) {
     pli_world *world = port->comm->world;
     int32_t    events = atomic_load(&world->n_events);
@@ -228,7 +229,8 @@ void pli_work_run(pli_work *work, pli_world *world) {
     while ((port = work->first) != NULL) {
         work->first = port->next_run;
         if (work->first == NULL) work->last = &work->first;
-        atomic_exchange(&port->queued, 0); /* before we look: who pushes from now on queues it anew */
+        atomic_exchange(&port->queued, 0); /* before the look into the inbox: a message pushed from now on queues the
+                                            * port anew */
         SHAKE();
         try_port(port, work);
     }
@@ -271,7 +273,7 @@ void pli_port_close(pli_port **port_ptr) {
     atomic_store(&port->owes, false);
     port->machine = NULL;
     unlock(port);
-    pli_work work; /* drops what has come */
+    pli_work work; /* drops the messages that have come */
     pli_work_init(&work);
     try_port(port, &work);
 }
@@ -306,7 +308,7 @@ void pli_world_deliver(pli_world *world, pli_msg *msg) {
     pli_port *port = &pli_world_comm(world, msg->head.dst)->ports[msg->head.port];
     int32_t   src = msg->head.src, dst = msg->head.dst;
     if (atomic_load_explicit(&world->ended[msg->head.src], memory_order_relaxed) == PLI_MEMBER_DIED + 1) {
-        pli_msg_free(&msg); /* of a life that is over */
+        pli_msg_free(&msg); /* from a rank that has died */
         return;
     }
     push(port, msg);
@@ -334,7 +336,8 @@ static void wake(pli_port *port) {
     atomic_store(&port->wake_at_ns, PLI_NEVER);
     if (atomic_load(&port->state) == PLI_PORT_OPEN && !atomic_load(&port->comm->killed) && port->ops->on_wakeup != NULL)
         port->ops->on_wakeup(port->machine, now_ns, &out);
-    if (atomic_exchange(&port->owes, out.keeps) && !out.keeps) pli_comm_ring(port->comm); /* for who waits for that */
+    if (atomic_exchange(&port->owes, out.keeps) && !out.keeps) pli_comm_ring(port->comm); /* a thread may wait for
+                                                                                           * that */
     pli_port_leave(port, &out);
 }
 

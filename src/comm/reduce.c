@@ -1,5 +1,5 @@
-/* Element by element, the same order everywhere: min and max take a where they are equal, and a NaN in b is passed
- * over as the comparison has it. */
+/* Reduces element by element, in the same order everywhere. min and max take a if both are equal; a NaN in b is
+ * handled as the comparison gives it. */
 #include "comm/reduce.h"
 
 #include <stdint.h>

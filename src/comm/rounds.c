@@ -1,12 +1,12 @@
-/* The doctor's rounds. In a first round ranks are looked at along the graph, from those here that wait. If some of them
- * seem to be stuck, rounds with counts follow until the two looks in turn prove it (doctor.h), or something moves.
+/* The doctor's rounds. A first round looks at ranks along the graph, from those here that wait. If some of them seem
+ * stuck, rounds with counts follow until two looks in a row prove it (doctor.h), or something moves.
  *
- * Costs: nothing while nobody waits for longer than LOOK_AFTER_NS; then a look at the ranks of the process each
- * LOOK_EVERY_NS, and one short message each way for every rank elsewhere that is waited for. Such a message is answered
- * by whoever drives the transport there, so also for a rank that computes: silence means that its process, or the way
- * to it, is gone. (Under mpi every process has a thread for that. What it cannot do is answer while all workers are
- * within one large MPI_Allreduce; but then they do not ask either.) Silence is told, and ends nothing: a process that
- * was frozen may come back, and else the wait has a deadline. */
+ * Costs: nothing while nobody waits for longer than LOOK_AFTER_NS; then, each LOOK_EVERY_NS, a look at the ranks of
+ * the process, and one short message each way for every rank elsewhere that is waited for. The thread that drives
+ * the transport there answers it, even while its rank computes, so silence means that the process, or the way to it,
+ * is gone. (Under mpi every process has a thread for that. It cannot answer while all workers are within one large
+ * MPI_Allreduce; but then they do not ask either.) Silence is reported, but ends nothing: a process that was frozen
+ * may come back, and if it does not, the wait has a deadline. */
 #include "comm/rounds_impl.h"
 
 #include <stdio.h>
@@ -16,13 +16,13 @@
 #define LOOK_AFTER_NS  UINT64_C(250000000)
 #define LOOK_EVERY_NS  UINT64_C(250000000)
 #define PROOF_EVERY_NS UINT64_C(100000000)
-#define SERVES_EVERY_NS UINT64_C(2000000000) /* while all that waits here are servers, for the end */
+#define SERVES_EVERY_NS UINT64_C(2000000000) /* while only servers wait here, for the end of the job */
 #define PATIENCE_NS    UINT64_C(400000000)   /* for answers within a round                         */
 #define POLL_NS        UINT64_C(5000000)
 #define SILENT_NS      UINT64_C(8000000000)
 enum { ASK_ALL_MAX = 64 };
 
-#ifdef PLI_TESTING /* tests hasten it, so that healthy runs are looked at often, in the midst of everything */
+#ifdef PLI_TESTING /* tests shorten the times, so that healthy runs are looked at often and at any moment */
 _Atomic uint64_t pli_doctor_haste = 1, pli_doctor_rounds, pli_doctor_doubts;
 #define HASTE (pli_doctor_haste)
 #define COUNT(counter) ((void)(counter)++)
@@ -41,8 +41,8 @@ static void want_those(pli_world *world, int32_t first, int32_t n) {
     for (int32_t i = 0; i < n; i++) want(world, first + i);
 }
 
-/* Whom a wait points to. Of the workers that a collective lacks a transport may know one only; where there are too many
- * to ask them all, that one is asked, and points on. */
+/* Asks for looks at the ranks that a wait points to. Of the workers that a collective lacks a transport may know
+ * only one. If there are too many to ask all, only that one is asked, and its own wait points on. */
 static void want_targets(pli_world *world, const pli_wait *on) {
     int32_t workers = world->place.workers;
     want(world, on->peer);
@@ -63,7 +63,8 @@ static void want_targets(pli_world *world, const pli_wait *on) {
     }
 }
 
-/* Asks where nobody was asked yet in this round; takes the answers that are there. true: some are still to come. */
+/* Asks the ranks that were not asked yet in this round, and takes the answers that have come. true: some answers are
+ * still to come. */
 static bool gather(pli_world *world, uint64_t now_ns) {
     pli_doctor *d = world->doctor;
     bool        more = true, missing = false;
@@ -74,7 +75,7 @@ static bool gather(pli_world *world, uint64_t now_ns) {
             if (!d->wanted[r] || d->now[r].state != PLI_LOOK_NONE) continue;
             if (pli_world_has_ended(world, r)) {
                 d->now[r] = (pli_look){ .state = PLI_LOOK_ENDED, .begun = UINT64_MAX, .joined = UINT64_MAX };
-                continue; /* its machines know how far it went */
+                continue; /* its machines know how far it got */
             }
             if (!d->asked[r]) {
                 d->asked[r] = true;
@@ -120,8 +121,8 @@ static void begin_round(pli_world *world, uint64_t now_ns) {
 
 /* --- judging ------------------------------------------------------------------------------------------------------ */
 
-/* Is no message between the ranks in question, the stuck ones and (since they may carry on what these have sent) the
- * others that were asked? */
+/* Is no message on its way between the ranks in question? These are the stuck ranks, and also the others that were
+ * asked, since they may go on when such a message arrives. */
 static bool nothing_on_its_way(const pli_world *world) {
     pli_doctor *d = world->doctor;
     bool        quiet = true;
@@ -162,7 +163,7 @@ static bool is_proven(const pli_world *world, const pli_ward *ward) {
 
 static void doom(plait_comm *comm, uint64_t wait, const plait_error *why) {
     pthread_mutex_lock(&comm->failed_lock);
-    if (atomic_load_explicit(&comm->doomed, memory_order_relaxed) != wait) { /* else the first cause stays */
+    if (atomic_load_explicit(&comm->doomed, memory_order_relaxed) != wait) { /* if it is, the first cause stays */
         comm->doomed_why = *why;
         atomic_store_explicit(&comm->doomed, wait, memory_order_release);
     }
@@ -170,7 +171,8 @@ static void doom(plait_comm *comm, uint64_t wait, const plait_error *why) {
     pli_comm_ring(comm);
 }
 
-/* The first of them here says for all what they wait for, since an error's text may be too short for it. */
+/* The first stuck rank, if it is here, logs for all what they wait for, since an error's text may be too short for
+ * it. */
 static void say_waits(const pli_world *world, const pli_ward *ward) {
     const pli_doctor *d = world->doctor;
     int32_t           first = 0;
@@ -196,7 +198,7 @@ static void sentence(pli_world *world, const pli_ward *ward) {
     }
 }
 
-/* Different calls at the same place need no more proof than that both ranks still are in them. */
+/* If two ranks make different calls at the same place, it is proof enough that both are still in them. */
 static bool find_mismatches(pli_world *world, const pli_ward *ward) {
     const pli_doctor *d = world->doctor;
     bool              any = false;
@@ -214,7 +216,7 @@ static bool find_mismatches(pli_world *world, const pli_ward *ward) {
     return any;
 }
 
-/* Do the looks that are kept still hold for all that seem stuck now? Then the proof goes on from them. */
+/* Do the kept looks still hold for all ranks that seem stuck now? Then the proof goes on from them. */
 static bool are_same(const pli_doctor *d, const pli_ward *ward) {
     for (int32_t r = 0; r < ward->size; r++)
         if (d->stuck[r] &&
@@ -223,7 +225,7 @@ static bool are_same(const pli_doctor *d, const pli_ward *ward) {
     return true;
 }
 
-/* "15:04:05", or of a simulated time "second 12.5". */
+/* Writes "15:04:05", or "second 12.5" of a simulated time. */
 static void tell_time(const pli_world *world, uint64_t now_ns, uint64_t at_ns, char *text, size_t bytes) {
     struct tm parts;
     time_t    at = time(NULL) - (time_t)((now_ns - at_ns) / 1000000000);
@@ -231,8 +233,9 @@ static void tell_time(const pli_world *world, uint64_t now_ns, uint64_t at_ns, c
         snprintf(text, bytes, "second %.1f", (double)at_ns * 1e-9);
 }
 
-/* Who tells that others are silent: the rank of this process; of those of a simulated cluster the first that waits,
- * moves, and hears most of the others, since a rank that is cut off hears nobody. -1: none. */
+/* The rank that reports which others are silent. If ranks are processes, it is this process's rank. In a simulated
+ * cluster it is the first rank that waits, is not frozen, and hears most of the others, since a rank that is cut off
+ * hears nobody. -1: none. */
 static int32_t observer(const pli_world *world) {
     const pli_doctor *d = world->doctor;
     if (d->mail != NULL) return world->place.first;
@@ -245,7 +248,7 @@ static int32_t observer(const pli_world *world) {
     return -1;
 }
 
-/* 0: it is heard, or nobody has asked. */
+/* 0: the rank is heard, or nobody has asked it. */
 static uint64_t silent_since(const pli_world *world, int32_t me, int32_t rank) {
     const pli_doctor *d = world->doctor;
     if (d->mail != NULL) return d->asked_since_ns[rank];
@@ -301,7 +304,7 @@ uint64_t pli_doctor_turn(plait_comm *comm, uint64_t start_ns, uint64_t now_ns) {
     pli_world  *world = comm->world;
     pli_doctor *d = world->doctor;
     uint64_t    next_ns = atomic_load_explicit(&d->next_ns, memory_order_relaxed);
-    if (d->muted) return PLI_NEVER; /* the rank has ended, and nobody waits for it; its own thread has set it */
+    if (d->muted) return PLI_NEVER; /* the rank has ended and nobody waits for it; only its own thread sets this */
     if (now_ns < start_ns + LOOK_AFTER_NS / HASTE) return start_ns + LOOK_AFTER_NS / HASTE;
     if (now_ns < next_ns) return next_ns;
     if (pthread_mutex_trylock(&d->lock) != 0) return now_ns + POLL_NS / HASTE;

@@ -1,5 +1,5 @@
-/* The doctor's mail: what a rank of this process does, and asking and answering that between processes, by messages to
- * port 0. A question is answered by whoever drives the transport there, also while the rank computes. */
+/* The doctor's mail: looks at ranks of this process, and asking and answering between processes, by messages to port
+ * 0. The thread that drives the transport answers a question, even while its rank computes. */
 #include "comm/rounds_impl.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ bool pli_doctor_open(pli_world *world) {
                 d->asked_since_ns != NULL && d->silent != NULL;
     if (world->ops->carries_local) d->flying = pli_calloc(size * size, sizeof *d->flying);
     if (world->place.count == world->size) return fine && (d->flying != NULL || !world->ops->carries_local);
-    d->rounds = pli_now_ns(); /* an answer to a question of an earlier run of this process has a lower number */
+    d->rounds = pli_now_ns(); /* so an answer to a question of an earlier run of this process has a lower number */
     d->asked_first = d->rounds;
     d->mail = pli_calloc(size, sizeof *d->mail);
     d->sent = pli_calloc(size, sizeof *d->sent);
@@ -67,7 +67,7 @@ void pli_doctor_received(pli_world *world, int32_t from, int32_t to) {
 
 /* --- a look at a rank of this process --------------------------------------------------------------------------- */
 
-/* Does nothing lie before its machines, or within one? */
+/* Is no message in its machines' inboxes, and is none of its machines running? */
 static bool is_at_rest(plait_comm *comm) {
     for (uint32_t p = 1; p < PLI_PORT_MAX; p++) {
         pli_port *port = &comm->ports[p];

@@ -1,11 +1,11 @@
-/* What users ask the doctor: who waits here, and who waits for what in the whole job. */
+/* Answers to users' questions: which ranks wait here, and what each rank of the whole job waits for. */
 #include "comm/rounds_impl.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Looks at all ranks, of other processes as far as they answer within timeout_ns. Any thread, also while rounds go on:
- * the mail is for both. */
+/* Looks at all ranks; those of other processes count if they answer within timeout_ns. Any thread, also while rounds
+ * go on, which use the same mail. */
 static void look_at_all(pli_world *world, uint64_t timeout_ns, pli_look *looks) {
     pli_doctor *d = world->doctor;
     uint64_t    number = 0, until_ns = pli_world_now(world) + timeout_ns;

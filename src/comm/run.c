@@ -14,7 +14,7 @@ enum { RANKS_MAX = 1 << 16, GO = 1, GO_HOME = 2 };
 #define BEAT_NS     (UINT64_C(1000000000))
 #define HEARTBEAT_NS (5 * BEAT_NS)
 #define HEARTBEAT_MIN_NS (BEAT_NS / 2)
-#define GRACE_NS    (UINT64_C(3) * 1000000000) /* for the others to end, once the job is lost */
+#define GRACE_NS    (UINT64_C(3) * 1000000000) /* how long the others have to end, once the job is lost */
 
 void plait_comm_opts_init(plait_comm_opts *opts) {
     if (opts == NULL) return;
@@ -25,7 +25,7 @@ void plait_comm_opts_init(plait_comm_opts *opts) {
 
 /* --- the transport ------------------------------------------------------------------------------------- */
 
-/* Never unloaded: an MPI lives until the process ends. */
+/* A module is never unloaded: an MPI lives until the process ends. */
 static plait_status load_module(const char *name, const pli_transport_ops **ops_out, plait_error *err) {
     void       *handle = NULL;
     const void *given = NULL;
@@ -34,7 +34,8 @@ static plait_status load_module(const char *name, const pli_transport_ops **ops_
     return PLAIT_OK;
 }
 
-/* Where ranks live in one process, each process that a launcher has started would run the whole job. */
+/* Without this check, each process that a launcher has started would run the whole job, if all ranks live in one
+ * process. */
 static plait_status check_launcher(const pli_launcher *launcher, const char *transport, plait_error *err) {
     if (launcher->size <= 1) return PLAIT_OK;
     return pli_fail(err, PLAIT_EINVAL,
@@ -44,7 +45,7 @@ static plait_status check_launcher(const pli_launcher *launcher, const char *tra
 }
 
 static plait_status choose(const plait_comm_opts *opts, const pli_transport_ops **ops_out, plait_error *err) {
-    static const char *const names[] = { "threads", "mpi", "sim" }; /* all but the first are modules */
+    static const char *const names[] = { "threads", "mpi", "sim" }; /* threads is built in, the others are modules */
     pli_launcher             launcher = pli_launcher_find();
     const char              *name = opts->transport;
     if (name == NULL) PLI_TRY(pli_launcher_check_alone(err));
@@ -100,7 +101,7 @@ static void init_comm(plait_comm *comm, pli_world *world, int32_t rank) {
     for (uint32_t p = 0; p < PLI_PORT_MAX; p++) pli_port_init(&comm->ports[p], comm, p);
 }
 
-/* Leftovers: messages for ports that were never opened. */
+/* Frees messages for ports that were never opened. */
 static void destroy_comm(plait_comm *comm) {
     for (uint32_t p = 0; p < PLI_PORT_MAX; p++)
         for (pli_msg *msg = atomic_exchange(&comm->ports[p].inbox, NULL), *next; msg != NULL; msg = next) {
@@ -122,7 +123,7 @@ static bool init_hosts(pli_world *world) {
     return made;
 }
 
-/* Where ranks are processes. A beat comes five times within the patience, at most one a second. */
+/* Starts heartbeats if ranks are processes. A beat comes five times within the patience, but at most once a second. */
 static bool init_heart(pli_world *world, uint64_t patience_ns) {
     uint64_t period_ns = patience_ns / 5 < BEAT_NS ? patience_ns / 5 : BEAT_NS;
     if (world->place.count == world->size || patience_ns == UINT64_MAX) return true;
@@ -220,12 +221,13 @@ static void show_last_words(const void *arg, pli_wait *wait) {
     wait->peer = -1;
 }
 
-/* Where messages may be lost, what a rank sent last is its to send again: it stays until all has arrived, or who lacks
- * it has ended. The last to end of two always hears of the other's end, which is no message that could be lost. */
+/* If messages may be lost, a rank may have to send its last ones again. So it stays until all have arrived, or the
+ * ranks that lack them have ended. Of two ranks, the last to end always hears of the other's end, since that news
+ * cannot be lost. */
 static plait_status see_off(plait_comm *comm) {
     const pli_reason reason = { .tell = tell_last_words, .show = show_last_words };
     if (comm->world->place.resend_after_ns == 0) return PLAIT_OK;
-    pli_comm_wakeups(comm, PLI_NEVER - 1); /* what has been heard since the last ones */
+    pli_comm_wakeups(comm, PLI_NEVER - 1); /* acts on all that has been heard since the last wake-ups */
     return pli_comm_wait(comm, owes_nothing, comm, &reason, &comm->error);
 }
 
@@ -253,7 +255,7 @@ int32_t pli_comm_job(const plait_comm *comm) { return comm->jobs; }
 
 static void close_ports(plait_comm *comm) {
     release_retired(comm);
-    for (uint32_t p = 1; p < PLI_PORT_MAX; p++) { /* those of rooms above too, should a body have left one open */
+    for (uint32_t p = 1; p < PLI_PORT_MAX; p++) { /* ports of rooms above too, if a body has left one open */
         pli_port *port = &comm->ports[p];
         pli_port_close(&port);
     }
@@ -273,7 +275,7 @@ void pli_world_run_rank(pli_world *world, int32_t rank) {
     plait_status status = open_own_ports(comm);
     if (status >= 0) status = world->body(comm, world->user);
     if (status >= 0) status = see_off(comm);
-    /* killed at last */
+    /* The rank was killed at the very end. */
     if (status >= 0 && atomic_load(&comm->failed)) status = pli_comm_is_lost(comm, NULL, &comm->error);
     comm->result = status < 0 ? status : PLAIT_OK;
     if (status < 0) {
@@ -321,7 +323,7 @@ static plait_status run_threads(pli_world *world, plait_error *err) {
 
 struct ending {
     pli_world *world;
-    bool       patient; /* nobody has failed so far */
+    bool       patient; /* no rank has failed so far */
 };
 
 static bool have_all_ended(void *arg) {
@@ -349,7 +351,7 @@ static void show_ending(const void *arg, pli_wait *wait) {
     wait->peer = -1;
 }
 
-/* The others may still need this process to move their messages. true: all ranks have ended. */
+/* Stays, because the others may still need this process to move their messages. true: all ranks have ended. */
 static bool await_the_others(pli_world *world) {
     struct ending e = { .world = world, .patient = true };
     pli_reason    reason = { .tell = tell_ending, .show = show_ending, .arg = &e };
@@ -359,8 +361,8 @@ static bool await_the_others(pli_world *world) {
     return pli_comm_wait_sure(comm, have_all_ended, &e, &reason, GRACE_NS);
 }
 
-/* The lowest rank that failed with the same words: it tells them for all. Of one that died without a word the lowest
- * tells that did not. Under world->lock. */
+/* Of the ranks that failed with the same words, the lowest reports them for all. If the failure is a rank that died
+ * without a word, the lowest living rank reports it. Under world->lock. */
 static int32_t speaker(const pli_world *world, const plait_error *why) {
     int32_t lowest = why->rank;
     if (why->rank >= 0 && pli_world_is_gone(world, why->rank)) {
@@ -378,7 +380,7 @@ static int32_t speaker(const pli_world *world, const plait_error *why) {
     return lowest;
 }
 
-/* The dead do not fail a run that goes on without them; but without any worker nobody has gone on. */
+/* Dead ranks do not fail a run that goes on without them; but a run whose workers are all dead has failed. */
 static bool has_no_survivor(const pli_world *world) {
     const bool all = world->place.count == world->size;
     int32_t    dead = 0;
@@ -386,8 +388,8 @@ static bool has_no_survivor(const pli_world *world) {
     return all && dead == world->place.workers;
 }
 
-/* What `plait launch` cannot see from outside: that a job goes on without its dead, and that a rank was taken for dead
- * by those who go on. */
+/* Tells `plait launch` what it cannot see from outside: that a job goes on without its dead, and that the others
+ * took a rank for dead and went on without it. */
 static void tell_survival(pli_world *world, plait_status status) {
     const int32_t rank = world->place.first;
     if (world->place.count == world->size || !atomic_load(&world->survives)) return;

@@ -1,6 +1,6 @@
-/* What a cluster's events mean at a time. Everything drawn is a function of seed, event, and what it is drawn for, so
- * the order of questions does not matter. No two share a stream: below an event's number stands whose draw it is, a
- * rank's for its clocks, BURSTS, or MESSAGES and a rank. */
+/* The meaning of a cluster's events at a time. Every drawn value is a function of the seed, the event, and the thing
+ * it is drawn for, so the order of questions does not matter. No two things share a stream: the stream's number has
+ * the event's number above, and below it a rank (for its clocks), BURSTS, or MESSAGES and a rank. */
 #include <math.h>
 
 #include "base/base.h"
@@ -23,7 +23,7 @@ static int32_t burst_host(const pli_cluster *c, uint64_t seed, int64_t event, in
     return (int32_t)pli_random_below(&random, (uint64_t)c->hosts);
 }
 
-/* How many times as long things take at now under one event; *next_out: until when at least. */
+/* By what factor things are slowed at now under one event; this holds at least until *next_out. */
 static double slowness(const pli_cluster *c, uint64_t seed, int64_t event, int32_t rank, double now, double *next_out) {
     const pli_mishap *m = &c->mishap[event];
     *next_out = INFINITY;
@@ -37,7 +37,7 @@ static double slowness(const pli_cluster *c, uint64_t seed, int64_t event, int32
     if (m->kind == PLI_FREEZE) return INFINITY;
     if (m->kind == PLI_SLOW) return m->factor;
     double k = floor((now - m->from) / m->every), end = m->from + (k + 1) * m->every, begin = end - m->length;
-    if (!(end > now)) end = now + m->every; /* rounding */
+    if (!(end > now)) end = now + m->every; /* only rounding can get here */
     bool inside = now >= begin;
     double next = inside ? end : begin;
     *next_out = next < m->until ? next : m->until;
@@ -62,7 +62,7 @@ double pli_script_finish(const pli_cluster *c, uint64_t seed, int32_t rank, int6
         double factor = 1, until = INFINITY, next;
         for (int64_t i = 0; i < c->mishaps; i++) {
             double slow = slowness(c, seed, i, rank, now, &next);
-            if (isinf(slow) && isinf(next)) return INFINITY; /* frozen for good, whatever else comes and goes */
+            if (isinf(slow) && isinf(next)) return INFINITY; /* frozen for good, whatever other events come and go */
             factor *= slow;
             if (next < until) until = next;
         }
@@ -88,7 +88,7 @@ double pli_script_thaw(const pli_cluster *c, int32_t rank, double now) {
         const pli_mishap *m = &c->mishap[i];
         if (m->kind != PLI_FREEZE || !is_of(m, rank) || !is_on(m, now)) continue;
         now = m->until;
-        i = -1; /* an earlier one may hold it on */
+        i = -1; /* an event earlier in the list may still hold it */
     }
     return now;
 }
@@ -113,7 +113,7 @@ static bool touches(const pli_cluster *c, const pli_mishap *m, int32_t rank) {
     return is_of(m, rank);
 }
 
-/* Does the event's link lie between two ranks? Links of racks and sites are passed by what leaves them. */
+/* Does the event's link lie between two ranks? A message uses the link of a rack or site only if it leaves it. */
 static bool is_between(const pli_cluster *c, const pli_mishap *m, int32_t a, int32_t b) {
     if (pli_cluster_host(c, a) == pli_cluster_host(c, b)) return false;
     bool of_a = touches(c, m, a), of_b = touches(c, m, b);

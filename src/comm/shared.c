@@ -1,4 +1,4 @@
-/* Memory that all ranks of a process see, by name. */
+/* Memory that all ranks of a process share, found by name. */
 #include <string.h>
 
 #include "comm/world.h"

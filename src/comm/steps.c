@@ -1,5 +1,5 @@
-/* The steps of each collective, as a pure function; the head of collective.h names the papers. Those of a reduction are
- * its form's. */
+/* The steps of each collective, as a pure function; the head of collective.h names the papers. A reduction's steps
+ * are in its form. */
 #include <stdio.h>
 
 #include "base/base.h"
@@ -34,7 +34,7 @@ plait_status pli_coll_missed(const pli_coll *call, int32_t worker, plait_error *
     return status;
 }
 
-/* In round i everyone tells the one 2^i further on: after ceil(log2 W) rounds each has heard of all. */
+/* In round i each worker tells the worker 2^i further on: after ceil(log2 W) rounds each has heard of all. */
 static bool barrier_step(int32_t me, int32_t workers, int64_t i, pli_coll_move *s) {
     if (i > 30 || ((int64_t)1 << i) >= workers) return false;
     int64_t far = (int64_t)1 << i;
@@ -43,16 +43,16 @@ static bool barrier_step(int32_t me, int32_t workers, int64_t i, pli_coll_move *
     return true;
 }
 
-static uint32_t power_of_two_from(uint32_t n) { /* the smallest >= n */
+static uint32_t power_of_two_from(uint32_t n) { /* the smallest power >= n */
     uint32_t p = 1;
     while (p < n) p <<= 1;
     return p;
 }
 
-/* Counted from the root, v's parent is v without its lowest bit; its children are v plus each lower bit. */
+/* Counting from the root, v's parent is v without its lowest bit; its children are v plus each bit below that. */
 static bool broadcast_step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_coll_move *s) {
     uint32_t v = (uint32_t)((me - c->root + workers) % workers);
-    uint32_t bit = v == 0 ? power_of_two_from((uint32_t)workers) : v & -v; /* all children are below */
+    uint32_t bit = v == 0 ? power_of_two_from((uint32_t)workers) : v & -v; /* children are v plus lower bits only */
     if (v != 0) {
         if (i == 0) {
             s->from = (int32_t)(((v & (v - 1)) + (uint32_t)c->root) % (uint32_t)workers);
@@ -83,7 +83,8 @@ static int32_t wrapped(int64_t rank, int32_t workers) {
     return (int32_t)(r < 0 ? r + workers : r);
 }
 
-/* Of the `count` pieces that end with worker's own, those up to the buffer's end, or those that wrap around it. */
+/* The `count` pieces that end with worker's own piece: the part up to the buffer's end or, with wrap, the part that
+ * wraps around to it. */
 static bool pieces_of(const pli_coll *c, int32_t worker, int32_t workers, int32_t count, bool wrap, size_t *at,
                       size_t *bytes) {
     int32_t first = worker - count + 1, from = wrap ? first + workers : first > 0 ? first : 0;
@@ -93,8 +94,9 @@ static bool pieces_of(const pli_coll *c, int32_t worker, int32_t workers, int32_
     return true;
 }
 
-/* In round i the one 2^i further on gets the last 2^i pieces up to one's own, as far as it lacks them: ceil(log2 W)
- * rounds of two steps, since pieces that wrap around the buffer's end are two messages. */
+/* In round i each worker sends the last 2^i pieces, up to its own, to the worker 2^i further on, as far as that one
+ * lacks them. There are ceil(log2 W) rounds of two steps, since pieces that wrap around the buffer's end are two
+ * messages. */
 static bool allgather_step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_coll_move *s) {
     if (i / 2 > 30 || (INT64_C(1) << i / 2) >= workers) return false;
     int32_t far = (int32_t)1 << i / 2, count = far < workers - far ? far : workers - far;
@@ -104,8 +106,8 @@ static bool allgather_step(const pli_coll *c, int32_t me, int32_t workers, int64
     return true;
 }
 
-/* Step i gets the piece of the worker i + 1 before one, in the rounds of allgather_step: from the one 2^k before, which
- * has it by then. */
+/* Step i gets the piece of the worker i + 1 before, in the rounds of allgather_step: it comes from the worker 2^k
+ * before, which has it by then. */
 static bool pieces_step(int32_t me, int32_t workers, int64_t i, pli_coll_move *s) {
     if (i >= (int64_t)workers - 1) return false;
     int64_t far = 1;

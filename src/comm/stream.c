@@ -1,6 +1,6 @@
-/* Exactly once and in order; the head of stream.h has the idea.
+/* Exactly once and in order; the head of stream.h explains how.
  *
- * Invariants of the sender:   acked < next; kept holds copies of acked+1 .. next-1 in order, where it keeps any.
+ * Invariants of the sender:   acked < next; if it keeps copies, kept holds acked+1 .. next-1 in order.
  * Invariants of the receiver: every number below expected was handed on exactly once; the stash holds numbers above
  * expected, strictly increasing, at most STASH_MAX of them. */
 #include "comm/stream.h"
@@ -45,7 +45,7 @@ bool pli_tx_send(pli_tx *tx, uint64_t now_ns, pli_msg *msg, pli_out *out) {
 }
 
 void pli_tx_acked(pli_tx *tx, uint64_t seq) {
-    if (seq <= tx->acked || seq >= tx->next) return; /* old news, or of a message never sent */
+    if (seq <= tx->acked || seq >= tx->next) return; /* already known, or of a message never sent */
     tx->acked = seq;
     tx->tries = 0;
     while (tx->kept != NULL && tx->kept->head.seq <= seq) {
@@ -73,7 +73,9 @@ void pli_tx_wakeup(pli_tx *tx, uint64_t now_ns, pli_out *out) {
     if (now_ns >= tx->sent_at_ns + patience_ns(tx)) {
         int32_t n = 0;
         for (const pli_msg *msg = tx->kept; msg != NULL && n < RESEND_MAX; msg = msg->next) {
-            if (msg != tx->kept && msg->head.seq <= tx->arrived) continue; /* the first asks how far all is safe */
+            if (msg != tx->kept && msg->head.seq <= tx->arrived)
+                continue; /* the first copy also asks how much is
+                                                                            * safe */
             pli_msg *copy = pli_msg_copy(msg);
             n++;
             if (copy == NULL) break; /* the next wake-up tries again */
@@ -95,7 +97,7 @@ void pli_rx_destroy(pli_rx *rx) {
     rx->stashed = 0;
 }
 
-/* Takes *msg in order into the stash, or drops it: a repeat, or no room. */
+/* Takes *msg into the stash, in order, or drops it if it is a repeat or there is no room. */
 static void stash(pli_rx *rx, pli_msg **msg) {
     pli_msg **at = &rx->stash;
     while (*at != NULL && (*at)->head.seq < (*msg)->head.seq) at = &(*at)->next;
@@ -113,7 +115,7 @@ static void stash(pli_rx *rx, pli_msg **msg) {
 pli_rx_verdict pli_rx_take(pli_rx *rx, pli_msg **msg) {
     const pli_head *head = &(*msg)->head;
     if (head->incarnation < rx->incarnation) return PLI_RX_OLD;
-    if (head->incarnation > rx->incarnation) { /* the sender lives anew, and counts from 1 */
+    if (head->incarnation > rx->incarnation) { /* the sender was started anew, and counts from 1 */
         if (rx->incarnation != 0) {
             pli_rx_destroy(rx);
             rx->expected = 1;

@@ -72,7 +72,8 @@ static void test_an_older_life_is_dropped_and_a_newer_begins_anew(void **state) 
     pli_rx_destroy(&rx);
 }
 
-/* Whoever owes nothing may end: so an ended receiver must be owed nothing, whenever the message was sent. */
+/* A sender may end when it owes nothing. So nothing may be kept for a receiver that has ended, whenever the message
+ * was sent. */
 static void test_nothing_is_kept_for_a_receiver_that_has_ended(void **state) {
     (void)state;
     int64_t live = pli_alloc_live();

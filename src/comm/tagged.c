@@ -46,7 +46,7 @@ plait_status pli_comm_send_msg(plait_comm *comm, int32_t to, int32_t tag, pli_ms
 struct receipt {
     plait_comm *comm;
     int32_t     from, tag;
-    bool        found; /* else: it is over */
+    bool        found; /* else the wait is over without one */
 };
 
 static bool has_come(void *arg) {
@@ -144,7 +144,7 @@ plait_status pli_comm_take(plait_comm *comm, int32_t from, int32_t tag, pli_msg 
     return PLAIT_OK;
 }
 
-/* Collectives are the workers': each adds what its share of the servers tells it. */
+/* Collectives have workers only, so each worker adds the bytes that its share of the servers tells it. */
 static plait_status add_up_bytes(plait_comm *comm, uint64_t *bytes_out) {
     enum { TAG_BYTES = -2 };
     int32_t  workers = plait_comm_workers(comm);

@@ -13,13 +13,14 @@ const char pli_launch_variable[] = "PLAIT_VERDICTS";
 void pli_tell_launch(const char *fmt, ...) {
     char        line[512];
     const char *path = pli_env(pli_launch_variable);
-    int fd = path != NULL ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1; /* made by launch, or not at all */
+    int fd = path != NULL ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1; /* launch has made it; else it is not
+                                                                               * there */
     va_list     ap;
     if (fd < 0) return;
     va_start(ap, fmt);
     vsnprintf(line, sizeof line, fmt, ap);
     va_end(ap);
-    if (write(fd, line, strlen(line)) < 0) { /* the launcher's own code must do */
+    if (write(fd, line, strlen(line)) < 0) { /* the launcher must do with the exit code */
     }
     close(fd);
 }

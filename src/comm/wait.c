@@ -1,7 +1,8 @@
-/* Waiting: an event count on a futex. A waiter reads the bell, looks, and sleeps only while the bell is still what he
- * read; who changes something rings after the change. No wake-up is lost: either the waiter's look sees the change, or
- * his sleep sees the rung bell. sleepers saves the ringer a system call; bell, sleepers and futex are sequentially
- * consistent (the waiter counts himself before he compares, the ringer rings before he looks for sleepers). */
+/* Waiting: an event count on a futex. A waiter reads the bell, looks, and sleeps only while the bell still has the
+ * value that it read; a thread that changes something rings after the change. No wake-up is lost: either the
+ * waiter's look sees the change, or its sleep sees the rung bell. sleepers saves the ringer a system call. bell,
+ * sleepers and futex are sequentially consistent: the waiter counts itself before it compares, the ringer rings
+ * before it looks for sleepers. */
 #include <sched.h>
 #include <stdio.h>
 
@@ -21,7 +22,7 @@ _Atomic bool pli_comm_shaken;
 void pli_comm_shake(void) {
     if (!atomic_load_explicit(&pli_comm_shaken, memory_order_relaxed)) return;
     _Atomic uint32_t nobody_rings = 0;
-    if (pli_now_ns() % 8 == 0) pli_futex_wait(&nobody_rings, 0, 100000); /* some long, most short */
+    if (pli_now_ns() % 8 == 0) pli_futex_wait(&nobody_rings, 0, 100000); /* some pauses are long, most are short */
     else sched_yield();
 }
 #endif
@@ -107,7 +108,7 @@ static bool spin(const plait_comm *comm, uint32_t bell, uint64_t now_ns) {
     return false;
 }
 
-/* Until the bell rings, or until_ns. */
+/* Sleeps until the bell rings, or until_ns. */
 static void rest(plait_comm *comm, uint32_t bell, uint64_t now_ns, uint64_t until_ns, uint64_t nap_ns) {
     pli_world *world = comm->world;
     if (world->ops->sleep != NULL) {
@@ -123,13 +124,13 @@ static void rest(plait_comm *comm, uint32_t bell, uint64_t now_ns, uint64_t unti
     atomic_fetch_sub(&comm->sleepers, 1);
 }
 
-/* How long a transport that must be asked has had nothing. */
+/* For how long a transport that must be asked has had nothing to do. */
 typedef struct idleness {
     uint64_t since_ns; /* 0: it has had something */
     int32_t  naps;
 } idleness;
 
-/* A transport that must be asked: spin, yield, then naps that grow. true: something has moved, look again. */
+/* For a transport that must be asked: spin, yield, then naps that grow. true: something has moved, look again. */
 static bool lend_time(plait_comm *comm, uint32_t bell, idleness *idle, uint64_t *nap_ns_out) {
     const pli_world *world = comm->world;
     *nap_ns_out = PLI_NEVER;
@@ -152,9 +153,9 @@ static bool lend_time(plait_comm *comm, uint32_t bell, idleness *idle, uint64_t 
     return false;
 }
 
-/* A wait is over. Until the cause of its end began, another rank was late; from then on messages were on their way
- * (the wait state "late sender" of Wolf, Mohr: "Automatic Performance Analysis of Hybrid MPI/OpenMP Applications",
- * 2003, followed back along the messages that set off each other). */
+/* Accounts for a wait that is over. Until the cause of its end began, another rank was late; from then on messages
+ * were on their way (the wait state "late sender" of Wolf, Mohr: "Automatic Performance Analysis of Hybrid
+ * MPI/OpenMP Applications", 2003, followed back along the messages that set off each other). */
 static void note_wait(plait_comm *comm, uint64_t start_ns, uint64_t now_ns) {
     uint64_t cause_ns = atomic_load_explicit(&comm->cause_ns, memory_order_relaxed);
     if (cause_ns < start_ns) cause_ns = start_ns;
@@ -164,7 +165,7 @@ static void note_wait(plait_comm *comm, uint64_t start_ns, uint64_t now_ns) {
     if (comm->depth == 0) comm->in_calls_ns += now_ns - start_ns;
 }
 
-/* The trace's wait, with what it was for. */
+/* Hands the wait to the trace, with what it was for. */
 static void tell_span(const plait_comm *comm, const char *why, uint64_t start_ns, uint64_t end_ns) {
     if (comm->spans != NULL && end_ns > start_ns)
         comm->spans->take(comm->spans->user, &(pli_span){ .kind = PLI_SPAN_WAIT,
@@ -176,7 +177,7 @@ static void tell_span(const plait_comm *comm, const char *why, uint64_t start_ns
                                                           .end_ns = end_ns });
 }
 
-/* sure: the loss of the job does not end the wait, and timeout_ns is its own. spun: not worth it, or done. */
+/* sure: a lost job does not end the wait, and timeout_ns is its own. spun: spinning is not worth it, or is done. */
 static plait_status wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason, bool sure,
                          bool spun, uint64_t timeout_ns, plait_error *err) {
     plait_status status = PLAIT_OK;
@@ -184,8 +185,9 @@ static plait_status wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const
     pli_world   *world = comm->world;
     idleness     idle = { 0 };
     uint64_t     start_ns = 0, deadline_ns = PLI_NEVER;
-    char         why[256] = ""; /* for the trace: who held it up while it waited, not when it was over */
-    pli_world_settle(world); /* computing is not waiting */
+    char         why[256] = ""; /* for the trace: what held it up while it waited, which is gone when the wait is
+                                 * over */
+    pli_world_settle(world); /* computing does not count as waiting */
     for (;;) {
         uint32_t bell = atomic_load(&comm->bell);
         if (ready(arg)) break;
@@ -239,8 +241,8 @@ bool pli_comm_wait_sure(plait_comm *comm, pli_ready_fn *ready, void *arg, const 
     return wait(comm, ready, arg, reason, true, is_no_use_to_spin(comm->world), timeout_ns, NULL) == PLAIT_OK;
 }
 
-/* Looks for a moment itself, and then makes way for those it waits for, who may be without a core: at once, if the
- * moment was in vain the last time. */
+/* Looks for a moment, and then gives way to the ranks that it waits for, which may have no core. If the last moment
+ * was in vain, it gives way almost at once. */
 static bool watch(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason) {
     char why[256];
     if (ready(arg)) return true;
@@ -253,7 +255,7 @@ static bool watch(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_re
         now_ns = pli_now_ns();
     }
     comm->spun_in_vain = now_ns - start_ns > spin_ns;
-    atomic_fetch_add_explicit(&comm->waited_ns, now_ns - start_ns, memory_order_relaxed); /* another was late */
+    atomic_fetch_add_explicit(&comm->waited_ns, now_ns - start_ns, memory_order_relaxed); /* another rank was late */
     if (comm->depth == 0) comm->in_calls_ns += now_ns - start_ns;
     if (comm->spans != NULL) {
         pli_comm_tell(reason, why, sizeof why);
@@ -266,7 +268,8 @@ plait_status pli_comm_watch(plait_comm *comm, _Atomic int32_t *resting, pli_read
                             const pli_reason *reason, plait_error *err) {
     if (watch(comm, ready, arg, reason)) return PLAIT_OK;
     SHAKE();
-    atomic_fetch_add(resting, 1); /* before the first look of the wait; who makes it ready looks here afterwards */
+    atomic_fetch_add(resting, 1); /* counted before the wait's first look; a thread that makes it ready reads it
+                                   * afterwards */
     SHAKE();
     plait_status status = wait(comm, ready, arg, reason, false, true, comm->world->timeout_ns, err);
     atomic_fetch_sub(resting, 1);

@@ -1,5 +1,5 @@
-/* comm/world.h - what is inside: the state of one plait_comm_run in this process, of its ranks and their ports.
- * Included by comm's own files and its transports only. */
+/* comm/world.h - comm's inside: the state of one plait_comm_run in this process, of its ranks and their ports. Only
+ * comm's own files and its transports include it. */
 #ifndef PLI_COMM_WORLD_H
 #define PLI_COMM_WORLD_H
 
@@ -14,24 +14,26 @@
 
 typedef enum pli_port_state { PLI_PORT_NOT_YET, PLI_PORT_OPEN, PLI_PORT_CLOSED } pli_port_state;
 
-/* A machine's door. Whoever holds `lock` runs the machine; messages are pushed without it.
+/* A machine's port. The thread that holds `lock` runs the machine; messages are pushed without the lock.
  *
- * Invariant (no message is left lying): who pushes, tries the lock afterwards; who unlocks, looks at the inbox
- * afterwards. Push, try, unlock and look are sequentially consistent: if the pusher's try fails, it came before the
- * holder's unlock in their one order, and so did the push before the holder's look. So either the pusher gets the
- * lock or the holder sees the message. The same holds for member events (world->n_events) in place of the inbox. */
+ * Invariant (no message is left lying): a thread that pushes tries the lock afterwards; a thread that unlocks looks
+ * at the inbox afterwards. Push, try, unlock and look are sequentially consistent: if the pusher's try fails, it
+ * came before the holder's unlock in their one order, and so did the push before the holder's look. So either the
+ * pusher gets the lock or the holder sees the message. The same holds for member events (world->n_events) in place
+ * of the inbox. */
 struct pli_port {
     _Alignas(64) _Atomic(pli_msg *) inbox; /* newest first; any thread pushes, the holder takes all          */
-    _Atomic uint32_t lock;                 /* 0 free, 1 held, 2 held and perhaps somebody sleeps for it       */
-    _Atomic uint32_t queued;               /* 1: on some thread's work list, whose next_run links it          */
-    pli_port        *next_run;             /* of the thread that set queued                                   */
+    _Atomic uint32_t lock;                 /* 0 free, 1 held, 2 held and perhaps a thread sleeps for it */
+    _Atomic uint32_t queued;               /* 1: on some thread's work list, which next_run links */
+    pli_port        *next_run;             /* belongs to the thread that set queued */
     _Atomic uint32_t state;                /* pli_port_state; written by the holder                           */
     _Atomic int32_t  seen;                 /* member events handed on; written by the holder                  */
     _Atomic uint64_t wake_at_ns;           /* written by the holder                                           */
-    _Atomic bool     owes;                 /* where messages may be lost: one may not be acknowledged yet; holder */
+    _Atomic bool     owes;                 /* messages may be lost: one may not be acknowledged yet; written by the
+                                            * holder */
     plait_comm      *comm;
     uint32_t         number;
-    uint16_t         job; /* the holder's, as are the next two; what comes of an earlier one is dropped */
+    uint16_t         job; /* the holder's, like the next two; messages of an earlier job are dropped */
     const pli_machine_ops *ops;
     void                  *machine;
 };
@@ -41,32 +43,35 @@ struct plait_comm {
     pli_world *world;
     int32_t    rank;
 
-    _Alignas(64) _Atomic uint32_t bell; /* rung by any thread when a waiter may look again    */
-    _Atomic uint32_t sleepers;          /* waiters in, or on their way into, the futex         */
+    _Alignas(64) _Atomic uint32_t bell; /* rung by any thread when a waiter should look again */
+    _Atomic uint32_t sleepers;          /* waiters in the futex, or on their way into it */
     _Atomic uint64_t bytes_sent;
     _Atomic uint64_t waited_ns; /* in pli_comm_wait */
-    _Atomic uint64_t cause_ns;  /* when began what rang the bell last; relaxed: a figure, not a promise */
-    uint64_t in_flight_ns;      /* of waited_ns; the rank's thread only, as the next two */
-    uint64_t in_calls_ns, entered_ns; /* entered_ns less what was the caller's own work in the call */
+    _Atomic uint64_t cause_ns;  /* when the chain began that rang the bell last; relaxed: a figure, not a promise */
+    uint64_t in_flight_ns;      /* part of waited_ns; the rank's thread only, like the next two */
+    uint64_t in_calls_ns, entered_ns; /* time in public calls; entered_ns excludes the caller's own work inside the
+                                       * call */
     uint64_t span_ns; /* when the call began */
-    bool     spun_in_vain; /* the last time: see watch; the rank's thread only */
+    bool     spun_in_vain; /* the last spin was in vain: see watch; the rank's thread only */
 
     pthread_mutex_t   reason_lock;
-    const pli_reason *reason;      /* what the rank waits for; NULL: it works; under reason_lock, as the next three */
+    const pli_reason *reason;      /* what the rank waits for; NULL: it works; under reason_lock, like the next three */
     pli_call_site          waits_at;
-    uint64_t          waits;       /* counts them: the number of this one */
+    uint64_t          waits;       /* counts the waits: the number of this one */
     uint64_t          waits_since_ns;
-    _Atomic uint32_t  looked;      /* the bell at the waiter's last look that found nothing; the waiter's */
-    _Atomic uint64_t  doomed;      /* number of the wait that cannot end, for doomed_why; release, under failed_lock */
+    _Atomic uint32_t  looked;      /* the bell at the waiter's last look that found nothing; written by the waiter */
+    _Atomic uint64_t  doomed;      /* number of the wait that cannot end because of doomed_why; release, under
+                                    * failed_lock */
     plait_error       doomed_why;
-    _Atomic uint64_t  begun, joined; /* collectives that it has begun, and begun to wait for; the rank's thread */
+    _Atomic uint64_t  begun, joined; /* collectives that the rank has begun, and has begun to wait for; written by
+                                      * its thread */
 
-    uint16_t jobs;     /* so far, counted alike on all ranks; the rank's thread only, as the next six */
+    uint16_t jobs;     /* number of jobs so far, the same on all ranks; the rank's thread only, like the next six */
     bool in_job; /* from a job's creation to its end */
-    int32_t  depth;    /* of public calls                                           */
-    pli_call_site site;     /* of the outermost                                         */
+    int32_t  depth;    /* nesting depth of public calls */
+    pli_call_site site;     /* where the outermost public call was made */
     uint64_t calls;
-    const char *at_file; /* told by the caller's macro, for the next call */
+    const char *at_file; /* set by the caller's macro, for the next call */
     int32_t  at_line;
 
     pthread_mutex_t   failed_lock; /* guards failed_why */
@@ -75,15 +80,15 @@ struct plait_comm {
     _Atomic bool      killed; /* see pli_comm_kill */
 
     plait_error    error; /* the rank's last error; the rank's thread only */
-    const pli_event_sink *events; /* the rank's thread only, as is the next */
+    const pli_event_sink *events; /* the rank's thread only, like the next */
     const pli_span_sink  *spans;
     pli_user       user;
     pli_collective collective;
     pli_port      *user_port, *collective_port;
-    void          *retired; /* see pli_comm_retire; the rank's thread only, as is all up to under_way */
+    void          *retired; /* see pli_comm_retire; the rank's thread only, like all fields up to under_way */
     void         (*release)(void *retired);
     pli_carrier    carrier; /* gather NULL: none */
-    uint8_t       *absent;  /* [workers]; NULL: nobody is carried, or was */
+    uint8_t       *absent;  /* [workers]; NULL: collectives are not carried, and never were */
     int32_t        n_absent;
     pli_call      *under_way; /* begun and not waited for yet, newest first */
     pli_pool      *pool;
@@ -101,14 +106,15 @@ struct pli_world {
     uint64_t                 timeout_ns;
     const plait_log         *log;
     bool                     by_messages; /* no native collectives       */
-    const pli_coll_form     *form;        /* of every allreduce, which then is by messages; NULL: the one that suits */
+    const pli_coll_form     *form;        /* form of every allreduce, which then goes by messages; NULL: the form
+                                           * that suits */
     pli_hosts                hosts;       /* of the workers              */
     bool                     may_spin;    /* the ranks here have a core each */
     plait_comm              *local;       /* [place.count]               */
     plait_body_fn           *body;
     void                    *user;
 
-    /* Membership: a log that only grows. An event stands in it after all messages of its rank were pushed. */
+    /* Membership: a log that only grows. An event is added after all messages of its rank were pushed. */
     pthread_mutex_t   lock;
     pli_member_event *events;   /* [size]; written under lock */
     _Atomic int32_t   n_events; /* seq_cst, see pli_port */
@@ -116,21 +122,21 @@ struct pli_world {
     plait_error       lost_why; /* written under lock once */
     _Atomic bool      lost;     /* release after lost_why: every wait fails */
     _Atomic bool      survives; /* see pli_comm_survive */
-    pli_heartbeat     heart;    /* of the thread that calls pli_world_beat; size 0: it does not beat */
-    int32_t          *beats;    /* [2 size] room for a turn's outcome; the same thread's */
-    _Atomic bool     *heard;    /* [size] since its last turn; any thread sets, that thread clears */
+    pli_heartbeat     heart;    /* used by the thread that calls pli_world_beat; size 0: there are no beats */
+    int32_t          *beats;    /* [2 size] room for a turn's result; the same thread's */
+    _Atomic bool     *heard;    /* [size] heard since the last turn; any thread sets it, that thread clears it */
     _Atomic int32_t   first_failed; /* the rank whose body failed first, or -1 */
-    _Atomic int32_t   first_living; /* the same of those that were not killed */
-    _Atomic uint32_t  go;       /* threads: 0 wait, 1 run the body, 2 go home */
+    _Atomic int32_t   first_living; /* the first among those that were not killed */
+    _Atomic uint32_t  go;       /* threads: 0 wait, 1 run the body, 2 end */
     struct pli_shared *shared; /* under lock */
     struct pli_doctor *doctor;
 };
 
-/* Ports that have got something and are still to be run: a list through the ports, one a call on its stack, so that a
- * machine that sends to a machine does not recurse. */
+/* Ports that got something and are still to be run: a list through the ports, one list for each call on its stack,
+ * so that a machine that sends to a machine does not recurse. */
 typedef struct pli_work {
     pli_port *first, **last;
-    bool      remote; /* something was handed to the transport: it may move it at once */
+    bool      remote; /* something was handed to the transport, which may move it at once */
 } pli_work;
 void pli_work_init(pli_work *work);
 void pli_work_run(pli_work *work, pli_world *world);
@@ -139,25 +145,25 @@ void pli_port_init(pli_port *port, plait_comm *comm, uint32_t number);
 /** Tells all machines here that the log of members has grown. */
 void pli_world_tell(pli_world *world);
 void pli_comm_ring(plait_comm *comm);
-/** The same, where what it tells has its cause at cause_ns: the beginning of a chain of messages, or the ringer's
- *  act. */
+/** The same, for a change whose cause was at cause_ns: the begin of a chain of messages, or the ringer's own act. */
 void pli_comm_ring_since(plait_comm *comm, uint64_t cause_ns);
-/** A machine of this rank has failed, or the rank is lost by itself: its waits end. The first reason counts. */
+/** A machine of this rank has failed, or the rank alone is lost: its waits end. The first reason counts. */
 void pli_comm_fail(plait_comm *comm, const plait_error *why);
-/** Hands what was done to a transport that charges for it. */
+/** Hands the work in out to a transport that charges for it. */
 void pli_comm_charge(plait_comm *comm, const pli_out *out);
-/** Runs what is due of this rank's wake-ups; returns when the next is due. */
+/** Runs this rank's due wake-ups; returns when the next is due. */
 uint64_t pli_comm_wakeups(plait_comm *comm, uint64_t now_ns);
 
-/** Has the rank sent something that did not arrive yet, as far as it knows? Only where messages may be lost. */
+/** Has the rank sent a message that, as far as it knows, did not arrive yet? Only where messages may be lost. */
 bool pli_comm_owes(const plait_comm *comm);
 
-/** pli_comm_wait that nothing ends but ready and its own deadline (PLI_NEVER: none): for what ends by itself. */
+/** pli_comm_wait that only ready and its own deadline (PLI_NEVER: none) can end: for things that end by themselves. */
 bool pli_comm_wait_sure(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason,
                         uint64_t timeout_ns);
 
-/** pli_comm_wait for what a load or two can tell: ready is looked at itself for a moment, so whoever makes it true, by
- *  a sequentially consistent store, need ring only if *resting is not 0 afterwards. */
+/** pli_comm_wait for a condition that a load or two can tell: the waiter looks at ready itself for a moment. So a
+ *  thread that makes it true, by a sequentially consistent store, needs to ring only if *resting is not 0
+ *  afterwards. */
 plait_status pli_comm_watch(plait_comm *comm, _Atomic int32_t *resting, pli_ready_fn *ready, void *arg,
                             const pli_reason *reason, plait_error *err);
 
@@ -165,34 +171,35 @@ plait_status pli_comm_watch(plait_comm *comm, _Atomic int32_t *resting, pli_read
 void pli_comm_tell_call(const void *call, char *text, size_t bytes);
 void pli_comm_show_call(const void *call, pli_wait *wait);
 
-/** comm/exact.c: an exact sum that goes by messages is turned into one of cells, and back when it is over. */
+/** comm/exact.c: turns an exact sum that goes by messages into a sum of cells, and back when it is over. */
 plait_status pli_exact_begin(pli_call *call, plait_error *err);
 void         pli_exact_end(pli_call *call, plait_status status);
 
-/** Ends the collectives that were begun and not waited for: their memory is its owner's again. */
+/** Ends the collectives that were begun and not waited for: their owners get the memory back. */
 void pli_comm_end_calls(plait_comm *comm, bool failed_itself);
 
-/** What the others hear of a rank that failed with text. */
+/** Fills why with what the others hear of a rank that failed with text. */
 void pli_member_reason(plait_error *why, int32_t rank, const char *text);
-/** Adds an event to the log and tells all machines of this process; DIED loses the job, unless it survives. Twice is
- *  once. */
+/** Adds an event to the log and tells all machines of this process; DIED loses the job, unless it survives. A second
+ *  event of a rank is ignored. */
 void pli_world_member(pli_world *world, pli_member_kind kind, int32_t rank, const plait_error *why);
-/** A message (taken) for port 0: how a rank of another process has ended. */
+/** A message (taken) for port 0, which tells how a rank of another process has ended. */
 void pli_world_control(pli_world *world, pli_msg *msg);
 /** Tells the other processes how a rank of this one has ended, then does pli_world_member. */
 void pli_world_end_rank(pli_world *world, int32_t rank, plait_status status, const plait_error *why);
 
-/** Has a rank below `below` died? Then why is filled, and its rank returned; else -1. */
+/** Has a rank below `below` died? Then fills why and returns the rank; else -1. */
 int32_t pli_world_dead_below(pli_world *world, int32_t below, plait_error *why);
-/** A worker that a collective needs has ended: the first that has died says why; where none has, this one has left. */
+/** A worker that a collective needs has ended. If a worker has died, err has the first death; else this worker has
+ *  left. */
 plait_status pli_world_missed(pli_world *world, const pli_coll *coll, int32_t worker, plait_error *err);
-/** Has the rank's process gone without a word, or been taken for gone? -1: has any? */
+/** Has the rank's process gone without a word, or been taken for gone? rank -1: has any? */
 bool pli_world_is_gone(const pli_world *world, int32_t rank);
-/** How a text begins that speaks of a rank of another process: "rank 2 on host b". */
+/** Writes how texts name a rank of another process: "rank 2 on host b". */
 void pli_world_name(const pli_world *world, int32_t rank, char *text, size_t bytes);
 
-/* Tests set pli_comm_shaken: where a change and a look of two threads may cross, others then go first, so that
- * crossings which are rare become common. */
+/* Tests set pli_comm_shaken: between a change of one thread and a look of another, other threads then go first, so
+ * that rare interleavings become common. */
 #ifdef PLI_TESTING
 extern _Atomic bool pli_comm_shaken;
 void pli_comm_shake(void);
@@ -202,7 +209,7 @@ static inline uint64_t pli_world_now(const pli_world *world) {
     return world->ops->now != NULL ? world->ops->now(world->transport) : pli_now_ns();
 }
 
-/* Where time is simulated: what the rank has computed is paid for, and what it has to say is sent. No port is held. */
+/* With simulated time: pays for what the rank has computed, and sends its messages. No port is held. */
 static inline void pli_world_settle(pli_world *world) {
     if (world->ops->now != NULL) (void)world->ops->progress(world->transport);
 }
@@ -211,7 +218,7 @@ static inline bool pli_world_is_local(const pli_world *world, int32_t rank) {
     return rank >= world->place.first && rank - world->place.first < world->place.count;
 }
 
-/** What reason tells, or "something unnamed". */
+/** Writes reason's text, or "something unnamed". */
 void pli_comm_tell(const pli_reason *reason, char *text, size_t bytes);
 
 void pli_shared_free_all(pli_world *world);

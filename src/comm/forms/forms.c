@@ -1,4 +1,4 @@
-/* The forms there are, and which one a call takes. */
+/* The table of forms, and which of them a call takes. */
 #include "comm/forms/forms.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ bool pli_form_scatters(const pli_coll_form **form) {
     return (*form)->scatter_step != NULL;
 }
 
-/* scatters: of those that have a reduce-scatter. */
+/* scatters: only forms that have a reduce-scatter count. */
 static const pli_coll_form *that_suits(const pli_coll *call, int32_t workers, const pli_hosts *hosts, bool scatters) {
     int i = 0;
     while (i < PLI_FORMS - 1 &&

@@ -1,5 +1,5 @@
-/* The steps of each form, taken by plain loops: every number of workers, short and empty vectors, workers on any hosts;
- * each ends with the same bits, and messages and bytes are as few as promised. */
+/* The steps of each form, taken by plain loops: every number of workers, short and empty vectors, workers on any
+ * hosts. All workers end with the same bits, and messages and bytes are as few as promised. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ typedef struct team {
     double  *buf[WORKERS_MAX];
     int64_t  at[WORKERS_MAX], messages, between_hosts;
     size_t   bytes[WORKERS_MAX];
-    uint64_t bits; /* of the result, of each worker's slice */
+    uint64_t bits; /* of the result, or of each worker's slice */
     bool     sent[WORKERS_MAX];
 } team;
 
@@ -55,7 +55,7 @@ static bool take_part(team *t, int32_t me, const pli_coll_move *m) {
     return true;
 }
 
-/* true: it has got on */
+/* true: the worker has made progress */
 static bool take_step(team *t, const pli_coll *call, int32_t me, int32_t workers) {
     pli_coll_move m = { .to = -1, .from = -1 };
     if (!pli_coll_step(call, me, workers, t->at[me], &m)) return false;
@@ -84,7 +84,7 @@ static const team *run_kind(pli_coll_kind kind, const pli_coll_form *form, int32
     }
     for (int32_t a = 0; a < workers; a++) {
         pli_coll_move m;
-        assert_false(pli_coll_step(&call, a, workers, t.at[a], &m)); /* none is stuck */
+        assert_false(pli_coll_step(&call, a, workers, t.at[a], &m)); /* no worker is stuck */
         assert_int_equal(t.bytes[a], pli_coll_bytes(&call, a, workers));
         for (int32_t b = 0; b < workers; b++) assert_null(t.first[a][b]);
         bool scattered = kind == PLI_REDUCE_SCATTER;
@@ -119,7 +119,7 @@ static void test_any_number_of_workers_and_values(void **state) {
             }
 }
 
-/* Hosts in order, dealt round, all in one, each its own, and uneven ones. */
+/* Hosts in order, dealt round, one host for all, one for each, and uneven ones. */
 static void test_workers_on_any_hosts(void **state) {
     (void)state;
     for (int32_t workers = 1; workers <= 17; workers++)
@@ -133,7 +133,7 @@ static void test_workers_on_any_hosts(void **state) {
                 int64_t leads = hosts.count;
                 const team *t = run(&pli_form_hierarchical, workers, n, &hosts);
                 if (how == 3) assert_int_equal(t->messages, t->between_hosts);
-                /* the leads only */
+                /* only the leads send between hosts */
                 if (n == 1) assert_true(t->between_hosts <= leads * (pli_floor_log2((int32_t)leads) + 2));
                 else assert_true(t->between_hosts <= 2 * leads * (leads - 1));
                 run(NULL, workers, n, &hosts);
@@ -166,7 +166,7 @@ static const char *chosen(int32_t workers, int64_t bytes, const pli_hosts *hosts
     return call.form->name;
 }
 
-/* forms.h says what auto takes, docs/collectives.md why. */
+/* forms.h says what auto takes, docs/collectives.md says why. */
 static void test_what_auto_takes(void **state) {
     (void)state;
     const int32_t packed[] = { 0, 0, 0, 0, 1, 1, 1, 1 }, dealt[] = { 0, 1, 0, 1, 0, 1, 0, 1 };
@@ -190,7 +190,7 @@ static void test_what_auto_takes(void **state) {
 
 static void test_messages_are_as_few_as_promised(void **state) {
     (void)state;
-    assert_int_equal(messages(NULL, 7, 5000), 7 * 12);        /* the ring, 2 (W - 1) each */
+    assert_int_equal(messages(NULL, 7, 5000), 7 * 12);        /* the ring, 2 (W - 1) for each worker */
     assert_int_equal(messages(NULL, 8, 5000), 8 * 6);         /* rabenseifner: 2 log2 W   */
     assert_int_equal(messages(NULL, 32, 5000), 32 * 10);      /* rabenseifner: 2 log2 W   */
     assert_int_equal(messages(NULL, 33, 5000), 32 * 10 + 2);
@@ -203,10 +203,11 @@ static void test_messages_are_as_few_as_promised(void **state) {
     }
 }
 
-/* By the formulas of forms.h, and no form's worker sends fewer in the mean than the ring's, 2 M (W - 1) / W. */
+/* Bytes follow the formulas of forms.h. In no form do workers send fewer bytes on average than in the ring, 2 M (W -
+ * 1) / W. */
 static void test_bytes_are_as_few_as_promised(void **state) {
     (void)state;
-    const int64_t n = 16 * 15 * 14 * 13; /* slices of one length for many W */
+    const int64_t n = 16 * 15 * 14 * 13; /* slices of equal length for many W */
     const size_t  m = (size_t)n * 8;
     for (int32_t workers = 2; workers <= 17; workers++) {
         size_t w = (size_t)workers, slice = m / w + 8, head = sizeof(pli_head),
@@ -233,7 +234,7 @@ static void test_bytes_are_as_few_as_promised(void **state) {
     }
 }
 
-/* M (W - 1) / W of each worker's by ring; by halving the same where W is a power of two, in log2 W messages. */
+/* By ring each worker sends M (W - 1) / W; by halving the same if W is a power of two, in log2 W messages. */
 static void test_a_reduce_scatter_sends_half(void **state) {
     (void)state;
     const int64_t n = 16 * 15 * 14 * 13;
@@ -262,7 +263,7 @@ static void test_a_long_ring_goes_in_chunks(void **state) {
     }
 }
 
-/* What --optimizer-state sharded rests on. */
+/* --optimizer-state sharded relies on this. */
 static void test_slices_have_the_bits_of_the_whole(void **state) {
     (void)state;
     for (int32_t workers = 2; workers <= 17; workers++)

@@ -1,8 +1,10 @@
-/* comm/forms/groups.h - workers in P groups, P the largest power of two of them: what halves and doubles wants a power
- * of two. The first W - P groups have two workers side by side, whose *second* gives its values to the first before,
- * and hears from it after; all others are alone. The lowest of a group stands for it.
+/* comm/forms/groups.h - workers in P groups, where P is the largest power of two that is at most W: halving and
+ * doubling need a power of two. The first W - P groups have two workers side by side, of which the *second* gives its
+ * values to the first before the rounds and gets the result after them. Every other group is one worker. The lowest
+ * worker of a group acts for it.
  *
- * Groups meet whose numbers differ in one bit, the highest first: so a sum's bits are the same however it is cut. */
+ * In a round, groups meet whose numbers differ in one bit, the highest bit first. So a sum has the same bits however
+ * the vector is cut. */
 #ifndef PLI_COMM_GROUPS_H
 #define PLI_COMM_GROUPS_H
 
@@ -10,8 +12,8 @@
 
 typedef struct pli_groups {
     int32_t rounds, p, extra; /* P = 2^rounds = W - extra */
-    int32_t group;            /* mine                     */
-    bool    paired, second;   /* mine has two; I am its second */
+    int32_t group;            /* my group's number */
+    bool    paired, second;   /* my group has two workers; I am its second */
 } pli_groups;
 
 static inline pli_groups pli_groups_of(int32_t me, int32_t workers) {
@@ -28,14 +30,14 @@ static inline int32_t pli_group_lowest(const pli_groups *g, int32_t group) {
     return group < g->extra ? 2 * group : group + g->extra;
 }
 
-/** Whom my group meets in round 1 .. rounds. */
+/** The group that mine meets in round 1 .. rounds. */
 static inline int32_t pli_group_other(const pli_groups *g, int32_t round) { return g->group ^ g->p >> round; }
 
-/** Before the rounds: the second's values to the first. */
+/** Before the rounds: the second sends its values to the first. */
 static inline void pli_group_give(const pli_groups *g, const pli_coll *c, int32_t me, pli_coll_move *m) {
     if (g->paired) pli_form_whole(c, g->second ? me - 1 : -1, g->second ? -1 : me + 1, true, m);
 }
-/** After them: the result to the second. */
+/** After the rounds: the first sends the result to the second. */
 static inline void pli_group_hear(const pli_groups *g, const pli_coll *c, int32_t me, pli_coll_move *m) {
     if (g->paired) pli_form_whole(c, g->second ? -1 : me + 1, g->second ? me - 1 : -1, false, m);
 }

@@ -1,18 +1,19 @@
 /* hierarchical: inside each host the vector is reduced along a binomial tree to the host's lead, its lowest worker; the
- * leads reduce among themselves by the form that suits them; the result comes back down the trees. What leaves a host
- * does so once, however many workers it has: worth it where inside is faster than between, which recursive doubling and
- * trees do not know.
+ * leads reduce among themselves by the form that suits them; the result comes back down the trees. The vector leaves a
+ * host only once, however many workers the host has. That pays where a host is faster inside than the links between
+ * hosts, which recursive doubling and trees ignore.
  *
- * Steps: U up, S among the leads, U down, the same numbers on all workers; U of the host with the most workers.
+ * Steps: U up, S among the leads, U down. The numbers are the same on all workers; U is that of the host with the most
+ * workers.
  *
- * Paper: Karonis, de Supinski, Foster, Gropp, Lusk, Bresnahan, "Exploiting Hierarchy in Parallel Computer Networks to
- * Optimize Collective Operation Performance", IPDPS 2000. */
+ * Paper: Karonis, de Supinski, Foster, Gropp, Lusk, Bresnahan, "Exploiting Hierarchy in Parallel Computer Networks
+ * to Optimize Collective Operation Performance", IPDPS 2000. */
 #include "comm/forms/forms.h"
 
 enum { LEAST_BYTES = 2 << 10, RING_SLICE_BYTES = 4 << 10 };
 
-/* Short vectors want few rounds, and hosts do not matter. Long ones want few bytes: a ring through workers that lie
- * host by host leaves each host once, too. */
+/* Short vectors need few rounds, and hosts do not matter. Long ones need few bytes: a ring through workers that lie
+ * host by host leaves each host only once, too. */
 static bool suits(const pli_coll *call, int32_t workers, const pli_hosts *hosts) {
     if (hosts == NULL || hosts->count == 1 || hosts->count == workers || pli_coll_buffer_bytes(call) < LEAST_BYTES)
         return false;
@@ -28,7 +29,7 @@ static int64_t rounds_up(const pli_hosts *h) {
     return pli_ceil_log2(most);
 }
 
-/* The leads' call: the same among fewer. */
+/* The leads' call: the same call among fewer workers. */
 static pli_coll among_leads(const pli_coll *c) {
     pli_coll call = *c;
     pli_coll_choose(&call, NULL, c->hosts->count, NULL);
@@ -45,7 +46,7 @@ static int64_t steps(const pli_coll *c, int32_t workers) {
     return 2 * rounds_up(c->hosts) + steps_of_leads(&leads, c->hosts);
 }
 
-/* A step of the tree of my host, whose workers number from 0. */
+/* A step of the tree in my host, whose workers are numbered from 0. */
 static void step_inside(const pli_coll *c, int32_t me, int64_t i, pli_coll_move *m) {
     const pli_hosts *h = c->hosts;
     int32_t          host = h->host[me], from = h->first[host];

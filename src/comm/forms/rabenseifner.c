@@ -1,14 +1,16 @@
-/* rabenseifner: recursive halving and doubling. Of P groups (groups.h) each exchanges half of what it is answerable for
- * with another, half as far away each round, and reduces what it keeps; after log2 P rounds it holds one slice of the
- * result, which the same rounds backwards gather.
+/* rabenseifner: recursive halving and doubling. P groups (groups.h) start answerable for the whole vector. In each
+ * round a group exchanges half of the part it is answerable for with another group, half as far away each time, and
+ * reduces the half that it keeps. After log2 P rounds it holds one slice of the result; the same rounds backwards
+ * gather the slices.
  *
  *     P = 4, slices a b c d     reduce                        gather
  *     worker 0                  ab with 2, then a with 1      a to 1, then ab to 2
  *     worker 3                  cd with 1, then d with 2      d to 2, then cd to 1
  *
- * It moves as many bytes as the ring where W is a power of two, with 2 log2 P messages a worker and not 2 (W - 1): of a
- * thousand workers 20000 messages and not two million. Beyond P it moves up to twice as many bytes, so long slices,
- * whose bytes cost more than their messages, keep to the ring. The first half is a reduce-scatter.
+ * It moves as many bytes as the ring if W is a power of two, with 2 log2 P messages for each worker instead of 2 (W -
+ * 1): a thousand workers send 20000 messages instead of two million. If W is above P it moves up to twice as many
+ * bytes, so long slices, whose bytes cost more than their messages, stay with the ring. The first half is a
+ * reduce-scatter.
  *
  * Paper: Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004; Thakur, Rabenseifner, Gropp,
  * "Optimization of Collective Communication Operations in MPICH", 2005. */
@@ -28,12 +30,12 @@ static int64_t steps(const pli_coll *call, int32_t workers) {
     return 2 * (int64_t)pli_floor_log2(workers) + 2;
 }
 
-/* A run of what the vector is cut into. */
+/* A run of consecutive slices of the vector. */
 typedef struct span {
     int32_t first, end;
 } span;
 
-/* The groups whose slices a group is answerable for after `rounds` rounds of halving. */
+/* The slices (numbered like groups) that a group is answerable for after `rounds` rounds of halving. */
 static span span_of(const pli_groups *g, int32_t group, int32_t rounds) {
     int32_t width = g->p >> rounds, first = group & ~(width - 1);
     return (span){ first, first + width };
@@ -62,7 +64,8 @@ static void step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_
     }
 }
 
-/* --- reduce-scatter: the vector is cut into as many slices as there are workers, so a group has one or two -------- */
+/* --- reduce-scatter: the vector has as many slices as there are workers, so a group has one or two
+ * ------------------ */
 
 static int64_t scatter_steps(int32_t workers) { return (int64_t)pli_floor_log2(workers) + 2; }
 

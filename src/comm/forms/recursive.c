@@ -1,6 +1,6 @@
-/* recursive: recursive doubling. In each round all exchange what they have with the one whose number differs in one
- * bit, and both reduce: after log2 W rounds everyone has the result. No form takes fewer rounds, which is what counts
- * where vectors are short. Where the workers are no power of two they go in groups (groups.h).
+/* recursive: recursive doubling. In each round every worker exchanges all that it has with the worker whose number
+ * differs in one bit, and both reduce: after log2 W rounds everyone has the result. No form takes fewer rounds, which
+ * is what counts for short vectors. If the number of workers is no power of two, they form groups (groups.h).
  *
  * Paper: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", 2005. */
 #include "comm/forms/groups.h"

@@ -1,11 +1,11 @@
-/* ring: to the right neighbour goes what came from the left one a step before. In W - 1 rounds each slice is reduced on
- * its way round, in W - 1 further ones it is handed on finished; the first half is a reduce-scatter. No form sends
- * fewer bytes; each worker sends to one other only, so links between the halves of a network carry each slice once; the
- * price is 2 (W - 1) messages one after the other.
+/* ring: in each step a worker sends to its right neighbour what came from the left one a step before. In W - 1 rounds
+ * each slice is reduced on its way round, in W - 1 further ones it is handed on finished; the first half is a
+ * reduce-scatter. No form sends fewer bytes. Each worker sends to one other only, so links between the halves of a
+ * network carry each slice once. The price is 2 (W - 1) messages one after the other.
  *
- * Long slices of an allreduce go in chunks, one a step, and a few are on their way while one is taken in: no link waits
- * for what the ends do in between. Nor are they many, since on a slow link all that is under way is a queue, behind
- * which acknowledgements stand. With two chunks a slice, worker 1 of 4:
+ * Long slices of an allreduce go in chunks, one for each step, and a few chunks are on their way while one is taken in:
+ * no link waits for what the ends do in between. But they are only a few, since on a slow link all that is under way is
+ * a queue, and acknowledgements wait behind it. With two chunks a slice, worker 1 of 4:
  *
  *     step 0   send a0
  *     step 1   send a1, receive d0 from worker 0
@@ -27,7 +27,7 @@ static int64_t chunks_of(const pli_coll *call, int32_t workers) {
     return chunks < 1 ? 1 : chunks;
 }
 
-/* Chunks on their way to a worker, and the one that it takes in. */
+/* How many chunks are on their way to a worker, including the one that it takes in. */
 static int64_t depth_of(const pli_coll *call, int32_t workers) {
     int64_t chunks = chunks_of(call, workers);
     return chunks < DEPTH ? chunks : DEPTH;
@@ -46,10 +46,11 @@ static int32_t wrapped(int64_t rank, int32_t workers) {
     return (int32_t)(r < 0 ? r + workers : r);
 }
 
-/* Where in the buffer the chunk lies that worker `me` sends as its i-th: what its right neighbour gets as its i-th. */
+/* Where in the buffer the i-th chunk lies that worker `me` sends, which is the i-th that its right neighbour
+ * receives. */
 static void place(const pli_coll *c, int32_t me, int32_t workers, int64_t i, size_t *at, size_t *bytes) {
     int64_t chunks = chunks_of(c, workers), round = i / chunks, chunk = i % chunks;
-    /* After the first half each has finished its own slice. */
+    /* after the first half each worker has finished its own slice */
     int32_t slice = wrapped(me - (round < workers - 1 ? round + 1 : round - workers + 1), workers);
     size_t  first = pli_coll_slice_at(c, slice, workers), size = pli_type_bytes(c->type);
     int64_t n = (int64_t)((pli_coll_slice_at(c, slice + 1, workers) - first) / size);

@@ -1,6 +1,6 @@
-/* tree: the vector is reduced along a binomial tree to worker 0 and comes back the same way. Of all forms the one with
- * the fewest messages, 2 (W - 1) of all workers together, where recursive doubling has W log2 W; but they follow each
- * other in 2 ceil(log2 W) rounds and not log2 W, and half of the workers wait meanwhile.
+/* tree: the vector is reduced along a binomial tree to worker 0 and comes back the same way. It has the fewest messages
+ * of all forms: 2 (W - 1) of all workers together, where recursive doubling has W log2 W. But they follow each other in
+ * 2 ceil(log2 W) rounds instead of log2 W, and half of the workers wait meanwhile.
  *
  *     W = 5      round 0: 1 -> 0, 3 -> 2     round 1: 2 -> 0     round 2: 4 -> 0     then backwards
  *
@@ -17,7 +17,7 @@ static int64_t steps(const pli_coll *call, int32_t workers) {
     return 2 * (int64_t)pli_ceil_log2(workers);
 }
 
-/* In round k of the way up, whoever's lowest set bit is k gives to the one without it. */
+/* In round k of the way up, a worker whose lowest set bit is k sends to the worker without that bit. */
 static void step(const pli_coll *c, int32_t me, int32_t workers, int64_t i, pli_coll_move *m) {
     int32_t rounds = pli_ceil_log2(workers);
     bool    up = i < rounds;

@@ -1,11 +1,11 @@
 /* Makes Open MPI's prterun listen on loopback alone. plait-loopback.so.
  *
  * prterun opens a port for its daemons on other hosts, by IPv4 and IPv6, on all interfaces. It has no setting against
- * that, and does so where there is no other host. So launch.c loads this file into it by LD_PRELOAD: a bind to "any
- * address" becomes one to the loopback address. In any other program, and on several hosts, bind does what it does.
+ * that, and does so even if there is no other host. So launch.c loads this file into it by LD_PRELOAD: a bind to "any
+ * address" becomes a bind to the loopback address. In any other program, and on several hosts, bind is not changed.
  *
- * The ranks are not to inherit it: the first program that is not on the way to prterun takes it out of its
- * environment. So it calls nothing but the C library. */
+ * The ranks must not inherit it: the first program that is not on the way to prterun removes it from its
+ * environment. This file calls nothing but the C library. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -51,7 +51,7 @@ static const char *preloaded(void) {
     return NULL;
 }
 
-/* launch.c puts it first, before what the user may have there. */
+/* launch.c puts it first in LD_PRELOAD, before the user's own entries. */
 __attribute__((constructor)) static void leave_the_environment(void) {
     static const char own[] = "plait-loopback.so";
     const char       *name = program_invocation_short_name, *all = preloaded();

@@ -1,4 +1,5 @@
-/* comm/loopback/loopback.h - what plait-loopback.so gives: itself, which the dynamic linker can then find (dladdr). */
+/* comm/loopback/loopback.h - the entry of plait-loopback.so. It gives nothing but an address, by which dladdr finds
+ * the file. */
 #ifndef PLI_COMM_LOOPBACK_H
 #define PLI_COMM_LOOPBACK_H
 

@@ -1,9 +1,10 @@
-/* Collectives that are waited for where they begin, straight through MPI; mpi.h has the idea.
+/* Collectives that are waited for at once, straight through MPI; mpi.h has the idea.
  *
- * The steps are those of the message form. A step's message says of which call it is, as the collective machine's do,
- * and has the data behind that. Messages of one sender come in order, and nobody sends a second one to the same worker
- * in a step, so the next message of a peer is for the next step that receives from it. All memory that MPI sees is the
- * transport's, save that of an MPI_Allreduce, which ends: everybody has come to it. */
+ * The steps are those of the message form. A step's message begins with a stamp of its call, as in the collective
+ * machine; the data come behind that. Messages of one sender come in order, and no worker sends two messages to the
+ * same worker in a step, so the next message of a peer is for the next step that receives from it. All memory that
+ * MPI sees belongs to the transport, except in an MPI_Allreduce, which is sure to end, since every worker has come
+ * to it. */
 #include <sched.h>
 #include <string.h>
 
@@ -53,7 +54,7 @@ static bool fail(direct *d, plait_status code, const char *text) {
     return false;
 }
 
-/* Where it is a death, the call stands until its caller hears of that. */
+/* If the code means a death, the call stays open until its caller hears of the death. */
 static bool fail_in_mpi(pli_transport *t, int code, const char *text) {
     if (pli_mpi_is_death(t, code)) {
         t->direct.broken = true;
@@ -89,7 +90,8 @@ static bool post(pli_transport *t) {
     return true;
 }
 
-/* What this worker did where the other did theirs: one that is left over of an earlier call was to be taken then. */
+/* The call that this worker made when the other made theirs: a message that is left over from an earlier call should
+ * have been taken in that call. */
 static const pli_coll *counterpart(const direct *d, const pli_mpi_stamp *theirs) {
     const recent_call *earlier = &d->recent[theirs->number % PLI_COLL_RECENT];
     return earlier->number == theirs->number ? &earlier->coll : &d->call->coll;
@@ -127,7 +129,7 @@ static void use(pli_transport *t) {
                (int64_t)(m->recv_bytes / pli_type_bytes(d->coll.type)), d->coll.type, d->coll.op);
 }
 
-/* The last step is done. A large sum is MPI's own from here. */
+/* The last step is done. A large sum is now left to MPI. */
 static void end(pli_transport *t) {
     direct         *d = &t->direct;
     const pli_coll *c = &d->call->coll;
@@ -141,7 +143,7 @@ static void end(pli_transport *t) {
     atomic_store_explicit(&d->over, true, memory_order_release);
 }
 
-/* Takes a step, or what of it can be done now. */
+/* Takes a step, or as much of it as can be done now. */
 static bool take_step(pli_transport *t) {
     direct *d = &t->direct;
     if (!d->posted) {
@@ -184,8 +186,8 @@ bool pli_mpi_step(pli_transport *t) {
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
-/* Has the one that this worker waits for left without having ended this call? Who has ended it has sent its part, which
- * may still be on its way. */
+/* Has the worker that this one waits for left without ending this call? If it has ended the call, it has sent its
+ * part, which may still be on its way. */
 static bool comes_no_more(const pli_transport *t, const pli_call *call) {
     int32_t from = atomic_load_explicit(&call->run.waits_for, memory_order_relaxed);
     return from >= 0 && pli_world_has_ended(t->world, from) && t->left_after[from] < call->number;
@@ -196,7 +198,7 @@ static bool has_dead_worker(const pli_transport *t) {
     return pli_world_dead_below(t->world, t->workers, &why) >= 0;
 }
 
-/* A worker that has died, too, ends it: who waits for one of the others may do so in vain. */
+/* A dead worker also ends the call: waiting for one of the others may be in vain. */
 static bool is_over(void *arg) {
     const pli_call      *call = arg;
     const pli_transport *t = call->comm->world->transport;
@@ -205,7 +207,7 @@ static bool is_over(void *arg) {
 
 plait_status pli_mpi_begin_directly(pli_transport *t, pli_call *call, plait_error *err) {
     direct *d = &t->direct;
-    if (d->error.code < 0) { /* what others have sent for that call would be taken for this one's */
+    if (d->error.code < 0) { /* messages that others have sent for that call would be taken for this one's */
         *err = d->error;
         return err->code;
     }
@@ -215,7 +217,7 @@ plait_status pli_mpi_begin_directly(pli_transport *t, pli_call *call, plait_erro
             return pli_fail(err, PLAIT_ENOMEM, "no memory for an exact sum of %zu bytes",
                             pli_coll_buffer_bytes(&call->coll));
     }
-    call->run.number = UINT64_MAX; /* who fails here, fails none that was begun before */
+    call->run.number = UINT64_MAX; /* no number: a failure here fails no call that was begun before */
     pli_mpi_lock(t);
     d->coll = call->coll;
     pli_coll_choose(&d->coll, NULL, t->workers, &t->world->hosts);
@@ -230,7 +232,7 @@ plait_status pli_mpi_begin_directly(pli_transport *t, pli_call *call, plait_erro
     return PLAIT_OK;
 }
 
-/* A call that cannot be ended: nothing of it may be taken for a later one's, so that there is none. */
+/* The call cannot be ended. None of its messages may be taken for a later call's, so all later calls fail. */
 static plait_status give_up(pli_transport *t, plait_status status, plait_error *err) {
     direct *d = &t->direct;
     if (d->error.code < 0) *err = d->error;
@@ -256,7 +258,7 @@ plait_status pli_mpi_wait_directly(pli_transport *t, pli_call *call, plait_error
     for (bool again = true; again;) {
         status = pli_comm_wait(call->comm, is_over, call, &reason, err);
         pli_mpi_lock(t);
-        (void)advance(t); /* who has left may have sent before; then it is another that is waited for now */
+        (void)advance(t); /* a worker that has left may have sent before; then another is waited for now */
         again = status >= 0 && is_under_way(d) && !comes_no_more(t, call) && !has_dead_worker(t);
         if (again) pli_mpi_unlock(t);
     }

@@ -40,9 +40,9 @@ static void add_part(pli_transport *t, flight *f, MPI_Request request) {
     f->parts++;
 }
 
-/* Bytes of a body that go as one message of MPI's: as many as an int can count, but by TCP as many as it sends unasked.
- * Of more it first asks the receiver whether there is room; question and answer stand in line behind all that is under
- * way on the link, and the line gets shorter meanwhile. */
+/* How many bytes of a body go as one MPI message: as many as an int can count, but over TCP only as many as MPI
+ * sends without asking. For more it first asks the receiver whether there is room; question and answer would wait
+ * behind all that is under way on the link, and the link would run idle meanwhile. */
 static size_t part_bytes(const pli_transport *t, int32_t peer) {
     const int32_t *host_of = t->world->place.host_of;
     return t->by_tcp && host_of[peer] != host_of[t->rank] ? TCP_BYTES : CHUNK_BYTES;
@@ -69,10 +69,10 @@ static void move_body(pli_transport *t, flight *f, int32_t peer) {
     }
 }
 
-/* The news that a rank has left says, too, which collective it has ended last. */
+/* Is it the news that the rank has left? That also says which collective it has ended last. */
 static bool tells_of_leaving(const pli_msg *msg) { return msg->head.port == 0 && msg->head.kind == PLI_MEMBER_LEFT; }
 
-/* Who is silent only is still told that it counts as dead. */
+/* Is the message for a dead rank? A rank that is only silent is still told that it counts as dead. */
 static bool is_for_the_dead(const pli_transport *t, const pli_msg *msg) {
     int32_t to = msg->head.dst;
     if (msg->head.port == 0 && msg->head.kind == PLI_CONTROL_DEAD) return t->dead[to];
@@ -156,20 +156,20 @@ void pli_mpi_end_receiving(pli_transport *t) {
         MPI_Wait(&t->ring[i], MPI_STATUS_IGNORE);
     }
     for (int64_t i = 0; i < t->n;
-         i++) { /* only after a failure: MPI may still read the slabs, which are leaked to it */
+         i++) { /* only after a failure: MPI may still read the slabs, so they are leaked */
         flight *f = t->owner[i];
         if (--f->parts == 0) f->msg = NULL;
     }
     t->n = 0;
 }
 
-/* Messages whose turn has come. */
+/* Delivers the messages whose turn has come. */
 static void drain(pli_transport *t, int32_t src) {
     struct fifo *fifo = &t->fifo[src];
     for (flight *f; (f = fifo->first) != NULL && f->parts == 0;) {
         fifo->first = f->next;
         if (fifo->first == NULL) fifo->last = &fifo->first;
-        if (t->dead[src]) pli_msg_free(&f->msg); /* it may be torn */
+        if (t->dead[src]) pli_msg_free(&f->msg); /* it may be incomplete */
         else pli_world_deliver(t->world, f->msg);
         pli_free(f);
     }
@@ -182,7 +182,7 @@ static void take_in(pli_transport *t, int32_t src, pli_msg *msg, size_t rest) {
         pli_world_deliver(t->world, msg);
         return;
     }
-    if (t->dead[src]) { /* no large body will come, nor is what lies behind one of use */
+    if (t->dead[src]) { /* no large body will come, and messages behind one are of no use */
         pli_msg_free(&msg);
         return;
     }
@@ -199,7 +199,7 @@ static void take_in(pli_transport *t, int32_t src, pli_msg *msg, size_t rest) {
     if (rest > 0) move_body(t, f, src);
 }
 
-/* Headers, in the order in which their buffers were offered. */
+/* Takes headers, in the order in which their buffers were offered. */
 static bool receive_all(pli_transport *t) {
     bool any = false;
     for (int32_t tries = 0; tries < RING && !t->failed; tries++) {
@@ -207,7 +207,7 @@ static bool receive_all(pli_transport *t) {
         int        done = 0, bytes = 0;
         MPI_Status status;
         int        code = MPI_Test(&t->ring[slot], &done, &status);
-        if (code != MPI_SUCCESS && pli_mpi_is_death(t, code)) { /* the receive stands, for those that live */
+        if (code != MPI_SUCCESS && pli_mpi_is_death(t, code)) { /* the receive stays open, for living senders */
             any = true;
             if (t->ring[slot] != MPI_REQUEST_NULL) continue;
             if (post_receive(t, slot) < 0) pli_mpi_fail(t, PLAIT_ECOMM, MPI_SUCCESS, "MPI cannot receive");
@@ -234,7 +234,7 @@ static bool receive_all(pli_transport *t) {
     return any;
 }
 
-/* Is it death that has ended those of the parts that ended badly? */
+/* Is death the cause of all parts that ended badly? */
 static bool was_death(pli_transport *t, int code, int n_done) {
     if (!t->tells || code != MPI_ERR_IN_STATUS) return pli_mpi_is_death(t, code);
     for (int i = 0; i < n_done; i++) {
@@ -244,7 +244,7 @@ static bool was_death(pli_transport *t, int code, int n_done) {
     return true;
 }
 
-/* Parts that MPI is done with. */
+/* Takes back the parts that MPI is done with. */
 static bool complete(pli_transport *t) {
     int n_done = 0;
     if (t->n == 0) return false;
@@ -282,7 +282,7 @@ bool pli_mpi_try_lock(pli_transport *t) {
 }
 
 void pli_mpi_lock(pli_transport *t) {
-    while (!pli_mpi_try_lock(t)) sched_yield(); /* whoever drives now, ends soon */
+    while (!pli_mpi_try_lock(t)) sched_yield(); /* the thread that drives now ends soon */
 }
 
 void pli_mpi_unlock(pli_transport *t) { atomic_store(&t->lock, 0); }
@@ -299,7 +299,7 @@ static bool drive(pli_transport *t, bool lends) {
             once |= receive_all(t);
             once |= complete(t);
             once |= pli_mpi_reduce(t);
-            if (!once) once = pli_mpi_tell_deaths(t); /* what the dead have sent comes first */
+            if (!once) once = pli_mpi_tell_deaths(t); /* messages that the dead have sent come first */
         }
         any |= once;
         pli_mpi_unlock(t);
@@ -315,12 +315,12 @@ bool pli_mpi_is_idle(pli_transport *t) {
     pli_mpi_lock(t);
     bool idle = atomic_load(&t->out) == NULL;
     for (int64_t i = 0; idle && i < t->n; i++)
-        idle = pli_world_is_gone(t->world, t->owner[i]->peer); /* it may never take it */
+        idle = pli_world_is_gone(t->world, t->owner[i]->peer); /* a rank that is gone may never take it */
     pli_mpi_unlock(t);
     return idle || t->failed;
 }
 
-/* Drives when nobody else does, and beats. */
+/* Drives when no other thread does, and beats. */
 void *pli_mpi_service(void *transport) {
     pli_transport *t = transport;
     uint32_t       lent = 0;
@@ -332,7 +332,7 @@ void *pli_mpi_service(void *transport) {
         lent = now_lent;
         uint64_t now_ns = pli_now_ns();
         if (now_ns >= beat_ns) {
-            drive(t, false); /* what has come is heard first */
+            drive(t, false); /* messages that have come are heard first */
             beat_ns = pli_world_beat(t->world, now_ns);
         }
         if (!others && drive(t, false)) {

@@ -1,17 +1,17 @@
-/* Deaths, as an MPI tells them that goes on after one: ULFM, "user-level failure mitigation", the chapter on fault
- * tolerance that is proposed for MPI 5; Open MPI has it (`mpirun --with-ft ulfm`; `plait launch` asks for it).
+/* Deaths, for an MPI that goes on after one: ULFM, "user-level failure mitigation", the chapter on fault tolerance that
+ * is proposed for MPI 5; Open MPI has it (`mpirun --with-ft ulfm`; `plait launch` asks for it).
  *
- * Point-to-point traffic needs little: a call that has to do with a dead process answers with an error of its class;
- * the receives from any source do so once, until the failure is acknowledged, and stand. So whoever drives meets the
- * error within microseconds of the MPI's own notice, acknowledges, drops what was under way with the dead, and goes on.
- * What they had sent before is taken in first; then the machines are told.
+ * Point-to-point traffic needs little: a call that involves a dead process returns an error of its class; a receive
+ * from any source does so once, until the failure is acknowledged, and stays open. So the driving thread meets the
+ * error within microseconds of the MPI's own notice, acknowledges it, drops what was under way with the dead, and goes
+ * on. Messages that the dead had sent before are taken in first; then the machines are told.
  *
- * MPI's own collectives are another matter: in one that a death interrupts, some have got an error and some wait for
- * those who have. So who sees a death revokes the communicators that collectives go by, which ends what is under way on
+ * MPI's own collectives are another matter: if a death interrupts one, some workers get an error and others wait for
+ * those. So a worker that sees a death revokes the communicators of collectives, which ends all that is under way on
  * them everywhere. That is for good: afterwards collectives fail at once (pli_comm_survive).
  *
- * Paper: Bland, Bouteiller, Herault, Bosilca, Dongarra, "Post-failure recovery of MPI communication capability", IJHPCA
- * 2013. */
+ * Paper: Bland, Bouteiller, Herault, Bosilca, Dongarra, "Post-failure recovery of MPI communication capability",
+ * IJHPCA 2013. */
 #include "comm/mpi/mpi.h"
 
 #ifdef PLI_MPI_ULFM

@@ -1,18 +1,20 @@
-/* Collectives of workers who are all on one host: in memory that they share; mpi.h has the idea.
+/* Collectives of workers that are all on one host, in memory that they share; mpi.h has the idea.
  *
- * A call goes in rounds. In a round each worker lays its part into its own seat and comes to the first meeting; then it
- * helps itself from all seats. A small sum needs no more: everyone adds up everything. Of a large one worker r adds up
- * piece r, leaves it in its seat, and after the second meeting everyone takes the other pieces from there. Nobody
- * touches another's buffer, so a worker may give up at any time. Sums go in the order of ranks, as they do on
+ * A call goes in rounds. In a round each worker puts its part into its own seat and comes to the first meeting; then it
+ * takes what it needs from all seats. A small sum needs no more: every worker adds up everything. In a large sum worker
+ * r adds up piece r and leaves it in its seat; after the second meeting every worker takes the other pieces from there.
+ * No worker touches another's buffer, so a worker may give up at any time. Sums go in the order of ranks, as on
  * `threads`.
  *
  * Invariants:
- *   1. Before the second meeting of round r a worker lays out round r + 1, so that it has work while others finish.
- *      There are 3 buffers: who lays out r + 3 has met all at r + 2, and they came there after they were done with r.
- *   2. `in` counts arrivals at meetings of one sort. Nobody comes to a next one before the last is complete, so that
- *      the m-th is complete when in >= m * workers, and stays so. The last one to come rings, if somebody sleeps.
- *   3. Sleep and ring are an event count (comm/wait.c): `resting` is counted before the last look, and read after the
- *      arrival. */
+ *   1. Before the second meeting of round r a worker puts its part of round r + 1 into its seat, so that it has work
+ *   while others finish. There are 3 buffers: a worker that writes the part of r + 3 has met all at r + 2, and they
+ *   came there after they were done with r.
+ *   2. `in` counts arrivals at first, or at second, meetings. No worker comes to the next one before the last is
+ *   complete, so the m-th is complete when in >= m * workers, and stays so. The last to arrive rings if a worker
+ *   sleeps.
+ *   3. Sleep and ring are an event count (comm/wait.c): `resting` is counted before the last look, and read after
+ *   the arrival. */
 #include <stdio.h>
 #include <string.h>
 
@@ -31,14 +33,14 @@ enum { FIRST = 0, SECOND = 1 };
 
 struct pli_mpi_seat {
     _Alignas(LINE_BYTES) _Atomic uint64_t
-        came; /* 2 r + 1: to the first meeting of round r, 2 r + 2: to the second; release */
+        came; /* 2 r + 1: it has come to the first meeting of round r, 2 r + 2: to the second; release */
     pli_mpi_stamp stamp[BUFFERS];
     _Alignas(LINE_BYTES) unsigned char data[BUFFERS][SEAT_BYTES];
 };
 
-/* In front of the seats. */
+/* Lies in front of the seats. */
 struct pli_mpi_porch {
-    struct { _Alignas(LINE_BYTES) _Atomic uint64_t count; } in[2]; /* of each sort */
+    struct { _Alignas(LINE_BYTES) _Atomic uint64_t count; } in[2]; /* arrivals at first and at second meetings */
     _Alignas(LINE_BYTES) _Atomic int32_t resting;
     _Atomic uint32_t bell;
 };
@@ -55,7 +57,7 @@ static size_t hall_bytes(int32_t workers) {
     return sizeof(struct pli_mpi_porch) + (size_t)workers * sizeof(struct pli_mpi_seat);
 }
 
-/* Memory that some do not get is nobody's: then calls go as between hosts. */
+/* The hall is opened only if all workers get the memory; otherwise calls go as between hosts. */
 void pli_mpi_open_hall(pli_transport *t, const int32_t *host_of) {
     pli_hall *hall = &t->hall;
     if (t->workers_comm == MPI_COMM_NULL || !share_host(t, host_of)) return;
@@ -107,7 +109,7 @@ static bool has_come(const pli_transport *t, int32_t worker) {
     return atomic_load_explicit(&t->hall.seat[worker].came, memory_order_acquire) >= t->hall.came[t->hall.sort];
 }
 
-/* A worker that has ended without coming, or -1. */
+/* A worker that has ended without coming to the meeting, or -1. */
 static int32_t who_is_gone(const pli_transport *t) {
     if (atomic_load(&t->world->n_events) == 0) return -1;
     for (int32_t r = 0; r < t->workers; r++)
@@ -159,14 +161,14 @@ static plait_status meet(pli_transport *t, int sort, plait_error *err) {
 
 /* --- the data ----------------------------------------------------------------------------------------------------- */
 
-/* How a call is cut. Pieces: as many elements of each slice of the vector (bytes of each worker's part, of all) a
- * round. */
+/* How a call is cut. In each round, as many elements are taken of each slice of the vector, or as many bytes of each
+ * worker's part or of the whole. */
 typedef struct plan {
     pli_coll coll;
-    size_t   size;   /* of an element; of gathers and broadcasts 1 */
+    size_t   size;   /* bytes of an element; 1 for gathers and broadcasts */
     int64_t  rounds, piece;
     bool     sliced; /* worker r adds up slice r */
-    int      buffer; /* of the first round */
+    int      buffer; /* buffer of the first round */
 } plan;
 
 static int64_t largest_part(const plan *p, int32_t workers) {
@@ -194,7 +196,7 @@ static plan make_plan(const pli_transport *t, const pli_coll *coll) {
     return p;
 }
 
-/* Piece of a round of what begins at `first` and has n elements. */
+/* The part for one round of something that begins at `first` and has n elements. */
 typedef struct piece {
     int64_t first, n;
 } piece;
@@ -209,7 +211,7 @@ static piece slice_piece(const pli_transport *t, const plan *p, int64_t round, i
     return piece_of(p, round, first, pli_slice_first(p->coll.n, slice + 1, t->workers) - first);
 }
 
-/* What worker r gives to a gather or broadcast. */
+/* What worker r contributes to a gather or broadcast. */
 static piece given_piece(const plan *p, int64_t round, int32_t worker) {
     const pli_coll *coll = &p->coll;
     if (coll->kind == PLI_BROADCAST) return piece_of(p, round, 0, coll->root == worker ? coll->n : 0);
@@ -244,7 +246,7 @@ static void lay_out(const pli_transport *t, const plan *p, int64_t round) {
     if (part.n > 0) memcpy(place(t, p, round, t->rank), own(p, part), (size_t)part.n * p->size);
 }
 
-/* out [n] = the sum of all workers' terms, none of which lies there; block by block, so that it stays in the cache. */
+/* out [n] = the sum of all workers' terms, none of which lies in out; block by block, so that it stays in the cache. */
 static void add_up(const pli_transport *t, const plan *p, int64_t n, unsigned char *out) {
     const pli_coll *coll = &p->coll;
     const void    **term = t->hall.term;
@@ -274,7 +276,7 @@ static void add_slice(const pli_transport *t, const plan *p, int64_t round) {
     memcpy(own(p, part), sum, (size_t)part.n * p->size);
 }
 
-/* After the first meeting. */
+/* Called after the first meeting: takes what this worker needs from all seats. */
 static void help_oneself(const pli_transport *t, const plan *p, int64_t round) {
     if (p->sliced) {
         add_slice(t, p, round);
@@ -291,7 +293,7 @@ static void help_oneself(const pli_transport *t, const plan *p, int64_t round) {
     }
 }
 
-/* After the second one. */
+/* Called after the second meeting: takes the other workers' sums. */
 static void take_sums(const pli_transport *t, const plan *p, int64_t round) {
     for (int32_t s = 0; s < t->workers; s++) {
         piece part = slice_piece(t, p, round, s);
@@ -347,11 +349,11 @@ bool pli_mpi_goes_by_hall(const pli_transport *t, const pli_coll *coll) {
 plait_status pli_mpi_call_in_hall(pli_transport *t, pli_call *call, plait_error *err) {
     pli_hall  *hall = &t->hall;
     const plan p = make_plan(t, &call->coll);
-    if (hall->error.code < 0) { /* who has left one call half way cannot take part in another */
+    if (hall->error.code < 0) { /* a worker that has left one call half way cannot take part in another */
         *err = hall->error;
         return err->code;
     }
-    call->run.number = UINT64_MAX; /* who fails here, fails none that was begun before */
+    call->run.number = UINT64_MAX; /* no number: a failure here fails no call that was begun before */
     hall->call = call;
     plait_status status = go_through(t, &p, err);
     hall->call = NULL;

@@ -1,29 +1,30 @@
-/* mpi: one rank a process. plait-mpi.so, for any MPI 3.1.
+/* mpi: one rank for each process. plait-mpi.so, for any MPI 3.1.
  *
- * MPI is driven by one thread at a time, whoever holds `lock` (MPI_THREAD_SERIALIZED): a thread that waits drives it
- * itself, one that has just sent does so for a moment, and the service thread does when nobody else does. Like a port,
- * the lock is never waited for, and who lets it go looks at the queue once more (see struct pli_port).
+ * One thread at a time drives MPI, the one that holds `lock` (MPI_THREAD_SERIALIZED): a thread that waits drives it
+ * itself, one that has just sent does so for a moment, and the service thread does when no other does. As with a port,
+ * no thread waits for the lock, and a thread that releases it looks at the queue once more (see struct pli_port).
  *
- * On the wire a message is its header, with the body behind it where that is small (TAG_HEAD); a larger body follows in
- * messages of its own (TAG_BODY), from and into the slab, without a copy. MPI keeps the order of each pair and tag, and
- * a fifo for each source the order of messages whose bodies are still coming.
+ * On the wire a message is its header, with a small body right behind it (TAG_HEAD); a larger body follows in messages
+ * of its own (TAG_BODY), from slab to slab without a copy. MPI keeps the order of each pair and tag; a fifo for each
+ * source keeps the order of messages whose bodies are still coming.
  *
- * Large allreduces are MPI's own, save between hosts that have TCP only: there what counts is that links never wait,
- * and the ring of messages sees to that (comm/forms/ring.c). First the workers find out that all have come to the same
- * call; then whoever drives calls MPI_Allreduce, which cannot block for long: every other process is doing the same.
- * (An exact sum is an MPI_Alltoallv, which brings each the terms of its slice, and an MPI_Allgatherv of the slices'
- * sums: as many bytes as a ring.) Until then no MPI collective is open, so that a rank which fails leaves none behind.
- * The meeting, and whole collectives where they are small, are steps that go straight through MPI (direct.c), on a
- * communicator of their own: no header, inbox or machine, since there is one such call at a time and its caller is
- * waiting for it. A sum that was begun, to be waited for later, meets in the collective machine and is an
- * MPI_Iallreduce of a copy (a wait may end without it, and the buffer be gone, while MPI still has it). Those reach MPI
- * in the order in which they were begun, as it demands: who meets early waits for those before.
+ * Large allreduces are MPI's own, except between hosts that have TCP only: there it matters that links never wait,
+ * which the ring of messages takes care of (comm/forms/ring.c). First the workers find out that all have come to the
+ * same call; then the driving thread calls MPI_Allreduce, which cannot block for long, because every other process is
+ * doing the same. (An exact sum is an MPI_Alltoallv, which brings each worker the terms of its slice, and an
+ * MPI_Allgatherv of the slices' sums: as many bytes as a ring.) Until then no MPI collective is open, so a rank that
+ * fails leaves none behind. The meeting, and small collectives as a whole, are steps that go straight through MPI
+ * (direct.c), on a communicator of their own: they need no header, inbox or machine, since there is one such call at a
+ * time and its caller is waiting for it. A sum that is begun and waited for later meets in the collective machine, and
+ * is an MPI_Iallreduce of a copy (the wait may end early and the buffer be gone while MPI still uses the copy). These
+ * sums reach MPI in the order in which they were begun, as MPI demands: one that meets early waits for those before it.
  *
- * Where all workers are on one host, what is waited for where it begins does not go through MPI at all, but through
- * memory that they share, the hall (hall.c): sums are in the order of ranks, and who sleeps is woken by who comes last.
+ * If all workers are on one host, collectives that are waited for at once do not go through MPI at all, but through
+ * memory that the workers share, the hall (hall.c): sums are in the order of ranks, and the last worker to come wakes
+ * those that sleep.
  *
- * Where the MPI tells of dead processes (ULFM), the job outlives them: failure.c. What is under way with one of them
- * fails alone; the news is a membership event. After that MPI is not finalized any more. */
+ * If the MPI tells of dead processes (ULFM), the job outlives them: failure.c. Only messages to or from a dead
+ * process fail; the news is a membership event. After that MPI is not finalized any more. */
 #ifndef PLI_COMM_MPI_H
 #define PLI_COMM_MPI_H
 
@@ -33,116 +34,117 @@
 
 enum { TAG_HEAD = 1, TAG_BODY = 2, TAG_STEP = 3 };
 enum { INLINE_BYTES = 3840, HEAD_BYTES = (int)sizeof(pli_head) + INLINE_BYTES, RING = 64 };
-enum { CHUNK_BYTES = 1 << 30, TCP_BYTES = 60 << 10 }; /* Open MPI's limit is 64 KiB, with its header */
-enum { DIRECT_BYTES = 16 << 10, DIRECT_HEAD = 24 }; /* a small collective, and what stands before its data */
+enum { CHUNK_BYTES = 1 << 30, TCP_BYTES = 60 << 10 }; /* Open MPI's limit is 64 KiB, including its header */
+enum { DIRECT_BYTES = 16 << 10, DIRECT_HEAD = 24 }; /* the most bytes of a small collective, and of the stamp before
+                                                     * its data */
 
-/* Says of which call a step's message, or what lies in a seat, is. */
+/* Tells which call a step's message, or the contents of a seat, belongs to. */
 typedef struct pli_mpi_stamp {
-    uint64_t number; /* of the worker's calls */
+    uint64_t number; /* number among the worker's calls */
     int64_t  n;
     int32_t  root;
-    uint8_t  kind, type, op, unequal; /* pieces */
+    uint8_t  kind, type, op, unequal; /* unequal: of the pieces */
 } pli_mpi_stamp;
 
 _Static_assert(sizeof(pli_mpi_stamp) == DIRECT_HEAD, "the data stand right behind it");
 
-/* A message on its way: as long as MPI has a part of it. */
+/* A message on its way, as long as MPI has a part of it. */
 typedef struct flight {
-    struct flight *next; /* of its source's fifo */
+    struct flight *next; /* next in its source's fifo */
     pli_msg       *msg;
-    int32_t        parts; /* still with MPI */
+    int32_t        parts; /* parts that MPI still has */
     int32_t        peer;
     bool           incoming;
     unsigned char  staged[]; /* outgoing: header and small body */
 } flight;
 
-/* A call's flight: MPI's part of it. */
+/* The state of a call that MPI sums. */
 typedef struct native {
-    struct native *next; /* begun later */
-    pli_call      *call; /* NULL: given up, nobody waits any more */
-    _Atomic bool   done; /* release by the driver, acquire by who waits */
-    bool           broken; /* by a death: it ends no more              */
+    struct native *next; /* the next in the order of beginning */
+    pli_call      *call; /* NULL: given up, no thread waits any more */
+    _Atomic bool   done; /* release by the driver, acquire by the waiting thread */
+    bool           broken; /* a death has broken it: it will not end */
     MPI_Request    request; /* MPI_REQUEST_NULL: not started          */
-    void          *copy;    /* what MPI sums, of a call that was begun */
+    void          *copy;    /* what MPI sums, for a call that was begun */
 } native;
 
 typedef struct recent_call {
-    uint64_t number; /* of the rank's collectives */
+    uint64_t number; /* number among the rank's collectives */
     pli_coll coll;
 } recent_call;
 
-/* The call that is waited for where it begins. All but over is read and written under lock, or by the caller before. */
+/* A call that is waited for at once. All fields but over are read and written under lock, or by the caller before. */
 typedef struct direct {
     pli_call     *call; /* NULL: none is under way */
-    pli_coll      coll; /* whose steps are taken: the call, or the meeting before it */
-    recent_call   recent[PLI_COLL_RECENT]; /* for telling of mismatches */
+    pli_coll      coll; /* the collective whose steps are taken: the call, or the meeting before it */
+    recent_call   recent[PLI_COLL_RECENT]; /* for errors about a mismatch */
     int64_t       step;
-    pli_coll_move move; /* of this step, if it is posted */
+    pli_coll_move move; /* this step, if it is posted */
     bool          posted;
-    bool          broken; /* by a death: it ends no more, and who waits is told by the news of that */
-    _Atomic bool  over;  /* release by the driver, acquire by who waits */
-    void         *terms; /* of an exact sum: pli_mpi_terms; else NULL */
-    plait_error   error; /* of the first call that failed: so do all later ones */
+    bool          broken; /* a death has broken it: it will not end, and the waiting thread learns of the death */
+    _Atomic bool  over;  /* release by the driver, acquire by the waiting thread */
+    void         *terms; /* for an exact sum: pli_mpi_terms; else NULL */
+    plait_error   error; /* of the first call that failed: all later ones fail, too */
     uint64_t      sent;
     uint64_t      done;  /* number of the last call that has ended well */
-    MPI_Request   receive, send[2]; /* MPI's as long as they are not null, with the memory below; sends in turns */
+    MPI_Request   receive, send[2]; /* if not null, MPI has them and the memory below; sends take turns */
     unsigned char in[DIRECT_HEAD + DIRECT_BYTES], out[2][DIRECT_HEAD + DIRECT_BYTES];
 } direct;
 
-/* This worker's side of the memory that a host's workers share; its thread's. */
+/* This worker's part of the memory that a host's workers share; used by its thread. */
 typedef struct pli_hall {
     struct pli_mpi_porch *porch; /* shared, as are ... */
-    struct pli_mpi_seat  *seat;  /* ... [workers] what each lays out; NULL: there is no hall */
+    struct pli_mpi_seat  *seat;  /* ... [workers] each worker's part; NULL: there is no hall */
     const void **term;   /* [workers] */
     pli_call    *call;   /* NULL: none is under way */
-    int          sort;   /* of the meeting that is waited for */
-    uint64_t     meetings[2], came[2]; /* that it has come to, of each sort; as its seat says of the last */
-    plait_error  error;  /* of the first call that failed: so do all later ones */
+    int          sort;   /* 0: it waits for a first meeting, 1: for a second */
+    uint64_t     meetings[2], came[2]; /* how many of each it has come to; what its seat said at the last of each */
+    plait_error  error;  /* of the first call that failed: all later ones fail, too */
 } pli_hall;
 
 struct pli_transport {
     pli_world *world;
     int32_t    rank, size, workers;
-    MPI_Comm   comm, workers_comm, direct_comm; /* all; the workers, twice (MPI_COMM_NULL on a server) */
-    bool       by_tcp; /* between hosts: large sums go by messages */
+    MPI_Comm   comm, workers_comm, direct_comm; /* all ranks; the workers, twice (MPI_COMM_NULL on a server) */
+    bool       by_tcp; /* between hosts MPI uses TCP: large sums go by messages */
     bool       tells;  /* MPI tells of dead processes */
     bool       started;
     pthread_t  service;
 
     _Alignas(64) _Atomic(pli_msg *) out; /* newest first; any thread pushes, the driver takes all */
-    _Alignas(64) _Atomic uint32_t lock;  /* 1: somebody drives                                   */
-    _Atomic uint32_t lent;               /* counts turns of driving by others than the service     */
-    _Atomic uint32_t stop;               /* the service thread sleeps on it                       */
+    _Alignas(64) _Atomic uint32_t lock;  /* 1: a thread drives */
+    _Atomic uint32_t lent;               /* counts turns of driving by other threads than the service thread */
+    _Atomic uint32_t stop;               /* the service thread sleeps on it */
 
-    /* The driver's. */
-    MPI_Request *request; /* [n] what MPI has, and [n] whose part it is */
+    /* The driver's fields. */
+    MPI_Request *request; /* [n] what MPI has, and [n] the message that each is a part of */
     flight     **owner;
     int         *done;
     MPI_Status  *status;
     int64_t      n, capacity, owners, dones, statuses;
-    bool        *dead;     /* [size] with them nothing is begun any more */
-    bool         has_news; /* one of them was not told of yet            */
+    bool        *dead;     /* [size] nothing new is begun with these ranks */
+    bool         has_news; /* the death of one of them was not told yet */
     struct fifo { flight *first, **last; } *fifo; /* [size] incoming, by source */
-    native       *reducing; /* in the order of beginning; read and written under lock */
-    _Atomic bool  gave_up;  /* one of them was given up: no other can start        */
+    native       *reducing; /* sums in the order of beginning; read and written under lock */
+    _Atomic bool  gave_up;  /* one of them was given up: no other can start */
     direct        direct;
     pli_hall      hall;
-    uint64_t     *left_after; /* [size] direct.done of a rank that has left; written before the news of that is told */
+    uint64_t     *left_after; /* [size] direct.done of a rank that has left; written before the news is told */
     MPI_Request   ring[RING]; /* receives of headers, completed in this order */
     int32_t       at;
-    _Atomic bool  failed; /* written by the driver, read by who would drive */
+    _Atomic bool  failed; /* written by the driver, read by threads that want to drive */
     unsigned char buffer[RING][HEAD_BYTES];
 };
 
-/* Tells an MPI that is about to start what its own launcher would have told it (settle.c). */
+/* Gives an MPI that is about to start the settings that its own launcher would have given it (settle.c). */
 void         pli_mpi_settle(void);
-/* Of an MPI that has started one process alone: takes the names of the files in memory away that nobody else would. */
+/* If the MPI was started without a launcher: removes the names of its files in memory, which nobody else would. */
 void         pli_mpi_leave_nothing(void);
 plait_status pli_mpi_begin_receiving(pli_transport *t, plait_error *err);
 void         pli_mpi_end_receiving(pli_transport *t);
 void         pli_mpi_send(pli_transport *t, pli_msg *msg);
 bool         pli_mpi_progress(pli_transport *t);
-bool         pli_mpi_is_idle(pli_transport *t); /* nothing of ours is on its way out */
+bool         pli_mpi_is_idle(pli_transport *t); /* none of our messages is on its way out */
 void        *pli_mpi_service(void *transport);
 
 pli_mpi_stamp pli_mpi_stamp_of(const pli_call *call);
@@ -157,18 +159,19 @@ bool         pli_mpi_nap(pli_transport *t, uint64_t ns);
 bool         pli_mpi_goes_directly(const pli_transport *t, const pli_coll *coll);
 plait_status pli_mpi_begin_directly(pli_transport *t, pli_call *call, plait_error *err);
 plait_status pli_mpi_wait_directly(pli_transport *t, pli_call *call, plait_error *err);
-bool         pli_mpi_step(pli_transport *t);      /* by the driver, as is the next */
-bool         pli_mpi_end_steps(pli_transport *t); /* nothing is waited for; false: MPI keeps t's memory */
+bool         pli_mpi_step(pli_transport *t);      /* called by the driver, like the next */
+bool         pli_mpi_end_steps(pli_transport *t); /* no call waits any more; false: MPI keeps t's memory */
 bool         pli_mpi_can_sum(const pli_transport *t, const pli_coll *coll);
 int          pli_mpi_sum(pli_transport *t, const pli_coll *coll); /* MPI_Allreduce */
-void *pli_mpi_terms(const pli_transport *t, const pli_coll *coll); /* for the next, of pli_malloc; NULL: no memory */
+void *pli_mpi_terms(const pli_transport *t, const pli_coll *coll); /* memory for the next call, by pli_malloc; NULL:
+                                                                    * no memory */
 int          pli_mpi_sum_exactly(pli_transport *t, const pli_coll *coll, void *terms);
 
-bool         pli_mpi_is_death(pli_transport *t, int code); /* by the driver, as is the next */
+bool         pli_mpi_is_death(pli_transport *t, int code); /* called by the driver, like the next */
 bool         pli_mpi_tell_deaths(pli_transport *t);
-bool         pli_mpi_can_tell(void); /* of deaths */
+bool         pli_mpi_can_tell(void); /* can the MPI tell of deaths? */
 
-bool         pli_mpi_reduce(pli_transport *t); /* by the driver: true: something has happened */
+bool         pli_mpi_reduce(pli_transport *t); /* called by the driver; true: something has happened */
 bool         pli_mpi_send_all(pli_transport *t);
 void         pli_mpi_fail(pli_transport *t, plait_status code, int mpi_code, const char *what);
 bool         pli_mpi_try_lock(pli_transport *t);

@@ -9,12 +9,13 @@
 
 #define FLUSH_NS (UINT64_C(5) * 1000000000)
 
-/* --- MPI itself: one a process, whoever runs in it ---------------------------------------------------------------- */
+/* --- MPI itself: started once in a process, for all runs in it
+ * ------------------------------------------------------ */
 
-/* An MPI can be started once in a process, so it outlives the run that started it and ends with the process. After a
- * failure it does not end at all: MPI_Finalize would wait for peers that will not come, and the launcher, who sees a
- * process end without it, ends the others. Whether that is so is noted in the MPI itself, as the name of MPI_COMM_SELF,
- * since it is the MPI's state, not ours. Open MPI 5 has no more room for a new name than the first one took. */
+/* An MPI can be started only once in a process, so it outlives the run that started it and ends with the process.
+ * After a failure it is not ended at all: MPI_Finalize would wait for peers that will not come. The launcher sees a
+ * process end without it, and ends the others. The name of MPI_COMM_SELF notes that the MPI is broken, since that is
+ * the MPI's state, not ours. In Open MPI 5 a new name must not be longer than the first one. */
 #define BROKEN_NAME "plait: broken"
 _Static_assert(sizeof BROKEN_NAME <= sizeof "MPI_COMM_SELF", "it is written over the first name");
 
@@ -33,8 +34,8 @@ static void finalize(void) {
     if (!over && !is_broken()) MPI_Finalize();
 }
 
-/* Of who writes to a process that has just died the system asks by SIGPIPE to die, too, and Open MPI's TCP leaves it at
- * that. An error code is enough; a handler of the host's own stays. */
+/* A process that writes to one that has just died gets SIGPIPE, which would end it; Open MPI's TCP does not prevent
+ * that. An error code is enough. A handler of the host program stays. */
 static void outlive_broken_pipes(void) {
     struct sigaction now;
     if (sigaction(SIGPIPE, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL)
@@ -80,7 +81,7 @@ static plait_status check_launcher(int size, plait_error *err) {
         launcher.name, launcher.size, size, launcher.size);
 }
 
-/* Every process must have been started with the same counts. */
+/* Checks that every process was started with the same counts. */
 static plait_status agree(pli_transport *t, const plait_comm_opts *opts, plait_error *err) {
     int32_t  mine[4] = { (int32_t)PLI_WIRE_VERSION, opts->workers, opts->servers };
     int32_t *all = pli_array((size_t)t->size * 4, sizeof *all);
@@ -136,7 +137,7 @@ static plait_status count(pli_transport *t, const plait_comm_opts *opts, pli_pla
     return PLAIT_OK;
 }
 
-/* Workers share a host where they share memory; the host goes by its lowest rank. */
+/* Workers that share memory share a host; the host's number is its lowest rank. */
 static plait_status map_hosts(pli_transport *t, MPI_Comm here, pli_place *place, plait_error *err) {
     int      lowest = t->rank, fine, all_fine = 0;
     int32_t *host_of = pli_array((size_t)t->size, sizeof *host_of);
@@ -162,10 +163,10 @@ static bool has_entries(const char *path) {
     int  entries = 0;
     while (folder != NULL && readdir(folder) != NULL) entries++;
     if (folder != NULL) closedir(folder);
-    return entries > 2; /* itself and the one above */
+    return entries > 2; /* more than "." and ".." */
 }
 
-/* Is there more than one host, and one among them that has nothing but Ethernet? Then MPI goes by TCP between them. */
+/* Is there more than one host, and has one of them nothing but Ethernet? Then MPI goes by TCP between them. */
 static bool goes_by_tcp(const pli_transport *t, const int32_t *host_of) {
     int  fast = has_entries("/sys/class/infiniband") || has_entries("/sys/class/cxi"), all_fast = 0;
     bool apart = false;
@@ -287,7 +288,7 @@ static void close_mpi(pli_transport **transport, bool all_ended) {
         pli_futex_wake(&t->stop, 1);
         pthread_join(t->service, NULL);
     }
-    *transport = NULL; /* until now messages came in, and some are answered */
+    *transport = NULL; /* until now messages came in, and some of them had to be answered */
     if (!all_ended || pli_world_is_gone(t->world, -1) || t->failed || t->reducing != NULL) set_broken();
     if (!is_broken()) {
         pli_mpi_end_receiving(t);
@@ -298,7 +299,7 @@ static void close_mpi(pli_transport **transport, bool all_ended) {
         }
         MPI_Comm_free(&t->comm);
         if (!kept) free_transport(t);
-    } /* else MPI may still write into its buffers */
+    } /* otherwise MPI may still write into its buffers */
 }
 
 static const pli_transport_ops mpi_ops = {

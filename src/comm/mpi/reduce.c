@@ -1,4 +1,4 @@
-/* MPI's allreduce; those that were begun, to be waited for later. mpi.h has the ideas. */
+/* MPI's own allreduces: those that were begun and are waited for later. mpi.h has the ideas. */
 #include <string.h>
 
 #include "comm/mpi/mpi.h"
@@ -7,7 +7,7 @@
 static const MPI_Datatype types[] = { [PLAIT_F32] = MPI_FLOAT, [PLAIT_F64] = MPI_DOUBLE, [PLAIT_I64] = MPI_INT64_T };
 static const MPI_Op       ops[] = { [PLAIT_SUM] = MPI_SUM, [PLAIT_MIN] = MPI_MIN, [PLAIT_MAX] = MPI_MAX };
 
-/* Has MPI this reducer, too? What more there is than the public ones goes by messages. */
+/* Has MPI this reducer, too? Internal types and operations go by messages. */
 bool pli_mpi_can_sum(const pli_transport *t, const pli_coll *coll) {
     return !t->by_tcp && coll->kind == PLI_ALLREDUCE && (size_t)coll->type < sizeof types / sizeof *types &&
            (size_t)coll->op < sizeof ops / sizeof *ops && coll->n <= CHUNK_BYTES;
@@ -17,11 +17,12 @@ int pli_mpi_sum(pli_transport *t, const pli_coll *coll) {
     return MPI_Allreduce(MPI_IN_PLACE, coll->buf, (int)coll->n, types[coll->type], ops[coll->op], t->direct_comm);
 }
 
-/* --- exact sums: slices change places, each worker has all terms of its own at once ------------------------------- */
+/* --- exact sums: workers exchange slices, so that each has all terms of its own slice at once
+ * ----------------------- */
 
 typedef struct terms {
-    int *count, *at;           /* [workers] of slices of the buffer */
-    int *own_count, *own_at;   /* [workers] where each worker's terms of the own slice go */
+    int *count, *at;           /* [workers] slices of the buffer */
+    int *own_count, *own_at;   /* [workers] where the workers' terms of the own slice go */
     const void **term;         /* [workers] */
     unsigned char *values;     /* [workers, own slice] */
 } terms;
@@ -72,7 +73,7 @@ bool pli_mpi_takes(const pli_transport *t, const pli_coll *coll) {
 plait_status pli_mpi_begin(pli_transport *t, pli_call *call, plait_error *err) {
     const pli_coll *coll = &call->coll;
     size_t          bytes = pli_coll_buffer_bytes(coll);
-    if (pli_mpi_goes_by_hall(t, coll)) return PLAIT_OK; /* the wait does it all */
+    if (pli_mpi_goes_by_hall(t, coll)) return PLAIT_OK; /* the wait does all of it */
     if (!coll->begun) return pli_mpi_begin_directly(t, call, err);
     native *sum = call->flight = pli_calloc(1, sizeof *sum);
     void   *copy = sum != NULL ? pli_malloc(bytes) : NULL;
@@ -91,7 +92,7 @@ plait_status pli_mpi_begin(pli_transport *t, pli_call *call, plait_error *err) {
     return PLAIT_OK;
 }
 
-/* Where it is a death, the caller waits until he hears of that. */
+/* If the cause is a death, the caller waits until it hears of it. */
 static void fail(pli_transport *t, native *sum, int code) {
     sum->broken = pli_mpi_is_death(t, code);
     if (sum->broken) sum->request = MPI_REQUEST_NULL; /* MPI may still have a part of it: the copy stays */
@@ -109,10 +110,10 @@ static void finish(pli_transport *t, native *sum, int code) {
     pli_world_ring(t->world, t->rank);
 }
 
-/* All workers have come to this call, and so has whoever drives their MPI. */
+/* All workers have come to this call, and so have the threads that drive their MPI. */
 static bool start(pli_transport *t, native *sum) {
     const pli_coll *coll = &sum->call->coll;
-    pli_mpi_send_all(t); /* others may need it to see that all have come */
+    pli_mpi_send_all(t); /* others may need these messages to see that all have come */
     int code = MPI_Iallreduce(MPI_IN_PLACE, sum->copy, (int)coll->n, types[coll->type], ops[coll->op], t->workers_comm,
                               &sum->request);
     if (code != MPI_SUCCESS) fail(t, sum, code);
@@ -129,7 +130,7 @@ bool pli_mpi_reduce(pli_transport *t) {
     bool any = false;
     for (native *sum = t->reducing; sum != NULL && !t->failed; sum = sum->next) {
         if (!is_started(sum)) {
-            if (t->gave_up || !have_met(sum->call) || !start(t, sum)) break; /* nor may a later one start */
+            if (t->gave_up || !have_met(sum->call) || !start(t, sum)) break; /* then no later one may start either */
             any = true;
         }
         if (sum->request == MPI_REQUEST_NULL || sum->call == NULL) continue; /* done, or given up */
@@ -152,7 +153,7 @@ static bool is_over(void *arg) {
            atomic_load(&call->comm->world->transport->gave_up);
 }
 
-/* Takes the sum from the driver; what MPI still has is left to it. */
+/* Takes the sum from the driver; a sum that MPI still has is left to the driver. */
 static bool land(pli_transport *t, pli_call *call) {
     native *sum = call->flight;
     pli_mpi_lock(t);

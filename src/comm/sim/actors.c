@@ -1,11 +1,11 @@
-/* Bodies; what all actors do: rest, pay, send. sim.h has the ideas. */
+/* What actors do: the rank's body, resting, paying, sending. sim.h has the ideas. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "comm/sim/sim.h"
 
-#define FOREVER     1e15 /* seconds: SimGrid's sleeps want a number */
+#define FOREVER     1e15 /* seconds: SimGrid's sleeps need a finite number */
 
 double pli_sim_clock(void) { return simgrid_get_clock(); }
 
@@ -57,7 +57,7 @@ static plait_status start(const char *name, sg_host_t host, xbt_main_func_t code
     r->sim->stacks_left--;
     sg_actor_t born = sg_actor_init(name, host);
     sg_actor_set_data(born, actor);
-    sg_actor_set_stacksize(born, SIM_STACK_BYTES >> 10); /* which counts KiB, whatever its name for that */
+    sg_actor_set_stacksize(born, SIM_STACK_BYTES >> 10); /* it counts in KiB, though its name does not say so */
     sg_actor_start_(born, code, 0, NULL);
     return PLAIT_OK;
 }
@@ -77,7 +77,7 @@ void pli_sim_wake(pli_transport *sim, sim_actor *actor) {
     sim->wake_last = &actor->next;
 }
 
-/* May change actors. */
+/* May switch to other actors. */
 void pli_sim_wake_all(pli_transport *sim) {
     sim_actor *actor;
     while ((actor = sim->wake) != NULL) {
@@ -91,7 +91,7 @@ void pli_sim_wake_all(pli_transport *sim) {
     }
 }
 
-/* Until it is woken, or until `until` (INFINITY: no end). */
+/* Rests until another actor wakes it, or until `until` (INFINITY: no end). */
 void pli_sim_rest(sim_actor *me, double until) {
     double now = pli_sim_clock();
     if (until <= now) return;
@@ -104,7 +104,7 @@ void pli_sim_rest(sim_actor *me, double until) {
     me->asleep = false;
 }
 
-/* When all that have not ended are frozen for good, nobody is left whose patience could end, and so the run does. */
+/* When all ranks that have not ended are frozen for good, no rank is left whose patience could end, so the run ends. */
 static void fail_if_all_stand(pli_transport *sim, int32_t rank) {
     if (sim->standing < sim->living || sim->living == 0 || atomic_load(&sim->world->lost)) return;
     pli_fail(&sim->stood, PLAIT_ETIMEOUT, "rank %d is frozen for good by %s, and so are all that have not ended", rank,
@@ -114,7 +114,7 @@ static void fail_if_all_stand(pli_transport *sim, int32_t rank) {
     pli_sim_wake_all(sim);
 }
 
-/* A frozen rank does nothing, save that it ends with the job. */
+/* A frozen rank does nothing until it thaws, except that it ends with the job. */
 void pli_sim_thaw(sim_rank *r, sim_actor *me) {
     for (;;) {
         double now = pli_sim_clock(), until = pli_script_thaw(&r->sim->cluster, r->rank, now);
@@ -151,7 +151,7 @@ static void ring_at_last(sim_actor *me) {
     me->rings = false;
 }
 
-/* What has changed may be when something is to be sent again. */
+/* The change may be the time when something is to be sent again, so the watcher is told, too. */
 void pli_sim_ring(pli_transport *sim, int32_t rank) {
     sim_actor *me = self();
     sim_rank  *r = &sim->rank[rank];
@@ -185,7 +185,7 @@ void pli_sim_pay(sim_actor *me) {
 
 void pli_sim_work(pli_transport *sim, int32_t rank, pli_work_kind kind, uint64_t amount) {
     sim_actor *me = self();
-    (void)rank; /* who runs a machine of another rank, at a death, does it for free enough */
+    (void)rank; /* at a death an actor may run a machine of another rank; the work is charged to the actor */
     me->owed += sim->cluster.cost.work_ns[kind] * (double)amount * 1e-9;
     if (kind == PLI_WORK_CLOCKS) me->clocks += (int64_t)amount;
 }
@@ -196,8 +196,8 @@ void pli_sim_taken(pli_transport *sim, sim_rank *src) {
     if (--src->on_the_way == 0 && src->done) pli_sim_wake(sim, &src->body);
 }
 
-/* When the message's first byte leaves: at once, or in a crowd when the link alone would have sent the others. Never
- * before that of an elder one. */
+/* When the message's first byte leaves: at once or, in a crowd, when the link alone would have sent the others. It
+ * never leaves before the bytes of an older message. */
 static double departs(sim_rank *src, const sim_rank *dst, size_t bytes) {
     const pli_cluster *c = &src->sim->cluster;
     double             now = pli_sim_clock();
@@ -222,7 +222,8 @@ static void post(pli_transport *sim, sim_rank *src, pli_msg *msg, double leaves,
     }
 }
 
-/* Gives a message to the world outside. A link that is cut holds all until the same instant, in order. */
+/* Gives a message to the world outside. A link that is cut holds all messages until the same instant, and keeps
+ * their order. */
 static void dispatch(pli_transport *sim, sim_rank *src, pli_msg *msg) {
     sim_rank *dst = &sim->rank[msg->head.dst];
     size_t    bytes = sizeof(pli_head) + msg->head.body_bytes;
@@ -249,7 +250,7 @@ static bool has_sent_to(const sim_actor *actor, int32_t dst) {
     return msg != NULL;
 }
 
-/* The last of the rank's actors that have sent to dst before batch, and have yet to pay for that; NULL: none. */
+/* The youngest of the rank's actors that have sent to dst before batch and have not paid for it yet; NULL: none. */
 static sim_actor *elder(sim_rank *src, uint64_t batch, int32_t dst) {
     sim_actor *last = NULL;
     for (int32_t i = -1; i < SIM_LANES; i++) {
@@ -260,9 +261,9 @@ static sim_actor *elder(sim_rank *src, uint64_t batch, int32_t dst) {
     return last;
 }
 
-/* A message that is paid for leaves, or stands behind an elder one to the same rank that is not: messages of each pair
- * of ranks leave in the order in which they were sent. (An actor goes from the first message of its list to paying
- * without another's turn, so whole lists are older or younger than others.) */
+/* A message that is paid for leaves, or waits behind an older one to the same rank that is not paid for: messages of
+ * each pair of ranks leave in the order in which they were sent. (An actor goes from the first message of its list
+ * to paying without another actor's turn, so a whole list is older or younger than another.) */
 static void leave(pli_transport *sim, sim_rank *src, uint64_t batch, pli_msg *msg) {
     sim_actor *before = elder(src, batch, msg->head.dst);
     if (before != NULL) {
@@ -286,7 +287,8 @@ void pli_sim_send(pli_transport *sim, pli_msg *msg) {
     sim_actor *me = self();
     me->owed += (sim->cluster.cost.message_ns + sim->cluster.cost.byte_ns * (double)msg->head.body_bytes) * 1e-9;
     if (msg->head.src !=
-        me->rank->rank) { /* of another rank's machine, at a death: nobody waits for who runs it to pay */
+        me->rank->rank) { /* the machine of another rank, run at a death: its messages do not wait until the actor
+                           * that runs it has paid */
         leave(sim, &sim->rank[msg->head.src], ++sim->batches, msg);
         return;
     }
@@ -294,14 +296,15 @@ void pli_sim_send(pli_transport *sim, pli_msg *msg) {
     pli_sim_list_add(&me->out, msg);
 }
 
-/* What a lane has changed, and rings for, its body sees when the lane has paid. */
+/* A lane may have changed something and rung for the body: the body waits until the lane has paid, and only then
+ * sees the change. */
 static void await_lanes(sim_actor *me) {
     sim_rank *r = me->rank;
     for (int32_t i = 0; !me->is_lane && i < SIM_LANES; i++)
         while (r->lane[i].rings && pli_sim_clock() < r->dies) pli_sim_rest(me, r->dies);
 }
 
-/* Pays, sends, rings. May change actors: no port is held. */
+/* Pays, sends, rings. May switch to other actors, so no port may be held. */
 bool pli_sim_settle(pli_transport *sim) {
     sim_actor *me = self();
     pli_sim_pay(me);
@@ -362,9 +365,9 @@ static void run_body(sim_rank *r) {
         if (isinf(pli_script_thaw(&sim->cluster, i, pli_sim_clock()))) fail_if_all_stand(sim, i);
 }
 
-/* --- all ---------------------------------------------------------------------------------------------------------- */
+/* --- the whole run ------------------------------------------------------------------------------------------------ */
 
-/* Link widths follow the script. */
+/* Sets the widths of links as the script says. */
 static void set_width(const char *name, int32_t number, double bandwidth) {
     static const char *const ways[] = { "UP", "DOWN" };
     for (int way = 0; way < 2; way++) {
@@ -397,7 +400,7 @@ static void widths_main(int argc, char **argv) {
     }
 }
 
-/* Born in an order that the seed draws. */
+/* Ranks start in an order that the seed draws. */
 plait_status pli_sim_run(pli_transport *sim, plait_error *err) {
     uint32_t *order = pli_array((size_t)sim->size, sizeof *order);
     if (order == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", sim->size);

@@ -1,16 +1,16 @@
 /* What comes to a rank, and the lanes that carry it. sim.h has the ideas.
  *
- * A message is a letter until its latency is over, then stands among those that are due until it may flow, then among
- * those that have arrived until it is taken. Invariants:
- * 1. At most one lane takes, at most one watches, and at most SIM_FLOWS carry, each from another sender: what a sender
- *    has sent to a rank arrives in its order.
- * 2. Whoever begins something that takes time has woken a lane for what else there is to do, so that a flow waits for
- *    no work of the rank. */
+ * A message is a letter until its latency is over. Then it stands among those that are due until it may flow, then
+ * among those that have arrived until a lane takes it. Invariants:
+ * 1. At most one lane takes, at most one watches, and at most SIM_FLOWS carry, each from another sender: messages of
+ * one sender arrive at a rank in order.
+ * 2. A lane that begins something that takes time has first woken another lane if there is more to do, so that a
+ * flow never waits for the rank's work. */
 #include <math.h>
 
 #include "comm/sim/sim.h"
 
-enum { LOOK = 32 /* how many of those due may be passed over by younger ones of another sender */ };
+enum { LOOK = 32 /* at most so many due messages may be overtaken by younger ones of another sender */ };
 
 void pli_sim_list_init(sim_list *list) {
     list->first = NULL;
@@ -79,7 +79,7 @@ bool pli_sim_post(sim_rank *r, pli_msg *msg, uint64_t due_ns) {
 
 /* --- what is to be done ------------------------------------------------------------------------------------------- */
 
-/* Letters whose time has come. Between ranks of one host there is no link to flow through. */
+/* Collects letters whose time has come. Between ranks of one host there is no link to flow through. */
 static void collect(sim_rank *r) {
     uint64_t now_ns = pli_sim_now(r->sim);
     while (r->letters > 0 && r->letter[0].due_ns <= now_ns) {
@@ -94,7 +94,7 @@ static bool flows_from(const sim_rank *r, int32_t src) {
     return false;
 }
 
-/* Where the eldest that may flow now stands; NULL: none may. */
+/* Finds the oldest message that may flow now; NULL: none may. */
 static pli_msg **next_flow(sim_rank *r) {
     pli_msg **link = &r->due.first;
     int32_t   flows = 0;
@@ -105,7 +105,7 @@ static pli_msg **next_flow(sim_rank *r) {
     return NULL;
 }
 
-/* The lane is about to be busy: is there something for another? */
+/* The lane is about to be busy: if there is more to do, it wakes another lane. */
 static void relay(sim_rank *r) {
     bool resends = r->sim->world->place.resend_after_ns > 0;
     if ((r->arrived.first == NULL || r->takes) && next_flow(r) == NULL &&
@@ -159,14 +159,14 @@ static void take(sim_actor *me) {
     r->takes = false;
 }
 
-/* Until the next letter is due, or something is to be sent again. */
+/* Waits until the next letter is due, or something is to be sent again. */
 static void watch(sim_actor *me) {
     sim_rank *r = me->rank;
     double    next = INFINITY;
     bool      resends = r->sim->world->place.resend_after_ns > 0;
     r->watcher = me;
     r->rung = false;
-    if (resends && !r->dead) { /* while the body computes, too */
+    if (resends && !r->dead) { /* even while the body computes */
         uint64_t wake_ns = pli_comm_wakeups(pli_world_comm(r->sim->world, r->rank), pli_sim_now(r->sim));
         pli_sim_settle(r->sim);
         if (wake_ns != PLI_NEVER) next = (double)wake_ns * 1e-9;

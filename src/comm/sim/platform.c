@@ -1,4 +1,4 @@
-/* The cluster in SimGrid's own format. Only bandwidths: latency is counted before (sim.h). */
+/* Describes the cluster in SimGrid's own format. It has only bandwidths: latency is counted before (sim.h). */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -6,13 +6,13 @@
 
 #include "comm/sim/sim.h"
 
-/* Two links, one each way. */
+/* Adds two links, one for each direction. */
 static void add_link(pli_text *xml, const char *name, int64_t number, const pli_link_spec *spec) {
     pli_text_add(xml, "<link id='%s%lld' bandwidth='%.17gBps' latency='0' sharing_policy='SPLITDUPLEX'/>\n", name,
                  (long long)number, spec->bandwidth);
 }
 
-/* A zone of the hosts of one rack; -1: those of none. */
+/* Adds a zone with the hosts of one rack; -1: with the hosts that are in no rack. */
 static void add_rack(const pli_cluster *c, int32_t rack, pli_text *xml) {
     int32_t host = 0;
     pli_text_add(xml, "<zone id='rack%d' routing='Cluster'>\n", rack);
@@ -46,7 +46,7 @@ static void add_route(const pli_cluster *c, int32_t a, int32_t b, pli_text *xml)
     pli_text_add(xml, "</zoneRoute>\n");
 }
 
-/* Has the rack hosts? SimGrid wants no empty zone. */
+/* Has the rack any hosts? SimGrid takes no empty zone. */
 static bool is_used(const pli_cluster *c, int32_t rack) {
     for (int64_t g = 0; g < c->groups; g++)
         if (c->group[g].rack == rack) return true;
@@ -66,7 +66,7 @@ static void write_platform(const pli_cluster *c, pli_text *xml) {
     pli_text_add(xml, "</zone>\n</platform>\n");
 }
 
-/* SimGrid reads a file; this one has no name and is gone with its descriptor. */
+/* SimGrid reads a file; this one has no name and disappears with its descriptor. */
 static plait_status load(const pli_text *xml, plait_error *err) {
     if (xml->failed) return pli_fail(err, PLAIT_ENOMEM, "no memory to describe the cluster to SimGrid");
     int fd = memfd_create("plait-cluster", MFD_CLOEXEC);

@@ -1,4 +1,4 @@
-/* The transport's table, and its life. */
+/* The transport's table of functions, and its opening and closing. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,17 +8,18 @@
 
 #include "comm/sim/sim.h"
 
-/* Sanitizers follow threads, not stacks that a program switches by itself; the order of events is the same. */
+/* Sanitizers follow threads, but not stacks that a program switches by itself. The order of events is the same with
+ * both. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define FACTORY "thread"
 #else
 #define FACTORY "raw"
 #endif
 
-/* SimGrid has one engine and one platform a process. */
+/* SimGrid can have one engine and one platform in a process. */
 static bool used;
 
-/* Takes SimGrid's own words and habits away: it would speak on stderr and end the process at SIGINT. */
+/* Turns SimGrid's own messages and habits off: it would write to stderr and end the process at SIGINT. */
 static void start_simgrid(void) {
     char            *argv[] = { "plait",
                                 "--log=root.thres:critical",
@@ -54,9 +55,9 @@ static plait_status check(const plait_comm_opts *opts, plait_error *err) {
     return PLAIT_OK;
 }
 
-/* SimGrid would abort where it cannot have another stack. */
+/* SimGrid would abort if it cannot have another stack. */
 static plait_status check_mappings(pli_transport *sim, plait_error *err) {
-    enum { OTHERS = 1000 /* of what is not a stack */ };
+    enum { OTHERS = 1000 /* mappings that are no stacks */ };
     int64_t left = pli_mappings_left() - OTHERS, wanted = (int64_t)sim->size * SIM_BORN * SIM_MAPPINGS;
     sim->mappings_left = left;
     if (left >= wanted) return PLAIT_OK;
@@ -67,10 +68,10 @@ static plait_status check_mappings(pli_transport *sim, plait_error *err) {
                     (long long)(left > 0 ? left / SIM_BORN / SIM_MAPPINGS : 0), (long long)(2 * wanted));
 }
 
-/* Nor can it go on without memory. Each rank knows of each other one by some structs of a machine's streams; what the
- * job itself needs comes on top. Measured: 800 bytes a pair, 40 KB a rank. */
+/* SimGrid cannot go on without memory either. For each other rank, a rank has some structs of its machines' streams;
+ * what the job itself needs comes on top. Measured: 800 bytes a pair, 40 KB a rank. */
 static plait_status check_memory(pli_transport *sim, plait_error *err) {
-    enum { OF_A_PAIR = 500, OF_A_RANK = 32 << 10, OTHERS = 128 << 20 /* not stacks: kept free for the job */ };
+    enum { OF_A_PAIR = 500, OF_A_RANK = 32 << 10, OTHERS = 128 << 20 /* besides stacks: kept free for the job */ };
     const int64_t wanted = (int64_t)sim->size * ((int64_t)sim->size * OF_A_PAIR + OF_A_RANK);
     const int64_t there = pli_memory_bytes();
     const int64_t space = pli_address_space_left(), stacks = (int64_t)sim->size * SIM_BORN;
@@ -146,7 +147,7 @@ static plait_status open_sim(const plait_comm_opts *opts, pli_world *world, pli_
         status = opts->cluster != NULL ? pli_cluster_read(opts->cluster, &sim->cluster, err)
                                        : pli_cluster_default(sim->size, &sim->cluster, err);
     if (status == PLAIT_EFORMAT || status == PLAIT_EVERSION)
-        status = err->code = PLAIT_EINVAL; /* of a setting, not of data */
+        status = err->code = PLAIT_EINVAL; /* the error is in a setting, not in data */
     if (status == PLAIT_OK) status = pli_cluster_check(&sim->cluster, sim->size, err);
     sim->rank = status == PLAIT_OK ? pli_calloc((size_t)sim->size, sizeof *sim->rank) : NULL;
     if (status == PLAIT_OK && sim->rank == NULL)

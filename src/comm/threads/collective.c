@@ -1,19 +1,20 @@
-/* Collectives in shared memory. Each worker lays its call into its slot and arrives; the last one rings all others.
+/* Collectives in shared memory. Each worker writes its call into its slot and arrives; the last to arrive rings all
+ * others.
  *
- * Small data lies in the slots, and everyone helps himself: one meeting. Large data stays where it is: after the first
- * meeting worker r reduces slice r of all buffers and writes it into all of them (or copies what it needs), and a
- * second meeting ends the call. Sums go in the order of ranks in both, so the bits do not depend on size, and are the
- * same for all; exact sums take all workers' terms at once. What is begun and waited for later goes by messages
- * instead, which are taken in by whoever sends them: here a worker that computes would hold all up until it waits
- * itself.
+ * Small data lies in the slots, and every worker takes what it needs: one meeting. Large data stays where it is: after
+ * the first meeting worker r reduces slice r of all buffers and writes it into all of them (or copies what it needs),
+ * and a second meeting ends the call. Both add in the order of ranks, so the bits do not depend on size, and are the
+ * same for all; exact sums take all workers' terms at once. Calls that are begun and waited for later go by messages
+ * instead, which their sender's thread takes in: in shared memory a worker that computes would hold up all others until
+ * it waits itself.
  *
  * Invariants:
- *   1. Slots of call g are read only after all have arrived at g, and written next at call g + 2, that is after all
- *      have arrived at g + 1 and so are done with g.
- *   2. `in` counts arrivals until it is broken, once, by a worker that gives up; from then on it stands still. So
- *      in >= g * workers says that call g is complete, and stays true.
- *   3. A buffer is touched by others only while their seat says WORKING. Who gives up in the second meeting turns all
- *      that have not begun to work away first and waits for those that work. */
+ *   1. Slots of call g are read only after all have arrived at g. They are written next at call g + 2, that is after
+ *   all have arrived at g + 1 and so are done with g.
+ *   2. `in` counts arrivals until a worker that gives up breaks it, once; from then on it stands still. So in >= g *
+ *   workers says that call g is complete, and stays true.
+ *   3. Others touch a worker's buffer only while their own seat says WORKING. A worker that gives up in the second
+ *   meeting first turns away all that have not begun to work and waits for those that work. */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@
 enum { ARRIVED = 0, WORKING = 1, DONE = 2, TURNED_AWAY = 3 };
 enum { BLOCK_BYTES = 16 << 10, LINE_BYTES = 64 };
 
-/* What of a call travels in slots; the same answer on all workers, for equal calls. */
+/* Does the call's data travel in slots? All workers give the same answer for equal calls. */
 static bool is_small(const pli_coll *call) {
     return call->kind == PLI_COLL_BARRIER || (call->starts == NULL && pli_coll_buffer_bytes(call) <= PLI_SLOT_BYTES);
 }
@@ -62,7 +63,7 @@ plait_status pli_threads_begin(pli_transport *t, pli_call *call, plait_error *er
     atomic_store(&seat->work, 4 * g + ARRIVED);
     atomic_store_explicit(&seat->arrived, g, memory_order_release);
     do
-        if (in & BROKEN) return PLAIT_OK; /* the wait tells */
+        if (in & BROKEN) return PLAIT_OK; /* the wait will fail */
     while (!atomic_compare_exchange_weak(&t->in, &in, in + 1));
     if (in + 1 == g * (uint64_t)t->workers && atomic_load(&t->resting) > 0) ring_others(t, comm);
     return PLAIT_OK;
@@ -117,7 +118,8 @@ static void show_meeting(const void *arg, pli_wait *wait) {
     wait->joins = is_complete(m);
 }
 
-/* What the doctor has found is every worker's: one that hears of the end by another's giving up tells it too. */
+/* What the doctor has found holds for every worker: a worker whose call ends because another gave up reports it,
+ * too. */
 static void note_finding(pli_transport *t, plait_status status, const plait_error *err) {
     if (err == NULL || (status != PLAIT_EDEADLOCK && status != PLAIT_EMISMATCH)) return;
     pthread_mutex_lock(&t->finding_lock);
@@ -133,7 +135,8 @@ static plait_status finding(pli_transport *t, plait_error *err) {
     return status;
 }
 
-/* Takes part in no further call, nor does anybody; false: too late, the call is complete. */
+/* This worker takes part in no further call, and so no other can complete one. false: too late, the call is
+ * complete. */
 static bool give_up(const struct meeting *m) {
     uint64_t in = atomic_load(&m->t->in);
     do {
@@ -212,7 +215,7 @@ static void finish_small(const struct meeting *m, const pli_coll *call) {
     }
 }
 
-/* Whole cache lines, so that two workers never write to one. */
+/* Slices are whole cache lines, so that two workers never write to the same line. */
 static int64_t slice_from(const pli_coll *call, int32_t slice, int32_t workers) {
     int64_t line = LINE_BYTES / (int64_t)pli_type_bytes(call->type);
     int64_t lines = (call->n + line - 1) / line;
@@ -248,7 +251,8 @@ static void reduce_slice_exactly(const struct meeting *m, const pli_coll *call) 
     }
 }
 
-/* A reduce-scatter: in the same order, the worker's own slice into its own buffer, where nobody else needs it. */
+/* A reduce-scatter: it adds in the same order and writes the worker's own slice into its own buffer, at a place that
+ * no other worker reads. */
 static void keep_slice(const struct meeting *m, const pli_coll *call) {
     _Alignas(LINE_BYTES) unsigned char sum[BLOCK_BYTES];
     int32_t      me = m->comm->rank, workers = m->t->workers;

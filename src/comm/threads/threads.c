@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Far above any machine's cores; beyond, agreeing alone takes minutes and the stacks tens of gigabytes. */
+/* Far above any machine's cores. Beyond it the first meeting alone takes minutes, and the stacks tens of gigabytes. */
 enum { THREADS_MAX = 1024 };
 
 static void close_threads(pli_transport **transport, bool all_ended) {
