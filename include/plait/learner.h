@@ -34,10 +34,9 @@
 extern "C" {
 #endif
 
-typedef struct plait_training     plait_training;     /* one run as one worker sees it, while plait_train
-                                                         lasts */
-typedef struct plait_batch   plait_batch;   /* a worker's rows of one clock                                  */
-typedef struct plait_rows    plait_rows;    /* some rows of a data set that a model is used on               */
+typedef struct plait_training plait_training; /* one run as one worker sees it, while plait_train lasts */
+typedef struct plait_batch    plait_batch;    /* a worker's rows of one clock                           */
+typedef struct plait_rows     plait_rows;     /* some rows of a data set that a model is used on        */
 struct pli_export;
 
 /* --- what a learner needs, and what it is given --------------------------------------------------------------- */
@@ -87,7 +86,7 @@ typedef struct plait_step_sums {
     double loss, weight, rows; /* sums over the batch's rows: losses times weights, weights, how many */
 } plait_step_sums;
 
-enum { PLAIT_MEASURES = 16, PLAIT_MODEL_VALUES = 128 };
+enum { PLAIT_MEASURES = 16, PLAIT_MODEL_VALUES = 128, PLAIT_ROW_COLS = 65536 };
 
 typedef struct plait_learner {
     size_t                      size;    /* sizeof(plait_learner)                                         */
@@ -100,7 +99,9 @@ typedef struct plait_learner {
     const char                 *optimizer; /* the update rule of its tables by default, "adagrad"; NULL: they add */
     const plait_learner_option *options; /* its own, to a name of NULL; NULL: none                        */
     const plait_learner_table  *tables;  /* to a name of NULL; NULL: known when the run has begun         */
-    size_t                      state_bytes; /* of plait_training_state: zeroed                                */
+    size_t                      state_bytes; /* of plait_training_state: zeroed                           */
+    plait_type                  row_type; /* of what it keeps for each row, plait_training_row_values     */
+    int64_t                     row_cols; /* values a row; 0: it keeps none                               */
     size_t                      model_bytes; /* of plait_model_state: zeroed                              */
 
     /* --- a run; each but step and finish (or train) may be NULL */
@@ -172,12 +173,18 @@ PLAIT_API int64_t plait_training_epochs(const plait_training *run);
 PLAIT_API int64_t plait_training_clocks(const plait_training *run);
 
 /** In begin: a table of the model, created with the run's settings for a table of this name. It is in checkpoints, has
- *  copies, and is dropped with the run. Collective over the workers. */
+ *  replicas, and is dropped with the run. Collective over the workers. */
 PLAIT_API plait_status plait_training_table(plait_training *run, const plait_table_opts *opts, plait_table **table_out);
 
 /** The rows of a batch, 0 .. n - 1. The row's arrays are borrowed until the step returns. */
 PLAIT_API int64_t      plait_batch_rows(const plait_batch *batch);
 PLAIT_API plait_status plait_batch_row(const plait_batch *batch, int64_t i, plait_row *row_out);
+/** In step: the values that the learner keeps for row i of the batch, learner->row_cols of learner->row_type. They are
+ *  zeros at first. The step reads and writes them; the next step that is given the row finds what this one left, and a
+ *  checkpoint has them, so that a run resumed by other numbers of workers does too. They are this worker's alone. When
+ *  a worker dies (replicas 2) its rows begin with zeros again at whoever takes them over: the learner must then make
+ *  them anew from the row and the tables. NULL: the learner keeps none, or there is no such row. */
+PLAIT_API void *plait_training_row_values(plait_training *run, const plait_batch *batch, int64_t i);
 
 /* --- a model, for the learner ----------------------------------------------------------------------------------- */
 

@@ -102,7 +102,7 @@ enum {
     PLAIT_COMPARES = 1 << 5,
     /* Its loss must be smooth. */
     PLAIT_SMOOTH = 1 << 6,
-    /* It passes over rows where they are: no --balance dynamic. */
+    /* It needs each row where it is, clock after clock: no --balance dynamic. */
     PLAIT_ROWS_STAY = 1 << 7,
 };
 

@@ -35,6 +35,7 @@ typedef struct pli_loop   pli_loop;   /* solve/loop.h  */
 typedef struct pli_keep   pli_keep;   /* keep/keep.h   */
 typedef struct pli_resume pli_resume; /* keep/keep.h   */
 typedef struct pli_curve  pli_curve;  /* solve/curve.c */
+typedef struct pli_row_values pli_row_values; /* keep/row_values.h */
 
 enum { PLI_LABEL_TEXT = 160, PLI_TABLES = PLAIT_REPORT_TABLES };
 
@@ -134,6 +135,7 @@ struct plait_training {
     /* training */
     pli_loop *loop; /* while a batch loop runs */
     pli_keep *keep; /* of a run that writes checkpoints */
+    pli_row_values *row_values; /* of a learner that keeps values for each row */
     int64_t   best_epoch; /* of validation, from 0 */
     double    best_loss;
 

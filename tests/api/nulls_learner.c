@@ -64,7 +64,7 @@ static const plait_learner_option options[] = {
 };
 static const plait_learner learner = {
     .size = sizeof learner, .name = "probe", .summary = "calls", .options = options, .state_bytes = 8,
-    .model_bytes = 8, .begin = begin, .step = step, .finish = finish, .width = one_wide, .predict = predict
+    .row_type = PLAIT_F64, .row_cols = 1, .model_bytes = 8, .begin = begin, .step = step, .finish = finish, .width = one_wide, .predict = predict
 };
 
 static plait_status train_in(plait_comm *comm, void *user) {
@@ -133,6 +133,9 @@ static int call_batch_row(probe *p) {
     plait_row row;
     return plait_batch_row(P(0, p->batch), 0, P(2, &row));
 }
+static int call_row_values(probe *p) {
+    return NEUTRAL_IF(plait_training_row_values(P(0, p->run), P(1, p->batch), 0) == NULL);
+}
 
 /* --- a model ------------------------------------------------------------------------------------------------------ */
 
@@ -197,6 +200,7 @@ CASE(clocks, IN_BEGIN)
 CASE(table, IN_BEGIN)
 CASE(batch_rows, IN_STEP)
 CASE(batch_row, IN_STEP)
+CASE(row_values, IN_STEP)
 CASE(put, IN_FINISH)
 CASE(value, IN_PREDICT)
 CASE(model_number, IN_PREDICT)
@@ -229,6 +233,7 @@ const null_case learner_cases[] = {
     { "training_table", table, NULL },
     { "batch_rows", batch_rows, NULL },
     { "batch_row", batch_row, NULL },
+    { "training_row_values", row_values, NULL },
     { "model_put", put, NULL },
     { "model_value", value, "shape_out" },
     { "model_number", model_number, NULL },

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "learn/keep/kept_tables.h"
+#include "learn/keep/row_values.h"
 #include "table/table.h"
 
 enum { ASK_EVERY_MOST = 64, PUMP_BYTES = 1 << 20, BEHIND_MOST = 64 << 20 };
@@ -144,7 +145,8 @@ static void plan_kept(const pli_run *run, pli_part_plan *plan) {
         pli_part_plan_add(plan, kept[i].name, "", kept[i].type, 0, kept[i].rows, kept[i].cols, kept[i].rows);
 }
 
-static bool put_bytes(pli_keep *k, const void *data, int64_t bytes) {
+static bool put_bytes(void *user, const void *data, int64_t bytes) {
+    pli_keep *k = user;
     pli_msg *msg = pli_msg_new((size_t)bytes);
     if (msg == NULL) return false;
     if (bytes > 0) memcpy(pli_msg_body(msg), data, (size_t)bytes);
@@ -189,8 +191,10 @@ static plait_status begin(pli_run *run, int64_t epoch, int64_t clock) {
     k->begun_ns = now_ns;
     k->finishing = false;
     plan_kept(run, &k->plan);
+    pli_row_values_plan(run, &k->plan);
     pli_kept_plan(k->capture, k->table, &k->plan);
-    if (!put_kept(run)) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for what a checkpoint has beside tables");
+    if (!put_kept(run) || !pli_row_values_put(run, put_bytes, k))
+        return pli_fail(run->err, PLAIT_ENOMEM, "no memory for what a checkpoint has beside tables");
     if (leads(k)) PLI_TRY(describe(run, epoch, clock, &progressive, &meta));
     pli_free(k->meta);
     k->meta = meta.data;

@@ -7,6 +7,7 @@
 
 #include "learn/keep/keep.h"
 #include "learn/keep/kept_tables.h"
+#include "learn/keep/row_values.h"
 #include "table/table.h"
 
 /* --- what it says ------------------------------------------------------------------------------------------------ */
@@ -209,6 +210,7 @@ plait_status pli_resume_tables(pli_run *run) {
                                   run->made[t], run->err);
         if (status >= 0 && run->opts->replicas > 1) status = plait_comm_barrier(run->comm);
     } while (status >= 0 && pli_run_again(run, &absent)); /* the share of who died may be missing */
+    if (status >= 0) status = pli_row_values_restore(run);
     if (status >= 0 && more != NULL && more->restore != NULL) status = more->restore(run);
     if (status < 0) return status;
     run->best_loss = r->best_loss;

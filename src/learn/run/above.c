@@ -22,7 +22,8 @@ void pli_learner_note(const plait_learner *learner, uint32_t ways, plait_propert
     above->whole_passes = (ways & PLAIT_LEARNER_PASSES) != 0;
     above->instead = learner->optimizer != NULL ? learner->optimizer : "another model";
     above->demand[0] = (pli_demand){ .who = "model", .name = learner->name, .needs = needs,
-                                     .traits = above->whole_passes || above->one_pass ? PLAIT_ALL_ROWS : 0 };
+                                     .traits = (above->whole_passes || above->one_pass ? PLAIT_ALL_ROWS : 0) |
+                                               (learner->row_cols > 0 ? PLAIT_ROWS_STAY : 0) };
     if (by_lbfgs) above->demand[1] = lbfgs;
 }
 

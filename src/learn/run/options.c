@@ -94,6 +94,12 @@ static plait_status check_given(const pli_run *run) {
         if (o->learners[i].size != sizeof(plait_learner) || o->learners[i].name == NULL)
             return pli_fail(run->err, PLAIT_EINVAL, "learner %d has no name, or size is not sizeof(plait_learner)",
                             (int)i);
+        else if (o->learners[i].row_cols < 0 || o->learners[i].row_cols > PLAIT_ROW_COLS ||
+                 (o->learners[i].row_cols > 0 && (o->learners[i].ways & PLAIT_LEARNER_STREAMS) != 0))
+            return pli_fail(run->err, PLAIT_EINVAL,
+                            "learner %s keeps %lld values for each row: expected 0 to %d, and none of a learner that "
+                            "streams, which sees each row once",
+                            o->learners[i].name, (long long)o->learners[i].row_cols, PLAIT_ROW_COLS);
     if (o->n_tables > 0 && o->tables == NULL) return pli_fail_null(run->err, "plait_train", "opts->tables");
     for (int32_t i = 0; i < o->n_tables; i++)
         if (o->tables[i].name == NULL) return pli_fail_null(run->err, "plait_train", "the name of one of opts->tables");

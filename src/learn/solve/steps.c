@@ -3,12 +3,18 @@
 
 #include <math.h>
 
-static plait_status begin(pli_run *run) { return run->learner->begin != NULL ? run->learner->begin(run) : PLAIT_OK; }
+#include "learn/keep/row_values.h"
+
+static plait_status begin(pli_run *run) {
+    PLI_TRY(pli_row_values_begin(run));
+    return run->learner->begin != NULL ? run->learner->begin(run) : PLAIT_OK;
+}
 
 static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
     plait_step_sums said = { 0 };
     uint64_t   at = pli_comm_span_begin(run->comm);
     (void)clock;
+    PLI_TRY(pli_row_values_hold(run, batch));
     pli_loop_work_begin(run);
     PLI_TRY(run->learner->step(run, (const plait_batch *)batch, &said));
     pli_loop_work_end(run);
@@ -44,5 +50,9 @@ static plait_status epoch(pli_run *run, int64_t number, bool *end_out) {
     return PLAIT_OK;
 }
 
-const pli_steps pli_learner_steps = { .begin = begin, .step = step, .idle = idle, .finite = check_finite,
+const pli_steps pli_learner_steps = { .begin = begin,
+                                      .end = pli_row_values_end,
+                                      .step = step,
+                                      .idle = idle,
+                                      .finite = check_finite,
                                       .epoch = epoch };

@@ -1,0 +1,107 @@
+/* Values of rows. See row_values.h. */
+#include "learn/keep/row_values.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "learn/keep/keep.h"
+
+struct pli_row_values {
+    int64_t         row_bytes;
+    int32_t         blocks;
+    int64_t        *rows;   /* [blocks] of those whose values are there */
+    unsigned char **values; /* [blocks] [rows, row_bytes]; NULL: this worker has had no row of the block */
+};
+
+enum { TENSOR_NAME = 40 };
+static void name_of(int32_t block, char name[TENSOR_NAME]) { snprintf(name, TENSOR_NAME, "row_values.%d", (int)block); }
+
+static int64_t bytes_of(plait_type type) { return type == PLAIT_F32 ? 4 : 8; }
+static const char *type_of(plait_type type) {
+    return type == PLAIT_F32 ? "F32" : type == PLAIT_F64 ? "F64" : "I64";
+}
+
+static plait_status no_memory(const pli_run *run) {
+    return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the values that model %s keeps for each row",
+                    run->learner->name);
+}
+
+void pli_row_values_end(pli_run *run) {
+    pli_row_values *v = run->row_values;
+    run->row_values = NULL;
+    if (v == NULL) return;
+    for (int32_t b = 0; v->values != NULL && b < v->blocks; b++) pli_free(v->values[b]);
+    pli_free(v->values);
+    pli_free(v->rows);
+    pli_free(v);
+}
+
+plait_status pli_row_values_begin(pli_run *run) {
+    const plait_learner *learner = run->learner;
+    if (learner->row_cols == 0) return PLAIT_OK;
+    pli_row_values *v = run->row_values = pli_calloc(1, sizeof *v);
+    if (v == NULL) return no_memory(run);
+    v->row_bytes = learner->row_cols * bytes_of(learner->row_type);
+    v->blocks = pli_dataset_blocks(run->data);
+    v->rows = pli_calloc((size_t)v->blocks, sizeof *v->rows);
+    v->values = pli_calloc((size_t)v->blocks, sizeof *v->values);
+    return v->rows != NULL && v->values != NULL ? PLAIT_OK : no_memory(run);
+}
+
+static plait_status hold(pli_run *run, const pli_block *block) {
+    pli_row_values *v = run->row_values;
+    if (v->values[block->number] != NULL) return PLAIT_OK;
+    v->values[block->number] = pli_calloc((size_t)block->rows + 1, (size_t)v->row_bytes);
+    if (v->values[block->number] == NULL) return no_memory(run);
+    v->rows[block->number] = block->rows;
+    return PLAIT_OK;
+}
+
+plait_status pli_row_values_hold(pli_run *run, const pli_batch *batch) {
+    for (int32_t p = 0; run->row_values != NULL && p < batch->parts; p++) PLI_TRY(hold(run, batch->part[p].block));
+    return PLAIT_OK;
+}
+
+void *plait_training_row_values(plait_training *run, const plait_batch *batch, int64_t i) {
+    const pli_batch *b = (const pli_batch *)batch;
+    if (run == NULL || run->row_values == NULL || b == NULL || i < 0 || i >= b->rows) return NULL;
+    int32_t p = 0;
+    while (i >= b->part[p].rows) i -= b->part[p++].rows;
+    const pli_part *part = &b->part[p];
+    const int64_t   row = part->order != NULL ? (int64_t)part->order[i] : part->first + i;
+    return run->row_values->values[part->block->number] + row * run->row_values->row_bytes;
+}
+
+/* --- in checkpoints ----------------------------------------------------------------------------------------------- */
+
+void pli_row_values_plan(const pli_run *run, pli_part_plan *plan) {
+    const pli_row_values *v = run->row_values;
+    char                  name[TENSOR_NAME];
+    for (int32_t b = 0; v != NULL && b < v->blocks; b++) {
+        if (v->values[b] == NULL) continue;
+        name_of(b, name);
+        pli_part_plan_add(plan, name, "", type_of(run->learner->row_type), 0, v->rows[b], run->learner->row_cols,
+                          v->rows[b]);
+    }
+}
+
+bool pli_row_values_put(const pli_run *run, bool (*put)(void *user, const void *bytes, int64_t n), void *user) {
+    const pli_row_values *v = run->row_values;
+    bool                  done = true;
+    for (int32_t b = 0; v != NULL && done && b < v->blocks; b++)
+        if (v->values[b] != NULL) done = put(user, v->values[b], v->rows[b] * v->row_bytes);
+    return done;
+}
+
+plait_status pli_row_values_restore(pli_run *run) {
+    pli_row_values *v = run->row_values;
+    for (int32_t i = 0; v != NULL && i < pli_dataset_own_blocks(run->data); i++) {
+        const pli_block *block = pli_dataset_block(run->data, i);
+        char             name[TENSOR_NAME];
+        name_of((int32_t)block->number, name);
+        if (!pli_resume_has(run, name, NULL)) continue; /* no clock before had a row of it */
+        PLI_TRY(hold(run, block));
+        PLI_TRY(pli_resume_array(run, name, block->rows, v->row_bytes, v->values[block->number]));
+    }
+    return PLAIT_OK;
+}

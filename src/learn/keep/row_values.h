@@ -1,0 +1,28 @@
+/* learn/keep/row_values.h - values that a learner keeps for each row of the data (plait_learner.row_cols), such as a
+ * word's topic or a row's leaf.
+ *
+ * They lie beside the tables, with the worker that has the row, and travel to nobody: they are as large as the data. A
+ * block's values are memory of their own, made when the worker first has rows of the block. A checkpoint has a tensor
+ * "row_values.BLOCK" for each block whose values are there; blocks do not depend on how many workers there are, so a
+ * resumed run finds the values of its own blocks, whoever wrote them. A worker that takes over blocks of a dead one
+ * begins with zeros: a learner must be able to make good values out of them. */
+#ifndef PLI_LEARN_ROW_VALUES_H
+#define PLI_LEARN_ROW_VALUES_H
+
+#include "learn/keep/writer.h"
+#include "learn/learner.h"
+
+/** Nothing where the learner keeps no values; so are all of the others. Errors: ENOMEM. */
+plait_status pli_row_values_begin(pli_run *run);
+void         pli_row_values_end(pli_run *run);
+/** Before a step: there is memory for all rows of the batch. Errors: ENOMEM. */
+plait_status pli_row_values_hold(pli_run *run, const pli_batch *batch);
+
+/** What this worker's part of a checkpoint has of them, and then their bytes in the same order, each copied to put,
+ *  which answers false where it fails. */
+void pli_row_values_plan(const pli_run *run, pli_part_plan *plan);
+bool pli_row_values_put(const pli_run *run, bool (*put)(void *user, const void *bytes, int64_t n), void *user);
+/** Those of own blocks come back. Errors: EMISMATCH, ECHECKSUM, EIO, ENOMEM. */
+plait_status pli_row_values_restore(pli_run *run);
+
+#endif

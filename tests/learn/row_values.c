@@ -1,0 +1,175 @@
+/* Values that a learner keeps for each row: a step finds what the last one left, whatever the number of workers, and so
+ * does a resumed run; what cannot be kept is refused. The learner here counts how often each row was seen, and mixes
+ * what it reads from its table into the row's value, so that one lost or doubled step of one row shows at the end. */
+#include "learn/train.h"
+
+#include <plait/learner.h>
+
+#include <unistd.h>
+
+enum { ROWS = 700, EPOCHS = 4, CLOCKS = 44 /* of an epoch of 16 rows a clock */ };
+
+static float x[ROWS];
+static int   stop;
+static int   stop_at; /* the clock, of all epochs, that is the last; 0: none */
+
+/* --- the learner -------------------------------------------------------------------------------------------------- */
+
+typedef struct visits {
+    plait_table *table; /* one row: sum of row values, of the counts' squares, rows */
+    int64_t      clocks;
+} visits;
+
+static plait_status visits_begin(plait_training *run) {
+    visits          *v = plait_training_state(run);
+    plait_table_opts opts;
+    plait_table_opts_init(&opts);
+    opts.name = "sums", opts.type = PLAIT_I64, opts.rows = 1, opts.cols = 3;
+    return plait_training_table(run, &opts, &v->table);
+}
+
+static plait_status visits_step(plait_training *run, const plait_batch *batch, plait_step_sums *told) {
+    visits *v = plait_training_state(run);
+    int64_t read[3], sum[3] = { 0 };
+    PLI_TRY(plait_table_get_range(v->table, 0, 1, read));
+    for (int64_t i = 0; i < plait_batch_rows(batch); i++) {
+        plait_row row;
+        PLI_TRY(plait_batch_row(batch, i, &row));
+        int64_t *own = plait_training_row_values(run, batch, i);
+        if (own == NULL) return plait_training_fail(run, PLAIT_EINVAL, "a row has no values");
+        own[0]++;
+        own[1] = (own[1] * 31 + own[0] + read[0] + (int64_t)row.label) % 1000003;
+        sum[0] += own[1], sum[1] += 2 * own[0] - 1, sum[2]++;
+        told->rows++, told->weight++;
+    }
+    if (plait_training_row_values(run, batch, plait_batch_rows(batch)) != NULL)
+        return plait_training_fail(run, PLAIT_EINVAL, "a row that is not there has values");
+    if (++v->clocks == stop_at) __atomic_store_n(&stop, 1, __ATOMIC_RELAXED); /* pairs with pli_run_stopped */
+    return plait_table_inc_range(v->table, 0, 1, sum, 1);
+}
+
+static plait_status visits_finish(plait_training *run, plait_model *model) {
+    const visits *v = plait_training_state(run);
+    const int64_t shape[1] = { 3 };
+    int64_t       sum[3];
+    PLI_TRY(plait_table_get_range(v->table, 0, 1, sum));
+    return plait_model_put(model, "sums", PLAIT_I64, 1, shape, sum, plait_training_error(run));
+}
+
+static const plait_learner learner = { .size = sizeof learner,
+                                       .name = "visits",
+                                       .summary = "how often each row was seen",
+                                       .labels = PLAIT_LABELS_NUMBERS,
+                                       .state_bytes = sizeof(visits),
+                                       .row_type = PLAIT_I64,
+                                       .row_cols = 2,
+                                       .begin = visits_begin,
+                                       .step = visits_step,
+                                       .finish = visits_finish };
+
+/* --- the tests ---------------------------------------------------------------------------------------------------- */
+
+static plait_data *make_data(void) {
+    plait_data *data = NULL;
+    double      label[ROWS];
+    for (int i = 0; i < ROWS; i++) x[i] = (float)i, label[i] = i % 17;
+    assert_int_equal(plait_data_from_dense(ROWS, 1, x, label, NULL, &data, NULL), PLAIT_OK);
+    return data;
+}
+
+static training training_of(const plait_data *data, const plait_learner *l) {
+    training t = { .model = NULL };
+    plait_train_opts_init(&t.opts);
+    t.opts.memory = data;
+    t.opts.model = l->name;
+    t.opts.learners = l, t.opts.n_learners = 1;
+    t.opts.epochs = EPOCHS, t.opts.batch = 16;
+    t.opts.topology = "ps", t.opts.consistency = "bsp";
+    return t;
+}
+
+/* Every row is seen once an epoch: 1 + 3 + 5 + 7 adds up to 16. */
+static int64_t sums_of(const training *t) {
+    int64_t        shape[1];
+    const int64_t *sum = plait_model_value(t->model, "sums", PLAIT_I64, 1, shape);
+    assert_non_null(sum);
+    assert_int_equal(sum[1], (int64_t)ROWS * EPOCHS * EPOCHS);
+    assert_int_equal(sum[2], (int64_t)ROWS * EPOCHS);
+    return sum[0];
+}
+
+static int64_t straight(const plait_data *data, int32_t workers) {
+    training t = training_of(data, &learner);
+    must_train(&t, workers);
+    const int64_t sum = sums_of(&t);
+    plait_model_destroy(&t.model);
+    return sum;
+}
+
+static void test_whatever_the_workers(void **state) {
+    plait_data   *data = make_data();
+    const int64_t one = straight(data, 1);
+    (void)state;
+    assert_true(one > 0);
+    assert_int_equal(straight(data, 2), one);
+    assert_int_equal(straight(data, 4), one);
+    plait_data_destroy(&data);
+}
+
+/* Stopped in the middle of the second epoch, or before some block has had a row, and resumed by others. */
+static void test_resumed_by_other_workers(void **state) {
+    static const int32_t from[] = { 1, 3, 2 }, to[] = { 3, 2, 4 };
+    static const int     at[] = { CLOCKS + 20, CLOCKS / 2, 1 };
+    plait_data          *data = make_data();
+    const int64_t        whole = straight(data, 1);
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        char     dir[] = "/tmp/plait-rows-XXXXXX", command[64];
+        training t = training_of(data, &learner);
+        assert_non_null(mkdtemp(dir));
+        t.opts.checkpoint = dir;
+        t.opts.stop = &stop;
+        stop_at = at[i];
+        must_train(&t, from[i]);
+        assert_true(t.report.interrupted && t.report.checkpoint >= 0);
+        plait_model_destroy(&t.model);
+        stop_at = stop = 0;
+        t.opts.stop = NULL;
+        t.opts.checkpoint = NULL;
+        t.opts.resume = dir;
+        must_train(&t, to[i]);
+        assert_int_equal(sums_of(&t), whole);
+        plait_model_destroy(&t.model);
+        snprintf(command, sizeof command, "rm -r %s", dir);
+        assert_int_equal(system(command), 0);
+    }
+    plait_data_destroy(&data);
+}
+
+static void refused(training t, int32_t workers, plait_status status, const char *text) {
+    assert_int_equal(train(&t, workers, 1), status);
+    assert_non_null(strstr(t.error.text, text));
+}
+
+static void test_what_cannot_be_kept_is_refused(void **state) {
+    plait_data   *data = make_data();
+    plait_learner wrong = learner;
+    (void)state;
+    wrong.ways = PLAIT_LEARNER_STREAMS;
+    refused(training_of(data, &wrong), 1, PLAIT_EINVAL, "none of a learner that streams");
+    wrong = learner, wrong.row_cols = -1;
+    refused(training_of(data, &wrong), 1, PLAIT_EINVAL, "expected 0 to");
+    training t = training_of(data, &learner);
+    t.opts.balance = "dynamic";
+    refused(t, 2, PLAIT_EREFUSED, "it needs each row where it is");
+    plait_data_destroy(&data);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_whatever_the_workers),
+        cmocka_unit_test(test_resumed_by_other_workers),
+        cmocka_unit_test(test_what_cannot_be_kept_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
