@@ -57,8 +57,8 @@ def worker_events(records):
         if kind == JOB:
             c.numbers(6)
         elif kind == TABLE:
-            c.numbers(5)
-            for _ in range(3):
+            c.numbers(4)
+            for _ in range(4 if c.number() & 8 else 3):
                 c.text()
         elif kind == GET:
             c.number()

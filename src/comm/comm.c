@@ -296,9 +296,10 @@ static plait_status begin_reduction(plait_comm *comm, pli_coll *coll, plait_requ
     return begin_later(comm, call, coll, request_out);
 }
 
-plait_status pli_comm_sum_tables(plait_comm *comm, plait_type type, int64_t n, void *buf, plait_request **request_out) {
+plait_status pli_comm_sum_tables(plait_comm *comm, plait_type type, plait_reduce op, int64_t n, void *buf,
+                                 plait_request **request_out) {
     pli_coll coll = {
-        .kind = PLI_ALLREDUCE, .type = type, .op = PLAIT_SUM, .root = PLI_COLL_OF_TABLES, .n = n, .buf = buf
+        .kind = PLI_ALLREDUCE, .type = type, .op = op, .root = PLI_COLL_OF_TABLES, .n = n, .buf = buf
     };
     return request_out != NULL ? begin_reduction(comm, &coll, request_out)
                                : run_call(comm, &coll, "the sum of a clock");

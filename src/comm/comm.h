@@ -208,10 +208,11 @@ plait_status pli_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *da
                            int32_t *from_out);
 /** Merges cells [n] (tensor/exact_cells.h) of all workers; each gets the result. Collective over the workers. */
 plait_status pli_comm_sum_cells(plait_comm *comm, bool wide, int64_t n, void *cells);
-/** Sums buf [n] of a clock's tables (type may be one of cells). With request_out it is begun, as by
+/** Reduces buf [n] of a clock's tables (of cells: by PLAIT_SUM). With request_out it is begun, as by
  *  plait_comm_allreduce_begin; with NULL it waits. It never meets a caller's own collective: EMISMATCH if the
  *  workers' order differs. */
-plait_status pli_comm_sum_tables(plait_comm *comm, plait_type type, int64_t n, void *buf, plait_request **request_out);
+plait_status pli_comm_sum_tables(plait_comm *comm, plait_type type, plait_reduce op, int64_t n, void *buf,
+                                 plait_request **request_out);
 /** Does a sum of n (type may be one of cells) go by messages even if it is waited for at once? Then a begun sum
  *  costs no more, and goes on while its worker computes. */
 bool pli_comm_sums_by_messages(const plait_comm *comm, int64_t n, plait_type type);

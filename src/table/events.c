@@ -26,7 +26,7 @@ static void raise_table(const pli_event_sink *sink, pli_event event, const pli_s
     const pli_event_table table = { .name = spec->name, .topology = spec->topology.text,
                                     .consistency = spec->consistency, .rows = spec->rows, .cols = spec->cols,
                                     .way = way, .shards = way == PLI_WAY_SERVED ? spec->placement.shards : 0,
-                                    .ruled = spec->ruled };
+                                    .ruled = spec->ruled, .combine = spec->combine->name };
     event.kind = PLI_EVENT_TABLE;
     event.table = spec->id;
     event.info.table = &table;

@@ -47,6 +47,7 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
                                         .staleness_aware = opts->rule.name != NULL && opts->rule.staleness_aware,
                                         .rule = opts->rule.name,
                                         .type = opts->type,
+                                        .combine = opts->combine,
                                         .sharded = opts->sharded != 0,
                                         .exact = own.exact != 0,
                                         .aggregates = job->layout.aggregates,

@@ -85,14 +85,16 @@ static unsigned char *put_text(unsigned char *at, const char *text) {
 
 static unsigned char *put_table(unsigned char *at, const pli_event *event) {
     const pli_event_table *table = event->info.table;
+    const bool             adds = table->combine == NULL || strcmp(table->combine, "add") == 0;
     at = put(at, (uint64_t)event->table);
     at = put(at, (uint64_t)table->rows);
     at = put(at, (uint64_t)table->cols);
     at = put(at, (uint64_t)table->shards);
-    at = put(at, (table->ruled ? 1u : 0u) | 2u * (unsigned)table->way);
+    at = put(at, (table->ruled ? 1u : 0u) | 2u * (unsigned)table->way | (adds ? 0u : 8u));
     at = put_text(at, table->name);
     at = put_text(at, table->topology);
-    return put_text(at, table->consistency);
+    at = put_text(at, table->consistency);
+    return adds ? at : put_text(at, table->combine);
 }
 
 /* The sample of a piece's keys: to [PLI_EVENTLOG_SAMPLE * 2]; how many. */
@@ -226,7 +228,7 @@ static unsigned char *put_fields(unsigned char *at, const pli_event *event, pli_
 /* --- the sink ----------------------------------------------------------------------------------------------------- */
 
 static size_t bytes_of(const pli_event *event) {
-    if (event->kind == PLI_EVENT_TABLE) return SMALL_RECORD_BYTES + 3 * (PLI_LOG_TEXT_MAX + 10);
+    if (event->kind == PLI_EVENT_TABLE) return SMALL_RECORD_BYTES + 4 * (PLI_LOG_TEXT_MAX + 10);
     if (event->kind == PLI_EVENT_SEND) return SMALL_RECORD_BYTES + 20 * (size_t)event->n;
     if (event->kind == PLI_EVENT_GET)
         return SMALL_RECORD_BYTES + (size_t)event->n * (90 + 10 * 2 * PLI_EVENTLOG_SAMPLE);

@@ -21,8 +21,8 @@
  *     WHOSE    (kind 0, and without a time) home, place > 0: of which copy the records that follow are. In streams of
  *              side 2, before the first record and wherever it changes; in no other
  *     JOB      workers, servers, first_server, backup, replicas, spares
- *     TABLE    table, rows, cols, shards, flags (1 ruled, 2 * way), three texts (length, bytes): name, topology,
- *              consistency
+ *     TABLE    table, rows, cols, shards, flags (1 ruled, 2 * way, 8 it does not add), texts (length, bytes): name,
+ *              topology, consistency, and of one that does not add its combine
  *     GET      table, z clock - stream's clock, time it took, incs, n*(shard + 1, z version, z from, to - from, age,
  *              flags (1: the same rows as the shard's last piece, 2: no turn was waited for, 4 * place of the copy),
  *              rows, z first or -1; by key: keys, z difference of each)

@@ -164,7 +164,7 @@ struct pli_log_cursor {
     pli_event            event;
     pli_event_job        job;
     pli_event_table      table;
-    char                 text[3][PLI_LOG_TEXT_MAX];
+    char                 text[4][PLI_LOG_TEXT_MAX];
     pli_event_piece     *piece;
     uint64_t            *keys; /* of all pieces; their place is known when the last is read */
     pli_event_part      *part;
@@ -234,16 +234,18 @@ static bool take_table(pli_log_cursor *c) {
     int32_t flags;
     if (!take_i32(c, PLI_LOG_TABLES_MAX - 1, &c->event.table) || !take_i64(c, &c->table.rows) ||
         !take_i64(c, &c->table.cols) || !take_i32(c, PLI_LOG_SHARDS_MAX, &c->table.shards) ||
-        !take_i32(c, 2 * PLI_WAYS - 1, &flags))
+        !take_i32(c, 4 * PLI_WAYS - 1, &flags))
         return false;
-    c->table.way = (pli_event_way)(flags >> 1);
+    c->table.way = (pli_event_way)(flags >> 1 & (PLI_WAYS - 1));
     if ((c->table.way == PLI_WAY_SERVED) != (c->table.shards > 0)) return false;
-    for (int i = 0; i < 3; i++)
+    strcpy(c->text[3], "add");
+    for (int i = 0; i < ((flags & 2 * PLI_WAYS) != 0 ? 4 : 3); i++)
         if (!take_text(c, c->text[i])) return false;
     c->table.ruled = flags & 1;
     c->table.name = c->text[0];
     c->table.topology = c->text[1];
     c->table.consistency = c->text[2];
+    c->table.combine = c->text[3];
     c->event.info.table = &c->table;
     if (pli_memory_table(&c->memory, c->event.table, &c->table)) return true;
     c->no_memory = true;

@@ -40,7 +40,9 @@ static void describe_table(const plan *t, FILE *out) {
             t->whole  ? "I64"
             : t->wide ? "F64"
                       : "F32",
-            !t->ruled     ? "additive"
+            t->combine == LEAST      ? "min"
+            : t->combine == GREATEST ? "max"
+            : !t->ruled     ? "additive"
             : t->own_rule ? "a rule of its own"
                           : "sgd");
     fprintf(out, "%s%s%s%s%s\n", t->keyed ? ", keyed" : "", t->exact ? ", exact" : "", t->sharded ? ", sharded" : "",

@@ -149,6 +149,13 @@ static bool counts(const program *p, const plan *t) {
     return t->wide && !t->ruled && t->way != GOSSIP && draw_one_in(&own, 3);
 }
 
+/* What a table makes of its updates. Averages and bounds on what is added are sums. */
+static combine draw_combine(const program *p, const plan *t) {
+    uint64_t own = p->seed * UINT64_C(0xd6e8feb86659fd93) + (uint64_t)(t - p->tables);
+    if (t->ruled || t->way == GOSSIP || t->policy == LOCAL_SGD || t->policy == VAP || t->hammered) return ADD_UP;
+    return !draw_one_in(&own, 3) ? ADD_UP : draw_one_in(&own, 2) ? LEAST : GREATEST;
+}
+
 /* The clock before which it is zeroed. (What gossip's copies hold together is judged from the first clock on.) */
 static int32_t draw_zeroing(const program *p, const plan *t) {
     uint64_t own = p->seed * UINT64_C(0xc2b2ae3d27d4eb4f) + (uint64_t)(t - p->tables);
@@ -173,6 +180,7 @@ static void draw_shape(const program *p, plan *t, int64_t cycle, uint64_t *s) {
     if (t->way == SERVERS && p->replicas == 1 && draw_one_in(s, 4)) t->filter = filters[draw_below(s, 6)];
     t->initial = !t->sparse && !t->hammered && draw_one_in(s, 3);
     t->whole = counts(p, t);
+    t->combine = draw_combine(p, t);
     t->zeroed = draw_zeroing(p, t);
     choose_digits(p, t);
     if (t->sparse)

@@ -14,6 +14,7 @@ typedef struct judgement {
     uint64_t *evidence[TABLES]; /* [rows, cols, DIGITS]: when a worker had first read another's update; 0: never */
     mass     *mass;
     uint8_t  *seen[TABLES]; /* [rows, cols, DIGITS]: what the reader has had of it */
+    double   *last[TABLES]; /* [rows, cols], where nothing adds up: what the reader has read last */
     uint64_t *clock_began;  /* of the reader: [clocks + 1] */
 } judgement;
 
@@ -70,7 +71,10 @@ static bool wrong_cell(judgement *j, const cell *x, const char *what, const char
                   " column %d of %s (%s x %s, %s) is %.17g: %s; promised: %s",
                   x->r->worker, x->r->clock, x->r->from, name_of(p->calls[x->r->worker][x->r->from].kind),
                   t->sparse ? "key" : "row", x->row, x->col, t->name, t->topology, t->consistency,
-                  t->ruled ? "ruled" : "additive", x->value, what, promise);
+                  t->combine != ADD_UP ? (t->combine == LEAST ? "min" : "max")
+                  : t->ruled          ? "ruled"
+                                      : "additive",
+                  x->value, what, promise);
 }
 
 static bool wrong_update(judgement *j, const cell *x, const update *u, int32_t count, int32_t limit,
@@ -125,6 +129,31 @@ static bool judge_digits(judgement *j, const cell *x, const group *g, const int3
     return true;
 }
 
+/* Does the table keep a, where a and b have come? */
+static bool wins(const plan *t, double a, double b) { return t->combine == LEAST ? a < b : a > b; }
+
+static bool is_fresh(const plan *t, const reading *r) { return t->zeroed >= 0 && r->clock >= t->zeroed; }
+
+/* What the table keeps of its updates: one that may be there, or what it began with; none that must be is beyond. */
+static bool judge_extreme(judgement *j, const cell *x, const group *g, const uint64_t *evidence, double last) {
+    const plan  *t = &j->f.p->tables[x->r->table];
+    const double base = is_fresh(t, x->r) ? nothing(t) : initial(t, x->row, x->col);
+    bool         known = x->value == base;
+    if (wins(t, base, x->value)) return wrong_cell(j, x, "it lost what the row began with", "what is kept");
+    for (int32_t i = 0; i < g->n_updates; i++) {
+        const update *u = &g->updates[i];
+        const limits  l = promised(&j->f, x->r, u, evidence[u->digit]);
+        const double  w = weight(t, u->digit, x->col);
+        known = known || (l.most > 0 && x->value == w);
+        if (l.least > 0 && wins(t, w, x->value)) return wrong_update(j, x, u, 0, 1, l.why_least);
+        if (l.most == 0 && x->value == w) return wrong_update(j, x, u, 1, 0, l.why_most);
+    }
+    if (!known) return wrong_cell(j, x, "it is none of what was pushed", "one of the updates");
+    if (!x->r->function && !x->r->left && wins(t, last, x->value))
+        return wrong_cell(j, x, "the worker had read it beyond that", "reads never go back to an older state");
+    return true;
+}
+
 /* A worker's copy moves `workers` times as far by its own updates, and is mixed with others' copies. Under async
  * copies have weights, from 1/64 to `workers`, and an additive table's move as much farther as they weigh less. */
 static bool judge_copy(judgement *j, const cell *x, const group *g) {
@@ -164,6 +193,8 @@ static bool judge_value(judgement *j, const cell *x, const group *g, int64_t row
     const size_t at = (size_t)(row * t->cols + x->col) * DIGITS;
     int32_t      counts[DIGITS] = { 0 };
     j->reads++;
+    if (t->combine != ADD_UP)
+        return judge_extreme(j, x, g, j->evidence[x->r->table] + at, j->last[x->r->table][row * t->cols + x->col]);
     if (t->way == GOSSIP && (!x->r->last || (t->ruled && t->policy == ASYNC))) return judge_copy(j, x, g);
     if (may_lose_steps(t, g)) return judge_lossy(j, x, g);
     if (t->hammered && !x->r->last) return true;
@@ -195,7 +226,8 @@ static bool each_value(judgement *j, const reading *r, value_fn *each) {
             cell          x = { .r = r, .row = row_at(j, c, rec, d->words, i), .col = col };
             const int32_t in = group_of(t, x.row);
             memcpy(&x.value, &d->words[at++], sizeof x.value);
-            if (t->zeroed < 0 || r->clock < t->zeroed) x.value -= initial(t, x.row, col);
+            if (c->kind == CALL && t->sparse && x.value == 0) x.value = nothing(t); /* no shard has answered for it */
+            if (t->combine == ADD_UP && !is_fresh(t, r)) x.value -= initial(t, x.row, col);
             if (in < 0) return wrong_cell(j, &x, "there is no such row", "a dump has the rows that a table holds");
             if (!each(j, &x, &t->groups[in], t->sparse ? in : (int64_t)x.row)) return false;
         }
@@ -226,7 +258,7 @@ static bool judge_dump(judgement *j, const reading *r, value_fn *each) {
             }
             if (from < rec->n && keys[from] == x.row) continue;
             if (!t->sparse) return wrong_cell(j, &x, "it is left out", "a dump has every row");
-            for (; x.col < t->cols; x.col++)
+            for (x.value = nothing(t); x.col < t->cols; x.col++)
                 if (!each(j, &x, &t->groups[in], in)) return false;
         }
     return true;
@@ -237,6 +269,10 @@ static bool remember(judgement *j, const cell *x, const group *g, int64_t row) {
     const size_t at = (size_t)(row * t->cols + x->col) * DIGITS;
     int32_t      counts[DIGITS];
     (void)g;
+    if (t->combine != ADD_UP) {
+        if (!x->r->function) j->last[x->r->table][row * t->cols + x->col] = x->value;
+        return true;
+    }
     if (t->way == GOSSIP || t->hammered || !take_apart(t, x->value, x->col, counts)) return true;
     if (x->r->function) return true; /* what would be fetched: gets may be answered from older copies */
     if (t->policy == LOCAL_SGD && x->r->view)
@@ -251,11 +287,14 @@ static bool note_evidence(judgement *j, const cell *x, const group *g, int64_t r
     const size_t at = (size_t)(row * t->cols + x->col) * DIGITS;
     int32_t      counts[DIGITS];
     if (t->way == GOSSIP) mass_add(j->mass, x->r, x->row, x->col, x->value);
-    if (t->way == GOSSIP || t->hammered || !take_apart(t, x->value, x->col, counts)) return true;
+    if (t->way == GOSSIP || t->hammered) return true;
+    if (t->combine == ADD_UP && !take_apart(t, x->value, x->col, counts)) return true;
     for (int32_t i = 0; i < g->n_updates; i++) {
         const update *u = &g->updates[i];
         uint64_t     *first = &j->evidence[x->r->table][at + (size_t)u->digit];
-        if (u->worker != x->r->worker && counts[u->digit] > 0 && (*first == 0 || *first > x->r->ended))
+        const bool    here =
+            t->combine == ADD_UP ? counts[u->digit] > 0 : x->value == weight(t, u->digit, x->col);
+        if (u->worker != x->r->worker && here && (*first == 0 || *first > x->r->ended))
             *first = x->r->ended;
     }
     return true;
@@ -322,16 +361,25 @@ static reading reading_of(const judgement *j, const reader *w, int32_t worker, i
     return r;
 }
 
+/* Of the reader before. */
+static void forget(judgement *j, int32_t table) {
+    const plan  *t = &j->f.p->tables[table];
+    const size_t n = (size_t)rows_of(t) * (size_t)t->cols;
+    memset(j->seen[table], 0, n * DIGITS);
+    for (size_t i = 0; i < n; i++) j->last[table][i] = nothing(t);
+}
+
 static bool judge_worker(judgement *j, int32_t worker, value_fn *each, bool remembers) {
     const program *p = j->f.p;
     reader         w = { .barrier = -1 };
     for (int32_t i = 0; i < p->n_tables; i++)
-        memset(j->seen[i], 0, (size_t)rows_of(&p->tables[i]) * (size_t)p->tables[i].cols * DIGITS);
+        forget(j, i);
     j->clock_began[0] = 0;
     for (int32_t i = 0; i < p->n_calls[worker]; i++) {
         const act *c = &p->calls[worker][i];
         const act *of = c->kind == WAIT ? &p->calls[worker][c->of] : c;
         step(&w, p, c);
+        if (c->kind == ZERO) forget(j, c->table);
         if (of->kind == CLOCK || (c->kind == WAIT && of->kind == CLOCK_BEGIN))
             j->clock_began[w.clock] = j->f.diaries[worker].calls[i].begun;
         if (!is_read(of->kind)) continue;
@@ -362,13 +410,15 @@ bool judge(const program *p, const diary *diaries, int64_t *reads_out, char why[
         const size_t n = (size_t)rows_of(&p->tables[i]) * (size_t)p->tables[i].cols * DIGITS;
         j.evidence[i] = calloc(n, sizeof *j.evidence[i]);
         j.seen[i] = calloc(n, 1);
-        if (j.evidence[i] == NULL || j.seen[i] == NULL) abort();
+        j.last[i] = calloc(n, sizeof *j.last[i]);
+        if (j.evidence[i] == NULL || j.seen[i] == NULL || j.last[i] == NULL) abort();
     }
     const bool kept = judge_all(&j);
     *reads_out += j.reads;
     for (int32_t i = 0; i < p->n_tables; i++) {
         free(j.evidence[i]);
         free(j.seen[i]);
+        free(j.last[i]);
     }
     mass_free(j.mass);
     free(j.clock_began);

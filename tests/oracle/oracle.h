@@ -14,6 +14,9 @@
  * subtracts them: the same with the sign turned. Where values are averages (gossip), only what comes after a barrier
  * is a sum of whole updates.
  *
+ * A table that keeps the least or the greatest of its updates shows one of them: it must be one that may be there, and
+ * none that must be there may lie beyond it.
+ *
  *     draw.c, draw_calls.c   seed -> program: tables, calls
  *     play.c                 program -> record, by the public API alone
  *     promise.c              of a read and an update: how often may, and must, the one hold the other?
@@ -49,6 +52,8 @@ typedef enum policy { BSP, SSP, ESSP, ASP, DELAY, SEQUENTIAL, VAP, DOWNPOUR, LOC
 
 typedef enum way { LOCAL, SUMS, SERVERS, GOSSIP } way; /* where a table's updates go: its own, never hybrid */
 
+typedef enum combine { ADD_UP, LEAST, GREATEST } combine;
+
 /* One inc of one row; of a dense table, of each row of a group of neighbours that are always updated together. */
 typedef struct update {
     int32_t worker, clock, call; /* whose, in which of its clocks, which of its calls */
@@ -74,6 +79,7 @@ typedef struct plan {
     bool        initial;  /* rows begin with values of their own */
     bool        hammered; /* async over shared memory, updates in many pieces: only what all have ended is whole */
     int64_t     rows;
+    combine     combine;
     int32_t     zeroed; /* all zero it before that clock's first call; -1: never */
     int32_t     cols, base, digits, n_groups;
     double      unit;
@@ -166,6 +172,7 @@ void          describe_calls(const program *p, FILE *out);
 extern const plait_rule     own_rule;     /* "take": subtracts a gradient as it is */
 extern const plait_function own_function; /* "pick": the values of the keys that its arguments name */
 double                      initial(const plan *t, uint64_t row, int32_t col);
+double                      nothing(const plan *t); /* what a row holds to which nothing has come */
 double                      value_at(plait_type type, const void *values, size_t at);
 
 /* play.c */

@@ -1,4 +1,5 @@
 /* own.c - what a program brings of its own: an update rule, a server function, first values. */
+#include <math.h>
 #include <string.h>
 
 #include "oracle.h"
@@ -44,6 +45,14 @@ static plait_status pick(void *user, const plait_slice *slices, int32_t n_slices
 
 const plait_function own_function = { .name = "pick", .run = pick };
 
+double nothing(const plan *t) {
+    if (t->combine == ADD_UP) return 0;
+    if (t->whole) return t->combine == LEAST ? (double)INT64_MAX : (double)INT64_MIN;
+    return t->combine == LEAST ? INFINITY : -INFINITY;
+}
+
+/* Where updates do not add up, it lies between two of them. */
 double initial(const plan *t, uint64_t row, int32_t col) {
+    if (t->combine != ADD_UP) return t->initial ? weight(t, t->digits / 2, col) * 1.5 : nothing(t);
     return t->initial ? t->unit / 4 * (double)(1 + (row + (uint64_t)col) % 3) : 0;
 }

@@ -69,7 +69,8 @@ static void *deltas(const player *y, const act *c, int32_t number) {
     for (int64_t i = 0; i < c->n; i++) {
         const int32_t in = range ? group_of(t, (uint64_t)(c->first + i)) : y->p->in[c->at + (size_t)i];
         const update *u = update_of(&t->groups[in], y->me, number);
-        const double  parts = (double)c->times * (range ? 1 : (double)times_in(y->p, c, i));
+        const double  parts =
+            t->combine != ADD_UP ? 1 : (double)c->times * (range ? 1 : (double)times_in(y->p, c, i));
         for (int32_t j = 0; j < t->cols; j++)
             store(t, values, (size_t)(i * t->cols + j), weight(t, u->digit, j) / parts);
     }
@@ -235,6 +236,7 @@ static plait_status make_table(player *y, int32_t i) {
     plait_table_opts_init(&o);
     o.name = t->name;
     o.type = type_of(t);
+    o.combine = t->combine == LEAST ? "min" : t->combine == GREATEST ? "max" : NULL;
     o.rows = t->sparse ? 0 : t->rows;
     o.cols = t->cols;
     o.keyed = t->keyed;

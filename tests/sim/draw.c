@@ -97,6 +97,20 @@ static void draw_job(dice *d) {
     chance(d, COLLECTIVES, 3);
 }
 
+/* How tables combine updates, and when one is zeroed: by dice of their own. Averages and bounds on values need sums. */
+static void draw_kinds(uint64_t seed, plan *p) {
+    dice d = { .random = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 6, 0), .plan = p };
+    bool stay = true;
+    for (int32_t k = 0; k < p->workers; k++) stay = stay && p->leaves[k] < 0;
+    for (int32_t i = 0; i < p->tables; i++) {
+        table_plan *t = &p->table[i];
+        const bool  sums = strncmp(t->consistency, "vap", 3) == 0 || strncmp(t->consistency, "local-sgd", 9) == 0;
+        t->whole = !t->ruled && chance(&d, WHOLE, 3);
+        if (!t->ruled && !sums) t->combine = chance(&d, LEAST, 3) ? "min" : chance(&d, GREATEST, 2) ? "max" : NULL;
+        t->zeroed = stay && chance(&d, ZEROED, 4) ? (int64_t)pick(&d, (uint64_t)p->clocks) : -1;
+    }
+}
+
 /* --- the cluster ----------------------------------------------------------------------------------------------- */
 
 __attribute__((format(printf, 2, 3))) static void say(dice *d, const char *format, ...) {
@@ -203,6 +217,7 @@ void draw_plan(uint64_t seed, plan *plan_out) {
     *plan_out = (plan){ .seed = seed };
     dice d = { .random = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 2, 0), .plan = plan_out };
     draw_job(&d);
+    draw_kinds(seed, plan_out);
     say(&d, "version: 1\n");
     draw_hosts(&d);
     say(&d, "events:\n");
@@ -218,9 +233,12 @@ void print_plan(const plan *p) {
     printf("%d workers, %d servers, %d clocks, backup %d, %d blocks on lease, epochs of %d\n", p->workers, p->servers,
            (int)p->clocks, p->backup, (int)p->blocks, (int)p->epoch);
     for (int32_t t = 0; t < p->tables; t++)
-        printf("table t%d: %s x %s%s%s%s%s\n", t, p->table[t].topology, p->table[t].consistency,
+        printf("table t%d: %s%s x %s%s%s%s%s%s%s\n", t, p->table[t].zeroed >= 0 ? "zeroed, " : "",
+               p->table[t].topology, p->table[t].consistency,
                p->table[t].ruled ? ", ruled" : "", p->table[t].sparse ? ", sparse" : "",
-               p->table[t].keyed ? ", keyed" : "", p->table[t].staleness_aware ? ", staleness-aware" : "");
+               p->table[t].keyed ? ", keyed" : "", p->table[t].staleness_aware ? ", staleness-aware" : "",
+               p->table[t].whole ? ", whole numbers, " : ", ",
+               p->table[t].combine == NULL ? "add" : p->table[t].combine);
     for (int32_t k = 0; k < p->workers; k++)
         if (p->leaves[k] >= 0) printf("worker %d leaves in clock %d\n", k, (int)p->leaves[k]);
     printf("%s", p->cluster);

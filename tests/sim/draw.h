@@ -27,7 +27,8 @@ enum {
                         X(HETEROGENEOUS, "unlike hosts") X(RACKS, "racks") X(WAN, "wide area") X(SLOW, "slow")         \
                             X(BURST, "burst") X(JITTER, "jitter") X(LINK, "link") X(CUT, "cut") X(DELAYED, "delayed")  \
                                 X(DOUBLED, "doubled") X(DROPPED, "dropped") X(FREEZE, "freeze") X(KILL, "kill")        \
-                                    X(FROZEN, "frozen for good")
+                                    X(FROZEN, "frozen for good") X(WHOLE, "whole numbers")                             \
+                                        X(LEAST, "min") X(GREATEST, "max") X(ZEROED, "zeroed")
 #define X(name, text) name,
 typedef enum feature { FEATURES(X) N_FEATURES } feature;
 #undef X
@@ -38,6 +39,9 @@ typedef struct table_plan {
     int64_t     bound;        /* a get in clock c holds all of clocks < c - bound; CLOCKS_MAX: no such promise */
     bool        exact;        /* and nothing later                                                             */
     bool        ruled, sparse, keyed, staleness_aware;
+    bool        whole;        /* of whole numbers                                                              */
+    const char *combine;      /* NULL: add                                                                     */
+    int64_t     zeroed;       /* the clock before which it is zeroed; -1: never                                */
 } table_plan;
 
 typedef struct plan {

@@ -31,6 +31,7 @@
 
 #include "comm/cluster.h"
 #include "sim/draw.h"
+#include "table/marks.h"
 #include "table/table.h"
 #include "watch/audit/audit.h"
 
@@ -119,13 +120,15 @@ static plait_status check_value(worker *w, int t, int h, int32_t from, double va
     const plan       *p = &run.p;
     const table_plan *of = &p->table[t];
     int64_t           clock = plait_job_clock_now(w->job);
-    uint64_t          has = (uint64_t)value, all = run.issued[t][h][from], least = 0;
-    if (value < 0 || (double)has != value || (has & ~all) != 0)
+    const uint64_t    gone = of->zeroed >= 0 && clock >= of->zeroed ? clocks_below(of->zeroed) : 0;
+    uint64_t          has = 0, all = run.issued[t][h][from] & ~gone, least = 0;
+    if (!mark_read(&w->table[t]->spec, value, all, &has) || (has & ~all) != 0)
         return wrong("rank %d in clock %lld reads %g of rank %d in row %d of t%d: %llx was added", w->me,
                      (long long)clock, value, from, h, t, (unsigned long long)all);
     if (p->backup == 0) {
         least = then->of[h][from] & clocks_below(clock - of->bound);
         if (from == w->me) least = then->of[h][from];
+        least &= ~gone;
         if (last) least = all;
     }
     if ((has & least) != least)
@@ -134,7 +137,7 @@ static plait_status check_value(worker *w, int t, int h, int32_t from, double va
     if (of->exact && p->backup == 0 && from != w->me && !last && !w->left && (has & ~clocks_below(clock)) != 0)
         return wrong("rank %d in clock %lld reads %llx of rank %d in row %d of t%d: too early", w->me, (long long)clock,
                      (unsigned long long)has, from, h, t);
-    if ((w->seen[t][h][from] & ~has) != 0 && (p->backup == 0 || from != w->me)) /* own ones may be dropped */
+    if ((w->seen[t][h][from] & ~gone & ~has) != 0 && (p->backup == 0 || from != w->me)) /* own ones may be dropped */
         return wrong("rank %d in clock %lld reads %llx of rank %d in row %d of t%d after %llx", w->me, (long long)clock,
                      (unsigned long long)has, from, h, t, (unsigned long long)w->seen[t][h][from]);
     if (w->met != clock || strncmp(of->consistency, "local-sgd", 9) != 0) w->seen[t][h][from] = has;
@@ -142,24 +145,28 @@ static plait_status check_value(worker *w, int t, int h, int32_t from, double va
 }
 
 /* values: of the rows hot[first] and the following, or, by_row, of all rows. */
-static plait_status check(worker *w, int t, int first, bool by_row, const double *values, const before *then,
+static plait_status check(worker *w, int t, int first, bool by_row, const void *values, const before *then,
                           bool last) {
     if (run.p.table[t].ruled) return PLAIT_OK;
     for (int h = first; h < HOT; h++) {
-        const double *row = values + (by_row ? (int64_t)run.hot[h] : h - first) * run.p.workers;
-        for (int32_t from = 0; from < run.p.workers; from++) PLI_TRY(check_value(w, t, h, from, row[from], then, last));
+        const int64_t row = (by_row ? (int64_t)run.hot[h] : h - first) * run.p.workers;
+        for (int32_t from = 0; from < run.p.workers; from++) {
+            const double value = mark_at(w->table[t]->spec.type, values, row + from);
+            PLI_TRY(check_value(w, t, h, from, value, then, last));
+        }
     }
     return PLAIT_OK;
 }
 
 static plait_status add(worker *w, int t) {
-    double   delta[HOT * WORKERS_MAX] = { 0 };
+    double   delta[HOT * WORKERS_MAX];
     uint64_t keys[HOT];
     int64_t  n = 0, clock = plait_job_clock_now(w->job);
     int      row[HOT];
+    marks_clear(&w->table[t]->spec, HOT * run.p.workers, delta);
     for (int h = 0; h < HOT; h++) {
         if ((run.issued[t][h][w->me] >> clock & 1) || pick(w, 2) == 0) continue;
-        delta[n * run.p.workers + w->me] = (double)(UINT64_C(1) << clock);
+        mark_put(&w->table[t]->spec, delta, n * run.p.workers + w->me, clock);
         row[n] = h;
         keys[n++] = run.hot[h];
     }
@@ -267,6 +274,8 @@ static plait_status act(worker *w) {
 static plait_status go_through_clocks(worker *w) {
     for (int64_t clock = 0; clock < run.p.clocks; clock++) {
         PLI_TRY(meet(w));
+        for (int32_t t = 0; t < run.p.tables; t++)
+            if (run.p.table[t].zeroed == clock) PLI_TRY(plait_table_zero(w->table[t]));
         if (run.p.leaves[w->me] == clock) {
             PLI_TRY(plait_job_leave(w->job));
             counts->seen[LEFT]++;
@@ -288,7 +297,8 @@ static plait_status create_tables(worker *w) {
         plait_table_opts_init(&opts);
         snprintf(name, sizeof name, "t%d", t);
         opts.name = name;
-        opts.type = PLAIT_F64;
+        opts.type = of->whole ? PLAIT_I64 : PLAIT_F64;
+        opts.combine = of->combine;
         opts.rows = of->sparse ? 0 : ROWS;
         opts.keyed = of->keyed;
         opts.cols = run.p.workers;
@@ -524,7 +534,7 @@ static void test_lost_last_answers(void **unused) {
         for (uint64_t seed = 1; seed <= 4; seed++) {
             plan p = { .seed = seed, .workers = 2, .servers = servers, .tables = 1, .clocks = 1, .quiet = true,
                        .leaves = { -1, -1 } };
-            p.table[0] = (table_plan){ .topology = "ps", .consistency = "async", .bound = CLOCKS_MAX };
+            p.table[0] = (table_plan){ .topology = "ps", .consistency = "async", .bound = CLOCKS_MAX, .zeroed = -1 };
             snprintf(p.cluster, sizeof p.cluster,
                      "version: 1\nhosts: [{count: 4}]\nevents:\n  - messages: {dropped: 0.4}\n");
             assert_true(run_apart(&p));
@@ -535,8 +545,9 @@ static void test_lost_last_answers(void **unused) {
 static void test_replicas_beside_served_tables(void **unused) {
     (void)unused;
     plan p = { .seed = 1, .workers = 2, .servers = 1, .tables = 3, .clocks = 4, .quiet = true, .leaves = { -1, -1 } };
-    p.table[0] = p.table[1] = (table_plan){ .topology = "allreduce", .consistency = "bsp", .exact = true };
-    p.table[2] = (table_plan){ .topology = "ps", .consistency = "ssp:1", .bound = 1 };
+    p.table[0] = (table_plan){ .topology = "allreduce", .consistency = "bsp", .exact = true, .zeroed = -1 };
+    p.table[1] = p.table[0];
+    p.table[2] = (table_plan){ .topology = "ps", .consistency = "ssp:1", .bound = 1, .zeroed = -1 };
     snprintf(p.cluster, sizeof p.cluster, "version: 1\nhosts: [{count: 3}]\n");
     assert_true(run_apart(&p));
 }
@@ -547,7 +558,7 @@ static void test_all_frozen(void **unused) {
     for (int32_t workers = 1; workers < 4; workers++) {
         plan p = { .seed = 1, .workers = workers, .tables = 1, .clocks = 9, .loses = true, .leaves = { -1, -1, -1 } };
         p.drawn = UINT64_C(1) << FROZEN;
-        p.table[0] = (table_plan){ .topology = "ps", .consistency = "async", .bound = CLOCKS_MAX };
+        p.table[0] = (table_plan){ .topology = "ps", .consistency = "async", .bound = CLOCKS_MAX, .zeroed = -1 };
         snprintf(p.cluster, sizeof p.cluster,
                  "version: 1\nhosts: [{count: 3}]\nevents:\n  - freeze: {ranks: all, from: 1 ms}\n");
         uint64_t overdue = counts->seen[OVERDUE];
@@ -561,7 +572,7 @@ static void test_killed_in_a_sum(void **unused) {
     (void)unused;
     for (uint64_t at = 1; at <= 12; at++) {
         plan p = { .seed = at, .workers = 1, .tables = 1, .clocks = 9, .loses = true, .leaves = { -1 } };
-        p.table[0] = (table_plan){ .topology = "allreduce", .consistency = "bsp", .exact = true };
+        p.table[0] = (table_plan){ .topology = "allreduce", .consistency = "bsp", .exact = true, .zeroed = -1 };
         snprintf(p.cluster, sizeof p.cluster, "version: 1\nhosts: [{count: 1}]\ncost: {clock: 1 ms}\nevents:\n"
                  "  - kill: {ranks: 0, at: %d ms}\n", (int)at);
         assert_true(run_apart(&p));
@@ -576,7 +587,7 @@ static void test_a_sum_that_failed(void **unused) {
             plan p = { .seed = 1, .workers = 3, .tables = 1, .clocks = 9, .loses = true, .leaves = { -1, -1, -1 } };
             p.drawn = UINT64_C(1) << FROZEN;
             p.table[0] = (table_plan){ .topology = "allreduce", .consistency = late ? "bounded-delay:2" : "bsp",
-                                       .bound = 2 * late, .exact = !late, .sparse = sparse };
+                                       .bound = 2 * late, .exact = !late, .sparse = sparse, .zeroed = -1 };
             snprintf(p.cluster, sizeof p.cluster, "version: 1\nhosts: [{count: 3}]\ncost: {clock: 1 ms}\nevents:\n"
                      "  - freeze: {ranks: 0, from: 3.5 ms}\n");
             assert_true(run_apart(&p));

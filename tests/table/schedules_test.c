@@ -4,8 +4,8 @@
  *
  * The oracle shares nothing with the protocol. Each worker has a column of its own in every row, and what it adds in
  * its clock c is 2^c, at most once a row: so a value read is the set of clocks of that worker that it contains, and a
- * lost, doubled or misplaced update shows as a wrong bit. What a get must contain and may contain follows from the
- * contract's words alone:
+ * lost, doubled or misplaced update shows as a wrong bit. (Where a table keeps the least or the greatest, the last of
+ * them: marks.h.) What a get must contain and may contain follows from the contract's words alone:
  *     own updates     all of them (additive); those of clocks before (ruled: minus 2^c a clock, by sgd of rate 1);
  *                     what was added while the read was under way, or not
  *     bsp             of the others exactly the clocks before the reader's; bounded-delay:0 too
@@ -40,6 +40,7 @@
 #include "table/events.h"
 #include "table/server/leases.h"
 
+#include "marks.h"
 #include "sure.h"
 #include "witness.h"
 
@@ -173,6 +174,8 @@ static void make_spec(world *w, int32_t id) {
     uint64_t filtered = pli_random_below(&w->filters, 8);
     if (filtered < 4) opts.filter = filters[filtered];
     w->promise[id] = promises[policy];
+    draw_marks(pli_random_at(w->seed, PLI_RANDOM_SCHEDULE, 3, (uint64_t)id),
+               promises[policy].most + promises[policy].sum > 0, &opts);
     SURE(w, pli_spec_make(id, &opts, "ps", promises[policy].spec, 1, NULL, &w->spec[id], NULL) == PLAIT_OK);
     w->spec[id].placement = pli_placement_make(w->spec[id].rows, pli_row_bytes(&w->spec[id]), pick(w, 4) == 0,
                                                w->layout.servers, w->layout.first_server);
@@ -307,11 +310,10 @@ static void check_value(world *w, int t, int h, int32_t by, int32_t from, double
     const promise *p = &w->promise[t];
     const worker  *writer = &w->worker[from];
     uint64_t      *before = &w->worker[by].seen[t][h][from];
-    uint64_t       issued = writer->issued[t][h], seen = (uint64_t)(w->spec[t].ruled ? -value : value);
+    uint64_t       issued = writer->issued[t][h], seen;
     bool           gone = writer->state == LEFT || writer->state == DEAD || writer->leaves_at >= 0;
     if (w->layout.backup > 0 && p->exact) return; /* what came late is dropped: the audit knows what */
-    SURE(w, w->spec[t].ruled ? value <= 0 : value >= 0);
-    SURE(w, (double)seen == (w->spec[t].ruled ? -value : value) && (seen & ~issued) == 0);
+    SURE(w, mark_read(&w->spec[t], value, issued, &seen) && (seen & ~issued) == 0);
     SURE(w, is_prefix(seen, issued));
     SURE(w, (*before & ~seen) == 0 || (by == from && gone)); /* a leaver's last clock is dropped */
     *before = seen;
@@ -342,7 +344,8 @@ static void check_bounds(world *w, int t) {
             const worker *writer = &w->worker[k];
             uint64_t      accepted = writer->issued[t][h];
             if (writer->settling && writer->reads == t) accepted &= ~(UINT64_C(1) << writer->client.clock);
-            double miss = (double)accepted - (w->spec[t].ruled ? -values[k] : values[k]);
+            double held = mark_at(w->spec[t].type, values, k);
+            double miss = (double)accepted - (w->spec[t].ruled ? -held : held);
             if (miss > unseen[k]) unseen[k] = miss;
         }
     }
@@ -361,7 +364,8 @@ static void check_read(world *w, int32_t by) {
         uint64_t key = ask->by_key ? ask->keys[i] : (uint64_t)(ask->first + i);
         for (int h = 0; h < HOT; h++)
             for (int32_t from = 0; key == w->hot[h] && from < w->workers; from++)
-                check_value(w, me->reads, h, by, from, me->values[i * w->workers + from], me->client.clock,
+                check_value(w, me->reads, h, by, from,
+                            mark_at(w->spec[me->reads].type, me->values, i * w->workers + from), me->client.clock,
                             me->state == LAST_READ);
     }
     w->gets++;
@@ -562,11 +566,11 @@ static void add(world *w, int32_t k, int t) {
     int64_t clock = me->client.clock;
     if (me->table[t]->departs) return;
     if (me->state == READING && me->table[t]->policy.ops->worker.on_inc != NULL) return; /* it might wait */
-    memset(me->delta, 0, sizeof me->delta);
+    marks_clear(&w->spec[t], HOT * w->workers, me->delta);
     me->n = 0;
     for (int h = 0; h < HOT; h++) {
         if ((me->issued[t][h] >> clock & 1) || pick(w, 2) == 0) continue;
-        me->delta[me->n * w->workers + k] = (double)(UINT64_C(1) << clock);
+        mark_put(&w->spec[t], me->delta, me->n * w->workers + k, clock);
         me->keys[me->n++] = w->hot[h];
     }
     SURE(w, pli_client_on_inc(&me->client, me->table[t], me->n, me->keys, me->delta, &me->want, NULL) == PLAIT_OK);

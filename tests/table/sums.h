@@ -56,6 +56,7 @@ static void open_sums(world *w, uint64_t seed) {
         opts.keyed = shape == 1;
         opts.cols = w->workers;
         if (pick(w, 3) == 0) opts.rule.name = "sgd", opts.rule.learning_rate = 1;
+        draw_marks(pli_random_at(w->seed, PLI_RANDOM_SCHEDULE, 3, (uint64_t)t), false, &opts);
         w->promise[t] = *p;
         SURE(w, pli_spec_make(t, &opts, "allreduce", p->spec, 1, NULL, &w->spec[t], NULL) == PLAIT_OK);
         w->spec[t].placement = pli_placement_make(w->spec[t].rows, pli_row_bytes(&w->spec[t]), false, 1, 0);
@@ -117,10 +118,10 @@ static void read_sums(world *w, int32_t k, int t, bool last) {
     for (int h = 0, i = 0; h < HOT && !audit_judges; h++) {
         if (!is_hot(w, t, h)) continue;
         for (int32_t from = 0; from < w->workers; from++) {
-            double   value = values[(first < 0 ? i : (int64_t)w->hot[h]) * w->workers + from];
-            uint64_t issued = w->worker[from].issued[t][h], seen = (uint64_t)(w->spec[t].ruled ? -value : value);
+            int64_t  at = (first < 0 ? i : (int64_t)w->hot[h]) * w->workers + from;
+            uint64_t issued = w->worker[from].issued[t][h], seen;
             int64_t  whole = last ? me->clock : me->clock - p->bound;
-            SURE(w, (double)seen == (w->spec[t].ruled ? -value : value));
+            SURE(w, mark_read(&w->spec[t], mark_at(w->spec[t].type, values, at), issued, &seen));
             if (from != k) SURE(w, seen == (issued & below(whole)));
             else SURE(w, seen == (w->spec[t].ruled ? issued & below(me->clock) : issued));
         }
@@ -132,10 +133,10 @@ static void add_sums(world *w, int32_t k, int t) {
     worker  *me = &w->worker[k];
     int64_t  clock = all_sums.worker[k].clock;
     me->n = 0;
-    memset(me->delta, 0, sizeof me->delta);
+    marks_clear(&w->spec[t], HOT * w->workers, me->delta);
     for (int h = 0; h < HOT; h++) {
         if ((me->issued[t][h] >> clock & 1) || !is_hot(w, t, h) || pick(w, 2) == 0) continue;
-        me->delta[me->n * w->workers + k] = (double)(UINT64_C(1) << clock);
+        mark_put(&w->spec[t], me->delta, me->n * w->workers + k, clock);
         me->keys[me->n++] = w->hot[h];
         me->issued[t][h] |= UINT64_C(1) << clock;
     }
@@ -151,8 +152,8 @@ static void begin_sums(world *w, int32_t k) {
         bool         flies = pli_mirror_may_start(mirror, me->clock + 1, me->clock);
         sums_call   *call = &me->call[t][me->clock % UNDER_WAY];
         SURE(w, pli_mirror_take(mirror, me->clock, pli_mirror_form(mirror), flies, &call->sum, NULL) == PLAIT_OK);
-        pli_coll coll = { .kind = PLI_ALLREDUCE, .type = PLAIT_F64, .begun = true, .n = call->sum->n,
-                          .buf = call->sum->values };
+        pli_coll coll = { .kind = PLI_ALLREDUCE, .type = w->spec[t].type, .op = w->spec[t].combine->reduce,
+                          .begun = true, .n = call->sum->n, .buf = call->sum->values };
         if (call->sum->form == PLI_SUM_LISTS) {
             coll = (pli_coll){ .kind = PLI_PIECES, .type = PLAIT_U8, .begun = true, .piece = call->piece };
             call->piece[k] = call->sum->list;

@@ -29,7 +29,7 @@ plait_status pli_pending_reserve(pli_pending *pending, plait_error *err) {
     size_t bytes = (size_t)(spec->rows * pli_sum_row_bytes(spec) + pending->extra * spec->sum_width);
     pending->sum = pli_aligned(bytes);
     if (pending->sum == NULL) return no_memory(pending, err);
-    memset(pending->sum, 0, bytes);
+    pli_updates_clear(spec, spec->rows * spec->cols + pending->extra, pending->sum);
     return PLAIT_OK;
 }
 
@@ -73,7 +73,7 @@ static bool add_block(pli_pending *pending, int64_t n, const uint64_t *keys, con
     int64_t         at[BLOCK], before = pending->set.n, row_bytes = pli_sum_row_bytes(spec);
     if (!reserve_rows(pending, before + n)) return false;
     bool added = pli_rowset_add(&pending->set, n, keys, at); /* else some keys, perhaps: rows of zeros, then */
-    memset(pli_at(pending->sum, before * row_bytes), 0, (size_t)((pending->set.n - before) * row_bytes));
+    pli_updates_clear(spec, (pending->set.n - before) * spec->cols, pli_at(pending->sum, before * row_bytes));
     if (!added) return false;
     pli_updates_scatter(spec, n, at, delta, pending->sum);
     return true;
@@ -128,7 +128,7 @@ plait_status pli_pending_merge(pli_pending *pending, int64_t n, const uint64_t *
     for (int64_t done = 0; done < n; done += BLOCK) {
         int64_t at[BLOCK], m = n - done < BLOCK ? n - done : BLOCK, before = pending->set.n;
         bool    added = pli_rowset_add(&pending->set, m, keys + done, at);
-        memset(pli_at(pending->sum, before * row_bytes), 0, (size_t)((pending->set.n - before) * row_bytes));
+        pli_updates_clear(spec, (pending->set.n - before) * spec->cols, pli_at(pending->sum, before * row_bytes));
         if (!added) return no_memory(pending, err);
         pli_updates_merge_rows(spec, m, at, pli_at_const(sums, done * row_bytes), pending->sum);
     }
@@ -233,7 +233,7 @@ bool pli_pending_append(const pli_pending *pending, double scale, int64_t held, 
     for (int64_t i = 0; i < pending->set.n; i++) {
         if (pli_keymap_find(&map, pending->set.keys[i]) >= 0) continue;
         keys[n] = pending->set.keys[i];
-        memset(pli_at(values, n++ * row_bytes), 0, (size_t)row_bytes);
+        pli_merge_clear(pending->spec->merge, pending->spec->cols, pli_at(values, n++ * row_bytes));
     }
     pli_pending_overlay(pending, scale, n, keys, values);
     pli_keymap_destroy(&map);
@@ -258,7 +258,8 @@ void pli_pending_clear(pli_pending *pending) {
         pli_free(pending->sum);
         pending->sum = NULL;
     } else if (pending->sum != NULL) {
-        memset(pli_at(pending->sum, pending->low * row_bytes), 0, (size_t)((pending->high - pending->low) * row_bytes));
+        pli_updates_clear(pending->spec, (pending->high - pending->low) * pending->spec->cols,
+                          pli_at(pending->sum, pending->low * row_bytes));
     }
     pending->low = pending->high = 0;
     pending->touched = false;

@@ -73,6 +73,8 @@ static void gather_f64(int64_t n, int64_t cols, const int64_t *at, const void *x
 const pli_combine pli_add_combine = {
     .name = "add",
     .summary = "the sum of all that was pushed",
+    .reduce = PLAIT_SUM,
+    .adds = true,
     .of = { [PLAIT_F32] = { .width = 4, .fold = add_f32, .scatter = scatter_f32, .gather = gather_f32 },
             [PLAIT_F64] = { .width = 8, .fold = add_f64, .scatter = scatter_f64, .gather = gather_f64 },
             [PLAIT_I64] = { .width = 8, .fold = add_i64, .scatter = scatter_i64 } },

@@ -150,12 +150,21 @@ plait_status pli_mirror_dump(const pli_mirror *mirror, int64_t clock, int64_t *n
 
 /* Behind the values rides what is known of the whole push. */
 static void put_extra(const pli_pending *own, void *values, int64_t at) {
+    if (!own->spec->combine->adds) { /* where nobody has touched the table nothing has come */
+        pli_updates_clear(own->spec, EXTRA, pli_at(values, at * own->spec->sum_width));
+        if (own->touched) pli_updates_set(own->spec, values, at, 0);
+        return;
+    }
     pli_updates_set(own->spec, values, at, own->touched);
     pli_updates_set(own->spec, values, at + 1, (double)(own->examples % LOW));
     pli_updates_set(own->spec, values, at + 2, (double)(own->examples / LOW));
 }
 
 static void take_extra(const pli_spec *spec, const void *values, int64_t at, pli_push_part *part) {
+    if (!spec->combine->adds) {
+        part->touched = !(pli_updates_at(spec, values, at) < 0 || pli_updates_at(spec, values, at) > 0);
+        return;
+    }
     part->touched = pli_updates_at(spec, values, at) > 0;
     part->examples =
         (int64_t)pli_updates_at(spec, values, at + 1) + (int64_t)pli_updates_at(spec, values, at + 2) * LOW;
@@ -173,7 +182,7 @@ static plait_status make_dense(pli_mirror *mirror, pli_sum *sum, plait_error *er
         sum->values = pli_aligned(bytes);
         if (sum->values == NULL) return no_memory(mirror, err);
         if (sum->own.sum != NULL) memcpy(sum->values, sum->own.sum, bytes);
-        else memset(sum->values, 0, bytes);
+        else pli_updates_clear(spec, sum->n, sum->values);
     }
     put_extra(&sum->own, sum->values, sum->n - EXTRA);
     return PLAIT_OK;
@@ -315,6 +324,7 @@ static plait_status apply_lists(pli_mirror *mirror, pli_sum *sum, plait_error *e
 pli_sum_form pli_mirror_form(const pli_mirror *mirror) {
     const pli_spec *spec = mirror->spec;
     if (!spec->keyed) return PLI_SUM_DENSE;
+    if (!spec->combine->adds) return PLI_SUM_LISTS; /* marks are sums */
     return spec->rows > 0 && mirror->workers > 1 && mirror->keys > spec->rows / 4 ? PLI_SUM_MARKED : PLI_SUM_LISTS;
 }
 

@@ -50,7 +50,7 @@ static const char *nearest(const pli_facts *f, const pli_pair_rule *rule, char t
 }
 
 static const char *of_filter(const pli_facts *f, const pli_pair_rule *rule, bool losses) {
-    const plait_filter *filter = pli_facts_filter(f, rule->on);
+    const plait_filter *filter = pli_facts_filter(f, rule->of);
     if (filter == NULL) return "";
     return losses ? what_is_lost(filter) : filter->name;
 }
@@ -76,6 +76,7 @@ static const char *word_of(const pli_facts *f, const pli_pair_rule *rule, const 
         { "policy", f->policy.ops != NULL ? f->policy.ops->name : NULL },
         { "table", p->table != NULL ? p->table : "" },
         { "rule", p->rule },
+        { "combine", p->combine },
         { "collective", p->collective },
         { "filter", of_filter(f, rule, false) },
         { "loses", of_filter(f, rule, true) },
@@ -117,6 +118,7 @@ static void fill_in(const pli_facts *f, const pli_pair_rule *rule, const char *p
 
 static bool refuses(const pli_facts *f, const pli_pair_rule *rule) {
     if ((f->on & rule->on) != rule->on || (f->on & rule->off) != 0) return false;
+    if ((f->of & rule->of) != rule->of || (f->of & rule->not_of) != 0) return false;
     if ((rule->promise | rule->needs | rule->bars) == 0) return true;
     return (f->promises & rule->promise) != rule->promise || (f->has & rule->needs) != rule->needs ||
            (f->has & rule->bars) != 0;

@@ -13,28 +13,28 @@ static bool changes(const plait_filter *filter) {
 }
 
 static const struct {
-    uint64_t on;
+    uint64_t of;
     bool (*is)(const plait_filter *filter);
 } of_filters[] = {
-    { PLI_ON(LOSSY), is_lossy },
-    { PLI_ON(ROUNDING), rounds },
-    { PLI_ON(LATE_ROWS), keeps_rows_back },
-    { PLI_ON(CHANGING), changes },
+    { PLI_OF(LOSSY), is_lossy },
+    { PLI_OF(ROUNDING), rounds },
+    { PLI_OF(LATE_ROWS), keeps_rows_back },
+    { PLI_OF(CHANGING), changes },
 };
 enum { OF_FILTERS = sizeof of_filters / sizeof *of_filters };
 
-const plait_filter *pli_facts_filter(const pli_facts *f, uint64_t on) {
+const plait_filter *pli_facts_filter(const pli_facts *f, uint64_t of) {
     for (int k = OF_FILTERS - 1; k >= 0; k--) /* the narrowest first */
-        for (int32_t i = 0; (on & of_filters[k].on) != 0 && i < f->filters.n; i++)
+        for (int32_t i = 0; (of & of_filters[k].of) != 0 && i < f->filters.n; i++)
             if (of_filters[k].is(f->filters.filter[i])) return f->filters.filter[i];
     return NULL;
 }
 
-static uint64_t filters_on(const pli_facts *f) {
-    uint64_t on = f->filters.n > 0 ? PLI_ON(FILTERS) : 0;
+static uint64_t filters_of(const pli_facts *f) {
+    uint64_t of = f->filters.n > 0 ? PLI_OF(FILTERS) : 0;
     for (int k = 0; k < OF_FILTERS; k++)
-        if (pli_facts_filter(f, of_filters[k].on) != NULL) on |= of_filters[k].on;
-    return on;
+        if (pli_facts_filter(f, of_filters[k].of) != NULL) of |= of_filters[k].of;
+    return of;
 }
 
 static uint64_t demand_on(const pli_demand *demand) {
@@ -42,10 +42,14 @@ static uint64_t demand_on(const pli_demand *demand) {
         plait_traits trait;
         uint64_t     on;
     } all[] = {
-        { PLAIT_ALL_ROWS, PLI_ON(ALL_ROWS) },           { PLAIT_OWN_STEPS, PLI_ON(OWN_STEPS) },
-        { PLAIT_MORE_THAN_TABLES, PLI_ON(MORE_STATE) }, { PLAIT_OWN_END, PLI_ON(OWN_END) },
-        { PLAIT_FUNCTIONS_UPDATE, PLI_ON(UPDATING) },   { PLAIT_COMPARES, PLI_ON(COMPARES) },
-        { PLAIT_SMOOTH, PLI_ON(SMOOTH) },               { PLAIT_ROWS_STAY, PLI_ON(ROWS_STAY) },
+        { PLAIT_ALL_ROWS, PLI_ON(ALL_ROWS) },
+        { PLAIT_OWN_STEPS, PLI_ON(OWN_STEPS) },
+        { PLAIT_MORE_THAN_TABLES, PLI_ON(MORE_STATE) },
+        { PLAIT_OWN_END, PLI_ON(OWN_END) },
+        { PLAIT_FUNCTIONS_UPDATE, PLI_ON(UPDATING) },
+        { PLAIT_COMPARES, PLI_ON(COMPARES) },
+        { PLAIT_SMOOTH, PLI_ON(SMOOTH) },
+        { PLAIT_ROWS_STAY, PLI_ON(ROWS_STAY) },
     };
     uint64_t on = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -88,22 +92,23 @@ static bool is_flat(const pli_pair *p) {
 static uint64_t job_on(const pli_pair *p) {
     return bit(p->scope != NULL && p->scope->setting.backup > 0, PLI_ON(BACKUPS)) |
            bit(p->replicas > 1, PLI_ON(REPLICAS)) | bit(p->replicas > 2, PLI_ON(MORE_REPLICAS)) |
-           bit(p->spares > 0, PLI_ON(SPARES)) | bit(p->aggregates, PLI_ON(HOST_SUMS)) |
-           bit(p->logged, PLI_ON(EVENTS)) | bit(p->servers == 1, PLI_ON(ONE_SERVER)) |
-           bit(p->only_servers > 0, PLI_ON(SERVERS)) | bit(is_flat(p), PLI_ON(FLAT_SUMS));
+           bit(p->spares > 0, PLI_ON(SPARES)) | bit(p->aggregates, PLI_ON(HOST_SUMS)) | bit(p->logged, PLI_ON(EVENTS)) |
+           bit(p->servers == 1, PLI_ON(ONE_SERVER)) | bit(p->only_servers > 0, PLI_ON(SERVERS)) |
+           bit(is_flat(p), PLI_ON(FLAT_SUMS));
 }
 
-static uint64_t table_on(const pli_facts *f) {
+static uint64_t table_of(const pli_facts *f) {
     const pli_pair   *p = f->pair;
     const plait_rule *rule = p->rule != NULL ? pli_rule_find(p->rule, p->rules) : NULL;
     const bool        averages = pli_pair_averages(f->kind, p->consistency, p->scope);
-    return bit(p->staleness_aware, PLI_ON(STALE_STEPS)) | bit(p->exact, PLI_ON(EXACT)) |
-           bit(p->sharded, PLI_ON(SHARDED)) | bit(p->rule == NULL, PLI_ON(ADDITIVE)) |
-           bit(p->rule != NULL, PLI_ON(RULED)) | bit(p->type == PLAIT_I64, PLI_ON(INTEGERS)) |
-           bit(p->rule != NULL && averages, PLI_ON(AVERAGED)) | bit(rule != NULL && rule->derives, PLI_ON(DERIVES)) |
-           bit(p->fill == PLI_FILL_SPARSE, PLI_ON(BY_KEY)) | bit(p->grows, PLI_ON(GROWS)) |
-           bit(f->kind->one_process, PLI_ON(SHARED)) | bit(f->kind->on_servers, PLI_ON(SERVED)) |
-           bit(f->kind->averages, PLI_ON(NEIGHBOURS));
+    return bit(p->staleness_aware, PLI_OF(STALE_STEPS)) | bit(p->exact, PLI_OF(EXACT)) |
+           bit(p->sharded, PLI_OF(SHARDED)) | bit(p->rule == NULL, PLI_OF(ADDITIVE)) |
+           bit(p->rule != NULL, PLI_OF(RULED)) | bit(p->type == PLAIT_I64, PLI_OF(INTEGERS)) |
+           bit(!f->combine->adds, PLI_OF(PICKS)) | bit(f->policy.ops->reads_norms != 0, PLI_OF(NORMS)) |
+           bit(p->rule != NULL && averages, PLI_OF(AVERAGED)) | bit(rule != NULL && rule->derives, PLI_OF(DERIVES)) |
+           bit(p->fill == PLI_FILL_SPARSE, PLI_OF(BY_KEY)) | bit(p->grows, PLI_OF(GROWS)) |
+           bit(f->kind->one_process, PLI_OF(SHARED)) | bit(f->kind->on_servers, PLI_OF(SERVED)) |
+           bit(f->kind->averages, PLI_OF(NEIGHBOURS));
 }
 
 pli_facts pli_facts_of_job(const pli_pair *pair) {
@@ -118,10 +123,11 @@ plait_status pli_facts_make(const pli_pair *pair, const pli_topology_kind *kind,
     *f = pli_facts_of_job(pair);
     f->kind = kind;
     PLI_TRY(pli_filters_read(pair->filter, pair->filters, &f->filters, err));
+    PLI_TRY(pli_combine_find(pair->combine, &f->combine, err));
     PLI_TRY(pli_policy_make(pair->consistency, pair->scope, &f->policy, err));
     f->promises = pli_policy_promises(&f->policy);
     f->has = pli_policy_properties(kind, &f->policy);
-    f->on |= table_on(f) | filters_on(f);
+    f->of = table_of(f) | filters_of(f);
     return PLAIT_OK;
 }
 

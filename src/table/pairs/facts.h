@@ -2,9 +2,10 @@
 #ifndef PLI_TABLE_FACTS_H
 #define PLI_TABLE_FACTS_H
 
+#include "table/combine/combine.h"
 #include "table/pairs/pairs.h"
 
-/* Settings that are on, a bit each. */
+/* Settings of the run that are on, a bit each. */
 enum pli_on {
     /* of the job */
     PLI_ON_BACKUPS,    /* --backup                                          */
@@ -25,29 +26,34 @@ enum pli_on {
     PLI_ON_CHECKPOINT, PLI_ON_RESUME, PLI_ON_RESTARTS, PLI_ON_BALANCED, PLI_ON_STREAM, PLI_ON_STDIN, PLI_ON_PIPE,
     PLI_ON_PROCESSES, PLI_ON_NET, PLI_ON_NO_INTERCEPT, PLI_ON_KERNELS, PLI_ON_KINKED, PLI_ON_DROPOUT, PLI_ON_PATIENCE,
     PLI_ON_SCHEDULE, PLI_ON_CLASS_BALANCE, PLI_ON_ADDS, PLI_ON_ONE_PASS, PLI_ON_WHOLE_PASSES, PLI_ON_OPTIMIZER,
-    PLI_ON_RATE, PLI_ON_PENALTY, PLI_ON_VALIDATION, PLI_ON_START, PLI_ON_NET_OPTIONS, PLI_ON_EPOCHS, PLI_ON_BATCH,
-    /* of the table: from here on a rule tells of one table's pair */
-    PLI_ON_TABLES,
-    PLI_ON_STALE_STEPS = PLI_ON_TABLES, /* --staleness-aware                             */
-    PLI_ON_EXACT,
-    PLI_ON_SHARDED,    /* --optimizer-state sharded                                      */
-    PLI_ON_ADDITIVE,   /* no rule                                                        */
-    PLI_ON_RULED,      /* a rule                                                         */
-    PLI_ON_INTEGERS,   /* values are whole numbers                                       */
-    PLI_ON_AVERAGED,   /* owners add to averages, as workers move copies by the rule     */
-    PLI_ON_DERIVES,    /* the rule makes its values from its state                       */
-    PLI_ON_BY_KEY,     /* updates are of some rows, by key                               */
-    PLI_ON_GROWS,      /* rows come with their keys                                      */
-    PLI_ON_FILTERS,    /* any                                                            */
-    PLI_ON_LOSSY,      /* one loses something ...                                        */
-    PLI_ON_ROUNDING,   /* ... by rounding, and keeps the rest for the next push ...      */
-    PLI_ON_LATE_ROWS,  /* ... by keeping rows back                                       */
-    PLI_ON_CHANGING,   /* one makes other bits of values on their way                    */
-    PLI_ON_SHARED,     /* the topology is one process's memory                           */
-    PLI_ON_SERVED,     /* the topology has rows lie on servers, or in that memory        */
-    PLI_ON_NEIGHBOURS  /* the topology averages with neighbours                          */
+    PLI_ON_RATE, PLI_ON_PENALTY, PLI_ON_VALIDATION, PLI_ON_START, PLI_ON_NET_OPTIONS, PLI_ON_EPOCHS, PLI_ON_BATCH
 };
 #define PLI_ON(name) (UINT64_C(1) << PLI_ON_##name)
+
+/* Settings of one table, and of its pair: a rule that asks for one of these tells of that table. */
+enum pli_of {
+    PLI_OF_STALE_STEPS, /* --staleness-aware                                            */
+    PLI_OF_EXACT,
+    PLI_OF_SHARDED,    /* --optimizer-state sharded                                      */
+    PLI_OF_ADDITIVE,   /* no rule                                                        */
+    PLI_OF_RULED,      /* a rule                                                         */
+    PLI_OF_INTEGERS,   /* values are whole numbers                                       */
+    PLI_OF_PICKS,      /* its combine does not add: min, max                             */
+    PLI_OF_AVERAGED,   /* owners add to averages, as workers move copies by the rule     */
+    PLI_OF_DERIVES,    /* the rule makes its values from its state                       */
+    PLI_OF_BY_KEY,     /* updates are of some rows, by key                               */
+    PLI_OF_GROWS,      /* rows come with their keys                                      */
+    PLI_OF_NORMS,      /* the policy bounds what is added                                */
+    PLI_OF_FILTERS,    /* any                                                            */
+    PLI_OF_LOSSY,      /* one loses something ...                                        */
+    PLI_OF_ROUNDING,   /* ... by rounding, and keeps the rest for the next push ...      */
+    PLI_OF_LATE_ROWS,  /* ... by keeping rows back                                       */
+    PLI_OF_CHANGING,   /* one makes other bits of values on their way                    */
+    PLI_OF_SHARED,     /* the topology is one process's memory                           */
+    PLI_OF_SERVED,     /* the topology has rows lie on servers, or in that memory        */
+    PLI_OF_NEIGHBOURS  /* the topology averages with neighbours                          */
+};
+#define PLI_OF(name) (UINT64_C(1) << PLI_OF_##name)
 
 typedef struct pli_facts {
     const pli_pair          *pair;
@@ -56,7 +62,8 @@ typedef struct pli_facts {
     pli_policy               policy;
     plait_properties         promises, has; /* the policy's, the pair's */
     pli_filters_list         filters;
-    uint64_t                 on;
+    const pli_combine       *combine;
+    uint64_t                 on, of; /* PLI_ON, PLI_OF */
 } pli_facts;
 
 /** Reads names and parameters. kind: one whose tables travel by itself. Errors: ENAME, EINVAL, EREFUSED filters that do
@@ -69,18 +76,19 @@ void         pli_facts_free(pli_facts *facts);
 
 /** The learner or solver whose traits make one of these settings be on; NULL: none does. */
 const pli_demand *pli_facts_demand(const pli_facts *facts, uint64_t on);
-/** A filter that makes one of these settings be on; NULL: none does. */
-const plait_filter *pli_facts_filter(const pli_facts *facts, uint64_t on);
+/** A filter that makes one of these settings of a table be on; NULL: none does. */
+const plait_filter *pli_facts_filter(const pli_facts *facts, uint64_t of);
 
 plait_status pli_matrix_check(const pli_facts *facts, plait_error *err);
 
 /* --- rules -------------------------------------------------------------------------------------------------------- */
 
-/* What is refused: where all settings of `on` are on and none of `off`, and, if the rule names properties, the policy
- * lacks one of `promise`, or the pair lacks one of `needs` or has one of `bars`. Braces in the texts stand for what the
- * run has: check.c lists the words. */
+/* What is refused: where all settings of `on` and `of` are on, none of `off` and `not_of`, and, if the rule names
+ * properties, the policy lacks one of `promise`, or the pair lacks one of `needs` or has one of `bars`. Braces in the
+ * texts stand for what the run has: check.c lists the words. */
 typedef struct pli_pair_rule {
-    uint64_t         on, off;
+    uint64_t         on, off;    /* PLI_ON: of the run           */
+    uint64_t         of, not_of; /* PLI_OF: of the table         */
     plait_properties promise, needs, bars;
     const char      *what;   /* "backup workers with topology {topology} are" (refused) */
     const char      *why;    /* "a sum needs every worker's part"                       */
@@ -92,7 +100,7 @@ const pli_pair_rule *pli_pair_rules(void);
 
 /** Does the rule tell of one table's pair, or else of the whole run? */
 static inline bool pli_rule_is_of_table(const pli_pair_rule *rule) {
-    return (rule->on >> PLI_ON_TABLES) != 0 || (rule->promise | rule->needs | rule->bars) != 0;
+    return (rule->of | rule->not_of) != 0 || (rule->promise | rule->needs | rule->bars) != 0;
 }
 
 #endif

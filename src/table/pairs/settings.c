@@ -131,6 +131,12 @@ static void class_balance(pli_pair *pair, pli_above *above) {
     above->class_balance = true;
 }
 
+static void least(pli_pair *pair, pli_above *above) {
+    (void)above;
+    pair->combine = "min";
+    pair->rule = NULL;
+}
+
 const pli_setting *pli_settings(void) {
     static const pli_setting settings[] = {
         { "exact sums", "--reduce exact", exact },
@@ -144,6 +150,7 @@ const pli_setting *pli_settings(void) {
         { "ranks that only serve", "--servers N", servers },
         { "the rule's state in parts", "--optimizer-state sharded", sharded },
         { "steps by staleness", "--staleness-aware", stale_steps },
+        { "a table of least values", "combine min", least },
         { "a checkpoint", "--checkpoint DIR", checkpoint },
         { "a resumed run", "--resume DIR", resume },
         { "an event log", "--events FILE", events },

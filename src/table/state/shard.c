@@ -106,7 +106,7 @@ static bool sum_dense(pli_shard *shard, int32_t n, const pli_push_part *parts) {
     int32_t i = 0;
     while (i < n && parts[i].n == 0) i++;
     if (i < n && covers(shard, &parts[i])) memcpy(shard->sum, parts[i++].values, (size_t)bytes);
-    else memset(shard->sum, 0, (size_t)bytes);
+    else pli_updates_clear(spec, shard->rows * spec->cols, shard->sum);
     for (; i < n; i++) {
         const pli_push_part *part = &parts[i];
         if (part->n == 0) continue;
@@ -124,7 +124,7 @@ static bool sum_part(pli_shard *shard, const pli_push_part *part) {
     if (!pli_rowset_add(&shard->set, part->n, part->keys, shard->at)) return false;
     int64_t need = shard->set.n * row_bytes;
     if (need > shard->sum_capacity && !reserve_sum(shard, need + need / 2)) return false;
-    memset(pli_at(shard->sum, before * row_bytes), 0, (size_t)((shard->set.n - before) * row_bytes));
+    pli_updates_clear(spec, (shard->set.n - before) * spec->cols, pli_at(shard->sum, before * row_bytes));
     pli_updates_merge_rows(spec, part->n, shard->at, part->values, shard->sum);
     return true;
 }

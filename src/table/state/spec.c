@@ -27,9 +27,9 @@ static plait_status check_shape(const plait_table_opts *opts, plait_error *err) 
 }
 
 static void finish(pli_spec *spec) {
-    spec->merge = &pli_add_combine.of[spec->type];
+    spec->merge = &spec->combine->of[spec->type];
     spec->width = spec->merge->width;
-    spec->exact = spec->exact && spec->type != PLAIT_I64; /* whole numbers are */
+    spec->exact = spec->exact && spec->type != PLAIT_I64 && spec->combine->adds; /* others are */
     spec->sum_width = spec->exact ? pli_cell_bytes(spec->type == PLAIT_F64) : spec->width;
     bool penalised = spec->ruled && (spec->rule.l1 != 0 || spec->rule.l2 != 0);
     spec->lazy = penalised && spec->keyed && spec->rule.ops->catch_up_f32 != NULL;
@@ -60,6 +60,7 @@ plait_status pli_spec_make(int32_t id, const plait_table_opts *opts, const char 
         return pli_fail(err, PLAIT_EREFUSED, "table %s: update rule %s has no apply_f64, so its tables are of float32",
                         opts->name, spec.rule.ops->name);
     spec.staleness_aware = spec.ruled && opts->rule.staleness_aware != 0;
+    PLI_TRY(pli_combine_find(opts->combine, &spec.combine, err));
     if (!spec.ruled && opts->penalty != NULL)
         return pli_fail(err, PLAIT_EINVAL, "table %s: penalty factors need an update rule", opts->name);
     PLI_TRY(pli_topology_make(topology, pli_fill_of(opts), &spec.topology, err));
@@ -92,6 +93,7 @@ void pli_spec_encode(const pli_spec *spec, pli_wire_spec *wire) {
     strcpy(wire->name, spec->name);
     strcpy(wire->topology, spec->topology.text);
     strcpy(wire->consistency, spec->consistency);
+    strcpy(wire->combine, spec->combine->name);
     if (!spec->ruled) return;
     wire->schedule = (uint32_t)rule->schedule;
     wire->schedule_clocks = rule->schedule_clocks;
@@ -110,7 +112,7 @@ static plait_status decode_rule(const pli_wire_spec *wire, const pli_rule_scope 
                                 plait_error *err) {
     const plait_rule *ops = pli_rule_find(wire->rule, rules);
     if (ops == NULL || (wire->type == PLAIT_F64 && ops->apply_f64 == NULL) || wire->type == PLAIT_I64 ||
-        wire->schedule > PLI_COSINE)
+        wire->schedule > PLI_COSINE || strcmp(wire->combine, PLI_COMBINE_DEFAULT) != 0)
         return pli_fail(err, PLAIT_ENAME, "table %s: unknown rule '%s' or schedule", wire->name, wire->rule);
     *rule = (plait_rule_numbers){ .ops = ops,
                                   .learning_rate = wire->learning_rate,
@@ -131,7 +133,8 @@ static bool is_text(const char *text, size_t bytes) { return memchr(text, '\0', 
 plait_status pli_spec_decode(const pli_wire_spec *wire, const pli_rule_scope *rules, int32_t servers,
                              int32_t first_rank, pli_spec *spec_out, plait_error *err) {
     if (!is_text(wire->name, sizeof wire->name) || !is_text(wire->consistency, sizeof wire->consistency) ||
-        !is_text(wire->topology, sizeof wire->topology) || !is_text(wire->rule, sizeof wire->rule))
+        !is_text(wire->topology, sizeof wire->topology) || !is_text(wire->rule, sizeof wire->rule) ||
+        !is_text(wire->combine, sizeof wire->combine))
         return pli_fail(err, PLAIT_EFORMAT, "a table's description is malformed");
     plait_table_opts opts = { .name = wire->name, .type = (plait_type)wire->type, .rows = wire->rows,
                               .cols = wire->cols };
@@ -145,6 +148,7 @@ plait_status pli_spec_decode(const pli_wire_spec *wire, const pli_rule_scope *ru
                       .exact = wire->exact != 0, .topology = topology };
     strcpy(spec.name, wire->name);
     strcpy(spec.consistency, wire->consistency);
+    PLI_TRY(pli_combine_find(wire->combine, &spec.combine, err));
     if (spec.ruled) PLI_TRY(decode_rule(wire, rules, &spec.rule, err));
     finish(&spec);
     spec.placement =

@@ -22,7 +22,8 @@ typedef struct pli_spec {
     int32_t      id; /* 0, 1, 2, ... in order of creation, the same on all ranks                  */
     char         name[PLI_TABLE_NAME_MAX + 1];
     plait_type   type;  /* F32, F64 or I64                                                          */
-    const pli_merge *merge; /* of the type: how what is pushed to a row comes together              */
+    const pli_combine *combine; /* how what is pushed to a row comes together ...                 */
+    const pli_merge *merge; /* ... of the type                                                    */
     int64_t      width; /* bytes of a value                                                         */
     bool         sharded; /* ruled: each worker has the rule's state of its slice of the values only  */
     bool         exact; /* a clock's updates are summed exactly, in cells (updates.h): of floats    */
@@ -66,7 +67,7 @@ typedef struct pli_wire_spec {
     int64_t  rows, cols, batch, schedule_clocks;
     double   learning_rate, momentum, beta1, beta2, epsilon, ftrl_beta, l1, l2;
     char     name[PLI_TABLE_NAME_MAX + 1], topology[PLI_TOPOLOGY_TEXT], consistency[PLI_CONSISTENCY_TEXT],
-        rule[PLI_RULE_NAME];
+        rule[PLI_RULE_NAME], combine[PLI_COMBINE_NAME];
 } pli_wire_spec;
 void         pli_spec_encode(const pli_spec *spec, pli_wire_spec *wire_out);
 plait_status pli_spec_decode(const pli_wire_spec *wire, const pli_rule_scope *rules, int32_t servers,

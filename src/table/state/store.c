@@ -99,7 +99,7 @@ static void get_block(const pli_store *store, int64_t n, const int64_t *rows, vo
         if (i + AHEAD < n) prefetch_row(store, rows[i + AHEAD], row_bytes, lazy);
         void *to = pli_at(out, i * row_bytes);
         if (rows[i] < 0) {
-            memset(to, 0, (size_t)row_bytes);
+            pli_merge_clear(store->spec->merge, store->spec->cols, to);
             continue;
         }
         copy_row(to, pli_store_row(store, rows[i], row_bytes), row_bytes);

@@ -41,7 +41,7 @@ plait_status pli_store_open_dense(pli_store *store, const pli_spec *spec, int64_
     store->chunks = 1;
     store->chunk->values = store->slab->memory;
     if (initial != NULL) memcpy(store->slab->memory, initial, bytes);
-    else memset(store->slab->memory, 0, bytes);
+    else pli_merge_clear(spec->merge, rows * spec->cols, store->slab->memory);
     if (penalty != NULL) memcpy(store->penalty, penalty, bytes);
     return make_arrays(store, err);
 }

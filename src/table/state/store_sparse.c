@@ -35,8 +35,9 @@ static bool chunk_make(const pli_store *store, pli_chunk *chunk) {
     const pli_spec *spec = store->spec;
     int64_t         rows = store->mask + 1;
     size_t          bytes = (size_t)(rows * pli_row_bytes(spec));
-    *chunk = (pli_chunk){ .values = zeroed(bytes) };
+    *chunk = (pli_chunk){ .values = pli_aligned(bytes) };
     bool made = chunk->values != NULL;
+    if (made) pli_merge_clear(spec->merge, rows * spec->cols, chunk->values);
     for (int32_t k = 0; spec->ruled && k < spec->rule.ops->slots; k++)
         made = (chunk->slot[k] = zeroed(bytes)) != NULL && made;
     if (spec->lazy) made = (chunk->paid = pli_calloc((size_t)rows, sizeof *chunk->paid)) != NULL && made;

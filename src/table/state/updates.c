@@ -8,6 +8,11 @@
 
 enum { STRIP = 256 };
 
+void pli_updates_clear(const pli_spec *spec, int64_t n, void *sum) {
+    if (spec->exact) memset(sum, 0, (size_t)(n * spec->sum_width));
+    else pli_merge_clear(spec->merge, n, sum);
+}
+
 static bool is_wide(const pli_spec *spec) { return spec->type == PLAIT_F64; }
 
 void pli_updates_add(const pli_spec *spec, int64_t n, const void *delta, void *sum) {

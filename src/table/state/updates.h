@@ -1,11 +1,13 @@
-/* table/state/updates.h - sums of updates: arrays of the table's type, or, where spec->exact says so, cells
- * (tensor/exact_cells.h), whose sum depends neither on who added what nor in which order. Zeroed memory is sums of
- * nothing in either case; n counts values, each spec->sum_width bytes of a sum. */
+/* table/state/updates.h - sums of updates, "sum" being whatever the table's combine makes of them: arrays of the
+ * table's type, or, where spec->exact says so, cells (tensor/exact_cells.h), whose sum depends neither on who added
+ * what nor in which order. n counts values, each spec->sum_width bytes of a sum. */
 #ifndef PLI_TABLE_UPDATES_H
 #define PLI_TABLE_UPDATES_H
 
 #include "table/state/spec.h"
 
+/** sum [n] becomes a sum of nothing. */
+void pli_updates_clear(const pli_spec *spec, int64_t n, void *sum);
 /** sum [n] += delta [n], values of the table's type. */
 void pli_updates_add(const pli_spec *spec, int64_t n, const void *delta, void *sum);
 /** sum [at[i], :] += delta [i, :] for rows i in [0, rows), in order. */
@@ -14,7 +16,7 @@ void pli_updates_scatter(const pli_spec *spec, int64_t rows, const int64_t *at, 
 void pli_updates_merge(const pli_spec *spec, int64_t n, const void *other, void *sum);
 /** sum [at[i], :] += other [i, :], rows of a sum too. */
 void pli_updates_merge_rows(const pli_spec *spec, int64_t rows, const int64_t *at, const void *other, void *sum);
-/** values [n] += scale sum [n]. */
+/** values [n] += scale sum [n]; scale is 1 where the combine does not add. */
 void pli_updates_lay_over(const pli_spec *spec, double scale, int64_t n, const void *sum, void *values);
 
 /** Value i of a sum, and what makes a sum of it alone. */

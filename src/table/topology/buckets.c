@@ -40,6 +40,10 @@ static plait_type type_of(const pli_spec *spec) {
     return spec->exact ? pli_cells_of(spec->type) : spec->type;
 }
 
+static bool go_together(const pli_spec *a, const pli_spec *b) {
+    return type_of(a) == type_of(b) && a->combine->reduce == b->combine->reduce;
+}
+
 bool pli_buckets_go_by_messages(const plait_table *table, int64_t n) {
     return pli_comm_sums_by_messages(table->job->comm, n, type_of(&table->spec));
 }
@@ -95,7 +99,7 @@ static plait_status put_small(pli_bucket **list, pli_bucket **open, plait_table 
                               int64_t n, plait_error *err) {
     const pli_spec *spec = &table->spec;
     pli_bucket    **at = open;
-    while (*at != NULL && ((*at)->flies != like->flies || type_of(spec_of(*at)) != type_of(spec))) at = &(*at)->next;
+    while (*at != NULL && ((*at)->flies != like->flies || !go_together(spec_of(*at), spec))) at = &(*at)->next;
     PLI_TRY(*at == NULL ? put_alone(at, table, like, 0, n, err) : put(*at, table, 0, n, err));
     pli_bucket *bucket = *at;
     if (is_small(spec, bucket->n)) return PLAIT_OK;
@@ -209,13 +213,14 @@ static plait_status begin(pli_bucket *bucket, plait_error *err) {
         return pli_comm_pieces_begin(comm, list, sum->piece, &bucket->request);
     }
     PLI_TRY(fill(bucket, err));
-    return pli_comm_sum_tables(comm, type_of(spec_of(bucket)), bucket->n, bucket->values, &bucket->request);
+    return pli_comm_sum_tables(comm, type_of(spec_of(bucket)), spec_of(bucket)->combine->reduce, bucket->n,
+                               bucket->values, &bucket->request);
 }
 
 static plait_status sum_now(pli_bucket *bucket, plait_error *err) {
     PLI_TRY(fill(bucket, err));
-    PLI_TRY(
-        pli_comm_sum_tables(bucket->part->table->job->comm, type_of(spec_of(bucket)), bucket->n, bucket->values, NULL));
+    PLI_TRY(pli_comm_sum_tables(bucket->part->table->job->comm, type_of(spec_of(bucket)),
+                                spec_of(bucket)->combine->reduce, bucket->n, bucket->values, NULL));
     bucket->summed = true;
     return PLAIT_OK;
 }

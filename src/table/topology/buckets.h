@@ -2,9 +2,9 @@
  *
  * A clock of a job has a sum for each table under allreduce (mirror.h). What one collective sums is a *bucket*:
  *
- *   small sums of the same type lie in one side by side until it is no more small, so that a clock of small tables
- *   costs one collective and not one a table. Small is what a collective takes about as long to begin as to move: up
- *   to PLI_JOIN_BYTES
+ *   small sums of the same type and combine lie in one side by side until it is no more small, so that a clock of
+ *   small tables costs one collective and not one a table. Small is what a collective takes about as long to begin as
+ *   to move: up to PLI_JOIN_BYTES
  *   a large sum is cut into several of PLI_BUCKET_BYTES, where it goes by messages: while one is under way, the one
  *   before it is applied. They go one after the other, from the last to the first, since behind the last values stands
  *   what the rule must know

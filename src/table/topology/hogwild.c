@@ -30,6 +30,12 @@ static void close_dense(struct pli_hogwild *h) {
     h->paid = NULL;
 }
 
+/* Rows lie side by side where there is no rule, and a rule's table adds. */
+static void clear_dense(const struct pli_hogwild *h) {
+    if (h->spec.ruled) memset(h->dense, 0, (size_t)(h->spec.rows * h->stride));
+    else pli_merge_clear(h->spec.merge, h->spec.rows * h->spec.cols, h->dense);
+}
+
 static plait_status open_dense(struct pli_hogwild *h, const void *initial, const void *penalty, plait_error *err) {
     const pli_spec *spec = &h->spec;
     int64_t         row_bytes = pli_row_bytes(spec);
@@ -42,7 +48,7 @@ static plait_status open_dense(struct pli_hogwild *h, const void *initial, const
         close_dense(h);
         return pli_fail(err, PLAIT_ENOMEM, "no memory for %lld rows of table %s", (long long)spec->rows, spec->name);
     }
-    memset(h->dense, 0, (size_t)(spec->rows * h->stride));
+    clear_dense(h);
     for (int64_t i = 0; initial != NULL && i < spec->rows; i++)
         memcpy(h->dense + i * h->stride, pli_at_const(initial, i * row_bytes), (size_t)row_bytes);
     if (penalty != NULL) memcpy(h->penalty, penalty, bytes);
@@ -231,7 +237,7 @@ static void get_plain(const struct pli_hogwild *h, int64_t n, const int64_t *row
     int64_t row_bytes = pli_row_bytes(&h->spec);
     for (int64_t i = 0; i < n; i++) {
         void *to = pli_at(values, i * row_bytes);
-        if (rows[i] < 0) memset(to, 0, (size_t)row_bytes);
+        if (rows[i] < 0) pli_merge_clear(h->spec.merge, h->spec.cols, to);
         else pli_relaxed_load_row(pli_hogwild_place(h, rows[i], row_bytes).values, to, row_bytes, h->spec.width);
     }
 }
@@ -292,12 +298,15 @@ static void add_pack(const struct pli_hogwild *h, int64_t n, const int64_t *rows
     for (int64_t i = 0; i < n; i++) {
         void       *to = pli_hogwild_place(h, rows[i], row_bytes).values;
         const void *from = pli_at_const(delta, i * row_bytes);
-        if (h->spec.type == PLAIT_F32) {
+        if (!h->spec.combine->adds) {
+            for (int64_t j = 0; j < cols; j++)
+                pli_relaxed_fold(h->spec.merge, pli_at(to, j * h->spec.width), pli_at_const(from, j * h->spec.width));
+        } else if (h->spec.type == PLAIT_F32) {
             for (int64_t j = 0; j < cols; j++) pli_relaxed_add_f32((float *)to + j, ((const float *)from)[j]);
         } else if (h->spec.type == PLAIT_F64) {
             for (int64_t j = 0; j < cols; j++) pli_relaxed_add_f64((double *)to + j, ((const double *)from)[j]);
         } else {
-            for (int64_t j = 0; j < cols; j++) add_i64((int64_t *)to + j, ((const int64_t *)from)[j]);
+            for (int64_t j = 0; j < cols; j++) pli_relaxed_add_i64((int64_t *)to + j, ((const int64_t *)from)[j]);
         }
     }
 }
@@ -407,7 +416,7 @@ static plait_status hogwild_zero(plait_table *table, int64_t number, plait_error
         pli_hogwild_rows_close(&h->rows);
         return pli_hogwild_rows_open(&h->rows, spec) ? PLAIT_OK : no_memory(table, err);
     }
-    memset(h->dense, 0, (size_t)(spec->rows * h->stride));
+    clear_dense(h);
     for (int64_t row = 0; spec->lazy && row < spec->rows; row++)
         h->paid[row] = atomic_load_explicit(&h->examples, memory_order_relaxed);
     return PLAIT_OK;

@@ -93,7 +93,28 @@ static inline void pli_relaxed_add_f64(double *to, double x) {
     while (!__atomic_compare_exchange(to, &was, &sum, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
-static inline void add_i64(int64_t *to, int64_t x) { __atomic_fetch_add(to, x, __ATOMIC_RELAXED); } /* wraps around */
+static inline void pli_relaxed_add_i64(int64_t *to, int64_t x) { /* wraps around */
+    __atomic_fetch_add(to, x, __ATOMIC_RELAXED);
+}
+
+/* Any other combine: a value at a time, by compare and swap, so that nothing is lost. */
+static inline void pli_relaxed_fold(const pli_merge *merge, void *to, const void *x) {
+    uint64_t was = 0, next;
+    uint32_t was_4 = 0, next_4;
+    if (merge->width == 4) {
+        __atomic_load((uint32_t *)to, &was_4, __ATOMIC_RELAXED);
+        do {
+            next_4 = was_4;
+            merge->fold(1, x, &next_4);
+        } while (!__atomic_compare_exchange((uint32_t *)to, &was_4, &next_4, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+        return;
+    }
+    __atomic_load((uint64_t *)to, &was, __ATOMIC_RELAXED);
+    do {
+        next = was;
+        merge->fold(1, x, &next);
+    } while (!__atomic_compare_exchange((uint64_t *)to, &was, &next, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+}
 
 static inline float pli_relaxed_load_f32(const float *from) {
     float x;

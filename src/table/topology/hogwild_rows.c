@@ -107,7 +107,8 @@ static bool make_chunk(pli_hogwild_rows *rows, int c) {
     for (int32_t k = 0; spec->ruled && k < spec->rule.ops->slots; k++)
         if (chunk->slot[k] == NULL && (chunk->slot[k] = zeroed(bytes)) == NULL) return false;
     if (spec->lazy && chunk->paid == NULL && (chunk->paid = pli_calloc(n, sizeof *chunk->paid)) == NULL) return false;
-    chunk->values = zeroed(bytes);
+    chunk->values = pli_aligned(bytes);
+    if (chunk->values != NULL) pli_merge_clear(spec->merge, (int64_t)n * spec->cols, chunk->values);
     return chunk->values != NULL;
 }
 

@@ -220,7 +220,10 @@ static void add_staleness(const audit_table *table, pli_text *text) {
 static void add_table(const pli_audit *audit, const audit_table *table, pli_text *text) {
     const pli_audit_figures *figures = &table->figures;
     pli_text_add(text, "table %s: %s, %s, judged as %s\n", table->name, table->topology,
-                 table->ruled ? "ruled" : "additive", table->promise.spec);
+                 table->ruled                         ? "ruled"
+                 : strcmp(table->combine, "add") == 0 ? "additive"
+                                                      : table->combine,
+                 table->promise.spec);
     if (table->way == PLI_WAY_SHARED) {
         pli_text_add(
             text, "  nothing is promised: workers write the shared values in place (Hogwild), and it is not logged\n");
@@ -230,6 +233,9 @@ static void add_table(const pli_audit *audit, const audit_table *table, pli_text
                  (long long)figures->incs, (long long)figures->pushes, (long long)figures->applied);
     if (figures->dropped > 0) pli_text_add(text, ", %lld dropped", (long long)figures->dropped);
     if (figures->lost > 0) pli_text_add(text, ", %lld under way when their worker died", (long long)figures->lost);
+    if (figures->again > 0)
+        pli_text_add(text, ", %lld of them once more, which changes nothing under %s", (long long)figures->again,
+                     table->combine);
     if (figures->needless > 0)
         pli_text_add(text, ", %lld in the stead of a dead one whose own was there after all",
                      (long long)figures->needless);
@@ -247,7 +253,8 @@ static void add_table(const pli_audit *audit, const audit_table *table, pli_text
         add_averages(table, text);
         return;
     }
-    pli_text_add(text, "  every update applied once; a get holds the own updates; no row went back");
+    pli_text_add(text, "  every update applied %s; a get holds the own updates; no row went back",
+                 table->repeats ? "at least once" : "once");
     add_promise(&table->promise, audit->job.backup, text);
     pli_text_add(text, "\n");
 }

@@ -22,6 +22,7 @@ enum { PLI_AUDIT_BINS = 64 };
 typedef struct pli_audit_figures {
     int64_t gets, incs, pushes, applied, dropped;
     int64_t lost;                  /* on their way when their worker died     */
+    int64_t again;                 /* applied once more, where that changes nothing */
     int64_t needless;              /* in the stead of a dead one whose own was there after all */
     int64_t unjudged;              /* gets from a copy whose log is cut before */
     int64_t stale[PLI_AUDIT_BINS]; /* gets by staleness; the last: that or more; none of copies that are averaged */

@@ -50,6 +50,8 @@ static void applied_again(pli_audit *audit, audit_table *table, const audit_hold
                           const audit_part *part) {
     char                name[256];
     pli_audit_violation v = violation_of(table, event->peer, part, event->time_ns);
+    table->figures.again += table->repeats && part->at > 0;
+    if (table->repeats && part->at > 0) return;
     name_push(audit, table, event->peer, shard, part, name);
     if (part->at == PART_DROPPED)
         audit_violation(audit, table, &v, "%s was dropped and yet applied at %.6f s", name,
@@ -258,7 +260,7 @@ static void check_sender(pli_audit *audit, audit_table *table, audit_holder *sha
         if (part->at == PART_LOST) never_applied(audit, table, shard, worker, part, i < applied);
         if (part->at <= 0) continue;
         audit_check_counted(audit, table, shard, worker, part);
-        if (last != NULL && part->at < last->at) {
+        if (last != NULL && part->at < last->at && !table->repeats) {
             char                name[256];
             uint64_t            time_ns = shard->apply[part->at - 1].time_ns;
             pli_audit_violation v = violation_of(table, worker, part, time_ns);

@@ -59,6 +59,8 @@ static plait_status open_table(pli_audit *audit, audit_table *table, const pli_e
     snprintf(table->name, sizeof table->name, "%s", info->name);
     snprintf(table->topology, sizeof table->topology, "%s", info->topology);
     snprintf(table->consistency, sizeof table->consistency, "%s", info->consistency);
+    snprintf(table->combine, sizeof table->combine, "%s", info->combine);
+    table->repeats = strcmp(info->combine, "min") == 0 || strcmp(info->combine, "max") == 0;
     PLI_TRY(pli_promise_read(audit->as != NULL ? audit->as : info->consistency, &table->promise, err));
     PLI_TRY(pli_promise_read(info->consistency, &own, err));
     table->sums = audit->places > 1 && own.exact;
@@ -88,7 +90,8 @@ static plait_status add_table(pli_audit *audit, const pli_event *event, plait_er
     if (audit->job.workers == 0) return contradicts(event, "knew a table before it had a job", err);
     if (known != NULL) {
         bool same = strncmp(known->name, info->name, sizeof known->name - 1) == 0 && known->way == info->way &&
-                    known->shards == info->shards && known->rows == info->rows && known->ruled == info->ruled;
+                    known->shards == info->shards && known->rows == info->rows && known->ruled == info->ruled &&
+                    strncmp(known->combine, info->combine, sizeof known->combine - 1) == 0;
         if (!same) return contradicts(event, "knew a table by other dimensions", err);
         same = strncmp(known->consistency, info->consistency, sizeof known->consistency - 1) == 0;
         return same ? PLAIT_OK : contradicts(event, "knew a table by another consistency", err);

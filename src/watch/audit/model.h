@@ -111,7 +111,8 @@ typedef struct audit_table {
     bool           known, ruled;
     pli_event_way  way;
     bool           own; /* judged by what the run itself promised */
-    char           name[64], topology[32], consistency[64];
+    char           name[64], topology[32], consistency[64], combine[32];
+    bool           repeats; /* what is applied twice, or in another order, changes nothing: min, max */
     int64_t        rows;
     int32_t        shards;
     pli_promise    promise;

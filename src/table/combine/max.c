@@ -1,0 +1,55 @@
+/* combine max - a row holds the greatest of all that was pushed to it, value by value. Before anything has come it
+ * holds minus infinity, or the smallest whole number.
+ *
+ * It does not matter in which order values come, nor how often: whatever comes late or twice does no harm. A NaN that
+ * is pushed is passed over. Of the two zeros of floats 0 is kept, so that not even bits depend on an order. */
+#include <math.h>
+#include <stdint.h>
+
+#include "table/combine/combine.h"
+
+static void max_f32(int64_t n, const void *x_in, void *y_in) {
+    const float *x = x_in;
+    float       *y = y_in;
+    for (int64_t i = 0; i < n; i++) {
+        const float value = x[i] + 0.0F; /* -0 becomes 0 */
+        y[i] = value > y[i] ? value : y[i];
+    }
+}
+
+static void max_f64(int64_t n, const void *x_in, void *y_in) {
+    const double *x = x_in;
+    double       *y = y_in;
+    for (int64_t i = 0; i < n; i++) {
+        const double value = x[i] + 0.0;
+        y[i] = value > y[i] ? value : y[i];
+    }
+}
+
+static void max_i64(int64_t n, const void *x_in, void *y_in) {
+    const int64_t *x = x_in;
+    int64_t       *y = y_in;
+    for (int64_t i = 0; i < n; i++) y[i] = x[i] > y[i] ? x[i] : y[i];
+}
+
+static void clear_f32(int64_t n, void *y) {
+    for (int64_t i = 0; i < n; i++) ((float *)y)[i] = -INFINITY;
+}
+
+static void clear_f64(int64_t n, void *y) {
+    for (int64_t i = 0; i < n; i++) ((double *)y)[i] = -INFINITY;
+}
+
+static void clear_i64(int64_t n, void *y) {
+    for (int64_t i = 0; i < n; i++) ((int64_t *)y)[i] = INT64_MIN;
+}
+
+const pli_combine pli_max_combine = {
+    .name = "max",
+    .summary = "the greatest of all that was pushed",
+    .reduce = PLAIT_MAX,
+    .repeats = true,
+    .of = { [PLAIT_F32] = { .width = 4, .fold = max_f32, .clear = clear_f32 },
+            [PLAIT_F64] = { .width = 8, .fold = max_f64, .clear = clear_f64 },
+            [PLAIT_I64] = { .width = 8, .fold = max_i64, .clear = clear_i64 } },
+};

@@ -1,0 +1,87 @@
+/* What a table makes of updates, as the audit knows it: what comes twice, or in another order, changes nothing under
+ * min and max; everything else does, as ever. */
+#include "audit/log_by_hand.h"
+
+static void begin_combined(maker *m, const char *combine) {
+    const pli_event_table table = { .name = "w", .topology = "ps", .consistency = "async", .rows = 100, .cols = 2,
+                                    .way = PLI_WAY_SERVED, .shards = SHARDS, .combine = combine };
+    begin_table(m, &table, 0);
+}
+
+/* Two pushes of rank 0, the second of which is applied first, and then once more. */
+static void push_twice(maker *m) {
+    for (int i = 0; i < 2; i++) {
+        inc(m, 0);
+        push(m, 0, 0);
+    }
+    for (int32_t s = 0; s < SHARDS; s++) {
+        apply(m, s, 0, 2, 0);
+        apply(m, s, 0, 1, 0);
+        apply(m, s, 0, 2, 0);
+    }
+}
+
+static void test_twice_changes_nothing(void **state) {
+    static const char *const combines[] = { "min", "max" };
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        maker m;
+        begin_combined(&m, combines[k]);
+        push_twice(&m);
+        get(&m, 0, 0, 3, 0);
+        proven(&m);
+    }
+    maker m;
+    begin_combined(&m, "add");
+    push_twice(&m);
+    refuted(&m, "exactly once", NULL);
+}
+
+static void test_what_is_lost_or_not_seen(void **state) {
+    (void)state;
+    maker m;
+    begin_combined(&m, "min");
+    inc(&m, 0);
+    push(&m, 0, 0);
+    apply(&m, 0, 0, 1, 0);
+    refuted(&m, "exactly once", "never applied");
+
+    begin_combined(&m, "max");
+    whole_clock(&m, 0, 0);
+    get(&m, 0, 1, 0, 0);
+    refuted(&m, "own updates", NULL);
+
+    begin_combined(&m, "max");
+    whole_clock(&m, 0, 0);
+    inc(&m, 0);
+    get(&m, 0, 1, 1, 0); /* without the one that is not pushed */
+    push(&m, 0, 1);
+    apply_all(&m, 0, 1);
+    refuted(&m, "own updates", NULL);
+
+    begin_combined(&m, "min");
+    whole_clock(&m, 0, 0);
+    whole_clock(&m, 1, 0);
+    get(&m, 1, 1, 2, 0);
+    get(&m, 1, 1, 1, 0);
+    refuted(&m, "own updates", NULL);
+}
+
+static void test_two_combines_of_a_table(void **state) {
+    (void)state;
+    maker m;
+    begin_combined(&m, "min");
+    const pli_event_table other = { .name = "w", .topology = "ps", .consistency = "async", .rows = 100, .cols = 2,
+                                    .way = PLI_WAY_SERVED, .shards = SHARDS, .combine = "max" };
+    raise_event(&m, (pli_event){ .kind = PLI_EVENT_TABLE, .rank = 0, .info.table = &other });
+    malformed(&m, "by other dimensions");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_twice_changes_nothing),
+        cmocka_unit_test(test_what_is_lost_or_not_seen),
+        cmocka_unit_test(test_two_combines_of_a_table),
+    };
+    return cmocka_run_group_tests_name("watch.audit.combines", tests, NULL, NULL);
+}
