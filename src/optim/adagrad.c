@@ -1,9 +1,9 @@
-/* adagrad - a step for each value that falls with the gradients it has seen: G <- G + g^2,
- * s = rate / (sqrt(G) + epsilon), w <- prox_s(w - s g) (Duchi, Hazan, Singer, "Adaptive Subgradient Methods for
- * Online Learning and Stochastic Optimization", JMLR 2011, with composite mirror descent for the penalty).
- * A push that is a fraction of a clock adds that fraction of its square: else the squares of a clock's W pushes would
- * add up to W times a bsp step's and shorten all later steps by sqrt(W).
- * A value that no gradient has reached has no metric yet and stays as it is (s = 0). */
+/* adagrad - each value has a step of its own, which falls with the gradients it has seen: G <- G + g^2, s = rate /
+ * (sqrt(G) + epsilon), w <- prox_s(w - s g) (Duchi, Hazan, Singer, "Adaptive Subgradient Methods for Online Learning
+ * and Stochastic Optimization", JMLR 2011, with composite mirror descent for the penalty). A push that is a fraction
+ * of a clock adds that fraction of its square. Otherwise the squares of a clock's W pushes would add up to W times
+ * that of a bsp step and shorten all later steps by sqrt(W). A value that no gradient has reached has no metric yet
+ * and stays as it is (s = 0). */
 #include "optim/prox.h"
 #include "optim/rules.h"
 

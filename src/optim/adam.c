@@ -1,13 +1,14 @@
 /* adam - first and second moments of the gradient, corrected for their start at zero: with t = clock + 1,
  *     m <- beta1 m + (1 - beta1) g,   v <- beta2 v + (1 - beta2) g^2,
  *     s = rate / (sqrt(v / (1 - beta2^t)) + epsilon),   w <- prox_s(w - s m / (1 - beta1^t))
- * (Kingma and Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015). The moments of a value that a sparse
- * push does not touch stay (the lazy form). A value that no gradient has reached stays as it is (s = 0). A push that is
- * a fraction f of a clock keeps beta^f of the moments, so that a clock's pushes together keep beta, as one bsp step. */
+ * (Kingma and Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015). If a sparse push does not touch a value,
+ * its moments stay (the lazy form). A value that no gradient has reached stays as it is (s = 0). A push that is a
+ * fraction f of a clock keeps beta^f of the moments, so that all pushes of a clock together keep beta, as one bsp
+ * step does. */
 #include "optim/prox.h"
 #include "optim/rules.h"
 
-/* What the first `clocks` >= 1 applications share. */
+/* The corrections after `clocks` >= 1 applications. */
 typedef struct correction {
     double first, second; /* 1 / (1 - beta^t) */
 } correction;

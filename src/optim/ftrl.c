@@ -1,13 +1,13 @@
 /* ftrl - FTRL-proximal: the leader of all gradients so far, kept near the former models:
  *     sigma = (sqrt(n + g^2) - sqrt(n)) / alpha,   z <- z + g - sigma w,   n <- n + g^2,
  *     w = 0 where |z| <= t l1, else -(z - sign(z) t l1) / ((beta + sqrt(n)) / alpha + t l2)
- * (McMahan et al., "Ad Click Prediction: a View from the Trenches", KDD 2013). There the penalty counts once in
- * all; here it belongs to the objective, so each of the t = clock + 1 applications brings its own (the composite
- * form: McMahan, "Follow-the-Regularized-Leader and Mirror Descent", AISTATS 2011). A push that is a fraction of a
- * clock weighs its gradient and its square by it, so alpha stays one number; the rate falls by itself, so schedules are
- * refused.
+ * (McMahan et al., "Ad Click Prediction: a View from the Trenches", KDD 2013). In that paper the penalty counts once in
+ * all; here it belongs to the objective, so each of the t = clock + 1 applications adds its own (the composite form:
+ * McMahan, "Follow-the-Regularized-Leader and Mirror Descent", AISTATS 2011). A push that is a fraction of a clock
+ * weighs its gradient and its square by the fraction, so alpha stays one number. The rate falls by itself, so schedules
+ * are refused.
  *
- * A value that no gradient has reached (n = 0) stays as it is; where it starts from w != 0, beta holds it there. */
+ * A value that no gradient has reached (n = 0) stays as it is; if it starts from w != 0, beta holds it there. */
 #include "optim/prox.h"
 #include "optim/rules.h"
 
@@ -99,7 +99,7 @@ static void apply_f64(const plait_rule_numbers *rule, const plait_step *step, in
     }
 }
 
-/* The leader with the penalty of all clocks before step->clock; how many of them were missed does not matter. */
+/* The leader with the penalty of all clocks before step->clock; it does not matter how many of them were missed. */
 static void catch_up_f32(const plait_rule_numbers *rule, const plait_step *step, int64_t clocks, int64_t n, float *w,
                          float *const *slot, const float *penalty) {
     if (clocks <= 0 || !pli_rule_penalises(rule)) return;

@@ -1,6 +1,6 @@
 /* momentum - the heavy ball: m <- mu m + g, w <- prox(w - rate m) (Polyak, "Some Methods of Speeding up the
- * Convergence of Iteration Methods", 1964). At rest m is g / (1 - mu), so the penalty takes steps of
- * rate / (1 - mu): only then is the resting point the minimum of the objective. */
+ * Convergence of Iteration Methods", 1964). At rest m is g / (1 - mu), so the penalty takes steps of rate / (1 -
+ * mu): only then is the resting point the minimum of the objective. */
 #include "optim/prox.h"
 #include "optim/rules.h"
 

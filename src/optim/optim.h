@@ -1,19 +1,18 @@
-/* optim - update rules: how a gradient moves a parameter. The same object serves a server's shard, a
- * mirror that sums by collectives, and a local run. One file a rule, listed once in rules.c.
+/* optim - update rules: how a gradient moves a parameter. The same object serves a server's shard, a mirror that sums
+ * by collectives, and a local run. Each rule is one file, listed once in rules.c.
  *
- * What a rule is: plait/rule.h, against which Plait's own are written as a program's are. plait_rule is what all tables
- * of a rule share, plait_rule_numbers what one of them has: a plain value, whose ops is static, or the job's copy of
- * the program's own.
+ * plait/rule.h says what a rule is; Plait's own rules are written against it, just like a program's. plait_rule is what
+ * all tables with a rule share; plait_rule_numbers is what one table has. It is a plain value; its ops points to a
+ * static rule, or to the job's copy of the program's own.
  *
- * L1 and L2 belong to the rule, not to the gradient: after the gradient's step of size s_j for value j comes
- * the proximal step of the penalty in the same metric,
+ * L1 and L2 belong to the rule, not to the gradient: after the gradient's step of size s_j for value j comes the
+ * proximal step of the penalty in the same metric,
  *     w_j <- sign(w_j) max(0, |w_j| - s_j p_j l1) / (1 + s_j p_j l2),    p_j: penalty factor, 1 by default
- * (Duchi and Singer, "Efficient Online and Batch Learning using Forward Backward Splitting", JMLR 2009; for
- * Adagrad: Duchi, Hazan, Singer, JMLR 2011). FTRL-proximal has its own closed form (McMahan et al., KDD 2013).
- * A value that no gradient has ever reached has no metric under Adagrad, Adam and FTRL, and stays as it is.
- * For values that a sparse push does not touch, the missed proximal steps are made up later (catch_up),
- * before the value is next read or updated.
- */
+ * (Duchi and Singer, "Efficient Online and Batch Learning using Forward Backward Splitting", JMLR 2009; for Adagrad:
+ * Duchi, Hazan, Singer, JMLR 2011). FTRL-proximal has its own closed form (McMahan et al., KDD 2013). A value that
+ * no gradient has ever reached has no metric under Adagrad, Adam and FTRL, and stays as it is. Values that a sparse
+ * push does not touch miss proximal steps, which are made up later (catch_up), before the value is next read or
+ * updated. */
 #ifndef PLI_OPTIM_OPTIM_H
 #define PLI_OPTIM_OPTIM_H
 
@@ -23,7 +22,7 @@
 
 enum { PLI_RULE_SLOTS_MAX = PLAIT_RULE_SLOTS, PLI_RULE_NAME = 16 /* bytes, with its end */ };
 
-/* Where rules are found besides Plait's own; zeroed: nowhere. */
+/* Rules that a program has registered, beside Plait's own; zeroed: none. */
 typedef struct pli_rule_scope {
     const plait_rule *own; /* [n_own], borrowed: registered by the program */
     int32_t           n_own;
@@ -39,8 +38,8 @@ plait_status pli_rule_make(const plait_rule_opts *opts, const pli_rule_scope *sc
 /** The rule of this name; NULL: none. scope may be NULL. */
 const plait_rule *pli_rule_find(const char *name, const pli_rule_scope *scope);
 
-/** May a program register these [n]? EINVAL: a name is missing, taken or malformed, or a slot that must be filled is
- *  not. */
+/** May a program register the rules own [n]? EINVAL: a name is missing, taken or malformed, or a slot that must be
+ *  filled is not. */
 plait_status pli_rules_check_own(const plait_rule *own, int32_t n, plait_error *err);
 
 /** All rules, NULL-terminated. */
@@ -50,7 +49,7 @@ const plait_rule *const *pli_rules(void);
  *  schedule_clocks); cosine (1 + cos(pi min(1, clock/schedule_clocks)))/2. */
 double pli_schedule_factor(const plait_rule_numbers *rule, int64_t clock);
 
-/** The step of a push. batch: the job's b; whole: 1 for a summed bsp clock (fraction 1), else 0. */
+/** The step for a push. batch: the job's b; whole: 1 for a summed bsp clock (fraction 1), else 0. */
 plait_step pli_rule_step(const plait_rule_numbers *rule, int64_t clock, int64_t examples, int64_t batch, int whole);
 
 #endif

@@ -1,4 +1,4 @@
-/* prox - catching up on proximal steps of one size. */
+/* prox - catches up on proximal steps of one size. */
 #include "optim/prox.h"
 #include "optim/rules.h"
 

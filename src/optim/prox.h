@@ -3,11 +3,10 @@
  *     prox(w) = argmin_x (x - w)^2 / 2 + threshold |x| + shrink x^2 / 2
  *             = sign(w) max(0, |w| - threshold) / (1 + shrink),     threshold = s p l1, shrink = s p l2
  *
- * k equal steps of it are one affine map of |w|, cut off at zero once: a step maps |w| to a|w| - b with
- * a = 1 / (1 + shrink), b = threshold a; below zero the line stays below zero, so cutting off at the end is the
- * same as cutting off at each step. The k-th power of the line is found by squaring, in log2 k steps, without
- * cancellation and without libm, so its bits are the same everywhere. NaN stays NaN.
- */
+ * k equal steps are one affine map of |w|, cut off at zero once: a step maps |w| to a|w| - b with a = 1 / (1 +
+ * shrink), b = threshold a. Below zero the line stays below zero, so cutting off at the end gives the same as
+ * cutting off at each step. The k-th power of the line is found by squaring, in log2 k steps, without cancellation
+ * and without libm, so its bits are the same everywhere. NaN stays NaN. */
 #ifndef PLI_OPTIM_PROX_H
 #define PLI_OPTIM_PROX_H
 
@@ -32,7 +31,7 @@ typedef struct pli_prox_line {
     double keep, drop;
 } pli_prox_line;
 
-/** The line of `clocks` >= 0 equal steps. */
+/** The line of `clocks` >= 0 equal steps together. */
 static inline pli_prox_line pli_prox_power(double threshold, double shrink, int64_t clocks) {
     pli_prox_line all = { 1.0, 0.0 }, step = { 1.0 / (1.0 + shrink), threshold / (1.0 + shrink) };
     for (uint64_t left = (uint64_t)clocks; left != 0; left >>= 1) {

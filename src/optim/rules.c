@@ -90,7 +90,7 @@ static plait_status find_schedule(const char *name, int *schedule_out, plait_err
     return pli_fail_unknown(err, "schedule", name, schedule_names, N_SCHEDULES);
 }
 
-/* Bounds as [low, high), or (low, high) where open. NaN lies in none. */
+/* Checks bounds: [low, high), or (low, high) if open. NaN is in neither. */
 static plait_status in_range(const char *name, double value, double low, int open, double high, plait_error *err) {
     if ((open ? value > low : value >= low) && value < high) return PLAIT_OK;
     if (high == (double)INFINITY) {

@@ -1,5 +1,5 @@
-/* Every rule against its formula written plainly in double; the proximal step against a search for the minimum;
- * catch-up against single steps; bits against an element's place; names and numbers that are refused. */
+/* Every rule against its formula in plain double arithmetic; the proximal step against a search for the minimum;
+ * catch-up against single steps; an element's bits do not depend on its place; names and numbers that are refused. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +35,7 @@ static plait_rule_numbers rule_of(const char *name, double l1, double l2) {
     return rule;
 }
 
-/* Gradients summed over BATCH rows; every fifth value never has any. */
+/* Gradients summed over BATCH rows; every fifth value always has gradient 0. */
 static void gradient(int64_t clock, double *g) {
     pli_random r = pli_random_at(7, PLI_RANDOM_DATA, (uint64_t)clock, 0);
     for (int i = 0; i < N; i++) g[i] = i % 5 == 4 ? 0.0 * pli_random_normal(&r) : (double)(float)pli_random_normal(&r);
@@ -211,7 +211,8 @@ static void test_prox_power_is_many_steps(void **state) {
     }
 }
 
-/* A zero gradient, as apply sees it, with moments that stay: sgd, and what it does to w alone elsewhere. */
+/* Catching up on missed steps equals applying as many zero gradients. Momentum starts from m = 0 here; adam's
+ * moments stay, so its steps use the last metric. */
 static void test_catch_up_is_steps_without_gradient(void **state) {
     (void)state;
     double p[N];
@@ -236,7 +237,7 @@ static void test_catch_up_is_steps_without_gradient(void **state) {
         for (int64_t k = 0; k < missed; k++) {
             plait_step one = step;
             one.clock = CLOCKS + k;
-            if (strcmp((*ops)->name, "adam") == 0) { /* its moments stay: steps of the last metric */
+            if (strcmp((*ops)->name, "adam") == 0) { /* its moments stay, so the missed steps use the last metric */
                 for (int i = 0; i < N; i++) {
                     const double square = walk.b[i] / (1 - pow(rule.beta2, (double)step.clock));
                     const double s = square > 0 ? step.rate / (sqrt(square) + rule.epsilon) : 0;

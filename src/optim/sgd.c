@@ -1,5 +1,5 @@
-/* sgd - stochastic gradient descent: w <- prox(w - rate g), steps of one size for all values (Robbins and Monro,
- * "A Stochastic Approximation Method", 1951). */
+/* sgd - stochastic gradient descent: w <- prox(w - rate g), with steps of one size for all values (Robbins and
+ * Monro, "A Stochastic Approximation Method", 1951). */
 #include "optim/prox.h"
 #include "optim/rules.h"
 

@@ -1,5 +1,5 @@
-/* e^x and its kin against the C library in long double: to a few units in the last place over all magnitudes, and what
- * they answer at the ends. */
+/* e^x and related functions against the C library in long double: to a few units in the last place over all
+ * magnitudes; and their values at the ends of the range. */
 #include "tensor/elementary.h"
 
 #include <float.h>
@@ -20,7 +20,7 @@ static const struct trial {
     double (*fast)(double);
     long double (*exact)(long double);
     double low, high; /* powers of ten of |x| */
-    int    signs;     /* 1: positive alone; -1: negative alone; 0: both */
+    int    signs;     /* 1: positive only; -1: negative only; 0: both */
 } trials[] = {
     { "exp", pli_exp, expl, -20, 2.8, 0 },
     { "expm1", pli_expm1_negative, expm1_l, -20, 2.8, -1 },

@@ -7,10 +7,10 @@
 
 #include "tensor/kernels.h"
 
-/* The entries of one row, and how far it is safe and useful to look ahead. */
+/* The entries of one row, and how many entries from its first on may be looked at ahead. */
 typedef struct pli_entries {
     const uint32_t      *col;
-    const unsigned char *packed; /* instead of col; or NULL */
+    const unsigned char *packed; /* replaces col; or NULL */
     const float         *value;  /* NULL: ones              */
     int64_t              n, ahead;
 } pli_entries;
@@ -25,7 +25,7 @@ static inline pli_entries pli_entries_of(const pli_csr *x, pli_rows rows, int64_
                        .ahead = last - first };
 }
 
-/* Entries whose successor by the prefetch distance is there. */
+/* The number of entries for which the entry PLI_PREFETCH_ENTRIES later exists. */
 static inline int64_t pli_entries_fetched(pli_entries s) {
     const int64_t there = s.ahead - PLI_PREFETCH_ENTRIES;
     return there < s.n ? there : s.n;
@@ -33,7 +33,7 @@ static inline int64_t pli_entries_fetched(pli_entries s) {
 
 static inline double pli_entries_value(pli_entries s, int64_t k) { return s.value == NULL ? 1.0 : (double)s.value[k]; }
 
-/* For loops that are made for each form of columns: packed is known to the compiler. */
+/* For loops that are written once and compiled for each form of columns: packed is a constant. */
 static inline uint32_t pli_entries_at(pli_entries s, int64_t k, const bool packed) {
     return packed ? pli_packed_at(s.packed, k) : s.col[k];
 }

@@ -1,4 +1,4 @@
-/* Sums that do not depend on order: what is rare (a higher top, something special), and what runs over sums. */
+/* Sums that do not depend on order: the rare cases (a higher top, special elements), and the loops over sums. */
 #include "tensor/exact.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 #include "tensor/exact_loops.h"
 #include "tensor/tensor.h"
 
-/* Of a special element the highest bin counts the terms that made it so, each kind in its own 20 bits. */
+/* In a special element the highest bin counts the terms that made it special, each kind in its own 20 bits. */
 static const int64_t seen_plus = 1, seen_minus = INT64_C(1) << 20, seen_nan = INT64_C(1) << 40;
 
 pli_exact pli_exact_at(bool wide, int64_t n, void *memory) {
@@ -22,7 +22,7 @@ void pli_exact_clear(const pli_exact *sum, int64_t first, int64_t n) {
     for (int b = 0; b < pli_exact_bins(sum->wide); b++) memset(sum->bin[b] + first, 0, (size_t)n * sizeof *sum->bin[b]);
 }
 
-/* Bins move down, the lowest ones out. */
+/* Moves the bins down; the lowest ones are dropped. */
 static void raise(const pli_exact *sum, int64_t i, int8_t top) {
     int by = top - sum->top[i], bins = pli_exact_bins(sum->wide);
     for (int b = bins - 1; b >= 0; b--) sum->bin[b][i] = b >= by ? sum->bin[b - by][i] : 0;
@@ -54,7 +54,7 @@ static void add_one_f64(const pli_exact *sum, int64_t i, double x) {
     }
 }
 
-/* The end of a group that does not fit, or of the elements. */
+/* Where the group that does not fit ends, or the elements end. */
 static int64_t group_end(int64_t at, int64_t n) { return n - at < PLI_EXACT_AT_ONCE ? n : at + PLI_EXACT_AT_ONCE; }
 
 void pli_exact_add_f32(const pli_exact *sum, int64_t first, int64_t n, const float *x) {

@@ -11,11 +11,11 @@ enum {
     SPECIAL32 = PLI_EXACT_SPECIAL - PLI_EXACT_LEAST32,
     SPECIAL64 = PLI_EXACT_SPECIAL - PLI_EXACT_LEAST64,
     MOST32 = 5 - PLI_EXACT_LEAST32,
-    MOST64 = 25 - PLI_EXACT_LEAST64 /* tops of the largest numbers */
+    MOST64 = 25 - PLI_EXACT_LEAST64 /* both: top of the largest numbers, counted from the least top */
 };
 
 typedef struct cell32 {
-    uint64_t high, low; /* numbers of two's complement: additions may wrap around */
+    uint64_t high, low; /* two's complement: additions may wrap around */
 } cell32;
 typedef struct cell64 {
     uint64_t bin[PLI_EXACT_BINS_F64], top;
@@ -27,8 +27,8 @@ _Static_assert(sizeof(cell32) == PLI_CELL_BYTES_F32 && sizeof(cell64) == PLI_CEL
 
 static inline int32_t top32(const cell32 *c) { return (int32_t)(c->high & TOP_MASK); }
 
-/* The bin that lies `by` bins below the top of a cell as high as this one's neighbour: bins move down, the lowest
- * out. */
+/* Merges two cells. The bins of the cell with the lower top are moved down to the other's bins; the lowest are
+ * dropped. */
 static inline cell32 merged32(cell32 a, cell32 b) {
     int32_t by = top32(&a) - top32(&b);
     if (by == 0) return (cell32){ a.high + b.high - (b.high & TOP_MASK), a.low + b.low };
@@ -59,10 +59,10 @@ void pli_cells_merge(bool wide, int64_t n, const void *a, const void *b, void *i
 
 /* --- adding ------------------------------------------------------------------------------------------------------- */
 
-/* Of what is special the second word counts each kind in its own 20 bits, as exact.c does. */
+/* In a special cell the second word counts each kind in its own 20 bits, as exact.c does. */
 static uint64_t seen(double x) { return isnan(x) ? UINT64_C(1) << 40 : x > 0 ? 1 : UINT64_C(1) << 20; }
 
-/* The cell of one term, cut at a top that is no lower than its own. */
+/* Adds one term: it is cut at a top that is no lower than its own. */
 static inline void add32(cell32 *c, float x) {
     int32_t e = pli_exact_exponent32(x), own = pli_exact_top32(e) - PLI_EXACT_LEAST32, top = top32(c);
     if (e == PLI_EXACT_INFINITE32) {
@@ -104,7 +104,7 @@ enum { LANES = 32 };
 void pli_cell_add_all(int64_t n, const double *x, void *cell) {
     int64_t   memory[LANES * (PLI_EXACT_BINS_F64 + 1)], at = 0;
     pli_exact lanes = pli_exact_at(true, LANES, memory);
-    if (n >= 2 * LANES) { /* else it is not worth it */
+    if (n >= 2 * LANES) { /* for fewer it is not worth it */
         pli_exact_clear(&lanes, 0, LANES);
         for (; at + LANES <= n; at += LANES) pli_exact_add_f64(&lanes, 0, LANES, x + at);
         for (int i = 1; i < LANES; i++) pli_exact_merge(&lanes, 0, 1, &lanes, i);
@@ -136,7 +136,7 @@ static double value64(cell64 c) {
 }
 
 void pli_cells_round(bool wide, int64_t n, const void *cells, void *out) {
-    unsigned char *at = out; /* behind the cells that are still to be read, also where it is these */
+    unsigned char *at = out; /* each result lies behind the cells that are still to be read, even if out is cells */
     for (int64_t i = 0; i < n; i++) {
         if (wide) {
             double x = value64(((const cell64 *)cells)[i]);

@@ -1,8 +1,9 @@
 /* tensor/exact_loops.h - the loops of exact.h that run over every element of every term, compiled for each processor.
  *
- * Eight elements at a time: where none asks for a higher top, nothing is special, and all units are within a float's
- * range, terms are cut by the same instructions for all, without a branch. Adding 1.5 x 2^23 (a double: 1.5 x 2^52)
- * units to a number rounds it to the nearest multiple of the unit, ties to even, which then lies in the low bits. */
+ * They take eight elements at a time. If no element needs a higher top, none is special, and all units are within a
+ * float's range, all eight terms are cut by the same instructions, without a branch. Adding 1.5 x 2^23 (for a double
+ * 1.5 x 2^52) units to a number rounds it to the nearest multiple of the unit, ties to even; the multiple then lies
+ * in the low bits. */
 #ifndef PLI_TENSOR_EXACT_LOOPS_H
 #define PLI_TENSOR_EXACT_LOOPS_H
 
@@ -13,13 +14,13 @@ enum {
     PLI_EXACT_AT_ONCE = 8,
     PLI_EXACT_W32 = 22,
     PLI_EXACT_W64 = 40,
-    PLI_EXACT_REACH32 = 148,  /* a float of biased exponent e is below 2^(22 (t + 1) - 1) if e < 22 t + 148  */
+    PLI_EXACT_REACH32 = 148,  /* a float of biased exponent e is below 2^(22 (t + 1) - 1) if e < 22 t + 148 */
     PLI_EXACT_REACH64 = 1062, /* a double below 2^(40 (t + 1) - 1) if e < 40 t + 1062                        */
-    PLI_EXACT_LEAST32 = -6,   /* tops of the smallest numbers, and of 0                                      */
+    PLI_EXACT_LEAST32 = -6,   /* tops of the smallest numbers, and of 0 */
     PLI_EXACT_LEAST64 = -26,
-    PLI_EXACT_LOW32 = -5, /* from here to there a float can hold 1.5 x 2^23 units of both bins */
+    PLI_EXACT_LOW32 = -5, /* for tops from here to HIGH32 a float can hold 1.5 x 2^23 units of both bins */
     PLI_EXACT_HIGH32 = 4,
-    PLI_EXACT_NARROW_TERMS = 1023, /* of floats: their bins fit into 32 bits */
+    PLI_EXACT_NARROW_TERMS = 1023, /* with so many floats the bins fit into 32 bits */
     PLI_EXACT_INFINITE32 = 255,
     PLI_EXACT_INFINITE64 = 2047
 };
@@ -47,7 +48,7 @@ static inline float pli_exact_from32(int32_t bits) {
 static inline int32_t pli_exact_exponent32(float x) { return pli_exact_bits32(x) >> 23 & 255; }
 static inline int32_t pli_exact_exponent64(double x) { return (int32_t)((uint64_t)pli_exact_bits(x) >> 52 & 2047); }
 
-/* The lowest top that a number of this biased exponent fits: e / W rounded down, from the grid's lowest place on. */
+/* The lowest top that a number of this biased exponent fits: e / W rounded down, but at least the grid's lowest top. */
 static inline int32_t pli_exact_top32(int32_t e) { return ((e + 6) * 2979 >> 16) - 6; }
 static inline int32_t pli_exact_top64(int32_t e) { return ((e + 18) * 52429 >> 21) - 26; }
 
@@ -71,7 +72,7 @@ static inline bool pli_exact_fits_f64(const double *x, const int8_t *top) {
     return bad == 0;
 }
 
-/* The pieces of one term that fits its top, added to the bins: for any top. */
+/* Cuts one term that fits its top and adds the pieces to the bins, for any top. */
 static inline void pli_exact_cut_f32(float x, int64_t top, int64_t *hi, int64_t *lo) {
     const int64_t zero = pli_exact_bits(pli_exact_magic);
     const double  units = (double)x * pli_power_of_two((uint64_t)(-PLI_EXACT_W32 * top));
@@ -87,7 +88,7 @@ static inline int32_t pli_exact_magic32(int32_t t) {
     return (int32_t)((uint32_t)(127 + 23 + PLI_EXACT_W32 * t) << 23 | UINT32_C(1) << 22);
 }
 
-/* The same for tops from LOW32 to HIGH32, and for 0. */
+/* The same for tops from LOW32 to HIGH32, and for x = 0. */
 static inline void pli_exact_cut_near_f32(float x, int32_t magic, int32_t *hi, int32_t *lo) {
     const int32_t below = magic - (PLI_EXACT_W32 << 23);
     const float   first = x + pli_exact_from32(magic), rest = x - (first - pli_exact_from32(magic));
@@ -96,7 +97,7 @@ static inline void pli_exact_cut_near_f32(float x, int32_t magic, int32_t *hi, i
     *lo += pli_exact_bits32(second) - below;
 }
 
-/* 2^(-40 top) in two factors: it may lie outside of what a double can be. */
+/* 2^(-40 top) is applied in two factors, since it may be out of a double's range. */
 static inline void pli_exact_cut_f64(double x, int64_t top, int64_t *hi, int64_t *mid, int64_t *lo) {
     const int64_t zero = pli_exact_bits(pli_exact_magic);
     const double  half = pli_power_of_two((uint64_t)(-PLI_EXACT_W64 / 2 * top)), units = x * half * half;
@@ -108,7 +109,7 @@ static inline void pli_exact_cut_f64(double x, int64_t top, int64_t *hi, int64_t
     *lo += pli_exact_bits(third) - zero;
 }
 
-/* How many of the elements, from the first on, were added: those of whole groups, up to one that does not fit. */
+/* Adds elements in whole groups, from the first on, until a group does not fit; returns how many were added. */
 static inline int64_t pli_exact_add_fitting_f32(int64_t n, const float *restrict x, const int8_t *restrict top,
                                                 int64_t *restrict hi, int64_t *restrict lo) {
     int64_t at = 0;
@@ -131,7 +132,8 @@ static inline int64_t pli_exact_add_fitting_f64(int64_t n, const double *restric
     return at;
 }
 
-/* The bins' sum, rounded to a double (once where there are two bins), and that to a float. Not for what is special. */
+/* The sum of the bins, rounded to a double (once, as there are two bins), and then to a float. Not for special
+ * elements. */
 static inline float pli_exact_value_f32(int64_t top, int64_t hi, int64_t lo) {
     return (float)(((double)hi * 0x1p22 + (double)lo) * pli_power_of_two((uint64_t)(PLI_EXACT_W32 * (top - 1))));
 }
@@ -141,8 +143,8 @@ static inline double pli_exact_value_f64(int64_t top, int64_t hi, int64_t mid, i
     return (((double)hi * 0x1p40 + (double)mid) * 0x1p40 + (double)lo) * half * half;
 }
 
-/* Sums of whole groups, in registers: how many of the n elements, from the first on, up to one that is special or out
- * of the range of floats' units. */
+/* Sums whole groups in registers, from the first on, until a group has a special element or one out of the range of
+ * floats' units; returns how many of the n elements were done. */
 static inline int64_t pli_exact_sum_fitting_f32(int32_t terms, const float *const *x, int64_t first, int64_t n,
                                                 float *restrict out) {
     int64_t at = 0;

@@ -1,5 +1,6 @@
-/* Exact sums against every order and grouping of the same terms, to the bit, and against sums in wider arithmetic; the
- * processor's loops against the reference's; tops, specials, subnormals, the largest numbers, cancellation. */
+/* Exact sums against every order and grouping of the same terms, to the bit, and against sums in wider arithmetic;
+ * the processor's loops against the reference's; tops, special elements, subnormals, the largest numbers,
+ * cancellation. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,7 +52,7 @@ static void add(const pli_exact *sum, const terms *t, int k) {
         pli_exact_add_f32(sum, 0, N, t->f32[k]);
 }
 
-/* The bits of the rounded sums, floats widened. */
+/* The rounded sums; floats are widened. */
 static void result(const pli_exact *sum, double *out) {
     float narrow[N];
     if (sum->wide)
@@ -83,7 +84,7 @@ static void permuted(bool wide, const terms *t, uint64_t seed, double *out) {
     test_free(memory);
 }
 
-/* Terms in some groups, each summed by itself, then merged. */
+/* The terms are split into groups, each summed by itself, and then merged. */
 static void grouped(bool wide, const terms *t, int groups, double *out) {
     pli_exact sum[TERMS];
     void     *memory[TERMS];
@@ -94,7 +95,7 @@ static void grouped(bool wide, const terms *t, int groups, double *out) {
     for (int g = 0; g < groups; g++) test_free(memory[g]);
 }
 
-/* The same groups as cells; merged backwards, and one into itself. */
+/* The same groups as cells; they are merged backwards, and one of them into itself. */
 static void in_cells(bool wide, const terms *t, int groups, double *out) {
     int64_t bytes = N * pli_cell_bytes(wide);
     char   *cells = test_calloc((size_t)groups, (size_t)bytes);
@@ -128,7 +129,7 @@ static void at_once(bool wide, const terms *t, double *out) {
     for (int i = 0; i < N; i++) out[i] = (double)narrow[i];
 }
 
-/* Element by element: the place in a vector, and what stands beside it, must not show. */
+/* Each element alone: the result must not depend on its place in a vector or on its neighbours. */
 static void alone(bool wide, const terms *t, double *out) {
     for (int i = 0; i < N; i++) {
         int64_t   memory[PLI_EXACT_BINS_MAX + 1];
@@ -175,8 +176,8 @@ static void test_no_order_shows(void **state) {
     }
 }
 
-/* The plain sum in long double is good to 2^-63 of the sizes' sum; the exact one loses 2^-22 (floats), 2^-80 of the
- * largest a term, and its last rounding, which for doubles may be two. */
+/* The plain sum in long double has an error of 2^-63 of the sum of sizes. The exact sum loses 2^-22 (floats) or
+ * 2^-80 (doubles) of the largest term for each term, and its last rounding, or two roundings for doubles. */
 static void test_how_much_is_lost(void **state) {
     (void)state;
     static terms t;
@@ -249,7 +250,7 @@ static void test_edges(void **state) {
     assert_true(sum_of_f64(1, (double[]){ 0.1 }) == 0.1);
 }
 
-/* Each exponent a number can have: it fits its top and not the one below, and comes back as it is. */
+/* Each exponent that a number can have: it fits its top and not the one below, and its value comes back unchanged. */
 static void test_every_exponent(void **state) {
     (void)state;
     for (int e = -149; e <= 127; e++) {
@@ -289,7 +290,7 @@ static void test_special_among_others(void **state) {
     }
 }
 
-/* The processor's loops do what the reference's do. */
+/* The processor's loops give the same as the reference's. */
 static void test_processor(void **state) {
     (void)state;
     static terms       t;
@@ -302,7 +303,7 @@ static void test_processor(void **state) {
         draw(&t, 3, spreads[s]);
         for (int k = 0; k < TERMS; k++) x32[k] = t.f32[k], x64[k] = t.f64[k];
         for (int few = 1; few < 12; few++) {
-            for (int64_t i = 0; i < N; i++) { /* one by one, as far as the loops go on */
+            for (int64_t i = 0; i < N; i++) { /* from each element, as far as the loops get */
                 if (ref->exact_sum_f32(few, x32, i, N - i, a32 + i) < 8) continue;
                 assert_true(best->exact_sum_f32(few, x32, i, N - i, b32 + i) >= 8);
                 assert_memory_equal(a32 + i, b32 + i, 8 * sizeof *a32);
@@ -332,7 +333,7 @@ static void test_many_in_one_cell(void **state) {
     }
 }
 
-/* What no sum can hold is some sum all the same. */
+/* Bits that no sum can have are still some sum. */
 static void test_cells_of_any_bits(void **state) {
     (void)state;
     pli_random r = pli_random_at(8, PLI_RANDOM_DATA, 3, 0);

@@ -1,4 +1,4 @@
-/* Rows added up by group. Rows in full go by the dense kernels; sparse ones fetch ahead, as their group's sums may be
+/* Adds up rows by group. Full rows go by the dense kernels; sparse ones fetch ahead, as their groups' sums may lie
  * far apart. */
 #include "tensor/groups.h"
 
@@ -42,7 +42,7 @@ void pli_group_sums_dense(int64_t n, int64_t d, const float *x, int64_t stride, 
 
 /* --- counts ----------------------------------------------------------------------------------------------------- */
 
-/* Without branches: what does not fit an integer is looked at as a half, which is none. */
+/* There are no branches: a value that fits no integer is replaced by one half, which is no count. */
 static bool all_counts(pli_entries x) {
     int32_t bad = 0;
     for (int64_t e = 0; x.value != NULL && e < x.n; e++) {

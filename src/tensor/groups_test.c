@@ -1,5 +1,5 @@
-/* Sums and counts of rows by group: what plain loops give, to the bit, for rows of all forms; groups below 0; values
- * that are no counts. */
+/* Sums and counts of rows by group: they equal those of plain loops, to the bit, for rows of all forms; groups below
+ * 0; values that are no counts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ typedef struct data {
     int32_t       group[ROWS];
 } data;
 
-/* Rows 0, 10, ... are full. ones: all values 1; whole: whole numbers. */
+/* Rows 0, 10, ... are full. ones: all values are 1; whole: values are whole numbers. */
 static void fill(data *f, bool ones, bool whole) {
     pli_random r = pli_random_at(9, PLI_RANDOM_DATA, 0, 0);
     memset(f, 0, sizeof *f);
@@ -134,7 +134,7 @@ static void test_counts_are_exact(void **state) {
     assert_true(count == 16777217);
 }
 
-/* The row that has it adds nothing, nor do those behind it. */
+/* A row with such a value adds nothing, nor do the rows behind it. */
 static void test_no_counts(void **state) {
     (void)state;
     static const float bad[] = { 0.5F, -1, 0x1p31F, 3e38F };

@@ -1,4 +1,4 @@
-/* kernels - chooses the table by what the processor can do. */
+/* kernels - chooses the table of kernels for this processor. */
 #include "tensor/kernels.h"
 
 const pli_kernels *pli_kernels_get(void) {

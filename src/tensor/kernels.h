@@ -1,4 +1,4 @@
-/* tensor/kernels.h - what the files of kernels show to each other. */
+/* tensor/kernels.h - what the files of kernels share. */
 #ifndef PLI_TENSOR_KERNELS_H
 #define PLI_TENSOR_KERNELS_H
 
@@ -8,7 +8,7 @@
 
 enum { PLI_DOT_LANES = 16, PLI_PREFETCH_ENTRIES = 40 };
 
-/** Only on a processor with AVX2 and FMA. */
+/** May be called only on a processor with AVX2 and FMA. */
 const pli_kernels *pli_kernels_avx2(void);
 
 static inline int64_t pli_row_at(pli_rows rows, int64_t i) {
@@ -29,7 +29,7 @@ static inline double pli_lanes_sum(double *sum) {
     return sum[0];
 }
 
-/* The kernels of the reference that processors take over as they are: bound by memory, or short. */
+/* Kernels of the reference that other processors use unchanged: they are bound by memory, or short. */
 void pli_scale_f32(int64_t n, float a, float *x);
 void pli_scale_f64(int64_t n, double a, double *x);
 double pli_max_abs_f64(int64_t n, const double *x);

@@ -1,6 +1,6 @@
-/* kernels_avx2 - kernels for x86 with AVX2, to the reference's bits: the same partial sums, and a fused multiply-add
- * only where the product of two floats is exact anyway. The loops over elementary functions are the reference's own,
- * compiled for wider vectors. */
+/* kernels_avx2 - kernels for x86 with AVX2 that give the reference's bits: they use the same partial sums, and a
+ * fused multiply-add only where the product of two floats is exact anyway. The loops over elementary functions are
+ * the reference's own, compiled for wider vectors. */
 #include <immintrin.h>
 
 #include "tensor/elementary.h"
@@ -20,7 +20,7 @@ static inline __m256d wide(const float *x) {
     return _mm256_cvtps_pd(_mm_loadu_ps(x));
 }
 
-/* As pli_lanes_sum adds them. */
+/* Adds in the same order as pli_lanes_sum. */
 static inline double sum_of(__m256d sum0, __m256d sum1, __m256d sum2, __m256d sum3) {
     const __m256d four = _mm256_add_pd(_mm256_add_pd(sum0, sum2), _mm256_add_pd(sum1, sum3));
     const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
@@ -192,7 +192,8 @@ static void csr_t_axpy_f64(const pli_csr *x, pli_rows rows, int64_t cols, const 
     for (int64_t i = 0; i < rows.n; i++) pli_wide_row_adds_f64(pli_entries_of(x, rows, i), cols, r + i * cols, g);
 }
 
-/* --- exact sums of floats: exact_loops.h, eight at a time --------------------------------------------------------- */
+/* --- exact sums of floats: exact_loops.h, eight elements at a time
+ * ------------------------------------------------- */
 
 /* 1.5 x 2^23 units of these bins. */
 static inline __m256i magic_of(__m256i top) {
@@ -210,8 +211,7 @@ static inline void cut_near(__m256 x, __m256i magic, __m256i below, __m256i *hi,
     *lo = _mm256_add_epi32(*lo, _mm256_sub_epi32(_mm256_castps_si256(second), below));
 }
 
-/* Lanes in which something other than 0 is too small, or anything too large, for the units of floats. size: |x|'s
- * bits. */
+/* Marks the lanes whose number is too large, or too small and not 0, for the units of floats. size: the bits of |x|. */
 static inline __m256i too_far(__m256i top, __m256i size) {
     const __m256i low = _mm256_andnot_si256(_mm256_cmpeq_epi32(size, _mm256_setzero_si256()),
                                             _mm256_cmpgt_epi32(_mm256_set1_epi32(PLI_EXACT_LOW32), top));
@@ -259,8 +259,8 @@ static inline __m128 value_of(__m128i top, __m128i hi, __m128i lo) {
     return _mm256_cvtpd_ps(_mm256_mul_pd(sum, _mm256_castsi256_pd(_mm256_slli_epi64(exponent, 52))));
 }
 
-/* Of up to 8 terms a bin's sum has at most 24 bits: a float holds it, and the two bins' sum is rounded once, as
- * ever. */
+/* With up to 8 terms a bin's sum has at most 24 bits, so a float holds it, and the sum of both bins is rounded once,
+ * as always. */
 enum { FEW = 8 };
 static inline int64_t sum_few(int32_t terms, const float *const *x, int64_t first, int64_t n, float *out) {
     const __m256i lowest = _mm256_set1_epi32(-PLI_EXACT_LEAST32), w = _mm256_set1_epi32(PLI_EXACT_W32);
@@ -272,7 +272,7 @@ static inline int64_t sum_few(int32_t terms, const float *const *x, int64_t firs
         __m256i most = _mm256_setzero_si256();
         __m256  hi = _mm256_setzero_ps(), lo = hi;
         for (int32_t t = 0; t < terms; t++) most = _mm256_max_epi32(most, size_of(_mm256_loadu_ps(x[t] + first + i)));
-        /* top - least top: what fits 16 bits is multiplied there */
+        /* top - least top; the factors fit 16 bits, so a multiplication in 16 bits is enough */
         const __m256i top =
             _mm256_mulhi_epu16(_mm256_add_epi32(_mm256_srli_epi32(most, 23), lowest), _mm256_set1_epi32(2979));
         const __m256i small =

@@ -1,4 +1,5 @@
-/* kernels_ref - the reference kernels: what every processor runs, and what its own must agree with to the bit. */
+/* kernels_ref - the reference kernels: every processor can run them, and a processor's own kernels must give the
+ * same bits. */
 #include "tensor/elementary.h"
 #include "tensor/exact_loops.h"
 #include "tensor/kernels.h"
@@ -53,7 +54,7 @@ static void axpy_f32_f64(int64_t n, double a, const float *restrict x, double *r
     for (int64_t i = 0; i < n; i++) y[i] += a * (double)x[i];
 }
 
-/* The bits of |x| are ordered as |x| is, with NaN above all: so no comparison of floats is needed. */
+/* The bits of |x| are in the same order as |x|, with NaN above all, so floats need not be compared. */
 static float max_abs_f32(int64_t n, const float *x) {
     uint32_t most = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -120,7 +121,7 @@ static void tanh_f64(int64_t n, const double *x, double *out) {
     for (int64_t i = 0; i < n; i++) out[i] = pli_tanh(x[i]);
 }
 
-/* Two passes in double over each score, so that p is rounded once. NaN in x gives NaN. */
+/* Each score is computed in double, in two passes, so that p is rounded once. NaN in x gives NaN. */
 double pli_softmax_f32(int64_t n, const float *x, float *p) {
     double most = (double)x[0], sum = 0.0;
     for (int64_t i = 1; i < n; i++) most = (double)x[i] > most ? (double)x[i] : most;

@@ -1,5 +1,5 @@
-/* Every kernel of this processor against the reference, to the bit; the reference against plain loops and libm, to
- * the stated bounds; bits against place and alignment; the edges of the elementary functions. */
+/* Every kernel of this processor against the reference, to the bit; the reference against plain loops and libm,
+ * within the stated bounds; bits do not depend on place and alignment; the edges of the elementary functions. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -181,7 +181,7 @@ static void check_dot(const pli_kernels *k, const sparse_case *c, const pli_csr 
         assert_true(fabs(y64[i] - want) <= 1e-12);
         assert_true(fabs(y32[i] - want) <= 2e-5);
     }
-    /* A row's bits do not depend on which rows are asked for with it. */
+    /* A row's bits do not depend on the other rows of the call. */
     for (int64_t i = 0; i < rows.n; i++) {
         double one32[COLS_MAX], one64[COLS_MAX];
         const pli_rows one = { NULL, pli_row_at(rows, i), 1 };
@@ -256,7 +256,7 @@ static long double exact_softplus(double x) {
     return (x > 0 ? (long double)x : 0.0L) + log1pl(expl(-fabsl((long double)x)));
 }
 
-/* Distance in units in the last place of a double (float) at want. */
+/* The distance in units in the last place of a number with so many digits at want (53: double, 24: float). */
 static double ulps(double have, long double want, int digits) {
     int exponent;
     (void)frexpl(want, &exponent);
@@ -286,7 +286,7 @@ static void check_accuracy(map_f32 *f32, map_f64 *f64, exact *want, double bound
             const long double right32 = want((double)x32[j]);
             worst64 = fmax(worst64, ulps(y[j], want(x[j]), 53));
             if (right32 < 3.4028235e38L) worst32 = fmax(worst32, ulps((double)y32[j], right32, 24));
-            assert_true(y[j] >= last64 && y32[j] >= last32); /* these points are far apart: it must grow */
+            assert_true(y[j] >= last64 && y32[j] >= last32); /* these points are far apart, so the function must grow */
             last64 = y[j];
             last32 = y32[j];
         }
@@ -310,7 +310,7 @@ static void test_elementary_functions_are_accurate(void **state) {
     }
 }
 
-/* Neighbours: the float functions never step back. */
+/* Over neighbouring floats the float functions never decrease. */
 static void test_float_functions_are_monotone(void **state) {
     (void)state;
     const pli_kernels *k = pli_kernels_get();

@@ -1,5 +1,6 @@
-/* tensor/lanes.h - registers of floats and of doubles, by what the file that includes it is compiled for: `lane` holds
- * LANES floats, `wide_lane` WIDE_LANES doubles; FMA(a, b, c) = a b + c is rounded once. Only for files of kernels. */
+/* tensor/lanes.h - registers of floats and doubles for the processor that the including file is compiled for: `lane`
+ * holds LANES floats, `wide_lane` WIDE_LANES doubles; FMA(a, b, c) = a b + c is rounded once. Only for files of
+ * kernels. */
 #ifndef PLI_TENSOR_LANES_H
 #define PLI_TENSOR_LANES_H
 

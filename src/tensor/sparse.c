@@ -1,5 +1,5 @@
-/* sparse - kernels over CSR rows and index lists. Random gathers bound them, so they fetch ahead, across the ends of
- * rows where rows follow each other. */
+/* sparse - kernels over CSR rows and index lists. Random gathers limit their speed, so they fetch ahead, also across
+ * the ends of rows if rows follow each other. */
 #include <stdbool.h>
 
 #include "tensor/entries.h"

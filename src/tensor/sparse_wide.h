@@ -1,6 +1,6 @@
-/* tensor/sparse_wide.h - the text of the products of sparse rows with matrices of several columns, compiled for each
- * processor by the file that includes it. An element's additions are in the order of the entries, so vectors of columns
- * give the same bits. Rows of the matrix some entries ahead are fetched. */
+/* tensor/sparse_wide.h - the code of the products of sparse rows with matrices of several columns; the including
+ * file compiles it for its processor. An element's terms are added in the order of the entries, so vectors of
+ * columns give the same bits. Rows of the matrix are fetched for entries ahead. */
 #ifndef PLI_TENSOR_SPARSE_WIDE_H
 #define PLI_TENSOR_SPARSE_WIDE_H
 
@@ -10,7 +10,7 @@ enum { PLI_WIDE_AHEAD = 8 };
 
 #define PLI_WIDE static inline __attribute__((always_inline))
 
-/* Of the row of the matrix that an entry ahead needs, whose rows are so many bytes apart, the first `bytes`. */
+/* Fetches the first `bytes` of the matrix's row for the entry PLI_WIDE_AHEAD later; rows are `apart` bytes apart. */
 PLI_WIDE void pli_wide_fetch(pli_entries s, int64_t k, int64_t apart, int64_t bytes, const void *matrix,
                              const int write) {
     if (k + PLI_WIDE_AHEAD >= s.ahead) return;
@@ -18,7 +18,8 @@ PLI_WIDE void pli_wide_fetch(pli_entries s, int64_t k, int64_t apart, int64_t by
     for (int64_t at = 0; at < bytes && at < 512; at += 64) __builtin_prefetch(row + at, write);
 }
 
-/* --- y = x w: n columns at a time, n a constant, so that their sums stay in registers ----------------------------- */
+/* --- y = x w: n columns at a time; n is a constant, so that their sums stay in registers
+ * --------------------------- */
 
 PLI_WIDE void pli_wide_dots_f32(const int n, pli_entries s, int64_t cols, const float *w, double *y) {
     double sum[32] = { 0 };
@@ -31,7 +32,7 @@ PLI_WIDE void pli_wide_dots_f32(const int n, pli_entries s, int64_t cols, const 
     for (int c = 0; c < n; c++) y[c] = sum[c];
 }
 
-/* What is left at the end is taken with some columns before it once more. */
+/* The last columns are computed in one group of 8 with some columns before them, which are computed twice. */
 PLI_WIDE void pli_wide_row_dots_f32(pli_entries s, int64_t cols, const float *w, double *y) {
     int64_t c = 0;
     for (; c + 32 <= cols; c += 32) pli_wide_dots_f32(32, s, cols, w + c, y + c);
@@ -54,7 +55,7 @@ PLI_WIDE void pli_wide_dots_f64(const int n, pli_entries s, int64_t cols, const 
     for (int c = 0; c < n; c++) y[c] = sum[c];
 }
 
-/* What is left at the end is taken with some columns before it once more. */
+/* The last columns are computed in one group of 8 with some columns before them, which are computed twice. */
 PLI_WIDE void pli_wide_row_dots_f64(pli_entries s, int64_t cols, const double *w, double *y) {
     int64_t c = 0;
     for (; c + 32 <= cols; c += 32) pli_wide_dots_f64(32, s, cols, w + c, y + c);

@@ -1,28 +1,28 @@
 /* tensor - views of dense and sparse matrices, and the kernels that run over them.
  *
- * Kernels stand in one table: the reference first, then the slots that this processor does better. They are serial,
- * take lent memory and keep nothing. Their bits are part of the contract:
- *   - element-wise kernels: an element's bits do not depend on its place, nor on n;
+ * Kernels stand in one table: first the reference kernels, then those that replace them on this processor. They are
+ * serial, take lent memory and keep nothing. Their bits are part of the contract:
+ *   - element-wise kernels: an element's bits depend neither on its place nor on n;
  *   - sums: the order of the additions is a function of n alone (stated at the kernel), never of alignment;
- *   - every processor's kernel gives the same bits as the reference (no fused multiply-add where it would show).
- * Sums over float data are taken in double, where the product of two floats is exact.
- */
+ *   - every processor's kernel gives the same bits as the reference (a fused multiply-add only where it changes no
+ *   bit).
+ * Sums over float data are taken in double, where the product of two floats is exact. */
 #ifndef PLI_TENSOR_TENSOR_H
 #define PLI_TENSOR_TENSOR_H
 
 #include <stdint.h>
 #include <string.h>
 
-/* Rows in compressed form, borrowed. Row i has the entries row_start[i] .. row_start[i + 1] - 1. */
+/* A matrix with its rows in compressed form, borrowed. Row i has the entries row_start[i] .. row_start[i + 1] - 1. */
 typedef struct pli_csr {
     int64_t rows;
     const int64_t *row_start; /* [rows + 1]                */
     const uint32_t *col;      /* [entries]                 */
     const float *value;       /* [entries]; NULL: all ones */
-    const unsigned char *packed; /* instead of col, or NULL: see pli_packed_at */
+    const unsigned char *packed; /* replaces col, or NULL: see pli_packed_at */
 } pli_csr;
 
-/* Columns below 2^24 in three bytes each, the lowest first, and one byte more at the end. */
+/* Columns below 2^24 take three bytes each, the lowest byte first; one more byte follows the last column. */
 static inline uint32_t pli_packed_at(const unsigned char *packed, int64_t entry) {
     uint32_t word;
     memcpy(&word, packed + 3 * entry, sizeof word);
@@ -32,7 +32,7 @@ static inline uint32_t pli_packed_at(const unsigned char *packed, int64_t entry)
     return word & 0xffffff;
 }
 
-/* Some of its rows: order[first] .. order[first + n - 1], or first .. first + n - 1 where order is NULL. */
+/* Some of a matrix's rows: order[first] .. order[first + n - 1], or first .. first + n - 1 if order is NULL. */
 typedef struct pli_rows {
     const uint32_t *order;
     int64_t first, n;
@@ -64,18 +64,19 @@ typedef struct pli_kernels {
     /* y += a x, x widened first. x and y do not overlap. */
     void (*axpy_f32_f64)(int64_t n, double a, const float *x, double *y);
 
-    /* Largest |x|; NaN if there is one; 0 of nothing. */
+    /* Largest |x|; NaN if there is one; 0 if n is 0. */
     float (*max_abs_f32)(int64_t n, const float *x);
     double (*max_abs_f64)(int64_t n, const double *x);
 
-    /* out[i] = x[index[i]]; y[index[i]] += x[i], in this order (repeats add up). */
+    /* out[i] = x[index[i]]; y[index[i]] += x[i], in this order (repeated indices add up). */
     void (*gather_f32)(int64_t n, const uint32_t *index, const float *x, float *out);
     void (*gather_f64)(int64_t n, const uint32_t *index, const double *x, double *out);
     void (*scatter_add_f32)(int64_t n, const uint32_t *index, const float *x, float *y);
     void (*scatter_add_f64)(int64_t n, const uint32_t *index, const double *x, double *y);
 
-    /* y = X w over the chosen rows: w [features, cols], y [rows.n, cols]. Sums are double; with cols = 1 entry k of a
-     * row goes to partial sum k mod 4, added (0 + 2) + (1 + 3); with more, in the order of the entries. */
+    /* y = X w over the chosen rows: w [features, cols], y [rows.n, cols]. Sums are double. With cols = 1, entry k of
+     * a row goes to partial sum k mod 4, and these are added (0 + 2) + (1 + 3); with more columns, terms are added
+     * in the order of the entries. */
     void (*csr_dot_f32)(const pli_csr *x, pli_rows rows, int64_t cols, const float *w, double *y);
     void (*csr_dot_f64)(const pli_csr *x, pli_rows rows, int64_t cols, const double *w, double *y);
 
@@ -83,8 +84,9 @@ typedef struct pli_kernels {
     void (*csr_t_axpy_f32)(const pli_csr *x, pli_rows rows, int64_t cols, const float *r, float *g);
     void (*csr_t_axpy_f64)(const pli_csr *x, pli_rows rows, int64_t cols, const double *r, double *g);
 
-    /* out[i] = e^x, 1/(1 + e^-x), log(1 + e^x), log x, tanh x. f32: the double's result rounded once (below 0.501 ulp);
-     * f64: below 1.5, 3, 2.5, 2.5 and 4 ulp. No spurious overflow or underflow; NaN stays NaN. out may be x. */
+    /* out[i] = e^x, 1/(1 + e^-x), log(1 + e^x), log x, tanh x. f32: the double's result rounded once (error below
+     * 0.501 ulp); f64: errors below 1.5, 3, 2.5, 2.5 and 4 ulp. No spurious overflow or underflow; NaN stays NaN.
+     * out may be x. */
     void (*exp_f32)(int64_t n, const float *x, float *out);
     void (*exp_f64)(int64_t n, const double *x, double *out);
     void (*sigmoid_f32)(int64_t n, const float *x, float *out);
@@ -96,12 +98,13 @@ typedef struct pli_kernels {
     void (*tanh_f32)(int64_t n, const float *x, float *out);
     void (*tanh_f64)(int64_t n, const double *x, double *out);
 
-    /* p = softmax of one row of n >= 1 scores; returns log sum e^x. Added in order. p may be x. */
+    /* p = softmax of one row of n >= 1 scores; returns log sum e^x. Terms are added in order. p may be x. */
     double (*softmax_f32)(int64_t n, const float *x, float *p);
     double (*softmax_f64)(int64_t n, const double *x, double *p);
 
-    /* Of exact.h, for whole groups of elements in which nothing is special and (adds) no term asks for a higher top:
-     * how many elements, from the first on, were done. x of the sums: [terms], from element `first` on. */
+    /* The fast loops of exact.h, for whole groups of elements in which nothing is special and (adds) no term needs a
+     * higher top. They return how many elements, from the first on, were done. x in the sums: [terms], from element
+     * `first` on. */
     int64_t (*exact_add_f32)(int64_t n, const float *x, const int8_t *top, int64_t *hi, int64_t *lo);
     int64_t (*exact_add_f64)(int64_t n, const double *x, const int8_t *top, int64_t *hi, int64_t *mid, int64_t *lo);
     int64_t (*exact_sum_f32)(int32_t terms, const float *const *x, int64_t first, int64_t n, float *out);

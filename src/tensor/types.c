@@ -1,4 +1,4 @@
-/* Element types and shapes, as the public headers show them. */
+/* Element types and shapes, as declared in the public headers. */
 #include <plait/tensor.h>
 
 #include "base/base.h"

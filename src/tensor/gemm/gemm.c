@@ -1,4 +1,4 @@
-/* How BLAS is called, how b is packed once for many products, and how large products are cut for threads. */
+/* Calling BLAS, packing b once for many products, and cutting large products for threads. */
 #include "tensor/gemm/gemm.h"
 
 #include <cblas.h>
@@ -6,7 +6,7 @@
 
 #include "tensor/gemm/sgemm.h"
 
-/* BLAS's setting is its own and holds for the process; all callers of ours want the same one. */
+/* BLAS's number of threads holds for the whole process, and all our callers want the same. */
 void pli_gemm_open(void) {
 #ifdef OPENBLAS_VERSION
     openblas_set_num_threads(1);
@@ -17,7 +17,7 @@ bool pli_gemm_fits(int64_t m, int64_t n, int64_t k) { return m <= INT_MAX && n <
 
 static CBLAS_TRANSPOSE side(bool transposed) { return transposed ? CblasTrans : CblasNoTrans; }
 
-/* BLAS wants leading dimensions of at least 1, also of what is empty. */
+/* BLAS needs leading dimensions of at least 1, also for empty matrices. */
 static int leading(int64_t ld) { return ld > 0 ? (int)ld : 1; }
 
 void pli_gemm_f32(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *b,
@@ -36,7 +36,7 @@ size_t pli_gemm_packed_floats(int64_t n, int64_t k) {
     return tiles != NULL ? pli_sgemm_packed_floats(tiles, n, k) : (size_t)(n * k);
 }
 
-/* For BLAS: b as it is not transposed. */
+/* Without tiles, for BLAS: packed is b, not transposed. */
 void pli_gemm_pack(bool tb, int64_t n, int64_t k, const float *b, int64_t ldb, float *to) {
     const pli_tiles *tiles = pli_tiles_get();
     if (tiles != NULL) {
@@ -66,8 +66,8 @@ static int64_t up(int64_t n, int64_t to) { return (n + to - 1) / to; }
 
 static int64_t half(int64_t n) { return up(up(n, 2), 16) * 16; } /* whole registers */
 
-/* Rows of up to WHOLE stay whole while they can: then what a tile makes lies in one run, over which an epilogue goes at
- * once, and packing their columns again for each tile costs less than as many short runs would. */
+/* Rows of up to WHOLE columns stay whole while they can: then a tile's results lie in one run, over which an
+ * epilogue passes at once, and packing the columns again for each tile costs less than many short runs would. */
 pli_gemm_cut pli_gemm_cut_of(int64_t m, int64_t n, int64_t k) {
     enum { TILE_MULTIPLIES = 8 << 20, FEW_MULTIPLIES = 1 << 19, PARTS = 4, ROWS_MIN = 64, COLS_MIN = 128, WHOLE = 256 };
     const double all = (double)m * (double)n * (double)k / PARTS, most = all > TILE_MULTIPLIES  ? TILE_MULTIPLIES

@@ -1,4 +1,4 @@
-/* Which tiles this processor runs, and b packed for all of them: panel after panel. */
+/* Which tiles this processor runs, and packing b for all of them, panel after panel. */
 #include "tensor/gemm/sgemm.h"
 
 #include <stddef.h>
@@ -29,7 +29,8 @@ static void pack(const pli_tiles *tiles, bool tb, int64_t l, int64_t k, int64_t 
         tiles->pack(k, n, b + l * ldb + j, ldb, to);
 }
 
-/* k in stretches whose packed columns stay in the first cache; of each, all rows go over one panel of columns. */
+/* k is cut into stretches whose packed columns stay in the first cache; in each, all rows go over one panel of
+ * columns at a time. */
 void pli_sgemm(const pli_tiles *tiles, bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
                const float *b, int64_t ldb, bool load, float *c, int64_t ldc) {
     _Alignas(64) float panel[PLI_TILE_DEPTH * PLI_TILE_COLS];

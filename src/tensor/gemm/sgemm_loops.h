@@ -1,4 +1,4 @@
-/* tensor/gemm/sgemm_loops.h - the text of sgemm.h's tiles, by what registers the file that includes it is compiled
+/* tensor/gemm/sgemm_loops.h - the code of sgemm.h's tiles, for the registers that the including file is compiled
  * for. */
 #ifndef PLI_TENSOR_SGEMM_LOOPS_H
 #define PLI_TENSOR_SGEMM_LOOPS_H
@@ -8,7 +8,7 @@
 #include "tensor/gemm/sgemm.h"
 #include "tensor/lanes.h"
 
-/* Rows of a tile whose sums registers hold beside b. */
+/* How many rows of a tile can have their sums in registers, beside b. */
 #if defined(__AVX512F__)
 #define ROWS_MAX 14
 #else
@@ -17,8 +17,8 @@
 
 enum { COLS = 2 * LANES, QUADS = (ROWS_MAX + 3) / 4 };
 
-/* m is a constant wherever it is inlined: all loops over rows are straight code. Rows go by fours, so that few
- * registers hold where they are. */
+/* m is a constant wherever this is inlined, so all loops over rows become straight code. Rows go in groups of four,
+ * so that a few registers hold their addresses. */
 INLINE void tile_of(const int m, int64_t k, const float *a, int64_t rs, int64_t cs, const float *b, bool load, float *c,
                     int64_t ldc) {
     lane         sum[ROWS_MAX][2];
@@ -51,7 +51,7 @@ INLINE void tile_of(const int m, int64_t k, const float *a, int64_t rs, int64_t 
 typedef void tile_fn(int64_t k, const float *a, int64_t rs, int64_t cs, const float *b, bool load, float *c,
                      int64_t ldc);
 
-/* Of the two strides of a one is 1, nearly always. */
+/* One of a's two strides is nearly always 1. */
 #define TILE(m)                                                                                                        \
     static void tile_##m(int64_t k, const float *a, int64_t rs, int64_t cs, const float *b, bool load, float *c,       \
                          int64_t ldc) {                                                                                \
@@ -87,7 +87,7 @@ static tile_fn *const tile_by_rows[ROWS_MAX + 1] = {
 #endif
 };
 
-/* A tile at the edge is made beside c. */
+/* A tile at the edge is computed in a buffer beside c. */
 static void tile(int64_t m, int64_t n, int64_t k, const float *a, int64_t rs, int64_t cs, const float *b, bool load,
                  float *c, int64_t ldc) {
     if (n == COLS) {
@@ -113,7 +113,7 @@ static void pack(int64_t k, int64_t n, const float *b, int64_t ld, float *to) {
 }
 
 #if defined(__AVX2__)
-/* Eight rows of eight become columns. */
+/* Transposes eight rows of eight. */
 INLINE void transpose_8(const float *from, int64_t ld, float *to) {
     __m256 x[8], y[8];
 #pragma GCC unroll 8

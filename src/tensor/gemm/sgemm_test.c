@@ -1,5 +1,6 @@
-/* Products of matrices: each processor's tiles against plain sums, over lengths around those of tiles, both sides as
- * they are and transposed, with and without what lay there; the same bits from both, and however the product is cut. */
+/* Products of matrices: each processor's tiles against plain sums, for lengths around those of tiles, with both
+ * sides as they are and transposed, and with c added or overwritten. All give the same bits, however the product is
+ * cut. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +34,7 @@ static float chain(const product *p, float sum, int64_t i, int64_t j) {
     return sum;
 }
 
-/* The same bits by b packed first. */
+/* b packed first gives the same bits. */
 static void check_packed(const pli_tiles *tiles, const product *p) {
     static float  again[MOST * MOST * 2], packed[PLACE];
     const int64_t floats = (int64_t)pli_sgemm_packed_floats(tiles, p->n, p->k);
@@ -52,7 +53,7 @@ static void check(const pli_tiles *tiles, const product *p) {
     if (!p->ta) check_packed(tiles, p);
     for (int64_t i = 0; i < MOST; i++)
         for (int64_t j = 0; j < p->ldc; j++) {
-            float want = was[i * p->ldc + j]; /* beyond the product nothing is written */
+            float want = was[i * p->ldc + j]; /* outside the product nothing is written */
             if (i < p->m && j < p->n) want = chain(p, p->load ? want : 0, i, j);
             assert_memory_equal(&want, &c[i * p->ldc + j], sizeof want);
         }
@@ -91,7 +92,7 @@ static void test_tiles(void **state) {
 #endif
 }
 
-/* pli_gemm_cut_of's tiles make up the whole, bit for bit, where there are tiles; BLAS may round otherwise. */
+/* The tiles of pli_gemm_cut_of make up the whole, bit for bit, if the processor has tiles; BLAS may round otherwise. */
 static void test_gemm_f32(void **state) {
     (void)state;
     enum { M = 40, N = 50, K = 90 };
@@ -105,7 +106,7 @@ static void test_gemm_f32(void **state) {
             pli_gemm_f32(false, false, M - i < 17 ? M - i : 17, N - j < 23 ? N - j : 23, K, x + i * K, K, y + j, N, 0,
                          parts + i * N + j, N);
     if (pli_tiles_get() != NULL) assert_memory_equal(whole, parts, sizeof whole);
-    pli_gemm_f32(false, false, M, N, K, x, K, y, N, 2, parts, N); /* a factor for c: BLAS */
+    pli_gemm_f32(false, false, M, N, K, x, K, y, N, 2, parts, N); /* a factor for c: this goes to BLAS */
     for (int i = 0; i < M * N; i++) assert_true(fabsf(parts[i] - 3 * whole[i]) < 1e-3f);
 }
 

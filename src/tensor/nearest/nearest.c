@@ -1,11 +1,11 @@
-/* Centres made ready, and rows taken a chunk at a time: laid out in full for tiles where that pays, scored, and what is
- * wanted of each taken while it is in the cache. */
+/* Prepares the centres and takes rows a chunk at a time: rows are laid out in full for tiles where that pays,
+ * scored, and the wanted results are taken while the chunk is in the cache. */
 #include "tensor/nearest/nearest.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Centres whose scores a chunk holds at once; floats of rows in a chunk, and how few and many rows these may be. */
+/* How many centres' scores a chunk holds at once; the floats of rows in a chunk; the least and most rows of a chunk. */
 enum { GROUP = 256, CHUNK_FLOATS = 1 << 15, CHUNK_LEAST = 28, CHUNK_MOST = 224 };
 
 const pli_nearest_kernels *pli_nearest_kernels_get(void) {
@@ -22,7 +22,7 @@ const pli_nearest_kernels *pli_nearest_kernels_get(void) {
 
 static int64_t up(int64_t k) { return (k + PLI_TILE_COLS - 1) / PLI_TILE_COLS * PLI_TILE_COLS; }
 
-/* Doubles first, then floats: the moved centres once as they lie, once packed or across. */
+/* Doubles come first, then floats: the moved centres twice, once in rows and once packed or transposed. */
 size_t pli_centres_bytes(int64_t k, int64_t d) {
     return (size_t)(k + d) * sizeof(double) + (size_t)(2 * up(k) * d + up(k)) * sizeof(float);
 }
@@ -34,7 +34,7 @@ static void find_mean(pli_centres *c) {
     for (int64_t l = 0; l < c->d; l++) c->mean[l] /= (double)c->k;
 }
 
-/* moved [k, d], the bias, and the squares. */
+/* Computes moved [k, d], the bias, and the squares. */
 static void move(const pli_centres *c, float *moved) {
     const pli_kernels *kernels = pli_kernels_get();
     for (int64_t j = 0; j < c->k; j++) {
@@ -52,7 +52,8 @@ static void move(const pli_centres *c, float *moved) {
     for (int64_t j = c->k; j < up(c->k); j++) c->bias[j] = INFINITY;
 }
 
-/* across [d, k], zeros where there is no centre; squares of places, so that both sides stay in the cache. */
+/* Transposes moved to across [d, k], with zeros where there is no centre. It goes square by square, so that both
+ * sides stay in the cache. */
 static void transpose(const pli_centres *c, const float *moved) {
     enum { SIDE = 32 };
     const int64_t k = up(c->k);
@@ -98,7 +99,7 @@ typedef struct scratch {
     float *dot;  /* [chunk, GROUP]                               */
     float *best; /* [chunk]                                      */
     float *full; /* [chunk, d] rows laid out                     */
-    float *ones; /* [d] a full row of which no values are stored */
+    float *ones; /* [d] a full row of ones, for matrices without values */
 } scratch;
 
 size_t pli_nearest_scratch_bytes(int64_t k, int64_t d) {
@@ -114,7 +115,7 @@ static scratch scratch_at(int64_t d, void *memory) {
     return s;
 }
 
-/* Rows of either kind. */
+/* Rows of either kind, sparse or dense. */
 typedef struct source {
     const pli_csr *x; /* NULL: dense */
     pli_rows       rows;
@@ -127,13 +128,13 @@ static pli_entries row_of(const source *from, int64_t i) {
     return (pli_entries){ .value = from->dense + i * from->stride, .n = from->d, .ahead = from->d };
 }
 
-/* A row with as many entries as there are columns has each once, in order: its values are the row laid out. */
+/* A row with as many entries as columns has each column once, in order: its values are already the full row. */
 static const float *full_row(const source *from, pli_entries row, const scratch *s) {
     if (row.n != from->d) return NULL;
     return row.value != NULL ? row.value : s->ones;
 }
 
-/* Rows that lie one behind the other in full, from a chunk's first on: their values; NULL: they do not. */
+/* If n rows from `first` on are full and lie one behind the other: their values; else NULL. */
 static const float *full_rows(const source *from, int64_t first, int64_t n, int64_t *stride_out) {
     *stride_out = from->x == NULL ? from->stride : from->d;
     if (from->x == NULL) return from->dense + first * from->stride;
@@ -186,9 +187,9 @@ static void find_by_entries(const pli_centres *c, const source *from, int64_t fi
     }
 }
 
-/* --- what is wanted of a row ------------------------------------------------------------------------------------ */
+/* --- the wanted results of a row -------------------------------------------------------------------------------- */
 
-/* ||x||^2 - 2 x.c + ||c||^2 over the entries that are there; every fourth goes to the same partial sum. */
+/* ||x||^2 - 2 x.c + ||c||^2 over the entries that exist; every fourth entry goes to the same partial sum. */
 static double sparse_distance(const pli_centres *c, pli_entries x, uint32_t nearest) {
     const float *centre = c->centre + (int64_t)nearest * c->d;
     double       sum[4] = { 0 };

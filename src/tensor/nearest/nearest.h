@@ -1,17 +1,19 @@
-/* tensor/nearest/nearest.h - the nearest of k centres for each row of a block, and what a step of k-means sums up.
+/* tensor/nearest/nearest.h - the nearest of k centres for each row of a block, and the sums that a step of k-means
+ * needs.
  *
  * ||x - c||^2 = ||x||^2 - 2 (x.c - ||c||^2 / 2), so the nearest centre has the highest score x.c - ||c||^2 / 2. The
- * scores of a few rows at a time are a small product of matrices, which stays in the cache while the highest of each
- * row is found, its distance taken and its row added up: memory is read once. All centres are first moved by their
- * mean, which changes no order of scores and keeps the products small where data lie far from the origin.
+ * scores of a few rows at a time are a small product of matrices, which stays in the cache while the highest score of
+ * each row is found, its distance computed and the row added up: memory is read once. All centres are first moved by
+ * their mean, which does not change the order of scores and keeps the products small where data lie far from the
+ * origin.
  *
  * Scores are floats: a product is one chain of fused multiply-adds in the order of the columns, and zeros add nothing
- * to it. So a row's nearest centre is the same dense and sparse, on every processor, in whatever chunk, and on any
- * number of threads. Distances and sums are taken in double from the row and the centre themselves.
+ * to it. So a row's nearest centre is the same for dense and sparse rows, on every processor, in any chunk, and on any
+ * number of threads. Distances and sums are computed in double from the row and the centre themselves.
  *
- * Kernels are serial, keep nothing and allocate nothing; several threads share the prepared centres, each with a
- * scratch of its own. Papers: Lloyd, "Least Squares Quantization in PCM", IEEE Transactions on Information Theory 1982;
- * sgemm.h has those of the product. */
+ * Kernels are serial, keep nothing and allocate nothing; several threads share the prepared centres, each with its
+ * own scratch memory. Papers: Lloyd, "Least Squares Quantization in PCM", IEEE Transactions on Information Theory
+ * 1982; sgemm.h has those of the product. */
 #ifndef PLI_TENSOR_NEAREST_H
 #define PLI_TENSOR_NEAREST_H
 
@@ -19,61 +21,62 @@
 #include "tensor/entries.h"
 #include "tensor/tensor.h"
 
-/* What each processor does its own way, all to the same bits. */
+/* The kernels that differ between processors; all give the same bits. */
 typedef struct pli_nearest_kernels {
     const char *name; /* "ref", "avx2", "avx512" */
-    /* dot [k] = x.e for one row x and k columns of across [d, stride]; k a multiple of PLI_TILE_COLS. The row's columns
-     * are 0 .. n - 1 where it has neither col nor packed. */
+    /* dot [k] = x.e for one row x and each of k columns e of across [d, stride]; k is a multiple of PLI_TILE_COLS. A
+     * row with neither col nor packed has the columns 0 .. n - 1. */
     void (*chain)(pli_entries x, int64_t k, int64_t stride, const float *across, float *dot);
-    /* Of each of the rows of dot [rows, k], the highest dot - bias and its place + first: best and nearest where it is
-     * above best. Of equals the first. k a multiple of PLI_TILE_COLS; bias [k] is infinite at places without centre. */
+    /* Finds in each row of dot [rows, k] the highest dot - bias; of equals the first. If it is above best, best and
+     * nearest become it and its place + first. k is a multiple of PLI_TILE_COLS; bias [k] is infinite where there is
+     * no centre. */
     void (*highest)(int64_t rows, int64_t k, const float *dot, const float *bias, uint32_t first, float *best,
                     uint32_t *nearest);
 } pli_nearest_kernels;
 
-/** The best kernels for this processor, and each set by itself (those of x86 only there). Static; any thread. */
+/** The best kernels for this processor, and each set by name (those of x86 only on x86). Static; any thread. */
 const pli_nearest_kernels *pli_nearest_kernels_get(void);
 const pli_nearest_kernels *pli_nearest_kernels_ref(void);
 const pli_nearest_kernels *pli_nearest_kernels_avx2(void);
 const pli_nearest_kernels *pli_nearest_kernels_avx512(void);
 
-/* Centres made ready for many rows. Read-only once prepared. */
+/* Centres prepared for many rows. Read-only once prepared. */
 typedef struct pli_centres {
     int64_t                    k, d;    /* centres, features                                              */
-    const float               *centre;  /* [k, d] as given: borrowed while the centres are used           */
+    const float               *centre;  /* [k, d] as given: borrowed while the centres are used */
     const pli_nearest_kernels *kernels;
-    const pli_tiles           *tiles;   /* not NULL: scores of dense rows by tiles of `packed`            */
-    float                     *packed;  /* groups of centres, moved, as pli_sgemm_packed takes them       */
-    float                     *across;  /* where there are no tiles: [d, k up to PLI_TILE_COLS], moved    */
-    float                     *bias;    /* [k up to PLI_TILE_COLS] half the moved centres' squares + mean */
-    double                    *square;  /* [k] squares of the centres as given                            */
-    double                    *mean;    /* [d] by which centres are moved                                 */
+    const pli_tiles           *tiles;   /* not NULL: dense rows are scored by tiles from `packed` */
+    float                     *packed;  /* moved centres in groups, packed for pli_sgemm_packed */
+    float                     *across;  /* without tiles: [d, k up to PLI_TILE_COLS], moved */
+    float                     *bias;    /* [k up to PLI_TILE_COLS] the score is the product less this */
+    double                    *square;  /* [k] squared lengths of the centres as given */
+    double                    *mean;    /* [d] the centres are moved by this */
 } pli_centres;
 
-/** Bytes that k centres of d features take, and bytes of one thread's scratch; aligned as malloc does. Nobody needs to
- *  clear either. */
+/** Bytes for k centres of d features, and for one thread's scratch; aligned as by malloc. Neither needs to be
+ *  cleared. */
 size_t pli_centres_bytes(int64_t k, int64_t d);
 size_t pli_nearest_scratch_bytes(int64_t k, int64_t d);
 
-/** Prepares centres [k, d], k >= 1, d >= 1, in memory of pli_centres_bytes. dense: rows are to be laid out in full, for
- *  tiles; else scores are taken entry by entry, which is faster where less than PLI_NEAREST_DENSE of a row is not zero.
- *  This is a choice of speed: the results are the same. */
+/** Prepares centres [k, d], k >= 1, d >= 1, in memory of pli_centres_bytes. dense: rows are laid out in full, for
+ *  tiles; else scores are computed entry by entry, which is faster if less than PLI_NEAREST_DENSE of a row is not
+ *  zero. The choice affects only speed: the results are the same. */
 void pli_centres_prepare(pli_centres *centres, int64_t k, int64_t d, const float *centre, bool dense, void *memory);
 #define PLI_NEAREST_DENSE 0.4
 
-/* What is wanted of n rows. Row i of the call is row r = order[first + i] (or first + i) of its block. */
+/* The wanted results for n rows. Row i of the call is row r = order[first + i] (or first + i) of its block. */
 typedef struct pli_assigned {
-    uint32_t    *nearest;  /* [n] the nearest centre, of equally near ones the lowest                            */
+    uint32_t    *nearest;  /* [n] the nearest centre; of equally near ones the lowest */
     double      *distance; /* [n] squared distance to it, >= 0; NULL: not wanted                                 */
     const float *weight;   /* of row r at [r]; NULL: all 1                                                       */
-    double      *sum;      /* [k, d] += weight x, at the nearest; rows in order; NULL: not wanted                */
-    double      *mass;     /* [k] += weight, at the nearest; NULL: not wanted                                    */
+    double      *sum;      /* [k, d] += weight x, at the nearest centre; rows in order; NULL: not wanted */
+    double      *mass;     /* [k] += weight, at the nearest centre; NULL: not wanted */
 } pli_assigned;
 
-/** The chosen rows of a block, whose columns are below d. scratch: of pli_nearest_scratch_bytes. */
+/** Takes the chosen rows of a block whose columns are below d. scratch: of pli_nearest_scratch_bytes. */
 void pli_nearest_csr(const pli_centres *centres, const pli_csr *x, pli_rows rows, void *scratch,
                      const pli_assigned *out);
-/** n rows of a dense matrix x [n, d], elements from row to row: stride. */
+/** Takes n rows of a dense matrix x [n, d], stride elements from one row to the next. */
 void pli_nearest_dense(const pli_centres *centres, int64_t n, const float *x, int64_t stride, void *scratch,
                        const pli_assigned *out);
 

@@ -1,4 +1,4 @@
-/* tensor/nearest/nearest_loops.h - the text of nearest.h's kernels, by what registers the file that includes it is
+/* tensor/nearest/nearest_loops.h - the code of nearest.h's kernels, for the registers that the including file is
  * compiled for. */
 #ifndef PLI_TENSOR_NEAREST_LOOPS_H
 #define PLI_TENSOR_NEAREST_LOOPS_H
@@ -8,7 +8,7 @@
 #include "tensor/lanes.h"
 #include "tensor/nearest/nearest.h"
 
-/* REGISTERS of sums at once; a row of `across` some entries ahead is fetched. */
+/* REGISTERS sums run at once; the row of `across` that an entry AHEAD needs is fetched. */
 enum { REGISTERS = 8, AHEAD = 8, WAYS = 16 };
 
 typedef enum form { ALL, COLS, PACKED } form;
@@ -17,7 +17,7 @@ INLINE int64_t column(pli_entries x, int64_t e, const form f) {
     return f == ALL ? e : (int64_t)pli_entries_at(x, e, f == PACKED);
 }
 
-/* Sums of so many registers of columns. */
+/* Sums for so many registers of columns. */
 INLINE void chain_of(const int registers, const form f, pli_entries x, int64_t stride, const float *across,
                      float *dot) {
     lane sum[REGISTERS];
@@ -47,7 +47,7 @@ static void chain(pli_entries x, int64_t k, int64_t stride, const float *across,
     else chain_as(ALL, x, k, stride, across, dot);
 }
 
-/* WAYS scores and their places, in as many registers as they take. */
+/* WAYS scores and their places, in as many registers as they need. */
 typedef float   ways __attribute__((vector_size(4 * WAYS)));
 typedef int32_t places __attribute__((vector_size(4 * WAYS)));
 
@@ -58,12 +58,12 @@ typedef int32_t places __attribute__((vector_size(4 * WAYS)));
                                    12 ^ (apart), 13 ^ (apart), 14 ^ (apart), 15 ^ (apart) })
 #define CHOOSE(mask, x, y) (((x) & (mask)) | ((y) & ~(mask)))
 
-/* The higher of each two, and the lower place. */
+/* The higher of two scores, and the lower of two places. */
 #define HIGHER(x, y) ((ways)CHOOSE((x) > (y), (places)(x), (places)(y)))
 #define LOWER(x, y)  CHOOSE((x) < (y), x, y)
 
-/* Places are gone over WAYS apart, each way keeping its first highest; of the ways that are as high as the highest the
- * lowest place counts. */
+/* Each way takes every WAYS-th place and keeps its first highest score. Among the ways that have the highest score,
+ * the lowest place wins. */
 static void highest(int64_t rows, int64_t k, const float *dot, const float *bias, uint32_t first, float *best,
                     uint32_t *nearest) {
     for (int64_t i = 0; i < rows; i++, dot += k) {

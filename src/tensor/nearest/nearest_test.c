@@ -1,5 +1,5 @@
-/* The nearest centre by all kernels and forms of rows: the same bits, and what plain sums in double say; of equals the
- * lowest; distances, sums and masses beside it. */
+/* The nearest centre by all kernels and forms of rows: they give the same bits, and agree with plain sums in double;
+ * of equals the lowest wins; also distances, sums and masses. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static void *room(size_t bytes) {
     return p;
 }
 
-/* Entries are there with the probability `density`, each `far` from the origin; ones: all are 1. */
+/* Entries exist with the probability `density`, each `far` from the origin; ones: all values are 1. */
 static void fill(data *f, int64_t d, int64_t k, double density, double far, bool ones) {
     pli_random r = pli_random_at(3, PLI_RANDOM_DATA, (uint64_t)(d * 1000 + k), 0);
     *f = (data){ .d = d, .k = k };
@@ -79,7 +79,7 @@ static pli_assigned wish(answer *a, const data *f) {
     return (pli_assigned){ a->nearest, a->distance, f->weight, a->sum, a->mass };
 }
 
-/* form 0: dense; 1: CSR; 2: with columns in three bytes. */
+/* form 0: dense; 1: CSR; 2: CSR with columns in three bytes. */
 static void run(const data *f, int form, bool tiles, bool ones, const pli_nearest_kernels *kernels, answer *a) {
     void        *memory = room(pli_centres_bytes(f->k, f->d)), *scratch = room(pli_nearest_scratch_bytes(f->k, f->d));
     pli_centres  c;
@@ -103,7 +103,7 @@ static double distance(const data *f, int64_t row, int64_t centre) {
     return sum;
 }
 
-/* The choice is as near as the nearest but for the scores' rounding, the distance is that of the choice. */
+/* The chosen centre is the nearest but for rounding of the scores, and the distance is that of the chosen centre. */
 static void check(const data *f, const answer *a, double far) {
     double *sum = room((size_t)(f->k * f->d) * sizeof(double)), *mass = room((size_t)f->k * sizeof(double));
     for (int64_t i = 0; i < ROWS; i++) {
@@ -139,7 +139,7 @@ static int64_t all_kernels(const pli_nearest_kernels **out) {
     return n;
 }
 
-/* Dense rows that are not full differ from sparse ones in the order of a distance's sum, nothing else. */
+/* Dense rows that are not full differ from sparse ones only in the order of a distance's sum. */
 static void check_all_forms(int64_t d, int64_t k, double density, double far, bool ones) {
     const pli_nearest_kernels *kernels[4];
     const int64_t              n = all_kernels(kernels);
@@ -179,7 +179,7 @@ static void test_all_forms_agree(void **state) {
     check_all_forms(8, 20, 1, 0, true);
 }
 
-/* Centres that are the same: the lowest, also across groups of them, and also where rows are in another order. */
+/* Of equal centres the lowest wins, also across groups of centres, and for rows in another order. */
 static void test_the_lowest_of_equals(void **state) {
     (void)state;
     data   f;
@@ -195,7 +195,7 @@ static void test_the_lowest_of_equals(void **state) {
     drop(&f);
 }
 
-/* Rows in an order of their own, in two calls, get what they get all at once. */
+/* Rows in an order of their own, in two calls, get the same results as all at once. */
 static void test_chosen_rows(void **state) {
     (void)state;
     data         f;
@@ -231,7 +231,7 @@ static void test_chosen_rows(void **state) {
     drop(&f);
 }
 
-/* Far beyond what floats can tell apart a place is still given, and nothing is written but what was asked for. */
+/* Numbers so large that floats cannot tell them apart still get a place, and nothing else is written. */
 static void test_numbers_at_the_end_of_floats(void **state) {
     (void)state;
     float        x[4] = { 3e38F, -3e38F, 1, 0 }, centre[6] = { 3e38F, 3e38F, -3e38F, -3e38F, 1, 0 };

@@ -1,5 +1,5 @@
-/* LAPACK's functions as Fortran calls them: OpenBLAS brings them, its header does not name them. Matrices lie by column
- * there, so ours are their transposes: a row of ours is a column of theirs. */
+/* LAPACK's functions as Fortran calls them: OpenBLAS contains them, but its header does not declare them. LAPACK
+ * stores matrices by column, so it sees our matrices transposed: our row is its column. */
 #include "tensor/spectral/eigen.h"
 
 #include <limits.h>
@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "tensor/gemm/gemm.h"
 
-/* Lengths of texts come last, without being named. */
+/* The lengths of texts come last, as hidden arguments. */
 void dsyevr_(const char *jobz, const char *range, const char *uplo, const int *n, double *a, const int *lda,
              const double *vl, const double *vu, const int *il, const int *iu, const double *abstol, int *m, double *w,
              double *z, const int *ldz, int *isuppz, double *work, const int *lwork, int *iwork, const int *liwork,
@@ -28,11 +28,11 @@ static bool all_finite(int64_t n, const double *x) {
 
 typedef struct eigen {
     int     n, q, found, info;
-    double *a, *w, *z, *work; /* w [n] increasing; z [q, n] likewise */
+    double *a, *w, *z, *work; /* w [n] in increasing order; z [q, n] in the same order */
     int    *iwork, *support;
 } eigen;
 
-/* What is on and right of our diagonal is their lower triangle. */
+/* The part on and right of our diagonal is LAPACK's lower triangle. */
 static void solve(eigen *e, int lwork, int liwork) {
     const double none = 0;
     const int    first = e->n - e->q + 1;
@@ -40,7 +40,7 @@ static void solve(eigen *e, int lwork, int liwork) {
             e->support, e->work, &lwork, e->iwork, &liwork, &e->info, 1, 1, 1);
 }
 
-/* The element of the largest size becomes positive. */
+/* Makes the element of the largest size positive. */
 static double sign_of(int64_t n, const double *x) {
     int64_t most = 0;
     for (int64_t i = 1; i < n; i++) most = fabs(x[i]) > fabs(x[most]) ? i : most;
@@ -60,7 +60,7 @@ static plait_status solve_in(eigen *e, double *value, double *vector, plait_erro
     int    iwork = 0;
     e->work = &work;
     e->iwork = &iwork;
-    solve(e, -1, -1); /* asks how much it works in */
+    solve(e, -1, -1); /* asks how much memory it needs */
     const int lwork = (int)work, liwork = iwork;
     e->work = pli_array((size_t)lwork, sizeof *e->work);
     e->iwork = pli_array((size_t)liwork, sizeof *e->iwork);
@@ -98,14 +98,14 @@ plait_status pli_eigen_top(int64_t n, double *a, int64_t q, double *value, doubl
 
 /* --- an orthonormal basis --------------------------------------------------------------------------------------- */
 
-/* Columns of which l has a negative diagonal were turned round. */
+/* Turns the columns round for which l's diagonal is negative. */
 static void turn(int64_t n, int64_t q, double *z, const double *diagonal) {
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < q; j++)
             if (diagonal[j] < 0) z[i * q + j] = -z[i * q + j];
 }
 
-/* z's transpose is l times the rows of an orthonormal matrix. */
+/* Factorises z's transpose into l times the rows of an orthonormal matrix. */
 static plait_status reduce(int n, int q, double *z, double *tau, double *diagonal, plait_error *err) {
     double need[2] = { 0 };
     int    info = 0, ask = -1;

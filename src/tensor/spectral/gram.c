@@ -1,4 +1,4 @@
-/* Rows packed as panels of columns, and the panels' products shared by threads. */
+/* Packs rows as panels of columns; threads share the products of panels. */
 #include "tensor/spectral/gram.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 
 #include "tensor/entries.h"
 
-/* Rows of a chunk; columns of a panel of floats where there are no tiles; rows that one thread packs at once. */
+/* Rows of a chunk; columns of a panel of floats if there are no tiles; rows that one thread packs at once. */
 enum { DEPTH = 128, NARROW_DEPTH = 512, NARROW_PANEL = 32, PACKED_AT_ONCE = 16 };
 
 const pli_gram_kernels *pli_gram_kernels_get(void) {
@@ -21,13 +21,13 @@ const pli_gram_kernels *pli_gram_kernels_get(void) {
 
 static int64_t up(int64_t d, int64_t width) { return (d + width - 1) / width * width; }
 
-/* The chunk's panels, one [depth, width] behind the other, of doubles or of twice as many floats; and the roots of its
- * rows' weights. */
+/* Holds the chunk's panels, one [depth, width] behind the other, of doubles or of twice as many floats, and the
+ * roots of its rows' weights. */
 size_t pli_gram_scratch_bytes(int64_t d) {
     return (size_t)(NARROW_DEPTH / 2 * up(d, NARROW_PANEL) + NARROW_DEPTH) * sizeof(double);
 }
 
-/* A chunk on its way. */
+/* A chunk in work. */
 typedef struct chunk {
     pli_gram               *to;
     const pli_gram_kernels *kernels;
@@ -43,7 +43,7 @@ static int64_t panels_of(const chunk *c) { return up(c->to->d, c->width) / c->wi
 
 /* --- packing ---------------------------------------------------------------------------------------------------- */
 
-/* Where an element of a row lies: its panel, its row in there, its place in that. */
+/* The place of an element: its panel, its row in the panel, its column in the row. */
 static int64_t place_of(const chunk *c, int64_t row, int64_t column) {
     return (column / c->width * c->depth + row) * c->width + column % c->width;
 }
@@ -53,7 +53,7 @@ static inline void put(const chunk *c, int64_t at, double v, const bool narrow) 
     else ((double *)c->to->scratch)[at] = v;
 }
 
-/* x: a row in full; NULL: zeros. What lies beyond the last column is 0. */
+/* Packs a full row x (NULL: zeros). Places beyond the last column become 0. */
 static inline void pack_full(const chunk *c, int64_t row, const float *x, const bool narrow) {
     const double *shift = c->to->shift, root = c->root[row];
     const int64_t d = c->to->d;
@@ -98,7 +98,7 @@ static void pack_rows(void *user, int64_t item, int32_t thread) {
 
 /* --- products --------------------------------------------------------------------------------------------------- */
 
-/* A block of g that may lie over its right and lower edge, copied out and back in. */
+/* Copies a block of g, which may reach over its right and lower edge, out to edge or back. */
 static void copy_block(const chunk *c, int64_t p, int64_t q, double *edge, bool back) {
     const int64_t d = c->to->d, m = d - p * c->width, n = d - q * c->width;
     const size_t  bytes = (size_t)(n < c->width ? n : c->width) * sizeof(double);
@@ -121,7 +121,7 @@ static void multiply_wide(const chunk *c, int64_t p, int64_t q) {
     copy_block(c, p, q, edge, true);
 }
 
-/* out [width, width] = at b, chains of floats: of the tiles, or without them as these would. */
+/* out [width, width] = at b, as chains of floats by the tiles; without tiles, by loops that give the same bits. */
 static void multiply_floats(const chunk *c, const float *a, const float *b, float *out) {
     const int64_t w = c->width, rows = c->tiles != NULL ? pli_even(w, c->tiles->rows) : 0;
     for (int64_t i = 0; c->tiles != NULL && i < w; i += rows)
@@ -155,7 +155,7 @@ static void add_sums(const chunk *c, int64_t q) {
     }
 }
 
-/* One panel by all up to itself; the longest first, so that threads end together. */
+/* Multiplies one panel by itself and all before it. The longest work comes first, so that threads end together. */
 static void multiply(void *user, int64_t item, int32_t thread) {
     const chunk  *c = user;
     const int64_t q = panels_of(c) - 1 - item;

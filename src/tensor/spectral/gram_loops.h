@@ -1,4 +1,4 @@
-/* tensor/spectral/gram_loops.h - the text of gram.h's kernels, by what registers the file that includes it is compiled
+/* tensor/spectral/gram_loops.h - the code of gram.h's kernels, for the registers that the including file is compiled
  * for. */
 #ifndef PLI_TENSOR_GRAM_LOOPS_H
 #define PLI_TENSOR_GRAM_LOOPS_H
@@ -6,7 +6,7 @@
 #include "tensor/lanes.h"
 #include "tensor/spectral/gram.h"
 
-/* A tile of ROWS by two registers stays in registers. */
+/* A tile of ROWS rows and two registers of columns stays in registers. */
 #if defined(__AVX512F__)
 enum { ROWS = 8 };
 #else

@@ -1,5 +1,5 @@
-/* Gram matrices by all kernels and forms of rows: the same bits, and what plain sums say; the covariance behind them;
- * eigenvectors and orthonormal bases against what defines them. */
+/* Gram matrices by all kernels and forms of rows: they give the same bits, and agree with plain sums; the covariance
+ * made from them; eigenvectors and orthonormal bases against their definitions. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,14 +55,14 @@ typedef struct answer {
 } answer;
 
 typedef struct how {
-    int                     form; /* 0: dense; 1: CSR; 2: with columns in three bytes */
+    int                     form; /* 0: dense; 1: CSR; 2: CSR with columns in three bytes */
     bool                    ones, weighted, shifted, narrow;
     const pli_tiles        *tiles;
     const pli_gram_kernels *kernels;
     pli_pool               *pool;
 } how;
 
-/* In two calls: sums go on where they were. What is left of the diagonal's blocks is not touched. */
+/* Rows come in two calls: sums go on where they were. The blocks left of the diagonal are not touched. */
 static answer *run(const data *f, how h) {
     answer       *a = room(sizeof *a);
     pli_gram      to = { .d = f->d, .gram = a->gram, .sum = a->sum, .kernels = h.kernels,
@@ -114,7 +114,7 @@ static int64_t all_kernels(const pli_gram_kernels **out) {
     return n;
 }
 
-/* Another set of tiles than the best, where the processor has one. */
+/* Tiles other than the best, if the processor has any. */
 static const pli_tiles *narrow_tiles(void) {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return pli_tiles_avx2();
@@ -160,7 +160,7 @@ static void test_all_forms_agree(void **state) {
     pli_pool_destroy(&pool);
 }
 
-/* Rows in an order of their own: as the same rows one after the other. */
+/* Rows in an order of their own give the same as these rows one after the other. */
 static void test_chosen_rows(void **state) {
     (void)state;
     data         *f = fill(19, 0.7, false);
@@ -186,7 +186,7 @@ static double mean_of(const data *f, int64_t column) {
     return mean;
 }
 
-/* The covariance is the same from any shift, and symmetric. */
+/* The covariance is the same for any shift, and symmetric. */
 static void test_covariance(void **state) {
     (void)state;
     data         *f = fill(23, 1, false);
@@ -226,7 +226,7 @@ static void check_eigen(int64_t n, int64_t q) {
         for (int64_t j = i; j < n; j++) a[i * n + j] = a[j * n + i] = pli_random_normal(&r);
     memcpy(copy, a, (size_t)(n * n) * 8);
     for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < i; j++) a[i * n + j] = NAN; /* is not looked at */
+        for (int64_t j = 0; j < i; j++) a[i * n + j] = NAN; /* is not read */
     assert_int_equal(pli_eigen_top(n, a, q, value, vector, &err), PLAIT_OK);
     for (int64_t i = 0; i < q; i++) {
         const double *v = vector + i * n;
@@ -273,7 +273,7 @@ static void check_basis(int64_t n, int64_t q, bool dependent) {
     memcpy(was, z, (size_t)(n * q) * 8);
     assert_int_equal(pli_orthonormalise(n, q, z, &err), PLAIT_OK);
     for (int64_t i = 0; i < q; i++) {
-        double left = dot(n, was + i, q, was + i, q); /* of a column, what none of the basis has */
+        double left = dot(n, was + i, q, was + i, q); /* the part of a column that the basis does not span */
         for (int64_t j = 0; j < q; j++) {
             const double along = dot(n, z + j, q, was + i, q);
             assert_true(fabs(dot(n, z + i, q, z + j, q) - (i == j)) <= 1e-12);
