@@ -64,7 +64,8 @@ static const plait_learner_option options[] = {
 };
 static const plait_learner learner = {
     .size = sizeof learner, .name = "probe", .summary = "calls", .options = options, .state_bytes = 8,
-    .row_type = PLAIT_F64, .row_cols = 1, .model_bytes = 8, .begin = begin, .step = step, .finish = finish, .width = one_wide, .predict = predict
+    .row_type = PLAIT_F64, .row_cols = 1, .model_bytes = 8, .begin = begin, .step = step, .finish = finish,
+    .width = one_wide, .predict = predict
 };
 
 static plait_status train_in(plait_comm *comm, void *user) {
