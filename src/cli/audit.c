@@ -12,7 +12,8 @@ typedef struct audit_settings {
 #define AT(field) offsetof(audit_settings, field)
 
 static const pli_opt rows[] = {
-    { "as", PLI_OPT_TEXT, AT(as), NULL, "CONSISTENCY", "judge by this promise, not by that of the run", 0, 0, "audit" },
+    { "as", PLI_OPT_TEXT, AT(as), NULL, "CONSISTENCY", "prove this consistency instead of the run's own", 0, 0,
+      "audit" },
     { "json", PLI_OPT_FLAG, AT(json), NULL, NULL, "print one JSON object", 0, 0, "output" },
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
@@ -81,13 +82,13 @@ const pli_command pli_command_audit = {
     .usage = "audit [--as CONSISTENCY] [--json] FILE...",
     .summary = "prove or refute from event logs what a run's consistency promised",
     .details =
-        "Reads what train --events FILE has written (FILE.0, FILE.1, ... where ranks are processes: give them all) and "
-        "proves for every table that each update was applied once at every shard, that a get holds the reader's own "
-        "updates, that what was read of a row never goes back, and what the table's consistency promises of the "
-        "updates "
-        "of others. It prints how stale the gets were. The first violation is named with rank, row and clock.\n\n"
-        "Exit code 0: proven. 4: refuted. 1: the log cannot be read, is cut, or is empty (why: on standard error, "
-        "too).",
+        "Reads the event log that train --events FILE has written. If ranks are processes there is one file for each "
+        "(FILE.0, FILE.1, ...); give them all.\n\n"
+        "For every table it proves four things: each update was applied once at every shard; a get holds the reader's "
+        "own updates; what a worker reads of a row never goes back; a get holds the updates of others that the table's "
+        "consistency promises. It prints how stale the gets were, and names the first violation by rank, row and "
+        "clock.\n\n"
+        "Exit code 0: proven. 4: refuted. 1: the log cannot be read, is cut off or is empty; standard error says why.",
     .rows = rows,
     .run = audit,
 };

@@ -20,10 +20,10 @@ typedef struct calibrate_settings {
 #define AT(field) offsetof(calibrate_settings, field)
 
 static const pli_opt rows[] = {
-    { "out", PLI_OPT_TEXT, AT(out), "-", "FILE", "where to write the cluster; -: standard output", 0, 0, "output" },
-    { "hosts", PLI_OPT_I64, AT(hosts), "16", "N", "equal hosts, a core each, on one switch", 1, 100000, "cluster" },
-    { "bandwidth", PLI_OPT_TEXT, AT(bandwidth), "10 Gb/s", "RATE", "of each host's link", 0, 0, "cluster" },
-    { "latency", PLI_OPT_TEXT, AT(latency), "10 us", "TIME", "from a host to the switch", 0, 0, "cluster" },
+    { "out", PLI_OPT_TEXT, AT(out), "-", "FILE", "write the cluster file here; -: standard output", 0, 0, "output" },
+    { "hosts", PLI_OPT_I64, AT(hosts), "16", "N", "equal hosts of one core each, on one switch", 1, 100000, "cluster" },
+    { "bandwidth", PLI_OPT_TEXT, AT(bandwidth), "10 Gb/s", "RATE", "bandwidth of each host's link", 0, 0, "cluster" },
+    { "latency", PLI_OPT_TEXT, AT(latency), "10 us", "TIME", "latency from a host to the switch", 0, 0, "cluster" },
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
@@ -247,9 +247,8 @@ const pli_command pli_command_calibrate = {
     .name = "calibrate",
     .usage = "calibrate [--out FILE]",
     .summary = "measure this machine for --transport sim",
-    .details = "Writes the file of a cluster of equal hosts whose costs are those of one core of this machine. Edit it "
-               "(hosts, "
-               "racks, sites, events), then give it to train --transport sim --cluster FILE.",
+    .details = "Writes a cluster file of equal hosts, whose costs are those measured on one core of this machine. Edit "
+               "it (hosts, racks, sites, events), then use it with train --transport sim --cluster FILE.",
     .rows = rows,
     .run = calibrate,
 };

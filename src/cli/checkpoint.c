@@ -364,18 +364,16 @@ static int checkpoint(int argc, char *const *argv) {
 const pli_command pli_command_checkpoint = {
     .name = "checkpoint",
     .usage = "checkpoint list|verify|inspect DIR [--json]",
-    .summary = "list, judge or show checkpoints",
-    .details = "DIR is what train --checkpoint names, or the folder of one checkpoint in it.\n\n"
-               "list: a line for each, the oldest first: name, clock, state, parts, tensors and bytes. A checkpoint is "
-               "complete, unfinished (its writing was cut off; the next one removes it) or damaged, by what its "
-               "manifest "
-               "and the lengths of its files tell.\n\n"
-               "verify: reads every byte and compares it with its checksum; what is damaged is told by file and "
-               "tensor.\n\n"
-               "inspect: of the newest that is good: clock, parts, tables with type and shape, tensors, and what the "
-               "run "
-               "wrote beside them (meta). Lines of a word, a tab and values.\n\n"
-               "Exit code 0: good. 4: verify found one that is damaged. 1: there is none, or it cannot be read.",
+    .summary = "list, verify or show checkpoints",
+    .details = "DIR is the folder that train --checkpoint names, or the folder of one checkpoint in it.\n\n"
+               "list: prints one line for each checkpoint, the oldest first: name, clock, state, parts, tensors and "
+               "bytes. The state is complete, unfinished (its writing was cut off; the next checkpoint removes it) or "
+               "damaged; it follows from the manifest and the lengths of the files.\n\n"
+               "verify: reads every byte, compares it with its checksum, and names the file and tensor of any "
+               "damage.\n\n"
+               "inspect: shows the newest good checkpoint: clock, parts, tables with type and shape, tensors, and what "
+               "the run wrote beside them (meta). Each line holds a word, a tab and values.\n\n"
+               "Exit code 0: good. 4: verify found a damaged checkpoint. 1: there is none, or it cannot be read.",
     .rows = rows,
     .words = words,
     .run = checkpoint,

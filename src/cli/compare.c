@@ -18,7 +18,8 @@ static const pli_opt rows[] = {
     { "repeats", PLI_OPT_I64, AT(repeats), "3", "N", "timed runs of each pair; their spread is the noise", 1, 1000,
       "compare" },
     { "target", PLI_OPT_F64, AT(target), NULL, "X",
-      "the objective that all are to reach; default 1 % above the lowest reached", -INFINITY, INFINITY, "compare" },
+      "the objective that all runs must reach; default: 1 % above the lowest that was reached", -INFINITY, INFINITY,
+      "compare" },
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
@@ -229,16 +230,14 @@ static int compare(int argc, char *const *argv) {
 const pli_command pli_command_compare = {
     .name = "compare",
     .usage = "compare [options of train] --topology A,B --consistency X,Y [--report F.html]",
-    .summary = "which setting suits a job, and by how much",
-    .details = "Runs the job that train's options describe under every pair of the topologies and consistencies listed "
-               "(default: all "
-               "topologies, and bsp,ssp:2,async), on threads, by MPI or in simulated time as --transport says, each "
-               "--repeats times in "
-               "turns. All are held to the same objective; the one that first reaches it in the median wins, if a "
-               "Mann-Whitney test "
-               "tells it from the others at one in twenty. A refused pair is a row with its reason.\n\n"
-               "Ctrl-C ends the run at hand, reports those that are done and exits with 75. --json prints everything "
-               "as one object.",
+    .summary = "run a job under several settings and show which suits it best",
+    .details = "Runs the job that train's options describe under every pair of the listed topologies and consistencies "
+               "(default: all topologies, and bsp,ssp:2,async). --transport says whether the runs use threads, MPI or "
+               "simulated time. The pairs take turns, and each runs --repeats times. The winner is the pair whose "
+               "median run reaches the common objective first, if a Mann-Whitney test separates it from the others at "
+               "the level of one in twenty. A refused pair is a row with its reason.\n\n"
+               "Ctrl-C ends the current run, reports the finished ones and exits with 75. --json prints everything as "
+               "one object.",
     .rows = rows,
     .run = compare,
 };

@@ -72,10 +72,10 @@ static int config(int argc, char *const *argv) {
 const pli_command pli_command_config = {
     .name = "config",
     .usage = "config [--show-origin] [options of train]",
-    .summary = "what train would run with",
+    .summary = "show the options that train would run with",
     .details =
-        "Prints a file that --config takes. A value is a flag's, else of the variable PLAIT_NAME, else of the --config "
-        "file, else the default. What is commented out is left to train.",
+        "Prints a file that --config reads. A value comes from the flag, else from the variable PLAIT_NAME, else from "
+        "the --config file, else from the default. train itself chooses the values that are commented out.",
     .rows = rows,
     .run = config,
 };

@@ -49,13 +49,11 @@ static int doctor(int argc, char *const *argv) {
 const pli_command pli_command_doctor = {
     .name = "doctor",
     .usage = "doctor PID",
-    .summary = "who waits for what in a live run",
-    .details = "PID is a process of the run, of whichever rank: a line for each rank of the job says what it waits "
-               "for, who holds "
-               "it up, in which call of the library, and for how long; a rank that computes \"works\". Ranks in other "
-               "processes "
-               "are asked, and have a second to answer. 'kill -USR1 PID' makes the process say the same on its "
-               "standard error.",
+    .summary = "show who waits for what in a live run",
+    .details = "PID is any process of the run. One line for each rank of the job says what it waits for, which rank "
+               "holds it up, in which call of the library, and for how long; a rank that computes \"works\". Ranks in "
+               "other processes are asked, and have one second to answer. 'kill -USR1 PID' makes the process print the "
+               "same on its standard error.",
     .rows = rows,
     .run = doctor,
 };

@@ -118,7 +118,7 @@ static int eval(int argc, char *const *argv) {
 const pli_command pli_command_eval = {
     .name = "eval",
     .usage = "eval --model-file FILE --data D [--json]",
-    .summary = "losses and scores of a model",
+    .summary = "measure a model: losses and scores",
     .rows = rows,
     .run = eval,
 };

@@ -12,8 +12,8 @@ typedef struct export_settings {
 
 static const pli_opt rows[] = {
     { "model-file", PLI_OPT_TEXT, AT(model_file), NULL, "FILE", "the model, as train --out wrote it", 0, 0, "model" },
-    { "format", PLI_OPT_CHOICE, AT(format), "onnx", "onnx", "what to write", 0, 0, "run" },
-    { "out", PLI_OPT_TEXT, AT(out), NULL, "FILE", "write here, whole or not at all", 0, 0, "run" },
+    { "format", PLI_OPT_CHOICE, AT(format), "onnx", "onnx", "format of the file", 0, 0, "run" },
+    { "out", PLI_OPT_TEXT, AT(out), NULL, "FILE", "write to FILE, whole or not at all", 0, 0, "run" },
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
@@ -53,11 +53,10 @@ const pli_command pli_command_export = {
     .name = "export",
     .usage = "export --model-file FILE --format onnx --out FILE",
     .summary = "write a model for other runtimes",
-    .details = "ONNX (opset 17): from a float input x [rows, features], in the data's own units, to probabilities "
-               "[rows, classes], as predict "
-               "--proba gives them, and label [rows]; of a regression to prediction [rows, 1]; of a hinge model to "
-               "scores and label. "
-               "Columns of x are the features in the order of inspect. docs/onnx.md has more.",
+    .details = "The ONNX model (opset 17) takes a float input x [rows, features] in the data's own units; its columns "
+               "are the features in the order of 'plait inspect'. A classifier gives probabilities [rows, classes], "
+               "the same as predict --proba, and label [rows]; a hinge model gives scores and label; a regression "
+               "gives prediction [rows, 1]. docs/onnx.md has more.",
     .rows = rows,
     .run = export,
 };

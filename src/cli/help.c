@@ -151,12 +151,10 @@ static int help(int argc, char *const *argv) {
 const pli_command pli_command_help = {
     .name = "help",
     .usage = "help [COMMAND|MODEL|pairs|topology|consistency|filters] [--man] [--completion bash]",
-    .summary = "tell about a command or a model",
+    .summary = "describe a command, a model or a setting",
     .details = "'plait help pairs' shows which topologies and consistencies train together, and why the others are "
-               "refused; 'plait help "
-               "topology' lists how updates travel, 'plait help consistency' what a read may miss, 'plait help "
-               "filters' what makes "
-               "messages smaller; each of their names is a topic, too.",
+               "refused. 'plait help topology' lists how updates travel, 'plait help consistency' what a read may "
+               "miss, 'plait help filters' what makes messages smaller. Each name in these lists is a topic, too.",
     .rows = rows,
     .run = help,
 };

@@ -85,9 +85,9 @@ static void filters(pli_text *text) {
 
 static void one(const plait_filter *filter, pli_text *text) {
     static const char *const losses[] = { [PLAIT_EXACT] = "nothing",
-                                          [PLAIT_ROUNDED] = "rounds; the rest goes with the worker's next push",
-                                          [PLAIT_KEPT_BACK] = "keeps rows back until a later push",
-                                          [PLAIT_SKIPPED] = "lets updates fall that would move nothing" };
+                                          [PLAIT_ROUNDED] = "rounding errors, which the worker's next push carries",
+                                          [PLAIT_KEPT_BACK] = "nothing for good: it keeps rows back until a later push",
+                                          [PLAIT_SKIPPED] = "updates that would change nothing" };
     pli_text list = { 0 };
     pli_text_add(text, "%s%s: a filter, as --filter %s%s\n", filter->name, filter->parameters, filter->name,
                  filter->parameters[0] != '\0' ? ":0.1" : "");

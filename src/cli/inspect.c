@@ -12,7 +12,7 @@ typedef struct inspect_settings {
 
 static const pli_opt rows[] = {
     { "weights", PLI_OPT_FLAG, offsetof(inspect_settings, weights), NULL, NULL,
-      "print name and weight of each feature, separated by tabs", 0, 0, "output" },
+      "print the name and the weights of each feature, separated by tabs", 0, 0, "output" },
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
@@ -162,13 +162,13 @@ static int inspect(int argc, char *const *argv) {
 const pli_command pli_command_inspect = {
     .name = "inspect",
     .usage = "inspect FILE [--weights]",
-    .summary = "what a model holds",
+    .summary = "show what a model holds",
     .details =
-        "Lines of a word, a tab and a value: the model's name and hash, its labels in the order of predict --proba, "
-        "its "
-        "features' names. Of a model whose values are arrays (a clustering, a projection): its own options, and each "
-        "array's name, type and shape. With --weights a line a feature: its name and its weights (one, or one a "
-        "class), separated by tabs, the intercept last; of arrays a line an element.",
+        "Each line holds a word, a tab and a value: the model's name and hash, its labels in the order of predict "
+        "--proba, the names of its features. A model whose values are arrays (a clustering, a projection) shows its "
+        "own options, and the name, type and shape of each array.\n\n"
+        "With --weights there is one line for each feature: its name and its weights (one, or one for each class), "
+        "separated by tabs; the intercept comes last. For arrays there is one line for each element.",
     .rows = rows,
     .run = inspect,
 };

@@ -47,16 +47,18 @@ typedef struct launch_settings {
 } launch_settings;
 
 static const pli_opt rows[] = {
-    { "ranks", PLI_OPT_I64, offsetof(launch_settings, ranks), NULL, "N", "processes to start; -n N is short for it", 1,
-      65536, "run" },
+    { "ranks", PLI_OPT_I64, offsetof(launch_settings, ranks), NULL, "N", "processes to start; -n N is the short form",
+      1, 65536, "run" },
     { "hosts", PLI_OPT_TEXT, offsetof(launch_settings, hosts), NULL, "A,B:4",
-      "machines to start them on, each with its number of places (1 if none is said); default: this one", 0, 0, "run" },
+      "machines to start them on, each with its number of processes (1 if none is given); default: this machine", 0, 0,
+      "run" },
     { "hostfile", PLI_OPT_TEXT, offsetof(launch_settings, hostfile), NULL, "F",
-      "a file with a machine a line, as mpirun reads it: 'b slots=4'", 0, 0, "run" },
+      "a file with one machine a line, as mpirun reads it: 'b slots=4'", 0, 0, "run" },
     { "spares", PLI_OPT_I64, offsetof(launch_settings, spares), "0", "N",
-      "start N processes more, which take the place of ranks that die: of a train with --replicas 2", 0, 65536, "run" },
+      "for a train with --replicas 2: start N more processes, which take the place of ranks that die", 0, 65536,
+      "run" },
     { "max-restarts", PLI_OPT_I64, offsetof(launch_settings, max_restarts), "0", "R",
-      "start a job that was lost again, at most so often, from its newest checkpoint", 0, 1000000, "run" },
+      "restart a lost job up to R times, from its newest checkpoint", 0, 1000000, "run" },
     /* launch's own: runs the command as one rank, and tells by which signal it ended */
     { "keeper", PLI_OPT_FLAG, offsetof(launch_settings, keeper), NULL, NULL, NULL, 0, 0, "run" },
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
@@ -416,15 +418,15 @@ const pli_command pli_command_launch = {
     .usage = "launch -n N [--hosts A,B:4] [--spares S] [--max-restarts R] -- plait train ...",
     .summary = "start ranks as processes",
     .details =
-        "Runs mpirun (of .venv/, else of the path, else of PLAIT_MPIRUN) with the settings that root, few slots and "
-        "shared cores need, and hands signals on. mpirun and srun by hand do as well.\n\n"
-        "With --hosts or --hostfile the ranks are started on these machines, by ssh. Plait and the data must lie in "
-        "the "
-        "same places there.\n\n"
-        "A train with --out FILE is done when FILE.done says so. With --max-restarts a job of which a rank, a host or "
-        "mpirun was lost is started again; a train with --checkpoint DIR goes on from the newest good one there.\n\n"
-        "With --spares S and a train with --replicas 2, N + S ranks are started, of which the last S stand ready: who "
-        "dies has its place taken while the run goes on.",
+        "Runs mpirun with the settings that root, few slots and shared cores need, and passes signals on. It takes "
+        "mpirun from .venv/, else from the path, else from PLAIT_MPIRUN. mpirun and srun also work by hand.\n\n"
+        "With --hosts or --hostfile the ranks are started on these machines, by ssh. Plait and the data must have the "
+        "same paths there.\n\n"
+        "A train with --out FILE is complete when FILE.done says so. With --max-restarts a job that lost a rank, a "
+        "host or mpirun is started again; a train with --checkpoint DIR then continues from its newest good "
+        "checkpoint.\n\n"
+        "With --spares S and a train with --replicas 2, N + S ranks are started. The last S are spares: when a rank "
+        "dies, a spare takes its place and the run continues.",
     .rows = rows,
     .run = launch,
 };

@@ -64,9 +64,9 @@ static void add_choices(pli_text *all, size_t begin, const char *names) {
     }
 }
 
-/* "of kmeans: how many clusters, default 8". */
+/* "for kmeans: number of clusters, default 8". */
 static void add_help(pli_text *all, const plait_learner *learner, const plait_learner_option *o) {
-    pli_text_add(all, "of %s: %s", learner->name, o->help);
+    pli_text_add(all, "for %s: %s", learner->name, o->help);
     if (o->kind == PLAIT_OPTION_FLAG) return;
     if (pli_is(o->preset, "")) return;
     if (o->preset != NULL) pli_text_add(all, ", default %s", o->preset);

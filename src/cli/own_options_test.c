@@ -42,15 +42,15 @@ static void an_option_becomes_a_row_of_its_kind(void **state) {
     assert_int_equal(clusters->kind, PLI_OPT_I64);
     assert_true(clusters->min == 1 && clusters->max == 100);
     assert_string_equal(clusters->argument, "N");
-    assert_string_equal(clusters->help, "of logistic: how many clusters, default 8");
+    assert_string_equal(clusters->help, "for logistic: how many clusters, default 8");
     assert_int_equal(spread->kind, PLI_OPT_F64);
     assert_true(spread->min == 0.5 && isinf(spread->max));
-    assert_string_equal(spread->help, "of logistic: how wide, must be given");
+    assert_string_equal(spread->help, "for logistic: how wide, must be given");
     assert_int_equal(way->kind, PLI_OPT_CHOICE);
     assert_string_equal(way->argument, "fast|slow");
     assert_int_equal(whiten->kind, PLI_OPT_FLAG);
     assert_null(whiten->argument);
-    assert_string_equal(whiten->help, "of logistic: whiten the columns");
+    assert_string_equal(whiten->help, "for logistic: whiten the columns");
     assert_true(clusters->preset == NULL && way->preset == NULL); /* the learner's default is its own */
     assert_string_equal(row_of(rows, "model")->argument, "logistic");
     pli_free(rows);
@@ -65,7 +65,7 @@ static void two_learners_share_a_row(void **state) {
     assert_int_equal(named, 1);
     const pli_opt *clusters = row_of(rows, "clusters");
     assert_true(clusters->min == 1 && isinf(clusters->max)); /* of both: the run looks again */
-    assert_string_equal(clusters->help, "of logistic: how many clusters, default 8; of two: groups, default 2");
+    assert_string_equal(clusters->help, "for logistic: how many clusters, default 8; for two: groups, default 2");
     assert_string_equal(row_of(rows, "way")->argument, "fast|slow|steep");
     assert_int_equal(row_of(rows, "spread")->kind, PLI_OPT_TEXT); /* a number here, a name there */
     assert_string_equal(row_of(rows, "spread")->argument, "X");

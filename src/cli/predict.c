@@ -8,10 +8,11 @@ static int predict(int argc, char *const *argv) {
 const pli_command pli_command_predict = {
     .name = "predict",
     .usage = "predict --model-file FILE --data D [--proba] [--out FILE]",
-    .summary = "apply a model: one line a row",
-    .details = "Of text there is a line for each character, foretold from those before it. A line is the label as the "
-               "training data wrote it (a regression's value), or, with --proba, one probability a "
-               "class, separated by one space, in the order in which inspect lists the labels; two for binary models.",
+    .summary = "apply a model to data: one line for each row",
+    .details = "A line holds the predicted label as the training data wrote it; for a regression, the value. With "
+               "--proba it holds one probability for each class instead (two for a binary model), separated by one "
+               "space, in the order in which 'plait inspect' lists the labels. For text: one predicted character a "
+               "line, from the characters before it.",
     .rows = pli_answer_rows,
     .run = predict,
 };

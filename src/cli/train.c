@@ -277,12 +277,13 @@ const pli_command pli_command_train = {
     .usage = "train --data D [options]",
     .summary = "fit a model",
     .details =
-        "How updates travel (--topology), what a read may miss (--consistency), how many compute (--workers) and what "
-        "carries the bytes (--transport) are independent settings; 'plait help pairs' shows which go together.\n\n"
-        "SIGINT and SIGTERM end the run after its clock, save the model, write a checkpoint (--checkpoint DIR) and "
-        "print the command that goes on (exit code 75); a signal that comes a second later, or more, ends it at once. "
-        "While the data are read there is nothing to save: the first signal ends the run (75). SIGUSR1 prints who "
-        "waits for what.",
+        "Four settings are independent: how updates travel (--topology), what a read may miss (--consistency), how "
+        "many workers compute (--workers) and what carries the bytes (--transport). 'plait help pairs' shows which "
+        "values go together.\n\n"
+        "On SIGINT or SIGTERM the run finishes its clock, saves the model, writes a checkpoint (with --checkpoint "
+        "DIR), prints the command that resumes it and exits with 75. A second signal, at least one second later, ends "
+        "the run at once. While the data are being read there is nothing to save, so the first signal ends the run "
+        "(75). On SIGUSR1 the run prints who waits for what.",
     .rows = pli_train_rows,
     .trains = true,
     .run = train,

@@ -8,11 +8,10 @@ static int transform(int argc, char *const *argv) {
 const pli_command pli_command_transform = {
     .name = "transform",
     .usage = "transform --model-file FILE --data D [--out FILE]",
-    .summary = "what a model makes of rows: one line a row",
+    .summary = "transform data by a model: one line for each row",
     .details =
-        "A line has as many numbers as the model's own space has axes, separated by tabs: a clustering's distances "
-        "to its centres, a projection onto components. A model that has no such space is refused; 'plait "
-        "predict' writes what it says of rows.",
+        "A line holds numbers separated by tabs: the row's distance to each centre of a clustering, or its coordinate "
+        "on each component of a projection. A model that has neither is refused; use 'plait predict' with it.",
     .rows = pli_answer_rows + 1, /* without --proba */
     .run = transform,
 };

@@ -86,7 +86,7 @@ static int version(int argc, char *const *argv) {
 const pli_command pli_command_version = {
     .name = "version",
     .usage = "version [--json]",
-    .summary = "this program, the modules found, and what installs the missing",
+    .summary = "show this version, the modules found, and how to install the missing ones",
     .rows = rows,
     .run = version,
 };

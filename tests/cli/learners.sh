@@ -42,12 +42,12 @@ exits 2 'components wants a whole number' bound train --model pca --data plain.c
 
 # --- help, man page, completion ---
 works help help train
-says_line help.out '^  --components N +of pca: how many'
+says_line help.out '^  --components N +for pca: number of'
 says_line help.out '^  --model logistic[|].*[|]pca'
 works model help pca
 says_line model.out '^  --components X'
 works man help --man
-says_line man.out '^of pca: how many components'
+says_line man.out '^for pca: number of components'
 works completion help --completion bash
 says_line completion.out 'pca.solver\) COMPREPLY=\(\$\(compgen -W "auto exact randomised"'
 says_line completion.out '    transform\)'

@@ -190,7 +190,7 @@ for words in "--join etcd://h:1/j" "--transport tcp" "--format vw"; do
 done
 exits 2 "spares 1 with true is refused: train alone.*-n 3" refused launch -n 2 --spares 1 -- true
 exits 2 "spares 1, and train --spares 2: say it once" refused launch -n 2 --spares 1 -- plait $t --spares 2
-exits 2 "spares .1. with one copy.*nearest are 2 replicas" refused $t --workers 3 --spares 1 --topology ps
+exits 2 "spares .1. without replicas.*nearest are 2 replicas" refused $t --workers 3 --spares 1 --topology ps
 k="--topology ps --replicas 2"
 exits 2 "3 spares of 3 workers; expected.*one worker that is none" refused $t --workers 3 --spares 3 $k
 exits 2 "2 spares with consistency async.*nearest is ssp:4" refused $t --workers 4 --spares 2 $k --consistency async

@@ -6,9 +6,9 @@
 
 static const plait_learner_table tables[] = {
     { .name = "sums",
-      .what = "what each feature adds up to in each class, a row a feature, rows by key where features grow by key; of "
-              "gaussian three sums each" },
-    { .name = "rows", .what = "the weight of the rows of each class, a dense row", .small = 1 },
+      .what = "one row for each feature: its sum in each class, for gaussian three sums; rows by key if features grow "
+              "by key" },
+    { .name = "rows", .what = "one dense row: the total weight of each class", .small = 1 },
     { .name = NULL },
 };
 
@@ -18,23 +18,24 @@ static const plait_learner_option options[] = {
       .preset = "auto",
       .names = "auto multinomial bernoulli gaussian complement",
       .help =
-          "how a class makes features: how often each occurs, whether it does, or real numbers; auto: gaussian where "
-          "values are negative, or most are given and not whole, else multinomial" },
+          "what a feature is: a count (multinomial, complement), present or absent (bernoulli), a real number "
+          "(gaussian); auto: gaussian if some values are negative, or if most values are given and some are not whole, "
+          "else multinomial" },
     { .name = "alpha",
       .kind = PLAIT_OPTION_NUMBER,
       .preset = "1",
       .low = 1e-10,
-      .help = "added to each count, so that no probability is 0; gaussian has var-smoothing instead" },
+      .help = "smoothing: added to each count, so that no probability is 0; not for gaussian" },
     { .name = "var-smoothing",
       .kind = PLAIT_OPTION_NUMBER,
       .preset = "1e-9",
       .low = 0,
-      .help = "of gaussian: added to each variance, times the largest variance of a feature" },
+      .help = "smoothing for gaussian: this times the largest variance of a feature is added to each variance" },
     { .name = "counts",
       .kind = PLAIT_OPTION_NAME,
       .preset = "auto",
       .names = "auto real",
-      .help = "auto: in whole numbers, exactly, where values and weights are whole; real: in floating point" },
+      .help = "auto: exact counts in whole numbers if all values and weights are whole; real: floating point" },
     { .name = NULL },
 };
 
@@ -260,15 +261,14 @@ const plait_learner pli_bayes = {
     .size = sizeof(plait_learner),
     .name = "bayes",
     .summary = "naive Bayes: multinomial, complement, Bernoulli or Gaussian, in one pass",
-    .help = "naive Bayes: classification in a single pass, by counting; two classes or more.\n"
-            "  counts   multinomial: how often each feature occurs in the row, as words do in a text; complement: the "
-            "same, by "
-            "what is in all other classes, for classes of uneven size; bernoulli: whether each feature is above 0\n"
-            "  numbers  gaussian: a mean and a variance of each feature and class\n"
-            "  tells    loss, accuracy, and the area under the curve (binary); predict --proba\n"
-            "Rows count by their weights, and by those of their class (--class-weight). Sums of whole numbers are "
-            "exact: the "
-            "model has the same bits with any number of workers, however updates travel.\n",
+    .help = "naive Bayes: classification into two or more classes, in a single pass, by counting.\n"
+            "  counts   multinomial: how often each feature occurs in a row, such as words in a text; complement: the "
+            "same, estimated from all other classes, for classes of uneven size; bernoulli: whether each feature is "
+            "above 0\n"
+            "  numbers  gaussian: a mean and a variance for each feature and class\n"
+            "  reports  loss, accuracy, and for two classes the area under the ROC curve; predict --proba\n"
+            "A row counts by its own weight times the weight of its class (--class-weight). Sums of whole numbers are "
+            "exact: the model has the same bits with any number of workers and any topology.\n",
     .labels = PLAIT_LABELS_CLASSES,
     .ways = PLAIT_LEARNER_ONE_EPOCH | PLAIT_LEARNER_STREAMS | PLAIT_LEARNER_VALIDATES,
     .needs = PLAIT_ONE_COPY,

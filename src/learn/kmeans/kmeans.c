@@ -7,16 +7,16 @@
 #include "learn/keep/keep.h"
 
 static const plait_learner_option options[] = {
-    { .name = "clusters", .kind = PLAIT_OPTION_COUNT, .preset = "8", .low = 1, .help = "how many clusters" },
+    { .name = "clusters", .kind = PLAIT_OPTION_COUNT, .preset = "8", .low = 1, .help = "number of clusters" },
     { .name = "tolerance", .kind = PLAIT_OPTION_NUMBER, .preset = "1e-5",
-      .help = "stop when an epoch lowers the inertia by no more than this share of it" },
+      .help = "stop when an epoch lowers the inertia by no more than this share" },
     { .name = "centres", .kind = PLAIT_OPTION_TEXT, .preset = "",
-      .help = "file whose rows, read as the data are, are the first centres" },
+      .help = "start from the rows of this file, which has the format of the data" },
     { .name = NULL },
 };
 
 static const plait_learner_table tables[] = {
-    { .name = "sums", .what = "a row a cluster: the sum of its rows, their weight, their squared distances" },
+    { .name = "sums", .what = "one row for each cluster: sums of its data rows, weights and squared distances" },
     { .name = NULL },
 };
 
@@ -206,14 +206,14 @@ static const pli_learner_more more = { .kept = kept, .restore = restore, .report
 
 const plait_learner pli_kmeans_learner = {
     .size = sizeof(plait_learner), .name = "kmeans",
-    .summary = "clusters: centres that rows are near to",
-    .help = "clusters: k centres such that the rows' squared distances to the nearest one are small together.\n"
-            "  rows     dense or sparse, with weights; labels, where there are any, are not looked at\n"
-            "  begins   with centres by k-means||; from a file (--centres) or a model (--init-model)\n"
-            "  goes     pass by pass over all rows (Lloyd); with --batch by mini-batches, under every policy\n"
-            "  tells    inertia: the sum of weight times squared distance; loss: their mean; empty: clusters without "
+    .summary = "clusters: each row belongs to its nearest centre",
+    .help = "clusters: k centres that minimise the rows' squared distances to the nearest centre.\n"
+            "  rows     dense or sparse, with weights; labels are ignored\n"
+            "  start    centres by k-means||, from a file (--centres) or from a model (--init-model)\n"
+            "  steps    whole passes over all rows (Lloyd); with --batch mini-batches, under every consistency\n"
+            "  reports  inertia: the sum of weight times squared distance; loss: its mean; empty: clusters without "
             "rows\n"
-            "  predict  the number of the nearest centre, from 0; transform: the distances to all of them\n",
+            "  predict  the number of the nearest centre, from 0; transform: the distances to all centres\n",
     .labels = PLAIT_LABELS_NONE, .ways = PLAIT_LEARNER_STARTS, .options = options, .tables = tables,
     .state_bytes = sizeof(pli_kmeans), .model_bytes = sizeof(pli_clusters), .check = check, .prepare = prepare,
     .measured = measured, .begin = begin, .step = step, .epoch = epoch, .finish = finish, .end = end,

@@ -9,9 +9,9 @@
 static const plait_learner_table tables[] = {
     { .name = "w",
       .what =
-          "the weights, a row a feature, and behind them a row of intercepts; rows by key and without intercepts where "
-          "features grow by key; with lbfgs its other vectors travel as w does" },
-    { .name = "b", .what = "the intercepts, a dense row, where features grow by key", .small = 1 },
+          "the weights, one row for each feature, then one row of intercepts; if features grow by key, rows by key and "
+          "no intercepts; with lbfgs its other vectors travel in the same way" },
+    { .name = "b", .what = "the intercepts, one dense row, if features grow by key", .small = 1 },
     { .name = NULL },
 };
 
@@ -163,7 +163,7 @@ static const pli_learner_more more = {
 };
 
 #define OBJECTIVE                                                                                                      \
-    "\nWhat is made small: the weighted mean of the loss + l2/2 |w|^2 + l1 |w|, the intercept never penalised.\n"      \
+    "\nObjective: the weighted mean of the loss + l2/2 |w|^2 + l1 |w|; the intercept is never penalised.\n"            \
     "Options of all models: --l1 --l2 --no-intercept --class-weight --normalize --optimizer; see 'plait help train'.\n"
 
 /* --- the learners ------------------------------------------------------------------------------------------------- */
@@ -178,29 +178,29 @@ const plait_learner pli_logistic = {
     LINEAR, .name = "logistic", .labels = PLAIT_LABELS_CLASSES,
     .summary = "logistic regression; softmax regression for more than two classes",
     .help = "logistic regression: classification, binary or multinomial.\n"
-            "  loss     ln(1 + exp(-y f)) with y = -1, +1; -ln softmax(f)[y] with more than two classes\n"
-            "  labels   any integers or texts; two make a binary model, more one weight column a class\n"
-            "  tells    loss, accuracy, and the area under the curve (binary); predict --proba\n"
+            "  loss     ln(1 + exp(-y f)) with y = -1, +1; with more than two classes -ln softmax(f)[y]\n"
+            "  labels   any integers or texts; two give a binary model, more give one weight column for each class\n"
+            "  reports  loss, accuracy, and for two classes the area under the ROC curve; predict --proba\n"
             OBJECTIVE
 };
 const plait_learner pli_hinge = {
     LINEAR, .name = "hinge", .labels = PLAIT_LABELS_CLASSES, .summary = "a linear support vector machine",
     .help = "linear support vector machine: classification, binary or multiclass.\n"
-            "  loss     max(0, 1 - y f) with y = -1, +1; max(0, 1 + max over k of f[k] - f[y]) with more classes\n"
-            "  tells    loss, accuracy, and the area under the curve (binary); it has no probabilities\n"
+            "  loss     max(0, 1 - y f) with y = -1, +1; with more classes max(0, 1 + max over k of f[k] - f[y])\n"
+            "  reports  loss, accuracy, and for two classes the area under the ROC curve; it has no probabilities\n"
             OBJECTIVE
 };
 const plait_learner pli_squared = {
     LINEAR, .name = "squared", .labels = PLAIT_LABELS_NUMBERS, .summary = "least squares, ridge, lasso",
     .help = "linear regression by least squares.\n"
             "  loss     (f - y)^2 / 2\n"
-            "  tells    loss, root mean squared error, mean absolute error\n"
+            "  reports  loss, root mean squared error, mean absolute error\n"
             OBJECTIVE
 };
 const plait_learner pli_huber = {
     LINEAR, .name = "huber", .labels = PLAIT_LABELS_NUMBERS, .summary = "regression that outliers move little",
     .help = "linear regression that outliers move little.\n"
-            "  loss     r^2 / 2 where |r| = |f - y| is at most delta, else delta (|r| - delta / 2); --huber-delta\n"
-            "  tells    loss, root mean squared error, mean absolute error\n"
+            "  loss     r^2 / 2 if |r| = |f - y| is at most delta (--huber-delta), else delta (|r| - delta / 2)\n"
+            "  reports  loss, root mean squared error, mean absolute error\n"
             OBJECTIVE
 };

@@ -190,10 +190,10 @@ static const pli_learner_more more = {
 };
 
 #define OBJECTIVE                                                                                                      \
-    "\nWhat is made small: the weighted mean of the loss + l2/2 |w|^2 + l1 |w|, biases never penalised.\n"             \
+    "\nObjective: the weighted mean of the loss + l2/2 |w|^2 + l1 |w|; biases are never penalised.\n"                  \
     "Options: --l1 --l2 --class-weight --normalize --optimizer (default adam); see 'plait help train'.\n"              \
-    "\nA table is named in --table NAME:topology=T,consistency=C,filter=F; with --optimizer lbfgs there is one, w, of "\
-    "all values.\n"
+    "\n--table NAME:topology=T,consistency=C,filter=F names a table. With --optimizer lbfgs there is one table, w, "   \
+    "with all values.\n"
 
 /* --- the learners ------------------------------------------------------------------------------------------------- */
 
@@ -206,36 +206,36 @@ static const pli_learner_more more = {
 const plait_learner pli_mlp = {
     NET, .name = "mlp", .summary = "a perceptron of dense layers",
     .help =
-        "a perceptron: hidden layers of ReLUs, each connected to all of the one before.\n"
-        "  layers   --layers 512,256: hidden widths from the data's end on, default 128; none (''): a linear model\n"
-        "  loss     --loss logistic|hinge|squared|huber, as those models have it; default logistic, or squared where "
-        "labels are no classes\n"
-        "  tables   w1, b1, w2, b2, ...: weights and biases a layer; each may travel in its own way\n"
-        "  tells    as the model of that loss\n" OBJECTIVE
+        "a perceptron: hidden layers of ReLUs, each connected to the whole layer before it.\n"
+        "  layers   --layers 512,256: hidden layer sizes, input side first; default 128; none (''): a linear model\n"
+        "  loss     --loss logistic|hinge|squared|huber, the losses of those models; default logistic, or squared if "
+        "the labels are numbers\n"
+        "  tables   w1, b1, w2, b2, ...: weights and biases of each layer; each table may travel in its own way\n"
+        "  reports  what the model of that loss reports\n" OBJECTIVE
 };
 const plait_learner pli_cnn = { NET, .name = "cnn", .summary = "convolutions for images",
-    .help = "convolutions for images: each of 3 x 3, with a ReLU and a pooling of 2 x 2.\n"
-            "  rows     images (--format idx), or features as a square of pixels, line by line\n"
-            "  layers   --layers 32,64,128, the default: filters of each convolution, then the width of a dense layer\n"
-            "  loss, tables, tells: as mlp has them\n"
+    .help = "convolutions for images: each is 3 x 3, with a ReLU and a pooling of 2 x 2.\n"
+            "  rows     images (--format idx), or features that form a square of pixels, line by line\n"
+            "  layers   --layers 32,64,128, the default: filters of each convolution, then the size of a dense layer\n"
+            "  loss, tables, reports: as for mlp\n"
             OBJECTIVE };
 const plait_learner pli_lstm = {
     NET, .name = "lstm", .summary = "long short-term memory, for text and sequences",
     .help =
-        "layers of long short-term memory: for text by characters (--format text), each foretold from those before.\n"
-        "  rows     of text: --window characters, each but the first the answer of a step; of images: their lines of "
-        "pixels; else: the features, in their order\n"
-        "  layers   --layers 256,256: units of each layer, default 128\n"
-        "  tables   w1, b1, r1, w2, ...: weights, biases, and weights between steps, a layer\n"
-        "  loss, tells: as mlp has them; of text in nats a character\n" OBJECTIVE
+        "layers of long short-term memory; for text (--format text) it predicts each character from those before it.\n"
+        "  rows     text: --window characters, and each step predicts the next one; images: one step for each line of "
+        "pixels; other data: one step for each feature, in their order\n"
+        "  layers   --layers 256,256: units of each layer; default 128\n"
+        "  tables   w1, b1, r1, w2, ...: for each layer the weights, the biases and the weights between steps\n"
+        "  loss, reports: as for mlp; for text in nats per character\n" OBJECTIVE
 };
 const plait_learner pli_graph = {
     NET, .name = "graph", .summary = "a net out of a file, in JSON or ONNX",
     .help =
         "a net of your own: --graph FILE, in JSON (docs/graph.md) or ONNX (docs/onnx.md).\n"
-        "  graph    from a placeholder x [any, features] to a value scores [any, K]: K is 1 for numbers and for two "
-        "classes (or 2, whose difference counts), else the number of classes; scores are before a softmax\n"
-        "  units    x is the data as they are: --normalize has no effect\n"
-        "  tables   its variables, by their names; those of two axes and more are penalised\n"
-        "  loss, tells: as mlp has them\n" OBJECTIVE
+        "  graph    computes a value scores [any, K] from a placeholder x [any, features]; K is 1 for numbers and for "
+        "two classes (or 2, whose difference counts), else the number of classes; scores come before a softmax\n"
+        "  units    x holds the data in their own units: --normalize has no effect\n"
+        "  tables   one for each variable, by its name; those of two or more axes are penalised\n"
+        "  loss, reports: as for mlp\n" OBJECTIVE
 };

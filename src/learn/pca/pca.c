@@ -248,8 +248,9 @@ static const plait_learner_option options[] = {
       .kind = PLAIT_OPTION_COUNT,
       .preset = "0",
       .high = 1 << 16,
-      .help = "how many components; 0: 8, or as many as there are features" },
-    { .name = "whiten", .kind = PLAIT_OPTION_FLAG, .preset = "0", .help = "transform gives each component variance 1" },
+      .help = "number of components; 0: 8, or the number of features if that is smaller" },
+    { .name = "whiten", .kind = PLAIT_OPTION_FLAG, .preset = "0", .help =
+        "scale the output of transform so that each component has variance 1" },
     { .name = "pca-solver",
       .kind = PLAIT_OPTION_NAME,
       .preset = "auto",
@@ -266,8 +267,8 @@ static const plait_learner_option options[] = {
 };
 
 static const plait_learner_table tables[] = {
-    { .name = "moments", .what = "sums of the features, of weights and of squares: one row" },
-    { .name = "product", .what = "the covariance, or its product with a basis: a row a feature" },
+    { .name = "moments", .what = "one row: sums of the features, of the weights and of the squares" },
+    { .name = "product", .what = "one row for each feature: the covariance, or its product with a basis" },
     { .name = NULL },
 };
 
@@ -275,9 +276,10 @@ const plait_learner pli_pca_learner = {
     .size = sizeof(plait_learner),
     .name = "pca",
     .summary = "principal components: the directions in which rows vary most",
-    .help = "principal components: the directions in which rows vary most; labels are not looked at.\n"
-            "  solver   exact: eigenvectors of the covariance, in two passes; randomised: for wide data, sparse too\n"
-            "  tells    explained variance, as a share of all; transform gives a row's coordinates\n",
+    .help = "principal components: the directions in which rows vary most. Labels are ignored.\n"
+            "  solver   exact: eigenvectors of the covariance, in two passes; randomised: for wide data, dense or "
+            "sparse\n"
+            "  reports  explained variance, as a share of the whole; 'plait transform' gives a row's coordinates\n",
     .labels = PLAIT_LABELS_NONE,
     .ways = PLAIT_LEARNER_PASSES,
     .needs = PLAIT_WHOLE_CLOCKS | PLAIT_ONE_COPY,

@@ -106,7 +106,7 @@ static void asp_on_member(void *state, const plait_view *view) {
 const plait_consistency pli_asp_policy = {
     .name = "asp",
     .parameters = ":S:W",
-    .summary = "ssp whose bound is fitted to the workers' speeds up to S; a barrier every W clocks",
+    .summary = "ssp whose bound adapts to the workers' speeds, up to S; a barrier every W clocks",
     .state_bytes = sizeof(struct asp_state),
     .worker_bytes = sizeof(struct asp_worker),
     .waits_for_slowest = 1,

@@ -47,7 +47,7 @@ static int64_t delay_complete(const void *state, const plait_view *view) {
 const plait_consistency pli_bounded_delay_policy = {
     .name = "bounded-delay",
     .parameters = ":T",
-    .summary = "clock c starts when all updates of clocks <= c-1-T are applied, and reads what is there",
+    .summary = "clock c starts when all updates of clocks <= c-1-T are applied; a get reads the current values",
     .state_bytes = sizeof(struct delay_state),
     .waits_for_slowest = 1,
     .parse = delay_parse,

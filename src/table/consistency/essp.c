@@ -50,7 +50,7 @@ static int essp_on_clock(void *state, const plait_view *view) {
 const plait_consistency pli_essp_policy = {
     .name = "essp",
     .parameters = ":S",
-    .summary = "ssp:S whose shards push what a worker reads whenever the slowest advances",
+    .summary = "ssp:S, and shards send a worker the rows that it reads whenever the slowest worker advances",
     .state_bytes = sizeof(struct essp_state),
     .refreshes = 1,
     .waits_for_slowest = 1,

@@ -43,7 +43,7 @@ static plait_read local_on_pull(void *state, const plait_view *view) {
 const plait_consistency pli_local_sgd_policy = {
     .name = "local-sgd",
     .parameters = ":H",
-    .summary = "each worker moves its own values by the rule for H clocks, then those of all workers are averaged",
+    .summary = "each worker updates its own mirror for H clocks, then the mirrors of all workers are averaged",
     .state_bytes = sizeof(struct local_state),
     .waits_for_slowest = 1,
     .averages = 1,

@@ -71,7 +71,8 @@ static plait_read vap_on_pull(void *state, const plait_view *view) {
 const plait_consistency pli_vap_policy = {
     .name = "vap",
     .parameters = ":V",
-    .summary = "what a get misses of others is smaller than V; vap:V:weak: of each other",
+    .summary = "the updates of all others that a get misses stay below V; vap:V:weak: those of each other worker stay "
+               "below V",
     .state_bytes = sizeof(struct vap_state),
     .reads_norms = 1,
     .waits_for_slowest = 1,

@@ -31,7 +31,7 @@ static plait_status parse(void *state, const char *parameters, const plait_filte
 const plait_filter pli_bf16_filter = {
     .name = "bf16",
     .parameters = "",
-    .summary = "values as the upper half of 32-bit floats (bfloat16)",
+    .summary = "sends values as the upper half of 32-bit floats (bfloat16)",
     .state_bytes = sizeof(pli_half),
     .loss = PLAIT_ROUNDED,
     .answers = 1,

@@ -10,7 +10,7 @@ static plait_status parse(void *state, const char *parameters, const plait_filte
 const plait_filter pli_fixed16_filter = {
     .name = "fixed16",
     .parameters = "",
-    .summary = "values as 16-bit whole numbers beside one scale a message, rounded by chance",
+    .summary = "sends values as 16-bit integers and one scale a message, rounded at random",
     .state_bytes = sizeof(pli_fixed),
     .loss = PLAIT_ROUNDED,
     .answers = 1,

@@ -10,7 +10,7 @@ static plait_status parse(void *state, const char *parameters, const plait_filte
 const plait_filter pli_fixed8_filter = {
     .name = "fixed8",
     .parameters = "",
-    .summary = "values as 8-bit whole numbers beside one scale a message, rounded by chance",
+    .summary = "sends values as 8-bit integers and one scale a message, rounded at random",
     .state_bytes = sizeof(pli_fixed),
     .loss = PLAIT_ROUNDED,
     .answers = 1,

@@ -43,7 +43,7 @@ static plait_status parse(void *state, const char *parameters, const plait_filte
 const plait_filter pli_fp16_filter = {
     .name = "fp16",
     .parameters = "",
-    .summary = "values as 16-bit floats of 11 bits (IEEE binary16)",
+    .summary = "sends values as 16-bit floats with 11 significant bits (IEEE binary16)",
     .state_bytes = sizeof(pli_half),
     .loss = PLAIT_ROUNDED,
     .answers = 1,

@@ -114,7 +114,7 @@ static const uint64_t *recall(void *state, const void *token, int64_t *n_out) {
 const plait_filter pli_key_cache_filter = {
     .name = "key-cache",
     .parameters = "",
-    .summary = "a list of keys travels once, then its hash",
+    .summary = "sends a list of keys once, and afterwards only its hash",
     .state_bytes = sizeof(cache),
     .loss = PLAIT_EXACT,
     .parse = parse,

@@ -45,7 +45,7 @@ static plait_status decode(void *state, int64_t n, const void *bytes, int64_t si
 const plait_filter pli_key_delta_filter = {
     .name = "key-delta",
     .parameters = "",
-    .summary = "sorted keys as the gaps between them",
+    .summary = "sends sorted keys as the gaps between them",
     .state_bytes = 1,
     .loss = PLAIT_EXACT,
     .parse = parse,

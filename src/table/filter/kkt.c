@@ -123,7 +123,7 @@ static plait_status choose(void *state, const plait_part *part, const void *valu
 const plait_filter pli_kkt_filter = {
     .name = "kkt",
     .parameters = "",
-    .summary = "under --l1: no gradients that would leave a weight at 0, no weights that are 0",
+    .summary = "under --l1: omits gradients that would leave a weight at 0, and weights that are 0",
     .state_bytes = sizeof(zeros),
     .loss = PLAIT_SKIPPED,
     .answers = 1,

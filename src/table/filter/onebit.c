@@ -67,7 +67,7 @@ static plait_status decode(void *state, const plait_part *part, int64_t n, const
 const plait_filter pli_onebit_filter = {
     .name = "onebit",
     .parameters = "",
-    .summary = "of a push the values' signs, beside two means a column",
+    .summary = "sends of a push only the sign of each value, and two means for each column",
     .state_bytes = 1,
     .loss = PLAIT_ROUNDED,
     .parse = parse,

@@ -28,7 +28,7 @@ static plait_status choose(void *state, const plait_part *part, const void *valu
 const plait_filter pli_randk_filter = {
     .name = "randk",
     .parameters = ":F",
-    .summary = "of a push the fraction F of rows, chosen by chance",
+    .summary = "sends of a push only a random fraction F of the rows",
     .state_bytes = sizeof(choice),
     .loss = PLAIT_KEPT_BACK,
     .parse = parse,

@@ -35,7 +35,7 @@ static plait_status choose(void *state, const plait_part *part, const void *valu
 const plait_filter pli_significant_filter = {
     .name = "significant",
     .parameters = ":X",
-    .summary = "of a push the rows whose gathered gradient is larger than X",
+    .summary = "sends of a push only the rows whose accumulated gradient is larger than X",
     .state_bytes = sizeof(threshold),
     .loss = PLAIT_KEPT_BACK,
     .parse = parse,

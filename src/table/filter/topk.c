@@ -31,7 +31,7 @@ static plait_status choose(void *state, const plait_part *part, const void *valu
 const plait_filter pli_topk_filter = {
     .name = "topk",
     .parameters = ":F",
-    .summary = "of a push the fraction F of rows with the largest values",
+    .summary = "sends of a push only the fraction F of the rows with the largest values",
     .state_bytes = sizeof(choice),
     .loss = PLAIT_KEPT_BACK,
     .parse = parse,

@@ -58,7 +58,7 @@ static plait_status decode(void *state, const void *bytes, int64_t size, void *t
 const plait_filter pli_zstd_filter = {
     .name = "zstd",
     .parameters = "",
-    .summary = "packs what is left, without loss; the last",
+    .summary = "compresses what is left, without loss; comes last",
     .state_bytes = sizeof(contexts),
     .loss = PLAIT_EXACT,
     .parse = parse,

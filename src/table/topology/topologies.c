@@ -21,15 +21,15 @@ static const pli_topology_kind local = {
 };
 static const pli_topology_kind allreduce = {
     .name = "allreduce", .parameters = "",
-    .summary = "each worker has a copy; a clock ends with a sum over all (--collective): for dense "
-                                                      "tables and equal hosts",
+    .summary = "each worker has a mirror of the table; a clock ends with a sum over all workers (--collective); for "
+               "dense tables and equal hosts",
     .keeps = OF_SUMS,
     .gives = PLAIT_ONE_COPY | PLAIT_MOMENTS | PLAIT_HOST_SUMS | PLAIT_FUNCTIONS, .ops = &pli_mirror_ops
 };
 static const pli_topology_kind ps = {
     .name = "ps", .parameters = "",
-    .summary = "servers own the rows; workers pull what they read and push what they add: for sparse "
-                                               "tables and uneven hosts",
+    .summary = "servers own the rows; workers pull what they read and push what they add; for sparse tables and uneven "
+               "hosts",
     .on_servers = true, .keeps = OF_OWNERS | PLAIT_REPLAYABLE,
     .gives = PLAIT_ONE_COPY | PLAIT_MOMENTS | PLAIT_OWNERS | PLAIT_MESSAGES | PLAIT_HOST_SUMS | PLAIT_LEAVING |
              PLAIT_FUNCTIONS,
@@ -43,7 +43,8 @@ static const pli_topology_kind hybrid = {
 
 static const pli_topology_kind gossip = {
     .name = "gossip", .parameters = "ring|torus|exp",
-    .summary = "each worker has a copy, which it averages with its neighbours' only; the model is the average of all",
+    .summary = "each worker has a mirror of the table and averages it only with its neighbours; the model is the "
+               "average of all mirrors",
     .averages = true, .keeps = PLAIT_OWN_WRITES | PLAIT_CLOCK_SUMS | PLAIT_ANY_READ, .ops = &pli_averaged_ops
 };
 
