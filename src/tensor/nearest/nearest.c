@@ -36,7 +36,6 @@ static void find_mean(pli_centres *c) {
 
 /* Computes moved [k, d], the bias, and the squares. */
 static void move(const pli_centres *c, float *moved) {
-    const pli_kernels *kernels = pli_kernels_get();
     for (int64_t j = 0; j < c->k; j++) {
         const float *centre = c->centre + j * c->d;
         float       *to = moved + j * c->d;
@@ -47,7 +46,7 @@ static void move(const pli_centres *c, float *moved) {
             along += (double)to[l] * c->mean[l];
         }
         c->bias[j] = (float)(along + half / 2);
-        c->square[j] = kernels->dot_f32(c->d, centre, centre);
+        c->square[j] = c->plain->dot_f32(c->d, centre, centre);
     }
     for (int64_t j = c->k; j < up(c->k); j++) c->bias[j] = INFINITY;
 }
@@ -72,6 +71,7 @@ static void pack(const pli_centres *c, const float *moved) {
 
 void pli_centres_prepare(pli_centres *c, int64_t k, int64_t d, const float *centre, bool dense, void *memory) {
     *c = (pli_centres){ .k = k, .d = d, .centre = centre, .kernels = pli_nearest_kernels_get() };
+    c->plain = pli_kernels_get();
     c->tiles = dense ? pli_tiles_get() : NULL;
     c->square = memory;
     c->mean = c->square + k;
@@ -206,15 +206,14 @@ static void add_sparse(pli_entries x, double weight, double *sum) {
 }
 
 static void take_row(const pli_centres *c, const source *from, int64_t i, const scratch *s, const pli_assigned *out) {
-    const pli_kernels *kernels = pli_kernels_get();
-    const pli_entries     row = row_of(from, i);
-    const float       *full = full_row(from, row, s);
-    const int64_t      at = out->nearest[i], r = from->x != NULL ? pli_row_at(from->rows, i) : i;
-    const double       weight = out->weight != NULL ? (double)out->weight[r] : 1;
+    const pli_entries row = row_of(from, i);
+    const float      *full = full_row(from, row, s);
+    const int64_t     at = out->nearest[i], r = from->x != NULL ? pli_row_at(from->rows, i) : i;
+    const double      weight = out->weight != NULL ? (double)out->weight[r] : 1;
     if (out->distance != NULL)
-        out->distance[i] = full != NULL ? kernels->distance_f32(c->d, full, c->centre + at * c->d)
+        out->distance[i] = full != NULL ? c->plain->distance_f32(c->d, full, c->centre + at * c->d)
                                         : sparse_distance(c, row, (uint32_t)at);
-    if (out->sum != NULL && full != NULL) kernels->axpy_f32_f64(c->d, weight, full, out->sum + at * c->d);
+    if (out->sum != NULL && full != NULL) c->plain->axpy_f32_f64(c->d, weight, full, out->sum + at * c->d);
     else if (out->sum != NULL) add_sparse(row, weight, out->sum + at * c->d);
     if (out->mass != NULL) out->mass[at] += weight;
 }
@@ -232,6 +231,7 @@ static void find(const pli_centres *c, const source *from, int64_t n, void *memo
         }
         if (c->tiles != NULL) find_by_tiles(c, from, first, some, &s, out->nearest + first);
         else find_by_entries(c, from, first, some, &s, out->nearest + first);
+        if (out->score != NULL) memcpy(out->score + first, s.best, (size_t)some * sizeof *s.best);
         for (int64_t i = first; take && i < first + some; i++) take_row(c, from, i, &s, out);
     }
 }

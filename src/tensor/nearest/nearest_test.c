@@ -63,6 +63,7 @@ static void drop(data *f) {
 typedef struct answer {
     uint32_t nearest[ROWS];
     double   distance[ROWS], *sum, *mass;
+    float    score[ROWS];
 } answer;
 
 static void begin(answer *a, const data *f) {
@@ -76,7 +77,8 @@ static void end(answer *a) {
 }
 
 static pli_assigned wish(answer *a, const data *f) {
-    return (pli_assigned){ a->nearest, a->distance, f->weight, a->sum, a->mass };
+    return (pli_assigned){ .nearest = a->nearest, .distance = a->distance, .score = a->score, .weight = f->weight,
+                           .sum = a->sum, .mass = a->mass };
 }
 
 /* form 0: dense; 1: CSR; 2: CSR with columns in three bytes. */
@@ -103,6 +105,17 @@ static double distance(const data *f, int64_t row, int64_t centre) {
     return sum;
 }
 
+/* Squared distance of a row to the mean of the centres. */
+static double from_mean(const data *f, int64_t row) {
+    double sum = 0;
+    for (int64_t l = 0; l < f->d; l++) {
+        double mean = 0;
+        for (int64_t j = 0; j < f->k; j++) mean += (double)f->centre[j * f->d + l] / (double)f->k;
+        sum += ((double)f->x[row * f->d + l] - mean) * ((double)f->x[row * f->d + l] - mean);
+    }
+    return sum;
+}
+
 /* The chosen centre is the nearest but for rounding of the scores, and the distance is that of the chosen centre. */
 static void check(const data *f, const answer *a, double far) {
     double *sum = room((size_t)(f->k * f->d) * sizeof(double)), *mass = room((size_t)f->k * sizeof(double));
@@ -112,6 +125,7 @@ static void check(const data *f, const answer *a, double far) {
         const double chosen = distance(f, i, a->nearest[i]), size = (double)f->d * (1 + far * far);
         assert_true(a->nearest[i] < f->k && chosen <= least + 4e-6 * size);
         assert_true(fabs(a->distance[i] - chosen) <= 1e-12 * size);
+        assert_true(fabs(from_mean(f, i) - 2 * (double)a->score[i] - chosen) <= 4e-6 * size);
         mass[a->nearest[i]] += (double)f->weight[i];
         for (int64_t l = 0; l < f->d; l++)
             sum[a->nearest[i] * f->d + l] += (double)f->weight[i] * (double)f->x[i * f->d + l];
@@ -124,6 +138,7 @@ static void check(const data *f, const answer *a, double far) {
 
 static void check_same(const data *f, const answer *a, const answer *b, bool distances) {
     assert_memory_equal(a->nearest, b->nearest, sizeof a->nearest);
+    assert_memory_equal(a->score, b->score, sizeof a->score);
     if (distances) assert_memory_equal(a->distance, b->distance, sizeof a->distance);
     assert_memory_equal(a->sum, b->sum, (size_t)(f->k * f->d) * sizeof *a->sum);
     assert_memory_equal(a->mass, b->mass, (size_t)f->k * sizeof *a->mass);

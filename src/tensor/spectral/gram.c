@@ -32,6 +32,7 @@ typedef struct chunk {
     pli_gram               *to;
     const pli_gram_kernels *kernels;
     const pli_tiles        *tiles;
+    const pli_kernels      *plain;
     const pli_csr          *x; /* NULL: dense */
     pli_rows                rows;
     const float            *dense, *weight;
@@ -55,12 +56,14 @@ static inline void put(const chunk *c, int64_t at, double v, const bool narrow) 
 
 /* Packs a full row x (NULL: zeros). Places beyond the last column become 0. */
 static inline void pack_full(const chunk *c, int64_t row, const float *x, const bool narrow) {
-    const double *shift = c->to->shift, root = c->root[row];
+    const double  root = c->root[row];
     const int64_t d = c->to->d;
     for (int64_t l = 0; l < d; l += c->width) {
         const int64_t at = place_of(c, row, l), n = d - l < c->width ? d - l : c->width;
-        for (int64_t j = 0; j < n; j++)
-            put(c, at + j, ((x != NULL ? (double)x[l + j] : 0) - (shift != NULL ? shift[l + j] : 0)) * root, narrow);
+        const float  *from = x != NULL ? x + l : NULL;
+        const double *shift = c->to->shift != NULL ? c->to->shift + l : NULL;
+        if (narrow) c->kernels->shift_f32(n, from, shift, root, (float *)c->to->scratch + at);
+        else c->kernels->shift_f64(n, from, shift, root, (double *)c->to->scratch + at);
         for (int64_t j = n; j < c->width; j++) put(c, at + j, 0, narrow);
     }
 }
@@ -133,15 +136,16 @@ static void multiply_floats(const chunk *c, const float *a, const float *b, floa
             for (int64_t j = 0; j < w; j++) out[i * w + j] = fmaf(a[l * w + i], b[l * w + j], out[i * w + j]);
 }
 
+/* The block that is added to is fetched while the product is made. */
 static void multiply_narrow(const chunk *c, int64_t p, int64_t q) {
     const int64_t d = c->to->d, w = c->width, m = d - p * w, n = d - q * w < w ? d - q * w : w;
     const float  *panels = c->to->scratch;
     float         out[NARROW_PANEL * NARROW_PANEL];
+    for (int64_t i = 0; i < w && i < m; i++)
+        for (int64_t j = 0; j < n; j += 8) __builtin_prefetch(c->to->gram + (p * w + i) * d + q * w + j, 1);
     multiply_floats(c, panels + p * c->depth * w, panels + q * c->depth * w, out);
-    for (int64_t i = 0; i < w && i < m; i++) {
-        double *g = c->to->gram + (p * w + i) * d + q * w;
-        for (int64_t j = 0; j < n; j++) g[j] += (double)out[i * w + j];
-    }
+    for (int64_t i = 0; i < w && i < m; i++)
+        c->plain->axpy_f32_f64(n, 1, out + i * w, c->to->gram + (p * w + i) * d + q * w);
 }
 
 static void add_sums(const chunk *c, int64_t q) {
@@ -151,7 +155,8 @@ static void add_sums(const chunk *c, int64_t q) {
     double       *sum = c->to->sum + q * c->width;
     for (int64_t i = 0; i < c->n; i++) {
         const int64_t at = place_of(c, i, q * c->width);
-        for (int64_t j = 0; j < n; j++) sum[j] += c->root[i] * (c->to->narrow ? (double)narrow[at + j] : wide[at + j]);
+        if (c->to->narrow) c->plain->axpy_f32_f64(n, c->root[i], narrow + at, sum);
+        else c->plain->axpy_f64(n, c->root[i], wide + at, sum);
     }
 }
 
@@ -171,6 +176,7 @@ static void add(pli_pool *pool, chunk *c, int64_t n) {
     const bool narrow = c->to->narrow;
     c->kernels = c->to->kernels != NULL ? c->to->kernels : pli_gram_kernels_get();
     c->tiles = c->to->tiles != NULL ? c->to->tiles : pli_tiles_get();
+    c->plain = pli_kernels_get();
     c->depth = narrow ? NARROW_DEPTH : DEPTH;
     c->width = !narrow ? PLI_GRAM_PANEL : c->tiles != NULL ? c->tiles->cols : NARROW_PANEL;
     c->root = (double *)c->to->scratch + NARROW_DEPTH / 2 * up(c->to->d, NARROW_PANEL);

@@ -42,4 +42,27 @@ static void block(int64_t n, const double *a, const double *b, double *g, int64_
         for (int64_t j = 0; j < PLI_GRAM_PANEL; j += COLS) tile(n, a + i, b + j, g + i * ld + j, ld);
 }
 
+/* The loops vectorise where it is known that both are there, as they are for dense rows. */
+INLINE double shifted(int64_t i, const float *x, const double *shift, double root) {
+    return ((x != NULL ? (double)x[i] : 0) - (shift != NULL ? shift[i] : 0)) * root;
+}
+
+static void shift_f32(int64_t n, const float *restrict x, const double *restrict shift, double root,
+                      float *restrict to) {
+    if (x != NULL && shift != NULL) {
+        for (int64_t i = 0; i < n; i++) to[i] = (float)(((double)x[i] - shift[i]) * root);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) to[i] = (float)shifted(i, x, shift, root);
+}
+
+static void shift_f64(int64_t n, const float *restrict x, const double *restrict shift, double root,
+                      double *restrict to) {
+    if (x != NULL && shift != NULL) {
+        for (int64_t i = 0; i < n; i++) to[i] = ((double)x[i] - shift[i]) * root;
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) to[i] = shifted(i, x, shift, root);
+}
+
 #endif
