@@ -237,9 +237,11 @@ static inline const pli_block *pli_run_block(const pli_run *run, int32_t own) {
 /** The first rows of each own block of a stream. Not collective. */
 plait_status pli_sample_take(pli_run *run);
 
-/** Counts rows and entries, and numbers the classes. The run does it for a learner without `more`; another calls it in
- *  its prepare, or counts by itself. Collective. */
+/** Counts rows and entries, and numbers the classes; tells what the labels are. The run does it for a learner without
+ *  `more`; another calls it in its prepare, or counts by itself. Collective. */
 plait_status pli_rows_settle(pli_run *run);
+/** Which label a data set has and what it is, for the user: "price (first column), numbers" (classes 0). */
+plait_status pli_label_describe(const pli_dataset *data, int64_t classes, char text[PLI_LABEL_TEXT], plait_error *err);
 
 /** Is this row of the data set held back for validation? user: the run. */
 bool pli_run_holds_back(void *user, int64_t row);

@@ -79,6 +79,13 @@ works named train --model pca --data unnamed.csv --label none --out named --quie
 works named-labels transform --model-file named --data named.csv
 works named-none transform --model-file named --data unnamed.csv
 cmp -s named-labels.out named-none.out || fail "a column that the model does not know changes the projection"
+works left-out train --model pca --data named.csv
+says_line left-out.err '^plait: note: label \(last column\) is taken for the label, at which model pca does not look; with --label none it is a feature$'
+says_line left-out.out '^features           2$'
+works first train --model pca --data plain.csv
+says_line first.err '^plait: note: c1 \(first column\) is taken for the label'
+works named-label train --model pca --data labelled.csv --label -1
+grep -q 'taken for the label' named-label.err && fail "a label that was named is noted: $(cat named-label.err)"
 works inspect inspect m
 says_line inspect.out '^option	components 3$'
 says_line inspect.out '^value	components F64 \[3, 64\]$'

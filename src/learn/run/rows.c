@@ -1,4 +1,6 @@
 /* How many rows there are, and the numbers of their classes, where the learner leaves both to the run. */
+#include <stdio.h>
+
 #include "learn/run/run.h"
 
 enum { TRAINED, ALL, ENTRIES, COUNTS };
@@ -36,6 +38,42 @@ static plait_status number_classes(pli_run *run) {
     return PLAIT_OK;
 }
 
+plait_status pli_label_describe(const pli_dataset *data, int64_t classes, char text[PLI_LABEL_TEXT], plait_error *err) {
+    pli_text line = { 0 };
+    pli_dataset_label(data, &line);
+    pli_text_add(&line, ", ");
+    if (classes > 0) pli_text_add_count(&line, classes);
+    pli_text_add(&line, classes > 0 ? " classes" : "numbers");
+    const bool failed = line.failed;
+    if (!failed) snprintf(text, PLI_LABEL_TEXT, "%s", line.data);
+    pli_text_free(&line);
+    return failed ? pli_fail(err, PLAIT_ENOMEM, "no memory to describe labels") : PLAIT_OK;
+}
+
+/* A column that nobody has named as the label's, and that a learner without labels does not see for all that. */
+static void tell_left_out(const pli_run *run) {
+    const plait_data_opts *files = run->opts->data;
+    pli_text               where = { 0 };
+    if (files == NULL || files->label != NULL || pli_schema_label_name(run->schema) == NULL) return;
+    pli_dataset_label(run->data, &where);
+    pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn",
+            "note: %s is taken for the label, at which model %s does not look; with --label none it is a feature",
+            where.data != NULL ? where.data : "a column", run->learner->name);
+    pli_text_free(&where);
+}
+
+/* For the record, and told once. */
+static plait_status tell_label(pli_run *run) {
+    if (run->learner->labels == PLAIT_LABELS_NONE) {
+        if (pli_comm_leads(run->comm) && pli_schema_has_labels(run->schema)) tell_left_out(run);
+        return PLAIT_OK;
+    }
+    PLI_TRY(pli_label_describe(run->data, run->classes, run->label_text, run->err));
+    if (pli_comm_leads(run->comm))
+        pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn", "label: %s", run->label_text);
+    return PLAIT_OK;
+}
+
 plait_status pli_rows_settle(pli_run *run) {
     double counts[COUNTS] = { 0 };
     if (run->learner->labels != PLAIT_LABELS_NONE)
@@ -54,7 +92,8 @@ plait_status pli_rows_settle(pli_run *run) {
         run->rows = run->train_rows = run->train_labels = pli_schema_rows(run->schema);
         run->entries = (int64_t)(counts[ENTRIES] / counts[TRAINED] * (double)run->rows);
     }
-    return number_classes(run);
+    PLI_TRY(number_classes(run));
+    return tell_label(run);
 }
 
 int64_t plait_training_class(const plait_training *run, double label) {

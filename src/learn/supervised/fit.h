@@ -46,8 +46,6 @@ static inline pli_fit *pli_fit_of(const pli_run *run) { return run->state; }
  *  classes and their weights, rows. Tells it. Errors: EFORMAT labels that the model cannot learn, all weights 0.
  *  Collective over the workers. */
 plait_status pli_labels_settle(pli_run *run);
-/** Which label a data set has and what it is, for the user: "price (first column), numbers" (classes 0). */
-plait_status pli_label_describe(const pli_dataset *data, int64_t classes, char text[PLI_LABEL_TEXT], plait_error *err);
 /** Can every row of what is judged be judged? EFORMAT, with the row. */
 plait_status pli_fit_check_judged(pli_run *run, const pli_dataset *data, const char *name);
 

@@ -95,18 +95,6 @@ static plait_status find_loss(pli_run *run, const char *where, bool *classes_out
     return PLAIT_OK;
 }
 
-plait_status pli_label_describe(const pli_dataset *data, int64_t classes, char text[PLI_LABEL_TEXT], plait_error *err) {
-    pli_text line = { 0 };
-    pli_dataset_label(data, &line);
-    pli_text_add(&line, ", ");
-    if (classes > 0) pli_text_add_count(&line, classes);
-    pli_text_add(&line, classes > 0 ? " classes" : "numbers");
-    const bool failed = line.failed;
-    if (!failed) snprintf(text, PLI_LABEL_TEXT, "%s", line.data);
-    pli_text_free(&line);
-    return failed ? pli_fail(err, PLAIT_ENOMEM, "no memory to describe labels") : PLAIT_OK;
-}
-
 /* For the record, and told once. */
 static plait_status tell_label(pli_run *run) {
     const int64_t classes = pli_fit_of(run)->goal.classes;
