@@ -2,11 +2,11 @@
 #include "data/checkpoint/checkpoint.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "cli/cli.h"
 #include "watch/watch.h"
 
@@ -40,7 +40,7 @@ static const char *state_name(pli_checkpoint_state state) {
 static const char *const unfinished = "was not written to its end; the next checkpoint removes it";
 
 static void entry_json(const pli_checkpoint_entry *entry, const char *state, const char *reason, pli_text *text) {
-    pli_json_begin(text);
+    pli_json_object(text, NULL);
     pli_json_text(text, "name", entry->folder);
     pli_json_i64(text, "clock", entry->clock);
     pli_json_text(text, "state", state);
@@ -55,7 +55,6 @@ static void list_entry(const pli_checkpoint_entry *entry, const char *state, con
                        pli_text *text) {
     if (reason != NULL) say(entry->folder, reason);
     if (json) {
-        pli_text_add(text, "%s", text->length > 0 ? ", " : "");
         entry_json(entry, state, reason, text);
     } else {
         pli_text_add(text, "%s\tclock %" PRId64 "\t%s\t%d parts\t%" PRId64 " tensors\t%" PRId64 " bytes\n",
@@ -63,19 +62,18 @@ static void list_entry(const pli_checkpoint_entry *entry, const char *state, con
     }
 }
 
-/* Text lines, or what stands between the brackets of an array. */
+/* Lines of text, or an object with a list, which begin_list has begun. */
+static void begin_list(pli_text *lines, bool json) {
+    if (!json) return;
+    pli_json_begin(lines);
+    pli_json_list(lines, "checkpoints");
+}
+
 static int print_list(pli_text *lines, bool json, int code) {
     if (json) {
-        pli_text object = { 0 }, array = { 0 };
-        pli_text_add(&array, "[%s]", lines->data != NULL ? lines->data : "");
-        pli_json_begin(&object);
-        pli_json_raw(&object, "checkpoints", array.data != NULL ? array.data : "");
-        pli_json_end(&object);
-        pli_text_add(&object, "\n");
-        object.failed |= array.failed || lines->failed;
-        pli_text_free(&array);
-        pli_text_free(lines);
-        *lines = object;
+        pli_json_list_end(lines);
+        pli_json_end(lines);
+        pli_text_add(lines, "\n");
     }
     return pli_cli_print(lines) ? pli_cli_end(code) : PLI_EXIT_FAILED;
 }
@@ -86,6 +84,7 @@ static bool is_meant(const place *at, const pli_checkpoint_entry *entry) {
 
 static int list(const place *at, bool json) {
     pli_text lines = { 0 };
+    begin_list(&lines, json);
     for (int64_t i = 0; i < at->list.n; i++) {
         const pli_checkpoint_entry *entry = &at->list.entry[i];
         const char                 *reason = NULL;
@@ -113,6 +112,7 @@ static plait_status judge(const place *at, const pli_checkpoint_entry *entry, pl
 static int verify(const place *at, bool json) {
     pli_text lines = { 0 };
     int64_t  good = 0, damaged = 0;
+    begin_list(&lines, json);
     for (int64_t i = 0; i < at->list.n; i++) {
         const pli_checkpoint_entry *entry = &at->list.entry[i];
         plait_error                 why;
@@ -166,16 +166,22 @@ static void describe_table(const pli_checkpoint *checkpoint, const pli_checkpoin
     pli_free(slot);
 }
 
+static json_t *meta_of(const pli_checkpoint *checkpoint) {
+    const char *meta = pli_checkpoint_meta(checkpoint);
+    return pli_json_read(meta, strlen(meta), NULL);
+}
+
 static void describe_meta(const pli_checkpoint *checkpoint, pli_text *text) {
-    json_t     *meta = json_loads(pli_checkpoint_meta(checkpoint), 0, NULL), *value;
+    json_t     *meta = meta_of(checkpoint), *value;
     const char *key;
     json_object_foreach(meta, key, value) {
-        char *dump = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+        pli_text shown = { 0 };
+        pli_json_value_ascii(&shown, NULL, value);
         pli_text_add(text, "meta\t");
         pli_text_add_printable(text, key, strlen(key), "");
-        pli_text_add(text, "\t%s\n", dump != NULL ? dump : "");
-        text->failed |= dump == NULL;
-        free(dump);
+        pli_text_add(text, "\t%s\n", shown.data != NULL ? shown.data : "");
+        text->failed |= shown.failed;
+        pli_text_free(&shown);
     }
     text->failed |= meta == NULL;
     json_decref(meta);
@@ -203,54 +209,38 @@ static void describe(const pli_checkpoint *checkpoint, pli_text *text) {
 }
 
 static void tensors_json(const pli_checkpoint *checkpoint, pli_text *text) {
+    pli_json_list(text, "tensors");
     for (int64_t i = 0; i < pli_checkpoint_tensors(checkpoint); i++) {
         const pli_checkpoint_tensor *tensor = pli_checkpoint_tensor_at(checkpoint, i);
-        pli_text                     shape = { 0 };
-        pli_text_add(&shape, "[");
-        put_shape(tensor, ", ", &shape);
-        pli_text_add(&shape, "]");
-        pli_text_add(text, i > 0 ? ", " : "[");
-        pli_json_begin(text);
+        pli_json_object(text, NULL);
         pli_json_text(text, "name", tensor->name);
         pli_json_text(text, "type", tensor->type);
-        pli_json_raw(text, "shape", shape.data != NULL ? shape.data : "");
+        pli_json_list(text, "shape");
+        for (int32_t d = 0; d < tensor->dims; d++) pli_json_i64(text, NULL, tensor->shape[d]);
+        pli_json_list_end(text);
         pli_json_i64(text, "pieces", pli_checkpoint_pieces(checkpoint, tensor));
         pli_json_end(text);
-        text->failed |= shape.failed;
-        pli_text_free(&shape);
     }
-    pli_text_add(text, pli_checkpoint_tensors(checkpoint) > 0 ? "]" : "[]");
-}
-
-/* The meta once more, in ASCII: what is printed has no control characters, which JSON itself allows in part. */
-static void meta_json(const pli_checkpoint *checkpoint, pli_text *text) {
-    json_t *meta = json_loads(pli_checkpoint_meta(checkpoint), 0, NULL);
-    char   *dump = json_dumps(meta, JSON_COMPACT | JSON_ENSURE_ASCII);
-    pli_json_raw(text, "meta", dump != NULL ? dump : "");
-    text->failed |= dump == NULL;
-    free(dump);
-    json_decref(meta);
+    pli_json_list_end(text);
 }
 
 static void describe_json(const pli_checkpoint *checkpoint, pli_text *text) {
-    pli_text tensors = { 0 }, bytes = { 0 };
-    tensors_json(checkpoint, &tensors);
-    for (int32_t i = 0; i < pli_checkpoint_parts(checkpoint); i++)
-        pli_text_add(&bytes, "%s%" PRId64, i > 0 ? ", " : "[", pli_checkpoint_part_bytes(checkpoint, i));
-    pli_text_add(&bytes, "]");
+    json_t *meta = meta_of(checkpoint);
     pli_json_begin(text);
     pli_json_text(text, "name", pli_checkpoint_folder(checkpoint));
     pli_json_i64(text, "clock", pli_checkpoint_clock(checkpoint));
     pli_json_i64(text, "serial", pli_checkpoint_serial(checkpoint));
     pli_json_i64(text, "parts", pli_checkpoint_parts(checkpoint));
-    pli_json_raw(text, "part_bytes", bytes.data != NULL ? bytes.data : "");
-    pli_json_raw(text, "tensors", tensors.data != NULL ? tensors.data : "");
-    meta_json(checkpoint, text);
+    pli_json_list(text, "part_bytes");
+    for (int32_t i = 0; i < pli_checkpoint_parts(checkpoint); i++)
+        pli_json_i64(text, NULL, pli_checkpoint_part_bytes(checkpoint, i));
+    pli_json_list_end(text);
+    tensors_json(checkpoint, text);
+    /* in ASCII: what is printed has no control characters, which JSON itself allows in part */
+    pli_json_value_ascii(text, "meta", meta);
     pli_json_end(text);
     pli_text_add(text, "\n");
-    text->failed |= tensors.failed || bytes.failed;
-    pli_text_free(&tensors);
-    pli_text_free(&bytes);
+    json_decref(meta);
 }
 
 static plait_status open_meant(const place *at, pli_checkpoint **checkpoint_out, plait_error *err) {

@@ -44,22 +44,17 @@ static void truth(pli_text *text, const char *key, int value) {
 }
 
 static void tables(pli_text *text, const plait_report *r) {
-    pli_text all = { 0 };
-    pli_text_add(&all, "[");
+    pli_json_list(text, "tables");
     for (int32_t i = 0; i < r->n_tables; i++) {
         const plait_report_table *t = &r->tables[i];
-        if (i > 0) pli_text_add(&all, ", ");
-        pli_json_begin(&all);
-        pli_json_text(&all, "name", t->name);
-        pli_json_text(&all, "topology", t->topology);
-        pli_json_text(&all, "consistency", t->consistency);
-        name(&all, "filter", t->filter);
-        pli_json_end(&all);
+        pli_json_object(text, NULL);
+        pli_json_text(text, "name", t->name);
+        pli_json_text(text, "topology", t->topology);
+        pli_json_text(text, "consistency", t->consistency);
+        name(text, "filter", t->filter);
+        pli_json_end(text);
     }
-    pli_text_add(&all, "]");
-    text->failed = text->failed || all.failed;
-    pli_json_raw(text, "tables", all.failed ? "[]" : all.data);
-    pli_text_free(&all);
+    pli_json_list_end(text);
 }
 
 /* A learner's own options: numbers as such, "events-model" as the key "events_model". */
@@ -216,18 +211,17 @@ plait_status pli_done_write(const char *path, const char *run, int64_t clocks, c
                             const int32_t *ranks_lost, int32_t n_lost, plait_error *err) {
     plait_status status = PLAIT_OK;
     pli_outfile *file = NULL;
-    pli_text     text = { 0 }, lost = { 0 };
+    pli_text     text = { 0 };
     char        *done = pli_format("%s.done", path);
-    pli_text_add(&lost, "[");
-    for (int32_t i = 0; i < n_lost; i++) pli_text_add(&lost, "%s%" PRId32, i > 0 ? ", " : "", ranks_lost[i]);
-    pli_text_add(&lost, "]");
-    if (lost.failed || done == NULL) goto no_memory;
+    if (done == NULL) goto no_memory;
     pli_json_begin(&text);
     pli_json_i64(&text, "version", 1);
     pli_json_text(&text, "run", run);
     pli_json_i64(&text, "clocks", clocks);
     pli_json_text(&text, "model_hash", model_hash);
-    pli_json_raw(&text, "ranks_lost", lost.data);
+    pli_json_list(&text, "ranks_lost");
+    for (int32_t i = 0; i < n_lost; i++) pli_json_i64(&text, NULL, ranks_lost[i]);
+    pli_json_list_end(&text);
     pli_json_end(&text);
     pli_text_add(&text, "\n");
     if (text.failed) goto no_memory;
@@ -244,7 +238,6 @@ no_memory:
     status = pli_fail(err, PLAIT_ENOMEM, "%s.done: out of memory", path);
 end:
     pli_text_free(&text);
-    pli_text_free(&lost);
     pli_free(done);
     return status;
 }

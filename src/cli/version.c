@@ -28,32 +28,24 @@ static const char compiler[] = "gcc " __VERSION__;
 #endif
 
 static void as_json(pli_text *text) {
-    pli_text list = { 0 };
-    pli_json_begin(&list);
-    for (const pli_module *module = pli_modules(); module->name != NULL; module++) {
-        pli_text    one = { 0 };
-        plait_error err = { 0 };
-        bool        here = found(module, &err);
-        pli_json_begin(&one);
-        pli_json_bool(&one, "found", here);
-        pli_json_text(&one, "gives", module->gives);
-        pli_json_text(&one, "install", here ? NULL : module->install);
-        pli_json_text(&one, "error", here ? NULL : err.text);
-        pli_json_end(&one);
-        pli_json_raw(&list, module->name, one.data != NULL ? one.data : "null");
-        list.failed = list.failed || one.failed;
-        pli_text_free(&one);
-    }
-    pli_json_end(&list);
     pli_json_begin(text);
     pli_json_text(text, "version", plait_version());
     pli_json_text(text, "compiler", compiler);
     pli_json_text(text, "blas", PLI_BLAS);
-    pli_json_raw(text, "modules", list.data != NULL ? list.data : "null");
+    pli_json_object(text, "modules");
+    for (const pli_module *module = pli_modules(); module->name != NULL; module++) {
+        plait_error err = { 0 };
+        const bool  here = found(module, &err);
+        pli_json_object(text, module->name);
+        pli_json_bool(text, "found", here);
+        pli_json_text(text, "gives", module->gives);
+        pli_json_text(text, "install", here ? NULL : module->install);
+        pli_json_text(text, "error", here ? NULL : err.text);
+        pli_json_end(text);
+    }
+    pli_json_end(text);
     pli_json_end(text);
     pli_text_add(text, "\n");
-    text->failed = text->failed || list.failed;
-    pli_text_free(&list);
 }
 
 static void as_text(pli_text *text) {

@@ -21,6 +21,7 @@
 #include <plait/model.h>
 
 #include "base/base.h"
+#include "base/json.h"
 #include "comm/comm.h"
 #include "data/data.h"
 #include "learn/loss/metrics.h"
@@ -63,7 +64,7 @@ typedef struct pli_learner_more {
     plait_status (*judge)(pli_run *run, const plait_model *model, plait_report *report);
     /** What a result depends on besides the options of every run, "--option value" lines. */
     void (*options)(const pli_run *run, pli_text *text);
-    /** Its part of the model's description: `"layers": "8", `. */
+    /** Its part of the model's description, by base/json.h: pli_json_text(json, "layers", "8"). */
     void (*describe)(const pli_run *run, pli_text *json);
     /** Arrays beside the tables that a checkpoint holds; answers how many. And back, by pli_resume_array. */
     int32_t (*kept)(const pli_run *run, pli_kept kept_out[PLI_KEPT]);

@@ -116,15 +116,13 @@ void pli_metrics_progress(pli_metrics *metrics, const plait_progress *progress) 
 
 void pli_metrics_shares(pli_metrics *metrics, const plait_shares *shares) {
     if (metrics == NULL) return;
-    pli_text line = { 0 }, rows = { 0 };
-    for (int32_t w = 0; w < shares->workers; w++)
-        pli_text_add(&rows, "%s%lld", w == 0 ? "[" : ", ", (long long)shares->rows[w]);
-    pli_text_add(&rows, "]");
+    pli_text line = { 0 };
     begin(&line, "shares");
     pli_json_i64(&line, "epoch", shares->epoch);
-    if (!rows.failed) pli_json_raw(&line, "rows", rows.data);
+    pli_json_list(&line, "rows");
+    for (int32_t w = 0; w < shares->workers; w++) pli_json_i64(&line, NULL, shares->rows[w]);
+    pli_json_list_end(&line);
     put(metrics, &line, false);
-    pli_text_free(&rows);
 }
 
 void pli_metrics_checkpoint(pli_metrics *metrics, const plait_checkpointed *c) {
@@ -174,15 +172,11 @@ void pli_metrics_rank(pli_metrics *metrics, int32_t rank, double compute, double
 
 /* Of a learner that has figures of its own. */
 static void add_figures(pli_text *line, const plait_report *report) {
-    pli_text figures = { 0 };
     if (report->n_figures == 0) return;
-    pli_json_begin(&figures);
+    pli_json_object(line, "figures");
     for (int32_t i = 0; i < report->n_figures; i++)
-        pli_json_f64(&figures, report->figures[i].name, report->figures[i].value);
-    pli_json_end(&figures);
-    line->failed = line->failed || figures.failed;
-    if (!figures.failed) pli_json_raw(line, "figures", figures.data);
-    pli_text_free(&figures);
+        pli_json_f64(line, report->figures[i].name, report->figures[i].value);
+    pli_json_end(line);
 }
 
 void pli_metrics_end(pli_metrics *metrics, const char *status, const plait_report *report) {

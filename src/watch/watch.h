@@ -1,21 +1,12 @@
-/* watch - what a run tells about itself: JSON text, and the metrics file. Stands beside cli; may include any
- * room, and none includes it. */
+/* watch - what a run tells about itself: the metrics file. The folders hold the event log, the audit, traces,
+ * comparisons and TensorBoard. Stands beside cli; may include any room, and none includes it. */
 #ifndef PLI_WATCH_H
 #define PLI_WATCH_H
 
 #include <plait/model.h>
 
 #include "base/base.h"
-
-/* --- one JSON object, written key by key onto one line ---------------------------------------------- */
-void pli_json_begin(pli_text *text);
-void pli_json_i64(pli_text *text, const char *key, int64_t value);
-void pli_json_f64(pli_text *text, const char *key, double value);       /* %.17g; null for NaN and infinities */
-void pli_json_text(pli_text *text, const char *key, const char *value); /* escaped; NULL gives null           */
-void pli_json_bool(pli_text *text, const char *key, bool value);
-void pli_json_null(pli_text *text, const char *key);
-void pli_json_raw(pli_text *text, const char *key, const char *json); /* json as it stands                  */
-void pli_json_end(pli_text *text);                                    /* no newline                         */
+#include "base/json.h"
 
 /* --- the metrics file: one JSON object a line -------------------------------------------------------- */
 

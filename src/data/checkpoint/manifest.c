@@ -4,8 +4,8 @@
  * path to escape by; sizes are computed from shapes with checked products and compared; and the pieces of a tensor must
  * cover its rows once. */
 #include "data/checkpoint/manifest.h"
+#include "base/json.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,10 +109,14 @@ static plait_status read_part(const json_t *object, pli_manifest_part *part, pla
 /* --- the whole -------------------------------------------------------------------------------------------- */
 
 static plait_status set_meta(pli_manifest *manifest, const json_t *meta, plait_error *err) {
-    char *dump = json_dumps(meta, JSON_COMPACT);
-    manifest->meta = dump != NULL ? pli_strdup(dump) : NULL;
-    free(dump);
-    return manifest->meta != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for the manifest");
+    pli_text text = { 0 };
+    pli_json_value(&text, NULL, meta);
+    if (text.failed) {
+        pli_text_free(&text);
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for the manifest");
+    }
+    manifest->meta = text.data;
+    return PLAIT_OK;
 }
 
 static plait_status read_parts(const json_t *parts, pli_manifest *manifest, plait_error *err) {
@@ -170,8 +174,8 @@ static plait_status check_version(const char *text, size_t bytes, plait_error *e
 }
 
 static plait_status parse(const char *text, size_t bytes, pli_manifest *manifest, plait_error *err) {
-    json_error_t where;
-    json_t      *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &where);
+    pli_json_where where;
+    json_t      *root = pli_json_read(text, bytes, &where);
     if (root == NULL) return pli_fail(err, PLAIT_EFORMAT, "no JSON: %s", where.text);
     plait_status status = read_root(root, manifest, err);
     json_decref(root);
@@ -207,8 +211,7 @@ static int32_t number_of(const json_t *digest, int32_t parts) {
 }
 
 static plait_status join_digest(const char *text, pli_manifest *manifest, plait_error *err) {
-    json_error_t where;
-    json_t      *digest = json_loads(text, JSON_REJECT_DUPLICATES, &where);
+    json_t      *digest = pli_json_read(text, strlen(text), NULL);
     int32_t      number = number_of(digest, manifest->parts);
     plait_status status;
     if (number < 0)
@@ -266,8 +269,9 @@ static plait_status place_loose(pli_manifest *manifest, plait_error *err) {
 
 /* What is written down must be readable: it is checked by reading. */
 static plait_status join(pli_manifest *manifest, const char *meta, const char *const *digests, plait_error *err) {
-    json_error_t where;
-    json_t      *object = json_loads(meta != NULL ? meta : "{}", JSON_REJECT_DUPLICATES, &where);
+    pli_json_where where;
+    const char  *text = meta != NULL ? meta : "{}";
+    json_t      *object = pli_json_read(text, strlen(text), &where);
     plait_status status = json_is_object(object)
                               ? set_meta(manifest, object, err)
                               : pli_fail(err, PLAIT_EINVAL, "meta: expected a JSON object; %s", where.text);

@@ -1,10 +1,10 @@
 /* Pieces of tensors: each by itself, and those of one name together, which must cover its rows once. Sizes are computed
  * from shapes with checked products. */
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "data/checkpoint/manifest.h"
+#include "base/json.h"
 #include "data/data.h"
 
 /* --- a piece by itself ------------------------------------------------------------------------------------ */

@@ -1,10 +1,10 @@
 /* manifest.json written down, in the one way that there is, and sealed by its last line. */
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "data/checkpoint/manifest.h"
+#include "base/json.h"
 
 enum { HEX128 = 32 };
 
@@ -19,41 +19,50 @@ static void put_hex(pli_text *text, const unsigned char *bytes, size_t n) {
     for (size_t i = 0; i < n; i++) pli_text_add(text, "%02x", bytes[i]);
 }
 
-/* As jansson writes it: the only ones that need an escape are quotes, backslashes and control characters. */
-static void put_string(pli_text *text, const char *value) {
-    json_t *string = json_string(value);
-    char   *dump = string != NULL ? json_dumps(string, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-    if (dump != NULL)
-        pli_text_add(text, "%s", dump);
-    else
-        text->failed = true;
-    free(dump);
-    json_decref(string);
+/* What is made of objects is theirs: NULL, or incomplete, without memory. */
+static void put_object(pli_text *text, json_t *object) {
+    pli_json_value(text, NULL, object);
+    json_decref(object);
+}
+
+static json_t *shape_of(const pli_checkpoint_tensor *tensor) {
+    json_t *shape = json_array();
+    for (int32_t i = 0; i < tensor->dims; i++)
+        if (json_array_append_new(shape, json_integer(tensor->shape[i])) < 0) {
+            json_decref(shape);
+            return NULL;
+        }
+    return shape;
 }
 
 static void put_piece(pli_text *text, const pli_piece *piece) {
     const pli_checkpoint_tensor *tensor = &piece->tensor;
-    pli_text_add(text, "{\"name\":");
-    put_string(text, tensor->name);
-    pli_text_add(text, ",\"dtype\":\"%s\",\"shape\":[", tensor->type);
-    for (int32_t i = 0; i < tensor->dims; i++)
-        pli_text_add(text, "%s%lld", i > 0 ? "," : "", (long long)tensor->shape[i]);
-    pli_text_add(text, "],\"first\":%lld,\"rows\":%lld,\"xxh3\":\"%016llx\"}", (long long)tensor->first,
-                 (long long)tensor->rows, (unsigned long long)piece->xxh3);
+    char                         xxh3[17];
+    snprintf(xxh3, sizeof xxh3, "%016llx", (unsigned long long)piece->xxh3);
+    put_object(text, json_pack("{s:s, s:s, s:o, s:I, s:I, s:s}", "name", tensor->name, "dtype", tensor->type, "shape",
+                               shape_of(tensor), "first", (json_int_t)tensor->first, "rows", (json_int_t)tensor->rows,
+                               "xxh3", xxh3));
 }
 
 void pli_manifest_part_write(const pli_manifest_part *part, pli_text *text) {
-    char name[PLI_PART_NAME];
+    char     name[PLI_PART_NAME], xxh3[17];
+    pli_text xxh128 = { 0 }, head = { 0 };
     pli_part_name(part->number, part->parts, name);
-    pli_text_add(text, "{\"file\":\"%s\",\"bytes\":%lld,\"xxh128\":\"", name, (long long)part->bytes);
-    put_hex(text, part->xxh128, sizeof part->xxh128);
-    pli_text_add(text, "\",\"header_bytes\":%lld,\"header_xxh3\":\"%016llx\",\"tensors\":[",
-                 (long long)part->header_bytes, (unsigned long long)part->header_xxh3);
+    put_hex(&xxh128, part->xxh128, sizeof part->xxh128);
+    snprintf(xxh3, sizeof xxh3, "%016llx", (unsigned long long)part->header_xxh3);
+    put_object(&head, json_pack("{s:s, s:I, s:s, s:I, s:s}", "file", name, "bytes", (json_int_t)part->bytes, "xxh128",
+                                xxh128.data != NULL ? xxh128.data : "", "header_bytes", (json_int_t)part->header_bytes,
+                                "header_xxh3", xxh3));
+    text->failed = text->failed || head.failed || xxh128.failed;
+    if (!text->failed) pli_text_add_bytes(text, head.data, head.length - 1); /* but its last brace */
+    pli_text_add(text, ",\"tensors\":[");
     for (int64_t i = 0; i < part->n; i++) {
         pli_text_add(text, i > 0 ? ",\n" : "\n");
         put_piece(text, &part->piece[i]);
     }
     pli_text_add(text, "]}");
+    pli_text_free(&xxh128);
+    pli_text_free(&head);
 }
 
 static void put_body(const pli_manifest *manifest, pli_text *text) {

@@ -4,12 +4,12 @@
  * the tensors must cover the data exactly once. "plait.checksum" in the metadata is the XXH3 of the header (its own 16
  * digits taken as zeros) chained over the tensors' bytes, so that an altered byte anywhere is found.
  * Format: https://huggingface.co/docs/safetensors */
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "data/data.h"
+#include "base/json.h"
 
 enum { MAX_DIMS = 4, CHECKSUM_DIGITS = 16, LENGTH_BYTES = 8, MAX_HEADER = 100 << 20 };
 
@@ -88,11 +88,13 @@ plait_status pli_safetensors_begin(const pli_tensor *tensors, int64_t n, const c
         bad |= json_object_set_new(root, tensors[i].name, tensor_json(&tensors[i], from));
         from += tensors[i].bytes;
     }
-    char *dump = bad == 0 ? json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    pli_text json = { .failed = bad != 0 };
+    if (bad == 0) pli_json_value_sorted(&json, NULL, root);
     json_decref(root);
-    if (dump == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the header, or a name that is not UTF-8");
-    plait_status status = put_header(dump, text, err);
-    free(dump);
+    plait_status status = json.failed
+                              ? pli_fail(err, PLAIT_ENOMEM, "no memory for the header, or a name that is not UTF-8")
+                              : put_header(json.data, text, err);
+    pli_text_free(&json);
     return status;
 }
 
@@ -315,7 +317,7 @@ static plait_status read_tensors(pli_safetensors *file, const unsigned char *dat
 
 static plait_status parse(pli_safetensors *file, const unsigned char *bytes, size_t n, plait_error *err) {
     uint64_t     length = 0;
-    json_error_t where;
+    pli_json_where where;
     for (int i = 0; n >= LENGTH_BYTES && i < LENGTH_BYTES; i++) length |= (uint64_t)bytes[i] << (8 * i);
     if (n < LENGTH_BYTES || length > MAX_HEADER || length < 2 || (n > LENGTH_BYTES && bytes[LENGTH_BYTES] != '{'))
         return pli_fail(err, PLAIT_EFORMAT, "expected a safetensors file");
@@ -324,7 +326,7 @@ static plait_status parse(pli_safetensors *file, const unsigned char *bytes, siz
                         (unsigned long long)length, n - LENGTH_BYTES);
     const unsigned char *data = bytes + LENGTH_BYTES + length;
     size_t               data_bytes = n - LENGTH_BYTES - (size_t)length;
-    file->header = json_loadb((const char *)bytes + LENGTH_BYTES, (size_t)length, JSON_REJECT_DUPLICATES, &where);
+    file->header = pli_json_read((const char *)bytes + LENGTH_BYTES, (size_t)length, &where);
     if (!json_is_object(file->header))
         return pli_fail(err, PLAIT_EFORMAT, "its header is no JSON object: %s", where.text);
     file->tensor = pli_calloc(json_object_size(file->header), sizeof *file->tensor);

@@ -1,9 +1,9 @@
 /* A schema as JSON: what workers tell each other and what the model file keeps. */
-#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
 #include "data/schema/schema.h"
+#include "base/json.h"
 
 enum { SCHEMA_VERSION = 1 };
 #define MAX_ROWS (INT64_MAX >> 16) /* so that the rows of all workers can be added */
@@ -268,9 +268,9 @@ static bool read_schema(const json_t *object, pli_schema *schema) {
 }
 
 plait_status pli_schema_read(const char *text, size_t bytes, pli_schema **schema_out, plait_error *err) {
-    json_error_t where;
+    pli_json_where where;
     int64_t      version = 0;
-    json_t      *object = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &where);
+    json_t      *object = pli_json_read(text, bytes, &where);
     if (object == NULL)
         return pli_fail(err, PLAIT_EFORMAT, "description of the data: line %d: %s", where.line, where.text);
     plait_status status = PLAIT_OK;

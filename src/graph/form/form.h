@@ -10,10 +10,9 @@
 #ifndef PLI_GRAPH_FORM_FORM_H
 #define PLI_GRAPH_FORM_FORM_H
 
-#include <jansson.h>
-
 #include <plait/graph_file.h>
 
+#include "base/json.h"
 #include "graph/graph.h"
 
 /* --- the two readers ------------------------------------------------------------------------------------------ */
@@ -60,8 +59,9 @@ plait_status pli_form_values(const json_t *values, plait_tensor *tensor, pli_bud
 plait_status pli_form_initial(const json_t *initial, plait_tensor *tensor, uint64_t seed, int64_t number,
                               pli_budget *budget, plait_error *err);
 
-void pli_form_add_f64(pli_text *text, double value);
-void pli_form_add_shape(pli_text *text, const plait_shape *shape);
-void pli_form_add_values(pli_text *text, const plait_tensor *tensor);
+/** The same written. A number that is none is "nan", "inf" or "-inf", which JSON itself does not have. */
+void pli_form_add_f64(pli_text *text, const char *key, double value);
+void pli_form_add_shape(pli_text *text, const char *key, const plait_shape *shape);
+void pli_form_add_values(pli_text *text, const char *key, const plait_tensor *tensor);
 
 #endif

@@ -287,13 +287,14 @@ static void test_a_comma_of_the_host_stays_out(void **state) {
     for (size_t i = 0; locale == (locale_t)0 && i < sizeof commas / sizeof *commas; i++)
         locale = newlocale(LC_ALL_MASK, commas[i], (locale_t)0);
     if (locale != (locale_t)0) before = uselocale(locale); /* where none is there the same holds of the host's own */
-    pli_form_add_values(&text, &single);
-    pli_form_add_values(&text, &doubles);
+    pli_form_add_values(&text, NULL, &single);
+    pli_text_add(&text, "\n");
+    pli_form_add_values(&text, NULL, &doubles);
     if (locale != (locale_t)0) {
         uselocale(before);
         freelocale(locale);
     }
-    assert_string_equal(text.data, "[0.10000000149011612, -2.5][0.1, 1e-300]");
+    assert_string_equal(text.data, "[0.10000000149011612, -2.5]\n[0.1, 1e-300]");
     pli_text_free(&text);
 }
 

@@ -361,14 +361,14 @@ static plait_status check_whole(reader *r, const json_t *root) {
 plait_status pli_form_of_json(const char *name, const char *text, size_t bytes, const plait_graph_file_opts *opts,
                               plait_graph **graph_out, plait_error *err) {
     plait_error  own;
-    json_error_t where;
+    pli_json_where where;
     reader       r = { .name = name,
                        .text = text,
                        .bytes = bytes,
                        .opts = opts,
                        .err = err != NULL ? err : &own,
                        .budget = { opts->values_bytes } };
-    json_t      *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &where);
+    json_t      *root = pli_json_read(text, bytes, &where);
     if (root == NULL) return pli_fail(err, PLAIT_EFORMAT, "%s:%d: %s", name, where.line, where.text);
     pli_keymap_init(&r.by_name);
     plait_status status = check_whole(&r, root);

@@ -9,21 +9,28 @@ typedef struct name_list {
     const char **own; /* [n_nodes] NULL: none was given */
 } name_list;
 
-static void add_name(const plait_graph *g, const name_list *names, int32_t node, pli_text *text) {
+static void add_name(const plait_graph *g, const name_list *names, int32_t node, const char *key, pli_text *text) {
     char        made[80];
     const char *name = names->own[node];
     if (name == NULL) {
         pli_node_name(g, node, made);
         name = made;
     }
-    pli_text_add_quoted(text, name);
+    pli_json_text(text, key, name);
 }
 
-static void add_reference(const plait_graph *g, const name_list *names, plait_value v, pli_text *text) {
+/* "add", or ["split", 1] of an output that is not the first. */
+static void add_reference(const plait_graph *g, const name_list *names, plait_value v, const char *key,
+                          pli_text *text) {
     const int32_t node = g->value[v].node, output = v - g->node[node].value;
-    if (output > 0) pli_text_add(text, "[");
-    add_name(g, names, node, text);
-    if (output > 0) pli_text_add(text, ", %d]", output);
+    if (output == 0) {
+        add_name(g, names, node, key, text);
+        return;
+    }
+    pli_json_list(text, key);
+    add_name(g, names, node, NULL, text);
+    pli_json_i64(text, NULL, output);
+    pli_json_list_end(text);
 }
 
 static bool is_preset(const plait_attr *attr, const plait_attr *preset) {
@@ -39,85 +46,82 @@ static bool is_preset(const plait_attr *attr, const plait_attr *preset) {
 }
 
 static void add_tensor(const plait_tensor *t, const char *values, pli_text *text) {
-    pli_text_add(text, "\"type\": \"%s\", \"shape\": ", plait_type_name(t->type));
-    pli_form_add_shape(text, &t->shape);
-    if (t->data == NULL) return;
-    pli_text_add(text, ", \"%s\": ", values);
-    pli_form_add_values(text, t);
+    pli_json_text(text, "type", plait_type_name(t->type));
+    pli_form_add_shape(text, "shape", &t->shape);
+    if (t->data != NULL) pli_form_add_values(text, values, t);
 }
 
 static void add_attr(const plait_attr *attr, pli_text *text) {
-    pli_text_add_quoted(text, attr->name);
-    pli_text_add(text, ": ");
     switch (attr->kind) {
-    case PLAIT_ATTR_INT: pli_text_add(text, "%lld", (long long)attr->u.i); break;
-    case PLAIT_ATTR_FLOAT: pli_form_add_f64(text, attr->u.f); break;
-    case PLAIT_ATTR_TEXT: pli_text_add_quoted(text, attr->u.text); break;
-    case PLAIT_ATTR_TYPE: pli_text_add(text, "\"%s\"", plait_type_name((plait_type)attr->u.i)); break;
+    case PLAIT_ATTR_INT: pli_json_i64(text, attr->name, attr->u.i); break;
+    case PLAIT_ATTR_FLOAT: pli_form_add_f64(text, attr->name, attr->u.f); break;
+    case PLAIT_ATTR_TEXT: pli_json_text(text, attr->name, attr->u.text); break;
+    case PLAIT_ATTR_TYPE: pli_json_text(text, attr->name, plait_type_name((plait_type)attr->u.i)); break;
     case PLAIT_ATTR_INTS:
-        for (int32_t i = 0; i < attr->n; i++)
-            pli_text_add(text, "%s%lld", i == 0 ? "[" : ", ", (long long)attr->u.ints[i]);
-        pli_text_add(text, attr->n == 0 ? "[]" : "]");
+        pli_json_list(text, attr->name);
+        for (int32_t i = 0; i < attr->n; i++) pli_json_i64(text, NULL, attr->u.ints[i]);
+        pli_json_list_end(text);
         break;
     case PLAIT_ATTR_TENSOR:
-        pli_text_add(text, "{");
+        pli_json_object(text, attr->name);
         add_tensor(attr->u.tensor, "values", text);
-        pli_text_add(text, "}");
+        pli_json_end(text);
         break;
     }
 }
 
 static void add_op(const plait_graph *g, const name_list *names, const pli_node *node, pli_text *text) {
     bool any = false;
-    for (int32_t k = 0; k < node->n_inputs; k++) {
-        pli_text_add(text, k == 0 ? ", \"inputs\": [" : ", ");
-        add_reference(g, names, g->input[node->input + k], text);
-    }
-    if (node->n_inputs > 0) pli_text_add(text, "]");
+    if (node->n_inputs > 0) pli_json_list(text, "inputs");
+    for (int32_t k = 0; k < node->n_inputs; k++)
+        add_reference(g, names, g->input[node->input + k], NULL, text);
+    if (node->n_inputs > 0) pli_json_list_end(text);
     for (int32_t k = 0; k < node->op->n_attrs; k++) {
         const plait_attr *attr = &g->attr[node->attr + k];
         if (!node->op->attrs[k].required && is_preset(attr, &node->op->attrs[k].preset)) continue;
-        pli_text_add(text, any ? ", " : ", \"attrs\": {");
+        if (!any) pli_json_object(text, "attrs");
         add_attr(attr, text);
         any = true;
     }
-    if (any) pli_text_add(text, "}");
+    if (any) pli_json_end(text);
 }
 
 static void add_node(const plait_graph *g, const name_list *names, int32_t i, bool values, pli_text *text) {
     const pli_node *node = &g->node[i];
     const char     *op = node->op->name;
-    pli_text_add(text, "  {\"name\": ");
-    add_name(g, names, i, text);
-    pli_text_add(text, ", \"op\": ");
-    pli_text_add_quoted(text, op);
+    pli_text_add(text, "  ");
+    pli_json_begin(text);
+    add_name(g, names, i, "name", text);
+    pli_json_text(text, "op", op);
     if (strcmp(op, "placeholder") == 0 || strcmp(op, "variable") == 0 || strcmp(op, "constant") == 0) {
         const bool   is_constant = op[0] == 'c';
         plait_tensor t = pli_value_tensor(g, node->value);
         if (op[0] == 'v' && values) t.data = g->attr[node->attr + 1].u.tensor->data;
         if (is_constant) t.data = g->attr[node->attr].u.tensor->data;
-        pli_text_add(text, ", ");
         add_tensor(&t, is_constant ? "values" : "initial", text);
     } else {
         add_op(g, names, node, text);
     }
-    pli_text_add(text, "}");
+    pli_json_end(text);
 }
 
-/* First names of outputs 0 are the nodes'; the others are listed. */
+/* First names of outputs 0 are the nodes'; the others are listed, on a line of their own. */
 static void add_outputs(const plait_graph *g, const name_list *names, pli_text *text) {
-    bool any = false;
+    pli_text outputs = { 0 };
     for (int64_t i = 0; i < g->n_named; i++) {
         const plait_value v = g->named[i].value;
         const int32_t     node = g->value[v].node;
         if (g->node[node].value == v && names->own[node] == g->named[i].name) continue;
-        pli_text_add(text, any ? ", " : ",\n \"outputs\": {");
-        pli_text_add_quoted(text, g->named[i].name);
-        pli_text_add(text, ": ");
-        add_reference(g, names, v, text);
-        any = true;
+        if (outputs.length == 0) pli_json_begin(&outputs);
+        add_reference(g, names, v, g->named[i].name, &outputs);
     }
-    if (any) pli_text_add(text, "}");
+    if (outputs.length > 0) {
+        pli_json_end(&outputs);
+        pli_text_add(text, ",\n \"outputs\": ");
+        pli_text_add_bytes(text, outputs.data, outputs.length);
+    }
+    text->failed = text->failed || outputs.failed;
+    pli_text_free(&outputs);
 }
 
 plait_status pli_form_to_json(const plait_graph *g, bool values, pli_text *text, plait_error *err) {

@@ -179,35 +179,27 @@ plait_status pli_form_initial(const json_t *initial, plait_tensor *tensor, uint6
 /* --- writing -------------------------------------------------------------------------------------------------- */
 
 /* Whatever the locale of the host: a comma for the point is no number of JSON's. */
-void pli_form_add_f64(pli_text *text, double value) {
-    char word[32];
-    pli_format_f64(value, word);
-    pli_text_add(text, isfinite(value) ? "%s" : "\"%s\"", word);
+void pli_form_add_f64(pli_text *text, const char *key, double value) {
+    if (isfinite(value)) pli_json_short(text, key, value);
+    else pli_json_text(text, key, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
 }
 
-void pli_form_add_shape(pli_text *text, const plait_shape *shape) {
-    pli_text_add(text, "[");
+void pli_form_add_shape(pli_text *text, const char *key, const plait_shape *shape) {
+    pli_json_list(text, key);
     for (int32_t i = 0; i < shape->rank; i++) {
-        if (i > 0) pli_text_add(text, ", ");
-        if (shape->dim[i] < 0)
-            pli_text_add(text, "null");
-        else
-            pli_text_add(text, "%lld", (long long)shape->dim[i]);
+        if (shape->dim[i] < 0) pli_json_null(text, NULL);
+        else pli_json_i64(text, NULL, shape->dim[i]);
     }
-    pli_text_add(text, "]");
+    pli_json_list_end(text);
 }
 
-void pli_form_add_values(pli_text *text, const plait_tensor *tensor) {
+void pli_form_add_values(pli_text *text, const char *key, const plait_tensor *tensor) {
     const int64_t n = plait_shape_elements(&tensor->shape);
-    pli_text_add(text, "[");
+    pli_json_list(text, key);
     for (int64_t i = 0; i < n; i++) {
-        if (i > 0) pli_text_add(text, ", ");
-        if (pli_type_is_float(tensor->type))
-            pli_form_add_f64(text, pli_element(tensor, i));
-        else if (tensor->type == PLAIT_BOOL)
-            pli_text_add(text, pli_element_int(tensor, i) != 0 ? "true" : "false");
-        else
-            pli_text_add(text, "%lld", (long long)pli_element_int(tensor, i));
+        if (pli_type_is_float(tensor->type)) pli_form_add_f64(text, NULL, pli_element(tensor, i));
+        else if (tensor->type == PLAIT_BOOL) pli_json_bool(text, NULL, pli_element_int(tensor, i) != 0);
+        else pli_json_i64(text, NULL, pli_element_int(tensor, i));
     }
-    pli_text_add(text, "]");
+    pli_json_list_end(text);
 }

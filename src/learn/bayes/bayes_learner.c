@@ -251,7 +251,7 @@ static void end(pli_run *run) {
 }
 
 static void describe(const pli_run *run, pli_text *json) {
-    pli_text_add(json, "\"events\": \"%s\", ", pli_events_name[pli_bayes_fit_of(run)->tally.events]);
+    pli_json_text(json, "events", pli_events_name[pli_bayes_fit_of(run)->tally.events]);
 }
 
 static const pli_learner_more more = { .check_judged = pli_fit_check_judged, .judge = pli_fit_judge,

@@ -3,11 +3,11 @@
 #include <plait/checkpoint.h>
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "learn/keep/kept_tables.h"
+#include "base/json.h"
 #include "table/table.h"
 
 void plait_checkpoint_opts_init(plait_checkpoint_opts *opts) {
@@ -70,11 +70,12 @@ static plait_status write_part(saving *s, plait_table *const *tables, int64_t cl
 
 static plait_status commit(saving *s, plait_table *const *tables, int32_t n) {
     pli_text meta = { 0 };
-    pli_text_add(&meta, "{\"kind\": \"tables\", \"version\": 1, ");
+    pli_json_begin(&meta);
+    pli_json_text(&meta, "kind", "tables");
+    pli_json_i64(&meta, "version", 1);
     pli_kept_units(s->capture, tables, n, &meta);
-    pli_text_add(&meta, ", \"note\": ");
-    pli_text_add_quoted(&meta, s->opts->note != NULL ? s->opts->note : "");
-    pli_text_add(&meta, "}");
+    pli_json_text(&meta, "note", s->opts->note != NULL ? s->opts->note : "");
+    pli_json_end(&meta);
     plait_status status =
         meta.failed ? pli_fail(s->err, PLAIT_ENOMEM, "no memory to describe a checkpoint")
                     : pli_writer_commit(s->writer, s->comm, s->absent, &meta.data, s->opts->keep, &s->whole, s->err);
@@ -165,8 +166,8 @@ struct plait_checkpoint {
 };
 
 static plait_status read_note(plait_checkpoint *c, plait_error *err) {
-    json_t     *meta = json_loads(pli_checkpoint_meta(c->file), 0, NULL);
-    const char *note = json_string_value(json_object_get(meta, "note"));
+    json_t     *meta = pli_json_read(pli_checkpoint_meta(c->file), strlen(pli_checkpoint_meta(c->file)), NULL);
+    const char *note = pli_json_text_of(meta, "note");
     c->note = pli_strdup(note != NULL ? note : "");
     json_decref(meta);
     return c->note != NULL && c->dir != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory to open a checkpoint");

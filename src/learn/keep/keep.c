@@ -93,12 +93,6 @@ plait_status pli_keep_options(const pli_run *run, pli_text *text) {
     return text->failed ? pli_fail(run->err, PLAIT_ENOMEM, "no memory to describe a run") : PLAIT_OK;
 }
 
-static void add_number(pli_text *text, const char *name, double x) {
-    char number[32];
-    pli_format_json_f64(x, number);
-    pli_text_add(text, "\"%s\": %s, ", name, number);
-}
-
 /* Sums as cells: their bits do not depend on who had which rows, and go on as they were. */
 static plait_status describe(const pli_run *run, int64_t epoch, int64_t clock, const pli_total *progressive,
                              pli_text *text) {
@@ -106,23 +100,28 @@ static plait_status describe(const pli_run *run, int64_t epoch, int64_t clock, c
     pli_text          options = { 0 };
     plait_status      status = pli_keep_options(run, &options);
     const plait_comm *comm = run->comm;
-    pli_text_add(text,
-                 "{\"kind\": \"train\", \"version\": 1, \"clock\": %" PRId64 ", \"epoch\": %" PRId64
-                 ", \"epoch_clock\": %" PRId64 ", \"epochs_done\": %" PRId64 ", ",
-                 run->clocks_done, epoch, clock + 1, run->epochs_done);
-    pli_text_add(text, "\"workers\": %d, \"topology\": \"%s\", \"transport\": \"%s\", \"layout\": %d, ",
-                 (int)plait_comm_workers(comm), run->topology, plait_comm_transport(comm), (int)run->layout);
-    add_number(text, "best_loss", run->best_loss);
-    add_number(text, "validation_loss", run->validation_loss);
-    add_number(text, "validation_accuracy", run->validation_accuracy);
-    pli_text_add(text, "\"best_epoch\": %" PRId64 ", ", run->best_epoch);
+    char              words[PLI_SUMS * 4 * 16 + 1] = "";
+    for (int32_t i = 0; i < PLI_SUMS * 4; i++)
+        snprintf(words + 16 * i, 17, "%016" PRIx64, progressive->cell[i / 4][i % 4]);
+    pli_json_begin(text);
+    pli_json_text(text, "kind", "train");
+    pli_json_i64(text, "version", 1);
+    pli_json_i64(text, "clock", run->clocks_done);
+    pli_json_i64(text, "epoch", epoch);
+    pli_json_i64(text, "epoch_clock", clock + 1);
+    pli_json_i64(text, "epochs_done", run->epochs_done);
+    pli_json_i64(text, "workers", plait_comm_workers(comm));
+    pli_json_text(text, "topology", run->topology);
+    pli_json_text(text, "transport", plait_comm_transport(comm));
+    pli_json_i64(text, "layout", run->layout);
+    pli_json_f64(text, "best_loss", run->best_loss);
+    pli_json_f64(text, "validation_loss", run->validation_loss);
+    pli_json_f64(text, "validation_accuracy", run->validation_accuracy);
+    pli_json_i64(text, "best_epoch", run->best_epoch);
     pli_kept_units(k->capture, k->table, k->tables, text);
-    pli_text_add(text, ", \"progressive\": \"");
-    for (int32_t i = 0; i < PLI_SUMS; i++)
-        for (int32_t j = 0; j < 4; j++) pli_text_add(text, "%016" PRIx64, progressive->cell[i][j]);
-    pli_text_add(text, "\", \"options\": ");
-    if (status == PLAIT_OK) pli_text_add_quoted(text, options.data);
-    pli_text_add(text, "}");
+    pli_json_text(text, "progressive", words);
+    pli_json_text(text, "options", status == PLAIT_OK ? options.data : NULL);
+    pli_json_end(text);
     pli_text_free(&options);
     if (status == PLAIT_OK && text->failed) status = pli_fail(run->err, PLAIT_ENOMEM, "no memory to describe a run");
     return status;

@@ -2,10 +2,10 @@
 #include "learn/keep/kept_tables.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "comm/comm.h"
 
 enum { READ_BYTES = 4 << 20 };
@@ -33,13 +33,9 @@ void pli_kept_plan(const pli_capture *capture, plait_table *const *table, pli_pa
 }
 
 void pli_kept_units(const pli_capture *capture, plait_table *const *table, int32_t n, pli_text *json) {
-    pli_text_add(json, "\"units\": {");
-    for (int32_t t = 0; t < n; t++) {
-        pli_text_add(json, "%s", t > 0 ? ", " : "");
-        pli_text_add_quoted(json, plait_table_name(table[t]));
-        pli_text_add(json, ": %" PRId64, pli_capture_units(capture, t));
-    }
-    pli_text_add(json, "}");
+    pli_json_object(json, "units");
+    for (int32_t t = 0; t < n; t++) pli_json_i64(json, plait_table_name(table[t]), pli_capture_units(capture, t));
+    pli_json_end(json);
 }
 
 /* --- putting back ------------------------------------------------------------------------------------------------- */
@@ -110,7 +106,8 @@ static plait_status put_rows(const putting *p, int32_t array, const pli_checkpoi
 }
 
 static plait_status put_units(const putting *p) {
-    json_t       *meta = json_loads(pli_checkpoint_meta(p->from), 0, NULL);
+    const char   *text = pli_checkpoint_meta(p->from);
+    json_t       *meta = pli_json_read(text, strlen(text), NULL);
     const json_t *units = json_object_get(json_object_get(meta, "units"), p->name);
     const bool    there = json_is_integer(units);
     const int64_t number = json_integer_value(units);

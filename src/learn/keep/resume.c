@@ -1,11 +1,11 @@
 /* A run that goes on from a checkpoint. See keep.h. */
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "learn/keep/keep.h"
+#include "base/json.h"
 #include "learn/keep/kept_tables.h"
 #include "learn/keep/row_values.h"
 #include "table/table.h"
@@ -73,7 +73,8 @@ static plait_status read_meta(const pli_run *run, const json_t *meta) {
 }
 
 static plait_status parse_meta(const pli_run *run) {
-    json_t      *meta = json_loads(pli_checkpoint_meta(run->resume->checkpoint), JSON_REJECT_DUPLICATES, NULL);
+    const char  *text = pli_checkpoint_meta(run->resume->checkpoint);
+    json_t      *meta = pli_json_read(text, strlen(text), NULL);
     plait_status status = json_is_object(meta) ? read_meta(run, meta) : malformed(run, "all");
     json_decref(meta);
     return status;

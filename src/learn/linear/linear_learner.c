@@ -153,7 +153,7 @@ static int32_t functions(plait_comm *comm, const plait_train_opts *opts, plait_f
 }
 
 static void describe(const pli_run *run, pli_text *json) {
-    pli_text_add(json, "\"intercept\": %s, ", pli_fit_of(run)->intercept ? "true" : "false");
+    pli_json_bool(json, "intercept", pli_fit_of(run)->intercept);
 }
 
 static const pli_learner_more more = {

@@ -175,9 +175,9 @@ static void options(const pli_run *run, pli_text *text) {
 
 static void describe(const pli_run *run, pli_text *json) {
     const pli_net *net = pli_net_fit_of(run)->net;
-    pli_text_add(json, "\"intercept\": true, ");
-    if (net->text == NULL) pli_text_add(json, "\"layers\": \"%s\", ", net->layers);
-    pli_text_add(json, "\"loss\": \"%s\", ", pli_fit_of(run)->loss);
+    pli_json_bool(json, "intercept", true);
+    if (net->text == NULL) pli_json_text(json, "layers", net->layers);
+    pli_json_text(json, "loss", pli_fit_of(run)->loss);
 }
 
 static const plait_graph *graph(const pli_run *run) { return pli_net_fit_of(run)->net->graph; }

@@ -127,21 +127,20 @@ static plait_status create_job(plait_comm *comm, const plait_train_opts *o, int6
 
 static plait_status describe(const pli_run *run, pli_text *text) {
     const plait_train_opts *o = run->opts;
-    char                    l1[32], l2[32];
-    pli_format_f64(run->l1, l1);
-    pli_format_f64(run->l2, l2);
-    pli_text_add(text, "{\"model\": \"%s\", \"optimizer\": \"%s\", \"l1\": %s, \"l2\": %s, \"epochs\": %lld, ",
-                 o->model, run->optimizer, l1, l2, (long long)run->epochs_done);
-    if (run->best > 0) pli_text_add(text, "\"best_epoch\": %lld, ", (long long)run->best);
+    pli_json_begin(text);
+    pli_json_text(text, "model", o->model);
+    pli_json_text(text, "optimizer", run->optimizer);
+    pli_json_short(text, "l1", run->l1);
+    pli_json_short(text, "l2", run->l2);
+    pli_json_i64(text, "epochs", run->epochs_done);
+    if (run->best > 0) pli_json_i64(text, "best_epoch", run->best);
     if (run->learner->more != NULL && run->learner->more->describe != NULL) run->learner->more->describe(run, text);
-    for (const plait_learner_option *own = run->learner->options; own != NULL && own->name != NULL; own++) {
-        pli_text_add_quoted(text, own->name);
-        pli_text_add(text, ": ");
-        pli_text_add_quoted(text, plait_training_name(run, own->name));
-        pli_text_add(text, ", ");
-    }
-    pli_text_add(text, "\"batch\": %lld, \"rows\": %lld, \"seed\": %llu}", (long long)run->batch,
-                 (long long)run->train_rows, (unsigned long long)o->seed);
+    for (const plait_learner_option *own = run->learner->options; own != NULL && own->name != NULL; own++)
+        pli_json_text(text, own->name, plait_training_name(run, own->name));
+    pli_json_i64(text, "batch", run->batch);
+    pli_json_i64(text, "rows", run->train_rows);
+    pli_json_u64(text, "seed", o->seed);
+    pli_json_end(text);
     return text->failed ? pli_fail(run->err, PLAIT_ENOMEM, "no memory to describe a model") : PLAIT_OK;
 }
 

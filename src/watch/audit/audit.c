@@ -307,36 +307,28 @@ const char *pli_audit_why(const pli_audit *audit) {
 /* --- for machines ------------------------------------------------------------------------------------------------- */
 
 static void json_first(const pli_audit *audit, pli_text *text) {
-    pli_text one = { 0 };
     if (audit->violations == 0) {
         pli_json_null(text, "first");
         return;
     }
-    pli_json_begin(&one);
-    pli_json_text(&one, "rule", audit->first.rule);
-    pli_json_text(&one, "table", audit->first.table[0] != '\0' ? audit->first.table : NULL);
-    pli_json_i64(&one, "rank", audit->first.rank);
-    pli_json_i64(&one, "clock", audit->first.clock);
+    pli_json_object(text, "first");
+    pli_json_text(text, "rule", audit->first.rule);
+    pli_json_text(text, "table", audit->first.table[0] != '\0' ? audit->first.table : NULL);
+    pli_json_i64(text, "rank", audit->first.rank);
+    pli_json_i64(text, "clock", audit->first.clock);
     if (audit->first.has_row)
-        pli_json_i64(&one, "row", (int64_t)audit->first.row);
+        pli_json_i64(text, "row", (int64_t)audit->first.row);
     else
-        pli_json_null(&one, "row");
-    pli_json_text(&one, "text", audit->first.text);
-    pli_json_end(&one);
-    pli_json_raw(text, "first", one.data != NULL ? one.data : "null");
-    text->failed = text->failed || one.failed;
-    pli_text_free(&one);
+        pli_json_null(text, "row");
+    pli_json_text(text, "text", audit->first.text);
+    pli_json_end(text);
 }
 
 static void json_table(const audit_table *table, pli_text *text) {
     const pli_audit_figures *figures = &table->figures;
-    pli_text                 stale = { 0 };
     int                      last = PLI_AUDIT_BINS - 1;
     while (last > 0 && figures->stale[last] == 0) last--;
-    pli_text_add(&stale, "[");
-    for (int i = 0; i <= last; i++) pli_text_add(&stale, i > 0 ? ", %lld" : "%lld", (long long)figures->stale[i]);
-    pli_text_add(&stale, "]");
-    pli_json_begin(text);
+    pli_json_object(text, NULL);
     pli_json_text(text, "name", table->name);
     pli_json_text(text, "topology", table->topology);
     pli_json_text(text, "judged_as", table->promise.spec);
@@ -353,28 +345,17 @@ static void json_table(const audit_table *table, pli_text *text) {
         pli_json_null(text, "staleness_max");
         pli_json_null(text, "staleness_mean");
     } else {
-        pli_json_raw(text, "staleness", stale.data != NULL ? stale.data : "null");
+        pli_json_list(text, "staleness");
+        for (int i = 0; i <= last; i++) pli_json_i64(text, NULL, figures->stale[i]);
+        pli_json_list_end(text);
         pli_json_i64(text, "staleness_max", figures->staleness_max);
         pli_json_f64(text, "staleness_mean",
                      figures->gets == 0 ? 0 : (double)figures->staleness_sum / (double)figures->gets);
     }
     pli_json_end(text);
-    text->failed = text->failed || stale.failed;
-    pli_text_free(&stale);
 }
 
 void pli_audit_json(const pli_audit *audit, pli_text *text) {
-    pli_text tables = { 0 };
-    pli_text_add(&tables, "[");
-    for (int64_t t = 0; t < audit->tables; t++) {
-        pli_text one = { 0 };
-        if (!audit->table[t].known) continue;
-        json_table(&audit->table[t], &one);
-        pli_text_add(&tables, tables.length > 1 ? ", %s" : "%s", one.data != NULL ? one.data : "null");
-        tables.failed = tables.failed || one.failed;
-        pli_text_free(&one);
-    }
-    pli_text_add(&tables, "]");
     pli_json_begin(text);
     pli_json_text(text, "verdict", verdict_name(audit));
     pli_json_text(text, "why", audit->why[0] != '\0' ? audit->why : NULL);
@@ -383,8 +364,9 @@ void pli_audit_json(const pli_audit *audit, pli_text *text) {
     pli_json_i64(text, "servers", audit->job.servers);
     pli_json_i64(text, "violations", audit->violations);
     json_first(audit, text);
-    pli_json_raw(text, "tables", tables.data != NULL ? tables.data : "null");
+    pli_json_list(text, "tables");
+    for (int64_t t = 0; t < audit->tables; t++)
+        if (audit->table[t].known) json_table(&audit->table[t], text);
+    pli_json_list_end(text);
     pli_json_end(text);
-    text->failed = text->failed || tables.failed;
-    pli_text_free(&tables);
 }

@@ -8,49 +8,33 @@
 
 static const char *const outcome_names[PLI_OUTCOMES] = { "ran", "refused", "failed", "stopped" };
 
-static void nest(pli_text *to, const char *key, pli_text *inner) {
-    pli_json_raw(to, key, inner->data != NULL ? inner->data : "null");
-    to->failed = to->failed || inner->failed;
-    pli_text_free(inner);
-}
-
 static void add_column(pli_text *to, const char *key, const pli_curve_point *point, int64_t n, size_t offset) {
-    pli_text column = { 0 };
-    pli_text_add(&column, "[");
-    for (int64_t i = 0; i < n; i++) {
-        char value[32];
-        pli_format_json_f64(*(const double *)((const char *)&point[i] + offset), value);
-        pli_text_add(&column, "%s%s", i == 0 ? "" : ", ", value);
-    }
-    pli_text_add(&column, "]");
-    nest(to, key, &column);
+    pli_json_list(to, key);
+    for (int64_t i = 0; i < n; i++)
+        pli_json_f64(to, NULL, *(const double *)((const char *)&point[i] + offset));
+    pli_json_list_end(to);
 }
 
 static void add_points(pli_text *to, const pli_compared_run *run) {
-    pli_text points = { 0 };
-    pli_json_begin(&points);
-    add_column(&points, "clock", run->point, run->points, offsetof(pli_curve_point, clock));
-    add_column(&points, "seconds", run->point, run->points, offsetof(pli_curve_point, seconds));
-    add_column(&points, "bytes", run->point, run->points, offsetof(pli_curve_point, bytes));
-    add_column(&points, "loss", run->point, run->points, offsetof(pli_curve_point, loss));
-    pli_json_end(&points);
-    nest(to, "points", &points);
+    pli_json_object(to, "points");
+    add_column(to, "clock", run->point, run->points, offsetof(pli_curve_point, clock));
+    add_column(to, "seconds", run->point, run->points, offsetof(pli_curve_point, seconds));
+    add_column(to, "bytes", run->point, run->points, offsetof(pli_curve_point, bytes));
+    add_column(to, "loss", run->point, run->points, offsetof(pli_curve_point, loss));
+    pli_json_end(to);
 }
 
 static void add_ranks(pli_text *to, const pli_compared_run *run) {
-    pli_text ranks = { 0 };
-    pli_text_add(&ranks, "[");
+    pli_json_list(to, "ranks");
     for (int64_t i = 0; i < run->ranks; i++) {
-        pli_text_add(&ranks, "%s", i == 0 ? "" : ", ");
-        pli_json_begin(&ranks);
-        pli_json_i64(&ranks, "rank", run->rank[i].rank);
-        pli_json_f64(&ranks, "compute_seconds", run->rank[i].compute);
-        pli_json_f64(&ranks, "wait_seconds", run->rank[i].wait);
-        pli_json_f64(&ranks, "network_seconds", run->rank[i].network);
-        pli_json_end(&ranks);
+        pli_json_object(to, NULL);
+        pli_json_i64(to, "rank", run->rank[i].rank);
+        pli_json_f64(to, "compute_seconds", run->rank[i].compute);
+        pli_json_f64(to, "wait_seconds", run->rank[i].wait);
+        pli_json_f64(to, "network_seconds", run->rank[i].network);
+        pli_json_end(to);
     }
-    pli_text_add(&ranks, "]");
-    nest(to, "ranks", &ranks);
+    pli_json_list_end(to);
 }
 
 /* The record's keys stand beside the others: what is between its braces. */
@@ -62,7 +46,7 @@ static void add_record(pli_text *to, const char *record) {
 
 static void add_run(pli_text *to, const pli_comparison *c, const pli_compared_run *run) {
     const pli_compared_pair *pair = &c->pair[run->pair];
-    pli_json_begin(to);
+    pli_json_object(to, NULL);
     pli_json_i64(to, "pair", run->pair);
     pli_json_i64(to, "repeat", run->repeat);
     pli_json_text(to, "outcome", outcome_names[run->outcome]);
@@ -82,22 +66,20 @@ static void add_run(pli_text *to, const pli_comparison *c, const pli_compared_ru
 }
 
 static void add_stale(pli_text *to, const pli_compared_pair *p) {
-    pli_text counts = { 0 };
-    int      last = PLI_AUDIT_BINS - 1;
+    int last = PLI_AUDIT_BINS - 1;
     while (last >= 0 && p->stale[last] == 0) last--;
-    pli_text_add(&counts, "[");
-    for (int i = 0; i <= last; i++) pli_text_add(&counts, "%s%lld", i == 0 ? "" : ", ", (long long)p->stale[i]);
-    pli_text_add(&counts, "]");
-    if (p->gets > 0)
-        nest(to, "staleness", &counts);
-    else
+    if (p->gets == 0) {
         pli_json_null(to, "staleness");
-    pli_text_free(&counts);
+        return;
+    }
+    pli_json_list(to, "staleness");
+    for (int i = 0; i <= last; i++) pli_json_i64(to, NULL, p->stale[i]);
+    pli_json_list_end(to);
 }
 
 static void add_pair(pli_text *to, const pli_comparison *c, int32_t number) {
     const pli_compared_pair *p = &c->pair[number];
-    pli_json_begin(to);
+    pli_json_object(to, NULL);
     pli_json_text(to, "topology", p->topology);
     pli_json_text(to, "consistency", p->consistency);
     pli_json_text(to, "outcome", p->outcome == PLI_RAN && p->runs == 0 ? "not run" : outcome_names[p->outcome]);
@@ -134,17 +116,15 @@ static void add_pair(pli_text *to, const pli_comparison *c, int32_t number) {
 }
 
 static void add_machine(pli_text *to, const pli_machine *m) {
-    pli_text machine = { 0 };
-    pli_json_begin(&machine);
-    pli_json_text(&machine, "host", m->host);
-    pli_json_text(&machine, "cpu", m->cpu);
-    pli_json_i64(&machine, "cores", m->cores);
-    pli_json_i64(&machine, "memory_bytes", m->memory_bytes);
-    pli_json_text(&machine, "kernel", m->kernel);
-    pli_json_text(&machine, "plait", m->version);
-    pli_json_f64(&machine, "load", m->load);
-    pli_json_end(&machine);
-    nest(to, "machine", &machine);
+    pli_json_object(to, "machine");
+    pli_json_text(to, "host", m->host);
+    pli_json_text(to, "cpu", m->cpu);
+    pli_json_i64(to, "cores", m->cores);
+    pli_json_i64(to, "memory_bytes", m->memory_bytes);
+    pli_json_text(to, "kernel", m->kernel);
+    pli_json_text(to, "plait", m->version);
+    pli_json_f64(to, "load", m->load);
+    pli_json_end(to);
 }
 
 static void add_name(pli_text *to, const char *key, const pli_comparison *c, int32_t pair) {
@@ -154,24 +134,21 @@ static void add_name(pli_text *to, const char *key, const pli_comparison *c, int
 }
 
 static void add_judgement(pli_text *to, const pli_comparison *c) {
-    pli_text j = { 0 };
-    pli_json_begin(&j);
-    pli_json_text(&j, "criterion",
+    pli_json_object(to, "judgement");
+    pli_json_text(to, "criterion",
                   "median time of the repeats until the objective is first at or below the target; apart if a "
                   "Mann-Whitney test gives at most 1 in 20");
-    pli_json_f64(&j, "target", c->target);
-    pli_json_f64(&j, "lowest", c->lowest);
-    pli_json_text(&j, "figure", c->figure_name);
-    add_name(&j, "best", c, c->best);
-    add_name(&j, "next_beyond_noise", c, c->next);
-    add_name(&j, "fewest_bytes", c, c->lightest);
-    pli_json_text(&j, "sentence", c->sentence.data);
-    pli_json_end(&j);
-    nest(to, "judgement", &j);
+    pli_json_f64(to, "target", c->target);
+    pli_json_f64(to, "lowest", c->lowest);
+    pli_json_text(to, "figure", c->figure_name);
+    add_name(to, "best", c, c->best);
+    add_name(to, "next_beyond_noise", c, c->next);
+    add_name(to, "fewest_bytes", c, c->lightest);
+    pli_json_text(to, "sentence", c->sentence.data);
+    pli_json_end(to);
 }
 
 void pli_compare_json(const pli_comparison *c, pli_text *text) {
-    pli_text pairs = { 0 }, runs = { 0 };
     pli_json_begin(text);
     pli_json_text(text, "title", c->title);
     pli_json_text(text, "settings", c->settings);
@@ -180,19 +157,11 @@ void pli_compare_json(const pli_comparison *c, pli_text *text) {
     pli_json_bool(text, "interrupted", c->interrupted);
     add_machine(text, &c->machine);
     add_judgement(text, c);
-    pli_text_add(&pairs, "[");
-    for (int32_t i = 0; i < c->pairs; i++) {
-        pli_text_add(&pairs, "%s", i == 0 ? "" : ", ");
-        add_pair(&pairs, c, i);
-    }
-    pli_text_add(&pairs, "]");
-    nest(text, "pairs", &pairs);
-    pli_text_add(&runs, "[");
-    for (int64_t i = 0; i < c->runs; i++) {
-        pli_text_add(&runs, "%s", i == 0 ? "" : ", ");
-        add_run(&runs, c, &c->run[i]);
-    }
-    pli_text_add(&runs, "]");
-    nest(text, "runs", &runs);
+    pli_json_list(text, "pairs");
+    for (int32_t i = 0; i < c->pairs; i++) add_pair(text, c, i);
+    pli_json_list_end(text);
+    pli_json_list(text, "runs");
+    for (int64_t i = 0; i < c->runs; i++) add_run(text, c, &c->run[i]);
+    pli_json_list_end(text);
     pli_json_end(text);
 }

@@ -1,10 +1,10 @@
 /* What a run has left: its record, the lines of its metrics, its event log. */
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "watch/compare/compare.h"
+#include "base/json.h"
 
 enum { METRICS_BYTES_MAX = 1 << 30 };
 
@@ -48,7 +48,7 @@ static bool take_figure(pli_compared_run *run, json_t *line) {
 static plait_status each_line(const char *text, const char *event, pli_compared_run *run, plait_error *err) {
     for (const char *at = text; at != NULL && *at != '\0';) {
         size_t  length = strcspn(at, "\n");
-        json_t *line = json_loadb(at, length, JSON_REJECT_DUPLICATES, NULL);
+        json_t *line = pli_json_read(at, length, NULL);
         if (line == NULL) return pli_fail(err, PLAIT_EFORMAT, "a line of the metrics is no JSON: %.60s", at);
         bool ok = true;
         if (pli_is(json_string_value(json_object_get(line, "event")), event))
@@ -88,7 +88,7 @@ static const char *last_line(const char *text) {
 plait_status pli_compare_read(pli_compared_run *run, const char *printed, const char *metrics_path, plait_error *err) {
     const char *line = last_line(printed);
     size_t      length = strcspn(line, "\n");
-    json_t     *record = json_loadb(line, length, 0, NULL);
+    json_t     *record = pli_json_read(line, length, NULL);
     if (!json_is_object(record)) {
         json_decref(record);
         return pli_fail(err, PLAIT_EFORMAT, "the run ended without a record");

@@ -41,13 +41,10 @@ static void begin_event(pli_trace_file *f, const char *name, const char *phase, 
 /* What chrome shows instead of a number, and the order of ranks. */
 static void name_it(pli_trace_file *f, const char *what, int32_t rank, int32_t thread, const char *name) {
     begin_event(f, what, "M", rank, thread);
-    pli_text args = { 0 };
-    pli_json_begin(&args);
-    pli_json_text(&args, "name", name);
-    pli_json_end(&args);
-    pli_json_raw(&f->text, "args", args.failed ? "{}" : args.data);
+    pli_json_object(&f->text, "args");
+    pli_json_text(&f->text, "name", name);
     pli_json_end(&f->text);
-    pli_text_free(&args);
+    pli_json_end(&f->text);
 }
 
 static void add_time(pli_text *text, const char *key, int64_t ns) {
@@ -78,8 +75,7 @@ static void op_of(const char *node, char op[PLI_TRACE_NAME_MAX + 1]) {
 static void add_args(pli_trace_file *f, const span *s) {
     const bool numbered = s->number >= 0, of_epoch = strcmp(s->name, "epoch") == 0 || strcmp(s->name, "validate") == 0;
     if (!numbered && s->detail[0] == '\0' && s->kind != PLI_SPAN_OP) return;
-    pli_text_add(&f->text, ", \"args\": ");
-    pli_json_begin(&f->text);
+    pli_json_object(&f->text, "args");
     if (numbered)
         pli_json_i64(&f->text,
                      of_epoch                            ? "epoch"
@@ -169,7 +165,9 @@ static plait_status add_track(pli_trace_file *f, const pli_trace_rank *rank, rea
         begin_event(f, "the trace's memory is spent: later spans are dropped", "i", rank->rank, (int32_t)thread);
         pli_json_text(&f->text, "s", "t");
         add_time(&f->text, "ts", (int64_t)(end_ns - f->origin_ns + (uint64_t)rank->shift_ns));
-        pli_text_add(&f->text, ", \"args\": {\"dropped\": %" PRIu64 "}", dropped);
+        pli_json_object(&f->text, "args");
+        pli_json_u64(&f->text, "dropped", dropped);
+        pli_json_end(&f->text);
         pli_json_end(&f->text);
     }
     f->dropped += dropped;
@@ -191,7 +189,9 @@ plait_status pli_trace_file_open(const char *path, const char *transport, bool s
     snprintf(f->transport, sizeof f->transport, "%s", transport);
     f->simulated = simulated;
     f->origin_ns = origin_ns;
-    pli_text_add(&f->text, "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [");
+    pli_json_begin(&f->text);
+    pli_json_text(&f->text, "displayTimeUnit", "ns");
+    pli_json_list(&f->text, "traceEvents");
     *file_out = f;
     return PLAIT_OK;
 }
@@ -207,7 +207,9 @@ plait_status pli_trace_file_add(pli_trace_file *f, const pli_trace_rank *rank, c
         snprintf(name, sizeof name, "%s %d (%s)", rank->server ? "server" : "rank", rank->rank, rank->host);
     name_it(f, "process_name", rank->rank, 0, name);
     begin_event(f, "process_sort_index", "M", rank->rank, 0);
-    pli_text_add(&f->text, ", \"args\": {\"sort_index\": %d}", rank->rank);
+    pli_json_object(&f->text, "args");
+    pli_json_i64(&f->text, "sort_index", rank->rank);
+    pli_json_end(&f->text);
     pli_json_end(&f->text);
     while (r.at < r.end && !r.bad) PLI_TRY(add_track(f, rank, &r, err));
     if (r.bad) return pli_fail(err, PLAIT_EFORMAT, "trace: the spans of rank %d are not whole", rank->rank);
@@ -244,8 +246,9 @@ plait_status pli_trace_file_close(pli_trace_file **file, plait_error *err) {
     pli_trace_file *f = *file;
     *file = NULL;
     if (f == NULL) return PLAIT_OK;
-    pli_text_add(&f->text, "\n], \"otherData\": ");
-    pli_json_begin(&f->text);
+    pli_text_add(&f->text, "\n");
+    pli_json_list_end(&f->text);
+    pli_json_object(&f->text, "otherData");
     pli_json_i64(&f->text, "version", 1);
     pli_json_text(&f->text, "producer", "plait " PLI_VERSION);
     pli_json_text(&f->text, "transport", f->transport);
@@ -253,7 +256,8 @@ plait_status pli_trace_file_close(pli_trace_file **file, plait_error *err) {
     pli_json_i64(&f->text, "spans", (int64_t)f->spans);
     pli_json_i64(&f->text, "dropped", (int64_t)f->dropped);
     pli_json_end(&f->text);
-    pli_text_add(&f->text, "}\n");
+    pli_json_end(&f->text);
+    pli_text_add(&f->text, "\n");
     plait_status status = flush(f, 0, err);
     if (status == PLAIT_OK) status = pli_outfile_commit(&f->file, err);
     else pli_outfile_abandon(&f->file);

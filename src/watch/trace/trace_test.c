@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-#include <jansson.h>
 
 #include "watch/trace/trace.h"
+#include "base/json.h"
 
 enum { SPANS = 3000 };
 
