@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- written ------------------------------------------------------------------------------------------------------- */
+/* --- written ------------------------------------------------------------------------------------------------------ */
 
 /* What stands before a value: a comma, unless it is the first of its object or list, and its key. */
 static void add_key(pli_text *text, const char *key) {
@@ -90,7 +90,7 @@ void pli_json_value_ascii(pli_text *text, const char *key, const json_t *value) 
     add_value(text, key, value, JSON_ENSURE_ASCII);
 }
 
-/* --- read ---------------------------------------------------------------------------------------------------------- */
+/* --- read --------------------------------------------------------------------------------------------------------- */
 
 json_t *pli_json_read(const char *text, size_t bytes, pli_json_where *where_out) {
     return json_loadb(text, bytes, JSON_REJECT_DUPLICATES, where_out);

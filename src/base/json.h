@@ -24,7 +24,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-/* --- written ------------------------------------------------------------------------------------------------------- */
+/* --- written ------------------------------------------------------------------------------------------------------ */
 
 /** The outermost object. */
 void pli_json_begin(pli_text *text);
@@ -50,7 +50,7 @@ void pli_json_value(pli_text *text, const char *key, const json_t *value);
 void pli_json_value_sorted(pli_text *text, const char *key, const json_t *value);
 void pli_json_value_ascii(pli_text *text, const char *key, const json_t *value);
 
-/* --- read ---------------------------------------------------------------------------------------------------------- */
+/* --- read --------------------------------------------------------------------------------------------------------- */
 
 /* Where, and what is wrong. */
 typedef json_error_t pli_json_where;

@@ -1,4 +1,4 @@
-/* JSON: what is written is what the contract wants, to the byte, and jansson reads it back; what is no JSON is not read. */
+/* JSON: what is written is what the contract wants, to the byte, and jansson reads it back; other text is not read. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
