@@ -65,7 +65,7 @@ typedef int32_t places __attribute__((vector_size(4 * WAYS)));
 /* Each way takes every WAYS-th place and keeps its first highest score. Among the ways that have the highest score,
  * the lowest place wins. */
 static inline void highest(int64_t rows, int64_t k, const float *dot, const float *bias, uint32_t first, float *best,
-                    uint32_t *nearest) {
+                           uint32_t *nearest) {
     for (int64_t i = 0; i < rows; i++, dot += k) {
         ways   top, high;
         places at = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 }, place = at;
