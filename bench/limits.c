@@ -107,7 +107,7 @@ static double pipe_seconds(unsigned char *buffer) {
 static int measure(int64_t threads, const char *file, int64_t table_mib) {
     plait_error    err;
     pli_pool      *pool = NULL;
-    pli_mapped     mapped = { NULL, 0 };
+    pli_mapped     mapped = { 0 };
     unsigned char *from = pli_aligned(memory_bytes), *to = pli_aligned(memory_bytes);
     int            code = 1;
     if (from == NULL || to == NULL || pli_pool_create((int32_t)threads, &pool, &err) != PLAIT_OK) goto done;
