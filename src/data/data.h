@@ -1,9 +1,8 @@
-/* data - sources, formats, blocks, batches, cache; safetensors files. Local to a process: no ranks here, only
- * "worker w of W"; learn lets the workers agree on the schema.
+/* data - sources, formats, blocks, batches, cache; safetensors files. All of it is local to a process: there are no
+ * ranks here, only "worker w of W"; learn lets the workers agree on the schema.
  *
  *     paths -> sources (file, directory, pattern, -, gzip, zstd) -> blocks (cut at newlines, P >= 64) ->
- *     parser (libsvm, csv, tsv, idx, text) -> CSR a block -> batches (clock k takes each block's proportional share)
- */
+ *     parser (libsvm, csv, tsv, idx, text) -> CSR for each block -> batches (clock k takes its share of each block) */
 #ifndef PLI_DATA_DATA_H
 #define PLI_DATA_DATA_H
 
@@ -17,124 +16,130 @@ typedef struct pli_schema pli_schema; /* opaque; see schema.h */
 
 /** A schema as UTF-8 JSON for the other workers, and back. */
 plait_status pli_schema_write(const pli_schema *schema, pli_text *text, plait_error *err);
-/** The same for the model file: without what only the agreement of workers needs. Of a joined schema. */
+/** The same for the model file: without the parts that only the agreement of workers needs. schema must be joined. */
 plait_status pli_schema_write_model(const pli_schema *schema, pli_text *text, plait_error *err);
 plait_status pli_schema_read(const char *text, size_t bytes, pli_schema **schema_out, plait_error *err);
-/** Joins what several workers found, in worker order; the result does not depend on how the data was cut. Join once,
- *  all parts at a time, also when there is one. Errors: EMISMATCH columns differ. */
+/** Joins what several workers found, in the order of workers; the result does not depend on how the data was cut.
+ *  Join only once and all parts together, even if there is one part. Errors: EMISMATCH columns differ. */
 plait_status pli_schema_merge(const pli_schema *const *parts, int64_t n, pli_schema **schema_out, plait_error *err);
 void         pli_schema_destroy(pli_schema **schema);
 int64_t      pli_schema_features(const pli_schema *schema); /* 1 + highest key; keys may be sparse        */
 int64_t      pli_schema_rows(const pli_schema *schema);     /* of the whole data set                      */
-/** Lengths of the axes that a row's features are an array of (an image); 1, and all of them, where they are none. */
+/** If a row's features are an array (an image): the number and lengths of its axes. Else 1, and the number of
+ *  features. */
 int32_t      pli_schema_row_shape(const pli_schema *schema, int64_t length_out[4]);
-/** Of text by characters: how many there are, beside the one for a text's beginning and for others. A row is then a
- *  sequence of row_shape[0] of them, entry e the symbol col[e] % (symbols + 1) at place col[e] / (symbols + 1), and
- *  label k is symbol k. 0: it is no text. */
+/** For text by characters: how many different characters there are, without the extra one for a text's beginning and
+ *  for unknown characters. A row is then a sequence of row_shape[0] of them: entry e is the symbol col[e] % (symbols
+ *  + 1) at place col[e] / (symbols + 1), and label k is symbol k. 0: it is no text. */
 int32_t      pli_schema_symbols(const pli_schema *schema);
-/** Labels that a row has in training; 1 but for text windows that lie apart. */
+/** How many labels a row has in training: 1, except for text windows that lie apart. */
 int64_t      pli_schema_row_labels(const pli_schema *schema);
-/** Do its rows have labels? false: they are read as --label none (or by the schema of such a model), each label is NaN.
- *  A row of a labelled data set may still lack one (NaN), where a model's schema lets it. */
+/** Do its rows have labels? false: they are read as by --label none (or by the schema of such a model), and each
+ *  label is NaN. If a model's schema allows it, a row of a labelled data set may still lack a label (NaN). */
 bool         pli_schema_has_labels(const pli_schema *schema);
-/** Is this option's value none, for rows without labels? */
+/** Is this option's value `none`, for rows without labels? */
 bool         pli_label_is_none(const char *label);
 /** Distinct labels seen, at most 65,536; -1: more, or not integers (regression). */
 int64_t      pli_schema_labels(const pli_schema *schema);
-bool         pli_schema_label_is_text(const pli_schema *schema); /* cells of a table, numbered in their order */
-/** A label as written, such as "347,200", where at least half of the label's texts look like numbers, with something
- *  between thousands, a decimal comma or a unit, and nobody has asked for texts. Borrowed; NULL: it is not so. */
+bool         pli_schema_label_is_text(const pli_schema *schema); /* the labels are cells of a table, numbered in
+                                                                  * their order */
+/** A label as written, such as "347,200", if the labels are texts of which at least half look like numbers (with
+ *  something between thousands, a decimal comma or a unit) and the user has not asked for texts. Borrowed; NULL:
+ *  otherwise. */
 const char  *pli_schema_odd_label(const pli_schema *schema);
-/** The column of a table's labels; NULL: they stand in none. */
+/** The name of a table's label column; NULL: the labels are in no column. */
 const char  *pli_schema_label_name(const pli_schema *schema);
-double       pli_schema_label_value(const pli_schema *schema, int64_t k); /* sorted increasing; text labels: k       */
-/** Label k as written, "+1" and "1" alike "1". Into text. */
+double       pli_schema_label_value(const pli_schema *schema, int64_t k); /* increasing with k; text labels: k */
+/** Label k as written; "+1" and "1" both give "1". Into text. */
 void         pli_schema_label_text(const pli_schema *schema, int64_t k, pli_text *text);
-/** Name of a feature: column name, "column=value", or the index as the file writes it. Into text. */
+/** The name of a feature: column name, "column=value", or the index as the file writes it. Into text. */
 void         pli_schema_feature_name(const pli_schema *schema, uint64_t key, pli_text *text);
 
 /* --- blocks ------------------------------------------------------------------------------------------ */
 
-/* Parsed rows in CSR form. Keys are 0-based. col is used where every key is below 2^32, else key. */
+/* Parsed rows in CSR form. Keys are 0-based. col is used if every key is below 2^32, else key. */
 typedef struct pli_block {
-    int64_t   number;    /* of the block in the data set: part of the key of its permutation         */
+    int64_t   number;    /* the block's number in the data set, part of the key of its permutation */
     int64_t   first_row; /* rows of all blocks before it                                             */
     int64_t   rows, entries;
     int64_t  *row_start; /* [rows + 1]                                                               */
     uint32_t *col;       /* [entries] or NULL                                                        */
     uint64_t *key;       /* [entries] or NULL                                                        */
-    unsigned char *packed; /* instead of both: columns in three bytes (pli_packed_at), see pli_dataset_pack */
+    unsigned char *packed; /* replaces both: columns in three bytes (pli_packed_at), see pli_dataset_pack */
     float    *value;     /* [entries]; NULL: all ones                                                */
-    double   *label;     /* [rows]: the number as written; text labels: number in the dictionary; NaN: none given */
+    double   *label;     /* [rows]: the number as written; text labels: place in the dictionary; NaN: none given */
     float    *weight;    /* [rows]; NULL: all 1                                                      */
-    int32_t   earlier;   /* text: a row's label is the last of so many more, the symbols before it (pli_block_labels) */
+    int32_t   earlier;   /* text: how many labels a row has besides `label`: the symbols before it (pli_block_labels) */
 } pli_block;
 
-/** How many labels a row has: of text windows one at each of its last places, the symbol that follows there; else 1. */
+/** How many labels a row has: 1, except in text windows; there each of its last places has one, the symbol that
+ *  follows. */
 static inline int64_t pli_block_labels(const pli_block *block, int64_t row) {
     const int64_t places = block->row_start[row + 1] - block->row_start[row], most = (int64_t)block->earlier + 1;
     return most == 1 || places >= most ? most : places;
 }
 
-/* Opened sources of one data set for worker w of W, whose run of blocks it owns; one behind them (w >= W) owns none. */
+/* The opened sources of one data set for worker w of W, which owns a run of blocks; a worker behind them (w >= W)
+ * owns none. */
 typedef struct pli_dataset  pli_dataset;
 typedef struct pli_borrowed pli_borrowed; /* a block of another worker */
 
-/** Is there at least one path, and none that is NULL? EINVAL. */
+/** Checks that there is at least one path, and none is NULL. EINVAL. */
 plait_status pli_paths_check(const char *const *paths, int64_t n, plait_error *err);
 
-/** Finds the sources, judges the format, cuts blocks, reads what is needed of the start (header). fixed: the
- *  model's schema (predict, test, warm start), or NULL: found while reading. Not yet parsed. */
+/** Finds the sources, judges the format, cuts blocks, and reads what is needed of the beginning (header). fixed: the
+ *  model's schema (predict, test, warm start); NULL: the schema is found while reading. Rows are not parsed yet. */
 plait_status pli_dataset_open(const plait_data_opts *opts, const pli_schema *fixed, int32_t worker, int32_t workers,
                               pli_dataset **dataset_out, plait_error *err);
-/** The same for another worker of this process: files that `other` has opened, unpacked or received are read once. */
+/** The same for another worker of this process: files that `other` has opened, unpacked or received are read only
+ *  once. */
 plait_status pli_dataset_open_beside(const pli_dataset *other, const plait_data_opts *opts, const pli_schema *fixed,
                                      int32_t worker, int32_t workers, pli_dataset **dataset_out, plait_error *err);
-/** Parses all own blocks into memory with up to pool's threads (peak: the CSR, and little more). */
+/** Parses all own blocks into memory with up to pool's threads (peak memory: the CSR, and little more). */
 plait_status pli_dataset_load(pli_dataset *dataset, pli_pool *pool, plait_error *err);
-/** What was found in the own blocks. Valid after load, or scan. */
+/** The schema that was found in the own blocks. Valid after load or scan. */
 const pli_schema *pli_dataset_schema(const pli_dataset *dataset);
 /** Sets the schema that all workers agreed on; keys of text columns and labels are renumbered to it. */
 plait_status pli_dataset_agree(pli_dataset *dataset, const pli_schema *schema, plait_error *err);
 
-/** Columns of loaded and agreed blocks take three bytes from now on instead of four, where all are below 2^24 and the
- *  blocks lie in memory of their own: packed instead of col. For readers that know of it. */
+/** From now on, columns of loaded and agreed blocks take three bytes instead of four (packed instead of col), if all
+ *  are below 2^24 and the blocks lie in memory of their own. For readers that know `packed`. */
 void pli_dataset_pack(pli_dataset *dataset, pli_pool *pool);
 
 int32_t pli_dataset_blocks(const pli_dataset *dataset);       /* P, of the whole data set        */
-int32_t pli_dataset_first_block(const pli_dataset *dataset);  /* own ones: first .. first + own-1 */
+int32_t pli_dataset_first_block(const pli_dataset *dataset);  /* own blocks: first .. first + own - 1 */
 int32_t pli_dataset_own_blocks(const pli_dataset *dataset);
 const pli_block *pli_dataset_block(const pli_dataset *dataset, int32_t own); /* own = 0 .. own_blocks-1; loaded */
 int64_t pli_dataset_rows(const pli_dataset *dataset);         /* own rows                        */
-int32_t pli_dataset_home(const pli_dataset *dataset, int32_t block); /* whose own block is it?     */
-/** Block `block` of the whole data set, loaded and agreed, perhaps another worker's: that is read once more. Any
- *  thread. Errors: EIO, EFORMAT, ENOMEM. */
+int32_t pli_dataset_home(const pli_dataset *dataset, int32_t block); /* the worker that owns the block */
+/** Any block of the whole data set, loaded and agreed; another worker's block is read once more. Any thread. Errors:
+ *  EIO, EFORMAT, ENOMEM. */
 plait_status pli_dataset_borrow(const pli_dataset *dataset, int32_t block, pli_borrowed **borrowed_out,
                                 plait_error *err);
 const pli_block *pli_borrowed_block(const pli_borrowed *borrowed);
 void             pli_borrowed_free(pli_borrowed **borrowed);
-/** Where its labels stand, for the user: "price (first column)", "first number of each line", ... Into text. */
+/** Where its labels are, for the user: "price (first column)", "first number of each line", ... Into text. */
 void pli_dataset_label(const pli_dataset *dataset, pli_text *text);
 /** Are its labels in a file of their own (images in idx format)? */
 bool pli_dataset_has_label_file(const pli_dataset *dataset);
-/** A number that is the same if and only if all files have the same names, lengths and contents' samples. */
+/** A number that is the same if and only if all files have the same names and lengths, and the same bytes at sampled
+ *  places. */
 uint64_t pli_dataset_fingerprint(const pli_dataset *dataset);
-const char *pli_dataset_notes(const pli_dataset *dataset);    /* remarks for the user, a line each; "" */
+const char *pli_dataset_notes(const pli_dataset *dataset);    /* remarks for the user, one a line; or "" */
 void    pli_dataset_destroy(pli_dataset **dataset);
-/** plait_data_read with the columns, labels and dictionaries of a model's schema (NULL: found). */
+/** plait_data_read with the columns, labels and dictionaries of a model's schema (NULL: they are found). */
 plait_status pli_data_read(const plait_data_opts *opts, const pli_schema *fixed, plait_data **data_out,
                            plait_error *err);
-/** A plait_data in memory as a dataset of worker w of W (borrows it; its schema is the whole's, there is nothing to
- * join). */
+/** A plait_data in memory as the data set of worker w of W. Borrows it; its schema is already that of the whole, so
+ *  there is nothing to join. */
 plait_status pli_dataset_of_memory(const plait_data *data, int32_t worker, int32_t workers, pli_dataset **dataset_out,
                                    plait_error *err);
 
 /* --- batches: which rows form a clock ---------------------------------------------------------------- */
 
-/* Of block b with n_b rows and C clocks an epoch, clock k takes rows from floor((k n_b + f_b) / C) up to
- * floor(((k+1) n_b + f_b) / C), f_b a phase of the block, of the block's permutation, Philox(seed, PERMUTE, block,
- * epoch):
- * independent of workers, ranks, threads. */
+/* Clock k of an epoch's C clocks takes rows floor((k n_b + f_b) / C) up to floor(((k+1) n_b + f_b) / C) of block b's
+ * permutation, Philox(seed, PERMUTE, block, epoch). n_b is the number of the block's rows, f_b its phase. So the
+ * choice does not depend on workers, ranks or threads. */
 /** A row of a block as a learner sees it (plait/data.h). */
 void pli_block_row(const pli_block *block, int64_t row, plait_row *row_out);
 
@@ -144,43 +149,42 @@ typedef struct pli_part {
     int64_t          first, rows;
 } pli_part;
 typedef struct pli_batch {
-    pli_part *part; /* [parts] one an own block (parts without rows included)  */
+    pli_part *part; /* [parts] one for each own block (also those without rows) */
     int32_t   parts;
     int64_t   rows;
 } pli_batch;
 
 typedef struct pli_batches pli_batches;
-/** Batches over loaded blocks. skip (NULL: none): rows to leave out, asked once a row of the data set (a
- *  validation split). clocks: an epoch's, ceil(n / b) with n of the whole data set. */
+/** Batches over loaded blocks. skip (NULL: none): rows to leave out (a validation split), asked once for each row of
+ *  the data set. clocks: of an epoch, ceil(n / b) with n rows in the whole data set. */
 plait_status pli_batches_create(pli_dataset *dataset, uint64_t seed, int64_t clocks, bool shuffle,
                                 bool (*skip)(void *user, int64_t row), void *user, pli_batches **batches_out,
                                 plait_error *err);
-/** Before a stream: one pass over the own blocks that keeps no rows, for the schema: rows, labels, index base, columns
- *  and their dictionaries; with `features` also the highest index for sure (of libsvm: this parses everything once,
- *  else
- *  it runs at the speed of a search for newlines and takes each row's last index for its highest). Then join and agree
- *  as after load. */
+/** Call it before a stream: one pass over the own blocks that keeps no rows and finds the schema: rows, labels,
+ *  index base, columns and their dictionaries. With `features` it also finds the highest index for certain: libsvm
+ *  rows are then parsed once. Otherwise the pass is as fast as a search for newlines, and takes each row's last
+ *  index for its highest. Then join and agree as after load. */
 plait_status pli_dataset_scan(pli_dataset *dataset, bool features, pli_pool *pool, plait_error *err);
-/** Batches of a single streamed pass over a scanned and agreed dataset, rows in their own order, in bounded memory:
- * some clocks are parsed at once with pool's threads. b: rows of all workers in a clock. A part's block holds only the
- * rows at hand; its first_row is the data set's number of the first of them. PLAIT_END after the last clock. */
+/** Batches of a single pass over a scanned and agreed data set, in bounded memory and in the rows' own order; some
+ *  clocks at a time are parsed by pool's threads. b: rows of all workers in a clock. A part's block holds only the
+ *  rows at hand; its first_row is the number of the first of them in the data set. PLAIT_END after the last clock. */
 plait_status pli_batches_stream(pli_dataset *dataset, int64_t b, pli_pool *pool, pli_batches **batches_out,
                                 plait_error *err);
-/** Instead of pli_batches_get on a stream: part `part` (own block) of a clock, parsed by the calling thread into memory
- * of `thread` (< pool's threads), valid until that thread's next call. Threads may call at once for different parts;
- * the clocks of a part come in order. PLAIT_END beyond the last clock. */
+/** Replaces pli_batches_get on a stream: the calling thread parses part `part` (own block) of a clock into memory of
+ *  `thread` (< pool's threads), valid until that thread's next call. Threads may call at the same time for different
+ *  parts; the clocks of a part come in order. PLAIT_END beyond the last clock. */
 plait_status pli_stream_part(pli_batches *stream, int64_t clock, int32_t part, int32_t thread, pli_part *part_out,
                              plait_error *err);
 /** The batch of (epoch, clock in epoch); valid until the next call. */
 plait_status pli_batches_get(pli_batches *batches, int64_t epoch, int64_t clock, pli_batch *batch_out,
                              plait_error *err);
-/** The part of a clock of any block of the data set, own or not, over loaded blocks. Another worker's block is fetched
- *  when it is first asked for, and kept until it is dropped (own ones stay). The part is valid until then, and until
- *  another epoch of the block is asked for. */
+/** One clock's part of any block of the data set, own or not, over loaded blocks. Another worker's block is fetched
+ *  when it is first asked for, and kept until it is dropped (own blocks stay). The part is valid until then, and
+ *  until another epoch of the block is asked for. */
 plait_status pli_batches_part(pli_batches *batches, int32_t block, int64_t epoch, int64_t clock, pli_part *part_out,
                               plait_error *err);
 void         pli_batches_drop(pli_batches *batches, int32_t block);
-int64_t      pli_batches_clocks(const pli_batches *batches); /* an epoch's */
+int64_t      pli_batches_clocks(const pli_batches *batches); /* of an epoch */
 void         pli_batches_destroy(pli_batches **batches);
 
 /* --- safetensors ------------------------------------------------------------------------------------- */
@@ -193,25 +197,25 @@ typedef struct pli_tensor {
     size_t      bytes;
 } pli_tensor;
 typedef struct pli_safetensors pli_safetensors;
-/** Writes atomically; metadata: pairs key, value, ..., NULL. A metadata entry "plait.checksum" with the XXH3 of
- *  all tensor bytes and of the rest of the header is added. Tensors are written in order of name. */
+/** Writes a file that appears whole or not at all. metadata: pairs key, value, ..., NULL. An entry "plait.checksum"
+ *  is added, with the XXH3 of all tensor bytes and of the rest of the header. Tensors are written in order of name. */
 plait_status pli_safetensors_write(const char *path, const pli_tensor *tensors, int64_t n, const char *const *metadata,
                                    plait_error *err);
-/** Errors: EIO; EFORMAT no such file; ECHECKSUM cut short, altered, or without our checksum. */
+/** Errors: EIO; EFORMAT it is no such file; ECHECKSUM cut short, altered, or without our checksum. */
 plait_status pli_safetensors_open(const char *path, pli_safetensors **file_out, plait_error *err);
-/** The same of borrowed bytes; the checksum may be missing. */
+/** The same for borrowed bytes; the checksum may be missing. */
 plait_status pli_safetensors_parse(const void *bytes, size_t n, pli_safetensors **file_out, plait_error *err);
 const pli_tensor *pli_safetensors_find(const pli_safetensors *file, const char *name);
-/** All of them, 0 .. count - 1, in order of name. */
+/** All tensors, 0 .. count - 1, in order of name. */
 int64_t           pli_safetensors_count(const pli_safetensors *file);
 const pli_tensor *pli_safetensors_at(const pli_safetensors *file, int64_t i);
 const char       *pli_safetensors_metadata(const pli_safetensors *file, const char *key);
 void              pli_safetensors_close(pli_safetensors **file);
-/** Bytes of an element of a type by its name in such files; 0: none of them. */
+/** Bytes of an element of the type with this name; 0: there is no such type. */
 size_t pli_safetensors_type_bytes(const char *type);
-/** Adds such a file's beginning, the length and the JSON header, of tensors that follow each other in this order. Only
- *  names, types, shapes and bytes are looked at. checksum: with room for a "plait.checksum", zeros. Padded so that the
- *  data begins at a multiple of 64. Errors: EINVAL, ENOMEM. */
+/** Adds the beginning of such a file, the length and the JSON header, for tensors that follow each other in this
+ *  order. Only names, types, shapes and bytes are used. checksum: leave room for a "plait.checksum", filled with
+ *  zeros. Padded so that the data begins at a multiple of 64. Errors: EINVAL, ENOMEM. */
 plait_status pli_safetensors_begin(const pli_tensor *tensors, int64_t n, const char *const *metadata, bool checksum,
                                    pli_text *text, plait_error *err);
 /** SHA-256 over names, types, shapes and bytes of all tensors, in order of name: the contract's model_hash. */

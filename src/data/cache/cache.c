@@ -1,4 +1,4 @@
-/* Mapping a cache, and holding all that stands in it to what can be; its layout is in cache.h. */
+/* Maps a cache, and checks that everything in it is possible; cache.h has its layout. */
 #include "data/cache/cache.h"
 
 #include <float.h>
@@ -9,7 +9,7 @@
 
 struct pli_datacache {
     pli_mapped              mapped;
-    const char             *path; /* of the wish, which outlives it */
+    const char             *path; /* borrowed from the wish, which outlives it */
     uint64_t                fingerprint;
     const pli_cache_record *record; /* [blocks], in the mapping */
 };
@@ -21,7 +21,7 @@ typedef struct view {
 
 static plait_status damaged(plait_error *err, const char *what) { return pli_fail(err, PLAIT_EFORMAT, "%s", what); }
 
-/* count items of a size at a place of the file; NULL: not inside, or askew. */
+/* A run of count items of `bytes` each at a place of the file; NULL: it is not inside the file, or not aligned. */
 static const void *piece(const view *v, uint64_t at, uint64_t count, size_t bytes) {
     uint64_t length;
     if (at == 0 || at % 8 != 0 || at > v->n || __builtin_mul_overflow(count, bytes, &length) || length > v->n - at)
@@ -29,8 +29,8 @@ static const void *piece(const view *v, uint64_t at, uint64_t count, size_t byte
     return v->bytes + at;
 }
 
-/* Keys increase within each row: there are no more places where they do not than beginnings of rows. (Counted so that
- * the loop over the entries has no branch.) And they are features. */
+/* Are the keys features, and do they increase within each row? They do if there are no more places where they fall
+ * than there are beginnings of rows. (Counting these needs no branch in the loop over entries.) */
 static bool has_sound_keys(const pli_block *b, int64_t features) {
     int64_t falls = 0;
     for (int64_t i = 1; b->col != NULL && i < b->entries; i++) falls += b->col[i] <= b->col[i - 1];
@@ -44,8 +44,8 @@ static bool has_sound_keys(const pli_block *b, int64_t features) {
     return falls == 0;
 }
 
-/* Numbers as a parser would let them through: values and weights finite, labels NaN (none) or finite, those of texts
- * places in the dictionary. */
+/* Are the numbers as a parser would accept them? Values and weights must be finite, labels NaN (none) or finite;
+ * text labels must be places in the dictionary. */
 static bool has_sound_numbers(const pli_block *b, const pli_schema *schema) {
     const pli_column *column = pli_schema_label_column(schema);
     const bool        texts = schema->label_kind == PLI_LABEL_TEXT && column != NULL;
@@ -57,7 +57,7 @@ static bool has_sound_numbers(const pli_block *b, const pli_schema *schema) {
     return bad == 0;
 }
 
-/* The arrays are consistent: rows follow one another, keys are features. */
+/* Are the arrays consistent: rows follow one another, and keys are features? */
 static bool is_sound(const pli_block *b, const pli_schema *schema) {
     if (b->row_start[0] != 0 || b->row_start[b->rows] != b->entries) return false;
     for (int64_t i = 0; i < b->rows; i++)
@@ -92,7 +92,8 @@ static plait_status take_block(const view *v, const pli_cache_record *r, bool ha
     return is_sound(&rows->b, schema) ? PLAIT_OK : damaged(err, "a block is not consistent");
 }
 
-/* The arrays of a record lie behind those of the one before: no two blocks share any. *end: so far. */
+/* Do the arrays of a record lie behind those of the record before, so that no two blocks share any? *end: the end so
+ * far. */
 static bool takes_its_turn(const pli_cache_record *r, uint64_t *end) {
     for (int k = 0; k < PLI_CACHE_ARRAYS; k++) {
         if (r->at[k] == 0) continue;
@@ -102,8 +103,9 @@ static bool takes_its_turn(const pli_cache_record *r, uint64_t *end) {
     return true;
 }
 
-/* Each record is that of the block of its place, with the rows of its segments, behind those of the blocks before it:
- * what a worker does with a block (its permutation, what is held back of it) follows from these numbers. */
+/* Each record must be that of the block in its place, with as many rows as its segments have, behind the rows of the
+ * blocks before it: a worker's use of a block (its permutation, the rows that are held back) depends on these
+ * numbers. */
 static plait_status check_records(const pli_dataset *d, const pli_cache_record *record, plait_error *err) {
     int64_t  row = 0;
     uint64_t end = sizeof pli_cache_magic;
@@ -124,7 +126,7 @@ static plait_status check_records(const pli_dataset *d, const pli_cache_record *
     return PLAIT_OK;
 }
 
-/* The schema as a part: rows of the own blocks only, so that the workers' parts add up. */
+/* Takes the schema as one part of several: it counts rows of the own blocks only, so that the workers' parts add up. */
 static plait_status take_schema(pli_dataset *d, const view *v, uint64_t at, uint64_t bytes,
                                 const pli_cache_record *record, plait_error *err) {
     const char *text = piece(v, at, bytes, 1);
@@ -166,7 +168,7 @@ plait_status pli_datacache_parse(pli_dataset *d, const unsigned char *bytes, siz
     memcpy(&t, bytes + n - sizeof t, sizeof t);
     if (memcmp(t.magic, pli_cache_magic, sizeof pli_cache_magic) != 0) return damaged(err, "it is cut short");
     if (t.version != PLI_CACHE_VERSION) return damaged(err, "it has another version");
-    if (t.stamp != stamp) return PLAIT_END; /* stale */
+    if (t.stamp != stamp) return PLAIT_END; /* the cache is stale */
     const unsigned char *index = piece(&v, t.index_at, t.index_bytes, 1);
     pli_cache_index           head;
     if (index == NULL || t.index_bytes < sizeof head || t.index_bytes % 8 != 0)
@@ -231,7 +233,7 @@ plait_status pli_datacache_check(const pli_dataset *d, plait_error *err) {
     return status < 0 ? pli_fail_at(err, "cache of the data") : PLAIT_OK;
 }
 
-/* Back to a dataset that nothing was opened for. */
+/* Makes d again a data set for which nothing was opened. */
 void pli_datacache_detach(pli_dataset *d) {
     if (d->cached != NULL && d->cached->mapped.data != NULL) pli_unmap_file(&d->cached->mapped);
     pli_free(d->cached);

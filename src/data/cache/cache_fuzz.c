@@ -1,5 +1,5 @@
-/* Any bytes as FILE.plait-cache: refused, or blocks that can be walked. Hashes are not compared, or few inputs would
- * get beyond them. */
+/* Feeds any bytes as FILE.plait-cache: it is refused, or its blocks can be walked. Hashes are not compared, since
+ * few inputs would get past them. */
 #include <stdlib.h>
 #include <string.h>
 

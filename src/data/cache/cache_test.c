@@ -1,4 +1,4 @@
-/* The cache: the rows it gives are those of the text; stale and damaged ones are built anew. */
+/* The cache gives the same rows as the text; stale and damaged caches are built anew. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ static plait_status open_one(bool cache, int32_t worker, int32_t workers, pli_da
     return pli_dataset_open(&opts, NULL, worker, workers, d, err);
 }
 
-/* A number for all rows, over `workers` that agree; *cached_out: how many lived on the cache. */
+/* A number that stands for all rows, read by `workers` that agree; *cached_out: how many of them lived on the cache. */
 static uint64_t print_of(bool cache, int32_t workers, int32_t *cached_out, bool *noted_out) {
     pli_dataset      *d[4] = { NULL };
     const pli_schema *part[4] = { NULL };
@@ -124,7 +124,8 @@ static void test_stale(void **state) {
     assert_false(noted);
 }
 
-/* Any byte altered that matters, and any length cut, is noticed, and the rows are right all the same. */
+/* If a byte that matters is altered, or the file is cut at any length, it is noticed, and the rows are right all the
+ * same. */
 static void test_damaged(void **state) {
     pli_text    whole = { 0 };
     plait_error err;
@@ -147,7 +148,7 @@ static void test_damaged(void **state) {
     pli_text_free(&whole);
 }
 
-/* --- crafted: whole by its checksums, and wrong ------------------------------------------------------------------- */
+/* --- crafted caches: their checksums fit, and yet they are wrong -------------------------------------------------- */
 
 enum {
     TRAILER = 64,
@@ -169,12 +170,12 @@ static uint64_t word(const pli_text *whole, size_t at) {
 
 static void set_word(pli_text *whole, size_t at, uint64_t value) { memcpy(whole->data + at, &value, sizeof value); }
 
-/* Where the record of a block lies, whose index is the last thing before the trailer. */
+/* The place of a block's record; the records are the last thing before the trailer. */
 static size_t record_of(const pli_text *whole, size_t block) {
     return whole->length - TRAILER - (size_t)(64 - block) * RECORD;
 }
 
-/* Writes it with checksums of its index that fit. */
+/* Writes the file with checksums of index and trailer that fit. */
 static void write_crafted(pli_text *whole) {
     const size_t trailer = whole->length - TRAILER, hash = trailer + 48;
     set_word(whole, hash, 0);
@@ -185,7 +186,7 @@ static void write_crafted(pli_text *whole) {
     fclose(file);
 }
 
-/* The checksum of a block's arrays anew. */
+/* Computes the checksum of a block's arrays anew. */
 static void rehash(pli_text *whole, size_t block) {
     static const size_t bytes[] = { 8, 4, 8, 4, 8, 4 };
     const size_t        r = record_of(whole, block), rows = word(whole, r + ROWS), entries = word(whole, r + ROWS + 8);
@@ -197,7 +198,7 @@ static void rehash(pli_text *whole, size_t block) {
     set_word(whole, r + HASH, hash);
 }
 
-/* Opening it says why it is not taken. NULL: it is taken. */
+/* Opens the file and expects that it is refused with `why`. NULL: it is accepted. */
 static void expect_crafted(pli_text *whole, const char *why) {
     pli_dataset *d = NULL;
     plait_error  err;
@@ -209,7 +210,7 @@ static void expect_crafted(pli_text *whole, const char *why) {
     pli_dataset_destroy(&d);
 }
 
-/* Two words change places, are seen to be refused, and go back. */
+/* Swaps two words, expects the file to be refused, and swaps them back. */
 static void swap_and_refuse(pli_text *whole, size_t a, size_t b, const char *why) {
     for (int turn = 0; turn < 2; turn++) {
         const uint64_t kept = word(whole, a);
@@ -241,7 +242,7 @@ static void test_crafted(void **state) {
     set_word(&whole, whole.length - 8, 63);
     expect_crafted(&whole, "impossible sizes");
     set_word(&whole, whole.length - 8, 64);
-    /* A label that is no number, a key that is there twice: with a checksum of the block that fits. */
+    /* An infinite label and a key that appears twice, each with a checksum of the block that fits. */
     const size_t zero = record_of(&whole, 0), label = word(&whole, zero + LABEL_AT), col = word(&whole, zero + COL_AT);
     const double infinity = INFINITY;
     uint64_t     bits;
@@ -258,7 +259,7 @@ static void test_crafted(void **state) {
     set_word(&whole, col, keys);
     rehash(&whole, 0);
     expect_crafted(&whole, NULL);
-    set_word(&whole, whole.length - TRAILER + 24, 7); /* the fingerprint: only the checksum knows */
+    set_word(&whole, whole.length - TRAILER + 24, 7); /* the fingerprint: only the checksum notices */
     FILE *file = fopen(cache_name, "wb");
     fwrite(whole.data, 1, whole.length, file);
     fclose(file);

@@ -1,4 +1,4 @@
-/* data/cache/layout.h - the pieces of a cache's file, as cache.h draws it; inside the folder. */
+/* data/cache/layout.h - the pieces of a cache's file, which cache.h draws; for this folder only. */
 #ifndef PLI_DATA_CACHE_LAYOUT_H
 #define PLI_DATA_CACHE_LAYOUT_H
 
@@ -15,7 +15,7 @@ typedef struct pli_cache_trailer {
 
 _Static_assert(sizeof(pli_cache_trailer) == 64, "the trailer is 64 bytes");
 
-/* Heads the index; the schema's text, segments, their rows and the blocks follow, each at a multiple of 8. */
+/* Begins the index; the schema's text, the segments, their rows and the blocks follow, each at a multiple of 8. */
 typedef struct pli_cache_index {
     uint64_t schema_bytes, segments, blocks;
 } pli_cache_index;
@@ -26,7 +26,8 @@ typedef struct pli_cache_record {
     uint64_t hash;
 } pli_cache_record;
 
-/* Of each array: bytes of an item; items beyond the count; counted by row, not by entry. */
+/* For each array: bytes of an item; items beyond the count; whether it has one item for each row, not for each
+ * entry. */
 static const struct {
     size_t bytes, more, by_row;
 } pli_cache_fields[PLI_CACHE_ARRAYS] = { { 8, 1, 1 }, { 4, 0, 0 }, { 8, 0, 0 }, { 4, 0, 0 }, { 8, 0, 1 }, { 4, 0, 1 } };
@@ -35,14 +36,14 @@ static inline uint64_t pli_cache_count(const pli_cache_record *r, int k) {
     return (uint64_t)(pli_cache_fields[k].by_row ? r->rows : r->entries) + pli_cache_fields[k].more;
 }
 
-/** Of the index, and of what the trailer says. */
+/** The hash of the index and of the trailer's other fields. */
 static inline uint64_t pli_cache_index_hash(const pli_cache_trailer *t, const void *index) {
     pli_cache_trailer said = *t;
     said.index_hash = 0;
     return pli_hash_bytes(index, t->index_bytes, pli_hash_bytes(&said, sizeof said, 0));
 }
 
-/** Blocks of a data set that so many workers share. */
+/** How many blocks a data set has that so many workers share. */
 static inline int32_t pli_cache_blocks(int32_t workers) { return workers > PLI_MIN_BLOCKS ? workers : PLI_MIN_BLOCKS; }
 
 #endif

@@ -1,4 +1,4 @@
-/* Whether and where to cache: the wish of a data set, and the stamp of all that its blocks depend on. */
+/* Whether and where to cache: a data set's wish, and the stamp of all that its blocks depend on. */
 #include <string.h>
 
 #include "data/cache/layout.h"
@@ -13,7 +13,7 @@ static uint64_t add_file(uint64_t stamp, const char *path) {
     return pli_hash_bytes(facts, sizeof facts, add_to_stamp(stamp, slash != NULL ? slash + 1 : path));
 }
 
-/* The texts among options on which the blocks depend. */
+/* The texts among the options that the blocks depend on. */
 enum { TEXTS = 7 };
 
 static void texts_of(plait_data_opts *o, const char **texts[TEXTS]) {
@@ -23,7 +23,7 @@ static void texts_of(plait_data_opts *o, const char **texts[TEXTS]) {
     memcpy(texts, all, sizeof all);
 }
 
-/* Of all that the blocks depend on. */
+/* Hashes all that the blocks depend on. */
 static plait_status make_stamp(pli_datacache_wish *wish, char *files, int32_t workers, plait_error *err) {
     const char **texts[TEXTS];
     int64_t      numbers[] = { PLI_CACHE_VERSION, wish->opts.hash_bits, pli_cache_blocks(workers) };
@@ -55,7 +55,7 @@ static bool own_text(const char **text) {
     return *text != NULL;
 }
 
-/* The wish with texts of its own. */
+/* A wish with its own copies of the texts. */
 static pli_datacache_wish *copy_wish(const plait_data_opts *opts, const pli_schema *fixed) {
     pli_datacache_wish *wish = pli_calloc(1, sizeof *wish);
     if (wish == NULL) return NULL;

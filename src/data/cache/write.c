@@ -1,4 +1,4 @@
-/* Building a cache: all blocks parsed in turn and written behind each other, then the index. */
+/* Builds a cache: all blocks are parsed in turn and written one behind the other, then the index. */
 #include <string.h>
 
 #include "data/cache/layout.h"
@@ -63,7 +63,7 @@ static plait_status put_index(writer *w, const pli_dataset *d, const pli_datacac
     return status;
 }
 
-/* All of the data set, scanned and agreed with itself. */
+/* Opens the whole data set, scans it, and agrees it with itself. */
 static plait_status open_whole(const pli_dataset *beside, const pli_datacache_wish *wish, pli_pool *pool,
                                pli_dataset **out, plait_error *err) {
     pli_schema *joined = NULL;
@@ -76,8 +76,8 @@ static plait_status open_whole(const pli_dataset *beside, const pli_datacache_wi
     return status;
 }
 
-/* The blocks, each parsed as a stream of one clock and written. Parsing one block while another is written would hide
- * little: the disk is slower. */
+/* Parses the blocks, each as a stream of one clock, and writes them. Parsing one block while another is written
+ * would gain little: the disk is slower. */
 static plait_status put_blocks(writer *w, pli_dataset *all, const pli_datacache_wish *wish, pli_pool *pool,
                                plait_error *err) {
     pli_batches *stream = NULL;

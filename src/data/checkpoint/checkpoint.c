@@ -1,8 +1,8 @@
-/* Checkpoints that are there: found, judged, read.
+/* Checkpoints that exist: finding, judging and reading them.
  *
- * A manifest is small and read whole; of the parts nothing is kept in memory. A reader judges bytes before it hands
- * them out: the first time that it touches a piece it hashes all of it. Files are read at places and not mapped, so a
- * disk that fails answers with an error. */
+ * A manifest is small and is read whole; no part is kept in memory. A reader judges bytes before it hands them out:
+ * when it first touches a piece it hashes all of it. Files are read at given places and not mapped, so a disk that
+ * fails answers with an error. */
 #include "data/checkpoint/checkpoint.h"
 
 #include <stdlib.h>
@@ -16,14 +16,14 @@ struct pli_checkpoint {
     char           folder[PLI_CHECKPOINT_FOLDER];
     pli_manifest  *manifest;
     pli_infile   **file;   /* [parts] */
-    bool         **judged; /* [parts][pieces of the part]: its bytes were looked at */
+    bool         **judged; /* [parts][pieces of the part]: its bytes were checked */
     pli_hasher    *all, *one;
     unsigned char *buffer; /* [BUFFER_BYTES] */
 };
 
 /* --- names ------------------------------------------------------------------------------------------------ */
 
-/* Digits of a number that is written as we write it. */
+/* Reads the digits of a number that is written as we write it. */
 static bool read_digits(const char **at, size_t least, int64_t *out) {
     int64_t value = 0;
     size_t  n = 0;
@@ -236,7 +236,7 @@ int64_t pli_checkpoint_pieces(const pli_checkpoint *checkpoint, const pli_checkp
 
 /* --- reading ---------------------------------------------------------------------------------------------- */
 
-/* Once a piece. */
+/* Judges a piece, but only once. */
 static plait_status judge_once(pli_checkpoint *checkpoint, const pli_piece *piece, plait_error *err) {
     bool *judged = &checkpoint->judged[piece->part][piece - checkpoint->manifest->part[piece->part].piece];
     if (!*judged) PLI_TRY(judge_piece(checkpoint, piece, false, err));
@@ -282,8 +282,8 @@ plait_status pli_checkpoint_read(pli_checkpoint *checkpoint, const pli_checkpoin
 
 /* --- lists ------------------------------------------------------------------------------------------------ */
 
-/* Those whose serial is not known come by their clock, before the first of a higher clock: a damaged one is thereby
- * named beside its neighbours in time. */
+/* An entry whose serial is not known is sorted by its clock, before the first entry of a higher clock. So a damaged
+ * checkpoint is listed beside its neighbours in time. */
 static int by_clock(const void *a, const void *b) {
     const pli_checkpoint_entry *x = a, *y = b;
     int64_t                     one = 1, other = 1;
@@ -293,7 +293,8 @@ static int by_clock(const void *a, const void *b) {
     return (one > other) - (one < other);
 }
 
-/* Insertion by serial among those that have one; the others stay behind whom they stood. Few entries. */
+/* Sorts the entries that have a serial by insertion; each other entry stays behind the entry that it stood behind.
+ * There are few entries. */
 static void sort_entries(pli_checkpoint_entry *entry, int64_t n) {
     if (n > 0) qsort(entry, (size_t)n, sizeof *entry, by_clock);
     for (int64_t i = 1; i < n; i++) {
@@ -391,7 +392,7 @@ static plait_status open_verified(const char *dir, const char *folder, pli_check
     return status;
 }
 
-/* Of checkpoints that are there and none of which was good; why: the newest's reason. */
+/* There are checkpoints, but none is good. why: the newest one's fault. */
 static plait_status none_good(const char *dir, const pli_checkpoint_list *list, const plait_error *why,
                               plait_error *err) {
     if (why->code != PLAIT_OK)

@@ -1,5 +1,6 @@
-/* Any bytes as a checkpoint's manifest, as they are and with the last line put right: an error, or a manifest that is
- * written again as it was, with rows that lie in it once. The same bytes as digests that a lead joins. */
+/* Feeds any bytes as a checkpoint's manifest, as they are and with the right last line: an error, or a manifest that
+ * is written again unchanged and whose tensors have each row once. The same bytes are also fed as digests that a
+ * lead joins. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +34,7 @@ static void look(const char *text, size_t bytes) {
     pli_manifest_free(&manifest);
 }
 
-/* The input up to a last line, with the one that fits. */
+/* The input up to its last line, with a last line that fits. */
 static void look_sealed(const char *text, size_t bytes) {
     static const char begin[] = "\"checksum\":\"";
     const char       *line = memmem(text, bytes, begin, sizeof begin - 1);
@@ -49,7 +50,7 @@ static void look_sealed(const char *text, size_t bytes) {
     pli_text_free(&sealed);
 }
 
-/* Two halves as the digests of two parts, or the whole as that of one. */
+/* The two halves as the digests of two parts, or the whole as that of one. */
 static void join(const char *text, size_t bytes) {
     const char   *cut = memchr(text, '\f', bytes);
     size_t        first = cut != NULL ? (size_t)(cut - text) : bytes;

@@ -1,7 +1,8 @@
-/* Checkpoints: written by several, read by any number; several in a folder, of which the newest whole one counts. */
+/* Checkpoints: written by several ranks, read by any number; several in a folder, of which the newest whole one
+ * counts. */
 #include "checkpoint_case.h"
 
-/* Whatever the number of writers, any rows can be read, over all borders. */
+/* With any number of writers, any rows can be read, across all borders of parts. */
 static void test_rows_of_any_number_of_parts(void **state) {
     (void)state;
     for (int32_t parts = 1; parts <= MOST_PARTS; parts++) {
@@ -44,7 +45,7 @@ static void test_loose_pieces_and_meta(void **state) {
     pli_checkpoint_close(&checkpoint);
 }
 
-/* A part is a safetensors file like any other. */
+/* A part is an ordinary safetensors file. */
 static void test_parts_are_safetensors(void **state) {
     char             folder[PLI_CHECKPOINT_FOLDER];
     pli_text         text = { 0 };
@@ -72,7 +73,7 @@ static void test_same_clock_again(void **state) {
     assert_string_equal(folder, "checkpoint-000000000007");
     good(write_checkpoint(7, 1, 3, folder, &err), &err);
     assert_string_equal(folder, "checkpoint-000000000007-2");
-    good(write_checkpoint(3, 1, 3, folder, &err), &err); /* a lower clock, and yet the newest */
+    good(write_checkpoint(3, 1, 3, folder, &err), &err); /* a lower clock, but committed last, so it is the newest */
     pli_checkpoint *checkpoint = open_newest(NULL);
     assert_int_equal(pli_checkpoint_clock(checkpoint), 3);
     pli_checkpoint_close(&checkpoint);
@@ -110,8 +111,8 @@ static void test_fall_back_with_reasons(void **state) {
     says(passed_over.data, "part-00001-of-00002.safetensors: tensor w.values: altered");
     pli_checkpoint_close(&checkpoint);
     pli_text_free(&passed_over);
-    good(pli_checkpoint_open_at(dir, folder[1], &checkpoint, &err), &err); /* not yet looked at */
-    check_rows(checkpoint, 2, 0, 8);                                       /* the other part's are right */
+    good(pli_checkpoint_open_at(dir, folder[1], &checkpoint, &err), &err); /* nothing is checked yet */
+    check_rows(checkpoint, 2, 0, 8);                                       /* the rows in the other part are right */
     float row[COLUMNS];
     assert_int_equal(pli_checkpoint_read(checkpoint, pli_checkpoint_find(checkpoint, "w.values"), 8, 1, row, &err),
                      PLAIT_ECHECKSUM);
@@ -154,7 +155,7 @@ static void test_prune(void **state) {
     assert_non_null(foreign = fopen(path_of(0, first, "mine.txt"), "w"));
     fclose(foreign);
     good(pli_checkpoint_prune(dir, 1, NULL, &err), &err);
-    assert_true(pli_file_exists(path_of(0, first, "mine.txt"))); /* what is not ours stays, and so does the folder */
+    assert_true(pli_file_exists(path_of(0, first, "mine.txt"))); /* a foreign file stays, and so does the folder */
     assert_false(pli_file_exists(path_of(0, first, "manifest.json")));
     pli_checkpoint *checkpoint = open_newest(NULL);
     assert_int_equal(pli_checkpoint_clock(checkpoint), 4);

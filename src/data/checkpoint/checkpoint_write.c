@@ -1,11 +1,11 @@
-/* Writing a checkpoint: parts are streamed, the manifest is put down last, what is too old goes.
+/* Writing a checkpoint: parts are streamed, the manifest is written last, and checkpoints that are too old are removed.
  *
- * The order of the steps is what the promise rests on; each is done only when the one before is on the disk:
- *   1. the folder is made, DIR is synced                            the folder stays
+ * The promise relies on the order of the steps; each begins only when the one before is on the disk:
+ *   1. the folder is made, DIR is synced                               the folder stays
  *   2. each part: temporary name, fsync, rename, fsync of the folder   the part is whole and has its name
- *   3. the manifest: the same                                       the checkpoint is there
+ *   3. the manifest: the same                                          the checkpoint exists
  *   4. older ones: the manifest is removed, fsync of the folder, then the rest   never a manifest without its parts
- * A failure is told and leaves what was before. */
+ * A failure is reported and leaves earlier checkpoints untouched. */
 #include "data/checkpoint/checkpoint.h"
 
 #include <stdio.h>
@@ -28,7 +28,7 @@ static plait_status check_folder(const char *folder, plait_error *err) {
                           folder);
 }
 
-/* The parent is synced where DIR is new. Its parent must be there. */
+/* If DIR is new, its parent is synced. The parent must exist. */
 static plait_status make_dir(const char *dir, plait_error *err) {
     bool   made = false;
     size_t length = strlen(dir);
@@ -77,7 +77,7 @@ struct pli_partfile {
     pli_outfile      *file;
     pli_hasher       *all, *one;
     pli_manifest_part part;
-    int64_t           current; /* the piece that bytes go to */
+    int64_t           current; /* the piece that the next bytes belong to */
     int64_t           filled;  /* its bytes so far           */
 };
 
@@ -89,8 +89,8 @@ static void free_part(pli_partfile *part) {
     pli_free(part);
 }
 
-/* The name of a piece in its file, where all must differ: NAME where it is the whole, else NAME@FIRST; of the k-th
- * loose one NAME@+k. */
+/* The name of a piece in its file, where all names must differ: NAME if it is the whole tensor, else NAME@FIRST; the
+ * k-th loose piece is NAME@+k. */
 static char *name_in_file(const pli_checkpoint_tensor *tensors, int64_t i) {
     const pli_checkpoint_tensor *tensor = &tensors[i];
     int64_t                      before = 0;
@@ -106,7 +106,7 @@ static int by_name(const void *a, const void *b) {
     return strcmp(((const pli_tensor *)a)->name, ((const pli_tensor *)b)->name);
 }
 
-/* stored [n] gets the tensors as their file has them; the names are the caller's to free, also after a failure. */
+/* Fills stored [n] with the tensors as their file has them; the caller frees the names, also after a failure. */
 static plait_status store_names(const pli_checkpoint_tensor *tensors, int64_t n, pli_tensor *stored, plait_error *err) {
     for (int64_t i = 0; i < n; i++) {
         stored[i] = (pli_tensor){ .name = name_in_file(tensors, i), .type = tensors[i].type, .dims = tensors[i].dims };
@@ -163,7 +163,7 @@ static plait_status put(pli_partfile *part, const void *data, size_t bytes, plai
     return PLAIT_OK;
 }
 
-/* Ends pieces that are full, also those without bytes. */
+/* Ends pieces that are full, including those without bytes. */
 static void end_pieces(pli_partfile *part) {
     while (part->current < part->part.n && part->filled == part->part.piece[part->current].bytes) {
         part->part.piece[part->current++].xxh3 = pli_hasher_64(part->one);
@@ -268,7 +268,7 @@ void pli_partfile_abandon(pli_partfile **part) {
 
 /* --- the manifest ----------------------------------------------------------------------------------------- */
 
-/* One more than any that is there. */
+/* One more than the highest serial in DIR. */
 static plait_status next_serial(const char *dir, int64_t *serial_out, plait_error *err) {
     pli_checkpoint_list list = { 0 };
     int64_t             serial = 0;
@@ -330,16 +330,16 @@ plait_status pli_checkpoint_commit(const char *dir, const char *folder, const ch
     return status;
 }
 
-/* --- what goes -------------------------------------------------------------------------------------------- */
+/* --- removing ----------------------------------------------------------------------------------------------- */
 
 static bool begins_with(const char *name, const char *prefix) { return strncmp(name, prefix, strlen(prefix)) == 0; }
 
-/* Parts and manifests, whole or half written. */
+/* Is it a part or a manifest, whole or half written? */
 static bool is_ours(const char *name) {
     return begins_with(name, manifest_name) || (begins_with(name, "part-") && strstr(name, ".safetensors") != NULL);
 }
 
-/* The file of a folder; synced behind it where it was the manifest. */
+/* Removes a file of a folder; `sync` (for the manifest) then syncs the folder. */
 static plait_status remove_file(const char *folder_path, const char *name, bool sync, plait_error *err) {
     char *path = pli_format("%s/%s", folder_path, name);
     if (path == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to remove a checkpoint");
@@ -350,7 +350,7 @@ static plait_status remove_file(const char *folder_path, const char *name, bool 
     return status;
 }
 
-/* Names [names], a line each: ours are removed. *foreign_out: one that is not. */
+/* names has one name on each line. Our own files are removed; *foreign_out: there is another. */
 static plait_status remove_files(const char *folder_path, char *names, bool *foreign_out, plait_error *err) {
     for (char *line = names, *end; line != NULL && *line != '\0'; line = end + 1) {
         end = strchr(line, '\n');
@@ -364,7 +364,7 @@ static plait_status remove_files(const char *folder_path, char *names, bool *for
     return PLAIT_OK;
 }
 
-/* Another may remove it, too, who was taken for dead: when it is gone, it is gone. */
+/* Another rank that was taken for dead may remove it at the same time: a file that is already gone is fine. */
 static plait_status discard(const char *path, plait_error *err) {
     pli_text names = { 0 };
     bool     foreign = false;
@@ -397,7 +397,7 @@ plait_status pli_checkpoint_prune(const char *dir, int32_t keep, const pli_check
     int32_t             good = 0;
     if (keep < 1) return pli_fail(err, PLAIT_EINVAL, "checkpoint: at least one must be kept, not %d", keep);
     PLI_TRY(pli_checkpoint_list_read(dir, &list, err));
-    for (int64_t i = list.n - 1; i >= 0; i--) { /* the newest first */
+    for (int64_t i = list.n - 1; i >= 0; i--) { /* the newest come first */
         const pli_checkpoint_entry *entry = &list.entry[i];
         const bool unfinished = entry->state == PLI_CHECKPOINT_UNFINISHED, old = good >= keep && !unfinished;
         const bool left_over = unfinished && (before == NULL || was_unfinished(before, entry->folder));

@@ -1,7 +1,8 @@
-/* Damage and want: every turned bit of a checkpoint is noticed, and an allocation that fails leaves nothing behind. */
+/* Damage and want of memory: every turned bit of a checkpoint is noticed, and an allocation that fails leaves
+ * nothing behind. */
 #include "checkpoint_case.h"
 
-/* One of 64 KiB, in three files and the manifest. */
+/* Writes a checkpoint of 64 KiB, in three files and the manifest. */
 static void write_64k(char folder[PLI_CHECKPOINT_FOLDER]) {
     enum { PARTS = 3, BYTES = 21500 };
     unsigned char bytes[BYTES];
@@ -24,7 +25,7 @@ static void write_64k(char folder[PLI_CHECKPOINT_FOLDER]) {
     for (int32_t p = 0; p < PARTS; p++) pli_text_free(&digest[p]);
 }
 
-/* Every bit of a part, turned on the disk and judged by what verify calls. */
+/* Turns every bit of a part on the disk, and judges it as verify does. */
 static int64_t flip_part(const char *folder, int32_t part) {
     pli_checkpoint *checkpoint = NULL;
     plait_error     err;

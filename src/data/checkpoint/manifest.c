@@ -1,7 +1,7 @@
 /* manifest.json: read with suspicion, and joined from digests.
  *
- * Nothing in it is believed. Names of files are not taken from it but compared with what they must be, so there is no
- * path to escape by; sizes are computed from shapes with checked products and compared; and the pieces of a tensor must
+ * Nothing in it is believed. Names of files are not taken from it but compared with what they must be, so no path
+ * can escape; sizes are computed from shapes with checked products and compared; and the pieces of a tensor must
  * cover its rows once. */
 #include "data/checkpoint/manifest.h"
 #include "base/json.h"
@@ -56,7 +56,7 @@ static bool read_tensor(const json_t *object, pli_checkpoint_tensor *tensor) {
     return true;
 }
 
-/* The JSON is not kept. */
+/* Copies all that it needs from the JSON. */
 static plait_status read_piece(const json_t *object, pli_piece *piece, plait_error *err) {
     pli_checkpoint_tensor tensor = { 0 };
     if (!read_tensor(object, &tensor) || !hex_u64(object, "xxh3", &piece->xxh3))
@@ -93,7 +93,7 @@ static plait_status read_part_fields(const json_t *object, pli_manifest_part *pa
     return read_pieces(tensors, part, err);
 }
 
-/* number and parts are set before: they tell what the file must be called. */
+/* number and parts are set before: they decide the name of the file. */
 static plait_status read_part(const json_t *object, pli_manifest_part *part, plait_error *err) {
     const char *file = json_string_value(json_object_get(object, "file"));
     char        name[PLI_PART_NAME];
@@ -106,7 +106,7 @@ static plait_status read_part(const json_t *object, pli_manifest_part *part, pla
     return status;
 }
 
-/* --- the whole -------------------------------------------------------------------------------------------- */
+/* --- the whole manifest ----------------------------------------------------------------------------------- */
 
 static plait_status set_meta(pli_manifest *manifest, const json_t *meta, plait_error *err) {
     pli_text text = { 0 };
@@ -146,7 +146,7 @@ static plait_status read_root(const json_t *root, pli_manifest *manifest, plait_
     return pli_manifest_find_tensors(manifest, PLAIT_EFORMAT, err);
 }
 
-/* Is it the text that these contents have? */
+/* Is the text exactly what these contents are written as? */
 static plait_status check_canonical(const pli_manifest *manifest, const char *text, size_t bytes, plait_error *err) {
     pli_text     again = { 0 };
     plait_status status = pli_manifest_write(manifest, &again, err);
@@ -198,7 +198,7 @@ plait_status pli_manifest_read(const char *text, size_t bytes, pli_manifest **ma
 
 /* --- joining digests -------------------------------------------------------------------------------------- */
 
-/* Which part is it? -1: none of `parts`. */
+/* The number of the part that the digest is of. -1: none of `parts`. */
 static int32_t number_of(const json_t *digest, int32_t parts) {
     const char *file = json_string_value(json_object_get(digest, "file"));
     int64_t     number = -1;
@@ -231,7 +231,8 @@ struct loose {
     int64_t     rows; /* so far */
 };
 
-/* Few names, many pieces: a list that is searched from its end. NULL: out of memory. */
+/* Finds or adds a name. There are few names and many pieces, so a list is searched from its end. NULL: out of
+ * memory. */
 static struct loose *loose_of(struct loose **list, int64_t *n, int64_t *capacity, const char *name) {
     for (int64_t i = *n - 1; i >= 0; i--)
         if (strcmp((*list)[i].name, name) == 0) return &(*list)[i];
@@ -240,7 +241,7 @@ static struct loose *loose_of(struct loose **list, int64_t *n, int64_t *capacity
     return &(*list)[(*n)++];
 }
 
-/* Lays loose pieces one behind the other (round 0), then tells them how many rows there are (round 1). */
+/* Lays loose pieces one behind the other (round 0), then sets how many rows there are in all (round 1). */
 static plait_status place_loose(pli_manifest *manifest, plait_error *err) {
     struct loose *list = NULL;
     int64_t       n = 0, capacity = 0;
@@ -267,7 +268,7 @@ static plait_status place_loose(pli_manifest *manifest, plait_error *err) {
     return status;
 }
 
-/* What is written down must be readable: it is checked by reading. */
+/* The manifest must be readable, so it is checked by reading it. */
 static plait_status join(pli_manifest *manifest, const char *meta, const char *const *digests, plait_error *err) {
     pli_json_where where;
     const char  *text = meta != NULL ? meta : "{}";

@@ -1,5 +1,5 @@
-/* Pieces of tensors: each by itself, and those of one name together, which must cover its rows once. Sizes are computed
- * from shapes with checked products. */
+/* Pieces of tensors: each is checked by itself, and then those of one name together, which must cover its rows once.
+ * Sizes are computed from shapes with checked products. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,7 +67,7 @@ void pli_manifest_part_free(pli_manifest_part *part) {
 
 /* --- tensors of pieces ------------------------------------------------------------------------------------ */
 
-/* By name, then by place; of pieces at one row those without rows come first. */
+/* Sorts by name, then by place; of pieces at the same row those without rows come first. */
 static int by_place(const void *a, const void *b) {
     const pli_piece *x = *(const pli_piece *const *)a, *y = *(const pli_piece *const *)b;
     int              names = strcmp(x->tensor.name, y->tensor.name);
@@ -84,7 +84,7 @@ static bool same_kind(const pli_checkpoint_tensor *a, const pli_checkpoint_tenso
     return same;
 }
 
-/* The pieces [n] of one name cover rows 0 .. rows - 1 once. */
+/* Checks that the pieces [n] of one name cover rows 0 .. rows - 1 once. */
 static plait_status check_rows(const pli_piece *const *piece, int64_t n, plait_status code, plait_error *err) {
     const pli_checkpoint_tensor *first = &piece[0]->tensor;
     int64_t                      at = 0;

@@ -1,4 +1,4 @@
-/* manifest.json written down, in the one way that there is, and sealed by its last line. */
+/* Writes manifest.json, in the only way that there is, and seals it with its last line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static void put_hex(pli_text *text, const unsigned char *bytes, size_t n) {
     for (size_t i = 0; i < n; i++) pli_text_add(text, "%02x", bytes[i]);
 }
 
-/* What is made of objects is theirs: NULL, or incomplete, without memory. */
+/* Writes an object and frees it. Without memory it is NULL or incomplete. */
 static void put_object(pli_text *text, json_t *object) {
     pli_json_value(text, NULL, object);
     json_decref(object);

@@ -1,7 +1,7 @@
-/* What is refused of a checkpoint: pieces, bytes, commits, manifests, links. */
+/* What is refused: pieces, bytes, commits, manifests, links. */
 #include "checkpoint_case.h"
 
-/* What a caller may get wrong, and what ranks may disagree on. */
+/* Mistakes of a caller, and disagreements between ranks. */
 static void refuse_piece(pli_checkpoint_tensor tensor, const char *words) {
     char          folder[PLI_CHECKPOINT_FOLDER];
     pli_partfile *file = NULL;
@@ -59,7 +59,7 @@ static void test_refused_bytes(void **state) {
     pli_text_free(&digest);
 }
 
-/* One part of bytes, of a tensor that says it is rows first .. first + n - 1 of `rows`. */
+/* One part with the bytes of a tensor that claims to be rows first .. first + n - 1 of `rows`. */
 static char *piece(const char *folder, int32_t part, int32_t parts, const char *type, int64_t first, int64_t n,
                    int64_t rows) {
     const pli_checkpoint_tensor tensor = {
@@ -111,7 +111,7 @@ static void test_refused_commits(void **state) {
     refuse_commit(a, b, f, NULL, PLAIT_EIO, "all ranks must see one directory");
 }
 
-/* The manifest of `text` with its last line made right again. */
+/* Reads the manifest of `text` with a last line that fits. */
 static plait_status read_sealed(const char *text, plait_error *err) {
     unsigned char hash[16];
     pli_text      sealed = { 0 };
@@ -139,7 +139,7 @@ static void refuse_manifest(const char *text, const char *from, const char *to, 
     pli_text_free(&changed);
 }
 
-/* Manifests whose checksum is right, and yet. */
+/* Manifests that are wrong although their checksum fits. */
 static void test_refused_manifests(void **state) {
     char        folder[PLI_CHECKPOINT_FOLDER];
     pli_text    text = { 0 };
@@ -177,7 +177,7 @@ static void test_refused_manifests(void **state) {
     pli_text_free(&text);
 }
 
-/* Nothing outside the folder is opened, whoever put what there. */
+/* No file outside the folder is opened, even if a link or a pipe lies in it. */
 static void test_links_and_pipes(void **state) {
     char            folder[PLI_CHECKPOINT_FOLDER];
     pli_checkpoint *checkpoint = NULL;

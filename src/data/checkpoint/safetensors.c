@@ -1,9 +1,9 @@
 /* safetensors: 8 bytes with the header's length (little-endian), a JSON header, the tensors' bytes without gaps.
  *
- * Nothing of the header is believed: lengths are compared with the file before anything is multiplied or followed, and
- * the tensors must cover the data exactly once. "plait.checksum" in the metadata is the XXH3 of the header (its own 16
- * digits taken as zeros) chained over the tensors' bytes, so that an altered byte anywhere is found.
- * Format: https://huggingface.co/docs/safetensors */
+ * Nothing in the header is believed: lengths are compared with the file before anything is multiplied or followed,
+ * and the tensors must cover the data exactly once. "plait.checksum" in the metadata is the XXH3 of the header (its
+ * own 16 digits taken as zeros) chained over the tensors' bytes, so that any altered byte is found. Format:
+ * https://huggingface.co/docs/safetensors */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct pli_safetensors {
     pli_mapped  mapped;
     json_t     *header;
     pli_tensor *tensor; /* [n] in order of name */
-    void      **copy;   /* [n] aligned bytes of tensors that lie askew; NULL entries else */
+    void      **copy;   /* [n] aligned copies of tensors that are not aligned in the file; other entries are NULL */
     int64_t     n;
 };
 
@@ -64,7 +64,7 @@ static void put_length(uint64_t length, char bytes[LENGTH_BYTES]) {
     for (int i = 0; i < LENGTH_BYTES; i++) bytes[i] = (char)(length >> (8 * i));
 }
 
-/* Length and header; both together end at a multiple of 64. */
+/* Writes length and header, padded so that they end at a multiple of 64. */
 static plait_status put_header(const char *json, pli_text *text, plait_error *err) {
     size_t bytes = strlen(json), padded = (bytes + LENGTH_BYTES + 63) / 64 * 64 - LENGTH_BYTES;
     char   length[LENGTH_BYTES];
@@ -98,7 +98,7 @@ plait_status pli_safetensors_begin(const pli_tensor *tensors, int64_t n, const c
     return status;
 }
 
-/* The digits of the checksum in the header, or NULL. */
+/* Where the checksum's digits stand in the header, or NULL. */
 static char *checksum_at(char *header, size_t bytes) {
     static const char before[] = "\"plait.checksum\":\"";
     char             *at = memmem(header, bytes, before, sizeof before - 1);
@@ -187,7 +187,8 @@ static void hash_i64(pli_sha256 *sha, int64_t value) {
 void pli_tensors_hash(const pli_tensor *tensors, int64_t n, char hex[65]) {
     pli_sha256 sha;
     pli_sha256_init(&sha);
-    for (int64_t done = 0, last = -1; done < n; done++) { /* the next by name: few tensors, no memory */
+    for (int64_t done = 0, last = -1; done < n; done++) { /* finds the next by name: there are few tensors, and this
+                                                           * needs no memory */
         int64_t next = -1;
         for (int64_t i = 0; i < n; i++) {
             bool after = last < 0 || strcmp(tensors[i].name, tensors[last].name) > 0;
@@ -249,7 +250,7 @@ static int by_place(const void *a, const void *b) {
     return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-/* Sorted by place, the tensors cover the data once and wholly. */
+/* Checks that the tensors, sorted by place, cover the data exactly once. */
 static plait_status check_cover(const pli_tensor *tensor, int64_t n, const unsigned char *data, size_t bytes,
                                 plait_error *err) {
     const unsigned char *at = data;
@@ -282,7 +283,7 @@ static plait_status check_sum(const unsigned char *header, size_t header_bytes, 
                 : pli_fail(err, PLAIT_ECHECKSUM, "the checksum does not fit: the file was altered or damaged");
 }
 
-/* Tensors that do not lie at a multiple of 8 are copied to where they do. */
+/* Copies tensors that do not lie at a multiple of 8. */
 static plait_status align(pli_safetensors *file, plait_error *err) {
     file->copy = pli_calloc((size_t)file->n, sizeof *file->copy);
     if (file->copy == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for tensors");
@@ -359,7 +360,8 @@ plait_status pli_safetensors_open(const char *path, pli_safetensors **file_out, 
         pli_safetensors_close(&file);
         status = pli_fail(err, PLAIT_ECHECKSUM, "no plait.checksum in its metadata: not written by plait, or altered");
     }
-    if (status == PLAIT_OK && pli_map_check(path, &mapped, NULL) < 0) { /* while its checksum was compared */
+    if (status == PLAIT_OK && pli_map_check(path, &mapped, NULL) < 0) { /* the file changed while its checksum was
+                                                                         * compared */
         pli_safetensors_close(&file);
         status = pli_fail(err, PLAIT_ECHECKSUM, "it was written to while it was read; run again when nobody writes it");
     }

@@ -1,4 +1,4 @@
-/* Any bytes as a safetensors file: an error or tensors that can be read, never more. */
+/* Feeds any bytes as a safetensors file: an error, or tensors that can be read and nothing beyond them. */
 #include "data/data.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,14 +1,14 @@
 /* Batches over loaded blocks.
  *
  * Clock k of C takes its share of rows (pli_share) of each block's own permutation, a function of seed, block and
- * epoch. So a batch is the same set of rows however blocks are spread over workers, and an epoch meets each once. */
+ * epoch. So a batch is the same set of rows however blocks are spread over workers, and an epoch has each row once. */
 #include "data/dataset/batches.h"
 
 #include "data/cache/cache.h"
 
 #include <string.h>
 
-/* The epoch's permutation of the rows kept of a block. kept NULL: all. */
+/* The epoch's permutation of a block's kept rows. kept NULL: all rows. */
 static void shuffle_block(const pli_batches *s, int64_t block, int64_t epoch, const uint32_t *kept, int64_t n,
                           uint32_t *order) {
     pli_random r = pli_random_at(s->seed, PLI_RANDOM_PERMUTE, (uint64_t)block, (uint64_t)epoch);
@@ -16,7 +16,7 @@ static void shuffle_block(const pli_batches *s, int64_t block, int64_t epoch, co
     for (int64_t k = 0; kept != NULL && k < n; k++) order[k] = kept[order[k]];
 }
 
-/* The part of clock `clock` of a block of which n rows are kept; order NULL: as they stand. */
+/* One clock's part of a block with n kept rows; order NULL: in their own order. */
 static pli_part part_of(const pli_batches *s, const pli_block *block, const uint32_t *order, int64_t n, int64_t clock) {
     int64_t from = pli_share(block->number, n, clock, s->clocks),
             to = pli_share(block->number, n, clock + 1, s->clocks);
@@ -76,7 +76,7 @@ static void destroy_loaded(pli_batches *s) {
 
 static const pli_batches_ops loaded_ops = { .get = get_loaded, .destroy = destroy_loaded };
 
-/* Which rows of a block stay: *kept_out NULL: all. */
+/* Finds which rows of a block are kept. *kept_out NULL: all. */
 static bool keep_rows(const pli_batches *s, const pli_block *block, uint32_t **kept_out, int64_t *n_out) {
     *n_out = block->rows;
     if (s->skip == NULL) return true;

@@ -1,9 +1,9 @@
-/* Cutting the sources at newlines (or at rows of so many bytes) into blocks and segments. */
+/* Cuts the sources into blocks and segments, at newlines or at rows of equal length. */
 #include <string.h>
 
 #include "data/dataset/dataset.h"
 
-/* Of a text of all rows, where source i begins. */
+/* If all rows were one text: sets where each source would begin, and returns the length. */
 static size_t total_bytes(const pli_sources *sources, const size_t *begin, size_t *start) {
     size_t total = 0;
     for (int64_t i = 0; i < sources->n; i++) {
@@ -14,7 +14,7 @@ static size_t total_bytes(const pli_sources *sources, const size_t *begin, size_
     return total;
 }
 
-/* The source that holds a place: start[it] <= at < start[it + 1]; the last where none does. */
+/* The source that holds a place, start[it] <= at < start[it + 1]; the last source if none does. */
 static int64_t source_at(const pli_sources *sources, const size_t *start, size_t at) {
     int64_t low = 0, high = sources->n;
     while (high - low > 1) {
@@ -27,14 +27,14 @@ static int64_t source_at(const pli_sources *sources, const size_t *start, size_t
     return low;
 }
 
-/* The first place at or behind `at` that begins a row of row_bytes. */
+/* The first place at or behind `at` where a row of row_bytes begins. */
 static size_t next_row(const pli_dataset *d, const size_t *start, size_t at) {
     const int64_t source = source_at(d->sources, start, at);
     const size_t  row = start[source] + (at - start[source] + d->row_bytes - 1) / d->row_bytes * d->row_bytes;
     return row < start[source + 1] ? row : start[source + 1];
 }
 
-/* The first place at or behind `at` of the whole text that begins a line. */
+/* The first place at or behind `at` of the whole text where a line begins. */
 static size_t next_line(const pli_sources *sources, const size_t *begin, const size_t *start, size_t at) {
     const int64_t     low = source_at(sources, start, at);
     const pli_source *source = &sources->source[low];
@@ -44,7 +44,7 @@ static size_t next_line(const pli_sources *sources, const size_t *begin, const s
     return newline != NULL ? start[low] + (size_t)(newline + 1 - source->data - begin[low]) : start[low + 1];
 }
 
-/* at/P of the total, without overflow. */
+/* The share at/parts of total, without overflow. */
 static size_t share(size_t total, int32_t at, int32_t parts) {
     return (size_t)((unsigned __int128)total * (uint32_t)at / (uint32_t)parts);
 }
@@ -65,7 +65,8 @@ void pli_dataset_own(pli_dataset *d) {
 }
 
 int32_t pli_dataset_home(const pli_dataset *d, int32_t block) {
-    int32_t worker = (int32_t)share((size_t)d->workers, block, d->blocks); /* or one before, or behind: of quotients */
+    int32_t worker = (int32_t)share((size_t)d->workers, block, d->blocks); /* the quotients round, so it may be one
+                                                                            * worker too many or too few */
     while (worker > 0 && (int32_t)share((size_t)d->blocks, worker, d->workers) > block) worker--;
     while ((int32_t)share((size_t)d->blocks, worker + 1, d->workers) <= block) worker++;
     return worker;

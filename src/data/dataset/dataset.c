@@ -1,4 +1,4 @@
-/* Opening, loading and agreeing on a data set. */
+/* Opening a data set, loading it, and agreeing on its schema. */
 #include "data/dataset/dataset.h"
 
 #include <math.h>
@@ -49,7 +49,7 @@ static plait_status open_libsvm(pli_dataset *d, const plait_data_opts *opts, con
         if (end - from > 1 << 16) end = from + (1 << 16);
         schema->index_base = pli_libsvm_has_zero(from, end) ? 0 : 1;
     }
-    if (fixed != NULL && fixed->format == PLI_FORMAT_NONE) { /* a model of rows in memory: features by number */
+    if (fixed != NULL && fixed->format == PLI_FORMAT_NONE) { /* the model is of rows in memory: features have numbers */
         schema->base_is_sure = true;
         schema->any_index = fixed->features > 0;
         schema->max_index = (uint64_t)fixed->features - 1 + (uint64_t)schema->index_base;
@@ -82,7 +82,7 @@ static plait_status open_schema(pli_dataset *d, const plait_data_opts *opts, con
     return d->schema->segment_rows != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for the list of blocks");
 }
 
-/* What has no meaning for a format is refused, not passed over. */
+/* Refuses options that have no meaning for the format; they are not ignored. */
 static plait_status check_use(const plait_data_opts *opts, pli_data_format format, const char *path, plait_error *err) {
     const bool  parsed = format == PLI_FORMAT_LIBSVM || format == PLI_FORMAT_TABLE;
     const char *what = opts->window > 0 && format != PLI_FORMAT_CHARS           ? "window"
@@ -95,7 +95,7 @@ static plait_status check_use(const plait_data_opts *opts, pli_data_format forma
                     pli_format_text(format));
 }
 
-/* What does nothing to a format, and harms nothing, is noted. */
+/* Notes options that have no effect with the format, and do no harm. */
 static void note_idle(pli_dataset *d, const plait_data_opts *opts, pli_data_format format) {
     const bool table = format == PLI_FORMAT_TABLE, labelled = table || format == PLI_FORMAT_IDX;
     const struct {
@@ -296,7 +296,8 @@ plait_status pli_weigh_rows(pli_rows *rows, int64_t first, int64_t n, const pli_
     return PLAIT_OK;
 }
 
-/* With the rows of all segments known: numbers of first rows, weights by FILE.weight, and whether there are any. */
+/* Now that the rows of all segments are known, sets the numbers of first rows and the weights by FILE.weight, and
+ * checks that there are any rows. */
 static plait_status finish_rows(pli_dataset *d, const int64_t *segment_rows, bool weights, plait_error *err) {
     int64_t row = 0, in_source = 0;
     int32_t source = 0, block = -1;
@@ -336,11 +337,11 @@ static plait_status first_error(const load_job *job, int64_t n, plait_error *err
     return PLAIT_OK;
 }
 
-/* Has it read all that there is? Then nobody has to be asked. */
+/* Has this worker read all rows? Then no other has to be asked. */
 static bool is_alone(const pli_dataset *d) { return d->workers == 1 && d->own == d->blocks; }
 
 static plait_status load_blocks(pli_dataset *d, load_job *job, pli_pool *pool, plait_error *err) {
-    if (d->table != NULL) PLI_TRY(pli_table_learn(d, pool, err)); /* dictionaries first */
+    if (d->table != NULL) PLI_TRY(pli_table_learn(d, pool, err)); /* dictionaries come first */
     pli_pool_for(pool, d->own, load_one, job);
     PLI_TRY(first_error(job, d->own, err));
     PLI_TRY(pli_dataset_join_found(d, job->found, d->own, err));
@@ -355,7 +356,8 @@ static plait_status load_blocks(pli_dataset *d, load_job *job, pli_pool *pool, p
     return is_alone(d) ? finish_rows(d, d->schema->segment_rows, true, err) : PLAIT_OK;
 }
 
-/* Builds the cache and lives on it. false: it cannot be; the ordinary way then, which also tells what is malformed. */
+/* Builds the cache and uses it. false: it cannot be built; then the data is loaded in the ordinary way, which also
+ * reports malformed rows. */
 static bool load_by_cache(pli_dataset *d, pli_pool *pool) {
     plait_error  err = { .code = PLAIT_OK };
     plait_status status = pli_datacache_build(d, d->wish, pool, &err);
@@ -400,7 +402,7 @@ plait_status pli_dataset_load(pli_dataset *d, pli_pool *pool, plait_error *err) 
     return status;
 }
 
-/* A cache holds the keys of the whole data set, so the workers must have agreed on just these. */
+/* A cache holds the keys of the whole data set, so the workers must have agreed on exactly these. */
 static plait_status agree_cached(pli_dataset *d, const pli_schema *schema, plait_error *err) {
     if (schema->features != d->schema->features || schema->index_base != d->schema->index_base ||
         schema->segments != d->segments || pli_schema_labels(schema) != pli_schema_labels(d->schema))
@@ -414,7 +416,7 @@ static plait_status agree_cached(pli_dataset *d, const pli_schema *schema, plait
 }
 
 plait_status pli_dataset_agree(pli_dataset *d, const pli_schema *schema, plait_error *err) {
-    if (d->of_memory) return PLAIT_OK; /* it is whole and agreed */
+    if (d->of_memory) return PLAIT_OK; /* its schema is whole and agreed */
     if (d->cached != NULL) return agree_cached(d, schema, err);
     if (schema->segments != d->segments)
         return pli_fail(err, PLAIT_EMISMATCH,
@@ -470,7 +472,7 @@ int64_t pli_dataset_rows(const pli_dataset *d) {
     return rows;
 }
 
-/* Of a source: its name without directories, its length, its first and last bytes and a few between. */
+/* Hashes a source: its name without directories, its length, its first and last bytes and some between. */
 static uint64_t source_print(const pli_source *source, uint64_t seed) {
     enum { SAMPLE = 4096, SAMPLES = 64 };
     const char *slash = strrchr(source->path, '/'), *name = slash != NULL ? slash + 1 : source->path;

@@ -1,8 +1,7 @@
-/* data/dataset/dataset.h - a data set being read: sources, segments, blocks; inside the room.
+/* data/dataset/dataset.h - a data set while it is read: sources, segments, blocks; for this room only.
  *
- * The sources are thought of as one text without their headers. Block i of P ends behind the newline at or behind
- * byte i/P of it; a *segment* is the piece of one block that lies in one source. Both follow from the sources
- * alone. */
+ * Think of the sources as one text without their headers. Block i of P ends behind the newline at or behind byte i/P
+ * of that text; a *segment* is the piece of one block that lies in one source. Both depend on the sources alone. */
 #ifndef PLI_DATA_DATASET_H
 #define PLI_DATA_DATASET_H
 
@@ -14,59 +13,61 @@ enum { PLI_MIN_BLOCKS = 64 };
 
 typedef struct pli_segment {
     int32_t block, source;
-    size_t  from, to; /* bytes of the source; behind newlines, or at its ends */
+    size_t  from, to; /* places in the source; behind newlines, or at its ends */
 } pli_segment;
 
-/* A format: how text becomes rows. rules are the reader's own, made at opening. */
+/* A format: how text becomes rows. rules belong to the reader, which makes them at opening. */
 typedef struct pli_reader {
     const char *name;
     plait_status (*parse)(const void *rules, const unsigned char *from, const unsigned char *to, pli_rows *rows,
                           pli_found *found, pli_bad *bad);
-    /** The first byte of the row at or behind `from`, `to` if none. NULL: the data set has row_bytes. */
+    /** The first byte of the row that begins at or behind `from`; `to` if there is none. NULL: the data set has
+     *  row_bytes. */
     const unsigned char *(*row)(const unsigned char *from, const unsigned char *to);
 } pli_reader;
 
 extern const pli_reader pli_libsvm_reader, pli_table_reader;
 
 struct pli_dataset {
-    pli_sources               *sources; /* NULL: of memory */
+    pli_sources               *sources; /* NULL: the rows are in memory */
     const pli_reader          *reader;
     const void                *rules; /* one of the four below */
     pli_libsvm_rules           libsvm;
     struct pli_table_rules    *table;
     struct pli_idx            *idx;
     struct pli_chars          *chars;
-    size_t                     row_bytes; /* of each row (a source's last may have fewer); 0: they are lines */
+    size_t                     row_bytes; /* bytes of each row (a source's last may have fewer); 0: rows are lines */
     size_t                    *begin;   /* [sources] where the rows begin: behind a header */
     pli_segment               *segment; /* [segments] in order */
     int64_t                    segments;
     int64_t                   *block_segment; /* [blocks + 1]: first segment of each block */
     int32_t                    blocks, first, own, worker, workers;
-    pli_rows                  *rows; /* [own], borrowed arrays where of_memory */
+    pli_rows                  *rows; /* [own]; the arrays are borrowed if of_memory */
     bool                       loaded, scanned, agreed, of_memory, is_fixed, has_weights;
-    bool                       unlabelled; /* asked for, or the model's: rows are read without labels */
-    pli_schema                *schema; /* what the own blocks held, then what was agreed; keys of the rows are its */
+    bool                       unlabelled; /* asked for, or because the model is: rows are read without labels */
+    pli_schema                *schema; /* first what the own blocks held, then what was agreed; the rows' keys belong
+                                        * to it */
     uint64_t                   options_hash;
     pli_text                   notes;
     const plait_log           *log;
-    const struct pli_dataset  *whole;  /* of_memory: all blocks of it */
+    const struct pli_dataset  *whole;  /* of_memory: the data set with all blocks */
     struct pli_datacache_wish *wish;   /* NULL: no cache */
-    struct pli_datacache      *cached; /* NULL: rows are in memory of their own */
+    struct pli_datacache      *cached; /* NULL: the rows lie in memory of their own */
 };
 
-/** Parses a segment's bytes [from, to) (whole rows of it) onto rows. Errors: "file:line: ...". Any thread. */
+/** Parses bytes [from, to) of a segment (whole rows) and adds them to rows. Errors: "file:line: ...". Any thread. */
 plait_status pli_parse_bytes(const pli_dataset *dataset, const pli_segment *segment, size_t from, size_t to,
                              pli_rows *rows, pli_found *found, plait_error *err);
 /** The same for a whole block. */
 plait_status pli_parse_block(const pli_dataset *dataset, int32_t block, pli_rows *rows, pli_found *found,
                              int64_t *segment_rows, plait_error *err);
-/** Joins what was found in blocks into dataset->schema, which has the rows by segment already. */
+/** Joins what was found in blocks into dataset->schema, which has the number of rows of each segment already. */
 plait_status pli_dataset_join_found(pli_dataset *dataset, pli_found *found, int64_t n, plait_error *err);
-/** Weights of FILE.weight for rows [first, first + n) of `rows`, which begin with row `row` of the source. */
+/** Sets the weights of FILE.weight for rows [first, first + n) of `rows`; the first is row `row` of the source. */
 plait_status pli_weigh_rows(pli_rows *rows, int64_t first, int64_t n, const pli_source *source, int64_t row,
                             plait_error *err);
-/** Block `block` of the whole data set, loaded and agreed, also one that is another worker's. Own ones, and those of a
- *  cache or in memory, are borrowed from the data set (not *owned_out: not to be freed); else it is parsed once more.
+/** Any block of the whole data set, loaded and agreed, also another worker's. Own blocks, and blocks of a cache or
+ *  in memory, are borrowed from the data set (*owned_out false: do not free them); any other is parsed once more.
  *  Any thread. */
 plait_status pli_dataset_fetch(const pli_dataset *dataset, int32_t block, pli_rows *rows, bool *owned_out,
                                plait_error *err);
@@ -74,14 +75,14 @@ plait_status pli_dataset_fetch(const pli_dataset *dataset, int32_t block, pli_ro
 void pli_dataset_note(pli_dataset *dataset, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* format.c */
-/** As opts has it, else by content; of the model's format where `fixed` is. Errors: ENAME no such format, EINVAL other
- *  than the model's, EFORMAT a file of another program. */
+/** The format that opts names; else the format judged by content; with `fixed` it must be the model's. Errors: ENAME
+ *  no such format, EINVAL not the model's format, EFORMAT a file of another program. */
 plait_status pli_format_choose(const plait_data_opts *opts, const pli_sources *sources, const pli_schema *fixed,
                                pli_data_format *format_out, plait_error *err);
 const char *pli_format_text(pli_data_format format);
 
 /* cut.c */
-/** Which blocks are this worker's. */
+/** Sets which blocks belong to this worker. */
 void         pli_dataset_own(pli_dataset *d);
 plait_status pli_dataset_cut(pli_dataset *dataset, plait_error *err);
 

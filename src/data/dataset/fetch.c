@@ -1,5 +1,5 @@
-/* A block of another worker's run, read where all workers can reach the data: from the rows of a caller or a cache,
- * which hold all blocks, else parsed once more from the files. */
+/* A block that another worker owns, read from data that all workers can reach: from the caller's rows or a cache,
+ * which hold all blocks; otherwise it is parsed once more from the files. */
 #include <string.h>
 
 #include "data/cache/cache.h"
@@ -10,7 +10,7 @@ static plait_status changed(const pli_dataset *d, plait_error *err) {
     return pli_fail(err, PLAIT_EFORMAT, "%s: changed while it is read", d->sources->source[0].path);
 }
 
-/* Weights by FILE.weight, which counts the rows of a source. */
+/* Sets weights by FILE.weight, which counts the rows of a source. */
 static plait_status weigh(const pli_dataset *d, int32_t block, pli_rows *rows, plait_error *err) {
     const int64_t *n = d->schema->segment_rows;
     int64_t        row = 0;
@@ -67,7 +67,7 @@ plait_status pli_dataset_fetch(const pli_dataset *d, int32_t block, pli_rows *ro
     return PLAIT_OK;
 }
 
-/* --- one block, for somebody who counts no rows ------------------------------------------------------------- */
+/* --- one block, for a caller who counts no rows ------------------------------------------------------------- */
 
 struct pli_borrowed {
     pli_rows rows;

@@ -1,5 +1,6 @@
-/* A block that another worker loaded is the same where it is fetched: libsvm with weights and packed files, csv with
- * texts and missing numbers, a cache, rows in memory; and the parts of all clocks, whoever takes them. */
+/* A block that is fetched is the same as the one its worker loaded: libsvm with weights and packed files, csv with
+ * texts and missing numbers, a cache, rows in memory; and so are the parts of all clocks, whichever worker takes
+ * them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +39,7 @@ static void write_files(void) {
                  i % 9 == 4 ? " 60:2" : "");
         if (i < ROWS / 2) fputs(line, svm), fprintf(weights, "%d\n", 1 + i % 4);
         else gzputs(packed, line);
-        if (i % 10 != 3) fprintf(csv, "%d", i % 23); /* else missing */
+        if (i % 10 != 3) fprintf(csv, "%d", i % 23); /* otherwise the number is missing */
         fprintf(csv, ",%s%d,%d,%s\n", i < 900 ? "Ulm" : "Bonn", i / 50, i % 6, i % 2 ? "yes" : "no");
     }
     fclose(svm);
@@ -67,7 +68,7 @@ static void assert_same(const pli_block *a, const pli_block *b) {
 
 static bool skip_some(void *user, int64_t row) { return user != NULL && row % 5 == 2; }
 
-/* One worker takes all blocks, or each takes its own: the same parts. */
+/* The parts are the same, whether one worker takes all blocks or each takes its own. */
 static void check_parts(pli_dataset *const *d, bool skip) {
     pli_batches *own[WORKERS] = { NULL }, *all = NULL;
     plait_error  err;
@@ -87,7 +88,7 @@ static void check_parts(pli_dataset *const *d, bool skip) {
                 assert_int_equal(part.rows, batch.part[i].rows);
                 assert_true(same_bytes(part.order, batch.part[i].order, (size_t)part.rows * sizeof *part.order));
                 assert_int_equal(part.block->number, block);
-                if (clock % 4 == 3) pli_batches_drop(all, block); /* it comes again */
+                if (clock % 4 == 3) pli_batches_drop(all, block); /* it is fetched again later */
             }
         }
     assert_int_equal(pli_batches_part(all, d[0]->blocks, 0, 0, &part, &err), PLAIT_EINVAL);
@@ -150,7 +151,8 @@ static void test_files(void **state) {
 static void test_cache(void **state) {
     (void)state;
     const char *svm[] = { path_of("a.svm"), path_of("b.svm.gz") };
-    for (int again = 0; again < 2; again++) check_files(svm, 2, true, false); /* worker 0 writes it, and all find it */
+    for (int again = 0; again < 2; again++) check_files(svm, 2, true, false); /* worker 0 writes the cache, and all
+                                                                               * find it */
 }
 
 static void test_memory(void **state) {
@@ -171,7 +173,7 @@ static void test_memory(void **state) {
     plait_data_destroy(&data);
 }
 
-/* What cannot be fetched is refused; without memory nothing is left behind. */
+/* A block that cannot be fetched is refused; out of memory leaves nothing behind. */
 static void test_failures(void **state) {
     (void)state;
     const char     *paths[] = { path_of("a.svm"), path_of("b.svm.gz") };

@@ -1,4 +1,4 @@
-/* Says in words where the labels of a data set stand, and whether its texts are numbers in disguise. */
+/* Says in words where the labels of a data set are, and whether its text labels are really numbers. */
 #include <string.h>
 
 #include "data/formats/idx.h"
@@ -6,7 +6,8 @@
 
 bool pli_label_is_none(const char *label) { return label != NULL && strcmp(label, "none") == 0; }
 
-/* Finds the label in a table's cells, or, for a cache, in its schema, which has all columns in the file's order. */
+/* Finds the label among a table's cells. With a cache it is found in the schema, which has all columns in the file's
+ * order. */
 static bool find_cell(const pli_dataset *d, int64_t *at_out, int64_t *cells_out) {
     const struct pli_table_rules *t = d->table;
     *cells_out = t != NULL ? t->cells : d->schema->columns;

@@ -1,4 +1,5 @@
-/* plait_data: a whole data set in memory, read or given. It is a dataset of one worker that owns all blocks. */
+/* plait_data: a whole data set in memory, read from files or given by the caller. It is the data set of one worker
+ * that owns all blocks. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@ void plait_data_opts_init(plait_data_opts *opts) {
     };
 }
 
-/* Options of an older or newer caller: the fields both know, the rest as by init. */
+/* Options of an older or newer caller: takes the fields that both know, and presets for the rest. */
 static plait_status known_opts(const plait_data_opts *given, plait_data_opts *opts, plait_error *err) {
     plait_data_opts_init(opts);
     if (given->size < sizeof given->size)
@@ -57,7 +58,7 @@ plait_status plait_data_read(const plait_data_opts *opts, plait_data **data_out,
 
 /* --- from rows of the caller ------------------------------------------------------------------------------ */
 
-#define ROWS_MAX (INT64_MAX / 1024) /* what blocks and bytes of rows multiply */
+#define ROWS_MAX (INT64_MAX / 1024) /* blocks and bytes of rows multiply it */
 
 typedef struct given_rows {
     int64_t         rows, features;

@@ -1,4 +1,4 @@
-/* Rows of a plait_data, read by block and row: those of memory, of files, and of a cache. */
+/* Rows of a plait_data, read by block and row: from memory, from files, and from a cache. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -91,7 +91,7 @@ static void test_rows_of_files(void **state) {
     plait_data_opts_init(&opts);
     opts.paths = paths;
     opts.n_paths = 1;
-    for (int cached = 0; cached < 3; cached++) { /* without a cache, writing it, from it */
+    for (int cached = 0; cached < 3; cached++) { /* 0: no cache, 1: it is written, 2: it is read */
         plait_data *data = NULL;
         opts.cache = cached > 0;
         if (plait_data_read(&opts, &data, &err) < 0) fail_msg("%s", err.text);
@@ -102,7 +102,7 @@ static void test_rows_of_files(void **state) {
     pli_free(dir);
 }
 
-/* Numbers of features beyond 32 bits. */
+/* Feature numbers beyond 32 bits. */
 static void test_wide_features(void **state) {
     (void)state;
     char           *dir = pli_temporary_directory("plait-rows"), path[512];

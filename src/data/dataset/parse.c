@@ -1,5 +1,5 @@
-/* From bytes of a segment to rows. The parsers may read a little beyond a row's end and rely on a last newline, so
- * the last lines of a source are parsed from a copy. */
+/* From the bytes of a segment to rows. The parsers may read a little beyond a row's end and need a newline at the
+ * end, so the last lines of a source are parsed from a copy. */
 #include <string.h>
 
 #include "data/dataset/dataset.h"
@@ -12,7 +12,7 @@ static plait_status place_error(const pli_dataset *d, const pli_source *source, 
                     (long long)pli_source_line(source, at), bad->text);
 }
 
-/* The lines from `from` to the source's end, from a copy that ends as the parsers like it. */
+/* Parses the lines from `from` to the source's end, from a copy that ends as the parsers need it. */
 static plait_status parse_tail(const pli_dataset *d, const pli_source *source, size_t from, size_t to, pli_rows *rows,
                                pli_found *found, plait_error *err) {
     size_t         bytes = to - from;
@@ -34,11 +34,11 @@ plait_status pli_parse_bytes(const pli_dataset *d, const pli_segment *segment, s
     const pli_source *source = &d->sources->source[segment->source];
     size_t            safe = to;
     pli_bad           bad = { 0 };
-    /* The parser of libsvm refuses a NUL by itself; in a cell it would end the text. */
+    /* libsvm's parser refuses a NUL by itself; in a table's cell it would end the text. */
     const unsigned char *nul = d->table != NULL || d->chars != NULL ? memchr(source->data + from, 0, to - from) : NULL;
     if (nul != NULL) return pli_source_found_nul(source, (size_t)(nul - source->data), err);
-    if (d->row_bytes == 0 && source->bytes - to < PLI_PARSE_PAD) { /* behind the last newline that has enough bytes
-                                                                      behind it */
+    /* Find the last newline with enough bytes behind it; the tail begins there. */
+    if (d->row_bytes == 0 && source->bytes - to < PLI_PARSE_PAD) {
         size_t               limit = source->bytes > PLI_PARSE_PAD ? source->bytes - PLI_PARSE_PAD : 0;
         const unsigned char *newline = limit > from ? memrchr(source->data + from, '\n', limit - from) : NULL;
         safe = newline != NULL ? (size_t)(newline + 1 - source->data) : from;

@@ -6,7 +6,7 @@
 void pli_rows_clear(pli_rows *rows) {
     rows->b.rows = rows->b.entries = rows->missings = 0;
     if (rows->b.row_start != NULL) rows->b.row_start[0] = 0;
-    if (rows->b.key != NULL) { /* keys of the next rows may be narrow again */
+    if (rows->b.key != NULL) { /* the next rows may have narrow keys again */
         pli_free(rows->b.key);
         rows->b.key = NULL;
         rows->entry_capacity = 0;
@@ -31,7 +31,7 @@ void pli_rows_free(pli_rows *rows) {
     *rows = (pli_rows){ 0 };
 }
 
-/* As realloc, but nothing is copied where nothing is held. */
+/* Like realloc, but copies only if `keep`. */
 static void *resized(void *memory, bool keep, int64_t count, size_t bytes) {
     if (keep) return pli_realloc(memory, (size_t)count, bytes);
     void *fresh = pli_array((size_t)count, bytes);
@@ -86,7 +86,8 @@ bool pli_rows_widen(pli_rows *rows) {
     uint64_t *key = pli_array((size_t)rows->entry_capacity, sizeof *key);
     if (key == NULL) return false;
     for (int64_t i = 0; i < rows->b.entries; i++)
-        key[i] = rows->b.col[i] == UINT32_MAX ? UINT64_MAX : rows->b.col[i]; /* -1: index 0, base 1 */
+        key[i] = rows->b.col[i] == UINT32_MAX ? UINT64_MAX : rows->b.col[i]; /* -1 stays -1: index 0 in a file with
+                                                                              * base 1 */
     pli_free(rows->b.col);
     rows->b.col = NULL;
     rows->b.key = key;
@@ -137,7 +138,8 @@ void pli_rows_shrink(pli_rows *rows) {
     rows->entry_capacity = rows->value_capacity = b->entries;
 }
 
-/* In place: an entry's three bytes end before the next one's four begin. The byte behind the last is there too. */
+/* Packs in place: an entry's three bytes end before the next entry's four begin. The extra byte at the end fits,
+ * too. */
 void pli_rows_pack(pli_rows *rows) {
     pli_block     *b = &rows->b;
     unsigned char *packed = (unsigned char *)b->col;
@@ -163,7 +165,7 @@ static void set_key(pli_block *b, int64_t entry, uint64_t key) {
         b->key[entry] = key;
 }
 
-/* Biased keys of the tail into keys [n] (sorted, stable), and where each was into place [n]. */
+/* Sorts the biased keys of the tail into keys [n], stably; place [n] says where each was. */
 static bool sort_long(int64_t n, uint64_t *keys, uint32_t *place) {
     for (int64_t i = 0; i < n; i++) place[i] = (uint32_t)i;
     if (n > 64) return pli_sort_u64(n, keys, place);
@@ -180,7 +182,7 @@ static bool sort_long(int64_t n, uint64_t *keys, uint32_t *place) {
     return true;
 }
 
-/* Writes the sorted tail back, equal keys as one if asked for; returns entries written. */
+/* Writes the sorted tail back, and joins equal keys if asked to; returns the number of entries written. */
 static int64_t write_tail(pli_rows *rows, int64_t from, int64_t n, const uint64_t *keys, const float *values,
                           uint64_t bias) {
     pli_block *b = &rows->b;

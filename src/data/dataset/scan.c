@@ -1,7 +1,7 @@
-/* The pass before a stream: how many rows each segment has, which labels there are, where indices begin.
+/* The pass before a stream: how many rows each segment has, which labels there are, and where indices begin.
  *
- * For libsvm this looks at the start of each line and lets memchr find the next; it runs some times faster than
- * parsing. Pages are given back as they are passed. */
+ * For libsvm this looks only at the start of each line and finds the next by memchr; it is some times faster than
+ * parsing. Pages are given back once they were passed. */
 #include <string.h>
 
 #include "data/formats/table/table.h"
@@ -18,11 +18,11 @@ typedef struct scan_job {
     plait_status   *status;  /* [own] */
 } scan_job;
 
-/* The label and the first index of the row at p. What is malformed is for the parser to refuse. */
+/* Looks at the label and the first index of the row at p. Malformed rows are left for the parser to refuse. */
 static bool look_at_row(const unsigned char *p, const unsigned char *end, bool unlabelled, pli_found *found) {
     unsigned char copy[64 + PLI_PARSE_PAD];
     double        label;
-    if (end - p < 64 + PLI_PARSE_PAD) { /* number parsers read beyond */
+    if (end - p < 64 + PLI_PARSE_PAD) { /* parsers of numbers may read beyond */
         size_t n = (size_t)(end - p) < 64 ? (size_t)(end - p) : 64;
         memcpy(copy, p, n);
         memset(copy + n, 0, sizeof copy - n);
@@ -30,7 +30,7 @@ static bool look_at_row(const unsigned char *p, const unsigned char *end, bool u
     }
     const unsigned char *after = pli_number_f64(p, &label);
     if (after == NULL) return true;
-    if (*after == ':') { /* no label */
+    if (*after == ':') { /* there is no label */
         found->zero_index |= p[0] == '0' && p[1] == ':';
         return true;
     }
@@ -40,8 +40,8 @@ static bool look_at_row(const unsigned char *p, const unsigned char *end, bool u
     return unlabelled || pli_found_label(found, label);
 }
 
-/* The last index of the row [p, end): its highest, since indices increase. (Where they do not, the reader of the stream
- * meets an index that is higher than any told, and says so.) */
+/* Looks at the last index of the row [p, end), which is the highest, since indices increase. (If they do not, the
+ * stream's reader meets an index higher than any announced, and reports it.) */
 static void look_at_end(const unsigned char *p, const unsigned char *end, pli_found *found) {
     const unsigned char *colon = end;
     while (colon > p && *--colon != ':' && end - colon < 64) continue;
@@ -50,7 +50,7 @@ static void look_at_end(const unsigned char *p, const unsigned char *end, pli_fo
     for (; digit > p && digit[-1] >= '0' && digit[-1] <= '9' && colon - digit < 19; ten *= 10)
         index += (uint64_t)(*--digit - '0') * ten;
     if (digit == colon || *colon != ':' || digit == p || (digit[-1] != ' ' && digit[-1] != '\t')) return;
-    if (index > INT64_MAX) return; /* for the parser to refuse */
+    if (index > INT64_MAX) return; /* the parser will refuse it */
     found->any_index = true;
     if (index > found->max_index) found->max_index = index;
 }
@@ -86,7 +86,7 @@ static size_t chunk_end(const pli_dataset *d, const pli_source *source, size_t f
     return newline != NULL ? (size_t)(newline + 1 - source->data) : to;
 }
 
-/* Parses and forgets, a chunk at a time. */
+/* Parses a chunk at a time and forgets the rows. */
 static plait_status scan_by_parsing(const pli_dataset *d, const pli_segment *segment, pli_rows *scratch,
                                     pli_table_sums *sums, pli_found *found, int64_t *rows_out, plait_error *err) {
     const pli_source *source = &d->sources->source[segment->source];
@@ -139,7 +139,7 @@ static plait_status scan_blocks(scan_job *job, pli_pool *pool, plait_error *err)
 }
 
 plait_status pli_dataset_scan(pli_dataset *d, bool features, pli_pool *pool, plait_error *err) {
-    if (d->cached != NULL) return PLAIT_OK; /* all is known */
+    if (d->cached != NULL) return PLAIT_OK; /* the cache knows everything */
     if (d->loaded || d->scanned) return pli_fail(err, PLAIT_EINVAL, "a data set is scanned or loaded, once");
     size_t   own = (size_t)d->own, threads = (size_t)pli_pool_threads(pool);
     scan_job job = { .dataset = d,

@@ -1,10 +1,10 @@
-/* Batches of one pass over data that need not fit memory.
+/* Batches of one pass over data that may be larger than memory.
  *
- * Each own block has a cursor in its (mapped) text. A clock takes from each block the rows of its share, in their own
- * order, so all cursors move at once and the batch is the one that loaded blocks without a shuffle would give. Pages
- * behind a cursor are dropped. Two ways to read: pli_batches_get parses some clocks of all blocks at once with the
- * pool's threads; pli_stream_part parses one block's share in the thread that is about to train on it, while it is in
- * the cache. */
+ * Each own block has a cursor in its (mapped) text. A clock takes its share of rows from each block, in their own
+ * order, so all cursors move together, and the batch is the same that loaded blocks would give without a shuffle.
+ * Pages behind a cursor are dropped. There are two ways to read: pli_batches_get parses some clocks of all blocks at
+ * once with the pool's threads; pli_stream_part parses one block's share in the thread that is about to train on it,
+ * so that it is still in the cache. */
 #include <string.h>
 
 #include "data/cache/cache.h"
@@ -13,29 +13,29 @@
 
 enum { GROUP_BYTES = 8 << 20, DROP_BYTES = 256 << 10 };
 
-/* Where reading a block has got to. Written by the thread that reads the block. */
+/* How far reading a block has come. Written by the thread that reads the block. */
 typedef struct pli_cursor {
-    int64_t segment, segment_row; /* rows of the segment taken */
-    size_t  at, dropped;          /* bytes of its source       */
-    int64_t row, rows;            /* rows of the block: taken, of all */
+    int64_t segment, segment_row; /* rows taken of the segment */
+    size_t  at, dropped;          /* places in its source */
+    int64_t row, rows;            /* rows taken of the block, and all its rows */
 } pli_cursor;
 
 typedef struct pli_stream {
     pli_pool     *pool;
     int32_t       threads;
     pli_cursor   *cursor;                     /* [own] */
-    int64_t      *source_row;                 /* [segments] rows of the source before each */
-    pli_rows     *held;                       /* [own] the clocks at hand, for get       */
+    int64_t      *source_row;                 /* [segments] how many rows of the source come before each */
+    pli_rows     *held;                       /* [own] the rows of the clocks at hand, for get */
     pli_rows     *scratch;                    /* [threads] for part                      */
     pli_found    *found;                      /* [own]                                   */
-    int64_t       first_clock, clocks, group; /* clocks at hand; clocks to take at once */
+    int64_t       first_clock, clocks, group; /* the clocks at hand; how many clocks to take at once */
     plait_error  *error;                      /* [own] */
     plait_status *status;                     /* [own] */
 } pli_stream;
 
 /* --- taking rows from a block ------------------------------------------------------------------------------- */
 
-/* Behind the last of up to *rows rows from `from`; *rows becomes those found. */
+/* The place behind the last of up to *rows rows from `from` on; *rows becomes the number found. */
 static size_t end_of_rows(const pli_dataset *d, const pli_source *source, size_t from, size_t to, int64_t *rows) {
     const unsigned char *p = source->data + from, *end = source->data + to;
     int64_t              n = 0;
@@ -62,7 +62,7 @@ static void drop_behind(const pli_source *source, pli_cursor *cursor, bool all) 
     cursor->dropped = pli_drop_again(cursor->at);
 }
 
-/* Rows of the segment at the cursor onto `rows`, at most `want`; *took_out of them. */
+/* Adds rows of the segment at the cursor to `rows`, at most `want`; *took_out is how many. */
 static plait_status take_from_segment(pli_batches *s, pli_cursor *cursor, int64_t want, pli_rows *rows,
                                       pli_found *found, int64_t *took_out, plait_error *err) {
     const pli_dataset *d = s->dataset;
@@ -88,7 +88,7 @@ static void enter_segment(const pli_dataset *d, pli_cursor *cursor, int64_t segm
     if (segment < d->segments) cursor->at = cursor->dropped = d->segment[segment].from;
 }
 
-/* The block's rows up to row `end` of it replace what `rows` holds. */
+/* Replaces the contents of `rows` by the block's next rows, up to its row `end`. */
 static plait_status take_rows(pli_batches *s, int32_t own, int64_t end, pli_rows *rows, plait_error *err) {
     const pli_dataset *d = s->dataset;
     pli_cursor        *cursor = &s->stream->cursor[own];
@@ -111,7 +111,7 @@ static plait_status take_rows(pli_batches *s, int32_t own, int64_t end, pli_rows
 
 /* --- a clock's part in the calling thread --------------------------------------------------------------------- */
 
-/* The same of blocks that are there already (a cache). */
+/* The same for blocks that are in memory already (a cache). */
 static plait_status loaded_part(pli_batches *s, int64_t clock, int32_t part, pli_part *part_out, plait_error *err) {
     if (s->shuffle || part < 0 || part >= s->dataset->own)
         return pli_fail(err, PLAIT_EINVAL, "part %d of a stream", part);
@@ -238,7 +238,7 @@ static void place_cursors(pli_batches *s) {
             bytes += d->segment[k].to - d->segment[k].from;
         }
     }
-    double clock_bytes = (double)bytes / (double)s->clocks; /* of own text in a clock */
+    double clock_bytes = (double)bytes / (double)s->clocks; /* bytes of the own text in a clock */
     stream->group = clock_bytes > 0 ? (int64_t)(GROUP_BYTES / clock_bytes) : 1;
     if (stream->group < 1) stream->group = 1;
 }
@@ -258,7 +258,7 @@ plait_status pli_batches_stream(pli_dataset *d, int64_t b, pli_pool *pool, pli_b
         return pli_fail(err, PLAIT_ENOMEM, "no memory for a stream");
     }
     place_cursors(s);
-    d->libsvm.base_is_sure = true; /* keys are out already when a 0 comes late */
+    d->libsvm.base_is_sure = true; /* when a 0 comes late, keys have already been handed out */
     *batches_out = s;
     return PLAIT_OK;
 }

@@ -1,4 +1,4 @@
-/* A stream gives the rows that loading gives, in order, for any workers and threads; weights and gzip included. */
+/* A stream gives the same rows as loading, in order, for any number of workers and threads; with weights and gzip. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ enum { ROWS = 5000, BATCH = 64 };
 
 static char folder[] = "/tmp/plait_stream_XXXXXX";
 
-/* Two files of rows that differ in length, with notes, blank lines and weights; the second one packed. */
+/* Writes two files of rows of different lengths, with notes, blank lines and weights; the second is packed. */
 static void write_files(void) {
     char path[2][64], weights[80];
     snprintf(path[0], sizeof path[0], "%s/a", folder);
@@ -54,7 +54,7 @@ static pli_dataset *open_folder(int32_t worker, int32_t workers) {
     return d;
 }
 
-/* One number for a row and its place. */
+/* A number that stands for a row and its place. */
 static uint64_t row_print(const pli_block *b, int64_t row) {
     uint64_t print = pli_hash_u64((uint64_t)(b->first_row + row));
     int64_t  from = b->row_start[row], n = b->row_start[row + 1] - from;

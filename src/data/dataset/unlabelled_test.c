@@ -1,5 +1,6 @@
-/* Rows without labels, in every format: the features are those of the same rows with labels, each label is NaN; loaded
- * by any number of workers, streamed, from a pipe, by a cache; with and without a model; and what is told. */
+/* Rows without labels, in every format: the features are those of the same rows with labels, and each label is NaN.
+ * They are loaded by any number of workers, streamed, read from a pipe and from a cache, with and without a model;
+ * and the user is told. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,14 +41,14 @@ static const char *write_text(const char *name, const char *text) { return write
 /* How a file is read. */
 typedef struct way {
     const char       *label;
-    int32_t           workers; /* 0: 1 */
+    int32_t           workers; /* 0 stands for 1 */
     bool              stream, features, cache;
     const pli_schema *fixed;
 } way;
 
-/* What came of it. */
+/* The result of reading. */
 typedef struct outcome {
-    uint64_t print; /* of the rows' numbers and features, in no order */
+    uint64_t print; /* of the rows' numbers and features, independent of their order */
     int64_t  rows, features, given;
     bool     has_labels, cached;
     char     notes[1000], label[100];
@@ -138,7 +139,7 @@ static void check_bare(const outcome *got, const outcome *want) {
     assert_true(got->print == want->print);
 }
 
-/* Alike by several workers, streamed, and by a cache that is built and then read. */
+/* The result is the same by several workers, streamed, and from a cache that is built and then read. */
 static void check_ways(const char *path, const char *format, const outcome *want, bool has_cache) {
     const way ways[] = { { .label = "none" },
                          { .label = "none", .workers = 3 },
@@ -157,7 +158,7 @@ static void check_ways(const char *path, const char *format, const outcome *want
 
 enum { ROWS = 700, LINE = 64 };
 
-/* kind 0: each row has its label; 1: none has; 2: one in two. */
+/* kind 0: each row has its label; 1: no row; 2: every second row. */
 static const char *write_libsvm(const char *name, int kind, int base) {
     char  *text = malloc(ROWS * LINE);
     size_t n = 0;
@@ -190,11 +191,12 @@ static void test_libsvm(void **state) {
     plait_error  err;
     pli_dataset *d = NULL;
     assert_int_equal(open_one(in_directory("rows.svm"), "libsvm", &(way){ 0 }, 0, &d, &err), PLAIT_OK);
-    assert_int_equal(pli_dataset_load(d, NULL, &err), PLAIT_EFORMAT); /* as ever: rows to learn from have one */
+    assert_int_equal(pli_dataset_load(d, NULL, &err), PLAIT_EFORMAT); /* without the option, rows to learn from need
+                                                                       * a label */
     pli_dataset_destroy(&d);
 }
 
-/* A scan that looks at the beginnings of rows alone sees an index 0 there, and no labels. */
+/* A scan that looks only at the beginnings of rows must find an index 0 there, and no labels. */
 static void test_quick_scan(void **state) {
     (void)state;
     const outcome want = read_file(write_libsvm("labelled.svm", 0, 0), "libsvm", (way){ 0 }, NULL);
@@ -242,7 +244,7 @@ static void test_tables(void **state) {
     check_ways(write_table("rows.tsv", '\t', false), "tsv", &want, true);
 }
 
-/* Every column is a feature, also the one that would be the label, and this is told. */
+/* Every column is a feature, also the one that would otherwise be the label, and the user is told. */
 static void test_a_column_that_is_a_label_elsewhere(void **state) {
     (void)state;
     const outcome got = read_file(write_table("labelled.csv", ',', true), "auto", (way){ .label = "none" }, NULL);
@@ -257,7 +259,7 @@ static void test_a_column_that_is_a_label_elsewhere(void **state) {
     assert_non_null(strstr(title.notes, "column \"c3\" is a feature"));
 }
 
-/* A model knows its columns: with it the label's is passed over, whether there are names or not. */
+/* A model knows its columns: with it the label's column is passed over, with or without a header. */
 static void test_tables_with_a_model(void **state) {
     (void)state;
     const char   *labelled = write_table("labelled.csv", ',', true);
@@ -280,7 +282,8 @@ static void test_tables_with_a_model(void **state) {
     pli_schema_destroy(&model);
 }
 
-/* A model that was made of unlabelled rows reads all data so, without being told, and keeps this in its JSON. */
+/* A model that was made from unlabelled rows reads all data without labels, needs no option for it, and keeps this
+ * in its JSON. */
 static void test_a_model_without_labels(void **state) {
     (void)state;
     pli_schema   *bare = NULL, *again = NULL;
@@ -303,7 +306,7 @@ static void test_a_model_without_labels(void **state) {
 
 /* --- images, text, memory --------------------------------------------------------------------------------------- */
 
-/* Where there is a file of labels beside the images it is left alone, also one that is damaged. */
+/* A file of labels beside the images is not read, even if it is damaged. */
 static void test_images(void **state) {
     (void)state;
     unsigned char images[16 + 80 * 4] = { 0, 0, 8, 3, 0, 0, 0, 80, 0, 0, 0, 2, 0, 0, 0, 2 };

@@ -1,4 +1,4 @@
-/* Reading text by characters; what its rows are is in chars.h. */
+/* Reads text by characters; chars.h says what its rows are. */
 #include "data/formats/chars.h"
 
 #include <math.h>
@@ -14,8 +14,8 @@ struct pli_chars {
     const pli_sources *sources;
     int64_t            window, step;
     bool               apart, unlabelled;
-    uint32_t           symbols;   /* width of a step: symbols and the beginning, which is the last   */
-    uint32_t           id[BYTES]; /* of a byte; one that is not known is as the beginning            */
+    uint32_t           symbols;   /* width of a step: the symbols, and the beginning, which comes last */
+    uint32_t           id[BYTES]; /* of each byte; an unknown byte has the beginning's */
     bool               numbered;
 };
 
@@ -25,7 +25,7 @@ enum { LINES = 200, LINES_MIN = 4, SAMPLE_BYTES = 64 << 10, CELLS = 64 };
 
 static bool is_letter(unsigned char c) { return c >= 0x80 || (unsigned)((c | 32) - 'a') < 26; }
 
-/* Cells of a line; a delimiter in double quotes is none. */
+/* How many cells a line has; a delimiter in double quotes does not count. */
 static int64_t cells_of(const unsigned char *p, const unsigned char *end, unsigned char delimiter) {
     bool    quoted = false;
     int64_t n = 1;
@@ -37,12 +37,13 @@ static int64_t cells_of(const unsigned char *p, const unsigned char *end, unsign
 }
 
 typedef struct look {
-    int64_t lines, many[5][CELLS]; /* of each delimiter: lines of so many cells */
+    int64_t lines, many[5][CELLS]; /* for each delimiter: how many lines have so many cells */
     int64_t bytes, letters, blanks;
     bool    binary;
 } look;
 
-/* A table is what one of them cuts alike in so many of four lines; blanks cut short lines of a text alike by chance. */
+/* It is a table if one of these delimiters gives so many of four lines the same number of cells. Blanks need more,
+ * since short lines of a text may agree by chance. */
 static const unsigned char delimiters[] = { ',', '\t', ';', '|', ' ' };
 static const int64_t       of_four[] = { 2, 2, 2, 2, 3 };
 
@@ -153,7 +154,7 @@ void pli_chars_number(pli_dataset *d, const pli_schema *schema) {
 
 /* --- rows ------------------------------------------------------------------------------------------------------- */
 
-/* The source that `from` lies in. */
+/* The source in which `from` lies. */
 static const pli_source *source_of(const struct pli_chars *c, const unsigned char *from) {
     int64_t i = 0;
     while (i + 1 < c->sources->n &&
@@ -162,7 +163,8 @@ static const pli_source *source_of(const struct pli_chars *c, const unsigned cha
     return &c->sources->source[i];
 }
 
-/* The window before the character at text[label], which has `places` places filled; those before the text have none. */
+/* Adds the window before the character text[label]; its last `places` places are filled. Places before the text's
+ * beginning get no entry. */
 static void add_window(const struct pli_chars *c, const unsigned char *text, int64_t label, int64_t places,
                        pli_block *b) {
     for (int64_t at = label - places < -1 ? -1 : label - places; at < label; at++) {

@@ -1,5 +1,5 @@
-/* Any bytes as a text by characters, through opening and loading; then as the test of the model that learned it. The
- * first two bytes choose the window, and how windows lie. */
+/* Feeds any bytes as a text by characters, through opening and loading; then as the test text of the model that
+ * learned it. The first two bytes choose the window, and how windows lie. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static pli_sources *sources_of(const uint8_t *data, size_t size) {
     return all;
 }
 
-/* Each byte is answered once, and every key is a feature of its row. */
+/* Each byte must be answered once, and every key must be a feature of its row. */
 static void check(const pli_dataset *d, size_t bytes) {
     size_t labels = 0;
     for (int32_t i = 0; i < pli_dataset_own_blocks(d); i++) {

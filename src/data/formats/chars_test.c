@@ -1,5 +1,5 @@
-/* Text by characters: the rows of a small one, each character answered once however windows lie, blocks of any number
- * of workers, a stream, what is judged to be text, characters that are not known, refusals. */
+/* Text by characters: the rows of a small text; each character is answered once however windows lie; blocks of any
+ * number of workers; a stream; what counts as text; unknown characters; refusals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ static const char *write_file(const char *name, const char *text, size_t bytes) 
     return path;
 }
 
-/* Lines of words of four letters, none like the other. */
+/* Lines of random words over five letters. */
 static size_t make_text(char *text, size_t bytes) {
     pli_random random = pli_random_at(5, PLI_RANDOM_DATA, 0, 0);
     for (size_t i = 0; i < bytes; i++) {
@@ -63,15 +63,15 @@ static pli_dataset *load(const char *const *paths, int64_t n, way w) {
     return d;
 }
 
-/* The symbol at place `place` of a row; -1: none there, `symbols`: the beginning, or not known. */
+/* The symbol at place `place` of a row; -1: there is none, `symbols`: the beginning or an unknown byte. */
 static int64_t symbol_at(const pli_block *b, int64_t row, int64_t symbols, int64_t place) {
     for (int64_t e = b->row_start[row]; e < b->row_start[row + 1]; e++)
         if (b->col[e] / (uint32_t)(symbols + 1) == place) return b->col[e] % (uint32_t)(symbols + 1);
     return -1;
 }
 
-/* All labels of a block's rows, in order, onto text; what stands before each is what stood there. Answers the new
- * length. */
+/* Appends all labels of a block's rows, in order, to text, and checks that each window has the characters before its
+ * label. Returns the new length. */
 static size_t read_back(const pli_dataset *d, const pli_block *b, char *text, size_t length) {
     int64_t       window[4];
     const int64_t symbols = pli_schema_symbols(d->schema);
@@ -80,7 +80,7 @@ static size_t read_back(const pli_dataset *d, const pli_block *b, char *text, si
     for (int64_t r = 0; r < b->rows; r++) {
         const int64_t labels = pli_block_labels(b, r);
         for (int64_t i = 0; i < labels; i++) {
-            const int64_t place = window[0] - labels + i + 1; /* of what is foretold */
+            const int64_t place = window[0] - labels + i + 1; /* the place that is answered */
             const double  label = place == window[0] ? b->label[r] : d->schema->label[symbol_at(b, r, symbols, place)];
             for (int64_t p = place - 1; p >= 0; p--) {
                 const int64_t at = (int64_t)length - (place - p), symbol = symbol_at(b, r, symbols, p);
@@ -152,7 +152,7 @@ static void test_each_character_is_answered_once(void **state) {
     }
 }
 
-/* Rows of three files do not run from one into the next, wherever blocks are cut. */
+/* Rows do not run from one of three files into the next, wherever blocks are cut. */
 static void test_files_begin_anew(void **state) {
     (void)state;
     static char text[TEXT], back[TEXT + 1];
@@ -184,7 +184,7 @@ static void test_blocks_do_not_depend_on_workers(void **state) {
     static char text[TEXT], back[TEXT + 1];
     enum { WORKERS = 3 };
     make_text(text, TEXT);
-    memset(text + TEXT - 100, 'z', 100); /* a symbol that one worker alone meets */
+    memset(text + TEXT - 100, 'z', 100); /* a symbol that only one worker meets */
     const char       *path = write_file("text", text, TEXT);
     pli_dataset      *d[WORKERS];
     const pli_schema *part[WORKERS];
@@ -255,7 +255,7 @@ static void test_what_is_text(void **state) {
     assert_false(is_text("the first column\tthe second\na b c\td e f\na\tb c d e\nx y z\tu v\n"));
     assert_false(is_text("1 5:1 7:2\n0 3:1\n1 2:4 9:9 11:1\n0 1:1\n1 7:1 8:1\n"));
     assert_false(is_text("a b c\nd e f\ng h i\nj k l\n"));
-    assert_false(is_text("one\ntwo\nthree\nfour\nfive\nsix\n"));     /* a column */
+    assert_false(is_text("one\ntwo\nthree\nfour\nfive\nsix\n"));     /* a column of words */
     assert_false(is_text("1.5 2\n3\n4 5 6\n7 8 9 10\n11\n12 13\n")); /* numbers */
     assert_false(is_text("1,2,3\n4,5\n6,7,8\n9,10,11\n"));           /* a table with a slip */
     assert_false(is_text("some words\nof a text\x01 that is\nno text but\nsomething else\n"));
@@ -280,7 +280,7 @@ static void test_what_is_not_known(void **state) {
     const pli_block *b = NULL;
     for (int32_t i = 0; b == NULL || b->rows == 0; i++) b = pli_dataset_block(test, i);
     assert_true(b->label[0] == 0xc3);
-    assert_int_equal(symbol_at(b, 0, 4, 2), 4); /* the beginning */
+    assert_int_equal(symbol_at(b, 0, 4, 2), 4); /* the beginning of the text */
     assert_int_equal(symbol_at(b, 0, 4, 3), 2); /* a */
     pli_dataset_destroy(&test);
     pli_schema_destroy(&again);

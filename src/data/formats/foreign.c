@@ -1,4 +1,5 @@
-/* Names what is not read. A table of first bytes tells binary files; their first lines tell texts. */
+/* Names formats that Plait does not read. A table of first bytes recognises binary files; first lines recognise
+ * texts. */
 #include "data/formats/foreign.h"
 
 #include <string.h>
@@ -6,7 +7,7 @@
 #include "data/formats/number.h"
 #include "data/formats/table/cells.h"
 
-/* FILE in a remedy becomes the file's name, if that is short. */
+/* FILE in a remedy is replaced by the file's name, if that is short. */
 static plait_status refuse(const char *name, const char *what, const char *remedy, plait_error *err) {
     const char *file = strlen(name) <= 60 && strchr(name, ' ') == NULL ? strstr(remedy, "FILE") : NULL;
     const int   before = file != NULL ? (int)(file - remedy) : 0;
@@ -25,7 +26,7 @@ typedef struct magic {
 #define UNPACK      "unpack it, and give its files"
 #define UNTAR       "unpack it with `tar -xf FILE`, and give its files"
 
-/* A longer one before its own beginning. */
+/* A longer magic comes before one that it begins with. */
 static const magic magics[] = {
     { 0, 3, "BZh", "bzip2", "unpack it with `bunzip2 -k FILE`" },
     { 0, 6,
@@ -64,22 +65,22 @@ static const magic magics[] = {
     { 0, 2, "\x80\x05", "a Python pickle", SAVE_AS_CSV },
 };
 
-/* A text may begin with the letters of a magic: then the bytes behind them must be binary, too. */
+/* A text may begin with the letters of a magic, so the bytes behind them must be binary, too. */
 static bool is_magic(const magic *m, const unsigned char *data, size_t bytes) {
     if (bytes < m->at + m->n || memcmp(data + m->at, m->bytes, m->n) != 0) return false;
     if (memcmp(m->bytes, "BZh", 3) == 0)
         return bytes >= 10 && (memcmp(data + 4, "1AY&SY", 6) == 0 || memcmp(data + 4, "\x17rE8P\x90", 6) == 0);
     if (m->n != 4 || data[0] < 'A' || data[0] > 'Z') return true;
-    for (size_t i = 0; i < bytes && i < 16; i++) /* PAR1, FEA1, GIF8: as no line of text goes on */
+    for (size_t i = 0; i < bytes && i < 16; i++) /* PAR1, FEA1, GIF8: a line of text does not go on like this */
         if (data[i] < ' ' && data[i] != '\n' && data[i] != '\r' && data[i] != '\t') return true;
-    return memcmp(data + bytes - 4, m->bytes, 4) == 0; /* PAR1 stands at the end, too */
+    return memcmp(data + bytes - 4, m->bytes, 4) == 0; /* PAR1 also stands at the end */
 }
 
 static bool holds(const unsigned char *data, size_t bytes, const char *word) {
     return memmem(data, bytes < 4096 ? bytes : 4096, word, strlen(word)) != NULL;
 }
 
-/* A zip archive is named by what is in it. */
+/* A zip archive is named by its contents. */
 static plait_status check_zip(const char *name, const unsigned char *data, size_t bytes, plait_error *err) {
     if (bytes < 4 || (memcmp(data, "PK\3\4", 4) != 0 && memcmp(data, "PK\5\6", 4) != 0)) return PLAIT_OK;
     if (holds(data, bytes, "[Content_Types].xml") || holds(data, bytes, "mimetypeapplication/vnd.oasis"))
