@@ -90,8 +90,8 @@ static plait_status check_zip(const char *name, const unsigned char *data, size_
     return refuse(name, "a zip archive", "unpack it with `unzip FILE`, and give its files", err);
 }
 
-/* Text of two bytes a character without a mark: of its first bytes those at `zero`, 0 or 1, and every other behind it
- * are zero, the rest is ASCII. */
+/* Is it text of two bytes a character without a byte-order mark? Then among its first bytes every second one, from
+ * `zero` (0 or 1) on, is zero, and the rest is ASCII. */
 static bool is_bare_utf16(const unsigned char *data, size_t bytes, size_t zero) {
     const size_t n = bytes < 64 ? bytes & ~(size_t)1 : 64;
     for (size_t i = 0; i < n; i++) {
@@ -101,7 +101,7 @@ static bool is_bare_utf16(const unsigned char *data, size_t bytes, size_t zero) 
     return n >= 8;
 }
 
-/* A length of eight bytes, then JSON: what train --out writes. */
+/* Is it a length of eight bytes, then JSON? train --out writes that. */
 static bool is_safetensors(const unsigned char *data, size_t bytes) {
     uint64_t length = 0;
     for (size_t i = 0; bytes > 10 && i < 8; i++) length |= (uint64_t)data[i] << 8 * i;
@@ -141,7 +141,7 @@ static const unsigned char *skip_space(const unsigned char *p, const unsigned ch
     return p;
 }
 
-/* Does an array of JSON go on like this, from its first number on? "[1, 2]" does, "[1] as Smith says" does not. */
+/* Does the text go on from its first number like a JSON array? "[1, 2]" does, "[1] as Smith says" does not. */
 static bool is_number_array(const unsigned char *p, const unsigned char *end) {
     if (p < end && *p == '-') p++;
     if (p >= end || (unsigned)(*p - '0') >= 10) return false;
@@ -150,10 +150,10 @@ static bool is_number_array(const unsigned char *p, const unsigned char *end) {
     if (p >= end || *p == ',') return true;
     if (*p != ']') return false;
     const unsigned char *next = skip_space(p + 1, end);
-    return next == end || (*next == '[' && memchr(p, '\n', (size_t)(next - p)) != NULL); /* an array a line */
+    return next == end || (*next == '[' && memchr(p, '\n', (size_t)(next - p)) != NULL); /* one array on each line */
 }
 
-/* An object of JSON, or an array of them or of numbers. */
+/* Is it a JSON object, or an array of objects or numbers? */
 static bool is_json(const unsigned char *p, const unsigned char *end) {
     if (p >= end || (*p != '{' && *p != '[')) return false;
     const bool object = *p == '{';
@@ -162,7 +162,7 @@ static bool is_json(const unsigned char *p, const unsigned char *end) {
     return object ? *p == '}' : *p == '{' || *p == '[' || *p == ']' || is_number_array(p, end);
 }
 
-/* A number, or "class:cost"; where it ends; NULL: neither. */
+/* Reads a number, or "class:cost"; returns where it ends; NULL: neither. */
 static const unsigned char *vw_number(const unsigned char *p, const unsigned char *end) {
     unsigned char copy[64 + PLI_PARSE_PAD] = { 0 };
     double        value;
@@ -176,9 +176,9 @@ static const unsigned char *vw_number(const unsigned char *p, const unsigned cha
 
 typedef struct vw_line {
     bool    is_vw;       /* label [importance [base]] ['tag] | features */
-    bool    has_value;   /* with a name:value among them                */
-    bool    spaced;      /* a blank behind each bar                     */
-    int64_t bars, words; /* words: behind the bars, without namespaces   */
+    bool    has_value;   /* a feature is name:value */
+    bool    spaced;      /* a blank stands behind each bar */
+    int64_t bars, words; /* words: those behind the bars, without namespaces */
 } vw_line;
 
 static void look_behind_the_bar(const unsigned char *p, const unsigned char *end, vw_line *line) {
@@ -210,7 +210,8 @@ static vw_line look_at_vw(const unsigned char *p, const unsigned char *end) {
     return line;
 }
 
-/* A table of cells between bars has as many bars in each line, blanks on their sides, and no name:value. */
+/* It may also be a table of cells between bars: that has as many bars in each line, blanks beside them, and no
+ * name:value. */
 static bool is_vw(const pli_source *source) {
     const unsigned char *p = source->data + source->begin, *end = source->data + source->bytes, *next;
     int64_t              lines = 0, values = 0, texts = 0, bars = 0;
@@ -218,7 +219,7 @@ static bool is_vw(const pli_source *source) {
     if (end - p > SAMPLE_BYTES) end = p + SAMPLE_BYTES;
     for (; p < end && lines < LINES; p = next) {
         const unsigned char *stop = pli_line_end(p, end, &next);
-        if (skip_blanks(p, stop) == stop) continue; /* between examples of several lines */
+        if (skip_blanks(p, stop) == stop) continue; /* a blank line between examples of several lines */
         const vw_line line = look_at_vw(p, stop);
         if (!line.is_vw) return false;
         cells = cells && line.spaced && line.bars > 1 && (lines == 0 || line.bars == bars);

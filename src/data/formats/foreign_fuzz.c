@@ -1,4 +1,4 @@
-/* Any bytes are looked at as a file of another program: nothing is read behind them, and a refusal says what it is. */
+/* Feeds any bytes as a file of another program: nothing is read behind them, and a refusal says what they are. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    unsigned char *copy = pli_malloc(size > 0 ? size : 1); /* of just that length */
+    unsigned char *copy = pli_malloc(size > 0 ? size : 1); /* of exactly that length */
     plait_error    err = { 0 };
     if (copy == NULL || size == 0) {
         pli_free(copy);

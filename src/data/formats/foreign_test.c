@@ -1,4 +1,4 @@
-/* Files of other programs are named, with a remedy; what only looks like one is not. */
+/* Files of other programs are recognised, with a remedy; files that only resemble them are not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,8 +11,8 @@
 #include "data/formats/foreign.h"
 
 typedef struct sample {
-    size_t      n; /* of bytes; 0: up to the zero */
-    const char *bytes, *said; /* said NULL: it is none */
+    size_t      n; /* number of bytes; 0: up to the NUL */
+    const char *bytes, *said; /* said: text of the error; NULL: it is no such file */
 } sample;
 
 static size_t size_of(const sample *s) { return s->n > 0 ? s->n : strlen(s->bytes); }
@@ -62,7 +62,7 @@ static void test_first_bytes(void **state) {
     }
 }
 
-/* A tar archive's mark ends with a zero, as that of no text does. */
+/* A tar archive's mark ends with a zero byte, which no text has. */
 static void test_tar(void **state) {
     static const sample tars[] = { { 8, "ustar\00000", "F: is a tar archive: unpack it with `tar -xf F`" },
                                    { 8, "ustar  \0", "a tar archive" },
@@ -77,7 +77,7 @@ static void test_tar(void **state) {
     }
 }
 
-/* Cut anywhere, nothing is read behind the end (the sanitizer's to say). */
+/* A file cut at any length: nothing is read behind its end (the sanitizer would tell). */
 static void test_cut(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++)

@@ -1,4 +1,4 @@
-/* In which format a data set is: as asked for, as the model's was, or judged by content. */
+/* The format of a data set: as asked for, as the model's was, or judged by content. */
 #include <string.h>
 
 #include "data/dataset/dataset.h"
@@ -6,8 +6,8 @@
 #include "data/formats/foreign.h"
 #include "data/formats/idx.h"
 
-/* An index that goes on for longer than a number of a table could, as the first of a row: too large to be read, but
- * meant for one. */
+/* Is the row's first index longer than any number in a table? Then it is too large to be read, but it is meant as an
+ * index. */
 static bool has_endless_index(const unsigned char *p, const unsigned char *end) {
     enum { ENDLESS = 1000 };
     while (p < end && *p > ' ') p++;
@@ -17,7 +17,7 @@ static bool has_endless_index(const unsigned char *p, const unsigned char *end) 
     return p - digits > ENDLESS;
 }
 
-/* Does the first line that says something look like "label index:value"? */
+/* Does the first line with contents look like "label index:value"? */
 static bool looks_like_libsvm(const pli_source *source) {
     const unsigned char *p = source->data + source->begin, *end = source->data + source->bytes;
     if (end - p > 1 << 16) end = p + (1 << 16);
@@ -66,7 +66,7 @@ const char *pli_format_text(pli_data_format format) {
     return texts[format];
 }
 
-/* By content; a model's own first, where a text could be either. */
+/* Judges by content; if a text could have several formats, the model's own comes first. */
 static pli_data_format judge_format(const pli_source *source, pli_data_format fixed, bool delimited) {
     if (pli_idx_is(source->data, source->bytes)) return PLI_FORMAT_IDX;
     if (delimited) return PLI_FORMAT_TABLE;

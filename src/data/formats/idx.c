@@ -1,4 +1,4 @@
-/* Reading IDX files; what they are is in idx.h. */
+/* Reads IDX files; idx.h says what they are. */
 #include "data/formats/idx.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 struct pli_idx {
     pli_idx_array        image, label;
     const unsigned char *from;   /* the images' file; row r begins at from + image.begin + r image.row_bytes */
-    pli_sources         *labels; /* NULL: none given */
+    pli_sources         *labels; /* NULL: there are none */
     int64_t              features;
 };
 
@@ -94,7 +94,7 @@ static char *sibling(const char *path) {
     return other;
 }
 
-/* Packed, as the name says, or not. */
+/* Does the file exist, packed as its name says, or not packed? path becomes the name that does. */
 static bool is_there(char *path) {
     const size_t n = strlen(path);
     if (pli_file_exists(path)) return true;
@@ -115,7 +115,7 @@ static plait_status open_labels(struct pli_idx *idx, const char *path, const cha
     return PLAIT_OK;
 }
 
-/* A file that is given, is the one: never another in its place. */
+/* Finds the file of labels. A file that the user names is the only one tried. */
 static plait_status find_labels(struct pli_idx *idx, const char *path, const plait_data_opts *opts, bool optional,
                                 plait_error *err) {
     const char *given = opts->label;

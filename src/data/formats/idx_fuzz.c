@@ -1,4 +1,4 @@
-/* Any bytes as an IDX file: what its header lets through can be read to the last element. */
+/* Feeds any bytes as an IDX file: if its header is accepted, every element can be read. */
 #include "data/formats/idx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -11,5 +11,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (int32_t i = 0; i < array.axes; i++) n *= array.length[i];
     double sum = 0;
     for (int64_t i = 0; i < n; i++) sum += pli_idx_element(&array, data + array.begin, i);
-    return sum == 0.5 && n < 0; /* never: the sum is to be made */
+    return sum == 0.5 && n < 0; /* never true; it forces the sum to be computed */
 }

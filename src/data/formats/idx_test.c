@@ -1,5 +1,5 @@
-/* IDX images and their labels: every type of element, cuts at rows, where labels are found, refusals; the same rows
- * streamed, and for any number of workers. */
+/* IDX images and their labels: every type of element, cuts at rows, where labels are found, refusals; the rows are
+ * the same streamed, and for any number of workers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ static void put(unsigned char *at, uint64_t x, size_t bytes) {
     for (size_t i = 0; i < bytes; i++) at[i] = (unsigned char)(x >> 8 * (bytes - 1 - i));
 }
 
-/* A file of this type and shape, whose element i is value(i). */
+/* Writes a file of this type and shape, whose element i is value(i). */
 static void write_idx(const char *name, int type, int axes, const uint32_t *length, double (*value)(int64_t i)) {
     unsigned char data[1 << 16] = { 0, 0, (unsigned char)type, (unsigned char)axes };
     static const size_t bytes_of[] = { [8] = 1, [9] = 1, [11] = 2, [12] = 4, [13] = 4, [14] = 8 };
@@ -78,7 +78,7 @@ static pli_dataset *load(const char *name, const char *label, int32_t worker, in
     return d;
 }
 
-/* Row `row` of the whole file has these labels and pixels. */
+/* Checks the label and pixels of row `row` of the whole file. */
 static void assert_row(const pli_block *b, int64_t at, int64_t row, int64_t features, double (*value)(int64_t i)) {
     assert_true(b->label[at] == digit(row));
     int64_t e = b->row_start[at];

@@ -1,10 +1,10 @@
 /* LIBSVM text straight into CSR.
  *
- * The loop over the entries of a line is written for "123456:1 ": one branch-free read of up to eight digits, a
- * test for ':', a test for a one-digit value, a store. All that is rarer (long indices, other values, comments,
- * qid, the end of the line) leaves it by one branch. There are no tests for the end of the text: the caller gives
- * whole lines, so a newline is always met first; and none for room: an entry takes at least four bytes of text,
- * so a quarter of the text's length is reserved. */
+ * The loop over the entries of a line is written for "123456:1 ": one branch-free read of up to eight digits, a test
+ * for ':', a test for a one-digit value, a store. All rarer cases (long indices, other values, comments, qid, the
+ * end of the line) leave it by one branch. It needs no test for the end of the text, since the caller gives whole
+ * lines and a newline always comes first. It needs no test for room, since an entry takes at least four bytes of
+ * text, and room for a quarter of the text's length is reserved. */
 #include "data/formats/libsvm.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ typedef struct parser {
     pli_found              *found;
     pli_bad                *bad;
     plait_status            status;
-    bool                    unsorted, too_wide; /* of the line at hand */
+    bool                    unsorted, too_wide; /* of the current line */
 } parser;
 
 plait_status pli_bad_at(pli_bad *bad, const unsigned char *at, const char *fmt, ...) {
@@ -87,7 +87,7 @@ static cursor no_memory(parser *s) {
     return NULL;
 }
 
-/* The label; *out NaN and nothing read where the line begins with an entry and may. */
+/* Reads the label. If the line begins with an entry and labels are optional, *out is NaN and nothing is read. */
 static cursor read_label(parser *s, cursor p, double *out) {
     cursor end = pli_number_f64(p, out);
     if (end != NULL && (*end <= ' ' || *end == '#')) {
@@ -104,7 +104,7 @@ static cursor read_label(parser *s, cursor p, double *out) {
     return fail(s, p, "expected a label (a finite number)");
 }
 
-/* An index of any length; NULL: no "digits:" here, or too large (then s->status is set). */
+/* Reads an index of any length; NULL: there is no "digits:" here, or it is too large (then s->status is set). */
 static cursor read_long_index(parser *s, cursor p, uint64_t *out) {
     uint64_t index = 0;
     cursor   at = p;
@@ -117,7 +117,7 @@ static cursor read_long_index(parser *s, cursor p, uint64_t *out) {
     return at > p && *at == ':' ? at : NULL;
 }
 
-/* What is no plain entry: the end of the line (returned behind it, *ended set), or qid:N (returned behind it). */
+/* Reads what is no plain entry: the end of the line (*ended is set), or qid:N. Returns the place behind it. */
 static cursor read_odd(parser *s, cursor p, bool *ended) {
     if (at_end_of_line(p)) {
         *ended = true;
@@ -134,14 +134,15 @@ static cursor read_odd(parser *s, cursor p, bool *ended) {
     return fail(s, p, "expected index:value with an index that is a whole number");
 }
 
-/* The float behind "index:". */
+/* Reads the float behind "index:". */
 static cursor read_value(parser *s, cursor p, float *out) {
     cursor end = pli_number_f32(p, out);
     if (end == NULL || (*end > ' ' && *end != '#')) return fail(s, p, "expected a finite value after index:");
     return end;
 }
 
-/* Entries of a line into the rows, unfinished. Returns the start of the next line; NULL: failed, or s->too_wide. */
+/* Adds the entries of a line to the rows, but does not end the row. Returns the start of the next line; NULL:
+ * failed, or s->too_wide. */
 static inline cursor read_entries(parser *s, cursor p, const bool wide) {
     pli_block     *b = &s->rows->b;
     const uint64_t base = (uint64_t)s->rules->base, hash_bits = (uint64_t)s->rules->hash_bits;
@@ -191,7 +192,7 @@ static inline cursor read_entries(parser *s, cursor p, const bool wide) {
             if (!pli_rows_need_values(s->rows)) return no_memory(s);
             values = b->value;
         }
-        /* What fits is its own hash: no collisions among indices below 2^bits, and rows stay in order. */
+        /* An index that fits is its own hash, so indices below 2^bits do not collide and rows stay in order. */
         uint64_t key = hash_bits > 0 ? (index ^ pli_hash_u64(index >> hash_bits)) & hash_mask : index - base;
         uint64_t order = hash_bits > 0 ? key : index;
         backwards |= (uint64_t)(order < next);
@@ -213,7 +214,7 @@ static inline cursor read_entries(parser *s, cursor p, const bool wide) {
     return p;
 }
 
-/* Ends a row whose entries have been read: order, repeats, label. */
+/* Ends a row whose entries have been read: sorts them, checks for repeats, sets the label. */
 static bool end_row(parser *s, cursor line, double label) {
     pli_block *b = &s->rows->b;
     int64_t    from = b->row_start[b->rows], repeat = -1;
@@ -235,7 +236,7 @@ static bool end_row(parser *s, cursor line, double label) {
     return true;
 }
 
-/* The row whose label stands at p. Returns the start of the next line; NULL: failed. */
+/* Reads the row whose label is at p. Returns the start of the next line; NULL: failed. */
 static cursor read_row(parser *s, cursor p) {
     double  label;
     cursor  line = p;

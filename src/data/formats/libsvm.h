@@ -1,4 +1,4 @@
-/* data/formats/libsvm.h - "label index:value index:value ... # comment", a row a line. */
+/* data/formats/libsvm.h - "label index:value index:value ... # comment", one row on each line. */
 #ifndef PLI_DATA_LIBSVM_H
 #define PLI_DATA_LIBSVM_H
 
@@ -6,27 +6,27 @@
 #include "data/formats/number.h"
 
 typedef struct pli_libsvm_rules {
-    int32_t  base;         /* what is taken off each index: 0 or 1                                 */
-    bool     base_is_sure; /* an index 0 is an error where base is 1; otherwise found and told     */
-    bool     label_is_optional, unlabelled; /* unlabelled: a label that stands there is passed over */
+    int32_t  base;         /* subtracted from each index: 0 or 1 */
+    bool     base_is_sure; /* an index 0 is an error if base is 1; otherwise it is found and reported */
+    bool     label_is_optional, unlabelled; /* unlabelled: labels are passed over */
     int32_t  hash_bits; /* > 0: key = hash of the index as written                              */
-    uint64_t limit;     /* entries whose index as written is not below are dropped              */
+    uint64_t limit;     /* entries whose index, as written, is not below this are dropped */
 } pli_libsvm_rules;
 
 #define PLI_MAX_LABELS 65536
 
-/* What the rows held, beside themselves. Zero-initialised is empty. */
+/* What was found in the rows, besides the rows themselves. Zero-initialised is empty. */
 typedef struct pli_found {
     uint64_t   max_index; /* as written */
     bool       any_index, zero_index, real_labels;
     int64_t    qids, dropped, unknown_texts, unknown_labels, passed_labels;
-    pli_keymap labels;    /* bits of the distinct labels; up to PLI_MAX_LABELS */
-    double     recent[2]; /* labels added lately                                */
+    pli_keymap labels;    /* bits of the distinct labels; at most PLI_MAX_LABELS */
+    double     recent[2]; /* the labels added last */
 } pli_found;
 bool pli_found_label(pli_found *found, double label); /* false: out of memory */
 void pli_found_free(pli_found *found);
 
-/* Where a text is wrong, and how. */
+/* Where a text is wrong, and what is wrong. */
 typedef struct pli_bad {
     const unsigned char *at;
     char                 text[360];
@@ -34,14 +34,14 @@ typedef struct pli_bad {
 plait_status pli_bad_at(pli_bad *bad, const unsigned char *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/** rules: a pli_libsvm_rules. Appends the rows of [from, to), which ends behind a newline; PLI_PARSE_PAD bytes behind
- * `to` are readable. Errors: EFORMAT, see bad; ENOMEM (bad->at NULL). */
+/** rules: a pli_libsvm_rules. Appends the rows of [from, to), which ends behind a newline; PLI_PARSE_PAD bytes
+ *  behind `to` must be readable. Errors: EFORMAT, see bad; ENOMEM (bad->at NULL). */
 plait_status pli_libsvm_parse(const void *rules, const unsigned char *from, const unsigned char *to, pli_rows *rows,
                               pli_found *found, pli_bad *bad);
 
-/** The first byte of the row at or behind `from`, past blank and comment lines; `to` if none. */
+/** The first byte of the row at or behind `from`, past blank lines and comments; `to` if there is none. */
 const unsigned char *pli_libsvm_row(const unsigned char *from, const unsigned char *to);
-/** Whether an index 0 comes first in a row of [from, to). */
+/** Does any row of [from, to) begin with an index 0? */
 bool pli_libsvm_has_zero(const unsigned char *from, const unsigned char *to);
 
 #endif

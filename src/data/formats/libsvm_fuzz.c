@@ -1,4 +1,4 @@
-/* Any bytes as LIBSVM text. The first byte chooses the rules. */
+/* Feeds any bytes as LIBSVM text. The first byte chooses the rules. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What a parser promises: rows that can be walked, keys that increase. */
+/* The parser promises rows that can be walked, with increasing keys. */
 static void check(const pli_block *b) {
     for (int64_t row = 0; row < b->rows; row++)
         for (int64_t i = b->row_start[row] + 1; i < b->row_start[row + 1]; i++)

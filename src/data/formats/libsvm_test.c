@@ -45,7 +45,7 @@ static pli_dataset *load(const char *text, const char *base) {
     return d;
 }
 
-/* The rows of a dataset as text, "label k:v k:v|" with values by %.9g. */
+/* The rows of a data set as text, "label k:v k:v|" with values by %.9g. */
 static char *rows_text(const pli_dataset *d, char *text, size_t size) {
     size_t at = 0;
     text[0] = '\0';
@@ -78,9 +78,9 @@ static void test_rows(void **state) {
 static void test_bases(void **state) {
     (void)state;
     expect_rows("1 1:1\n", "0", "1 1:1|");
-    expect_rows("1 2:1\n-1 5:1 0:2 3:1\n", "auto", "1 2:1|-1 0:2 3:1 5:1|"); /* not sorted, zero late */
+    expect_rows("1 2:1\n-1 5:1 0:2 3:1\n", "auto", "1 2:1|-1 0:2 3:1 5:1|"); /* not sorted, and an index 0 comes late */
     expect_rows("1 4294967299:1 7:2\n1 1:1", "auto", "1 6:2 4294967298:1|1 0:1|");
-    expect_rows("1 3:1 0:2\n1 4294967299:1\n", "auto", "1 0:2 3:1|1 4294967299:1|"); /* zero, then wide */ /* wide */
+    expect_rows("1 3:1 0:2\n1 4294967299:1\n", "auto", "1 0:2 3:1|1 4294967299:1|"); /* zero first, then a wide index */
     expect_rows("1 4294967295:1\n", "auto", "1 4294967294:1|");
     expect_rows("1 9223372036854775807:3\n", "0", "1 9223372036854775807:3|");
 }
@@ -126,7 +126,7 @@ static void test_refusals(void **state) {
     refuse("1 1:1\n", "2", PLAIT_EINVAL, "expected auto, 0 or 1");
 }
 
-/* Rows of a file of many lines with all that differs among lines. */
+/* Writes a file of many lines, with every difference that lines can have. */
 static void write_many(int rows) {
     char  *text = malloc((size_t)rows * 96);
     size_t at = 0;
@@ -143,9 +143,9 @@ static void write_many(int rows) {
 
 enum { MANY = 3000 };
 
-/* Opens, loads, agrees for all workers and gives the rows in order; also checks numbers of blocks and rows. */
+/* Opens, loads and agrees for all workers, and gives the rows in order; also checks the numbers of blocks and rows. */
 static void rows_of_workers(int32_t workers, int32_t spares, char *text, size_t size) {
-    const int32_t     all = workers + spares; /* the last ones own nothing */
+    const int32_t     all = workers + spares; /* the last workers own no block */
     pli_dataset      *d[128] = { NULL };
     const pli_schema *part[128] = { NULL };
     pli_schema       *joined = NULL;
@@ -194,7 +194,7 @@ static void test_workers_see_the_same_rows(void **state) {
     free(many);
 }
 
-/* Every row once an epoch; the same batch for 1 and 4 workers; another order in another epoch. */
+/* Every row comes once an epoch; 1 and 4 workers have the same batches; another epoch has another order. */
 static void test_batches(void **state) {
     enum { CLOCKS = 37 };
     plait_error  err;

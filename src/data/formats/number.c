@@ -31,7 +31,7 @@ const uint64_t pli_pow10_u64[20] = { 1u,
 
 static bool is_digit(unsigned char c) { return (unsigned)(c - '0') < 10; }
 
-/* Where the number at text ends by its grammar: [+-] digits [. digits] [e [+-] digits]; NULL: no number. */
+/* Where the number at text ends by the grammar [+-] digits [. digits] [e [+-] digits]; NULL: no number. */
 static const unsigned char *number_end(const unsigned char *text) {
     const unsigned char *p = text + (*text == '-' || *text == '+');
     int64_t              digits = 0;
@@ -56,7 +56,7 @@ const unsigned char *pli_number_slow(const unsigned char *text, double *out) {
     const char *from = (const char *)text + (*text == '+');
     size_t      n = (size_t)((const char *)end - from);
     char        local[128], *copy = n < sizeof local ? local : pli_malloc(n + 1);
-    if (copy == NULL) return NULL; /* a number of a hundred digits and no memory */
+    if (copy == NULL) return NULL; /* a number of over a hundred digits, and no memory */
     memcpy(copy, from, n);
     copy[n] = '\0';
     bool good = pli_parse_f64(copy, out);

@@ -1,11 +1,11 @@
 /* data/formats/number.h - numbers from text at the speed of memory.
  *
- * Eight digits are read at once: a word of text is tested for its first non-digit and turned into a number by
- * three multiplications (SWAR; Lemire, "Number parsing at a gigabyte per second", 2021). Decimals of up to 19
- * digits become a float by one division whose error is bounded: unless the double lies within eight units of
- * the midpoint of two floats, its rounding is strtod's. All else goes to strtod.
+ * Eight digits are read at once: a word of text is tested for its first non-digit and turned into a number by three
+ * multiplications (SWAR; Lemire, "Number parsing at a gigabyte per second", 2021). Decimals of up to 19 digits become a
+ * float by one division whose error is bounded: unless the double lies within eight units of the midpoint of two
+ * floats, it rounds to the same float as strtod. All else goes to strtod.
  *
- * Every function may read PLI_PARSE_PAD bytes beyond the token: callers see to it that they are there. */
+ * Every function may read PLI_PARSE_PAD bytes beyond the token; the caller must make sure that they are readable. */
 #ifndef PLI_DATA_NUMBER_H
 #define PLI_DATA_NUMBER_H
 
@@ -21,7 +21,8 @@
 extern const double   pli_pow10[23];
 extern const uint64_t pli_pow10_u64[20];
 
-/** The number at text as strtod has it: sets *out and returns the first byte after it; NULL: none, or not finite. */
+/** The number at text, exactly as strtod reads it: sets *out and returns the first byte after it; NULL: there is
+ *  none, or it is not finite. */
 const unsigned char *pli_number_slow(const unsigned char *text, double *out);
 
 /** Reads up to 8 digits into *out, returns how many there were. Branch-free. */
@@ -48,7 +49,7 @@ typedef struct pli_decimal {
     bool     negative;
 } pli_decimal;
 
-/* Digits at text go on a mantissa; false: more than 19 in all. */
+/* Appends the digits at text to the mantissa; false: there would be more than 19 in all. */
 static inline bool pli_decimal_digits(const unsigned char **text, pli_decimal *d) {
     for (;;) {
         uint64_t part;
@@ -62,7 +63,7 @@ static inline bool pli_decimal_digits(const unsigned char **text, pli_decimal *d
     }
 }
 
-/** The decimal at text; NULL: not one of the plain ones (ask pli_number_slow). */
+/** The decimal at text; NULL: it is no simple one (ask pli_number_slow). */
 static inline const unsigned char *pli_decimal_at(const unsigned char *text, pli_decimal *out) {
     pli_decimal d = { 0, 0, 0, *text == '-' };
     text += *text == '-' || *text == '+';
@@ -87,14 +88,14 @@ static inline const unsigned char *pli_decimal_at(const unsigned char *text, pli
     return text;
 }
 
-/* Within two units in the last place of the true value; exact where mantissa < 2^53. |exponent| <= 22. */
+/* The value, within two units in the last place; exact if mantissa < 2^53. |exponent| <= 22. */
 static inline double pli_decimal_value(pli_decimal d) {
     double v = (double)d.mantissa;
     v = d.exponent < 0 ? v / pli_pow10[-d.exponent] : v * pli_pow10[d.exponent];
     return d.negative ? -v : v;
 }
 
-/** The number at text, as strtod rounds it. NULL: none, or not finite. */
+/** The number at text, rounded like strtod. NULL: there is none, or it is not finite. */
 static inline const unsigned char *pli_number_f64(const unsigned char *text, double *out) {
     pli_decimal          d;
     const unsigned char *end = pli_decimal_at(text, &d);
@@ -104,7 +105,7 @@ static inline const unsigned char *pli_number_f64(const unsigned char *text, dou
     return end;
 }
 
-/** The number at text: (float)strtod. NULL: none, or not finite as a float. */
+/** The number at text, equal to (float)strtod. NULL: there is none, or it is not finite as a float. */
 static inline const unsigned char *pli_number_f32(const unsigned char *text, float *out) {
     pli_decimal          d;
     double               v;

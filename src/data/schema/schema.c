@@ -1,4 +1,4 @@
-/* What columns and labels mean: building, joining, asking. The JSON is in schema_json.c. */
+/* What columns and labels mean: building a schema, joining parts, asking it. schema_json.c has the JSON. */
 #include "data/schema/schema.h"
 
 #include <stdlib.h>
@@ -151,7 +151,7 @@ static void number_columns(pli_schema *schema) {
         column->first_key = key;
         if (column->role == PLI_ROLE_NUMBER) key++;
         if (column->role == PLI_ROLE_TEXT) key += (uint64_t)column->dict.n;
-        /* as a float: the last bits of a double could tell how often parts were counted */
+        /* rounded to a float: the last bits of the double could depend on how often parts were counted */
         if (column->sum != NULL)
             column->mean = column->count > 0 ? (float)(pli_superacc_value(column->sum) / (double)column->count) : 0;
     }
@@ -218,7 +218,7 @@ static void drop_sum(pli_column *column) {
     column->sum = NULL;
 }
 
-/* Sums add up, unless one of the two knows the mean of the whole data set. */
+/* Sums are added, unless one of the two schemas knows the mean of the whole data set. */
 static bool merge_column(pli_column *into, bool into_is_whole, const pli_column *from, bool from_is_whole) {
     if (into_is_whole || from_is_whole) {
         if (!into_is_whole) {
@@ -230,7 +230,7 @@ static bool merge_column(pli_column *into, bool into_is_whole, const pli_column 
     }
     if (into->sum != NULL && from->sum != NULL) {
         pli_superacc_merge(into->sum, from->sum);
-    } else { /* already joined ones: by weight */
+    } else { /* both are joined already: weighted by count */
         double count = (double)(into->count + from->count);
         if (count > 0) into->mean = (into->mean * (double)into->count + from->mean * (double)from->count) / count;
         drop_sum(into);
@@ -338,7 +338,7 @@ double pli_schema_label_value(const pli_schema *schema, int64_t k) {
     return label_texts(schema) != NULL ? (double)k : schema->label[k];
 }
 
-/* As C writes it, so that a label is a line of its own. */
+/* Writes a character as C does, so that a label stays on one line. */
 static void add_character(int c, pli_text *text) {
     static const char plain[] = "\n\t\r\\", named[] = "ntr\\";
     const char       *at = c != 0 ? strchr(plain, c) : NULL;
@@ -350,7 +350,7 @@ void pli_schema_label_text(const pli_schema *schema, int64_t k, pli_text *text) 
     const pli_dict *texts = label_texts(schema);
     if (schema->format == PLI_FORMAT_CHARS) add_character((int)schema->label[k], text);
     else if (texts != NULL) pli_text_add(text, "%s", texts->text[k]);
-    else pli_text_add(text, "%.0f", schema->label[k]); /* whole, with all its digits */
+    else pli_text_add(text, "%.0f", schema->label[k]); /* a whole number, with all its digits */
 }
 
 static void table_name(const pli_schema *schema, uint64_t key, pli_text *text) {
@@ -369,7 +369,7 @@ static void table_name(const pli_schema *schema, uint64_t key, pli_text *text) {
     pli_text_add(text, "%llu", (unsigned long long)key);
 }
 
-/* "3,14": its place in the row's array. */
+/* "3,14": the feature's place in the row's array. */
 static void place_name(const pli_schema *schema, uint64_t key, pli_text *text) {
     uint64_t step = (uint64_t)schema->features;
     for (int32_t i = 0; i < schema->axes; i++) {

@@ -1,8 +1,8 @@
-/* data/schema/schema.h - what columns and labels mean; inside the room.
+/* data/schema/schema.h - what columns and labels mean; for this room only.
  *
- * A schema is found while reading (a *part*: what one worker's blocks held), joined over the workers, and kept
- * in the model. All that it says is a function of the data set, not of how it was cut: sets are sorted, sums
- * are exact, the base of libsvm indices follows from whether a 0 is anywhere. */
+ * A schema is found while reading (a *part*: what one worker's blocks held), joined over the workers, and kept in
+ * the model. All that it says depends on the data set, not on how it was cut: sets are sorted, sums are exact, and
+ * the base of libsvm indices depends on whether any index is 0. */
 #ifndef PLI_DATA_SCHEMA_H
 #define PLI_DATA_SCHEMA_H
 
@@ -29,46 +29,46 @@ typedef struct pli_dict {
 typedef struct pli_column {
     char      *name; /* from the header, or "c1", "c2", ... */
     pli_role   role;
-    pli_dict   dict;      /* of a text column, or of text labels                          */
-    uint64_t   first_key; /* numbers: the key; texts: that of the first text              */
-    double     mean;      /* of the cells that are there: what a missing number is taken for */
-    int64_t    count;     /* cells that are there (numbers)                               */
-    pli_superacc *sum;       /* of them; NULL once joined                                    */
+    pli_dict   dict;      /* of a text column, or of text labels */
+    uint64_t   first_key; /* numbers: the key; texts: the key of the first text */
+    double     mean;      /* of the cells that exist; replaces missing numbers */
+    int64_t    count;     /* cells that exist (numbers) */
+    pli_superacc *sum;       /* their sum; NULL once joined */
 } pli_column;
 
 struct pli_schema {
     pli_data_format format;
-    int32_t         index_base;   /* libsvm: of the keys                                         */
+    int32_t         index_base;   /* libsvm: subtracted from the indices */
     bool            base_is_sure; /* asked for, or from the model: zero_index does not change it */
     bool            zero_index;
-    uint64_t        max_index; /* libsvm: the highest as written                              */
+    uint64_t        max_index; /* libsvm: the highest index as written */
     bool            any_index;
     int32_t         hash_bits;
     int64_t         features, rows;
     pli_label_kind  label_kind;
-    double         *label; /* [labels] increasing: integers */
-    bool            unlabelled; /* rows are read without labels, also where the data have some */
+    double         *label; /* [labels] increasing; integers */
+    bool            unlabelled; /* rows are read without labels, even if the data have some */
     int64_t         labels;
     bool            whole;     /* joined: its means are those of the whole data set */
     bool            has_names; /* a header gave them */
-    bool            label_asked; /* --text-columns names the label: its cells are texts on purpose */
+    bool            label_asked; /* --text-columns names the label: its cells are meant as texts */
     char            delimiter;
-    bool            decimal_comma; /* numbers were written so: 1,5 */
+    bool            decimal_comma; /* numbers are written like 1,5 */
     pli_column     *column; /* table: all columns but ignored ones, in the file's order */
     int64_t         columns;
-    int32_t         axes;      /* idx: of a row, whose features are an array of these lengths */
+    int32_t         axes;      /* idx: a row's features are an array with axes of these lengths */
     int64_t         length[PLI_IDX_AXES];
-    int64_t         window;    /* text: characters that a row sees; see chars.h */
-    bool            apart;     /* text: a row has as many labels               */
-    int64_t        *segment_rows; /* [segments] rows in each piece of the data set; 0: not one of ours */
+    int64_t         window;    /* text: characters of a row; see chars.h */
+    bool            apart;     /* text: a row has as many labels as characters */
+    int64_t        *segment_rows; /* [segments] rows in each segment of the data set; 0: another worker's */
     int64_t         segments;
 };
 
 pli_schema *pli_schema_create(void); /* NULL: out of memory */
 pli_schema *pli_schema_copy(const pli_schema *schema);
-/** features, index_base, first_key from the rest. */
+/** Computes features, index_base and first_key from the rest. */
 void              pli_schema_number(pli_schema *schema);
-/** Features without the bound of an int64: an index of 2^63 - 1, counted from 0, is one of 2^63. */
+/** The number of features without the bound of an int64: an index of 2^63 - 1, counted from 0, makes it 2^63. */
 uint64_t          pli_schema_keys(const pli_schema *schema);
 pli_column       *pli_schema_add_column(pli_schema *schema, const char *name, size_t length,
                                         pli_role role);                              /* NULL: no memory */
@@ -77,7 +77,7 @@ const pli_column *pli_schema_label_column(const pli_schema *schema);
 
 /** Place of text in dict, or -1. */
 int64_t pli_dict_find(const pli_dict *dict, const char *text, size_t length);
-/** Takes over texts [n] (unsorted, repeats freed). false: out of memory. */
+/** Takes ownership of texts [n], which may be unsorted; frees repeats. false: out of memory. */
 bool pli_dict_set(pli_dict *dict, char **texts, int64_t n);
 bool pli_dict_merge(pli_dict *dict, const pli_dict *other);
 void pli_dict_free(pli_dict *dict);

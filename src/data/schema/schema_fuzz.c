@@ -1,4 +1,5 @@
-/* Any bytes as the JSON of a schema (of a model, of another worker): refused, or one that can be asked and joined. */
+/* Feeds any bytes as the JSON of a schema (a model's, or another worker's): it is refused, or it can be asked and
+ * joined. */
 #include <stdlib.h>
 #include <string.h>
 

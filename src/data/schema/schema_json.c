@@ -1,4 +1,4 @@
-/* A schema as JSON: what workers tell each other and what the model file keeps. */
+/* A schema as JSON: workers send it to each other, and the model file keeps it. */
 #include <math.h>
 #include <string.h>
 
@@ -239,7 +239,7 @@ static bool read_shape(const json_t *shape, pli_schema *schema) {
     return true;
 }
 
-/* Its labels are bytes. */
+/* The labels of text by characters are bytes. */
 static bool read_chars(const json_t *object, pli_schema *schema) {
     const bool is_bytes = schema->label_kind != PLI_LABEL_REAL && schema->label_kind != PLI_LABEL_TEXT;
     schema->apart = json_is_true(json_object_get(object, "apart"));

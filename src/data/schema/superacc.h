@@ -1,6 +1,6 @@
-/* data/schema/superacc.h - sums of doubles that do not depend on their order: each value is an integer of 53 bits times
- * a power of two; values whose exponents share their upper bits are added as integers of 128 bits. Exact for up to
- * 2^42 values (a superaccumulator; Kulisch, "Computer Arithmetic and Validity", 2008, in its small form). */
+/* data/schema/superacc.h - sums of doubles that do not depend on their order. Each value is an integer of 53 bits
+ * times a power of two; values whose exponents share their upper bits are added as integers of 128 bits. Exact for
+ * up to 2^42 values (a superaccumulator; Kulisch, "Computer Arithmetic and Validity", 2008, in its small form). */
 #ifndef PLI_DATA_SUPERACC_H
 #define PLI_DATA_SUPERACC_H
 
@@ -28,7 +28,8 @@ static inline void pli_superacc_merge(pli_superacc *sum, const pli_superacc *oth
     for (int k = 0; k < PLI_SUPERACC_BINS; k++) sum->bin[k] += other->bin[k];
 }
 
-/** The sum as a double: small bins first, so that little is lost; a function of the exact sum's bins alone. */
+/** The sum as a double, which depends only on the exact sums in the bins; small bins come first, so that little is
+ *  lost. */
 static inline double pli_superacc_value(const pli_superacc *sum) {
     double value = 0;
     for (int k = 0; k < PLI_SUPERACC_BINS; k++) value += ldexp((double)sum->bin[k], 32 * k - 1075);

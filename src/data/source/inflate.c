@@ -1,15 +1,15 @@
-/* gzip and zstd, seen through.
+/* Unpacks gzip and zstd.
  *
- * A file is a sequence of gzip members or of zstd frames. What follows the last one must be nothing, or zeros behind a
- * gzip member, as tapes pad their blocks. Anything else is an error that names its byte: it may be a member whose first
- * byte was damaged, and its rows would be missing without a word. */
+ * A file is a sequence of gzip members or of zstd frames. Behind the last one there may be nothing, or zeros behind
+ * a gzip member, since tapes pad their blocks. Anything else is an error that names its byte: it may be a member
+ * whose first byte was damaged, and its rows would be missing without notice. */
 #include <string.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include "data/source/source.h"
 
-/* A frame of zstd keeps its window in memory; one of more than 128 MiB is refused, as the zstd program does. */
+/* A zstd frame keeps its window in memory; a window of more than 128 MiB is refused, as the zstd program does. */
 enum { OUT_BYTES = 1 << 18, IN_BYTES = 1 << 30, WINDOW_LOG_MAX = 27 };
 
 static bool is_gzip(const unsigned char *data, size_t bytes) {
@@ -32,13 +32,13 @@ static plait_status bad_stream(plait_error *err, const char *name, const char *k
 typedef struct gzip {
     const char          *name;
     const unsigned char *data;
-    size_t               bytes, at; /* of data: all, taken */
+    size_t               bytes, at; /* of data: how many there are, how many were taken */
     unsigned char       *out;
     pli_intake          *in;
     z_stream             z;
 } gzip;
 
-/* One piece of output. *again: the member goes on. Input comes in pieces that zlib can count. */
+/* Unpacks one piece of output. *again: the member goes on. Input is given in pieces that zlib can count. */
 static plait_status gzip_piece(gzip *g, bool *again, plait_error *err) {
     const size_t left = g->bytes - g->at;
     const uInt   given = left > IN_BYTES ? IN_BYTES : (uInt)left;
@@ -62,7 +62,7 @@ static plait_status gzip_member(gzip *g, plait_error *err) {
     return PLAIT_OK;
 }
 
-/* Behind the last member: zeros, or nothing. */
+/* Checks that nothing but zeros follows the last member. */
 static plait_status gzip_end(const gzip *g, plait_error *err) {
     for (size_t at = g->at; at < g->bytes; at++)
         if (g->data[at] != 0)
@@ -87,7 +87,7 @@ static plait_status gunzip(const unsigned char *data, size_t bytes, unsigned cha
 
 /* --- zstd -------------------------------------------------------------------------------------------------- */
 
-/* Frames, and skippable ones between them. zstd knows no padding: it refuses what begins no frame itself. */
+/* Unpacks frames, with skippable frames between them. zstd has no padding: it refuses bytes that begin no frame. */
 static plait_status unzstd(const unsigned char *data, size_t bytes, unsigned char *out, pli_intake *to,
                            plait_error *err) {
     const char   *name = to->name;

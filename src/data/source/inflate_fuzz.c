@@ -1,4 +1,4 @@
-/* Any bytes as a gzip or zstd stream; what a short input can unpack to is bounded. */
+/* Feeds any bytes as a gzip or zstd stream. The output of a short input is bounded. */
 #include "data/source/source.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

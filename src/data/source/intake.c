@@ -1,5 +1,5 @@
-/* What comes in without a known end, from a pipe or out of a packed file: looked at while it is taken, so that what is
- * no text ends it at once, and not when the disk is full. */
+/* Bytes that come without a known end, from a pipe or a packed file. They are checked while they come, so that bytes
+ * which are no text end it at once, and not only when the disk is full. */
 #include <string.h>
 
 #include "data/formats/foreign.h"
@@ -20,7 +20,7 @@ static int64_t newlines(const unsigned char *data, size_t bytes) {
     return n;
 }
 
-/* data [bytes], which are the next ones, hold a NUL at `at`. The spool is ended to count the lines before. */
+/* data [bytes] are the next bytes, and have a NUL at `at`. The spool is ended to count the lines before it. */
 static plait_status refuse(pli_intake *in, const unsigned char *data, const unsigned char *at, plait_error *err) {
     const unsigned char *before;
     size_t               n;
@@ -60,7 +60,8 @@ plait_status pli_source_found_nul(const pli_source *source, size_t at, plait_err
     return found_nul(source->path, pli_source_line(source, at), at, err);
 }
 
-/* From behind the last newline of each piece of so many bytes: this touches a page a piece, not the file. */
+/* Searches backwards for the last newline of each piece of PLI_LINE_BYTES_MAX bytes: this touches one page of each
+ * piece, not the whole file. */
 plait_status pli_source_check_lines(const pli_source *source, plait_error *err) {
     for (size_t at = source->begin; source->bytes - at > PLI_LINE_BYTES_MAX;) {
         const unsigned char *from = source->data + at, *newline = memrchr(from, '\n', PLI_LINE_BYTES_MAX);

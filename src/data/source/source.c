@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A weight is a line of up to so many bytes for each byte of the data, of which a row has two at least. */
+/* A file of weights has at most WEIGHT_BYTES bytes for each byte of the data; a row of data has at least two. */
 enum { SPOOL_MEMORY = 64 << 20, WEIGHT_BYTES = 16 };
 
 static plait_status no_memory(plait_error *err) {
@@ -55,7 +55,7 @@ static plait_status open_file(pli_source *source, plait_error *err) {
     return PLAIT_OK;
 }
 
-/* What was opened is packed: unpack, and let go of it. */
+/* The opened file is packed: unpacks it and closes it. */
 static plait_status unpack(pli_source *source, const char *name, pli_spill *spill, plait_error *err) {
     pli_spool   *packed = source->spool;
     plait_status status;
@@ -102,7 +102,7 @@ static plait_status find_weights(pli_source *source, plait_error *err) {
     plait_status status = PLAIT_OK;
     if (pli_file_exists(path)) {
         status = read_weights(source, path, err);
-    } else { /* of a packed file NAME.gz it may be NAME.weight */
+    } else { /* for a packed file NAME.gz it may be NAME.weight */
         size_t n = strlen(source->path);
         if (ends_with(source->path, ".gz") || ends_with(source->path, ".zst")) {
             path[n] = '\0';
@@ -135,15 +135,15 @@ static plait_status add_source(pli_sources *all, const char *path, plait_error *
     pli_source *source = &all->source[all->n];
     *source = (pli_source){ .path = pli_strdup(path) };
     if (source->path == NULL) return no_memory(err);
-    all->n++; /* from here release takes care of it */
+    all->n++; /* from here on, release frees it */
     all->is_pipe |= is_pipe;
     return open_source(source, is_pipe, &all->spill, err);
 }
 
-/* Files beside the data that are no data. */
+/* Is it a file that belongs to data and is no data itself? */
 static bool is_companion(const char *name) { return ends_with(name, ".weight") || ends_with(name, ".plait-cache"); }
 
-/* Each line of `names` as a file of `directory` (NULL: a path by itself) on the list. */
+/* Adds each line of `names` to the list, as a file of `directory` (NULL: as a path). */
 static plait_status list_lines(pli_text *list, const char *directory, pli_text *names, plait_error *err) {
     for (char *name = names->data; name != NULL && *name != '\0';) {
         char *end = strchr(name, '\n'), *next = end != NULL ? end + 1 : name + strlen(name);

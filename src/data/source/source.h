@@ -1,5 +1,5 @@
-/* data/source/source.h - where bytes come from: files, directories, patterns, pipes; plain, gzip, zstd.
- * Whatever it was, a source is one piece of readable memory in the end. */
+/* data/source/source.h - where bytes come from: files, directories, patterns, pipes; plain, gzip, zstd. In the end
+ * every source is one piece of readable memory. */
 #ifndef PLI_DATA_SOURCE_H
 #define PLI_DATA_SOURCE_H
 
@@ -15,61 +15,61 @@ typedef struct pli_source {
     size_t               begin; /* behind a byte-order mark */
     pli_mapped           mapped;
     pli_spool           *spool;
-    bool                 droppable; /* pages of a file: they can be had again */
+    bool                 droppable; /* pages of a file, which can be read again */
     float               *weight;    /* [weights] of FILE.weight; NULL: no such file */
     int64_t              weights;
 } pli_source;
 
-/* Shared by the datasets of one process's workers. */
+/* Shared by the data sets of the workers in a process. */
 typedef struct pli_sources {
     pli_source     *source;
     int64_t         n, capacity;
     bool            is_pipe; /* the standard input or a pipe: one block */
-    pli_spill       spill;   /* what temporary files of these sources may take together */
+    pli_spill       spill;   /* how much temporary files of these sources may take together */
     _Atomic int32_t users;
 } pli_sources;
 
-/** The files that the paths stand for, a line each; "-" stands for itself. */
+/** Lists the files that the paths stand for, one on each line; "-" stands for itself. */
 plait_status pli_sources_list(const char *const *paths, int64_t n, pli_text *list, plait_error *err);
-/** Opens all of them, in the order given; those of a directory or pattern in order of name. Errors: EIO no such file,
- *  nothing matches; EFORMAT empty, a bad gzip or zstd stream, bytes that are no text; ENOSPACE more temporary files
- *  than spill_limit (0: half of what is free there). */
+/** Opens all of them, in the order given; files of a directory or pattern in order of name. Errors: EIO no such
+ *  file, or nothing matches; EFORMAT empty, a bad gzip or zstd stream, bytes that are no text; ENOSPACE more
+ *  temporary files than spill_limit (0: half of what is free there). */
 plait_status pli_sources_open(const char *const *paths, int64_t n, int64_t spill_limit, pli_sources **sources_out,
                               plait_error *err);
 void         pli_sources_release(pli_sources **sources);
 /** At the end of a pass: is each mapped file still the one that was opened? Errors: EFORMAT it was written to. */
 plait_status pli_sources_check(const pli_sources *sources, plait_error *err);
 
-/** The line (from 1) of a byte of a source. */
+/** The line (counted from 1) that a byte of a source is in. */
 int64_t pli_source_line(const pli_source *source, size_t at);
 
-/** Says that the bytes [from, to) will hardly be read again. */
+/** Tells the system that the bytes [from, to) will hardly be read again. */
 static inline void pli_source_drop(const pli_source *source, size_t from, size_t to) {
     if (source->droppable) pli_map_drop(source->data + from, to - from);
 }
 
-/** Where to begin when dropping on behind `to`: the page in which a drop ends is kept, and would be for ever (the
- *  largest pages that there are: 64 KiB). */
+/** Where to begin the next drop, behind one that ended at `to`. The page in which a drop ends is kept, so the next
+ *  drop must begin with it (pages are at most 64 KiB). */
 static inline size_t pli_drop_again(size_t to) { return to & ~(size_t)0xffff; }
 
 /* --- intake.c --------------------------------------------------------------------------------------------- */
 enum { PLI_INTAKE_HEAD = 64, PLI_LINE_BYTES_MAX = 64 << 20 };
 
-/* Bytes on their way into a spool. Begins as { .name, .spool }. */
+/* Bytes on their way into a spool. Initialise it as { .name, .spool }. */
 typedef struct pli_intake {
-    const char   *name; /* for messages */
+    const char   *name; /* for errors */
     pli_spool    *spool;
-    unsigned char head[PLI_INTAKE_HEAD]; /* [held] the first ones */
+    unsigned char head[PLI_INTAKE_HEAD]; /* [held] the first bytes */
     size_t        held;
     bool          judged, binary;
 } pli_intake;
-/** Errors: EFORMAT a NUL in text, or another program's file; those of pli_spool_add. */
+/** Adds bytes. Errors: EFORMAT a NUL in text, or another program's file; those of pli_spool_add. */
 plait_status pli_intake_add(pli_intake *in, const unsigned char *data, size_t bytes, plait_error *err);
-/** No NUL among the first bytes, if these are not images. Errors: EFORMAT. */
+/** Checks that the first bytes have no NUL, unless they are images. Errors: EFORMAT. */
 plait_status pli_source_check_text(const char *name, const unsigned char *data, size_t bytes, plait_error *err);
-/** Fails with EFORMAT: the byte at a place is NUL. */
+/** Fails with EFORMAT: the byte at this place is NUL. */
 plait_status pli_source_found_nul(const pli_source *source, size_t at, plait_error *err);
-/** No line is longer than PLI_LINE_BYTES_MAX. Errors: EFORMAT. */
+/** Checks that no line is longer than PLI_LINE_BYTES_MAX. Errors: EFORMAT. */
 plait_status pli_source_check_lines(const pli_source *source, plait_error *err);
 
 /* --- inflate.c -------------------------------------------------------------------------------------------- */

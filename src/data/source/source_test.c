@@ -166,7 +166,7 @@ static void test_packed(void **state) {
     free(packed);
 }
 
-/* A member or frame behind another: all rows, or an error that names the byte; never the first one's rows alone. */
+/* A second member or frame gives all rows, or an error that names the byte; never only the rows of the first. */
 static void test_what_follows(void **state) {
     char        path[256];
     pli_text    whole = { 0 };
@@ -220,7 +220,7 @@ static void test_what_follows(void **state) {
     pli_text_free(&whole);
 }
 
-/* More than what is kept in memory goes to a file without a name; all bytes come back. */
+/* More bytes than may stay in memory go to a file without a name; all bytes come back. */
 static void test_spool(void **state) {
     pli_spool           *spool = NULL;
     plait_error          err;
@@ -240,7 +240,7 @@ static void test_spool(void **state) {
     pli_spool_destroy(&spool);
 }
 
-/* What temporary files take together is bounded, and given back. */
+/* Temporary files together have a limit, and give back what they took. */
 static void test_spill(void **state) {
     pli_spill            spill = { .limit_bytes = 25000 };
     pli_spool           *one = NULL, *two = NULL;
@@ -264,7 +264,7 @@ static void test_spill(void **state) {
     assert_int_equal(spill.used_bytes, 0);
 }
 
-/* A file that is written to between the passes over it, in a way that no signal tells of, and one that is replaced. */
+/* A file that is written to between two passes, which no signal reports; and a file that is replaced. */
 static void test_written_to(void **state) {
     char            path[256], other[256];
     const char     *paths[] = { path };
@@ -308,7 +308,7 @@ static void test_memory(void **state) {
     assert_int_equal(plait_data_features(data), 4);
     for (int32_t workers = 1; workers <= 3; workers++) {
         int64_t rows = 0, entries = 0;
-        for (int32_t w = 0; w < workers + 1; w++) { /* the last one owns nothing */
+        for (int32_t w = 0; w < workers + 1; w++) { /* the last worker owns no block */
             pli_dataset *d = NULL;
             assert_int_equal(pli_dataset_of_memory(data, w, workers, &d, &err), PLAIT_OK);
             rows += pli_dataset_rows(d);

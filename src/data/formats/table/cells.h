@@ -1,7 +1,7 @@
-/* data/formats/table/cells.h - a line of csv, tsv and their kin, cell by cell.
+/* data/formats/table/cells.h - a line of csv, tsv and similar formats, cell by cell.
  *
- * A cell may stand in double quotes, where "" is a quote and the delimiter is text; it ends on its line. Blanks around
- * a cell do not count. With the delimiter ' ' any run of blanks delimits. */
+ * A cell may stand in double quotes; inside, "" is a quote and the delimiter is text. A cell ends on its line.
+ * Blanks around a cell do not count. With the delimiter ' ' any run of blanks delimits. */
 #ifndef PLI_DATA_CELLS_H
 #define PLI_DATA_CELLS_H
 
@@ -12,15 +12,15 @@
 typedef struct pli_cell {
     const unsigned char *text;
     size_t               length;
-    bool                 doubled; /* quoted, and holds "" */
+    bool                 doubled; /* it was quoted, and contains "" */
 } pli_cell;
 
 typedef struct pli_cells {
-    const unsigned char *at, *end; /* at > end: no more */
+    const unsigned char *at, *end; /* at > end: no more cells */
     char                 delimiter;
 } pli_cells;
 
-/** The end of the line at p, before "\n" or "\r\n"; *next_out: the next line. */
+/** The end of the line at p, before "\n" or "\r\n"; *next_out is the next line. */
 static inline const unsigned char *pli_line_end(const unsigned char *p, const unsigned char *to,
                                                 const unsigned char **next_out) {
     const unsigned char *newline = memchr(p, '\n', (size_t)(to - p)), *end = newline != NULL ? newline : to;
@@ -52,7 +52,7 @@ static inline bool pli_at_delimiter(const pli_cells *cells, const unsigned char 
     return p >= cells->end || *p == (unsigned char)cells->delimiter || (cells->delimiter == ' ' && *p == '\t');
 }
 
-/** The next cell; false: there is none. *bad_out: a quote that does not end, or text behind one. */
+/** The next cell; false: there is none. *bad_out: a quote does not end, or text follows it. */
 static inline bool pli_cells_next(pli_cells *cells, pli_cell *cell, bool *bad_out) {
     const unsigned char *p = cells->at, *end = cells->end;
     if (p > end) return false;
@@ -82,7 +82,7 @@ static inline bool pli_cells_next(pli_cells *cells, pli_cell *cell, bool *bad_ou
     return true;
 }
 
-/** Is there nothing in the cell, or a word for nothing? */
+/** Is the cell empty, or a word that means nothing, such as NA? */
 static inline bool pli_cell_is_missing(const pli_cell *cell) {
     static const char *const words[] = { "",    "NA", "N/A",  "n/a",  "na",   "nan", "NaN",
                                          "NAN", "?",  "null", "NULL", "None", "none" };

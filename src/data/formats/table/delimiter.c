@@ -1,5 +1,5 @@
-/* Which character parts the cells of a table. Each candidate cuts a sample of lines; what cuts all of them into the
- * same number of cells is it. */
+/* Finds the character that separates the cells of a table. Each candidate cuts a sample of lines; the one that cuts
+ * all of them into the same number of cells wins. */
 #include "data/formats/table/delimiter.h"
 
 #include <stdio.h>
@@ -38,7 +38,7 @@ bool pli_lines_cell(const pli_lines *l, int64_t line, char delimiter, int64_t at
     return true;
 }
 
-/* How many of them are looked at: few, where they are long. */
+/* How many lines are looked at: few, if they are long. */
 static int64_t sampled(const pli_lines *l) {
     int64_t bytes = 0, n = 0;
     for (; n < l->n && (n < 2 || bytes < SAMPLE_BYTES); n++) bytes += l->end[n] - l->begin[n];
@@ -84,13 +84,14 @@ const char *pli_delimiter_name(char delimiter, char name[PLI_DELIMITER_NAME]) {
 
 typedef struct candidate {
     char    delimiter;
-    int64_t cells, alike; /* cells of most lines; how many lines those are */
-    bool    all;          /* alike: all of them, or all but the first, which may be a title */
-    int64_t torn;         /* where there is a choice: cells with a quote in their middle */
-    double  numbers;      /* likewise: share of the cells that are numbers */
+    int64_t cells, alike; /* cells of most lines; how many lines have that many */
+    bool    all;          /* alike: all lines, or all but the first, which may be a title */
+    int64_t torn;         /* if there is a choice: cells with a quote in their middle */
+    double  numbers;      /* if there is a choice: share of the cells that are numbers */
 } candidate;
 
-/* Cuts the lines into cells, and takes the count that most lines have; the greater of two that equally many have. */
+/* Cuts the lines into cells, and takes the number of cells that most lines have; if two are equally frequent, the
+ * greater. */
 static candidate cut(const pli_lines *l, int64_t n, char delimiter) {
     int64_t   count[PLI_LINES];
     candidate c = { .delimiter = delimiter };
@@ -107,7 +108,7 @@ static candidate cut(const pli_lines *l, int64_t n, char delimiter) {
     return c;
 }
 
-/* The cells themselves. The first line may have names, so the others are asked for numbers. */
+/* Looks into the cells. The first line may have names, so numbers are counted in the others. */
 static void look_at_cells(const pli_lines *l, int64_t n, candidate *c) {
     int64_t numbers = 0, filled = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -125,7 +126,8 @@ static void look_at_cells(const pli_lines *l, int64_t n, candidate *c) {
     c->numbers = filled > 0 ? (double)numbers / (double)filled : 0;
 }
 
-/* What cuts quotes apart stands in them. A tab stands between cells and hardly ever in one; blanks stand in many. */
+/* A candidate that cuts quotes apart stands inside them. A tab separates cells and is rarely inside one; blanks are
+ * inside many. */
 static bool is_better(const candidate *a, const candidate *b) {
     if (b->cells == 0 || a->alike != b->alike) return a->alike > b->alike;
     if (a->torn != b->torn) return a->torn < b->torn;
@@ -135,10 +137,10 @@ static bool is_better(const candidate *a, const candidate *b) {
     return a->cells > b->cells;
 }
 
-/* A line may have gone wrong, and is told when it is read. */
+/* Some lines may be wrong; they are reported when they are read. */
 static bool is_enough(const candidate *c, int64_t n) { return c->cells > 1 && (c->all || 4 * c->alike >= 3 * n); }
 
-/* The candidates that cut the lines well enough, into list [CANDIDATES]; the known one first. */
+/* Collects the candidates that cut the lines well enough in list [CANDIDATES]; the known one first. */
 static int gather(const pli_lines *l, int64_t n, char known, candidate *list) {
     const char all[CANDIDATES] = { known, '\t', ';', '|', ',', ' ' };
     int        found = 0;

@@ -1,4 +1,4 @@
-/* Which delimiter is found in the first lines, which rival is told, and the names that --delimiter takes. */
+/* Which delimiter is found in the first lines, which rival is reported, and the names that --delimiter takes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ static pli_delimiters find(const char *text, char known, int64_t known_cells) {
     return found;
 }
 
-/* rival '\0': nothing is told. */
+/* rival '\0': none is reported. */
 static void expect(const char *text, char delimiter, int64_t cells, char rival) {
     pli_delimiters found = find(text, '\0', 0);
     if (found.delimiter != delimiter || found.cells != cells || found.rival != rival)
@@ -37,9 +37,9 @@ static void test_what_cuts_all_lines_alike(void **state) {
     /* the comma is in most lines, and in as many places */
     expect("preis;a;b\n1,5;2;x\n2,5;3;y\n3,5;1;z\n", ';', 3, '\0');
     expect("y\tname\n1\tSmith, J\n2\tDoe\n3\tRoe, K\n", '\t', 2, '\0');
-    /* a line that went wrong is told when it is read */
+    /* a wrong line is reported when it is read */
     expect("1;2;3\n1;2;3\n1;2\n1;2;3\n1;2;3\n", ';', 3, '\0');
-    /* a title that has other cells */
+    /* a title with another number of cells */
     expect("3,2,a,b,c\n1,2,0\n3,4,1\n5,6,1\n", ',', 3, '\0');
     /* quoted delimiters are text */
     expect("1,\"a;b\"\n2,\"c;d\"\n", ',', 2, '\0');
@@ -72,11 +72,11 @@ static void test_bounds(void **state) {
     pli_text_free(&text);
 }
 
-/* The model's, where it fits its columns. */
+/* The model's delimiter is taken if it fits the model's columns. */
 static void test_known(void **state) {
     (void)state;
     assert_int_equal(find("1#2,5#3\n4#5,5#6\n", '#', 3).delimiter, '#');
-    assert_int_equal(find("2,5#3\n5,5#6\n", '#', 3).delimiter, '#'); /* without the label */
+    assert_int_equal(find("2,5#3\n5,5#6\n", '#', 3).delimiter, '#'); /* the label is missing */
     assert_int_equal(find("1,2,3\n4,5,6\n", '#', 3).delimiter, ',');
     assert_int_equal(find("1,5;2;3\n2,5;3;4\n", ',', 2).delimiter, ',');
     assert_int_equal(find("1,5;2;3\n2,5;3;4\n", ',', 7).delimiter, ';');

@@ -1,4 +1,4 @@
-/* Opening csv and tsv: what each column is. */
+/* Opening csv and tsv: finds what each column is. */
 #include "data/formats/table/table.h"
 
 #include <stdio.h>
@@ -75,7 +75,7 @@ static plait_status no_such_column(const pli_dataset *d, const char *what, const
                     near != NULL ? "; did you mean \"" : "", near != NULL ? near : "", near != NULL ? "\"?" : "");
 }
 
-/* A column by name, or by number: from 1, or negative from the end. */
+/* Finds a column by name, or by number: from 1, or negative from the end. */
 static plait_status find_column(const pli_dataset *d, const char *what, const char *name, int64_t *out,
                                 plait_error *err) {
     const pli_table_rules *t = d->table;
@@ -91,20 +91,20 @@ static plait_status find_column(const pli_dataset *d, const char *what, const ch
 
 /* --- kinds ------------------------------------------------------------------------------------------------------ */
 
-/* What the sampled cells of a column are; missing ones are neither. */
+/* What the sampled cells of a column are; missing cells do not count. */
 typedef struct kinds {
     int64_t  numbers, texts;
-    int64_t  commas, odd; /* of the texts: numbers where commas are decimal; what else looks like numbers */
-    pli_cell comma_example, odd_example; /* the first of them */
+    int64_t  commas, odd; /* of the texts: numbers if commas are decimal; others that look like numbers */
+    pli_cell comma_example, odd_example; /* the first of each */
 } kinds;
 
-/* A column of numbers may have a slip in it: a single text, or one cell in ten, does not make it one of texts, and is
- * an error when its row is read. */
+/* A column of numbers may have errors in it: a single text, or one cell in ten, does not make it a text column; such
+ * a cell is an error when its row is read. */
 static bool is_text_column(const kinds *k) {
     return k->texts > 0 && (k->numbers == 0 || (k->texts > 1 && k->texts > (k->numbers + k->texts) / 10));
 }
 
-/* Commas that can only be decimal ones, and those that may part thousands. */
+/* How many commas can only be decimal, and how many may also separate thousands. */
 typedef struct commas {
     int64_t sure, either;
 } commas;
@@ -133,7 +133,7 @@ static void sample_line(const pli_table_rules *t, kinds *found, commas *seen, co
     }
 }
 
-/* Counts kinds of cells in the first rows of each segment of the data set. */
+/* Counts the kinds of cells in the first rows of each segment of the data set. */
 static void sample_kinds(const pli_dataset *d, kinds *found, commas *seen) {
     for (int64_t i = 0; i < d->segments; i++) {
         const pli_source    *source = &d->sources->source[d->segment[i].source];
@@ -146,7 +146,7 @@ static void sample_kinds(const pli_dataset *d, kinds *found, commas *seen) {
     }
 }
 
-/* may_choose: --text-columns is an option here. A model has chosen already. */
+/* may_choose: the user may set --text-columns here. With a model the choice was made before. */
 static void note_commas(pli_dataset *d, const char *name, const pli_cell *example, bool may_choose) {
     pli_dataset_note(d, "%s: numbers have decimal commas, as %.*s in column \"%.60s\"%s%.60s%s",
                      d->sources->source[0].path, (int)example->length, (const char *)example->text, name,
@@ -154,7 +154,8 @@ static void note_commas(pli_dataset *d, const char *name, const pli_cell *exampl
                      may_choose ? " takes its cells as texts)" : "");
 }
 
-/* Are commas decimal? Never where they part the cells. Semicolons part the cells of those who write decimal commas. */
+/* Decides whether commas are decimal. They are not if they separate cells. Writers of decimal commas separate cells
+ * by semicolons. */
 static void settle_commas(pli_dataset *d, const pli_schema *fixed, kinds *found, const commas *seen) {
     pli_table_rules *t = d->table;
     bool             told = false;
@@ -172,7 +173,7 @@ static void settle_commas(pli_dataset *d, const pli_schema *fixed, kinds *found,
     }
 }
 
-/* kinds [cells] of the data set's sample, and whether commas are decimal. */
+/* Finds kinds [cells] in the data set's sample, and whether commas are decimal. */
 static plait_status find_kinds(pli_dataset *d, const pli_schema *fixed, kinds **found_out, plait_error *err) {
     commas seen = { 0, 0 };
     kinds *found = pli_calloc((size_t)d->table->cells, sizeof *found);
@@ -196,7 +197,7 @@ static void note_texts(pli_dataset *d, const char *name, const kinds *k) {
                          (long long)k->numbers, (long long)(k->numbers + k->texts));
 }
 
-/* Marks the columns that hold texts: those that the sample finds, and those named ("city,3"). */
+/* Marks the columns that hold texts: those found in the sample, and those that names lists ("city,3"). */
 static plait_status mark_texts(pli_dataset *d, const char *names, plait_error *err) {
     pli_table_rules *t = d->table;
     kinds           *found = NULL;
@@ -221,7 +222,7 @@ static plait_status mark_texts(pli_dataset *d, const char *names, plait_error *e
     return status;
 }
 
-/* --- roles, found ------------------------------------------------------------------------------------------------- */
+/* --- roles, found in the data ------------------------------------------------------------------------------------- */
 
 static const char *const label_names[] = { "label", "target", "class", "y", "Label", "Target", "Class", "Y" };
 enum { LABEL_NAMES = sizeof label_names / sizeof *label_names };
@@ -240,7 +241,8 @@ static int64_t default_label(const pli_table_rules *t) {
     return t->title ? t->cells - 1 : 0;
 }
 
-/* A column that is a label elsewhere is a feature here: to be told, as it may tell what is to be found. */
+/* Without labels, a column that would otherwise be the label is a feature. The user is told, since it may give the
+ * answer away. */
 static void note_no_label(pli_dataset *d) {
     const pli_table_rules *t = d->table;
     const int64_t          usual = default_label(t);
@@ -292,7 +294,7 @@ static void take_role(pli_dataset *d, int64_t at, int64_t column) {
     cell->label_is_text = cell->role == PLI_ROLE_LABEL && d->schema->label_kind == PLI_LABEL_TEXT;
 }
 
-/* Rows without names: the model's columns in their order, with or without the label. */
+/* Rows without names: they have the model's columns in the same order, with or without the label. */
 static plait_status match_by_place(pli_dataset *d, plait_error *err) {
     const pli_schema *schema = d->schema;
     pli_table_rules  *t = d->table;
@@ -315,7 +317,7 @@ static plait_status match_by_place(pli_dataset *d, plait_error *err) {
 static plait_status match_by_name(pli_dataset *d, const plait_data_opts *opts, plait_error *err) {
     const pli_schema *schema = d->schema;
     pli_table_rules  *t = d->table;
-    int64_t           ignored = 0, passed = 0, label = -1; /* passed: labels that are not to be read */
+    int64_t           ignored = 0, passed = 0, label = -1; /* passed: label columns that are not read */
     if (opts->label != NULL && !schema->unlabelled)
         PLI_TRY(find_column(d, "the label", opts->label, &label, err));
     for (int64_t column = 0; column < schema->columns; column++) {
@@ -334,7 +336,7 @@ static plait_status match_by_name(pli_dataset *d, const plait_data_opts *opts, p
     return PLAIT_OK;
 }
 
-/* --- together ----------------------------------------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------------------------------------ */
 
 static void finish_rules(pli_dataset *d) {
     pli_table_rules *t = d->table;

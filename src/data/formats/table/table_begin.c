@@ -1,4 +1,4 @@
-/* Begins to read csv and tsv: finds the delimiter and the header. */
+/* Begins to read csv and tsv: finds the delimiter and the headers. */
 #include "data/formats/table/table.h"
 
 #include <stdio.h>
@@ -36,7 +36,7 @@ static plait_status choose_delimiter(pli_dataset *d, const plait_data_opts *opts
 
 /* --- header ---------------------------------------------------------------------------------------------------- */
 
-/* scikit-learn's data files begin with "rows,features,class,class,...": no names. */
+/* scikit-learn's data files begin with "rows,features,class,class,...", which are no names. */
 static bool is_title(const pli_lines *l, char delimiter) {
     pli_cell cell;
     int64_t  cells = l->n > 1 ? pli_lines_cells(l, 1, delimiter) : 0, first = pli_lines_cells(l, 0, delimiter);
@@ -56,7 +56,8 @@ static bool same_text(const pli_cell *a, const pli_cell *b) {
     return a->length == b->length && memcmp(a->text, b->text, a->length) == 0;
 }
 
-/* The first cell of the column is a text. 1: all other cells are numbers; -1: one of them is that text; 0: neither. */
+/* The first cell of the column is a text. 1: all other cells are numbers; -1: one of them is the same text; 0:
+ * neither. */
 static int judge_column(const pli_lines *l, char delimiter, int64_t column, const pli_cell *first) {
     bool numbers = true;
     for (int64_t i = 1; i < l->n; i++) {
@@ -87,7 +88,7 @@ static bool looks_like_header(const pli_lines *l, char delimiter, const pli_sche
     return over_numbers > 0 || (seen_again == 0 && l->n >= 5);
 }
 
-/* Does each line begin with a #, as comments do elsewhere? */
+/* Does each line begin with #, like a comment in other formats? */
 static bool is_all_comments(const pli_source *source) {
     const unsigned char *p = source->data + source->begin, *to = source->data + source->bytes, *next;
     for (p = pli_table_reader.row(p, to); p < to; p = pli_table_reader.row(next, to)) {
@@ -97,7 +98,7 @@ static bool is_all_comments(const pli_source *source) {
     return true;
 }
 
-/* A single line of names, and nothing below it. */
+/* Is there only one line, and does it have names? */
 static bool is_header_alone(const pli_lines *l, char delimiter) {
     const int64_t cells = pli_lines_cells(l, 0, delimiter);
     pli_cell      cell;
@@ -140,7 +141,7 @@ static plait_status choose_header(pli_dataset *d, const char *wish, const pli_li
     return t->header_line.failed ? pli_table_no_memory(err) : PLAIT_OK;
 }
 
-/* The rows of each source begin behind its header, which must be the first one's. */
+/* Sets the rows of each source to begin behind its header, which must equal the first source's. */
 static plait_status skip_headers(pli_dataset *d, plait_error *err) {
     pli_table_rules *t = d->table;
     pli_lines       *l = pli_malloc(sizeof *l);

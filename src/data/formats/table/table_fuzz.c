@@ -1,4 +1,4 @@
-/* Any bytes as a csv or tsv file, through opening, loading and agreeing. The first byte chooses the options. */
+/* Feeds any bytes as a csv or tsv file, through opening, loading and agreeing. The first byte chooses the options. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Sources that hold the bytes, as if a file had been mapped. */
+/* Sources that hold the bytes as if a file had been mapped. */
 static pli_sources *sources_of(const uint8_t *data, size_t size) {
     pli_sources *all = pli_calloc(1, sizeof *all);
     if (all == NULL) abort();
@@ -26,7 +26,7 @@ static void check(const pli_dataset *d) {
             for (int64_t k = b->row_start[row]; k < b->row_start[row + 1]; k++) {
                 bool increasing = k == b->row_start[row] || b->col[k] > b->col[k - 1];
                 if (!increasing || b->col[k] >= pli_schema_features(d->schema)) abort();
-                if (b->value != NULL && b->value[k] - b->value[k] != 0) abort(); /* a mean that was not filled in */
+                if (b->value != NULL && b->value[k] - b->value[k] != 0) abort(); /* a mean was not filled in */
             }
     }
 }

@@ -1,5 +1,5 @@
-/* What is learnt from the rows of csv and tsv: dictionaries of texts, means of numbers; and giving rows new keys when
- * the workers have agreed. */
+/* What is learnt from the rows of csv and tsv: dictionaries of texts, means of numbers; and the new keys of rows
+ * when the workers have agreed. */
 #include <math.h>
 
 #include "data/formats/table/table.h"
@@ -12,7 +12,7 @@ static plait_status no_memory(plait_error *err) {
 
 /* --- distinct texts ------------------------------------------------------------------------------------------- */
 
-/* Of one column in one block: texts by hash. Different texts of equal hash (2^-64) take the next free hash. */
+/* The texts of one column in one block, by hash. Different texts of equal hash (2^-64) take the next free hash. */
 typedef struct texts {
     pli_keymap map;
     char     **text;
@@ -56,7 +56,7 @@ static bool wanted(const pli_table_rules *t, const pli_table_cell *c) {
     return c->column >= 0 && (c->label_is_text || (c->role == PLI_ROLE_TEXT && t->schema->hash_bits == 0));
 }
 
-/* Malformed lines are for the parser to refuse. */
+/* Malformed lines are left for the parser to refuse. */
 static bool learn_line(const pli_table_rules *t, const unsigned char *line, const unsigned char *end, texts *set,
                        pli_text *buffer) {
     pli_cells cells = pli_cells_of(line, end, t->delimiter);
@@ -89,7 +89,7 @@ static void learn_block(void *user, int64_t own, int32_t thread) {
     pli_text_free(&buffer);
 }
 
-/* The sets of all own blocks into the schema's dictionaries. */
+/* Joins the sets of all own blocks into the schema's dictionaries. */
 static plait_status join_texts(learn_job *job, plait_error *err) {
     pli_schema *schema = job->dataset->schema;
     for (int32_t own = 0; own < job->dataset->own; own++) {
@@ -99,7 +99,7 @@ static plait_status join_texts(learn_job *job, plait_error *err) {
             pli_dict dict = { NULL, 0 };
             if (set->map.n == 0) continue;
             if (!pli_dict_set(&dict, set->text, set->map.n)) return no_memory(err);
-            free_texts(set, set->map.n); /* the dictionary has the texts now */
+            free_texts(set, set->map.n); /* the dictionary owns the texts now */
             *set = (texts){ .text = NULL };
             bool good = pli_dict_merge(&schema->column[c].dict, &dict);
             pli_dict_free(&dict);
@@ -136,7 +136,7 @@ plait_status pli_table_learn(pli_dataset *d, pli_pool *pool, plait_error *err) {
 
 /* --- means ---------------------------------------------------------------------------------------------------- */
 
-/* The column of a key: the last whose first key is not above it, numbers and texts only. */
+/* The column of a key: the last column whose first key is not above it; only numbers and texts have keys. */
 static int64_t column_of(const pli_schema *schema, uint64_t key) {
     int64_t low = 0, high = schema->columns;
     while (high - low > 1) {
@@ -160,7 +160,7 @@ bool pli_table_add_sums(const pli_dataset *d, pli_table_sums *sums, const pli_ro
     for (int64_t row = 0; row < rows->b.rows; row++) {
         int64_t column = 0;
         for (int64_t i = rows->b.row_start[row]; i < rows->b.row_start[row + 1];
-             i++) { /* keys increase, so columns do */
+             i++) { /* keys increase, and so do columns */
             while (column + 1 < schema->columns && schema->column[column + 1].first_key <= rows->b.col[i]) column++;
             float   value = rows->b.value != NULL ? rows->b.value[i] : 1.0f;
             int64_t at = schema->column[column].role == PLI_ROLE_NUMBER ? column : column_of(schema, rows->b.col[i]);
@@ -216,7 +216,8 @@ plait_status pli_table_settle(pli_dataset *d, plait_error *err) {
 
 /* --- agreeing --------------------------------------------------------------------------------------------------- */
 
-/* Where each own text stands in the agreed dictionary, into map from `at`. false: one is not there. */
+/* Writes the place of each own text in the agreed dictionary, plus `first`, into map. false: a text is missing
+ * there. */
 static bool map_texts(const pli_dict *own, const pli_dict *agreed, uint32_t first, uint32_t *map) {
     for (int64_t i = 0; i < own->n; i++) {
         int64_t place = pli_dict_find(agreed, own->text[i], strlen(own->text[i]));

@@ -1,5 +1,5 @@
-/* Rows of csv and tsv into CSR. Numbers are read in place; zeros are left out; a missing number is held as NaN until
- * the mean of its column is known. */
+/* Rows of csv and tsv into CSR. Numbers are read in place; zeros are left out; a missing number is NaN until the
+ * mean of its column is known. */
 #include <math.h>
 #include <stdio.h>
 
@@ -49,7 +49,7 @@ const char *pli_cell_text(const pli_cell *cell, pli_text *buffer, size_t *length
 
 /* --- numbers -------------------------------------------------------------------------------------------------- */
 
-/* In a copy that may be read beyond its end, where a comma may stand for the point. */
+/* Parses a copy, which may be read beyond its end, and in which a decimal comma can be replaced by a point. */
 bool pli_cell_number(const pli_cell *cell, bool decimal_comma, double *out) {
     unsigned char copy[128 + PLI_PARSE_PAD] = { 0 };
     if (cell->length == 0 || cell->length > 127) return false;
@@ -79,7 +79,7 @@ static size_t digits_at(cursor p, cursor end) {
     return (size_t)(p - from);
 }
 
-/* Digits in groups of three, parted by `mark`, as 1,234,567: where they end; NULL: they are not parted so. */
+/* Where digits in groups of three end that `mark` separates, such as 1,234,567; NULL: they are not written so. */
 static cursor groups_end(cursor p, cursor end, unsigned char mark, size_t *groups_out) {
     size_t first = digits_at(p, end);
     *groups_out = 1;
@@ -88,12 +88,12 @@ static cursor groups_end(cursor p, cursor end, unsigned char mark, size_t *group
     return *groups_out > 1 ? p : NULL;
 }
 
-/* Is there nothing before `end` but perhaps a fraction behind `mark`? */
+/* Is there nothing before `end`, or only a fraction behind `mark`? */
 static bool is_fraction(cursor p, cursor end, unsigned char mark) {
     return p == end || (*p == mark && digits_at(p + 1, end) == (size_t)(end - p - 1) && end - p > 1);
 }
 
-/* A number that has one, and without it. */
+/* Is the cell a number with a unit? */
 static bool has_unit(const pli_cell *cell) {
     static const char *const units[] = { "%", "$", "\xe2\x82\xac", "\xc2\xa3" };
     pli_cell                 bare = *cell;
@@ -150,7 +150,7 @@ static bool refuse(parser *s, cursor at, int64_t column, const char *expected, c
     return false;
 }
 
-/* In a column of numbers. A text may be a slip of the data, or meant. */
+/* Refuses a text in a column of numbers. It may be an error in the data, or the column may be meant as texts. */
 static bool refuse_number(parser *s, int64_t i, const pli_cell *cell, const char *expected) {
     refuse(s, cell->text, i, expected, cell);
     if (pli_cell_is_number(cell, s->t->decimal_comma) || s->t->fixed) return false;
@@ -167,7 +167,7 @@ static bool no_memory(parser *s) {
     return false;
 }
 
-/* Room is reserved: an entry a cell. */
+/* Room is reserved: one entry for each cell. */
 static bool put(parser *s, uint32_t key, float value) {
     pli_block *b = &s->rows->b;
     if (value != 1.0f && b->value == NULL && !pli_rows_need_values(s->rows)) return no_memory(s);
@@ -253,7 +253,7 @@ static bool read_cell(parser *s, int64_t i, const pli_cell *cell) {
     return true;
 }
 
-/* A plain number at the next cell: true and read. false: look closer, or s->status. */
+/* Reads a plain number in the next cell. false: look closer, or see s->status. */
 static inline bool read_plain(parser *s, pli_cells *cells, const pli_table_cell *c) {
     float  value;
     cursor p = cells->at;
@@ -265,7 +265,7 @@ static inline bool read_plain(parser *s, pli_cells *cells, const pli_table_cell 
     return true;
 }
 
-/* Order of keys, and which entries wait for a mean. */
+/* Sorts the row's keys, and notes which entries wait for a mean. */
 static bool settle_entries(parser *s) {
     pli_rows  *rows = s->rows;
     pli_block *b = &rows->b;
@@ -338,7 +338,7 @@ static plait_status parse_table(const void *rules, const unsigned char *from, co
     return s.status;
 }
 
-/* Past empty lines. */
+/* Skips empty lines. */
 static const unsigned char *table_row(const unsigned char *from, const unsigned char *to) {
     while (from < to && (*from == '\n' || (*from == '\r' && from + 1 < to && from[1] == '\n'))) from++;
     return from;

@@ -42,7 +42,7 @@ static pli_dataset *load(const plait_data_opts *opts, const pli_schema *fixed) {
     return d;
 }
 
-/* All rows as "label name:value name:value|". */
+/* Adds all rows as "label name:value name:value|". */
 static void add_rows(const pli_dataset *d, pli_text *text) {
     for (int32_t b = 0; b < pli_dataset_own_blocks(d); b++) {
         const pli_block *block = pli_dataset_block(d, b);
@@ -108,7 +108,7 @@ static void test_texts_and_missing(void **state) {
     pli_dataset_destroy(&d);
 }
 
-/* Rows of a long file with all kinds of columns. */
+/* Writes a long file with all kinds of columns. */
 static void write_many(void) {
     pli_text text = { 0 };
     pli_text_add(&text, "id,city,x,y\n");
@@ -125,7 +125,7 @@ static void write_many(void) {
 }
 
 static void rows_of_workers(int32_t workers, int32_t spares, pli_text *text, pli_text *schema) {
-    const int32_t     all = workers + spares; /* the last ones own nothing */
+    const int32_t     all = workers + spares; /* the last workers own no block */
     pli_dataset      *d[8] = { NULL };
     const pli_schema *part[8];
     pli_schema       *joined = NULL;
@@ -138,7 +138,9 @@ static void rows_of_workers(int32_t workers, int32_t spares, pli_text *text, pli
         if (status < 0) fail_msg("%s", err.text);
         pli_text    json = { 0 };
         pli_schema *copy = NULL;
-        assert_int_equal(pli_schema_write(pli_dataset_schema(d[w]), &json, &err), PLAIT_OK); /* as over a network */
+        assert_int_equal(pli_schema_write(pli_dataset_schema(d[w]), &json, &err), PLAIT_OK); /* the schema goes
+                                                                                              * through JSON, as over
+                                                                                              * a network */
         if (pli_schema_read(json.data, json.length, &copy, &err) != PLAIT_OK) fail_msg("%s in %s", err.text, json.data);
         part[w] = copy;
         pli_text_free(&json);
@@ -222,7 +224,7 @@ static void refuse(const char *csv, const plait_data_opts *opts, const pli_schem
     pli_dataset_destroy(&d);
 }
 
-/* What a table of that text is; freed by the caller. */
+/* The schema of a table with this text; freed by the caller. */
 static pli_schema *schema_of(const char *text, const plait_data_opts *opts) {
     write_file(text);
     pli_dataset *d = load(opts, NULL);
@@ -231,7 +233,7 @@ static pli_schema *schema_of(const char *text, const plait_data_opts *opts) {
     return schema;
 }
 
-/* Predicting with a model's columns: by name, in another order, without the label, with strangers. */
+/* Predicting with a model's columns: by name, in another order, without the label, with unknown columns. */
 static void test_model_schema(void **state) {
     plait_data_opts opts = table_opts("y");
     (void)state;
@@ -269,7 +271,7 @@ static void test_refusals(void **state) {
     refuse("1,2\n1,2\n", &opts, NULL, PLAIT_ENAME, "did you mean csv?");
 }
 
-/* A slip among numbers is an error where it stands; a column that is half of texts, or named, is one of texts. */
+/* An error among numbers is reported at its place; a column that is half texts, or is named, is a text column. */
 static void test_slips_among_numbers(void **state) {
     plait_data_opts opts = table_opts("y");
     (void)state;
@@ -295,7 +297,7 @@ static void test_slips_among_numbers(void **state) {
     pli_schema_destroy(&fixed);
 }
 
-/* One in ten, exactly: not yet a column of texts. */
+/* One text in ten, exactly, does not yet make a text column. */
 static void test_a_tenth_of_texts(void **state) {
     plait_data_opts opts = table_opts("y");
     (void)state;
@@ -315,7 +317,7 @@ static void test_a_tenth_of_texts(void **state) {
     }
 }
 
-/* The text of a note that a file gives rise to; NULL: it has none like it. */
+/* Loads csv and expects notes that contain `wanted` and not `unwanted`; NULL: not checked. */
 static void expect_note(const char *csv, const char *wanted, const char *unwanted) {
     plait_data_opts opts = table_opts(NULL);
     write_file(csv);
@@ -337,7 +339,7 @@ static void test_delimiters(void **state) {
     opts.delimiter = "#";
     expect("y#a#b\n1#2#3\n4#5#6\n", &opts, NULL, "1 a:2 b:3|4 a:5 b:6|");
     pli_schema *fixed = schema_of("y#a#b\n1#2#3\n4#5#6\n", &opts);
-    opts = table_opts(NULL); /* the model knows it; other data have theirs */
+    opts = table_opts(NULL); /* the model knows the delimiter; other data have their own */
     expect("b#a\n7#8\n9#0\n", &opts, fixed, "nan a:8 b:7|nan b:9|");
     expect("b,a\n7,8\n9,0\n", &opts, fixed, "nan a:8 b:7|nan b:9|");
     pli_schema_destroy(&fixed);
@@ -354,14 +356,14 @@ static void test_delimiters(void **state) {
     refuse("1 1:2\n", &opts, NULL, PLAIT_EINVAL, "--delimiter has no meaning for libsvm");
 }
 
-/* Commas are decimal where they do not part the cells, and cannot part thousands. */
+/* Commas are decimal if they do not separate cells and cannot separate thousands. */
 static void test_decimal_commas(void **state) {
     plait_data_opts opts = table_opts("y");
     (void)state;
     expect("y;a\n1,5;-0,25\n2;1,5e1\n3.5;\n", &opts, NULL, "1.5 a:-0.25|2 a:15|3.5 a:7.375|");
     expect("y;a\n1,234;0\n2,345;1\n", &opts, NULL, "1.234|2.345 a:1|");
     expect("y\ta\n1\t1,234\n2\t0,5\n", &opts, NULL, "1 a:1.234|2 a:0.5|");
-    expect("y\ta\n1\t1,234\n2\t5,678\n", &opts, NULL, "1 a=1,234:1|2 a=5,678:1|"); /* 1234? */
+    expect("y\ta\n1\t1,234\n2\t5,678\n", &opts, NULL, "1 a=1,234:1|2 a=5,678:1|"); /* it may mean 1234 */
     expect("y,a\n1,\"1,5\"\n2,\"2,5\"\n", &opts, NULL, "1 a=1,5:1|2 a=2,5:1|");
     opts.weight_column = "w";
     expect("y;w\n1;0,5\n2;1,5\n", &opts, NULL, "1*0.5|2*1.5|");
@@ -370,7 +372,7 @@ static void test_decimal_commas(void **state) {
     expect("y;a\n1,5;2,5\n2;3,5\n", &opts, NULL, "1.5 a=2,5:1|2 a=3,5:1|");
     opts.text_columns = NULL;
     pli_schema *fixed = schema_of("y\ta\n1\t1,234\n2\t0,5\n", &opts);
-    opts = table_opts(NULL); /* what was said of the training data goes for the few rows of these */
+    opts = table_opts(NULL); /* the decision made for the training data holds for these few rows */
     expect("y\ta\n1\t5,678\n2\t1,234\n", &opts, fixed, "1 a:5.678|2 a:1.234|");
     expect("y,a\n1,0.5\n2,4\n", &opts, fixed, "1 a:0.5|2 a:4|");
     pli_schema_destroy(&fixed);
@@ -388,7 +390,7 @@ static void test_no_rows(void **state) {
     refuse("# a\n# b\n", &opts, NULL, PLAIT_EFORMAT, "no rows: each of its lines begins with #");
     refuse("a,b,y\n", &opts, NULL, PLAIT_EFORMAT, "no rows: its only line reads as names of columns");
     refuse("price", &opts, NULL, PLAIT_EFORMAT, "no rows: its only line");
-    expect("#a,y\n1,2\n", &opts, NULL, "2 #a:1|"); /* some mark their header so */
+    expect("#a,y\n1,2\n", &opts, NULL, "2 #a:1|"); /* some files mark their header so */
     opts.header = "yes";
     refuse("a,b,y\n", &opts, NULL, PLAIT_EFORMAT, "no rows");
     opts.header = "no";
