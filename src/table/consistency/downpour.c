@@ -47,7 +47,7 @@ static plait_read downpour_on_pull(void *state, const plait_view *view) {
 const plait_consistency pli_downpour_policy = {
     .name = "downpour",
     .parameters = ":F:P",
-    .summary = "each worker fetches every F clocks, pushes every P clocks, and computes on its own mirror between",
+    .summary = "each worker fetches every F clocks, pushes every P clocks, and computes on its own copy in between",
     .state_bytes = sizeof(struct downpour_state),
     .sees_own = 1,
     .waits_for_slowest = 1,
