@@ -1,4 +1,4 @@
-/* JSON as the contract wants it: numbers in %.17g, null for what does not apply, never NaN. See json.h. */
+/* JSON as the contract wants it: numbers in %.17g, null for values that do not apply, never NaN. See json.h. */
 #include "base/json.h"
 
 #include <inttypes.h>
@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- written ------------------------------------------------------------------------------------------------------ */
+/* --- writing ------------------------------------------------------------------------------------------------------ */
 
-/* What stands before a value: a comma, unless it is the first of its object or list, and its key. */
+/* Writes what stands before a value: a comma, unless the value is the first of its object or list, and its key. */
 static void add_key(pli_text *text, const char *key) {
     const char last = text->length > 0 ? text->data[text->length - 1] : '\0';
     if (strchr("{[\n", last) == NULL) pli_text_add_bytes(text, ", ", 2);
@@ -90,7 +90,7 @@ void pli_json_value_ascii(pli_text *text, const char *key, const json_t *value) 
     add_value(text, key, value, JSON_ENSURE_ASCII);
 }
 
-/* --- read --------------------------------------------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------------------------------------------ */
 
 json_t *pli_json_read(const char *text, size_t bytes, pli_json_where *where_out) {
     return json_loadb(text, bytes, JSON_REJECT_DUPLICATES, where_out);

@@ -1,4 +1,4 @@
-/* JSON: what is written is what the contract wants, to the byte, and jansson reads it back; other text is not read. */
+/* JSON: it is written as the contract wants it, to the byte, and jansson reads it back; other text is refused. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* What the cases call with: one worker in a job, and one of everything. */
+/* The things that cases call with: one worker in a job, and one object of each kind. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* The functions that the public headers declare, with the names of their arguments and which of them are pointers. It
- * reads what compilers read, less comments and lines of the preprocessor. */
+/* Reads the functions that the public headers declare, with the names of their arguments and which of them are
+ * pointers. It reads the same text as a compiler, without comments and preprocessor lines. */
 #include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 enum { TEXT_MAX = 1 << 20 };
 
-/* Comments and lines of the preprocessor become blanks. */
+/* Replaces comments and preprocessor lines by blanks. */
 static void blank_out(char *text) {
     int comment = 0, directive = 0;
     for (char *c = text; *c != '\0'; c++) {
@@ -26,7 +26,8 @@ static void blank_out(char *text) {
     }
 }
 
-/* "const char *const *paths" is a pointer named paths; so are a function's type, "char hex[65]" and "f *body". */
+/* "const char *const *paths" is a pointer named paths; a function's type, "char hex[65]" and "f *body" are pointers,
+ * too. */
 static void take_argument(const char *from, const char *to, declared *d) {
     const char *end = to;
     const char *bracket = memchr(from, '[', (size_t)(to - from));
@@ -46,7 +47,7 @@ static void take_argument(const char *from, const char *to, declared *d) {
     d->arg[d->n_args++].pointer = pointer;
 }
 
-/* at: behind PLAIT_API. false: it declares no function. */
+/* at: the place behind PLAIT_API. false: no function is declared there. */
 static int take_declaration(const char *at, declared *d) {
     const char *end = strchr(at, ';'), *open = strchr(at, '('), *name = open;
     if (end == NULL || open == NULL || open > end) return 0;
@@ -63,7 +64,7 @@ static int take_declaration(const char *at, declared *d) {
         if (last) break;
         if (*c == ',' && depth == 1) from = c + 1;
     }
-    if (d->n_args > 0 && strcmp(d->arg[d->n_args - 1].name, "") == 0) d->n_args--; /* ... */
+    if (d->n_args > 0 && strcmp(d->arg[d->n_args - 1].name, "") == 0) d->n_args--; /* the argument was ... */
     return 1;
 }
 

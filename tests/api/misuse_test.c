@@ -1,4 +1,4 @@
-/* Calls at the wrong moment, and counts that no memory could hold: each is answered, and the job goes on. */
+/* Calls at the wrong moment, and counts too large for any memory: each call gets an answer, and the job goes on. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include <plait/ops.h>
 #include <plait/session.h>
 
-/* In a rank, whose thread cmocka does not know: the failure is the rank's result. */
+/* For use in a rank, whose thread cmocka does not know: a failure becomes the rank's result. */
 #define CHECK(condition)                                                                                               \
     do {                                                                                                               \
         if (!(condition)) {                                                                                            \
@@ -72,7 +72,7 @@ static void test_the_job_of_plait_run_is_not_destroyed_in_its_work(void **state)
 
 /* --- server functions --------------------------------------------------------------------------------------------- */
 
-/* What the functions call with. */
+/* What the functions use for their calls. */
 typedef struct inside {
     plait_job   *job; /* worker 0's, set before the call */
     plait_table *table;
@@ -103,7 +103,7 @@ static plait_status call_plait(const inside *in) {
     }
 }
 
-/* It does not even look at the answer. */
+/* Ignores the answer of its call. */
 static plait_status calls(void *user, const plait_slice *slices, int32_t n_slices, const void *args, size_t args_bytes,
                           void *answer, size_t answer_bytes) {
     (void)slices, (void)n_slices, (void)args, (void)args_bytes, (void)answer, (void)answer_bytes;
@@ -165,7 +165,7 @@ static plait_status merge_badly(plait_job *job, void *user) {
     plait_table_opts   opts;
     plait_table       *table = NULL;
     plait_table_opts_init(&opts);
-    opts.name = "w"; /* sparse: a shard on each rank */
+    opts.name = "w"; /* sparse: each rank has a shard */
     CHECK(plait_table_create(job, &opts, &table) == PLAIT_OK);
     plait_table *const tables[1] = { table };
     if (plait_comm_rank(comm) == 0) {
@@ -284,7 +284,7 @@ static void test_data_refuse_counts_without_measure(void **state) {
         assert_int_equal(plait_data_from_dense(n, 2, x, label, NULL, &data, &err), PLAIT_EINVAL);
         assert_int_equal(plait_data_from_dense(2, n, x, label, NULL, &data, &err), PLAIT_EINVAL);
     }
-    /* Each by itself would do, the product would not. */
+    /* Each count alone would fit, but their product does not. */
     assert_int_equal(plait_data_from_dense(INT64_C(1) << 40, INT64_C(1) << 31, x, label, NULL, &data, &err),
                      PLAIT_EINVAL);
     assert_null(data);
@@ -340,11 +340,11 @@ static plait_status two_jobs(plait_comm *comm, void *user) {
         plait_status status = plait_train(comm, &opts, NULL, &model);
         plait_data_destroy(&data);
         CHECK(status == PLAIT_EINVAL && model == NULL && SAYS("in a job already"));
-        CHECK(plait_run(&own, NULL, another, NULL, NULL) == PLAIT_OK); /* a job beside it */
+        CHECK(plait_run(&own, NULL, another, NULL, NULL) == PLAIT_OK); /* a second job on a communicator of its own */
         CHECK(plait_job_clock(first) == PLAIT_OK);
         CHECK(plait_job_destroy(&first) == PLAIT_OK && first == NULL);
     }
-    /* One that could not begin leaves room for the next. */
+    /* A job that could not begin leaves room for the next. */
     plait_job_opts bad;
     plait_job_opts_init(&bad);
     bad.batch = -1;
@@ -359,7 +359,7 @@ static void test_a_communicator_has_one_job_at_a_time(void **state) {
     run_comm(3, two_jobs, NULL);
 }
 
-/* --- NULL inside of what is given --------------------------------------------------------------------------------- */
+/* --- NULL inside of arguments ------------------------------------------------------------------------------------- */
 
 static plait_status null_inside_of_jobs(plait_job *job, void *user) {
     plait_comm           *comm = plait_job_comm(job);

@@ -1,5 +1,5 @@
-/* NULL for each argument of every public function: what the cases share. A case calls its function once, with NULL for
- * argument number `arg` (from 0 on) and with what is right for the others; arg -1: right for all. */
+/* NULL for each argument of every public function: what the cases share. A case calls its function once, with NULL
+ * for argument number `arg` (from 0 on) and right values for the others; arg -1: all arguments are right. */
 #ifndef TESTS_API_NULLS_H
 #define TESTS_API_NULLS_H
 
@@ -10,12 +10,13 @@
 #include <plait/session.h>
 #include <plait/table_store.h>
 
-/* What a call answers that returns no status: the neutral value of plait/status.h, or another. */
+/* The answer of a call that returns no status: the neutral value of plait/status.h, or another value. */
 enum { NEUTRAL = 1000, OTHER = 1001 };
 
-/* What there is to call with: one worker in a job. */
+/* What cases call with: one worker in a job. */
 typedef struct fixture {
-    const char       *dir; /* for files; holds the model "model", the graph "graph.json" and the checkpoint "ckpt" */
+    const char       *dir; /* for files; it contains the model "model", the graph "graph.json" and the checkpoint
+                            * "ckpt" */
     char              model_path[512], graph_path[512], ckpt[512], out_path[512];
     plait_error       err;
     plait_comm       *comm;
@@ -34,21 +35,22 @@ typedef struct fixture {
 typedef struct null_case {
     const char *function; /* without "plait_" */
     int (*call)(fixture *f, int arg);
-    const char *may; /* the arguments that may be NULL, as its comment says: "opts log"; beside error_out and user */
+    const char *may; /* the arguments that may be NULL according to the function's comment: "opts log"; besides
+                      * error_out and user */
 } null_case;
 
-/** The cases of a header, ended by one without a function. */
+/** The cases of each header; a case without a function ends the list. */
 extern const null_case comm_cases[], table_cases[], graph_cases[], learn_cases[], learner_cases[];
 
-/** The k-th argument: NULL where it is the case's turn. */
+/** The k-th argument: NULL in the turn of argument k. */
 #define N(k, value) (arg == (k) ? NULL : (value))
 #define NEUTRAL_IF(condition) ((condition) ? NEUTRAL : OTHER)
 
-/** A graph that has nothing in it yet, and what a call that builds has answered: its failure, or OK. */
+/** fresh_graph: an empty graph. built: the answer of a call that builds, its failure or OK. */
 plait_graph *fresh_graph(fixture *f);
 int          built(fixture *f, plait_value value);
 
-/** Makes everything, calls body in it, and takes it down again. */
+/** Makes all objects, calls body with them, and destroys them. */
 plait_status with_fixture(const char *dir, void (*body)(fixture *f, void *user), void *user, plait_error *err);
 
 /* --- what the headers declare ------------------------------------------------------------------------------ */
@@ -62,7 +64,7 @@ typedef struct declared {
     } arg[24];
 } declared;
 
-/** Every PLAIT_API function of include/plait: [n], to be freed. NULL: the headers could not be read. */
+/** All PLAIT_API functions of include/plait: [n], freed by the caller. NULL: the headers could not be read. */
 declared *read_headers(const char *folder, int32_t *n_out);
 
 #endif

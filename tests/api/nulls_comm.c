@@ -1,4 +1,4 @@
-/* plait/comm.h, plait/tensor.h, plait/op.h */
+/* Cases of plait/comm.h, plait/tensor.h, plait/op.h. */
 #include <string.h>
 
 #include "api/nulls.h"

@@ -1,4 +1,4 @@
-/* plait/graph.h, plait/graph_file.h, plait/session.h */
+/* Cases of plait/graph.h, plait/graph_file.h, plait/session.h. */
 #include <string.h>
 
 #include "api/nulls.h"

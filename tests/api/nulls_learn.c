@@ -1,4 +1,4 @@
-/* plait/data.h, plait/model.h, plait/checkpoint.h */
+/* Cases of plait/data.h, plait/model.h, plait/checkpoint.h. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -78,7 +78,7 @@ static int train_opts_init(fixture *f, int arg) {
     plait_train_opts_init(N(0, &opts));
     return NEUTRAL;
 }
-/* A communicator without a job. */
+/* Training needs a communicator without a job. */
 typedef struct training {
     fixture     *f;
     int          arg;

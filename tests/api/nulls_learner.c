@@ -1,4 +1,4 @@
-/* plait/learner.h: each call is made in the functions of a learner, in a run of one worker. */
+/* Cases of plait/learner.h: each call is made inside a learner's functions, in a run of one worker. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #include "api/nulls.h"
 
-/* What is called where, and what it answered. */
+/* Where a call is made, and its answer. */
 typedef enum place { IN_BEGIN, IN_STEP, IN_FINISH, IN_PREDICT } place;
 typedef struct probe {
     fixture *f;
@@ -98,7 +98,7 @@ static int in(fixture *f, int arg, place at, int (*call)(probe *p)) {
 
 /* --- a run -------------------------------------------------------------------------------------------------------- */
 
-/* The k-th argument: NULL where it is its turn. */
+/* The k-th argument: NULL in its turn. */
 #define P(k, value) (p->turn == (k) ? NULL : (value))
 static int call_state(probe *p) { return NEUTRAL_IF(plait_training_state(P(0, p->run)) == NULL); }
 static int call_comm(probe *p) { return NEUTRAL_IF(plait_training_comm(P(0, p->run)) == NULL); }
@@ -162,7 +162,7 @@ static int call_array(probe *p) {
 static int call_width(probe *p) { return NEUTRAL_IF(plait_model_width(P(0, p->model), PLAIT_ANSWER_LABEL) == 0); }
 static int call_transform(probe *p) {
     double out[256];
-    p->place = IN_FINISH; /* it predicts: not once more */
+    p->place = IN_FINISH; /* finish predicts: predict must not make the call again */
     return plait_model_transform(P(0, p->model), P(1, p->f->data), P(2, out), P(3, &p->f->err));
 }
 static int call_rows_count(probe *p) { return NEUTRAL_IF(plait_rows_count(P(0, p->rows)) == 0 && p->turn >= 0); }

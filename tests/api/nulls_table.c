@@ -1,4 +1,4 @@
-/* plait/table.h, plait/table_store.h */
+/* Cases of plait/table.h, plait/table_store.h. */
 #include <string.h>
 
 #include "api/nulls.h"
@@ -39,7 +39,7 @@ static int run(fixture *f, int arg) {
     return plait_run(N(0, &comm), N(1, &job), N(2, no_work), N(3, f), N(4, &f->err));
 }
 
-/* A communicator without a job. */
+/* Creation needs a communicator without a job. */
 typedef struct creation {
     int          arg;
     plait_status status;
@@ -70,7 +70,7 @@ static int job_destroy(fixture *f, int arg) {
 static int job_comm(fixture *f, int arg) { return NEUTRAL_IF(plait_job_comm(N(0, f->job)) == NULL); }
 static int clock_now(fixture *f, int arg) { return NEUTRAL_IF(plait_job_clock_now(N(0, f->job)) == 0); }
 static int job_clock(fixture *f, int arg) {
-    (void)f; /* a real one would be too early: tables are made before the first */
+    (void)f; /* a real clock would be too early: tables are made before the first */
     return arg == 0 ? plait_job_clock(NULL) : PLAIT_OK;
 }
 static int holder(fixture *f, int arg) { return NEUTRAL_IF(plait_job_holder(N(0, f->job), 0, 1) == -1); }

@@ -1,6 +1,6 @@
-/* The policy for NULL (plait/status.h), held for every function of the public headers: a function that has no case
- * here fails. The calls are made in a child process, so that one that crashes or hangs fails by its name, and the
- * others are still made. */
+/* The policy for NULL (plait/status.h), checked for every function of the public headers: a function that has no
+ * case here fails. The calls are made in a child process, so that a call that crashes or hangs fails by its name,
+ * and the other calls are still made. */
 #include <ftw.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -27,9 +27,9 @@ typedef struct null_turn {
     int32_t          arg;
 } null_turn;
 
-/* What the child tells, in memory that both see. */
+/* What the child reports, in memory that both processes see. */
 typedef struct told {
-    int32_t at, bad; /* the turn that is made; how many were not as they should be */
+    int32_t at, bad; /* the current turn; how many turns were wrong */
     char    what[32768];
 } told;
 
@@ -67,8 +67,8 @@ static void complain(told *t, const null_turn *turn, const char *what, const cha
              turn->arg < 0 ? "nothing" : turn->function->arg[turn->arg].name, what, text);
 }
 
-/* A handle leads to the place for the text; without it there is none, nor where the handle has no communicator: a
- * table has one, a checkpoint has none. */
+/* An error's text goes to the communicator of the handle. Without a handle there is no place for it, nor with a
+ * handle that has no communicator: a table has one, a checkpoint has none. */
 static int has_no_place(const null_turn *turn) {
     const declared *d = turn->function;
     if (strcmp(d->function, "checkpoint_tensor_at") == 0 || strcmp(d->function, "batch_row") == 0 ||
@@ -181,7 +181,7 @@ static void test_null_for_every_argument(void **state) {
         if (t->at == n_turns) complain(t, &turns[n_turns - 1], "what follows the last call fails", "");
         else complain(t, &turns[t->at++], hangs ? "it hangs" : "it crashes", "");
     }
-    fputs(t->what, stderr); /* longer than cmocka prints */
+    fputs(t->what, stderr); /* it is longer than cmocka prints */
     if (t->bad > 0) print_error("%d of %d calls are not as they should be\n", t->bad, n_turns);
     print_message("%d calls of %d functions\n", n_turns, n);
     const int32_t bad = t->bad;

@@ -1,5 +1,5 @@
-/* One process of a test over MPI: ranks SCENARIO [apart]. Exits 0 when this rank saw what it had to see. apart: the
- * ranks have no memory in common, as if on several hosts. */
+/* One process of a test over MPI: ranks SCENARIO [apart]. It exits with 0 if this rank saw what it should see.
+ * apart: the ranks share no memory, as if on several hosts. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 static double input(int32_t rank, int64_t i) { return (double)((rank + 1) * 37 + i * 11 % 101) / 7.0; }
 
 static bool        apart;
-static const char *collective; /* of the runs that follow */
+static const char *collective; /* used by the runs that follow */
 
 static plait_status reduce(plait_comm *comm, int64_t n, double *buf, bool begin) {
     int32_t me = plait_comm_rank(comm), w = plait_comm_workers(comm);
@@ -35,17 +35,18 @@ static plait_status reduce(plait_comm *comm, int64_t n, double *buf, bool begin)
         double want = 0;
         for (int32_t r = 0; r < w; r++) want += input(r, i);
         CHECK(buf[i] - want < 1e-9 && want - buf[i] < 1e-9);
-        if (!apart && !begin && collective == NULL) CHECK(buf[i] == want); /* in the order of ranks, as on threads */
+        if (!apart && !begin && collective == NULL) CHECK(buf[i] == want); /* added in the order of ranks, as on
+                                                                            * threads */
     }
     int64_t lowest = (int64_t)pli_hash_bytes(buf, (size_t)n * sizeof *buf, 0), highest = lowest;
     CHECK(plait_comm_allreduce(comm, &lowest, 1, PLAIT_I64, PLAIT_MIN) == PLAIT_OK);
     CHECK(plait_comm_allreduce(comm, &highest, 1, PLAIT_I64, PLAIT_MAX) == PLAIT_OK);
-    CHECK(lowest == highest); /* the same bits everywhere */
+    CHECK(lowest == highest); /* the same bits on all workers */
     return PLAIT_OK;
 }
 
-/* Dealt out to the workers, 24 numbers of very different sizes a place give the bits that they give here, with one
- * worker. */
+/* Adds 24 numbers of very different sizes in each place. Dealt out to the workers, they must give the same bits as
+ * here on one worker. */
 static plait_status reduce_exactly(plait_comm *comm, int64_t n, double *buf) {
     enum { TERMS = 24 };
     int32_t  me = plait_comm_rank(comm), w = plait_comm_workers(comm);
@@ -72,7 +73,8 @@ static plait_status reduce_exactly(plait_comm *comm, int64_t n, double *buf) {
 
 enum { N_MAX = 200000, FLIGHTS = 4 };
 
-/* Sums of several sizes under way, one at once between them, waited for from the last to the first. */
+/* Several sums of different sizes are under way, with one that is waited for at once between them; they are waited
+ * for from the last to the first. */
 static plait_status several(plait_comm *comm, double *buf) {
     static const int64_t lengths[FLIGHTS] = { N_MAX / FLIGHTS, 10, 5000, 40000 };
     plait_request       *request[FLIGHTS];
@@ -117,7 +119,7 @@ static plait_status exchange(plait_comm *comm, double *buf, unsigned char *all) 
     return PLAIT_OK;
 }
 
-/* What every rank has sent, as text: the same on every transport. */
+/* Collects how many bytes every rank has sent: the same on every transport. */
 static plait_status collect(plait_comm *comm, void *user) {
     uint64_t *sent = user;
     if (plait_comm_rank(comm) >= plait_comm_workers(comm)) return PLAIT_OK;
@@ -178,7 +180,7 @@ static plait_status messages(plait_comm *comm, void *user) {
     return PLAIT_OK;
 }
 
-/* Machines that answer each other until arg64 is used up. */
+/* Machines answer each other until arg64 is used up. */
 struct counter { _Atomic int64_t told; };
 static void count_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     (void)now_ns;
@@ -233,7 +235,7 @@ static plait_status mismatch(plait_comm *comm, void *user) {
     return plait_comm_allreduce(comm, buf, plait_comm_rank(comm) == 2 ? 9000 : 10000, PLAIT_F64, PLAIT_SUM);
 }
 
-/* Rank 1 fails; the others wait for it, in a collective (large, MPI's), or for a message. */
+/* Rank 1 fails; the others wait for it in a collective (a large one, by MPI) or for a message. */
 static plait_status fail_one(plait_comm *comm, void *user) {
     (void)user;
     static double buf[10000];
@@ -251,9 +253,9 @@ static plait_status leave_one(plait_comm *comm, void *user) {
     return plait_comm_barrier(comm) == PLAIT_EPEER ? PLAIT_OK : PLAIT_EIO;
 }
 
-/* --- processes that die or freeze, where the MPI tells of deaths (mpirun --with-ft ulfm) -------------------------- */
+/* --- processes that die or freeze, with an MPI that tells of deaths (mpirun --with-ft ulfm) ----------------------- */
 
-/* Rank 1 is killed or stopped when all others wait; each in another way. Their own clocks say how long the news
+/* Rank 1 is killed or stopped while all others wait, each in another way. Their own clocks tell how long the news
  * took. */
 static plait_status lose_one(plait_comm *comm, void *user) {
     static double buf[100000];
@@ -267,12 +269,12 @@ static plait_status lose_one(plait_comm *comm, void *user) {
         return plait_comm_recv(comm, 0, 9, &byte, 1, NULL, NULL); /* it was stopped, and goes on too late */
     }
     CHECK(plait_comm_send(comm, 1, 1, "x", 1) == PLAIT_OK);
-    raise(SIGPIPE); /* as a write to the dead one does, where it comes in time */
+    raise(SIGPIPE); /* as a write to the dead rank would, if it came in time */
     return me % 2 == 0 ? plait_comm_allreduce(comm, buf, 100000, PLAIT_F64, PLAIT_SUM)
                        : plait_comm_recv(comm, 1, 0, buf, 8, NULL, NULL);
 }
 
-/* The job goes on without it: what needs the dead ends with EPEER, messages pass. */
+/* The job goes on without the dead rank: a call that needs it ends with EPEER, messages pass. */
 static plait_status outlive(plait_comm *comm, void *user) {
     static double buf[100000], other[100000];
     plait_request *request = NULL;
@@ -298,7 +300,7 @@ static plait_status outlive(plait_comm *comm, void *user) {
     return PLAIT_OK;
 }
 
-/* Rank 0 gives and leaves; the others come to what it gave when it has left. */
+/* Rank 0 gives its part and leaves; the others come to the collective when it has left. */
 static plait_status come_late(plait_comm *comm, void *user) {
     (void)user;
     static unsigned char given[16000];
@@ -311,7 +313,7 @@ static plait_status come_late(plait_comm *comm, void *user) {
     return PLAIT_OK;
 }
 
-/* Rank 1 never comes to what rank 0 has come to. */
+/* Rank 0 waits in a collective to which rank 1 never comes. */
 static plait_status miss(plait_comm *comm, void *user) {
     (void)user;
     char byte;
@@ -342,7 +344,8 @@ static struct outcome run(const char *transport, int32_t workers, int32_t server
     return o;
 }
 
-/* Of who has lost a peer: MPI was left in the middle, and what it does at a process's end must not be run. */
+/* The verdict of a rank that has lost a peer: MPI was left in the middle, so its work at the end of a process must
+ * not run. */
 static int last_verdict(struct outcome o, bool right) {
     if (!right) fprintf(stderr, "rank %d: %s: %s\n", o.err.rank, plait_status_text(o.status), o.err.text);
     fflush(NULL);
@@ -359,7 +362,7 @@ static plait_status meet(plait_comm *comm, void *user) {
     return plait_comm_barrier(comm);
 }
 
-/* From now on nobody gets memory to share. MPI has its own already. */
+/* From now on no rank gets shared memory. MPI has its own already. */
 static bool live_apart(void) {
     struct rlimit limit;
     apart = run("mpi", 0, 0, meet, NULL).status == PLAIT_OK && getrlimit(RLIMIT_FSIZE, &limit) == 0;
@@ -372,8 +375,8 @@ int main(int argc, char **argv) {
     const char    *what = argc > 1 ? argv[1] : "";
     uint64_t       sent[16] = { 0 };
     struct outcome o;
-    if (strcmp(what, "late") == 0) { /* by Open MPI so that what is sent waits for its receiver; another takes no
-                                        notice */
+    /* Only Open MPI lets sent data wait for its receiver; another MPI ignores this setting. */
+    if (strcmp(what, "late") == 0) {
         setenv("OMPI_MCA_btl", "tcp,self", 0);
         setenv("OMPI_MCA_btl_tcp_eager_limit", "512", 0);
     }
@@ -383,7 +386,7 @@ int main(int argc, char **argv) {
         if (strcmp(what, "again") == 0 && o.status == PLAIT_OK) o = run("mpi", 0, 1, collect, sent);
         return verdict(o, o.status == PLAIT_OK);
     }
-    if (strcmp(what, "forms") == 0) { /* each on all ranks; then one that one rank does not know of */
+    if (strcmp(what, "forms") == 0) { /* each form on all ranks; then a form that one rank does not know */
         for (int32_t k = 0; k < PLI_COLLECTIVES; k++) {
             collective = pli_collectives[k];
             o = run("mpi", 0, 0, sums, NULL);
@@ -439,7 +442,7 @@ int main(int argc, char **argv) {
         o = run("mpi", 0, 0, outlive, &by);
         return last_verdict(o, o.status == PLAIT_OK);
     }
-    if (strcmp(what, "frozen") == 0) { /* who is stopped is sent on by its own child, much later */
+    if (strcmp(what, "frozen") == 0) { /* the stopped rank's own child lets it go on, much later */
         int by = SIGSTOP, me = pli_launcher_find().rank;
         if (me == 1 && fork() == 0) {
             sleep(12);
@@ -456,7 +459,7 @@ int main(int argc, char **argv) {
         if (o.status == PLAIT_EINVAL) o = run("mpi", 0, 2, messages, NULL);
         return verdict(o, o.status == PLAIT_EINVAL);
     }
-    if (strcmp(what, "alone") == 0) { /* never N single runs, and without its module an error with the remedy */
+    if (strcmp(what, "alone") == 0) { /* never N single runs; without its module an error with the remedy */
         o = run("threads", 0, 0, messages, NULL);
         return verdict(o, o.status == PLAIT_EINVAL && strstr(o.err.text, "has started 2") != NULL);
     }

@@ -14,7 +14,7 @@ typedef struct policy {
     feature     is;
     int64_t     bound;
     bool        exact;
-    bool        ages; /* servers know how old what a push came from was: steps may shrink by staleness */
+    bool        ages; /* servers know how old the values were that a push is based on: steps may shrink by staleness */
 } policy;
 
 static const policy policies[] = {
@@ -43,7 +43,7 @@ static const policy policies[] = {
 typedef struct dice {
     pli_random random;
     plan      *plan;
-    size_t     length; /* of the cluster's text */
+    size_t     length; /* length of the cluster's text */
 } dice;
 
 static uint64_t pick(dice *d, uint64_t below) { return pli_random_below(&d->random, below); }
@@ -76,7 +76,7 @@ static void draw_table(dice *d, table_plan *t) {
 
 static void draw_job(dice *d) {
     plan *p = d->plan;
-    bool  stay = false; /* some table needs every worker to the end */
+    bool  stay = false; /* some table needs every worker until the end */
     p->workers = 1 + (int32_t)pick(d, WORKERS_MAX);
     p->servers = chance(d, SERVERS, 2) ? 1 + (int32_t)pick(d, SERVERS_MAX) : 0;
     p->clocks = 6 + (int64_t)pick(d, CLOCKS_MAX - 6 + 1);
@@ -97,7 +97,8 @@ static void draw_job(dice *d) {
     chance(d, COLLECTIVES, 3);
 }
 
-/* How tables combine updates, and when one is zeroed: by dice of their own. Averages and bounds on values need sums. */
+/* Draws how tables combine updates, and when one is zeroed, with dice of their own. Averages and bounds on values
+ * need sums. */
 static void draw_kinds(uint64_t seed, plan *p) {
     dice d = { .random = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 6, 0), .plan = p };
     bool stay = true;
@@ -132,7 +133,7 @@ static void draw_hosts(dice *d) {
                    between(d, 1, 100), wan ? ", site: away" : "");
     say(d, "hosts:\n");
     for (int32_t at = 0; at < ranks; at++) {
-        uint64_t cores = 1 + pick(d, 2); /* two ranks share a host */
+        uint64_t cores = 1 + pick(d, 2); /* two ranks on one host, or one */
         say(d, "  - {cores: %d, speed: %.2f", (int)cores, unlike ? between(d, 0.2, 2) : 1.0);
         if (racks) say(d, ", rack: %s", pick(d, 2) == 0 ? "a" : "b");
         if (unlike) say(d, ", bandwidth: %.2f Gb/s, latency: %.1f us", between(d, 0.05, 10), between(d, 1, 200));
@@ -143,7 +144,7 @@ static void draw_hosts(dice *d) {
         between(d, 2, 10));
 }
 
-/* The ranks that an event hits: one, some, or all. */
+/* Names the ranks that an event hits: one, some, or all. */
 static void say_ranks(dice *d) {
     uint64_t ranks = (uint64_t)(d->plan->workers + d->plan->servers), first = pick(d, ranks);
     if (pick(d, 3) == 0) say(d, "ranks: all");
@@ -151,7 +152,7 @@ static void say_ranks(dice *d) {
     else say(d, "ranks: %d-%d", (int)first, (int)(first + pick(d, ranks - first)));
 }
 
-/* In milliseconds; a run takes some tens of them. */
+/* In milliseconds; a run takes some tens of milliseconds. */
 static void say_while(dice *d, double longest) {
     double from = pick(d, 2) == 0 ? 0 : between(d, 0, 20);
     say(d, ", from: %.3f ms, until: %.3f ms", from, from + between(d, 1, longest));

@@ -1,4 +1,4 @@
-/* tests/sim/draw.h - a schedule over simulated ranks: what a seed draws. How many workers and servers, which tables
+/* tests/sim/draw.h - a schedule over simulated ranks, drawn from a seed: how many workers and servers, which tables
  * with which topology and consistency, which options of the job, on which cluster, and what goes wrong there and
  * when. */
 #ifndef DRAW_H
@@ -36,12 +36,12 @@ extern const char *const feature_names[N_FEATURES];
 
 typedef struct table_plan {
     const char *topology, *consistency;
-    int64_t     bound;        /* a get in clock c holds all of clocks < c - bound; CLOCKS_MAX: no such promise */
-    bool        exact;        /* and nothing later                                                             */
+    int64_t     bound;        /* a get in clock c has all of clocks < c - bound; CLOCKS_MAX: no such promise */
+    bool        exact;        /* and has nothing later */
     bool        ruled, sparse, keyed, staleness_aware;
-    bool        whole;        /* of whole numbers                                                              */
+    bool        whole;        /* it has whole numbers */
     const char *combine;      /* NULL: add                                                                     */
-    int64_t     zeroed;       /* the clock before which it is zeroed; -1: never                                */
+    int64_t     zeroed;       /* the clock before which it is zeroed; -1: none */
 } table_plan;
 
 typedef struct plan {
@@ -49,10 +49,10 @@ typedef struct plan {
     int32_t    workers, servers, tables, backup;
     int64_t    clocks;
     table_plan table[TABLES_MAX];
-    int64_t    blocks, epoch; /* balance dynamic: blocks, and clocks of an epoch; 0: none */
+    int64_t    blocks, epoch; /* balance dynamic: blocks, and clocks in an epoch; 0: not used */
     int64_t    leaves[WORKERS_MAX]; /* the clock in which a worker leaves; -1: never */
-    bool       loses;               /* a rank is killed or frozen for good: the run may end by an error      */
-    bool       quiet;               /* nothing that could seem dead: no rank says that it hears nothing of another */
+    bool       loses;               /* a rank is killed or frozen for good: the run may end with an error */
+    bool       quiet;               /* nothing can seem dead: no rank warns that it hears nothing of another */
     char       cluster[CLUSTER_BYTES];
 } plan;
 

@@ -1,5 +1,5 @@
-/* Jobs one after the other on the same ranks, over a network that doubles, delays and loses messages: what was said in
- * one job does not count in the next, and nobody waits for an answer that went with the last. */
+/* Jobs one after the other on the same ranks, over a network that doubles, delays and loses messages: a message of
+ * one job does not count in the next, and no rank waits for an answer that was lost with the last job. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,7 +60,7 @@ static plait_status jobs(plait_comm *comm, void *user) {
     return PLAIT_OK;
 }
 
-/* In a process of its own, as SimGrid wants it. */
+/* SimGrid needs a process of its own. */
 static void run(const char *cluster, int32_t servers, uint64_t seed) {
     pid_t child = fork();
     if (child == 0) {

@@ -1,11 +1,12 @@
-/* A clock that is begun overlaps: what a worker computes for a second while a sum of a second flies takes a second, and
- * the same one after the other takes two; the values are the same. Computing costs by entry, nothing else costs time
- * but the link: of 2 workers each sends a sum's bytes once, 1 MB at 1 MB/s.
+/* A clock that is begun overlaps with computing. If a worker computes for a second while a sum travels for a second, it
+ * takes one second; one after the other takes two. The values are the same. Computing costs by entry; the only other
+ * cost is the link: each of 2 workers sends a sum's bytes once, 1 MB at 1 MB/s.
  *
- * A table that is flushed before the worker computes overlaps as well, without a clock's being begun: its sum, or on
- * servers its push.
+ * A table that is flushed before the worker computes overlaps as well, even if no clock is begun: its sum or, with
+ * servers, its push.
  *
- * A sum of three buckets is applied while it travels: three seconds on their way, three to be applied, four in all. */
+ * A sum of three buckets is applied while it travels: it travels for three seconds, is applied for three, and takes
+ * four in all. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,8 +30,8 @@ typedef struct how {
     const char *topology;
     int32_t     workers;
     int64_t     rows;
-    const char *bandwidth, *entry, *value; /* what they cost */
-    double      clock_seconds;             /* about          */
+    const char *bandwidth, *entry, *value; /* link, cost of an entry, cost of a value */
+    double      clock_seconds;             /* how long a clock takes, about */
 } how;
 
 static plait_status one_clock(plait_job *job, const how *h, plait_table *t, const double *delta, int64_t clock) {
@@ -41,11 +42,11 @@ static plait_status one_clock(plait_job *job, const how *h, plait_table *t, cons
     if (h->flushed) PLI_TRY(plait_table_flush(t));
     if (h->begun) PLI_TRY(plait_job_clock_begin(job, &request));
     pli_comm_work(comm, PLI_WORK_ENTRIES, 1);
-    (void)pli_comm_now(comm); /* it is paid */
+    (void)pli_comm_now(comm); /* pays for the work */
     if (!h->begun) PLI_TRY(plait_job_clock(job));
     PLI_TRY(plait_request_wait(&request));
     PLI_TRY(plait_table_get_range(t, (h->rows - 1) * plait_comm_rank(comm) / (h->workers - 1), 1,
-                                  &value)); /* of the own shard */
+                                  &value)); /* a row of the own shard */
     if (plait_job_clock_now(job) == clock + 1 && value == -(double)(clock + 1)) return PLAIT_OK;
     return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "after clock %d a value is %g", (int)clock, value);
 }
@@ -100,7 +101,7 @@ static int run(const char *cluster, how *h) {
     return status < 0;
 }
 
-/* In a process of its own, as SimGrid wants it. */
+/* SimGrid needs a process of its own. */
 static void run_apart(how h) {
     char path[64];
     snprintf(path, sizeof path, "overlap_test.%d.yaml", (int)getpid());
@@ -148,7 +149,7 @@ static void test_a_flushed_table_overlaps(void **state) {
     run_apart(h);
 }
 
-/* Half of the rows lie on the other worker's server: half a second. */
+/* Half of the rows are on the other worker's server, which takes half a second. */
 static void test_a_push_leaves_while_its_worker_computes(void **state) {
     (void)state;
     how h = small(false, 1.5);
@@ -159,7 +160,8 @@ static void test_a_push_leaves_while_its_worker_computes(void **state) {
     run_apart(h);
 }
 
-/* A worker of W sends 2 (W - 1) / W of a sum. 524288 values at 1.907 us are a second, as 4 MiB at 33.55 Mb/s are. */
+/* Each of W workers sends 2 (W - 1) / W of a sum. 524288 values at 1.907 us take a second, and so do 4 MiB at 33.55
+ * Mb/s. */
 static void test_a_bucket_is_applied_while_the_next_one_travels(void **state) {
     (void)state;
     how h = { .topology = "allreduce",

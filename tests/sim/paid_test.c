@@ -1,6 +1,6 @@
-/* What a rank computes before it answers is paid before the answer leaves, whatever other ranks send in the meantime. A
- * key costs a second and nothing else does; so a get of one key, which the worker and then the server look up, takes
- * two seconds, all its messages a few microseconds. */
+/* A rank pays for what it computes before it answers, whatever other ranks send in the meantime. Only keys cost
+ * anything, a second each. So a get of one key, which first the worker and then the server looks up, takes two
+ * seconds, and all its messages take a few microseconds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ static plait_status get(plait_comm *comm, plait_table *t, uint64_t key) {
                     (double)took_ns * 1e-9);
 }
 
-/* Two workers talk to each other while the third one gets. */
+/* Two workers talk to each other while the third gets. */
 static plait_status talk(plait_comm *comm) {
     int32_t other = 3 - plait_comm_rank(comm);
     char    byte = 0;
@@ -71,7 +71,7 @@ static plait_status body(plait_comm *comm, void *user) {
     return plait_job_destroy(&job);
 }
 
-/* In a process of its own, as SimGrid wants it. */
+/* SimGrid needs a process of its own. */
 static int run(const char *cluster) {
     plait_comm_opts opts;
     plait_error     err = { 0 };

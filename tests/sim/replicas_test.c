@@ -1,19 +1,21 @@
-/* Seeded jobs with two replicas of each shard over simulated ranks: the code that ships, in virtual time. A rank is
- * killed, any one at any instant; besides, ranks are slow or stand still for a while, links are cut and heal, messages
- * come late, twice or never.
+/* Seeded jobs with two replicas of each shard over simulated ranks: the code that ships, in virtual time. One rank is
+ * killed, any rank at any instant; besides, ranks are slow or frozen for a while, links are cut and heal, messages come
+ * late, twice or never.
  *
- * Each seed is run twice, each time in a process of its own (SimGrid takes one platform a process): without faults,
- * which is the model, and with them.
- *     bsp    every worker that ends must read, to the bit, what the model ends with. The table's rule is adam, its sums
- *            are exact, and a gradient depends on the values that its clock began with.
- *     else   worker v adds 2^c to its own column in clock c, so a value is the set of the clocks that it contains: at
- *            the end all of the living's, of the dead one's those that were acknowledged to it and at most the next
- * And the audit proves each from its event log. A death before all have the job ends the run, for all that live.
+ * Each seed is run twice, each time in a process of its own (SimGrid takes one platform a process): first without
+ * faults, which gives the model, and then with faults.
+ *     bsp    every worker that ends must read exactly the values that the model ends with, to the bit. The table's rule
+ *            is adam, its sums are exact, and a gradient depends on the values at the begin of its clock.
+ *     else   worker v adds 2^c to its own column in clock c, so a value is the set of the clocks that it contains. At
+ *            the end it contains all clocks of a living worker; of a dead worker it contains those that were
+ *            acknowledged to it and at most the next.
+ * The audit also proves each run from its event log. If the death comes before all ranks have the job, the run ends for
+ * all survivors.
  *
- * Two moments are so short that an instant drawn at large seldom hits them: while the job is created, and while it is
- * left. Their seeds note when these are, in a run without the death, and then put the death there, several times.
+ * Two moments are so short that a random instant seldom hits them: while the job is created, and while it is left. The
+ * seeds for these note when the moment is, in a run without the death, and then put the death there, several times.
  *
- * A failing seed is replayed by PLAIT_SEED=seed; PLAIT_EVENTS=file keeps the log. */
+ * To replay a failing seed, set PLAIT_SEED=seed; PLAIT_EVENTS=file keeps the log. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -33,13 +35,13 @@
 #include "table/table.h"
 #include "table/witness.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) /* actors are threads there, and slow */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) /* there actors are threads, and slow */
 enum { RUNS = 12, RUNS_FULL = 100, MOMENTS = 2, MOMENTS_FULL = 20 };
 #else
 enum { RUNS = 120, RUNS_FULL = 1200, MOMENTS = 10, MOMENTS_FULL = 200 };
 #endif
 enum { WORKERS_MAX = 4, RANKS_MAX = 7, ROWS = 520, ITEMS = 5, CLOCKS = 10, HANG_S = 120, CLUSTER_BYTES = 2048 };
-enum { DEATHS = 8 /* of a moment */ };
+enum { DEATHS = 8 /* deaths in a moment */ };
 #define MS UINT64_C(1000000)
 
 typedef enum moment { ANY, CREATING, LEAVING } moment;
@@ -54,15 +56,16 @@ typedef struct plan {
     size_t      length;
 } plan;
 
-/* Shared by the processes of a seed, and of all. */
+/* Shared by the processes of a seed; the counts at the end are of all seeds. */
 typedef struct board {
     double  model[ITEMS * WORKERS_MAX];
     int64_t acknowledged[WORKERS_MAX], stood_in;
     int32_t with_table, ended;
-    bool    has_table[WORKERS_MAX]; /* else a death came before, and it has failed: for the others one more */
+    bool    has_table[WORKERS_MAX]; /* false: a death came before and the worker has failed, so the others have one
+                                     * more */
     char    why[400];
-    uint64_t begin_ns[RANKS_MAX], end_ns[RANKS_MAX]; /* of the plan's moment, by rank */
-    int64_t well, early, killed, proven, stands, cuts, frozen, lossy; /* of all seeds */
+    uint64_t begin_ns[RANKS_MAX], end_ns[RANKS_MAX]; /* when the plan's moment is, for each rank */
+    int64_t well, early, killed, proven, stands, cuts, frozen, lossy; /* counts of all seeds */
 } board;
 
 static board *shown;
@@ -132,8 +135,8 @@ static void draw(uint64_t seed, bool faults, plan *p) {
     if (faults) say_faults(p, &r);
 }
 
-/* Death number 0 is none; the others come at instants of the moment that a run without any has noted. The same messages
- * are lost in all of them, up to the death. */
+/* Death number 0 means no death; the others come at instants of the moment, which a run without a death has noted.
+ * In all these runs the same messages are lost up to the death. */
 static void draw_moment(uint64_t seed, moment when, int32_t death, plan *p) {
     pli_random r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 10, 0);
     draw_job(&r, seed, death > 0, p);
@@ -175,7 +178,7 @@ static plait_status read_all(plait_table *table, double values[ITEMS * WORKERS_M
     return plait_table_get(table, ITEMS, keys, values);
 }
 
-/* Worker v's part for item i. */
+/* Adds worker v's part to item i. */
 static plait_status add_part(plait_table *table, int32_t v, int i, int64_t clock, const double *values) {
     double         delta[WORKERS_MAX] = { 0 };
     const uint64_t key = key_of(i);
@@ -279,8 +282,8 @@ static plait_status run_job(plait_comm *comm, plait_status (*as_worker)(plait_jo
 
 static plait_status only_meet(plait_job *job) { return plait_job_barrier(job); }
 
-/* Where nobody is killed a second job follows, whose servers take the ports of the first's, and in which nothing of the
- * first may be missing or come up. */
+/* If no rank is killed, a second job follows. Its servers take the ports of the first job's; in it no update of the
+ * first job may be missing or come up again. */
 static plait_status body(plait_comm *comm, void *unused) {
     (void)unused;
     if (!run.listening && !witness_open(&run.heard, plait_comm_size(comm), stamp, comm)) return PLAIT_EIO;
@@ -310,7 +313,8 @@ static int run_here(const plan *p) {
     opts.cluster = path;
     opts.timeout_ns = 60000 * MS;
     plait_status status = plait_comm_run(&opts, body, NULL, &err);
-    bool         lost = status == PLAIT_EPEER || status == PLAIT_EMISMATCH; /* or another's word that it has lost one */
+    bool         lost = status == PLAIT_EPEER || status == PLAIT_EMISMATCH; /* or another rank has said that it lost
+                                                                             * one */
     bool         early = lost && p->faults && shown->with_table < p->workers;
     shown->early += early;
     if (early && shown->ended > 0) (void)wrong("%d ended well, others did not: %s", shown->ended, err.text);
@@ -331,7 +335,7 @@ static bool run_apart(const plan *p) {
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
-        signal(SIGSEGV, SIG_DFL); /* not cmocka's, which would go on with the next test */
+        signal(SIGSEGV, SIG_DFL); /* not cmocka's handler, which would go on with the next test */
         alarm(HANG_S);
         _exit(run_here(p));
     }
@@ -415,7 +419,7 @@ int main(void) {
         cmocka_unit_test(test_who_dies_while_a_job_is_left_is_not_waited_for),
         cmocka_unit_test(test_any_one_may_die),
     };
-    void                   *module, *entry; /* loaded here once, and not by each process */
+    void                   *module, *entry; /* loaded once here, not by each process */
     plait_error             err;
     if (pli_module_open("sim", "plait_transport_module", &module, &entry, &err) < 0) return 1;
     shown = mmap(NULL, sizeof *shown, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

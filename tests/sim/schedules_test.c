@@ -1,16 +1,17 @@
 /* Seeded schedules of whole jobs over simulated ranks: the code that ships, in virtual time, on clusters drawn at
  * random (draw.h) with stragglers, narrow and cut links, messages late, doubled and lost, ranks frozen and killed. Each
- * is judged twice: by the values that its gets return, and by the audit of its event log.
+ * schedule is judged twice: by the values that its gets return, and by the audit of its event log.
  *
- * The values: each worker has a column of its own in every row, and what it adds in its clock c is 2^c, at most once a
- * row; so a value read is the set of clocks of that worker that it contains. A get must hold the reader's own updates,
- * all of others that the consistency promises, nothing that was not added, and never less than before; after the last
- * barrier exactly everything. Of balanced jobs, each block's share of each clock is computed by one worker. A healthy
- * schedule ends well: the doctor, who looks 200 times as often as he does, must not find a deadlock in it. One that a
- * rank is lost in may end by an error that says so.
+ * The values: each worker has a column of its own in every row. In its clock c it adds 2^c, at most once to a row, so a
+ * value read is the set of that worker's clocks that it contains. A get must have the reader's own updates, all updates
+ * of others that the consistency promises, none that was not added, and never fewer than before; after the last barrier
+ * it must have exactly all. In balanced jobs, one worker computes each block's share of each clock. A healthy schedule
+ * ends well: the doctor, who looks 200 times as often as in real runs, must not find a deadlock in it. A schedule that
+ * loses a rank may end with an error that says so.
  *
- * A schedule is a process, since SimGrid takes one platform a process. What was drawn and what came of it is counted,
- * and nothing may be missing. A failing seed is replayed by PLAIT_SEED=seed; PLAIT_EVENTS=file keeps its event log. */
+ * A schedule is a process, since SimGrid takes one platform a process. The test counts what was drawn and what
+ * happened, and nothing may be missing. To replay a failing seed, set PLAIT_SEED=seed; PLAIT_EVENTS=file keeps its
+ * event log. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -35,12 +36,12 @@
 #include "table/table.h"
 #include "watch/audit/audit.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) /* actors are threads there, and slow */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) /* there actors are threads, and slow */
 enum { SCHEDULES = 30, SCHEDULES_FULL = 300 };
 #else
 enum { SCHEDULES = 300, SCHEDULES_FULL = 3000 };
 #endif
-enum { ENOUGH = 300 /* schedules in which everything occurs */, HANG_S = 150 /* a schedule takes some hundredths */ };
+enum { ENOUGH = 300 /* in so many schedules everything occurs */, HANG_S = 150 /* one takes some 0.01 s */ };
 #define MS UINT64_C(1000000)
 
 #define OUTCOMES(X)                                                                                                    \
@@ -57,14 +58,14 @@ typedef enum outcome { OUTCOMES(X) N_OUTCOMES } outcome;
 static const char *const outcome_names[N_OUTCOMES] = { OUTCOMES(X) };
 #undef X
 
-/* Shared by the processes; one runs at a time. */
+/* Shared by the processes, of which one runs at a time. */
 typedef struct tally {
     uint64_t drawn[N_FEATURES], seen[N_OUTCOMES];
 } tally;
 
 static tally *counts;
 
-/* One schedule, in a process of its own. Its ranks take turns. */
+/* The schedule of this process. Its ranks take turns. */
 static struct {
     plan          p;
     int           log_fd;
@@ -73,9 +74,9 @@ static struct {
     uint64_t      hot[HOT];
     uint64_t      issued[TABLES_MAX][HOT][WORKERS_MAX]; /* bit c: added in clock c */
     uint8_t       computed[BLOCKS_MAX][CLOCKS_MAX];
-    int8_t        computes[BLOCKS_MAX]; /* who did last; -1: nobody */
-    int32_t       ended;                /* workers at their end */
-    char          why[400];             /* the first thing that is wrong */
+    int8_t        computes[BLOCKS_MAX]; /* the worker that computed it last; -1: none */
+    int32_t       ended;                /* workers that have ended */
+    char          why[400];             /* the first fault */
 } run;
 
 /* --- a worker ------------------------------------------------------------------------------------------------- */
@@ -84,11 +85,11 @@ typedef struct worker {
     plait_job   *job;
     plait_comm  *comm;
     int32_t      me;
-    pli_random   mine, all; /* what it draws for itself, and what all draw alike */
+    pli_random   mine, all; /* draws of its own, and draws that are the same on all workers */
     plait_table *table[TABLES_MAX];
     uint64_t     seen[TABLES_MAX][HOT][WORKERS_MAX];
-    int64_t      met; /* the clock that the last barrier came before: in it, what averages reads all copies, and then
-                         its own again */
+    int64_t      met; /* the clock after the last barrier: in it, an averaging table reads all copies, and then its
+                       * own again */
     bool         left;
     pli_lease    lease[BLOCKS_MAX];
     int64_t      leases;
@@ -111,7 +112,7 @@ static uint64_t clocks_below(int64_t clock) { return clock <= 0 ? 0 : (UINT64_C(
 
 static void compute(worker *w, uint64_t entries) { pli_comm_work(w->comm, PLI_WORK_ENTRIES, entries); }
 
-/* What was issued of a row when a get began. */
+/* What had been issued for each row when a get began. */
 typedef struct before {
     uint64_t of[HOT][WORKERS_MAX];
 } before;
@@ -137,14 +138,15 @@ static plait_status check_value(worker *w, int t, int h, int32_t from, double va
     if (of->exact && p->backup == 0 && from != w->me && !last && !w->left && (has & ~clocks_below(clock)) != 0)
         return wrong("rank %d in clock %lld reads %llx of rank %d in row %d of t%d: too early", w->me, (long long)clock,
                      (unsigned long long)has, from, h, t);
-    if ((w->seen[t][h][from] & ~gone & ~has) != 0 && (p->backup == 0 || from != w->me)) /* own ones may be dropped */
+    if ((w->seen[t][h][from] & ~gone & ~has) != 0 && (p->backup == 0 || from != w->me)) /* with backup workers, own
+                                                                                         * updates may be dropped */
         return wrong("rank %d in clock %lld reads %llx of rank %d in row %d of t%d after %llx", w->me, (long long)clock,
                      (unsigned long long)has, from, h, t, (unsigned long long)w->seen[t][h][from]);
     if (w->met != clock || strncmp(of->consistency, "local-sgd", 9) != 0) w->seen[t][h][from] = has;
     return PLAIT_OK;
 }
 
-/* values: of the rows hot[first] and the following, or, by_row, of all rows. */
+/* values: of the rows from hot[first] on or, if by_row, of all rows. */
 static plait_status check(worker *w, int t, int first, bool by_row, const void *values, const before *then,
                           bool last) {
     if (run.p.table[t].ruled) return PLAIT_OK;
@@ -170,7 +172,7 @@ static plait_status add(worker *w, int t) {
         row[n] = h;
         keys[n++] = run.hot[h];
     }
-    /* may be seen before it returns */
+    /* noted first, since others may see it before the call returns */
     for (int64_t i = 0; i < n; i++) run.issued[t][row[i]][w->me] |= UINT64_C(1) << clock;
     if (pick(w, 3) > 0) return plait_table_inc(w->table[t], n, keys, delta, run.p.table[t].ruled ? 1 : 0);
     plait_request *request = NULL;
@@ -201,7 +203,7 @@ static plait_status get(worker *w, int t, bool last) {
 
 /* --- balance dynamic --------------------------------------------------------------------------------------------- */
 
-/* The leases of clocks from now on, where they are due. */
+/* Renews the leases for clocks from now on, if that is due. */
 static plait_status renew(worker *w) {
     const plan           *p = &run.p;
     const pli_lease_terms terms = { .blocks = p->blocks, .clocks = p->epoch };
@@ -216,7 +218,7 @@ static plait_status renew(worker *w) {
     return status;
 }
 
-/* The shares of this clock. A rank whose clock is complete without it computes nothing, as learners do. */
+/* Computes the shares of this clock. A rank whose clock is complete without it computes nothing, as learners do. */
 static plait_status compute_shares(worker *w) {
     int64_t  clock = plait_job_clock_now(w->job), rows = 0;
     uint64_t began = pli_comm_now(w->comm);
@@ -239,7 +241,7 @@ static plait_status compute_shares(worker *w) {
 
 /* --- what workers do ---------------------------------------------------------------------------------------------- */
 
-/* All meet, or not, before a clock. */
+/* All workers meet before a clock, in one of several ways, or do not meet. */
 static plait_status meet(worker *w) {
     uint64_t kind = pli_random_below(&w->all, 8);
     double   sum[3] = { 1, 1, 1 };
@@ -256,7 +258,8 @@ static plait_status meet(worker *w) {
 static plait_status tick(worker *w) {
     plait_request *request = NULL;
     pli_comm_work(w->comm, PLI_WORK_CLOCKS, 1);
-    if (((uint64_t)plait_job_clock_now(w->job) + run.p.seed) % 3 > 0) return plait_job_clock(w->job); /* all alike */
+    if (((uint64_t)plait_job_clock_now(w->job) + run.p.seed) % 3 > 0) return plait_job_clock(w->job); /* the same on
+                                                                                                       * all workers */
     PLI_TRY(plait_job_clock_begin(w->job, &request));
     compute(w, pick(w, 100000));
     return plait_request_wait(&request);
@@ -326,7 +329,7 @@ static plait_status work(worker *w) {
 
 /* --- a run -------------------------------------------------------------------------------------------------------- */
 
-/* A policy of the program's own: more than half of the workers have ended the clocks before. */
+/* A policy of the program's own: a get waits until more than half of the workers have ended the clocks before. */
 static plait_status parse_none(void *state, const char *parameters, const plait_setting *setting, plait_error *err) {
     (void)state, (void)setting;
     return parameters == NULL ? PLAIT_OK : pli_fail(err, PLAIT_EINVAL, "majority takes no parameters");
@@ -373,7 +376,7 @@ static plait_status body(plait_comm *comm, void *unused) {
     return status < 0 ? status : ended;
 }
 
-/* What a healthy run has nothing to say about. */
+/* A healthy run must not warn. */
 static void hear(void *unused, plait_log_level level, int32_t rank, const char *room, const char *text) {
     (void)unused, (void)level;
     if (run.p.quiet) wrong("rank %d warns: %s: %s", rank, room, text);
@@ -441,7 +444,7 @@ static void count_mishaps(void) {
     pli_cluster_free(&cluster);
 }
 
-/* In a process of its own. */
+/* Runs a schedule in this process, which is its own. */
 static int run_schedule(const plan *p) {
     plait_comm_opts opts;
     plait_error     err = { 0 };
@@ -474,14 +477,14 @@ static int run_schedule(const plan *p) {
     return 1;
 }
 
-/* --- all ---------------------------------------------------------------------------------------------------------- */
+/* --- all schedules ------------------------------------------------------------------------------------------------ */
 
 static bool run_apart(const plan *p) {
     int status = 0;
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
-        signal(SIGSEGV, SIG_DFL); /* not cmocka's, which would go on with the next test */
+        signal(SIGSEGV, SIG_DFL); /* not cmocka's handler, which would go on with the next test */
         alarm(HANG_S);
         int code = run_schedule(p);
         fflush(stdout);
@@ -525,9 +528,9 @@ static void test_schedules(void **unused) {
         if (counts->seen[o] == 0) fail_msg("never seen: %s", outcome_names[o]);
 }
 
-/* --- what schedules have found ------------------------------------------------------------------------------------ */
+/* --- faults that schedules have found ----------------------------------------------------------------------------- */
 
-/* The last answers of servers that were lost had nobody who sent them again: their workers waited for ever. */
+/* When the last answers of servers were lost, no rank sent them again: their workers waited for ever. */
 static void test_lost_last_answers(void **unused) {
     (void)unused;
     for (int32_t servers = 0; servers < 3; servers++)
@@ -541,7 +544,7 @@ static void test_lost_last_answers(void **unused) {
         }
 }
 
-/* A push names its tables by their numbers, which are not their places among those that servers hold. */
+/* A push names its tables by number, which is not their place among the tables that servers hold. */
 static void test_replicas_beside_served_tables(void **unused) {
     (void)unused;
     plan p = { .seed = 1, .workers = 2, .servers = 1, .tables = 3, .clocks = 4, .quiet = true, .leaves = { -1, -1 } };
@@ -552,7 +555,7 @@ static void test_replicas_beside_served_tables(void **unused) {
     assert_true(run_apart(&p));
 }
 
-/* All that was left stood still for good, and the run was said to have ended well. */
+/* All living ranks were frozen for good, and the run was said to have ended well. */
 static void test_all_frozen(void **unused) {
     (void)unused;
     for (int32_t workers = 1; workers < 4; workers++) {
@@ -567,7 +570,7 @@ static void test_all_frozen(void **unused) {
     }
 }
 
-/* A worker that was killed in a sum went on to hear its own server's good-bye, and was logged as done. */
+/* A worker that was killed in a sum still heard its own server's good-bye, and was logged as done. */
 static void test_killed_in_a_sum(void **unused) {
     (void)unused;
     for (uint64_t at = 1; at <= 12; at++) {
@@ -579,7 +582,7 @@ static void test_killed_in_a_sum(void **unused) {
     }
 }
 
-/* A sum that had failed was applied, from memory that was not there, by who left the job. */
+/* A worker that left the job applied a sum that had failed, from memory that no longer existed. */
 static void test_a_sum_that_failed(void **unused) {
     (void)unused;
     for (int sparse = 0; sparse < 2; sparse++)
@@ -600,7 +603,7 @@ int main(void) {
                                         cmocka_unit_test(test_all_frozen), cmocka_unit_test(test_killed_in_a_sum),
                                         cmocka_unit_test(test_a_sum_that_failed) };
     const struct CMUnitTest replay[] = { cmocka_unit_test(test_schedules) };
-    void                   *module, *entry; /* loaded here once, and not by each process */
+    void                   *module, *entry; /* loaded once here, not by each process */
     plait_error             err;
     if (pli_module_open("sim", "plait_transport_module", &module, &entry, &err) < 0) return 1;
     counts = mmap(NULL, sizeof *counts, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
