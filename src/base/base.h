@@ -1,5 +1,5 @@
 /* base - what every room stands on: errors, memory, text, log, options, threads, random numbers, hashing,
- * the operating system. Knows nothing of ranks, tables or models. One include for all of it. */
+ * the operating system. It knows nothing of ranks, tables or models. This header includes all of base. */
 #ifndef PLI_BASE_H
 #define PLI_BASE_H
 

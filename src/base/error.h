@@ -10,7 +10,7 @@
 /** Fills err (NULL is fine) and returns code, so: return pli_fail(err, PLAIT_EINVAL, "...", ...). */
 plait_status pli_fail(plait_error *err, plait_status code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/** As pli_fail, with the text of errno (given as number) appended: "...: No space left on device". Chooses
+/** Like pli_fail, with the text of errnum, an errno, appended: "...: No space left on device". Chooses
  *  the code: ENOSPACE for ENOSPC and EDQUOT, ENOMEM for ENOMEM, else EIO. */
 plait_status pli_fail_errno(plait_error *err, int errnum, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 

@@ -71,7 +71,7 @@ typedef struct pli_event_table {
     pli_event_way way;
     int32_t     shards;     /* SERVED; else 0       */
     bool        ruled;
-    const char *combine;    /* what is made of pushed values: "add" */
+    const char *combine;    /* how pushed values are combined: "add" */
 } pli_event_table;
 
 /* What a get took from one shard (-1: from the worker's mirror); all values have the same age. */

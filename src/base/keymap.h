@@ -1,8 +1,8 @@
 /* base/keymap.h - a hash map from 64-bit keys to row numbers 0, 1, 2, ... in order of insertion.
  *
- * Open addressing, power-of-two capacity, linear probing over slots of (key, row + 1), load <= 1/2 .. 3/4.
- * The batch calls hash ahead and prefetch 8-16 slots before they touch them: the limit is the machine's
- * random 64-byte gathers, not the latency of one. Row numbers stay when the map grows. */
+ * Open addressing, power-of-two capacity, linear probing over slots of (key, row + 1), a load of at most 5/8. The batch
+ * calls hash keys and prefetch their slots before they touch them: the limit is the machine's rate of random 64-byte
+ * gathers, not the latency of one. Row numbers stay when the map grows. */
 #ifndef PLI_BASE_KEYMAP_H
 #define PLI_BASE_KEYMAP_H
 

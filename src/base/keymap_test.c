@@ -126,7 +126,7 @@ static void test_out_of_memory(void **state) {
         assert_int_equal(pli_alloc_live(), before);
         if (fits) break;
     }
-    assert_true(failures == 0 || failures >= 8); /* 0 where allocations are not counted */
+    assert_true(failures == 0 || failures >= 8); /* 0 if allocations are not counted */
 }
 
 int main(void) {

@@ -17,7 +17,7 @@ typedef enum pli_opt_kind {
     PLI_OPT_FLAG,     /* bool; no value                                                           */
     PLI_OPT_I64,      /* int64_t, within [min, max]                                               */
     PLI_OPT_F64,      /* double, within [min, max]                                                */
-    PLI_OPT_TEXT,     /* const char *, owned by the pli_opts; not empty where argument is FILE, DIR or D */
+    PLI_OPT_TEXT,     /* const char *, owned by the pli_opts; not empty if argument is FILE, DIR or D */
     PLI_OPT_CHOICE,   /* const char *, one of `argument` ("a|b|c"); an error names the nearest */
     PLI_OPT_LIST,     /* pli_text_list: may be given several times; a variable has one item a line */
     PLI_OPT_DURATION, /* uint64_t nanoseconds: "30s", "500ms", "2m", plain number = seconds       */

@@ -83,7 +83,7 @@ plait_status pli_comm_wait(plait_comm *comm, pli_ready_fn *ready, void *arg, con
 /** If the job is lost: fills err and returns the status that ends a wait; else PLAIT_OK. reason may be NULL. */
 plait_status pli_comm_is_lost(plait_comm *comm, const pli_reason *reason, plait_error *err);
 
-/** Mark the begin and the end of a public call that may wait: texts of waits and failures name the outermost such
+/** Mark where a public call that may wait begins and ends: texts of waits and failures name the outermost such
  *  call. leave returns status; if that is the failure of a wait, it adds the call to the rank's last error. The
  *  rank's own thread. */
 void         pli_comm_enter(plait_comm *comm, const char *call);

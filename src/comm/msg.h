@@ -26,7 +26,7 @@ enum { PLI_MSG_UNCOUNTED = 1 }; /* a flag in head.flags, at the ports of tables:
 typedef struct pli_slab {
     _Atomic int32_t refs;
     size_t          bytes;
-    void           *memory; /* [bytes], 64-byte aligned, one cache line behind the begin of this struct */
+    void           *memory; /* [bytes], 64-byte aligned, one cache line behind this struct's start */
 } pli_slab;
 
 pli_slab *pli_slab_new(size_t bytes);                     /* refs 1, not zeroed; NULL: out of memory */

@@ -41,8 +41,8 @@ static void want_those(pli_world *world, int32_t first, int32_t n) {
     for (int32_t i = 0; i < n; i++) want(world, first + i);
 }
 
-/* Asks for looks at the ranks that a wait points to. Of the workers that a collective lacks a transport may know
- * only one. If there are too many to ask all, only that one is asked, and its own wait points on. */
+/* Asks for looks at the ranks that a wait points to. A transport may know only one of the workers that a collective
+ * lacks. If there are too many to ask all, only that one is asked, and its own wait points on. */
 static void want_targets(pli_world *world, const pli_wait *on) {
     int32_t workers = world->place.workers;
     want(world, on->peer);

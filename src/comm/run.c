@@ -361,7 +361,7 @@ static bool await_the_others(pli_world *world) {
     return pli_comm_wait_sure(comm, have_all_ended, &e, &reason, GRACE_NS);
 }
 
-/* Of the ranks that failed with the same words, the lowest reports them for all. If the failure is a rank that died
+/* If several ranks failed with the same words, the lowest reports for all. If the failure is a rank that died
  * without a word, the lowest living rank reports it. Under world->lock. */
 static int32_t speaker(const pli_world *world, const plait_error *why) {
     int32_t lowest = why->rank;

@@ -23,7 +23,7 @@ static int32_t burst_host(const pli_cluster *c, uint64_t seed, int64_t event, in
     return (int32_t)pli_random_below(&random, (uint64_t)c->hosts);
 }
 
-/* By what factor things are slowed at now under one event; this holds at least until *next_out. */
+/* The factor by which things are slowed at now under one event; it holds at least until *next_out. */
 static double slowness(const pli_cluster *c, uint64_t seed, int64_t event, int32_t rank, double now, double *next_out) {
     const pli_mishap *m = &c->mishap[event];
     *next_out = INFINITY;

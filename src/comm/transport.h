@@ -10,7 +10,7 @@
 #include "comm/collective.h"
 #include "comm/comm.h"
 
-#define PLI_TRANSPORT_ABI 8u /* of what plait-<name>.so gives, a pli_transport_ops */
+#define PLI_TRANSPORT_ABI 8u /* of pli_transport_ops, which plait-<name>.so gives */
 
 enum { PLI_HOST_NAME_BYTES = 64 };
 

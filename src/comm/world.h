@@ -145,7 +145,7 @@ void pli_port_init(pli_port *port, plait_comm *comm, uint32_t number);
 /** Tells all machines here that the log of members has grown. */
 void pli_world_tell(pli_world *world);
 void pli_comm_ring(plait_comm *comm);
-/** The same, for a change whose cause was at cause_ns: the begin of a chain of messages, or the ringer's own act. */
+/** The same, for a change whose cause was at cause_ns: the start of a chain of messages, or the ringer's own act. */
 void pli_comm_ring_since(plait_comm *comm, uint64_t cause_ns);
 /** A machine of this rank has failed, or the rank alone is lost: its waits end. The first reason counts. */
 void pli_comm_fail(plait_comm *comm, const plait_error *why);

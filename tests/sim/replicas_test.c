@@ -5,7 +5,7 @@
  * Each seed is run twice, each time in a process of its own (SimGrid takes one platform a process): first without
  * faults, which gives the model, and then with faults.
  *     bsp    every worker that ends must read exactly the values that the model ends with, to the bit. The table's rule
- *            is adam, its sums are exact, and a gradient depends on the values at the begin of its clock.
+ *            is adam, its sums are exact, and a gradient depends on the values at its clock's start.
  *     else   worker v adds 2^c to its own column in clock c, so a value is the set of the clocks that it contains. At
  *            the end it contains all clocks of a living worker; of a dead worker it contains those that were
  *            acknowledged to it and at most the next.

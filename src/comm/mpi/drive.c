@@ -40,9 +40,9 @@ static void add_part(pli_transport *t, flight *f, MPI_Request request) {
     f->parts++;
 }
 
-/* How many bytes of a body go as one MPI message: as many as an int can count, but over TCP only as many as MPI
- * sends without asking. For more it first asks the receiver whether there is room; question and answer would wait
- * behind all that is under way on the link, and the link would run idle meanwhile. */
+/* How many bytes of a body go as one MPI message: as many as an int can count, but over TCP only as many as MPI sends
+ * without asking. For more it first asks the receiver whether there is room. Question and answer would wait behind all
+ * that is under way on the link, and the link's queue would drain meanwhile. */
 static size_t part_bytes(const pli_transport *t, int32_t peer) {
     const int32_t *host_of = t->world->place.host_of;
     return t->by_tcp && host_of[peer] != host_of[t->rank] ? TCP_BYTES : CHUNK_BYTES;

@@ -87,7 +87,7 @@ typedef struct sim_rank {
     int64_t        on_the_way; /* messages of this rank that are on their way */
     uint64_t       sent;       /* messages sent so far */
     double         departed;   /* when the first byte of the last of these left */
-    double         sent_by;    /* when all of them would be sent, had they the link alone */
+    double         sent_by;    /* when all of them would be sent if they had the link alone */
     int64_t        clock;
     double         dies; /* when; INFINITY: never */
     bool           dead, done;

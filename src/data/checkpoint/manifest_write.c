@@ -54,7 +54,7 @@ void pli_manifest_part_write(const pli_manifest_part *part, pli_text *text) {
                                 xxh128.data != NULL ? xxh128.data : "", "header_bytes", (json_int_t)part->header_bytes,
                                 "header_xxh3", xxh3));
     text->failed = text->failed || head.failed || xxh128.failed;
-    if (!text->failed) pli_text_add_bytes(text, head.data, head.length - 1); /* but its last brace */
+    if (!text->failed) pli_text_add_bytes(text, head.data, head.length - 1); /* without its last brace */
     pli_text_add(text, ",\"tensors\":[");
     for (int64_t i = 0; i < part->n; i++) {
         pli_text_add(text, i > 0 ? ",\n" : "\n");

@@ -45,7 +45,7 @@ typedef struct pli_centres {
     int64_t                    k, d;    /* centres, features                                              */
     const float               *centre;  /* [k, d] as given: borrowed while the centres are used */
     const pli_nearest_kernels *kernels;
-    const pli_kernels         *plain;   /* kernels for rows in full */
+    const pli_kernels         *plain;   /* kernels for full rows */
     const pli_tiles           *tiles;   /* not NULL: dense rows are scored by tiles from `packed` */
     float                     *packed;  /* moved centres in groups, packed for pli_sgemm_packed */
     float                     *across;  /* without tiles: [d, k up to PLI_TILE_COLS], moved */
@@ -69,8 +69,8 @@ void pli_centres_prepare(pli_centres *centres, int64_t k, int64_t d, const float
 typedef struct pli_assigned {
     uint32_t    *nearest;  /* [n] the nearest centre; of equally near ones the lowest */
     double      *distance; /* [n] squared distance to it, >= 0; NULL: not wanted                                 */
-    float       *score;    /* [n] its score s: ||x - mean||^2 - 2 s is the distance but for about 1e-6 of its
-                              first term, so that sums of distances cost nothing between exact ones; NULL        */
+    float       *score;    /* [n] that centre's score s; NULL: not wanted. ||x - mean||^2 - 2 s is the distance
+                              with an error of about 1e-6 of the first term: a cheap sum between exact ones      */
     const float *weight;   /* of row r at [r]; NULL: all 1                                                       */
     double      *sum;      /* [k, d] += weight x, at the nearest centre; rows in order; NULL: not wanted */
     double      *mass;     /* [k] += weight, at the nearest centre; NULL: not wanted */

@@ -1,6 +1,6 @@
 #include "tensor/nearest/nearest_loops.h"
 
-/* As `highest` of nearest_loops.h, by masks. */
+/* Does the same as `highest` of nearest_loops.h, by masks. */
 static void highest_by_masks(int64_t rows, int64_t k, const float *dot, const float *bias, uint32_t first, float *best,
                              uint32_t *nearest) {
     const __m512i begin = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);

@@ -136,7 +136,7 @@ static void multiply_floats(const chunk *c, const float *a, const float *b, floa
             for (int64_t j = 0; j < w; j++) out[i * w + j] = fmaf(a[l * w + i], b[l * w + j], out[i * w + j]);
 }
 
-/* The block that is added to is fetched while the product is made. */
+/* The block of gram is fetched while the product is computed. */
 static void multiply_narrow(const chunk *c, int64_t p, int64_t q) {
     const int64_t d = c->to->d, w = c->width, m = d - p * w, n = d - q * w < w ? d - q * w : w;
     const float  *panels = c->to->scratch;

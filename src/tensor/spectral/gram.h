@@ -27,7 +27,7 @@ typedef struct pli_gram_kernels {
     const char *name; /* "ref", "avx2", "avx512" */
     /* g [PANEL, PANEL], rows ld apart, += at b over n rows of the packed panels a and b [n, PANEL]. */
     void (*block)(int64_t n, const double *a, const double *b, double *g, int64_t ld);
-    /* to [n] = (x - shift) root, taken in double; x NULL: zeros, shift NULL: 0. */
+    /* to [n] = (x - shift) root, computed in double; x NULL: zeros, shift NULL: 0. */
     void (*shift_f32)(int64_t n, const float *x, const double *shift, double root, float *to);
     void (*shift_f64)(int64_t n, const float *x, const double *shift, double root, double *to);
 } pli_gram_kernels;

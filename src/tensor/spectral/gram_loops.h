@@ -42,7 +42,7 @@ static void block(int64_t n, const double *a, const double *b, double *g, int64_
         for (int64_t j = 0; j < PLI_GRAM_PANEL; j += COLS) tile(n, a + i, b + j, g + i * ld + j, ld);
 }
 
-/* The loops vectorise where it is known that both are there, as they are for dense rows. */
+/* The loops vectorise if the compiler knows that neither x nor shift is NULL, as for dense rows. */
 INLINE double shifted(int64_t i, const float *x, const double *shift, double root) {
     return ((x != NULL ? (double)x[i] : 0) - (shift != NULL ? shift[i] : 0)) * root;
 }
