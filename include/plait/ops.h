@@ -1,8 +1,8 @@
 /* plait/ops.h - a short function for each op that a program builds graphs with.
  *
- * Each adds one node and answers its output 0 (plait_graph_output has the others); what it cannot add is PLAIT_NONE,
- * and the graph knows why (plait_graph_check). Ops broadcast as NumPy does, need inputs of one type, and count axes
- * from the end where they are negative. Where lists of axes may be empty, none means all.
+ * Each adds one node and returns its output 0 (plait_graph_output returns the others). On failure it returns
+ * PLAIT_NONE, and plait_graph_check says why. Ops broadcast as NumPy does, and need inputs of one type. Negative axes
+ * count from the end. Where a list of axes may be empty, an empty list means all axes.
  *
  *     plait_value h = plait_op_relu(g, plait_op_add(g, plait_op_matmul(g, x, w), b));
  *     plait_value loss = plait_op_mean(g, plait_op_square(g, plait_op_sub(g, y, target)), 0, NULL, 0);
@@ -45,7 +45,7 @@ static inline plait_attr plait_attr_text(const char *name, const char *text) {
     a.u.text = text;
     return a;
 }
-/** ints [n], read while the node is added. */
+/** ints [n] must stay valid until the node is added. */
 static inline plait_attr plait_attr_ints(const char *name, int32_t n, const int64_t *ints) {
     plait_attr a = plait_attr_int(name, 0);
     a.kind = PLAIT_ATTR_INTS;
@@ -53,7 +53,7 @@ static inline plait_attr plait_attr_ints(const char *name, int32_t n, const int6
     a.u.ints = ints;
     return a;
 }
-/** An op without attributes, of one, two and three inputs. */
+/** Ops without attributes that have one, two or three inputs. */
 static inline plait_value plait_op_1(plait_graph *g, const char *op, plait_value x) {
     return plait_graph_op(g, op, &x, 1, NULL, 0);
 }
@@ -68,7 +68,7 @@ static inline plait_value plait_op_3(plait_graph *g, const char *op, plait_value
 
 /* --- element by element ------------------------------------------------------------------------------- */
 
-/* equal .. greater_equal answer bools; logical ones take them. */
+/* equal .. greater_equal return bools; logical ops take bools. */
 static inline plait_value plait_op_add(plait_graph *g, plait_value a, plait_value b) {
     return plait_op_2(g, "add", a, b);
 }
@@ -154,7 +154,7 @@ static inline plait_value plait_op_clip(plait_graph *g, plait_value x, double lo
 static inline plait_value plait_op_where(plait_graph *g, plait_value condition, plait_value a, plait_value b) {
     return plait_op_3(g, "where", condition, a, b);
 }
-/** The same elements in another type: to nearest; to integers without the fraction, held to their range. */
+/** The same elements in another type. Floats are rounded to nearest; integers drop the fraction and are clipped. */
 static inline plait_value plait_op_cast(plait_graph *g, plait_value x, plait_type type) {
     const plait_attr a = plait_attr_type("type", type);
     return plait_graph_op(g, "cast", &x, 1, &a, 1);
@@ -162,7 +162,7 @@ static inline plait_value plait_op_cast(plait_graph *g, plait_value x, plait_typ
 
 /* --- over axes ---------------------------------------------------------------------------------------- */
 
-/** op is "sum", "mean", "max" or "min"; axes [n]; keep: they stay, with length 1. */
+/** op is "sum", "mean", "max" or "min"; axes [n]; keep 1: reduced axes stay, with length 1. */
 static inline plait_value plait_op_reduce(plait_graph *g, const char *op, plait_value x, int32_t n, const int64_t *axes,
                                           int keep) {
     const plait_attr a[2] = { plait_attr_ints("axes", n, axes), plait_attr_int("keep", keep) };
@@ -180,12 +180,12 @@ static inline plait_value plait_op_max(plait_graph *g, plait_value x, int32_t n,
 static inline plait_value plait_op_min(plait_graph *g, plait_value x, int32_t n, const int64_t *axes, int keep) {
     return plait_op_reduce(g, "min", x, n, axes, keep);
 }
-/** Where along an axis the largest is (i64); the first of equal ones. The axis goes. */
+/** The position (i64) of the largest element along an axis, the first of equal ones. The axis is removed. */
 static inline plait_value plait_op_argmax(plait_graph *g, plait_value x, int64_t axis) {
     const plait_attr a = plait_attr_int("axis", axis);
     return plait_graph_op(g, "argmax", &x, 1, &a, 1);
 }
-/** The k largest along the last axis, the largest first; output 1: where they were (i64). */
+/** The k largest elements along the last axis, the largest first; output 1: their positions (i64). */
 static inline plait_value plait_op_top_k(plait_graph *g, plait_value x, int64_t k) {
     const plait_attr a = plait_attr_int("k", k);
     return plait_graph_op(g, "top_k", &x, 1, &a, 1);
@@ -193,46 +193,46 @@ static inline plait_value plait_op_top_k(plait_graph *g, plait_value x, int64_t 
 
 /* --- shapes ------------------------------------------------------------------------------------------- */
 
-/** The same elements; one length may be -1, which is what is left. */
+/** The same elements in another shape; one length may be -1: it follows from the others. */
 static inline plait_value plait_op_reshape(plait_graph *g, plait_value x, plait_shape shape) {
     const plait_attr a = plait_attr_ints("shape", shape.rank, shape.dim);
     return plait_graph_op(g, "reshape", &x, 1, &a, 1);
 }
-/** Without axes [n], which have length 1. */
+/** Removes axes [n], which have length 1. */
 static inline plait_value plait_op_squeeze(plait_graph *g, plait_value x, int32_t n, const int64_t *axes) {
     const plait_attr a = plait_attr_ints("axes", n, axes);
     return plait_graph_op(g, "squeeze", &x, 1, &a, 1);
 }
-/** With further axes [n] of length 1, counted in the result. */
+/** Adds axes [n] of length 1, counted in the result. */
 static inline plait_value plait_op_expand_dims(plait_graph *g, plait_value x, int32_t n, const int64_t *axes) {
     const plait_attr a = plait_attr_ints("axes", n, axes);
     return plait_graph_op(g, "expand_dims", &x, 1, &a, 1);
 }
-/** Axis i of the result is axis perm[i] of x; n 0: reversed. */
+/** Axis i of the result is axis perm[i] of x; n 0: the axes are reversed. */
 static inline plait_value plait_op_transpose(plait_graph *g, plait_value x, int32_t n, const int64_t *perm) {
     const plait_attr a = plait_attr_ints("perm", n, perm);
     return plait_graph_op(g, "transpose", &x, 1, &a, 1);
 }
-/** x [n], one after the other along an axis. */
+/** Joins x [n] one after the other along an axis. */
 static inline plait_value plait_op_concat(plait_graph *g, int32_t n, const plait_value *x, int64_t axis) {
     const plait_attr a = plait_attr_int("axis", axis);
     return plait_graph_op(g, "concat", x, n, &a, 1);
 }
-/** Parts of equal length along an axis (at most 64), or of the given lengths [parts]; outputs 0 .. parts - 1. */
+/** Splits an axis into at most 64 parts, of equal length, or of lengths [parts]; outputs 0 .. parts - 1. */
 static inline plait_value plait_op_split(plait_graph *g, plait_value x, int64_t axis, int32_t parts,
                                          const int64_t *lengths) {
     const plait_attr a[3] = { plait_attr_int("axis", axis), plait_attr_int("parts", parts),
                               plait_attr_ints("lengths", lengths == NULL ? 0 : parts, lengths) };
     return plait_graph_op(g, "split", &x, 1, a, 3);
 }
-/** From starts to before ends, by steps (NULL: 1) along the first n axes. As in Python. */
+/** x[starts:ends:steps] along the first n axes, as in Python. steps NULL: 1. */
 static inline plait_value plait_op_slice(plait_graph *g, plait_value x, int32_t n, const int64_t *starts,
                                          const int64_t *ends, const int64_t *steps) {
     const plait_attr a[3] = { plait_attr_ints("starts", n, starts), plait_attr_ints("ends", n, ends),
                               plait_attr_ints("steps", steps == NULL ? 0 : n, steps) };
     return plait_graph_op(g, "slice", &x, 1, a, 3);
 }
-/** before and after [n]: how many elements of one value more, for each of the n axes. */
+/** Adds before[i] and after[i] elements of this value at the ends of axis i, for n axes. */
 static inline plait_value plait_op_pad(plait_graph *g, plait_value x, int32_t n, const int64_t *before,
                                        const int64_t *after, double value) {
     const plait_attr a[3] = { plait_attr_ints("before", n, before), plait_attr_ints("after", n, after),
@@ -240,9 +240,9 @@ static inline plait_value plait_op_pad(plait_graph *g, plait_value x, int32_t n,
     return plait_graph_op(g, "pad", &x, 1, a, 3);
 }
 
-/* --- by number (i64) ---------------------------------------------------------------------------------- */
+/* --- indexed by numbers (i64) ------------------------------------------------------------------------- */
 
-/** Slices of x along axis 0. */
+/** Slices x[numbers] along axis 0. */
 static inline plait_value plait_op_gather(plait_graph *g, plait_value x, plait_value numbers) {
     return plait_op_2(g, "gather", x, numbers);
 }
@@ -250,43 +250,43 @@ static inline plait_value plait_op_gather(plait_graph *g, plait_value x, plait_v
 static inline plait_value plait_op_scatter_add(plait_graph *g, plait_value x, plait_value numbers, plait_value values) {
     return plait_op_3(g, "scatter_add", x, numbers, values);
 }
-/** A last axis of length depth: 1 at the number's place, else 0. */
+/** Adds a last axis of length depth: 1 at the position that the number says, else 0. */
 static inline plait_value plait_op_one_hot(plait_graph *g, plait_value numbers, int64_t depth, plait_type type) {
     const plait_attr a[2] = { plait_attr_int("depth", depth), plait_attr_type("type", type) };
     return plait_graph_op(g, "one_hot", &numbers, 1, a, 2);
 }
-/** Rows of a variable: only these are asked of the store, and only these get a gradient. */
+/** Rows of a variable: the run asks the store for these rows only, and only they get a gradient. */
 static inline plait_value plait_op_get_rows(plait_graph *g, plait_value variable, plait_value rows) {
     return plait_op_2(g, "get_rows", variable, rows);
 }
-/** Matrices in the last two axes; the axes before them broadcast. */
+/** Product of the matrices in the last two axes; the axes before them broadcast. */
 static inline plait_value plait_op_matmul(plait_graph *g, plait_value a, plait_value b) {
     return plait_op_2(g, "matmul", a, b);
 }
 /* --- effects ------------------------------------------------------------------------------------------ */
 
-/** Adds delta to a variable, or pushes a gradient, as its store says. It happens when fetched, as do the next two. */
+/** Adds delta to a variable, or pushes it as a gradient, as the store says. inc, print, assert act only if fetched. */
 static inline plait_value plait_op_inc(plait_graph *g, plait_value variable, plait_value delta) {
     return plait_op_2(g, "inc", variable, delta);
 }
-/** Says text and x's first elements to the session's log. */
+/** Writes text and the first elements of x to the session's log. */
 static inline plait_value plait_op_print(plait_graph *g, plait_value x, const char *text) {
     const plait_attr a = plait_attr_text("text", text);
     return plait_graph_op(g, "print", &x, 1, &a, 1);
 }
-/** Ends the run with text where an element of x (bool) is false. */
+/** Ends the run with an error that has text, if an element of x (bool) is false. */
 static inline plait_value plait_op_assert(plait_graph *g, plait_value x, const char *text) {
     const plait_attr a = plait_attr_text("text", text);
     return plait_graph_op(g, "assert", &x, 1, &a, 1);
 }
-/** Anew in each run, by the session's seed: even in [low, high). */
+/** Random numbers, drawn anew in each run by the session's seed, uniform in [low, high). */
 static inline plait_value plait_op_random_uniform(plait_graph *g, plait_type type, plait_shape shape, double low,
                                                   double high) {
     const plait_attr a[4] = { plait_attr_type("type", type), plait_attr_ints("shape", shape.rank, shape.dim),
                               plait_attr_float("low", low), plait_attr_float("high", high) };
     return plait_graph_op(g, "random_uniform", NULL, 0, a, 4);
 }
-/** The same: normal. */
+/** Random numbers, drawn anew in each run by the session's seed, normal. */
 static inline plait_value plait_op_random_normal(plait_graph *g, plait_type type, plait_shape shape, double mean,
                                                  double deviation) {
     const plait_attr a[4] = { plait_attr_type("type", type), plait_attr_ints("shape", shape.rank, shape.dim),

@@ -1,8 +1,8 @@
-/* plait/server_function.h - functions that a program runs where the rows of its tables lie.
+/* plait/server_function.h - functions of the program that run at the shards of its tables.
  *
- * A job is given them by plait_job_opts.functions, the same on every rank, and plait_table_call (plait/table.h) runs
- * one by name: on each shard, whose answers are merged in order. So an aggregate over all rows travels as one answer a
- * shard, instead of as the rows.
+ * plait_job_opts.functions lists them, the same on every rank. plait_table_call (plait/table.h) runs one by name on
+ * each shard, and the shards' answers are merged in order. So for an aggregate over all rows each shard sends one
+ * answer instead of its rows.
  *
  * Paper: Li et al., "Scaling Distributed Machine Learning with the Parameter Server", OSDI 2014, section 3.3 (server
  * functions).
@@ -16,8 +16,8 @@
 extern "C" {
 #endif
 
-/* A shard's part of a range, as a server function sees it. Tables named in one call are cut alike, so
- * element i of one belongs to element i of the other. */
+/* A shard's part of a range, as a server function sees it. The tables of one call are sharded alike, so element i of
+ * one belongs to element i of the other. */
 typedef struct plait_slice {
     plait_type      type;
     int64_t         rows, cols; /* rows of the range that this shard owns                              */
@@ -26,9 +26,10 @@ typedef struct plait_slice {
     void           *values;     /* [rows, cols]; writable in an update-type function only              */
 } plait_slice;
 
-/** Runs on each shard. slices [n_slices] one a table of the call; args as the caller gave them; answer
- *  [answer_bytes] starts zeroed. Must not call into plait (a call that may wait does nothing but answer EINVAL, and
- *  so does the plait_table_call, whose text names both); must be a function of its arguments alone. */
+/** Runs on each shard. slices [n_slices]: one for each table of the call; args: as the caller gave them; answer
+ *  [answer_bytes] starts zeroed. The function must not call into plait (a call that may wait returns EINVAL and does
+ *  nothing else; then the plait_table_call, too, returns EINVAL with a text that names both). Its answer must depend on
+ *  its arguments alone. */
 typedef plait_status plait_server_fn(void *user, const plait_slice *slices, int32_t n_slices, const void *args,
                                      size_t args_bytes, void *answer, size_t answer_bytes);
 
@@ -37,9 +38,9 @@ typedef void plait_merge_fn(void *user, void *answer, const void *other, size_t 
 
 typedef struct plait_function {
     const char      *name;
-    int              updates; /* 0: get-type, called by any one worker; 1: update-type, collective     */
+    int              updates; /* 0: it only reads, one worker calls it; 1: it updates, the call is collective */
     plait_server_fn *run;
-    plait_merge_fn  *merge;   /* NULL: answers are arrays of double and are added                      */
+    plait_merge_fn  *merge;   /* NULL: answers are arrays of double, which are added                   */
     void            *user;
 } plait_function;
 

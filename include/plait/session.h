@@ -1,8 +1,8 @@
-/* plait/session.h - running a graph: partial runs of what is asked for, with variables in a store.
+/* plait/session.h - runs a graph: a run computes only what is fetched; variables lie in a store.
  *
- * A session makes a *plan* of each set of feeds, shapes and fetches: which nodes are needed, what passes made of them,
- * where each value lies in one block of memory. Running a plan again allocates nothing. Nodes run as soon as their
- * inputs are there, the parts of large ones side by side; the values do not depend on the number of threads.
+ * A session makes a *plan* for each set of feeds, shapes and fetches: which nodes are needed, how passes change them,
+ * and where each value lies in one block of memory. Running a plan again allocates nothing. Nodes run as soon as their
+ * inputs are ready, and parts of large nodes run in parallel; the values do not depend on the number of threads.
  */
 #ifndef PLAIT_SESSION_H
 #define PLAIT_SESSION_H
@@ -13,26 +13,27 @@
 extern "C" {
 #endif
 
-/* Where variables lie. The graph calls these from the thread that calls run, one at a time; variable is its number.
- * A failure ends the run. In one run all gets of a variable come before its incs. */
+/* Where variables lie. A session calls these functions one at a time, on the thread that calls plait_session_run;
+ * `variable` is the variable's number. A failure ends the run. In one run all gets of a variable come before its incs.
+ */
 typedef struct plait_store {
     void *user;
-    /** A run will get these [n], in this order. NULL: nothing to prepare. */
+    /** Announces that a run will get variables [n], in this order. NULL: there is nothing to prepare. */
     plait_status (*expect)(void *user, int32_t n, const int32_t *variables, plait_error *error);
-    /** All values, in the variable's type and shape, borrowed until end. */
+    /** Gets all values, in the variable's type and shape, borrowed until end. */
     plait_status (*get)(void *user, int32_t variable, const void **values_out, plait_error *error);
-    /** Rows (of axis 0; repeats allowed, each in range), copied to values [n, the rest of the shape]. */
+    /** Copies rows [n] (of axis 0; they may repeat, and are in range) to values [n, the rest of the shape]. */
     plait_status (*get_rows)(void *user, int32_t variable, int64_t n, const int64_t *rows, void *values,
                              plait_error *error);
-    /** delta has the variable's shape (inc_rows: [n, the rest]); it and rows are lent until end. What it means is the
-     *  store's: an addition, or a gradient for an update rule. What was borrowed by get stays as it is until end. */
+    /** Changes a variable by delta, which has the variable's shape (inc_rows: [n, the rest]). delta and rows are lent
+     *  until end. The store decides whether it adds delta or takes it as a gradient for an update rule. Values borrowed
+     *  by get do not change until end. */
     plait_status (*inc)(void *user, int32_t variable, const void *delta, plait_error *error);
     plait_status (*inc_rows)(void *user, int32_t variable, int64_t n, const int64_t *rows, const void *delta,
                              plait_error *error);
-    /** The run is over, well (OK) or not; what was borrowed and lent is given back. */
+    /** The run has ended; how is OK, or the failure. What was borrowed or lent is given back. */
     plait_status (*end)(void *user, plait_status how, plait_error *error);
-    /** Who owns the variable, for plait_session_variable_info: a word, good as long as the store. Any thread.
-     *  NULL: it is "store". */
+    /** The owner's name for plait_session_variable_info, valid as long as the store. Any thread. NULL: "store". */
     const char *(*owner)(void *user, int32_t variable);
 } plait_store;
 
@@ -42,32 +43,30 @@ typedef struct plait_session_opts {
     size_t             size;  /* set by plait_session_opts_init                                               */
     const plait_store *store; /* copied; NULL: the session's own memory, in which inc adds                    */
     uint64_t           seed;  /* of random ops                                                                */
-    const plait_log   *log;   /* where print speaks; NULL: silence                                            */
-    int32_t            threads; /* that compute, the caller one of them; 0: as many as there are cores, for this
-                                   session alone. Where each rank of a job has one, and they share a host, as on the
-                                   transport threads, give each its share: cores / ranks, or plait_comm_threads  */
-    const char        *passes; /* of "fold,merge,sparse,fuse,memory" those that are made, or "none"; NULL: all */
+    const plait_log   *log;   /* receives what op print writes; NULL: silence                                 */
+    int32_t            threads; /* number of computing threads, the caller included; 0: as many as there are cores, for
+                                   this session alone. If several ranks on a host have a session (transport threads),
+                                   give each its share: cores / ranks, or plait_comm_threads                     */
+    const char        *passes; /* passes to run, some of "fold,merge,sparse,fuse,memory", or "none"; NULL: all */
     const char        *dump;  /* a folder for Graphviz files of each plan, before and after each pass; NULL: none */
-    void (*trace)(void *user, const char *name, int32_t thread, uint64_t begin_ns, uint64_t end_ns); /* called after
-                                                                                                        each
-                                 node, or a thread's part of it, by that thread; may be
-                                 NULL */
+    void (*trace)(void *user, const char *name, int32_t thread, uint64_t begin_ns,
+                  uint64_t end_ns); /* called after each node, or each thread's part of a node, on that thread; may be
+                                       NULL */
     void *trace_user;
-    const char *kernels; /* of a module, taken before Plait's own: "onednn" (convolutions); NULL: Plait's
-                            own */
+    const char *kernels; /* a module whose kernels are preferred: "onednn" (convolutions); NULL: Plait's own alone */
 } plait_session_opts;
 
 PLAIT_API void plait_session_opts_init(plait_session_opts *opts);
 
-/** opts may be NULL. The graph is borrowed for the session's life; it may grow between runs.
- *  Errors: what plait_graph_check says; ENAME an unknown pass, or kernels; EMODULE the kernels' module is
- *  not there, with what installs it; EINVAL a store that is not whole; ENOMEM. */
+/** Makes a session. opts may be NULL. The graph is borrowed for the session's life; it may grow between runs.
+ *  Errors: what plait_graph_check says; ENAME unknown pass or kernels; EMODULE the kernels' module is missing (the text
+ *  has the command that installs it); EINVAL the store lacks a function; ENOMEM. */
 PLAIT_API plait_status plait_session_create(const plait_graph *graph, const plait_session_opts *opts,
                                             plait_session **session_out, plait_error *error_out);
-PLAIT_API void         plait_session_destroy(plait_session **session); /* *session may be NULL; while nobody runs it */
+PLAIT_API void         plait_session_destroy(plait_session **session); /* *session may be NULL; no run is under way */
 
-/* A value and an array. A feed is read. A fetch's data is the caller's, of at least `bytes`; run fills type and shape.
- * data NULL: computed for its effects only (inc, print, assert). */
+/* A value and an array. A run reads feeds and fills fetches. The caller provides a fetch's data, of at least `bytes`;
+ * the run fills data, type and shape. data NULL: the value is computed for its effects only (inc, print, assert). */
 typedef struct plait_feed {
     plait_value  value;
     plait_tensor tensor;
@@ -78,43 +77,44 @@ typedef struct plait_fetch {
     size_t       bytes;
 } plait_fetch;
 
-/** Computes the fetches, and what they need, and nothing else. Any value may be fed, not placeholders alone. What a
- *  fetch needs of exclude [n_exclude] must be fed; what would be computed for its effects only and stands there is left
- *  out. Lengths that were PLAIT_ANY are those of the feeds. The plan of a set of feeds, shapes and fetches is made
- *  once; the 64 that were run last are kept.
- *  Errors: EINVAL a placeholder is needed that was not fed, a fetch's memory is too small (named); ESHAPE; ENOMEM; what
- *  an op or the store answered. Then nothing was added to a variable of the session's own memory.
- *  Any thread; several runs at once have memory of their own. Making a plan holds the session's lock: other runs
- *  that begin or end wait for it. With the session's own store, runs that inc wait for those before them. */
+/** Computes the fetches, the values that they need, and nothing else. Any value may be fed, not only placeholders.
+ *  Values in exclude [n_exclude] are not computed: those that a fetch needs must be fed, and fetches for effects only
+ *  are left out. Lengths that were PLAIT_ANY are those of the feeds. The plan for a set of feeds, shapes and fetches is
+ *  made once; the session keeps the 64 plans that were run last.
+ *  Errors: EINVAL a needed placeholder was not fed, or a fetch's memory is too small (both are named); ESHAPE; ENOMEM;
+ *  the error of an op or of the store. After an error, no variable in the session's own memory has changed.
+ *  Any thread; each of several runs at once has its own memory. While a plan is made the session is locked: other runs
+ *  wait to begin or end. With the session's own store, a run that calls inc waits for earlier such runs. */
 PLAIT_API plait_status plait_session_run(plait_session *session, const plait_feed *feeds, int32_t n_feeds,
                                          plait_fetch *fetches, int32_t n_fetches, const plait_value *exclude,
                                          int32_t n_exclude, plait_error *error_out);
 
-/** All values of variable k as the store has them, copied to data [its bytes]: a run that gets nothing else.
- *  Errors: EINVAL there is no such variable; ENOMEM; what the store answered. Any thread. Of the session's own
- *  memory it waits for runs with an inc that are under way, so it sees none of them by half; a store of the
- *  program's is called by this thread. */
+/** Copies all values of variable k, as the store has them, to data [its bytes]; it is a run that only gets the
+ *  variable.
+ *  Errors: EINVAL there is no such variable; ENOMEM; the store's error. Any thread. With the session's own memory it
+ *  waits for runs under way that call inc, so it never sees half of one; a store of the program's is called on this
+ *  thread. */
 PLAIT_API plait_status plait_session_variable(plait_session *session, int32_t k, void *data, plait_error *error_out);
 
-/** Sets all values of variable k, which lies in the session's own memory, to data [its bytes]; runs that begin
- *  afterwards get them. Errors: EINVAL there is no such variable; EREFUSED it lies in a store of the program's; ENOMEM.
- *  Any thread; waits for runs that are under way. */
+/** Sets all values of variable k in the session's own memory to data [its bytes]; runs that begin afterwards get them.
+ *  Errors: EINVAL there is no such variable; EREFUSED it lies in a store of the program's; ENOMEM. Any thread; waits
+ *  for runs that are under way. */
 PLAIT_API plait_status plait_session_set_variable(plait_session *session, int32_t k, const void *data,
                                                   plait_error *error_out);
 
-/* What is known of a variable. Runs are numbered from 1 on, in the order in which they began to compute. */
+/* What a session knows of a variable. Runs are numbered from 1, in the order in which they began to compute. */
 typedef struct plait_variable_info {
     const char *name; /* the graph's                                                                         */
     plait_type  type;
     plait_shape shape;
-    const char *owner;    /* who has its values: "session", or what the store says, as "ps" of one in tables     */
-    int64_t     version;  /* how often this session has changed it: incs of runs that ended well, and
-                             plait_session_set_variable; what others push into a store is not counted            */
-    int64_t     last_get; /* the last run that got it, or rows of it; 0: none. Runs that failed do not count      */
-    int64_t     last_inc; /* the last run that pushed into it; 0: none                                            */
+    const char *owner;    /* who holds its values: "session", or the store's answer, such as "ps" for a table    */
+    int64_t     version;  /* how often this session has changed it, by incs of runs that succeeded and by
+                             plait_session_set_variable; changes that others push into a store do not count      */
+    int64_t     last_get; /* the last successful run that got it, or rows of it; 0: none                          */
+    int64_t     last_inc; /* the last successful run that called inc for it; 0: none                              */
 } plait_variable_info;
 
-/** Of variable k, as of the runs that have returned. Errors: EINVAL there is no such variable. Any thread. */
+/** Describes variable k after the runs that have returned. Errors: EINVAL there is no such variable. Any thread. */
 PLAIT_API plait_status plait_session_variable_info(plait_session *session, int32_t k, plait_variable_info *info_out,
                                                    plait_error *error_out);
 

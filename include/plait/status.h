@@ -1,4 +1,4 @@
-/* plait/status.h - what a call answers.
+/* plait/status.h - the status that each call returns, and the error text that comes with it.
  *
  * Every call that can fail returns a plait_status. The code tells the caller the next act (mend the
  * argument, free memory, drop a peer, restart); the text in a plait_error tells a person what, where and
@@ -8,15 +8,15 @@
  * NULL means the same to every public function, and no function crashes on it:
  *   - A handle, an out-argument, a name, a path, a function, or an array with more than 0 elements that is NULL is
  *     EINVAL, and nothing has been done. The text names the call and the argument ("plait_table_get: values is NULL").
- *     It is in error_out, or in plait_comm_error of the communicator to which the handle belongs. Where the handle
- *     itself is NULL, or belongs to none, there is the code alone.
- *   - Options that are NULL are the defaults where the comment says "may be NULL"; else they are EINVAL as well.
+ *     The text is in error_out, or in plait_comm_error of the communicator to which the handle belongs. If the handle
+ *     itself is NULL, or belongs to no communicator, there is only the code.
+ *   - Options that are NULL mean the defaults where the comment says "may be NULL"; elsewhere they are EINVAL too.
  *   - error_out and user may always be NULL, other arguments where the comment says so.
- *   - What destroys, closes, frees or waits takes NULL and the address of a NULL: there is nothing to do (PLAIT_OK). So
- *     does plait_..._opts_init.
- *   - A call that returns no status answers with a neutral value: a count is 0, a rank -1, a floating-point number NaN,
- *     a handle or a description NULL, a text "", a value of a graph PLAIT_NONE. One that returns nothing does nothing.
- * Counts and sizes are held against their limits before they are multiplied: one that is too large is EINVAL.
+ *   - A call that destroys, closes, frees or waits accepts NULL and the address of a NULL: there is nothing to do
+ *     (PLAIT_OK). So does plait_..._opts_init.
+ *   - A call that returns no status returns a neutral value: a count is 0, a rank -1, a floating-point number NaN, a
+ *     handle or a description NULL, a text "", a value of a graph PLAIT_NONE. A call that returns nothing does nothing.
+ * Counts and sizes are checked against their limits before they are multiplied: one that is too large is EINVAL.
  */
 #ifndef PLAIT_STATUS_H
 #define PLAIT_STATUS_H
@@ -61,7 +61,7 @@ extern "C" {
 typedef enum plait_status { PLAIT_STATUS_MAP(PLAIT_X) } plait_status;
 #undef PLAIT_X
 
-/* The whole story of a failure. Filled by the first place that detects it; never instead of the code. */
+/* All that is known of a failure. The first place that detects it fills this; it never replaces the returned code. */
 typedef struct plait_error {
     plait_status code;
     int32_t      rank; /* where it happened; -1: on no rank in particular */

@@ -11,8 +11,8 @@
 extern "C" {
 #endif
 
-/* Tables hold F32 and F64, collectives add F32, F64, I64 and U8, graphs compute with all but U8, which
- * they move and cast. */
+/* Tables hold F32 and F64. Collectives add F32, F64, I64 and U8. Graphs compute with all types but U8, which they only
+ * move and cast. */
 typedef enum plait_type {
     PLAIT_F32 = 0,
     PLAIT_F64 = 1,
@@ -24,12 +24,12 @@ typedef enum plait_type {
 } plait_type;
 enum { PLAIT_TYPES = 7, PLAIT_RANK_MAX = 8, PLAIT_ANY = -1 };
 
-/** "f32" ...; "?" for none of them. Any thread. */
+/** The name of a type, "f32"; "?" if there is no such type. Any thread. */
 PLAIT_API const char *plait_type_name(plait_type type);
-/** Of one element; 0 for none of them. Any thread. */
+/** Bytes of one element; 0 if there is no such type. Any thread. */
 PLAIT_API size_t plait_type_bytes(plait_type type);
 
-/* Lengths of the axes, the slowest first. Rank 0: a scalar. PLAIT_ANY: not known before a run. */
+/* Lengths of the axes, the slowest first. Rank 0 is a scalar. A length of PLAIT_ANY is not known before a run. */
 typedef struct plait_shape {
     int32_t rank;
     int64_t dim[PLAIT_RANK_MAX];
@@ -42,8 +42,8 @@ typedef struct plait_tensor {
     void       *data;
 } plait_tensor;
 
-/** The product of the lengths; -1 where one is PLAIT_ANY, the bytes of 8-byte elements would not fit an int64_t, or
- *  shape is NULL or has a rank that none has. */
+/** The product of the lengths; -1 if a length is PLAIT_ANY, if the bytes of 8-byte elements would not fit an int64_t,
+ *  or if shape is NULL or its rank is out of range. */
 PLAIT_API int64_t plait_shape_elements(const plait_shape *shape);
 
 static inline plait_shape plait_shape_1(int64_t a) {
@@ -58,7 +58,7 @@ static inline plait_shape plait_shape_4(int64_t a, int64_t b, int64_t c, int64_t
     plait_shape s = { 4, { a, b, c, d } };
     return s;
 }
-/** A view of data, which is only read where the view is only read. */
+/** A view of data. The cast drops const: data that must not be written may only be read through the view. */
 static inline plait_tensor plait_tensor_of(plait_type type, plait_shape shape, const void *data) {
     plait_tensor t;
     t.type = type;

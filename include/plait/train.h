@@ -1,7 +1,7 @@
-/* plait/train.h - fits a model (plait/model.h) to data: options, what a run tells, its record.
+/* plait/train.h - fits a model (plait/model.h) to data: options, reports during the run, and the run's record.
  *
- * The objective is (1/n) sum weight_i loss_i + l2/2 ||w||^2 + l1 ||w||_1, the intercept never penalised, w in
- * the data's own units (scaling inside the learner is undone). Every *_loss is a weighted mean without penalty.
+ * The objective is (1/n) sum weight_i loss_i + l2/2 ||w||^2 + l1 ||w||_1. The intercept is never penalised. w is in the
+ * data's own units (scaling inside the learner is undone). Every *_loss is a weighted mean without penalty.
  */
 #ifndef PLAIT_TRAIN_H
 #define PLAIT_TRAIN_H
@@ -19,57 +19,57 @@ typedef struct plait_model plait_model;
 
 /* What a run reports while it goes; called on one rank only (the lowest living one). */
 typedef struct plait_progress {
-    int64_t epoch, epochs, clock, clocks; /* clocks: of the whole run, 0: not known (stream) */
+    int64_t epoch, epochs, clock, clocks; /* epochs, clocks: of the whole run; clocks 0: not known (stream) */
     double  loss;                         /* mean over the rows seen lately                  */
     double  validation_loss;              /* NaN: none                                       */
     double  rows_per_second, seconds, seconds_left;
     int     epoch_ended;
-    double  validation_accuracy;          /* of classes; NaN: none                           */
-    double  learning_rate;                /* of the clock, as the update rule takes it; NaN: there is none (lbfgs) */
-    double  bytes;                        /* that this rank has sent since training began    */
+    double  validation_accuracy;          /* NaN: none, or labels are not classes            */
+    double  learning_rate;                /* the update rule's rate in this clock; NaN: there is none (lbfgs) */
+    double  bytes;                        /* how many this rank has sent since training began */
 } plait_progress;
 
 /* What a table of the model holds at the end of an epoch, in the data's own units. */
 typedef struct plait_weights {
-    const char *table;        /* "w", "b"; of a net "w1", "b1", ...; as 'plait help MODEL' lists them */
-    int64_t     epoch, clock; /* so many have ended                                                  */
+    const char *table;        /* "w", "b"; in a net "w1", "b1", ...; as 'plait help MODEL' lists them */
+    int64_t     epoch, clock; /* how many have ended                                                 */
     plait_type  type;         /* PLAIT_F32 or PLAIT_F64                                              */
     int64_t     n;
     const void *values;       /* [n]; borrowed for the call                                          */
 } plait_weights;
 
-/* What --balance dynamic came to. */
+/* How --balance dynamic has divided an epoch. */
 typedef struct plait_shares {
     int64_t        epoch; /* from 1 */
     int32_t        workers;
-    const int64_t *rows;  /* [workers] that each has computed in the epoch; borrowed */
+    const int64_t *rows;  /* [workers]: how many each has computed in the epoch; borrowed */
 } plait_shares;
 
-/* A moment of a run: what the weights were worth that the reporting worker read then. */
+/* A moment of a run: the objective of the weights that the reporting worker read at that moment. */
 typedef struct plait_point {
-    int64_t clock;     /* that it had ended                                                                   */
+    int64_t clock;     /* the last clock that it had ended                                                    */
     double  seconds;   /* since training began                                                                */
-    double  bytes;     /* sent since then by all workers' ranks, each up to its own end of that clock         */
-    double  objective; /* on all rows trained on                                                              */
+    double  bytes;     /* sent since training began by all workers' ranks, each until it ended that clock     */
+    double  objective; /* over all training rows                                                              */
     double  train_loss;
 } plait_point;
 
-/* A checkpoint of a run that is complete (plait/checkpoint.h). */
+/* A complete checkpoint of a run (plait/checkpoint.h). */
 typedef struct plait_checkpointed {
     const char *dir, *folder;   /* it lies in dir/folder; borrowed for the call                  */
-    int64_t     clock;          /* that had ended                                                */
-    int64_t     bytes;          /* that the calling rank has written                             */
-    double      seconds;        /* from its begin until it could be resumed from                 */
-    double      stall_seconds;  /* the longest that the calling rank stood still for it at once  */
+    int64_t     clock;          /* the last clock that had ended                                 */
+    int64_t     bytes;          /* how many the calling rank has written                         */
+    double      seconds;        /* from its begin until a run could resume from it               */
+    double      stall_seconds;  /* the longest pause of training at the calling rank             */
 } plait_checkpointed;
 
-/* How one table of a model travels, where not as the others. */
+/* Settings of one table of a model that differ from the run's. */
 typedef struct plait_table_setting {
-    const char *name;                           /* as 'plait help MODEL' lists them                              */
+    const char *name;                           /* as 'plait help MODEL' lists the tables                        */
     const char *topology, *consistency, *filter; /* NULL: the run's                                              */
 } plait_table_setting;
 
-/* The value of an own option of a learner: "clusters", "8". */
+/* A value for one of the learner's own options: "clusters", "8". */
 typedef struct plait_learner_setting {
     const char *name, *value;
 } plait_learner_setting;
@@ -80,50 +80,50 @@ typedef struct plait_train_opts {
     size_t                 size;          /* set by plait_train_opts_init                                   */
     const char            *model;         /* "logistic" (default) | "hinge" | "squared" | "huber" | "mlp" |
                                              "cnn" | "lstm" | "graph"                                       */
-    const char            *layers;        /* of a net: its hidden widths, "512,256"; NULL: those of init_model,
-                                             else the model's own                                          */
-    const char            *graph_file;    /* of model "graph": the file that holds it (plait/graph_file.h)   */
-    const char *loss; /* of a net: what its scores cost, "logistic" ...; NULL: logistic, or squared where labels
-                                             are no classes                                                 */
-    const char            *kernels;       /* of a net: "own" or NULL | "onednn", as plait_session_opts has it; needs its
-                                             module. How rows are scored afterwards is not changed            */
+    const char            *layers;        /* nets: hidden layer sizes, input side first, "512,256"; NULL: those of
+                                             init_model, else the model's default                          */
+    const char            *graph_file;    /* model "graph": the file that holds the graph (plait/graph_file.h) */
+    const char *loss; /* nets: the loss of the scores, "logistic" ...; NULL: logistic, or squared if labels are not
+                                             classes                                                        */
+    const char            *kernels;       /* nets: "own" or NULL | "onednn" (plait_session_opts.kernels); needs its
+                                             module. It is used in training only, not to predict              */
     const plait_data_opts *data;          /* what to read; each rank reads its own blocks                    */
-    const plait_data      *memory;        /* or a data set in memory, the same on all ranks of the process   */
+    const plait_data      *memory;        /* instead of data: a data set in memory, shared by the process's ranks */
     const plait_data_opts *test;          /* NULL: none                                                     */
     const plait_data      *test_memory;
     const char            *validation;    /* a file, or a fraction "0.1" split off by seed; NULL: none       */
     const char            *topology, *consistency; /* NULL: the job's defaults                              */
-    const char            *aggregate;     /* "host" or NULL, as plait_job_opts has it                     */
-    const char            *filter;        /* filters on messages, "key-cache,fixed8", as plait_job_opts has it; NULL:
+    const char            *aggregate;     /* "host" or NULL: plait_job_opts.aggregate                     */
+    const char            *filter;        /* filters on messages, "key-cache,fixed8" (plait_job_opts.filter); NULL:
                                              none */
-    const plait_table_setting *tables;    /* [n_tables]: of these tables other than by the three above; may be NULL */
+    const plait_table_setting *tables;    /* [n_tables]: tables with other topology, consistency or filter; may be
+                                             NULL                                                           */
     int32_t                n_tables;
-    int32_t                backup;        /* as plait_job_opts has it; default 0                             */
-    int32_t                replicas;      /* copies of each shard: 1 (default), or 2: any one rank may die once tables
-                                             are there, and the run goes on; as plait_job_opts has it       */
-    int32_t                spares;        /* with replicas 2: the last `spares` workers have no rows, and take the
-                                             place of who dies; as plait_job_opts has it; default 0. The model is
-                                             that of a run of the other workers alone                       */
-    int                    staleness_aware; /* as plait_rule_opts has it                                    */
+    int32_t                backup;        /* plait_job_opts.backup; default 0                                */
+    int32_t                replicas;      /* plait_job_opts.replicas, copies of each shard: 1 (default), or 2: once
+                                             tables exist any one rank may die, and the run goes on         */
+    int32_t                spares;        /* plait_job_opts.spares, with replicas 2: the last `spares` workers have no
+                                             rows, and take the places of workers that die; default 0. The model is that
+                                             of a run without them                                          */
+    int                    staleness_aware; /* plait_rule_opts.staleness_aware                              */
     int                    exact;         /* 1: the model's bits depend on neither topology, transport nor (up to 64)
-                                             workers: gradients are formed block by block and summed as
-                                             plait_table_opts.exact has it */
-    const struct plait_learner *learners; /* learners of the program's own [n_learners], for `model`, beside Plait's
+                                             workers: gradients are computed block by block and summed exactly
+                                             (plait_table_opts.exact) */
+    const struct plait_learner *learners; /* the program's own learners [n_learners], for `model`, beside Plait's
                                              (plait/learner.h); the same on every rank                     */
     int32_t                n_learners;
     const plait_learner_setting *settings; /* [n_settings] of the learner's own options, as 'plait help MODEL' lists
                                               them                                                         */
     int32_t                n_settings;
     const char            *optimizer;     /* "adagrad" ... | "lbfgs"; NULL: the default                     */
-    const plait_rule      *rules; /* update rules of the program's own [n_rules], for `optimizer`, as plait_job_opts has
-                                             them */
+    const plait_rule      *rules; /* the program's own update rules [n_rules], for `optimizer` (plait_job_opts.rules) */
     int32_t                n_rules;
-    const char            *optimizer_state; /* "whole" on every worker; "sharded": each holds that of its part of the
-                                               dense tables, as plait_table_opts has it; NULL: whole */
+    const char            *optimizer_state; /* "whole" or NULL: every worker holds it all; "sharded": each worker holds
+                                               that of its part of the dense tables (plait_table_opts) */
     int64_t                epochs;        /* 0: the default                                                 */
     int64_t                batch;         /* 0: the default, from the number of rows                        */
     double                 learning_rate; /* 0: the default                                                 */
-    double                 momentum;      /* of the rule momentum; default 0.9                               */
+    double                 momentum;      /* for the rule momentum; default 0.9                              */
     const char            *schedule;      /* "constant" | "invsqrt" | "cosine"; NULL: cosine over more than one epoch */
     double                 l1, l2;        /* l2 NaN: 1/n                                                     */
     int                    no_intercept;
@@ -134,49 +134,48 @@ typedef struct plait_train_opts {
     uint64_t               seed;
     const char            *init_model;    /* file to start from; NULL: zeros                                */
     const char            *checkpoint;    /* directory to write checkpoints to, which all workers see; NULL: none.
-                                             Written beside the training; *stop writes a last one. EIO, ENOSPACE
-                                             before the training if nothing can be written there, or a checkpoint
-                                             cannot fit; one that fails later is warned of, and the run goes on:
-                                             plait_report.checkpoint_failed                                */
+                                             They are written while training goes on; *stop writes a last one. EIO,
+                                             ENOSPACE before training if the directory cannot be written, or a
+                                             checkpoint would not fit. If a later one fails, the run warns and goes
+                                             on: plait_report.checkpoint_failed                            */
     double                 checkpoint_seconds; /* from one to the next; default 300                          */
-    int64_t                checkpoint_clocks;  /* instead, where > 0: after each so many clocks              */
-    int32_t                checkpoint_keep;    /* complete ones that are kept; default 2                     */
-    const char            *resume;        /* directory of checkpoints: go on from the newest that is good; NULL: begin.
-                                             With any number of workers, and with the bits of a run that was never
-                                             interrupted where these do not depend on that (bsp and exact, or as many
-                                             workers). EREFUSED options on which the result depends are others: the
-                                             text names the first; ENAME there is no checkpoint; ECHECKSUM none is
-                                             good                                                           */
-    int                    resume_or_begin; /* 1: begin where resume holds no checkpoint at all              */
+    int64_t                checkpoint_clocks;  /* > 0: one after each so many clocks, instead of by seconds  */
+    int32_t                checkpoint_keep;    /* how many complete ones are kept; default 2                 */
+    const char            *resume;        /* directory of checkpoints: resume from the newest good one; NULL: begin
+                                             anew. The number of workers may differ. Under bsp the model has the bits of
+                                             an uninterrupted run, if exact is 1 or the number of workers is the same.
+                                             EREFUSED an option on which the result depends has changed (the first is
+                                             named); ENAME there is no checkpoint; ECHECKSUM none is good     */
+    int                    resume_or_begin; /* 1: begin anew if resume holds no checkpoint at all            */
     int                    dry_run;       /* check options, files and memory on every rank, then stop        */
     const int             *stop;          /* set non-zero by a signal handler: end after this clock; may be NULL */
-    void (*loaded)(void *user);           /* on every worker: all of them have read their data, and none has trained;
-                                             from here on *stop is looked at                                */
+    void (*loaded)(void *user);           /* called on every worker when all have read their data and none has trained;
+                                             from then on *stop is heeded                                   */
     void (*progress)(void *user, const plait_progress *progress);
     void (*checkpointed)(void *user, const plait_checkpointed *checkpointed); /* on one rank */
-    void (*trained)(void *user, const struct plait_report *report, const plait_model *model); /* on one rank, and
-                                             where that one dies on another once more: what was learnt and judged,
-                                             before the job ends, so that it is kept whoever dies then. All ranks
-                                             give it, or none                                               */
-    void (*lost)(void *user, int32_t rank, const char *why); /* on one rank: this one has died, and the run goes on
+    void (*trained)(void *user, const struct plait_report *report, const plait_model *model); /* on one rank, before
+                                             the job ends: the evaluated model, so that it can be saved even if ranks
+                                             die then. If this rank dies, it is called again on another. All ranks set
+                                             it, or none                                                    */
+    void (*lost)(void *user, int32_t rank, const char *why); /* on one rank: `rank` has died, and the run goes on
                                              (replicas)                                                     */
-    const char            *balance;       /* "static" (default): each worker keeps its blocks | "dynamic": they go to
-                                             who is fast */
-    void (*shares)(void *user, const plait_shares *shares); /* dynamic: each epoch that was done, after the last; on one
-                                                               rank */
+    const char            *balance;       /* "static" (default): each worker keeps its blocks | "dynamic": faster
+                                             workers take over blocks */
+    void (*shares)(void *user, const plait_shares *shares); /* dynamic: called for each completed epoch after the last
+                                                               one; on one rank */
     void *user;
-    int64_t curve; /* measure the objective at so many moments of the run, after it; 0: none. Where data streams, or
-                      rows grow by key, none can be. Needs memory for as many copies of the weights, at most 64 MiB
-                      of them */
-    void (*point)(void *user, const plait_point *point); /* each, in order, after the run; on one rank */
+    int64_t curve; /* at how many moments of the run to measure the objective, after the run; 0: none. Impossible if
+                      data streams or rows grow by key. It needs as many copies of the weights, at most 64 MiB */
+    void (*point)(void *user, const plait_point *point); /* called for each moment, in order, after the run; on one
+                                                            rank */
     void (*weights)(void                *user,
-                    const plait_weights *weights); /* each table, before training (epoch 0) and at the end of each
-                                                                  epoch (lbfgs: of the last), on one rank. Set on all
-                                                                  ranks or on none: epochs end with a barrier then */
-    void (*graph)(void *user, const plait_graph *graph);       /* of a net, before training; on one rank */
+                    const plait_weights *weights); /* called for each table, before training (epoch 0) and at the end of
+                                                                  each epoch (lbfgs: of the last), on one rank. Set on
+                                                                  all ranks or none: epochs then end with a barrier */
+    void (*graph)(void *user, const plait_graph *graph);       /* nets: called before training, on one rank */
 } plait_train_opts;
 
-/* A table of a run, as it travelled. */
+/* A table of a run, with the settings that it had. */
 typedef struct plait_report_table {
     char name[64], topology[32], consistency[48], filter[112];
 } plait_report_table;
@@ -190,7 +189,7 @@ typedef struct plait_figure {
 } plait_figure;
 enum { PLAIT_FIGURES = 16 };
 
-/* An own option of a learner as a run had it, given or not: "clusters", "8". A longer value is cut. */
+/* One of the learner's own options as a run had it, given or by default: "clusters", "8". A longer value is cut. */
 typedef struct plait_option_value {
     char name[32], value[160];
 } plait_option_value;
@@ -199,45 +198,45 @@ enum { PLAIT_OPTION_VALUES = 16 };
 /* The record of a run; NaN where a value does not apply. */
 typedef struct plait_report {
     int64_t rows, features, classes, workers, epochs, clocks;
-    int64_t spares; /* of the workers: stood ready for who dies */
+    int64_t spares; /* how many of the workers were spares */
     char    model[32], transport[32], topology[48], consistency[48], optimizer[32], collective[16];
     double  objective, train_loss, progressive_loss, validation_loss, test_loss, test_accuracy, test_auc, test_rmse,
         test_mae;
     double  load_seconds, train_seconds, cpu_seconds, clocks_per_second;
-    double  idle_share; /* of the workers' time in training: waited for others */
-    /* of train_seconds, this worker's own: it worked; others were late; messages were made, on their way or taken in
-     * (NaN where ranks are processes: then it counts as waiting) */
+    double  idle_share; /* fraction of the workers' training time in which they waited for others */
+    /* the parts of this worker's train_seconds: it computed; it waited for others; messages were made, sent or received
+     * (NaN if ranks are processes: that time then counts as waiting) */
     double  compute_seconds, wait_seconds, network_seconds;
     int64_t bytes_sent, peak_rss_bytes;
-    int64_t updates_dropped, clocks_skipped; /* with backup workers: as plait_job_dropped has it; of all workers; else
-                                                -1 */
-    char    model_hash[65]; /* of ranks of one process only the first's is filled: a thousand would take seconds */
+    int64_t updates_dropped, clocks_skipped; /* with backup workers: what plait_job_dropped counts, over all workers;
+                                                else -1 */
+    char    model_hash[65]; /* filled for the first rank of a process only: a thousand would take seconds */
     int     interrupted; /* 1: ended by *stop */
     int64_t checkpoint;  /* clock of the last checkpoint that the run wrote; -1: none */
-    int64_t best_epoch;    /* from 1: its weights had the least validation_loss, and are the model's; -1: none was */
-    int     stopped_early; /* 1: by patience; 0: not; -1: nothing was held back */
-    int     converged;     /* of lbfgs, 1: its loss fell no more; 0: too few epochs; -1: the optimizer cannot tell */
-    char    checkpoint_failed[256]; /* why the last one that was due is not there; empty: it is, or none was due */
+    int64_t best_epoch;    /* from 1: the epoch with the least validation_loss, whose weights the model has; -1: none */
+    int     stopped_early; /* 1: by patience; 0: no; -1: there were no validation rows */
+    int     converged;     /* lbfgs: 1: the loss fell no more, 0: too few epochs; -1: the optimizer cannot say */
+    char    checkpoint_failed[256]; /* why the last checkpoint that was due failed; empty: none failed */
     int32_t n_tables;
-    plait_report_table tables[PLAIT_REPORT_TABLES]; /* [n_tables] of the model: where topology is hybrid, each has its
-                                                       own */
+    plait_report_table tables[PLAIT_REPORT_TABLES]; /* [n_tables] of the model; with topology hybrid each has its own
+                                                       topology */
     int32_t n_figures;
-    plait_figure figures[PLAIT_FIGURES]; /* [n_figures] of the learner's own: "inertia", and of the test set
+    plait_figure figures[PLAIT_FIGURES]; /* [n_figures] of the learner: "inertia", and of the test set
                                             "test_inertia"                                                 */
     int32_t n_options;
-    plait_option_value options[PLAIT_OPTION_VALUES]; /* [n_options] of the learner's own                       */
-    char    label[160]; /* which label was learnt, and what it is: "price (first column), numbers" */
+    plait_option_value options[PLAIT_OPTION_VALUES]; /* [n_options] of the learner's own options               */
+    char    label[160]; /* the label that was learnt, and its kind: "price (first column), numbers" */
 } plait_report;
 
 PLAIT_API void plait_train_opts_init(plait_train_opts *opts);
 
-/** Fits a model. Every worker gets it whole; report_out may be NULL. Errors as of plait_data_read and
- *  plait_table_create, and EDIVERGED the loss is not finite (the text has the remedy), EMISMATCH ranks were
- *  started with different options or data. Collective over all ranks (server ranks serve, and get no model).
- *  The error's text is in plait_comm_error. *model_out is NULL after an error in training; after one in what follows,
- *  as in judging the model on the test set, it is the trained model nevertheless, to be destroyed by the caller. A run
- *  that *stop has ended is not judged: its losses but the progressive one are NaN, and but that of --validation where
- *  it has chosen the weights. */
+/** Fits a model. Every worker gets the whole model; report_out may be NULL. Errors: those of plait_data_read and
+ *  plait_table_create; EDIVERGED the loss is not finite (the text has the remedy); EMISMATCH ranks were started with
+ *  different options or data. Collective over all ranks (server ranks serve, and get no model). The error's text is in
+ *  plait_comm_error. *model_out is NULL after an error in training. After a later error, for example when the model is
+ *  evaluated on the test set, *model_out is the trained model nevertheless, which the caller must destroy. A run that
+ *  *stop has ended is not evaluated: its losses are NaN, except the progressive loss, and the validation loss if it has
+ *  chosen the weights. */
 PLAIT_API plait_status plait_train(plait_comm *comm, const plait_train_opts *opts, plait_report *report_out,
                                    plait_model **model_out);
 
