@@ -1,7 +1,7 @@
-/* Building a graph: a node is checked, its outputs' types and shapes are inferred, and it is appended.
+/* Builds a graph: checks each node, infers its outputs' types and shapes, and appends it.
  *
- * The cost of a node is a few hundred bytes written and no allocation of its own: the arrays grow by doubling, and an
- * output whose shape is that of an input shares its lengths. Differentiating a large graph is mostly this. */
+ * A node costs a few hundred bytes written and no allocation of its own: the arrays grow by doubling, and an output
+ * with the shape of an input shares its lengths. Differentiating a large graph spends most of its time here. */
 #include "graph/graph.h"
 
 #include <stdarg.h>
@@ -82,7 +82,7 @@ plait_value pli_graph_failed(plait_graph *g, plait_status code, const char *form
     return PLAIT_NONE;
 }
 
-/* An argument that a call needs: false where it is NULL, which the graph then keeps, if that is there. */
+/* Is a required argument given? If it is NULL, the graph (unless it is NULL too) keeps the error. */
 static bool given(plait_graph *g, const char *call, const char *name, const void *argument) {
     if (g != NULL && argument == NULL) pli_graph_failed(g, PLAIT_EINVAL, "%s: %s is NULL", call, name);
     return g != NULL && argument != NULL;
@@ -147,7 +147,7 @@ static void *keep(plait_graph *g, const void *data, size_t bytes) {
     return copy;
 }
 
-/* What the attribute points to becomes the graph's. */
+/* Copies what the attribute points to into the graph. */
 static bool keep_attr(plait_graph *g, plait_attr *attr) {
     if (attr->kind == PLAIT_ATTR_TEXT) return (attr->u.text = keep(g, attr->u.text, strlen(attr->u.text) + 1)) != NULL;
     if (attr->kind == PLAIT_ATTR_INTS)
@@ -161,8 +161,8 @@ static bool keep_attr(plait_graph *g, plait_attr *attr) {
     return true;
 }
 
-/* May an output of equal lengths share those of input 0, although some are not known? Sharing them says that they are
- * the same in every run. It is so element by element, if no other input decides an unknown length. */
+/* May an output share the lengths of input 0 if they are equal but some are unknown? Shared lengths are the same in
+ * every run. Those of an elementwise op are, if no other input decides an unknown length. */
 static bool may_share_unknown(const plait_graph *g, const plait_op *op, const plait_tensor *t, const plait_value *in,
                               int32_t n) {
     if (op->infer != NULL) return false;
@@ -176,7 +176,7 @@ static bool may_share_unknown(const plait_graph *g, const plait_op *op, const pl
     return true;
 }
 
-/* Appends one output; its lengths are shared with those of the node's first input where they are equal. */
+/* Appends one output, which shares the lengths of the node's first input if they are equal. */
 static void append_value(plait_graph *g, const plait_op *op, const plait_tensor *t, const plait_value *in, int32_t n) {
     int32_t at = -1;
     bool    known = true;
@@ -208,7 +208,7 @@ static bool is_whole_shape(const plait_tensor *t) {
     return true;
 }
 
-/* The node itself, without outputs, of which there will be n_out. */
+/* Appends the node itself, whose n_out outputs are appended afterwards. */
 static bool append_node(plait_graph *g, const plait_op *op, const plait_value *inputs, int32_t n,
                         const plait_attr *attrs, int64_t n_out) {
     if (g->n_values + n_out > INT32_MAX || g->n_inputs + n > INT32_MAX || !room_for(g, n, n_out, op->n_attrs))
@@ -226,7 +226,8 @@ static bool append_node(plait_graph *g, const plait_op *op, const plait_value *i
     return true;
 }
 
-/* Most nodes of large graphs: element by element, and all inputs share their lengths. There is nothing to infer. */
+/* Is the node elementwise, with inputs that all share their lengths? Then there is nothing to infer. Most nodes of
+ * large graphs are. */
 static bool is_plain(const plait_graph *g, const plait_op *op, const plait_value *inputs, int32_t n) {
     if (op->infer != NULL || n == 0) return false;
     const pli_value *first = &g->value[inputs[0]];
@@ -247,7 +248,7 @@ static plait_value append_plain(plait_graph *g, const plait_op *op, const plait_
     return (plait_value)g->n_values++;
 }
 
-/* The call is in the order of op's attributes already, and what they point to is kept. */
+/* Appends a node whose attributes are in the op's order already, and point to memory of the graph. */
 static plait_value append(plait_graph *g, const plait_op *op, const plait_value *inputs, int32_t n,
                           const plait_attr *attrs) {
     enum { FEW = 8 };
@@ -255,7 +256,7 @@ static plait_value append(plait_graph *g, const plait_op *op, const plait_value 
     plait_tensor  few[FEW], out[OUTPUTS_MAX], *in = n <= FEW ? few : pli_array((size_t)n, sizeof *in);
     const int64_t n_out = op->outputs > 0 ? op->outputs : attrs[0].u.i;
     if (in == NULL) return out_of_memory(g);
-    plait_error err; /* not all of it is cleared: that would be most of the work */
+    plait_error err; /* not cleared: clearing it would be most of the work */
     err.text[0] = '\0';
     const plait_call call = {
         .in = in, .out = out, .n_in = n, .n_out = (int32_t)n_out, .attr = attrs, .user = op->user, .error = &err
@@ -298,7 +299,7 @@ plait_value pli_graph_node(plait_graph *g, const plait_op *op, const plait_value
     enum { ATTRS_MAX = 16 };
     if (check_inputs(g, op, inputs, n) < 0) return PLAIT_NONE;
     if (op->n_attrs == 0) return append(g, op, inputs, n, NULL);
-    plait_attr kept[ATTRS_MAX]; /* pli_op_check holds ops to as many */
+    plait_attr kept[ATTRS_MAX]; /* pli_op_check refuses ops with more */
     for (int32_t i = 0; i < op->n_attrs; i++) {
         kept[i] = attrs[i];
         if (!keep_attr(g, &kept[i])) return out_of_memory(g);
@@ -332,7 +333,7 @@ static bool attr_is_whole(const plait_attr *attr) {
     return false;
 }
 
-/* The given ones among the presets, in the op's order. */
+/* Puts the given attributes and the presets of the others in the op's order. */
 static plait_value order_attrs(plait_graph *g, const plait_op *op, const plait_attr *given, int32_t n,
                                plait_attr *attrs) {
     bool set[16] = { false };

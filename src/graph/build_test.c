@@ -1,4 +1,5 @@
-/* Building, what is refused and how it is said, and path tables on graphs whose derivatives are known by structure. */
+/* Building graphs: what is refused, and with which text; path tables of graphs whose derivatives follow from their
+ * structure. */
 #include "graph/ops/ops.h"
 #include "graph/paths.h"
 
@@ -195,7 +196,7 @@ static void test_integers_have_no_gradient(void **state) {
     assert_failed(g, PLAIT_EINVAL, "cast it to f32");
 }
 
-/* Of a chain of n, the sweep adds at most a constant number of nodes for each edge. */
+/* For a chain of n nodes, the sweep adds at most a constant number of nodes an edge. */
 static void test_the_sweep_is_linear(void **state) {
     (void)state;
     int64_t added[2];
@@ -232,7 +233,7 @@ static void test_survives_every_failed_allocation(void **state) {
     }
 }
 
-/* A node without a name is never called as a value is. */
+/* A name made for an unnamed node is never the name of another value. */
 static void test_names_that_are_made_are_free(void **state) {
     (void)state;
     plait_graph *g = NULL;
@@ -246,7 +247,7 @@ static void test_names_that_are_made_are_free(void **state) {
     pli_node_name(g, g->value[y].node, text);
     assert_string_equal(text, "add_1__");
     const char **names = pli_value_names(g);
-    assert_string_equal(names[x], "x"); /* the first that was given */
+    assert_string_equal(names[x], "x"); /* the first name that was given */
     assert_null(names[y]);
     pli_free(names);
     plait_graph_destroy(&g);

@@ -1,5 +1,5 @@
-/* What the attributes must be and the lengths that follow; patches laid out as columns, and columns added back to
- * the image (col2im), which is the derivative of the first. */
+/* Checks a convolution's attributes and infers its lengths; lays patches out as columns (im2col), and adds columns back
+ * to the image (col2im), which is the derivative of im2col. */
 #include "graph/conv.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ static plait_status check_attrs(const plait_call *call) {
         "groups of 1 or more");
 }
 
-/* Of one axis; PLAIT_ANY where that is not known, -2 where the filter is larger than the padded input. */
+/* Length of y along one axis; PLAIT_ANY: not known; -2: the filter is larger than the padded input. */
 static int64_t out_length(const plait_attr *attrs, int axis, int64_t in, int64_t tap) {
     if (in == PLAIT_ANY || tap == PLAIT_ANY) return PLAIT_ANY;
     const int64_t *padding = attrs[PLI_CONV_PADDING].u.ints;
@@ -81,7 +81,7 @@ int64_t pli_conv_rows(const pli_conv *conv, int64_t taps) {
     return rows < 1 ? 1 : rows < conv->out[0] ? rows : conv->out[0];
 }
 
-/* The outputs j of a row whose tap s falls inside of the image: first .. end - 1. */
+/* The outputs of a row whose tap s falls inside the image: j in first .. end - 1. */
 static void inside(const pli_conv *c, int64_t s, int64_t *first_out, int64_t *end_out) {
     const int64_t stride = c->stride[1], shift = s * c->dilation[1] - c->before[1]; /* x = j stride + shift */
     int64_t       first = shift >= 0 ? 0 : (-shift + stride - 1) / stride;

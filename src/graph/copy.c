@@ -1,5 +1,5 @@
-/* Copying the needed part of a graph into a plan: what is needed is found from the fetches backwards, and copied
- * forwards with its shapes. */
+/* Copies the needed part of a graph into a plan: a walk backwards from the fetches finds what is needed, and a walk
+ * forwards copies it with its shapes. */
 #include <string.h>
 
 #include "graph/ops/ops.h"
@@ -9,14 +9,14 @@
 
 enum { NEED_SHAPE = 1, NEED_VALUES = 2 };
 
-/* While a plan is made: of each value of the graph. */
+/* The state while a plan is made; the arrays have an entry for each value of the graph. */
 typedef struct maker {
     pli_plan          *plan;
     const plait_graph *g;
     plait_error       *err;
     uint8_t           *need; /* NEED_*                    */
     bool              *excluded;
-    int32_t           *feed;   /* its feed; -1: none        */
+    int32_t           *feed;   /* the value's feed; -1: none */
     int32_t           *number; /* in the plan; -1: not there */
 } maker;
 
@@ -72,7 +72,7 @@ static plait_status refuse_excluded(const maker *m, plait_value v) {
     return pli_fail(m->err, PLAIT_EINVAL, "%s is needed but excluded; feed it", name);
 }
 
-/* Nodes come after what they need, so one walk backwards sees each need before the node that answers it. */
+/* Nodes come after their inputs, so a single walk backwards meets all uses of a value before the node that makes it. */
 static plait_status mark_needed(maker *m) {
     const plait_graph *g = m->g;
     for (int64_t k = g->n_nodes - 1; k >= 0; k--) {
@@ -112,7 +112,7 @@ static plait_status at_node(const maker *m, plait_value v, plait_status status) 
     return status;
 }
 
-/* Types and shapes of a node's outputs, from inputs whose lengths are known by now. */
+/* Infers types and shapes of a node's outputs from its inputs, whose lengths are known now. */
 static plait_status infer(const maker *m, const pli_node *node, plait_tensor *in, plait_tensor *out) {
     plait_error      own, *err = m->err != NULL ? m->err : &own;
     const plait_call call = { .in = in,
@@ -148,8 +148,8 @@ static bool same_shape(const plait_tensor *a, const plait_tensor *b) {
            memcmp(a->shape.dim, b->shape.dim, (size_t)a->shape.rank * sizeof *a->shape.dim) == 0;
 }
 
-/* Is output 0 what input 0 (of the plan) is, seen in another shape at most? Gradients sum to a shape that may turn out
- * to be the same. */
+/* Does output 0 have the values of input 0 (of the plan), perhaps in another shape? A gradient's sum to a shape does,
+ * if the shape turns out to be the same. */
 static bool is_view(const pli_node *node, const plait_tensor *in, const plait_tensor *out) {
     if ((node->op->flags & PLAIT_OP_ALIAS) != 0) return true;
     return (is(node, &pli_op_sum_like) || is(node, &pli_op_broadcast_like)) && same_shape(in, out);
@@ -177,15 +177,15 @@ static plait_status append_node(maker *m, const pli_node *node, const plait_tens
         return pli_plan_no_memory(m->err);
     const int32_t from = node->n_inputs > 0 ? m->number[m->g->input[node->input]] : -1;
     const bool    view = from >= 0 && is_view(node, &p->value[from].t, &out[0]);
-    if (view && node->n_values == 1 && same_shape(&p->value[from].t, &out[0])) { /* it is its input: no node */
+    if (view && node->n_values == 1 && same_shape(&p->value[from].t, &out[0])) { /* output 0 is input 0: no node */
         m->number[node->value] = from;
         return PLAIT_OK;
     }
     const size_t bytes = (size_t)node->op->n_attrs * sizeof(plait_attr);
-    plait_attr  *attr = pli_arena_take(&p->arena, bytes); /* the graph's own may move when it grows */
+    plait_attr  *attr = pli_arena_take(&p->arena, bytes); /* a copy: the graph's may move when it grows */
     if (attr == NULL) return pli_plan_no_memory(m->err);
     if (bytes > 0) memcpy(attr, m->g->attr + node->attr, bytes);
-    /* A variable that is fed is an array as others are: its rows are not the store's. */
+    /* A variable that is fed is a plain array: its rows do not come from the store. */
     const bool     of_feed = is(node, &pli_op_get_rows) && m->feed[m->g->input[node->input]] >= 0;
     pli_plan_node *n = &p->node[p->n_nodes];
     *n = (pli_plan_node){ .op = of_feed ? &pli_op_gather : node->op,
@@ -216,7 +216,7 @@ static plait_status append_node(maker *m, const pli_node *node, const plait_tens
             p->value[v].t.data = n->attr[0].u.tensor->data;
         }
     }
-    if (!computed || is(node, &pli_op_constant)) return PLAIT_OK; /* values without work */
+    if (!computed || is(node, &pli_op_constant)) return PLAIT_OK; /* these values need no work */
     p->incs = p->incs || n->work == PLI_WORK_INC || n->work == PLI_WORK_INC_ROWS;
     p->n_inputs += node->n_inputs;
     p->n_nodes++;

@@ -1,13 +1,15 @@
-/* A task is ready when all that it waits for are done (ready counts: Dennis and Misunas, "A Preliminary Architecture
- * for a Basic Data-Flow Processor", ISCA 1975). Threads take ready tasks, those of the lowest number first, which
- * keeps near to the order for which memory was planned. A shared task is opened by whoever takes it; others who have
- * nothing to do come in, claim some of its items, and the last to leave ends it. Who finds nothing waits for the
- * bell, which is rung when something became ready; as tasks form no circle, somebody is at work then. It listens for
- * SPIN_NS, about what it costs a virtual machine to put a thread to sleep and wake it, so that it never loses more
- * than twice what the best choice would (Karlin, Li, Manasse and Owicki, "Empirical Studies of Competitive Spinning
- * for a Shared-Memory Multiprocessor", SOSP 1991), and then sleeps.
+/* Threads run the tasks of a plan. A task is ready when all tasks that it waits for are done (ready counts: Dennis and
+ * Misunas, "A Preliminary Architecture for a Basic Data-Flow Processor", ISCA 1975). A thread takes the ready task with
+ * the lowest number, so the order stays near the one for which memory was planned. The thread that takes a shared task
+ * opens it; idle threads join and claim some of its items, and the last to leave ends the task.
  *
- * All fields are guarded by the lock, but the items' counter, which only deals out numbers. */
+ * A thread that finds nothing to do waits for the bell, which is rung when a task becomes ready; since tasks form no
+ * cycle, another thread is working then. The waiting thread spins for SPIN_NS, about the time in which a virtual
+ * machine puts a thread to sleep and wakes it, and then sleeps. So it never loses more than twice the time of the best
+ * choice (Karlin, Li, Manasse and Owicki, "Empirical Studies of Competitive Spinning for a Shared-Memory
+ * Multiprocessor", SOSP 1991).
+ *
+ * The lock guards all fields but the items' counter, which only deals out numbers. */
 #include "graph/crew.h"
 
 #include <pthread.h>
@@ -25,13 +27,13 @@ typedef struct heap {
 
 typedef struct loop {
     int32_t         task, inside;
-    _Atomic int64_t next; /* item to be claimed; relaxed: what an item needs came by the lock */
+    _Atomic int64_t next; /* the next item to claim; relaxed: the lock has published what an item needs */
 } loop;
 
 struct pli_crew {
     const pli_plan  *plan;
     pthread_mutex_t  lock;
-    _Atomic uint32_t bell;  /* rung under the lock; who sleeps on it has read it under the lock */
+    _Atomic uint32_t bell;  /* rung under the lock; a thread reads it under the lock before it sleeps on it */
     int32_t         *waits; /* [n_tasks] */
     heap             ready, ready_for_caller;
     loop             open[OPEN_MAX];
@@ -44,8 +46,8 @@ struct pli_crew {
     plait_error      error;
 };
 
-/* What is done under the lock takes less time than to sleep and be woken: who finds it taken tries again for a
- * while. */
+/* Work under the lock takes less time than to sleep and be woken, so a thread that finds the lock taken tries again for
+ * a while. */
 static void lock(pli_crew *c) {
     for (int32_t i = 0; i < TRIES; i++) {
         if (pthread_mutex_trylock(&c->lock) == 0) return;
@@ -97,7 +99,7 @@ static void finish(pli_crew *c, int32_t task) {
         if (--c->waits[c->plan->next_task[i]] == 0) become_ready(c, c->plan->next_task[i]);
     const int32_t more = c->ready.n + c->ready_for_caller.n - before;
     if (is_over(c) || more > 1 || c->ready_for_caller.n > 0)
-        ring(c); /* one that became ready is for him who finished */
+        ring(c); /* the thread that finished takes one of the ready tasks itself */
 }
 
 static void fail(pli_crew *c, plait_status status, const plait_error *error) {
@@ -121,7 +123,7 @@ static loop *enter_open(pli_crew *c) {
     return best;
 }
 
-/* NULL: as many are open as can be; then its taker runs it alone. */
+/* Opens a shared task. NULL: as many are open as can be; then the thread that took the task runs it alone. */
 static loop *open_loop(pli_crew *c, int32_t task) {
     for (int32_t i = 0; i < OPEN_MAX; i++) {
         if (c->open[i].task >= 0) continue;
@@ -151,7 +153,7 @@ static void run_loop(pli_crew *c, loop *l, int32_t thread) {
     lock(c);
     if (status != PLAIT_OK) fail(c, status, &error);
     if (--l->inside > 0) return;
-    if (atomic_load_explicit(&l->next, memory_order_relaxed) < items) return; /* it failed with items left */
+    if (atomic_load_explicit(&l->next, memory_order_relaxed) < items) return; /* an item failed: not all were run */
     l->task = -1;
     finish(c, task);
 }
@@ -169,7 +171,7 @@ static void run_task(pli_crew *c, int32_t task, int32_t thread) {
         finish(c, task);
 }
 
-/* One piece of work; false: there is none now. */
+/* Does one piece of work; false: there is none now. */
 static bool work_once(pli_crew *c, bool is_caller, int32_t thread) {
     int32_t task = is_caller ? pop(&c->ready_for_caller) : -1;
     if (task >= 0) {
@@ -186,7 +188,7 @@ static bool work_once(pli_crew *c, bool is_caller, int32_t thread) {
     return true;
 }
 
-/* The bell was rung before the time was over; the lock is let go meanwhile. */
+/* Spins for SPIN_NS without the lock; true: the bell was rung. */
 static bool listen(pli_crew *c, uint32_t seen) {
     const uint64_t until = pli_now_ns() + SPIN_NS;
     bool           rung = false;

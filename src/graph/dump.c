@@ -1,10 +1,11 @@
-/* The text for Graphviz: what a plan reads from outside as dashed boxes, each node with its kernel, values as edges. */
+/* Writes the text for Graphviz: dashed boxes are what the plan reads from outside, boxes are nodes with their kernels,
+ * edges are values. */
 #include "graph/dump.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* A name may hold what ends a label. */
+/* Escapes a name, which may contain characters that would end a label. */
 static void add_quoted(pli_text *text, const char *s) {
     for (; *s != '\0'; s++) pli_text_add(text, *s == '"' || *s == '\\' ? "\\%c" : "%c", *s);
 }

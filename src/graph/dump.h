@@ -1,4 +1,4 @@
-/* graph/dump.h - a plan as a picture: a Graphviz file of its nodes, the values between them, and where these lie. */
+/* graph/dump.h - draws a plan: a Graphviz file of its nodes, the values between them, and where the values lie. */
 #ifndef PLI_GRAPH_DUMP_H
 #define PLI_GRAPH_DUMP_H
 

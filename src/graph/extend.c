@@ -1,6 +1,6 @@
-/* Places beyond the ends of an axis as copies of places within it, as numpy.pad has them:
+/* Places beyond the ends of an axis are copies of places within it, as in numpy.pad:
  *
- *     reflect   d c b | a b c d | c b a      the ends are mirrors, and not repeated
+ *     reflect   d c b | a b c d | c b a      mirrored at the ends, which are not repeated
  *     edge      a a a | a b c d | d d d
  *     wrap      b c d | a b c d | a b c */
 #include "graph/extend.h"

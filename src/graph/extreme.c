@@ -1,5 +1,5 @@
-/* The kernels of both: one that compares elements of any type, and one for floats whose axes lie side by side; and
- * the derivative, built of other ops. */
+/* The kernels of max and min: one compares elements of any type, one is for floats over adjacent axes. The derivative
+ * is made of other ops. */
 #include "graph/extreme.h"
 
 #include <math.h>
@@ -42,7 +42,7 @@ static plait_status run(const plait_call *call, int64_t item) {
 
 static int64_t items(const plait_call *call) { return plait_shape_elements(&call->out[0].shape); }
 
-/* Over n elements, `inner` apart; a NaN stays once it is taken. */
+/* The largest of n elements, which lie `inner` apart; NaN if there is one. */
 static float largest_of(int64_t n, int64_t inner, const float *x) {
     float best = x[0];
     for (int64_t i = 1; i < n; i++) best = x[i * inner] > best || isnan(x[i * inner]) ? x[i * inner] : best;

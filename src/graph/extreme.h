@@ -1,14 +1,15 @@
-/* graph/extreme.h - what max and min share: the element over some axes that beats all others.
+/* graph/extreme.h - what max and min share: they find the element along some axes that beats all others.
  *
- * An op's user is a pli_extreme. A NaN beats all numbers. The derivative is shared equally by those that are as large
- * (as small) as the answer. */
+ * An op's user is a pli_extreme. A NaN beats all numbers. All elements equal to the result share the derivative
+ * equally.
+ */
 #ifndef PLI_GRAPH_EXTREME_H
 #define PLI_GRAPH_EXTREME_H
 
 #include "graph/reduce.h"
 
 typedef struct pli_extreme {
-    bool        largest; /* else the smallest */
+    bool        largest; /* false: the smallest */
     const char *what;    /* for messages: "the largest" */
 } pli_extreme;
 

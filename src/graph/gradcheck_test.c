@@ -1,9 +1,9 @@
-/* Every gradient rule of the registry against central differences, to the second order: each op alone, over several
- * shapes, and in random graphs from seeds. An op that no case reaches fails the test: add a line for it. */
+/* Compares every gradient rule of the registry with central differences, to the second order: each op alone, over
+ * several shapes, and in seeded random graphs. If no case reaches an op, the test fails: add a line for it. */
 #include "gradcheck.h"
 
-/* inputs as gc_op reads them: kind (f, p > 0, u in (0, 1), b bool, iN and jN numbers (i64, i32) below N), lengths; "-"
- * is a scalar. */
+/* inputs is read by gc_op: a kind (f: float, p: float > 0, u: float in (0, 1), b: bool, iN and jN: i64 and i32 below N)
+ * and lengths; "-" is a scalar. */
 /* clang-format off */
 static const struct grad_case {
     const char *op, *inputs, *attrs;
@@ -66,7 +66,7 @@ static const struct grad_case {
 /* clang-format on */
 enum { CASES = sizeof cases / sizeof *cases };
 
-/* Ops whose own tests do what cases cannot say. */
+/* Ops that cases cannot express; their own tests check them. */
 static const struct {
     const char *op, *why;
 } elsewhere[] = {
@@ -82,7 +82,8 @@ static const struct {
     { "dropout", "losses_test.c: its mask is not differentiated" },
 };
 
-/* Reads a variable of the store, so no case can feed its input 0; scatter_rows and gather are its rule. */
+/* Does the op read a variable of the store? Then no case can feed its input 0; its gradient rule is scatter_rows and
+ * gather. */
 static bool is_of_the_store(const plait_op *op) { return (op->flags & PLAIT_OP_STORE) != 0; }
 
 static void test_every_rule_is_reached(void **state) {
@@ -128,7 +129,7 @@ static plait_value positive(grown *r, plait_value a) {
 }
 static plait_value held(grown *r, plait_value a) { return op1(r, "tanh", a, NULL, 0); }
 
-/* A value of the pool that broadcasts with a; a itself if need be. */
+/* A value of the pool that broadcasts with a; a itself if there is no other. */
 static plait_value mate(grown *r, plait_value a) {
     for (int try = 0; try < 10; try++) {
         const plait_value  b = any(r);
@@ -230,8 +231,8 @@ static grow_fn *const growths[] = { grow_unary,    grow_unary,   grow_bounded,  
                                     grow_quotient, grow_choice,  grow_reduction, grow_shape,  grow_pieces,
                                     grow_rows,     grow_product, grow_best };
 
-/* Three inputs, and up to 20 further values of at most 100 elements; large ones are held by tanh. L sums those that
- * nothing used and some that others did. */
+/* Makes three inputs and up to 20 more values of at most 100 elements; tanh keeps large ones small. L sums the values
+ * that no op uses, and some of the others. */
 static void check_random_graph(uint64_t seed) {
     gc    c;
     grown r = { .c = &c };
@@ -270,7 +271,7 @@ static void test_random_graphs(void **state) {
 
 /* --- memory ---------------------------------------------------------------------------------------------------- */
 
-/* Whatever allocation fails while a rule adds its nodes, the graph says so and nothing is left behind. */
+/* If any allocation fails while a rule adds its nodes, the graph reports it and leaks nothing. */
 static void test_rules_survive_failed_allocations(void **state) {
     (void)state;
     static const char *const ops[] = { "concat", "max", "mean", "clip", "gelu", "transpose", "pow", "div" };

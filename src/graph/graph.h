@@ -1,14 +1,15 @@
 /* graph - what the files of the room share: a graph is five growing arrays.
  *
- *     node    an op, a run of `input`, a run of `value`, a run of `attr`; the list is in topological order by
- *     construction
+ *     node    an op, and its parts of `input`, `value` and `attr`; the list is in topological order, because inputs
+ *     come
+ *             before the node
  *     input   the values that go into nodes, one after the other: an *edge* of the graph is a place in this array
  *     value   the outputs of nodes: type, and a shape in `dim`
  *     dim     lengths of axes; values of equal shape may share them
  *     attr    a node's attributes, in the order of its op's specs
  *
- * Nothing is ever changed or taken away, so a number stays good for the graph's life, and whatever was derived from the
- * first n nodes stays true. What attributes point to, names and constants lie in one arena. */
+ * Nothing is ever changed or removed, so a number stays valid for the graph's life, and what was derived from the first
+ * n nodes stays true. Names, constants and the data of attributes lie in one arena. */
 #ifndef PLI_GRAPH_GRAPH_H
 #define PLI_GRAPH_GRAPH_H
 
@@ -20,7 +21,7 @@ typedef struct pli_node {
     const plait_op *op;
     int32_t         input, n_inputs;
     int32_t         value, n_values;
-    int32_t         attr; /* op->n_attrs of them */
+    int32_t         attr; /* the first of op->n_attrs in graph->attr */
 } pli_node;
 
 typedef struct pli_value {
@@ -49,43 +50,45 @@ struct plait_graph {
     int64_t          node_capacity, input_capacity, value_capacity, dim_capacity, attr_capacity, variable_capacity;
     pli_arena        arena;
     pli_keymap       by_op;   /* hash of an op's name -> its place in op                             */
-    const plait_op **op;      /* Plait's own, then the program's, which are borrowed; the list is not */
+    const plait_op **op;      /* Plait's own, then the program's; the list is owned, the ops are borrowed */
     pli_keymap       by_name; /* hash of a name -> its place in named                                */
     struct pli_named {
         const char *name;
         plait_value value;
     } * named;
     int64_t      n_named, named_capacity;
-    pli_paths  **paths; /* one a target that gradients was called for */
+    pli_paths  **paths; /* one for each y of plait_graph_gradients */
     int64_t      n_paths, paths_capacity;
-    plait_status status; /* OK, or what went wrong first ... */
-    plait_error  error;  /* ... and its text                 */
+    plait_status status; /* OK, or the first failure ... */
+    plait_error  error;  /* ... and its text             */
 };
 
-/** Plait's own ops, NULL-ended (ops.c). */
+/** Plait's own ops; NULL ends the list (ops.c). */
 const plait_op *const *pli_ops(void);
-/** NULL: there is none. */
+/** The op with this name; NULL: there is none. */
 const plait_op *pli_op_find(const plait_graph *graph, const char *name);
-/** Is the op's table whole? */
+/** Checks that the op's table is complete. */
 plait_status pli_op_check(const plait_op *op, plait_error *err);
 
-/** As plait_graph_op, by the op itself and attributes [op->n_attrs] in its order: what gradients and passes use. */
+/** Adds a node as plait_graph_op does, for gradients and passes, which have the op itself, and its attributes
+ *  [op->n_attrs] in order. */
 plait_value pli_graph_node(plait_graph *graph, const plait_op *op, const plait_value *inputs, int32_t n_inputs,
                            const plait_attr *attrs);
-/** Keeps the first failure; answers PLAIT_NONE. */
+/** Keeps the failure if it is the first; returns PLAIT_NONE. */
 plait_value pli_graph_failed(plait_graph *graph, plait_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/** The name given to a value, or NULL. Looks through all names: for texts. */
+/** The name given to a value, or NULL. It searches all names, so use it for texts only. */
 const char *pli_value_name(const plait_graph *graph, plait_value value);
-/** The same of all values at once: [n_values], NULL where a value has no name. Freed by pli_free, but for the names.
+/** The names of all values, [n_values], NULL for a value without one. pli_free frees the array, but not the names.
  *  NULL: no memory. */
 const char **pli_value_names(const plait_graph *graph);
-/** For errors and pictures: "matmul 'h1'" or "matmul#12". */
+/** The text for a value in errors and pictures: "matmul 'h1'" or "matmul#12". */
 void pli_value_text(const plait_graph *graph, plait_value value, char text[80]);
-/** The same, of a value whose name is known; NULL: it has none. */
+/** The same for a value whose name the caller knows; NULL: it has none. */
 void pli_value_text_as(const plait_graph *graph, plait_value value, const char *name, char text[80]);
-/** What a node without a name is called in files and pictures: "add_3", with "_" behind where a value is called so. */
+/** The name in files and pictures of a node that has none: "add_3", followed by "_" if a value has that name
+ *  already. */
 void pli_node_name(const plait_graph *graph, int64_t node, char text[80]);
 /** "f32[?, 784]" */
 void pli_shape_text(const plait_tensor *t, char text[128]);
@@ -103,10 +106,10 @@ static inline bool pli_type_is_float(int type) { return type == PLAIT_F32 || typ
 
 /* --- for infer ----------------------------------------------------------------------------------------- */
 
-/** The shape that a and b broadcast to (NumPy's rule: axes from the last on, lengths equal or 1). Lengths that are not
- *  known yield to those that are, or stay. false: they do not go together. */
+/** The shape that a and b broadcast to (NumPy's rule: axes from the last on, lengths equal or 1). A known length wins
+ *  over an unknown one; two unknown lengths stay unknown. false: the shapes do not broadcast. */
 bool pli_broadcast(const plait_shape *a, const plait_shape *b, plait_shape *out);
-/** infer of an op with `map`: one type for all inputs, broadcast; BOOL out where flags say so. */
+/** infer of an op with `map`: inputs have one type and are broadcast; the output is BOOL if the op's flags say so. */
 plait_status pli_infer_map(const plait_op *op, const plait_call *call);
 
 #endif

@@ -1,5 +1,5 @@
-/* The memory of one run of a plan: a block in which values lie, tensors that point into it, states of kernels,
- * scratch. */
+/* The memory of one run of a plan: a block that holds the values, tensors that point into it, states of kernels, and
+ * scratch memory. */
 #include <string.h>
 
 #include "graph/crew.h"
@@ -27,7 +27,7 @@ void *pli_plan_scratch(const pli_plan *plan, const pli_instance *x, int32_t thre
 
 void pli_instance_bind(const pli_plan *plan, pli_instance *x, int64_t value, void *data) {
     const pli_plan_value *v = &plan->value[value];
-    if (x->value[value].data == data) return; /* as in the run before */
+    if (x->value[value].data == data) return; /* nothing has changed since the last run */
     x->value[value].data = data;
     for (int32_t i = v->patch; i < v->patch + v->n_patches; i++) {
         const int32_t at = plan->patch[i];

@@ -1,5 +1,5 @@
-/* Elements of any type read and written as numbers (rounding to BF16, holding to a type's range), strides of shapes,
- * walks in which axes that lie together are joined, and rows that are added. */
+/* Reads and writes elements of any type as numbers (rounded to BF16, clipped to a type's range); computes strides of
+ * shapes; walks arrays, joining axes that are adjacent in memory; adds rows. */
 #include "graph/kernel.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ float pli_bf16_to_f32(uint16_t x) {
 uint16_t pli_bf16_of_f32(float x) {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
-    if (isnan(x)) return (uint16_t)(bits >> 16 | 64); /* a NaN whose payload lay in the lower half stays one */
+    if (isnan(x)) return (uint16_t)(bits >> 16 | 64); /* a NaN with bits in the lower half only stays a NaN */
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
@@ -34,7 +34,8 @@ double pli_element(const plait_tensor *t, int64_t i) {
     return 0;
 }
 
-/* value as an integer from low to high, which are powers of two (less one): exact in double, or rounded up to one. */
+/* value as an integer, clipped to low .. high, which are a power of two and one less than a power of two: as doubles
+ * they are exact, or rounded up to the power. */
 static int64_t held(double value, int64_t low, int64_t high) {
     if (value != value) return 0;
     return value <= (double)low ? low : value >= (double)high ? high : (int64_t)value;
@@ -88,7 +89,7 @@ void pli_broadcast_strides(const plait_shape *from, const plait_shape *to, int64
 
 /* --- walks ----------------------------------------------------------------------------------------------------- */
 
-/* Does the last axis of the walk go on in axis i, in every array? */
+/* Does axis i continue the walk's last axis without a gap in every array? */
 static bool joins(const pli_walk *walk, const int64_t (*strides)[PLAIT_RANK_MAX], int32_t i, int64_t length) {
     for (int32_t k = 0; k < walk->arrays; k++)
         if (walk->stride[k][walk->rank - 1] != strides[k][i] * length) return false;
@@ -131,7 +132,7 @@ int64_t pli_walk_next(pli_walk *walk) {
     return n;
 }
 
-/* n elements of 1, 2, 4 or 8 bytes, by steps on either side. */
+/* Copies n elements of 1, 2, 4 or 8 bytes, with a step on each side. */
 static void copy_run(int64_t n, size_t bytes, char *to, int64_t to_step, const char *from, int64_t from_step) {
     if (to_step == 1 && from_step == 1) {
         memcpy(to, from, (size_t)n * bytes);

@@ -1,4 +1,4 @@
-/* Loads a module of kernels by name; and chooses for a call: the module's own first, then those of the op in their
+/* Loads a module of kernels by name, and chooses the kernel for a call: first the module's, then those of the op in
  * order. */
 #include "graph/kernel_set.h"
 

@@ -1,5 +1,5 @@
-/* graph/kernel_set.h - kernels that come with a module, plait-<name>.so: tried before an op's own where a session asks
- * for them by name. A module is loaded by the session and given back after its last plan. */
+/* graph/kernel_set.h - kernels of a module, plait-<name>.so. A session that names the module loads it, tries its
+ * kernels before an op's own, and unloads it after its last plan. */
 #ifndef PLI_GRAPH_KERNEL_SET_H
 #define PLI_GRAPH_KERNEL_SET_H
 
@@ -13,11 +13,12 @@ typedef struct pli_kernel_set {
     const struct pli_set_kernel {
         const char         *op;
         const plait_kernel *kernel;
-        pli_region_fn      *region; /* NULL: it takes no epilogue */
+        pli_region_fn      *region; /* NULL: the kernel takes no epilogue */
     } * kernel;
 } pli_kernel_set;
 
-/** ENAME: no module has this name; EMODULE: it is not there, or of another version, with what installs it. */
+/** Loads a module. ENAME: no module has this name; EMODULE: it is missing, or of another version (the text has the
+ *  command that installs it). */
 plait_status pli_kernel_set_open(const char *name, void **handle_out, const pli_kernel_set **kernels_out,
                                  plait_error *err);
 /** The module's kernel for this use of an op, or the op's own; NULL: there is none. */

@@ -1,4 +1,5 @@
-/* The shape and the items of ops that work line by line, and when their lines are floats, or lie in one run. */
+/* Infers the shape of ops that work line by line, divides their lines into items, and tells whether the lines are
+ * floats or contiguous. */
 #include "graph/lines.h"
 
 const plait_attr_spec pli_axis_attrs[] = { { .preset = { .name = "axis", .kind = PLAIT_ATTR_INT, .u.i = -1 } } };

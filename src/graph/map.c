@@ -1,5 +1,5 @@
-/* First planning: axes joined, buffers given to inputs and steps. Then running: a block of each input made ready,
- * the steps over it, the last into the output. */
+/* Plans a map: joins axes, and gives buffers to inputs and steps. Runs it: prepares a block of each input, runs the
+ * steps over it, and the last step writes the output. */
 #include "graph/map.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 
 /* --- planning -------------------------------------------------------------------------------------------------- */
 
-/* Axes of the output along which the input goes on without a break are one; axes of length 1 are none. */
+/* Joins axes of the output along which the input continues without a gap, and drops axes of length 1. */
 static void join_axes(pli_map_input *m, const plait_shape *in, const plait_shape *out) {
     int64_t stride[PLAIT_RANK_MAX];
     pli_broadcast_strides(in, out, stride);
@@ -25,12 +25,12 @@ static void join_axes(pli_map_input *m, const plait_shape *in, const plait_shape
     }
 }
 
-/* BF16 goes through F32 where the op has no loop of its own for it. */
+/* Is the op computed in F32? BF16 is, if the op has no loop for BF16. */
 static bool goes_by_f32(const plait_op *op, plait_type type) {
     return type == PLAIT_BF16 && op->map[PLAIT_BF16] == NULL;
 }
 
-/* What comes into an operand: an input, or a step before. */
+/* The type of an operand, which is an input or the result of an earlier step. */
 static plait_type type_of(const pli_map_op *ops, const plait_tensor *in, int32_t operand) {
     return operand < PLI_MAP_INPUTS ? in[operand].type : ops[operand - PLI_MAP_INPUTS].type;
 }
@@ -44,7 +44,8 @@ static void plan_input(pli_map *map, int32_t k, const plait_tensor *in, const pl
     m->buffer = m->direct && !widened ? -1 : map->n_buffers++;
 }
 
-/* A step's buffer is free again after the last step that reads it (linear scan: Poletto and Sarkar, TOPLAS 1999). */
+/* Gives buffers to steps. A buffer is free again after the last step that reads it (linear scan: Poletto and Sarkar,
+ * TOPLAS 1999). */
 static void give_buffers(pli_map *map) {
     int32_t last[PLI_MAP_STEPS], owner[PLI_MAP_STEPS], n = 0;
     for (int32_t j = 0; j < map->n_steps; j++) {
@@ -77,7 +78,7 @@ static bool plan_step(pli_map *map, int32_t j, const pli_map_op *ops, const plai
                          .rounded = by_f32 && o->type == PLAIT_BF16,
                          .bytes = plait_type_bytes(o->type) };
     memcpy(s->in, o->in, (size_t)o->n_in * sizeof *o->in);
-    for (int32_t i = 0; i < o->n_in; i++) /* an operand is either BF16 or F32 for all who read it */
+    for (int32_t i = 0; i < o->n_in; i++) /* an operand is either BF16 or F32 for all its readers */
         if (type_of(ops, in, o->in[i]) == PLAIT_BF16 && !by_f32)
             return o->in[i] < PLI_MAP_INPUTS && map->n_steps == 1 && s->fn != NULL;
     return s->fn != NULL;
@@ -123,7 +124,7 @@ bool pli_map_in_place(const pli_map *map, int32_t input, int32_t output) {
     int32_t writes = 0;
     while (map->step[writes].output != output) writes++;
     if (map->step[writes].bytes != map->in[input].bytes) return false;
-    if (map->in[input].widened) return true; /* a block's are in the buffer before anything is written */
+    if (map->in[input].widened) return true; /* a block of it is in the buffer before the output is written */
     for (int32_t j = writes + 1; j < map->n_steps; j++)
         for (int32_t i = 0; i < map->step[j].n_in; i++)
             if (map->step[j].in[i] == input) return false;
@@ -150,8 +151,8 @@ static void repeat(size_t bytes, const void *from, void *to, int64_t n) {
     }
 }
 
-/* Elements first .. first + n of the output's order, from an input with fewer: a walk over its axes, the last one in
- * runs. */
+/* Fills n elements, from `first` of the output on, from an input that is broadcast: a walk over the axes, in runs along
+ * the last one. */
 static void spread(const pli_map_input *m, const unsigned char *data, int64_t first, int64_t n, unsigned char *to) {
     const int32_t last = m->rank - 1;
     int64_t       at[PLAIT_RANK_MAX], from = 0;
@@ -179,7 +180,7 @@ static void spread(const pli_map_input *m, const unsigned char *data, int64_t fi
     }
 }
 
-/* In place, from the end: a lane holds twice as much. */
+/* Widens n BF16 to F32 in place, from the end, because an F32 takes twice the space. */
 static void widen(void *lane, int64_t n) {
     const uint16_t *narrow = lane;
     float          *wide = lane;
@@ -191,7 +192,7 @@ static void widen(void *lane, int64_t n) {
     }
 }
 
-/* Where the block's elements of an input are. */
+/* The address of a block's elements of an input. */
 static const void *lane_of(const pli_map_input *m, const void *data, int64_t first, int64_t n, unsigned char *lane) {
     const unsigned char *bytes = data;
     if (m->buffer < 0) return bytes + (size_t)first * m->bytes;
@@ -203,7 +204,7 @@ static const void *lane_of(const pli_map_input *m, const void *data, int64_t fir
     return lane;
 }
 
-/* What the step made is BF16, and is read on as F32. */
+/* Rounds a step's result to BF16; later steps read the rounded values as F32. */
 static void round_lane(const pli_map_step *s, float *lane, int64_t n, const plait_tensor *out, int64_t first) {
     uint16_t *narrow = s->output >= 0 ? (uint16_t *)out[s->output].data + first : NULL;
     for (int64_t i = 0; i < n; i++) {
@@ -262,7 +263,7 @@ void pli_map_run_some(const pli_map *map, const void *const *in, const plait_ten
     for (int64_t at = first; at < end; at += map->block) {
         const int64_t some = end - at < map->block ? end - at : map->block;
         for (int32_t k = 0; k < map->n_in; k++) {
-            if (map->in[k].uniform && at > first) continue; /* is there from the first block */
+            if (map->in[k].uniform && at > first) continue; /* filled for the first block */
             const int64_t count = map->in[k].uniform && n < map->block ? n : map->in[k].uniform ? map->block : some;
             b.input[k] = lane_of(&map->in[k], in[k], at, count,
                                  b.scratch + (size_t)(map->in[k].buffer < 0 ? 0 : map->in[k].buffer) * map->lane_bytes);

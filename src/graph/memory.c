@@ -1,8 +1,9 @@
-/* A session's own store: variables in plain memory, in which inc adds. One has memory from the first run on that gets
- * it or pushes into it: those that are always fed need none.
+/* A session's own store: variables in plain memory, to which inc adds. A variable gets its memory in the first run that
+ * reads or changes it: a variable that is always fed needs none.
  *
- * What a run pushes is kept as it was lent, and added when the run has ended well: so all its gets see what was before,
- * and one that fails has changed nothing. A run that pushes has the memory alone; those that only read share it. */
+ * The deltas of a run stay lent, and are added after the run has succeeded: so all its gets see the values from before,
+ * and a run that fails has changed nothing. A run that calls inc locks the memory for itself; runs that only read share
+ * it. */
 #include <string.h>
 
 #include "graph/kernel.h"
@@ -10,24 +11,24 @@
 
 typedef struct pending {
     int32_t        variable;
-    int64_t        n; /* rows; -1: all of it */
+    int64_t        n; /* rows; -1: the whole variable */
     const int64_t *rows;
     const void    *delta;
 } pending;
 
 struct pli_memory {
     const plait_graph *graph;
-    pli_pool          *pool; /* that adds; NULL: the caller alone */
-    pthread_rwlock_t   lock; /* a run that incs writes, others read */
-    void             **values; /* [n_values] NULL: nobody has needed it yet */
+    pli_pool          *pool; /* whose threads add; NULL: the caller alone adds */
+    pthread_rwlock_t   lock; /* a run with an inc locks to write, others to read */
+    void             **values; /* [n_values] NULL: no run has needed it yet */
     int64_t            n_values, values_capacity;
-    pending           *pending; /* of the run that writes */
+    pending           *pending; /* deltas of the run that writes */
     int64_t            n_pending, pending_capacity;
 };
 
 /* --- adding ---------------------------------------------------------------------------------------------------- */
 
-/* y += x. Integers wrap, BOOL is or. */
+/* values += delta. Integers wrap; BOOL is a logical or. */
 static void add(plait_type type, int64_t n, const void *delta, void *values) {
     if (type == PLAIT_F32) {
         const float *x = delta;
@@ -51,12 +52,12 @@ static void add(plait_type type, int64_t n, const void *delta, void *values) {
     }
 }
 
-/* Large ones are added by all threads, as half of the deltas lies in the cache of another. */
+/* All threads add large deltas, because parts of them lie in the caches of other threads. */
 enum { PIECE = 8192 }; /* elements that a thread adds at once */
 
 typedef struct sum {
     plait_type  type;
-    size_t      bytes; /* of an element */
+    size_t      bytes; /* of one element */
     int64_t     n;
     const char *delta;
     char       *values;
@@ -124,7 +125,7 @@ static plait_status end(void *user, plait_status how, plait_error *err) {
     (void)err;
     pli_memory *m = user;
     for (int64_t i = 0; how == PLAIT_OK && i < m->n_pending; i++) apply(m, &m->pending[i]);
-    if (m->n_pending > 0) m->n_pending = 0; /* those that only read do not write here */
+    if (m->n_pending > 0) m->n_pending = 0; /* runs that only read must not write here */
     return PLAIT_OK;
 }
 

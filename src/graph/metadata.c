@@ -1,7 +1,8 @@
-/* What a session knows of its variables: which runs got them last, which pushed into them, and how often.
+/* What a session knows of each variable: the last run that got it, the last run that changed it, and how often it has
+ * changed.
  *
- * The lists of a plan say which variables a run of it gets and pushes (order.c). They are noted when the run has ended
- * well, under the lock that its end takes anyhow; of several runs at once the later number stays. */
+ * A plan lists the variables that its runs get and change (order.c). They are noted when a run has succeeded, under the
+ * lock that the end of a run takes anyway. If several runs end at once, the highest number stays. */
 #include "graph/session.h"
 
 plait_status pli_metadata_reserve(plait_session *s, plait_error *err) {
@@ -33,7 +34,7 @@ plait_status plait_session_variable_info(plait_session *session, int32_t k, plai
         return pli_fail(error_out, PLAIT_EINVAL, "plait_session_variable_info: there is no variable %d", k);
     const pli_variable *v = &session->graph->variable[k];
     const plait_store  *store = &session->store;
-    pli_variable_use    use = { 0 }; /* of one that no run has met */
+    pli_variable_use    use = { 0 }; /* a variable that no run has used */
     pthread_mutex_lock(&session->lock);
     if (k < session->n_used) use = session->use[k];
     pthread_mutex_unlock(&session->lock);

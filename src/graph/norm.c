@@ -1,5 +1,5 @@
-/* Where the groups of lines and of channels lie; then sums in the lanes of the header: a reference by places for
- * any type, and loops over runs of floats. */
+/* Finds where the groups of lines and of channels lie, and sums them in the lanes that norm.h describes: a reference
+ * kernel for any type, element by element, and loops over runs of floats. */
 #include "graph/norm.h"
 
 #include <math.h>
@@ -60,7 +60,7 @@ static double     epsilon_of(const plait_call *call) {
 
 static int64_t elements(const pli_groups *g) { return g->segments * g->run; }
 
-/* An item is some groups. */
+/* The number of groups of an item. */
 static int64_t each(const pli_groups *g) {
     const int64_t n = elements(g);
     return n > 0 && n < PLI_ITEM_ELEMENTS ? PLI_ITEM_ELEMENTS / n : 1;
@@ -131,7 +131,7 @@ static double lanes_sum(const double lane[LANES]) {
     return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }
 
-/* lane += x, or x less shift squared. */
+/* Adds x to the lanes. */
 static void add_x(int64_t n, const float *x, double lane[LANES]) {
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES)
@@ -139,6 +139,7 @@ static void add_x(int64_t n, const float *x, double lane[LANES]) {
     for (; i < n; i++) lane[i % LANES] += (double)x[i];
 }
 
+/* Adds x (x - shift) to the lanes: if shift is the mean, the sum over a group is that of (x - shift)^2. */
 static void add_square(int64_t n, const float *x, double shift, double lane[LANES]) {
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES)

@@ -1,4 +1,4 @@
-/* The registry of ops, what holds a table to be whole, and inference that many share. */
+/* The registry of ops, the check that an op's table is complete, and inference that many ops share. */
 #include "graph/ops/ops.h"
 
 #include <stdarg.h>
@@ -22,7 +22,7 @@ plait_status plait_call_fail(const plait_call *call, plait_status code, const ch
     return pli_fail(call == NULL ? NULL : call->error, code, "%s", format != NULL ? text : plait_status_text(code));
 }
 
-/* --- is a table whole? ----------------------------------------------------------------------------------------- */
+/* --- is a table complete? ----------------------------------------------------------------------------------------- */
 
 static bool is_name(const char *name) {
     if (name == NULL || name[0] == '\0' || strlen(name) > 40) return false;
@@ -58,7 +58,7 @@ plait_status pli_op_check(const plait_op *op, plait_error *err) {
 
 /* --- broadcasting ---------------------------------------------------------------------------------------------- */
 
-/* Of one axis; -2: they do not go together. */
+/* The length of one axis; -2: the lengths do not broadcast. */
 static int64_t broadcast_axis(int64_t a, int64_t b) {
     if (a == b || b == 1) return a;
     if (a == 1) return b;
@@ -132,7 +132,7 @@ plait_status pli_axes_of(const plait_call *call, const plait_attr *attr, int32_t
 plait_value pli_unbroadcast(plait_graph *g, plait_value value, plait_value like) {
     if (value < 0 || like < 0) return PLAIT_NONE;
     const pli_value *one = &g->value[value], *other = &g->value[like];
-    if (one->rank == other->rank && one->dim == other->dim) return value; /* known or not, it is one array of lengths */
+    if (one->rank == other->rank && one->dim == other->dim) return value; /* the same array of lengths, known or not */
     const plait_tensor a = pli_value_tensor(g, value), b = pli_value_tensor(g, like);
     bool               equal = a.shape.rank == b.shape.rank;
     for (int32_t i = 0; equal && i < a.shape.rank; i++) equal = a.shape.dim[i] == b.shape.dim[i] && a.shape.dim[i] >= 0;

@@ -1,5 +1,5 @@
-/* Ops by what they answer: values worked out by hand through the functions of plait/ops.h, kernels against references,
- * random numbers, print and assert, and what is refused. */
+/* Tests of ops: results of the functions of plait/ops.h against values computed by hand, kernels against references,
+ * random numbers, print and assert, and refusals. */
 #include <plait/nn.h>
 #include <plait/session.h>
 
@@ -24,7 +24,7 @@ static plait_value numbers(const bench *b, plait_type type, plait_shape shape, c
     return plait_graph_constant(b->g, t);
 }
 
-/* Runs; answers the tensor, whose data is static. */
+/* Runs the graph and returns the fetched tensor, whose data is static. */
 static plait_tensor run(const bench *b, plait_value value) {
     static double  room[1 << 15];
     plait_session *s = NULL;
@@ -205,7 +205,7 @@ static void test_reductions_agree(void **state) {
     int32_t         compared = 0;
     for (int k = 0; k < 4; k++)
         for (int i = 0; i < SHAPES; i++)
-            for (uint32_t mask = 0; mask < 1u << shapes[i].rank; mask++) { /* each choice of axes; none is all */
+            for (uint32_t mask = 0; mask < 1u << shapes[i].rank; mask++) { /* each choice of axes; none means all */
                 op_case     c = op_case_of(ops[k]);
                 int64_t     axes[PLAIT_RANK_MAX];
                 plait_attr *attr = op_case_attr(&c, "axes");
@@ -245,7 +245,7 @@ static void test_other_kernels_agree(void **state) {
         }
     }
     op_case c =
-        op_case_of(&pli_op_sum_like); /* a bias of channels: neither the whole, nor the first axes, nor the last */
+        op_case_of(&pli_op_sum_like); /* a bias of channels, which is neither the first axes, nor the last, nor all */
     op_case_input(&c, PLAIT_F32, plait_shape_4(3, 5, 8, 9), 0);
     op_case_input(&c, PLAIT_F32, shape3(5, 1, 1), 0);
     assert_int_equal(op_case_agree(&c, 1e-6), 1);
@@ -268,7 +268,7 @@ static void test_random(void **state) {
                 n = plait_op_random_normal(b.g, PLAIT_F64, plait_shape_1(30000), 5, 2);
     double sum = 0, squares = 0;
     memcpy(first, run(&b, u).data, sizeof first);
-    memcpy(again, run(&b, u).data, sizeof again); /* a new session of the same seed */
+    memcpy(again, run(&b, u).data, sizeof again); /* a new session with the same seed */
     assert_memory_equal(first, again, sizeof first);
     b.opts.seed++;
     memcpy(again, run(&b, u).data, sizeof again);

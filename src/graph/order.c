@@ -1,9 +1,9 @@
-/* The order of a plan's nodes: what nothing needs is dropped; each comes after what it needs; a get comes just before
- * its first use, so that the store has time to fetch it; an inc comes as soon as what it pushes is there, so that it
- * travels while the rest is computed, but after all gets of its variable, which are to see what was before.
+/* Orders a plan's nodes. Nodes that nothing needs are dropped, and each node comes after its inputs. A get comes just
+ * before its first use, so that the store has time to fetch. An inc comes as soon as its delta is computed, so that it
+ * travels while the rest is computed, but after all gets of its variable, which must see the values from before.
  *
  * The order is that in which a depth-first walk leaves the nodes (Tarjan, "Edge-Disjoint Spanning Trees and Depth-First
- * Search", 1976), begun at each node in the order of the graph: so who was in order stays in order. */
+ * Search", 1976). The walk starts at each node in the order of the graph, so nodes that were in order stay in order. */
 #include <string.h>
 
 #include "graph/plan.h"
@@ -14,12 +14,12 @@ typedef struct walk {
     pli_plan      *plan;
     unsigned char *seen;     /* [n_nodes] UNSEEN .. DONE           */
     unsigned char *needed;   /* [n_nodes]                          */
-    int32_t       *stack;    /* [n_nodes] who is OPEN ...          */
-    int32_t       *at;       /* [n_nodes] ... and its next input   */
-    int32_t       *get;      /* [variables] its gets: the first ... */
-    int32_t       *next_get; /* [n_nodes] ... and the next; of an inc: that which is to be seen next */
-    int32_t       *order;    /* [n_nodes] who is DONE              */
-    int32_t       *position; /* [n_nodes] in order                 */
+    int32_t       *stack;    /* [n_nodes] the nodes that are OPEN ... */
+    int32_t       *at;       /* [n_nodes] ... and the next input of each */
+    int32_t       *get;      /* [variables] the first get of a variable ... */
+    int32_t       *next_get; /* [n_nodes] ... and the next get; for an inc: the get to look at next */
+    int32_t       *order;    /* [n_nodes] the nodes that are DONE  */
+    int32_t       *position; /* [n_nodes] of a node in order       */
     int64_t        n;
 } walk;
 
@@ -62,10 +62,10 @@ static void name_makers(pli_plan *p) {
     for (int64_t k = 0; k < p->n_nodes; k++)
         for (int32_t v = p->node[k].output; v < p->node[k].output + p->node[k].n_out; v++)
             if (p->value[v].place != PLI_PLACE_CONSTANT)
-                p->value[v].node = (int32_t)k; /* else a pass knows it already */
+                p->value[v].node = (int32_t)k; /* if not, a pass has computed it already */
 }
 
-/* The node whose values input i of node k reads; -1: none. */
+/* The node that makes input i of node k; -1: none. */
 static int32_t maker(const pli_plan *p, int64_t k, int32_t i) {
     const pli_plan_node *n = &p->node[k];
     return pli_plan_reads(n, i) ? p->value[p->input[n->input + i]].node : -1;
@@ -91,8 +91,8 @@ static void mark_needed(walk *w) {
     }
 }
 
-/* What node k comes after, one at each call; -1: no more. A get that needs the inc itself is passed over: it is
- * OPEN. */
+/* The next node that node k must come after, one at each call; -1: no more. A get that needs the inc itself is skipped:
+ * it is OPEN. */
 static int32_t next_before(walk *w, int32_t k) {
     const pli_plan_node *n = &w->plan->node[k];
     while (w->at[k] < n->n_in) {
@@ -124,20 +124,22 @@ static void visit(walk *w, int32_t root) {
     }
 }
 
-/* Where an inc may come at the earliest: behind this position. last_get [variables]: of its gets. */
+/* The position after which an inc may come at the earliest. last_get [variables]: position of each variable's last
+ * get. */
 static int32_t earliest(const walk *w, int32_t k, const int32_t *last_get) {
     const pli_plan *p = w->plan;
     int32_t         at = last_get[p->node[k].variable];
     for (int32_t i = 0; i < p->node[k].n_in; i++) {
         const int32_t from = maker(p, k, i);
         if (from < 0) continue;
-        if (incs(&p->node[from])) return w->position[k]; /* of an inc: stays where it is */
+        if (incs(&p->node[from])) return w->position[k]; /* it needs another inc: it stays where it is */
         if (w->position[from] > at) at = w->position[from];
     }
     return at < w->position[k] ? at : w->position[k];
 }
 
-/* incs, by the position that they come behind: first [n + 1] and next [n_nodes] are lists; place 0 is before all. */
+/* Moves incs to the earliest position. first [n + 1] and next [n_nodes] list the incs that come after each position;
+ * list 0 is before all nodes. */
 static bool move_incs(walk *w, int32_t *to) {
     pli_plan     *p = w->plan;
     const int64_t n_variables = p->graph->n_variables;
@@ -164,7 +166,7 @@ static bool move_incs(walk *w, int32_t *to) {
     return true;
 }
 
-/* The nodes in their new order. */
+/* Puts the nodes in their new order. */
 static bool rewrite(pli_plan *p, const int32_t *order, int64_t n) {
     pli_plan_node *kept = pli_arena_take(&p->work, (size_t)n * sizeof *kept);
     if (kept == NULL) return false;
@@ -175,7 +177,7 @@ static bool rewrite(pli_plan *p, const int32_t *order, int64_t n) {
     return true;
 }
 
-/* The variables in the order in which they are needed, then those that incs push into. */
+/* Lists the variables in the order in which they are needed, then the variables of incs. */
 static plait_status list_variables(pli_plan *p, plait_error *err) {
     const int64_t n = p->graph->n_variables;
     bool         *listed = pli_arena_take(&p->work, (size_t)n * sizeof *listed);
@@ -204,7 +206,7 @@ plait_status pli_plan_order(pli_plan *p, plait_error *err) {
     list_gets(&w);
     for (int32_t k = 0; k < p->n_nodes; k++)
         if (w.needed[k] && p->node[k].work != PLI_WORK_GET) visit(&w, k);
-    for (int32_t k = 0; k < p->n_nodes; k++) /* gets of fetches alone */
+    for (int32_t k = 0; k < p->n_nodes; k++) /* gets that only fetches need */
         if (w.needed[k]) visit(&w, k);
     int32_t *order = pli_arena_take(&p->work, (size_t)p->n_nodes * sizeof *order);
     if (order == NULL || !move_incs(&w, order) || !rewrite(p, order, w.n)) return pli_plan_no_memory(err);

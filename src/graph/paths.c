@@ -1,8 +1,9 @@
-/* Filling a path table (paths.h), and walking the paths.
+/* Fills a path table (paths.h), and walks the paths.
  *
- * The sweep goes over the nodes before the target, the last first. When it comes to a node, all uses of its outputs
- * have been seen, so their gradients are complete: the sum of what the edges that leave them contribute. The op's own
- * rule then makes of these what its incoming edges contribute. Nodes through which nothing flows are passed over. */
+ * The sweep goes over the nodes before the target, the last first. When it comes to a node, it has seen all uses of its
+ * outputs, so their gradients are complete: each is the sum of the partials of the edges that leave the output. From
+ * these gradients the op's rule makes the partials of the edges that enter the node. Nodes without a gradient are
+ * skipped. */
 #include "graph/paths.h"
 
 #include <string.h>
@@ -45,7 +46,7 @@ static pli_paths *create(const plait_graph *g, plait_value target) {
 
 enum { FEW = 8, ATTRS_MAX = 16 };
 
-/* dy/dv of an output: what the edges that leave it contribute, added up. */
+/* dy/dv of an output v: the sum of the partials of the edges that leave it. */
 static plait_value sum_of_partials(plait_graph *g, const pli_paths *p, plait_value v) {
     plait_value few[FEW], *terms = few, sum = PLAIT_NONE;
     int32_t     n = 0, at = 0;
@@ -61,7 +62,7 @@ static plait_value sum_of_partials(plait_graph *g, const pli_paths *p, plait_val
     return sum;
 }
 
-/* Calls the op's rule with copies of what may move while it adds nodes. */
+/* Calls the op's rule with copies of those arrays that may move while it adds nodes. */
 static void differentiate(plait_graph *g, pli_paths *p, int32_t k, const plait_value *d_out) {
     const pli_node node = g->node[k];
     plait_value    few_in[FEW], few_out[FEW], few_d[FEW], *in = few_in, *out = few_out, *d_in = few_d;
@@ -96,7 +97,7 @@ done:
     if (out != few_out) pli_free(out);
 }
 
-/* Puts the edges that enter node k among those that leave their vertices; the uses of a later node come first. */
+/* Adds the edges that enter node k to the lists of the vertices that they leave; uses by later nodes come first. */
 static void link_edges(const plait_graph *g, pli_paths *p, int32_t k) {
     const pli_node *node = &g->node[k];
     for (int32_t e = node->input + node->n_inputs - 1; e >= node->input; e--) {
@@ -151,7 +152,8 @@ pli_paths *pli_paths_of(plait_graph *g, plait_value target) {
     return g->status == PLAIT_OK ? p : NULL;
 }
 
-/* --- asking ---------------------------------------------------------------------------------------------------- */
+/* --- looking up
+ * ---------------------------------------------------------------------------------------------------- */
 
 plait_status plait_graph_gradients(plait_graph *g, plait_value y, int32_t n, const plait_value *x,
                                    plait_value *dx_out) {
@@ -174,19 +176,19 @@ plait_status plait_graph_gradients(plait_graph *g, plait_value y, int32_t n, con
     return g->status;
 }
 
-/* A walk from y along edges backwards: at each depth the vertex, and the node's next input to try. A vertex is entered
- * only if x may be reached from it, which is asked once for all vertices. */
+/* A walk from y backwards along edges. For each depth it has the vertex, and the next input of its node to try. It
+ * enters only vertices from which x can be reached; these are marked once, beforehand. */
 typedef struct walk {
     const plait_graph *g;
     const pli_paths   *p;
-    bool              *leads;  /* [n_values] to x        */
+    bool              *leads;  /* [n_values] x can be reached */
     plait_value       *vertex; /* the path so far        */
     plait_value       *partial;
-    int32_t           *edge;   /* tried last, by depth   */
+    int32_t           *edge;   /* the last tried, by depth */
     int64_t            capacity_v, capacity_p, capacity_e;
 } walk;
 
-/* Forwards from x: a vertex leads to x if one of the edges into its node comes from such a vertex. */
+/* Marks forwards from x: a vertex leads to x if one of the edges into its node comes from a vertex that does. */
 static void mark(const plait_graph *g, const pli_paths *p, plait_value x, bool *leads) {
     leads[x] = true;
     for (int32_t k = g->value[x].node + 1; k <= g->value[p->target].node; k++) {
@@ -221,7 +223,7 @@ int64_t plait_graph_paths(const plait_graph *g, plait_value y, plait_value x,
         const plait_value v = w.vertex[depth];
         const pli_node   *node = pli_value_node(g, v);
         const int32_t     end = node->input + node->n_inputs;
-        if (v == x) { /* nothing before x is on a path to it */
+        if (v == x) { /* values before x are on no path to x */
             const plait_path path = { .n = depth + 1, .values = w.vertex, .partial = w.partial };
             visited++;
             going = visit(user, &path) == 0;

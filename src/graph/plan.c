@@ -1,4 +1,5 @@
-/* Making a plan: the key by which it is found, kernels, places, and the order in which the parts of it are made. */
+/* Makes a plan: its key, its kernels, the places of its values; calls the other files that make parts of a plan, in
+ * order. */
 #include "graph/plan.h"
 
 #include <stdio.h>
@@ -80,7 +81,7 @@ static void need_scratch(pli_plan *p, size_t bytes) {
 }
 
 static plait_status choose_map(pli_plan *p, pli_plan_node *n, const plait_call *call, plait_error *err) {
-    if (n->map == NULL) { /* who fused has made it */
+    if (n->map == NULL) { /* if not, the pass fuse has made it */
         int32_t in[PLI_MAP_INPUTS];
         for (int32_t i = 0; i < n->n_in && i < PLI_MAP_INPUTS; i++) in[i] = i;
         const pli_map_op one = { .op = n->op, .attr = n->attr, .n_in = n->n_in, .in = in, .type = call->out[0].type };
@@ -132,7 +133,7 @@ plait_status pli_plan_choose(pli_plan *p, plait_error *err) {
 
 /* --- places ---------------------------------------------------------------------------------------------------- */
 
-/* Each value has memory of its own; the pass `memory` does better. */
+/* Gives each value its own memory; the pass `memory` does better. */
 static plait_status place(pli_plan *p, plait_error *err) {
     for (int64_t k = 0; k < p->n_nodes; k++)
         for (int32_t v = p->node[k].output; v < p->node[k].output + p->node[k].n_out; v++) {
@@ -145,13 +146,13 @@ static plait_status place(pli_plan *p, plait_error *err) {
     return PLAIT_OK;
 }
 
-/* The feed or variable that a value is, or is a view of; -1: it lies where it lies in every run. */
+/* The feed or variable that a value is, or is a view of; -1: neither, so it lies in the same place in every run. */
 static int32_t external(const pli_plan *p, int32_t v) {
     while (p->value[v].place == PLI_PLACE_VIEW) v = p->value[v].number;
     return p->value[v].place == PLI_PLACE_FEED || p->value[v].place == PLI_PLACE_VARIABLE ? v : -1;
 }
 
-/* Lists for each feed and variable what points to it: first counted, then filled. */
+/* Lists for each feed and variable the inputs and views that point to it: counts first, then fills. */
 static plait_status list_patches(pli_plan *p, plait_error *err) {
     int32_t total = 0;
     for (int round = 0; round < 2; round++) {
@@ -180,8 +181,8 @@ static plait_status list_patches(pli_plan *p, plait_error *err) {
 
 /* --- texts ----------------------------------------------------------------------------------------------------- */
 
-/* "matmul#12"; a fused node is called after all its ops and its last number: "fused add, relu#3", or "matmul + add,
- * relu#3" where they are an epilogue. */
+/* The name of a node in traces, "matmul#12". A fused node has the names of all its ops and its last number: "fused add,
+ * relu#3", or "matmul + add, relu#3" for an epilogue. */
 static void node_text(const plait_graph *graph, const pli_plan_node *n, const char *called, char name[256]) {
     char text[80], *number;
     int  at = 0;
@@ -193,7 +194,7 @@ static void node_text(const plait_graph *graph, const pli_plan_node *n, const ch
     snprintf(name + at, 256 - (size_t)at, "%s", number);
 }
 
-/* Made with the plan, so that a trace of a run has the run in it and not the looking up of names. */
+/* Makes the texts with the plan, so that a traced run spends no time on names. */
 static plait_status keep_texts(pli_plan *p, plait_error *err) {
     const char **names = pli_value_names(p->graph);
     p->text = pli_arena_take(&p->arena, (size_t)p->n_nodes * sizeof *p->text);

@@ -1,4 +1,4 @@
-/* What its attributes must be, the shape that comes out, and both as plain numbers for the kernels. */
+/* Checks a pooling op's attributes, infers its output's shape, and gives both to kernels as plain numbers. */
 #include "graph/pooling.h"
 
 static const int64_t zeros[] = { 0, 0, 0, 0 };
@@ -26,7 +26,7 @@ static bool attrs_are_good(const plait_attr *attrs) {
     return true;
 }
 
-/* PLAIT_ANY where it is not known, -2 where the window is larger than the padded plane. */
+/* Length of the output along one axis; PLAIT_ANY: not known; -2: the window is larger than the padded plane. */
 static int64_t out_length(const plait_attr *attrs, int axis, int64_t in) {
     if (in == PLAIT_ANY) return PLAIT_ANY;
     const int64_t *padding = attrs[PLI_POOLING_PADDING].u.ints,

@@ -1,4 +1,4 @@
-/* graph/pooling.h - windows over the planes of images [n, channels, height, width]: what the pooling ops share. */
+/* graph/pooling.h - what the pooling ops share: windows over the planes of images [n, channels, height, width]. */
 #ifndef PLI_GRAPH_POOLING_H
 #define PLI_GRAPH_POOLING_H
 
@@ -13,11 +13,11 @@ typedef struct pli_pooling {
     int64_t planes, in[2], out[2], window[2], stride[2], before[2];
 } pli_pooling;
 
-/** Of the shape of x, that of y; ESHAPE with the reason. Lengths may be PLAIT_ANY. */
+/** Infers the shape of y from that of x; ESHAPE with the reason. Lengths may be PLAIT_ANY. */
 plait_status pli_pooling_infer(const plait_call *call, const plait_tensor *x, plait_shape *y_out);
 pli_pooling     pli_pooling_of(const plait_attr *attrs, const plait_shape *x);
 
-/** What of the window of output (i, j) lies in the plane: rows from[0] .. end[0] - 1, columns likewise. */
+/** The part of output (i, j)'s window that lies in the plane: rows from[0] .. end[0] - 1, columns likewise. */
 static inline void pli_pooling_window(const pli_pooling *p, int64_t i, int64_t j, int64_t from[2], int64_t end[2]) {
     const int64_t at[2] = { i, j };
     for (int a = 0; a < 2; a++) {
@@ -27,7 +27,7 @@ static inline void pli_pooling_window(const pli_pooling *p, int64_t i, int64_t j
     }
 }
 
-/** Items: some planes each. */
+/** The number of planes of an item. */
 static inline int64_t pli_pooling_each(const pli_pooling *p) {
     const int64_t plane = p->in[0] * p->in[1];
     return plane > 0 && plane < PLI_ITEM_ELEMENTS ? PLI_ITEM_ELEMENTS / plane : 1;

@@ -1,4 +1,4 @@
-/* Which shape and type come out, and the one kernel: an item is a piece with a stream of its own. */
+/* Infers shape and type of random ops, and has their only kernel: each item is a piece with its own stream. */
 #include "graph/random.h"
 
 enum { SHAPE, TYPE };

@@ -1,6 +1,6 @@
-/* graph/random.h - what random ops share. A number is a function of the session's seed, the node, the run and its
- * place: a stream for every piece of PLI_ITEM_ELEMENTS; so it depends on no thread. An op has attributes 0, shape (for
- * want of an input, of which only the shape is needed), and 1, type; its user is a pli_draw. */
+/* graph/random.h - what random ops share. Each number is a function of the session's seed, the node, the run and the
+ * number's place, and of no thread: every piece of PLI_ITEM_ELEMENTS has its own stream. Attribute 0 is the shape, used
+ * if the op has no input, of which only the shape is needed; attribute 1 is the type. The op's user is a pli_draw. */
 #ifndef PLI_GRAPH_RANDOM_H
 #define PLI_GRAPH_RANDOM_H
 
@@ -11,7 +11,7 @@
     { .preset = { .name = "type", .kind = PLAIT_ATTR_TYPE, .u.i = PLAIT_F32 } }
 
 typedef struct pli_draw {
-    /** One number; attr is the call's. */
+    /** Draws one number; attr is the call's. */
     double (*number)(pli_random *random, const plait_attr *attr);
 } pli_draw;
 

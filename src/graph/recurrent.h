@@ -1,5 +1,5 @@
-/* graph/recurrent.h - what ops over sequences [steps, batch, units] share. Sequences of a batch know nothing of each
- * other, so items are runs of a few of them, of the recurrent weights packed once, before the first step. */
+/* graph/recurrent.h - what ops over sequences [steps, batch, units] share. The sequences of a batch are independent, so
+ * an item is a few of them. Each item packs the recurrent weights once, before the first step. */
 #ifndef PLI_GRAPH_RECURRENT_H
 #define PLI_GRAPH_RECURRENT_H
 
@@ -7,13 +7,13 @@
 #include "graph/lines.h"
 #include "graph/ops/ops.h"
 
-/* Rows of an item: eight keep the processor's adders busy; of a large batch more, so that the weights, which may not
- * fit a cache, are read less often. */
+/* Sequences of an item. Eight keep the processor's adders busy; for a large batch there are more, so that the weights,
+ * which may not fit a cache, are read less often. */
 static inline int64_t pli_sequences_each(int64_t batch) { return batch < 64 ? 8 : batch < 128 ? 16 : 32; }
 
 typedef struct pli_sequences {
     int64_t steps, batch, units;
-    int64_t first, rows; /* of an item */
+    int64_t first, rows; /* the item's sequences */
 } pli_sequences;
 
 static inline pli_sequences pli_sequences_of(const plait_shape *h, int64_t item) {
@@ -23,7 +23,7 @@ static inline pli_sequences pli_sequences_of(const plait_shape *h, int64_t item)
     return s;
 }
 
-/* Scratch of an item: the weights [k, n] packed, and behind them rows of `beside` floats. */
+/* Bytes of an item's scratch: the packed weights [k, n], followed by `beside` floats for each sequence. */
 static inline size_t pli_sequences_scratch(int64_t batch, int64_t n, int64_t k, int64_t beside) {
     return sizeof(float) * (pli_gemm_packed_floats(n, k) + (size_t)(pli_sequences_each(batch) * beside));
 }

@@ -1,5 +1,5 @@
-/* From axes to places: a walk over what an output element sums, or blocks of it. Then three kernels: any type by
- * the walk, floats by blocks, floats by runs. */
+/* Turns axes into the places that an output element sums: a walk, or blocks. There are three kernels: any type by the
+ * walk, floats by blocks, floats by runs. */
 #include "graph/reduce.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ plait_status pli_infer_reduction(const plait_call *call) {
 plait_value pli_restore_axes(const plait_gradient *at, plait_value value) {
     if (at->attr[KEEP].u.i != 0 || at->attr[AXES].n == 0) return value; /* a scalar broadcasts as it is */
     const int32_t rank = at->graph->value[at->in[0]].rank;
-    int64_t       axes[PLAIT_RANK_MAX]; /* no axis stands there twice, so these are enough */
+    int64_t       axes[PLAIT_RANK_MAX]; /* large enough, since no axis is listed twice */
     for (int32_t k = 0; k < at->attr[AXES].n; k++)
         axes[k] = at->attr[AXES].u.ints[k] + (at->attr[AXES].u.ints[k] < 0 ? rank : 0);
     const plait_attr attr = pli_attr_ints("axes", at->attr[AXES].n, axes);
@@ -105,10 +105,10 @@ bool pli_block_sum_of(const plait_shape *from, const bool summed[PLAIT_RANK_MAX]
             b.inner *= from->dim[i];
     }
     *out = b;
-    return b.outer > 0 && b.n > 0 && b.inner > 0; /* nothing at all is left to the reference */
+    return b.outer > 0 && b.n > 0 && b.inner > 0; /* empty sums are left to the reference */
 }
 
-/* Narrow blocks: some outer ones to an item. Wide ones: COLUMNS of one to an item. */
+/* An item has several narrow blocks, or COLUMNS columns of one wide block. */
 static int64_t outer_at_once(const pli_block_sum *b) {
     const int64_t one = b->n * b->inner;
     return one < PLI_ITEM_ELEMENTS ? PLI_ITEM_ELEMENTS / one : 1;
@@ -149,7 +149,7 @@ static double sum_of_run(int64_t n, const float *x) {
 }
 
 bool pli_reduction_has_runs(const plait_call *call, const pli_reduction *r) {
-    if (plait_shape_elements(&r->summed) == 0) return false; /* nothing at all is left to the reference */
+    if (plait_shape_elements(&r->summed) == 0) return false; /* empty sums are left to the reference */
     for (int32_t i = r->summed.rank - 1; i >= 0; i--)
         if (r->summed.dim[i] != 1) return call->in[0].type == PLAIT_F32 && r->summed_stride[i] == 1;
     return false;

@@ -1,4 +1,4 @@
-/* The list: kernels that say which elements an item makes, each with the function that says it. */
+/* The list of kernels that say which elements an item makes, each with the function that says it. */
 #include "graph/region.h"
 
 static const struct {

@@ -1,11 +1,10 @@
-/* Where a place of the longer or shorter axis lies in the input, and how it is made of the places about it. The words
- * are those of ONNX's Resize, and so are the meanings.
+/* Computes where a place of the resized axis lies in the input, and how it is made of the places near it. Words and
+ * meanings are those of ONNX's Resize.
  *
  *     places   half_pixel, half_pixel_symmetric, pytorch_half_pixel, asymmetric, align_corners
- *     scale    of the input's length to the output's: it says where places lie and, without a length, how many there
- *     are;
- *              0: the length says both
- *     mode     nearest (1 place, as `rounds` says), linear (2), cubic (4, by Keys's kernel with its number `cubic`)
+ *     scale    output length / input length: decides where places lie and, if no length is given, how many there are;
+ *              0: the length decides both
+ *     mode     nearest (1 place, chosen by `rounds`), linear (2), cubic (4, by Keys's kernel with parameter `cubic`)
  *
  * Paper: Keys, "Cubic Convolution Interpolation for Digital Image Processing", IEEE Trans. ASSP 1981. */
 #include "graph/resizing.h"
@@ -35,7 +34,7 @@ const plait_attr_spec pli_resize_attrs[PLI_RESIZE_ATTRS] = {
     [PLI_RESIZE_EXCLUDE] = { .preset = { .name = "exclude", .kind = PLAIT_ATTR_INT } },
 };
 
-/* Its number in a list; -1: it is none of them. */
+/* The number of the attribute's text in a list of words; -1: it is not there. */
 static int32_t number_of(const plait_attr *attr, const char *const *words, int32_t n) {
     for (int32_t i = 0; i < n; i++)
         if (strcmp(attr->u.text, words[i]) == 0) return i;
@@ -73,7 +72,7 @@ plait_status pli_resize_infer(const plait_call *call, const plait_shape *from, p
     return PLAIT_OK;
 }
 
-/* Where place j of `to` lies among `from`: between two of them, or beyond an end. */
+/* The coordinate of place j of `to` among the places of `from`: between two of them, or beyond an end. */
 static double place_of(const plait_call *call, int64_t from, int64_t to, int64_t j) {
     const double given = call->attr[PLI_RESIZE_SCALE].u.f, at = (double)j;
     const double scale = given > 0 ? given : (double)to / (double)from,
@@ -88,7 +87,7 @@ static double place_of(const plait_call *call, int64_t from, int64_t to, int64_t
     }
 }
 
-/* 0: the place below, 1: the one above; r of the way lies between them, 0 < r < 1. */
+/* For a coordinate that lies r, 0 < r < 1, above the lower of two places: 0 chooses the lower place, 1 the upper. */
 static int64_t rounded(const plait_call *call, double r) {
     switch (NUMBER(call, PLI_RESIZE_ROUNDS, rounds)) {
     case FLOOR: return 0;
@@ -98,13 +97,14 @@ static int64_t rounded(const plait_call *call, double r) {
     }
 }
 
-/* Keys's kernel at a distance of up to 2. */
+/* Keys's kernel at a distance of at most 2. */
 static double keys(double a, double distance) {
     const double d = fabs(distance);
     return d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
 }
 
-/* Places beyond an end are the end; or, excluded (cubic alone), weigh nothing, and the others weigh 1 together. */
+/* Places beyond an end are replaced by the end. If they are excluded (cubic alone), they get weight 0, and the others
+ * are scaled to weigh 1 together. */
 static void hold(const plait_call *call, int64_t from, pli_taps *taps) {
     const bool exclude = call->attr[PLI_RESIZE_EXCLUDE].u.i != 0 && taps->n == 4;
     double     sum = 0;
@@ -119,7 +119,7 @@ static void hold(const plait_call *call, int64_t from, pli_taps *taps) {
 
 void pli_resize_taps(const plait_call *call, int64_t from, int64_t to, int64_t j, pli_taps *taps) {
     const double  x = place_of(call, from, to, j), below = floor(x), r = x - below;
-    const int64_t at = (int64_t)fmax(-4, fmin(below, (double)from + 4)); /* further out is no other place */
+    const int64_t at = (int64_t)fmax(-4, fmin(below, (double)from + 4)); /* further out, the places are the same */
     const double  a = call->attr[PLI_RESIZE_CUBIC].u.f;
     switch (NUMBER(call, PLI_RESIZE_MODE, modes)) {
     case LINEAR: *taps = (pli_taps){ .n = 2, .at = { at, at + 1 }, .weight = { 1 - r, r } }; break;

@@ -1,4 +1,4 @@
-/* graph/resizing.h - what resize and its gradient share: its attributes, and of which places each place is made. */
+/* graph/resizing.h - what resize and its gradient share: the attributes, and the places that each place is made of. */
 #ifndef PLI_GRAPH_RESIZING_H
 #define PLI_GRAPH_RESIZING_H
 
@@ -18,7 +18,7 @@ enum {
 
 extern const plait_attr_spec pli_resize_attrs[PLI_RESIZE_ATTRS];
 
-/** The shape of the output for an input of this one. Errors: ESHAPE, ENAME. */
+/** The shape `to` of the output for an input of shape `from`. Errors: ESHAPE, ENAME. */
 plait_status pli_resize_infer(const plait_call *call, const plait_shape *from, plait_shape *to);
 pli_taps_fn  pli_resize_taps;
 

@@ -4,7 +4,7 @@
 
 #include "tensor/tensor.h"
 
-/* exp goes over all rows at once: a row of ten classes alone would leave its lanes empty. */
+/* exp is computed over all rows at once: a single row of ten classes would leave most vector lanes empty. */
 void pli_softmax_rows_f32(int64_t rows, int64_t n, const float *x, float *y, double *log_sum) {
     for (int64_t i = 0; i < rows; i++) {
         float top = -INFINITY;

@@ -1,4 +1,4 @@
-/* graph/rows.h - softmax of rows, which several ops share. */
+/* graph/rows.h - softmax of rows, for several ops. */
 #ifndef PLI_GRAPH_ROWS_H
 #define PLI_GRAPH_ROWS_H
 

@@ -1,4 +1,4 @@
-/* Running a plan: one node after the other, or by a crew of threads. */
+/* Runs a plan: one node after the other, or by a crew of threads. */
 #include <string.h>
 
 #include "graph/crew.h"
@@ -54,7 +54,7 @@ static plait_status run_store(const run *r, const pli_plan_node *n, plait_error 
 
 /* --- nodes ----------------------------------------------------------------------------------------------------- */
 
-/* The map goes over what the item has made, which lies in an output of the map's. */
+/* Runs the map over the elements that the item has just made; they lie in an output of the map. */
 static void run_epilogue(const run *r, const pli_plan_node *n, const plait_call *call, int64_t item) {
     const pli_region made = n->region(call, item);
     const void      *in[PLI_MAP_INPUTS] = { call->out[0].data };

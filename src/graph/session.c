@@ -1,4 +1,4 @@
-/* Sessions: a run finds its plan, or makes it, takes a free instance of it, and hands out what was asked for. */
+/* Sessions. A run finds or makes its plan, takes a free instance of the plan, runs it, and fills the fetches. */
 #include "graph/session.h"
 
 #include <string.h>
@@ -90,7 +90,7 @@ void plait_session_destroy(plait_session **session) {
 
 /* --- plans ----------------------------------------------------------------------------------------------------- */
 
-/* well: there was a run, and it ended well. */
+/* Gives an instance back. well: a run used it, and succeeded. */
 static void give(plait_session *s, pli_plan *plan, pli_instance *instance, bool well) {
     pthread_mutex_lock(&s->lock);
     plan->runs--;
@@ -102,9 +102,9 @@ static void give(plait_session *s, pli_plan *plan, pli_instance *instance, bool 
     pthread_mutex_unlock(&s->lock);
 }
 
-enum { PLANS_MAX = 64 }; /* that are kept: who feeds ever new lengths shall not fill the memory */
+enum { PLANS_MAX = 64 }; /* plans that are kept, so that ever new lengths of feeds do not fill the memory */
 
-/* The plan, which becomes the first of the list. */
+/* Finds a plan, and moves it to the front of the list. */
 static pli_plan *find(plait_session *s, uint64_t hash, const pli_plan_key *key) {
     pli_plan **link = &s->plans;
     while (*link != NULL && !pli_plan_is_for(*link, hash, key)) link = &(*link)->next;
@@ -116,7 +116,7 @@ static pli_plan *find(plait_session *s, uint64_t hash, const pli_plan_key *key) 
     return p;
 }
 
-/* The one that was run least lately, and by nobody now, goes. */
+/* Frees the least recently used plan that is not running now. */
 static void forget_one(plait_session *s) {
     pli_plan **oldest = NULL;
     int32_t    n = 0;
@@ -128,7 +128,7 @@ static void forget_one(plait_session *s) {
     pli_plan_destroy(&p);
 }
 
-/* The plan, and memory to run it in. */
+/* Takes the plan of a key, and an instance to run it in; makes what is missing. */
 static plait_status take(plait_session *s, const pli_plan_key *key, pli_plan **plan_out, pli_instance **instance_out,
                          plait_error *err) {
     const uint64_t hash = pli_plan_hash(key);

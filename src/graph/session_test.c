@@ -1,5 +1,5 @@
-/* Runs: values by hand, broadcasting, partial runs, variables in the session's memory and in a store of the test's,
- * refusals. */
+/* Tests of runs: values computed by hand, broadcasting, partial runs, variables in the session's memory and in the
+ * test's own store, refusals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -73,7 +73,7 @@ static void test_a_small_graph(void **state) {
 
 enum { BIG = 3 * 5 * 7 * 401 };
 
-/* What a and b broadcast to, elementwise, by indices alone. */
+/* Compares an elementwise op on shapes that broadcast with a plain computation by indices. */
 static void check_broadcast(plait_shape sa, plait_shape sb, plait_type type) {
     static union {
         float    f[BIG];
@@ -201,7 +201,7 @@ static void test_all_gets_of_a_run_see_what_was_before(void **state) {
     assert_true(ls[0] == 2 && ls[1] == 4 && ws[0] == 1 && ws[1] == 2);
     assert_int_equal(plait_session_variable(s, 0, ws, NULL), PLAIT_OK);
     assert_true(ws[0] == 4 && ws[1] == 8);
-    run(s, NULL, 0, fetches + 2, 1); /* no inc was asked for */
+    run(s, NULL, 0, fetches + 2, 1); /* no inc was fetched */
     assert_int_equal(plait_session_variable(s, 0, ws, NULL), PLAIT_OK);
     assert_true(ws[0] == 4 && ws[1] == 8);
     assert_int_equal(plait_session_run(s, NULL, 0, fetches, 2, &i2, 1, NULL), PLAIT_OK); /* i2 is left out */
@@ -287,7 +287,7 @@ static void assert_uses(plait_session *s, int32_t k, int64_t version, int64_t la
     assert_int_equal(info.last_inc, last_inc);
 }
 
-/* Of a variable that is got whole, one of which rows are got, and one that comes when the session is there. */
+/* Three variables: one is got whole, rows are got of another, and the last is added after the session was made. */
 static void test_what_is_known_of_variables(void **state) {
     (void)state;
     plait_graph      *g = new_graph();
@@ -314,7 +314,7 @@ static void test_what_is_known_of_variables(void **state) {
     assert_true(info.type == PLAIT_F32 && info.shape.rank == 2 && info.shape.dim[0] == 3 && info.shape.dim[1] == 2);
     run(s, NULL, 0, &get_w, 1); /* run 1 */
     assert_uses(s, 0, 0, 1, 0);
-    run(s, NULL, 0, twice, 2); /* 2: two incs, of which one gets */
+    run(s, NULL, 0, twice, 2); /* 2: two incs, one of which also gets */
     assert_uses(s, 0, 2, 2, 2);
     run(s, NULL, 0, twice, 1); /* 3: needs w's shape alone */
     assert_uses(s, 0, 3, 2, 3);
@@ -325,14 +325,14 @@ static void test_what_is_known_of_variables(void **state) {
     run(s, &f, 1, &get_r, 1); /* 5 */
     assert_uses(s, 1, 1, 5, 4);
     ats[0] = 3;
-    refused(s, &f, 1, both, 2, PLAIT_EINVAL, "row 3"); /* 6: what failed has used nothing */
+    refused(s, &f, 1, both, 2, PLAIT_EINVAL, "row 3"); /* 6: a run that fails does not count */
     assert_uses(s, 0, 3, 4, 3);
     assert_uses(s, 1, 1, 5, 4);
     const plait_feed fed = feed(w, PLAIT_F64, plait_shape_1(2), ws);
-    run(s, &fed, 1, &get_w, 1); /* 7: what is fed is not got */
+    run(s, &fed, 1, &get_w, 1); /* 7: a variable that is fed is not got */
     assert_uses(s, 0, 3, 4, 3);
     assert_int_equal(plait_session_set_variable(s, 0, ws, NULL), PLAIT_OK);
-    assert_int_equal(plait_session_variable(s, 0, ws, NULL), PLAIT_OK); /* this is no run */
+    assert_int_equal(plait_session_variable(s, 0, ws, NULL), PLAIT_OK); /* this does not count as a run */
     assert_uses(s, 0, 4, 4, 3);
     plait_value late = plait_graph_variable(g, "late", plait_tensor_of(PLAIT_F64, plait_shape_1(2), NULL));
     assert_uses(s, 2, 0, 0, 0);
@@ -350,7 +350,7 @@ static void test_what_is_known_of_variables(void **state) {
     plait_graph_destroy(&g);
 }
 
-/* One that no run gets or pushes into takes no memory: this one would not fit into any. */
+/* A variable that no run gets or changes takes no memory: this one would not fit into any memory. */
 static void test_what_nobody_needs_takes_no_memory(void **state) {
     (void)state;
     plait_graph *g = new_graph();
@@ -421,7 +421,7 @@ static void test_every_failed_allocation(void **state) {
     plait_graph_destroy(&g);
 }
 
-/* After the first run of a plan no allocation is tried: one would fail. */
+/* After the first run of a plan, runs allocate nothing: any allocation would fail. */
 static void test_a_step_allocates_nothing(void **state) {
     (void)state;
     plait_graph *g = new_graph();
@@ -500,8 +500,7 @@ static void test_several_runs_at_once(void **state) {
     plait_graph_destroy(&g);
 }
 
-/* What is pushed into a large variable is added by all threads, each push after the one before, whatever the last
- * piece. */
+/* All threads add the deltas of a large variable, one delta after the other, also if the last piece is short. */
 static void test_a_large_variable(void **state) {
     (void)state;
     enum { N = 3 * 8192 + 5 };
@@ -515,7 +514,7 @@ static void test_a_large_variable(void **state) {
     static float   xs[N], ws[N];
     for (int i = 0; i < N; i++) xs[i] = (float)(i + 1);
     const plait_feed f = feed(x, PLAIT_F32, plait_shape_1(N), xs);
-    /* rounded at each push: in another order the sums would be others */
+    /* each addition rounds, so another order would give other sums */
     plait_value last = plait_op_2(g, "inc", w, plait_op_2(g, "mul", plait_op_2(g, "add", w, tiny), tiny));
     plait_fetch fetches[] = { fetch(plait_op_2(g, "inc", w, x), NULL, 0), fetch(last, NULL, 0) };
     for (int round = 1; round <= 5; round++) {
@@ -536,8 +535,8 @@ static void test_a_large_variable(void **state) {
     plait_graph_destroy(&g);
 }
 
-/* A kernel that fails, among tasks of several threads: the text names the node, nothing is added, and the next run is
- * well. */
+/* A kernel fails while several threads run tasks: the text names the node, nothing is added, and the next run succeeds.
+ */
 static void test_a_failure_among_threads(void **state) {
     (void)state;
     plait_graph *g = new_graph();
@@ -566,7 +565,7 @@ static void test_a_failure_among_threads(void **state) {
     plait_graph_destroy(&g);
 }
 
-/* Runs within a loop of the pool: serial, with what is nested keeping to its thread. */
+/* Runs inside a loop of the pool: they are serial, and nested loops stay on their thread. */
 typedef struct nest {
     plait_graph *g;
     plait_value  x, y;
@@ -599,7 +598,7 @@ static void test_nested_runs(void **state) {
     plait_graph_destroy(&n.g);
 }
 
-/* Ever new lengths: old plans go, and what comes again is right. */
+/* With ever new lengths, old plans are dropped; a plan that is made again computes the same. */
 static void test_old_plans_are_forgotten(void **state) {
     (void)state;
     plait_graph   *g = new_graph();

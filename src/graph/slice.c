@@ -1,4 +1,5 @@
-/* Bounds as NumPy has them: counted from the end where below 0, held to the array, steps of both signs. */
+/* Slices with NumPy's bounds: negative bounds count from the end, bounds are clipped to the array, steps may be
+ * negative. */
 #include "graph/slice.h"
 
 enum { AXES, STARTS, ENDS, STEPS };
@@ -10,13 +11,13 @@ const plait_attr_spec pli_slice_attrs[4] = {
     [STEPS] = { .preset = { .name = "steps", .kind = PLAIT_ATTR_INTS } },
 };
 
-/* A bound, counted from the end where it is below 0, held to the places low .. high. */
+/* A bound, which counts from the end if it is negative, clipped to low .. high. */
 static int64_t held(int64_t bound, int64_t length, int64_t low, int64_t high) {
     if (bound < 0) bound = bound < -length ? -1 : bound + length;
     return bound < low ? low : bound > high ? high : bound;
 }
 
-/* The first place along one axis; *n_out: how many. */
+/* The first place of a slice along one axis; *n_out: the number of places. */
 static int64_t places(int64_t start, int64_t end, int64_t step, int64_t length, int64_t *n_out) {
     const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? length : length - 1;
     const int64_t a = held(start, length, low, high), b = held(end, length, low, high);

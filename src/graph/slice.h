@@ -8,12 +8,12 @@
 extern const plait_attr_spec pli_slice_attrs[4]; /* axes, starts, ends, steps */
 
 typedef struct pli_slice {
-    int64_t base;                   /* the element taken first            */
-    int64_t stride[PLAIT_RANK_MAX]; /* from one taken to the next, by axis */
+    int64_t base;                   /* the first element that is taken           */
+    int64_t stride[PLAIT_RANK_MAX]; /* from one taken element to the next, by axis */
 } pli_slice;
 
-/** The attributes' slice of an array of shape `from`: its shape in *to (lengths that are not known stay so), and the
- *  places. */
+/** The slice that the attributes take of an array of shape `from`: its shape *to (unknown lengths stay unknown), and
+ *  its places. */
 plait_status pli_slice_of(const plait_call *call, const plait_shape *from, plait_shape *to, pli_slice *slice_out);
 
 #endif

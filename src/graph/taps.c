@@ -1,5 +1,6 @@
-/* Weighted places along an axis, and back (taps.h). An item is some of the axes before it, so that no two items write
- * one element; taps are computed for a few places at a time and used for all of the item's. */
+/* Kernels for weighted places along an axis, forward and back (taps.h). An item is some indices of the axes before it,
+ * so that no two items write the same element. Taps are computed for a few places at a time, and used for all indices
+ * of the item. */
 #include "graph/taps.h"
 
 #include <string.h>
@@ -22,7 +23,7 @@ static around around_of(const plait_shape *shape, int64_t axis) {
 
 static int64_t front(int64_t axis, const plait_shape *shape) { return axis < 0 ? axis + shape->rank : axis; }
 
-/* How many of the outer places are one item's, by the longer of the two lengths. */
+/* The number of outer indices of an item; it depends on the longer of the two lengths. */
 static int64_t outer_of_item(const around *a, int64_t length) {
     const int64_t row = length > 0 && a->inner > 0 ? length * a->inner : 1;
     return row >= PLI_ITEM_ELEMENTS ? 1 : PLI_ITEM_ELEMENTS / row;
@@ -40,7 +41,7 @@ static int64_t items_of(const plait_call *call, int32_t other, int64_t axis) {
     return (a.outer + n - 1) / n;
 }
 
-/* y += w x, of n elements from places of two arrays. */
+/* y += w x for n elements, from given places of the two arrays on. */
 static void add_f32(int64_t n, double w, const plait_tensor *x, int64_t from, const plait_tensor *y, int64_t to) {
     const float *a = (const float *)x->data + from, by = (float)w;
     float       *b = (float *)y->data + to;
@@ -53,7 +54,7 @@ static void add_ref(int64_t n, double w, const plait_tensor *x, int64_t from, co
 
 typedef void add_fn(int64_t n, double w, const plait_tensor *x, int64_t from, const plait_tensor *y, int64_t to);
 
-/* One outer place forward: a place that is one of the input's is copied, whatever its type. */
+/* Forward for one outer index: a place made of a single input place is copied, whatever its type. */
 static void make_places(const plait_tensor *x, int64_t from, const plait_tensor *y, int64_t to, int64_t inner,
                         const pli_taps *taps, int64_t n) {
     const size_t bytes = plait_type_bytes(y->type), row = (size_t)inner * bytes;
@@ -70,7 +71,7 @@ static void make_places(const plait_tensor *x, int64_t from, const plait_tensor 
     }
 }
 
-/* The same where the places are single f32, as they are along the last axis. */
+/* The same if a place is a single f32, as along the last axis. */
 static void make_single(const plait_tensor *x, int64_t from, const plait_tensor *y, int64_t to, const pli_taps *taps,
                         int64_t n) {
     const float *a = (const float *)x->data + from;
@@ -82,7 +83,7 @@ static void make_single(const plait_tensor *x, int64_t from, const plait_tensor 
     }
 }
 
-/* One outer place back: dx gets of each of dy's. */
+/* Back for one outer index: each place of dy is added to places of dx. */
 static void spread(const plait_tensor *dy, int64_t from, const plait_tensor *dx, int64_t to, int64_t inner,
                    const pli_taps *taps, int64_t n) {
     add_fn *add = dx->type == PLAIT_F32 ? add_f32 : add_ref;
@@ -91,7 +92,8 @@ static void spread(const plait_tensor *dy, int64_t from, const plait_tensor *dx,
             add(inner, taps[p].weight[k], dy, from + p * inner, dx, to + taps[p].at[k] * inner);
 }
 
-/* x [outer, many, inner] and y [outer, places, inner]; back: y's places are spread over x's. */
+/* Runs an item over x [outer, many, inner] and y [outer, places, inner]; back: spreads the places of y over those of
+ * x. */
 static void go(const plait_call *call, pli_taps_fn *fn, const around *a, int64_t first, int64_t end, int64_t many,
                int64_t places, const plait_tensor *from, bool back) {
     const plait_tensor *to = &call->out[0];

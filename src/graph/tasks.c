@@ -1,17 +1,17 @@
-/* What threads take from a plan. Neighbours in the order make one task, until there is work for some microseconds, so
- * that small ops cost no more than their own work; a large one's items are shared. A task waits for those of which its
- * nodes read, and for those after which its nodes are to run. As tasks are stretches of an order in which all could
- * run, no two wait for each other. */
+/* Divides a plan into tasks for threads. Neighbours in the order form one task until it has work for some microseconds,
+ * so that small ops cost no more than their own work; the items of a large op are shared. A task waits for the tasks
+ * that its nodes read from, and for those after which its nodes must run. Tasks are parts of an order in which all
+ * nodes can run, so no two wait for each other. */
 #include <string.h>
 
 #include "graph/plan.h"
 
-#define NODE_NS 50.0 /* of any node, beside its work */
-/* In grains: */
+#define NODE_NS 50.0 /* cost of any node, beside its work */
+/* Amounts of work, in grains. */
 enum {
-    TASK = 1,   /* of a task of small nodes                   */
-    SHARED = 2, /* of a node whose items are shared           */
-    ALONE = 3   /* a plan with less work is run by its caller */
+    TASK = 1,   /* for a task of small nodes                    */
+    SHARED = 2, /* for a node whose items are shared            */
+    ALONE = 3   /* the caller alone runs a plan with less work  */
 };
 
 bool pli_plan_after(pli_plan *p, int32_t node, int32_t before) {
@@ -47,7 +47,7 @@ static bool cut(pli_plan *p, int32_t *task_of) {
     return true;
 }
 
-/* Edges between tasks, each once: counted in one round, listed in the other. */
+/* Edges between tasks, each once: the first round counts them, the second lists them. */
 typedef struct edges {
     pli_plan *plan;
     int32_t  *task_of, *stamp, *first_after, *next_after;
@@ -76,7 +76,7 @@ static void edges_into(edges *e, int32_t to) {
     }
 }
 
-/* incs come after the gets of their variable. */
+/* Makes incs run after the gets of their variable. */
 static bool order_store(pli_plan *p, int32_t *last_get, int32_t *previous_get) {
     for (int64_t v = 0; v < p->graph->n_variables; v++) last_get[v] = -1;
     for (int32_t k = 0; k < p->n_nodes; k++) {

@@ -1,5 +1,5 @@
-/* What values, nodes and shapes are called: in errors, pictures, traces and files. A graph keeps a list of names, which
- * are few; who wants those of many values has the list turned around once. */
+/* The texts for values, nodes and shapes in errors, pictures, traces and files. A graph keeps a list of its few names;
+ * a caller who needs the names of many values has the list inverted once. */
 #include "graph/graph.h"
 
 #include <stdio.h>
