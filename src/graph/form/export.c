@@ -1,4 +1,4 @@
-/* Writing ONNX: names, arrays, nodes, and the walk over a graph that writes what a value needs, inputs first. */
+/* Writes ONNX: names, arrays, nodes. A walk over the graph writes the nodes that a value needs, inputs first. */
 #include "graph/form/export.h"
 
 #include <stdarg.h>
@@ -7,9 +7,9 @@
 
 #include "graph/kernel.h"
 
-#define FILE_BYTES_MAX (((size_t)2 << 30) - 1) /* a message of protocol buffers */
+#define FILE_BYTES_MAX (((size_t)2 << 30) - 1) /* the limit of protocol buffers for a message */
 
-/* What outputs are called: nothing else is. */
+/* Names for outputs; no other value has one of them. */
 static const char *const ends[] = { "probabilities", "label", "scores", "prediction" };
 
 const char *pli_export_fail(pli_export *to, plait_status code, const char *format, ...) {
@@ -27,7 +27,7 @@ static const char *no_memory(pli_export *to) {
     return pli_export_fail(to, PLAIT_ENOMEM, "no memory for an ONNX model");
 }
 
-/* A copy; NULL: no memory, told. */
+/* Copies data into the arena; NULL: no memory, and the writer has failed. */
 static const void *kept(pli_export *to, const void *data, size_t bytes) {
     void *copy = pli_arena_take(&to->arena, bytes);
     if (copy == NULL) {
@@ -43,7 +43,7 @@ static const char *kept_text(pli_export *to, const char *text) {
     return copy != NULL ? copy : "";
 }
 
-/* A name that no other value has. */
+/* A name like `want` that no other value has. */
 static const char *unique(pli_export *to, const char *want) {
     char name[200];
     snprintf(name, sizeof name, "%.150s", want);
@@ -134,7 +134,7 @@ const char *pli_export_texts(pli_export *to, int64_t n, const char *const *texts
 
 /* --- nodes ------------------------------------------------------------------------------------------------------ */
 
-/* A copy of the attributes and of what they point to. */
+/* Copies the attributes and the data that they point to. */
 static const pli_onnx_attr *kept_attrs(pli_export *to, const pli_onnx_attr *attrs, int32_t n) {
     pli_onnx_attr *copy = (pli_onnx_attr *)(uintptr_t)kept(to, attrs, (size_t)n * sizeof *attrs);
     for (int32_t i = 0; copy != NULL && i < n; i++) {
@@ -235,7 +235,7 @@ const char *pli_export_unwritten(pli_export *to, plait_value value) {
                            value - node->value, text);
 }
 
-/* The list of nodes is in an order in which they can be written: which are needed is found from the back. */
+/* The nodes of a graph are in an order in which they can be written; a walk from the last marks the needed ones. */
 const char *pli_export_value(pli_export *to, plait_value value) {
     const plait_graph *g = to->graph;
     const int32_t      last = g->value[value].node;

@@ -1,8 +1,8 @@
-/* graph/form/export.h - an ONNX model in the making (opset 17, IR 8), and values of a graph as its nodes.
+/* graph/form/export.h - builds an ONNX model (opset 17, IR 8), and writes values of a graph as its nodes.
  *
- * Everything that is made lies in the writer's arena until it is destroyed. A call that cannot be answers "" and keeps
- * the first failure, which pli_export_save tells. Names of values are unique: one that is taken gets a number, as
- * those of outputs are from the beginning. */
+ * Everything that is made lies in the writer's arena until the writer is destroyed. A call that fails returns "" and
+ * keeps the first failure, which pli_export_save reports. Names of values are unique: a name that is taken gets a
+ * number. The names for outputs count as taken from the beginning. */
 #ifndef PLI_GRAPH_FORM_EXPORT_H
 #define PLI_GRAPH_FORM_EXPORT_H
 
@@ -20,10 +20,10 @@ typedef struct pli_export {
     const char      *note[16];
     int64_t          n_nodes, node_capacity, n_tensors, tensor_capacity;
     int32_t          n_in, n_out, n_notes;
-    int64_t          made;  /* names that had to be told apart */
-    plait_error      error; /* code OK: none yet */
+    int64_t          made;  /* how many names got a number */
+    plait_error      error; /* the first failure; code OK: none yet */
 
-    /* of pli_export_begin */
+    /* set by pli_export_begin */
     const plait_graph  *graph;
     const char        **value;    /* [n_values] names; NULL: not written yet */
     const plait_tensor *variable; /* [n_variables] borrowed                  */
@@ -31,27 +31,27 @@ typedef struct pli_export {
 
 void pli_export_init(pli_export *to);
 void pli_export_destroy(pli_export *to);
-/** Keeps the first failure; answers "". */
+/** Keeps the failure if it is the first; returns "". */
 const char *pli_export_fail(pli_export *to, plait_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/** The model's input, and one of its outputs: value, under this name, which stays the caller's: probabilities, label,
- *  scores or prediction. axis: what a first length of PLAIT_ANY is called. */
+/** Adds an input, or makes value an output under the name probabilities, label, scores or prediction. The caller keeps
+ *  name valid. axis: the name of the first length if it is PLAIT_ANY. */
 const char *pli_export_input(pli_export *to, const char *name, plait_type type, plait_shape shape, const char *axis);
 void        pli_export_output(pli_export *to, const char *value, const char *name, plait_type type, bool is_text,
                               plait_shape shape, const char *axis);
 void        pli_export_note(pli_export *to, const char *key, const char *text);
 
-/** An initialiser; data is borrowed until the end where lent, else copied. */
+/** Adds an initialiser. If lent, its data is borrowed until the writer is destroyed; else it is copied. */
 const char *pli_export_array(pli_export *to, const char *name, const plait_tensor *tensor, bool lent);
 const char *pli_export_ints(pli_export *to, int32_t n, const int64_t *ints);
 const char *pli_export_number(pli_export *to, plait_type type, double x); /* rank 0 */
 const char *pli_export_texts(pli_export *to, int64_t n, const char *const *texts);
 
-/** A node of one output. in ends with NULL; attrs [n_attrs] are copied, what they point to too. */
+/** Adds a node with one output. in ends with NULL; attrs [n_attrs] are copied with the data that they point to. */
 const char *pli_export_node(pli_export *to, const char *op, const char *const *in, const pli_onnx_attr *attrs,
                             int32_t n_attrs);
-/** The same of n_out outputs, to names_out. */
+/** The same with n_out outputs, whose names go to names_out. */
 void        pli_export_nodes(pli_export *to, const char *op, const char *const *in, const pli_onnx_attr *attrs,
                              int32_t n_attrs, int32_t n_out, const char **names_out);
 const char *pli_export_1(pli_export *to, const char *op, const char *a);
@@ -71,24 +71,25 @@ static inline pli_onnx_attr pli_export_text(const char *name, const char *text) 
     return (pli_onnx_attr){ .name = name, .kind = PLI_ONNX_TEXT, .text = text };
 }
 
-/** A graph whose values will be asked for; variable [n_variables] has its variables' values. Both are borrowed. */
+/** Sets the graph whose values pli_export_value writes; variable [n_variables] has its variables' values. Both are
+ *  borrowed. */
 void pli_export_begin(pli_export *to, const plait_graph *graph, const plait_tensor *variable);
-/** Value is called so already: an input. */
+/** Says that value has been written already, under this name: it is an input. */
 void pli_export_bind(pli_export *to, plait_value value, const char *name);
-/** Writes what value needs and is not written yet; answers its name. Errors: EREFUSED an op that ONNX has not, named.
- *  */
+/** Writes value, and before it all that it needs, unless that is written already; returns its name. Errors: EREFUSED an
+ *  op that ONNX lacks (named). */
 const char *pli_export_value(pli_export *to, plait_value value);
 
-/* export_ops.c, export_layers.c: one op. Sets to->value of its outputs. */
+/* One op of export_ops.c or export_layers.c. Its function sets to->value of the node's outputs. */
 typedef struct pli_export_op pli_export_op;
 struct pli_export_op {
-    const char *name; /* Plait's */
+    const char *name; /* of Plait's op */
     void (*fn)(pli_export *to, const pli_export_op *op, const pli_node *node);
-    const char *how; /* ONNX's, where fn serves several */
+    const char *how; /* ONNX's op, if fn serves several */
 };
 extern const pli_export_op pli_export_ops[], pli_export_layers[]; /* NULL-ended */
 
-/** Fails: of a node that is written this output is not. */
+/** Fails because this output of a node that is written cannot be written. */
 const char *pli_export_unwritten(pli_export *to, plait_value value);
 
 /** Writes the file: temporary name, sync, rename. */

@@ -1,11 +1,11 @@
-/* Plait's ops of networks in ONNX: norms, products, windows, losses, numbers by chance, recurrent layers. */
+/* Writes Plait's network ops as ONNX: norms, products, windows, losses, random numbers, recurrent layers. */
 #include "graph/form/export_node.h"
 
 #include <string.h>
 
 /* --- norms ------------------------------------------------------------------------------------------------------ */
 
-/* Less the mean, over the deviation: axes [n]. */
+/* (x - mean) / deviation over axes [n]. */
 static const char *normed(pli_export *to, const plait_tensor *t, const char *x, int32_t n, const int64_t *axes,
                           double epsilon) {
     const char *centred = pli_export_2(to, "Sub", x, pli_export_reduced(to, "ReduceMean", x, n, axes, true));
@@ -48,7 +48,7 @@ static void matmul(pli_export *to, const pli_export_op *op, const pli_node *node
     pli_export_set(to, node, pli_export_2(to, "MatMul", a, b));
 }
 
-/* Attributes that are left out are preset to no numbers: 1, 0, or the window. */
+/* Attributes that a node leaves out are empty lists, for which ONNX's defaults hold: 1, 0, or the window. */
 static int32_t windows(pli_export *to, const pli_node *node, const char *const (*names)[2], int32_t n,
                        pli_onnx_attr *attrs) {
     int32_t given = 0;
@@ -81,9 +81,9 @@ static void pool(pli_export *to, const pli_export_op *op, const pli_node *node) 
     pli_export_set(to, node, pli_export_with(to, op->how, pli_export_in(to, node, 0), attrs, n));
 }
 
-/* --- losses, numbers by chance ---------------------------------------------------------------------------------- */
+/* --- losses, random numbers ---------------------------------------------------------------------------------- */
 
-/* Less the label's place in the logarithm of the softmax. */
+/* Minus the logarithm of the softmax at the label. */
 static void softmax_cross_entropy(pli_export *to, const pli_export_op *op, const pli_node *node) {
     const pli_onnx_attr axis = pli_export_int("axis", -1);
     const int64_t       last = -1;
@@ -118,7 +118,7 @@ static void hinge_loss(pli_export *to, const pli_export_op *op, const pli_node *
     pli_export_set(to, node, pli_export_1(to, "Relu", pli_export_2(to, "Sub", pli_export_like(to, &t, 1), margin)));
 }
 
-/* how: ONNX's op, without Like. */
+/* how: ONNX's op, without the ending "Like". */
 static void random_numbers(pli_export *to, const pli_export_op *op, const pli_node *node) {
     const bool          uniform = strcmp(op->how, "RandomUniform") == 0, like = node->n_inputs > 0;
     const pli_onnx_attr attrs[] = {
@@ -140,8 +140,8 @@ static const char *unsqueezed(pli_export *to, const char *x, int64_t axis) {
     return pli_export_2(to, "Unsqueeze", x, pli_export_ints(to, 1, &axis));
 }
 
-/* [1, gates units, gates units]: of what comes in, Plait has made the products already; ONNX's own only orders the
- * gates. */
+/* The weights W [1, gates units, gates units] of ONNX's layer. Plait has computed the products with the inputs already,
+ * so W only puts the gates in order. */
 static const char *ordering(pli_export *to, const int32_t *order, int64_t gates, int64_t units) {
     const int64_t n = gates * units;
     plait_tensor  t = { .type = PLAIT_F32, .shape = { .rank = 3, .dim = { 1, n, n } } };
@@ -153,7 +153,7 @@ static const char *ordering(pli_export *to, const int32_t *order, int64_t gates,
     return name;
 }
 
-/* r [units, gates units] -> [1, gates units, units] with the gates in ONNX's order. */
+/* Turns r [units, gates units] into [1, gates units, units] with the gates in ONNX's order. */
 static const char *recurrence(pli_export *to, const char *r, const int32_t *order, int64_t gates, int64_t units) {
     const char         *part[5] = { NULL };
     const pli_onnx_attr axis = pli_export_int("axis", 0);
@@ -173,7 +173,7 @@ static const char *without_direction(pli_export *to, const char *y) {
     return pli_export_2(to, "Squeeze", y, pli_export_ints(to, 1, &one));
 }
 
-/* Gates i, f, g, o -> i, o, f, g. Of the outputs h alone. */
+/* Gates i, f, g, o become i, o, f, g. Only output h is written. */
 static void lstm(pli_export *to, const pli_export_op *op, const pli_node *node) {
     static const int32_t order[] = { 0, 3, 1, 2 };
     const int64_t        units = pli_export_type_in(to, node, 1).shape.dim[0];
@@ -192,7 +192,7 @@ static void lstm(pli_export *to, const pli_export_op *op, const pli_node *node) 
     pli_export_set(to, node, without_direction(to, pli_export_node(to, "LSTM", inputs, &size, 1)));
 }
 
-/* Gates r, u, g -> u, r, g; the bias of g is one of h, where the gate works on it. */
+/* Gates r, u, g become u, r, g. The bias of g goes with h, where gate r scales it. */
 static void gru(pli_export *to, const pli_export_op *op, const pli_node *node) {
     static const int32_t order[] = { 1, 0, 2 };
     const int64_t        units = pli_export_type_in(to, node, 1).shape.dim[0], pads[] = { 5 * units, 0 };

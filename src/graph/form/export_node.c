@@ -1,4 +1,4 @@
-/* What the ops of an export have of the node at hand: its inputs by name, its attributes as ONNX's. */
+/* Gives the ops of an export the inputs of the current node by name, and its attributes as ONNX's. */
 #include "graph/form/export_node.h"
 
 #include <string.h>
@@ -47,7 +47,7 @@ const char *pli_export_like(pli_export *to, const plait_tensor *like, double x) 
     return pli_export_number(to, like->type, x);
 }
 
-/* In opset 17 a sum's axes are an input, the others' an attribute; none: all. */
+/* In opset 17 the axes of a sum are an input, those of other reductions an attribute; no axes: all. */
 const char *pli_export_reduced(pli_export *to, const char *how, const char *x, int32_t n, const int64_t *axes,
                                bool keep) {
     const pli_onnx_attr attrs[] = { pli_export_int("keepdims", keep), pli_export_list("axes", n, axes) };

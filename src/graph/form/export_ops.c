@@ -1,5 +1,5 @@
-/* Plait's ops in ONNX, one function a form. What ONNX's op of that name does otherwise (gates in another order, a
- * scale that it insists on) is put around it. */
+/* Writes Plait's ops as ONNX, with one function for each form. If ONNX's op differs (a required scale, another count of
+ * axes), more nodes around it make up the difference. */
 #include <math.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ static void not_equal(pli_export *to, const pli_export_op *op, const pli_node *n
         pli_export_1(to, "Not", pli_export_2(to, "Equal", pli_export_in(to, node, 0), pli_export_in(to, node, 1))));
 }
 
-/* x/2 (1 + erf(x / sqrt 2)): Gelu itself is of opset 20. */
+/* x/2 (1 + erf(x / sqrt 2)), because Gelu itself came with opset 20. */
 static void gelu(pli_export *to, const pli_export_op *op, const pli_node *node) {
     const plait_tensor t = pli_export_type_in(to, node, 0);
     const char        *x = pli_export_in(to, node, 0);
@@ -46,7 +46,7 @@ static void clip(pli_export *to, const pli_export_op *op, const pli_node *node) 
     pli_export_set(to, node, pli_export_node(to, "Clip", inputs, NULL, 0));
 }
 
-/* LeakyRelu, Elu: their one number is ONNX's alpha. */
+/* LeakyRelu, Elu: their only attribute is ONNX's alpha. */
 static void sloped(pli_export *to, const pli_export_op *op, const pli_node *node) {
     const pli_onnx_attr a = pli_export_float("alpha", to->graph->attr[node->attr].u.f);
     pli_export_set(to, node, pli_export_with(to, op->how, pli_export_in(to, node, 0), &a, 1));
@@ -83,7 +83,7 @@ static void top_k(pli_export *to, const pli_export_op *op, const pli_node *node)
 
 /* --- shapes ----------------------------------------------------------------------------------------------------- */
 
-/* Lengths or axes as a second input; how: ONNX's op. */
+/* Ops whose lengths or axes are a second input in ONNX; how: ONNX's op. */
 static void second_input(pli_export *to, const pli_export_op *op, const pli_node *node) {
     const plait_attr   *a = &to->graph->attr[node->attr];
     const pli_onnx_attr literal = pli_export_int("allowzero", 1);
@@ -159,7 +159,7 @@ static void pad(pli_export *to, const pli_export_op *op, const pli_node *node) {
     pli_export_set(to, node, pli_export_node(to, "Pad", inputs, NULL, 0));
 }
 
-/* Pad of opset 17 has reflect and edge. */
+/* Pad, which in opset 17 has the modes reflect and edge only. */
 static void extend(pli_export *to, const pli_export_op *op, const pli_node *node) {
     const plait_tensor  t = pli_export_type_in(to, node, 0);
     const char         *mode = pli_export_attr(to, node, "mode")->u.text;
@@ -174,7 +174,7 @@ static void extend(pli_export *to, const pli_export_op *op, const pli_node *node
     pli_export_set(to, node, pli_export_node(to, "Pad", inputs, &how, 1));
 }
 
-/* The lengths of x, with another one at this axis. */
+/* The lengths of x, with this length for this axis. */
 static const char *lengths_with(pli_export *to, const char *x, int32_t rank, int64_t axis, int64_t length) {
     const pli_onnx_attr      along = pli_export_int("axis", 0);
     const int64_t            none = 0, next = axis + 1, end = rank;
@@ -186,7 +186,7 @@ static const char *lengths_with(pli_export *to, const char *x, int32_t rank, int
     return pli_export_node(to, "Concat", parts, &along, 1);
 }
 
-/* By scales, or to sizes. */
+/* Resize, by scales or to sizes. */
 static void resize(pli_export *to, const pli_export_op *op, const pli_node *node) {
     const plait_tensor t = pli_export_type_in(to, node, 0);
     const int64_t      given = pli_export_int_of(to, node, "axis"), axis = given < 0 ? given + t.shape.rank : given,
@@ -213,7 +213,7 @@ static void resize(pli_export *to, const pli_export_op *op, const pli_node *node
     pli_export_set(to, node, pli_export_node(to, "Resize", inputs, attrs, 5));
 }
 
-/* An array of one number, as long in each axis as another. */
+/* An array with the shape of another that has one number everywhere. */
 static const char *filled_like(pli_export *to, const char *like, plait_type type, double x) {
     uint64_t              room = 0;
     const pli_onnx_tensor value = { .name = "", .tensor = { .type = type, .shape = plait_shape_1(1), .data = &room } };
@@ -250,7 +250,7 @@ static void reshape_like(pli_export *to, const pli_export_op *op, const pli_node
     pli_export_set(to, node, pli_export_node(to, "Reshape", inputs, &literal, 1));
 }
 
-/* The product of the lengths of some axes, none: of all. */
+/* The product of the lengths of some axes; none: of all. */
 static void count(pli_export *to, const pli_export_op *op, const pli_node *node) {
     const plait_attr   *axes = pli_export_attr(to, node, "axes");
     const char         *shape = pli_export_1(to, "Shape", pli_export_in(to, node, 0));
@@ -268,7 +268,8 @@ static void count(pli_export *to, const pli_export_op *op, const pli_node *node)
                                    pli_value_tensor(to->graph, node->value).type));
 }
 
-/* --- by number -------------------------------------------------------------------------------------------------- */
+/* --- indexed by numbers
+ * -------------------------------------------------------------------------------------------------- */
 
 static void gather_last(pli_export *to, const pli_export_op *op, const pli_node *node) {
     const pli_onnx_attr axis = pli_export_int("axis", -1);
@@ -296,7 +297,8 @@ static void scatter_add(pli_export *to, const pli_export_op *op, const pli_node 
     pli_export_set(to, node, pli_export_node(to, "ScatterND", inputs, &adds, 1));
 }
 
-/* Of numbers below 0, which ONNX counts from the end, Plait makes rows of zeros: they become one beyond the end. */
+/* Plait makes rows of zeros of negative numbers, but ONNX counts them from the end: so they are replaced by a number
+ * beyond the end. */
 static void one_hot(pli_export *to, const pli_export_op *op, const pli_node *node) {
     const int64_t     depth = pli_export_int_of(to, node, "depth");
     const plait_type  type = (plait_type)pli_export_int_of(to, node, "type");

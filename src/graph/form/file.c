@@ -1,11 +1,11 @@
-/* Graphs from files: which form a file has is told by its first byte that is no space. JSON begins with a brace, which
- * is no tag of a field that ONNX has. */
+/* Loads graphs from files. The first byte that is not a space tells the form: JSON begins with a brace, which is not
+ * the tag of any field in ONNX. */
 #include <string.h>
 
 #include "graph/form/form.h"
 
-#define STREAM_BYTES_MAX ((size_t)64 << 20) /* of what has no length, and perhaps no end */
-#define FILE_BYTES_MAX ((size_t)2 << 30) /* what a message of protocol buffers may have */
+#define STREAM_BYTES_MAX ((size_t)64 << 20) /* for input without a length, which may be endless */
+#define FILE_BYTES_MAX ((size_t)2 << 30) /* the limit of protocol buffers for a message */
 
 void plait_graph_file_opts_init(plait_graph_file_opts *opts) {
     if (opts != NULL) *opts = (plait_graph_file_opts){ .size = sizeof *opts };

@@ -1,11 +1,11 @@
 /* graph/form/form.h - graphs in files: what the readers and writers of all forms share.
  *
- *     file.c        which form it is; the public calls
- *     json_read.c   Plait's own form -> graph        json_write.c  and back
+ *     file.c        finds out the form of a file; the public calls
+ *     json_read.c   Plait's own form -> graph        json_write.c  graph -> Plait's own form
  *     literal.c     arrays in JSON, and first values by rule
- *     order.c       nodes in any order -> one in which each comes after its inputs, or the cycle
- *     onnx.h        ONNX as plain structs, which the module plait-onnx makes of bytes and back
- *     import.c      ONNX -> graph, import_*.c its ops (import_attrs.c: which attributes they have)
+ *     order.c       orders nodes so that each comes after its inputs, or finds the cycle
+ *     onnx.h        ONNX as plain structs; the module plait-onnx converts them from bytes and to bytes
+ *     import.c      ONNX -> graph; import_*.c: its ops (import_attrs.c: which attributes they have)
  *     export.c      graph -> ONNX */
 #ifndef PLI_GRAPH_FORM_FORM_H
 #define PLI_GRAPH_FORM_FORM_H
@@ -22,40 +22,39 @@ plait_status pli_form_of_json(const char *name, const char *text, size_t bytes, 
 plait_status pli_form_of_onnx(const char *name, const void *bytes, size_t n, const plait_graph_file_opts *opts,
                               plait_graph **graph_out, plait_error *err);
 
-/** The graph in JSON, a node a line. values: variables with their first values. Errors: ENOMEM; what plait_graph_check
- *  says. */
+/** Writes the graph as JSON, one node a line. values: with the variables' first values. Errors: ENOMEM; what
+ *  plait_graph_check says. */
 plait_status pli_form_to_json(const plait_graph *graph, bool values, pli_text *text, plait_error *err);
 
 /* --- order ---------------------------------------------------------------------------------------------------- */
 
-/** Node i of n needs from[first[i]] .. from[first[i + 1] - 1]. order [n]: each after what it needs, else as they came.
- *  Answers 0, or, where there is a cycle, how many nodes it has: order then begins with them, each needing the next
- *  and the last the first. scratch [2 n]. */
+/** Orders n nodes. Node i needs from[first[i]] .. from[first[i + 1] - 1]. order [n]: each node after those that it
+ *  needs, otherwise in their old order. Returns 0; or, if there is a cycle, its number of nodes: then order begins with
+ *  them, where each needs the next, and the last needs the first. scratch [2 n]. */
 int64_t pli_form_order(int64_t n, const int64_t *first, const int64_t *from, int64_t *order, int64_t *scratch);
 
 /* --- arrays in JSON ------------------------------------------------------------------------------------------- */
 
-/* What a file may still take for values. */
+/* The bytes that a file may still take for values. */
 typedef struct pli_budget {
     size_t left;
 } pli_budget;
 
-/** What a tensor's elements take is off the budget. Errors: ESHAPE, ENOMEM more than is left. */
+/** Takes the bytes of a tensor's elements off the budget. Errors: ESHAPE; ENOMEM they are more than is left. */
 plait_status pli_budget_count(pli_budget *budget, const plait_tensor *tensor, plait_error *err);
-/** Memory for the elements of a tensor whose type and shape are set; false with err: too large, or none. */
+/** Allocates the elements of a tensor whose type and shape are set; false, with err: too large, or no memory. */
 plait_status pli_budget_take(pli_budget *budget, plait_tensor *tensor, plait_error *err);
 
-/** "f32" ...: a type that graphs compute with; ENAME with the nearest. */
+/** Reads "f32" ..., a type that graphs compute with; ENAME names the nearest. */
 plait_status pli_form_type(const json_t *value, plait_type *type_out, plait_error *err);
-/** [2, null, 3]: null is PLAIT_ANY, where it may be. Errors: EFORMAT, ESHAPE. */
+/** Reads [2, null, 3]; null is PLAIT_ANY, which `any` allows. Errors: EFORMAT, ESHAPE. */
 plait_status pli_form_shape(const json_t *value, bool any, plait_shape *shape_out, plait_error *err);
-/** A number, or "nan", "inf", "-inf". */
+/** Reads a number, or "nan", "inf", "-inf". */
 bool pli_form_f64(const json_t *value, double *out);
-/** values: all elements of a tensor whose type and shape are set, in row-major order. Its data is freed by the caller.
- *  */
+/** Reads all elements of a tensor whose type and shape are set, in row-major order. The caller frees its data. */
 plait_status pli_form_values(const json_t *values, plait_tensor *tensor, pli_budget *budget, plait_error *err);
-/** initial: values, or a rule: "zeros" (data stays NULL), "he", "glorot", {"fill": x}, {"uniform": x}, {"normal": x}.
- *  number: of the variable, by which its values are drawn. */
+/** Reads first values, or a rule: "zeros" (data stays NULL), "he", "glorot", {"fill": x}, {"uniform": x}, {"normal":
+ *  x}. Random values depend on seed and number, the variable's number. */
 plait_status pli_form_initial(const json_t *initial, plait_tensor *tensor, uint64_t seed, int64_t number,
                               pli_budget *budget, plait_error *err);
 

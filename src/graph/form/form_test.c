@@ -1,4 +1,4 @@
-/* Graphs in JSON: what is written is read back, first values are drawn by seed, and what is wrong is told with its
+/* Tests of graphs in JSON: a graph that is written is read back, first values are drawn by seed, and errors name their
  * line. */
 #include "graph/form/form.h"
 
@@ -87,7 +87,7 @@ static void test_the_documented_example_computes_and_comes_back(void **state) {
     pli_free(text);
 }
 
-/* Every kind of attribute and literal, further names, an output that is not the first, nodes in any order. */
+/* Every kind of attribute and literal, names of further outputs, inputs that are not output 0, nodes in any order. */
 static void test_all_that_a_graph_has_is_written(void **state) {
     (void)state;
     static const char text[] =
@@ -126,12 +126,12 @@ static void test_all_that_a_graph_has_is_written(void **state) {
                                          "\"type\": \"bf16\"",
                                          "\"perm\": [1, 0]",
                                          "\"values\": [0, 255]",
-                                         "\"type\": \"f32\"}", /* what is required, though it is 0, or no numbers */
+                                         "\"type\": \"f32\"}", /* required, so written even if 0 or empty */
                                          "\"shape\": []}",
                                          "[null, 4]" };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (strstr(first.data, parts[i]) == NULL) fail_msg("no %s in %s", parts[i], first.data);
-    assert_null(strstr(first.data, "\"high\"")); /* as it was preset */
+    assert_null(strstr(first.data, "\"high\"")); /* it has its preset */
     pli_text_free(&first);
     pli_text_free(&second);
     plait_graph_destroy(&g);
@@ -276,7 +276,7 @@ static void test_every_failed_allocation_is_survived(void **state) {
     pli_free(text);
 }
 
-/* A host program may run under a locale of its own, whose comma is no point of JSON's. */
+/* A host program may run under a locale with a decimal comma, which JSON does not allow. */
 static void test_a_comma_of_the_host_stays_out(void **state) {
     (void)state;
     static const char *const commas[] = { "de_DE.UTF-8", "fr_FR.UTF-8", "ru_RU.UTF-8", "de_DE" };
@@ -286,7 +286,7 @@ static void test_a_comma_of_the_host_stays_out(void **state) {
     pli_text                 text = { 0 };
     for (size_t i = 0; locale == (locale_t)0 && i < sizeof commas / sizeof *commas; i++)
         locale = newlocale(LC_ALL_MASK, commas[i], (locale_t)0);
-    if (locale != (locale_t)0) before = uselocale(locale); /* where none is there the same holds of the host's own */
+    if (locale != (locale_t)0) before = uselocale(locale); /* without such a locale, the test runs under the host's */
     pli_form_add_values(&text, NULL, &single);
     pli_text_add(&text, "\n");
     pli_form_add_values(&text, NULL, &doubles);

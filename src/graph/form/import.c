@@ -1,9 +1,9 @@
-/* ONNX -> graph: names, order, one node after the other (import.h has what its ops see).
+/* Turns ONNX into a graph: names, order, then one node after the other (import.h has the view of its ops).
  *
- * Every value of an ONNX graph has a name. A name is an input, an initialiser, or what one node answers; it becomes a
- * value of the graph when it is first asked for, so that an initialiser that is only a shape or a list of axes never
- * does, and one of floats that is computed with becomes a variable, with its data as first values. Versions are
- * checked first: an op means what its opset says. */
+ * Every value of an ONNX graph has a name. A name belongs to an input, an initialiser, or an output of a node. It
+ * becomes a value of the graph when it is first used. So an initialiser that is only a shape or a list of axes never
+ * becomes one, and an initialiser of floats that an op computes with becomes a variable, with its data as first values.
+ * Versions are checked first, because the opset decides what an op means. */
 #include "graph/form/import.h"
 
 #include <stdarg.h>
@@ -12,17 +12,17 @@
 
 #include "graph/kernel.h"
 
-/* What a name stands for. */
+/* The value that a name stands for. */
 typedef struct entry {
     const char         *name;
-    plait_value         value;    /* PLAIT_NONE: not asked for yet */
+    plait_value         value;    /* PLAIT_NONE: not used yet */
     const plait_tensor *known;    /* NULL: computed                */
-    int64_t             node;     /* that answers it; -1           */
-    plait_value         shape_of; /* where shapes: the value it is the shape of */
+    int64_t             node;     /* the node that computes it; -1: none */
+    plait_value         shape_of; /* if shapes: this value is the shape of shape_of */
     bool                initial;
-    bool                shapes; /* the shape of shape_of, as a value */
+    bool                shapes; /* it is the shape of shape_of */
     bool                used;   /* by a node, or as an output */
-    bool                text;   /* strings: neither a value nor known */
+    bool                text;   /* it is strings, and neither a value nor known */
 } entry;
 
 struct pli_import_names {
@@ -73,7 +73,7 @@ plait_status pli_import_fail(const pli_import *im, plait_status code, const char
     return pli_fail(im->err, code, "%s", text);
 }
 
-/* As a variable where training may change it, else as a constant. */
+/* Makes the value: a variable if training may change it, else a constant. */
 static plait_value made(pli_import *im, entry *e, bool fixed) {
     if (e->value >= 0 || e->known == NULL) return e->value;
     if (!fixed && e->initial && pli_type_is_float(e->known->type))
@@ -182,8 +182,8 @@ static bool takes_texts(const pli_import *im) {
     return false;
 }
 
-/* Strings are chosen, moved and handed on, as a model does that ends in the names of its classes. No graph computes
- * with them, so what is made of them is no value of this one. */
+/* A model that ends in the names of its classes chooses, moves and returns strings. Plait's graphs cannot compute with
+ * strings, so the outputs of such nodes get no value. */
 static plait_status hand_texts_on(pli_import *im) {
     static const char *const moves[] = {
         "Gather", "Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose"
@@ -209,7 +209,7 @@ static plait_status import_node(pli_import *im, const pli_onnx_node *node) {
     PLI_TRY(pli_import_check_attrs(im));
     if (takes_texts(im)) return hand_texts_on(im);
     plait_status status = im->op->fn(im);
-    PLI_TRY(plait_graph_check(im->g, im->err)); /* what failed first: an op may then have met what follows from it */
+    PLI_TRY(plait_graph_check(im->g, im->err)); /* the first failure: that of the op may only follow from it */
     PLI_TRY(status);
     for (int32_t k = 0; k < node->n_out; k++) {
         const entry *e = pli_import_wants(im, k) ? find(im, node->out[k]) : NULL;
@@ -260,7 +260,7 @@ static plait_status add_inputs(pli_import *im) {
     for (int64_t i = 0; i < m->n_in; i++) {
         const pli_onnx_value *in = &m->in[i];
         const entry          *e = find(im, in->name);
-        if (e != NULL && e->initial) continue; /* an initialiser that a caller may feed instead: it stays what it is */
+        if (e != NULL && e->initial) continue; /* a caller could feed it instead, but it stays an initialiser */
         if (in->is_text)
             return pli_fail(im->err, PLAIT_EREFUSED,
                             "input '%.60s' is of strings, which is refused: no graph computes with them", in->name);
@@ -302,7 +302,7 @@ static plait_status tell_cycle(const pli_import *im, const int64_t *cycle, int64
     return pli_fail(im->err, PLAIT_EFORMAT, "the graph has a cycle: %s%sthe first", text, n > 5 ? "... " : "");
 }
 
-/* first [n_nodes + 1], from [all inputs] */
+/* Lists the nodes that each node needs: first [n_nodes + 1], from [all inputs]. */
 static plait_status find_edges(const pli_import *im, int64_t *first, int64_t *from) {
     int64_t edges = 0;
     for (int64_t i = 0; i < im->model->n_nodes; i++) {
@@ -330,7 +330,7 @@ static plait_status import_nodes(pli_import *im) {
     if (order == NULL) return pli_fail(im->err, PLAIT_ENOMEM, "no memory for %lld nodes", (long long)n);
     for (int64_t i = 0; i < m->n_out; i++) {
         entry *e = find(im, m->out[i].name);
-        if (e != NULL) e->used = true; /* one that is not there is told at the end */
+        if (e != NULL) e->used = true; /* a missing output is reported at the end */
     }
     int64_t     *first = order + 3 * n, *from = first + n + 1, cycle = 0;
     plait_status status = find_edges(im, first, from);
@@ -369,7 +369,7 @@ static plait_status check_output(pli_import *im, const pli_onnx_value *out) {
     return pli_fail(im->err, PLAIT_ESHAPE, "output '%.60s' is said to be %s, but %s is %s", out->name, a, from, b);
 }
 
-/* Where nothing is called so already: the first input is x, the first output that is not of strings scores. */
+/* Names the first input x, and the first output that is not of strings scores, unless these names are taken. */
 static plait_status name_ends(pli_import *im) {
     const pli_onnx_model *m = im->model;
     for (int64_t i = 0; i < m->n_out; i++) PLI_TRY(check_output(im, &m->out[i]));

@@ -1,10 +1,10 @@
-/* Attributes of an ONNX node: those that its op lists, each of its kind, before the op looks at them.
+/* Checks the attributes of an ONNX node before its op looks at them: the op must list each, with its kind.
  *
- * An op that asked for what it knows and found an `axis` that is a float, or never asked for what a newer opset has
- * added, would compute another function than the file says. So what is not listed is refused. Listed and not looked at
- * are those that ONNX itself gives no part in the values: storage_order (of MaxPool's numbers of places, which are
- * refused), momentum (of the running means that training answers, refused too), saturate (of casts to types of eight
- * bits, refused too), sorted of TopK (any order is right where it is 0), seed of a Dropout that does not train. */
+ * If an op ignored an `axis` that is a float, or an attribute that a newer opset has added, it would compute another
+ * function than the file says. So attributes that are not listed are refused. Some are listed and not used, because in
+ * the cases that are accepted they do not change the values: storage_order (for MaxPool's indices, which are refused),
+ * momentum (for the running means of training, refused too), saturate (for casts to 8-bit types, refused too), sorted
+ * of TopK (if it is 0, any order is right), seed of a Dropout that does not train. */
 #include <string.h>
 
 #include "graph/form/import.h"
@@ -20,7 +20,7 @@ static const struct {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds, LISTED = 16, WORD = 40 };
 
-/* An op's list, "axis int, alpha float", taken apart. */
+/* An op's list, "axis int, alpha float", parsed. */
 typedef struct listed {
     char   name[LISTED][WORD], kind[LISTED][WORD];
     size_t n;
@@ -71,7 +71,7 @@ plait_status pli_import_check_attrs(const pli_import *im) {
     listed               known;
     take_apart(im->op->attrs, &known);
     for (int32_t i = 0; i < im->node->n_attrs; i++) {
-        PLI_TRY(check(im, &known, &attr[i])); /* at most LISTED are there once, so the next loop is short */
+        PLI_TRY(check(im, &known, &attr[i])); /* at most LISTED pass, so the next loop is short */
         for (int32_t k = 0; k < i; k++)
             if (strcmp(attr[i].name, attr[k].name) == 0)
                 return pli_import_fail(im, PLAIT_EFORMAT, "attribute '%.40s' is there twice", attr[i].name);

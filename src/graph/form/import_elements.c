@@ -1,4 +1,4 @@
-/* ONNX ops that work element by element, choices, types and numbers by chance. */
+/* ONNX ops that work element by element, choices, casts and random numbers. */
 #include <math.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static plait_status two(pli_import *im) {
     return PLAIT_OK;
 }
 
-/* The exponent may be of another type. */
+/* Pow: the exponent may have another type. */
 static plait_status power(pli_import *im) {
     const plait_value x = pli_import_in(im, 0);
     plait_value       y = pli_import_in(im, 1);
@@ -25,7 +25,7 @@ static plait_status power(pli_import *im) {
     return PLAIT_OK;
 }
 
-/* Of any number of inputs; how: the op of two, or "mean". */
+/* Ops with any number of inputs; how: Plait's op with two inputs, or "mean". */
 static plait_status many(pli_import *im) {
     const bool  mean = strcmp(im->op->how, "mean") == 0;
     plait_value y = pli_import_in(im, 0);
@@ -129,7 +129,7 @@ static plait_status cast(pli_import *im) {
     return PLAIT_OK;
 }
 
-/* A seed of ONNX's asks for numbers that can be had again. */
+/* Refuses a seed: it asks for ONNX's own random numbers, which Plait cannot reproduce. */
 static plait_status no_seed(const pli_import *im) {
     for (int32_t i = 0; i < im->node->n_attrs; i++)
         if (strcmp(im->node->attr[i].name, "seed") == 0)
@@ -146,7 +146,7 @@ static plait_status dropout(pli_import *im) {
     if (trains != 0) PLI_TRY(no_seed(im));
     const plait_value x = pli_import_in(im, 0);
     pli_import_out(im, 0, trains != 0 ? plait_op_dropout(im->g, x, rate) : x);
-    if (trains == 0 && pli_import_wants(im, 1)) /* the mask: all of it stays */
+    if (trains == 0 && pli_import_wants(im, 1)) /* the mask is all true */
         pli_import_out(im, 1, plait_op_1(im->g, "ones_like", plait_op_cast(im->g, x, PLAIT_BOOL)));
     return PLAIT_OK;
 }
@@ -170,7 +170,7 @@ static plait_status random_numbers(pli_import *im) {
     return PLAIT_OK;
 }
 
-/* Known now, so that shapes and axes may be given by it. */
+/* Constant: it is known at import, so shapes and axes may be given by it. */
 static plait_status constant(pli_import *im) {
     const pli_onnx_attr *value = pli_import_attr(im, "value", PLI_ONNX_TENSOR),
                         *i = pli_import_attr(im, "value_int", PLI_ONNX_INT),

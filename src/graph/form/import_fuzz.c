@@ -1,5 +1,5 @@
-/* Any bytes as an ONNX file: refused with the file's name, or a graph that can be written. Without the module there is
- * nothing to try: a replay of the corpus is then skipped, fuzzing fails. */
+/* Loads any bytes as an ONNX file: they are refused with the file's name, or give a graph that can be written. Without
+ * the module a replay of the corpus is skipped, and fuzzing fails. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     plait_status status = pli_form_of_onnx("g", data, size, &opts, &g, &err);
     if (status == PLAIT_EMODULE) {
         fprintf(stderr, "skipped: %s\n", err.text);
-        exit(77); /* to libFuzzer a target that exits is a failure */
+        exit(77); /* libFuzzer takes an exit as a failure */
     }
     if (status < 0) {
         if (status != err.code || strncmp(err.text, "g:", 2) != 0 || g != NULL) abort();

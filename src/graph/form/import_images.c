@@ -1,4 +1,4 @@
-/* ONNX's Pad and Resize: each becomes a node an axis, but for padding with one value. */
+/* ONNX's Pad and Resize: each becomes one node for each axis, except padding with one value, which is a single node. */
 #include <math.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 enum { MOST = PLAIT_RANK_MAX };
 
-/* Axes as an input or an attribute has them, or all of x: from the front, each once. */
+/* The axes of an input or an attribute, or all axes of x, counted from the front, each once. */
 static plait_status axes_from_front(pli_import *im, plait_value x, int64_t axes[MOST], int32_t *n) {
     const int32_t rank = pli_import_shape(im, x).rank;
     bool          seen[MOST] = { false };
@@ -25,7 +25,7 @@ static plait_status axes_from_front(pli_import *im, plait_value x, int64_t axes[
 
 /* --- Pad -------------------------------------------------------------------------------------------------------- */
 
-/* Pads below 0 take off: a slice first. */
+/* Negative pads remove places: a slice comes first. */
 static plait_value cut(pli_import *im, plait_value x, int64_t *before, int64_t *after) {
     const int32_t rank = pli_import_shape(im, x).rank;
     int64_t       starts[MOST], ends[MOST];
@@ -84,7 +84,7 @@ static plait_status pad(pli_import *im) {
 
 /* --- Resize ----------------------------------------------------------------------------------------------------- */
 
-/* What a Resize asks for of n axes; which of the two is told by `sized`. */
+/* The scales or lengths that a Resize asks for along n axes; `sized` tells which. */
 typedef struct asked {
     int32_t n;
     bool    sized;
@@ -92,7 +92,7 @@ typedef struct asked {
     double  scale[MOST];
 } asked;
 
-/* Scales (input 2) or sizes (input 3), which are to be known; an empty one is none. */
+/* Reads scales (input 2) or sizes (input 3), which must be known at import; an empty one counts as not given. */
 static plait_status read_asked(pli_import *im, plait_value x, asked *a) {
     const plait_tensor *scales = pli_import_known(im, 2);
     int32_t             n;
@@ -117,7 +117,7 @@ static plait_status read_asked(pli_import *im, plait_value x, asked *a) {
     return PLAIT_OK;
 }
 
-/* Sizes that are bounds of one scale for all axes: not_larger, not_smaller. */
+/* With not_larger and not_smaller, sizes are bounds for one scale of all axes. */
 static plait_status keep_aspect(pli_import *im, plait_value x, asked *a) {
     const char *policy = pli_import_text(im, "keep_aspect_ratio_policy", "stretch");
     const bool  larger = strcmp(policy, "not_larger") == 0;
@@ -171,7 +171,7 @@ static plait_status resize(pli_import *im) {
             plait_attr_float("cubic", pli_import_float(im, "cubic_coeff_a", -0.75)),
             plait_attr_int("exclude", pli_import_int(im, "exclude_outside", 0) != 0),
         };
-        if (scaled ? a.scale[k] == 1 : length == a.length[k]) continue; /* it stays as it is */
+        if (scaled ? a.scale[k] == 1 : length == a.length[k]) continue; /* the axis does not change */
         x = plait_graph_op(im->g, "resize", &x, 1, attrs, 8);
     }
     pli_import_out(im, 0, x);

@@ -1,12 +1,13 @@
-/* ONNX ops of networks: products, convolutions, pooling, norms, softmax. Images have one or two axes beyond [n,
- * channels]; of one axis they are images of height 1. */
+/* ONNX's network ops: products, convolutions, pooling, norms, softmax. Images have one or two axes after [n, channels];
+ * those with one axis are treated as images of height 1. */
 #include <math.h>
 #include <string.h>
 
 #include "graph/form/import.h"
 #include <plait/nn.h>
 
-/* A vector is a matrix of one row on the left, of one column on the right; that axis goes again. */
+/* A vector on the left becomes a matrix of one row, a vector on the right one of one column; the added axis is removed
+ * from the result. */
 static plait_status matmul(pli_import *im) {
     plait_graph *g = im->g;
     plait_value  a = pli_import_in(im, 0), b = pli_import_in(im, 1);
@@ -37,13 +38,13 @@ static plait_status gemm(pli_import *im) {
 
 /* --- windows over images -------------------------------------------------------------------------------------- */
 
-/* Of two axes, also where the image has one (then the first of each is that of height 1). */
+/* A window over two axes. If the image has only one, entry 0 is for the axis of height 1. */
 typedef struct window {
     bool    flat;
     int64_t size[2], stride[2], dilation[2], padding[4];
 } window;
 
-/* A list of one number an axis; more: of two (pads). */
+/* An attribute with one number for each axis, or two (pads). */
 static plait_status list_of(pli_import *im, const char *name, const window *w, int64_t absent, bool pads,
                             int64_t *out) {
     const int32_t axes = w->flat ? 1 : 2;
@@ -57,7 +58,8 @@ static plait_status list_of(pli_import *im, const char *name, const window *w, i
     return PLAIT_OK;
 }
 
-/* SAME: the output is as long as the input over the stride; an odd pad more lies behind, or before (LOWER). */
+/* Padding SAME: output length = input length / stride. If the number of pads is odd, the extra one is at the end, or
+ * with SAME_LOWER at the beginning. */
 static plait_status pad_alike(pli_import *im, const plait_shape *x, const char *how, window *w) {
     for (int32_t i = w->flat ? 1 : 0; i < 2; i++) {
         const int64_t length = x->dim[x->rank - 2 + i];
@@ -73,7 +75,7 @@ static plait_status pad_alike(pli_import *im, const plait_shape *x, const char *
     return PLAIT_OK;
 }
 
-/* size: known already, or NULL: kernel_shape */
+/* Reads the window's attributes. size: of the window, if it is known; NULL: kernel_shape has it. */
 static plait_status window_of(pli_import *im, const plait_shape *x, const int64_t *size, window *w) {
     const char *how = pli_import_text(im, "auto_pad", "NOTSET");
     *w = (window){ .flat = x->rank == 3 };
@@ -113,7 +115,7 @@ static plait_value lowered(pli_import *im, plait_value x, const window *w) {
     return w->flat ? plait_op_squeeze(im->g, x, 1, height) : x;
 }
 
-/* A number a channel, beside [n, channels, ...] of this rank. */
+/* Reshapes c, one number for each channel, to broadcast with [n, channels, ...] of this rank. */
 static plait_value beside_channels(pli_import *im, plait_value c, int32_t rank) {
     plait_shape shape = { .rank = rank - 1, .dim = { -1, 1, 1, 1, 1, 1, 1, 1 } };
     return rank > 2 ? plait_op_reshape(im->g, c, shape) : c;
@@ -135,7 +137,7 @@ static plait_status conv(pli_import *im) {
     return PLAIT_OK;
 }
 
-/* how: Plait's op. Where what is padded counts for the mean, zeros are put there first. */
+/* how: Plait's op. If padded places count in the mean, zeros are added to the image first. */
 static plait_status pool(pli_import *im) {
     const plait_value x = pli_import_in(im, 0);
     const plait_shape images = pli_import_shape(im, x);
@@ -155,7 +157,7 @@ static plait_status pool(pli_import *im) {
     return PLAIT_OK;
 }
 
-/* how: Plait's reduction, over all but n and channels. */
+/* how: Plait's reduction, over all axes but n and channels. */
 static plait_status global_pool(pli_import *im) {
     const plait_value x = pli_import_in(im, 0);
     const int32_t     rank = pli_import_shape(im, x).rank;
@@ -168,7 +170,8 @@ static plait_status global_pool(pli_import *im) {
 
 /* --- norms ---------------------------------------------------------------------------------------------------- */
 
-/* By the running mean and variance, which are constants; or, as its attribute may say, by those of the batch. */
+/* Normalizes by the running mean and variance, which are constants, or by those of the batch if training_mode is
+ * set. */
 static plait_status batch_norm(pli_import *im) {
     plait_graph      *g = im->g;
     const plait_value x = pli_import_in(im, 0);
@@ -202,7 +205,7 @@ static plait_status layer_norm(pli_import *im) {
     return PLAIT_OK;
 }
 
-/* x over (bias + alpha / size times the sum of the squares of `size` channels about each) to the power beta. */
+/* x / (bias + alpha / size * s)^beta, where s is the sum of squares of the `size` channels around each channel. */
 static plait_status local_response_norm(pli_import *im) {
     plait_graph      *g = im->g;
     const plait_value x = pli_import_in(im, 0);
@@ -241,7 +244,7 @@ static plait_status softmax(pli_import *im) {
     return PLAIT_OK;
 }
 
-/* Of scores [n, classes] and labels [n]. */
+/* Cross entropy of scores [n, classes] and labels [n]. */
 static plait_status cross_entropy(pli_import *im) {
     plait_graph      *g = im->g;
     const char       *how = pli_import_text(im, "reduction", "mean");

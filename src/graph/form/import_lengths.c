@@ -1,8 +1,8 @@
-/* ONNX ops on the lengths of arrays: Shape, and what makes an array of given lengths.
+/* ONNX ops on the lengths of arrays: Shape, and ops that make an array of given lengths.
  *
- * Where all lengths are known, a Shape is an array that is known now, and shapes and axes may be given by it. Where a
- * run decides one, it is computed, and the import remembers whose shape it is: an op that wants a shape and is given
- * that one becomes an op of Plait's that takes another value as its model. */
+ * If all lengths are known, Shape is an array that is known at import, and can serve as shape or axes. If a run decides
+ * a length, the shape is computed, and the import remembers whose shape it is. An op that gets it as its shape becomes
+ * an op of Plait's that takes the shape of another value. */
 #include <string.h>
 
 #include "graph/form/import.h"
@@ -24,7 +24,7 @@ static int64_t held(int64_t i, int32_t rank) {
     return i < 0 ? 0 : i > rank ? rank : i;
 }
 
-/* Lengths of the axes from start to before end. */
+/* The lengths of axes start .. end - 1. */
 static plait_status shape(pli_import *im) {
     const plait_value x = pli_import_in(im, 0);
     const plait_shape all = pli_import_shape(im, x);
@@ -44,7 +44,7 @@ static plait_status shape(pli_import *im) {
     return PLAIT_OK;
 }
 
-/* The shape that input k gives: an array of ones of this type and that shape. */
+/* Makes an array of ones with this type and the shape that input k gives. */
 static plait_status ones_of(pli_import *im, int32_t k, plait_type type, plait_value *ones_out) {
     plait_graph      *g = im->g;
     const plait_value like = pli_import_shape_of(im, k);
@@ -80,7 +80,7 @@ static plait_status expand(pli_import *im) {
     return PLAIT_OK;
 }
 
-/* As many of one value, 0 of floats if none is given. */
+/* An array of this shape that has one value everywhere; by default the float 0. */
 static plait_status constant_of_shape(pli_import *im) {
     const pli_onnx_attr *given = pli_import_attr(im, "value", PLI_ONNX_TENSOR);
     const float          zero = 0;

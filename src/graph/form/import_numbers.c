@@ -1,6 +1,5 @@
-/* ONNX ops that take or give numbers of places: choosing, scattering, ordering. Plait's work along the first or the
- * last axis, so the axis that is meant is brought there and back. Numbers are i64, and those below 0 count from the
- * end. */
+/* ONNX ops that take or return indices: gathering, scattering, ordering. Plait's ops work along the first or the last
+ * axis, so the op's axis is moved there and back. Indices are i64; negative ones count from the end. */
 #include <string.h>
 
 #include "graph/form/import.h"
@@ -9,7 +8,7 @@
 
 enum { MOST = PLAIT_RANK_MAX };
 
-/* Input k is known now, and none of it lies below 0. */
+/* Is input k known at import, without negative indices? */
 static bool all_from_zero(const pli_import *im, int32_t k) {
     const plait_tensor *t = pli_import_known(im, k);
     bool                all = t != NULL && !pli_type_is_float(t->type);
@@ -17,27 +16,27 @@ static bool all_from_zero(const pli_import *im, int32_t k) {
     return all;
 }
 
-/* Input k: numbers of places, as i64. */
+/* Input k, which has indices, as i64. */
 static plait_value raw_numbers(pli_import *im, int32_t k) {
     const plait_value raw = pli_import_in(im, k);
     return raw < 0 || plait_graph_describe(im->g, raw).type == PLAIT_I64 ? raw : plait_op_cast(im->g, raw, PLAIT_I64);
 }
 
-/* Those below 0 count from the end: length is added to them. */
+/* Adds length to negative indices, which count from the end. */
 static plait_value from_zero(pli_import *im, plait_value n, plait_value length) {
     plait_graph      *g = im->g;
     const plait_value zero = plait_graph_scalar(g, PLAIT_I64, 0);
     return plait_op_where(g, plait_op_less(g, n, zero), plait_op_add(g, n, length), n);
 }
 
-/* Input k: numbers of places along an axis of x, from 0 on. */
+/* Input k, which has indices along an axis of x, with negative ones resolved. */
 static plait_value numbers_of(pli_import *im, int32_t k, plait_value x, int32_t axis) {
     const plait_value n = raw_numbers(im, k);
     if (n < 0 || x < 0 || axis < 0) return PLAIT_NONE;
     return all_from_zero(im, k) ? n : from_zero(im, n, pli_import_length(im, x, axis));
 }
 
-/* x with `axis` last, or, given such, with it back in its place. */
+/* Swaps `axis` with the last axis; a second call undoes it. */
 static plait_value swap_last(pli_import *im, plait_value x, int32_t axis) {
     const int32_t rank = pli_import_shape(im, x).rank;
     int64_t       perm[MOST];
@@ -48,8 +47,8 @@ static plait_value swap_last(pli_import *im, plait_value x, int32_t axis) {
     return plait_op_transpose(im->g, x, rank, perm);
 }
 
-/* y [before, numbers.., after] = x [before, axis, after] at the numbers: gathered with the axis first, whose place the
- * numbers' axes then take. */
+/* y [before, indices.., after] = x [before, axis, after] at the indices: the axis is moved to the front, gathered, and
+ * the axes of the indices are moved to its place. */
 static plait_status gather(pli_import *im) {
     const plait_value x = pli_import_in(im, 0);
     const plait_shape from = pli_import_shape(im, x);
@@ -77,7 +76,7 @@ static plait_status gather_elements(pli_import *im) {
     return PLAIT_OK;
 }
 
-/* reduction none or add. *adds_out: add */
+/* Reads the attribute reduction, none or add. */
 static plait_status reduction_of(pli_import *im, bool *adds_out) {
     const char *how = pli_import_text(im, "reduction", "none");
     *adds_out = strcmp(how, "add") == 0;
@@ -85,7 +84,7 @@ static plait_status reduction_of(pli_import *im, bool *adds_out) {
     return pli_import_fail(im, PLAIT_EREFUSED, "reduction '%.20s' is refused; known are none and add", how);
 }
 
-/* x, or what was scattered onto zeros, where ones that were scattered alike have come. */
+/* x, replaced by `scattered` where marks are not 0: both were scattered onto zeros, marks from ones. */
 static plait_value replaced(pli_import *im, plait_value x, plait_value scattered, plait_value marks) {
     const plait_value none = pli_import_scalar(im, marks, 0);
     return plait_op_where(im->g, plait_op_greater(im->g, marks, none), scattered, x);
@@ -108,7 +107,7 @@ static plait_status scatter_elements(pli_import *im) {
     return PLAIT_OK;
 }
 
-/* By numbers of rows: their last axis has length 1. */
+/* Scatters by row numbers: the last axis of the indices has length 1. */
 static plait_status scatter_nd(pli_import *im) {
     plait_graph *g = im->g;
     bool         adds;
@@ -132,7 +131,7 @@ static plait_status scatter_nd(pli_import *im) {
     return PLAIT_OK;
 }
 
-/* off + (on - off) at the number's place */
+/* one_hot: `on` at the index's place, else `off`. */
 static plait_status one_hot(pli_import *im) {
     plait_graph        *g = im->g;
     double              depth;

@@ -1,10 +1,11 @@
-/* ONNX's LSTM and GRU: each direction is one of Plait's, whose gates stand in another order.
+/* ONNX's LSTM and GRU: each direction becomes one of Plait's layers, whose gates are in another order.
  *
- *     W [directions, gates units, inputs], R [directions, gates units, units], B [directions, 2 gates units]: of x, h
+ *     W [directions, gates units, inputs], R [directions, gates units, units], B [directions, 2 gates units]: biases of
+ *     x, then of h
  *     LSTM: i, o, f, g -> i, f, g, o        GRU: u, r, g -> r, u, g
  *
- * A backward direction runs over the steps in reverse. GRU with linear_before_reset 0 (the gate works on h, not on the
- * product) is another function than Plait's, and than cuDNN's, and is refused. */
+ * A backward direction runs over the steps in reverse. GRU with linear_before_reset 0 (gate r scales h, not the
+ * product) is refused: it differs from Plait's and cuDNN's function. */
 #include <string.h>
 #include <strings.h>
 
@@ -29,13 +30,13 @@ static plait_value slice(pli_import *im, plait_value x, int64_t axis, int64_t fr
 
 static plait_value reversed(pli_import *im, plait_value x) { return slice(im, x, 0, -1, INT64_MIN, -1); }
 
-/* x [directions, ...] of this one. */
+/* The part of x [directions, ...] for this direction. */
 static plait_value own(pli_import *im, plait_value x, const layer *l) {
     const int64_t first[] = { 0 };
     return x < 0 ? x : plait_op_squeeze(im->g, slice(im, x, 0, l->number, l->number + 1, 1), 1, first);
 }
 
-/* Gates along axis 0, as Plait has them. */
+/* Puts the gates along axis 0 in Plait's order. */
 static plait_value ordered(pli_import *im, plait_value x, const layer *l) {
     static const int32_t lstm[] = { 0, 2, 3, 1 }, gru[] = { 1, 0, 2 };
     const int32_t       *order = l->gates == 4 ? lstm : gru;
@@ -44,14 +45,15 @@ static plait_value ordered(pli_import *im, plait_value x, const layer *l) {
     return plait_op_concat(im->g, l->gates, part, 0);
 }
 
-/* Half 0 or 1 of the biases; PLAIT_NONE where there are none. */
+/* Half 0 or 1 of the biases; PLAIT_NONE: there are none. */
 static plait_value bias_of(pli_import *im, const layer *l, int32_t half) {
     const plait_value b = own(im, pli_import_in(im, B), l);
     const int64_t     n = l->gates * l->units;
     return b < 0 ? b : ordered(im, slice(im, b, 0, half * n, (half + 1) * n, 1), l);
 }
 
-/* [batch, units] of an input [directions, batch, units], or zeros. z [steps, batch, ..] has the batch. */
+/* This direction's first state [batch, units] from input k, or zeros if it is not given; z [steps, batch, ..] has the
+ * length of the batch. */
 static plait_value state(pli_import *im, const layer *l, int32_t k, plait_value z) {
     const int64_t first[] = { 0 };
     if (pli_import_has(im, k)) return own(im, pli_import_in(im, k), l);
@@ -59,7 +61,7 @@ static plait_value state(pli_import *im, const layer *l, int32_t k, plait_value 
                       slice(im, plait_op_squeeze(im->g, slice(im, z, 0, 0, 1, 1), 1, first), 1, 0, l->units, 1));
 }
 
-/* x W + b of all steps; what of the other bias may be added at once, too. */
+/* x W + b of all steps. `more` is the part of the other bias that can be added here, too. */
 static plait_value product(pli_import *im, const layer *l, plait_value more) {
     const plait_value in[] = { l->x, ordered(im, own(im, pli_import_in(im, W), l), l) }, b = bias_of(im, l, 0);
     const plait_attr  tb = plait_attr_int("tb", 1);
@@ -78,7 +80,7 @@ static plait_value lstm(pli_import *im, const layer *l) {
     return plait_op_lstm(im->g, z, turned(im, l), state(im, l, H0, z), state(im, l, C0, z));
 }
 
-/* The biases of h are added with those of x, but for g, where the gate works on them. */
+/* The biases of h are added with those of x, except that of g, which gate r scales. */
 static plait_value gru(pli_import *im, const layer *l) {
     plait_value   b = bias_of(im, l, 1), early = PLAIT_NONE;
     const int64_t n = l->units, none[] = { 0 }, after[] = { n };
@@ -92,7 +94,7 @@ static plait_value gru(pli_import *im, const layer *l) {
     return plait_op_gru(im->g, z, r, b, state(im, l, H0, z));
 }
 
-/* Activations may be written out if they are the usual ones, in every direction. */
+/* Activations may be given if they are the usual ones in every direction. */
 static plait_status check_activations(pli_import *im, int32_t gates, int32_t directions) {
     static const char *const usual[] = { "Sigmoid", "Tanh", "Tanh" };
     const pli_onnx_attr     *said = pli_import_attr(im, "activations", PLI_ONNX_TEXTS);

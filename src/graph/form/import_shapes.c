@@ -1,5 +1,5 @@
-/* ONNX ops that change shapes, and reductions over axes. What ONNX gives as an input that a run could compute (a
- * shape, axes, bounds) is to be known now. */
+/* ONNX ops that change shapes, and reductions over axes. In ONNX a run could compute inputs such as shapes, axes and
+ * bounds; here they must be known at import. */
 #include <string.h>
 
 #include "graph/form/import.h"
@@ -7,8 +7,7 @@
 
 enum { MOST = PLAIT_RANK_MAX };
 
-/* Axes of an op as ONNX gives them: as an attribute in older opsets, as an input in newer ones. *n_out -1: not given.
- * */
+/* Reads the axes of an op, which are an attribute in older opsets and an input in newer ones. *n_out -1: not given. */
 static plait_status axes_of(pli_import *im, int32_t input, int64_t axes[MOST], int32_t *n_out) {
     *n_out = pli_import_list(im, "axes", MOST, axes);
     if (pli_import_has(im, input) && *n_out != -1)
@@ -20,15 +19,15 @@ static plait_status axes_of(pli_import *im, int32_t input, int64_t axes[MOST], i
 
 /* --- reductions ----------------------------------------------------------------------------------------------- */
 
-/* What a reduction over no axes does: each element is reduced by itself. log(e^x) is x, the root of x^2 is |x|. */
+/* A reduction over no axes, which reduces each element by itself: log(e^x) is x, the root of x^2 is |x|. */
 static plait_value element_of(pli_import *im, char form, plait_value x) {
     if (form == '2') return plait_op_square(im->g, x);
     if (form == 'r' || form == '1') return plait_op_abs(im->g, x);
     return form == 'l' ? plait_op_log(im->g, x) : x;
 }
 
-/* What is taken off before exponentials are summed, so that none overflows: the largest element, or 0 where that is
- * infinite or NaN, for an infinity less itself is NaN. */
+/* The number to subtract before exponentials are summed, so that none overflows: the largest element, or 0 if that is
+ * infinite or NaN, because infinity minus infinity is NaN. */
 static plait_value finite_largest(pli_import *im, plait_value x, int32_t n, const int64_t *axes) {
     plait_graph      *g = im->g;
     const plait_value top = plait_op_stop_gradient(g, plait_op_max(g, x, n, axes, 1)),
@@ -36,8 +35,8 @@ static plait_value finite_largest(pli_import *im, plait_value x, int32_t n, cons
     return plait_op_where(g, plait_op_equal(g, plait_op_sub(g, top, top), zero), top, zero);
 }
 
-/* how: Plait's op, with a letter before it for what is done first and last: "2sum" of squares, "rsum" their root,
- * "1sum" of what abs gives, "lsum" log of it, "esum" log of the sum of exponentials. */
+/* how: Plait's op after a letter: "2sum" is the sum of squares, "rsum" its root, "1sum" the sum of absolute values,
+ * "lsum" the logarithm of the sum, "esum" the logarithm of the sum of exponentials. */
 static plait_status reduce(pli_import *im) {
     const char *how = im->op->how;
     const char  form = how[0] == '.' ? ' ' : how[0];
@@ -68,7 +67,7 @@ static plait_status reduce(pli_import *im) {
 
 /* --- shapes --------------------------------------------------------------------------------------------------- */
 
-/* A length of 0 is the input's at its place; one that a run decides is then what is left. */
+/* A length of 0 means the input's length at that axis; if a run decides that length, it follows from the others. */
 static plait_status reshape(pli_import *im) {
     plait_shape shape;
     if (pli_import_shape_of(im, 1) >= 0) {
@@ -81,7 +80,7 @@ static plait_status reshape(pli_import *im) {
     const bool        literal = pli_import_int(im, "allowzero", 0) != 0;
     int32_t           open = -1;
     if (shape.rank < 0) return pli_import_fail(im, PLAIT_EFORMAT, "it needs a shape");
-    for (int32_t i = 0; i < shape.rank; i++) /* -2 is our mark below */
+    for (int32_t i = 0; i < shape.rank; i++) /* -2 is used as a mark below */
         if (shape.dim[i] < -1)
             return pli_import_fail(im, PLAIT_ESHAPE, "a length of %lld; lengths are from 0, or -1: what is left",
                                    (long long)shape.dim[i]);
@@ -91,7 +90,7 @@ static plait_status reshape(pli_import *im) {
         if (shape.dim[i] == -1) open = i;
     for (int32_t i = 0; i < shape.rank; i++) {
         if (shape.dim[i] != -2) continue;
-        if (open >= 0) { /* both are open: what is left besides the run's length follows from those that are known */
+        if (open >= 0) { /* both are open: the second follows from the lengths that are known */
             int64_t have = 1, want = 1;
             for (int32_t k = 0; k < from.rank; k++)
                 if (k != i && (from.dim[k] < 0 || __builtin_mul_overflow(have, from.dim[k], &have))) want = 0;
@@ -127,8 +126,8 @@ static plait_status flatten(pli_import *im) {
     return PLAIT_OK;
 }
 
-/* Without axes: those of length 1. Whether one that a run decides has it, only a run knows, and the result's axes would
- * be others each time. */
+/* Without axes, all axes of length 1 are removed. A length that a run decides is refused, because the number of axes of
+ * the result would depend on the run. */
 static plait_status squeeze(pli_import *im) {
     int64_t axes[MOST];
     int32_t n;
@@ -178,7 +177,7 @@ static plait_status concat(pli_import *im) {
     return PLAIT_OK;
 }
 
-/* Equal parts, of which the last may be shorter. */
+/* Splits into equal parts; the last may be shorter. */
 static plait_status split(pli_import *im) {
     enum { PARTS = 64 };
     const plait_value x = pli_import_in(im, 0);

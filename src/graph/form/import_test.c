@@ -1,5 +1,5 @@
-/* Importing ONNX with each allocation failing in turn, on the graphs that the fuzzer begins with. What the values are,
- * onnxruntime judges (tests/graph/onnx_ops.py). */
+/* Imports ONNX with each allocation failing in turn, on the graphs of the fuzzer's corpus. tests/graph/onnx_ops.py
+ * compares the values with onnxruntime's. */
 #include "graph/form/form.h"
 
 #include <setjmp.h>
@@ -17,10 +17,11 @@ static plait_status import(const pli_text *file, plait_graph **g, plait_error *e
     return plait_graph_parse("g.onnx", file->data, file->length, &opts, g, err);
 }
 
-/* Answers how many allocations it took; -1: there is no module. */
+/* Returns the number of allocations; -1: there is no module. */
 static int64_t survive(const pli_text *file) {
     const int64_t before = pli_alloc_live();
-    int32_t       well = 0; /* in a row: looking for the module gets by without the text of where it has been */
+    /* successes in a row: the search for the module survives when the allocation of its text fails */
+    int32_t well = 0;
     for (int64_t k = 0;; k++) {
         plait_graph *g = NULL;
         plait_error  err = { 0 };
@@ -37,7 +38,7 @@ static int64_t survive(const pli_text *file) {
     }
 }
 
-/* What initialisers and constants take together: one byte less than they do is too little. */
+/* The budget counts all initialisers and constants together: one byte less than they take is too little. */
 static void test_values_have_a_budget(void **state) {
     const char *root = getenv("PLAIT_SOURCE_DIR");
     char       *path = pli_format("%s/tests/fuzz/corpus/graph.form.import/ops3.onnx", root != NULL ? root : ".");
@@ -51,7 +52,7 @@ static void test_values_have_a_budget(void **state) {
     assert_int_equal(pli_read_whole(path, 1 << 20, &file, NULL), PLAIT_OK);
     while (status == PLAIT_ENOMEM && bytes < 1 << 16) {
         plait_graph *g = NULL;
-        opts.values_bytes = ++bytes; /* 0: all the memory that is free */
+        opts.values_bytes = ++bytes; /* from 1, because 0 means all free memory */
         status = plait_graph_parse("g.onnx", file.data, file.length, &opts, &g, &err);
         plait_graph_destroy(&g);
         if (status == PLAIT_ENOMEM) assert_non_null(strstr(err.text, "left for values"));
@@ -70,7 +71,7 @@ static void test_every_failed_allocation_is_survived(void **state) {
     (void)state;
     pli_alloc_fail_after(0);
     void      *probe = pli_malloc(1);
-    const bool fails = probe == NULL; /* as installed none does */
+    const bool fails = probe == NULL; /* in the installed library allocations never fail */
     pli_alloc_fail_after(-1);
     pli_free(probe);
     assert_int_equal(pli_list_directory(folder, &names, NULL), PLAIT_OK);

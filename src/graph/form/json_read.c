@@ -1,9 +1,9 @@
-/* A graph from Plait's JSON form (docs/graph.md): an object of nodes, each with a name, an op, inputs by name and
+/* Reads a graph in Plait's JSON form (docs/graph.md): a list of nodes, each with a name, an op, inputs by name and
  * attributes.
  *
- * Nodes may come in any order: names are looked up first, then an order is made, or the cycle told. Each node is then
- * built, so that whatever the graph has against it is known with its line. jansson checks the text; where in it a node
- * begins is found again by a walk over the text, when there is something to tell. */
+ * Nodes may come in any order: names are looked up first, then the nodes are ordered, or the cycle is reported. Then
+ * they are built one by one, so that an error of the graph can be reported with the node's line. jansson checks the
+ * text; only for an error, a walk over the text finds the line where the node begins. */
 #include <string.h>
 
 #include "graph/form/form.h"
@@ -11,7 +11,7 @@
 enum { VERSION = 1, NODES_MAX = 1 << 24 };
 
 typedef struct reader {
-    const char                  *name; /* of the file */
+    const char                  *name; /* the file's */
     const char                  *text;
     size_t                       bytes;
     const plait_graph_file_opts *opts;
@@ -19,9 +19,9 @@ typedef struct reader {
     plait_graph                 *graph;
     const json_t                *nodes;
     int64_t                      n;
-    pli_keymap                   by_name;      /* hash of a node's name -> its place          */
-    const char                 **node_name;    /* [n] by place                              */
-    int64_t                     *first, *from; /* [n + 1], [edges] places of inputs' nodes */
+    pli_keymap                   by_name;      /* hash of a node's name -> its index          */
+    const char                 **node_name;    /* [n] by index                              */
+    int64_t                     *first, *from; /* [n + 1], [edges] indices of inputs' nodes */
     int64_t                      edges, edge_capacity;
     plait_value                 *value; /* [n] output 0, once built */
     pli_budget                   budget;
@@ -29,8 +29,8 @@ typedef struct reader {
 
 /* --- where and what ------------------------------------------------------------------------------------------- */
 
-/* Of element `index` of the array that is the value of the outermost object's key "nodes"; 1 where it is not found.
- * The text is JSON, so quotes and brackets match. */
+/* The line of element `index` of the outermost object's array "nodes"; 1 if it is not found. The text is valid JSON, so
+ * quotes and brackets match. */
 static int64_t line_of(const reader *r, int64_t index) {
     int64_t line = 1, depth = 0, at = -1;
     bool    in_nodes = false, begins = false;
@@ -101,7 +101,7 @@ static plait_status unknown_input(const reader *r, const char *name) {
     return pli_fail_unknown(r->err, "input", name, r->node_name, (size_t)(r->n < FEW ? r->n : FEW));
 }
 
-/* "h", or ["h", 1]: output 1 of node h. *node_out: its place. */
+/* Reads "h", or ["h", 1], which is output 1 of node h. *node_out: the node's index. */
 static plait_status read_reference(const reader *r, const json_t *value, int64_t *node_out, int64_t *output_out) {
     const json_t *number = json_array_get(value, 1);
     const char   *name = json_string_value(json_is_array(value) ? json_array_get(value, 0) : value);
@@ -139,7 +139,7 @@ static plait_status tell_cycle(const reader *r, const int64_t *cycle, int64_t n)
 
 /* --- attributes ----------------------------------------------------------------------------------------------- */
 
-/* What attributes of one node point to, until they are built. */
+/* The attributes of one node, and the data that they point to until the node is built. */
 typedef struct attr_list {
     plait_attr   attr[16];
     int64_t     *ints[16];
@@ -167,7 +167,7 @@ static plait_status read_ints(const json_t *value, plait_attr *attr, int64_t **m
     return all ? PLAIT_OK : pli_fail(err, PLAIT_EFORMAT, "attribute %.40s is to be an array of integers", attr->name);
 }
 
-/* {"type": .., "shape": .., "values": ..} */
+/* Reads {"type": .., "shape": .., "values": ..}. */
 static plait_status read_tensor(const json_t *value, plait_tensor *tensor, pli_budget *budget, plait_error *err) {
     PLI_TRY(pli_form_type(json_object_get(value, "type"), &tensor->type, err));
     PLI_TRY(pli_form_shape(json_object_get(value, "shape"), false, &tensor->shape, err));
@@ -254,7 +254,7 @@ static plait_status build_op(reader *r, const json_t *node, const char *name, in
     return status;
 }
 
-/* Nodes without inputs, whose type and shape stand beside their name. */
+/* Builds a placeholder, variable or constant: it has no inputs, but a type and a shape. */
 static plait_status build_leaf(reader *r, const json_t *node, const char *op, const char *name, int64_t i) {
     static const char *const keys[] = { "name", "op", "type", "shape", "initial", "values" };
     const bool               is_variable = strcmp(op, "variable") == 0, is_constant = strcmp(op, "constant") == 0;
@@ -290,7 +290,7 @@ static plait_status build_node(reader *r, int64_t i) {
     return plait_graph_check(r->graph, r->err);
 }
 
-/* Further names: "outputs": {"loss": ["l", 1]}. */
+/* Gives further names to outputs: "outputs": {"loss": ["l", 1]}. */
 static plait_status name_outputs(reader *r, const json_t *outputs) {
     const char *key;
     json_t     *value;

@@ -1,4 +1,5 @@
-/* Any bytes as a graph in JSON: refused with the file's name, or one that is written and read back the same. */
+/* Reads any bytes as a graph in JSON: they are refused with the file's name, or give a graph that is written and read
+ * back the same. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     }
     require(pli_form_to_json(g, true, &text, &err) == PLAIT_OK);
-    opts.values_bytes = 1 << 24; /* a rule's values are written out */
+    opts.values_bytes = 1 << 24; /* small, because values made by a rule are written out */
     require(plait_graph_parse("g", text.data, text.length, &opts, &again, &err) == PLAIT_OK);
     require(pli_form_to_json(again, true, &second, &err) == PLAIT_OK);
     require(strcmp(text.data, second.data) == 0);

@@ -1,12 +1,12 @@
-/* A graph in Plait's JSON form, a node a line, in the graph's own order. A value without a name gets one of its op and
- * number. */
+/* Writes a graph in Plait's JSON form, one node a line, in the graph's order. A value without a name gets a name made
+ * of its op and number. */
 #include <string.h>
 
 #include "graph/form/form.h"
 
-/* The name by which nodes refer to output 0 of a node, into text. */
+/* The names by which nodes refer to each other's outputs. */
 typedef struct name_list {
-    const char **own; /* [n_nodes] NULL: none was given */
+    const char **own; /* [n_nodes] the name given to output 0; NULL: none */
 } name_list;
 
 static void add_name(const plait_graph *g, const name_list *names, int32_t node, const char *key, pli_text *text) {
@@ -105,7 +105,7 @@ static void add_node(const plait_graph *g, const name_list *names, int32_t i, bo
     pli_json_end(text);
 }
 
-/* First names of outputs 0 are the nodes'; the others are listed, on a line of their own. */
+/* The first name of an output 0 is its node's name; all others are listed under "outputs", on a line of their own. */
 static void add_outputs(const plait_graph *g, const name_list *names, pli_text *text) {
     pli_text outputs = { 0 };
     for (int64_t i = 0; i < g->n_named; i++) {

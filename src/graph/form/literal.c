@@ -1,7 +1,7 @@
-/* Arrays in JSON: types, shapes, elements one after the other, and first values by rule.
+/* Arrays in JSON: types, shapes, elements, and first values by rule.
  *
- * An array that is written out is as long as its text; one that a rule fills may be huge, so what all of a file's
- * arrays may take together is held to a budget before anything is allocated. */
+ * An array that is written out is as long as its text, but an array that a rule fills may be huge. So the bytes of all
+ * arrays of a file are checked against a budget before anything is allocated. */
 #include <math.h>
 #include <string.h>
 
@@ -110,7 +110,7 @@ plait_status pli_form_values(const json_t *values, plait_tensor *tensor, pli_bud
 
 /* --- first values by rule ------------------------------------------------------------------------------------- */
 
-/* How many values one output is made of: rows of a matrix, taps of a filter. */
+/* The number of inputs of one output: rows of a matrix, taps of a filter. */
 static double inputs_of(const plait_shape *shape) {
     if (shape->rank < 2) return 1;
     if (shape->rank == 2) return (double)shape->dim[0];
@@ -178,7 +178,7 @@ plait_status pli_form_initial(const json_t *initial, plait_tensor *tensor, uint6
 
 /* --- writing -------------------------------------------------------------------------------------------------- */
 
-/* Whatever the locale of the host: a comma for the point is no number of JSON's. */
+/* Writes a number with a point, whatever the host's locale: JSON allows no decimal comma. */
 void pli_form_add_f64(pli_text *text, const char *key, double value) {
     if (isfinite(value)) pli_json_short(text, key, value);
     else pli_json_text(text, key, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");

@@ -1,4 +1,4 @@
-/* The module plait-onnx; numbers of types. */
+/* Loads the module plait-onnx; translates Plait's types to ONNX's numbers and back. */
 #include "graph/form/onnx.h"
 
 #include "base/module.h"

@@ -1,11 +1,11 @@
-/* An order of nodes in which each comes after what it needs: depth first, with a stack of its own, since a file may
- * nest as deep as it is long. A node that is met again while it is open closes a cycle. (Tarjan, "Depth-first search
- * and linear graph algorithms", 1972.) */
+/* Orders nodes so that each comes after those that it needs, by a depth-first walk. The walk has its own stack, because
+ * a file may nest as deep as it is long. A node that is met again while it is open closes a cycle. (Tarjan,
+ * "Depth-first search and linear graph algorithms", 1972.) */
 #include "graph/form/form.h"
 
 enum { NEW = -1, CLOSED = -2 };
 
-/* What lies on the stack from `at` on is the cycle. */
+/* Copies the cycle: the nodes on the stack from `at` on. */
 static int64_t cycle_of(const int64_t *stack, int64_t depth, int64_t at, int64_t *order) {
     int64_t begin = depth - 1;
     while (stack[begin] != at) begin--;
@@ -14,7 +14,7 @@ static int64_t cycle_of(const int64_t *stack, int64_t depth, int64_t at, int64_t
 }
 
 int64_t pli_form_order(int64_t n, const int64_t *first, const int64_t *from, int64_t *order, int64_t *scratch) {
-    int64_t *next = scratch, *stack = scratch + n, done = 0; /* next: the edge to follow, of an open node */
+    int64_t *next = scratch, *stack = scratch + n, done = 0; /* next: the edge of an open node to follow next */
     for (int64_t i = 0; i < n; i++) next[i] = NEW;
     for (int64_t root = 0; root < n; root++) {
         int64_t depth = 0;

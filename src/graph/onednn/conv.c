@@ -1,9 +1,9 @@
 /* Convolutions, and their derivatives by images and by filters, by oneDNN (its C API, version 2).
  *
- * oneDNN wants images and filters in blocks of channels. An item of ours is some images, or some filters of a
- * derivative by filters: its operands are laid out anew (reordered) into memory of the item, convolved, and the
- * outcome is laid out as the graph has it. Items are cut by shapes alone and each runs on the thread that calls, so
- * that the number of threads changes no bit; the bits are those of the code that oneDNN makes for the processor. */
+ * oneDNN needs images and filters in blocks of channels. One of our items is some images, or, in a derivative by
+ * filters, some filters. An item copies its operands in oneDNN's layout to its own memory (reorder), convolves them,
+ * and copies the result in the graph's layout. Shapes alone decide the items, and each runs on the calling thread, so
+ * the number of threads changes no bit; the bits depend on the code that oneDNN generates for the processor. */
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <oneapi/dnnl/dnnl_debug.h>
@@ -12,13 +12,13 @@
 #include "graph/conv.h"
 
 enum { IMAGES, FILTERS, OUTPUTS, OPERANDS };                             /* x or dx, w or dw, y or dy */
-enum { BY_OUTPUTS = OUTPUTS, BY_IMAGES = IMAGES, BY_FILTERS = FILTERS }; /* what is asked for */
+enum { BY_OUTPUTS = OUTPUTS, BY_IMAGES = IMAGES, BY_FILTERS = FILTERS }; /* which operand is computed */
 
-/* How a use of an op is cut. */
+/* How a use of an op is divided into items. */
 typedef struct cut {
     pli_conv conv;
     int      wanted;
-    int64_t  each, items; /* images, or filters, of an item */
+    int64_t  each, items; /* images, or filters, of an item; number of items */
     int64_t  after[2];    /* padding below and to the right */
 } cut;
 
@@ -47,7 +47,7 @@ static int64_t piece_of(const cut *c, int64_t item, int64_t *first_out) {
     return all - *first_out < c->each ? all - *first_out : c->each;
 }
 
-/* Floats before what an item has of an operand. */
+/* The offset, in floats, of an item's part of an operand. */
 static int64_t offset_of(const cut *c, int operand, int64_t first) {
     const pli_conv *v = &c->conv;
     if (c->wanted == BY_FILTERS)
@@ -59,7 +59,8 @@ static int64_t offset_of(const cut *c, int operand, int64_t first) {
 
 /* --- descriptions for oneDNN ------------------------------------------------------------------------------------ */
 
-/* `n` images or filters: an operand as the graph has it (strides), or in whatever form oneDNN likes. */
+/* Describes an operand of `n` images or filters: in the graph's layout (strides), or, with any, in a layout that oneDNN
+ * chooses. */
 static dnnl_status_t describe(const cut *c, int operand, int64_t n, bool any, dnnl_memory_desc_t *out) {
     const pli_conv *v = &c->conv;
     const int64_t  images = c->wanted == BY_FILTERS ? v->images : n, filters = c->wanted == BY_FILTERS ? n : v->filters;
@@ -85,7 +86,7 @@ static dnnl_status_t describe(const cut *c, int operand, int64_t n, bool any, dn
     return dnnl_memory_desc_init_by_strides(out, rank, dim, dnnl_f32, step);
 }
 
-/* Scratch memory is handed in: a primitive may run on several threads at once. */
+/* Makes the caller provide scratch memory, because a primitive may run on several threads at once. */
 static dnnl_status_t borrowed_scratch(dnnl_primitive_attr_t *attr_out) {
     const dnnl_status_t status = dnnl_primitive_attr_create(attr_out);
     return status != dnnl_success ? status
@@ -103,7 +104,7 @@ static dnnl_status_t convolution(const cut *c, int64_t n, dnnl_engine_t engine, 
     dnnl_status_t           status = borrowed_scratch(&attr);
     const dnnl_memory_desc_t *x = &any[IMAGES], *w = &any[FILTERS], *y = &any[OUTPUTS];
     for (int i = 0; i < OPERANDS && status == dnnl_success; i++) status = describe(c, i, n, true, &any[i]);
-    if (status == dnnl_success) /* the derivatives want to know how forward would do it, too */
+    if (status == dnnl_success) /* a derivative also needs the forward description */
         status = dnnl_dilated_convolution_forward_desc_init(&desc, dnnl_forward_training, dnnl_convolution_direct, x, w,
                                                             NULL, y, stride, dilation, before, after);
     if (status == dnnl_success) status = dnnl_primitive_desc_create(&forward, &desc, attr, engine, NULL);
@@ -125,9 +126,9 @@ static dnnl_status_t convolution(const cut *c, int64_t n, dnnl_engine_t engine, 
 
 /* --- what is made once ------------------------------------------------------------------------------------------ */
 
-/* Of items of one size: the last item may be a smaller one. */
+/* The primitives for items of one size. The last item may be smaller. */
 typedef struct code {
-    dnnl_primitive_t   convolve, reorder[OPERANDS]; /* reorder NULL: the graph's own form will do */
+    dnnl_primitive_t   convolve, reorder[OPERANDS]; /* reorder NULL: the graph's layout fits */
     dnnl_memory_desc_t plain[OPERANDS], liked[OPERANDS], scratch;
 } code;
 
@@ -206,7 +207,7 @@ static void destroy(void *user) {
     pli_free(s);
 }
 
-/* oneDNN takes its threads from OpenMP, whose number is the calling thread's own setting: one, while we are inside. */
+/* oneDNN's threads are OpenMP's, whose number is a setting of the calling thread: one, until leave. */
 static int enter(void) {
     const int before = omp_get_max_threads();
     omp_set_num_threads(1);
@@ -242,7 +243,7 @@ static plait_status create(const plait_call *call, int wanted, void **state_out)
     return PLAIT_OK;
 }
 
-/* Does oneDNN know how? */
+/* Can oneDNN compute this call? */
 static int suits(const plait_call *call, int wanted) {
     if (call->in[0].type != PLAIT_F32) return 0;
     const cut c = cut_of(call, wanted);
@@ -294,7 +295,7 @@ static plait_status run(const plait_call *call, int wanted, int64_t item) {
 
 static int64_t items(const plait_call *call, int wanted) { return cut_of(call, wanted).items; }
 
-/* The graph's images lie one after the other, and so do filters. */
+/* In the graph's layout the images of an item are contiguous, and so are its filters. */
 static pli_region region(const plait_call *call, int wanted, int64_t item) {
     const cut     c = cut_of(call, wanted);
     int64_t       first;

@@ -1,4 +1,4 @@
-/* The module's one entry. */
+/* The module's only entry point. */
 #include "convs.h"
 
 static const struct pli_set_kernel kernel[] = {

@@ -1,4 +1,4 @@
-/* codec.h - the module plait-onnx: bytes of ONNX files by protobuf-c, and the plain structs of graph/form/onnx.h. */
+/* codec.h - the module plait-onnx: converts between ONNX files, by protobuf-c, and the structs of graph/form/onnx.h. */
 #ifndef PLI_ONNX_CODEC_H
 #define PLI_ONNX_CODEC_H
 

@@ -1,6 +1,6 @@
-/* Bytes -> plain structs. protobuf-c unpacks the message, which stays while the structs do and whose texts and raw
- * data they point to. Everything a file says of lengths is checked here against what it has: a tensor has as many
- * bytes as its shape asks for. Raw data are little-endian, as the machines that Plait runs on are. */
+/* Turns bytes into plain structs. protobuf-c unpacks the message, which lives as long as the structs, because they
+ * point to its texts and raw data. All lengths in the file are checked here against its contents: a tensor has the
+ * bytes that its shape needs. Raw data are little-endian, like the machines that Plait runs on. */
 #include <string.h>
 
 #include "codec.h"
@@ -11,7 +11,7 @@ typedef struct owner {
     pli_arena         arena;
 } owner;
 
-/* protobuf-c asks for memory through these, so that tests may have it fail. */
+/* protobuf-c allocates by these functions, so that tests can make an allocation fail. */
 static void *take(void *unused, size_t bytes) {
     (void)unused;
     return pli_malloc(bytes);
@@ -26,7 +26,8 @@ static ProtobufCAllocator *allocator(void) { return (ProtobufCAllocator *)(uintp
 
 static const char *text_of(const char *text) { return text != NULL ? text : ""; }
 
-/* An array of the arena; n is a count of the message, each of which took bytes of the file. */
+/* Takes an array of n elements from the arena. n cannot be huge: it counts parts of the message, each with bytes in the
+ * file. */
 static void *array(owner *o, size_t n, size_t bytes) {
     return n > SIZE_MAX / bytes ? NULL : pli_arena_take(&o->arena, n * bytes);
 }
@@ -60,7 +61,7 @@ static plait_status wrong_count(const Onnx__TensorProto *t, size_t have, int64_t
                     what, (long long)want);
 }
 
-/* Elements that are not raw lie in a list of their type, or of a wider one. */
+/* Reads elements that are not raw from the list of their type, or of a wider type. */
 static plait_status read_list(owner *o, const Onnx__TensorProto *t, int64_t n, plait_tensor *out, plait_error *err) {
     const plait_type type = out->type;
     const size_t     have = type == PLAIT_F32   ? t->n_float_data
@@ -101,7 +102,7 @@ static plait_status read_raw(owner *o, const Onnx__TensorProto *t, int64_t n, pl
     return PLAIT_OK;
 }
 
-/* Bytes of the message as a text that ends in a zero; NULL: no memory. */
+/* Copies bytes of the message to a text that ends with a zero byte; NULL: no memory. */
 static const char *kept_text(owner *o, const ProtobufCBinaryData *bytes) {
     char *text = array(o, bytes->len + 1, 1);
     if (text == NULL) return NULL;
@@ -120,7 +121,7 @@ static plait_status read_texts(owner *o, size_t n, const ProtobufCBinaryData *fr
     return PLAIT_OK;
 }
 
-/* texts: strings are taken, too. */
+/* texts: strings are accepted, too. */
 static plait_status read_tensor(owner *o, const Onnx__TensorProto *t, bool texts, pli_onnx_tensor *out,
                                 plait_error *err) {
     const int32_t type = pli_onnx_type_of(t->data_type);

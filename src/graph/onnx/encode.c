@@ -1,4 +1,5 @@
-/* Plain structs -> bytes. The messages are made in an arena and point to the structs' arrays; protobuf-c packs them. */
+/* Turns plain structs into bytes. The messages lie in an arena and point to the structs' arrays; protobuf-c packs
+ * them. */
 #include <string.h>
 
 #include "codec.h"
@@ -6,7 +7,7 @@
 
 typedef struct writer {
     pli_arena arena;
-    bool      failed; /* no memory, and everything answers NULL from then on */
+    bool      failed; /* there was no memory; all later calls return NULL */
 } writer;
 
 static void *array(writer *w, int64_t n, size_t bytes) {

@@ -1,4 +1,4 @@
-/* The module's one entry. */
+/* The module's only entry point. */
 #include "codec.h"
 
 static const pli_onnx_codec codec = {

@@ -1,4 +1,4 @@
-/* inc_rows: as inc, for rows (of axis 0) alone: what an embedding's gradient is. Repeated rows add up. */
+/* inc_rows: inc for some rows (of axis 0), as the gradient of an embedding needs it. Repeated rows add up. */
 #include "graph/ops/ops.h"
 
 static plait_status infer(const plait_call *call) {

@@ -1,6 +1,6 @@
-/* layer_norm: lines along the axes from `axis` on, less their mean, over their deviation (norm.h). Outputs: y, and
- * the mean and the variance (of all n, not n - 1) of each line. With dy: dx = layer_norm_gradient. A gain and an
- * offset are multiplied and added by whoever wants them. The statistics themselves are not differentiated. */
+/* layer_norm: (x - mean) / deviation of each line along the axes from `axis` on (norm.h). Outputs: y, and the mean and
+ * the variance (divided by n, not n - 1) of each line. With dy: dx = layer_norm_gradient. A gain and an offset need ops
+ * of their own. The statistics themselves cannot be differentiated. */
 #include "graph/norm.h"
 #include "graph/ops/ops.h"
 

@@ -1,5 +1,5 @@
-/* layer_norm_gradient: layer_norm's derivative by its input, of its y, its variance and dy. It cannot be
- * differentiated again. */
+/* layer_norm_gradient: the derivative of layer_norm by its input, computed from its y, its variance and dy. It cannot
+ * be differentiated again. */
 #include "graph/norm.h"
 #include "graph/ops/ops.h"
 

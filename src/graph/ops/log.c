@@ -1,4 +1,4 @@
-/* log: the natural logarithm; -inf of 0, NaN below. d/dx = 1 / x. */
+/* log: the natural logarithm; -inf at 0, NaN below 0. d/dx = 1 / x. */
 #include "graph/ops/ops.h"
 #include "tensor/tensor.h"
 

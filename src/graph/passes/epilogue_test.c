@@ -1,5 +1,5 @@
-/* A training step of a net of convolutions and products: with elementwise ops as their epilogues or by themselves, by
- * one thread or more, the same bits; and what kernels say of the regions of their items is true. */
+/* A training step of a net with convolutions and products has the same bits with elementwise ops as epilogues or as
+ * nodes of their own, and with one thread or several. The regions that kernels give for their items are true. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 #include "new_graph.h"
 
-/* NULL: there is no such module. */
+/* Makes a session with these passes, threads and kernels. NULL: there is no such module. */
 static plait_session *session_of(const plait_graph *g, const char *passes, int32_t threads, const char *kernels) {
     plait_session_opts opts;
     plait_session     *s = NULL;
@@ -30,8 +30,8 @@ static plait_session *session_of(const plait_graph *g, const char *passes, int32
     return s;
 }
 
-/* A step of a net of two convolutions and two layers, large enough for many items each: the loss, and what is added to
- * variables. */
+/* A step of a net with two convolutions and two layers, each large enough for many items; it fetches the loss and the
+ * incs of variables. */
 static plait_graph *small_net(plait_type type, plait_value fetch[8]) {
     static const int64_t     one[] = { 1, 1, 1, 1 }, flat[] = { 6, 12 * 15 * 13 };
     plait_graph             *g = new_graph();
@@ -71,7 +71,7 @@ static plait_graph *small_net(plait_type type, plait_value fetch[8]) {
     return g;
 }
 
-/* Of the variables after two steps. */
+/* A hash of the variables after two steps. */
 static uint64_t stepped(const plait_graph *g, const plait_value fetch[8], const char *passes, int32_t threads,
                         const char *kernels) {
     static double  values[12 * 15 * 13 * 260];
@@ -110,7 +110,7 @@ static void test_epilogues_change_no_bit(void **state) {
     }
 }
 
-/* Each kernel's region: what `run` of an item writes, and all of it by one item. */
+/* Each kernel's region is what `run` writes for an item, and each element is written by one item. */
 static void test_regions(void **state) {
     (void)state;
     plait_value    fetch[8];

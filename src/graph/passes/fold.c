@@ -1,6 +1,6 @@
-/* fold: what is made of constants alone, or of shapes alone (which a plan knows), is computed once, when the plan is
- * made, by the kernels that would have computed it in each run. Large results are left to the run: they would stay for
- * the plan's life. */
+/* fold: values that depend only on constants, or on shapes (which a plan knows), are computed once, when the plan is
+ * made, by the kernels that would compute them in each run. Large values are left to the run, because they would take
+ * memory for the plan's life. */
 #include "graph/passes/passes.h"
 
 enum { FOLD_BYTES = 1 << 16 };
@@ -38,7 +38,7 @@ static plait_status run_node(const pli_plan_node *n, plait_call *call, size_t sc
     return status;
 }
 
-/* A failure is left for the run to tell. */
+/* Folds a node. If its kernel fails, the node stays, so that the run reports the failure. */
 static plait_status fold(pli_plan *p, pli_plan_node *n, plait_error *err) {
     plait_error   own;
     plait_tensor *in = pli_arena_take(&p->work, (size_t)n->n_in * sizeof *in), out[64];

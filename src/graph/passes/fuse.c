@@ -1,17 +1,16 @@
-/* fuse: elementwise ops of one shape that hand values to each other become one node, which goes over the arrays
- * once, block by block, and keeps what lies between in the first cache (map.h).
+/* fuse: elementwise ops of the same shape that read each other's results become one node, which goes over the arrays
+ * once, block by block, and keeps the values between its ops in the first-level cache (map.h).
  *
- * A walk over the nodes lets each join the groups of those that it reads from. A group is later run at one point of
- * the order, its anchor, so all that it reads must be there before that, and whoever reads from it come after. Two
- * cases keep that:
- *     1. nobody outside has read from the group yet: its anchor moves to the node that joins, before which all is there
- *     2. all that the node reads besides is there before the group's anchor already
- * Else the node begins a group of its own. So groups never wait for each other in a circle, and no search is needed.
- * (The greedy form of what Gao, Olsen, Sarkar and Thekkath, "Collective Loop Fusion for Array Contraction", 1992,
- * solve by cuts.)
+ * A walk over the nodes lets each node join the groups that it reads from. A group runs at one point of the order, its
+ * anchor: all its inputs must be made before the anchor, and all its readers must come after it. Two cases ensure that:
+ *     1. no node outside the group has read from it yet: its anchor moves to the node that joins
+ *     2. all other inputs of the node are made before the group's anchor
+ * Otherwise the node begins its own group. So groups never wait for each other in a circle, and no search is needed.
+ * (This is a greedy form of the problem that Gao, Olsen, Sarkar and Thekkath, "Collective Loop Fusion for Array
+ * Contraction", 1992, solve by cuts.)
  *
- * A group that alone reads what a product or a convolution makes becomes a part of it, its epilogue (epilogue.h), at
- * the group's anchor: what the product reads is there before that, too. */
+ * A group that is the only reader of a product or a convolution becomes its epilogue (epilogue.h). The product then
+ * runs at the group's anchor, before which its inputs are made, too. */
 #include <string.h>
 
 #include "graph/passes/epilogue.h"
@@ -24,7 +23,7 @@ static const plait_op fused_op = { .size = sizeof(plait_op),
 typedef struct group {
     int32_t anchor;
     int32_t n_members, n_in;
-    bool    fixed; /* somebody outside has read from it */
+    bool    fixed; /* a node outside has read from it */
     int32_t in[PLI_MAP_INPUTS];
     int32_t first, last; /* members, by fuse.next */
 } group;
@@ -33,9 +32,9 @@ typedef struct fuse {
     pli_plan *plan;
     int32_t  *of;           /* [n_nodes] a node's group; -1: none                    */
     int32_t  *next;         /* [n_nodes] the next member                             */
-    group    *group;        /* [n_nodes] that of the node by whose number it goes    */
-    bool     *seen_outside; /* [n_values] read by another group, or fetched   */
-    int32_t  *reader;       /* [n_values] the only group that reads it; -1: there is none, or more   */
+    group    *group;        /* [n_nodes] a group lies at the number of one of its nodes */
+    bool     *seen_outside; /* [n_values] read by another group, or fetched          */
+    int32_t  *reader;       /* [n_values] the only group that reads it; -1: none, or several */
     int32_t  *to;
 } fuse;
 
@@ -50,9 +49,9 @@ static bool begin(fuse *f, pli_plan *p) {
     return f->reader != NULL && f->of != NULL && f->next != NULL && f->group != NULL && f->seen_outside != NULL;
 }
 
-/* --- who may join whom ----------------------------------------------------------------------------------------- */
+/* --- joining groups ----------------------------------------------------------------------------------------- */
 
-/* An operand of BF16 is read as F32 by all steps of a map, so an op that reads BF16 as it is stays alone. */
+/* May the node be fused? All steps of a map read BF16 as F32, so an op that needs BF16 itself stays alone. */
 static bool can_fuse(const pli_plan *p, const pli_plan_node *n) {
     if (n->work != PLI_WORK_MAP || n->n_out != 1 || n->n_in > PLI_MAP_INPUTS || n->op->shape_only != 0) return false;
     if ((n->op->flags & PLAIT_OP_STATEFUL) != 0 || p->value[n->output].place != PLI_PLACE_MEMORY) return false;
@@ -71,13 +70,13 @@ static int32_t find(const fuse *f, int32_t value) {
     return node < 0 ? -1 : f->of[node];
 }
 
-/* When the values of a node are there. */
+/* The position in the order after which a value is made. */
 static int32_t there(const fuse *f, int32_t value) {
     const int32_t node = f->plan->value[value].node;
     return node < 0 ? -1 : f->of[node] >= 0 ? f->group[f->of[node]].anchor : node;
 }
 
-/* Adds what comes from outside to the list; false: too much. */
+/* Adds inputs from outside the groups to the list; false: too many. */
 static bool add_inputs(const fuse *f, group *g, const int32_t *in, int32_t n, int32_t own_a, int32_t own_b) {
     for (int32_t i = 0; i < n; i++) {
         const int32_t from = find(f, in[i]);
@@ -91,7 +90,7 @@ static bool add_inputs(const fuse *f, group *g, const int32_t *in, int32_t n, in
     return true;
 }
 
-/* Case 2: beside the group's own, all that node k reads is there before the anchor. */
+/* Case 2: are all inputs of node k that the group does not make itself made before the anchor? */
 static bool reads_from_before(const fuse *f, int32_t k, int32_t g) {
     const pli_plan_node *n = &f->plan->node[k];
     for (int32_t i = 0; i < n->n_in; i++) {
@@ -101,7 +100,7 @@ static bool reads_from_before(const fuse *f, int32_t k, int32_t g) {
     return true;
 }
 
-/* Group b becomes a part of a, behind it. */
+/* Appends group b to group a. */
 static void absorb(fuse *f, int32_t a, int32_t b, const group *whole) {
     for (int32_t k = f->group[b].first;; k = f->next[k]) {
         f->of[k] = a;
@@ -114,7 +113,7 @@ static void absorb(fuse *f, int32_t a, int32_t b, const group *whole) {
     f->group[a].last = last;
 }
 
-/* Node k, which is the group `own` or has just begun it, and group g become one, if they may. */
+/* Joins group g with node k's group `own`, which may be new, if that is allowed. */
 static bool join(fuse *f, int32_t k, int32_t own, int32_t g) {
     const group *mine = &f->group[own], *other = &f->group[g];
     const bool   both_move = !other->fixed && !mine->fixed && mine->anchor == k;
@@ -178,7 +177,7 @@ static void find_readers(fuse *f) {
         if (p->fetch[i] >= 0) f->reader[p->fetch[i]] = SEVERAL;
 }
 
-/* The node whose epilogue the group may be, or -1; what it makes becomes the group's first input. */
+/* Finds the node whose epilogue the group may become, or -1; its output becomes the group's first input. */
 static plait_status find_host(fuse *f, int32_t own, int32_t *host_out, plait_error *err) {
     const pli_plan *p = f->plan;
     group          *g = &f->group[own];
@@ -214,7 +213,7 @@ static int32_t sorted_members(const fuse *f, const group *g, int32_t member[PLI_
     }
 }
 
-/* The inputs of a group that are values of the group by now are none. */
+/* Removes inputs of a group that the group itself now makes. */
 static void drop_own_inputs(const fuse *f, group *g, int32_t own) {
     int32_t n = 0;
     for (int32_t i = 0; i < g->n_in; i++)
@@ -247,7 +246,7 @@ static plait_status make_map(fuse *f, const group *g, const int32_t *member, int
                           err);
 }
 
-/* The fused node takes the anchor's place among the nodes; its members go for want of readers. */
+/* Puts the fused node in the anchor's place; its members are dropped later, because nothing reads them. */
 static plait_status make_node(fuse *f, int32_t own, plait_error *err) {
     pli_plan     *p = f->plan;
     group        *g = &f->group[own];

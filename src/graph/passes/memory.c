@@ -1,30 +1,30 @@
-/* memory: values that are not alive at once share memory.
+/* memory: values that are not alive at the same time share memory.
  *
- * A walk over the nodes gives each output the smallest gap that holds it (best fit), and gives an array's place back
- * after the last node that reads it, or a view of it. An output may also take over the place of an input that is read
- * for the last time, where its op says that it can be written over (in place). Fetches, and what is pushed to the
- * store, live until the end. (Register allocation over a line of code, with registers of any size: Chaitin 1982; for
- * graphs, Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016.)
+ * A walk over the nodes gives each output the smallest gap that holds it (best fit), and frees an array's place after
+ * the last node that reads the array or a view of it. An output may also take the place of an input that is read for
+ * the last time, if its op allows that (in place). Fetches, and deltas pushed to the store, live until the end. (This
+ * is register allocation in straight-line code with registers of any size: Chaitin 1982; for graphs, Chen et al.,
+ * "Training Deep Nets with Sublinear Memory Cost", 2016.)
  *
- * Threads may run nodes in another order. So where a value takes a place, its node runs after all that read or wrote
- * what was there before: each stretch of the block knows who had it last. */
+ * Threads may run nodes in another order. So a node that writes to a place runs after all nodes that wrote or read the
+ * place's former value: each stretch of the block knows the value that it held last. */
 #include <string.h>
 
 #include "graph/passes/passes.h"
 
-/* The block is cut into stretches, in order, without gaps between them. */
+/* A part of the block. The stretches cover the block in order, without gaps. */
 typedef struct stretch {
     size_t  first, bytes;
-    int32_t owner; /* the value that had it last; -1: none */
+    int32_t owner; /* the value that it held last; -1: none */
     bool    used;
 } stretch;
 
 typedef struct layout {
     pli_plan *plan;
     int32_t  *root;   /* [n_values] the value in whose place it lies                */
-    int32_t  *last;   /* [n_values] of a root: the last node that uses it           */
-    int32_t  *user;   /* [n_values] of a root: an input of plan->input that reads it, or -1 ... */
-    int32_t  *next;   /* [n_inputs] ... and the next                                */
+    int32_t  *last;   /* [n_values] for a root: the last node that uses it          */
+    int32_t  *user;   /* [n_values] for a root: the first entry of plan->input that reads it, or -1 ... */
+    int32_t  *next;   /* [n_inputs] ... and the next entry                          */
     int32_t  *reader; /* [n_inputs] the node of an input                           */
     stretch  *s;
     int64_t   n, capacity;
@@ -43,7 +43,7 @@ static bool begin(layout *l, pli_plan *p) {
     return true;
 }
 
-/* Views lie in what they are views of; then who uses what last. */
+/* Finds the root of each view, then the last user of each root. */
 static void find_lives(layout *l) {
     const pli_plan *p = l->plan;
     const int32_t   end = (int32_t)p->n_nodes;
@@ -78,7 +78,7 @@ static bool insert(layout *l, int64_t at, stretch s) {
     return true;
 }
 
-/* Node k waits for all that wrote or read what owner had. */
+/* Makes node k wait for the nodes that write or read value `owner`. */
 static bool wait_for(layout *l, int32_t k, int32_t owner) {
     if (owner < 0) return true;
     bool done = pli_plan_after(l->plan, k, l->plan->value[owner].node);
@@ -86,7 +86,7 @@ static bool wait_for(layout *l, int32_t k, int32_t owner) {
     return done;
 }
 
-/* The stretches at .. at + count, all free, become one of `bytes`, used by v, and the rest. */
+/* Turns the free stretches at .. at + count - 1 into one of `bytes` bytes for value v, and a rest. */
 static bool occupy(layout *l, int64_t at, int64_t count, size_t bytes, int32_t v, int32_t k) {
     const size_t first = l->s[at].first;
     int64_t      passed = 0;
@@ -102,7 +102,7 @@ static bool occupy(layout *l, int64_t at, int64_t count, size_t bytes, int32_t v
            insert(l, at + 1, (stretch){ first + bytes, cut_end - first - bytes, cut.owner, false });
 }
 
-/* The smallest run of free stretches that holds it; at the end of the block it may grow. */
+/* Takes the smallest run of free stretches that holds value v; the last run may grow at the end of the block. */
 static bool take(layout *l, int32_t v, int32_t k) {
     const size_t bytes = pli_place_bytes(&l->plan->value[v].t);
     int64_t      best = -1, best_count = 0;
@@ -116,7 +116,7 @@ static bool take(layout *l, int32_t v, int32_t k) {
         size_t  room = 0;
         int64_t count = 0;
         for (; i + count < l->n && !l->s[i + count].used; count++) room += l->s[i + count].bytes;
-        if (room < bytes && i + count == l->n) { /* the last one grows by what it lacks */
+        if (room < bytes && i + count == l->n) { /* the last one can grow */
             if (best < 0) {
                 l->s[l->n - 1].bytes += bytes - room;
                 l->bytes += bytes - room;
@@ -139,7 +139,7 @@ static bool take(layout *l, int32_t v, int32_t k) {
     return occupy(l, best, best_count, bytes, v, k);
 }
 
-/* Where a value lies. */
+/* The stretch that holds a value. */
 static stretch *stretch_of(layout *l, int32_t v) {
     int64_t low = 0, high = l->n;
     while (high - low > 1) {
@@ -177,11 +177,11 @@ static bool may_overwrite(const layout *l, int32_t k, int32_t i, int32_t o) {
     return true;
 }
 
-/* The output takes over the place, and who reads it from now on reads the root. */
+/* Gives the output the input's place; its readers count as readers of the root from now on. */
 static bool overwrite(layout *l, int32_t k, int32_t i, int32_t o) {
     const pli_plan_node *n = &l->plan->node[k];
     const int32_t        v = n->output + o, r = l->root[l->plan->input[n->input + i]];
-    for (int32_t u = l->user[r]; u >= 0; u = l->next[u]) /* who read what was there */
+    for (int32_t u = l->user[r]; u >= 0; u = l->next[u]) /* the readers of the old value */
         if (l->reader[u] != k && !pli_plan_after(l->plan, k, l->reader[u])) return false;
     l->plan->value[v].offset = l->plan->value[r].offset;
     stretch_of(l, v)->owner = v;
@@ -199,7 +199,7 @@ static bool place_output(layout *l, int32_t k, int32_t o) {
     return take(l, v, k);
 }
 
-/* What node k used last. */
+/* Frees the places of values whose last user is node k. */
 static void end_lives(layout *l, int32_t k) {
     const pli_plan_node *n = &l->plan->node[k];
     for (int32_t i = 0; i < n->n_in + n->n_out; i++) {

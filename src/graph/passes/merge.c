@@ -1,11 +1,11 @@
-/* merge: of nodes that do the same with the same, one is computed (common subexpressions, by value numbering: Cocke and
- * Schwartz, "Programming Languages and Their Compilers", 1970). Not those that are seen outside, or are not the same
- * each time. */
+/* merge: nodes with the same op, attributes and inputs are computed once (common subexpressions, by value numbering:
+ * Cocke and Schwartz, "Programming Languages and Their Compilers", 1970). Random ops and ops with an effect outside are
+ * not merged. */
 #include <string.h>
 
 #include "graph/passes/passes.h"
 
-enum { CONSTANT_BYTES = 4096 }; /* larger ones are hardly equal, and long to compare */
+enum { CONSTANT_BYTES = 4096 }; /* larger constants are rarely equal, and take long to compare */
 
 static size_t attr_bytes(const plait_attr *a, const void **at) {
     switch (a->kind) {
@@ -72,7 +72,7 @@ static bool merge_constants(pli_plan *p, pli_keymap *seen, int32_t *who, int32_t
     return true;
 }
 
-/* Nodes come after what they read, so what they read has been led to its like before they are looked at. */
+/* Nodes come after their inputs, so the inputs of a node have been merged before the node is compared. */
 static bool merge_nodes(pli_plan *p, pli_keymap *seen, int32_t *who, int32_t *to) {
     for (int32_t k = 0; k < p->n_nodes; k++) {
         const pli_plan_node *n = &p->node[k];

@@ -1,4 +1,4 @@
-/* The list of passes, in the order in which they run, and which of them a text names. */
+/* The list of passes, in the order in which they run, and the reader of a text that names some of them. */
 #include "graph/passes/passes.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Random graphs from a seed: whichever passes are made, and however many threads run the plan, the values are the same
- * bit for bit; and each pass does what it is for. */
+/* Seeded random graphs have the same values, bit for bit, with all choices of passes and numbers of threads; and each
+ * pass does its job. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -142,7 +142,7 @@ static void build(example *e, uint64_t seed) {
     if (plait_graph_check(e->g, &err) != PLAIT_OK) fail_msg("%s", err.text);
 }
 
-/* Two runs, so that what the first left in memory is seen; a hash of all values, and of the variables. */
+/* A hash of all values and variables after two runs; the second shows values that the first has left in memory. */
 static uint64_t values_of(const example *e, const char *passes, int32_t threads) {
     static unsigned char memory[FETCHES + VARIABLES][BYTES / 4];
     plait_session       *s = session_of(e->g, passes, threads);
@@ -190,7 +190,8 @@ static void test_passes_and_threads_change_no_bit(void **state) {
     }
 }
 
-/* --- what each is for ------------------------------------------------------------------------------------------ */
+/* --- the job of each pass
+ * ------------------------------------------------------------------------------------------ */
 
 typedef struct made {
     int64_t nodes;
@@ -242,7 +243,7 @@ static void test_merge(void **state) {
     plait_graph_destroy(&g);
 }
 
-/* A diamond and a chain of one shape are one node, also where a value in the middle is read by others, too. */
+/* A diamond and a chain of the same shape become one node, even if other nodes read a value in the middle. */
 static void test_fuse(void **state) {
     (void)state;
     plait_graph *g = new_graph();
@@ -253,10 +254,10 @@ static void test_fuse(void **state) {
     assert_int_equal(plan_of(g, d, "fuse").nodes, 2);
     assert_int_equal(plan_of(g, y, "none").nodes, 8);
     assert_int_equal(plan_of(g, y, "fuse").nodes, 3);               /* variable, fused, matmul with what follows */
-    y = plait_op_2(g, "add", plait_op_2(g, "mul", m, d), plait_op_2(g, "matmul", m, w)); /* m is read by another, too */
+    y = plait_op_2(g, "add", plait_op_2(g, "mul", m, d), plait_op_2(g, "matmul", m, w)); /* m has another reader, too */
     assert_int_equal(plan_of(g, y, "fuse").nodes, 4); /* variable, fused, matmul, matmul with mul and add */
     y = plait_graph_op(g, "cast", &m, 1, &(plait_attr){ .name = "type", .kind = PLAIT_ATTR_TYPE, .u.i = PLAIT_I32 }, 1);
-    assert_int_equal(plan_of(g, y, "fuse").nodes, 4); /* a kernel does not follow a kernel */
+    assert_int_equal(plan_of(g, y, "fuse").nodes, 4); /* a kernel cannot be an epilogue */
     plait_graph_destroy(&g);
 }
 
@@ -272,7 +273,7 @@ static void test_memory(void **state) {
     plait_graph_destroy(&g);
 }
 
-/* A store that tells which calls came. */
+/* A store that records its calls. */
 typedef struct spy {
     char  text[256];
     float values[6];
@@ -346,8 +347,8 @@ static void assert_calls(const plait_graph *g, const char *passes, const plait_f
     plait_session_destroy(&s);
 }
 
-/* Gets come when they are needed, in that order; an inc comes as soon as its delta is there and the gets of its
- * variable are past. */
+/* Gets come in the order of their first use; an inc comes as soon as its delta is computed and all gets of its variable
+ * are done. */
 static void test_the_order_of_a_store(void **state) {
     (void)state;
     plait_graph *g = new_graph();

@@ -1,6 +1,6 @@
-/* sparse: an inc whose delta is a scatter_rows, or a sum of them (the gradient of an embedding), pushes the rows: the
- * dense array is never made. A row that comes twice is added twice by the store, so a sum may round otherwise than the
- * dense one's. */
+/* sparse: an inc whose delta is a scatter_rows or a sum of them (the gradient of an embedding) pushes the rows alone,
+ * and the dense array is never made. The store adds a row that comes twice in two steps, so the sum may be rounded
+ * differently from the dense sum. */
 #include <string.h>
 
 #include "graph/ops/ops.h"
@@ -8,7 +8,7 @@
 
 enum { PARTS = 32 };
 
-/* Several arrays one behind the other: rows, and what is pushed to them. */
+/* Joins several arrays one after the other: row numbers, or their deltas. */
 static plait_status join(const plait_call *call, int64_t item) {
     unsigned char *to = call->out[0].data;
     for (int32_t i = 0; i < item; i++) to += pli_tensor_bytes(&call->in[i]);
@@ -29,7 +29,7 @@ static const plait_op            join_op = { .size = sizeof(plait_op),
                                              .outputs = 1,
                                              .kernels = kernels };
 
-/* The scatter_rows that a value is the sum of; -1: it is not, 0 .. PARTS of them. */
+/* Finds the scatter_rows whose sum is the value. Returns how many, 0 .. PARTS; -1: it is no such sum. */
 static int32_t parts_of(const pli_plan *p, int32_t value, const pli_plan_node **part) {
     const pli_plan_node *n = p->value[value].node >= 0 ? &p->node[p->value[value].node] : NULL;
     if (n == NULL || p->value[value].place != PLI_PLACE_MEMORY) return -1;
@@ -44,7 +44,7 @@ static int32_t parts_of(const pli_plan *p, int32_t value, const pli_plan_node **
     return n->n_in;
 }
 
-/* A new value: input k of all parts, one behind the other. -1: no memory. */
+/* Makes a new value that joins input k of all parts. -1: no memory. */
 static int32_t joined(pli_plan *p, const pli_plan_node *parts, int32_t n, int32_t k) {
     if (n == 1) return p->input[parts[0].input + k];
     plait_tensor t = p->value[p->input[parts[0].input + k]].t;
