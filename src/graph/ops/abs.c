@@ -1,4 +1,4 @@
-/* abs: |x|. d/dx = sign x, at 0 taken as 0. */
+/* abs: |x|. d/dx = sign x, taken as 0 at x = 0. */
 #include <math.h>
 
 #include "graph/ops/ops.h"

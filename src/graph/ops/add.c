@@ -17,7 +17,7 @@ static void add_f64(int64_t n, const void *const *in, void *out, const plait_att
 
 static void add_i32(int64_t n, const void *const *in, void *out, const plait_attr *attr) {
     (void)attr;
-    const uint32_t *a = in[0], *b = in[1]; /* wraps, as integers of graphs do */
+    const uint32_t *a = in[0], *b = in[1]; /* integers of graphs wrap */
     uint32_t       *y = out;
     for (int64_t i = 0; i < n; i++) y[i] = a[i] + b[i];
 }

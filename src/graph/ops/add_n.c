@@ -1,5 +1,5 @@
-/* add_n: the sum of any number of arrays of one type and shape, in their order: a vertex's gradient of its edges'
- * partials. */
+/* add_n: the sum of any number of arrays of one type and shape, in their order. The gradient of a vertex is this sum of
+ * the partials of its edges. */
 #include <string.h>
 
 #include "graph/kernel.h"

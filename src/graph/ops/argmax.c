@@ -1,5 +1,5 @@
-/* argmax: where along an axis (the last) the largest element is, as i64; the first of equal ones, and the first NaN
- * before all. The axis goes, or stays with length 1 (`keep`). */
+/* argmax: the position (i64) of the largest element along an axis (by default the last): the first NaN if there is one,
+ * else the first of equal elements. The axis is removed, or stays with length 1 (`keep`). */
 #include "graph/reduce.h"
 
 #include <math.h>

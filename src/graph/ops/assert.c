@@ -1,5 +1,5 @@
-/* assert: ends the run with a text where an element of the input (bool) is false. Its output is the scalar true: fetch
- * it to have it asked. */
+/* assert: ends the run with a text if an element of the input (bool) is false. Its output is the scalar true: fetch it
+ * to make the run check. */
 #include "graph/kernel.h"
 #include "graph/ops/ops.h"
 

@@ -1,4 +1,4 @@
-/* avg_pool2d: the mean of what of each window lies in the image (padding is not counted). With G = dy: dx =
+/* avg_pool2d: the mean of the part of each window that lies in the image (padding is not counted). With G = dy: dx =
  * avg_pool2d_gradient(x, G). */
 #include "graph/ops/ops.h"
 #include "graph/pooling.h"

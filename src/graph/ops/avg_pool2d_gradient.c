@@ -1,5 +1,6 @@
-/* avg_pool2d_gradient: each window's dy (input 1) spread evenly over what of it lies in the image, in the shape of
- * input 0, of which only that is used. Linear; with U of it: d/d(dy) = avg_pool2d(U). */
+/* avg_pool2d_gradient: spreads each window's dy (input 1) evenly over the part of the window that lies in the image.
+ * Only the shape of input 0 is used; the output has it. It is linear; with U its derivative: d/d(dy) =
+ * avg_pool2d(U). */
 #include "graph/lines.h"
 #include "graph/ops/ops.h"
 #include "graph/pooling.h"

@@ -1,7 +1,7 @@
-/* batch_norm: channels (axis 1) of [n, channels, ...], over all else less their mean, over their deviation (norm.h).
- * Outputs: y, and the mean and the variance (of all n, not n - 1) of each channel of this batch, from
- * which running ones may be kept by inc. With dy: dx = batch_norm_gradient. A gain and an offset
- * are multiplied and added by whoever wants them. The statistics themselves are not differentiated. */
+/* batch_norm: (x - mean) / deviation of each channel (axis 1) of [n, channels, ...] over all other axes (norm.h).
+ * Outputs: y, and the mean and the variance (divided by n, not n - 1) of each channel in this batch; a program can keep
+ * running ones by inc. With dy: dx = batch_norm_gradient. A gain and an offset need ops of their own. The statistics
+ * themselves cannot be differentiated. */
 #include "graph/norm.h"
 #include "graph/ops/ops.h"
 

@@ -1,5 +1,5 @@
-/* batch_norm_gradient: batch_norm's derivative by its input, of its y, its variance and dy. It cannot be
- * differentiated again. */
+/* batch_norm_gradient: the derivative of batch_norm by its input, computed from its y, its variance and dy. It cannot
+ * be differentiated again. */
 #include "graph/norm.h"
 #include "graph/ops/ops.h"
 

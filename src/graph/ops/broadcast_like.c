@@ -1,4 +1,4 @@
-/* broadcast_like: input 0 repeated to the shape of input 1, of which only the shape is needed. */
+/* broadcast_like: repeats input 0 to the shape of input 1, whose values are not needed. */
 #include "graph/kernel.h"
 #include "graph/ops/ops.h"
 
@@ -24,7 +24,7 @@ static plait_status run(const plait_call *call, int64_t item) {
     return PLAIT_OK;
 }
 
-/* In runs instead of elements. */
+/* By runs instead of single elements. */
 static plait_status run_runs(const plait_call *call, int64_t item) {
     int64_t strides[PLAIT_RANK_MAX];
     pli_broadcast_strides(&call->in[0].shape, &call->out[0].shape, strides);

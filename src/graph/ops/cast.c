@@ -1,6 +1,6 @@
-/* cast: the same elements in another type. Floats are rounded to nearest, even on ties; a float becomes an integer by
- * dropping its fraction, held to the integer's range, NaN 0; anything but 0 becomes the bool true. Between floats the
- * gradient is cast back. */
+/* cast: the same elements in another type. Floats are rounded to nearest, even on ties. From float to integer the
+ * fraction is dropped, the range is clipped, and NaN becomes 0. All numbers but 0 become the bool true. The gradient
+ * between floats is cast back. */
 #include "graph/kernel.h"
 #include "graph/ops/ops.h"
 

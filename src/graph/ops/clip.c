@@ -1,4 +1,4 @@
-/* clip: x, but not below low nor above high; NaN stays. d/dx = 1 where low <= x <= high, else 0. */
+/* clip: x, but at least low and at most high; NaN stays. d/dx = 1 where low <= x <= high, else 0. */
 #include <math.h>
 
 #include "graph/ops/ops.h"

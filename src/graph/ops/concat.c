@@ -1,4 +1,4 @@
-/* concat: arrays one after the other along an axis; their other axes are the same. Each gets its part of the
+/* concat: joins arrays one after the other along an axis; their other axes are equal. Each array gets its part of the
  * gradient. */
 #include "graph/kernel.h"
 #include "graph/ops/ops.h"
@@ -60,7 +60,7 @@ static plait_value part_of(plait_graph *g, plait_value all, const plait_value *p
     return value;
 }
 
-/* Where the lengths along the axis are known the parts are slices; else concat_part finds them when it runs. */
+/* If the lengths along the axis are known, the parts are slices; if not, concat_part finds them in the run. */
 static void gradient(const plait_gradient *at) {
     plait_graph  *g = at->graph;
     const int32_t rank = g->value[at->in[0]].rank;

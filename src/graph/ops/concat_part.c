@@ -1,6 +1,6 @@
-/* concat_part: of input 0, which lies as inputs 1, 2, ... would one after the other along an axis, what lies where
- * number `part` of them does: concat's gradient where lengths are not known before a run. Of the inputs after 0 only
- * the shapes are needed. Its own gradient lies between zeros. */
+/* concat_part: input 0 has the shape of inputs 1, 2, ... joined along an axis; the output is the part of input 0 at the
+ * place of input number `part`. It is concat's gradient if lengths are not known before a run. Only the shapes of
+ * inputs 1, 2, ... are needed. Its own gradient is padded with zeros. */
 #include "graph/kernel.h"
 #include "graph/ops/ops.h"
 

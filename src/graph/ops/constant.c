@@ -1,4 +1,4 @@
-/* constant: values that the graph holds. A plan points at them; nothing is computed. */
+/* constant: values that the graph holds. A plan points to them; nothing is computed. */
 #include "graph/ops/ops.h"
 
 static const plait_attr_spec attrs[] = {

@@ -1,4 +1,5 @@
-/* conv2d: filters over images (conv.h). With G = dy: dx = conv2d_input(w, G, x), dw = conv2d_filter(x, G, w). */
+/* conv2d: convolves images with filters (conv.h). With G = dy: dx = conv2d_input(w, G, x), dw = conv2d_filter(x, G,
+ * w). */
 #include "graph/conv.h"
 #include "tensor/gemm/gemm.h"
 #include "graph/ops/ops.h"
@@ -60,7 +61,7 @@ static int64_t columns_items(const plait_call *call) {
     return c.images * c.groups * blocks(&c);
 }
 
-/* A filter of one element that steps by one: the image is its own columns. */
+/* Do filters have one element and stride one? Then the image itself serves as columns. */
 static bool is_pointwise(const pli_conv *c) {
     return c->tap[0] == 1 && c->tap[1] == 1 && c->stride[0] == 1 && c->stride[1] == 1 && c->out[0] == c->in[0] &&
            c->out[1] == c->in[1] && c->before[0] == 0 && c->before[1] == 0;
@@ -91,7 +92,7 @@ static plait_status columns_run(const plait_call *call, int64_t item) {
     return PLAIT_OK;
 }
 
-/* Some rows of each filter's plane. */
+/* An item makes some rows of each filter's plane. */
 pli_region pli_conv2d_region(const plait_call *call, int64_t item) {
     const pli_conv c = conv_of(call);
     const int64_t  each = pli_conv_rows(&c, c.taps), n = blocks(&c), first = item % n * each,

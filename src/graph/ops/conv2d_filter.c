@@ -1,5 +1,6 @@
-/* conv2d_filter: of images x and dy, conv2d's derivative by its filters, in the shape of input 2, of which only that
- * is used. Linear in both; with U of it: dx = conv2d_input(U, dy, x), d/d(dy) = conv2d(x, U). */
+/* conv2d_filter: the derivative of conv2d by its filters, from images x and dy. Only the shape of input 2 is used; the
+ * output has it. It is linear in x and dy; with U its derivative: dx = conv2d_input(U, dy, x), d/d(dy) = conv2d(x,
+ * U). */
 #include <string.h>
 
 #include "graph/conv.h"
@@ -48,8 +49,8 @@ static plait_status ref_run(const plait_call *call, int64_t item) {
     return PLAIT_OK;
 }
 
-/* columns: an item is some channels of some filters of a group, so that no two items make the same columns but
- * where filters are cut, too, for there being few channels */
+/* columns: an item is some channels of some filters of a group. Two items make the same columns only if there are few
+ * channels, so that filters are divided, too. */
 
 enum { CHANNELS = 8, FILTERS = 16 };
 
@@ -90,7 +91,7 @@ static size_t columns_scratch(const plait_call *call) {
     return sizeof(float) * (size_t)(taps * pli_conv_rows(&c, taps) * c.out[1]);
 }
 
-/* What an item makes: filters and channels of a group, and of their taps the first. */
+/* The part of dw that an item makes: some filters and channels of a group, from a first tap on. */
 typedef struct part {
     int64_t group, filter, filters, channel, channels, area;
 } part;

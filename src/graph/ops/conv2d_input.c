@@ -1,5 +1,6 @@
-/* conv2d_input: of filters w and dy, conv2d's derivative by its images, in the shape of input 2, of which only that
- * is used. Linear in both; with U of it: d/dw = conv2d_filter(U, dy, w), d/d(dy) = conv2d(U, w). */
+/* conv2d_input: the derivative of conv2d by its images, from filters w and dy. Only the shape of input 2 is used; the
+ * output has it. It is linear in w and dy; with U its derivative: d/dw = conv2d_filter(U, dy, w), d/d(dy) =
+ * conv2d(U, w). */
 #include <string.h>
 
 #include "graph/conv.h"
@@ -25,7 +26,7 @@ static pli_conv conv_of(const plait_call *call) {
 
 static int64_t ref_items(const plait_call *call) { return call->out[0].shape.dim[0] * call->out[0].shape.dim[1]; }
 
-/* Along an axis: the output that sees place at through tap t, or -1. */
+/* The output, along one axis, that reads place `at` through tap t; -1: none. */
 static int64_t seen_by(const pli_conv *c, int axis, int64_t at, int64_t t) {
     const int64_t from = at + c->before[axis] - t * c->dilation[axis];
     return from >= 0 && from % c->stride[axis] == 0 && from / c->stride[axis] < c->out[axis] ? from / c->stride[axis]

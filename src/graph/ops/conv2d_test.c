@@ -1,5 +1,5 @@
-/* Convolutions: columns and products against the plain sums, over strides, paddings, dilations, groups and lengths
- * at the edges; the three ops are each other's gradients, twice. */
+/* Convolutions: columns and products against plain sums, over strides, paddings, dilations, groups and extreme lengths.
+ * The three ops are each other's first and second gradients. */
 #include "graph/kernel_set.h"
 #include "op_gradient.h"
 
@@ -9,13 +9,13 @@ typedef struct shape_of_conv {
 
 static const shape_of_conv convs[] = {
     { 2, 3, { 8, 7 }, 4, { 3, 3 }, { 1, 1 }, { 1, 1, 1, 1 }, { 1, 1 }, 1 },
-    { 2, 1, { 9, 9 }, 40, { 5, 3 }, { 2, 3 }, { 2, 0, 1, 3 }, { 1, 1 }, 1 }, /* filters cut into items */
+    { 2, 1, { 9, 9 }, 40, { 5, 3 }, { 2, 3 }, { 2, 0, 1, 3 }, { 1, 1 }, 1 }, /* filters divided into items */
     { 1, 6, { 7, 8 }, 4, { 2, 3 }, { 1, 2 }, { 0, 1, 0, 1 }, { 2, 2 }, 2 },
-    { 3, 4, { 5, 5 }, 4, { 3, 3 }, { 1, 1 }, { 1, 1, 1, 1 }, { 1, 1 }, 4 }, /* each channel by itself */
+    { 3, 4, { 5, 5 }, 4, { 3, 3 }, { 1, 1 }, { 1, 1, 1, 1 }, { 1, 1 }, 4 }, /* one channel a group */
     { 2, 5, { 4, 6 }, 3, { 1, 1 }, { 1, 1 }, { 0, 0, 0, 0 }, { 1, 1 }, 1 }, /* the image is its own columns */
     { 2, 5, { 4, 6 }, 3, { 1, 1 }, { 2, 2 }, { 1, 1, 1, 1 }, { 1, 1 }, 1 },
-    { 1, 1, { 1, 1 }, 1, { 3, 3 }, { 1, 1 }, { 4, 4, 4, 4 }, { 1, 1 }, 1 },  /* patches that see nothing */
-    { 1, 19, { 3, 3 }, 2, { 3, 3 }, { 1, 1 }, { 0, 0, 0, 0 }, { 1, 1 }, 1 }, /* channels cut into items */
+    { 1, 1, { 1, 1 }, 1, { 3, 3 }, { 1, 1 }, { 4, 4, 4, 4 }, { 1, 1 }, 1 },  /* patches in the padding only */
+    { 1, 19, { 3, 3 }, 2, { 3, 3 }, { 1, 1 }, { 0, 0, 0, 0 }, { 1, 1 }, 1 }, /* channels divided into items */
     { 0, 2, { 4, 4 }, 3, { 3, 3 }, { 1, 1 }, { 0, 0, 0, 0 }, { 1, 1 }, 1 },
     { 1, 2, { 40, 300 }, 2, { 3, 3 }, { 1, 1 }, { 1, 1, 1, 1 }, { 1, 1 }, 1 }, /* more than one block of rows */
 };
@@ -63,7 +63,7 @@ static void test_columns_agree(void **state) {
     op_case_end(&c);
 }
 
-/* oneDNN's, where the module is there: the same sums, and in pieces that are the regions which it names. */
+/* If the module onednn is there, its kernels compute the same sums, and each item writes the region that they name. */
 static void test_module_agrees(void **state) {
     (void)state;
     void                 *module = NULL;
@@ -140,7 +140,7 @@ static void test_refuses(void **state) {
     c.in[1].shape.dim[2]++;
     op_case_refused(&c, PLAIT_ESHAPE, "not of the shape of the convolution's output");
     c = case_of(&pli_op_conv2d, &convs[0], PLAIT_F32);
-    c.in[0].shape.dim[2] = PLAIT_ANY; /* not known before a run: no refusal */
+    c.in[0].shape.dim[2] = PLAIT_ANY; /* a length that is not known before a run is not refused */
     assert_int_equal(op_case_infer(&c), PLAIT_OK);
     assert_true(c.out[0].shape.dim[2] == PLAIT_ANY && c.out[0].shape.dim[3] == 7);
     op_case_end(&c);

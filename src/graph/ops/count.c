@@ -1,5 +1,5 @@
-/* count: how many elements lie along axes (none given: all) of the input, whose values are not needed: a scalar of its
- * type. */
+/* count: the number of elements along axes (none given: all) of the input, as a scalar of its type. The values of the
+ * input are not needed. */
 #include "graph/reduce.h"
 
 static plait_status infer(const plait_call *call) {

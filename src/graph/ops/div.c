@@ -1,4 +1,4 @@
-/* div: a / b, of floats (an integer's division by zero has no answer). d/da = 1 / b, d/db = -y / b. */
+/* div: a / b, for floats only (an integer cannot be divided by zero). d/da = 1 / b, d/db = -y / b. */
 #include "graph/ops/ops.h"
 
 static void div_f32(int64_t n, const void *const *in, void *out, const plait_attr *attr) {

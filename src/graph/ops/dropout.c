@@ -1,6 +1,6 @@
-/* dropout: each element is dropped with probability `rate`, and what stays is divided by 1 - rate; output 1 is what
- * stayed, as 0 or 1 / (1 - rate), so that dx = dy times it. What is dropped is a function of the session's seed, the
- * node, the run and the place, with 32 bits for each. Paper: Srivastava et al., "Dropout", JMLR 2014. */
+/* dropout: each element is set to 0 with probability `rate`, and the others are divided by 1 - rate. Output 1, the
+ * mask, is 0 or 1 / (1 - rate), so dx = dy times the mask. The choice for an element takes 32 random bits, a function
+ * of the session's seed, the node, the run and the place. Paper: Srivastava et al., "Dropout", JMLR 2014. */
 #include "base/random.h"
 #include "graph/kernel.h"
 #include "graph/ops/ops.h"
@@ -15,7 +15,7 @@ static plait_status infer(const plait_call *call) {
     return PLAIT_OK;
 }
 
-/* 32 random bits below this: dropped. */
+/* An element is dropped if its 32 random bits are below this number. */
 static uint32_t bound(const plait_call *call) { return (uint32_t)(call->attr[0].u.f * 4294967296.0); }
 
 static plait_status ref_run(const plait_call *call, int64_t item) {
@@ -44,7 +44,7 @@ static plait_status f32_run(const plait_call *call, int64_t item) {
     return PLAIT_OK;
 }
 
-/* The mask depends on no x. */
+/* The mask does not depend on x. */
 static void gradient(const plait_gradient *at) {
     if (at->d_out[0] >= 0) at->d_in[0] = pli_op2(at->graph, &pli_op_mul, at->d_out[0], at->out[1]);
 }

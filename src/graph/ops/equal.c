@@ -1,4 +1,4 @@
-/* equal: whether a = b, as a bool. NaN is equal to nothing. */
+/* equal: is a = b? The answer is a bool. NaN is equal to nothing. */
 #include "graph/ops/ops.h"
 
 static void equal_f32(int64_t n, const void *const *in, void *out, const plait_attr *attr) {

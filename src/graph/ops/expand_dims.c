@@ -1,4 +1,4 @@
-/* expand_dims: with further axes of length 1, which `axes` counts in the result. */
+/* expand_dims: adds axes of length 1; `axes` counts in the result. */
 #include "graph/ops/ops.h"
 
 static const plait_attr_spec attrs[] = {

@@ -1,5 +1,5 @@
-/* extend: `before` and `after` more places along one axis, copies of those that are there (graph/extend.h). Padding
- * with one value is pad. */
+/* extend: adds `before` and `after` places at the ends of one axis, copies of existing places (graph/extend.h). The op
+ * pad pads with one value. */
 #include "graph/extend.h"
 #include "graph/ops/ops.h"
 

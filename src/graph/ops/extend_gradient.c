@@ -1,5 +1,5 @@
-/* extend_gradient: what comes for each place (input 1) added up where it was copied from, in the shape of input 0, of
- * which only that is used. Linear; its gradient is extend. */
+/* extend_gradient: adds the derivative of each place (input 1) to the place that it was copied from. Only the shape of
+ * input 0 is used; the output has it. It is linear; its gradient is extend. */
 #include "graph/extend.h"
 #include "graph/lines.h"
 #include "graph/ops/ops.h"

@@ -1,4 +1,5 @@
-/* gather: slices of input 0 along axis 0, by number (input 1, i64; each in range): out [rows' shape, the rest]. */
+/* gather: slices of input 0 along axis 0, chosen by input 1 (i64; each in range). Output: [shape of input 1, the
+ * rest]. */
 #include <string.h>
 
 #include "graph/kernel.h"

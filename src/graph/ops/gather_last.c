@@ -1,4 +1,4 @@
-/* gather_last: y[.., j] = x[.., number[.., j]] along the last axis; the axes before it are the same. The gradient:
+/* gather_last: y[.., j] = x[.., number[.., j]] along the last axis; the axes before it are equal. The gradient is
  * scatter_last. */
 #include "graph/kernel.h"
 #include "graph/ops/ops.h"

@@ -1,5 +1,5 @@
-/* gelu: x P(x), with P the normal distribution's, (1 + erf(x / sqrt 2)) / 2. d/dx = P(x) + x p(x), p its density.
- * Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016. */
+/* gelu: x P(x), where P(x) = (1 + erf(x / sqrt 2)) / 2 is the normal distribution. d/dx = P(x) + x p(x), where p is its
+ * density. Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016. */
 #include <math.h>
 
 #include "graph/ops/ops.h"

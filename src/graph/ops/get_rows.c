@@ -1,5 +1,5 @@
-/* get_rows: rows (of axis 0) of a variable, by number: an embedding. Its gradient is scatter_rows, which inc pushes as
- * rows. */
+/* get_rows: rows (of axis 0) of a variable by their numbers, as in an embedding. Its gradient is scatter_rows, which
+ * inc pushes as rows. */
 #include "graph/ops/ops.h"
 
 static plait_status infer(const plait_call *call) {

@@ -1,4 +1,4 @@
-/* greater: whether a > b, as a bool. False where either is NaN. */
+/* greater: is a > b? The answer is a bool, false if a or b is NaN. */
 #include "graph/ops/ops.h"
 
 static void greater_f32(int64_t n, const void *const *in, void *out, const plait_attr *attr) {

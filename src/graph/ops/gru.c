@@ -1,12 +1,12 @@
 /* gru: a layer of gated recurrent units over whole sequences.
  *
- *     z [steps, batch, 3 units]: what comes in, for r, u, g: one product x W + b over all steps, by matmul and add
+ *     z [steps, batch, 3 units]: the inputs of gates r, u, g: one product x W + b over all steps, by matmul and add
  *     w [units, 3 units], b [units], h0 [batch, units]; s = h[t-1] w
  *     r, u = sigmoid of z[t] + s;  g = tanh(z_g + r m), m = s_g + b;  h[t] = (1 - u) g + u h[t-1]
  *
- * (The gate r works on the product, as in cuDNN and in ONNX with linear_before_reset.) Outputs: h [steps, batch,
- * units], and r, u, g, m as gates [steps, batch, 4 units], which the gradient needs. With dh: dz, ds, db, dh0 =
- * gru_gradient, dw = recurrent_product(h0, h, ds). Paper: Cho et al., "Learning Phrase Representations using RNN
+ * Gate r scales the product, as in cuDNN and in ONNX with linear_before_reset. Outputs: h [steps, batch, units], and
+ * the gates r, u, g, m [steps, batch, 4 units], which the gradient needs. With dh: dz, ds, db, dh0 = gru_gradient, dw =
+ * recurrent_product(h0, h, ds). Paper: Cho et al., "Learning Phrase Representations using RNN
  * Encoder-Decoder", EMNLP 2014. */
 #include <math.h>
 

@@ -1,6 +1,6 @@
-/* gru_gradient: of gru's w, h0, h, gates and the derivative dh by its output: dz and ds [steps, batch, 3 units], by
- * what comes in and by the recurrent product; db [batch, units], of each sequence of the batch; dh0 [batch, units].
- * It goes back through the steps, and cannot be differentiated again. */
+/* gru_gradient: computes from gru's w, h0, h, gates and the derivative dh by its output: dz and ds [steps, batch, 3
+ * units], the derivatives by z and by the recurrent product; db [batch, units], one for each sequence of the batch; dh0
+ * [batch, units]. It goes back through the steps, and cannot be differentiated again. */
 #include <string.h>
 
 #include "graph/cells.h"
@@ -94,7 +94,7 @@ static void add(int64_t n, const float *x, float *y) {
     for (int64_t j = 0; j < n; j++) y[j] += x[j];
 }
 
-/* dh0 holds what is carried back. */
+/* dh0 holds the derivative by h while the loop goes back. */
 static plait_status cells_run(const plait_call *call, int64_t item) {
     const pli_sequences s = pli_sequences_of(&call->in[H].shape, item);
     const pli_cells    *cells = pli_cells_get();

@@ -1,4 +1,4 @@
-/* gru: cells and BLAS against plain loops, forth and back; gradients against differences; what is refused. */
+/* gru: cells and BLAS against plain loops, forward and back; gradients against differences; refusals. */
 #include "op_gradient.h"
 
 /* steps, batch, units */

@@ -1,5 +1,5 @@
-/* hinge_loss: max(0, 1 - t x) of scores x and targets t of -1 or 1. Where it is above 0, d/dx = -t and d/dt = -x; at
- * the corner 0. */
+/* hinge_loss: max(0, 1 - t x) for scores x and targets t, -1 or 1. Where it is above 0, d/dx = -t and d/dt = -x;
+ * elsewhere, and at the corner, they are 0. */
 #include "graph/ops/ops.h"
 
 static void map_f32(int64_t n, const void *const *in, void *out, const plait_attr *attr) {

@@ -1,4 +1,4 @@
-/* identity: the input itself, under a name of its own. */
+/* identity: the input itself, as a value that can have another name. */
 #include "graph/ops/ops.h"
 
 static void gradient(const plait_gradient *at) { at->d_in[0] = at->d_out[0]; }

@@ -1,5 +1,5 @@
-/* inc: adds a delta to a variable, or pushes a gradient: what it means is the store's. Its output is
- * the scalar true: fetch it to have the inc done. */
+/* inc: adds a delta to a variable, or pushes it as a gradient; the store decides which. Its output is the scalar true:
+ * fetch it to make the run do the inc. */
 #include "graph/kernel.h"
 #include "graph/ops/ops.h"
 

@@ -1,4 +1,4 @@
-/* log_softmax: x - log sum e^x along an axis. With G = dy: dx = G - softmax(x) sum G, built of other ops, so it can be
+/* log_softmax: x - log sum e^x along an axis. With G = dy: dx = G - softmax(x) sum G, made of other ops, so it can be
  * differentiated again. */
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* logical_and: both of two bools. */
+/* logical_and: are both of two bools true? */
 #include "graph/ops/ops.h"
 
 static void logical_and_bool(int64_t n, const void *const *in, void *out, const plait_attr *attr) {

@@ -1,4 +1,4 @@
-/* logical_not: the other bool. */
+/* logical_not: the negation of a bool. */
 #include "graph/ops/ops.h"
 
 static void logical_not_bool(int64_t n, const void *const *in, void *out, const plait_attr *attr) {

@@ -1,4 +1,4 @@
-/* logical_or: either of two bools, or both. */
+/* logical_or: is at least one of two bools true? */
 #include "graph/ops/ops.h"
 
 static void logical_or_bool(int64_t n, const void *const *in, void *out, const plait_attr *attr) {

@@ -1,4 +1,4 @@
-/* The losses that work element by element, and dropout: values, extremes, gradients twice, what is refused. */
+/* The elementwise losses, and dropout: values, extremes, first and second gradients, refusals. */
 #include "op_gradient.h"
 
 static const plait_op *const losses[] = { &pli_op_sigmoid_cross_entropy, &pli_op_squared_loss, &pli_op_hinge_loss };

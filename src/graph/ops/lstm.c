@@ -1,11 +1,11 @@
 /* lstm: a layer of long short-term memory over whole sequences.
  *
- *     z [steps, batch, 4 units]: what comes in, gates i, f, g, o: one product x W + b over all steps, by matmul and add
+ *     z [steps, batch, 4 units]: the inputs of gates i, f, g, o: one product x W + b over all steps, by matmul and add
  *     r [units, 4 units], h0 and c0 [batch, units]
  *     i, f, o = sigmoid, g = tanh of z[t] + h[t-1] r;  c[t] = f c[t-1] + i g;  h[t] = o tanh c[t]
  *
- * Outputs: h and c [steps, batch, units], and the gates [steps, batch, 4 units], which the gradient needs. With dh,
- * dc of them: dz, dh0, dc0 = lstm_gradient, dr = recurrent_product(h0, h, dz). Paper: Hochreiter and Schmidhuber,
+ * Outputs: h and c [steps, batch, units], and the gates [steps, batch, 4 units], which the gradient needs. With dh
+ * and dc: dz, dh0, dc0 = lstm_gradient, dr = recurrent_product(h0, h, dz). Paper: Hochreiter and Schmidhuber,
  * "Long Short-Term Memory", 1997; with the forget gate of Gers et al., 2000. */
 #include <math.h>
 

@@ -1,5 +1,5 @@
-/* lstm_gradient: of lstm's r, c0, c, gates, and the derivatives dh and (if there is one) dc by its outputs: dz
- * [steps, batch, 4 units], dh0 and dc0 [batch, units], by going back through the steps. It cannot be differentiated
+/* lstm_gradient: computes from lstm's r, c0, c, gates, and the derivatives dh and (if there is one) dc by its outputs:
+ * dz [steps, batch, 4 units], dh0 and dc0 [batch, units]. It goes back through the steps, and cannot be differentiated
  * again. */
 #include <math.h>
 #include <string.h>
@@ -92,7 +92,7 @@ static void add(int64_t n, const float *x, float *y) {
     for (int64_t j = 0; j < n; j++) y[j] += x[j];
 }
 
-/* dh0 and dc0 hold what is carried back. */
+/* dh0 and dc0 hold the derivatives by h and c while the loop goes back. */
 static plait_status cells_run(const plait_call *call, int64_t item) {
     const pli_sequences s = pli_sequences_of(&call->in[C].shape, item);
     const pli_cells    *cells = pli_cells_get();

@@ -1,4 +1,4 @@
-/* lstm: cells and BLAS against plain loops, forth and back; gradients against differences; a second gradient is
+/* lstm: cells and BLAS against plain loops, forward and back; gradients against differences; a second gradient is
  * refused by name. */
 #include "op_gradient.h"
 
@@ -60,7 +60,7 @@ static void test_gradients(void **state) {
     c.apart = 6; /* c has no derivative */
     op_case_gradients(&c, 1, 1e-6);
     c = forward(lengths[1], PLAIT_F64);
-    c.apart = 5; /* h has none */
+    c.apart = 5; /* h has no derivative */
     op_case_gradients(&c, 1, 1e-6);
 }
 

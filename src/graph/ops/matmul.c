@@ -1,5 +1,5 @@
-/* matmul: c = a b over the last two axes, each side as it is or transposed (ta, tb); axes before them are a batch
- * and broadcast. [m, k] [k, n] -> [m, n]. With G = dc: da = G bT, db = aT G, and the transposed cases likewise. */
+/* matmul: c = a b over the last two axes, where a and b may be transposed (ta, tb); the axes before them are a batch,
+ * and broadcast. [m, k] [k, n] -> [m, n]. With G = dc: da = G bT, db = aT G; the transposed cases are similar. */
 #include "tensor/gemm/gemm.h"
 #include "graph/kernel.h"
 #include "graph/ops/ops.h"
@@ -33,8 +33,8 @@ static plait_status infer(const plait_call *call) {
     return PLAIT_OK;
 }
 
-/* Batches of matrices: of batch i, a begins i matrices of its own after at_a, or where broadcasting puts it. A batch
- * by one b whose rows of a lie one after the other is one tall matrix. */
+/* Batches of matrices. Matrix i of the batch takes the i-th matrix of a, or the one that broadcasting assigns; b
+ * likewise. If all take the same b, and the rows of a are contiguous, the batch is one tall matrix. */
 typedef struct view {
     bool        ta, tb;
     int64_t     m, n, k, count;
@@ -65,7 +65,7 @@ static view view_of(const plait_call *call) {
     return v;
 }
 
-/* Which matrices of a and b make matrix i of c. */
+/* The matrices of a and b whose product is matrix i of c. */
 static void operands(const view *v, int64_t i, int64_t *a_out, int64_t *b_out) {
     *a_out = *b_out = 0;
     for (int32_t d = 0; d < v->batch.rank; d++) {
@@ -102,7 +102,7 @@ static plait_status ref_run(const plait_call *call, int64_t item) {
 
 typedef struct tile {
     int64_t row, col, rows, cols;
-    int64_t a, b, c; /* first elements: of op(a) rows, op(b) columns, c */
+    int64_t a, b, c; /* first elements: of the rows of op(a), of the columns of op(b), of c */
     int64_t lda, ldb;
 } tile;
 
@@ -161,7 +161,7 @@ static plait_status f64_run(const plait_call *call, int64_t item) {
     return PLAIT_OK;
 }
 
-/* Both operands of the tile become F32 in scratch, and so does the sum, which is rounded once. */
+/* Both operands of a tile are converted to F32 in scratch. The sum is F32, too, and rounded once. */
 static size_t bf16_scratch(const plait_call *call) {
     const view         v = view_of(call);
     const pli_gemm_cut cut = pli_gemm_cut_of(v.m, v.n, v.k);
@@ -204,7 +204,7 @@ static plait_value product(const plait_gradient *at, plait_value a, int ta, plai
     return pli_graph_node(at->graph, &pli_op_matmul, in, 2, given);
 }
 
-/* The last axis stays, the others become one. */
+/* Joins all axes but the last. */
 static plait_value rows(plait_graph *g, plait_value a) {
     const plait_shape shape = pli_value_tensor(g, a).shape;
     const int64_t     flat[] = { -1, shape.dim[shape.rank - 1] };
@@ -212,7 +212,7 @@ static plait_value rows(plait_graph *g, plait_value a) {
     return pli_graph_node(g, &pli_op_reshape, &a, 1, &attr);
 }
 
-/* A batch by one b: the derivative by b is one product, too, rather than a sum of many. */
+/* Do all products of the batch have the same b? Then the derivative by b is one product, instead of a sum of many. */
 static bool is_tall(const plait_graph *g, const plait_gradient *at, int ta) {
     const plait_shape a = pli_value_tensor(g, at->in[0]).shape, b = pli_value_tensor(g, at->in[1]).shape;
     const int64_t     k = a.dim[a.rank - 1], n = pli_value_tensor(g, at->d_out[0]).shape.dim[a.rank - 1];

@@ -1,4 +1,4 @@
-/* Products by BLAS against the plain loops, over lengths at and beside the edges of tiles, sides and batches. */
+/* Products by BLAS against plain loops, over lengths near the edges of tiles, transposed operands, and batches. */
 #include "tensor/gemm/gemm.h"
 #include "op_gradient.h"
 
@@ -34,14 +34,14 @@ static void test_batches_broadcast(void **state) {
         const int64_t m = 5, n = 4, k = 3;
         const int64_t ar = side & 1 ? k : m, ac = side & 1 ? m : k, br = side & 2 ? n : k, bc = side & 2 ? k : n;
         check(PLAIT_F32, shape3(6, ar, ac), shape3(6, br, bc), side & 1, side >> 1);
-        check(PLAIT_F32, shape3(6, ar, ac), plait_shape_2(br, bc), side & 1, side >> 1); /* one tall matrix, or not */
+        check(PLAIT_F32, shape3(6, ar, ac), plait_shape_2(br, bc), side & 1, side >> 1); /* perhaps one tall matrix */
         check(PLAIT_F32, plait_shape_2(ar, ac), shape3(6, br, bc), side & 1, side >> 1);
         check(PLAIT_F32, plait_shape_4(2, 1, ar, ac), plait_shape_4(1, 3, br, bc), side & 1, side >> 1);
         check(PLAIT_F64, shape3(0, ar, ac), plait_shape_2(br, bc), side & 1, side >> 1);
     }
 }
 
-/* More than one tile each way, the last of them smaller. */
+/* Several tiles in each direction; the last is smaller. */
 static void test_tiles_cover_the_whole(void **state) {
     (void)state;
     static const int64_t mnk[][3] = {

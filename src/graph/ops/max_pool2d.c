@@ -1,5 +1,5 @@
-/* max_pool2d: the largest of each window; as output 1, where in its plane it lies (i32; of equals, the first). With
- * G = dy: dx = plane_scatter(x, index, G). A NaN is larger than all. */
+/* max_pool2d: the largest element of each window; output 1 is its position in the plane (i32; the first of equal ones).
+ * With G = dy: dx = plane_scatter(x, index, G). A NaN counts as larger than all numbers. */
 #include <math.h>
 
 #include "graph/ops/ops.h"
@@ -42,7 +42,7 @@ static plait_status ref_run(const plait_call *call, int64_t item) {
 
 static int f32_suits(const plait_call *call) { return call->in[0].type == PLAIT_F32; }
 
-/* Tap s of a row of windows: the outputs j whose tap lies in the image, and x of the first of them. */
+/* Tap s of a row of windows: the outputs j, first .. end - 1, whose tap lies in the image, and the x of the first. */
 static void tap(const pli_pooling *p, int64_t s, int64_t *first_out, int64_t *end_out) {
     const int64_t stride = p->stride[1], shift = s - p->before[1];
     const int64_t first = shift >= 0 ? 0 : (stride - 1 - shift) / stride;
@@ -51,7 +51,7 @@ static void tap(const pli_pooling *p, int64_t s, int64_t *first_out, int64_t *en
     *end_out = end < p->out[1] ? end : p->out[1];
 }
 
-/* n outputs take what lies at x, stride apart, where it is larger. */
+/* Each of n outputs takes its element of x, which lie `stride` apart, if that is larger. */
 static void take(int64_t n, const float *restrict x, int64_t stride, int32_t at, float *restrict y,
                  int32_t *restrict index) {
     for (int64_t j = 0; j < n; j++) {
@@ -62,7 +62,7 @@ static void take(int64_t n, const float *restrict x, int64_t stride, int32_t at,
     }
 }
 
-/* A row of outputs at a time, tap by tap, so that neighbours are compared side by side. */
+/* Computes a row of outputs tap by tap, so that neighbours are compared in vectors. */
 static void row_of(const pli_pooling *p, const float *x, int64_t i, float *y, int32_t *index) {
     int64_t from[2], end[2], first, last;
     for (int64_t j = 0; j < p->out[1]; j++) {

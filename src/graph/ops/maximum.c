@@ -1,4 +1,4 @@
-/* maximum: the larger of a and b; NaN where either is. The gradient goes to the larger, to a where they are equal. */
+/* maximum: the larger of a and b; NaN if a or b is. The gradient goes to the larger one, and to a if they are equal. */
 #include <math.h>
 
 #include "graph/ops/ops.h"

@@ -1,6 +1,6 @@
-/* mean: of floats over axes (none given: all); `keep` leaves them with length 1. Of nothing: NaN. The order of the
- * terms: reduce.h. The gradient of an element is that of the mean that it went into, divided by how many went into
- * it. */
+/* mean: the mean of floats along axes (none given: all); `keep` leaves them with length 1. The mean of no elements is
+ * NaN. reduce.h has the order of the terms. The gradient of an element is the mean's gradient divided by the number of
+ * elements. */
 #include "graph/reduce.h"
 
 static plait_status infer(const plait_call *call) {

@@ -1,5 +1,5 @@
-/* min: the smallest element over axes (none given: all, each of at least one element); `keep` leaves them with length
- * 1. NaN where there is one. The gradient is shared equally by those that are the smallest (extreme.h). */
+/* min: the smallest element along axes (none given: all), each with at least one element; `keep` leaves them with
+ * length 1. The result is NaN if an element is. The smallest elements share the gradient equally (extreme.h). */
 #include "graph/extreme.h"
 
 static const pli_extreme extreme = { .largest = false, .what = "the smallest" };

@@ -1,4 +1,5 @@
-/* minimum: the smaller of a and b; NaN where either is. The gradient goes to the smaller, to a where they are equal. */
+/* minimum: the smaller of a and b; NaN if a or b is. The gradient goes to the smaller one, and to a if they are
+ * equal. */
 #include <math.h>
 
 #include "graph/ops/ops.h"

@@ -1,5 +1,4 @@
-/* layer_norm and batch_norm: kernels against references, what comes out has mean 0 and deviation 1, gradients,
- * refusals. */
+/* layer_norm and batch_norm: kernels against references, outputs with mean 0 and deviation 1, gradients, refusals. */
 #include "op_gradient.h"
 
 static const plait_shape shapes[] = { { 2, { 5, 7 } }, { 4, { 3, 2, 4, 5 } }, { 3, { 2, 3, 40 } },
@@ -14,7 +13,7 @@ static void test_kernels_agree(void **state) {
             op_case c = op_case_of(ops[k]);
             op_case_input(&c, PLAIT_F32, shapes[i], 0);
             if (plait_shape_elements(&shapes[i]) == 0 &&
-                k == 1) { /* of no images: what comes out has no meaning, but is not refused */
+                k == 1) { /* no images: the output has no meaning, but is not refused */
                 assert_int_equal(op_case_infer(&c), PLAIT_OK);
                 assert_int_equal(op_case_run(&c, c.op->kernels[0]), PLAIT_OK);
                 op_case_end(&c);
@@ -33,7 +32,7 @@ static void test_kernels_agree(void **state) {
         }
 }
 
-/* Far from zero, where a sum of squares in float would lose all. */
+/* Values far from zero, whose sum of squares in float would lose all digits of the variance. */
 static void test_mean_and_deviation(void **state) {
     (void)state;
     op_case c = op_case_of(&pli_op_batch_norm);

@@ -1,4 +1,4 @@
-/* not_equal: whether a and b differ, as a bool. NaN is equal to nothing. */
+/* not_equal: do a and b differ? The answer is a bool. NaN is equal to nothing. */
 #include "graph/ops/ops.h"
 
 static void not_equal_f32(int64_t n, const void *const *in, void *out, const plait_attr *attr) {

@@ -1,5 +1,5 @@
-/* one_hot: for each number (i64) a row of `depth`, 1 at the number's place and else 0; a number that has none there
- * leaves all 0. */
+/* one_hot: for each number (i64) a row of length `depth` that is 1 at the number's place and 0 elsewhere. A number out
+ * of range makes a row of zeros. */
 #include "graph/kernel.h"
 #include "graph/ops/ops.h"
 

@@ -1,10 +1,10 @@
-/* graph/ops/ops.h - Plait's own ops, one file each, and short words for gradient rules that build with them. */
+/* graph/ops/ops.h - Plait's own ops, one file each, and short functions for gradient rules. */
 #ifndef PLI_GRAPH_OPS_OPS_H
 #define PLI_GRAPH_OPS_OPS_H
 
 #include "graph/graph.h"
 
-/* The list of ops: ops.c makes the registry of it. */
+/* The list of ops, from which ops.c makes the registry. */
 #define PLI_OPS(X)                                                                                                    \
     X(placeholder) X(constant) X(variable) X(get_rows) X(inc) X(inc_rows)                                             \
     X(add) X(sub) X(mul) X(neg) X(add_n)                                                                              \
@@ -45,9 +45,9 @@ static inline plait_value pli_op3(plait_graph *g, const plait_op *op, plait_valu
     const plait_value in[] = { a, b, c };
     return pli_graph_node(g, op, in, 3, NULL);
 }
-/** A constant of rank 0 in the type of like. */
+/** A constant of rank 0 with the type of like. */
 plait_value pli_scalar_like(plait_graph *graph, plait_value like, double value);
-/** An attribute of ints, of which n may be 0. */
+/** An attribute of n ints; n may be 0. */
 static inline plait_attr pli_attr_ints(const char *name, int32_t n, const int64_t *ints) {
     return (plait_attr){ .name = name, .kind = PLAIT_ATTR_INTS, .n = n, .u.ints = ints };
 }
@@ -55,29 +55,29 @@ static inline plait_attr pli_attr_int(const char *name, int64_t i) {
     return (plait_attr){ .name = name, .kind = PLAIT_ATTR_INT, .u.i = i };
 }
 
-/* Axes as attributes have them: -1 is the last. */
+/* Axes from attributes, where -1 is the last axis. */
 typedef struct pli_axes {
     bool    in[PLAIT_RANK_MAX];
     int32_t n;
 } pli_axes;
-/** Of an attribute of ints; none at all: every axis where none_is_all. Answers with a failure where one is not of the
- *  rank, or stands there twice. */
+/** Reads axes from an attribute of ints; an empty list means every axis if none_is_all. Fails if an axis is out of
+ *  range, or is listed twice. */
 plait_status pli_axes_of(const plait_call *call, const plait_attr *attr, int32_t rank, bool none_is_all,
                          pli_axes *axes_out);
-/** One axis, 0 <= *axis_out < rank. */
+/** Reads one axis, 0 <= *axis_out < rank. */
 plait_status pli_axis_find(const plait_call *call, int64_t attr, int32_t rank, int32_t *axis_out);
 
 /** infer: output 0 is like input 0. */
 plait_status pli_infer_as_input(const plait_call *call);
-/** infer: output 0 is a scalar bool, true when the op has been done. */
+/** infer: output 0 is a scalar bool, which is true when the op has run. */
 plait_status pli_infer_done(const plait_call *call);
 
-/** value, summed down to the shape of like where broadcasting had stretched it; value itself where their shapes are
- *  known to be equal. */
+/** Sums value along the axes that broadcasting had repeated, to the shape of like; returns value itself if the shapes
+ *  are known to be equal. */
 plait_value pli_unbroadcast(plait_graph *graph, plait_value value, plait_value like);
-/** Gradient rule of an op whose output has input 0's elements in another shape. */
+/** The gradient rule of an op whose output has the elements of input 0 in another shape. */
 void pli_gradient_reshape(const plait_gradient *at);
-/** For the gradient of an op that has one that is not zero, and no rule for it: the graph fails by name. */
+/** The gradient rule of an op whose gradient is not zero, but not implemented: the graph fails by name. */
 void pli_gradient_refuse(const plait_gradient *at, const char *what);
 
 #endif

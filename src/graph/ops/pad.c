@@ -1,4 +1,4 @@
-/* pad: with `before` and `after` more elements of one value along each axis. The gradient is a slice of what comes. */
+/* pad: adds `before` and `after` elements of one value along each axis. The gradient is a slice of dy. */
 #include "graph/kernel.h"
 #include "graph/ops/ops.h"
 

@@ -1,4 +1,4 @@
-/* placeholder: a value that is fed. It has no kernel: a run that needs it and is not given it is refused. */
+/* placeholder: a value that is fed. It has no kernel: a run that needs it must feed it, or is refused. */
 #include <string.h>
 
 #include "graph/ops/ops.h"

@@ -1,5 +1,5 @@
-/* plane_gather: of planes [.., height, width] the elements at index (i32, in each plane from 0 on), in the shape of
- * index. With G: dx = plane_scatter(x, index, G). */
+/* plane_gather: the elements of planes [.., height, width] at index (i32, from 0 in each plane), in the shape of index.
+ * With G = dy: dx = plane_scatter(x, index, G). */
 #include "graph/ops/ops.h"
 #include "graph/pooling.h"
 

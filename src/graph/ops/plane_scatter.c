@@ -1,6 +1,6 @@
-/* plane_scatter: zeros in the shape of input 0 [.., height, width], of which only that is used, to which in each
- * plane the elements of input 2 are added at index (input 1, i32). The gradient of pooling by maximum, and of
- * plane_gather. With U of it: d/d(in 2) = plane_gather(U, index). */
+/* plane_scatter: begins with zeros in the shape of input 0 [.., height, width], whose values are not used, and in each
+ * plane adds the elements of input 2 at index (input 1, i32). It is the gradient of pooling by maximum, and of
+ * plane_gather. With U its derivative: d/d(input 2) = plane_gather(U, index). */
 #include <string.h>
 
 #include "graph/ops/ops.h"

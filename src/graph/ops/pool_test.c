@@ -1,4 +1,4 @@
-/* Pooling: kernels against references over windows, strides and paddings; gradients, twice; what is refused. */
+/* Pooling: kernels against references over windows, strides and paddings; first and second gradients; refusals. */
 #include "op_gradient.h"
 
 typedef struct pool {
@@ -47,13 +47,13 @@ static void test_kernels_agree(void **state) {
         }
     op_case c = op_case_of(&pli_op_plane_scatter);
     op_case_input(&c, PLAIT_F32, plait_shape_4(2, 3, 4, 5), 0);
-    op_case_input(&c, PLAIT_I32, plait_shape_4(2, 3, 8, 2), 20); /* some more than once */
+    op_case_input(&c, PLAIT_I32, plait_shape_4(2, 3, 8, 2), 20); /* some elements more than once */
     op_case_input(&c, PLAIT_F32, plait_shape_4(2, 3, 8, 2), 0);
     assert_int_equal(op_case_agree(&c, 1e-6), 1);
     op_case_end(&c);
 }
 
-/* Nothing is larger than nothing: of a window of -infinity, the first. */
+/* In a window whose elements are all -infinity, the first is the largest. */
 static void test_minus_infinity(void **state) {
     (void)state;
     op_case c = case_of(&pli_op_max_pool2d, &pools[1], PLAIT_F32);

@@ -1,5 +1,5 @@
-/* pow: a^b, of floats. d/da = b a^(b-1), at a = b = 0 taken as 0; d/db = a^b log a, at a = 0 taken as 0; where a < 0
- * the second is not a number, as a^b is none beside whole b. */
+/* pow: a^b, for floats. d/da = b a^(b-1), taken as 0 at a = b = 0. d/db = a^b log a, taken as 0 at a = 0; it is NaN for
+ * a < 0, where a^b exists for integer b only. */
 #include <math.h>
 
 #include "graph/ops/ops.h"

@@ -1,5 +1,5 @@
-/* print: says a text, the input's type and shape, and its first elements, to the session's log, at level info. Its
- * output is the scalar true: fetch it to have it said. */
+/* print: writes a text, the input's type and shape, and its first elements to the session's log, at level info. Its
+ * output is the scalar true: fetch it to make the run print. */
 #include <stdio.h>
 
 #include "graph/kernel.h"

@@ -1,5 +1,5 @@
-/* random_normal: numbers normal, of this mean and standard deviation, in a given shape, or in that of an input
- * (random.h). */
+/* random_normal: normal random numbers with this mean and standard deviation, in a given shape, or in the shape of an
+ * input (random.h). */
 #include "graph/ops/ops.h"
 #include "graph/random.h"
 

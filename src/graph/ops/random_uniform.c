@@ -1,4 +1,4 @@
-/* random_uniform: numbers even between low (included) and high, in a given shape, or in that of an input (random.h). */
+/* random_uniform: uniform random numbers in [low, high), in a given shape, or in the shape of an input (random.h). */
 #include "graph/ops/ops.h"
 #include "graph/random.h"
 

@@ -1,5 +1,5 @@
-/* recurrent_product: the sum over steps t of h[t-1]T d[t], of h0 [batch, units], h [steps, batch, units] and d
- * [steps, batch, m]: the derivative by recurrent weights [units, m]. All steps but the first are one product. It
+/* recurrent_product: the sum over steps t of h[t-1]T d[t], from h0 [batch, units], h [steps, batch, units] and d
+ * [steps, batch, m]. It is the derivative by recurrent weights [units, m]. All steps but the first are one product. It
  * cannot be differentiated again. */
 #include <string.h>
 

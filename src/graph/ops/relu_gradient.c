@@ -1,5 +1,5 @@
-/* relu_gradient: d where x > 0, else slope d: what relu and leaky_relu pass back. a is d; b is x, or anything that is
- * above 0 where x is. Linear in d, and constant in x but for the kink. */
+/* relu_gradient: d where x > 0, else slope d: the gradient of relu and leaky_relu. Input a is d; input b is x, or any
+ * value that is above 0 where x is. It is linear in d, and constant in x except at 0. */
 #include "graph/ops/ops.h"
 
 static const plait_attr_spec attrs[] = {

@@ -1,4 +1,4 @@
-/* reshape: the same elements in another shape; one length may be -1, which is what is left. */
+/* reshape: the same elements in another shape; one length may be -1: it follows from the others. */
 #include "graph/ops/ops.h"
 
 static const plait_attr_spec attrs[] = {

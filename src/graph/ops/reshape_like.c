@@ -1,4 +1,4 @@
-/* reshape_like: the elements of input 0 in the shape of input 1, of which only the shape is needed. */
+/* reshape_like: the elements of input 0 in the shape of input 1, whose values are not needed. */
 #include "graph/ops/ops.h"
 
 static plait_status infer(const plait_call *call) {

@@ -1,5 +1,5 @@
-/* resize: one axis with another number of places, by scale or to a length, each made of the nearest, of two (linear) or
- * of four (cubic) of those that there are (graph/resizing.h). An image is resized one axis after the other. */
+/* resize: gives one axis another number of places, by scale or to a length. Each place is made of the nearest, of two
+ * (linear) or of four (cubic) places of the input (graph/resizing.h). An image is resized one axis after the other. */
 #include <string.h>
 
 #include "graph/ops/ops.h"

@@ -1,5 +1,5 @@
-/* resize_gradient: what comes for each place (input 1) spread over the places that it was made of, by their weights, in
- * the shape of input 0, of which only that is used. Linear; its gradient is resize. */
+/* resize_gradient: spreads the derivative of each place (input 1) over the places that it was made of, by their
+ * weights. Only the shape of input 0 is used; the output has it. It is linear; its gradient is resize. */
 #include "graph/lines.h"
 #include "graph/ops/ops.h"
 #include "graph/resizing.h"

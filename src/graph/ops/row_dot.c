@@ -1,4 +1,4 @@
-/* row_dot: the sum of a b along an axis, which goes. d/da = row_scale(b, G), d/db = row_scale(a, G). */
+/* row_dot: the sum of a b along an axis, which is removed. d/da = row_scale(b, G), d/db = row_scale(a, G). */
 #include "graph/lines.h"
 #include "graph/ops/ops.h"
 

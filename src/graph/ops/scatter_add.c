@@ -1,5 +1,5 @@
-/* scatter_add: input 0 with row i of input 2 added to its row number input 1 [i] (i64), repeats one after the other.
- * Rows are those of axis 0. */
+/* scatter_add: input 0, where row i of input 2 is added to row number input 1 [i] (i64); repeats are added one after
+ * the other. Rows are along axis 0. */
 #include <string.h>
 
 #include "graph/kernel.h"

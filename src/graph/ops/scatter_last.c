@@ -1,5 +1,5 @@
-/* scatter_last: zeros in the shape of input 0 (its values are not needed), to which input 2 is added along the last
- * axis: y[.., number[.., j]] += v[.., j], in the order of j. The gradient by v: gather_last. */
+/* scatter_last: begins with zeros in the shape of input 0, whose values are not needed, and adds input 2 along the last
+ * axis: y[.., number[.., j]] += v[.., j], in the order of j. The gradient by v is gather_last. */
 #include "graph/kernel.h"
 #include "graph/ops/ops.h"
 

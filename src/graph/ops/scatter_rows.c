@@ -1,6 +1,6 @@
-/* scatter_rows: zeros in the shape of input 0 (a variable; its values are not needed), to which row i of input 2 is
- * added at row number input 1 [i]: the dense form of the gradient of get_rows. inc, given one, pushes the rows and
- * never makes it. */
+/* scatter_rows: begins with zeros in the shape of input 0 (a variable, whose values are not needed), and adds row i of
+ * input 2 to row number input 1 [i]. It is the dense form of the gradient of get_rows. An inc of it pushes only the
+ * rows, and the dense form is never made. */
 #include <string.h>
 
 #include "graph/kernel.h"
@@ -27,7 +27,7 @@ static plait_status run(const plait_call *call, int64_t item) {
     return PLAIT_OK;
 }
 
-/* By the added rows: those rows of what comes. */
+/* The derivative by input 2: the rows of dy with these numbers. */
 static void gradient(const plait_gradient *at) {
     at->d_in[2] = pli_op2(at->graph, &pli_op_gather, at->d_out[0], at->in[1]);
 }

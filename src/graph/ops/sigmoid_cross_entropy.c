@@ -1,5 +1,5 @@
-/* sigmoid_cross_entropy: of scores x and targets t in [0, 1], -t log s(x) - (1 - t) log(1 - s(x)) = softplus(x) - t
- * x, which overflows nowhere. d/dx = s(x) - t, d/dt = -x. */
+/* sigmoid_cross_entropy: for scores x and targets t in [0, 1], -t log s(x) - (1 - t) log(1 - s(x)), where s is the
+ * sigmoid. It is computed as softplus(x) - t x, which never overflows. d/dx = s(x) - t, d/dt = -x. */
 #include "graph/ops/ops.h"
 #include "tensor/tensor.h"
 

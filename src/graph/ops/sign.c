@@ -1,4 +1,4 @@
-/* sign: -1, 0 or 1; NaN stays. Its gradient is 0 wherever it has one. */
+/* sign: -1, 0 or 1; NaN stays. Its gradient is taken as 0. */
 #include <math.h>
 
 #include "graph/ops/ops.h"

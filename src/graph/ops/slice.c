@@ -1,6 +1,6 @@
-/* slice: from starts to before ends, by steps, along axes (none given: the first ones). As in Python, a bound below 0
- * counts from the end and one beyond an end is held to it; a step below 0 goes backwards, with ends of -n - 1 for the
- * beginning. The gradient lies in zeros: unslice. */
+/* slice: x[starts:ends:steps] along axes (none given: the first ones). As in Python, a negative bound counts from the
+ * end, and a bound beyond an end is clipped. A negative step goes backwards; then an end of -n - 1 includes the first
+ * place. The gradient is unslice. */
 #include "graph/slice.h"
 
 static plait_status infer(const plait_call *call) {

@@ -1,5 +1,5 @@
-/* softmax: e^x / sum e^x along an axis. With G = dy: dx = y (G - sum y G), which is softmax_gradient.
- * The largest x is taken off first, so nothing overflows. */
+/* softmax: e^x / sum e^x along an axis. With G = dy: dx = y (G - sum y G), which is softmax_gradient. The largest x is
+ * subtracted first, so nothing overflows. */
 #include <math.h>
 
 #include "graph/lines.h"
@@ -22,7 +22,7 @@ static plait_status ref_run(const plait_call *call, int64_t item) {
     return PLAIT_OK;
 }
 
-/* Lines that lie one after the other: exp goes over all of an item at once. */
+/* For contiguous lines: exp is computed over all lines of an item at once. */
 static plait_status rows_run(const plait_call *call, int64_t item) {
     const pli_lines lines = pli_lines_of_call(call);
     int64_t         first;

@@ -1,5 +1,5 @@
-/* softmax_cross_entropy: of scores x [..., classes] and labels [...] (i64): the loss log sum e^x - x[label] of each
- * row, and as output 1 p = softmax(x), which the gradient needs anyway: dx = (p - onehot(label)) dloss. */
+/* softmax_cross_entropy: for scores x [..., classes] and labels [...] (i64), the loss log sum e^x - x[label] of each
+ * row. Output 1 is p = softmax(x), which the gradient needs: dx = (p - onehot(label)) dloss. */
 #include <math.h>
 
 #include "graph/lines.h"

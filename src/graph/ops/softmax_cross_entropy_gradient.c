@@ -1,6 +1,6 @@
-/* softmax_cross_entropy_gradient: (p - onehot(label)) d, of probabilities p [..., classes], labels [...] (i64) and d
- * [...]. With U of it: d/dp = U d, row by row; d/dd = the sum of U (p - onehot), which is the dot of U with this at
- * d = 1. */
+/* softmax_cross_entropy_gradient: (p - onehot(label)) d, for probabilities p [..., classes], labels [...] (i64) and d
+ * [...]. With U its derivative: d/dp = U d, row by row; d/dd = the sum of U (p - onehot), the dot product of U with
+ * this op's output at d = 1. */
 #include "graph/lines.h"
 #include "graph/ops/ops.h"
 
@@ -22,7 +22,7 @@ static int64_t items(const plait_call *call) {
     return pli_lines_items(&lines);
 }
 
-/* Labels were checked with the loss; one that is none is nobody's class here. */
+/* The loss has checked the labels; here a label out of range is no class. */
 static plait_status ref_run(const plait_call *call, int64_t item) {
     const pli_lines lines = pli_lines_of(&call->in[0].shape, -1);
     int64_t         first;

@@ -1,5 +1,6 @@
-/* softmax_gradient: y (g - s) with s = sum y g along an axis: what softmax's output y and its derivative g make of
- * its input's. With U of it: d/dg = y (U - t), t = sum U y, which is softmax_gradient again; d/dy = U g - U s - g t. */
+/* softmax_gradient: y (g - s) with s = sum y g along an axis: the derivative by softmax's input, from its output y and
+ * the derivative g by y. With U its own derivative: d/dg = y (U - t), t = sum U y, which is softmax_gradient again;
+ * d/dy = U g - U s - g t. */
 #include "graph/lines.h"
 #include "graph/ops/ops.h"
 

@@ -1,4 +1,5 @@
-/* The softmax family: kernels against references, gradients against differences, and what must not overflow. */
+/* The softmax family: kernels against references, gradients against differences, and extremes that must not
+ * overflow. */
 #include "op_gradient.h"
 
 static const plait_shape shapes[] = { { 2, { 5, 10 } }, { 2, { 1, 1 } },    { 2, { 3000, 7 } },
@@ -78,7 +79,7 @@ static void test_gradients(void **state) {
     op_case_gradients(&c, 2, 1e-6);
 }
 
-/* Scores of a thousand, and a certain answer, both ways. */
+/* Scores of a thousand, where the probable class is the label, and where it is not. */
 static void test_extremes_stay_finite(void **state) {
     (void)state;
     op_case c = op_case_of(&pli_op_softmax_cross_entropy);

@@ -1,15 +1,15 @@
-/* sparse_matmul: a sparse matrix times a dense one. Entry e of the sparse one has the value input 2 [e] in row input 0
- * [e] and column input 1 [e] (i64, in any order; what comes twice adds up); input 3 is [columns, width]; as many rows
- * come out as input 4, whose values are not needed, has along its first axis:
+/* sparse_matmul: a sparse matrix times a dense matrix. Entry e of the sparse matrix has the value input 2 [e], in row
+ * input 0 [e] and column input 1 [e] (i64, in any order; repeated entries add up). Input 3 is dense [columns, width].
+ * The output has as many rows as the first axis of input 4, whose values are not needed:
  *
  *     y[row[e]] += value[e] dense[column[e]]      one entry after the other
  *
- * The first layer of a net over sparse data, where `dense` are the few rows of a table that a batch touches. With rows
- * and columns exchanged it is its own transposed, so d/d dense = sparse_matmul(column, row, value, G); and d/d value[e]
- * = G[row[e]] . dense[column[e]].
+ * It serves as the first layer of a net over sparse data, where `dense` has the few rows of a table that a batch
+ * touches. The transposed product exchanges rows and columns, so d/d dense = sparse_matmul(column, row, value, G), and
+ * d/d value[e] = G[row[e]] . dense[column[e]].
  *
- * Entries may meet in any row of y, so work is cut along the width: an item goes over all entries, for some columns of
- * y. */
+ * Several entries may add to the same row of y, so work is divided along the width: an item goes over all entries, for
+ * some columns of y. */
 #include <string.h>
 
 #include "graph/kernel.h"
@@ -36,7 +36,7 @@ static int64_t items(const plait_call *call) {
     return (call->out[0].shape.dim[1] + WIDTH_AN_ITEM - 1) / WIDTH_AN_ITEM;
 }
 
-/* The columns of y of an item: the first, and how many. */
+/* The columns of y of an item: sets the first, returns how many. */
 static int64_t strip(const plait_call *call, int64_t item, int64_t *first_out) {
     const int64_t width = call->out[0].shape.dim[1];
     *first_out = item * WIDTH_AN_ITEM;

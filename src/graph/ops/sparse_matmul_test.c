@@ -1,4 +1,5 @@
-/* sparse_matmul: kernels agree, against the dense product, and what is refused. Its gradient: gradcheck_test.c. */
+/* sparse_matmul: kernels agree with each other and with the dense product; refusals. gradcheck_test.c has its
+ * gradient. */
 #include "op_case.h"
 
 static op_case sparse_case(plait_type type, int64_t rows, int64_t columns, int64_t entries, int64_t width) {

@@ -1,5 +1,5 @@
-/* split: `parts` arrays along an axis, of equal lengths, or of the given ones (`lengths`). The gradient: theirs, one
- * after the other. */
+/* split: divides an axis into `parts` arrays of equal lengths, or of the given `lengths`. The gradient joins those of
+ * the parts. */
 #include <string.h>
 
 #include "graph/kernel.h"
@@ -39,8 +39,7 @@ static plait_status infer(const plait_call *call) {
     return PLAIT_OK;
 }
 
-/* An item is a part: a block that goes on along the axes after the split one, once for each place of the axes before
- * it. */
+/* An item is a part. For each place of the axes before the split axis, its elements are one contiguous block. */
 static plait_status run(const plait_call *call, int64_t item) {
     const plait_tensor *x = &call->in[0], *y = &call->out[item];
     const int64_t       bytes = (int64_t)plait_type_bytes(x->type), elements = plait_shape_elements(&y->shape);

@@ -1,4 +1,4 @@
-/* squeeze: without some axes, which have length 1. */
+/* squeeze: removes some axes, which have length 1. */
 #include "graph/ops/ops.h"
 
 static const plait_attr_spec attrs[] = {

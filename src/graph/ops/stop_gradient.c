@@ -1,4 +1,4 @@
-/* stop_gradient: the input itself, as something that no gradient goes through. */
+/* stop_gradient: the input itself, but no gradient passes through. */
 #include "graph/ops/ops.h"
 
 const plait_op pli_op_stop_gradient = {

@@ -1,5 +1,5 @@
-/* sum: over axes (none given: all); `keep` leaves them with length 1. Integers wrap. The order of the terms: reduce.h.
- * The gradient of an element is that of the sum that it went into. */
+/* sum: the sum along axes (none given: all); `keep` leaves them with length 1. Integers wrap. reduce.h has the order of
+ * the terms. The gradient of an element is the gradient of its sum. */
 #include "graph/reduce.h"
 
 static plait_status infer(const plait_call *call) {

@@ -1,5 +1,5 @@
-/* sum_like: input 0 summed over the axes along which input 1's shape would broadcast to it: the gradient of
- * broadcasting, and of which only the shape of input 1 is needed. The order of the terms: reduce.h. */
+/* sum_like: sums input 0 along the axes along which the shape of input 1 would be broadcast to it. It is the gradient
+ * of broadcasting. Only the shape of input 1 is needed. reduce.h has the order of the terms. */
 #include "graph/reduce.h"
 
 static plait_status infer(const plait_call *call) {
@@ -10,7 +10,7 @@ static plait_status infer(const plait_call *call) {
     return PLAIT_OK;
 }
 
-/* Axes of `from` along which `to` would be repeated. */
+/* Finds the axes of `from` along which `to` would be repeated. */
 static void summed_axes(const plait_shape *from, const plait_shape *to, bool summed[PLAIT_RANK_MAX]) {
     for (int32_t i = 0; i < from->rank; i++) {
         const int32_t k = i - (from->rank - to->rank);

@@ -1,5 +1,5 @@
-/* top_k: the k largest along the last axis, the largest first, and where they were (i64). Of equal ones the first
- * comes first; NaN before all. The gradient goes to where they were. */
+/* top_k: the k largest elements along the last axis, the largest first, and their positions (i64). The first of equal
+ * elements comes first, and NaN before all. The gradient goes to these positions. */
 #include "graph/kernel.h"
 #include "graph/ops/ops.h"
 
@@ -26,7 +26,7 @@ static plait_status infer(const plait_call *call) {
 
 static bool comes_before(double a, double b) { return a > b || (isnan(a) && !isnan(b)); }
 
-/* An item is a row: each element goes to its place among the k found so far. */
+/* An item is a row: each element is inserted in its place among the k largest so far. */
 static plait_status run(const plait_call *call, int64_t item) {
     const plait_tensor *x = &call->in[0];
     const int64_t       n = x->shape.dim[x->shape.rank - 1], k = call->attr[0].u.i, base = item * n;

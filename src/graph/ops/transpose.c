@@ -1,5 +1,5 @@
-/* transpose: axes in another order: axis i of the output is axis perm[i] of the input; perm left out reverses them.
- * The gradient is transposed back. */
+/* transpose: puts axes in another order: axis i of the output is axis perm[i] of the input; without perm the axes are
+ * reversed. The gradient is transposed back. */
 #include <string.h>
 
 #include "graph/kernel.h"
@@ -41,7 +41,8 @@ static plait_status run(const plait_call *call, int64_t item) {
     return PLAIT_OK;
 }
 
-/* The last two axes exchanged, of 4-byte elements: in squares, so that both sides are touched by lines of the cache. */
+/* Exchanges the last two axes of 4-byte elements square by square, so that both arrays are used by whole cache
+ * lines. */
 enum { SQUARE = 16 };
 
 static int swaps_last_two(const plait_call *call) {

@@ -1,5 +1,5 @@
-/* unslice: zeros in the shape of input 0 (its values are not needed), but for the places that a slice of it would
- * take, which get input 1. */
+/* unslice: zeros in the shape of input 0, whose values are not needed, except at the places that a slice of it would
+ * take: they get input 1. */
 #include <string.h>
 
 #include "graph/slice.h"

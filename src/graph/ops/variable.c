@@ -1,5 +1,5 @@
-/* variable: what the store keeps under a number. A plan gets it whole, borrowed from the store, where something needs
- * its values; get_rows, inc and inc_rows need its number alone. */
+/* variable: a value that the store keeps under a number. If a node needs its values, a plan gets them all, borrowed
+ * from the store; get_rows, inc and inc_rows need only its number. */
 #include "graph/ops/ops.h"
 
 static const plait_attr_spec attrs[] = {

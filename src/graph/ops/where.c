@@ -1,4 +1,5 @@
-/* where: a where a condition (bool) holds, else b, all three broadcast. The gradient goes to whichever was taken. */
+/* where: a where a condition (bool) holds, else b; all three are broadcast. The gradient goes to the one that was
+ * taken. */
 #include <string.h>
 
 #include "graph/kernel.h"
@@ -19,7 +20,7 @@ static plait_status infer(const plait_call *call) {
     return PLAIT_OK;
 }
 
-/* A run in which each input stands still or goes on by ones, as broadcasting leaves it. */
+/* Chooses in a run, in which each input either repeats one element or steps by one element. */
 static void choose_4(int64_t n, const uint8_t *c, int64_t c_step, const uint32_t *a, int64_t a_step, const uint32_t *b,
                      int64_t b_step, uint32_t *y) {
     if (c_step == 1 && a_step == 1 && b_step == 1)
