@@ -60,6 +60,7 @@ PLAIT_API void plait_rule_opts_init(plait_rule_opts *opts);
  *   add  their sum. A row begins with 0
  *   min  the least of them. It begins with infinity (PLAIT_I64: INT64_MAX)
  *   max  the greatest. It begins with minus infinity (INT64_MIN)
+ *   last the row of the latest clock; of one clock that of the worker with the highest number. It begins with 0
  *
  * inc pushes a value, so under min "inc of 5" says: 5 at most. A get holds what the consistency says of which incs it
  * holds, combined; own incs are seen at once. Where "zeros" is said of a row that nobody has pushed to, it holds what
@@ -68,13 +69,19 @@ PLAIT_API void plait_rule_opts_init(plait_rule_opts *opts);
  * min and max are idempotent and monotone: it does not matter in which order incs come, nor how often. So a doubled or
  * late one does no harm, and what a worker reads of a row never goes up again (min), or down (max), under any policy.
  * They are exact. A NaN that is pushed is passed over, and -0 is 0. Refused with them are an update rule, averages of
- * copies (gossip, local-sgd), bounds on what is added (vap), and filters that look at values. */
+ * copies (gossip, local-sgd), bounds on what is added (vap), and filters that look at values.
+ *
+ * Under last an inc replaces the whole row; of a worker's incs of one clock the one that it made last counts, and a key
+ * that is named twice counts as named last. A dense table is keyed then. What holds under every policy: a get holds the
+ * last of the incs that the consistency says it holds, save that a worker's own inc of its clock is what it reads until
+ * that has been sent; it never reads an earlier one again. Refused are, beside what min and max refuse: async over
+ * local, policies that push several clocks as one (downpour), opts.aggregate and opts.replicas 2. */
 typedef struct plait_table_opts {
     size_t          size;         /* set by plait_table_opts_init                                      */
     const char     *name;         /* unique in the job; used in messages and files                     */
     plait_type      type;         /* PLAIT_F32 (default), PLAIT_F64 or PLAIT_I64. Whole numbers count exactly: a sum is
                                      the same in any order, and wraps around. Additive tables only, not under gossip */
-    const char     *combine;      /* "add" | "min" | "max"; NULL: add. See below                       */
+    const char     *combine;      /* "add" | "min" | "max" | "last"; NULL: add. See above              */
     int64_t         rows;         /* dense: > 0; 0: sparse, grows by key                               */
     int64_t         cols;         /* values of a row, > 0; default 1                                   */
     int             keyed;        /* 1: a dense table whose updates are sparse and are pushed by key   */

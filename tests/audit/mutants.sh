@@ -56,15 +56,16 @@ judge() {
     fi
 }
 
-# take_judge PROGRAM CODE: judges what follows, by ending with that code; 4: the audit alone
+# take_judge PROGRAM CODE [COMBINE]: judges what follows, by ending with that code; 4: the audit alone
 take_judge() {
     program=tests/$1
     refuted=$2
+    export PLAIT_COMBINE="${3:-}"
     judge=
     [ "$refuted" = 1 ] || judge=audit
     "$ninja" -t commands "$program" >"$work/commands"
     link=$(grep -- "-o $program" "$work/commands" | sed 's/^: && //; s/ && :$//')
-    [ -z "$judge" ] || judge "the protocol as it stands, by $1" "./$program" 0 # else table.replicas is that
+    [ -z "$judge" ] || judge "the protocol as it stands, by $*" "./$program" 0 # else table.replicas is that
 }
 
 grep -v '^#' "$here/mutants.txt" >"$work/list"

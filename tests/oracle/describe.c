@@ -42,6 +42,7 @@ static void describe_table(const plan *t, FILE *out) {
                       : "F32",
             t->combine == LEAST      ? "min"
             : t->combine == GREATEST ? "max"
+            : t->combine == LATEST   ? "last"
             : !t->ruled     ? "additive"
             : t->own_rule ? "a rule of its own"
                           : "sgd");

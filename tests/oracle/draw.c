@@ -153,7 +153,11 @@ static bool counts(const program *p, const plan *t) {
 static combine draw_combine(const program *p, const plan *t) {
     uint64_t own = p->seed * UINT64_C(0xd6e8feb86659fd93) + (uint64_t)(t - p->tables);
     if (t->ruled || t->way == GOSSIP || t->policy == LOCAL_SGD || t->policy == VAP || t->hammered) return ADD_UP;
-    return !draw_one_in(&own, 3) ? ADD_UP : draw_one_in(&own, 2) ? LEAST : GREATEST;
+    if (!draw_one_in(&own, 3)) return ADD_UP;
+    const combine drawn = (combine)(LEAST + (int)draw_below(&own, 3));
+    const bool    orders = t->policy != DOWNPOUR && !(t->policy == ASYNC && t->way == LOCAL) && p->replicas == 1 &&
+                        !p->aggregate && !p->hybrid;
+    return drawn == LATEST && !orders ? ADD_UP : drawn;
 }
 
 /* The clock before which it is zeroed. (What gossip's copies hold together is judged from the first clock on.) */

@@ -14,7 +14,7 @@ typedef struct judgement {
     uint64_t *evidence[TABLES]; /* [rows, cols, DIGITS]: when a worker had first read another's update; 0: never */
     mass     *mass;
     uint8_t  *seen[TABLES]; /* [rows, cols, DIGITS]: what the reader has had of it */
-    double   *last[TABLES]; /* [rows, cols], where nothing adds up: what the reader has read last */
+    double   *last[TABLES]; /* [rows, cols], where nothing adds up: what the reader has read last; LATEST: its turn */
     uint64_t *clock_began;  /* of the reader: [clocks + 1] */
 } judgement;
 
@@ -71,7 +71,8 @@ static bool wrong_cell(judgement *j, const cell *x, const char *what, const char
                   " column %d of %s (%s x %s, %s) is %.17g: %s; promised: %s",
                   x->r->worker, x->r->clock, x->r->from, name_of(p->calls[x->r->worker][x->r->from].kind),
                   t->sparse ? "key" : "row", x->row, x->col, t->name, t->topology, t->consistency,
-                  t->combine != ADD_UP ? (t->combine == LEAST ? "min" : "max")
+                  t->combine == LATEST   ? "last"
+                  : t->combine != ADD_UP ? (t->combine == LEAST ? "min" : "max")
                   : t->ruled          ? "ruled"
                                       : "additive",
                   x->value, what, promise);
@@ -154,6 +155,43 @@ static bool judge_extreme(judgement *j, const cell *x, const group *g, const uin
     return true;
 }
 
+/* Of two updates of a row that is replaced the one of the later turn counts. */
+static double turn_of(const update *u) {
+    return ((double)u->clock * WORKERS + (double)u->worker) * CALLS + (double)u->call + 1;
+}
+
+/* The update that a row holds which is replaced; NULL: none. */
+static const update *latest_of(const plan *t, const cell *x, const group *g) {
+    for (int32_t i = 0; i < g->n_updates; i++)
+        if (x->value == weight(t, g->updates[i].digit, x->col)) return &g->updates[i];
+    return NULL;
+}
+
+/* What the worker has updated in its clock lies over all others, as long as it has not been sent. */
+static bool is_own_now(const cell *x, const update *u) {
+    return u != NULL && u->worker == x->r->worker && u->clock == x->r->clock;
+}
+
+/* The row is one of its updates that may be there, and none that must be comes after it. */
+static bool judge_latest(judgement *j, const cell *x, const group *g, const uint64_t *evidence, double last) {
+    const plan   *t = &j->f.p->tables[x->r->table];
+    const update *held = latest_of(t, x, g);
+    const double  base = is_fresh(t, x->r) ? nothing(t) : initial(t, x->row, x->col);
+    const double  turn = held == NULL ? 0 : turn_of(held);
+    if (held == NULL && x->value != base)
+        return wrong_cell(j, x, "it is none of what was pushed", "one of the updates");
+    for (int32_t i = 0; i < g->n_updates; i++) {
+        const update *u = &g->updates[i];
+        const limits  l = promised(&j->f, x->r, u, evidence[u->digit]);
+        if (u == held && l.most == 0) return wrong_update(j, x, u, 1, 0, l.why_most);
+        if (is_own_now(x, held) && u->worker != x->r->worker) continue;
+        if (l.least > 0 && turn_of(u) > turn) return wrong_update(j, x, u, 0, 1, l.why_least);
+    }
+    if (!x->r->function && !x->r->left && !is_own_now(x, held) && turn < last)
+        return wrong_cell(j, x, "the worker had read a later push", "reads never go back to an older state");
+    return true;
+}
+
 /* A worker's copy moves `workers` times as far by its own updates, and is mixed with others' copies. Under async
  * copies have weights, from 1/64 to `workers`, and an additive table's move as much farther as they weigh less. */
 static bool judge_copy(judgement *j, const cell *x, const group *g) {
@@ -193,6 +231,8 @@ static bool judge_value(judgement *j, const cell *x, const group *g, int64_t row
     const size_t at = (size_t)(row * t->cols + x->col) * DIGITS;
     int32_t      counts[DIGITS] = { 0 };
     j->reads++;
+    if (t->combine == LATEST)
+        return judge_latest(j, x, g, j->evidence[x->r->table] + at, j->last[x->r->table][row * t->cols + x->col]);
     if (t->combine != ADD_UP)
         return judge_extreme(j, x, g, j->evidence[x->r->table] + at, j->last[x->r->table][row * t->cols + x->col]);
     if (t->way == GOSSIP && (!x->r->last || (t->ruled && t->policy == ASYNC))) return judge_copy(j, x, g);
@@ -269,6 +309,12 @@ static bool remember(judgement *j, const cell *x, const group *g, int64_t row) {
     const size_t at = (size_t)(row * t->cols + x->col) * DIGITS;
     int32_t      counts[DIGITS];
     (void)g;
+    if (t->combine == LATEST) {
+        const update *held = latest_of(t, x, g);
+        if (!x->r->function && held != NULL && !is_own_now(x, held))
+            j->last[x->r->table][row * t->cols + x->col] = turn_of(held);
+        return true;
+    }
     if (t->combine != ADD_UP) {
         if (!x->r->function) j->last[x->r->table][row * t->cols + x->col] = x->value;
         return true;

@@ -52,7 +52,7 @@ typedef enum policy { BSP, SSP, ESSP, ASP, DELAY, SEQUENTIAL, VAP, DOWNPOUR, LOC
 
 typedef enum way { LOCAL, SUMS, SERVERS, GOSSIP } way; /* where a table's updates go: its own, never hybrid */
 
-typedef enum combine { ADD_UP, LEAST, GREATEST } combine;
+typedef enum combine { ADD_UP, LEAST, GREATEST, LATEST } combine;
 
 /* One inc of one row; of a dense table, of each row of a group of neighbours that are always updated together. */
 typedef struct update {

@@ -46,7 +46,7 @@ static plait_status pick(void *user, const plait_slice *slices, int32_t n_slices
 const plait_function own_function = { .name = "pick", .run = pick };
 
 double nothing(const plan *t) {
-    if (t->combine == ADD_UP) return 0;
+    if (t->combine == ADD_UP || t->combine == LATEST) return 0;
     if (t->whole) return t->combine == LEAST ? (double)INT64_MAX : (double)INT64_MIN;
     return t->combine == LEAST ? INFINITY : -INFINITY;
 }

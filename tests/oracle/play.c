@@ -236,7 +236,7 @@ static plait_status make_table(player *y, int32_t i) {
     plait_table_opts_init(&o);
     o.name = t->name;
     o.type = type_of(t);
-    o.combine = t->combine == LEAST ? "min" : t->combine == GREATEST ? "max" : NULL;
+    o.combine = t->combine == LEAST ? "min" : t->combine == GREATEST ? "max" : t->combine == LATEST ? "last" : NULL;
     o.rows = t->sparse ? 0 : t->rows;
     o.cols = t->cols;
     o.keyed = t->keyed;

@@ -40,6 +40,13 @@ static const policy policies[] = {
     { "majority", MAJORITY, CLOCKS_MAX, false, true },
 };
 
+enum { POLICIES = sizeof policies / sizeof *policies };
+
+const marks_kind *forced_kind;
+int               forced_policy = -1;
+
+const char *policy_name(int i) { return i < POLICIES ? policies[i].spec : NULL; }
+
 typedef struct dice {
     pli_random random;
     plan      *plan;
@@ -61,8 +68,10 @@ static void note(dice *d, feature f) { d->plan->drawn |= UINT64_C(1) << f; }
 
 static void draw_table(dice *d, table_plan *t) {
     plan   *p = d->plan;
-    policy  drawn = policies[pick(d, sizeof policies / sizeof *policies)];
+    policy  drawn = policies[pick(d, POLICIES)];
+    if (forced_policy >= 0) drawn = policies[forced_policy];
     bool    sums = p->backup == 0 && chance(d, ALLREDUCE, 5);
+    if (forced_policy >= 0 && drawn.is != BSP && drawn.is != BOUNDED_DELAY && drawn.is != LOCAL_SGD) sums = false;
     if (p->backup > 0 || (sums && drawn.is != BOUNDED_DELAY && drawn.is != LOCAL_SGD)) drawn = policies[0];
     if (!sums) note(d, PS);
     note(d, drawn.is);
@@ -80,7 +89,8 @@ static void draw_job(dice *d) {
     p->workers = 1 + (int32_t)pick(d, WORKERS_MAX);
     p->servers = chance(d, SERVERS, 2) ? 1 + (int32_t)pick(d, SERVERS_MAX) : 0;
     p->clocks = 6 + (int64_t)pick(d, CLOCKS_MAX - 6 + 1);
-    if (p->workers > 2 && chance(d, BACKUP, 6)) p->backup = 1 + (int32_t)pick(d, (uint64_t)p->workers / 2);
+    if (p->workers > 2 && chance(d, BACKUP, 6) && forced_policy < 0)
+        p->backup = 1 + (int32_t)pick(d, (uint64_t)p->workers / 2);
     p->tables = 1 + (int32_t)pick(d, TABLES_MAX);
     for (int32_t t = 0; t < p->tables; t++) {
         draw_table(d, &p->table[t]);
@@ -108,6 +118,14 @@ static void draw_kinds(uint64_t seed, plan *p) {
         const bool  sums = strncmp(t->consistency, "vap", 3) == 0 || strncmp(t->consistency, "local-sgd", 9) == 0;
         t->whole = !t->ruled && chance(&d, WHOLE, 3);
         if (!t->ruled && !sums) t->combine = chance(&d, LEAST, 3) ? "min" : chance(&d, GREATEST, 2) ? "max" : NULL;
+        if (t->combine == NULL && !t->ruled && !sums && strncmp(t->consistency, "downpour", 8) != 0 &&
+            chance(&d, LATEST, 2))
+            t->combine = "last";
+        if (forced_kind != NULL) {
+            t->ruled = t->staleness_aware = false;
+            t->combine = forced_kind->combine;
+            t->whole = forced_kind->type == PLAIT_I64;
+        }
         t->zeroed = stay && chance(&d, ZEROED, 4) ? (int64_t)pick(&d, (uint64_t)p->clocks) : -1;
     }
 }

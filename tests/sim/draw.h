@@ -5,6 +5,7 @@
 #define DRAW_H
 
 #include "base/base.h"
+#include "table/marks.h"
 
 enum {
     WORKERS_MAX = 6,
@@ -28,7 +29,8 @@ enum {
                             X(BURST, "burst") X(JITTER, "jitter") X(LINK, "link") X(CUT, "cut") X(DELAYED, "delayed")  \
                                 X(DOUBLED, "doubled") X(DROPPED, "dropped") X(FREEZE, "freeze") X(KILL, "kill")        \
                                     X(FROZEN, "frozen for good") X(WHOLE, "whole numbers")                             \
-                                        X(LEAST, "min") X(GREATEST, "max") X(ZEROED, "zeroed")
+                                        X(LEAST, "min") X(GREATEST, "max") X(LATEST, "last")        \
+                                            X(ZEROED, "zeroed")
 #define X(name, text) name,
 typedef enum feature { FEATURES(X) N_FEATURES } feature;
 #undef X
@@ -55,6 +57,12 @@ typedef struct plan {
     bool       quiet;               /* nothing can seem dead: no rank warns that it hears nothing of another */
     char       cluster[CLUSTER_BYTES];
 } plan;
+
+/** What is not drawn: all tables are of this kind (NULL: any) and have this policy (-1: any), by its number. */
+extern const marks_kind *forced_kind;
+extern int               forced_policy;
+/** NULL: there are no more. */
+const char *policy_name(int i);
 
 void draw_plan(uint64_t seed, plan *plan_out);
 void print_plan(const plan *p);

@@ -11,7 +11,8 @@
  *
  * A schedule is a process, since SimGrid takes one platform a process. The test counts what was drawn and what
  * happened, and nothing may be missing. To replay a failing seed, set PLAIT_SEED=seed; PLAIT_EVENTS=file keeps its
- * event log. */
+ * event log;
+ * PLAIT_COMBINE and PLAIT_POLICY have all tables combine so, under that policy. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -88,6 +89,7 @@ typedef struct worker {
     pli_random   mine, all; /* draws of its own, and draws that are the same on all workers */
     plait_table *table[TABLES_MAX];
     uint64_t     seen[TABLES_MAX][HOT][WORKERS_MAX];
+    int64_t      last[TABLES_MAX][HOT]; /* the same of rows that are replaced */
     int64_t      met; /* the clock after the last barrier: in it, an averaging table reads all copies, and then its
                        * own again */
     bool         left;
@@ -146,12 +148,37 @@ static plait_status check_value(worker *w, int t, int h, int32_t from, double va
     return PLAIT_OK;
 }
 
+/* A row that is replaced, as check_value has it of each worker's column. */
+static plait_status check_last(worker *w, int t, int h, const void *row, const before *then, bool last) {
+    const plan       *p = &run.p;
+    const table_plan *of = &p->table[t];
+    const int64_t     clock = plait_job_clock_now(w->job);
+    const uint64_t    gone = of->zeroed >= 0 && clock >= of->zeroed ? clocks_below(of->zeroed) : 0;
+    mark_reader       r = { .worker = w->me, .clock = clock };
+    if (p->backup > 0) return PLAIT_OK; /* what came late is dropped */
+    if (gone != 0 && w->last[t][h] <= 64 * of->zeroed) w->last[t][h] = 0;
+    for (int32_t from = 0; from < p->workers; from++) {
+        const uint64_t all = run.issued[t][h][from] & ~gone;
+        const bool     early = of->exact && from != w->me && !last && !w->left;
+        r.must[from] = last ? all : then->of[h][from] & all;
+        if (!last && from != w->me) r.must[from] &= clocks_below(clock - of->bound);
+        r.may[from] = early ? all & clocks_below(clock) : all;
+    }
+    if (mark_last(&w->table[t]->spec, row, &r, &w->last[t][h])) return PLAIT_OK;
+    return wrong("rank %d in clock %lld reads %g in row %d of t%d, which replaces rows", w->me, (long long)clock,
+                 mark_at(w->table[t]->spec.type, row, 0), h, t);
+}
+
 /* values: of the rows from hot[first] on or, if by_row, of all rows. */
 static plait_status check(worker *w, int t, int first, bool by_row, const void *values, const before *then,
                           bool last) {
     if (run.p.table[t].ruled) return PLAIT_OK;
     for (int h = first; h < HOT; h++) {
         const int64_t row = (by_row ? (int64_t)run.hot[h] : h - first) * run.p.workers;
+        if (w->table[t]->spec.combine->replaces) {
+            PLI_TRY(check_last(w, t, h, (const char *)values + row * w->table[t]->spec.width, then, last));
+            continue;
+        }
         for (int32_t from = 0; from < run.p.workers; from++) {
             const double value = mark_at(w->table[t]->spec.type, values, row + from);
             PLI_TRY(check_value(w, t, h, from, value, then, last));
@@ -168,7 +195,7 @@ static plait_status add(worker *w, int t) {
     marks_clear(&w->table[t]->spec, HOT * run.p.workers, delta);
     for (int h = 0; h < HOT; h++) {
         if ((run.issued[t][h][w->me] >> clock & 1) || pick(w, 2) == 0) continue;
-        mark_put(&w->table[t]->spec, delta, n * run.p.workers + w->me, clock);
+        mark_put(&w->table[t]->spec, delta, n, w->me, clock);
         row[n] = h;
         keys[n++] = run.hot[h];
     }
@@ -278,7 +305,10 @@ static plait_status go_through_clocks(worker *w) {
     for (int64_t clock = 0; clock < run.p.clocks; clock++) {
         PLI_TRY(meet(w));
         for (int32_t t = 0; t < run.p.tables; t++)
-            if (run.p.table[t].zeroed == clock) PLI_TRY(plait_table_zero(w->table[t]));
+            if (run.p.table[t].zeroed == clock) {
+                w->met = clock; /* it is a barrier, too */
+                PLI_TRY(plait_table_zero(w->table[t]));
+            }
         if (run.p.leaves[w->me] == clock) {
             PLI_TRY(plait_job_leave(w->job));
             counts->seen[LEFT]++;
@@ -499,6 +529,8 @@ static bool run_seed(uint64_t seed) {
     plan p;
     draw_plan(seed, &p);
     bool good = run_apart(&p);
+    if (!good && forced_kind != NULL)
+        printf("PLAIT_COMBINE=%s PLAIT_POLICY=%s ", forced_kind->name, policy_name(forced_policy));
     if (!good) printf("replay: PLAIT_SEED=%llu %s\n", (unsigned long long)seed, program_invocation_name);
     return good;
 }
@@ -514,8 +546,12 @@ static void print_counts(int64_t schedules) {
 
 static void test_schedules(void **unused) {
     (void)unused;
-    const char *seed = getenv("PLAIT_SEED"), *count = getenv("PLAIT_SCHEDULES");
+    const char *seed = getenv("PLAIT_SEED"), *count = getenv("PLAIT_SCHEDULES"), *policy = getenv("PLAIT_POLICY");
     int64_t     n = SCHEDULES, from = 1, failed = 0;
+    forced_kind = marks_kind_of(getenv("PLAIT_COMBINE"));
+    while (policy != NULL && strcmp(policy, policy_name(forced_policy < 0 ? 0 : forced_policy)) != 0 &&
+           policy_name(forced_policy + 1) != NULL)
+        forced_policy++;
     if (getenv("PLAIT_TEST_FULL") != NULL) n = SCHEDULES_FULL;
     if (count != NULL) n = atoll(count);
     if (seed != NULL) from = atoll(seed), n = 1;
@@ -526,6 +562,24 @@ static void test_schedules(void **unused) {
         if (counts->drawn[f] == 0) fail_msg("never drawn: %s", feature_names[f]);
     for (int o = 0; o < N_OUTCOMES && n >= ENOUGH; o++)
         if (counts->seen[o] == 0) fail_msg("never seen: %s", outcome_names[o]);
+}
+
+/* Each way to combine, and counts, under each policy. A policy that stands twice in the list is played twice. */
+static void test_kinds(void **unused) {
+    (void)unused;
+    const int64_t n = getenv("PLAIT_TEST_FULL") != NULL ? 120 : 1;
+    int64_t       failed = 0;
+    for (int k = 0; k < MARKS_KINDS; k++) {
+        forced_kind = &marks_kinds[k];
+        for (forced_policy = 0; policy_name(forced_policy) != NULL; forced_policy++) {
+            if (!marks_go_with(forced_kind, policy_name(forced_policy))) continue;
+            for (int64_t i = 1; i <= n && failed < 5; i++) failed += !run_seed((uint64_t)i);
+            printf("%s x %s: %d jobs\n", forced_kind->name, policy_name(forced_policy), (int)n);
+        }
+    }
+    forced_kind = NULL;
+    forced_policy = -1;
+    assert_int_equal(failed, 0);
 }
 
 /* --- faults that schedules have found ----------------------------------------------------------------------------- */
@@ -598,7 +652,8 @@ static void test_a_sum_that_failed(void **unused) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_schedules), cmocka_unit_test(test_lost_last_answers),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_schedules), cmocka_unit_test(test_kinds),
+                                        cmocka_unit_test(test_lost_last_answers),
                                         cmocka_unit_test(test_replicas_beside_served_tables),
                                         cmocka_unit_test(test_all_frozen), cmocka_unit_test(test_killed_in_a_sum),
                                         cmocka_unit_test(test_a_sum_that_failed) };

@@ -1,5 +1,5 @@
-/* What tables make of what is pushed: the least, the greatest, over each topology and under each consistency that has
- * them, beside tables that add; what NaN and the two zeros do; and what is refused, by name. */
+/* What tables make of what is pushed: the least, the greatest, the last, over each topology and under each consistency
+ * that has them, beside tables that add; what NaN and the two zeros do; and what is refused, by name. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -139,6 +139,78 @@ static void test_the_extremes_are_kept(void **state) {
         }
 }
 
+/* --- the last ----------------------------------------------------------------------------------------------------- */
+
+/* All workers push to key 5 in every clock, twice; worker w to key 10 in clock workers - 1 - w alone: the higher the
+ * worker, the earlier. What a worker has pushed in its clock it reads. */
+static plait_status push_in_turn(plait_table *table, int32_t me, int32_t workers, int64_t clock) {
+    plait_comm    *comm = plait_job_comm(table->job);
+    const uint64_t keys[3] = { 5, 10, 5 };
+    float          values[3 * COLS], got[COLS];
+    for (int i = 0; i < 3 * COLS; i++) values[i] = value_of(me, clock, i % COLS);
+    values[0] = values[1] = 7777; /* the same key comes once more */
+    if (clock == workers - 1 - me) PLI_TRY(plait_table_inc(table, 1, &keys[1], &values[2], 0));
+    PLI_TRY(plait_table_inc(table, 1, keys, values, 0));
+    const uint64_t twice[2] = { 5, 5 };
+    const float    both[2 * COLS] = { 7777, 7777, values[2], values[3] };
+    PLI_TRY(plait_table_inc(table, 2, twice, both, 0));
+    PLI_TRY(plait_table_get(table, 1, keys, got));
+    CHECK(got[0] == value_of(me, clock, 0) && got[1] == value_of(me, clock, 1));
+    return PLAIT_OK;
+}
+
+static plait_status work_last(plait_job *job, void *user) {
+    plait_comm   *comm = plait_job_comm(job);
+    plait_table  *table[3];
+    const int32_t me = plait_comm_rank(comm), workers = plait_comm_workers(comm);
+    float         whole[ROWS * COLS];
+    (void)user;
+    PLI_TRY(make(job, "dense", "last", PLAIT_F32, ROWS, 0, &table[0]));
+    PLI_TRY(make(job, "keyed", "last", PLAIT_F32, ROWS, 1, &table[1]));
+    PLI_TRY(make(job, "sparse", "last", PLAIT_F32, 0, 0, &table[2]));
+    for (int64_t clock = 0; clock < CLOCKS; clock++) {
+        for (int t = 0; t < 3; t++) PLI_TRY(push_in_turn(table[t], me, workers, clock));
+        PLI_TRY(plait_job_clock(job));
+    }
+    PLI_TRY(plait_job_barrier(job));
+    for (int t = 0; t < 3; t++) {
+        PLI_TRY(check_row(table[t], 5, value_of(workers - 1, CLOCKS - 1, 0), value_of(workers - 1, CLOCKS - 1, 1)));
+        PLI_TRY(check_row(table[t], 10, value_of(0, workers - 1, 0), value_of(0, workers - 1, 1)));
+        PLI_TRY(check_row(table[t], 11, 0, 0));
+    }
+    PLI_TRY(plait_table_get_range(table[0], 0, ROWS, whole));
+    CHECK(whole[10 * COLS] == value_of(0, workers - 1, 0) && whole[11 * COLS] == 0);
+    return PLAIT_OK;
+}
+
+static const setting settings_of_last[] = {
+    { .topology = "local", .consistency = "bsp" },
+    { .topology = "local", .consistency = "ssp:1" },
+    { .topology = "local", .consistency = "sequential" },
+    { .topology = "allreduce", .consistency = "bsp" },
+    { .topology = "allreduce", .consistency = "bounded-delay:2" },
+    { .topology = "hybrid", .consistency = "bsp", .servers = 2 },
+    { .topology = "ps", .consistency = "bsp", .servers = 3, .filter = "key-cache,key-delta,zstd" },
+    { .topology = "ps", .consistency = "ssp:2", .servers = 2 },
+    { .topology = "ps", .consistency = "essp:2" },
+    { .topology = "ps", .consistency = "asp:2:3" },
+    { .topology = "ps", .consistency = "bounded-delay:1" },
+    { .topology = "ps", .consistency = "sequential" },
+    { .topology = "ps", .consistency = "async", .filter = "key-cache" },
+};
+
+static void test_the_last_is_kept(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof settings_of_last / sizeof *settings_of_last; i++)
+        for (int32_t workers = 1; workers <= 4; workers++) {
+            setting s = settings_of_last[i];
+            char    why[700];
+            s.workers = workers;
+            if (!play(&s, work_last, why, sizeof why))
+                fail_msg("%s x %s, %d workers: %s", s.topology, s.consistency, workers, why);
+        }
+}
+
 /* --- odd values --------------------------------------------------------------------------------------------------- */
 
 static plait_status push_odd(plait_job *job, void *user) {
@@ -207,6 +279,19 @@ static void test_what_is_no_sum_is_refused(void **state) {
         { { .topology = "ps", .consistency = "vap:2", .combine = "min" }, "bounds what is added" },
         { { .topology = "ps", .consistency = "async", .combine = "min", .filter = "topk:0.1" },
           "filter topk with combine min is refused" },
+        { { .topology = "ps", .consistency = "bsp", .combine = "last", .rule = "sgd" }, "an update rule takes sums" },
+        { { .topology = "ps", .consistency = "async", .combine = "last", .filter = "fixed8" },
+          "filter fixed8 with combine last is refused" },
+        { { .topology = "ps", .consistency = "downpour:2:2", .combine = "last" },
+          "combine last with consistency downpour:2:2 is refused" },
+        { { .topology = "ps", .consistency = "vap:2", .combine = "last" }, "bounds what is added" },
+        { { .topology = "ps", .consistency = "local-sgd:2", .combine = "last" }, "an average of what workers have" },
+        { { .topology = "gossip:ring", .consistency = "bsp", .combine = "last" }, "last with topology gossip:ring" },
+        { { .topology = "local", .consistency = "async", .combine = "last" }, "no owner knows whose came last" },
+        { { .topology = "ps", .consistency = "bsp", .combine = "last", .aggregate = "host" },
+          "aggregation by host with combine last is refused" },
+        { { .topology = "ps", .consistency = "bsp", .combine = "last", .replicas = 2 },
+          "2 replicas with combine last are refused" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -221,6 +306,7 @@ static void test_what_is_no_sum_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_extremes_are_kept),
+        cmocka_unit_test(test_the_last_is_kept),
         cmocka_unit_test(test_odd_values),
         cmocka_unit_test(test_what_is_no_sum_is_refused),
     };

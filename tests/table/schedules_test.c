@@ -20,7 +20,8 @@
  * Every schedule is judged a second time, from its event log alone, by the audit. PLAIT_JUDGE=audit leaves the verdict
  * to it: what is refuted is printed, and the program ends with 4.
  * Half of the tables that lie on servers have filters without loss, and servers forget what they know of lists of keys.
- * A failing seed is replayed by PLAIT_SEED=seed; PLAIT_EVENTS=file keeps its event log. */
+ * A failing seed is replayed by PLAIT_SEED=seed; PLAIT_EVENTS=file keeps its event log; PLAIT_COMBINE=min, max, last or
+ * counts has all tables combine so. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -79,6 +80,7 @@ typedef struct worker {
     uint64_t          before[HOT];              /* of the table being read: issued before the read began */
     uint64_t          flushed[TABLES_MAX][HOT]; /* ruled: already pushed in clock c */
     uint64_t          seen[TABLES_MAX][HOT][WORKERS_MAX]; /* read last */
+    int64_t           last[TABLES_MAX][HOT];              /* the same of rows that are replaced */
     int               want; /* UPDATING: what is left to do for this inc */
     bool              accepted, settling; /* it is in pending; its inc returns only when it is applied */
     int64_t           n;
@@ -137,26 +139,39 @@ static void close_log(world *w, bool whole) {
 
 /* --- building a world --------------------------------------------------------------------------------------------- */
 
+static const promise promises[] = {
+    { "bsp", .exact = true },
+    { "ssp:0", .bound = 0 },
+    { "ssp:1", .bound = 1 },
+    { "ssp:3", .bound = 3 },
+    { "essp:0", .bound = 0 },
+    { "essp:2", .bound = 2 },
+    { "asp:3:4", .bound = 3, .barrier = 4 },
+    { "asp:1:9", .bound = 1, .barrier = 9 },
+    { "bounded-delay:0", .exact = true },
+    { "bounded-delay:2", .bound = 2 },
+    { "sequential", .turns = true },
+    { "vap:60", .bound = CLOCKS, .sum = 60 },
+    { "vap:9:weak", .bound = CLOCKS, .most = 9 },
+    { "downpour:2:3", .bound = CLOCKS, .own = true },
+    { "downpour:3:1", .bound = CLOCKS, .own = true },
+    { "async", .bound = CLOCKS },
+};
+enum { PROMISES = sizeof promises / sizeof *promises };
+
+/* What is not drawn: all tables are of this kind (NULL: any) and have this promise (-1: any that goes with it). */
+static const marks_kind *forced;
+static int               forced_promise = -1;
+
+static uint64_t draw_promise(world *w) {
+    uint64_t drawn = pick(w, PROMISES);
+    if (forced_promise >= 0) return (uint64_t)forced_promise;
+    while (forced != NULL && !marks_go_with(forced, promises[drawn].spec)) drawn = (drawn + 1) % PROMISES;
+    return drawn;
+}
+
 static void make_spec(world *w, int32_t id) {
-    static const promise promises[] = {
-        { "bsp", .exact = true },
-        { "ssp:0", .bound = 0 },
-        { "ssp:1", .bound = 1 },
-        { "ssp:3", .bound = 3 },
-        { "essp:0", .bound = 0 },
-        { "essp:2", .bound = 2 },
-        { "asp:3:4", .bound = 3, .barrier = 4 },
-        { "asp:1:9", .bound = 1, .barrier = 9 },
-        { "bounded-delay:0", .exact = true },
-        { "bounded-delay:2", .bound = 2 },
-        { "sequential", .turns = true },
-        { "vap:60", .bound = CLOCKS, .sum = 60 },
-        { "vap:9:weak", .bound = CLOCKS, .most = 9 },
-        { "downpour:2:3", .bound = CLOCKS, .own = true },
-        { "downpour:3:1", .bound = CLOCKS, .own = true },
-        { "async", .bound = CLOCKS },
-    };
-    uint64_t         policy = pick(w, sizeof promises / sizeof *promises), shape = pick(w, 3);
+    uint64_t         policy = draw_promise(w), shape = pick(w, 3);
     char                     name[8];
     plait_table_opts         opts;
     plait_table_opts_init(&opts);
@@ -175,7 +190,9 @@ static void make_spec(world *w, int32_t id) {
     if (filtered < 4) opts.filter = filters[filtered];
     w->promise[id] = promises[policy];
     draw_marks(pli_random_at(w->seed, PLI_RANDOM_SCHEDULE, 3, (uint64_t)id),
-               promises[policy].most + promises[policy].sum > 0, &opts);
+               promises[policy].most + promises[policy].sum > 0, strncmp(promises[policy].spec, "downpour", 8) != 0,
+               &opts);
+    marks_force(forced, &opts);
     SURE(w, pli_spec_make(id, &opts, "ps", promises[policy].spec, 1, NULL, &w->spec[id], NULL) == PLAIT_OK);
     w->spec[id].placement = pli_placement_make(w->spec[id].rows, pli_row_bytes(&w->spec[id]), pick(w, 4) == 0,
                                                w->layout.servers, w->layout.first_server);
@@ -357,16 +374,43 @@ static void check_bounds(world *w, int t) {
     if (p->sum > 0) SURE(w, sum - least < p->sum);
 }
 
-static void check_read(world *w, int32_t by) {
+/* A row that is replaced, as check_value has it of each worker's column. */
+static void check_last(world *w, int t, int h, int32_t by, const void *row, bool last) {
+    const promise *p = &w->promise[t];
     worker        *me = &w->worker[by];
-    const pli_ask *ask = &me->ask;
+    const int64_t  clock = me->client.clock;
+    mark_reader    r = { .worker = by, .clock = clock };
+    if (w->layout.backup > 0 && p->exact) return;
+    for (int32_t from = 0; from < w->workers; from++) {
+        const worker  *writer = &w->worker[from];
+        const uint64_t issued = writer->issued[t][h];
+        const bool     gone = writer->state == LEFT || writer->state == DEAD || writer->leaves_at >= 0;
+        const bool     exact = !last && (p->exact || p->turns);
+        uint64_t       due = issued & below(last ? CLOCKS : clock - p->bound + (p->turns && from < by));
+        if (!last && p->barrier > 0) due |= issued & below(clock / p->barrier * p->barrier);
+        r.must[from] = from == by ? writer->before[h] : gone ? 0 : due;
+        r.may[from] = from == by || gone || !exact ? issued : due;
+    }
+    SURE(w, mark_last(&w->spec[t], row, &r, &me->last[t][h]));
+}
+
+static void check_row(world *w, int32_t by, int h, int64_t i) {
+    worker         *me = &w->worker[by];
+    const pli_spec *spec = &w->spec[me->reads];
+    const bool      last = me->state == LAST_READ;
+    if (spec->combine->replaces)
+        check_last(w, me->reads, h, by, (const char *)me->values + i * pli_row_bytes(spec), last);
+    for (int32_t from = 0; !spec->combine->replaces && from < w->workers; from++)
+        check_value(w, me->reads, h, by, from, mark_at(spec->type, me->values, i * w->workers + from),
+                    me->client.clock, last);
+}
+
+static void check_read(world *w, int32_t by) {
+    const pli_ask *ask = &w->worker[by].ask;
     for (int64_t i = 0; i < ask->n; i++) {
         uint64_t key = ask->by_key ? ask->keys[i] : (uint64_t)(ask->first + i);
         for (int h = 0; h < HOT; h++)
-            for (int32_t from = 0; key == w->hot[h] && from < w->workers; from++)
-                check_value(w, me->reads, h, by, from,
-                            mark_at(w->spec[me->reads].type, me->values, i * w->workers + from), me->client.clock,
-                            me->state == LAST_READ);
+            if (key == w->hot[h]) check_row(w, by, h, i);
     }
     w->gets++;
 }
@@ -570,7 +614,7 @@ static void add(world *w, int32_t k, int t) {
     me->n = 0;
     for (int h = 0; h < HOT; h++) {
         if ((me->issued[t][h] >> clock & 1) || pick(w, 2) == 0) continue;
-        mark_put(&w->spec[t], me->delta, me->n * w->workers + k, clock);
+        mark_put(&w->spec[t], me->delta, me->n, k, clock);
         me->keys[me->n++] = w->hot[h];
     }
     SURE(w, pli_client_on_inc(&me->client, me->table[t], me->n, me->keys, me->delta, &me->want, NULL) == PLAIT_OK);
@@ -771,11 +815,31 @@ static void test_schedules(void **unused) {
     if (getenv("PLAIT_TEST_FULL") != NULL) n = SCHEDULES_FULL;
     if (count != NULL) n = atoll(count);
     audit_judges = judge != NULL && strcmp(judge, "audit") == 0;
+    forced = marks_kind_of(getenv("PLAIT_COMBINE"));
     if (seed != NULL) from = atoll(seed), n = 1;
     for (int64_t i = 0; i < n; i++) ((from + i) % 4 == 0 ? run_sums : run_schedule)((uint64_t)(from + i));
     assert_int_equal(pli_alloc_live(), live);
     assert_true(audit_judges || gets >= n);
     assert_true(audit_judges || n < SCHEDULES || (moved > 0 && departed > n / 10));
+}
+
+/* Each way to combine, and counts, under each policy, over servers and by sums. */
+static void test_kinds(void **unused) {
+    (void)unused;
+    const int64_t n = getenv("PLAIT_TEST_FULL") != NULL ? 2000 : 15;
+    if (getenv("PLAIT_JUDGE") != NULL || getenv("PLAIT_SEED") != NULL) return;
+    for (int k = 0; k < MARKS_KINDS; k++) {
+        forced = &marks_kinds[k];
+        for (forced_promise = 0; forced_promise < PROMISES; forced_promise++) {
+            if (!marks_go_with(forced, promises[forced_promise].spec)) continue;
+            for (int64_t i = 1; i <= n; i++) run_schedule((uint64_t)i);
+            print_message("%s x %s: %d schedules\n", forced->name, promises[forced_promise].spec, (int)n);
+        }
+        for (int64_t i = 1; i <= n; i++) run_sums((uint64_t)i);
+        print_message("%s x bsp, bounded-delay by sums: %d schedules\n", forced->name, (int)n);
+    }
+    forced = NULL;
+    forced_promise = -1;
 }
 
 /* What is rare: rows come unasked while a push of the reader's waits for a list of keys that the server has forgotten.
@@ -786,6 +850,7 @@ static void test_rare(void **unused) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_schedules), cmocka_unit_test(test_rare) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_schedules), cmocka_unit_test(test_rare),
+                                        cmocka_unit_test(test_kinds) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

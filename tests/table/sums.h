@@ -23,7 +23,7 @@ typedef struct sums_worker {
 static struct { sums_worker worker[WORKERS_MAX]; } all_sums;
 
 static void open_sums(world *w, uint64_t seed) {
-    static const promise promises[] = { { "bsp", .exact = true },
+    static const promise of_sums[] = { { "bsp", .exact = true },
                                         { "bounded-delay:0", .exact = true },
                                         { "bounded-delay:1", .bound = 1 },
                                         { "bounded-delay:2", .bound = 2 },
@@ -46,7 +46,7 @@ static void open_sums(world *w, uint64_t seed) {
     for (int32_t t = 0; t < w->tables; t++) {
         plait_table_opts opts;
         char             name[16];
-        const promise   *p = &promises[pick(w, sizeof promises / sizeof *promises)];
+        const promise   *p = &of_sums[pick(w, sizeof of_sums / sizeof *of_sums)];
         uint64_t         shape = pick(w, 3);
         plait_table_opts_init(&opts);
         snprintf(name, sizeof name, "t%d", t);
@@ -56,7 +56,8 @@ static void open_sums(world *w, uint64_t seed) {
         opts.keyed = shape == 1;
         opts.cols = w->workers;
         if (pick(w, 3) == 0) opts.rule.name = "sgd", opts.rule.learning_rate = 1;
-        draw_marks(pli_random_at(w->seed, PLI_RANDOM_SCHEDULE, 3, (uint64_t)t), false, &opts);
+        draw_marks(pli_random_at(w->seed, PLI_RANDOM_SCHEDULE, 3, (uint64_t)t), false, true, &opts);
+        marks_force(forced, &opts);
         w->promise[t] = *p;
         SURE(w, pli_spec_make(t, &opts, "allreduce", p->spec, 1, NULL, &w->spec[t], NULL) == PLAIT_OK);
         w->spec[t].placement = pli_placement_make(w->spec[t].rows, pli_row_bytes(&w->spec[t]), false, 1, 0);
@@ -96,6 +97,17 @@ static bool is_hot(const world *w, int t, int h) {
     return w->spec[t].rows == 0 || w->hot[h] < (uint64_t)w->spec[t].rows;
 }
 
+/* Others' pushes of whole clocks, all of the own. */
+static void check_last_of_sums(world *w, int32_t k, int t, int h, const void *row, bool last) {
+    const int64_t clock = all_sums.worker[k].clock, whole = last ? clock : clock - w->promise[t].bound;
+    mark_reader   r = { .worker = k, .clock = clock };
+    for (int32_t from = 0; from < w->workers; from++) {
+        const uint64_t issued = w->worker[from].issued[t][h];
+        r.must[from] = r.may[from] = from == k ? issued : issued & below(whole);
+    }
+    SURE(w, mark_last(&w->spec[t], row, &r, &w->worker[k].last[t][h]));
+}
+
 static void read_sums(world *w, int32_t k, int t, bool last) {
     sums_worker   *me = &all_sums.worker[k];
     const promise *p = &w->promise[t];
@@ -117,6 +129,11 @@ static void read_sums(world *w, int32_t k, int t, bool last) {
     w->gets++;
     for (int h = 0, i = 0; h < HOT && !audit_judges; h++) {
         if (!is_hot(w, t, h)) continue;
+        if (w->spec[t].combine->replaces) {
+            check_last_of_sums(w, k, t, h, values + (first < 0 ? i : (int64_t)w->hot[h]) * w->workers, last);
+            i++;
+            continue;
+        }
         for (int32_t from = 0; from < w->workers; from++) {
             int64_t  at = (first < 0 ? i : (int64_t)w->hot[h]) * w->workers + from;
             uint64_t issued = w->worker[from].issued[t][h], seen;
@@ -136,7 +153,7 @@ static void add_sums(world *w, int32_t k, int t) {
     marks_clear(&w->spec[t], HOT * w->workers, me->delta);
     for (int h = 0; h < HOT; h++) {
         if ((me->issued[t][h] >> clock & 1) || !is_hot(w, t, h) || pick(w, 2) == 0) continue;
-        mark_put(&w->spec[t], me->delta, me->n * w->workers + k, clock);
+        mark_put(&w->spec[t], me->delta, me->n, k, clock);
         me->keys[me->n++] = w->hot[h];
         me->issued[t][h] |= UINT64_C(1) << clock;
     }

@@ -210,9 +210,15 @@ static void drop_pushed_rows(pli_client_table *table) {
     }
 }
 
+/* What of a push is laid over copies that are kept. Where rows are replaced as pushes come, a copy may hold a row of a
+ * later clock than the worker's own: it is fetched again. */
+static double kept_scale(const pli_client *client, const pli_client_table *table) {
+    return table->spec.combine->replaces && !table->at_clock ? 0 : pli_client_own_scale(client, table);
+}
+
 void pli_cache_pushed(const pli_client *client, pli_client_table *table, int64_t next_clock) {
     bool   pushed = table->pending.touched && !table->keeps;
-    double scale = pli_client_own_scale(client, table);
+    double scale = kept_scale(client, table);
     for (int32_t i = 0; i < table->spec.placement.shards; i++) {
         pli_held *held = &table->held[i];
         if (held->msg == NULL) continue;

@@ -32,6 +32,7 @@ typedef struct pli_combine {
     plait_reduce reduce;  /* what a collective does to the same end                                        */
     bool         adds;    /* values are sums: they can be scaled, averaged, bounded by norms, summed exactly */
     bool         repeats; /* what comes twice, or late, counts once: x with x is x, in any order           */
+    bool         replaces; /* the latest push of a row counts: the order matters, and updates go by key     */
     pli_merge    of[PLAIT_U8]; /* by type: PLAIT_F32, PLAIT_F64, PLAIT_I64 */
 } pli_combine;
 
@@ -42,7 +43,10 @@ const pli_combine *const *pli_combines(void);
 /** By name; NULL: the default. Errors: ENAME, with the nearest. */
 plait_status pli_combine_find(const char *name, const pli_combine **combine_out, plait_error *err);
 
-extern const pli_combine pli_add_combine, pli_min_combine, pli_max_combine;
+extern const pli_combine pli_add_combine, pli_min_combine, pli_max_combine, pli_last_combine;
+
+/** Does the combine of that name replace rows? NULL: the default's. false where the name is unknown. */
+bool pli_combine_replaces(const char *name);
 
 void pli_merge_scatter(const pli_merge *merge, int64_t n, int64_t cols, const int64_t *at, const void *x, void *y);
 void pli_merge_gather(const pli_merge *merge, int64_t n, int64_t cols, const int64_t *at, const void *x, void *y);

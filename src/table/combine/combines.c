@@ -1,7 +1,8 @@
 /* The registry of combines. A new one is a file, and a line here. */
 #include "table/combine/combine.h"
 
-static const pli_combine *const combines[] = { &pli_add_combine, &pli_min_combine, &pli_max_combine, NULL };
+static const pli_combine *const combines[] = { &pli_add_combine, &pli_min_combine, &pli_max_combine, &pli_last_combine,
+                                             NULL };
 
 const pli_combine *const *pli_combines(void) { return combines; }
 
@@ -16,4 +17,9 @@ plait_status pli_combine_find(const char *name, const pli_combine **combine_out,
         return PLAIT_OK;
     }
     return pli_fail_unknown(err, "combine", name, names, n);
+}
+
+bool pli_combine_replaces(const char *name) {
+    const pli_combine *combine = NULL;
+    return pli_combine_find(name, &combine, NULL) >= 0 && combine->replaces;
 }

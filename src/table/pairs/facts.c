@@ -104,7 +104,9 @@ static uint64_t table_of(const pli_facts *f) {
     return bit(p->staleness_aware, PLI_OF(STALE_STEPS)) | bit(p->exact, PLI_OF(EXACT)) |
            bit(p->sharded, PLI_OF(SHARDED)) | bit(p->rule == NULL, PLI_OF(ADDITIVE)) |
            bit(p->rule != NULL, PLI_OF(RULED)) | bit(p->type == PLAIT_I64, PLI_OF(INTEGERS)) |
-           bit(!f->combine->adds, PLI_OF(PICKS)) | bit(f->policy.ops->reads_norms != 0, PLI_OF(NORMS)) |
+           bit(!f->combine->adds, PLI_OF(PICKS)) | bit(f->combine->replaces, PLI_OF(REPLACES)) |
+           bit(f->policy.ops->worker.on_clock != NULL, PLI_OF(GATHERS)) |
+           bit(f->policy.ops->reads_norms != 0, PLI_OF(NORMS)) |
            bit(p->rule != NULL && averages, PLI_OF(AVERAGED)) | bit(rule != NULL && rule->derives, PLI_OF(DERIVES)) |
            bit(p->fill == PLI_FILL_SPARSE, PLI_OF(BY_KEY)) | bit(p->grows, PLI_OF(GROWS)) |
            bit(f->kind->one_process, PLI_OF(SHARED)) | bit(f->kind->on_servers, PLI_OF(SERVED)) |

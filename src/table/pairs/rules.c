@@ -351,7 +351,7 @@ static const pli_pair_rule rules[] = {
       .why = "an average of them is no whole number",
       .remedy = "nearest is allreduce" },
 
-    /* --- tables that keep one of the values that are pushed: min, max --------------------------------------------- */
+    /* --- tables that keep one of the values that are pushed: min, max, last --------------------------------------- */
     { .of = PLI_OF(PICKS) | PLI_OF(RULED),
       .what = "update rule {rule} on a table that combines by {combine} is",
       .why = "an update rule takes sums of gradients",
@@ -369,6 +369,25 @@ static const pli_pair_rule rules[] = {
       .what = "filter {filter} with combine {combine} is",
       .why = "it changes or picks values on their way",
       .remedy = "nearest is a filter without loss, as key-cache,key-delta,zstd" },
+    { .of = PLI_OF(REPLACES) | PLI_OF(SERVED),
+      .needs = PLAIT_OWNERS,
+      .what = "combine {combine} with topology {topology} x {consistency} is",
+      .why = "workers write values in place, and no owner knows whose came last",
+      .remedy = "nearest is {topology} x ssp:S" },
+    { .of = PLI_OF(REPLACES) | PLI_OF(GATHERS),
+      .what = "combine {combine} with consistency {consistency} is",
+      .why = "it pushes what several clocks have updated as one, and the latest clock counts",
+      .remedy = "nearest is async" },
+    { .on = PLI_ON(HOST_SUMS),
+      .of = PLI_OF(REPLACES),
+      .what = "aggregation by host with combine {combine} is",
+      .why = "a host's push would not tell whose value came last",
+      .remedy = "nearest is no aggregation" },
+    { .on = PLI_ON(REPLICAS),
+      .of = PLI_OF(REPLACES),
+      .what = "{replicas} replicas with combine {combine} are",
+      .why = "the other replica would not know which clock and worker a row is of",
+      .remedy = "nearest is combine max" },
 
     /* --- rows that come with their keys --------------------------------------------------------------------------- */
     { .of = PLI_OF(GROWS) | PLI_OF(NEIGHBOURS),

@@ -137,6 +137,11 @@ static void least(pli_pair *pair, pli_above *above) {
     pair->rule = NULL;
 }
 
+static void latest(pli_pair *pair, pli_above *above) {
+    least(pair, above);
+    pair->combine = "last";
+}
+
 const pli_setting *pli_settings(void) {
     static const pli_setting settings[] = {
         { "exact sums", "--reduce exact", exact },
@@ -151,6 +156,7 @@ const pli_setting *pli_settings(void) {
         { "the rule's state in parts", "--optimizer-state sharded", sharded },
         { "steps by staleness", "--staleness-aware", stale_steps },
         { "a table of least values", "combine min", least },
+        { "a table of last values", "combine last", latest },
         { "a checkpoint", "--checkpoint DIR", checkpoint },
         { "a resumed run", "--resume DIR", resume },
         { "an event log", "--events FILE", events },

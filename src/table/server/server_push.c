@@ -98,7 +98,7 @@ static plait_status take_part(pli_server *server, uint64_t now_ns, const pli_msg
     }
     pli_out_work(out, PLI_WORK_VALUES, (uint64_t)(part->n * table->shard.spec.cols));
     int64_t staleness = staleness_of_next(table, server->layout.workers, msg->head.src);
-    PLI_TRY(pli_shard_apply_push(&table->shard, msg->head.clock, staleness, part, err));
+    PLI_TRY(pli_shard_apply_push(&table->shard, msg->head.src, msg->head.clock, staleness, part, err));
     pli_raise_part(server, PLI_EVENT_APPLY, msg, table);
     return PLAIT_OK;
 }

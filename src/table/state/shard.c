@@ -314,9 +314,18 @@ static plait_status apply_alone(pli_shard *shard, int64_t clock, double times, i
     return PLAIT_OK;
 }
 
-plait_status pli_shard_apply_push(pli_shard *shard, int64_t clock, int64_t staleness, const pli_push_part *part,
-                                  plait_error *err) {
+/* Rows that are replaced know the clock and the worker of their last push. */
+static plait_status replace_rows(pli_shard *shard, int64_t stamp, const pli_push_part *part, plait_error *err) {
+    if (!pli_store_own(&shard->store)) return no_memory(shard, err);
+    if (!pli_store_replace(&shard->store, part->n, part->keys, stamp, part->values)) return no_memory(shard, err);
+    shard->applied++;
+    return PLAIT_OK;
+}
+
+plait_status pli_shard_apply_push(pli_shard *shard, int32_t worker, int64_t clock, int64_t staleness,
+                                  const pli_push_part *part, plait_error *err) {
     if (!part->touched) return PLAIT_OK;
+    if (shard->spec.combine->replaces) return replace_rows(shard, pli_stamp(clock, worker), part, err);
     return apply_alone(shard, clock, 1 / (double)staleness, part->examples / staleness, part->examples, part, err);
 }
 

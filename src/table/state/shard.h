@@ -65,9 +65,9 @@ plait_status pli_shard_sum_clock(pli_shard *shard, int32_t n, const pli_push_par
 plait_status pli_shard_apply_values(pli_shard *shard, int64_t clock, int64_t examples, int64_t first, int64_t n,
                                     int64_t state, const void *sum, plait_error *err);
 
-/** One push by itself, under a stale policy. staleness >= 1: by what its step is divided. */
-plait_status pli_shard_apply_push(pli_shard *shard, int64_t clock, int64_t staleness, const pli_push_part *part,
-                                  plait_error *err);
+/** One push of a worker by itself, under a stale policy. staleness >= 1: by what its step is divided. */
+plait_status pli_shard_apply_push(pli_shard *shard, int32_t worker, int64_t clock, int64_t staleness,
+                                  const pli_push_part *part, plait_error *err);
 
 /** A worker's own push to its own copy of a ruled table, where `workers` copies are averaged later: workers times as
  *  far, so that their average moves as far as all the clock's pushes would have moved one copy. */

@@ -149,6 +149,8 @@ plait_status pli_spec_decode(const pli_wire_spec *wire, const pli_rule_scope *ru
     strcpy(spec.name, wire->name);
     strcpy(spec.consistency, wire->consistency);
     PLI_TRY(pli_combine_find(wire->combine, &spec.combine, err));
+    if (spec.combine->replaces && !spec.keyed)
+        return pli_fail(err, PLAIT_EFORMAT, "table %s: rows that are replaced, without keys", spec.name);
     if (spec.ruled) PLI_TRY(decode_rule(wire, rules, &spec.rule, err));
     finish(&spec);
     spec.placement =

@@ -45,9 +45,10 @@ typedef struct pli_spec {
 static inline int64_t pli_row_bytes(const pli_spec *spec) { return spec->cols * spec->width; }
 static inline int64_t pli_sum_row_bytes(const pli_spec *spec) { return spec->cols * spec->sum_width; }
 
-/** What kind of updates a table with these options has. */
+/** What kind of updates a table with these options has. Rows that are replaced are named one by one. */
 static inline pli_fill pli_fill_of(const plait_table_opts *opts) {
-    return opts->rows == 0 || opts->keyed != 0 ? PLI_FILL_SPARSE : PLI_FILL_DENSE;
+    return opts->rows == 0 || opts->keyed != 0 || pli_combine_replaces(opts->combine) ? PLI_FILL_SPARSE
+                                                                                      : PLI_FILL_DENSE;
 }
 
 /** Checks a user's options and makes a spec; without placement. Errors: EINVAL, ENAME. topology and consistency are

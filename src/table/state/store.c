@@ -18,6 +18,7 @@ void pli_store_close(pli_store *store) {
     if (store->first >= 0 && store->chunk != NULL) {
         for (int32_t k = 0; k < PLI_RULE_SLOTS_MAX; k++) pli_free(store->chunk->slot[k]);
         pli_free(store->chunk->paid);
+        pli_free(store->chunk->stamp);
     } else if (store->first < 0) {
         pli_store_sparse_close(store);
     }
@@ -244,6 +245,36 @@ bool pli_store_update(pli_store *store, int64_t n, const uint64_t *keys, const p
         if (store->first >= 0) find_rows(store, m, keys + at, rows);
         else if (!pli_store_add_rows(store, m, keys + at, rows)) return false;
         update_block(store, m, rows, step, own_units, pli_at_const(delta, at * row_bytes));
+    }
+    return true;
+}
+
+/* The stamps of a chunk's rows; NULL: out of memory. */
+static int64_t *stamps_of(const pli_store *store, pli_chunk *chunk) {
+    const int64_t rows = store->first >= 0 ? store->rows : store->mask + 1;
+    if (chunk->stamp == NULL) chunk->stamp = pli_calloc((size_t)rows, sizeof *chunk->stamp);
+    return chunk->stamp;
+}
+
+static bool replace_row(pli_store *store, int64_t row, int64_t stamp, const void *values) {
+    const pli_spec *spec = store->spec;
+    int64_t        *stamps = stamps_of(store, &store->chunk[row >> store->shift]);
+    if (stamps == NULL) return false;
+    if (stamps[row & store->mask] > stamp) return true;
+    stamps[row & store->mask] = stamp;
+    if (store->snap != NULL) pli_snap_rows_change(store->snap, 1, &row);
+    spec->merge->fold(spec->cols, values, pli_store_row(store, row, pli_row_bytes(spec)));
+    return true;
+}
+
+bool pli_store_replace(pli_store *store, int64_t n, const uint64_t *keys, int64_t stamp, const void *rows) {
+    int64_t at[PLI_BLOCK], row_bytes = pli_row_bytes(store->spec);
+    for (int64_t done = 0; done < n; done += PLI_BLOCK) {
+        int64_t m = n - done < PLI_BLOCK ? n - done : PLI_BLOCK;
+        if (store->first >= 0) find_rows(store, m, keys + done, at);
+        else if (!pli_store_add_rows(store, m, keys + done, at)) return false;
+        for (int64_t i = 0; i < m; i++)
+            if (!replace_row(store, at[i], stamp, pli_at_const(rows, (done + i) * row_bytes))) return false;
     }
     return true;
 }

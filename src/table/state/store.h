@@ -8,6 +8,9 @@
  * Nobody writes a slab that was handed out: pli_store_own gives the dense store a copy of its own first, where
  * somebody still holds the old one.
  *
+ * Rows that are replaced (combine last) have a stamp each, in memory that comes with the first push that is applied by
+ * itself: who pushed the row last, and when.
+ *
  * Lazy penalties: where updates come by key, a row that a push does not touch still owes the penalty's steps. A row
  * remembers up to where it has paid (in `units`, of which `per_clock` make a clock's step) and pays before its
  * next update; a read gets the paid values without writing them, so what is stored depends on the updates alone. */
@@ -20,6 +23,7 @@
 typedef struct pli_chunk {
     void    *values, *slot[PLI_RULE_SLOTS_MAX];
     int64_t *paid; /* lazy: units up to which each row has paid; else NULL */
+    int64_t *stamp; /* of each row's last push, pli_stamp; NULL: no push came by itself */
 } pli_chunk;
 
 typedef struct pli_store {
@@ -80,12 +84,18 @@ void pli_store_get_rows(const pli_store *store, int64_t first, int64_t n, void *
  *  pays. Dense: the store must own its slab. false: out of memory. */
 bool pli_store_update(pli_store *store, int64_t n, const uint64_t *keys, const plait_step *step, int64_t own_units,
                       const void *delta);
+/** Replaces the rows of keys [n], which do not repeat, save those of a later stamp. Dense: the store must own its
+ *  slab. false: out of memory. */
+bool pli_store_replace(pli_store *store, int64_t n, const uint64_t *keys, int64_t stamp, const void *rows);
 /** Adds to rows [n] (numbers of the store's own) of a dense store of an additive table, which owns its slab. */
 void pli_store_scatter(pli_store *store, int64_t n, const int64_t *rows, const void *delta);
 /** Adds or applies the rule to the rows first .. first + n - 1 of a dense store, which owns its slab. */
 void pli_store_update_range(pli_store *store, int64_t first, int64_t n, const plait_step *step, const void *delta);
 /** Every row pays what it owes. Dense: the store must own its slab. */
 void pli_store_pay_all(pli_store *store);
+
+/** Orders the pushes of a table: by clock, those of a clock by worker. > 0. */
+static inline int64_t pli_stamp(int64_t clock, int32_t worker) { return (clock + 1) * (INT64_C(1) << 20) + worker; }
 
 static inline void *pli_store_row(const pli_store *store, int64_t row, int64_t row_bytes) {
     return (unsigned char *)store->chunk[row >> store->shift].values + (row & store->mask) * row_bytes;

@@ -24,6 +24,7 @@ static void chunk_free(pli_chunk *chunk) {
     pli_free(chunk->values);
     for (int32_t k = 0; k < PLI_RULE_SLOTS_MAX; k++) pli_free(chunk->slot[k]);
     pli_free(chunk->paid);
+    pli_free(chunk->stamp);
 }
 
 static void *zeroed(size_t bytes) {

@@ -212,7 +212,7 @@ static plait_status apply_own(plait_table *table, int64_t clock, const pli_push_
     if (spec->ruled) return pli_shard_apply_own(&a->shard, clock, table->job->layout.workers, part, err);
     int64_t values = (spec->keyed ? part->n : spec->rows) * spec->cols;
     pli_values_scale(spec->type, values, scale_of_pending(table), a->pending.sum);
-    return pli_shard_apply_push(&a->shard, clock, 1, part, err);
+    return pli_shard_apply_push(&a->shard, 0, clock, 1, part, err);
 }
 
 static plait_status move_own(plait_table *table, int64_t clock, plait_error *err) {

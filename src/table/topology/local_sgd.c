@@ -219,7 +219,7 @@ static plait_status move_own(plait_table *table, plait_error *err) {
     PLI_TRY(hold(table, p->set.n, p->set.keys, err));
     const pli_push_part part = pli_push_part_of(p);
     PLI_TRY(spec->ruled ? pli_shard_apply_own(&l->copy, job->clock, job->layout.workers, &part, err)
-                        : pli_shard_apply_push(&l->copy, job->clock, 1, &part, err));
+                        : pli_shard_apply_push(&l->copy, 0, job->clock, 1, &part, err));
     pli_comm_work(job->comm, PLI_WORK_VALUES, (uint64_t)(part.n * spec->cols));
     pli_pending_clear(p);
     return PLAIT_OK;

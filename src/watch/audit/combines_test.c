@@ -2,11 +2,13 @@
  * min and max; everything else does, as ever. */
 #include "audit/log_by_hand.h"
 
-static void begin_combined(maker *m, const char *combine) {
-    const pli_event_table table = { .name = "w", .topology = "ps", .consistency = "async", .rows = 100, .cols = 2,
+static void begin_under(maker *m, const char *combine, const char *consistency) {
+    const pli_event_table table = { .name = "w", .topology = "ps", .consistency = consistency, .rows = 100, .cols = 2,
                                     .way = PLI_WAY_SERVED, .shards = SHARDS, .combine = combine };
     begin_table(m, &table, 0);
 }
+
+static void begin_combined(maker *m, const char *combine) { begin_under(m, combine, "async"); }
 
 /* Two pushes of rank 0, the second of which is applied first, and then once more. */
 static void push_twice(maker *m) {
@@ -67,6 +69,43 @@ static void test_what_is_lost_or_not_seen(void **state) {
     refuted(&m, "own updates", NULL);
 }
 
+/* Ranks first and then of one clock, applied in that order at both shards. */
+static void push_in_order(maker *m, int32_t first, int32_t then) {
+    for (int32_t k = 0; k < WORKERS; k++) {
+        if (k != first && k != then) continue;
+        inc(m, k);
+        push(m, k, 0);
+    }
+    for (int32_t s = 0; s < SHARDS; s++) {
+        apply(m, s, first, 1, 0);
+        apply(m, s, then, 1, 0);
+    }
+}
+
+static void test_the_last_counts(void **state) {
+    (void)state;
+    maker m;
+    begin_under(&m, "last", "bsp");
+    push_in_order(&m, 1, 0);
+    refuted(&m, "the last counts", "behind a push of rank 1");
+
+    begin_under(&m, "add", "bsp");
+    push_in_order(&m, 1, 0);
+    proven(&m);
+
+    begin_under(&m, "last", "bsp");
+    push_in_order(&m, 0, 2);
+    proven(&m);
+
+    begin_combined(&m, "last"); /* whose the row is says its stamp, and no order of arrival */
+    push_in_order(&m, 2, 0);
+    proven(&m);
+
+    begin_combined(&m, "last");
+    push_twice(&m);
+    refuted(&m, "exactly once", NULL);
+}
+
 static void test_two_combines_of_a_table(void **state) {
     (void)state;
     maker m;
@@ -81,6 +120,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_twice_changes_nothing),
         cmocka_unit_test(test_what_is_lost_or_not_seen),
+        cmocka_unit_test(test_the_last_counts),
         cmocka_unit_test(test_two_combines_of_a_table),
     };
     return cmocka_run_group_tests_name("watch.audit.combines", tests, NULL, NULL);

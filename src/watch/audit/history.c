@@ -63,6 +63,24 @@ static void applied_again(pli_audit *audit, audit_table *table, const audit_hold
                         audit_seconds(audit, event->time_ns), (long long)shard->n);
 }
 
+/* Where rows are replaced and whole clocks are applied, the higher worker of a clock comes behind the lower. */
+static void check_turn(pli_audit *audit, audit_table *table, const audit_holder *shard, const pli_event *event,
+                       const audit_part *part) {
+    if (!table->replaces || !table->promise.exact || shard->n < 2) return;
+    const audit_apply *before = &shard->apply[shard->n - 2];
+    if (before->part < 0) return;
+    const int64_t clock = push_of(table, event->peer, part)->clock;
+    const int64_t other = push_of(table, before->worker, &shard->sender[before->worker]->part[before->part])->clock;
+    if (other < clock || (other == clock && before->worker < event->peer)) return;
+    char                name[256];
+    pli_audit_violation v = violation_of(table, event->peer, part, event->time_ns);
+    v.rule = "the last counts";
+    name_push(audit, table, event->peer, shard, part, name);
+    audit_violation(audit, table, &v,
+                    "%s was applied at %.6f s behind a push of rank %d of clock %lld, whose rows it replaces", name,
+                    audit_seconds(audit, event->time_ns), before->worker, (long long)other);
+}
+
 static void apply_part(pli_audit *audit, audit_table *table, audit_holder *shard, const pli_event *event, int64_t i) {
     audit_part *part = &shard->sender[event->peer]->part[i];
     if (part->at != PART_LOST) {
@@ -70,6 +88,7 @@ static void apply_part(pli_audit *audit, audit_table *table, audit_holder *shard
         return;
     }
     part->at = shard->n;
+    check_turn(audit, table, shard, event, part);
     if (event->clock == push_of(table, event->peer, part)->clock) return;
     char                name[256];
     pli_audit_violation v = violation_of(table, event->peer, part, event->time_ns);

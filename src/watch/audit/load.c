@@ -60,6 +60,7 @@ static plait_status open_table(pli_audit *audit, audit_table *table, const pli_e
     snprintf(table->topology, sizeof table->topology, "%s", info->topology);
     snprintf(table->consistency, sizeof table->consistency, "%s", info->consistency);
     snprintf(table->combine, sizeof table->combine, "%s", info->combine);
+    table->replaces = strcmp(info->combine, "last") == 0;
     table->repeats = strcmp(info->combine, "min") == 0 || strcmp(info->combine, "max") == 0;
     PLI_TRY(pli_promise_read(audit->as != NULL ? audit->as : info->consistency, &table->promise, err));
     PLI_TRY(pli_promise_read(info->consistency, &own, err));

@@ -112,6 +112,7 @@ typedef struct audit_table {
     pli_event_way  way;
     bool           own; /* judged by what the run itself promised */
     char           name[64], topology[32], consistency[64], combine[32];
+    bool           replaces; /* the push of the latest clock and highest worker counts: last */
     bool           repeats; /* what is applied twice, or in another order, changes nothing: min, max */
     int64_t        rows;
     int32_t        shards;
