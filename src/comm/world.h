@@ -49,8 +49,7 @@ struct plait_comm {
     _Atomic uint64_t waited_ns; /* in pli_comm_wait */
     _Atomic uint64_t cause_ns;  /* when the chain began that rang the bell last; relaxed: a figure, not a promise */
     uint64_t in_flight_ns;      /* part of waited_ns; the rank's thread only, like the next two */
-    uint64_t in_calls_ns, entered_ns; /* time in public calls; entered_ns excludes the caller's own work inside the
-                                       * call */
+    uint64_t in_calls_ns, entered_ns; /* time in public calls; when the call began, plus the caller's own work in it */
     uint64_t span_ns; /* when the call began */
     bool     spun_in_vain; /* the last spin was in vain: see watch; the rank's thread only */
 
