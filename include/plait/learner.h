@@ -64,7 +64,8 @@ typedef enum plait_option_kind {
     PLAIT_OPTION_NUMBER,
     PLAIT_OPTION_NAME,  /* one of names                     */
     PLAIT_OPTION_FLAG,  /* 0 or 1                           */
-    PLAIT_OPTION_TEXT   /* any text, such as a file's name  */
+    PLAIT_OPTION_TEXT,  /* any text                         */
+    PLAIT_OPTION_FILE   /* a file that is read: the model does not keep its name */
 } plait_option_kind;
 typedef struct plait_learner_option {
     const char       *name;    /* "clusters"                                                             */

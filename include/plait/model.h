@@ -38,7 +38,8 @@ PLAIT_API const char *plait_model_feature(const plait_model *model, int64_t j); 
                                                                                    valid until the next call */
 /** Rows of weights: one for each feature, or, if weights are stored by key, one for each feature that was met (j is
  *  then the row's number). A net has all its values in one column, without intercept; plait_model_feature names them
- *  "w1 0,3" (a place in layer 1's weights). */
+ *  "w1 0,3" (a place in layer 1's weights). A model of named arrays has no rows; plait_model_feature names its
+ *  features, 0 to features - 1. */
 PLAIT_API int64_t     plait_model_rows(const plait_model *model);
 PLAIT_API uint64_t    plait_model_key(const plait_model *model, int64_t j);     /* feature of row j */
 PLAIT_API double      plait_model_weight(const plait_model *model, int64_t j, int64_t k); /* column k of row j */

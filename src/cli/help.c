@@ -49,13 +49,15 @@ static void add_options(const plait_learner *learner, pli_text *text) {
     if (learner->options == NULL) return;
     pli_text_add(text, "\nIts own options:\n");
     for (const plait_learner_option *o = learner->options; o->name != NULL; o++) {
-        char item[64];
-        const int length = snprintf(item, sizeof item, "  --%s%s ", o->name, o->kind == PLAIT_OPTION_FLAG ? "" : " X");
+        const char *argument = o->kind == PLAIT_OPTION_FLAG ? "" : o->kind == PLAIT_OPTION_FILE ? " FILE" : " X";
+        const bool  preset = o->kind != PLAIT_OPTION_FLAG && o->preset != NULL && o->preset[0] != '\0';
+        char        item[64];
+        const int   length = snprintf(item, sizeof item, "  --%s%s ", o->name, argument);
         pli_text_add(text, "%-20s", item);
         pli_text line = { 0 };
         pli_text_add(&line, "%s", o->help);
         if (o->names != NULL) pli_text_add(&line, ": %s", o->names);
-        if (o->preset != NULL && o->kind != PLAIT_OPTION_FLAG) pli_text_add(&line, "; default %s", o->preset);
+        if (preset) pli_text_add(&line, "; default %s", o->preset);
         pli_cli_wrap(text, line.data != NULL ? line.data : "", length > 20 ? length : 20, width());
         pli_text_free(&line);
     }

@@ -17,8 +17,8 @@ static const pli_opt rows[] = {
 };
 
 /* Are the names of the features consecutive numbers, so that two of them tell all? */
-static bool numbered(const plait_model *model) {
-    int64_t first = 0, number = 0, n = plait_model_rows(model);
+static bool numbered(const plait_model *model, int64_t n) {
+    int64_t first = 0, number = 0;
     for (int64_t j = 0; j < n; j++) {
         if (!pli_parse_i64(plait_model_feature(model, j), &number)) return false;
         if (j == 0) first = number;
@@ -59,22 +59,9 @@ static bool describe_arrays(const plait_model *model) {
     return true;
 }
 
-static void describe(const plait_model *model) {
-    int64_t n = plait_model_rows(model); /* the features that have weights */
-    char    hash[65];
-    plait_model_hash(model, hash);
-    put_line("model", plait_model_name(model));
-    put_line("hash", hash);
-    printf("features\t%" PRId64 "\n", plait_model_features(model));
-    put_line("description", plait_model_description(model));
-    printf("classes\t%" PRId64 "\n", plait_model_classes(model));
-    for (int64_t k = 0; k < plait_model_classes(model); k++) put_line("label", plait_model_label(model, k));
-    if (describe_arrays(model)) return;
-    if (isnan(plait_model_intercept(model, 0))) { /* a net: what it holds are values, not features */
-        printf("values\t%" PRId64 "\n", n);
-        return;
-    }
-    if (numbered(model)) {
+/* The names of n features; two of them where they are consecutive numbers. */
+static void list_features(const plait_model *model, int64_t n) {
+    if (numbered(model, n)) {
         printf("feature\t");
         pli_cli_put(plait_model_feature(model, 0));
         printf(" .. ");
@@ -83,6 +70,27 @@ static void describe(const plait_model *model) {
         return;
     }
     for (int64_t j = 0; j < n && !ferror(stdout); j++) put_line("feature", plait_model_feature(model, j));
+}
+
+static void describe(const plait_model *model) {
+    const int64_t n = plait_model_rows(model); /* the features that have weights */
+    char          hash[65];
+    plait_model_hash(model, hash);
+    put_line("model", plait_model_name(model));
+    put_line("hash", hash);
+    printf("features\t%" PRId64 "\n", plait_model_features(model));
+    put_line("description", plait_model_description(model));
+    printf("classes\t%" PRId64 "\n", plait_model_classes(model));
+    for (int64_t k = 0; k < plait_model_classes(model); k++) put_line("label", plait_model_label(model, k));
+    if (describe_arrays(model)) {
+        list_features(model, plait_model_features(model));
+        return;
+    }
+    if (isnan(plait_model_intercept(model, 0))) { /* a net: what it holds are values, not features */
+        printf("values\t%" PRId64 "\n", n);
+        return;
+    }
+    list_features(model, n);
 }
 
 static void put_number(double value) {
@@ -166,7 +174,7 @@ const pli_command pli_command_inspect = {
     .details =
         "Each line holds a word, a tab and a value: the model's name and hash, its labels in the order of predict "
         "--proba, the names of its features. A model whose values are arrays (a clustering, a projection) shows its "
-        "own options, and the name, type and shape of each array.\n\n"
+        "own options, and the name, type and shape of each array, before the features.\n\n"
         "With --weights there is one line for each feature: its name and its weights (one, or one for each class), "
         "separated by tabs; the intercept comes last. For arrays there is one line for each element.",
     .rows = rows,

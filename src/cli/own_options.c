@@ -98,19 +98,20 @@ static void merge(pli_opt *row, bool first, const plait_learner_option *o) {
 
 static void make_row(const plait_learner *const *learners, const char *name, pli_opt *row, row_texts *texts) {
     pli_text *all = texts->all;
-    bool      first = true;
+    bool      first = true, file = true; /* file: all learners that have it mean a file */
     texts->argument = all->length;
     for (const plait_learner *const *l = learners; *l != NULL; l++) {
         const plait_learner_option *o = option_of(*l, name);
         if (o == NULL) continue;
         merge(row, first, o);
         first = false;
+        file = file && o->kind == PLAIT_OPTION_FILE;
         if (o->kind == PLAIT_OPTION_NAME) add_choices(all, texts->argument, o->names);
     }
     if (row->kind == PLI_OPT_FLAG) texts->argument = SIZE_MAX;
     else if (row->kind != PLI_OPT_CHOICE) {
         all->length = texts->argument;
-        pli_text_add(all, row->kind == PLI_OPT_I64 ? "N" : "X");
+        pli_text_add(all, row->kind == PLI_OPT_I64 ? "N" : file ? "FILE" : "X");
     }
     end_text(all);
     texts->help = all->length;

@@ -260,6 +260,8 @@ const pli_schema *pli_model_schema(const plait_model *model);
 void pli_run_charge(const pli_run *run, const pli_batch *batch, int64_t columns, int64_t values);
 /** The same of a batch that was parsed for its clock. */
 void pli_run_charge_parsed(const pli_run *run, const pli_batch *batch);
+/** How many values its rows have. */
+int64_t pli_part_entries(const pli_part *part);
 
 /** Tells the trace of a step (or phase) that began at *at_ns, by pli_comm_span_begin, and ends now, where the next one
  *  begins. */

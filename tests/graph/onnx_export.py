@@ -197,6 +197,48 @@ def bayes():
         check("bayes far from 0", *csv("far.csv", x + np.float32(30000), k), "--model", "bayes", "--events-model", "gaussian")
 
 
+def transformed(name, data, x, output, *options, outputs):
+    """A model that makes something else of rows: the output beside what plait transform says."""
+    model = at(name.replace(" ", "") + ".model")
+    plait("train", "--data", data, "--label", "-1", "--out", model, "--quiet", "--seed", 1, *options)
+    got, names = run(model, x)
+    assert tuple(names) == outputs, f"outputs {names}"
+    want = np.array([line.split() for line in plait("transform", "--model-file", model, "--data", data).splitlines()], np.float64)
+    assert got[output].shape == want.shape, got[output].shape
+    worst = float((np.abs(got[output] - want) / (1 + np.abs(want).max())).max())
+    assert worst <= 1e-5, f"differs by {worst}"
+    print(f"{name}: {len(want)} rows, at most {worst:.1e} apart")
+    return model, got
+
+
+def digit_rows():
+    table = np.loadtxt(gzip.open(os.path.join(DATA, "digits/digits.csv.gz"), "rt"), delimiter=",")
+    return csv("digits.csv", table[:300, :-1], table[:300, -1].astype(int))
+
+
+@case
+def pca():
+    for name, options in (("exact", ()), ("whitened", ("--whiten",)), ("randomised", ("--pca-solver", "randomised"))):
+        transformed("pca " + name, *digit_rows(), "transformed", "--model", "pca", "--components", 5, *options,
+                    outputs=("transformed",))
+    x, k = blobs(3)
+    transformed("pca far from 0", *csv("far.csv", x + np.float32(30000), k), "transformed", "--model", "pca", "--components", 2,
+                outputs=("transformed",))
+
+
+@case
+def kmeans():
+    for name, options in (("passes", ()), ("mini-batches", ("--batch", 50))):
+        data, x = digit_rows()
+        model, got = transformed("kmeans " + name, data, x, "distances", "--model", "kmeans", "--clusters", 7, *options,
+                                 outputs=("label", "distances"))
+        want = [int(line) for (line,) in predicted(model, data)]
+        assert got["label"].tolist() == want, "other clusters"
+    x, k = blobs(4)
+    transformed("kmeans far from 0", *csv("far.csv", x + np.float32(30000), k), "distances", "--model", "kmeans", "--clusters", 4,
+                outputs=("label", "distances"))
+
+
 @case
 def regressions():
     for model in ("squared", "huber"):

@@ -133,13 +133,17 @@ typedef struct tallying {
     const pli_part *part; /* NULL: a stream's, parsed by the thread that tallies them */
     int64_t         parts, clock;
     bool            by_thread;
+    int64_t         parsed; /* entries of a stream's rows, counted where simulated hosts are charged for them */
 } tallying;
 
 static plait_status tally_part(const tallying *t, pli_tally *tally, int64_t p, int32_t thread) {
     pli_part part;
-    if (t->part != NULL) part = t->part[p];
-    else
+    if (t->part != NULL) {
+        part = t->part[p];
+    } else {
         PLI_TRY(pli_stream_part(t->run->loop->batches, t->clock, (int32_t)p, thread, &part, &tally->error));
+        if (pli_comm_charges(t->run->comm)) tally->entries += pli_part_entries(&part);
+    }
     return pli_tally_add(&pli_bayes_fit_of(t->run)->tally, tally, &part, &tally->error);
 }
 
@@ -172,6 +176,7 @@ static plait_status tally_batch(tallying *t, pli_sums *sums_out) {
     pli_pool_for(run->pool, t->by_thread ? t->parts : b->slots, tally_some, t);
     PLI_TRY(add_up(run));
     pli_loop_work_end(run);
+    t->parsed = b->slot[0].entries;
     *sums_out = (pli_sums){ .loss = NAN, .weight = b->slot[0].weight, .rows = b->slot[0].rows };
     return PLAIT_OK;
 }
@@ -196,6 +201,19 @@ static plait_status keep_in_step(pli_run *run) {
     return plait_table_read(pli_bayes_fit_of(run)->rows, 0, 1, &ignored);
 }
 
+/* What the clock cost, in a simulation. */
+static void charge(const tallying *t, const pli_batch *batch) {
+    const pli_bayes_fit *b = pli_bayes_fit_of(t->run);
+    const int64_t        values = b->form == PLI_BAYES_DENSE ? b->tally.features * b->tally.width : 0;
+    if (batch != NULL) {
+        pli_run_charge(t->run, batch, 1, values);
+    } else if (pli_comm_charges(t->run->comm)) {
+        pli_comm_work(t->run->comm, PLI_WORK_PARSED, (uint64_t)t->parsed);
+        pli_comm_work(t->run->comm, PLI_WORK_ENTRIES, (uint64_t)t->parsed);
+        pli_comm_work(t->run->comm, PLI_WORK_SUMS, (uint64_t)values);
+    }
+}
+
 static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
     const pli_bayes_fit *b = pli_bayes_fit_of(run);
     tallying             t = { .run = run, .clock = clock, .part = batch != NULL ? batch->part : NULL,
@@ -209,8 +227,7 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
         PLI_TRY(tally_batch(&t, sums_out));
         PLI_TRY(push(run));
     }
-    if (batch != NULL)
-        pli_run_charge(run, batch, 1, b->form == PLI_BAYES_DENSE ? b->tally.features * b->tally.width : 0);
+    charge(&t, batch);
     if (run->exact) pli_total_add(&run->loop->total, sums_out);
     pli_run_step(run, "compute", &at);
     return PLAIT_OK;

@@ -276,7 +276,9 @@ plait_status pli_tally_merge(const pli_tally_form *form, pli_tally *tally, pli_t
     }
     tally->weight += more->weight;
     tally->rows += more->rows;
+    tally->entries += more->entries;
     more->weight = more->rows = 0;
+    more->entries = 0;
     if (form->features > 0) return PLAIT_OK;
     pli_keymap_destroy(&more->map);
     pli_keymap_init(&more->map);
@@ -300,6 +302,7 @@ void pli_tally_clear(const pli_tally_form *form, pli_tally *tally) {
                (size_t)((form->features > 0 ? form->features : tally->map.n) * form->width) * sizeof(double));
     memset(tally->of_class, 0, (size_t)form->goal->classes * sizeof *tally->of_class);
     tally->weight = tally->rows = 0;
+    tally->entries = 0;
     if (form->features > 0) return;
     pli_keymap_destroy(&tally->map);
     pli_keymap_init(&tally->map);

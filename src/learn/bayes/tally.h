@@ -53,6 +53,7 @@ typedef struct pli_tally {
     int64_t   *found;
     int64_t    local_capacity, found_capacity;
     double     weight, rows; /* of all its rows */
+    int64_t    entries;      /* of a stream's rows, which cost simulated hosts time */
     plait_error error;       /* of who fills it */
 } pli_tally;
 

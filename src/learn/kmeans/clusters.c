@@ -186,50 +186,52 @@ int32_t pli_clusters_figures(const plait_model *model, const double *sums, plait
 
 /* --- export ------------------------------------------------------------------------------------------------------- */
 
-/* Values [n] or [rows, n] in floats; the caller has filled them. */
-static const char *array(pli_export *to, const char *name, plait_shape shape, float *values) {
-    const plait_tensor t = plait_tensor_of(PLAIT_F32, shape, values);
+/* Values [n] or [rows, n]; the caller has filled them. */
+static const char *array(pli_export *to, const char *name, plait_shape shape, double *values) {
+    const plait_tensor t = plait_tensor_of(PLAIT_F64, shape, values);
     return pli_export_array(to, name, &t, false);
 }
 
 /* Rows and centres less the centres' mean, as the kernels have it: centres across [d, k], half their squares [k]. */
-static plait_status move(const pli_clusters *c, float *mean, float *across, float *half, plait_error *err) {
-    const double *middle = c->dense.mean;
+static plait_status move(const pli_clusters *c, double *mean, double *across, double *half, plait_error *err) {
     if (mean == NULL || across == NULL || half == NULL)
         return pli_fail(err, PLAIT_ENOMEM, "no memory to export a model");
-    for (int64_t l = 0; l < c->d; l++) mean[l] = (float)middle[l];
+    memcpy(mean, c->dense.mean, (size_t)c->d * sizeof *mean);
     for (int64_t j = 0; j < c->k; j++) {
         double sum = 0;
         for (int64_t l = 0; l < c->d; l++) {
-            const double moved = (double)c->dense.centre[j * c->d + l] - (double)mean[l];
-            across[l * c->k + j] = (float)moved;
+            const double moved = (double)c->dense.centre[j * c->d + l] - mean[l];
+            across[l * c->k + j] = moved;
             sum += moved * moved;
         }
-        half[j] = (float)(sum / 2);
+        half[j] = sum / 2;
     }
     return PLAIT_OK;
 }
 
-/* score = x.c - ||c||^2 / 2, whose highest is the nearest; ||x||^2 - 2 score is the squared distance. */
-static void write(const pli_clusters *c, pli_export *to, float *mean, float *across, float *half) {
+/* score = x.c - ||c||^2 / 2, whose highest is the nearest; ||x||^2 - 2 score is the squared distance. In double, since
+ * the difference of two large squares may be small. */
+static void write(const pli_clusters *c, pli_export *to, double *mean, double *across, double *half) {
     const int64_t       axis = 1;
     const pli_onnx_attr highest[] = { pli_export_int("axis", 1), pli_export_int("keepdims", 0) };
-    const char *x = pli_export_input(to, "x", PLAIT_F32, plait_shape_2(PLAIT_ANY, c->d), "rows");
+    const char         *x =
+        pli_export_cast(to, pli_export_input(to, "x", PLAIT_F32, plait_shape_2(PLAIT_ANY, c->d), "rows"), PLAIT_F64);
     x = pli_export_2(to, "Sub", x, array(to, "mean", plait_shape_1(c->d), mean));
     const char *dot = pli_export_2(to, "MatMul", x, array(to, "centres", plait_shape_2(c->d, c->k), across));
     const char *score = pli_export_2(to, "Sub", dot, array(to, "half", plait_shape_1(c->k), half));
     const char *square = pli_export_2(to, "ReduceSum", pli_export_2(to, "Mul", x, x), pli_export_ints(to, 1, &axis));
-    const char *twice = pli_export_2(to, "Mul", score, pli_export_number(to, PLAIT_F32, 2));
+    const char *twice = pli_export_2(to, "Mul", score, pli_export_number(to, PLAIT_F64, 2));
     const char *apart = pli_export_1(to, "Sqrt", pli_export_1(to, "Relu", pli_export_2(to, "Sub", square, twice)));
     const char *label = pli_export_node(to, "ArgMax", (const char *const[]){ score, NULL }, highest, 2);
     pli_export_output(to, label, "label", PLAIT_I64, false, plait_shape_1(PLAIT_ANY), "rows");
-    pli_export_output(to, apart, "distances", PLAIT_F32, false, plait_shape_2(PLAIT_ANY, c->k), "rows");
+    pli_export_output(to, pli_export_cast(to, apart, PLAIT_F32), "distances", PLAIT_F32, false,
+                      plait_shape_2(PLAIT_ANY, c->k), "rows");
 }
 
 plait_status pli_clusters_export(const plait_model *model, pli_export *to, plait_error *err) {
     const pli_clusters *c = plait_model_state((plait_model *)model);
-    float       *mean = pli_array((size_t)c->d, sizeof *mean), *half = pli_array((size_t)c->k, sizeof *half);
-    float       *across = pli_array((size_t)(c->k * c->d), sizeof *across);
+    double      *mean = pli_array((size_t)c->d, sizeof *mean), *half = pli_array((size_t)c->k, sizeof *half);
+    double      *across = pli_array((size_t)(c->k * c->d), sizeof *across);
     plait_status status = move(c, mean, across, half, err);
     if (status >= 0) write(c, to, mean, across, half);
     pli_free(mean);

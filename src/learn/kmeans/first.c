@@ -312,5 +312,6 @@ static plait_status of_file(pli_run *run, const char *path) {
 plait_status pli_kmeans_first(pli_run *run) {
     const char *path = plait_training_name(run, "centres");
     if (path[0] != '\0') return of_file(run, path);
-    return run->start != NULL ? of_model(run) : of_data(run);
+    if (run->start != NULL) return of_model(run);
+    return run->opts->dry_run ? PLAIT_OK : of_data(run);
 }

@@ -10,7 +10,7 @@ static const plait_learner_option options[] = {
     { .name = "clusters", .kind = PLAIT_OPTION_COUNT, .preset = "8", .low = 1, .help = "number of clusters" },
     { .name = "tolerance", .kind = PLAIT_OPTION_NUMBER, .preset = "1e-5",
       .help = "stop when an epoch lowers the inertia by no more than this share" },
-    { .name = "centres", .kind = PLAIT_OPTION_TEXT, .preset = "",
+    { .name = "centres", .kind = PLAIT_OPTION_FILE, .preset = "",
       .help = "start from the rows of this file, which has the format of the data" },
     { .name = NULL },
 };
@@ -70,7 +70,7 @@ static plait_status measured(pli_run *run) {
     m->sums = pli_calloc((size_t)m->k, (size_t)(m->d + PLI_KMEANS_MORE) * sizeof *m->sums);
     if (m->centre == NULL || m->sums == NULL)
         return pli_fail(run->err, PLAIT_ENOMEM, "no memory for %lld centres", (long long)m->k);
-    return run->resume != NULL || run->opts->dry_run ? PLAIT_OK : pli_kmeans_first(run);
+    return run->resume != NULL ? PLAIT_OK : pli_kmeans_first(run);
 }
 
 /* --- training ----------------------------------------------------------------------------------------------------- */

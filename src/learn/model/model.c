@@ -128,7 +128,7 @@ int32_t plait_model_options(const plait_model *model, plait_option_value *option
     int32_t n = 0;
     if (model == NULL || options_out == NULL) return 0;
     for (const plait_learner_option *o = model->learner->options; o != NULL && o->name != NULL; o++) {
-        const char *value = setting_of(model, o->name);
+        const char *value = o->kind != PLAIT_OPTION_FILE ? setting_of(model, o->name) : NULL;
         if (value == NULL || n == PLAIT_OPTION_VALUES) continue;
         plait_option_value *to = &options_out[n++];
         snprintf(to->name, sizeof to->name, "%s", o->name);
@@ -182,11 +182,13 @@ uint64_t plait_model_key(const plait_model *model, int64_t row) {
 }
 
 const char *plait_model_feature(const plait_model *model, int64_t j) {
-    if (j < 0 || j >= plait_model_rows(model)) return "";
+    const pli_model_ops *ops = model != NULL ? pli_model_ops_of(model) : NULL;
+    if (model == NULL || j < 0 || j >= (ops != NULL ? ops->rows(model) : model->features)) return "";
     pli_text *name = (pli_text *)&model->feature; /* a buffer, no part of the model */
     name->length = 0;
     name->failed = false;
-    pli_model_ops_of(model)->feature(model, j, name);
+    if (ops != NULL) ops->feature(model, j, name);
+    else pli_schema_feature_name(model->schema, (uint64_t)j, name);
     return name->data != NULL && !name->failed ? name->data : "";
 }
 

@@ -111,10 +111,10 @@ plait_status pli_pca_measure(const plait_model *model, const plait_rows *rows, d
 }
 
 int32_t pli_pca_figures(const plait_model *model, const double *sums, plait_figure *figures) {
+    const double left = sums[ALL] - sums[EXPLAINED];
     (void)model;
     figures[0] = (plait_figure){ "explained_share", sums[ALL] > 0 ? sums[EXPLAINED] / sums[ALL] : (double)NAN };
-    figures[1] = (plait_figure){ "reconstruction",
-                                 sums[WEIGHT] > 0 ? (sums[ALL] - sums[EXPLAINED]) / sums[WEIGHT] : (double)NAN };
+    figures[1] = (plait_figure){ "loss", sums[WEIGHT] > 0 ? left / sums[WEIGHT] : (double)NAN };
     return 2;
 }
 

@@ -41,7 +41,7 @@ static bool is_among(const char *names, const char *word) {
 static plait_status check_value(const pli_run *run, const plait_learner_option *o, const char *value) {
     double  x = 0;
     int64_t n = 0;
-    if (o->kind == PLAIT_OPTION_TEXT) return PLAIT_OK;
+    if (o->kind == PLAIT_OPTION_TEXT || o->kind == PLAIT_OPTION_FILE) return PLAIT_OK;
     if (o->kind == PLAIT_OPTION_NAME) {
         if (is_among(o->names, value)) return PLAIT_OK;
         return pli_fail(run->err, PLAIT_EINVAL, "%s is '%s': expected one of: %s", o->name, value, o->names);

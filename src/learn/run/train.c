@@ -27,15 +27,18 @@ void pli_run_tell_lost(pli_run *run) {
 
 /* --- what computing costs, in a simulation ----------------------------------------------------------------------- */
 
+int64_t pli_part_entries(const pli_part *part) {
+    int64_t entries = 0;
+    for (int64_t i = 0; i < part->rows; i++) {
+        int64_t r = part->order != NULL ? (int64_t)part->order[i] : part->first + i;
+        entries += part->block->row_start[r + 1] - part->block->row_start[r];
+    }
+    return entries;
+}
+
 static int64_t entries_of(const pli_batch *batch) {
     int64_t entries = 0;
-    for (int32_t p = 0; p < batch->parts; p++) {
-        const pli_part *part = &batch->part[p];
-        for (int64_t i = 0; i < part->rows; i++) {
-            int64_t r = part->order != NULL ? (int64_t)part->order[i] : part->first + i;
-            entries += part->block->row_start[r + 1] - part->block->row_start[r];
-        }
-    }
+    for (int32_t p = 0; p < batch->parts; p++) entries += pli_part_entries(&batch->part[p]);
     return entries;
 }
 
@@ -136,7 +139,7 @@ static plait_status describe(const pli_run *run, pli_text *text) {
     if (run->best > 0) pli_json_i64(text, "best_epoch", run->best);
     if (run->learner->more != NULL && run->learner->more->describe != NULL) run->learner->more->describe(run, text);
     for (const plait_learner_option *own = run->learner->options; own != NULL && own->name != NULL; own++)
-        pli_json_text(text, own->name, plait_training_name(run, own->name));
+        if (own->kind != PLAIT_OPTION_FILE) pli_json_text(text, own->name, plait_training_name(run, own->name));
     pli_json_i64(text, "batch", run->batch);
     pli_json_i64(text, "rows", run->train_rows);
     pli_json_u64(text, "seed", o->seed);
@@ -156,7 +159,8 @@ static plait_status make_model(pli_run *run, plait_model **model_out) {
     }
     pli_text_free(&description);
     for (const plait_learner_option *o = run->learner->options; status >= 0 && o != NULL && o->name != NULL; o++)
-        pli_text_add(&model->settings, "%s=%s\n", o->name, plait_training_name(run, o->name));
+        if (o->kind != PLAIT_OPTION_FILE)
+            pli_text_add(&model->settings, "%s=%s\n", o->name, plait_training_name(run, o->name));
     if (status >= 0) status = run->learner->finish(run, model);
     if (status >= 0) status = pli_model_open(model, run->err);
     if (status < 0) plait_model_destroy(&model);
