@@ -126,8 +126,10 @@ static plait_status find_labels(struct pli_idx *idx, const char *path, const pla
     plait_status status = PLAIT_OK;
     if (beside != NULL && is_there(beside)) status = open_labels(idx, beside, path, opts->spill_limit, err);
     else if (!optional)
-        status =
-            pli_fail(err, PLAIT_EINVAL, "%s: images have no labels in them: name their file by --label FILE", path);
+        status = pli_fail(err, PLAIT_EINVAL,
+                          "%s: images have no labels in them: name their file by --label FILE; --label none reads "
+                          "images without labels",
+                          path);
     pli_free(beside);
     return status;
 }

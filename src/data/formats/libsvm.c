@@ -100,7 +100,8 @@ static cursor read_label(parser *s, cursor p, double *out) {
         *out = NAN;
         return p;
     }
-    if (end != NULL && *end == ':') return fail(s, p, "expected a label before the first index:value");
+    if (end != NULL && *end == ':')
+        return fail(s, p, "expected a label before the first index:value (--label none reads rows without labels)");
     return fail(s, p, "expected a label (a finite number)");
 }
 

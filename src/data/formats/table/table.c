@@ -303,8 +303,9 @@ static plait_status match_by_place(pli_dataset *d, plait_error *err) {
     if (t->cells != schema->columns && !without_label)
         return pli_fail(
             err, PLAIT_ESHAPE,
-            "%s: expected %lld columns as the model was trained on (or one less, without the label), found %lld",
-            d->sources->source[0].path, (long long)schema->columns, (long long)t->cells);
+            "%s: expected %lld columns, as in the data that the model was trained on%s, found %lld",
+            d->sources->source[0].path, (long long)schema->columns,
+            has_column ? " (or one less, without the label)" : "", (long long)t->cells);
     for (int64_t column = 0, at = 0; column < schema->columns; column++) {
         const bool is_label = schema->column[column].role == PLI_ROLE_LABEL;
         if (without_label && is_label) continue;
