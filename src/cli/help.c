@@ -45,22 +45,36 @@ static void add_tables(const plait_learner *learner, pli_text *text) {
     }
 }
 
+/* What stands behind the option's name, as in 'plait help train': N, X, FILE, or its choices. */
+static void add_argument(pli_text *item, const plait_learner_option *o) {
+    if (o->kind == PLAIT_OPTION_FLAG) return;
+    pli_text_add(item, " ");
+    if (o->names == NULL)
+        pli_text_add(item, o->kind == PLAIT_OPTION_COUNT ? "N" : o->kind == PLAIT_OPTION_FILE ? "FILE" : "X");
+    for (const char *at = o->names; at != NULL && *at != '\0'; at++) pli_text_add_bytes(item, *at == ' ' ? "|" : at, 1);
+}
+
+enum { OPTION_COLUMN = 20 };
+
+static void add_option(pli_text *text, const plait_learner_option *o) {
+    const bool has_preset = o->preset != NULL && o->preset[0] != '\0' && o->kind != PLAIT_OPTION_FLAG;
+    pli_text   item = { 0 }, line = { 0 };
+    pli_text_add(&item, "  --%s", o->name);
+    add_argument(&item, o);
+    if (item.length >= OPTION_COLUMN) pli_text_add(&item, "\n%*s", OPTION_COLUMN, "");
+    pli_text_add(&line, has_preset ? "%s; default %s" : "%s", o->help, o->preset);
+    if (item.data != NULL && line.data != NULL) {
+        pli_text_add(text, "%-*s", OPTION_COLUMN, item.data);
+        pli_cli_wrap(text, line.data, OPTION_COLUMN, width());
+    }
+    pli_text_free(&item);
+    pli_text_free(&line);
+}
+
 static void add_options(const plait_learner *learner, pli_text *text) {
     if (learner->options == NULL) return;
     pli_text_add(text, "\nIts own options:\n");
-    for (const plait_learner_option *o = learner->options; o->name != NULL; o++) {
-        const char *argument = o->kind == PLAIT_OPTION_FLAG ? "" : o->kind == PLAIT_OPTION_FILE ? " FILE" : " X";
-        const bool  preset = o->kind != PLAIT_OPTION_FLAG && o->preset != NULL && o->preset[0] != '\0';
-        char        item[64];
-        const int   length = snprintf(item, sizeof item, "  --%s%s ", o->name, argument);
-        pli_text_add(text, "%-20s", item);
-        pli_text line = { 0 };
-        pli_text_add(&line, "%s", o->help);
-        if (o->names != NULL) pli_text_add(&line, ": %s", o->names);
-        if (preset) pli_text_add(&line, "; default %s", o->preset);
-        pli_cli_wrap(text, line.data != NULL ? line.data : "", length > 20 ? length : 20, width());
-        pli_text_free(&line);
-    }
+    for (const plait_learner_option *o = learner->options; o->name != NULL; o++) add_option(text, o);
 }
 
 static void add_learner(const plait_learner *learner, pli_text *text) {

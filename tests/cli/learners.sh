@@ -46,7 +46,8 @@ works help help train
 says_line help.out '^  --components N +for pca: number of'
 says_line help.out '^  --model logistic[|].*[|]pca'
 works model help pca
-says_line model.out '^  --components X'
+says_line model.out '^  --components N '
+says_line model.out '^  --pca-solver auto[|]exact[|]randomised$'
 works man help --man
 says_line man.out '^for pca: number of components'
 works completion help --completion bash

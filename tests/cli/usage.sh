@@ -10,7 +10,8 @@ grep -q 'usage: plait' bare.err || fail "no usage without a command"
 # What is asked for is data: exit 0, on stdout.
 for words in "-h" "--help" "help" "help train" "train -h" "train --data part --help" "-h train" "predict -h" "eval -h" "inspect -h" \
     "launch -h" "config -h" "version -h" "help -h" "help pairs" "help logistic" "help hinge" "help squared" "help huber" \
-    "help mlp" "help cnn" "help lstm" "help graph" "help topology" "help consistency" "help filters" "--version"; do
+    "help mlp" "help cnn" "help lstm" "help graph" "help bayes" "help pca" \
+    "help kmeans" "help topology" "help consistency" "help filters" "--version"; do
     # shellcheck disable=SC2086
     works help $words
     [ -s help.out ] || fail "nothing on stdout of: plait $words"
