@@ -140,9 +140,49 @@ for what in "$digits" "$wide" "$real --reduce exact"; do
     done
 done
 
+# --- a stream, and blocks that change hands --------------------------------------------------------------------------------
+
+mkdir folder
+for part in 1 2 3; do sed -n "$((part * 600 - 599)),$((part * 600))p" digits.csv >folder/part$part.csv; done
+stream="--data folder --label 65 --epochs 1 --batch 100"
+cat folder/*.csv >same.csv
+# shellcheck disable=SC2086
+{
+    works straight $train --data same.csv --label 65 --batch 100 --events-model multinomial
+    alike straight "a stream" $train $stream --events-model multinomial --workers 3 --topology ps --consistency async
+    for topology in ps allreduce; do
+        rm -rf d
+        alike straight "a stream with checkpoints, $topology" $train $stream --events-model multinomial --workers 3 --topology $topology --checkpoint d --checkpoint-every 4
+        rm -rf "$(ls -d d/* | sort | tail -n 1)"
+        alike straight "a stream resumed, $topology" $train $stream --events-model multinomial --workers 2 --topology $topology --resume d
+    done
+    "$PLAIT" $train --data - --label 65 --batch 100 --events-model multinomial <same.csv >piped.out 2>piped.err || fail "from a pipe: $(cat piped.err)"
+    [ "$(hash_of piped)" = "$(hash_of straight)" ] || fail "from a pipe: another model"
+    for what in "$digits" "$wide" "$words"; do
+        works straight $train $what
+        for pair in "local bsp" "ps bsp" "ps async" "allreduce bsp"; do
+            alike straight "$what, blocks that change hands, $pair" $train $what --workers 4 --balance dynamic --topology ${pair% *} --consistency ${pair#* }
+        done
+    done
+}
+
 # --- simulated hosts --------------------------------------------------------------------------------------------------------
 
 if [ "$way" = yes ]; then
+    # What is parsed and what is counted takes simulated time.
+    seconds=0
+    for cost in "parsed: 0 ns, entry: 0 ns" "parsed: 1 us, entry: 0 ns" "parsed: 1 us, entry: 1 us"; do
+        printf 'version: 1\nhosts: [{count: 2}]\ncost: {%s}\n' "$cost" >c.yaml
+        # shellcheck disable=SC2086
+        works simulated $train $stream --transport sim --cluster c.yaml --workers 2 --topology ps
+        awk -v now="$(field simulated virtual_seconds)" -v before=$seconds 'BEGIN { exit !(now > before + 0.02) }' ||
+            [ $seconds = 0 ] || fail "a stream at $cost: $(field simulated virtual_seconds) s, not above $seconds s"
+        seconds=$(field simulated virtual_seconds)
+    done
+    # A slow host is given fewer rows.
+    printf 'version: 1\nhosts: [{count: 1}, {count: 1, speed: 0.25}]\ncost: {entry: 2us}\n' >c.yaml
+    # shellcheck disable=SC2086
+    alike straight "a slow host" $train $words --transport sim --cluster c.yaml --workers 2 --topology ps --balance dynamic
     for what in "$digits" "$wide"; do
         # shellcheck disable=SC2086
         works straight $train $what

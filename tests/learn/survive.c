@@ -199,6 +199,9 @@ static const kind kinds[] = {
     { "async", "mlp", "async", "sgd", NULL, false, false, false },
     { "clusters", "kmeans", "bsp", NULL, NULL, true, false, true },
     { "clusters by mini-batches", "kmeans", "bsp", NULL, NULL, true, false, false },
+    { "components", "pca", "bsp", NULL, NULL, true, false, true },
+    { "counts", "bayes", "bsp", NULL, NULL, true, false, false },
+    { "counts by key", "bayes", "bsp", NULL, NULL, true, true, false },
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -235,7 +238,7 @@ static story story_of(const kind *k, plait_data *const data[2], const int *stop)
     s.opts.validation = k->validation;
     s.opts.exact = k->exact;
     s.opts.replicas = 2;
-    s.opts.epochs = k->passes ? 6 : 2;
+    s.opts.epochs = k->passes ? 6 : strcmp(k->model, "bayes") == 0 ? 1 : 2;
     s.opts.batch = k->passes ? 0 : 100;
     s.opts.stop = stop;
     s.opts.lost = on_lost;
