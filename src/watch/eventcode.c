@@ -1,4 +1,4 @@
-/* See eventcode.h. */
+/* The memory of a stream (eventcode.h): makes room for peers and pieces. */
 #include "watch/eventcode.h"
 
 #include <string.h>

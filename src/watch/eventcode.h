@@ -1,5 +1,5 @@
-/* watch/eventcode.h - what the writer and the reader of an event log share: numbers of variable length, and what each
- * remembers of a stream to predict the next record. See eventlog.h. */
+/* watch/eventcode.h - what the writer and the reader of an event log share: numbers of variable length, and the memory
+ * of a stream from which both predict the next record. See eventlog.h. */
 #ifndef PLI_WATCH_EVENTCODE_H
 #define PLI_WATCH_EVENTCODE_H
 
@@ -15,16 +15,16 @@ enum {
     PLI_LOG_KEYS_MAX = 4096,
     PLI_LOG_COPIES_MAX = 2,
     PLI_LOG_PLACES_MAX = 64,
-    PLI_LOG_WHOSE = 0 /* in the place of a kind: of which copy the records that follow are */
+    PLI_LOG_WHOSE = 0 /* in place of a kind: says to which copy the following records belong */
 };
 
-/* Of a stream's last record that concerned a shard or mirror. */
+/* What is remembered of a stream's last record about a shard or mirror. */
 typedef struct pli_memory_piece {
     uint64_t version, from;
     int64_t  first, rows;
 } pli_memory_piece;
 
-typedef struct pli_memory_peer { /* of a worker (server's stream) or of a server (worker's) */
+typedef struct pli_memory_peer { /* about a worker (in a server's stream) or a server (in a worker's) */
     uint64_t seq;
     int64_t  clock;
 } pli_memory_peer;
@@ -32,7 +32,7 @@ typedef struct pli_memory_peer { /* of a worker (server's stream) or of a server
 typedef struct pli_stream_memory {
     uint64_t          time_ns;
     int64_t           clock;
-    int32_t           home, place;   /* of the copy of which it tells; place 0: none yet */
+    int32_t           home, place;   /* of the copy that the records are about; place 0: none yet */
     int32_t           peers, tables;
     pli_memory_peer  *peer;   /* [peers], known since JOB                             */
     int32_t          *pieces; /* [tables]: shards + 1, the mirror first; 0: unknown  */
@@ -40,12 +40,12 @@ typedef struct pli_stream_memory {
     int64_t           tables_capacity, pieces_capacity;
 } pli_stream_memory;
 
-/** What follows from the event of a job or a table. false: out of memory. Sizes are checked before. */
+/** Makes room after the event of a job or a table. false: out of memory. The caller has checked the sizes. */
 bool pli_memory_job(pli_stream_memory *memory, const pli_event_job *job, bool server);
 bool pli_memory_table(pli_stream_memory *memory, int32_t table, const pli_event_table *info);
 void pli_memory_free(pli_stream_memory *memory);
 
-/** NULL: not known. */
+/** The memory of a peer; NULL: it is not known. */
 static inline pli_memory_peer *pli_memory_peer_of(const pli_stream_memory *memory, int64_t peer) {
     return peer < 0 || peer >= memory->peers ? NULL : &memory->peer[peer];
 }
@@ -57,13 +57,13 @@ static inline pli_memory_piece *pli_memory_piece_of(const pli_stream_memory *mem
 static inline uint64_t pli_zigzag(int64_t x) { return (uint64_t)x << 1 ^ (uint64_t)(x >> 63); }
 static inline int64_t  pli_unzigzag(uint64_t x) { return (int64_t)(x >> 1) ^ -(int64_t)(x & 1); }
 
-/** At most 10 bytes at `at`; returns the byte behind. */
+/** Writes at most 10 bytes at `at`; returns the address after them. */
 static inline unsigned char *pli_put_varint(unsigned char *at, uint64_t x) {
     for (; x >= 0x80; x >>= 7) *at++ = (unsigned char)(x | 0x80);
     *at++ = (unsigned char)x;
     return at;
 }
-/** The byte behind, or NULL where it does not end before end. */
+/** Reads a number; returns the address after it, or NULL if it does not end before `end`. */
 static inline const unsigned char *pli_get_varint(const unsigned char *at, const unsigned char *end, uint64_t *out) {
     uint64_t x = 0;
     for (int shift = 0; at < end && shift < 64; shift += 7) {

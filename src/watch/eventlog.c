@@ -1,4 +1,4 @@
-/* The writer of event logs: a buffer a stream, a lock a full buffer. See eventlog.h. */
+/* The writer of event logs: each stream has a buffer, and only a full buffer takes the lock. See eventlog.h. */
 #include "watch/eventlog.h"
 
 #include <errno.h>
@@ -11,10 +11,10 @@
 enum { BUFFER_BYTES = 1 << 16, SMALL_RECORD_BYTES = 128 /* with room for every record without lists */ };
 
 typedef struct log_stream {
-    _Alignas(64) unsigned char *at; /* whose side it is writes it, and nobody else */
+    _Alignas(64) unsigned char *at; /* only the thread of this side writes it */
     unsigned char    *begin, *end;
     pli_stream_memory memory;
-    bool              failed; /* see prepare: the stream ends here */
+    bool              failed; /* set by prepare: the stream ends here */
 } log_stream;
 
 struct pli_eventlog {
@@ -24,7 +24,7 @@ struct pli_eventlog {
     log_stream    *stream; /* [PLI_SIDES * ranks] */
     uint64_t (*now)(void *user);
     void           *user;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     FILE           *file;
     uint64_t        chunks;
     int             errnum; /* of the first write that failed */
@@ -56,7 +56,7 @@ static void flush(pli_eventlog *log, int32_t index) {
     s->at = s->begin;
 }
 
-/* Room for a record of that many bytes: flushed, and grown where one record is longer than a buffer. */
+/* Makes room for a record of that many bytes: flushes the buffer, and grows it if the record is longer. */
 static bool reserve(pli_eventlog *log, int32_t index, size_t bytes) {
     log_stream *s = &log->stream[index];
     if (s->begin != NULL && (size_t)(s->end - s->at) >= bytes) return true;
@@ -97,7 +97,7 @@ static unsigned char *put_table(unsigned char *at, const pli_event *event) {
     return adds ? at : put_text(at, table->combine);
 }
 
-/* The sample of a piece's keys: to [PLI_EVENTLOG_SAMPLE * 2]; how many. */
+/* Copies the sample of a piece's keys to `to` [PLI_EVENTLOG_SAMPLE * 2]; returns how many. */
 static int32_t sample(const pli_event_piece *piece, uint64_t *to) {
     uint64_t mask = (UINT64_C(1) << pli_eventlog_sample_bits(piece->n_keys)) - 1;
     int32_t  n = 1;
@@ -185,7 +185,7 @@ static unsigned char *put_job(unsigned char *at, const pli_event_job *job) {
     return put(put(at, (uint64_t)job->replicas), (uint64_t)job->spares);
 }
 
-/* Where a stream tells of several copies: of which one the record is. */
+/* In a stream about several copies: says to which copy the record belongs. */
 static unsigned char *put_whose(unsigned char *at, const pli_event *event, pli_stream_memory *memory) {
     if (!event->server || event->place == 0) return at;
     if (event->home == memory->home && event->place == memory->place) return at;
@@ -235,8 +235,8 @@ static size_t bytes_of(const pli_event *event) {
     return SMALL_RECORD_BYTES;
 }
 
-/* What the stream must know before the record can be written. false: out of memory, or of a table or rank that it was
- * not told of. */
+/* Prepares the stream's memory for the record. false: out of memory, or the record is about a table or rank that the
+ * stream does not know. */
 static bool prepare(log_stream *s, const pli_event *event) {
     switch (event->kind) {
     case PLI_EVENT_JOB: return pli_memory_job(&s->memory, event->info.job, event->server);
@@ -254,7 +254,8 @@ static bool prepare(log_stream *s, const pli_event *event) {
     }
 }
 
-/* What follows another event of its stream at once has that one's time: asking for it costs more than the record. */
+/* Does the event get its own time? An event that directly follows another of its stream has that event's time, because
+ * reading the clock costs more than the record. */
 static bool has_own_time(pli_event_kind kind) {
     return kind != PLI_EVENT_PUSH && kind != PLI_EVENT_SEND && kind != PLI_EVENT_TICK && kind != PLI_EVENT_VIEW;
 }
@@ -275,7 +276,7 @@ static void raise_event(void *user, const pli_event *event) {
     s->at = put(s->at, now_ns > s->memory.time_ns ? now_ns - s->memory.time_ns : 0);
     if (now_ns > s->memory.time_ns) s->memory.time_ns = now_ns;
     s->at = put_fields(s->at, event, &s->memory);
-    /* a log that is cut tells who took part */
+    /* so that even a log that is cut says who took part */
     if (event->kind == PLI_EVENT_JOB || event->kind == PLI_EVENT_TABLE) flush(log, index);
 }
 

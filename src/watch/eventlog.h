@@ -1,46 +1,47 @@
-/* watch/eventlog.h - the event log: what every rank of a run did, compact enough to be written while it runs.
+/* watch/eventlog.h - the event log: a record of what every rank did, compact enough to be written during the run.
  *
  * A file is a head, chunks, and an end. All numbers are little-endian.
  *
- *     head    "plaitlog", u32 version, u32 0, char [16] of the run
+ *     head    "plaitlog", u32 version, u32 0, char [16] name of the run
  *     chunk   u8 'R', u8 side (0 worker, 1 server, 2 copies of servers' shards at places > 0), u16 0, u32 rank,
  *             u32 bytes, u32 checksum, records [bytes]
  *     end     a chunk 'E' without side and rank, whose 8 bytes are the number of chunks before it
  *
- * The records of one rank and side, over its chunks, are one *stream*; each is written by one thread at a time, into a
- * buffer of its own, so that logging takes no lock until a buffer is full. A checksum is the low half of XXH3-64 over
- * the chunk's first 12 bytes and its records. A file without its end was cut: a run that crashed leaves what it had
- * written, readable up to there, which is why a log is written in place and not under another name. Where shards have
- * copies, so that a run goes on without a rank that was killed, a stream is written to the file before anybody can hear
- * of what it tells.
+ * The records of one rank and side, over all chunks, are one *stream*. One thread at a time writes a stream, into the
+ * stream's own buffer, so logging takes no lock until a buffer is full. A checksum is the low half of XXH3-64 over the
+ * chunk's first 12 bytes and its records. A file without its end was cut. A log is written in place, and not under a
+ * temporary name, because a run that crashes then leaves a log that can be read as far as it was written. If a job has
+ * replicas, it goes on without a rank that was killed; then a stream's records are written to the file before any other
+ * rank can learn of what they record.
  *
- * A record is its kind (a byte), the time since the stream's last one in nanoseconds, then its fields, as
- * variable-length integers of 7 bits a byte, low ones first. z: zigzag (signed). What is predictable is written as the
- * difference from its prediction, which reader and writer compute alike (pli_stream_memory); n*(...) repeats.
+ * A record has its kind (a byte), the time since the stream's last record in nanoseconds, and its fields, as
+ * variable-length integers of 7 bits a byte, low bits first. z means zigzag (signed). A predictable field is written as
+ * its difference from the prediction, which reader and writer both compute (pli_stream_memory). n*(...) repeats.
  *
- *     WHOSE    (kind 0, and without a time) home, place > 0: of which copy the records that follow are. In streams of
- *              side 2, before the first record and wherever it changes; in no other
+ *     WHOSE    (kind 0, without a time) home, place > 0: the copy to which the following records belong. Only in
+ *     streams
+ *              of side 2, before the first record and whenever the copy changes
  *     JOB      workers, servers, first_server, backup, replicas, spares
  *     TABLE    table, rows, cols, shards, flags (1 ruled, 2 * way, 8 it does not add), texts (length, bytes): name,
  *              topology, consistency, and of one that does not add its combine
- *     GET      table, z clock - stream's clock, time it took, incs, n*(shard + 1, z version, z from, to - from, age,
- *              flags (1: the same rows as the shard's last piece, 2: no turn was waited for, 4 * place of the copy),
- *              rows, z first or -1; by key: keys, z difference of each)
+ *     GET      table, z clock - stream's clock, duration, incs, n*(shard + 1, z version, z from, to - from, age,
+ *              flags (1: the same rows as the shard's last piece, 2: it did not wait for a turn, 4 * place of the
+ *              copy), rows, z first or -1; by key: keys, z difference of each)
  *     INC      table, rows, row, float32 bits of norm
  *     PUSH     table, z clock
  *     SEND     server, z seq, z clock, n*(table, shard)
  *     SUM      table, z clock
- *     GIVE     table, worker, z clock; MIX the same, z clock in which it was given
- *     CLOCK    z clock; BARRIER, LEAVE, DONE nothing
+ *     GIVE     table, worker, z clock; MIX the same, and z clock of the GIVE
+ *     CLOCK    z clock; BARRIER, LEAVE, DONE no fields
  *     APPLY    table, worker, z seq, z clock, z shard's number; DROP the same
  *     TICK     worker, z seq, z clock; GONE worker
- *     STAND, SERVE nothing
+ *     STAND, SERVE no fields
  *     VIEW     server, z seq, z clock, the dead worker
- *     HAND     rank, place of the new replica; COPY rank, place of that from which it was made
- *     ZERO     table, z clock, z shard's number; a worker's: -1
+ *     HAND     rank, place of the new replica; COPY rank, place of the replica from which it was made
+ *     ZERO     table, z clock, z shard's number (-1: a worker's)
  *
- * Of the keys of a get a sample is written: the first, and those that are multiples of a power of two, large enough
- * that few are left; so what is sampled in one get is sampled in the next.
+ * Only a sample of a get's keys is written: the first, and all multiples of a power of two that is so large that few
+ * are left. So a key that is sampled in one get is sampled in the next.
  */
 #ifndef PLI_WATCH_EVENTLOG_H
 #define PLI_WATCH_EVENTLOG_H
@@ -53,17 +54,18 @@ enum { PLI_EVENTLOG_VERSION = 5, PLI_EVENTLOG_SAMPLE = 8 };
 
 typedef struct pli_eventlog pli_eventlog;
 
-/** ranks: their numbers are below it. run: 16 characters, the same in all files of a run. now NULL: pli_now_ns; else
- *  the driver's time. Errors: EIO, ENOMEM. */
+/** Creates a log for ranks 0 .. ranks - 1. run: 16 characters, the same in all files of a run. now: the driver's time;
+ *  NULL: pli_now_ns. Errors: EIO, ENOMEM. */
 plait_status pli_eventlog_open(const char *path, int32_t ranks, const char *run, uint64_t (*now)(void *user),
                                void *user, pli_eventlog **log_out, plait_error *err);
-/** For the ranks whose events go to this log; valid until it is closed. */
+/** The sink for the ranks whose events go to this log; valid until the log is closed. */
 const pli_event_sink *pli_eventlog_sink(const pli_eventlog *log);
-/** Writes what is left and the end. A write that failed on the way is told here, so that a full disk does not cost the
- *  training. */
+/** Writes the buffered records and the end. Earlier failures of writes are reported here, so that a full disk does not
+ *  stop the training. */
 plait_status pli_eventlog_close(pli_eventlog **log, plait_error *err);
 
-/** How many low bits of a row's number must be 0, so that few of n rows are left; the first row counts in any case. */
+/** The number of low bits of a row's number that must be 0 for a row in the sample, so that few of n rows are in it;
+ *  the first row always is. */
 static inline int pli_eventlog_sample_bits(int64_t n) {
     int bits = 0;
     while (n >> bits > PLI_EVENTLOG_SAMPLE) bits++;
@@ -72,21 +74,21 @@ static inline int pli_eventlog_sample_bits(int64_t n) {
 
 /* --- reading --------------------------------------------------------------------------------------------------- */
 
-typedef struct pli_logfile pli_logfile; /* files of one run, mapped */
+typedef struct pli_logfile pli_logfile; /* the mapped files of one run */
 
-/** Errors: EIO; EFORMAT no event log, or garbled (the text says where), or of a newer version, or of another run than
- *  the first. A cut file is no error here. */
+/** Opens the files of a run. Errors: EIO; EFORMAT a file is no event log, or damaged (the text says where), or of a
+ *  newer version, or of another run than the first. A cut file is no error here. */
 plait_status pli_logfile_open(const char *const *paths, int32_t n, pli_logfile **file_out, plait_error *err);
 void         pli_logfile_close(pli_logfile **file);
-/** NULL: all files are whole; else the path of the first that is cut. */
+/** The path of the first file that is cut; NULL: all files are whole. */
 const char *pli_logfile_cut(const pli_logfile *file);
 int32_t     pli_logfile_streams(const pli_logfile *file);
 int32_t     pli_logfile_rank(const pli_logfile *file, int32_t stream);
 bool        pli_logfile_is_server(const pli_logfile *file, int32_t stream);
-/** Is the file in which the stream ends cut? */
+/** Is the file cut in which the stream ends? */
 bool pli_logfile_stream_is_cut(const pli_logfile *file, int32_t stream);
 
-/* One stream from its beginning. */
+/* Reads one stream from its beginning. */
 typedef struct pli_log_cursor pli_log_cursor;
 plait_status pli_log_cursor_open(const pli_logfile *file, int32_t stream, pli_log_cursor **cursor_out,
                                  plait_error *err);

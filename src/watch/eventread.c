@@ -1,5 +1,5 @@
-/* The reader of event logs: files are mapped and their chunks checked once; then each stream is read record by record.
- * Nothing that a file says is believed before it was compared with what is there. See eventlog.h. */
+/* The reader of event logs. It maps the files and checks their chunks once; then it reads each stream record by record.
+ * It checks all sizes and numbers of a file before it uses them. See eventlog.h. */
 #include <string.h>
 
 #include "watch/eventcode.h"
@@ -7,25 +7,25 @@
 
 typedef struct log_chunk {
     const unsigned char *begin, *end;
-    int64_t              next; /* of the same stream; -1: none */
+    int64_t              next; /* the stream's next chunk; -1: none */
 } log_chunk;
 
 typedef struct log_side {
     int32_t rank;
     int     side;
-    bool    cut;         /* the file of its last chunk is */
+    bool    cut;         /* the file of its last chunk is cut */
     int64_t first, last; /* chunks */
 } log_side;
 
 struct pli_logfile {
     int32_t     files;
     pli_mapped *mapped; /* [files] */
-    char       *cut;    /* path of the first that is; NULL: none */
+    char       *cut;    /* path of the first file that is cut; NULL: none */
     log_chunk  *chunk;
     int64_t     chunks, chunks_capacity;
     log_side   *stream;
     int64_t     streams, streams_capacity;
-    int32_t    *index; /* [PLI_SIDES * indexed]: stream of a rank and side, -1: none */
+    int32_t    *index; /* [PLI_SIDES * indexed]: the stream of a rank and side; -1: none */
     int64_t     indexed;
 };
 
@@ -81,7 +81,7 @@ static plait_status garbled(const char *path, const unsigned char *at, const pli
     return pli_fail(err, PLAIT_EFORMAT, "%s: is garbled at byte %zu", path, (size_t)(at - mapped->data));
 }
 
-/* One file's chunks. *whole_out: its end was there. */
+/* Reads the chunks of one file. *whole_out: the file has its end. */
 static plait_status read_chunks(pli_logfile *file, const char *path, const pli_mapped *mapped, bool *whole_out,
                                 plait_error *err) {
     const unsigned char *at = mapped->data + PLI_LOG_HEAD_BYTES, *end = mapped->data + mapped->bytes;
@@ -92,7 +92,7 @@ static plait_status read_chunks(pli_logfile *file, const char *path, const pli_m
         bool                 is_end = at[0] == 'E';
         if ((at[0] != 'R' && !is_end) || at[1] >= PLI_SIDES || rank >= PLI_LOG_RANKS_MAX)
             return garbled(path, at, mapped, err);
-        if (bytes > (size_t)(end - records)) return PLAIT_OK; /* cut within */
+        if (bytes > (size_t)(end - records)) return PLAIT_OK; /* the chunk is cut */
         if (get_u32(at + 12) != pli_log_checksum(at, records, bytes)) return garbled(path, at, mapped, err);
         if (is_end) {
             *whole_out = true;
@@ -166,13 +166,13 @@ struct pli_log_cursor {
     pli_event_table      table;
     char                 text[4][PLI_LOG_TEXT_MAX];
     pli_event_piece     *piece;
-    uint64_t            *keys; /* of all pieces; their place is known when the last is read */
+    uint64_t            *keys; /* of all pieces; the pieces point to them when the last is read */
     pli_event_part      *part;
     int64_t              pieces_capacity, keys_capacity, parts_capacity, n_keys;
     bool                 no_memory;
 };
 
-/* A number, at most max; false: there is none. */
+/* Reads a number that is at most max; false: there is none. */
 static bool take(pli_log_cursor *c, uint64_t max, uint64_t *out) {
     const unsigned char *after = pli_get_varint(c->at, c->end, out);
     if (after == NULL || *out > max) return false;
@@ -194,7 +194,7 @@ static bool take_i64(pli_log_cursor *c, int64_t *out) {
     return true;
 }
 
-/* base + a signed difference. */
+/* Reads a signed difference and adds it to base. */
 static bool take_near(pli_log_cursor *c, uint64_t base, uint64_t *out) {
     uint64_t x;
     if (!take(c, UINT64_MAX, &x)) return false;
@@ -203,7 +203,7 @@ static bool take_near(pli_log_cursor *c, uint64_t base, uint64_t *out) {
 }
 
 static bool take_clock(pli_log_cursor *c, int64_t base, int64_t *out) {
-    enum { CLOCKS_MAX = INT32_MAX }; /* the checker counts them in 32 bits */
+    enum { CLOCKS_MAX = INT32_MAX }; /* the audit counts clocks in 32 bits */
     uint64_t x;
     if (!take_near(c, (uint64_t)base, &x) || (int64_t)x < -1 || (int64_t)x > CLOCKS_MAX) return false;
     *out = (int64_t)x;
@@ -302,7 +302,7 @@ static bool take_get(pli_log_cursor *c) {
         return false;
     event->asked_ns = c->memory.time_ns - took_ns;
     event->n = (int64_t)n;
-    if (n > (uint64_t)(c->end - c->at)) return false; /* a piece takes more than a byte */
+    if (n > (uint64_t)(c->end - c->at)) return false; /* each piece takes more than a byte */
     if (!pli_grow((void **)&c->piece, &c->pieces_capacity, event->n, sizeof *c->piece)) {
         c->no_memory = true;
         return false;
@@ -331,7 +331,7 @@ static bool take_inc(pli_log_cursor *c) {
     return true;
 }
 
-/* The peer, and the message of its stream. */
+/* Reads a peer, and the sequence number of its message. */
 static bool take_seq(pli_log_cursor *c) {
     int32_t peer;
     if (!take_i32(c, PLI_LOG_RANKS_MAX, &peer)) return false;
@@ -389,7 +389,7 @@ static bool take_copy(pli_log_cursor *c) {
     return true;
 }
 
-/* Of which copy the records that follow are. */
+/* Reads WHOSE: the copy to which the following records belong. */
 static bool take_whose(pli_log_cursor *c) {
     return take_i32(c, PLI_LOG_SHARDS_MAX - 1, &c->memory.home) &&
            take_i32(c, PLI_LOG_PLACES_MAX - 1, &c->memory.place) && c->memory.place > 0;
@@ -443,7 +443,7 @@ plait_status pli_log_cursor_open(const pli_logfile *file, int32_t stream, pli_lo
     return PLAIT_OK;
 }
 
-/* The next record, behind what says whose it is. */
+/* Reads the next record; WHOSE has been read before. */
 static bool take_event(pli_log_cursor *c, const log_side *s) {
     uint64_t passed_ns;
     while (s->side == 2 && c->at < c->end && *c->at == PLI_LOG_WHOSE) {

@@ -1,6 +1,6 @@
-/* An event log of any content: an error, or a verdict, and nothing read or written outside of the file. Input: frames
- * of a byte (rank, side) and two bytes of length, then records; the frames are given the head, checksums and end that a
- * file has, since chance would not hit them. First byte: 1 the input as it stands, 2 without the end. */
+/* An event log of any content gives an error or a verdict, and no access outside the file. The input is frames of a
+ * byte (rank, side), two bytes of length, and records. This program adds the head, checksums and end of a file, because
+ * a fuzzer would not find them by chance. First byte: 1: the input is used as it is, 2: the end is left out. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The metrics file: what a run reports while it goes, one JSON object a line, for plots and supervisors. */
+/* The metrics file: a run's reports for plots and supervisors, one JSON object a line. */
 #include "watch/watch.h"
 
 #include <errno.h>
@@ -12,12 +12,12 @@ enum { LINE_BYTES = 1 << 16 };
 struct pli_metrics {
     FILE   *file;
     char   *path;
-    int     errnum; /* of the first write that failed; 0: none */
-    int64_t clock;  /* the last that was written               */
-    int32_t lost;   /* a rank that was lost; -1: none          */
+    int     errnum; /* errno of the first write that failed; 0: none */
+    int64_t clock;  /* the last clock that was written               */
+    int32_t lost;   /* a rank that was lost; -1: none                */
 };
 
-/* Each line is appended by one write: who led before, and was only taken for dead, may still have one to write. */
+/* Each line is appended by a single write, because a former leader that was wrongly taken for dead may still write. */
 static plait_status open_as(const char *path, int flags, pli_metrics **metrics_out, plait_error *err) {
     pli_metrics *m = pli_calloc(1, sizeof *m);
     int          fd = -1;
@@ -43,19 +43,19 @@ plait_status pli_metrics_open(const char *path, pli_metrics **metrics_out, plait
     return open_as(path, O_TRUNC, metrics_out, err);
 }
 
-/* Who wrote before was killed, perhaps in the middle of a line. */
+/* Removes the rest of a line: the former writer was killed, perhaps in the middle of one. */
 static void cut_to_whole_lines(const char *path) {
     long        whole = 0, bytes = 0;
     struct stat what;
     FILE       *file = stat(path, &what) == 0 && S_ISREG(what.st_mode) ? fopen(path, "r") : NULL;
-    if (file == NULL) return; /* a pipe, say: there is nothing to cut */
+    if (file == NULL) return; /* for example a pipe: there is nothing to cut */
     for (int c; (c = getc(file)) != EOF;) {
         bytes++;
         if (c == '\n') whole = bytes;
     }
     fclose(file);
     const bool cut = whole == bytes || truncate(path, whole) == 0;
-    (void)cut; /* else a line is torn, and all others are there */
+    (void)cut; /* on failure one line stays torn; all others are there */
 }
 
 plait_status pli_metrics_go_on(const char *path, pli_metrics **metrics_out, plait_error *err) {
@@ -63,7 +63,7 @@ plait_status pli_metrics_go_on(const char *path, pli_metrics **metrics_out, plai
     return open_as(path, 0, metrics_out, err);
 }
 
-/* Writes one line and frees it. flush: a reader who follows the file shall see it now. */
+/* Writes one line and frees it. flush: so that a reader who follows the file sees it now. */
 static void put(pli_metrics *m, pli_text *line, bool flush) {
     pli_json_end(line);
     pli_text_add(line, "\n");
@@ -170,7 +170,7 @@ void pli_metrics_rank(pli_metrics *metrics, int32_t rank, double compute, double
     put(metrics, &line, false);
 }
 
-/* Of a learner that has figures of its own. */
+/* Adds the learner's own figures, if it has any. */
 static void add_figures(pli_text *line, const plait_report *report) {
     if (report->n_figures == 0) return;
     pli_json_object(line, "figures");

@@ -1,5 +1,5 @@
-/* watch - what a run tells about itself: the metrics file. The folders hold the event log, the audit, traces,
- * comparisons and TensorBoard. Stands beside cli; may include any room, and none includes it. */
+/* watch - what a run reports about itself: the metrics file and the event log here; audit, traces, comparisons and
+ * TensorBoard in folders. The room stands beside cli: it may include any room, and no room includes it. */
 #ifndef PLI_WATCH_H
 #define PLI_WATCH_H
 
@@ -10,26 +10,26 @@
 
 /* --- the metrics file: one JSON object a line -------------------------------------------------------- */
 
-/* Lines: "start" one a rank, then "clock" (each that is reported) and "epoch", "shares", "point", "rank", "end" last.
- * Belongs to the leading rank's thread. Nothing here fails at once: the first failed write is remembered for
- * pli_metrics_close, so that a full disk does not cost the training. */
+/* Lines: one "start" for each rank, then "clock" (one for each report) and "epoch", "shares", "point", "rank", and
+ * "end" as the last. Only the leading rank's thread may call these functions. None of them fails: the first failed
+ * write is remembered for pli_metrics_close, so that a full disk does not stop the training. */
 typedef struct pli_metrics pli_metrics;
 plait_status               pli_metrics_open(const char *path, pli_metrics **metrics_out, plait_error *err);
-/** The same file once more, behind what another process has written. */
+/** Opens an existing file to continue after what another process has written. */
 plait_status pli_metrics_go_on(const char *path, pli_metrics **metrics_out, plait_error *err);
 /** role: "worker", "spare" or "server". */
 void pli_metrics_start(pli_metrics *metrics, int32_t rank, const char *host, int32_t pid, const char *role);
 void pli_metrics_progress(pli_metrics *metrics, const plait_progress *progress);
-/** A line "shares": the rows that each worker has computed in an epoch of a balanced run. */
+/** A line "shares": the rows that each worker has computed in an epoch, with --balance dynamic. */
 void pli_metrics_shares(pli_metrics *metrics, const plait_shares *shares);
 /** A line "point": a moment of the run's curve. */
 void pli_metrics_point(pli_metrics *metrics, const plait_point *point);
-/** A line "checkpoint": one is complete. */
+/** A line "checkpoint": a checkpoint is complete. */
 void pli_metrics_checkpoint(pli_metrics *metrics, const plait_checkpointed *checkpointed);
-/** A line "rank": where a worker's time in training went. network NaN: not told apart from wait. */
+/** A line "rank": how a worker spent its training time. network NaN: it is counted in wait. */
 void pli_metrics_rank(pli_metrics *metrics, int32_t rank, double compute, double wait, double network);
 /** status: "success", or why the run ended; report may be NULL. */
-/** A rank was lost, and why; the end tells it too. */
+/** Notes that a rank was lost, and why; the line "end" says it too. */
 void         pli_metrics_lost(pli_metrics *metrics, int32_t rank, const char *why);
 void         pli_metrics_end(pli_metrics *metrics, const char *status, const plait_report *report);
 plait_status pli_metrics_close(pli_metrics **metrics, plait_error *err);

@@ -1,4 +1,4 @@
-/* See board.h. */
+/* Writes a run's reports as events of a TensorBoard file (board.h). */
 #include "watch/board/board.h"
 
 #include <errno.h>
@@ -17,9 +17,9 @@ struct pli_board {
     const pli_board_codec *codec;
     char                  *path;
     FILE                  *file;
-    int                    errnum;     /* of the first write that failed       */
+    int                    errnum;     /* errno of the first write that failed */
     bool                   no_memory;  /* an event was left out                */
-    double                 seconds;    /* of the last progress, and its clock  */
+    double                 seconds;    /* of the last report, like its clock   */
     int64_t                clock;
 };
 
@@ -56,7 +56,7 @@ static void flush(pli_board *board) {
     if (board->errnum == 0 && fflush(board->file) != 0) board->errnum = errno;
 }
 
-/* Scalars of one moment; those that do not apply (NaN) are left out. */
+/* The scalars of one moment; those that are NaN are left out. */
 typedef struct scalars {
     pli_board_value value[VALUES_MAX];
     int64_t         n;
@@ -140,8 +140,8 @@ static void free_board(pli_board *board) {
     pli_free(board);
 }
 
-/* TensorBoard takes what has "tfevents" in its name, and several files of a directory in the order of their seconds.
- * Runs of one process in one second are told apart by the last number. */
+/* TensorBoard reads files with "tfevents" in their names, and orders the files of a directory by the seconds in their
+ * names. The last number distinguishes runs of one process in the same second. */
 static plait_status open_file(pli_board *board, const char *directory, plait_error *err) {
     const int64_t seconds = (int64_t)pli_wall_seconds();
     char          host[256];

@@ -1,4 +1,5 @@
-/* Histograms of weights as far apart as doubles go, and event files of one second that do not cut each other. */
+/* Histograms of weights as far apart as doubles can be; two event files of the same second do not overwrite each
+ * other. */
 #include <dirent.h>
 #include <float.h>
 #include <math.h>

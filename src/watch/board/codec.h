@@ -1,5 +1,4 @@
-/* watch/board/codec.h - what the module plait-tensorboard does: an event as a plain struct to its bytes, by protobuf-c.
- * */
+/* watch/board/codec.h - the module plait-tensorboard: it turns an event, a plain struct, into bytes by protobuf-c. */
 #ifndef PLI_BOARD_CODEC_H
 #define PLI_BOARD_CODEC_H
 
@@ -11,7 +10,7 @@
 
 typedef struct pli_board_histogram {
     double        min, max, sum, sum_squares;
-    int64_t       n;             /* values                                             */
+    int64_t       n;             /* number of values                                   */
     int32_t       buckets;
     const double *limit, *count; /* [buckets]: values <= limit[i] and > limit[i - 1]   */
 } pli_board_histogram;
@@ -29,7 +28,7 @@ typedef struct pli_board_node {
     const plait_tensor *output; /* [n_outputs] type and shape, without data */
 } pli_board_node;
 
-/* Exactly one of: a version of the file, values [n_values], a graph of nodes [n_nodes]. */
+/* An event has exactly one of: a version of the file, values [n_values], a graph of nodes [n_nodes]. */
 typedef struct pli_board_event {
     double                 wall_seconds;
     int64_t                step;
@@ -41,7 +40,7 @@ typedef struct pli_board_event {
 
 typedef struct pli_board_codec {
     uint32_t abi; /* PLI_BOARD_ABI */
-    /** Hands the event's bytes to take; false: out of memory. Any thread. */
+    /** Passes the event's bytes to take; false: out of memory. Any thread. */
     bool (*pack)(const pli_board_event *event, void (*take)(void *user, const void *bytes, size_t n), void *user);
 } pli_board_codec;
 

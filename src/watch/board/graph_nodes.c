@@ -1,5 +1,6 @@
-/* A graph as TensorBoard wants it: each node has a name, and its inputs are "name" or "name:output". A node is called
- * as the value that the program has named, else after its op and number; a slash would make a group of it. */
+/* Lists a graph's nodes for TensorBoard: each node has a name, and its inputs are "name" or "name:output". A node has
+ * the name that the program gave its value, else a name made of its op and number. It has no slash, by which
+ * TensorBoard would make groups. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* A table's weights as a histogram: buckets of one width from the least to the largest. What is not finite belongs in
- * no bucket, and is counted nowhere. See board.h. */
+/* Makes a histogram of a table's weights: buckets of equal width from the least weight to the largest. Weights that are
+ * not finite are not counted. See board.h. */
 #include <math.h>
 
 #include "watch/board/board.h"
@@ -25,7 +25,7 @@ bool pli_board_measure(const plait_weights *w, pli_board_histogram *h, double li
                        double count[PLI_BOARD_BUCKETS]) {
     sum_up(w, h);
     if (h->n == 0) return false;
-    /* from -1e308 to 1e308 is farther than a double reaches: a quarter of it is not */
+    /* the distance from -1e308 to 1e308 overflows a double; a quarter of it does not */
     const double scale = isfinite(h->max - h->min) ? 1 : 0.25, low = h->min * scale;
     const double width = (h->max * scale - low) / PLI_BOARD_BUCKETS;
     h->buckets = width > 0 ? PLI_BOARD_BUCKETS : 1;

@@ -1,7 +1,7 @@
-/* See record.h. */
+/* Writes TFRecord frames (record.h). */
 #include "watch/board/record.h"
 
-/* Bit by bit: an event file is small, and a table would be one more thing to hold. */
+/* Computed bit by bit, without a table, because event files are small. */
 uint32_t pli_crc32c(const void *bytes, size_t n) {
     uint32_t crc = UINT32_MAX;
     for (const unsigned char *at = bytes, *end = at + n; at < end; at++) {

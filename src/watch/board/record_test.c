@@ -1,4 +1,4 @@
-/* The framing of event files: known check sums, and a record byte by byte. */
+/* The framing of event files: known checksums, and a record byte by byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static void test_a_record(void **state) {
     fclose(file);
     assert_memory_equal(written, length, 8);
     assert_memory_equal(written + 12, "abc", 3);
-    for (int part = 0; part < 2; part++) { /* the mask undone gives the sum of what stands before */
+    for (int part = 0; part < 2; part++) { /* without the mask it is the checksum of the bytes before */
         const unsigned char *at = written + (part == 0 ? 8 : 15);
         const uint32_t       masked =
             ((uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24) - 0xa282ead8u;

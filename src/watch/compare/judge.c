@@ -1,12 +1,13 @@
-/* Which setting suits the job: the time until the same loss, held against the noise of repeated runs.
+/* Judges which setting suits the job, by the time until the runs reach the same loss, and by the noise of repeated
+ * runs.
  *
- * All runs are held to one loss, the target: what was asked for, else 1 % above the lowest that a run ended with.
- * A run's time is when the least loss so far first comes down to it, between two points by a straight line; a run
- * that never does has taken for ever. Settings are ordered by their median. Whether a setting is slower than the
- * best beyond the noise is asked of the ranks of the times alone, since a handful of times has no distribution that
- * one could trust: Mann and Whitney, "On a test of whether one of two random variables is stochastically larger
- * than the other", Ann. Math. Stat. 18, 1947. Three repeats each are the least that can tell at one in twenty: all
- * three slower than all three. */
+ * All runs have the same target loss: the one that the user gives, else 1 % above the lowest loss at the end of a run.
+ * A run's time is the moment when its least loss so far first comes down to the target, interpolated between two points
+ * by a straight line; a run that misses the target counts as infinite. Settings are ordered by their median time. A
+ * setting is slower than the best beyond the noise if a test of ranks says so, because the distribution of a few times
+ * is not known: Mann and Whitney, "On a test of whether one of two random variables is stochastically larger than the
+ * other", Ann. Math. Stat. 18, 1947. At one in twenty, the test needs at least three repeats of each setting, where all
+ * three of one are slower than all three of the other. */
 #include <math.h>
 #include <string.h>
 
@@ -17,13 +18,13 @@ enum { REPEATS_MAX = 1000, EXACT_MAX = 20, ORDERS = EXACT_MAX * EXACT_MAX + 1 };
 
 /* --- the test ------------------------------------------------------------------------------------------------ */
 
-/* Of all orders of n_a and n_b values, how many have a U of at most u. The largest value is either b's, which lies
- * before no a and adds 0, or a's, which all of b lie before: it adds n_b. */
+/* The number of orders of n_a and n_b values whose U is at most u. If the largest value is one of b's, it comes before
+ * no a and adds 0 to U; if it is one of a's, all of b come before it, and it adds n_b. */
 static double count_orders(int32_t n_a, int32_t n_b, int32_t u) {
     double count[EXACT_MAX + 1][ORDERS] = { 0 }, sum = 0;
     for (int32_t i = 0; i <= n_a; i++) count[i][0] = 1; /* without b: U is 0 */
     for (int32_t j = 1; j <= n_b; j++)
-        for (int32_t i = 1; i <= n_a; i++) /* in place: row i is (i, j - 1), row i - 1 already (i - 1, j) */
+        for (int32_t i = 1; i <= n_a; i++) /* in place: row i has (i, j - 1), and row i - 1 has (i - 1, j) already */
             for (int32_t k = i * j; k >= j; k--) count[i][k] += count[i - 1][k - j];
     for (int32_t k = 0; k <= u && k < ORDERS; k++) sum += count[n_a][k];
     return sum;
@@ -34,7 +35,7 @@ double pli_rank_chance(const double *a, int32_t n_a, const double *b, int32_t n_
     if (n_a <= 0 || n_b <= 0) return 1;
     for (int32_t i = 0; i < n_a; i++)
         for (int32_t j = 0; j < n_b; j++) u += b[j] < a[i] ? 1 : b[j] == a[i] ? 0.5 : 0;
-    if (n_a > EXACT_MAX || n_b > EXACT_MAX) { /* normal, as the paper proves for many */
+    if (n_a > EXACT_MAX || n_b > EXACT_MAX) { /* the normal approximation, which the paper proves for many */
         double mean = n_a * (double)n_b / 2, deviation = sqrt(n_a * (double)n_b * (n_a + n_b + 1) / 12);
         return erfc(-(u + 0.5 - mean) / deviation / sqrt(2)) / 2;
     }
@@ -49,7 +50,7 @@ static double at(const pli_curve_point *point, size_t offset) {
 }
 
 double pli_compare_crossing(const pli_curve_point *point, int64_t points, double target, size_t axis) {
-    double least = INFINITY; /* so far: a loss that has risen again in between does not count */
+    double least = INFINITY; /* so far: a loss that rises again does not matter */
     for (int64_t i = 0; i < points; i++) {
         if (!(point[i].loss <= target)) {
             if (point[i].loss < least) least = point[i].loss;
@@ -67,7 +68,7 @@ static void find_times(pli_compared_run *run, double target) {
         run->to_seconds = pli_compare_crossing(run->point, run->points, target, offsetof(pli_curve_point, seconds));
         run->to_clocks = pli_compare_crossing(run->point, run->points, target, offsetof(pli_curve_point, clock));
         run->to_bytes = pli_compare_crossing(run->point, run->points, target, offsetof(pli_curve_point, bytes));
-    } else { /* too short a stream to have told anything on its way */
+    } else { /* the stream was too short for a report before its end */
         bool reached = run->loss <= target;
         run->to_seconds = reached ? run->seconds : INFINITY;
         run->to_clocks = reached ? run->clocks : INFINITY;
@@ -88,7 +89,7 @@ static void find_target(pli_comparison *c) {
 
 /* --- a pair ------------------------------------------------------------------------------------------------------ */
 
-/* Of the pair's whole runs: values [n] in increasing order; returns n. */
+/* Collects a value of each complete run of the pair: values [n] in increasing order; returns n. */
 static int32_t collect(const pli_comparison *c, int32_t pair, size_t offset, double *values) {
     int32_t n = 0;
     for (int64_t i = 0; i < c->runs && n < REPEATS_MAX; i++) {
@@ -113,7 +114,8 @@ static double median_of(const pli_comparison *c, int32_t pair, size_t offset) {
     return median(values, n);
 }
 
-/* The run whose time is the (lower) median's; among those that never came there, whose loss is. */
+/* The run with the (lower) median time; if that run missed the target, the one with the median loss among those that
+ * did. */
 static int32_t find_typical(const pli_comparison *c, int32_t pair) {
     double  values[REPEATS_MAX];
     int32_t n = collect(c, pair, offsetof(pli_compared_run, to_seconds), values);

@@ -1,4 +1,4 @@
-/* The judgement on made-up runs: noise, ties, settings that never come to the loss, and its words. */
+/* The judgement on made-up runs: noise, ties, settings that miss the target, and its words. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,8 @@ static void start(pli_comparison *c, int32_t pairs, int32_t repeats) {
     }
 }
 
-/* A run that falls in a straight line from 1 at time 0 to `end` at `seconds`, sending a byte a second. */
+/* Adds a run whose loss falls in a straight line from 1 at time 0 to `end` at `seconds`, and that sends one byte a
+ * second. */
 static void add_run(pli_comparison *c, int32_t pair, double seconds, double end) {
     pli_compared_run *run = pli_compare_add(c);
     assert_non_null(run);
@@ -60,7 +61,7 @@ static void test_the_rank_test_counts_orders(void **state) {
     near(pli_rank_chance(high, 3, low, 3), 1, 1e-12);
     near(pli_rank_chance(low, 2, high, 2), 1.0 / 6, 1e-12);
     near(pli_rank_chance(low, 1, high, 3), 1.0 / 4, 1e-12);
-    /* three lie behind 0, one behind 2.5: U is 4, which 1 + 1 + 2 + 3 + 3 orders do not exceed */
+    /* three come after 0, one after 2.5: U is 4, and 1 + 1 + 2 + 3 + 3 orders have no larger U */
     near(pli_rank_chance(low, 3, mixed, 3), 10.0 / 20, 1e-12);
     near(pli_rank_chance(low, 3, never, 3), 1.0 / 20, 1e-12);
     assert_true(pli_rank_chance(low, 3, low, 3) > 0.5);
@@ -164,7 +165,7 @@ static void test_a_pair_that_never_comes_there_is_behind(void **state) {
     start(&c, 2, 3);
     for (int i = 0; i < 3; i++) {
         add_run(&c, 0, 50, 0.1);
-        add_run(&c, 1, 1, 0.2); /* fast, but to nowhere */
+        add_run(&c, 1, 1, 0.2); /* fast, but it misses the target */
     }
     judge(&c, "ps x bsp suits this job");
     judge(&c, "; no other reaches it.");

@@ -1,4 +1,4 @@
-/* One HTML page that needs nothing else: page.html with the comparison's JSON in its place. */
+/* Makes a self-contained HTML page: page.html with the comparison's JSON inserted. */
 #include <string.h>
 
 #include "watch/compare/compare.h"
@@ -9,7 +9,7 @@ static const unsigned char page[] = {
 
 static const char place[] = "@COMPARISON@";
 
-/* As a script's text: no "</script>" and no "<!--" can end it. */
+/* Adds JSON as the text of a script, escaped so that no "</script>" or "<!--" ends it. */
 static void add_safe(pli_text *text, const char *json) {
     for (const char *at = json; *at != '\0';) {
         size_t plain = strcspn(at, "<");

@@ -1,5 +1,5 @@
-/* The comparison as one JSON object. Columns of curves are arrays of their own; null stands for what was not
- * measured or never reached. */
+/* Writes the comparison as one JSON object. Each column of a curve is an array; null means not measured or never
+ * reached. */
 #include <math.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ static void add_ranks(pli_text *to, const pli_compared_run *run) {
     pli_json_list_end(to);
 }
 
-/* The record's keys stand beside the others: what is between its braces. */
+/* Adds the record's keys, the text between its braces, beside the other keys. */
 static void add_record(pli_text *to, const char *record) {
     const char *open = record != NULL ? strchr(record, '{') : NULL,
                *close = record != NULL ? strrchr(record, '}') : NULL;

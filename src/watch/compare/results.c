@@ -1,4 +1,4 @@
-/* What a run has left: its record, the lines of its metrics, its event log. */
+/* Reads the results of a run: its record, the lines of its metrics, its event log. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static bool add_rank(pli_compared_run *run, const json_t *line) {
     return true;
 }
 
-/* The run's end: the first of the learner's own figures. */
+/* Reads the first of the learner's own figures from the line of the run's end. */
 static bool take_figure(pli_compared_run *run, json_t *line) {
     json_t *figures = json_object_get(line, "figures");
     void   *first = json_object_iter(figures);
@@ -44,7 +44,7 @@ static bool take_figure(pli_compared_run *run, json_t *line) {
     return true;
 }
 
-/* Calls for each line of one kind. */
+/* Handles each line of one kind. */
 static plait_status each_line(const char *text, const char *event, pli_compared_run *run, plait_error *err) {
     for (const char *at = text; at != NULL && *at != '\0';) {
         size_t  length = strcspn(at, "\n");
@@ -68,7 +68,7 @@ static plait_status read_metrics(pli_compared_run *run, const char *path, plait_
     if (status >= 0) status = each_line(text.data, "rank", run, err);
     if (status >= 0) status = each_line(text.data, "end", run, err);
     if (status >= 0 && !run->progressive) status = each_line(text.data, "point", run, err);
-    if (status >= 0 && run->points == 0) { /* no curve could be measured: the loss of rows as they came */
+    if (status >= 0 && run->points == 0) { /* no curve could be measured: take the loss of the rows as they came */
         run->progressive = true;
         status = each_line(text.data, "clock", run, err);
     }

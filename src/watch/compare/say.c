@@ -1,4 +1,4 @@
-/* The judgement in plain sentences, and the figures' form for people. */
+/* Writes the judgement in plain sentences, and figures for people to read. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static void add_range(const pli_compared_pair *p, pli_text *text) {
     if (p->runs > 1) pli_text_add(text, " (%s to %s in %d runs)", low, high, p->runs);
 }
 
-/* How many times as long the other takes: of the medians, and over all repeats. */
+/* Adds how many times as long the other takes: by the medians, and over all repeats. */
 static void add_factor(const pli_compared_pair *best, const pli_compared_pair *other, pli_text *text) {
     double low = other->seconds_min / best->seconds_max, high = other->seconds_max / best->seconds_min;
     pli_text_add(text, "%.3g times", other->seconds / best->seconds);
@@ -71,7 +71,7 @@ static int32_t count_as_good(const pli_comparison *c) {
     return n;
 }
 
-/* "a (1 s), b (1.1 s) and c (1.2 s)", in the order of their times; of many the first. */
+/* Adds "a (1 s), b (1.1 s) and c (1.2 s)", in the order of their times; at most LISTED of them. */
 enum { LISTED = 4 };
 static void list_as_good(const pli_comparison *c, int32_t n, pli_text *text) {
     double  said = -1;
@@ -97,7 +97,7 @@ static void say_next(const pli_comparison *c, bool alone, pli_text *text) {
     const pli_compared_pair *best = &c->pair[c->best];
     char                     name[104];
     if (c->next < 0) {
-        bool others = false; /* that ran, and never came there */
+        bool others = false; /* another pair ran, and missed the target */
         for (int32_t i = 0; i < c->pairs; i++) others = others || (c->pair[i].runs > 0 && !c->as_good[i]);
         pli_text_add(text, others ? "; no other reaches it." : ".");
         return;
@@ -114,7 +114,7 @@ static void say_next(const pli_comparison *c, bool alone, pli_text *text) {
     pli_text_add(text, " the next, %s, beyond the noise.", name);
 }
 
-/* How many runs each pair had: fewer than are asked for, where the comparison was interrupted. Returns the fewest. */
+/* Says how many runs each pair had: fewer than requested, if the comparison was interrupted. Returns the fewest. */
 static int32_t say_runs(const pli_comparison *c, pli_text *text) {
     int32_t least = INT32_MAX, most = 0;
     for (int32_t i = 0; i < c->pairs; i++) {

@@ -1,5 +1,5 @@
-/* The comparison for a terminal, also a narrow one: a row a pair, the fastest first; why a pair did not run stands
- * below. */
+/* Writes the comparison as a table for a terminal, even a narrow one: one row a pair, the fastest first. The reasons
+ * why pairs did not run are below the table. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 static const char *const outcome_names[PLI_OUTCOMES] = { "ran", "refused", "failed", "stopped" };
 
-/* By time; pairs that never came there after them, pairs that did not run last. */
+/* Orders pairs by time; pairs that missed the target come after them, and pairs that did not run come last. */
 static double place(const pli_compared_pair *p) {
     if (p->runs == 0) return 2e300;
     return isfinite(p->seconds) ? p->seconds : 1e300;
@@ -24,7 +24,7 @@ static int32_t *order(const pli_comparison *c) {
     return at;
 }
 
-/* Breaks words so that no line is wider, and indents all but the first. */
+/* Breaks text between words, so that no line is wider than width, and indents all lines but the first. */
 static void wrap(const char *words, int width, int indent, pli_text *text) {
     int used = 0;
     for (const char *at = words; *at != '\0';) {
@@ -44,7 +44,7 @@ static void wrap(const char *words, int width, int indent, pli_text *text) {
     pli_text_add(text, "\n");
 }
 
-/* "ps x bsp failed: why"; a refusal's reason begins with the pair itself, which is not said twice. */
+/* Adds "ps x bsp failed: why". A refusal's reason begins with the pair, which is not repeated. */
 static void why_not(const pli_compared_pair *p, const char *names, pli_text *text) {
     static const char refused[] = " is refused";
     const char       *at = p->reason != NULL ? strstr(p->reason, refused) : NULL;
@@ -57,13 +57,13 @@ static void why_not(const pli_compared_pair *p, const char *names, pli_text *tex
     }
 }
 
-/* Neither ran, for the same reason. */
+/* Did both fail to run for the same reason? */
 static bool are_alike(const pli_compared_pair *a, const pli_compared_pair *b) {
     const bool alike = a->reason == NULL ? b->reason == NULL : b->reason != NULL && strcmp(a->reason, b->reason) == 0;
     return a->runs == 0 && b->runs == 0 && a->outcome == b->outcome && alike;
 }
 
-/* The pairs that have not run for the reason of at[first], as a list: "ps x bsp, ps x async", or "all 6 settings". */
+/* Lists the pairs that did not run for the reason of at[first]: "ps x bsp, ps x async", or "all 6 settings". */
 static void add_alike(const pli_comparison *c, const int32_t *at, int32_t first, pli_text *text) {
     char    name[104];
     int32_t n = 0;
@@ -77,7 +77,7 @@ static void add_alike(const pli_comparison *c, const int32_t *at, int32_t first,
     pli_text_add(text, "all %d settings", n);
 }
 
-/* Each reason once, with the pairs that it has kept from running. */
+/* Adds each reason once, with the pairs that did not run for it. */
 static void add_reasons(const pli_comparison *c, const int32_t *at, int width, pli_text *text) {
     for (int32_t i = 0; i < c->pairs; i++) {
         pli_text names = { 0 }, line = { 0 };
@@ -95,7 +95,7 @@ static void add_reasons(const pli_comparison *c, const int32_t *at, int width, p
     }
 }
 
-/* The column of the learner's own figure, and the room that it takes from those behind it. */
+/* The width of the column with the learner's own figure; the columns after it get less room. */
 static int figure_width(const pli_comparison *c) {
     const int length = c->figure_name != NULL ? (int)strlen(c->figure_name) : 0;
     return length > 8 ? length : 8;
@@ -131,7 +131,7 @@ static void add_head(const pli_comparison *c, int widest, int width, pli_text *t
     pli_text_add(text, "\n");
 }
 
-/* What the table's marks mean, and which settings had servers that worked. */
+/* Explains the table's marks, and says for which settings servers worked as workers. */
 static void add_notes(const pli_comparison *c, int width, pli_text *text) {
     bool left = false;
     if (c->best >= 0) wrap("*: no difference from the fastest beyond the noise", width, 0, text);

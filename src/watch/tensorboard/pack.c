@@ -1,5 +1,5 @@
-/* The module plait-tensorboard: events to their bytes. Messages are made in an arena and point to the event's own
- * arrays; protobuf-c packs them. event.proto has the messages. */
+/* The module plait-tensorboard: turns events into bytes. Messages lie in an arena and point to the event's arrays;
+ * protobuf-c packs them. event.proto defines the messages. */
 #include <string.h>
 
 #include "event.pb-c.h"
@@ -7,7 +7,7 @@
 
 const void *plait_board_module(void) __attribute__((visibility("default")));
 
-/* DataType of types.proto; 0: none. */
+/* The number of a type in DataType of types.proto; 0: it has none. */
 static int32_t type_number(plait_type type) {
     switch (type) {
     case PLAIT_F32: return 1;
@@ -76,7 +76,7 @@ static Tensorboard__TensorShapeProto *shape_of(pli_arena *arena, const plait_sha
     shape->n_dim = (size_t)from->rank;
     for (int32_t d = 0; *ok && d < from->rank; d++) {
         tensorboard__tensor_shape_proto__dim__init(&dims[d]);
-        dims[d].size = from->dim[d]; /* -1 where a run decides, there as here */
+        dims[d].size = from->dim[d]; /* -1, here as in TensorBoard, for a length that a run decides */
         shape->dim[d] = &dims[d];
     }
     return shape;
@@ -92,7 +92,7 @@ static Tensorboard__NodeDef__AttrEntry *attr_of(pli_arena *arena, const char *ke
     return entry;
 }
 
-/* What TensorBoard shows beside a node: the type of its first output, the shapes of all on its edges. */
+/* Adds what TensorBoard shows of a node: the type of its first output, and on its edges the shapes of all outputs. */
 static void add_attrs(pli_arena *arena, const pli_board_node *from, Tensorboard__NodeDef *node, bool *ok) {
     node->attr = take(arena, 2, sizeof *node->attr, ok);
     Tensorboard__NodeDef__AttrEntry     *type = attr_of(arena, "T", ok), *shapes = attr_of(arena, "_output_shapes", ok);

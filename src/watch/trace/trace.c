@@ -1,4 +1,4 @@
-/* The sink of a trace: each (rank, thread) writes chunks of its own, and only the budget is shared. See trace.h. */
+/* The sink of a trace: each (rank, thread) writes to its own chunks, and only the budget is shared. See trace.h. */
 #include "watch/trace/trace.h"
 
 #include <stdatomic.h>
@@ -15,7 +15,7 @@ typedef struct chunk {
 } chunk;
 
 typedef struct track {
-    _Alignas(64) chunk *first, *last; /* who tells spans of the thread writes them, and nobody else */
+    _Alignas(64) chunk *first, *last; /* written only by the caller that reports the thread's spans */
     uint64_t dropped, end_ns;         /* end_ns: of the last span */
     size_t   bytes;
 } track;
@@ -24,7 +24,7 @@ struct pli_trace {
     pli_span_sink  sink;
     int32_t        ranks, threads;
     track         *track; /* [ranks, threads] */
-    _Atomic size_t left;  /* of the budget; relaxed: it publishes nothing */
+    _Atomic size_t left;  /* bytes left of the budget; relaxed: it publishes nothing */
 };
 
 static bool take_from_budget(pli_trace *trace, size_t bytes) {
@@ -36,7 +36,7 @@ static bool take_from_budget(pli_trace *trace, size_t bytes) {
     return false;
 }
 
-/* Room for so many bytes at the track's end, or NULL. */
+/* Makes room for so many bytes at the track's end; NULL: the budget is spent. */
 static chunk *reserve(pli_trace *trace, track *t, size_t bytes) {
     chunk *last = t->last;
     if (last != NULL && last->capacity - last->used >= bytes) return last;
@@ -61,7 +61,7 @@ static void take(void *user, const pli_span *span) {
     track       *t = &trace->track[(int64_t)span->rank * trace->threads + span->thread];
     const size_t name = strnlen(span->name, PLI_TRACE_NAME_MAX);
     const size_t detail = span->detail == NULL ? 0 : strnlen(span->detail, PLI_TRACE_DETAIL_MAX);
-    /* once one was dropped, all are: a track has its beginning whole, and no holes */
+    /* after the first dropped span all are dropped, so a track has its whole beginning, and no holes */
     chunk *to = t->dropped > 0 ? NULL : reserve(trace, t, 48 + name + detail);
     if (to == NULL) {
         t->dropped++;

@@ -1,12 +1,12 @@
-/* watch/trace/trace.h - `--trace F`: where the time of every rank went, as a Chrome trace (Google, "Trace Event
+/* watch/trace/trace.h - `--trace F` writes how every rank spent its time, as a Chrome trace (Google, "Trace Event
  * Format", JSON Object Format), which chrome://tracing and ui.perfetto.dev show.
  *
- *     trace.c        the sink: spans (base/span.h) packed as they come, a list of chunks a thread of a rank
- *     trace_json.c   packed spans to JSON, a process a rank, a track a thread
+ *     trace.c        the sink: packs spans (base/span.h) as they come, in a list of chunks for each thread of a rank
+ *     trace_json.c   packed spans to JSON, where each rank is a process and each thread a track
  *
- * Memory is bounded: what comes when the budget is spent is counted and dropped, and the trace says so. A rank's spans
- * packed (pli_trace_pack) can be sent to another process, which writes them; before them stands who it is
- * (pli_trace_pack_rank):
+ * Memory is bounded: spans that come when the budget is spent are counted and dropped, and the trace says so. A rank
+ * can send its packed spans (pli_trace_pack), after a description of itself (pli_trace_pack_rank), to another process,
+ * which writes them:
  *
  *     who    varint version (PLI_TRACE_VERSION), pid, zigzag(shift); u8 server; u8 length, host
  *     rank   per track: varint thread, dropped, bytes; spans [bytes]
@@ -21,43 +21,43 @@ enum { PLI_TRACE_VERSION = 1, PLI_TRACE_NAME_MAX = 255, PLI_TRACE_DETAIL_MAX = 5
 
 typedef struct pli_trace pli_trace;
 
-/** A trace of ranks [0, ranks) with threads [0, threads), of which those of this process tell. budget_bytes: of memory.
- *  */
+/** Makes a trace of ranks [0, ranks) with threads [0, threads); those of this process report spans. It takes at most
+ *  budget_bytes of memory. */
 plait_status pli_trace_create(int32_t ranks, int32_t threads, size_t budget_bytes, pli_trace **trace_out,
                               plait_error *err);
 void         pli_trace_destroy(pli_trace **trace);
-/** The sink lives as long as the trace. A span of other ranks or threads is dropped. */
+/** The sink, which lives as long as the trace. Spans of other ranks or threads are dropped. */
 const pli_span_sink *pli_trace_sink(const pli_trace *trace);
-/** Appends a rank's spans, packed. While nobody tells spans of it. */
+/** Appends a rank's packed spans. No thread may report spans of the rank meanwhile. */
 void pli_trace_pack(const pli_trace *trace, int32_t rank, pli_text *packed);
 
 /* --- JSON -------------------------------------------------------------------------------------------------------- */
 
 typedef struct pli_trace_rank {
-    int32_t rank, pid; /* pid 0: not said (a simulated rank has none) */
+    int32_t rank, pid; /* pid 0: none (a simulated rank has none) */
     bool    server;
     char    host[256];
-    int64_t shift_ns;  /* that its times must be moved by to be the writer's */
+    int64_t shift_ns;  /* add this to its times to get the writer's times */
 } pli_trace_rank;
 
 typedef struct pli_trace_file pli_trace_file;
 
-/** Appends who the rank is; its spans come behind. */
+/** Appends the description of a rank, which comes before its spans. */
 void pli_trace_pack_rank(const pli_trace_rank *rank, pli_text *packed);
 
-/** Times are told since origin_ns. transport: told in the file. Errors: those of a file. */
+/** Opens the file. Its times count from origin_ns. transport: a text for the file. Errors: those of a file. */
 plait_status pli_trace_file_open(const char *path, const char *transport, bool simulated, uint64_t origin_ns,
                                  pli_trace_file **file_out, plait_error *err);
-/** Adds a rank. Errors: EFORMAT packed is not what pli_trace_pack made; those of a file. */
+/** Adds a rank. Errors: EFORMAT pli_trace_pack did not make `packed`; those of a file. */
 plait_status pli_trace_file_add(pli_trace_file *file, const pli_trace_rank *rank, const void *packed, size_t bytes,
                                 plait_error *err);
-/** Adds rank `number`, of which another process has sent all: who it is, then its spans. Errors: as of
- *  pli_trace_file_add; EVERSION it was packed by another version. */
+/** Adds rank `number` from what another process has sent: its description, then its spans. Errors: as
+ *  pli_trace_file_add; EVERSION another version has packed it. */
 plait_status pli_trace_file_add_sent(pli_trace_file *file, int32_t number, const void *sent, size_t bytes,
                                      plait_error *err);
-/** Spans that were dropped, of all ranks added. */
+/** The number of dropped spans over all added ranks. */
 uint64_t pli_trace_file_dropped(const pli_trace_file *file);
-/** Ends the file, also when it fails; *file may be NULL. abandon: leaves none. */
+/** close ends the file, also after a failure; abandon leaves no file. *file may be NULL. */
 plait_status pli_trace_file_close(pli_trace_file **file, plait_error *err);
 void         pli_trace_file_abandon(pli_trace_file **file);
 

@@ -1,5 +1,5 @@
-/* What another process has sent, of any content: an error, or JSON, and nothing read outside of it. The text goes to
- * /dev/null, so no file is made. */
+/* Any bytes from another process give an error or JSON, and no read outside of them. The text goes to /dev/null, so no
+ * file is made. */
 #include <stdlib.h>
 
 #include "watch/trace/trace.h"

@@ -1,5 +1,5 @@
-/* Packed spans to the Trace Event Format: "X" events, which have a begin and a duration, and "M" events that name ranks
- * and threads. Times there are in microseconds; with three decimals they keep every nanosecond. See trace.h. */
+/* Turns packed spans into the Trace Event Format: "X" events, which have a begin and a duration, and "M" events, which
+ * name ranks and threads. Its times are microseconds; with three decimals they keep every nanosecond. See trace.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static void begin_event(pli_trace_file *f, const char *name, const char *phase, 
     pli_json_i64(&f->text, "tid", thread);
 }
 
-/* What chrome shows instead of a number, and the order of ranks. */
+/* Gives a rank or thread a name that viewers show instead of its number, or a place in their order. */
 static void name_it(pli_trace_file *f, const char *what, int32_t rank, int32_t thread, const char *name) {
     begin_event(f, what, "M", rank, thread);
     pli_json_object(&f->text, "args");
@@ -54,7 +54,7 @@ static void add_time(pli_text *text, const char *key, int64_t ns) {
     pli_json_raw(text, key, number);
 }
 
-/* A span as it was read. */
+/* A span that was read. */
 typedef struct span {
     pli_span_kind kind;
     uint64_t      begin_ns, end_ns;
@@ -62,7 +62,7 @@ typedef struct span {
     char          name[PLI_TRACE_NAME_MAX + 1], detail[PLI_TRACE_DETAIL_MAX + 1];
 } span;
 
-/* "matmul + add, relu#7" is a "matmul + add, relu", of whatever number or name: viewers add up what is called alike. */
+/* The op of a node, "matmul + add, relu" for "matmul + add, relu#7": viewers add up spans with the same name. */
 static void op_of(const char *node, char op[PLI_TRACE_NAME_MAX + 1]) {
     const char  *number = strchr(node, '#'), *name = strstr(node, " '");
     const size_t length = number != NULL && (name == NULL || number < name) ? (size_t)(number - node)
@@ -161,7 +161,7 @@ static plait_status add_track(pli_trace_file *f, const pli_trace_rank *rank, rea
         add_span(f, rank, (int32_t)thread, &s);
         PLI_TRY(flush(f, FLUSH_BYTES, err));
     }
-    if (dropped > 0) { /* where the track ends, told at its end */
+    if (dropped > 0) { /* an event at the track's end reports them */
         begin_event(f, "the trace's memory is spent: later spans are dropped", "i", rank->rank, (int32_t)thread);
         pli_json_text(&f->text, "s", "t");
         add_time(&f->text, "ts", (int64_t)(end_ns - f->origin_ns + (uint64_t)rank->shift_ns));

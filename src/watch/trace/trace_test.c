@@ -1,5 +1,5 @@
-/* The trace: what was told stands in the file, nanosecond by nanosecond; a spent budget cuts a track at its end and is
- * counted; bytes that are no spans, or of another version, are refused. */
+/* The trace: the file has all reported spans, to the nanosecond; spans beyond the budget are dropped at a track's end
+ * and counted; bytes that are no spans, or of another version, are refused. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +41,7 @@ static json_t *write_and_read(const pli_trace *trace, int32_t ranks, uint64_t *d
         const pli_trace_rank rank = { .rank = r, .pid = 12, .host = "here", .shift_ns = r };
         pli_trace_pack(trace, r, &packed);
         assert_int_equal(pli_trace_file_add(file, &rank, packed.data, packed.length, &err), PLAIT_OK);
-        /* cut anywhere but between tracks, it is refused */
+        /* bytes that are cut within a track are refused */
         pli_trace_file *other = NULL;
         assert_int_equal(pli_trace_file_open("trace-test.cut", "threads", false, 7, &other, &err), PLAIT_OK);
         if (packed.length > 0)
@@ -59,7 +59,7 @@ static json_t *write_and_read(const pli_trace *trace, int32_t ranks, uint64_t *d
     return root;
 }
 
-/* Events "X" of a rank, in the order of the file, must be tell's 0, 1, ...; how many. */
+/* Checks that a rank's events "X" are the spans 0, 1, ... of tell, in the order of the file; returns how many. */
 static int64_t check_track(const json_t *root, int32_t rank, int32_t thread) {
     size_t  at;
     json_t *event;
@@ -94,7 +94,7 @@ static void test_what_was_told_is_there(void **state) {
     for (int64_t i = 0; i < SPANS; i++) {
         tell(trace, 0, 0, i);
         tell(trace, 2, 1, i);
-        tell(trace, 3, 0, i); /* of nobody */
+        tell(trace, 3, 0, i); /* no such rank */
         tell(trace, 0, 2, i);
     }
     json_t *root = write_and_read(trace, 3, &dropped);
