@@ -39,7 +39,7 @@ typedef struct pli_compared_run {
     int64_t          points, points_capacity;
     pli_rank_times  *rank; /* [ranks] */
     int64_t          ranks, ranks_capacity;
-    double to_seconds, to_clocks, to_bytes; /* until the target was reached; INFINITY: never. to_bytes NaN: not measured */
+    double to_seconds, to_clocks, to_bytes; /* until the target; INFINITY: never reached. to_bytes NaN: not measured */
 } pli_compared_run;
 
 typedef struct pli_compared_pair {
