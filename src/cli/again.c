@@ -1,6 +1,7 @@
-/* The words of the run's command come first, in their order, so that its user knows it again. What came from variables
- * or from the configuration file follows as options, since who pastes the line may have neither; --config itself is
- * left out. What the run has written stays: what the command would write over gets a name that is not taken. */
+/* Writes the command that repeats or continues a run. The words of the run's command come first, in their order, so
+ * that the user recognizes it. Options from variables or from the configuration file follow, because whoever pastes the
+ * line may have neither; --config itself is left out. Files that the run has written stay: outputs that the command
+ * would overwrite get new names. */
 #include "cli/again.h"
 
 #include <inttypes.h>
@@ -17,10 +18,10 @@ static void quote(pli_text *text, const char *word) {
     pli_text_add(text, "'");
 }
 
-/* From what the run goes on. */
+/* Where the new run begins. */
 typedef enum start { SAME, CHECKPOINT, MODEL } start;
 
-/* Options that the command sets anew. */
+/* Does the new command set the option itself? */
 static bool is_set_anew(const char *name, start from) {
     static const char *const always[] = { "metrics", "events", "trace", "resume" }, *const model[] = { "init-model",
                                                                                                        "epochs" };
@@ -33,7 +34,7 @@ static bool is_set_anew(const char *name, start from) {
 
 static bool is_left_out(const char *name, start from) { return strcmp(name, "config") == 0 || is_set_anew(name, from); }
 
-/* The row that a word of the command names; *with_value: "--name=value". NULL: it names none. */
+/* The option's row that a word of the command names; *with_value: the word is "--name=value". NULL: it names none. */
 static const pli_opt *row_of(const pli_again *again, const char *word, bool *with_value) {
     const size_t length = strcspn(word, "=");
     *with_value = word[length] == '=';
@@ -56,7 +57,7 @@ static void add_words(const pli_again *again, start from, pli_text *text) {
     }
 }
 
-/* " --name value". */
+/* Adds " --name value". */
 static void add_option(const char *name, const char *value, pli_text *text) {
     if (strncmp(value, "--", 2) != 0) {
         pli_text_add(text, " --%s", name);
@@ -95,7 +96,7 @@ static void add_row(const pli_train_settings *settings, const pli_opt *row, pli_
     }
 }
 
-/* What was said elsewhere than on the command line. */
+/* Adds options that were not given on the command line. */
 static void add_others(const pli_again *again, start from, pli_text *text) {
     for (const pli_opt *row = pli_opts_rows(again->opts); row->name != NULL; row++) {
         const pli_origin origin = pli_opts_origin(again->opts, row->name, NULL);
@@ -111,7 +112,7 @@ static bool is_taken(const char *path) {
     return taken;
 }
 
-/* m.2, m.3, ...; m-2 where m.2 may be a rank's. */
+/* Adds the first free name of m.2, m.3, ...; or m-2, m-3, ..., if m.2 may be the file of rank 2. */
 static void add_written(const char *option, const char *path, char sign, pli_text *text) {
     char *name = NULL;
     if (path == NULL) return;

@@ -1,4 +1,4 @@
-/* again.h - the command that goes on from what a run has kept, as a line that can be pasted into a shell. */
+/* again.h - the command that continues a run from what the run has kept, as a line to paste into a shell. */
 #ifndef PLI_CLI_AGAIN_H
 #define PLI_CLI_AGAIN_H
 
@@ -8,16 +8,16 @@
 typedef struct pli_again {
     const pli_train_settings *settings;
     const pli_opts           *opts;
-    int                       argc; /* its words behind "train" */
+    int                       argc; /* its words after "train" */
     char *const              *argv;
-    bool                      processes; /* ranks are processes of their own: what they write is named NAME.RANK */
+    bool                      processes; /* each rank is a process, and writes files named NAME.RANK */
 } pli_again;
 
-/** The same command once more: "plait train ...". Into text, as the next two. */
+/** Adds the same command again, "plait train ...", to text. */
 void pli_again_same(const pli_again *again, pli_text *text);
-/** From the newest checkpoint. */
+/** Adds the command that resumes from the newest checkpoint. */
 void pli_again_from_checkpoint(const pli_again *again, pli_text *text);
-/** From the weights that were saved, for the epochs that are left (0: as many as by default). */
+/** Adds the command that continues from the saved weights, for the epochs that are left (0: the default number). */
 void pli_again_from_model(const pli_again *again, int64_t left, pli_text *text);
 
 #endif

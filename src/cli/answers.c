@@ -1,4 +1,4 @@
-/* A model is applied to the rows of data: one line a row. */
+/* Applies a model to the rows of data, and writes one line a row. */
 #include "cli/answers.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ const pli_opt pli_answer_rows[] = {
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
-/* Where the lines go: a file that appears whole, or stdout. Filled in large pieces. */
+/* Receives the lines: a file that appears when it is complete, or stdout. It is written in large pieces. */
 typedef struct sink {
     pli_outfile *file; /* NULL: stdout */
     pli_text     text;
@@ -61,7 +61,7 @@ static plait_status drain(sink *s, size_t at_least, plait_error *err) {
     if (s->file != NULL) {
         status = pli_outfile_write(s->file, s->text.data, s->text.length, err);
     } else if (fwrite(s->text.data, 1, s->text.length, stdout) != s->text.length) {
-        status = PLAIT_END; /* pli_cli_end tells why */
+        status = PLAIT_END; /* pli_cli_end says why */
     }
     s->text.length = 0;
     return status;
@@ -69,7 +69,7 @@ static plait_status drain(sink *s, size_t at_least, plait_error *err) {
 
 /* --- lines ---------------------------------------------------------------------------------------------------- */
 
-/* A class by its name; else numbers. */
+/* Adds one row: a class by its name, or numbers. */
 static void add_row(const plait_model *model, plait_answer answer, const double *values, int64_t width,
                     pli_text *text) {
     if (answer == PLAIT_ANSWER_LABEL && plait_model_classes(model) > 0) {
@@ -123,7 +123,7 @@ static plait_status write_all(const plait_model *model, const plait_data *data, 
 
 /* --- the model ------------------------------------------------------------------------------------------------ */
 
-/* Has the model such an answer? The other command that has one is named. */
+/* Can the model give this answer? If not, the error names the command whose answer it can give. */
 static plait_status check_answer(const plait_model *model, plait_answer answer, plait_error *err) {
     const char *name = plait_model_name(model);
     if (plait_model_width(model, answer) > 0) return PLAIT_OK;

@@ -4,11 +4,11 @@
 
 #include "cli/cli.h"
 
-/* Options of predict; those of transform begin behind the first, which is --proba. */
+/* Options of predict. The first is --proba; those of transform begin after it. */
 extern const pli_opt pli_answer_rows[];
 
-/** The command: reads its options and writes the answers, labels or transformed rows as asked for (--proba:
- *  probabilities). Answers the exit code. */
+/** Runs the command: reads its options and writes the answers: labels (--proba: probabilities) or transformed rows.
+ *  Returns the exit code. */
 int pli_answers(const pli_command *command, plait_answer answer, int argc, char *const *argv);
 
 #endif

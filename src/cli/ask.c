@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define REFUSED "\1" /* the first byte of the answer to who may not ask */
+#define REFUSED "\1" /* first byte of the answer to a caller who may not ask */
 
 static socklen_t address_of(int64_t pid, struct sockaddr_un *address) {
     *address = (struct sockaddr_un){ .sun_family = AF_UNIX };
@@ -42,7 +42,7 @@ int pli_ask_accept(int listening) {
     return -1;
 }
 
-/* A caller who does not read is not waited for long: the thread has signals to serve. */
+/* Waits only a short time for a caller who does not read, because this thread also handles signals. */
 void pli_ask_answer(int caller, const char *text) {
     size_t         left = strlen(text);
     struct timeval patience = { .tv_sec = 2 };
@@ -59,7 +59,7 @@ void pli_ask_answer(int caller, const char *text) {
 
 /* --- the other end ------------------------------------------------------------------------------------------------ */
 
-/* The letter of the process's state, 'T' where it is stopped; '?': not known. */
+/* The letter of the process's state, such as 'T' for stopped; '?': not known. */
 static char state_of(int64_t pid) {
     char path[64], text[512];
     snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);

@@ -1,7 +1,10 @@
-/* ask.h - asking a running train who waits for what: a Unix socket in Linux's abstract space, by the process's number.
+/* ask.h - asks a running train who waits for what, over a Unix socket in Linux's abstract namespace, whose name has the
+ * process's number.
  *
- * It is no file, so nothing is left behind however the process ends. Both ends see by the kernel who the other is: only
- * the same user, or root, is answered, and only the process asked for is believed. */
+ * The socket is no file, so nothing is left behind however the process ends. The kernel tells each end who the other
+ * is: the train answers only the same user, or root, and the caller accepts an answer only from the process that it
+ * asked.
+ */
 #ifndef PLI_CLI_ASK_H
 #define PLI_CLI_ASK_H
 
@@ -9,15 +12,15 @@
 
 #include "base/base.h"
 
-/** A socket that listens for this process, or -1: then nobody can ask. */
+/** Opens a listening socket for this process; -1: that failed, so nobody can ask. */
 int pli_ask_listen(void);
-/** Takes one caller. -1: none, or one who may not ask (who is told so). */
+/** Accepts one caller. -1: there is none, or the caller may not ask, and has been told so. */
 int pli_ask_accept(int listening);
 /** Sends the whole text and hangs up. */
 void pli_ask_answer(int caller, const char *text);
 
-/** Asks the process. Errors: EINVAL no such process, or none that can be asked; EREFUSED another user's; ETIMEOUT no
- *  answer within timeout_ns; EIO. */
+/** Asks the process. Errors: EINVAL there is no such process, or it cannot be asked; EREFUSED it is another user's;
+ *  ETIMEOUT no answer within timeout_ns; EIO. */
 plait_status pli_ask(int64_t pid, uint64_t timeout_ns, pli_text *answer, plait_error *err);
 
 #endif

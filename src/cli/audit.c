@@ -1,4 +1,4 @@
-/* audit - proves or refutes from event logs what a run's consistency promised. */
+/* audit - proves or refutes, from event logs, that a run kept the promises of its consistency. */
 #include <stdio.h>
 
 #include "cli/cli.h"
@@ -33,11 +33,11 @@ static int report(const audit_settings *set, const pli_audit *result) {
         pli_audit_text(result, &text);
     }
     if (!pli_cli_print(&text)) return PLI_EXIT_FAILED;
-    if (why != NULL) pli_cli_usage("audit: %s", why); /* a failure, and told where all are */
+    if (why != NULL) pli_cli_usage("audit: %s", why); /* this says why; the code says that it failed */
     return pli_cli_end(code_of(pli_audit_result(result)));
 }
 
-/* false: a file is not there, but those of ranks that are processes are; said. */
+/* false: a file is missing, but FILE.RANK, written by ranks that are processes, exists; an error was printed. */
 static bool check_names(const pli_text_list *files) {
     bool right = true;
     for (int64_t i = 0; right && i < files->n; i++) {
@@ -64,7 +64,7 @@ static int audit(int argc, char *const *argv) {
     if (files.n == 0) {
         pli_cli_usage("audit: no event log; say 'plait audit FILE...', where train --events FILE has written it");
     } else if (!check_names(&files)) {
-        code = PLI_EXIT_FAILED; /* as any file that cannot be read */
+        code = PLI_EXIT_FAILED; /* as for any file that cannot be read */
     } else if (pli_logfile_open((const char *const *)files.item, (int32_t)files.n, &file, &err) < 0 ||
                pli_audit_run(file, set.as, &result, &err) < 0) {
         code = pli_cli_fail(&err);

@@ -1,5 +1,6 @@
-/* calibrate - measures what work costs on this machine, and writes a cluster's file that a simulation reads. A run
- * never measures: it would not repeat. Each figure is the best of some rounds, which other load disturbs least. */
+/* calibrate - measures the cost of work on this machine, and writes it to a cluster file for simulations. A run never
+ * measures, because it could not be repeated. Each figure is the best of several rounds, the one that other load has
+ * disturbed least. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +43,7 @@ typedef struct bench {
     float    *a, *b, *state;
     double   *g, *label;
     uint64_t *keys;
-    unsigned char *text; /* [text_bytes] rows of LIBSVM, N entries, and PLI_PARSE_PAD behind them */
+    unsigned char *text; /* [text_bytes] rows of LIBSVM with N entries, followed by PLI_PARSE_PAD bytes */
     size_t    text_bytes;
     uint32_t *order, *col;
     int64_t  *start;
@@ -58,7 +59,7 @@ static void keys(bench *b) {
         b->keys[i] = pli_hash_u64((uint64_t)i) % (1 << 20);
         b->order[i] = (uint32_t)i;
     }
-    (void)pli_sort_u64(N, b->keys, b->order); /* without memory it is no slower than it would be */
+    (void)pli_sort_u64(N, b->keys, b->order); /* a failure for want of memory does not matter here */
 }
 
 static void values(bench *b) {
@@ -94,7 +95,7 @@ static void parsed(bench *b) {
     pli_found_free(&found);
 }
 
-/* The best time of a round, in nanoseconds a unit. */
+/* The best time of several rounds, in nanoseconds a unit. */
 static double best(measure_fn *measure, bench *b) {
     double least = INFINITY;
     for (int32_t round = 0; round < ROUNDS; round++) {
@@ -131,7 +132,7 @@ static void fill(bench *b) {
     write_rows(b);
 }
 
-/* Two ranks on threads send a small message to and fro; each message is taken once and sent once. */
+/* Two ranks on threads send a small message to and fro. */
 static plait_status ping(plait_comm *comm, void *user) {
     int32_t  me = plait_comm_rank(comm), turn = 0;
     size_t   got;
@@ -148,7 +149,7 @@ static plait_status ping(plait_comm *comm, void *user) {
     return PLAIT_OK;
 }
 
-/* The least of several pairs: on which cores the threads of one come to lie makes a tenfold difference. */
+/* The least time of several pairs of threads: the cores on which a pair runs can make a tenfold difference. */
 static plait_status measure_message(double *least_ns, plait_error *err) {
     plait_comm_opts comm;
     plait_comm_opts_init(&comm);

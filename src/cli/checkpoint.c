@@ -1,4 +1,4 @@
-/* checkpoint - what lies in a folder of checkpoints: a list, a judgement of every byte, or what one of them holds. */
+/* checkpoint - lists a folder of checkpoints, verifies every byte of them, or shows the contents of one. */
 #include "data/checkpoint/checkpoint.h"
 
 #include <inttypes.h>
@@ -21,10 +21,10 @@ static const pli_opt rows[] = {
 
 static const char *const words[] = { "list", "verify", "inspect", NULL };
 
-/* What is asked about: all of a directory, or one checkpoint in it. */
+/* The checkpoints that the command is about: all of a directory, or one. */
 typedef struct place {
     char                dir[4096];
-    char                only[PLI_CHECKPOINT_FOLDER]; /* "": all */
+    char                only[PLI_CHECKPOINT_FOLDER]; /* the folder of the one; "": all */
     pli_checkpoint_list list;
 } place;
 
@@ -62,7 +62,7 @@ static void list_entry(const pli_checkpoint_entry *entry, const char *state, con
     }
 }
 
-/* Lines of text, or an object with a list, which begin_list has begun. */
+/* Begins the output: lines of text, or a JSON object with a list. */
 static void begin_list(pli_text *lines, bool json) {
     if (!json) return;
     pli_json_begin(lines);
@@ -98,7 +98,7 @@ static int list(const place *at, bool json) {
 
 /* --- verify ------------------------------------------------------------------------------------------- */
 
-/* Looks at every byte; why tells what is wrong. */
+/* Checks every byte of a checkpoint; *why says what is wrong. */
 static plait_status judge(const place *at, const pli_checkpoint_entry *entry, plait_error *why) {
     pli_checkpoint *checkpoint = NULL;
     *why = entry->why;
@@ -139,14 +139,14 @@ static void put_shape(const pli_checkpoint_tensor *tensor, const char *between, 
     for (int32_t i = 0; i < tensor->dims; i++) pli_text_add(text, "%s%" PRId64, i > 0 ? between : "", tensor->shape[i]);
 }
 
-/* The length of a table's name where the tensor is its values; 0: it is not. */
+/* The length of the table's name if the tensor has a table's values; 0: it has not. */
 static int table_name(const pli_checkpoint_tensor *tensor) {
     static const char behind[] = ".values";
     size_t            length = strlen(tensor->name), tail = sizeof behind - 1;
     return length > tail && strcmp(tensor->name + length - tail, behind) == 0 ? (int)(length - tail) : 0;
 }
 
-/* A line a table: name, type, shape, dense or sparse, and the slots that its update rule keeps. */
+/* Adds a line for a table: name, type, shape, dense or sparse, and the slots of its update rule. */
 static void describe_table(const pli_checkpoint *checkpoint, const pli_checkpoint_tensor *values, int name,
                            pli_text *text) {
     char *keys = pli_format("%.*s.keys", name, values->name), *slot = pli_format("%.*s.slot.", name, values->name);
@@ -236,7 +236,7 @@ static void describe_json(const pli_checkpoint *checkpoint, pli_text *text) {
         pli_json_i64(text, NULL, pli_checkpoint_part_bytes(checkpoint, i));
     pli_json_list_end(text);
     tensors_json(checkpoint, text);
-    /* in ASCII: what is printed has no control characters, which JSON itself allows in part */
+    /* in ASCII, so that no control characters are printed; JSON itself allows some */
     pli_json_value_ascii(text, "meta", meta);
     pli_json_end(text);
     pli_text_add(text, "\n");
@@ -278,7 +278,7 @@ static int inspect(const place *at, bool json) {
 
 /* --- the command -------------------------------------------------------------------------------------- */
 
-/* DIR, or DIR/checkpoint-000000000500, with or without slashes behind. */
+/* Reads DIR, or DIR/checkpoint-000000000500, with or without slashes at the end. */
 static bool read_place(const char *given, place *at) {
     size_t length = strlen(given);
     while (length > 1 && given[length - 1] == '/') length--;

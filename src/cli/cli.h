@@ -1,4 +1,4 @@
-/* cli - the program `plait`: commands, options, progress, exit codes. Data goes to stdout, talk to stderr.
+/* cli - the program `plait`: commands, options, progress, exit codes. Data goes to stdout, messages to stderr.
  *
  * A command is one file that defines one pli_command, listed once in commands.c; its table of options drives its
  * help, the man page, the completion, PLAIT_* variables and the config file. */
@@ -13,12 +13,12 @@
 enum {
     PLI_EXIT_DONE = 0,
     PLI_EXIT_FAILED = 1,
-    PLI_EXIT_USAGE = 2, /* and refused pairs            */
-    PLI_EXIT_PEERS = 3, /* peers lost                   */
-    PLI_EXIT_NO = 4,    /* ran, and the answer is no    */
+    PLI_EXIT_USAGE = 2, /* wrong usage, or a refused pair */
+    PLI_EXIT_PEERS = 3, /* a peer is lost                 */
+    PLI_EXIT_NO = 4,    /* it ran, and the answer is no   */
     PLI_EXIT_INTERRUPTED = 75,
     PLI_EXIT_SIGNAL = 128,
-    PLI_EXIT_AT_ONCE = 0x100 /* added by a command that has given its verdict: main ends as after lost peers */
+    PLI_EXIT_AT_ONCE = 0x100 /* added by a command that has given its verdict: main ends at once, as after lost peers */
 };
 
 typedef struct pli_command {
@@ -26,62 +26,63 @@ typedef struct pli_command {
     const char    *usage;                    /* "train --data D [options]"                            */
     const char    *summary;                  /* one line, lower case, no full stop                    */
     const char    *details;                  /* paragraphs for help and man page; NULL: none          */
-    const pli_opt *rows;                     /* its options; all of them: pli_command_rows            */
-    bool           trains;                   /* the learners' own options are among them              */
-    const char *const *words;                /* one of these comes first, NULL-terminated; NULL: none */
-    int (*run)(int argc, char *const *argv); /* the words after its name; answers the exit code */
+    const pli_opt *rows;                     /* its own options; pli_command_rows has all of them     */
+    bool           trains;                   /* it also takes the options of learners                 */
+    const char *const *words;                /* its first word is one of these; NULL ends them; NULL: no such word */
+    int (*run)(int argc, char *const *argv); /* gets the words after its name; returns the exit code */
 } pli_command;
 
-/* One file each. */
+/* Each command has its own file. */
 extern const pli_command pli_command_train, pli_command_predict, pli_command_transform, pli_command_eval,
     pli_command_inspect, pli_command_export, pli_command_launch, pli_command_audit, pli_command_compare,
     pli_command_doctor, pli_command_calibrate, pli_command_checkpoint, pli_command_config, pli_command_version,
     pli_command_help;
 
-/** All commands, NULL-terminated. */
+/** All commands; NULL ends the list. */
 const pli_command *const *pli_commands(void);
-/** All options of the command: one block of memory, freed by pli_free. NULL: no memory. */
+/** All options of the command, in one block of memory, which pli_free frees. NULL: no memory. */
 pli_opt *pli_command_rows(const pli_command *command);
-/** NULL: none of that name. */
+/** The command with this name; NULL: there is none. */
 const pli_command *pli_command_find(const char *name);
 /** The program: finds the command and runs it. */
 int pli_cli_main(int argc, char *const *argv);
 
-/** Reads a command's options. false: the command is done, with exit code *code_out (help was asked for, or
- *  something is wrong and has been said). rest NULL: words that are no options are refused.
- *  After true the caller frees *opts_out; rest lives as long as that. */
+/** Reads a command's options. false: the command is done with exit code *code_out (it has printed help or an error).
+ *  rest gets the words that are not options; NULL: such words are refused. After true the caller frees *opts_out; rest
+ *  is valid until then. */
 bool pli_cli_read(const pli_command *command, int argc, char *const *argv, void *target, pli_text_list *rest,
                   pli_opts **opts_out, int *code_out);
 
-/** Says "plait: ..." on stderr, one line, and returns PLI_EXIT_USAGE. */
+/** Prints one line "plait: ..." to stderr, and returns PLI_EXIT_USAGE. */
 int pli_cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/** Says the error, one line, and returns the exit code that its status stands for. */
+/** Prints the error in one line, and returns the exit code for its status. */
 int pli_cli_fail(const plait_error *err);
 int pli_cli_exit_code(plait_status status);
-/** Writes what is still buffered for stdout. Returns code, or PLI_EXIT_FAILED with a line said if that failed; a
- *  reader who has gone away (head, less) is no error to talk about, and gives 128 + SIGPIPE. */
+/** Flushes stdout. Returns code; or, if that fails, prints a line and returns PLI_EXIT_FAILED. If the reader has gone
+ *  away (head, less), it prints nothing and returns 128 + SIGPIPE. */
 int pli_cli_end(int code);
-/** An unknown name: "what 'given': ...; did you mean ...?". known [n]. Returns PLI_EXIT_USAGE. */
+/** Prints that a name is unknown: "what 'given': ...; did you mean ...?". known [n]. Returns PLI_EXIT_USAGE. */
 int pli_cli_unknown(const char *what, const char *given, const char *const *known, size_t n);
 
-/** The manual page (roff) and the completion script (bash) of all commands. */
+/** Add the manual page (roff) and the completion script (bash) of all commands. */
 void pli_cli_manual(pli_text *text);
 void pli_cli_completion(pli_text *text);
-/** What 'plait help' tells about beside itself: commands, models, settings and their values. Returns how many. */
+/** The topics of 'plait help': commands, models, settings and their values. Returns how many. */
 enum { PLI_CLI_TOPICS_MAX = 128 };
 size_t pli_cli_topics(const char *names[PLI_CLI_TOPICS_MAX]);
-/** Adds words wrapped to width; blank lines stay. All lines but the first are indented; that one has begun with as
- *  much. */
+/** Adds text wrapped to width; blank lines stay. All lines but the first are indented; the caller has begun the first
+ *  with `indent` characters. */
 void pli_cli_wrap(pli_text *text, const char *words, int indent, int width);
-/** "pairs", "topology", "consistency", or one of either, as "ssp" or "gossip:ring". false: none of them. */
+/** Adds the help for "pairs", "topology", "consistency", or a name of either, such as "ssp" or "gossip:ring". false:
+ *  the name is none of these. */
 bool pli_cli_help_choice(const char *name, pli_text *text);
-/** "pairs": what goes together. */
+/** Adds the help for "pairs": which settings work together. */
 void pli_cli_help_pairs(pli_text *text);
-/** "filters", or one of them, as "topk" or "topk:0.1". false: none of them. */
+/** Adds the help for "filters", or for one filter, such as "topk" or "topk:0.1". false: the name is neither. */
 bool pli_cli_help_filter(const char *name, pli_text *text);
-/** A consistency with an example of its parameters: "ssp:2". */
+/** Sets spec to a consistency with example parameters: "ssp:2". */
 void pli_cli_example(const plait_consistency *policy, char spec[PLI_CONSISTENCY_TEXT]);
-/** The commands, each with what it does. */
+/** Lists the commands, each with a summary. */
 void pli_cli_list(pli_text *text);
 /** Help of one command, wrapped to width. */
 void pli_cli_help(const pli_command *command, int width, pli_text *text);

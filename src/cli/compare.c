@@ -1,4 +1,4 @@
-/* compare - the same job under several settings: which suits it, and by how much. */
+/* compare - runs the same job under several settings, and says which suits it best, and by how much. */
 #include "cli/compare.h"
 
 #include <math.h>
@@ -25,11 +25,11 @@ static const pli_opt rows[] = {
 
 /* --- options -------------------------------------------------------------------------------------------------- */
 
-/* What is of a single run. */
+/* Options that make sense for a single run only. */
 static const char *const refused[] = { "table", "out",         "metrics", "curve", "events",
                                        "trace", "tensorboard", "dry-run", NULL };
 
-/* The row of compare's own that a word names; *with_value: "--name=value". */
+/* The row of compare's own option that a word names; *with_value: the word is "--name=value". */
 static const pli_opt *own_row(const char *word, bool *with_value) {
     *with_value = false;
     if (strncmp(word, "--", 2) != 0) return NULL;
@@ -42,7 +42,7 @@ static const pli_opt *own_row(const char *word, bool *with_value) {
     return NULL;
 }
 
-/* Its own options go to one list, train's to the other; each [argc + 1]. */
+/* Divides the words into compare's own options and train's; each list is [argc + 1]. */
 static void part_words(int argc, char *const *argv, char **own, int *n_own, char **job, int *n_job) {
     for (int i = 0; i < argc; i++) {
         bool with_value;
@@ -55,7 +55,7 @@ static void part_words(int argc, char *const *argv, char **own, int *n_own, char
     }
 }
 
-/* The page must be none of what the runs read. */
+/* The report's file must not be a file that the runs read. */
 static bool check_report(const work *w) {
     const pli_train_settings *job = &w->job;
     const pli_path            written = { "--report", w->set.report, false };
@@ -111,7 +111,7 @@ static bool read_options(work *w, int argc, char *const *argv, int *code) {
     return ok;
 }
 
-/* --- what comes of it --------------------------------------------------------------------------------------------- */
+/* --- the result --------------------------------------------------------------------------------------------- */
 
 static void describe_machine(pli_machine *m) {
     pli_host_name(m->host);
@@ -140,7 +140,7 @@ static plait_status write_report(const work *w, plait_error *err) {
     return status;
 }
 
-/* That of the first that did not run, where none did. */
+/* The exit code: if no pair ran, that of the first pair. */
 static int32_t code_of(const pli_comparison *r) {
     int32_t code = PLI_EXIT_FAILED;
     for (int64_t i = r->runs - 1; i >= 0; i--) {
@@ -165,7 +165,7 @@ static int show(work *w, plait_error *err) {
     return pli_cli_end(r->interrupted ? PLI_EXIT_INTERRUPTED : code_of(r));
 }
 
-/* Fails before the work, not after it. */
+/* Checks that the report can be written, before the work and not after it. */
 static bool can_report(const work *w, plait_error *err) {
     pli_outfile *file = NULL;
     if (w->set.report == NULL) return true;

@@ -1,5 +1,5 @@
-/* compare.h - a comparison under way, between the files of its command: compare.c reads the options and shows what
- * comes of it, compare_pairs.c makes the settings and the job that all have in common, compare_runs.c runs them. */
+/* compare.h - a comparison, shared by the files of its command: compare.c reads the options and shows the result,
+ * compare_pairs.c makes the settings and the job that they share, compare_runs.c runs them. */
 #ifndef PLI_CLI_COMPARE_H
 #define PLI_CLI_COMPARE_H
 
@@ -19,12 +19,12 @@ typedef struct pli_compare_work {
     pli_opts          *own_opts, *job_opts;
     pli_comparison     result;
     pli_talk           talk;
-    bool              *out; /* [pairs] does not run, or not any more */
+    bool              *out; /* [pairs] the pair does not run, or no longer */
     char             **env;
     char              *directory, *config, *metrics, *events, *printed, *said;
     char               program[4096 + 8];
     pli_text           settings, title;
-    int64_t            done, planned; /* runs */
+    int64_t            done, planned; /* numbers of runs */
 } pli_compare_work;
 
 /** Was an option given, by a flag, a variable or the configuration file? */
@@ -32,12 +32,13 @@ static inline bool pli_compare_is_given(const pli_opts *opts, const char *name) 
     return pli_opts_origin(opts, name, NULL) != PLI_FROM_DEFAULT;
 }
 
-/** The settings to compare: each topology with each consistency. false: something is wrong, and has been said. */
+/** Makes the settings to compare: each topology with each consistency. false: it has printed an error. */
 bool pli_compare_make_pairs(pli_compare_work *work);
-/** A temporary directory, and in it the job that all settings have in common, as a configuration file. false: err. */
+/** Makes a temporary directory, and in it a configuration file with the job that all settings share. false: *err says
+ *  why. */
 bool pli_compare_make_place(pli_compare_work *work, plait_error *err);
-/** Runs all settings: once with an event log, then timed, in turns. Errors: of memory and of files; what goes wrong in
- *  a run is a row of the result. */
+/** Runs all settings: once with an event log, then timed, in turns. Errors: of memory and of files only; a failure of a
+ *  run becomes a row of the result. */
 plait_status pli_compare_run_all(pli_compare_work *work, plait_error *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* The settings that are compared, and the job that they have in common: train's options as a configuration file, but
- * for what a comparison sets itself and what would be lost. */
+/* Makes the settings to compare, and the job that they share: train's options as a configuration file, without those
+ * that the comparison sets itself and those whose outputs would be lost. */
 #include "cli/compare.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ enum { PAIRS_MAX = 1024 };
 
 /* --- pairs ----------------------------------------------------------------------------------------------------- */
 
-/* Is there such a topology, such a consistency? Whether they go together is for the run to say. */
+/* Do topology and consistency exist? The run will say whether they work together. */
 static bool are_names(const pli_compared_pair *pair) {
     plait_error  err = { .rank = -1 };
     pli_topology topology;
@@ -81,14 +81,14 @@ bool pli_compare_make_pairs(work *w) {
     return ok;
 }
 
-/* --- what is the same for all runs ------------------------------------------------------------------------------- */
+/* --- the job of all runs ------------------------------------------------------------------------------- */
 
 static const char *last_part(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
-/* A list of YAML as words: "[a, b]" -> "a b". Returns how long they are. */
+/* Turns a YAML list into words: "[a, b]" becomes "a b". Returns the length. */
 static size_t take_brackets(char *text) {
     char *to = text;
     for (const char *from = text; *from != '\0'; from++)
@@ -97,7 +97,7 @@ static size_t take_brackets(char *text) {
     return (size_t)(to - text);
 }
 
-/* What compare sets itself, or what would be lost. */
+/* Options that compare sets itself, or whose outputs would be lost. */
 static const char *const not_of_job[] = { "topology", "consistency", "table",  "out",  "metrics", "curve",   "events",
                                           "trace",    "tensorboard", "config", "json", "quiet",   "dry-run", NULL };
 
@@ -106,7 +106,7 @@ static bool is_one_of(const char *name, const char *const *names) {
     return *names != NULL;
 }
 
-/* The job as a configuration file and as words. */
+/* Writes the job as a configuration file and as words. */
 static bool write_job(work *w, plait_error *err) {
     pli_text     yaml = { 0 };
     pli_outfile *file = NULL;

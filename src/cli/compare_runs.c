@@ -1,8 +1,8 @@
-/* The runs of a comparison. Every setting is run as a process of its own (SimGrid takes one platform a process, and a
- * run that dies must not take the others along), which is this program with `train`: first once with an event log, for
- * the staleness that reads had and to warm the page cache, not timed; then --repeats times, in turns, so that what
- * disturbs the machine for a while disturbs all alike. What they leave lies in a temporary directory until it is
- * read. */
+/* The runs of a comparison. Every run is its own process, this program with `train`, because SimGrid allows one
+ * platform a process, and a run that dies must not end the others. Each setting first runs once with an event log,
+ * which shows the staleness of reads and warms the page cache; this run is not timed. Then each runs --repeats times,
+ * in turns, so that passing load on the machine disturbs all settings alike. Results lie in a temporary directory until
+ * they are read. */
 #include "cli/compare.h"
 
 #include <inttypes.h>
@@ -20,7 +20,7 @@ enum { CURVE_POINTS = 48, OUTPUT_BYTES_MAX = 16 << 20, WORDS_MAX = 32 };
 static bool simulates(const work *w) { return w->job.transport != NULL && strcmp(w->job.transport, "sim") == 0; }
 static bool launches(const work *w) { return w->job.transport != NULL && strcmp(w->job.transport, "mpi") == 0; }
 
-/* Ranks of processes write a log each. */
+/* The number of event logs: if ranks are processes, each writes its own. */
 static int32_t logs_of(const work *w) {
     return launches(w) ? (int32_t)((w->job.workers > 0 ? w->job.workers : 1) + w->job.servers) : 1;
 }
@@ -72,7 +72,7 @@ static plait_status start(work *w, const pli_compared_pair *pair, int32_t repeat
     return pli_spawn(list.item, w->env, w->printed, w->said, exit_out, err);
 }
 
-/* The first line that the run has said, without "plait: ". */
+/* The first line that the run has printed, without "plait: ". */
 static char *reason_of(const work *w, int32_t code) {
     pli_text    text = { 0 };
     plait_error err;
@@ -87,13 +87,13 @@ static char *reason_of(const work *w, int32_t code) {
     pli_text_free(&text);
     char *colon = reason != NULL && strncmp(reason, "rank ", 5) == 0 ? strstr(reason, ": ") : NULL;
     if (colon != NULL && code == PLI_EXIT_USAGE)
-        memmove(reason, colon + 2, strlen(colon + 2) + 1); /* all ranks refuse alike */
+        memmove(reason, colon + 2, strlen(colon + 2) + 1); /* without the rank: all ranks refuse for the same reason */
     if (reason == NULL && code > PLI_EXIT_SIGNAL) return pli_format("ended by signal %" PRId32, code - PLI_EXIT_SIGNAL);
     if (reason == NULL && code == PLI_EXIT_INTERRUPTED) return pli_strdup("it was interrupted");
     return reason != NULL ? reason : pli_format("exit code %" PRId32, code);
 }
 
-/* A topology without servers has nothing for those ranks to hold, as the run says: then their hosts work. */
+/* Does the run say that its topology needs no servers? Then the ranks meant as servers become workers. */
 static bool lets_servers_work(const work *w, pli_compared_pair *pair, int32_t code) {
     if (code != PLI_EXIT_USAGE || w->job.servers == 0 || pair->servers_work > 0) return false;
     char      *reason = reason_of(w, code);
@@ -143,8 +143,8 @@ static void tell(work *w, const pli_compared_pair *pair, int32_t repeat) {
             repeat < 0 ? " (not timed)" : "");
 }
 
-/* repeat -1: the run with an event log. Only memory and the file system can fail it; what goes wrong in a run is a
- * row. */
+/* Does one run. repeat -1: the run with an event log. It fails only for memory or files; a failure of the run becomes a
+ * row of the result. */
 static plait_status run_one(work *w, int32_t number, int32_t repeat, plait_error *err) {
     pli_compared_pair *pair = &w->result.pair[number];
     int32_t            code = 0;
@@ -177,7 +177,7 @@ static plait_status run_one(work *w, int32_t number, int32_t repeat, plait_error
 
 /* --- all runs ----------------------------------------------------------------------------------------------------- */
 
-/* Is there a setting that has run so far? What stops all of them is no matter of repeats. */
+/* Has any setting run so far? If none has, repeats are useless. */
 static bool any_runs(const work *w) {
     for (int32_t pair = 0; pair < w->result.pairs; pair++)
         if (!w->out[pair]) return true;

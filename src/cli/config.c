@@ -1,4 +1,4 @@
-/* config - what train would run with, and where each value came from. */
+/* config - prints the options that train would run with, and where each value comes from. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static const pli_opt rows[] = {
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
-/* Has the option no value at all, so that train chooses? */
+/* Has the option no value, so that train chooses one? */
 static bool unset(const pli_opt *row, const pli_opts *opts) {
     return row->preset == NULL && (row->kind != PLI_OPT_FLAG || pli_row_is_own(row)) &&
            pli_opts_origin(opts, row->name, NULL) == PLI_FROM_DEFAULT;
@@ -47,7 +47,7 @@ static int config(int argc, char *const *argv) {
         pli_cli_help(&pli_command_config, pli_terminal_columns(1), &text);
         return pli_cli_print(&text) ? pli_cli_end(PLI_EXIT_DONE) : PLI_EXIT_FAILED;
     }
-    /* Its own option apart, the rest are train's. */
+    /* One option is config's own; the others are train's. */
     char **words = pli_array((size_t)argc + 1, sizeof *words);
     if (words == NULL) return pli_cli_usage("out of memory"), PLI_EXIT_FAILED;
     for (int i = 0; i < argc; i++) {

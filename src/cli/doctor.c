@@ -1,4 +1,4 @@
-/* doctor - who waits for what in a live run. */
+/* doctor - shows which rank of a live run waits for what. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* When an option has an effect beside the others. Every option of train has a line: none that has an effect in every
- * run is noted, the others are, where they were given and do nothing. A test walks along the options, so that a new one
- * has its line. What cannot be together is refused elsewhere (table/pairs/); what only the data can tell (a label
- * column of LIBSVM data) is noted when they are read. */
+/* Notes options that have no effect. Every option of train has a line here, which says when the option has an effect,
+ * given the other options; an option that was given without effect is noted. A test checks that each option has its
+ * line. Combinations that are not allowed are refused elsewhere (table/pairs/). If only the data can tell (a label
+ * column of LIBSVM data), the note comes when the data are read. */
 #include <stdio.h>
 #include <string.h>
 
@@ -25,10 +25,11 @@ static bool has_peers(const pli_train_settings *s) { return has_others(s) || s->
 static bool is_shared(const pli_train_settings *s) { return has_others(s) || !pli_is(s->balance, "dynamic"); }
 static bool is_parted(const pli_train_settings *s) { return has_others(s) || !pli_is(s->optimizer_state, "sharded"); }
 
-/* With both penalties features stay as they are: a scaled weight would be penalised otherwise. */
+/* Can features be scaled? With both penalties they cannot: a scaled weight would have another penalty. */
 static bool is_scalable(const pli_train_settings *s) { return !(s->l1 > 0 && s->l2 > 0); }
 
-/* A run that goes on has its own weights; one that may begin in an empty folder may need others. */
+/* May the run begin anew, so that it needs first weights? A resumed run has its own, but a run with --checkpoint may
+ * find an empty folder. */
 static bool may_begin(const pli_train_settings *s) { return s->resume == NULL || s->checkpoint != NULL; }
 
 static bool is_net(const pli_train_settings *s) {
@@ -36,7 +37,7 @@ static bool is_net(const pli_train_settings *s) {
     return s->graph != NULL || (learner != NULL && learner->more != NULL && learner->more->graph != NULL);
 }
 
-/* L-BFGS of a linear model draws nothing: its passes are over all rows, and it begins at zero. */
+/* Does the run draw random numbers? L-BFGS of a linear model does not: it passes over all rows, and begins at zero. */
 static bool draws(const pli_train_settings *s) {
     double fraction;
     return has_steps(s) || is_net(s) || (s->validation != NULL && pli_parse_f64(s->validation, &fraction));
@@ -46,7 +47,7 @@ static bool has_convolutions(const pli_train_settings *s) {
     return pli_is(s->kernels, "own") || !(pli_is(s->model, "mlp") || pli_is(s->model, "lstm"));
 }
 
-/* Do tables of this topology, or some of its tables, get sums of all workers? */
+/* Does this topology sum updates over all workers, for some tables at least? */
 static bool is_summed(const char *topology) {
     const pli_topology_kind *kind = topology != NULL ? pli_topology_find(topology) : NULL;
     if (kind != NULL && kind->dense != NULL) kind = kind->dense;
@@ -70,13 +71,13 @@ static bool has_sums(const pli_train_settings *s) {
     return some_table_is_summed(s) || pli_is(s->collective, "auto") || s->aggregate != NULL;
 }
 
-/* Threads of one process share memory: their sums go as they would without it. */
+/* Do sums inside a host make a difference? Not for threads of one process, which share memory anyway. */
 static bool has_hosts(const pli_train_settings *s) { return !(is_threads(s) && is_summed(s->topology)); }
 
 static const struct effect {
     const char *option;
     bool (*has)(const pli_train_settings *settings); /* NULL: always */
-    const char *without; /* behind "--OPTION has no effect " */
+    const char *without; /* what follows "--OPTION has no effect " */
 } effects[] = {
     { "model", NULL, NULL },
     { "l1", NULL, NULL },
@@ -169,7 +170,7 @@ void pli_train_notes(const pli_train_settings *s, const pli_opts *opts, pli_text
             pli_opts_origin(opts, e->option, NULL) == PLI_FROM_DEFAULT)
             continue;
         pli_text_add(text, "--%s has no effect %s\n", e->option, e->without);
-        noted = e->option; /* one reason is enough */
+        noted = e->option; /* one note an option is enough */
     }
     if (s->out == NULL && !s->dry_run) pli_text_add(text, "the model is not kept; --out FILE writes it\n");
 }

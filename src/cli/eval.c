@@ -1,4 +1,4 @@
-/* eval - losses and scores of a model on labelled data. */
+/* eval - prints losses and scores of a model on labelled data. */
 #include <stdio.h>
 #include <string.h>
 
@@ -55,7 +55,7 @@ static plait_status measure(const eval_settings *set, pli_talk *talk, plait_repo
         report->load_seconds = (double)(pli_now_ns() - begin) / 1e9;
         status = plait_model_eval(model, data, &found, err);
         if (status == PLAIT_EFORMAT && set->in.data.n == 1)
-            pli_fail_at(err, "%s", set->in.data.item[0]); /* a row of it */
+            pli_fail_at(err, "%s", set->in.data.item[0]); /* the error is about a row of this file */
     }
     if (status >= 0) {
         report->rows = found.rows;

@@ -1,4 +1,4 @@
-/* See events.h. */
+/* Opens and closes the event log of a run (events.h). */
 #include "cli/events.h"
 
 #include <inttypes.h>
@@ -8,10 +8,10 @@
 
 enum { TAG_ID = 0x7002, ID_BYTES = 17 };
 
-/* The events' time is the transport's, as all other times of a run are. The handle lives as long as the run. */
+/* Events have the transport's time, like all other times of a run. The handle lives as long as the run. */
 static uint64_t stamp(void *comm) { return pli_comm_stamp(comm); }
 
-/* All ranks get the leading worker's id. */
+/* Gives all ranks the id of the leading worker. */
 static plait_status share_id(plait_comm *comm, char id[ID_BYTES]) {
     int32_t lead = pli_comm_lead(comm), workers = plait_comm_workers(comm);
     size_t  bytes = 0;

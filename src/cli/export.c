@@ -1,4 +1,4 @@
-/* export - a model for other runtimes. */
+/* export - writes a model for other runtimes. */
 #include <string.h>
 
 #include "cli/cli.h"

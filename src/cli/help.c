@@ -1,5 +1,5 @@
-/* help - of the program, a command, a model, or (help_choices.c, help_filters.c) a setting; the manual page and the
- * completion script. */
+/* help - prints help for the program, a command, a model, or a setting (help_choices.c, help_filters.c); prints the
+ * manual page and the completion script. */
 #include <plait/learner.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static const pli_opt rows[] = {
 
 static int width(void) { return pli_terminal_columns(1) < 100 ? pli_terminal_columns(1) : 100; }
 
-/* Each line wrapped; of those that begin with two spaces, an item, what it says stands in a column of its own. */
+/* Adds lines, each wrapped. A line that begins with two spaces is an item, whose text has its own column. */
 static void add_lines(pli_text *text, const char *lines) {
     enum { ITEM = 11 };
     while (*lines != '\0') {

@@ -1,4 +1,5 @@
-/* help topology, help consistency - how updates travel, what a read may miss. Which go together: help_pairs.c. */
+/* help topology, help consistency - how updates travel, and what a read may miss. help_pairs.c says which pairs
+ * work. */
 #include <stdio.h>
 #include <string.h>
 
@@ -107,7 +108,7 @@ static void topology(const pli_topology_kind *kind, pli_text *text) {
     pli_text_add(text, "more: plait help topology, plait help pairs\n");
 }
 
-/* The policy that "ssp" or "ssp:2" names; NULL: none. */
+/* The policy that a name such as "ssp" or "ssp:2" means; NULL: none. */
 static const plait_consistency *find_policy(const char *name) {
     for (int p = 0; pli_consistencies()[p] != NULL; p++) {
         const plait_consistency *policy = pli_consistencies()[p];

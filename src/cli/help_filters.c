@@ -1,4 +1,4 @@
-/* help filters - what each filter does, and which consistency it goes with. */
+/* help filters - what each filter does, and with which consistencies it works. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,8 @@ enum { NAME_COLUMNS = 17 };
 
 static int width(void) { return pli_terminal_columns(1) < 100 ? pli_terminal_columns(1) : 100; }
 
-/* Does it go, on a table with an update rule that lies on servers? The same check as a run's. */
+/* Does the filter work with the policy, for a table on servers with an update rule? This is the check that a run
+ * makes. */
 static bool goes(const plait_filter *filter, const plait_consistency *policy, plait_error *err) {
     char name[64], spec[48];
     snprintf(name, sizeof name, "%s%s", filter->name, filter->parameters[0] != '\0' ? ":0.5" : "");
@@ -22,7 +23,7 @@ static bool goes(const plait_filter *filter, const plait_consistency *policy, pl
                err) >= 0;
 }
 
-/* The number under which it is told why not; 0: it goes. */
+/* The number of the reason why they do not work together; 0: they do. */
 static int reason_of(pli_reasons *all, const plait_filter *filter, const plait_consistency *policy) {
     plait_error err = { 0 };
     char        filter_name[64], is_name[64], spec[56], policy_name[56];

@@ -1,5 +1,5 @@
-/* help pairs - which topologies and consistencies train together, which pairs each setting goes with, and which
- * settings go with each other. All of it is asked of pli_pair_check, which also decides at the start of a run. */
+/* help pairs - which topologies and consistencies train together, which pairs each setting works with, and which
+ * settings work together. pli_pair_check answers all of it, as it does at the start of a run. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static bool trains_with(pli_pair pair, pli_fill fill) {
     return pli_pair_check(&pair, NULL) >= 0;
 }
 
-/* The columns are topologies, the rows policies; a refusal has a number that its reason is told under. */
+/* Adds a table of topologies (columns) and policies (rows); a refused pair has the number of its reason. */
 static void pairs_of(pli_text *text, pli_reasons *all, bool one_process) {
     const pli_topology_kind *const      *topology = pli_topologies();
     const plait_consistency *const *policy = pli_consistencies();
@@ -51,7 +51,7 @@ static void pairs_of(pli_text *text, pli_reasons *all, bool one_process) {
 
 /* --- settings ----------------------------------------------------------------------------------------------------- */
 
-/* A setting of the list, a learner that asks something of the others, or the solver. */
+/* A setting of the list, a learner with needs, or the solver. */
 typedef struct choice {
     const char          *name, *option;
     const pli_setting   *setting;
@@ -60,7 +60,7 @@ typedef struct choice {
     char                 text[64]; /* "--model kmeans" */
 } choice;
 
-/* Consistencies, with parameters; bounded-delay stands for two, as it is bsp's model where its delay is 0. */
+/* Consistencies with parameters. bounded-delay counts as two, because with delay 0 it computes bsp's model. */
 typedef struct specs {
     char text[POLICIES_MAX][PLI_CONSISTENCY_TEXT];
     int  n;
@@ -80,7 +80,7 @@ static void list_specs(specs *s) {
     }
 }
 
-/* Does the learner ask anything of the settings that logistic does not? */
+/* Does the learner need anything of the settings that logistic does not need? */
 static bool is_choosy(const plait_learner *l) { return l->needs != 0 || l->optimizer == NULL; }
 
 static void list_settings(all_settings *all) {
@@ -100,7 +100,7 @@ static void list_settings(all_settings *all) {
     list_specs(&all->specs);
 }
 
-/* A pair, and what is on in it. */
+/* A pair, and the settings that are on. */
 typedef struct trial {
     pli_pair    pair;
     pli_above   above;
@@ -123,7 +123,7 @@ static bool trains(trial *t, const char *topology, const char *consistency, bool
 
 /* --- a setting and pairs ------------------------------------------------------------------------------------------ */
 
-/* The consistencies that go with the setting under this topology, on threads or on processes; "": none. */
+/* The consistencies that work with the setting under this topology, on threads or on processes; "": none. */
 static void list_policies(trial *t, const all_settings *all, const choice *c, const char *topology, bool one_process,
                           pli_text *list) {
     pli_text_free(list);
@@ -137,7 +137,7 @@ static void add_topology(pli_text *text, const char *names, const char *policies
     pli_cli_wrap(text, policies[0] != '\0' ? policies : "none", NAME_COLUMNS, width());
 }
 
-/* Does it go with every pair that trains? */
+/* Does the setting work with every pair that trains? */
 static bool goes_with_all(trial *t, const all_settings *all, const choice *c) {
     const pli_topology_kind *const *kind = pli_topologies();
     for (int k = 0; kind[k] != NULL; k++)
@@ -153,7 +153,7 @@ static bool goes_with_all(trial *t, const all_settings *all, const choice *c) {
     return true;
 }
 
-/* One line for topologies that are alike. */
+/* Adds the pairs of a setting; topologies with the same consistencies share a line. */
 static void pairs_of_setting(pli_text *text, trial *t, const all_settings *all, const choice *c) {
     const pli_topology_kind *const *kind = pli_topologies();
     pli_text                        names = { 0 }, policies = { 0 }, before = { 0 };
@@ -183,7 +183,8 @@ static void pairs_of_setting(pli_text *text, trial *t, const all_settings *all, 
 
 /* --- two settings ------------------------------------------------------------------------------------------------- */
 
-/* Do both go with some pair? If not, t->err says why, of the first pair that goes with one of them. */
+/* Do both settings work together with some pair? If not, t->err says why, for the first pair that works with one of
+ * them. */
 static bool go_together(trial *t, const all_settings *all, const choice *a, const choice *b) {
     static const char *const orders[] = { "ps", "allreduce", "local", "hybrid", "gossip:ring" };
     plait_error              why = { .code = PLAIT_OK };
@@ -202,11 +203,11 @@ static bool go_together(trial *t, const all_settings *all, const choice *a, cons
     return false;
 }
 
-/* Columns stand in groups of five. */
+/* Columns are in groups of five. */
 static const char *gap_before(int i) { return i > 0 && i % 5 == 0 ? " " : ""; }
 static char        letter_of(int i) { return (char)(i < 26 ? 'a' + i : 'A' + i - 26); }
 
-/* Why settings do not go together, each reason with all whom it keeps apart. */
+/* The reasons why settings do not work together, each with the pairs of settings that it concerns. */
 typedef struct whom_apart {
     pli_reasons reasons;
     pli_text    whom[PLI_REASONS_MAX]; /* "b e, c e" */
@@ -227,7 +228,7 @@ static void tell_apart(pli_text *text, whom_apart *a) {
     }
 }
 
-/* Below the diagonal of the matrix: does the setting of the row go with that of the column? */
+/* Adds the lower half of a matrix: does the setting of the row work with the setting of the column? */
 static void settings_with_settings(pli_text *text, trial *t, const all_settings *all, whom_apart *apart) {
     pli_text_add(text, "%*s", NAME_COLUMNS + 3, "");
     for (int i = 0; i + 1 < all->n; i++) pli_text_add(text, "%s%c", gap_before(i), letter_of(i));

@@ -1,4 +1,4 @@
-/* inspect - what a model file holds: description, labels, feature names; or the weights. */
+/* inspect - prints what a model file holds: description, labels, feature names; or the weights. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static const pli_opt rows[] = {
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
-/* Are the names of the features consecutive numbers, so that two of them tell all? */
+/* Are the names of the features consecutive numbers, so that the first and last suffice? */
 static bool numbered(const plait_model *model, int64_t n) {
     int64_t first = 0, number = 0;
     for (int64_t j = 0; j < n; j++) {
@@ -33,7 +33,7 @@ static void put_line(const char *word, const char *value) {
     printf("\n");
 }
 
-/* "centres F32 [8, 64]" */
+/* Prints "centres F32 [8, 64]". */
 static void put_array(const plait_model_array *a) {
     printf("value\t");
     pli_cli_put(a->name);
@@ -42,7 +42,7 @@ static void put_array(const plait_model_array *a) {
     printf("]\n");
 }
 
-/* Of a model whose values are named arrays: its own options, and what it holds. false: it is none. */
+/* Describes a model of named arrays: its learner's options, and the arrays. false: it has none. */
 static bool describe_arrays(const plait_model *model) {
     plait_option_value option[PLAIT_OPTION_VALUES];
     plait_model_array  array;
@@ -59,7 +59,7 @@ static bool describe_arrays(const plait_model *model) {
     return true;
 }
 
-/* The names of n features; two of them where they are consecutive numbers. */
+/* Lists the names of n features; only two if they are consecutive numbers. */
 static void list_features(const plait_model *model, int64_t n) {
     if (numbered(model, n)) {
         printf("feature\t");
@@ -86,7 +86,7 @@ static void describe(const plait_model *model) {
         list_features(model, plait_model_features(model));
         return;
     }
-    if (isnan(plait_model_intercept(model, 0))) { /* a net: what it holds are values, not features */
+    if (isnan(plait_model_intercept(model, 0))) { /* a net has values, not features */
         printf("values\t%" PRId64 "\n", n);
         return;
     }
@@ -104,7 +104,7 @@ static double value_at(const plait_model_array *a, int64_t i) {
     return a->type == PLAIT_F64 ? ((const double *)a->data)[i] : (double)((const int64_t *)a->data)[i];
 }
 
-/* "centres 0,3": where element i lies. */
+/* Prints the place of element i: "centres 0,3". */
 static void put_place(const plait_model_array *a, int64_t i) {
     int64_t at[4] = { 0 };
     for (int32_t axis = a->rank - 1; axis >= 0; axis--) {
@@ -136,7 +136,7 @@ static void list_weights(const plait_model *model) {
         for (int64_t k = 0; k < columns; k++) put_number(plait_model_weight(model, j, k));
         putchar('\n');
     }
-    if (isnan(plait_model_intercept(model, 0))) return; /* a net's biases were among them */
+    if (isnan(plait_model_intercept(model, 0))) return; /* a net's biases are among its values */
     printf("(intercept)");
     for (int64_t k = 0; k < columns; k++) put_number(plait_model_intercept(model, k));
     putchar('\n');

@@ -1,10 +1,10 @@
-/* The keeper of a rank. What kills a process only its parent gets to know, and an MPI's launcher keeps it to itself
- * where the job is to outlive it. So `plait launch` puts this small process between the two: parent of the rank, it
- * writes down by which signal that died and what it had said last, and then dies of the same signal, so that the
- * launcher sees what it would have seen. What the rank says passes through it unchanged.
+/* The keeper of a rank. Only the parent of a process learns which signal has killed it, and an MPI launcher does not
+ * tell if the job goes on. So `plait launch` puts this small process between launcher and rank: as the rank's parent it
+ * records the signal and the last line that the rank printed, and then dies of the same signal, so that the launcher
+ * sees the death as before. The rank's output passes through it unchanged.
  *
- * It also sees to it that a rank never outlives its launcher: when mpirun is killed, the kernel kills the keeper, and
- * when the keeper dies, the rank. A stopped rank dies of that, too. */
+ * The keeper also ensures that a rank never outlives its launcher: when mpirun is killed, the kernel kills the keeper,
+ * and when the keeper dies, the kernel kills the rank, even a stopped one. */
 #include "cli/keeper.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@
 static const int handed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT };
 enum { HANDED_ON = sizeof handed_on / sizeof handed_on[0], PIECE = 4096, LINE = 200 };
 
-static _Atomic int child; /* the rank while it runs; else 0 */
+static _Atomic int child; /* the rank's process while it runs; else 0 */
 
 static void hand_on(int number) {
     int kept = errno, pid = atomic_load(&child);
@@ -34,7 +34,7 @@ static void hand_on(int number) {
     errno = kept;
 }
 
-/* The last line that the rank has said, as far as it fits. */
+/* The last line that the rank has printed, as far as it fits. */
 typedef struct last_words {
     char   line[LINE], next[LINE];
     size_t n;
@@ -52,7 +52,8 @@ static void listen_to(last_words *words, const char *data, size_t bytes) {
     }
 }
 
-/* Between fork and exec. A group of its own: signals reach the rank through its keeper, and once. */
+/* Runs between fork and exec. The rank gets its own process group, so that signals reach it once, through its
+ * keeper. */
 static void become(char *const *argv, const int pipe_fds[2], const sigset_t *mask, int32_t parent) {
     setpgid(0, 0);
     pli_child_dies_with_parent(parent, SIGKILL);
@@ -80,7 +81,7 @@ static pid_t start(char *const *argv, const int pipe_fds[2]) {
     return pid;
 }
 
-/* Passes on what is said until the rank has ended; what its own children say after that is none of the rank's. */
+/* Passes on the rank's output until the rank has ended; later output of its children is not the rank's. */
 static void attend(pid_t pid, int from, last_words *words) {
     char data[PIECE];
     bool ended = false;
@@ -95,7 +96,7 @@ static void attend(pid_t pid, int from, last_words *words) {
                     at += put;
                 continue;
             }
-            if (n == 0) { /* all have closed it */
+            if (n == 0) { /* all writers have closed it */
                 (void)pli_child_attend((int32_t)pid, UINT64_MAX);
                 return;
             }
@@ -106,7 +107,7 @@ static void attend(pid_t pid, int from, last_words *words) {
 }
 
 static void die_of(int number) {
-    setrlimit(RLIMIT_CORE, &(struct rlimit){ 0 }); /* the rank has left one, if any */
+    setrlimit(RLIMIT_CORE, &(struct rlimit){ 0 }); /* no second core file: the rank may have left one */
     signal(number, SIG_DFL);
     sigset_t set;
     sigemptyset(&set);

@@ -1,10 +1,10 @@
-/* keeper.h - the process that stands between a launcher and one rank. */
+/* keeper.h - the keeper, a process between a launcher and one rank. */
 #ifndef PLI_CLI_KEEPER_H
 #define PLI_CLI_KEEPER_H
 
-/** Runs argv (ended by NULL, argv[0] a path or a name on the path) as a child until it ends; hands signals on; ends
- *  itself as the child did, by its exit code (the answer) or by the same signal, after it has told launch of that
- *  (cli/verdict.h). */
+/** Runs argv (NULL ends it, argv[0] is a path or a name on the path) as a child until it ends, and passes signals on.
+ *  Reports the child's end to launch (cli/verdict.h). Then it ends like the child: it returns the child's exit code, or
+ *  dies of the same signal. */
 int pli_keep(char *const *argv);
 
 #endif
