@@ -87,10 +87,10 @@ void pli_cli_list(pli_text *text);
 /** Help of one command, wrapped to width. */
 void pli_cli_help(const pli_command *command, int width, pli_text *text);
 
-/** Prints text to stdout and frees it; false: no memory for it (said). Control characters other than newline and tab
- *  are written as pli_text_add_printable has it: names in it may come from any file. */
+/** Prints text to stdout and frees it; false: there was no memory, which it has printed. Control characters other than
+ *  newline and tab are escaped as by pli_text_add_printable, because names in the text may come from any file. */
 bool pli_cli_print(pli_text *text);
-/** A name from a file, to stdout, as a part of a line. */
+/** Prints a name from a file to stdout, as a part of a line. */
 void pli_cli_put(const char *word);
 
 #endif

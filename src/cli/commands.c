@@ -16,11 +16,11 @@ static const pli_command *const commands[] = {
     NULL,
 };
 
-/* Promised by name, not there yet: refused as such, never mistaken for a typo. */
+/* Commands of later versions: they are refused as such, and not treated as typos. */
 static const char *const later[] = { "plan", "cv", "tune", "serve", "sample", "recommend", "graph" };
 
-/* Variables that are no options: what the program and its modules read, what scripts and tests do, and what Kubernetes
- * sets beside a service named plait. */
+/* Variables that are not options: those that the program and its modules read, those of scripts and tests, and those
+ * that Kubernetes sets for a service named plait. */
 static const char *const variables[] = {
     "PLAIT_MPIRUN",    "PLAIT_MODULES",    "PLAIT_VERDICTS",  "PLAIT_JOBS", "PLAIT_TEST_FULL", "PLAIT_SCHEDULES",
     "PLAIT_BUILD_DIR", "PLAIT_SOURCE_DIR", "PLAIT_SERVICE_*", "PLAIT_PORT", "PLAIT_PORT_*",
@@ -91,8 +91,8 @@ static bool has_option(const pli_opt *rows, const char *name) {
     return rows->name != NULL;
 }
 
-/* What an error of reading options is about, as its text says: an option or variable that nobody knows, by its `name`,
- * or with `value` one that is none of an option's choices. `length`: of the text up to where a hint goes. */
+/* What the text of an error in options is about: an unknown option or variable, `name`, or a `value` that is not one of
+ * an option's choices. `length`: of the text before the place for a hint. */
 typedef struct mistake {
     char   name[64], value[64];
     size_t length;
@@ -104,7 +104,7 @@ static bool copy_word(char *to, size_t bytes, const char *from, size_t length) {
     return true;
 }
 
-/* "unknown option --lr; ...", "run.yaml:3: unknown option 'lr'; ...", "unknown variable PLAIT_LR: ...". */
+/* Is it "unknown option --lr; ...", "run.yaml:3: unknown option 'lr'; ..." or "unknown variable PLAIT_LR: ..."? */
 static bool is_unknown_name(const char *text, mistake *m) {
     static const char *const befores[] = { "unknown option ", "unknown variable PLAIT_" };
     for (size_t i = 0; i < sizeof befores / sizeof *befores; i++) {
@@ -119,7 +119,7 @@ static bool is_unknown_name(const char *text, mistake *m) {
     return false;
 }
 
-/* "--model wants one of a|b, not 'svm'; ...", "run.yaml:3: model wants ...", "PLAIT_MODEL wants ...". */
+/* Is it "--model wants one of a|b, not 'svm'; ...", "run.yaml:3: model wants ..." or "PLAIT_MODEL wants ..."? */
 static bool is_no_choice(const char *text, mistake *m) {
     const char *wants = strstr(text, " wants one of "), *value = wants != NULL ? strstr(wants, ", not '") : NULL;
     if (value == NULL) return false;
@@ -139,7 +139,7 @@ static void free_all_rows(pli_opt *tables[COMMANDS]) {
     for (size_t i = 0; i < COMMANDS; i++) pli_free(tables[i]);
 }
 
-/* The rows of each command. false: no memory. */
+/* Makes the rows of each command. false: no memory. */
 static bool make_all_rows(pli_opt *tables[COMMANDS]) {
     bool made = true;
     for (size_t i = 0; i < COMMANDS; i++) made = (tables[i] = pli_command_rows(commands[i])) != NULL && made;
@@ -147,7 +147,8 @@ static bool make_all_rows(pli_opt *tables[COMMANDS]) {
     return made;
 }
 
-/* Of the command's own rows first; a variable may be meant for another command. */
+/* Our word for another tool's option: from the command's own rows first, then from all, since a variable may be meant
+ * for another command. */
 static const char *word_for(const pli_opt *rows, const char *name) {
     pli_opt    *tables[COMMANDS];
     const char *say = pli_words_option(rows, name);
@@ -157,8 +158,8 @@ static const char *word_for(const pli_opt *rows, const char *name) {
     return say;
 }
 
-/* Where an option or a value is another tool's word, what it is here takes the place of the nearest spelling: the same
- * answer for a flag, a variable and a line of the configuration. */
+/* If an option or a value is another tool's word, the error names ours instead of the nearest spelling: alike for a
+ * flag, a variable and a line of the configuration. */
 static void hint(const pli_opt *rows, plait_error *err) {
     mistake     m = { .length = 0 };
     plait_error before = *err;
@@ -172,7 +173,7 @@ static void hint(const pli_opt *rows, plait_error *err) {
     }
 }
 
-/* A variable that no command has an option for is a typo; one of another command's is not. */
+/* Refuses variables that are no command's option, as typos. Variables for other commands are allowed. */
 static plait_status check_variables(plait_error *err) {
     pli_opt *tables[COMMANDS];
     if (!make_all_rows(tables)) return pli_fail(err, PLAIT_ENOMEM, "no memory for options");
@@ -182,7 +183,7 @@ static plait_status check_variables(plait_error *err) {
     return status;
 }
 
-/* The rows that were made go with *opts_out. */
+/* Makes the command's rows and reads its options; *opts_out owns the rows. */
 static plait_status read_rows(const pli_command *command, int argc, char *const *argv, void *target,
                               pli_text_list *words, bool *help, pli_opts **opts_out, plait_error *err) {
     pli_opt *rows = pli_command_rows(command);
@@ -254,7 +255,7 @@ void pli_cli_put(const char *word) {
 int pli_cli_end(int code) {
     errno = 0;
     bool failed = ferror(stdout) != 0;
-    if (failed) fputc('\n', stdout); /* an earlier write failed: ask again, why */
+    if (failed) fputc('\n', stdout); /* an earlier write failed: write again to learn why */
     if (fflush(stdout) == 0 && !failed) return code;
     if (errno == EPIPE) return PLI_EXIT_SIGNAL + SIGPIPE;
     pli_cli_usage("standard output: %s", errno != 0 ? strerror(errno) : "could not be written");
@@ -291,7 +292,7 @@ static int unknown_command(const char *name) {
 }
 
 int pli_cli_main(int argc, char *const *argv) {
-    /* A reader who went away and a file-size limit are told by write(), not by a signal that loses the model. */
+    /* Let write() report a closed pipe or a file-size limit, instead of a signal that would lose the model. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     if (argc < 2) {

@@ -1,30 +1,29 @@
-/* launch - starts the ranks of a job as processes: mpirun, with the flags that one machine needs; and starts them
- * again.
+/* launch - starts the ranks of a job as processes, by mpirun with the flags that one machine needs, and restarts them.
  *
- * A launcher's exit code does not tell whether the job is done: it may be 0 after a failure, or that of a rank which
- * was lost while the others ended well. So a train with --out ends by its completion record, FILE.done, and by
- * nothing else. Without --out, what the ranks have said of themselves counts (verdict.c), then the launcher's code.
+ * A launcher's exit code does not tell whether the job is done: it may be 0 after a failure, or the code of a rank that
+ * was lost while the others succeeded. So a train with --out is done only if it has its completion record, FILE.done.
+ * Without --out, the ranks' own reports count (verdict.c), then the launcher's code.
  *
- * With --max-restarts R a job that was lost is started again, up to R times: the same command, and for a train with
- * --checkpoint DIR from the newest good checkpoint there (--resume DIR; where there is none yet, from the beginning).
+ * With --max-restarts R a lost job is restarted up to R times: by the same command, and, for a train with --checkpoint
+ * DIR, from the newest good checkpoint there (--resume DIR; if there is none yet, from the beginning).
  *
- *   how it ended                                   | again | because
+ *   how it ended                                    | again | because
  *   3: a rank was killed, froze or was cut off      | yes   | the next life may have better luck
- *   a rank died of a signal of its own (11, 6, ...) | yes   | memory or machine may be at fault; R ends it if not
- *   mpirun was killed, or its host's ranks with it  | yes   | nothing of the job was at fault
- *   ended, but without FILE.done                    | yes   | a lost rank that nobody has told of
+ *   a rank died of a signal of its own (11, 6, ...) | yes   | memory or machine may be at fault; if not, R ends it
+ *   mpirun was killed, or its host's ranks with it  | yes   | the job was not at fault
+ *   ended, but without FILE.done                    | yes   | a rank was lost without a report
  *   0 with the record                               | no    | it is done
- *   1: failed (a file, the disk, memory)            | no    | the message would only repeat
- *   1: mpirun itself, in a life after the first     | yes   | a host may be away for a while: after a pause
- *   2: usage, refused; 4: the answer is no          | no    | so would they
- *   75, or a signal asked to stop                   | no    | somebody wants it to stop
+ *   1: failed (a file, the disk, memory)            | no    | it would fail again with the same message
+ *   1: mpirun itself, in a life after the first     | yes   | after a pause: a host may be away for a while
+ *   2: usage, refused; 4: the answer is no          | no    | it would end in the same way
+ *   75, or a signal asked to stop                   | no    | the user wants it to stop
  *
- * --spares S starts S processes more, and tells the train of them (train --spares): a rank that dies has its place
- * taken while the run goes on, and a restart, where it comes to that, begins with all of them again.
+ * --spares S starts S more processes, and tells the train of them (train --spares): a spare takes the place of a rank
+ * that dies while the run goes on, and a restart begins with all of them again.
  *
- * Before a restart nothing is left of the life before: comm/launch.c ends whatever mpirun leaves behind. And what
- * hangs, after a rank has ended badly or all have ended, is ended after some seconds, since no rank leaves before all
- * are done. */
+ * Before a restart comm/launch.c ends all processes that mpirun leaves behind. Since no rank leaves before all are
+ * done, processes that are left some seconds after a rank has ended badly, or after all have ended, hang, and are
+ * ended. */
 #include "comm/launch.h"
 
 #include <inttypes.h>
@@ -59,12 +58,12 @@ static const pli_opt rows[] = {
       "run" },
     { "max-restarts", PLI_OPT_I64, offsetof(launch_settings, max_restarts), "0", "R",
       "restart a lost job up to R times, from its newest checkpoint", 0, 1000000, "run" },
-    /* launch's own: runs the command as one rank, and tells by which signal it ended */
+    /* for launch itself: runs the command as one rank, and reports the signal that ended it */
     { "keeper", PLI_OPT_FLAG, offsetof(launch_settings, keeper), NULL, NULL, NULL, 0, 0, "run" },
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
-/* The command to run. Words of its own are owned. */
+/* The command to run. It owns the words that were added. */
 typedef struct command {
     char **argv; /* NULL: no memory */
     char  *path, *spares;
@@ -77,7 +76,7 @@ static void free_command(command *c) {
     *c = (command){ 0 };
 }
 
-/* Its first word is a path: "plait" and a bare command name mean this program. */
+/* Makes the command; its first word is a path. "plait", or the bare name of a command, means this program. */
 static command command_of(const pli_text_list *words, int64_t spares) {
     char        own[4096];
     const char *first = words->item[0];
@@ -103,7 +102,7 @@ static bool is_train(const pli_text_list *words) {
     return false;
 }
 
-/* The value of a train's option, as last given; NULL: it is no train, or has none. Freed by the caller. */
+/* The last value given for an option of train; NULL: the command is no train, or has none. The caller frees it. */
 static char *value_of(const pli_text_list *words, const char *option) {
     const char *value = NULL;
     size_t      length = strlen(option);
@@ -115,7 +114,7 @@ static char *value_of(const pli_text_list *words, const char *option) {
     return is_train(words) && value != NULL ? pli_strdup(value) : NULL;
 }
 
-/* FILE.done if the command is a train with --out FILE, else NULL. Freed by the caller. */
+/* FILE.done if the command is a train with --out FILE, else NULL. The caller frees it. */
 static char *record_of(const pli_text_list *words) {
     char *out = value_of(words, "--out"), *record = NULL;
     for (int64_t i = 0; i < words->n; i++) {
@@ -128,7 +127,7 @@ static char *record_of(const pli_text_list *words) {
     return record;
 }
 
-/* See the table above. A signal that nobody sends to end a job well counts as a lost peer by now. */
+/* Is a restart useful (see the table above)? A code of a signal that is no request to stop counts like a lost peer. */
 static bool is_worth_a_restart(int code) { return code == PLI_EXIT_PEERS || code > PLI_EXIT_SIGNAL; }
 
 /* --- a life of the job ------------------------------------------------------------------------------------ */
@@ -136,24 +135,24 @@ static bool is_worth_a_restart(int code) { return code == PLI_EXIT_PEERS || code
 typedef struct supervisor {
     const launch_settings *set;
     const pli_text_list   *words;
-    char      *record;     /* FILE.done; NULL: the command leaves none         */
+    char      *record;     /* FILE.done; NULL: the command writes none         */
     char      *checkpoint; /* DIR of a train with --checkpoint; NULL: it has none */
     pli_verdict_file verdicts; /* of this life */
-    int64_t    before;     /* when FILE.done was written that is there already; -1: there is none */
-    uint64_t   over_ns;    /* since when what is left cannot end well by itself; 0: it can */
+    int64_t    before;     /* time of an old FILE.done; -1: there is none */
+    uint64_t   over_ns;    /* the time since which the rest cannot end well by itself; 0: it can */
 } supervisor;
 
-/* Ranks end together, since none leaves before all are done. So where one has ended badly, or all that had begun have
- * ended, what is still there some seconds later hangs: in MPI_Finalize, or stopped. So does all where one was killed
- * before the ranks had met, for which MPI_Init waits. */
+/* Has the job hung? Ranks end together, since none leaves before all are done. So if one has ended badly, or all that
+ * had begun have ended, processes that are left some seconds later hang in MPI_Finalize, or are stopped. If a rank was
+ * killed before the ranks had met, all hang, because MPI_Init waits for it. */
 static bool is_over(void *user) {
     supervisor  *s = user;
     pli_verdicts v;
     pli_verdicts_read(s->verdicts.path, &v);
     bool over = v.failed || (v.begun > 0 && v.ended >= v.begun) || (v.died && v.begun == 0);
     const int64_t record = s->record != NULL ? pli_file_mtime_ns(s->record) : -1;
-    over = over || (v.ended > 0 && record >= 0 && record != s->before); /* the same, of who was to lead */
-    over = over || v.survived; /* the work is done: who was taken for lost may be stopped */
+    over = over || (v.ended > 0 && record >= 0 && record != s->before); /* a new record: the work is done */
+    over = over || v.survived; /* the work is done; ranks that were taken for lost may be stopped */
     if (!over) s->over_ns = 0;
     else if (s->over_ns == 0) s->over_ns = pli_now_ns();
     return over && pli_now_ns() - s->over_ns >= PATIENCE_NS;
@@ -171,15 +170,15 @@ static bool was_killed(int code) {
 typedef struct ending {
     int       code;
     bool      asked, ran;
-    bool      launchers; /* no rank has said anything, or was killed: it is mpirun itself that failed */
+    bool      launchers; /* mpirun itself failed: no rank has reported anything, or was killed */
     pli_cause cause;
 } ending;
 
-/* The completion record comes first; then what the ranks have said; then the launcher's code. */
+/* The exit code of a life: the completion record counts first, then the ranks' reports, then the launcher's code. */
 static int code_of(const supervisor *s, const pli_launch_job *job, const pli_verdicts *v) {
     int64_t after = s->record != NULL ? pli_file_mtime_ns(s->record) : -1;
     bool    done = after >= 0 && after != s->before;
-    if (done) return v->code == PLI_EXIT_FAILED ? v->code : PLI_EXIT_DONE; /* what was to be written beside it failed */
+    if (done) return v->code == PLI_EXIT_FAILED ? v->code : PLI_EXIT_DONE; /* another output failed */
     if (v->survived && v->code == PLI_EXIT_DONE && s->record == NULL) return PLI_EXIT_DONE;
     bool lost = job->was_ended || was_killed(job->code) || v->died;
     if (lost && !job->was_asked && (v->code == PLI_EXIT_DONE || v->code == PLI_EXIT_PEERS || v->died))
@@ -228,9 +227,9 @@ static ending live(supervisor *s, char *const *argv) {
     return end;
 }
 
-/* "rank 2 on host b was lost (signal 9), having said: ..." */
+/* Adds "rank 2 on host b was lost (signal 9), having said: ...". */
 static void tell_cause(const pli_cause *c, pli_text *text) {
-    if (c->signal == 0 && c->text[0] != '\0') { /* its own words name who it is */
+    if (c->signal == 0 && c->text[0] != '\0') { /* the rank's own text names it */
         pli_text_add(text, "%s", c->text);
         return;
     }
@@ -242,7 +241,7 @@ static void tell_cause(const pli_cause *c, pli_text *text) {
     if (c->signal != 0 && c->text[0] != '\0') pli_text_add(text, ", having said \"%s\"", c->text);
 }
 
-/* The command of the lives after the first. Freed by the caller, as an array. NULL: no memory. */
+/* The command for lives after the first. The caller frees the array. NULL: no memory. */
 static char **going_on(const supervisor *s, char *const *argv) {
     size_t n = 0;
     bool   has = false;
@@ -280,8 +279,8 @@ static void say_restart(const supervisor *s, const ending *end, int64_t restart)
     pli_text_free(&text);
 }
 
-/* What kept mpirun from starting may take its time to pass: 2, 4, 8, ... up to 32 s. A signal ends the wait, and
- * launch. */
+/* Waits 2, 4, 8, ... up to 32 s before a restart, because what kept mpirun from starting may last. A signal ends the
+ * wait, and launch. */
 static void pause_before(int64_t restart) {
     _Atomic uint32_t nobody_rings = 0;
     uint64_t         ns = UINT64_C(1000000000) << (restart < 5 ? restart : 5), until_ns = pli_now_ns() + ns;
@@ -306,7 +305,7 @@ static int supervise(supervisor *s) {
     return end.code;
 }
 
-/* "a", "a,b:4", "10.0.0.1:2,[fe80::1]". */
+/* Is the text a list of hosts: "a", "a,b:4", "10.0.0.1:2,[fe80::1]"? */
 static bool are_hosts(const char *text) {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:,[]";
     const size_t      n = strlen(text);
@@ -314,7 +313,8 @@ static bool are_hosts(const char *text) {
            strstr(text, ",,") == NULL;
 }
 
-/* 0: the ranks can be started where the options say; else the exit code, told. */
+/* Checks that the ranks can be started where the options say. 0: they can; else an exit code, after it has printed
+ * why. */
 static int check_where(const launch_settings *set) {
     plait_error err = { .rank = -1 };
     pli_text    lines = { 0 };
@@ -370,7 +370,9 @@ static int keep(const pli_text_list *words) {
     return code;
 }
 
-/* -n is the one short option, since every launcher has it. The words after -- stay as they are. */
+/* Replaces -n by its long form. It is the only short option, because every launcher has it. Words after -- do not
+ * change.
+ */
 static char *const *spell_out(int argc, char *const *argv, char **words) {
     bool ended = false;
     for (int i = 0; i < argc; i++) {

@@ -1,5 +1,5 @@
-/* Of the workers the spares are the last. What dead ranks held falls to the spares that live, and to all who live where
- * there is none left (learn/run/inherit.h). */
+/* Describes the ranks that a run has lost. The spares are the last workers. Living spares take the places of dead
+ * ranks; if none is left, all living workers share them (learn/run/inherit.h). */
 #include "cli/lost.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@ static bool is_lost(const pli_lost *lost, int32_t rank) {
     return false;
 }
 
-/* The spares that live, as "spare rank 4" or "spare ranks 4, 5". How many there are. */
+/* Adds the living spares, as "spare rank 4" or "spare ranks 4, 5". Returns how many there are. */
 static int32_t add_living_spares(const pli_lost *lost, int32_t workers, int32_t spares, pli_text *text) {
     pli_text ranks = { 0 };
     int32_t  n = 0;

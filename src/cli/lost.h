@@ -1,4 +1,4 @@
-/* lost.h - the ranks that a run has lost and gone on without (train --replicas 2), as the run's user hears of them. */
+/* lost.h - describes to the user the ranks that a run has lost while it went on (train --replicas 2). */
 #ifndef PLI_CLI_LOST_H
 #define PLI_CLI_LOST_H
 
@@ -9,10 +9,10 @@ typedef struct pli_lost {
     int64_t  n, capacity;
 } pli_lost;
 
-/** Of a job with so many workers, the last `spares` of which stand ready: what becomes of the run without this rank,
- *  "the run goes on without it, and spare rank 4 takes its place". Into text. */
+/** Adds to text what happens after the loss of a rank: "the run goes on without it, and spare rank 4 takes its place".
+ *  The last `spares` of the job's workers are spares. */
 void pli_lost_add(pli_lost *lost, int32_t rank, int32_t workers, int32_t spares, pli_text *text);
-/** A row of the result's table; nothing where none was lost. */
+/** Adds a row to the table of results; nothing if no rank was lost. */
 void pli_lost_row(const pli_lost *lost, int32_t workers, int32_t spares, pli_text *text);
 void pli_lost_free(pli_lost *lost);
 

@@ -5,8 +5,8 @@
 #include "cli/cli.h"
 #include "cli/mapped.h"
 
-/* Where peers are lost, calls into a communication library were left in the middle, and what it does when a process
- * ends (libfabric frees what others of its threads still use) must not be run: all that is to be kept is written. */
+/* When peers are lost, calls into a communication library never return, and the library's exit handlers must not run
+ * (libfabric frees memory that its other threads still use). All outputs have been written by then. */
 int main(int argc, char **argv) {
     pli_mapped_guard();
     int code = pli_cli_main(argc, argv);

@@ -1,4 +1,4 @@
-/* Help, the manual page and the completion script: all written from the tables of commands and options. */
+/* Writes help, the manual page and the completion script from the tables of commands and options. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,7 +54,8 @@ void pli_cli_help(const pli_command *command, int width, pli_text *text) {
 
 /* --- roff ------------------------------------------------------------------------------------------- */
 
-/* Text in which nothing is a request or an escape: \ and - are escaped, a line never begins with . or '. */
+/* Adds plain text to roff: \ and - are escaped, and no line begins with . or ', so nothing is a request or an
+ * escape. */
 static void roff(pli_text *text, const char *words) {
     bool begin = true;
     for (const char *c = words; *c != '\0'; c++) {
@@ -160,7 +161,7 @@ static void complete_consistency(pli_text *text) {
     complete_words(text, names, n);
 }
 
-/* The values that may follow an option: choices, policies, or files. */
+/* Completes the value of an option: choices, policies, or files. */
 static void complete_value(pli_text *text, const pli_opt *row) {
     if (row->kind == PLI_OPT_FLAG || row->kind == PLI_OPT_LATER) return;
     pli_text_add(text, "        --%s)", row->name);
@@ -176,7 +177,7 @@ static void complete_value(pli_text *text, const pli_opt *row) {
     pli_text_add(text, " return ;;\n");
 }
 
-/* more: of which command it takes the options, too; NULL: of none. */
+/* more: the command whose options are completed, too; NULL: none. */
 static void complete_command(pli_text *text, const pli_command *command, const pli_command *more) {
     const pli_command *const of[] = { command, more };
     pli_opt                 *rows[2] = { NULL, NULL };
@@ -195,7 +196,7 @@ static void complete_command(pli_text *text, const pli_command *command, const p
     pli_text_add(text, "\" ;;\n");
 }
 
-/* Where no option is wanted: topics behind help, a command's own words right behind it, else files. */
+/* Completes a word that is not an option: a topic after help, a command's own words directly after it, else a file. */
 static void complete_topics(pli_text *text) {
     const char *names[PLI_CLI_TOPICS_MAX];
     size_t      n = pli_cli_topics(names);
@@ -215,7 +216,7 @@ static void complete_topics(pli_text *text) {
 
 void pli_cli_completion(pli_text *text) {
     const pli_command *const *commands = pli_commands();
-    /* $at: place of the command; behind `launch ... --` that of the program to start, which "plait" may precede */
+    /* $at: index of the command; after `launch ... --`, that of the program to start, which "plait" may precede */
     pli_text_add(text,
                  "# bash completion of plait; written by: plait help --completion bash\n_plait() {\n"
                  "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} options= at=1 i\n"
@@ -227,7 +228,7 @@ void pli_cli_completion(pli_text *text) {
     for (size_t i = 0; commands[i] != NULL; i++) pli_text_add(text, "%s%s", i > 0 ? " " : "", commands[i]->name);
     pli_text_add(text, "\" -- \"$word\"))\n        return\n    fi\n    case ${COMP_WORDS[at]} in\n");
     for (size_t i = 0; commands[i] != NULL; i++) {
-        /* these take the options of train beside their own */
+        /* these commands also take the options of train */
         bool both = strcmp(commands[i]->name, "config") == 0 || strcmp(commands[i]->name, "compare") == 0;
         complete_command(text, commands[i], both ? &pli_command_train : NULL);
     }

@@ -1,4 +1,4 @@
-/* What runs in the handler calls nothing but what a handler may: open, read, stat, write, _exit. */
+/* The handler calls only functions that a signal handler may call: open, read, stat, write, _exit. */
 #include "cli/mapped.h"
 
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 
 #include "cli/cli.h"
 
-static struct sigaction before;   /* whose SIGBUS it is else                    */
-static _Atomic int      was_said; /* by the first of the threads that come here */
+static struct sigaction before;   /* the former handler of SIGBUS                */
+static _Atomic int      was_said; /* set by the first thread that prints         */
 
 enum { PATH_BYTES = 4096 };
 
@@ -41,7 +41,7 @@ static bool read_mapping(const char *line, uint64_t address, mapping *m) {
     return true;
 }
 
-/* The file that is mapped at an address. false: none is. */
+/* Finds the file that is mapped at an address. false: there is none. */
 static bool find_mapping(uint64_t address, mapping *m) {
     char   line[PATH_BYTES], piece[PATH_BYTES];
     size_t used = 0;
@@ -68,7 +68,7 @@ static void put(char line[2 * PATH_BYTES], const char *text) {
     line[used + (n < room ? n : room)] = '\0';
 }
 
-/* One line, in one write. The kernel has escaped newlines of the path; other control bytes become '?'. */
+/* Prints one line in one write. The kernel has escaped newlines in the path; other control bytes become '?'. */
 static void say(mapping *m, uint64_t address) {
     char        line[2 * PATH_BYTES] = "plait: ";
     struct stat info;
@@ -78,7 +78,7 @@ static void say(mapping *m, uint64_t address) {
     put(line, m->path);
     put(line, cut ? ": was cut short while it was read; run again when nobody writes it\n"
                   : ": a part of it cannot be read: does its disk fail?\n");
-    if (write(2, line, strlen(line)) < 0) { /* nobody listens */
+    if (write(2, line, strlen(line)) < 0) { /* nobody reads stderr */
     }
 }
 
@@ -90,7 +90,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context) {
         if (__atomic_exchange_n(&was_said, 1, __ATOMIC_RELAXED) == 0) say(&m, address);
         _exit(PLI_EXIT_FAILED);
     }
-    sigaction(number, &before, NULL); /* the instruction is tried again, and the signal goes there */
+    sigaction(number, &before, NULL); /* the instruction is repeated, and the former handler gets the signal */
 }
 
 void pli_mapped_guard(void) {

@@ -1,4 +1,5 @@
-/* Workers gather; a server, which takes part in no collective, sends its line to the leading rank. */
+/* Workers send their lines by a collective. Servers take part in no collective, so each sends its line to the leading
+ * rank as a message. */
 #include "cli/members.h"
 
 #include <stdio.h>

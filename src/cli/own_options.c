@@ -1,7 +1,7 @@
-/* The learners' own options as options of train. A learner tells them in its table (plait_learner.options); here they
- * become rows like the others, from which flags, help, man page, completion, variables and the configuration follow. An
- * option that two learners have by the same name is one row, with what each says of it. Where it is not given the
- * learner takes its own default, so a row has none. */
+/* Makes the learners' own options options of train. A learner lists them in its table (plait_learner.options); here
+ * they become rows like the others, from which flags, help, man page, completion, variables and the configuration
+ * follow. If several learners have an option of the same name, it is one row with the help of each. A row has no
+ * default, because the learner supplies its own. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ bool pli_row_is_own(const pli_opt *row) {
            row->offset < first_offset + sizeof((pli_train_settings *)0)->own;
 }
 
-/* --- what learners say ---------------------------------------------------------------------------------------- */
+/* --- the learners' options ---------------------------------------------------------------------------------------- */
 
 static const plait_learner_option *option_of(const plait_learner *learner, const char *name) {
     for (const plait_learner_option *o = learner->options; o != NULL && o->name != NULL; o++)
@@ -25,14 +25,14 @@ static const plait_learner_option *option_of(const plait_learner *learner, const
     return NULL;
 }
 
-/* Does a learner before this one have an option of the name? Then its row is there. */
+/* Does an earlier learner have an option with this name? Then the row exists already. */
 static bool is_known(const plait_learner *const *learners, const plait_learner *const *end, const char *name) {
     for (; learners != end; learners++)
         if (option_of(*learners, name) != NULL) return true;
     return false;
 }
 
-/* "kmeans has" or "kmeans, gmm have". */
+/* Adds "kmeans has" or "kmeans, gmm have". */
 static void add_owners(const plait_learner *const *learners, const char *name, pli_text *text) {
     int n = 0;
     for (; *learners != NULL; learners++)
@@ -42,7 +42,7 @@ static void add_owners(const plait_learner *const *learners, const char *name, p
 
 /* --- a row ---------------------------------------------------------------------------------------------------- */
 
-/* Texts of the rows lie one behind the other, each with its zero: where one begins. */
+/* Where the texts of a row begin in the block of all texts, of which each ends with a zero byte. */
 typedef struct row_texts {
     pli_text *all;
     size_t    argument, help; /* argument SIZE_MAX: none */
@@ -50,7 +50,8 @@ typedef struct row_texts {
 
 static void end_text(pli_text *all) { pli_text_add_bytes(all, "", 1); }
 
-/* Adds those of names, which blanks part, that the text from `begin` on has not yet, parted by bars. */
+/* Adds names, which are separated by blanks, to the text from `begin` on, separated by bars; names that are there
+ * already are skipped. */
 static void add_choices(pli_text *all, size_t begin, const char *names) {
     for (const char *at = names; *at != '\0';) {
         const int   length = (int)strcspn(at, " ");
@@ -64,7 +65,7 @@ static void add_choices(pli_text *all, size_t begin, const char *names) {
     }
 }
 
-/* "for kmeans: number of clusters, default 8". */
+/* Adds "for kmeans: number of clusters, default 8". */
 static void add_help(pli_text *all, const plait_learner *learner, const plait_learner_option *o) {
     pli_text_add(all, "for %s: %s", learner->name, o->help);
     if (o->kind == PLAIT_OPTION_FLAG) return;
@@ -83,8 +84,8 @@ static pli_opt_kind kind_of(plait_option_kind kind) {
     }
 }
 
-/* Takes in what one more learner says of the option: the bounds of all, since which are right depends on --model, and
- * the run looks again. Learners that mean different kinds of value leave the text to the run. */
+/* Merges another learner's option into the row. The row gets the widest bounds of all learners; the run checks those of
+ * its --model again. If learners mean different kinds of value, the row takes any text, and the run reads it. */
 static void merge(pli_opt *row, bool first, const plait_learner_option *o) {
     const pli_opt_kind kind = kind_of(o->kind);
     const bool         numeric = kind == PLI_OPT_I64 || kind == PLI_OPT_F64;
@@ -131,7 +132,7 @@ typedef struct own_rows {
     row_texts texts[PLI_OWN_VALUES];
     size_t    n;
     pli_text  all;
-    size_t    models; /* "logistic|hinge" begins there */
+    size_t    models; /* where "logistic|hinge" begins */
 } own_rows;
 
 static void make_own(const plait_learner *const *learners, own_rows *own) {
@@ -149,7 +150,7 @@ static void make_own(const plait_learner *const *learners, own_rows *own) {
     end_text(&own->all);
 }
 
-/* Behind the last row of the model's group. */
+/* The index after the last row of the model's group. */
 static size_t place_of(const pli_opt *rows, size_t n) {
     size_t at = n;
     for (size_t i = 0; i < n; i++)
@@ -157,7 +158,7 @@ static size_t place_of(const pli_opt *rows, size_t n) {
     return at;
 }
 
-/* The texts lie behind the rows. */
+/* Joins all rows in one block of memory, followed by their texts. */
 static pli_opt *join(const pli_opt *rows, size_t n, const own_rows *own, bool any_learner) {
     const size_t at = place_of(rows, n), bytes = (n + own->n + 1) * sizeof(pli_opt);
     pli_opt     *all = pli_malloc(bytes + own->all.length);

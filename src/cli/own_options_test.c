@@ -1,4 +1,4 @@
-/* The learners' own options as rows: of each kind, shared by two learners, and as values of a run. */
+/* The learners' own options as rows: options of each kind, options that two learners share, values for a run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,7 +64,7 @@ static void two_learners_share_a_row(void **state) {
     for (const pli_opt *row = rows; row->name != NULL; row++) named += strcmp(row->name, "clusters") == 0;
     assert_int_equal(named, 1);
     const pli_opt *clusters = row_of(rows, "clusters");
-    assert_true(clusters->min == 1 && isinf(clusters->max)); /* of both: the run looks again */
+    assert_true(clusters->min == 1 && isinf(clusters->max)); /* the bounds of both learners: the run checks again */
     assert_string_equal(clusters->help, "for logistic: how many clusters, default 8; for two: groups, default 2");
     assert_string_equal(row_of(rows, "way")->argument, "fast|slow|steep");
     assert_int_equal(row_of(rows, "spread")->kind, PLI_OPT_TEXT); /* a number here, a name there */
@@ -73,7 +73,7 @@ static void two_learners_share_a_row(void **state) {
     pli_free(rows);
 }
 
-/* Reads words into settings, and makes the plan of what was given. */
+/* Reads words into settings, and fills the plan with the options that were given. */
 static pli_opts *read_words(int n, const char *const *words, pli_train_settings *settings, pli_train_plan *plan,
                             plait_error *err) {
     pli_opts *opts = NULL;

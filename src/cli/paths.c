@@ -1,11 +1,11 @@
-/* See paths.h. */
+/* Checks that the paths of a command are different files (paths.h). */
 #include "cli/paths.h"
 
 #include <string.h>
 
 #include "data/source/source.h"
 
-/* Is it PATH.RANK? */
+/* Is name PATH.RANK? */
 static bool is_of_rank(const char *path, const char *name) {
     const char *dot = strrchr(name, '.');
     if (dot == NULL || dot[1] == '\0' || strspn(dot + 1, "0123456789") != strlen(dot + 1)) return false;
@@ -24,7 +24,7 @@ static bool refuse(const char *command, const pli_path *written, const char *opt
     return false;
 }
 
-/* A data file, or the weights beside it. */
+/* Checks a data file, and the file of weights beside it. */
 static bool check_data(const char *command, const pli_path *written, const char *option, const char *file) {
     char *weights = pli_format("%s.weight", file);
     bool  apart = true;
@@ -35,7 +35,7 @@ static bool check_data(const char *command, const pli_path *written, const char 
     return apart;
 }
 
-/* The files that the names stand for. A name of nothing is for the reader to tell. */
+/* Checks the files that the names stand for. If a name matches no file, its reader will report it. */
 static bool check_names(const char *command, const pli_path *written, size_t n_written, const char *option,
                         const char *const *names, int64_t n) {
     pli_text list = { 0 };

@@ -1,4 +1,4 @@
-/* predict - what a model says of rows: a label, a value or probabilities. */
+/* predict - prints a model's prediction for each row: a label, a value or probabilities. */
 #include "cli/answers.h"
 
 static int predict(int argc, char *const *argv) {

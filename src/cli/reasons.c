@@ -1,4 +1,4 @@
-/* See reasons.h. */
+/* Numbers the reasons for refusals (reasons.h). */
 #include "cli/reasons.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* cli/reasons.h - why what a matrix refuses is refused: each reason is told once, below, under a number. */
+/* cli/reasons.h - the reasons for the refusals in a matrix: each is printed once, below the matrix, with a number. */
 #ifndef PLI_CLI_REASONS_H
 #define PLI_CLI_REASONS_H
 
@@ -11,14 +11,14 @@ typedef struct pli_reasons {
     int  n;
 } pli_reasons;
 
-/* What a cell's own name becomes, so that cells refused for the same reason share it. */
+/* Replaces the names of a cell by general ones, so that cells with the same reason share its number. */
 typedef struct pli_renamed {
-    const char *from, *to; /* " x ssp:2" -> " x C"; from ends where a word ends. NULL: the last */
+    const char *from, *to; /* " x ssp:2" becomes " x C"; from ends at the end of a word. from NULL ends the list */
 } pli_renamed;
 
-/** The number, from 1, of a reason whose names are made general. */
+/** The number, from 1, of a reason, whose names are replaced by general ones. */
 int  pli_reasons_number(pli_reasons *all, const char *why, const pli_renamed *renamed);
-/** "[1]  why", a paragraph each. */
+/** Adds a paragraph for each reason: "[1]  why". */
 void pli_reasons_tell(const pli_reasons *all, pli_text *text);
 
 #endif

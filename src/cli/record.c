@@ -34,7 +34,7 @@ static void count(pli_text *text, const char *key, int64_t value) {
     }
 }
 
-/* -1: it does not apply. */
+/* Adds a boolean; -1: it does not apply. */
 static void truth(pli_text *text, const char *key, int value) {
     if (value < 0) {
         pli_json_null(text, key);
@@ -57,7 +57,7 @@ static void tables(pli_text *text, const plait_report *r) {
     pli_json_list_end(text);
 }
 
-/* A learner's own options: numbers as such, "events-model" as the key "events_model". */
+/* Adds the learner's own options: numbers as numbers, and "events-model" under the key "events_model". */
 static void own_options(pli_text *text, const plait_report *r) {
     for (int32_t i = 0; i < r->n_options; i++) {
         const plait_option_value   *o = &r->options[i];
@@ -114,7 +114,7 @@ void pli_record_json(const plait_report *r, const plait_simulated *simulated, pl
     name(text, "trace_hash", simulated != NULL ? simulated->trace_hash : "");
     count(text, "messages", simulated != NULL ? simulated->messages : -1);
     tables(text, r);
-    pli_json_null(text, "optimizer_why"); /* no optimizer is chosen by the run */
+    pli_json_null(text, "optimizer_why"); /* a run never chooses the optimizer itself */
     name(text, "label", r->label);
     truth(text, "converged", r->converged);
     pli_json_f64(text, "validation_loss", r->validation_loss);
@@ -140,7 +140,7 @@ static void own_options_text(pli_text *text, const plait_report *r) {
     }
 }
 
-/* "test_inertia" as "test inertia". */
+/* Adds the learner's own figures, "test_inertia" as "test inertia". */
 static void own_figures(pli_text *text, const plait_report *r) {
     for (int32_t i = 0; i < r->n_figures; i++) {
         char what[sizeof r->figures[i].name];
@@ -203,7 +203,7 @@ void pli_record_text(const plait_report *r, const plait_simulated *simulated, pl
 
 void pli_done_remove(const char *path) {
     char *done = pli_format("%s.done", path);
-    if (done != NULL) remove(done); /* it need not be there */
+    if (done != NULL) remove(done); /* it may not exist */
     pli_free(done);
 }
 

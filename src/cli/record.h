@@ -1,23 +1,23 @@
-/* record.h - what stays of a run: its record as JSON or as text, and the file F.done. */
+/* record.h - the record of a run, as JSON or as text, and the file F.done. */
 #ifndef PLI_CLI_RECORD_H
 #define PLI_CLI_RECORD_H
 
 #include "cli/cli.h"
 
-/** A report in which nothing applies. */
+/** Initializes a report in which nothing applies. */
 void pli_record_init(plait_report *report);
-/** One line, exactly the contract's keys, in its order. */
+/** Adds one line of JSON with the documented keys, in their order. */
 void pli_record_json(const plait_report *report, const plait_simulated *simulated,
                      pli_text *text); /* simulated may be NULL */
-/** For people, a line a figure; what does not apply is left out. */
+/** Adds text for people, one figure a line; figures that do not apply are left out. */
 void pli_record_text(const plait_report *report, const plait_simulated *simulated, pli_text *text);
 
-/** Removes path.done of a former run. */
+/** Removes path.done of an earlier run. */
 void pli_done_remove(const char *path);
-/** Writes and syncs path.done, the last act of a run with --out path. ranks_lost [n_lost]. */
+/** Writes and syncs path.done, as the last action of a run with --out path. ranks_lost [n_lost]. */
 plait_status pli_done_write(const char *path, const char *run, int64_t clocks, const char *model_hash,
                             const int32_t *ranks_lost, int32_t n_lost, plait_error *err);
-/** A name for this run: 16 hexadecimal digits that differ from run to run. */
+/** Makes a name for this run: 16 hexadecimal digits, different for each run. */
 void pli_run_id(char id[17]);
 
 #endif

@@ -1,5 +1,5 @@
-/* The options of train, in one table: from it follow flags, help, man page, completion, PLAIT_* variables, the config
- * file and the run's record. */
+/* The options of train in one table, from which flags, help, man page, completion, PLAIT_* variables, the config file
+ * and the run's record follow. */
 #include "cli/settings.h"
 #include "comm/launcher.h"
 #include "data/data.h"
@@ -15,7 +15,7 @@
 
 #define AT(field) offsetof(pli_train_settings, field)
 #define MANY      INFINITY
-#define RANKS_MAX 65536 /* comm's */
+#define RANKS_MAX 65536 /* the limit of comm */
 
 const pli_opt pli_train_rows[] = {
     { "model", PLI_OPT_CHOICE, AT(model), "logistic", "NAME", "the model to fit; 'plait help NAME' describes it", 0, 0,
@@ -184,7 +184,7 @@ const pli_opt pli_train_rows[] = {
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
-/* Before a file is touched. The ranks look at the rest of the settings. */
+/* Checks, before any file is opened, options that exclude each other. The ranks check the other settings. */
 static bool go_together(const pli_train_settings *s) {
     plait_error     err = { .rank = -1 };
     const pli_above above = { .checkpoint = s->checkpoint != NULL, .resume = s->resume != NULL };
@@ -193,7 +193,7 @@ static bool go_together(const pli_train_settings *s) {
     return false;
 }
 
-/* What can be said before a run is described: also other tools' words for what is no list of choices. */
+/* Checks words, before the run's plan is made; also finds other tools' words for options without a list of choices. */
 static bool check_words(const pli_train_settings *s) {
     const char *hint = pli_words_value("topology", s->topology),
                *other = pli_words_value("consistency", s->consistency);
@@ -246,7 +246,7 @@ static bool given(const pli_opts *opts, const char *name) {
     return pli_opts_origin(opts, name, NULL) != PLI_FROM_DEFAULT;
 }
 
-/* Inside a host by memory: where ranks do not all share it, by the collective that knows of hosts. */
+/* The collective: with sums inside a host, if ranks do not all share memory, the one that knows hosts. */
 static const char *collective_of(const pli_train_settings *s) {
     bool one_process = s->transport != NULL ? pli_is(s->transport, "threads") : pli_launcher_find().name == NULL;
     return s->aggregate != NULL && !one_process && pli_is(s->collective, "auto") ? "hierarchical" : s->collective;
@@ -266,7 +266,7 @@ static void plan_comm(const pli_train_settings *s, const plait_log *log, plait_c
     comm->seed = (uint64_t)s->seed;
 }
 
-/* "30s", or "500": a number alone counts clocks. */
+/* Reads "30s", or "500": a plain number counts clocks. */
 static bool read_every(const char *text, double *seconds, int64_t *clocks) {
     uint64_t duration_ns = 0;
     *clocks = 0;
@@ -281,7 +281,7 @@ static bool read_every(const char *text, double *seconds, int64_t *clocks) {
     return false;
 }
 
-/* Of a directory's name, without slashes at its end. */
+/* The length of a directory's name without slashes at its end. */
 static size_t bare(const char *dir) {
     size_t n = strlen(dir);
     while (n > 1 && dir[n - 1] == '/') n--;
@@ -337,7 +337,9 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     t->dry_run = s->dry_run;
 }
 
-/* A model may be trained on in place: it is read before it is written anew. */
+/* Checks that outputs and inputs are different files. --out may be --init-model: the model is read before it is
+ * written.
+ */
 static bool check_apart(const pli_train_settings *s) {
     char          *done = s->out != NULL ? pli_format("%s.done", s->out) : NULL;
     const pli_path written[] = { { "--metrics", s->metrics, false },
@@ -356,7 +358,7 @@ static bool check_apart(const pli_train_settings *s) {
     return apart;
 }
 
-/* Standard output is the record's: what else is written has a name. */
+/* Standard output is for the record: all other outputs need a file name. */
 static bool check_files(const pli_train_settings *s) {
     if (pli_is(s->out, "-"))
         pli_cli_usage("train: --out -: a model is not written to standard output; name a file, as --out model");

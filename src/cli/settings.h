@@ -1,4 +1,4 @@
-/* settings.h - what the commands' options are read into, and how that becomes the library's option structs. */
+/* settings.h - the structs into which the commands' options are read, and their conversion to the library's options. */
 #ifndef PLI_CLI_SETTINGS_H
 #define PLI_CLI_SETTINGS_H
 
@@ -14,7 +14,7 @@ typedef struct pli_input {
     bool          cache;
 } pli_input;
 
-/* The value of an option that is a learner's own; which field, says the kind of its row. */
+/* The value of a learner's own option; the kind of its row says which field has it. */
 typedef union pli_own_value {
     bool        flag;
     int64_t     count;
@@ -25,7 +25,7 @@ enum { PLI_OWN_VALUES = 64 };
 
 typedef struct pli_train_settings {
     pli_input     in;
-    pli_own_value own[PLI_OWN_VALUES]; /* of the learners' own options, in the order of their rows */
+    pli_own_value own[PLI_OWN_VALUES]; /* the learners' own options, in the order of their rows */
     pli_text_list table;
     const char   *model, *test, *validation, *transport, *topology, *consistency, *aggregate, *filter, *optimizer,
         *schedule, *class_weight;
@@ -38,57 +38,58 @@ typedef struct pli_train_settings {
     bool        no_intercept, staleness_aware, json, dry_run, quiet;
 } pli_train_settings;
 
-/* Of every model; the learners' own options come behind those of the model (pli_rows_with_learners). */
+/* Options for every model; pli_rows_with_learners adds the learners' own options after the model's group. */
 extern const pli_opt pli_train_rows[];
 
-/** Rows with the learners' own options among them, each name once, and the learners' names as the choices of --model:
- *  one block of memory, freed by pli_free. NULL: no memory. */
+/** Copies rows, adds the learners' own options, each name once, and makes the learners' names the choices of --model.
+ *  The result is one block of memory, which pli_free frees. NULL: no memory. */
 pli_opt *pli_rows_with_learners(const pli_opt *rows, const plait_learner *const *learners);
 /** The learner's own option of this name; NULL: there is none. */
 const plait_learner_option *pli_own_option_find(const char *model, const char *name);
 /** Is the row one of those options? */
 bool pli_row_is_own(const pli_opt *row);
-/** Is each of them that was given one of the model's? false: no, which has been said. */
+/** Checks that all learners' options that were given belong to the model. false: not all do; it has printed which. */
 bool pli_own_options_check(const pli_train_settings *settings, const pli_opts *opts);
-/** The model that is trained: --graph FILE alone means graph. */
+/** The model to train: --graph FILE alone means graph. */
 const char *pli_train_model(const pli_train_settings *settings, const pli_opts *opts);
 
-/** Reads the options of train (the command `name` is asked, for its help) and refuses, by name, values that come with
- *  later versions. As pli_cli_read. */
+/** Reads the options of train, as pli_cli_read does (command: the one whose help is printed), and refuses by name
+ *  values that come with later versions. */
 bool pli_train_settings_read(const pli_command *command, int argc, char *const *argv, pli_train_settings *settings,
                              pli_opts **opts_out, int *code_out);
 
 enum { PLI_PLAN_TABLES = 16 };
 
-/* The library's structs, borrowing from settings; it stays where it is. */
+/* The library's option structs. They borrow from settings, and point into the plan, which must not be moved. */
 typedef struct pli_train_plan {
     plait_comm_opts  comm;
     plait_data_opts  data, test;
     plait_train_opts train;
-    plait_table_setting table[PLI_PLAN_TABLES]; /* [train.n_tables] by --table */
+    plait_table_setting table[PLI_PLAN_TABLES]; /* [train.n_tables] from --table */
     plait_learner_setting own[PLI_OWN_VALUES];  /* [train.n_settings]          */
-    char             own_text[PLI_OWN_VALUES][32]; /* numbers that they point to */
-    char             words[2048];            /* [words_bytes] that they point to */
+    char             own_text[PLI_OWN_VALUES][32]; /* texts of numbers, for own */
+    char             words[2048];            /* [words_bytes] texts for table   */
     size_t           words_bytes;
 } pli_train_plan;
 
-/** Fills plan. false: something is wrong, and has been said; the exit code is PLI_EXIT_USAGE. */
+/** Fills plan. false: it has printed an error; the exit code is PLI_EXIT_USAGE. */
 bool pli_train_plan_make(const pli_train_settings *settings, const pli_opts *opts, const plait_log *log,
                          pli_train_plan *plan);
 
-/** Fills plan's settings of the learner's own options. */
+/** Fills the plan's settings with the learner's own options. */
 void pli_plan_own_options(const pli_train_settings *settings, const pli_opts *opts, pli_train_plan *plan);
-/** Fills plan's tables from what --table gave, of which one may say more than one thing. false: said. */
+/** Fills the plan's tables from the values of --table, each of which may set several things. false: it has printed an
+ *  error. */
 bool pli_plan_tables(const pli_text_list *given, pli_train_plan *plan);
 
-/** Notes, a line each, on options that have no effect beside the others. */
+/** Adds notes, a line each, on options that have no effect together with the others. */
 void pli_train_notes(const pli_train_settings *settings, const pli_opts *opts, pli_text *text);
-/** Is it known when the option has an effect? Of each option of train it must be. */
+/** Does effects.c know when the option has an effect? It must, for each option of train. */
 bool pli_train_effect_is_known(const char *option);
 
-/** What --label names, as it may be a file; NULL: nothing. */
+/** The value of --label if it may be a file; NULL: it is none. */
 const char *pli_input_label_file(const pli_input *in);
-/** One input's options; paths, seed and log are set too. */
+/** Fills the options of an input, paths, seed and log among them. */
 void pli_input_opts(const pli_input *in, const plait_log *log, plait_data_opts *opts);
 
 #endif

@@ -1,5 +1,5 @@
-/* What the option table says of names is what the registries have: a new policy, topology, filter, collective, rule or
- * learner is in the help, or this fails. */
+/* The option table names all entries of the registries: if a new policy, topology, filter, collective, rule or learner
+ * is not in the help, these tests fail. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #include "table/filter/filter.h"
 #include "table/topology/topology.h"
 
-static pli_opt *train_rows; /* all of them, while the tests run */
+static pli_opt *train_rows; /* all rows of train, while the tests run */
 
 static int make_rows(void **state) {
     (void)state;
@@ -37,7 +37,7 @@ static const pli_opt *row_of(const char *name) {
     return row;
 }
 
-/* The word, with no letter, digit or hyphen before or behind it. */
+/* The text contains the word, with no letter, digit or hyphen before or after it. */
 static void assert_says(const char *text, const char *word) {
     static const char inside[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-:";
     size_t            length = strlen(word);
@@ -112,7 +112,7 @@ static void collectives_rules_and_models_are_the_choices(void **state) {
     assert_int_equal(words_of(models), n);
 }
 
-/* Each of the learners' own options has a row, by a name that no other option has. */
+/* Each of the learners' own options has a row, whose name no other option has. */
 static void own_options_of_learners_are_rows(void **state) {
     (void)state;
     for (size_t i = 0; pli_learners()[i] != NULL; i++) {

@@ -10,7 +10,7 @@
 #include "cli/ask.h"
 #include "cli/verdict.h"
 
-#define PATIENCE_NS UINT64_C(1000000000) /* for ranks of other processes to say what they wait for */
+#define PATIENCE_NS UINT64_C(1000000000) /* the time for ranks of other processes to say what they wait for */
 
 static const int handled[] = { SIGINT, SIGTERM, SIGUSR1, SIGUSR2 };
 enum { HANDLED = sizeof handled / sizeof handled[0] };
@@ -20,7 +20,7 @@ static _Atomic int signal_fd = -1; /* the pipe's end that the handler writes to 
 static void handler(int number) {
     int           kept = errno;
     unsigned char byte = (unsigned char)number;
-    if (write(signal_fd, &byte, 1) < 0) { /* full: as many are waiting already; nothing to do about it here */
+    if (write(signal_fd, &byte, 1) < 0) { /* the pipe is full of signals: this one can be dropped */
     }
     errno = kept;
 }
@@ -32,7 +32,7 @@ static sigset_t set_of_handled(void) {
     return set;
 }
 
-/* The process dies of it, so that who waits for us sees a signal. */
+/* Ends the process by the signal itself, so that its parent sees the signal. */
 static void end_now(int number) {
     sigset_t set = set_of_handled();
     signal(number, SIG_DFL);
@@ -41,7 +41,7 @@ static void end_now(int number) {
     _exit(PLI_EXIT_SIGNAL + number);
 }
 
-/* Lines of what every rank of the job waits for. NULL: no memory. */
+/* One line for each rank of the job: what it waits for. NULL: no memory. */
 static char *waits(pli_signals *s) {
     char *text = NULL;
     pthread_mutex_lock(&s->mutex);
@@ -76,8 +76,8 @@ static const char *name_of(int number) {
     return number == SIGINT ? "SIGINT" : number == SIGTERM ? "SIGTERM" : "asked by the launcher";
 }
 
-/* Nothing is learnt yet, and what the run waits for (a pipe, a disk) may never come. Other threads are left where they
- * are: nothing of theirs is to be kept. No rank can have trained: each waits for all to have their data. */
+/* Ends a run that has not begun to train, because what it waits for (a pipe, a disk) may never come. Other threads are
+ * left as they are, since they have nothing to keep: no rank trains before all have their data. */
 static void end_unbegun(pli_signals *s, const char *what) {
     pthread_mutex_lock(&s->mutex);
     if (!s->begun) {
@@ -139,8 +139,8 @@ plait_status pli_signals_open(pli_signals *signals, pli_talk *talk, void (*unbeg
         return pli_fail_errno(err, errnum, "the thread that takes signals cannot be started");
     }
     signal_fd = signals->pipe[1];
-    /* Also SIGINT that a shell has set to be ignored, as it does for what runs in its background: who sends one by
-     * hand means it. */
+    /* SIGINT is handled even if a shell has set it to be ignored, as for processes in its background: a user who sends
+     * it by hand means it. */
     struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART };
     action.sa_mask = set;
     for (int i = 0; i < HANDLED; i++) sigaction(handled[i], &action, NULL);

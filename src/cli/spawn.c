@@ -1,5 +1,6 @@
-/* See spawn.h. A handler passes signals on, since a thread of a library could receive those that this one blocks; a
- * child in a group of its own hears of the terminal's Ctrl-C only through it, and once. */
+/* Runs a child process (spawn.h). A handler passes signals on, because a library's thread could receive signals that
+ * this thread blocks. The child has its own process group, so it gets the terminal's Ctrl-C once, through the
+ * handler. */
 #include "cli/spawn.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 static const int handled[] = { SIGINT, SIGTERM, SIGHUP };
 enum { HANDLED = sizeof handled / sizeof handled[0] };
 
-static _Atomic int child;   /* while it runs; else 0 */
+static _Atomic int child;   /* the child while it runs; else 0 */
 static _Atomic int stopped; /* the first signal that asked to stop */
 
 static void hand_on(int number) {
@@ -67,7 +68,7 @@ plait_status pli_spawn(char *const *argv, char *const *env, const char *out_path
     int   bad = start(&pid, argv, env, out_path, err_path);
     if (bad != 0) return pli_fail_errno(err, bad, "cannot start %s", argv[0]);
     atomic_store(&child, (int)pid);
-    if (atomic_load(&stopped) != 0) kill(pid, atomic_load(&stopped)); /* it came between the two */
+    if (atomic_load(&stopped) != 0) kill(pid, atomic_load(&stopped)); /* the signal came after the check, before the child was known */
     (void)pli_child_attend(pid, UINT64_MAX);
     atomic_store(&child, 0);
     *exit_out = pli_child_reap(pid);

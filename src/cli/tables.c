@@ -1,10 +1,10 @@
-/* --table NAME:topology=T,consistency=C,filter=A,B - how one table of a model travels, said apart from the others. */
+/* --table NAME:topology=T,consistency=C,filter=A,B - settings for one table of a model. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/settings.h"
 
-/* A copy of text [length] among the plan's words; NULL: no room. */
+/* Copies text [length] to the plan's words; NULL: no room. */
 static const char *keep(pli_train_plan *plan, const char *text, size_t length) {
     char *at = plan->words + plan->words_bytes;
     if (plan->words_bytes + length + 1 > sizeof plan->words) {
@@ -17,7 +17,7 @@ static const char *keep(pli_train_plan *plan, const char *text, size_t length) {
     return at;
 }
 
-/* The table's setting, new if it has none yet. */
+/* The setting of a table, which is added if there is none yet. */
 static plait_table_setting *setting_of(pli_train_plan *plan, const char *name, size_t length) {
     for (int32_t i = 0; i < plan->train.n_tables; i++)
         if (strlen(plan->table[i].name) == length && memcmp(plan->table[i].name, name, length) == 0)
@@ -33,7 +33,7 @@ static plait_table_setting *setting_of(pli_train_plan *plan, const char *name, s
     return setting;
 }
 
-/* Where the value of a key goes: key=value [length]. NULL: no such key, said. */
+/* The field for the key of key=value [length]. NULL: there is no such key, and it has printed so. */
 static const char **slot_of(plait_table_setting *setting, const char *text, const char *item, size_t length) {
     static const char *const keys[] = { "topology", "consistency", "filter" };
     const char **slots[] = { &setting->topology, &setting->consistency, &setting->filter };
@@ -53,7 +53,7 @@ static const char **slot_of(plait_table_setting *setting, const char *text, cons
     return NULL;
 }
 
-/* A filter's value is itself a list with commas: it ends where the next key begins. */
+/* The length of a value. The value of `filter` is a list with commas, so it ends where the next key begins. */
 static size_t value_length(const char *at) {
     size_t length = strcspn(at, ",");
     while (at[length] == ',') {

@@ -1,4 +1,4 @@
-/* Talk on stderr. Every line leaves in one write, so that lines of several processes do not mix. */
+/* Messages on stderr. Each line is a single write, so that lines of several processes do not mix. */
 #include "cli/talk.h"
 
 #include <inttypes.h>
@@ -58,7 +58,7 @@ static void say(pli_talk *talk, bool once, const char *fmt, va_list args) {
     va_list  again;
     va_copy(again, args);
     int   length = vsnprintf(text, sizeof text, fmt, args);
-    char *whole = length >= (int)sizeof text ? pli_array((size_t)length + 1, 1) : NULL; /* the command that goes on */
+    char *whole = length >= (int)sizeof text ? pli_array((size_t)length + 1, 1) : NULL; /* a long command that continues the run */
     if (whole != NULL) vsnprintf(whole, (size_t)length + 1, fmt, again);
     va_end(again);
     const char *said = whole != NULL ? whole : text;
@@ -95,7 +95,7 @@ void pli_talk_tell_once(pli_talk *talk, const char *fmt, ...) {
     va_end(args);
 }
 
-/* What comes back from a run may say more: who it was, and what it waited for. */
+/* An error that a run returns may have a longer text, with the rank and what it waited for. */
 bool pli_talk_has_heard(pli_talk *talk, const char *text) {
     bool heard = false;
     pthread_mutex_lock(&talk->mutex);
@@ -149,7 +149,7 @@ static double share_done(const plait_progress *p) {
 
 enum { BAR_MIN = 10, BAR_MAX = 40 };
 
-/* Of time that is simulated, that it is. */
+/* What to add to a time: that it is simulated. */
 static const char *of_time(bool simulated) { return simulated ? " simulated" : ""; }
 
 void pli_talk_bar(const plait_progress *p, bool simulated, int columns, pli_text *text) {
@@ -160,7 +160,7 @@ void pli_talk_bar(const plait_progress *p, bool simulated, int columns, pli_text
     snprintf(piece[1], sizeof piece[1], isnan(p->loss) ? "" : "  loss %-8.5g", p->loss);
     snprintf(piece[2], sizeof piece[2], "  %s%s left", left, of_time(simulated));
     snprintf(piece[3], sizeof piece[3], "  %s rows/s%s", rate, of_time(simulated));
-    /* Pieces in the order of their worth, as far as they fit; then the bar; the rate only beside a bar. */
+    /* The pieces are in order of importance: as many as fit are kept, then the bar; the rate comes only with a bar. */
     int room = columns - 1, used = 0, kept = 0, rates = (int)strlen(piece[3]);
     while (kept < 3 && used + (int)strlen(piece[kept]) <= room) used += (int)strlen(piece[kept++]);
     int  bar = room - used - 2;
@@ -199,7 +199,7 @@ static void draw(pli_talk *talk, const plait_progress *p) {
     pli_text_free(&text);
 }
 
-/* Clock 1, 2, 4, 8, ... */
+/* Prints a plain line at clocks 1, 2, 4, 8, ... */
 static void line(pli_talk *talk, const plait_progress *p) {
     if (p->clock < talk->next) return;
     while (talk->next <= p->clock) talk->next *= 2;
@@ -207,7 +207,7 @@ static void line(pli_talk *talk, const plait_progress *p) {
     pli_talk_time(p->seconds_left, left);
     pli_talk_count(p->rows_per_second, rate);
     if (p->clocks > 0) snprintf(of, sizeof of, "/%" PRId64, p->clocks);
-    if (!isnan(p->loss)) snprintf(loss, sizeof loss, "  loss %.5g", p->loss); /* NaN: rows that weigh nothing */
+    if (!isnan(p->loss)) snprintf(loss, sizeof loss, "  loss %.5g", p->loss); /* NaN: all rows had weight 0 */
     if (!isnan(p->validation_loss)) snprintf(validation, sizeof validation, "  validation %.5g", p->validation_loss);
     snprintf(text, sizeof text,
              "plait: epoch %" PRId64 "/%" PRId64 "  clock %" PRId64 "%s%s%s  %s rows/s  %s left%s\n", p->epoch,

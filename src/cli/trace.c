@@ -1,4 +1,4 @@
-/* See trace.h. */
+/* Collects the trace of a run from its ranks, and writes it (trace.h). */
 #include "cli/trace.h"
 
 #include <inttypes.h>
@@ -9,9 +9,9 @@
 
 enum { TAG_TIME = 0x7003, TAG_ASK = 0x7004, TAG_SPANS = 0x7005 };
 
-/* Of all processes together, packed: some two million spans, and a file of 200 MB. More makes viewers slow. */
+/* Packed spans of all processes together: about two million spans, and a file of 200 MB. More makes viewers slow. */
 #define BUDGET_BYTES ((size_t)32 << 20)
-#define BUDGET_LEAST ((size_t)1 << 20) /* of one process */
+#define BUDGET_LEAST ((size_t)1 << 20) /* for one process */
 
 static plait_status begin(pli_run_trace *run, plait_comm *comm, plait_error *err) {
     const int32_t ranks = plait_comm_size(comm);
@@ -28,8 +28,8 @@ static plait_status begin(pli_run_trace *run, plait_comm *comm, plait_error *err
     return PLAIT_OK;
 }
 
-/* Clocks of machines differ: the leading worker tells each rank its time, which is as old as the message when it is
- * read. Ranks of one host share a clock. */
+/* The clocks of machines differ, so the leading worker sends each rank its time; when it is read, it is as old as the
+ * message took. Ranks of one host share a clock. */
 typedef struct told_time {
     uint64_t now_ns;
     char     host[256];
@@ -77,7 +77,7 @@ static plait_status add_own(pli_run_trace *run, pli_trace_file *file, int32_t ra
     return status;
 }
 
-/* A rank of another process is asked even when the file has failed: it waits to be. */
+/* Asks a rank of another process for its spans, even if the file has failed, because the rank waits for that. */
 static plait_status add_other(pli_run_trace *run, pli_trace_file *file, plait_comm *comm, int32_t rank,
                               plait_error *err) {
     pli_msg     *msg = NULL;
@@ -93,14 +93,14 @@ static plait_status add_other(pli_run_trace *run, pli_trace_file *file, plait_co
     return PLAIT_OK;
 }
 
-/* Ends the file well, or leaves none. */
+/* Ends the file; after a failure leaves none. */
 static void end_file(pli_run_trace *run, pli_trace_file *file) {
     run->dropped = file != NULL ? pli_trace_file_dropped(file) : 0;
     if (run->status == PLAIT_OK) run->status = pli_trace_file_close(&file, &run->why);
     else pli_trace_file_abandon(&file);
 }
 
-/* Fails where the others are lost. What becomes of the file is kept for pli_run_trace_close: it does not cost the
+/* Fails if other ranks are lost. A failure of the file is kept for pli_run_trace_close, so that it does not cost the
  * model. */
 static plait_status write_all(pli_run_trace *run, plait_comm *comm, const char *path, plait_error *err) {
     pli_trace_file *file = NULL;
@@ -133,14 +133,14 @@ static plait_status send_own(pli_run_trace *run, plait_comm *comm, plait_error *
 }
 
 plait_status pli_run_trace_gather(pli_run_trace *run, plait_comm *comm, const char *path, plait_error *err) {
-    if (run->alone < 0) return PLAIT_OK; /* when all ranks are done */
+    if (run->alone < 0) return PLAIT_OK; /* close writes it, when all ranks are done */
     pli_comm_set_spans(comm, NULL);
     PLI_TRY(pli_comm_leads(comm) ? write_all(run, comm, path, err) : send_own(run, comm, err));
     run->written = true;
     return PLAIT_OK;
 }
 
-/* All ranks of this process. */
+/* Writes the spans of all ranks of this process. */
 static void write_here(pli_run_trace *run, const char *path) {
     pli_trace_file *file = NULL;
     const int32_t   first = run->alone < 0 ? 0 : run->alone, end = run->alone < 0 ? run->ranks : run->alone + 1;

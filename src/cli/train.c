@@ -1,5 +1,5 @@
-/* train - fits a model. Every rank of this process runs work(); the leading one (the lowest living worker) reports,
- * saves and leaves the record, which train_end.c then prints. */
+/* train - fits a model. Every rank of this process runs work(). The leading rank, the lowest living worker, reports,
+ * saves the model and fills the record, which train_end.c then prints. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static void on_progress(void *user, const plait_progress *progress) {
     pli_talk_progress(&r->talk, progress);
 }
 
-/* Once a rank that leads has died, another does: what the first had open is its own. */
+/* Makes this rank the leading one, after the former leader has died; it opens the outputs again for itself. */
 static void take_lead(run *r) {
     if (r->lead_failed.code < 0) return;
     if (r->settings->metrics != NULL && r->metrics == NULL)
@@ -72,10 +72,11 @@ static void on_graph(void *user, const plait_graph *graph) {
 
 /* --- one rank --------------------------------------------------------------------------------------- */
 
-/* What cannot be written is told before the work, not after it. (Event logs and traces: by each process, in train.) */
+/* Checks before the work, not after it, that outputs can be written. (Each process checks event logs and traces in
+ * train.) */
 static plait_status prepare(run *r, plait_comm *comm, plait_error *err) {
     const pli_train_settings *s = r->settings;
-    PLI_TRY(pli_train_check(comm, &r->plan.train, err)); /* before a file is touched */
+    PLI_TRY(pli_train_check(comm, &r->plan.train, err)); /* before any file is opened */
     if (!pli_comm_leads(comm)) return PLAIT_OK;
     if (s->out != NULL) PLI_TRY(pli_check_replaceable(s->out, " (--out)", err));
     if (s->metrics != NULL) PLI_TRY(pli_check_writable(s->metrics, " (--metrics)", err));
@@ -91,11 +92,11 @@ static plait_status save(run *r, const plait_model *model, plait_error *err) {
     if (out == NULL || model == NULL) return PLAIT_OK;
     PLI_TRY(plait_model_save(model, out, err));
     r->saved = true;
-    if (r->report.interrupted) return PLAIT_OK; /* not done: it goes on */
+    if (r->report.interrupted) return PLAIT_OK; /* it is not done: a later run may continue it */
     return pli_done_write(out, r->id, r->report.clocks, r->report.model_hash, r->lost.rank, (int32_t)r->lost.n, err);
 }
 
-/* Where a run goes on when a rank dies: the model is there before any rank ends. */
+/* In a run that survives dead ranks: saves the model before any rank ends. */
 static void on_trained(void *user, const plait_report *report, const plait_model *model) {
     run *r = user;
     r->report = *report;
@@ -103,15 +104,15 @@ static void on_trained(void *user, const plait_report *report, const plait_model
     (void)save(r, model, &r->save_failed);
 }
 
-/* What failed came behind the training. */
+/* Saves the model after a failure that came after the training. */
 static void save_unjudged(run *r, const plait_model *model) {
     plait_error why = { .rank = -1 };
     if (r->settings->out == NULL || model == NULL) return;
     r->saved = plait_model_save(model, r->settings->out, &why) >= 0;
 }
 
-/* What all ranks know of themselves comes together. Where a run has gone on without one, it does not: who hears of a
- * death only now hears, too, that the others have left. */
+/* Collects what all ranks know of themselves. Not in a run that has gone on without a rank: a rank that learns of the
+ * death only now would also learn that the others have left. */
 static plait_status gather(run *r, plait_comm *comm, const plait_report *report, plait_error *err) {
     int32_t      deaths = 0;
     plait_error  death;
@@ -127,7 +128,7 @@ static plait_status gather(run *r, plait_comm *comm, const plait_report *report,
     return status == PLAIT_EPEER && survives ? PLAIT_OK : status;
 }
 
-/* For data, once ranks have met and nothing is refused. */
+/* Begins to wait for data, after the ranks have met and nothing was refused. */
 static void begin_waiting(run *r) {
     const pli_train_settings *s = r->settings;
     const char               *paths[8] = { s->test, s->validation, s->graph };
@@ -136,14 +137,14 @@ static void begin_waiting(run *r) {
     pli_waiting_begin(&r->waiting, &r->talk, paths, n);
 }
 
-/* Trains, and brings together what ranks know of it. */
+/* Trains, and collects what the ranks know about it. */
 static plait_status fit(run *r, plait_comm *comm, plait_report *report, plait_model **model_out, plait_error *err) {
     plait_train_opts opts = r->plan.train;
     opts.user = r;
     opts.loaded = on_loaded;
     if (r->settings->tensorboard != NULL) opts.weights = on_weights; /* on all ranks */
     if (pli_comm_leads(comm)) begin_waiting(r);
-    if (pli_comm_leads(comm) || opts.replicas > 1) { /* it may come to lead */
+    if (pli_comm_leads(comm) || opts.replicas > 1) { /* with replicas any rank may come to lead */
         opts.graph = on_graph;
         opts.lost = on_lost;
         opts.trained = opts.replicas > 1 ? on_trained : NULL;
@@ -158,9 +159,9 @@ static plait_status fit(run *r, plait_comm *comm, plait_report *report, plait_mo
     return status;
 }
 
-/* The model is saved, if it has not been before the job ended. */
+/* Saves the model, unless that was done before the job ended. */
 static plait_status save_at_last(run *r, const plait_model *model, plait_status status, plait_error *err) {
-    const bool tried = r->saved || r->save_failed.code < 0; /* on_trained */
+    const bool tried = r->saved || r->save_failed.code < 0; /* by on_trained */
     if (status >= 0 && !tried) return save(r, model, err);
     if (status >= 0 && r->save_failed.code < 0) {
         *err = r->save_failed;
@@ -170,7 +171,7 @@ static plait_status save_at_last(run *r, const plait_model *model, plait_status 
     return status;
 }
 
-/* What the leading rank has to do at the end. */
+/* The work of the leading rank at the end. */
 static plait_status lead_out(run *r, const plait_model *model, const plait_report *report, plait_status status,
                              plait_error *err) {
     r->led = true;
@@ -193,7 +194,7 @@ static plait_status work(plait_comm *comm, void *user) {
     r->size = plait_comm_size(comm);
     r->alone = pli_comm_shares_process(comm) ? -1 : plait_comm_rank(comm);
     pli_signals_enter(&r->signals, comm);
-    if (r->alone >= 0 && !pli_comm_is_worker(comm)) on_loaded(r); /* it loads nothing, and ends when the workers do */
+    if (r->alone >= 0 && !pli_comm_is_worker(comm)) on_loaded(r); /* a server loads nothing, and ends when the workers do */
     plait_status status = prepare(r, comm, &err);
     if (status >= 0 && r->settings->metrics != NULL && !r->settings->dry_run) {
         status = pli_members_tell(comm, r->plan.train.spares, pli_comm_leads(comm) ? r->metrics : NULL);
@@ -208,7 +209,7 @@ static plait_status work(plait_comm *comm, void *user) {
     int32_t     deaths = 0;
     plait_error death;
     if (r->settings->replicas > 1 && pli_comm_next_death(comm, &deaths, &death)) r->survived = true;
-    /* Was it itself taken for lost? Then another leads, and writes. */
+    /* Was this rank itself taken for lost? Then another rank leads, and writes. */
     const bool outcast = r->settings->replicas > 1 && status == PLAIT_EPEER && err.rank == plait_comm_rank(comm);
     if (outcast && r->alone >= 0) r->survived = r->outcast = true;
     if (pli_comm_leads(comm) && !outcast) status = lead_out(r, model, &report, status, &err);

@@ -1,5 +1,5 @@
-/* The end of a train: what was written beside the model is closed, the outcome told, with the command that goes on
- * where there is something to go on from, and the record printed. */
+/* The end of a train: closes the outputs beside the model; prints the outcome, and the command that continues the run
+ * if that is possible; prints the record. */
 #include "cli/train.h"
 
 #include <inttypes.h>
@@ -30,7 +30,7 @@ static pli_again command_of(const run *r) {
                         .processes = r->alone >= 0 };
 }
 
-/* From what the run goes on best: a checkpoint, save where a later one failed and the weights are newer. */
+/* Is a checkpoint the best place to continue from? Yes, unless a later one failed and the saved weights are newer. */
 static bool goes_on_from_checkpoint(const run *r) {
     const plait_report *report = &r->report;
     if (report->checkpoint < 0) return false;
@@ -62,7 +62,7 @@ static void say_how_to_go_on(run *r) {
     } else {
         pli_text_add(&text, "to go on from the saved weights (step sizes and the optimizer's memory begin anew)%s: ",
                      strcmp(report->transport, "mpi") == 0 ? ", under the same launcher" : "");
-        pli_again_from_model(&again, left, &text); /* the last, so that the line's end can be pasted */
+        pli_again_from_model(&again, left, &text); /* last, so that the end of the line can be pasted */
     }
     pli_talk_tell(&r->talk, "%s", text.failed ? "interrupted; out of memory for more" : text.data);
     pli_text_free(&text);
@@ -81,7 +81,7 @@ void pli_train_say_unbegun(void *user, const char *what) {
     if (r->prepared) pli_metrics_end(r->metrics, plait_status_text(PLAIT_EINTERRUPTED), NULL);
 }
 
-/* What has ended the run; where a peer was lost, with the command that goes on from what the run has kept. */
+/* Prints why the run has ended; if a peer was lost, also the command that continues the run. */
 static void tell_end(run *r, plait_status status, const char *why) {
     const pli_again again = command_of(r);
     pli_text        text = { 0 };
@@ -110,10 +110,10 @@ static int show(run *r) {
     return pli_cli_print(&text) ? pli_cli_end(PLI_EXIT_DONE) : PLI_EXIT_FAILED;
 }
 
-/* What was written beside the model: what kept each from being written to its end. */
+/* The outputs beside the model: for each the reason why it is not complete. */
 typedef struct logs {
-    plait_error lead, metrics, events, trace, board; /* code 0: nothing */
-    uint64_t    dropped;                             /* spans */
+    plait_error lead, metrics, events, trace, board; /* code 0: it is complete */
+    uint64_t    dropped;                             /* number of dropped spans */
 } logs;
 
 static logs close_logs(run *r) {
@@ -125,7 +125,7 @@ static logs close_logs(run *r) {
     return ended;
 }
 
-/* false: something was not written to its end. */
+/* Prints what is not complete. false: something is not. */
 static bool tell_logs(run *r, const logs *ended) {
     const plait_error *const all[] = { &ended->lead, &ended->metrics, &ended->events, &ended->trace, &ended->board };
     bool                     whole = true;
@@ -142,8 +142,8 @@ static bool tell_logs(run *r, const logs *ended) {
     return whole;
 }
 
-/* The last checkpoint that was due could not be written. What was trained is kept all the same, where there is --out; a
- * run that was interrupted can go on from that, or from an earlier one. */
+/* Prints that the last checkpoint that was due could not be written. With --out the model is saved nevertheless; an
+ * interrupted run can continue from it, or from an earlier checkpoint. */
 static int tell_unkept(run *r, int code) {
     const plait_report *report = &r->report;
     if (report->checkpoint_failed[0] == '\0') return code;
@@ -152,7 +152,7 @@ static int tell_unkept(run *r, int code) {
     return code == PLI_EXIT_DONE || code == PLI_EXIT_INTERRUPTED ? PLI_EXIT_FAILED : code;
 }
 
-/* Who asks for checkpoints may look for one. */
+/* Says that no checkpoint was due, because a user of --checkpoint may look for one. */
 static void say_none_was_due(run *r) {
     const pli_train_settings *s = r->settings;
     const bool asked = s->checkpoint != NULL && !s->dry_run;
@@ -162,12 +162,12 @@ static void say_none_was_due(run *r) {
                  s->checkpoint_every, clocks ? " clocks" : "");
 }
 
-/* Talks of the run's end, by who is to; the exit code. */
+/* Prints how the run ended, if this process has to; returns the exit code. */
 static int tell_outcome(run *r, plait_status status, plait_error *err) {
     int  code = status < 0 ? pli_cli_exit_code(status) : PLI_EXIT_DONE;
-    bool of_one = code != PLI_EXIT_USAGE || status == PLAIT_EMISMATCH; /* usage is wrong on all ranks alike */
+    bool of_one = code != PLI_EXIT_USAGE || status == PLAIT_EMISMATCH; /* wrong usage is the same on all ranks */
     if (status < 0 && err->rank >= 0 && r->size > 1 && of_one) pli_fail_at(err, "rank %" PRId32, err->rank);
-    bool told = r->alone >= 0 && err->rank >= 0 && err->rank < r->alone; /* by that rank, for all that failed alike */
+    bool told = r->alone >= 0 && err->rank >= 0 && err->rank < r->alone; /* that rank prints it for all that failed alike */
     if (status < 0 && status != PLAIT_EINTERRUPTED) {
         const char *text = err->text[0] != '\0' ? err->text : plait_status_text(status);
         if (r->alone >= 0 && !r->outcast) pli_verdict_why(r->alone, text);
@@ -185,9 +185,9 @@ static int tell_outcome(run *r, plait_status status, plait_error *err) {
     return code;
 }
 
-/* A process that has gone on without another ends at once, with its verdict given. */
+/* A process that has gone on without another gives its verdict and ends at once. */
 static int end_after_a_death(const run *r, int code) {
-    /* One that has died, to the others; a code of its own would have mpirun end them. */
+    /* The others take this process for dead; with another exit code mpirun would end them. */
     if (r->outcast) return PLI_EXIT_DONE | PLI_EXIT_AT_ONCE;
     pli_verdict_give(code);
     if (r->led && code == PLI_EXIT_DONE) pli_verdict_survived();

@@ -1,4 +1,4 @@
-/* transform - what a model makes of rows: distances to clusters, a projection. */
+/* transform - prints each row in the model's own space: distances to clusters, a projection. */
 #include "cli/answers.h"
 
 static int transform(int argc, char *const *argv) {

@@ -1,12 +1,12 @@
-/* What the ranks themselves say of their end, for `plait launch`.
+/* The ranks' own reports about their end, for `plait launch`.
  *
- * A launcher's exit code does not tell how a job ended: Open MPI's mpirun may answer 0 for a lost job, and 1 for ranks
+ * A launcher's exit code does not tell how a job ended: Open MPI's mpirun may return 0 for a lost job, and 1 for ranks
  * that have all ended with 2. So launch names a file in the environment, and each process of the program that ends by
- * itself adds a line with its exit code: one short append, which the system does whole. Ranks on another host cannot;
- * for them the launcher's code stands. A rank that is killed cannot, either: its keeper does (keeper.c). The first line
- * that tells of a cause, by time, is the job's: what follows from it comes later. The same file tells which process was
- * the first to say what is wrong with the command, so that it is said once: before ranks have met there is no other way
- * to agree who speaks. */
+ * itself appends a line with its exit code, in one short write, which the system does atomically. Ranks on another host
+ * cannot; for them the launcher's code counts. A rank that is killed cannot either: its keeper writes the line
+ * (keeper.c). The first line with a cause counts for the job, because consequences come later. The file also says which
+ * process was the first to print an error in the command, so that it is printed once: before the ranks have met they
+ * have no other way to agree. */
 #include "cli/verdict.h"
 
 #include <dirent.h>
@@ -25,7 +25,7 @@
 
 static const char prefix[] = "plait-launch-";
 
-/* A launch that was killed has left its file, whose name says whose it was. It goes when nobody can be using it. */
+/* Removes files of launches that were killed, when no process can be using them. Their names say whose they are. */
 static void sweep(const char *folder) {
     DIR *all = opendir(folder);
     for (struct dirent *entry; all != NULL && (entry = readdir(all)) != NULL;) {
@@ -37,9 +37,9 @@ static void sweep(const char *folder) {
     if (all != NULL) closedir(all);
 }
 
-/* Makes a new file at path, which ends in XXXXXX, and locks it: a launch in another container sees by the lock that
- * this one lives. Answers -1 if there is no file, or another launch has just swept it away. Where the file system has
- * no locks nobody removes it. */
+/* Makes a new file at path, which ends in XXXXXX, and locks it: the lock tells a launch in another container that this
+ * one lives. Returns -1 if there is no file, or if another launch has just removed it. If the file system has no locks,
+ * no launch removes the file. */
 static int create_locked(char *path) {
     struct stat info;
     int         fd = mkostemp(path, O_CLOEXEC);
@@ -68,10 +68,10 @@ void pli_verdicts_open(pli_verdict_file *file) {
 
 enum { LARGEST = 1 << 20 };
 
-/* A lost peer, or a stop that the launcher asked of the others, follows from another process's end. */
+/* Does the code follow from another process's end? A lost peer does, and a stop that the launcher has requested. */
 static bool is_consequence(int code) { return code == PLI_EXIT_PEERS || code == PLI_EXIT_INTERRUPTED; }
 
-/* Where the line after this one begins; NULL: there is none. */
+/* The beginning of the next line; NULL: there is none. */
 static const char *next_line(const char *at) {
     const char *end = strchr(at, '\n');
     return end != NULL && end[1] != '\0' ? end + 1 : NULL;
@@ -86,7 +86,7 @@ static int verdict_of(const char *lines) {
     return code;
 }
 
-/* Is there a line "WORD PID", or, word NULL, one of an exit code? */
+/* Is there a line "WORD PID", or, if word is NULL, a line with an exit code? */
 static bool has_line(const char *lines, const char *word, long pid) {
     for (const char *at = lines; at != NULL; at = next_line(at)) {
         const char *space = strchr(at, ' ');
@@ -98,8 +98,8 @@ static bool has_line(const char *lines, const char *word, long pid) {
     return false;
 }
 
-/* The rank of which nothing more was heard; -1: none, or several, since the launcher kills those that do not end in
- * time. For ranks that had no keeper. */
+/* The rank that has not reported its end; -1: none, or several, because the launcher kills those that do not end in
+ * time. For ranks without a keeper. */
 static int32_t lost_of(const char *lines) {
     int32_t lost = -1;
     for (const char *at = lines; (at = at != NULL ? strstr(at, "begun ") : NULL) != NULL; at++) {
@@ -119,7 +119,7 @@ static void copy_line(char *to, size_t bytes, const char *from) {
     to[n] = '\0';
 }
 
-/* "lost PID RANK SIGNAL HOST TEXT" or "why PID RANK TEXT": false: it is neither. */
+/* Reads "lost PID RANK SIGNAL HOST TEXT" or "why PID RANK TEXT"; false: the line is neither. */
 static bool read_cause(const char *line, pli_cause *cause) {
     char *rest = NULL;
     bool  lost = strncmp(line, "lost ", 5) == 0;
@@ -139,7 +139,7 @@ static bool read_cause(const char *line, pli_cause *cause) {
     return true;
 }
 
-/* The numbers that a line goes on with, up to room of them: how many there are. None is of the next line. */
+/* Reads at most `room` numbers from the rest of a line; returns how many. */
 static int read_numbers(const char *at, long *value, int room) {
     int n = 0;
     while (n < room && (*at == '-' || (*at >= '0' && *at <= '9'))) {
@@ -153,16 +153,16 @@ static int read_numbers(const char *at, long *value, int room) {
     return n;
 }
 
-/* The same of a line that begins with word. */
+/* The same for a line that begins with word. */
 static int read_line(const char *at, const char *word, long *value, int room) {
     const size_t length = strlen(word);
     return strncmp(at, word, length) == 0 && at[length] == ' ' ? read_numbers(at + length + 1, value, room) : 0;
 }
 
-/* A rank that has begun, and what became of it. A program that a script has started has another process than the one
- * that its keeper knows; the rank is the same. */
+/* A rank that has begun, and its end. If a script has started the program, its process is not the one that the keeper
+ * knows; the rank is the same. */
 typedef struct fate {
-    bool ended, well, missed; /* missed: others' runs ended well without it */
+    bool ended, well, missed; /* missed: the others succeeded without it */
 } fate;
 
 static fate fate_of(const char *lines, long of_pid, long of_rank) {
@@ -180,8 +180,8 @@ static fate fate_of(const char *lines, long of_pid, long of_rank) {
     return f;
 }
 
-/* Of the ranks that have begun: how many there are, how many have ended, and whether all have ended well but those
- * without whom the others went on. */
+/* Counts the ranks that have begun and those that have ended; finds whether all have succeeded, except ranks without
+ * which the others went on. */
 static void count_ranks(const char *lines, pli_verdicts *v) {
     bool well = true, missed = false;
     for (const char *at = lines; at != NULL; at = next_line(at)) {
@@ -238,7 +238,7 @@ void pli_verdict_survived(void) { pli_tell_launch("survived\n"); }
 
 void pli_verdict_asked(void) { pli_tell_launch("asked %d\n", (int)pli_pid()); }
 
-/* Was this rank taken for lost? Its program may be another process than the keeper's own child. */
+/* Was this rank taken for lost? Its program may be another process than the keeper's child. */
 static bool is_outcast(const char *lines, long pid, long rank) {
     for (const char *at = lines; at != NULL; at = next_line(at)) {
         long lost[2];
@@ -257,7 +257,7 @@ int pli_verdict_keep(int32_t rank, int32_t pid, int code) {
     return outcast ? PLI_EXIT_DONE : code;
 }
 
-/* Adds "said HASH PID", which as an exit code reads as 0, and looks who was the first. */
+/* Appends "said HASH PID", which as an exit code would read as 0, and checks which process was the first. */
 bool pli_verdict_was_said(const char *line) {
     const char *path = pli_env(pli_launch_variable);
     if (path == NULL) return false;

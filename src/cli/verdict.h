@@ -1,20 +1,20 @@
-/* cli/verdict.h - how the processes of a job tell `plait launch` their exit codes; what ranks tell it of themselves is
- * in comm/tell_launch.h. */
+/* cli/verdict.h - how the processes of a job report their exit codes to `plait launch`. comm/tell_launch.h has the
+ * other reports of ranks. */
 #ifndef PLI_CLI_VERDICT_H
 #define PLI_CLI_VERDICT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What came first in a job that did not end well. */
+/* The first cause in a job that failed. */
 typedef struct pli_cause {
     int32_t rank;      /* -1: not known                              */
-    int     signal;    /* that killed it; 0: none, or not known      */
+    int     signal;    /* the signal that killed it; 0: none, or not known */
     char    host[64];
-    char    text[300]; /* what it said last, or why it ended; or empty */
+    char    text[300]; /* its last output, or why it ended; may be empty */
 } pli_cause;
 
-/* What a job's processes have said so far. */
+/* The reports of a job's processes so far. */
 typedef struct pli_verdicts {
     int       code;        /* of the first process that did not end with 0, of those that did not end for another's
                               sake where there is one; 0: none said so */
@@ -25,31 +25,33 @@ typedef struct pli_verdicts {
     pli_cause cause;
 } pli_verdicts;
 
-/* Where they tell it. */
+/* The file for the reports. */
 typedef struct pli_verdict_file {
-    char *path; /* NULL: there is no place for it, and the launcher's code must do */
-    int   fd;   /* holds the lock by which other launches know that this one lives */
+    char *path; /* NULL: it could not be made, so only the launcher's code counts */
+    int   fd;   /* holds the lock that tells other launches that this one lives */
 } pli_verdict_file;
 
-/** Launch: makes the file and names it to the processes to come; removes those of launches that were killed. */
+/** For launch: makes the file, and names it in the environment of later processes; removes files of launches that were
+ *  killed. */
 void pli_verdicts_open(pli_verdict_file *file);
-/** path NULL: nothing. */
+/** Reads the reports; path NULL: there are none. */
 void pli_verdicts_read(const char *path, pli_verdicts *verdicts_out);
 /** Removes the file; frees and NULLs the path. */
 void pli_verdicts_close(pli_verdict_file *file);
-/** Why a process of the program is about to end with another code than 0. */
+/** Reports why this process is about to end with another code than 0. */
 void pli_verdict_why(int32_t rank, const char *text);
-/** A process was asked to end. */
+/** Reports that this process was asked to end. */
 void pli_verdict_asked(void);
-/** The job's work is done although a rank was lost. */
+/** Reports that the job's work is done although a rank was lost. */
 void pli_verdict_survived(void);
-/** A process of the program ends with this code. Nothing happens where no launch asks for it. */
+/** Reports that this process ends with this code. Without a launch it does nothing. */
 void pli_verdict_give(int code);
-/** The process `pid`, of a program that need not know of launch, has ended with this code; by its keeper. The code that
- *  the process should end with to its launcher: 0 for one that the others took for lost, else the same. */
+/** For the keeper: reports that process `pid`, of any program, has ended with this code. Returns the code for the
+ *  launcher: 0 if the others took the rank for lost, else the same. */
 int pli_verdict_keep(int32_t rank, int32_t pid, int code);
 
-/** Has another process of the job said this line before ranks could speak to each other? Without a file: no. */
+/** Has another process of the job already printed this line, before the ranks could talk to each other? Without a file:
+ *  no. */
 bool pli_verdict_was_said(const char *line);
 
 #endif

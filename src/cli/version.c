@@ -1,4 +1,4 @@
-/* version - what this is, and which modules it finds. */
+/* version - prints the version, and the modules that are found. */
 #include <stdio.h>
 
 #include "base/module.h"

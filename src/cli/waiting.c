@@ -1,5 +1,5 @@
-/* A thread sleeps for the second, since whoever reads is caught in the read, or in opening a pipe that nobody writes
- * to. Without a pipe there is no thread. */
+/* A thread waits for the second, because the reading thread blocks in read, or in the opening of a pipe without a
+ * writer. If no path is a pipe, there is no thread. */
 #include "cli/waiting.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static void add_name(const char *path, pli_text *names) {
     else pli_text_add(names, "%sthe standard input%s", comma, pli_is_terminal(0) ? " (Ctrl-D ends it)" : "");
 }
 
-/* Signals are others'. false: there is no thread to be had; then the command waits without a word. */
+/* Starts the thread, which receives no signals. false: there is none; then the command waits silently. */
 static bool start(pli_waiting *w) {
     sigset_t           all, before;
     pthread_condattr_t by_clock;

@@ -1,5 +1,4 @@
-/* waiting.h - a line of talk where a command waits for data that a pipe does not give: else it stands still without a
- * word. */
+/* waiting.h - prints a line while a command waits for data from a pipe, which would otherwise look like a hang. */
 #ifndef PLI_CLI_WAITING_H
 #define PLI_CLI_WAITING_H
 
@@ -9,17 +8,17 @@
 
 typedef struct pli_waiting {
     pli_talk       *talk;
-    char           *names; /* of the pipes, as a list; NULL: there is none, and nobody waits */
+    char           *names; /* list of the pipes; NULL: there is none, and no thread */
     pthread_t       thread;
     pthread_mutex_t mutex;
     pthread_cond_t  changed;
     bool            over; /* under mutex */
 } pli_waiting;
 
-/** From now on data are read from those of paths [n, NULL ones count for nothing] that are pipes, "-" among them. Where
- *  they have not been read to their end a second later, a line names them, unless talk is quiet. */
+/** Says that the command now reads paths [n] (NULL ones are skipped). If some are pipes, "-" among them, and they are
+ *  not read to their end a second later, a line names them, unless talk is quiet. */
 void pli_waiting_begin(pli_waiting *waiting, pli_talk *talk, const char *const *paths, int64_t n);
-/** They are read. Any thread; more than once is as good. */
+/** Says that all paths are read. Any thread; may be called again. */
 void pli_waiting_is_over(pli_waiting *waiting);
 /** Undoes begin. */
 void pli_waiting_end(pli_waiting *waiting);

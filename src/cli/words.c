@@ -1,11 +1,12 @@
-/* See words.h. Words are compared without case, and with - for _. */
+/* The words of other tools (words.h). Comparison ignores case, and takes - and _ as equal. */
 #include "cli/words.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-/* theirs: words between bars. option: ours that must be in the command's table; NULL in the list of commands. */
+/* theirs: other tools' words, separated by bars. option: our option, which the command's table must have; NULL in the
+ * list of commands. */
 static const struct option_word {
     const char *theirs, *option, *say;
 } options[] = {
@@ -158,7 +159,7 @@ static const struct option_word commands[] = {
     { "|status|ps|top|", NULL, "here it is 'plait doctor PID'" },
 };
 
-/* Is the word one of those between bars? */
+/* Is the word one of theirs? */
 static bool is_one_of(const char *theirs, const char *word) {
     char   key[80];
     size_t n = 0;
@@ -170,7 +171,7 @@ static bool is_one_of(const char *theirs, const char *word) {
     return n > 2 && strchr(word, '|') == NULL && strstr(theirs, key) != NULL;
 }
 
-/* Is name, perhaps a variable's spelling of it, the option? */
+/* Is name the option, perhaps in the spelling of a variable? */
 static bool is_name_of(const char *option, const char *name) {
     for (; *option != '\0' && *name != '\0'; option++, name++)
         if (*option != (*name == '_' ? '-' : tolower((unsigned char)*name))) return false;

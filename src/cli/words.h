@@ -1,18 +1,18 @@
-/* cli/words.h - other tools' words, answered with ours. They are never accepted: a run is what its command says. */
+/* cli/words.h - words of other tools, for which errors suggest ours. They are never accepted as options or values. */
 #ifndef PLI_CLI_WORDS_H
 #define PLI_CLI_WORDS_H
 
 #include "cli/cli.h"
 
-/* Of commands, options and values that users may know of already. */
+/* For commands, options and values that users may expect. */
 #define PLI_LATER "comes with a later version"
 
-/** What to say of an option (without dashes) that is none of rows: "here it is --learning-rate". NULL: nothing. */
+/** A hint for an option (without dashes) that is not in rows: "here it is --learning-rate". NULL: none. */
 const char *pli_words_option(const pli_opt *rows, const char *name);
-/** What to say of a value of option, by its name or as a variable spells it ("MODEL"): "here it is hinge". NULL:
- *  nothing; value may be NULL. */
+/** A hint for a value of option, whose name may be spelled as a variable's ("MODEL"): "here it is hinge". NULL: none;
+ *  value may be NULL. */
 const char *pli_words_value(const char *option, const char *value);
-/** What to say of a command. NULL: nothing. */
+/** A hint for a command. NULL: none. */
 const char *pli_words_command(const char *name);
 
 #endif
