@@ -1,11 +1,12 @@
-/* bench/checkpoint.c - a checkpoint written by several threads, judged and read: seconds each, as one JSON object.
+/* bench/checkpoint.c - several threads write a checkpoint, which is then verified and read: seconds of each step, as
+ * one JSON object.
  *
  *   checkpoint --dir DIR [--bytes N] [--parts N] [--threads N]
  *
- * Each part is one tensor of bytes / parts, handed over in pieces of 1 MiB as a table's capture gives them; a thread
- * hashes, writes, syncs and renames one part after the other, and the lead commits. write: all of that. hash: the same
- * bytes hashed both ways in memory, on one thread, which is what checksums can cost. verify, read: from the page
- * cache. */
+ * Each part is one tensor of bytes / parts, passed on in pieces of 1 MiB, as a table's capture does. A thread hashes,
+ * writes, syncs and renames one part after the other, and the leading one commits: write is the time of all that. hash:
+ * one thread hashes the same bytes in memory by both checksums, which is the most that checksums can cost. verify,
+ * read: from the page cache. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

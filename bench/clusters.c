@@ -1,12 +1,12 @@
-/* bench/clusters.c - Lloyd's iterations by the kernels alone, over rows in memory.
+/* bench/clusters.c - times Lloyd's iterations by the kernels alone, over rows in memory.
  *
  *   clusters FILE ROWS FEATURES CLUSTERS [--iterations N] [--threads N] [--form dense|laid-out|entries]
  *
- * FILE holds ROWS x FEATURES floats; the first rows are the first centres. Each form gives the same answer: dense rows
- * as they lie; rows without their zeros, which the kernels lay out; and entry by entry. One JSON object: the median
- * seconds of an iteration (assignment and sums), the sum of squared distances at the last, whose seconds with distances
- * are judged_seconds; multiplications and additions of the products a second, and those of products of 512 to 1024 rows
- * and columns on as many threads. */
+ * FILE holds ROWS x FEATURES floats; the first rows are the first centres. All forms give the same answer: dense rows
+ * in place; rows without their zeros, which the kernels lay out densely; and entry by entry. Prints one JSON object:
+ * the median seconds of an iteration (assignment and sums); the sum of squared distances in the last iteration, which
+ * also computes distances and takes judged_seconds; multiplications and additions a second in the products, and in
+ * products of 512 to 1024 rows and columns on as many threads. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ typedef struct job {
     int64_t       rows, d, k;
     const float  *x;
     const char   *form;
-    bool          judged; /* with distances */
+    bool          judged; /* distances are computed, too */
     pli_csr       csr;
     pli_centres   centres;
     uint32_t     *nearest;
@@ -83,7 +83,7 @@ static void slice(void *user, int64_t s, int32_t thread) {
         pli_nearest_csr(&j->centres, &j->csr, (pli_rows){ NULL, from, n }, j->scratch[thread], &out);
 }
 
-/* The means of what is nearest to each; a centre that nothing is nearest to stays. */
+/* Moves each centre to the mean of its nearest rows; a centre without such rows stays. */
 static void move(const job *j, float *centre) {
     for (int64_t c = 0; c < j->k; c++) {
         double mass = 0;

@@ -1,18 +1,17 @@
-/* bench/collectives.c - how long a collective takes, call after call, among the ranks of one job.
+/* bench/collectives.c - times calls of a collective, one after the other, among the ranks of one job.
  *
  *   [plait launch -n N --] collectives WHAT [--transport NAME] [--workers N] [--servers N] [--bytes N] [--calls N]
- *   [--rounds N]
- *                                      [--collective FORM]
+ *                                      [--rounds N] [--collective FORM]
  *
  *   allreduce   plait_comm_allreduce of so many bytes of float32 (PLAIT_SUM)
  *   exact       the same by PLAIT_SUM_EXACT
- *   dense       the clock of an allreduce table of 10 M floats, all of them pushed
- *   sparse      the same of a keyed table, 1 % of whose keys each worker pushes
- *   push        so many bytes to a table at servers, until a row of it has been read back
- *   pull        so many bytes from it
+ *   dense       a clock of an allreduce table of 10 M floats, which are all pushed
+ *   sparse      a clock of a keyed table, where each worker pushes 1 % of the keys
+ *   push        pushes so many bytes to a table at servers, until a row of it has been read back
+ *   pull        pulls so many bytes from it
  *
- * A round is `calls` calls after a barrier; before the first one the result is checked. One JSON object: the median of
- * the rounds' seconds a call, on rank 0. */
+ * A round is a barrier and `calls` calls; before the first round the result is checked. Prints one JSON object: the
+ * median over the rounds of the seconds a call, on rank 0. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,7 +90,7 @@ static plait_status time_buffers(plait_comm *comm, void *user) {
 typedef struct updates {
     plait_job   *job;
     plait_table *table;
-    uint64_t    *keys; /* [n], or NULL: all */
+    uint64_t    *keys; /* [n]; NULL: all rows */
     float       *values;
     int64_t      n;
 } updates;

@@ -1,11 +1,12 @@
-/* bench/components.c - principal components by the kernels alone, over dense rows in memory.
+/* bench/components.c - times principal components by the kernels alone, over dense rows in memory.
  *
  *   components FILE ROWS FEATURES COMPONENTS [--threads N] [--turns N] [--products floats|doubles]
  *
  * FILE holds ROWS x FEATURES floats. The covariance is summed in double, shifted by the mean of the first rows; threads
- * share the panels of each chunk. One JSON object: the best seconds of some turns (5), of these the eigenvectors', the
- * variance that the components explain, of all, multiplications and additions of the products a second, and those of
- * products of floats of 512 to 1024 rows and columns on as many threads, of which doubles reach half. */
+ * share the panels of each chunk. Prints one JSON object: the best seconds of some turns (5), the part of them for
+ * eigenvectors, the share of the variance that the components explain, multiplications and additions a second in the
+ * products, and in products of floats of 512 to 1024 rows and columns on as many threads; doubles can reach half of
+ * that. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,10 +2,11 @@
  *
  *   gen [--rows N] [--features N] [--per-row N] [--seed N] [--values] [--form libsvm|vw] > FILE
  *
- * A row has `per-row` distinct features, 1-based and increasing, index = floor(exp(U ln features)): log-uniform, so a
- * few are in most rows and most in few. Values are 1, or with --values real numbers. A fifth of the features carry a
- * hidden normal weight; the label is drawn by the logistic function of the row's weighted sum. Every number comes
- * from Philox, keyed by seed and row: a row depends on nothing else, so a longer file begins with the shorter one. */
+ * A row has `per-row` distinct features, 1-based and increasing, index = floor(exp(U ln features)). This is
+ * log-uniform: a few features are in most rows, and most features are in few rows. Values are 1, or with --values real
+ * numbers. A fifth of the features have a hidden normal weight; the label is drawn by the logistic function of the
+ * row's weighted sum. Every number comes from Philox, keyed by seed and row. So a row depends on nothing else, and a
+ * longer file begins with the shorter one. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -69,7 +70,7 @@ static void hide_weights(problem *p) {
     }
 }
 
-/* Inserts a feature in its place; false where the row has it. */
+/* Inserts a feature in its place; false: the row has it already. */
 static bool insert(problem *p, int64_t n, int64_t feature) {
     int64_t at = n;
     while (at > 0 && p->index[at - 1] > feature) at--;

@@ -1,17 +1,16 @@
-/* bench/graph_gradients.c - what differentiating a graph costs, as one JSON object.
+/* bench/graph_gradients.c - measures the cost of differentiating a graph, as one JSON object.
  *
  *   graph_gradients [NODES]
  *
- *   build_ms         NODES (100,000) nodes added one by one: a tangle of add, mul, sub and tanh over the last few
- *   values
- *   gradients_ms     the first gradient of its end, by 16 of its beginnings (which is by all that it depends on)
- *   gradients_2x_ms  the same of twice as many nodes
- *   ratio            the latter over the former; linear is 2
+ *   build_ms         adding NODES (100,000) nodes one by one: add, mul, sub and tanh over the last few values
+ *   gradients_ms     the first gradient of the last value, by 16 first values, on all of which it depends
+ *   gradients_2x_ms  the same for twice as many nodes
+ *   ratio            gradients_2x_ms / gradients_ms; linear is 2
  *   added            nodes that the first gradient added
- *   again_ns         a further gradient of the same end by all of its values, a node of the answer
+ *   again_ns         another gradient of the same value by all values, for each node of the answer
  *
- * Time is the thread's own on a processor, so that a loaded machine measures the same; the best of a few runs each,
- * in fresh memory. */
+ * Times are the thread's processor time, so that load on the machine does not matter: the best of a few runs, each in
+ * fresh memory. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,7 +86,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "graph_gradients: NODES is %d to 100000000\n", BEGINNINGS + 1);
         return 2;
     }
-    (void)mallopt(M_MMAP_THRESHOLD, 1 << 17); /* large arrays are fresh pages each time, for both sizes alike */
+    (void)mallopt(M_MMAP_THRESHOLD, 1 << 17); /* large arrays get fresh pages each time, for both sizes */
     for (int i = 0; i < REPEATS; i++)
         if (once(nodes, &one) != 0 || once(2 * nodes, &two) != 0) return 1;
     printf("{\"nodes\": %lld, \"build_ms\": %.1f, \"gradients_ms\": %.1f, \"gradients_2x_ms\": %.1f, \"ratio\": %.2f, "

@@ -1,5 +1,5 @@
-/* What a node of a dataflow graph costs beside its work: 10,000 ops of one element each, in chains, run by one thread
- * and by two.
+/* bench/graph_overhead.c - measures the cost of a node of a dataflow graph beside its work: 10,000 ops of one element,
+ * in chains, on one thread and on two.
  *
  *     graph_overhead [OPS]     prints nanoseconds an op, the least of 20 runs, for plans with and without fusion */
 #include <stdio.h>
@@ -49,7 +49,7 @@ int main(int argc, char **argv) {
     plait_graph  *g = NULL;
     if (plait_graph_create(NULL, 0, &g, NULL) != PLAIT_OK) return 1;
     const plait_value x = plait_graph_placeholder(g, "x", PLAIT_F32, plait_shape_1(1));
-    plait_value       y[CHAINS], own[CHAINS]; /* so that no chain is like another */
+    plait_value       y[CHAINS], own[CHAINS]; /* own: makes the chains differ */
     for (int c = 0; c < CHAINS; c++) {
         y[c] = x;
         own[c] = plait_graph_scalar(g, PLAIT_F32, 0.5 + c);

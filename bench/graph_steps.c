@@ -1,15 +1,15 @@
-/* bench/graph_steps.c - whole training steps of small networks through sessions: forward, backward, plain SGD.
+/* bench/graph_steps.c - times whole training steps of small networks in sessions: forward, backward, plain SGD.
  *
  *   graph_steps mlp|small|cnn|lstm [--threads N] [--steps N] [--nodes 1] [--kernels onednn]
  *
- *   mlp     784-512-256-10, rows of a batch: 256
- *   small   128-256-256-10, 32
- *   cnn     28 x 28 images, two 3 x 3 convolutions of 32 and 64 filters with pooling by 2 after each, 128 dense, 64
- *   lstm    64 -> 128 units over 64 steps, a dense layer of 64 classes at each step, 16
+ *   mlp     784-512-256-10, batches of 256 rows
+ *   small   128-256-256-10, batches of 32
+ *   cnn     28 x 28 images, two 3 x 3 convolutions of 32 and 64 filters, each pooled by 2, 128 dense, batches of 64
+ *   lstm    64 -> 128 units over 64 steps, a dense layer of 64 classes at each step, batches of 16
  *
- * Feeds are random and the same each step. One JSON object: the median seconds of a step, multiplications and additions
- * of its products a second, and those of a product of 512 to 1024 rows and columns on as many threads (the best of
- * some), and the peak of the memory before that. */
+ * Feeds are random, and the same in each step. Prints one JSON object: the median seconds of a step; multiplications
+ * and additions a second in its products, and in the best of some products of 512 to 1024 rows and columns on as many
+ * threads; and the peak of memory before these products. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,12 +24,12 @@ enum { VARIABLES_MAX = 16, STEPS_MAX = 100000 };
 
 typedef struct net {
     plait_graph *g;
-    plait_value  x, label, loss; /* loss: of each row */
+    plait_value  x, label, loss; /* loss: one for each row */
     plait_value  variable[VARIABLES_MAX];
     int32_t      n_variables;
     plait_shape  x_shape, label_shape;
     int64_t      classes;
-    double       flops; /* of a step's products */
+    double       flops; /* in the products of a step */
 } net;
 
 static int die(const char *what) {
@@ -65,7 +65,7 @@ static plait_value reshape(net *n, plait_value x, plait_shape shape) {
     return plait_graph_op(n->g, "reshape", &x, 1, &attr, 1);
 }
 
-/* passes: products of this size in a step, 2 where nobody asks for the derivative by x, else 3. */
+/* passes: products of this size in a step, 3, or 2 if the derivative by x is not needed. */
 static plait_value dense(net *n, plait_value x, int64_t rows, int64_t in, int64_t out, int passes) {
     const plait_value w = variable(n, plait_shape_2(in, out), in), b = variable(n, plait_shape_1(out), 0);
     n->flops += passes * 2.0 * (double)rows * (double)in * (double)out;
@@ -140,7 +140,7 @@ static void build(net *n, const char *name) {
         die("mlp, small, cnn or lstm");
 }
 
-/* The updates, and the sum of the losses as the first of fetches. */
+/* Fetches the sum of the losses first, then the updates. */
 static int32_t train(net *n, plait_fetch *fetches, float *sum) {
     plait_value       d[VARIABLES_MAX];
     const int64_t     rows = plait_shape_elements(&n->label_shape);
@@ -161,7 +161,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Seconds of runs of a session: the fraction `at` of them in order. */
+/* Seconds of a session's run: the quantile `at` of some runs. */
 static double timed(plait_session *s, const plait_feed *feed, int32_t n_feeds, plait_fetch *fetches, int32_t n,
                     int64_t steps, double at) {
     static double seconds[STEPS_MAX];
@@ -175,7 +175,7 @@ static double timed(plait_session *s, const plait_feed *feed, int32_t n_feeds, p
     return seconds[(int64_t)(at * (double)(steps - 1))];
 }
 
-/* --nodes: begin, length and thread of each node. */
+/* Prints begin, duration and thread of each node, for --nodes. */
 static void trace(void *user, const char *name, int32_t thread, uint64_t begin, uint64_t end) {
     (void)user;
     fprintf(stderr, "%12.1f %8.1f us  %d  %s\n", (double)(begin % 10000000000) * 1e-3, (double)(end - begin) * 1e-3,
@@ -194,7 +194,7 @@ static plait_session *session(const plait_graph *g, int32_t threads, bool nodes,
     return s;
 }
 
-/* Of one large product, multiplications and additions a second. */
+/* Multiplications and additions a second in one large product. */
 static double peak_of(int64_t side, int32_t threads) {
     net         n = { 0 };
     plait_error err;
@@ -214,7 +214,7 @@ static double peak_of(int64_t side, int32_t threads) {
     return 2.0 * (double)side * (double)side * (double)side / seconds;
 }
 
-/* The best of some sizes, so that the limit is no lower for being measured where caches do not like it. */
+/* The best of some sizes, because some sizes use the caches badly. */
 static double peak(int32_t threads) {
     double best = 0;
     for (int64_t side = 512; side <= 1024; side += 256) best = fmax(best, peak_of(side, threads));

@@ -1,12 +1,14 @@
-/* bench/hybrid.c - a clock of a job with a dense table of 10 MB and a sparse one of 10 M keys, each with a topology of
- * its own.
+/* bench/hybrid.c - times a clock of a job with a dense table of 10 MB and a sparse table of 10 M keys, each with its
+ * own topology.
  *
  *   hybrid --dense TOPOLOGY --sparse TOPOLOGY [--filter NAMES] [--draws N] [--clocks N] [--servers N] [--transport
- *   NAME] [--workers N]
+ *   NAME]
+ *          [--workers N]
  *
- * A worker draws keys for each clock by Zipf's law (exponent 1), so that some are everybody's and most are rare; it
- * reads their values and the whole dense table, and pushes to all that it has read, as a model with embeddings does.
- * One JSON object: the keys that were left of a clock's draws, and the median seconds of a clock on rank 0. */
+ * A worker draws keys for each clock by Zipf's law (exponent 1), so that all workers draw some keys, and most keys are
+ * rare. It reads their values and the whole dense table, and pushes to all that it has read, like a model with
+ * embeddings. Prints one JSON object: the distinct keys of a clock's draws, and the median seconds of a clock on rank
+ * 0. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +29,7 @@ typedef struct run {
 
 typedef struct batch {
     uint64_t *keys;
-    float    *values, *weights; /* of the keys; of the dense table */
+    float    *values, *weights; /* values of the keys; values of the dense table */
     int64_t   n;
 } batch;
 
@@ -36,7 +38,7 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Rank r of the law is drawn with a weight of 1 / r: the inverse of its logarithmic sum, and each rank some key. */
+/* Draws rank r of Zipf's law with weight 1 / r, by the inverse of the logarithmic sum, and maps each rank to a key. */
 static bool draw(const run *r, batch *b, int32_t worker, int64_t clock) {
     pli_random random = pli_random_at(3, PLI_RANDOM_DATA, (uint64_t)worker, (uint64_t)clock);
     for (int64_t i = 0; i < r->draws; i++) {

@@ -1,10 +1,11 @@
-/* bench/keys.c - push and pull of random keys of one float between one worker and one server in separate processes.
+/* bench/keys.c - times pushes and pulls of random keys of one float, between a worker and a server in two processes.
  *
  *   plait launch -n 2 -- keys [--keys N] [--rounds N] [--universe N]
  *
- * Each round draws fresh distinct keys (so no list can be remembered), pushes 1 to each and pulls them; a pull that
- * misses a push fails. A push is timed until one of its keys has been read back, so that the server has applied it and
- * not only taken it. Drawing is not timed. One JSON object: median keys a second each way. */
+ * Each round draws new distinct keys (so no list can be remembered), pushes 1 to each, and pulls them; if a pull misses
+ * a push, the benchmark fails. A push is timed until one of its keys has been read back, so that the server has applied
+ * it, and not only received it. Drawing is not timed. Prints one JSON object: median keys a second for pushes and
+ * pulls. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,7 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Of the later half: the first rounds fill the table. */
+/* The median of the later half of the rounds, because the first rounds fill the table. */
 static double median(double *seconds, int64_t n) {
     qsort(seconds + n / 2, (size_t)(n - n / 2), sizeof *seconds, by_size);
     return seconds[n / 2 + (n - n / 2) / 2];

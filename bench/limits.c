@@ -1,14 +1,14 @@
-/* bench/limits.c - what this machine can do at best, as one JSON object; a benchmark prints its result beside it.
+/* bench/limits.c - measures the limits of this machine, as one JSON object; benchmarks print their results beside them.
  *
  *   limits [--threads N] [--file FILE] [--table MIB]
  *
  *   read_gb_s       summing memory far larger than the caches
- *   copy_gb_s       memcpy, bytes copied (each is read and written)
- *   gather_m_s      million random 64-byte lines of the table (256 MiB) fetched a second, addresses known in advance
- *   pipe_gb_s       bytes from one process to another through a local socket, 1 MiB at a time
+ *   copy_gb_s       bytes copied by memcpy (each is read and written)
+ *   gather_m_s      million random 64-byte lines of a table (256 MiB) fetched a second, with addresses known in advance
+ *   pipe_gb_s       bytes sent from one process to another through a local socket, 1 MiB at a time
  *   file_gb_s       FILE read from the page cache (mapped, every byte touched)
  *
- * The best of a few runs each, on N threads (2), the pipe on one a side. */
+ * Each is the best of a few runs, on N threads (2); the pipe has one thread on each side. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -24,7 +24,7 @@ static const size_t pipe_bytes = (size_t)512 << 20, pipe_chunk = (size_t)1 << 20
 typedef struct work {
     const unsigned char *from;
     unsigned char       *to;
-    size_t               bytes; /* of all pieces */
+    size_t               bytes; /* of all pieces together */
     int64_t              pieces;
     uint64_t             found[64];
 } work;
@@ -50,13 +50,13 @@ static void copy_piece(void *user, int64_t i, int32_t thread) {
     memcpy(w->to + piece_start(w, i), w->from + piece_start(w, i), piece_start(w, i + 1) - piece_start(w, i));
 }
 
-/* As many as lines of 32 MiB at least, so that a small table is timed too. */
+/* The number of lines to gather: at least those of 32 MiB, so that a small table can be timed, too. */
 static double gathers(const work *w) {
     const double lines = (double)(w->bytes / LINE), least = (double)(1 << 19);
     return (lines > least ? lines : least);
 }
 
-/* Addresses come from a counter, so that fetches overlap as in a gather through an index. */
+/* Addresses are computed from a counter, so that fetches overlap as in a gather by an index. */
 static void gather_piece(void *user, int64_t i, int32_t thread) {
     work          *w = user;
     const uint64_t lines = w->bytes / LINE, n = (uint64_t)gathers(w) / (uint64_t)w->pieces;
@@ -81,7 +81,7 @@ static void drain(int fd, unsigned char *buffer) {
     while (read(fd, buffer, pipe_chunk) > 0) {}
 }
 
-/* Seconds to bring pipe_bytes to a child and hear that it has them; 0 where it cannot be measured. */
+/* Seconds to send pipe_bytes to a child process and get its confirmation; 0: it cannot be measured. */
 static double pipe_seconds(unsigned char *buffer) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return 0.0;
@@ -123,7 +123,7 @@ static int measure(int64_t threads, const char *file, int64_t table_mib) {
     printf(",\"copy_gb_s\":%.3f", gb / best_seconds(pool, &w, copy_piece));
     w.bytes = (size_t)table_mib << 20;
     printf(",\"gather_m_s\":%.3f", gathers(&w) * 1e-6 / best_seconds(pool, &w, gather_piece));
-    fflush(stdout); /* before the fork, or the child would print it again */
+    fflush(stdout); /* before the fork, or the child would print the buffer again */
     const double pipe = pipe_seconds(from);
     printf(",\"pipe_gb_s\":%.3f", pipe > 0.0 ? (double)pipe_bytes * 1e-9 / pipe : 0.0);
     if (mapped.data != NULL) {

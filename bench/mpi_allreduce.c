@@ -1,4 +1,4 @@
-/* bench/mpi_allreduce.c - MPI's own allreduce, timed as bench/collectives.c times ours.
+/* bench/mpi_allreduce.c - times MPI's own allreduce, as bench/collectives.c times ours.
  *
  *   mpirun -n N mpi_allreduce [--bytes N] [--calls N] [--rounds N] */
 #include <mpi.h>

@@ -1,16 +1,17 @@
-/* bench/overlap.c - how much of a net's communication hides behind its backward pass.
+/* bench/overlap.c - measures how much of a net's communication overlaps with its backward pass.
  *
  *   overlap [--net cnn|deep|wide] [--rows N] [--clocks N] [--topology NAME] [--collective NAME] [--workers N]
  *           [--servers N] [--transport NAME]
  *
  *   cnn   28 x 28 images, 3 x 3 convolutions of 32 and 64 filters, each pooled by 2, 128 dense, 10 classes
  *   deep  64 features, 12 layers of 512, 10 classes
- *   wide  784-512-256-10: the gradient of nearly all values comes last
+ *   wide  784-512-256-10: the last gradient is that of nearly all values
  *
- * Each worker has so many rows, random and the same each clock; a variable is a table under sgd, bsp. In each clock are
- * measured, in turn, from one barrier of all workers to the next: the forward pass; forward and backward; the clock's
- * communication, reads and gradients that are there already; all of it, where each gradient leaves when it is there
- * (plait_table_flush); and all of it, where they leave with the clock. One JSON object: median seconds, and
+ * Each worker has so many rows, which are random and the same in each clock; each variable is a table under sgd and
+ * bsp. Five things are timed in turn, each from one barrier of all workers to the next: the forward pass; forward and
+ * backward; a clock's communication alone, with gradients that are computed already; a whole clock in which each
+ * gradient leaves as soon as it is computed (plait_table_flush); and a whole clock in which they leave at its end.
+ * Prints one JSON object: median seconds, and
  *
  *   hidden = (communication + forward and backward - all of it) / min(communication, backward) */
 #include <math.h>
@@ -169,7 +170,7 @@ static plait_status compute(net *n, plait_session *s, const float *x, const int6
     return plait_session_run(s, feeds, 2, fetches, n->phase == FORWARD ? 1 : 1 + n->n, NULL, 0, err);
 }
 
-/* As the passes do, without their work: values in order, gradients the last first. */
+/* Communicates like the passes, but computes nothing: reads values in order, and pushes gradients, the last first. */
 static plait_status communicate(net *n) {
     for (int32_t v = 0; v < n->n; v++)
         PLI_TRY(plait_table_get_range_begin(n->table[v], 0, n->table_rows[v], n->values[v], &n->got[v]));

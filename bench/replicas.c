@@ -1,12 +1,13 @@
-/* What a second copy of each shard costs: bytes and time of a clock with replicas 2 beside replicas 1, interleaved, on
- * a table as large as a9a's weights, on one that is pushed by key, and on one of 100 MB.
+/* bench/replicas.c - measures the cost of a second replica of each shard: bytes and time of a clock with replicas 2 and
+ * with replicas 1, in turns, on a table as large as a9a's weights, on a table that is pushed by key, and on one of 100
+ * MB.
  *
  *     build/release/bench/replicas [PAIRS]            4 workers that hold shards, threads; 5 pairs
  *     .venv/bin/mpirun -n 4 build/release/bench/replicas    the same by processes
  *
- * Each worker reads all of the table and pushes all of it (by key: 4,000 rows of it), a clock. The limit: of W workers
- * on W ranks each clock moves 2 (W - 1) values for each of the table's, and a second copy one more. Wanted: 1.6 x the
- * bytes, 1.3 x the time. Exit code 1: missed. */
+ * In each clock each worker reads the whole table and pushes to all of it (by key: to 4,000 rows of it). The limit:
+ * with W workers on W ranks, each clock moves 2 (W - 1) values for each value of the table, and one more for the second
+ * replica. The goal: at most 1.6 x the bytes and 1.3 x the time. Exit code 1: it was missed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@ typedef struct task {
     const char *name;
     int64_t     rows, clocks;
     int         keyed, replicas;
-    double      seconds, bytes; /* of a clock */
+    double      seconds, bytes; /* for a clock */
 } task;
 
 static plait_status work(plait_comm *comm, plait_job *job, task *t) {

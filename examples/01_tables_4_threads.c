@@ -1,7 +1,7 @@
-/* Four workers share two tables: a dense one of counts, and a sparse one that grows by key. They are threads of this
- * process, or the four processes that an MPI launcher started: `plait launch -n 4 -- 01_tables_4_threads`.
- * Each worker counts the letters and the words of its lines. An inc is combined in the worker until its clock ends;
- * what a get may miss is the table's consistency: here bsp, so after clock 1 everybody sees everything of clock 0. */
+/* Four workers share two tables: a dense table of counts, and a sparse table that grows by key. The workers are threads
+ * of this process, or four processes of an MPI launcher: `plait launch -n 4 -- 01_tables_4_threads`. Each worker counts
+ * the letters and the words of its lines. A worker combines its incs until its clock ends. The table's consistency says
+ * what a get may miss: here it is bsp, so in clock 1 every worker sees all updates of clock 0. */
 #include <plait/table.h>
 #include <stdio.h>
 #include <string.h>

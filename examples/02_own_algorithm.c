@@ -1,11 +1,11 @@
-/* An algorithm of one's own: least squares by stochastic gradients. Topology, consistency and transport are words of
- * the command line (02_own_algorithm ps ssp:2 threads 4), and every pair that Plait has will do. */
+/* Your own algorithm: least squares by stochastic gradients. Topology, consistency and transport are words of the
+ * command line (02_own_algorithm ps ssp:2 threads 4), and every pair that Plait has works. */
 #include <math.h>
 #include <plait/table.h>
 #include <stdio.h>
 #include <stdlib.h>
 enum { D = 16, BATCH = 64, CLOCKS = 400 };
-/* Row number `row` of endless data: x[j] in [-1, 1], y = sum of (j + 1) x[j]. */
+/* Makes row number `row` of endless data: x[j] in [-1, 1], y = sum of (j + 1) x[j]. */
 static double example(uint64_t row, float x[D]) {
     double y = 0;
     for (int j = 0; j < D; y += (j + 1) * x[j], j++) {
@@ -36,7 +36,7 @@ static plait_status work(plait_job *job, void *user) {
         }
         if ((status = plait_table_inc_range(table, 0, D, gradient, rows)) >= 0) status = plait_job_clock(job);
     }
-    /* After a barrier a get holds everything, whatever the consistency. */
+    /* After a barrier a get misses nothing, whatever the consistency. */
     if (status >= 0 && (status = plait_job_barrier(job)) >= 0) status = plait_table_get_range(table, 0, D, w);
     for (int j = 0; j < D && me == 0; j++) *(double *)user += fabs(w[j] - (j + 1)) / D;
     return status;
@@ -46,7 +46,7 @@ int main(int argc, char **argv) {
     plait_comm_opts comm;
     plait_job_opts  job;
     plait_error     error;
-    double          distance = 0; /* written where worker 0 lives */
+    double          distance = 0; /* written by worker 0 */
     plait_comm_opts_init(&comm);
     plait_job_opts_init(&job);
     job.batch = BATCH;

@@ -1,4 +1,4 @@
-/* Train and predict from memory: a ring of points around the origin, and those within, told apart by their squares. */
+/* Trains and predicts from memory: the model separates points on a ring from points inside it, by their squares. */
 #include <math.h>
 #include <plait/model.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 enum { ROWS = 2000, FEATURES = 4 };
 
-/* On every worker: each has the whole model, and judges it. */
+/* Runs on every worker: each gets the whole model, and evaluates it. */
 static plait_status train(plait_comm *comm, void *user) {
     const plait_data *data = user;
     plait_train_opts  opts;
@@ -32,7 +32,7 @@ static plait_status train(plait_comm *comm, void *user) {
     return status < 0 || right > ROWS * 99 / 100 ? status : PLAIT_EFORMAT;
 }
 
-/* Odd rows lie on the ring. */
+/* Makes the data: odd rows lie on the ring. */
 static void make(float x[ROWS][FEATURES], double label[ROWS]) {
     for (int i = 0; i < ROWS; i++) {
         double angle = 0.7 * i, radius = i % 2 == 0 ? 0.5 + 0.3 * sin(i) : 1.5 + 0.3 * cos(i);

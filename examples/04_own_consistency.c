@@ -1,6 +1,5 @@
-/* A consistency policy of one's own: `majority`, under which a get in clock c waits until more than half of the workers
- * have ended all clocks before c. One or two slow workers hold nobody up; what the others see of them is as it
- * comes. */
+/* Your own consistency policy: under `majority` a get in clock c waits until more than half of the workers have ended
+ * all clocks before c. One or two slow workers hold up no other; the others see their updates whenever they come. */
 #include <plait/table.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +12,7 @@ static plait_status parse(void *state, const char *parameters, const plait_setti
     return err->code = PLAIT_EINVAL;
 }
 
-/* A copy is good for the clock that fetched it. */
+/* A copy can be used in the clock that fetched it. */
 static plait_read on_get(void *state, const plait_view *view) {
     (void)state;
     return view->fetched == view->clock ? PLAIT_SERVE : PLAIT_FETCH;
@@ -35,7 +34,7 @@ static const plait_consistency majority = {
     .server.on_pull = on_pull,
 };
 
-/* Each worker counts its clocks in its own column of one row; 1: a get has seen what it should. */
+/* Each worker counts its clocks in its own column of one row. 1: every get has seen what the policy promises. */
 static plait_status work(plait_job *job, void *user) {
     plait_comm      *comm = plait_job_comm(job);
     int              me = plait_comm_rank(comm), workers = plait_comm_workers(comm), *good = user;
@@ -67,7 +66,7 @@ int main(int argc, char **argv) {
     plait_comm_opts comm;
     plait_job_opts  job;
     plait_error     error = { 0 };
-    int             good = 1; /* written where worker 0 lives */
+    int             good = 1; /* written by worker 0 */
     plait_comm_opts_init(&comm);
     plait_job_opts_init(&job);
     comm.transport = argc > 1 ? argv[1] : NULL;

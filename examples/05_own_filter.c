@@ -1,5 +1,5 @@
-/* A filter of one's own: `counts`, for tables that count. Updates that are whole numbers from -127 to 127 travel as a
- * byte each instead of eight; others as they are, so nothing is ever lost, and any consistency goes with it. */
+/* Your own filter: `counts` is for tables that count. Updates that are integers from -127 to 127 travel as one byte
+ * instead of eight; others travel unchanged. So nothing is lost, and the filter works with any consistency. */
 #include <plait/table.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static plait_status parse(void *state, const char *parameters, const plait_filte
     return err->code = PLAIT_EINVAL;
 }
 
-/* The first byte says which: 1 a byte each, 0 as they are. */
+/* The first byte says how values are encoded: 1: one byte each, 0: unchanged. */
 static int64_t bound(const void *state, const plait_part *part, int64_t n) {
     (void)state, (void)part;
     return 1 + n * (int64_t)sizeof(double);
@@ -56,7 +56,7 @@ static const plait_filter counts = {
     .values = { .bound = bound, .encode = encode, .decode = decode },
 };
 
-/* Every worker counts every third row, from its rank on; user: bytes that rank 0 has sent. */
+/* Every worker counts every third row, from its rank on. user: receives the bytes that rank 0 has sent. */
 static plait_status work(plait_job *job, void *user) {
     plait_comm      *comm = plait_job_comm(job);
     int              me = plait_comm_rank(comm), workers = plait_comm_workers(comm);
@@ -82,7 +82,7 @@ static plait_status work(plait_job *job, void *user) {
 }
 
 int main(int argc, char **argv) {
-    uint64_t bytes[2] = { 0, 0 }; /* written where worker 0 lives */
+    uint64_t bytes[2] = { 0, 0 }; /* written by worker 0 */
     for (int filtered = 0; filtered < 2; filtered++) {
         plait_comm_opts comm;
         plait_job_opts  job;

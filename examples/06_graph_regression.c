@@ -1,4 +1,4 @@
-/* A regression as a graph: y = x w + b, its squared loss, the gradient by w and b, and steps against it. */
+/* A regression as a graph: y = x w + b, its squared loss, the gradient by w and b, and steps against the gradient. */
 #include <plait/session.h>
 #include <stdio.h>
 

@@ -1,5 +1,6 @@
-/* A perceptron of two layers whose variables are parameter tables: each worker computes the gradient of its rows by the
- * graph, the tables' owners apply Adam. As threads, or as processes: mpirun -n 4 07_mlp_in_tables ps ssp:1 */
+/* A perceptron of two layers whose variables are parameter tables: each worker computes the gradient over its rows by
+ * the graph, and the tables' owners apply Adam. Workers are threads, or processes: mpirun -n 4 07_mlp_in_tables ps
+ * ssp:1 */
 #include <math.h>
 #include <plait/nn.h>
 #include <plait/table_store.h>
@@ -7,7 +8,7 @@
 
 enum { ROWS = 512, HIDDEN = 16, CLOCKS = 300 };
 
-/* A ring around a disc: rows i with i % workers == worker. */
+/* Makes the worker's rows of a ring around a disc: rows i with i % workers == worker. */
 static int rows_of(int worker, int workers, float x[][2], int64_t *label) {
     int n = 0;
     for (int i = worker; i < ROWS; i += workers, n++) {
@@ -25,7 +26,8 @@ typedef struct net {
 
 static plait_tensor f32(plait_shape shape, float *data) { return plait_tensor_of(PLAIT_F32, shape, data); }
 
-/* The same on every worker. The loss is a sum over rows: the tables' owners divide by their number. */
+/* Builds the same graph on every worker. The loss is a sum over rows; the tables' owners divide by the number of
+ * rows. */
 static plait_status build(net *n) {
     float w1[2 * HIDDEN], w2[HIDDEN * 2];
     for (int i = 0; i < 2 * HIDDEN; i++)
@@ -78,9 +80,9 @@ static plait_status work(plait_job *job, void *user) {
     like.rule.name = "adam", like.rule.learning_rate = 0.02;
     plait_table_store_opts_init(&opts);
     opts.like = &like;
-    opts.flushes = 1; /* a gradient leaves while those of the layers below are computed */
+    opts.flushes = 1; /* a gradient leaves while those of lower layers are computed */
     plait_session_opts_init(&session_opts);
-    session_opts.threads = 1; /* each rank has a session: as threads of a process they share its cores */
+    session_opts.threads = 1; /* each rank has a session, and ranks may share the cores of a process */
     plait_status status = build(&n);
     if (status >= 0) status = plait_table_store_create(job, n.g, &opts, &store);
     if (status >= 0) {
@@ -102,14 +104,14 @@ int main(int argc, char **argv) {
     plait_comm_opts comm;
     plait_job_opts  job;
     plait_error     error = { 0 };
-    int64_t         right = ROWS; /* written where worker 0 lives */
+    int64_t         right = ROWS; /* written by worker 0 */
     plait_comm_opts_init(&comm);
     plait_job_opts_init(&job);
     job.batch = ROWS;
     job.topology = argc > 1 ? argv[1] : NULL;
     job.consistency = argc > 2 ? argv[2] : NULL;
     comm.transport = argc > 3 ? argv[3] : NULL;
-    if (argc > 3) comm.workers = 2; /* else what the launcher started, or one */
+    if (argc > 3) comm.workers = 2; /* otherwise as many as the launcher started, or one */
     if (plait_run(&comm, &job, work, &right, &error) < 0) return fprintf(stderr, "%s\n", error.text), 2;
     return right >= ROWS * 99 / 100 ? 0 : 1;
 }

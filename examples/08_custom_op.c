@@ -1,5 +1,5 @@
-/* An op of one's own: `gaussian`, exp(-|x - c|^2 / 2) of each row x [n, d] for each centre c [k, d], which is [n, k];
- * its shape rule, its kernel, its gradient made of other ops, and a check of that against differences. */
+/* Your own op: `gaussian` [n, k] is exp(-|x - c|^2 / 2) for each row of x [n, d] and each centre of c [k, d]. Here are
+ * its shape rule, its kernel, its gradient made of other ops, and a check of the gradient against differences. */
 #include <math.h>
 #include <plait/op.h>
 #include <plait/ops.h>
@@ -17,7 +17,7 @@ static plait_status infer(const plait_call *call) {
     return PLAIT_OK;
 }
 
-/* A row is an item: several threads compute a batch, and no bit depends on how many. */
+/* A row is an item: several threads can compute a batch, and no bit depends on their number. */
 static int64_t items(const plait_call *call) { return call->in[0].shape.dim[0]; }
 
 static plait_status run(const plait_call *call, int64_t row) {
@@ -77,7 +77,7 @@ int main(void) {
                               { d[1], { .data = dc }, sizeof dc } };
     if (status == PLAIT_OK) status = plait_session_set_variable(session, 0, c, &err);
     if (status == PLAIT_OK) status = plait_session_run(session, &feed, 1, fetches, 3, NULL, 0, &err);
-    for (int i = 0; status == PLAIT_OK && i < (N + K) * D; i++) { /* each number a little up and down */
+    for (int i = 0; status == PLAIT_OK && i < (N + K) * D; i++) { /* changes each number a little up and down */
         double *at = i < N * D ? &x[i] : &c[i - N * D], kept = *at, said = i < N * D ? dx[i] : dc[i - N * D], f[2];
         for (int side = 0; side < 2 && status == PLAIT_OK; side++) {
             *at = kept + (side == 0 ? 1e-5 : -1e-5);

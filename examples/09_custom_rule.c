@@ -1,6 +1,6 @@
-/* An update rule of one's own: `lion`, whose steps are all of one size (Chen et al., "Symbolic Discovery of
- * Optimization Algorithms", NeurIPS 2023). plait_train takes it by name, and it runs wherever Plait's own do: here in
- * two copies that sum by collectives, and on two servers' shards, from which workers read up to a clock late. */
+/* Your own update rule: the steps of `lion` all have the same size (Chen et al., "Symbolic Discovery of Optimization
+ * Algorithms", NeurIPS 2023). plait_train takes it by name, and it runs wherever Plait's own rules do: here in two
+ * copies that sum by collectives, and on the shards of two servers, from which workers read up to one clock late. */
 #include <math.h>
 #include <plait/model.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@ enum { ROWS = 2000, FEATURES = 4 };
 
 static float step(float x) { return (float)((x > 0) - (x < 0)); }
 
-/* slot[0]: m, an average of gradients. A push that is a fraction of a clock keeps beta^fraction of it. */
+/* slot[0]: m, an average of gradients. A push that is a fraction of a clock keeps beta^fraction of the average. */
 static void apply(const plait_rule_numbers *rule, const plait_step *at, int64_t n, float *w, float *const *slot,
                   const float *g, const float *penalty) {
     const float rate = (float)at->rate, scale = (float)at->gradient_scale, l2 = (float)rule->l2;

@@ -1,5 +1,5 @@
-/* Tables on disk: three workers train a table on servers and save it with a note of their own; two workers, each with a
- * copy, go on from there. Under exact sums the end is, bit by bit, that of three workers who never stopped. */
+/* Tables on disk: three workers train a table on servers and save it with a note; then two workers, each with a copy,
+ * continue from there. With exact sums the result equals, bit for bit, that of three workers that never stopped. */
 #include <plait/checkpoint.h>
 #include <plait/model.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ typedef struct plan {
     float       end[ROWS]; /* written by worker 0 */
 } plan;
 
-/* Each block of the data pushes the same gradient, whoever has it. */
+/* Each block of the data pushes the same gradient, whichever worker has it. */
 static plait_status train_clock(plait_job *job, plait_table *table) {
     plait_comm *comm = plait_job_comm(job);
     int64_t     clock = plait_job_clock_now(job);

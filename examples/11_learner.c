@@ -1,5 +1,5 @@
-/* A learner of one's own: `centroids` adds up the rows of each class, and predicts the class whose mean is the nearest
- * (Rocchio). The run does all the rest. docs/learners.md explains it slot by slot.
+/* Your own learner: `centroids` adds up the rows of each class, and predicts the class with the nearest mean (Rocchio).
+ * The run does all the rest. docs/learners.md explains it slot by slot.
  *     11_learner --data D [--topology T] [--workers N] [--out FILE] ...      fits
  *     11_learner --data D --model-file FILE                                  predicts: a label a line */
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All features of a row [cols - 1], and a 1 behind them. */
+/* Fills x with all features of a row [cols - 1], followed by a 1. */
 static void spread(const plait_row *row, int64_t cols, double *x) {
     memset(x, 0, (size_t)cols * sizeof *x);
     for (int64_t e = 0; e < row->n; e++)
@@ -16,7 +16,7 @@ static void spread(const plait_row *row, int64_t cols, double *x) {
     x[cols - 1] = 1;
 }
 
-/* The state of a run is one table, [classes, features + 1]: sums of rows, and how many there are. */
+/* The state of a run is one table, [classes, features + 1]: sums of rows, and numbers of rows. */
 static plait_status begin(plait_training *run) {
     plait_table_opts opts;
     plait_table_opts_init(&opts);
@@ -25,7 +25,7 @@ static plait_status begin(plait_training *run) {
     return plait_training_table(run, &opts, plait_training_state(run));
 }
 
-/* A worker's clock: it adds up its rows of the batch, and these sums to the table. */
+/* A worker's clock: it adds up its rows of the batch, and adds these sums to the table. */
 static plait_status step(plait_training *run, const plait_batch *batch, plait_step_sums *told) {
     plait_table  *table = *(plait_table **)plait_training_state(run);
     const int64_t classes = plait_table_rows(table), cols = plait_table_cols(table);
@@ -37,14 +37,14 @@ static plait_status step(plait_training *run, const plait_batch *batch, plait_st
         spread(&row, cols, x);
         const int64_t k = plait_training_class(run, row.label);
         for (int64_t j = 0; k >= 0 && j < cols; j++) sum[k * cols + j] += row.weight * x[j];
-        told->rows++; /* neither a loss nor its weight: there is none yet */
+        told->rows++; /* there is no loss yet */
     }
     const plait_status status = plait_table_inc_range(table, 0, classes, sum, 1);
     free(sum);
     return status;
 }
 
-/* All clocks have ended: all workers read the same sums. */
+/* All clocks have ended, so all workers read the same sums. */
 static plait_status finish(plait_training *run, plait_model *model) {
     plait_table  *table = *(plait_table **)plait_training_state(run);
     const int64_t shape[2] = { plait_table_rows(table), plait_table_cols(table) };
@@ -57,7 +57,7 @@ static int64_t width(const plait_model *model, plait_answer answer) {
     return answer == PLAIT_ANSWER_LABEL ? 1 : answer == PLAIT_ANSWER_TRANSFORM ? plait_model_classes(model) : 0;
 }
 
-/* The class of the nearest mean, or, transformed, a row's distances to all of them. */
+/* Predicts the class with the nearest mean; for transform, a row's distances to all means. */
 static plait_status predict(const plait_model *model, plait_answer answer, const plait_rows *rows, double *out,
                             plait_error *err) {
     int64_t       shape[2] = { 0 };

@@ -68,7 +68,7 @@ plait_status pli_spawn(char *const *argv, char *const *env, const char *out_path
     int   bad = start(&pid, argv, env, out_path, err_path);
     if (bad != 0) return pli_fail_errno(err, bad, "cannot start %s", argv[0]);
     atomic_store(&child, (int)pid);
-    if (atomic_load(&stopped) != 0) kill(pid, atomic_load(&stopped)); /* the signal came after the check, before the child was known */
+    if (atomic_load(&stopped) != 0) kill(pid, atomic_load(&stopped)); /* it came before the child was known */
     (void)pli_child_attend(pid, UINT64_MAX);
     atomic_store(&child, 0);
     *exit_out = pli_child_reap(pid);

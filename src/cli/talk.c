@@ -58,7 +58,7 @@ static void say(pli_talk *talk, bool once, const char *fmt, va_list args) {
     va_list  again;
     va_copy(again, args);
     int   length = vsnprintf(text, sizeof text, fmt, args);
-    char *whole = length >= (int)sizeof text ? pli_array((size_t)length + 1, 1) : NULL; /* a long command that continues the run */
+    char *whole = length >= (int)sizeof text ? pli_array((size_t)length + 1, 1) : NULL; /* for a long command */
     if (whole != NULL) vsnprintf(whole, (size_t)length + 1, fmt, again);
     va_end(again);
     const char *said = whole != NULL ? whole : text;

@@ -194,7 +194,7 @@ static plait_status work(plait_comm *comm, void *user) {
     r->size = plait_comm_size(comm);
     r->alone = pli_comm_shares_process(comm) ? -1 : plait_comm_rank(comm);
     pli_signals_enter(&r->signals, comm);
-    if (r->alone >= 0 && !pli_comm_is_worker(comm)) on_loaded(r); /* a server loads nothing, and ends when the workers do */
+    if (r->alone >= 0 && !pli_comm_is_worker(comm)) on_loaded(r); /* a server loads nothing */
     plait_status status = prepare(r, comm, &err);
     if (status >= 0 && r->settings->metrics != NULL && !r->settings->dry_run) {
         status = pli_members_tell(comm, r->plan.train.spares, pli_comm_leads(comm) ? r->metrics : NULL);

@@ -167,7 +167,7 @@ static int tell_outcome(run *r, plait_status status, plait_error *err) {
     int  code = status < 0 ? pli_cli_exit_code(status) : PLI_EXIT_DONE;
     bool of_one = code != PLI_EXIT_USAGE || status == PLAIT_EMISMATCH; /* wrong usage is the same on all ranks */
     if (status < 0 && err->rank >= 0 && r->size > 1 && of_one) pli_fail_at(err, "rank %" PRId32, err->rank);
-    bool told = r->alone >= 0 && err->rank >= 0 && err->rank < r->alone; /* that rank prints it for all that failed alike */
+    bool told = r->alone >= 0 && err->rank >= 0 && err->rank < r->alone; /* that rank prints it for all */
     if (status < 0 && status != PLAIT_EINTERRUPTED) {
         const char *text = err->text[0] != '\0' ? err->text : plait_status_text(status);
         if (r->alone >= 0 && !r->outcast) pli_verdict_why(r->alone, text);

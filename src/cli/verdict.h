@@ -16,12 +16,12 @@ typedef struct pli_cause {
 
 /* The reports of a job's processes so far. */
 typedef struct pli_verdicts {
-    int       code;        /* of the first process that did not end with 0, of those that did not end for another's
-                              sake where there is one; 0: none said so */
-    int32_t   begun, ended; /* have met the others; of these, have ended by themselves or were killed */
-    bool      failed, died; /* one has ended with another code than 0; one was killed */
-    bool      survived;     /* the work is done all the same: its leader said so, or all have ended well but the dead
-                               without whom it went on */
+    int       code;        /* of the first process that ended with another code than 0, by its own fault if there is
+                              such a process; 0: there is none */
+    int32_t   begun, ended; /* ranks that have met the others; those of them that have ended or were killed */
+    bool      failed, died; /* a rank has ended with another code than 0; a rank was killed */
+    bool      survived;     /* the work is done nevertheless: the leading rank reported it, or all have succeeded except
+                               dead ranks without which the run went on */
     pli_cause cause;
 } pli_verdicts;
 

@@ -1,11 +1,10 @@
 /* Runs graphs from files, for tests that compare with another runtime.
  *
- *   onnx_run FOLDER...   each has model.onnx; inputs.txt with "NAME TYPE RANK LENGTH..." a line, whose values are
- *   in0.bin,
- *                        in1.bin, ...; outputs.txt with names, which are written to out0.bin, ...; or else error.txt.
- *                        What was read is also written back, to back.onnx, or else back.txt. out0.txt, ... have the
- *                        type's number and the lengths of each output
- *   onnx_run --ops       names the ops that are read, one a line */
+ *   onnx_run FOLDER...   each folder has model.onnx, inputs.txt with a line "NAME TYPE RANK LENGTH..." for each input,
+ *                        in0.bin, in1.bin, ... with their values, and outputs.txt with names. It writes out0.bin, ...
+ *                        with the outputs' values, and out0.txt, ... with the number of their type and their lengths,
+ *                        or error.txt. It also writes the graph back to back.onnx, or the error to back.txt
+ *   onnx_run --ops       prints the names of the ops that are read, one a line */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +36,7 @@ static void write_file(const char *name, const void *data, size_t n) {
     if (file == NULL || fwrite(data, 1, n, file) != n || fclose(file) != 0) abort();
 }
 
-/* "NAME TYPE RANK LENGTH..." a line, each with its file of bytes. */
+/* Reads lines "NAME TYPE RANK LENGTH...", and for each its file of values. */
 static int read_feeds(const char *folder, const plait_graph *g, plait_feed *feeds) {
     FILE *list = fopen(in(folder, "inputs.txt"), "r");
     char  name[200];
@@ -70,7 +69,7 @@ static int read_fetches(const char *folder, const plait_graph *g, plait_fetch *f
     return n;
 }
 
-/* "TYPE LENGTH..." */
+/* Writes "TYPE LENGTH...". */
 static void write_lengths(const char *name, const plait_tensor *t) {
     char   text[300];
     size_t at = (size_t)snprintf(text, sizeof text, "%d", (int)t->type);
@@ -79,7 +78,7 @@ static void write_lengths(const char *name, const plait_tensor *t) {
     write_file(name, text, at);
 }
 
-/* The graph as ONNX again, from the same inputs to the same outputs. */
+/* Writes the graph as ONNX again, with the same inputs and outputs. */
 static plait_status write_back(const char *folder, const plait_graph *g, const plait_feed *feeds, int n_feeds,
                                const plait_fetch *fetches, int n_fetches, plait_error *err) {
     static plait_tensor variable[256];
