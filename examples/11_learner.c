@@ -140,8 +140,8 @@ int main(int argc, char **argv) {
     plait_error     err = { 0 };
     for (int i = 1; i < argc; i += 2)
         if (strstr(known, argv[i]) == NULL) return fprintf(stderr, "unknown flag %s; known: %s\n", argv[i], known), 2;
-    plait_data_opts_init(&data), plait_comm_opts_init(&comm);
-    data.paths = &path, data.n_paths = 1;
+    if (path == NULL) return fprintf(stderr, "usage: 11_learner --data FILE [FLAG VALUE]...; flags: %s\n", known), 2;
+    plait_data_opts_init(&data), plait_comm_opts_init(&comm), data.paths = &path, data.n_paths = 1;
     comm.transport = flag("--transport"), comm.cluster = flag("--cluster"), comm.workers = number("--workers");
     plait_status status = flag("--model-file") ? say_labels(&data, &err) : plait_comm_run(&comm, fit, &data, &err);
     if (status < 0) fprintf(stderr, "%s\n", err.text);

@@ -11,8 +11,8 @@
 extern "C" {
 #endif
 
-/* Tables hold F32 and F64. Collectives add F32, F64, I64 and U8. Graphs compute with all types but U8, which they only
- * move and cast. */
+/* Tables hold F32, F64 and I64. Collectives add F32, F64, I64 and U8. Graphs compute with all types but U8, which they
+ * only move and cast. */
 typedef enum plait_type {
     PLAIT_F32 = 0,
     PLAIT_F64 = 1,

@@ -228,6 +228,8 @@ plait_status pli_tables_settle(pli_run *run, const pli_planned *planned, int32_t
 
 /** The learner's own options as they are in the end, "--clusters 8" lines. */
 void pli_run_add_settings(const pli_run *run, pli_text *text);
+/** Notes, if the option of the learner's own was given, that it has no effect in this run. why: "on ..., which ..." */
+void pli_run_note_unused(const pli_run *run, const char *option, const char *why);
 
 /* --- data --------------------------------------------------------------------------------------------------------- */
 

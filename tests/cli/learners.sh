@@ -69,6 +69,14 @@ works labels-known transform --model-file labelled --data labelled.csv
 near labels-known.out
 works labels-none transform --model-file labelled --data plain.csv
 near labels-none.out
+works passes train --model pca --data labelled.csv --label -1 --components 3 --power-passes 3
+grep -q -e '--power-passes has no effect on the exact solver' passes.err || fail "no note of --power-passes: $(cat passes.err)"
+works no-passes train --model pca --data labelled.csv --label -1 --components 3
+grep -q 'no effect' no-passes.err && fail "a note of an option that was not given: $(cat no-passes.err)"
+works smooth train --model bayes --data labelled.csv --label -1 --events-model gaussian --alpha 2
+grep -q -e '--alpha has no effect on events-model gaussian' smooth.err || fail "no note of --alpha: $(cat smooth.err)"
+works all-kept train --model pca --data "$data/small/iris.csv" --label none --whiten --json --quiet # of 5 columns
+[ "$(field all-kept objective | cut -c 1)" != - ] || fail "a mean square below 0: $(field all-kept objective)"
 works eval eval --model-file m --data plain.csv
 says_line eval.out '^explained share    0\.[0-9]+$'
 says_line eval.out '^components         3$'

@@ -103,6 +103,9 @@ static plait_status settle_values(pli_run *run) {
     const bool      real = strcmp(plait_training_name(run, "counts"), "real") == 0;
     PLI_TRY(look(run, seen));
     t->events = settle_events(run, seen);
+    if (t->events == PLI_EVENTS_GAUSSIAN)
+        pli_run_note_unused(run, "alpha", "on events-model gaussian, which --var-smoothing smooths");
+    else pli_run_note_unused(run, "var-smoothing", "on other events-models than gaussian, which --alpha smooths");
     b->rows_are_whole = !real && seen[WEIGHT_NOT_WHOLE] == 0;
     t->whole = b->rows_are_whole && t->events != PLI_EVENTS_GAUSSIAN &&
                (t->events == PLI_EVENTS_BERNOULLI || seen[NOT_WHOLE] == 0);

@@ -35,6 +35,7 @@ static plait_status prepare(pli_run *run) {
     p->d = d;
     p->q = exact ? 0 : p->k + MORE < d ? p->k + MORE : d;
     run->epochs = exact ? 2 : 1 + plait_training_count(run, "power-passes");
+    if (exact) pli_run_note_unused(run, "power-passes", "on the exact solver, which takes two passes");
     if (run->opts->epochs > 0 && run->opts->epochs < run->epochs) run->epochs = run->opts->epochs; /* at the most */
     run->batch = run->examples = run->train_rows;
     run->clocks = 1;

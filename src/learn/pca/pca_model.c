@@ -111,7 +111,7 @@ plait_status pli_pca_measure(const plait_model *model, const plait_rows *rows, d
 }
 
 int32_t pli_pca_figures(const plait_model *model, const double *sums, plait_figure *figures) {
-    const double left = sums[ALL] - sums[EXPLAINED];
+    const double left = fmax(sums[ALL] - sums[EXPLAINED], 0); /* both are rounded: nothing left may be less than 0 */
     (void)model;
     figures[0] = (plait_figure){ "explained_share", sums[ALL] > 0 ? sums[EXPLAINED] / sums[ALL] : (double)NAN };
     figures[1] = (plait_figure){ "loss", sums[WEIGHT] > 0 ? left / sums[WEIGHT] : (double)NAN };

@@ -78,6 +78,14 @@ void pli_run_add_settings(const pli_run *run, pli_text *text) {
         pli_text_add(text, "--%s %s\n", o->name, value_of(run, o));
 }
 
+void pli_run_note_unused(const pli_run *run, const char *option, const char *why) {
+    bool given = false;
+    for (int32_t i = 0; i < run->opts->n_settings; i++)
+        given = given || strcmp(run->opts->settings[i].name, option) == 0;
+    if (given && pli_comm_leads(run->comm))
+        pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn", "note: --%s has no effect %s", option, why);
+}
+
 /* --- told --------------------------------------------------------------------------------------------------------- */
 
 const char *plait_training_name(const plait_training *run, const char *name) {
