@@ -134,17 +134,16 @@ static plait_status check_answer(const plait_model *model, plait_answer answer, 
                             name);
         if (plait_model_width(model, PLAIT_ANSWER_LABEL) > 0)
             return pli_fail(err, PLAIT_EREFUSED,
-                            "predict: --proba: %s is no classification, it has no probabilities; leave --proba out",
+                            "predict: --proba: %s is not a classification and has no probabilities; leave --proba out",
                             name);
         /* fall through */
     case PLAIT_ANSWER_LABEL:
         return pli_fail(err, PLAIT_EREFUSED,
-                        "predict: model %s gives rows no label and no value; 'plait transform' writes what it makes of "
-                        "them", name);
+                        "predict: model %s predicts no label and no value; use 'plait transform' with it", name);
     case PLAIT_ANSWER_TRANSFORM: break;
     }
     return pli_fail(err, PLAIT_EREFUSED,
-                    "transform: model %s has no form of its own for rows; 'plait predict' writes what it says of them",
+                    "transform: model %s does not transform rows; use 'plait predict' with it",
                     name);
 }
 

@@ -77,10 +77,10 @@ static plait_status cannot_ask(int64_t pid, int errnum, plait_error *err) {
         return pli_fail(err, PLAIT_EINVAL, "there is no process %lld", (long long)pid);
     if (errnum == ECONNREFUSED || errnum == ENOENT)
         return pli_fail(err, PLAIT_EINVAL,
-                        "process %lld is no running plait train; under a launcher ask one of the ranks that it "
-                        "has started ('pgrep plait' lists them)",
+                        "process %lld is not a running plait train; under a launcher name one of the ranks that it has "
+                        "started ('pgrep plait' lists them)",
                         (long long)pid);
-    return pli_fail_errno(err, errnum, "process %lld cannot be asked", (long long)pid);
+    return pli_fail_errno(err, errnum, "process %lld cannot be reached", (long long)pid);
 }
 
 static plait_status no_answer(int64_t pid, uint64_t timeout_ns, plait_error *err) {
@@ -111,10 +111,10 @@ static plait_status read_answer(int fd, int64_t pid, uint64_t timeout_ns, pli_te
     }
     if (answer->failed) return pli_fail(err, PLAIT_ENOMEM, "no memory for an answer");
     if (answer->length == 0)
-        return pli_fail(err, PLAIT_EIO, "process %lld has hung up without an answer", (long long)pid);
+        return pli_fail(err, PLAIT_EIO, "process %lld closed the connection without an answer", (long long)pid);
     if (answer->data[0] != REFUSED[0]) return PLAIT_OK;
     pli_text_free(answer);
-    return pli_fail(err, PLAIT_EREFUSED, "process %lld is another user's; ask as that user, or as root",
+    return pli_fail(err, PLAIT_EREFUSED, "process %lld belongs to another user; ask as that user, or as root",
                     (long long)pid);
 }
 

@@ -44,8 +44,8 @@ static bool check_names(const pli_text_list *files) {
         char *own = pli_format("%s.0", files->item[i]);
         right = own == NULL || pli_file_exists(files->item[i]) || !pli_file_exists(own);
         if (!right)
-            pli_cli_usage("%s: no such file; did you mean %s.*? Where ranks are processes each has written one, and "
-                          "the audit wants them all",
+            pli_cli_usage("%s: no such file; did you mean %s.*? If ranks are processes each writes its own file, and "
+                          "the audit needs all of them",
                           files->item[i], files->item[i]);
         pli_free(own);
     }
@@ -62,7 +62,8 @@ static int audit(int argc, char *const *argv) {
     int            code = PLI_EXIT_USAGE;
     if (!pli_cli_read(&pli_command_audit, argc, argv, &set, &files, &opts, &code)) return code;
     if (files.n == 0) {
-        pli_cli_usage("audit: no event log; say 'plait audit FILE...', where train --events FILE has written it");
+        pli_cli_usage("audit: no event log; say 'plait audit FILE...' with the file that train --events FILE has "
+                      "written");
     } else if (!check_names(&files)) {
         code = PLI_EXIT_FAILED; /* as for any file that cannot be read */
     } else if (pli_logfile_open((const char *const *)files.item, (int32_t)files.n, &file, &err) < 0 ||

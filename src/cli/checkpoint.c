@@ -249,7 +249,7 @@ static plait_status open_meant(const place *at, pli_checkpoint **checkpoint_out,
     if (at->only[0] == '\0') {
         status = pli_checkpoint_open(at->dir, checkpoint_out, &passed_over, err);
         if (status == PLAIT_OK && passed_over.data != NULL)
-            pli_cli_usage("passed over:\n%.*s", (int)passed_over.length - 1, passed_over.data);
+            pli_cli_usage("skipped:\n%.*s", (int)passed_over.length - 1, passed_over.data);
         pli_text_free(&passed_over);
         return status;
     }
@@ -304,8 +304,8 @@ static bool look(place *at) {
     if (at->list.n > 0) return true;
     char *manifest = pli_format("%s/manifest.json", at->dir);
     say(at->dir, manifest != NULL && pli_file_exists(manifest)
-                     ? "holds no checkpoint, but a manifest: a checkpoint's own folder must keep its name, which is "
-                       "like checkpoint-000000000500"
+                     ? "holds no checkpoint, but a manifest: the folder of a checkpoint must keep its name, such as "
+                       "checkpoint-000000000500"
                      : "holds no checkpoint; train --checkpoint DIR writes them");
     pli_free(manifest);
     return false;

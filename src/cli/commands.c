@@ -219,8 +219,9 @@ bool pli_cli_read(const pli_command *command, int argc, char *const *argv, void 
         bool        is_data = pli_file_exists(word) && has_option(command->rows, "data");
         *code_out =
             is_data
-                ? pli_cli_usage("%s: '%s' is no option; for data write --data before each name", command->name, word)
-                : pli_cli_usage("%s: '%s' is no option; see 'plait help %s'", command->name, word, command->name);
+                ? pli_cli_usage("%s: '%s' is not an option; for data write --data before each name",
+                command->name, word)
+                : pli_cli_usage("%s: '%s' is not an option; see 'plait help %s'", command->name, word, command->name);
     } else {
         if (rest != NULL) *rest = words;
         return true;

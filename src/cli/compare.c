@@ -65,14 +65,15 @@ static bool check_report(const work *w) {
     if (w->set.report == NULL || strcmp(w->set.report, "-") != 0)
         return pli_paths_apart("compare", &written, 1, read, sizeof read / sizeof *read, &job->in.data);
     pli_cli_usage(
-        "compare: --report -: the page is not written to standard output; name a file, as --report page.html");
+        "compare: --report -: the page is not written to standard output; name a file, such as --report page.html");
     return false;
 }
 
 static bool check(const work *w) {
     for (const char *const *name = refused; *name != NULL; name++) {
         if (pli_opts_origin(w->job_opts, *name, NULL) != PLI_FROM_FLAG) continue;
-        pli_cli_usage("compare: --%s is for a single run; compare many, then 'plait train' with the setting that suits",
+        pli_cli_usage("compare: --%s is for a single run; leave it out, and use it with 'plait train' and the setting "
+                      "that suits best",
                       *name);
         return false;
     }
@@ -90,7 +91,7 @@ static bool check(const work *w) {
     }
     if (launcher.name != NULL && launcher.size > 1) {
         pli_cli_usage(
-            "compare: started as %d processes by %s; start one, with --transport mpi it launches each run's ranks",
+            "compare: started as %d processes by %s; start only one: with --transport mpi it launches each run's ranks",
             launcher.size, launcher.name);
         return false;
     }
@@ -187,7 +188,7 @@ static int run(work *w) {
     r->transport = w->job.transport != NULL ? w->job.transport : "threads";
     describe_machine(&r->machine);
     if (w->job.workers <= 1)
-        pli_talk_say(&w->talk, "note: one worker has nobody to exchange updates with; --workers N takes more");
+        pli_talk_say(&w->talk, "note: a single worker has nobody to exchange updates with; --workers N sets more");
     pli_spawn_begin();
     plait_status status = pli_compare_run_all(w, &err);
     if (w->talk.terminal && !w->talk.quiet) fputs("\r\033[K", stderr);

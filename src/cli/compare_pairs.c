@@ -31,7 +31,7 @@ static bool add_pair(work *w, const char *topology, size_t t, const char *consis
     pli_comparison *r = &w->result;
     if (t >= sizeof r->pair->topology || c >= sizeof r->pair->consistency || t == 0 || c == 0 ||
         r->pairs == PAIRS_MAX) {
-        pli_cli_usage("compare: --topology and --consistency take names, separated by commas, of at most %d pairs",
+        pli_cli_usage("compare: --topology and --consistency take names separated by commas, for at most %d pairs",
                       PAIRS_MAX);
         return false;
     }

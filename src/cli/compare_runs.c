@@ -97,7 +97,7 @@ static char *reason_of(const work *w, int32_t code) {
 static bool lets_servers_work(const work *w, pli_compared_pair *pair, int32_t code) {
     if (code != PLI_EXIT_USAGE || w->job.servers == 0 || pair->servers_work > 0) return false;
     char      *reason = reason_of(w, code);
-    const bool idle = reason != NULL && strstr(reason, "servers would stand idle") != NULL;
+    const bool idle = reason != NULL && strstr(reason, "servers would have nothing to do") != NULL;
     pli_free(reason);
     if (!idle) return false;
     pair->servers_work = (int32_t)w->job.servers;

@@ -33,7 +33,7 @@ static int doctor(int argc, char *const *argv) {
     if (words.n != 1) {
         pli_cli_usage("doctor: %s; say 'plait doctor PID'", words.n == 0 ? "no process" : "more than one process");
     } else if (!read_pid(words.item[0], &pid)) {
-        pli_cli_usage("doctor: '%s' is no process number; say 'plait doctor PID'", words.item[0]);
+        pli_cli_usage("doctor: '%s' is not a process number; say 'plait doctor PID'", words.item[0]);
     } else if (pli_ask(pid, PATIENCE_NS, &answer, &err) < 0) {
         pli_fail_at(&err, "doctor");
         pli_cli_fail(&err);

@@ -85,13 +85,13 @@ static const struct effect {
     { "no-intercept", NULL, NULL },
     { "huber-delta", fits_huber, "without --model huber or --loss huber" },
     { "class-weight", NULL, NULL },
-    { "normalize", has_raw_x, "on a graph of --graph, whose x is the data as they are" },
-    { "normalize", is_scalable, "with both --l1 and --l2, by which features are never scaled" },
-    { "init-model", may_begin, "on a run that goes on from --resume DIR" },
+    { "normalize", has_raw_x, "on a net of --graph, whose x holds the data in their own units" },
+    { "normalize", is_scalable, "with both --l1 and --l2: features are then never scaled" },
+    { "init-model", may_begin, "on a run that resumes from --resume DIR" },
     { "layers", NULL, NULL },
     { "graph", NULL, NULL },
     { "loss", NULL, NULL },
-    { "kernels", has_convolutions, "on a model without convolutions, which alone the module has" },
+    { "kernels", has_convolutions, "on a model without convolutions, since the module computes nothing else" },
 
     { "data", NULL, NULL },
     { "test", NULL, NULL },
@@ -112,12 +112,12 @@ static const struct effect {
     { "optimizer-state", is_parted, "with one worker" },
     { "epochs", NULL, NULL },
     { "batch", has_steps, "on --optimizer lbfgs, whose passes are over all rows" },
-    { "learning-rate", has_steps, "on --optimizer lbfgs, which finds its steps itself" },
+    { "learning-rate", has_steps, "on --optimizer lbfgs, which chooses its own step sizes" },
     { "momentum", has_momentum, "without --optimizer momentum" },
-    { "schedule", has_steps, "on --optimizer lbfgs, which finds its steps itself" },
+    { "schedule", has_steps, "on --optimizer lbfgs, which chooses its own step sizes" },
     { "staleness-aware", has_others, "with one worker" },
     { "patience", NULL, NULL },
-    { "seed", draws, "on --optimizer lbfgs of a linear model, which draws nothing" },
+    { "seed", draws, "on --optimizer lbfgs of a linear model, which uses no random numbers" },
 
     { "workers", NULL, NULL },
     { "servers", NULL, NULL },
@@ -133,7 +133,7 @@ static const struct effect {
     { "spares", NULL, NULL },
     { "collective", has_sums, "in this run: a collective sums updates only under --topology allreduce or hybrid" },
     { "aggregate", has_others, "with one worker" },
-    { "aggregate", has_hosts, "on sums among threads of one process, which share its memory anyhow" },
+    { "aggregate", has_hosts, "on sums among threads of one process, which share its memory anyway" },
     { "filter", NULL, NULL },
     { "cluster", NULL, NULL },
     { "join", NULL, NULL },
@@ -146,8 +146,8 @@ static const struct effect {
     { "trace", NULL, NULL },
     { "tensorboard", NULL, NULL },
     { "config", NULL, NULL },
-    { "timeout", has_peers, "with one worker, which has no peer to wait for" },
-    { "heartbeat", is_processes, "in this run: it watches ranks that are processes, which only --transport mpi has" },
+    { "timeout", has_peers, "with a single worker, which waits for no other" },
+    { "heartbeat", is_processes, "in this run: it watches processes, and only --transport mpi has ranks in processes" },
     { "dry-run", NULL, NULL },
     { "quiet", NULL, NULL },
     { "checkpoint", NULL, NULL },
@@ -172,5 +172,5 @@ void pli_train_notes(const pli_train_settings *s, const pli_opts *opts, pli_text
         pli_text_add(text, "--%s has no effect %s\n", e->option, e->without);
         noted = e->option; /* one note an option is enough */
     }
-    if (s->out == NULL && !s->dry_run) pli_text_add(text, "the model is not kept; --out FILE writes it\n");
+    if (s->out == NULL && !s->dry_run) pli_text_add(text, "the model is not saved; --out FILE saves it\n");
 }

@@ -19,23 +19,25 @@ static const pli_opt rows[] = {
     { "data", PLI_OPT_LIST, AT(in.data), NULL, "D", "file, directory, quoted pattern, or - for standard input", 0, 0,
       "data" },
     { "format", PLI_OPT_CHOICE, AT(in.format), "auto", "auto|libsvm|csv|tsv|idx|text",
-      "format of the data; auto judges by content", 0, 0, "data" },
+      "format of the data; auto looks at the content", 0, 0, "data" },
     { "header", PLI_OPT_CHOICE, AT(in.header), "auto", "auto|yes|no", "does csv or tsv data begin with column names?",
       0, 0, "data" },
     { "delimiter", PLI_OPT_TEXT, AT(in.delimiter), NULL, "C",
-      "what parts the cells of csv data: a character, or tab, space, comma, semicolon, pipe; default what cuts all "
-      "lines alike",
+      "what separates the cells of csv data: a character, or tab, space, comma, semicolon, pipe; default: the one that "
+      "gives every line the same number of cells",
       0, 0, "data" },
     { "label", PLI_OPT_TEXT, AT(in.label), NULL, "COLUMN|FILE|none",
-      "column of the label; default as the model was trained; none: rows have no label", 0, 0, "data" },
-    { "weight-column", PLI_OPT_TEXT, AT(in.weight_column), NULL, "C", "column of the rows' weights", 0, 0, "data" },
-    { "spill-limit", PLI_OPT_BYTES, AT(in.spill_limit), "0", "BYTES",
-      "most that temporary files of unpacked or received data may take, for each data set in each process (K, M, G, "
-      "T); 0: half of what is free there",
+      "column of the label; default: as in training; none: rows have no label", 0, 0, "data" },
+    { "weight-column", PLI_OPT_TEXT, AT(in.weight_column), NULL, "C", "column that holds the weight of each row",
       0, 0, "data" },
-    { "threads", PLI_OPT_I64, AT(in.threads), NULL, "N", "compute threads; default the cores", 1, 4096, "run" },
+    { "spill-limit", PLI_OPT_BYTES, AT(in.spill_limit), "0", "BYTES",
+      "largest total size of temporary files of unpacked or received data, for each data set in each process (K, M, G, "
+      "T); 0: half of the free space",
+      0, 0, "data" },
+    { "threads", PLI_OPT_I64, AT(in.threads), NULL, "N", "compute threads; default: one for each core",
+      1, 4096, "run" },
     { "json", PLI_OPT_FLAG, AT(json), NULL, NULL, "print one JSON object, with the keys of train --json", 0, 0, "run" },
-    { "quiet", PLI_OPT_FLAG, AT(quiet), NULL, NULL, "say nothing but errors and the result", 0, 0, "run" },
+    { "quiet", PLI_OPT_FLAG, AT(quiet), NULL, NULL, "print only errors and the result", 0, 0, "run" },
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 

@@ -120,7 +120,7 @@ int pli_keep(char *const *argv) {
     int        pipe_fds[2];
     last_words words = { 0 };
     pli_child_dies_with_parent((int32_t)getppid(), SIGKILL);
-    if (pipe2(pipe_fds, O_CLOEXEC) != 0) return pli_cli_usage("launch: no pipe for what a rank says"), PLI_EXIT_FAILED;
+    if (pipe2(pipe_fds, O_CLOEXEC) != 0) return pli_cli_usage("launch: no pipe for a rank's output"), PLI_EXIT_FAILED;
     pid_t pid = start(argv, pipe_fds);
     close(pipe_fds[1]);
     if (pid < 0) return pli_cli_usage("launch: no process for a rank"), PLI_EXIT_FAILED;

@@ -185,7 +185,7 @@ static int code_of(const supervisor *s, const pli_launch_job *job, const pli_ver
         return PLI_EXIT_PEERS;
     if (v->code != PLI_EXIT_DONE) return v->code;
     if (job->code == PLI_EXIT_DONE && s->record != NULL) {
-        pli_cli_usage("launch: the ranks have ended, but not their work: there is no new %s", s->record);
+        pli_cli_usage("launch: the ranks have ended, but their work is not complete: there is no new %s", s->record);
         return job->was_asked ? PLI_EXIT_FAILED : PLI_EXIT_PEERS;
     }
     return job->code;
@@ -319,7 +319,8 @@ static int check_where(const launch_settings *set) {
     plait_error err = { .rank = -1 };
     pli_text    lines = { 0 };
     if (set->hosts != NULL && !are_hosts(set->hosts)) {
-        pli_cli_usage("launch: --hosts '%s'; expected names with their places, such as a,b:4", set->hosts);
+        pli_cli_usage("launch: --hosts '%s': expected names, each with its number of processes, such as a,b:4",
+        set->hosts);
         return PLI_EXIT_USAGE;
     }
     if (set->hostfile == NULL) return PLI_EXIT_DONE;
@@ -343,8 +344,8 @@ static int start(const launch_settings *set, const pli_text_list *words) {
                       "is started with -n %" PRId64,
                       set->spares, words->item[0], set->ranks + set->spares);
     } else if (set->spares > 0 && spares != NULL) {
-        pli_cli_usage("launch: --spares %" PRId64 ", and train --spares %s: say it once, to launch, which starts so "
-                      "many processes more and tells train",
+        pli_cli_usage("launch: --spares %" PRId64 ", and train --spares %s: give it only to launch, which starts that "
+                                                  "many more processes and passes it to train",
                       set->spares, spares);
     } else if (set->ranks + set->spares > 65536) {
         pli_cli_usage("launch: %" PRId64 " processes and %" PRId64 " spares; expected 65536 at most", set->ranks,
@@ -403,7 +404,7 @@ static int launch(int argc, char *const *argv) {
         if (set.keeper && words.n > 0) {
             code = keep(&words);
         } else if (set.ranks == 0) {
-            pli_cli_usage("launch: how many? say 'plait launch -n N -- plait train ...'");
+            pli_cli_usage("launch: no number of processes; say 'plait launch -n N -- plait train ...'");
         } else if (words.n == 0) {
             pli_cli_usage("launch: no command after --; say 'plait launch -n N -- plait train ...'");
         } else {

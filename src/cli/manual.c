@@ -106,9 +106,9 @@ void pli_cli_manual(pli_text *text) {
     pli_text_add(text, ".SH SYNOPSIS\n\\fBplait\\fR \\fICOMMAND\\fR [options]\n");
     pli_text_add(text, ".SH DESCRIPTION\n");
     roff(text,
-         "Data goes to standard output, talk to standard error. Options may stand in any order; -h after any command "
-         "tells its options. An option is set by its flag, else by the variable PLAIT_NAME (PLAIT_LEARNING_RATE for "
-         "--learning-rate), else by the file of --config, else it has its default.");
+         "Data goes to standard output, messages go to standard error. Options may come in any order; -h after any "
+         "command lists its options. An option is set by its flag, else by the variable PLAIT_NAME "
+         "(PLAIT_LEARNING_RATE for --learning-rate), else by the --config file, else it has its default.");
     pli_text_add(text, ".SH COMMANDS\n");
     for (size_t i = 0; commands[i] != NULL; i++) {
         pli_text_add(text, ".SS \"plait ");

@@ -76,8 +76,8 @@ static void say(mapping *m, uint64_t address) {
         if (*c < ' ' || *c >= 0x7f) *c = '?';
     const bool cut = stat(m->path, &info) != 0 || address - m->from + m->offset >= (uint64_t)info.st_size;
     put(line, m->path);
-    put(line, cut ? ": was cut short while it was read; run again when nobody writes it\n"
-                  : ": a part of it cannot be read: does its disk fail?\n");
+    put(line, cut ? ": was cut short while it was being read; run again when nobody writes to it\n"
+                  : ": a part of it cannot be read: is its disk failing?\n");
     if (write(2, line, strlen(line)) < 0) { /* nobody reads stderr */
     }
 }

@@ -361,7 +361,7 @@ static bool check_apart(const pli_train_settings *s) {
 /* Standard output is for the record: all other outputs need a file name. */
 static bool check_files(const pli_train_settings *s) {
     if (pli_is(s->out, "-"))
-        pli_cli_usage("train: --out -: a model is not written to standard output; name a file, as --out model");
+        pli_cli_usage("train: --out -: a model is not written to standard output; name a file, such as --out model");
     else if (pli_is(s->metrics, "-"))
         pli_cli_usage("train: --metrics -: metrics are not written to standard output; name a file or /dev/stderr");
     else if (pli_is(s->events, "-"))

@@ -99,7 +99,8 @@ static void stop(pli_signals *s, int number) {
     pli_verdict_asked();
     end_unbegun(s, name_of(number));
     if (!s->talk->quiet)
-        pli_talk_tell_once(s->talk, "%s: ending after this clock; one more, a second from now or later, ends at once",
+        pli_talk_tell_once(s->talk, "%s: the run ends after this clock; a second signal, at least one second from now, "
+                                    "ends it at once",
                            name_of(number));
 }
 

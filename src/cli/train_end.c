@@ -60,7 +60,7 @@ static void say_how_to_go_on(run *r) {
                      "them: --hash-bits 22)",
                      r->settings->out);
     } else {
-        pli_text_add(&text, "to go on from the saved weights (step sizes and the optimizer's memory begin anew)%s: ",
+        pli_text_add(&text, "to go on from the saved weights (step sizes and the optimizer's state start anew)%s: ",
                      strcmp(report->transport, "mpi") == 0 ? ", under the same launcher" : "");
         pli_again_from_model(&again, left, &text); /* last, so that the end of the line can be pasted */
     }
@@ -136,8 +136,8 @@ static bool tell_logs(run *r, const logs *ended) {
     }
     if (ended->dropped > 0)
         pli_talk_tell(&r->talk,
-                      "%s: %" PRIu64 " spans are missing at the ends of its tracks: what a trace may hold was spent "
-                      "(fewer --epochs)",
+                      "%s: %" PRIu64 " spans are missing at the ends of its tracks: the trace was full (take fewer "
+                                     "--epochs)",
                       r->settings->trace, ended->dropped);
     return whole;
 }
@@ -158,7 +158,7 @@ static void say_none_was_due(run *r) {
     const bool asked = s->checkpoint != NULL && !s->dry_run;
     if (!asked || r->report.checkpoint >= 0 || r->report.checkpoint_failed[0] != '\0') return;
     const bool clocks = s->checkpoint_every[strspn(s->checkpoint_every, "0123456789")] == '\0';
-    pli_talk_say(&r->talk, "note: no checkpoint was due in a run as short as this: --checkpoint-every is %s%s",
+    pli_talk_say(&r->talk, "note: the run was too short for a checkpoint: --checkpoint-every is %s%s",
                  s->checkpoint_every, clocks ? " clocks" : "");
 }
 

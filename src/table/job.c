@@ -125,7 +125,7 @@ static plait_status check_all_agreed(plait_job *job, plait_error *err) {
     if (pli_comm_next_death(job->comm, &heard, &why))
         pli_fail(err, PLAIT_EPEER, "before all had the job %s", why.text);
     else
-        pli_fail(err, PLAIT_EPEER, "rank %d was lost before all had the job", gone);
+        pli_fail(err, PLAIT_EPEER, "rank %d was lost before all ranks had joined the job", gone);
     err->rank = why.code < 0 ? why.rank : gone;
     return PLAIT_EPEER;
 }
@@ -210,7 +210,7 @@ plait_status plait_job_destroy(plait_job **job_ptr) {
     PLI_TRY(pli_callback_refuses(__func__));
     if (job->lent)
         return pli_fail(pli_job_error(job), PLAIT_EINVAL,
-                        "plait_job_destroy: the job is plait_run's, which ends it when the work has returned");
+                        "plait_job_destroy: plait_run made the job, and ends it when the work has returned");
     *job_ptr = NULL;
     plait_comm *comm = job->comm;
     pli_comm_enter(comm, "plait_job_destroy");

@@ -58,7 +58,7 @@ static plait_status clock_servers(plait_job *job, plait_error *err) {
 /* --- the clock ---------------------------------------------------------------------------------------------------- */
 
 static plait_status must_take_part(const plait_job *job, const char *call, plait_error *err) {
-    if (!job->worker) return pli_fail(err, PLAIT_EINVAL, "%s is for workers; this rank only serves", call);
+    if (!job->worker) return pli_fail(err, PLAIT_EINVAL, "%s is for workers; this rank is a server", call);
     if (job->left) return pli_fail(err, PLAIT_EINVAL, "%s after plait_job_leave", call);
     return PLAIT_OK;
 }
@@ -150,8 +150,8 @@ plait_status plait_job_clock_begin(plait_job *job, plait_request **request_out) 
     PLI_TRY(PLI_GIVEN(pli_job_error(job), request_out));
     if (job->layout.replicas > 1)
         return pli_fail(pli_job_error(job), PLAIT_EREFUSED,
-                        "plait_job_clock_begin with %d replicas: a clock's end may have to be said again when a worker "
-                        "has died; nearest is plait_job_clock", job->layout.replicas);
+                        "plait_job_clock_begin with %d replicas is refused: when a worker dies, the others may have to "
+                        "end the clock again; nearest is plait_job_clock", job->layout.replicas);
     clock_request *request = pli_calloc(1, sizeof *request);
     if (request == NULL) return pli_fail(pli_job_error(job), PLAIT_ENOMEM, "no memory for a request");
     pli_comm_enter(job->comm, "plait_job_clock_begin");
@@ -170,7 +170,8 @@ plait_status pli_job_must_have_ended(const plait_job *job, const char *call, pla
                         call, (long long)plait_job_clock_now(job));
     if (job->flushed == 0) return PLAIT_OK;
     return pli_fail(err, PLAIT_EINVAL,
-                    "%s in clock %lld, of which plait_table_flush has sent a part; end it by plait_job_clock", call,
+                    "%s in clock %lld, part of which plait_table_flush has already sent; end it by plait_job_clock",
+                    call,
                     (long long)plait_job_clock_now(job));
 }
 
@@ -185,7 +186,7 @@ plait_status pli_job_settle(plait_job *job, const char *call, plait_error *err) 
 
 static plait_status meet_at_barrier(plait_job *job) {
     plait_error *err = pli_job_error(job);
-    if (!job->worker) return pli_fail(err, PLAIT_EINVAL, "plait_job_barrier is for workers; this rank only serves");
+    if (!job->worker) return pli_fail(err, PLAIT_EINVAL, "plait_job_barrier is for workers; this rank is a server");
     for (int64_t i = 0; i < job->tables; i++) pli_table_unpin(job->table[i]);
     PLI_TRY(pli_job_settle(job, "plait_job_barrier", err));
     plait_status status = has_servers(job) ? pli_job_ask_all(job, PLI_BARRIER, "barrier", &job->dropped, err)
@@ -212,14 +213,15 @@ static plait_status leave(plait_job *job) {
     PLI_TRY(must_take_part(job, "plait_job_leave", err));
     if (job->layout.replicas > 1)
         return pli_fail(err, PLAIT_EREFUSED,
-                        "plait_job_leave with %d replicas: a dead worker's items may fall to one that has left; "
-                        "nearest is to go on with empty clocks", job->layout.replicas);
+                        "plait_job_leave with %d replicas is refused: a dead worker's items may fall to one that has "
+                        "left; nearest is to continue with empty clocks", job->layout.replicas);
     PLI_TRY(pli_job_must_have_ended(job, "plait_job_leave", err));
     PLI_TRY(pli_job_finish_clock(job, err));
     for (int64_t i = 0; i < job->tables; i++)
         if (pli_table_needs_all(job->table[i]) && job->layout.workers > 1)
             return pli_fail(
-                err, PLAIT_EREFUSED, "table %s: a worker cannot leave under %s x %s, which needs a part of each",
+                err, PLAIT_EREFUSED, "table %s: a worker cannot leave under %s x %s, which needs a part from each "
+                                     "worker",
                 job->table[i]->spec.name, job->table[i]->spec.topology.text, job->table[i]->spec.consistency);
     pli_served_finish_gets(job);
     PLI_TRY(pli_served_send_kept(job, err));

@@ -74,7 +74,7 @@ static plait_status copy_filters(plait_job *job, const plait_job_opts *opts, pla
     job->layout.seed = opts->seed;
     const char *names = opts->filter == NULL ? "" : opts->filter;
     if (strlen(names) >= sizeof job->filter)
-        return pli_fail(err, PLAIT_EINVAL, "filters '%.40s...' are too long a list; at most %zu bytes are possible",
+        return pli_fail(err, PLAIT_EINVAL, "filters '%.40s...': the list is too long; at most %zu bytes are possible",
                         names, sizeof job->filter - 1);
     strcpy(job->filter, names);
     pli_filters_list       list;
@@ -95,7 +95,7 @@ plait_status pli_job_take_options(plait_job *job, const plait_job_opts *opts, pl
                                 .first_server = servers > 0 ? workers : 0,
                                 .resend_after_ns = pli_comm_resend_after_ns(job->comm) };
     if (opts->backup < 0 || (opts->backup > 0 && opts->backup >= workers))
-        return pli_fail(err, PLAIT_EINVAL, "%d backup workers of %d: at least one worker must be waited for",
+        return pli_fail(err, PLAIT_EINVAL, "%d backup workers of %d workers: a clock must wait for at least one worker",
                         opts->backup, workers);
     job->layout.backup = opts->backup;
     if (opts->first_clock < 0)

@@ -38,12 +38,12 @@ static plait_status check_callable(const plait_table *table, bool updates, const
     const char *topology = table->spec.topology.text, *consistency = table->spec.consistency;
     if ((table->has & PLAIT_FUNCTIONS) == 0)
         return pli_fail(err, PLAIT_EREFUSED,
-                        "table %s: server functions need one owner of each row, and under %s x %s each worker has a "
-                        "copy of its own; nearest is allreduce x bsp", table->spec.name, topology, consistency);
+                        "table %s: server functions need one owner of each row, but under %s x %s each worker has its "
+                        "own mirror; nearest is allreduce x bsp", table->spec.name, topology, consistency);
     if (updates && (table->has & PLAIT_WHOLE_CLOCKS) == 0)
         return pli_fail(err, PLAIT_EREFUSED,
-                        "server function %s updates; only tables of whole clocks, as of bsp, can be updated so, and %s "
-                        "is %s", name, table->spec.name, consistency);
+                        "server function %s updates tables; that needs whole clocks, as under bsp, but table %s is "
+                        "under %s", name, table->spec.name, consistency);
     return PLAIT_OK;
 }
 

@@ -75,7 +75,7 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
 static plait_status create(plait_job *job, const plait_table_opts *opts, plait_table **table_out) {
     plait_error *err = pli_job_error(job);
     uint64_t     hash = 0;
-    if (!job->worker) return pli_fail(err, PLAIT_EINVAL, "plait_table_create is for workers; this rank only serves");
+    if (!job->worker) return pli_fail(err, PLAIT_EINVAL, "plait_table_create is for workers; this rank is a server");
     PLI_TRY(pli_job_must_have_ended(job, "plait_table_create",
                                     err)); /* before any collective, and alone: others may not have flushed */
     plait_table *table = pli_calloc(1, sizeof *table);

@@ -10,7 +10,7 @@ static plait_status check(const plait_table *table, plait_error *err) {
         return pli_fail(err, PLAIT_EINVAL, "table %s: plait_table_zero after plait_job_leave", table->spec.name);
     if (table->updated <= plait_job_clock_now(job)) return PLAIT_OK;
     return pli_fail(err, PLAIT_EINVAL,
-                    "table %s: plait_table_zero behind an inc of clock %lld; call it before the clock's first inc",
+                    "table %s: plait_table_zero after an inc of clock %lld; call it before the clock's first inc",
                     table->spec.name, (long long)plait_job_clock_now(job));
 }
 

@@ -16,7 +16,7 @@ exits 2 'backup workers' backup-stale $t --topology ps --consistency ssp:2 --wor
 exits 2 'nearest is ps' backup-sums $t --topology allreduce --workers 3 --backup 1
 exits 2 'at least one worker' backup-all $t --workers 3 --backup 3
 exits 2 'steps by staleness' staleness-bsp $t --topology ps --workers 2 --staleness-aware
-exits 2 'come unasked' staleness-essp $t --topology ps --consistency essp:2 --workers 2 --staleness-aware
+exits 2 'get fresh values unasked' staleness-essp $t --topology ps --consistency essp:2 --workers 2 --staleness-aware
 exits 2 'lbfgs with backup' backup-lbfgs $t --optimizer lbfgs --workers 2 --backup 1
 exits 2 'nearest is ps' copies-local $t --workers 2 --topology local --replicas 2
 exits 2 'the other replica needs another rank' copies-one $t --topology ps --replicas 2

@@ -126,7 +126,7 @@ same gone_on untimed "from a checkpoint by time"
 
 # None was due: who looks for one is told why there is none.
 works none train --data few --epochs 1 --batch 20 --checkpoint none
-grep -q 'note: no checkpoint was due in a run as short as this: --checkpoint-every is 300s$' none.err || fail "no word of no checkpoint: $(cat none.err)"
+grep -q 'note: the run was too short for a checkpoint: --checkpoint-every is 300s$' none.err || fail "no word of no checkpoint: $(cat none.err)"
 works none train --data few --epochs 1 --batch 20 --checkpoint none --checkpoint-every 500
 grep -q 'checkpoint-every is 500 clocks$' none.err || fail "no word of no checkpoint: $(cat none.err)"
 for words in "--checkpoint-every 3" "--dry-run" "--quiet"; do
@@ -147,7 +147,7 @@ for signal in TERM INT; do
         code=0
         wait $pid || code=$?
         [ $code -eq 75 ] || fail "SIG$signal, $way: exit $code, not 75: $(tail -n 3 err)"
-        grep -q "d holds no checkpoint: the run begins" err || fail "it is not told that the run begins"
+        grep -q "d holds no checkpoint: the run starts from the beginning" err || fail "it is not told that the run begins"
         clock=$(sed -n 's/.*interrupted after clock \([0-9]*\),.*/\1/p' err)
         [ "$(last_of d)" = "$(printf 'checkpoint-%012d' "$clock")" ] || fail "SIG$signal, $way: no checkpoint of clock $clock: $(ls d)"
         command=$(sed -n 's/.*to go on from the checkpoint: plait \(.*\)/\1/p' err)
@@ -192,7 +192,7 @@ printf 'x' | dd of="$part" bs=1 seek=$(($(wc -c <"$part") - 3)) conv=notrunc 2>d
 run second train --data few --epochs 2 --batch 20 --workers 2 --json --resume d
 [ $code -eq 0 ] || fail "an older checkpoint is not used: $(tail -n 2 second.err)"
 same second straight "from the older checkpoint"
-grep -q "passed over.*$newest.*w\." second.err || fail "the altered tensor is not named: $(cat second.err)"
+grep -q "is skipped.*$newest.*w\." second.err || fail "the altered tensor is not named: $(cat second.err)"
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
@@ -206,17 +206,17 @@ other() { # TEXT words...: another option than the checkpoint's
     # shellcheck disable=SC2086
     exits 2 "$text" refused train $base "$@"
 }
-other "made with '--batch 20', this run has '--batch 25'" --batch 25
-other "'--optimizer adagrad', this run has '--optimizer adam'" --optimizer adam
-other "'--learning-rate 1', this run has '--learning-rate 0.5'" --learning-rate 0.5
+other "made with '--batch 20', but this run has '--batch 25'" --batch 25
+other "'--optimizer adagrad', but this run has '--optimizer adam'" --optimizer adam
+other "'--learning-rate 1', but this run has '--learning-rate 0.5'" --learning-rate 0.5
 other "this run has '--l2 0.5'" --l2 0.5
 other "this run has '--seed 3'" --seed 3
 other "this run has '--model hinge'" --model hinge
 other "this run has '--consistency ssp:1'" --consistency ssp:1
 other "this run has '--reduce exact'" --reduce exact
-other "'--epochs 2', this run has '--epochs 3'" --epochs 3
+other "'--epochs 2', but this run has '--epochs 3'" --epochs 3
 head -n 150 few >fewer
-other "'data of 200 rows in [0-9]* blocks', this run has 'data of 350 rows" --data fewer
+other "'data of 200 rows in [0-9]* blocks', but this run has 'data of 350 rows" --data fewer
 exits 2 "empty.*no checkpoint" refused train --data few --resume empty
 exits 1 "nowhere" refused train --data few --resume nowhere
 exits 2 "checkpoint-every 0" refused train --data few --checkpoint d --checkpoint-every 0

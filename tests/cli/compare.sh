@@ -70,7 +70,7 @@ json from.out 'o["runs"][0]["epochs"] == 2 and o["runs"][0]["workers"] == 2 and 
 
 # A narrow terminal, and a target of one's own; who forgets the workers is told.
 works alone compare --data part --epochs 1 --topology local --consistency bsp --repeats 1
-grep -q 'note: one worker has nobody' alone.err || fail "one worker is compared without a word: $(cat alone.err)"
+grep -q 'note: a single worker has nobody' alone.err || fail "one worker is compared without a word: $(cat alone.err)"
 works target compare --data part --epochs 2 --topology local --consistency bsp --repeats 1 --target 0.0001 --quiet
 grep -q 'No setting reached an objective of 0.0001' target.out || fail "reached what cannot be reached"
 

@@ -26,7 +26,7 @@ exits 1 "there is no process" gone doctor $pid
 
 sleep 60 &
 other=$!
-exits 1 'no running plait train' other doctor $other
+exits 1 'not a running plait train' other doctor $other
 kill $other
 exits 2 'no process' none doctor
 exits 2 'more than one' two doctor 1 2

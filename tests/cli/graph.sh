@@ -61,7 +61,7 @@ grep -q '"train_loss": 0\.[0-3]' pair.out || fail "two scores of two classes: $(
 # What does not go with the data, or with each other.
 sed 's/null, 4/null, 5/; s/\[4, 16\]/[5, 16]/' net.json >wide.json
 exits 1 "wide.json: the graph's x is f32\[\?, 5\]: rows of the data have 4 features" wide train --graph wide.json --data "$iris"
-exits 1 "pair.json: the graph's scores is f32\[\?, 2\]: a row is to have 3 scores" narrow train --graph pair.json --data "$iris"
+exits 1 "pair.json: the graph's scores is f32\[\?, 2\]: each row must have 3 scores" narrow train --graph pair.json --data "$iris"
 sed 's/relu/relo/' net.json >typo.json
 exits 2 "typo.json:8: node 'h': unknown op 'relo'; did you mean 'relu'" typo train --graph typo.json --data "$iris"
 sed 's/"name": "scores"/"name": "points"/' net.json >nameless.json
@@ -69,9 +69,9 @@ exits 2 'no value named scores' nameless train --graph nameless.json --data "$ir
 sed 's/"op": "relu"/"op": "batch_norm"/' net.json >batch.json
 exits 2 'batch_norm in a net is refused' batch train --graph batch.json --data "$iris"
 sed 's/"shape": \[16\]}/"shape": [16], "type": "f64"}/; s/"name": "s1", "op": "add", "inputs": \["p1", "b1"\]/"name": "s1", "op": "add", "inputs": ["p1", "c1"]}, {"name": "c1", "op": "cast", "inputs": ["b1"], "attrs": {"type": "f32"}/' net.json >f64.json
-exits 2 "variable 'b1' is of type f64, which is refused" f64 train --graph f64.json --data "$iris"
+exits 2 "variable 'b1' of type f64 is refused" f64 train --graph f64.json --data "$iris"
 exits 2 "unknown table 'w3'" table train --graph net.json --data "$iris" --table w3:consistency=bsp
-exits 2 'model mlp is none of a file' both train --graph net.json --model mlp --data "$iris"
+exits 2 'model mlp is not read from a file' both train --graph net.json --model mlp --data "$iris"
 exits 2 'needs a file: --graph FILE' none train --model graph --data "$iris"
 exits 2 'a graph has its own' layers train --graph net.json --layers 3 --data "$iris"
 exits 1 'nothing.json' nothing train --graph nothing.json --data "$iris"

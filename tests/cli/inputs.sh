@@ -46,10 +46,10 @@ printf '\000\000\010\001\000\000\000\004\001\000\001\007' >y-labels-idx1-ubyte
 printf '\000\000\010\001\000\000\000\003\001\000\001' >few
 cp x-images-idx3-ubyte y-images-idx3-ubyte
 cp x-images-idx3-ubyte z-images-idx3-ubyte
-exits 1 'y-images-idx3-ubyte: row 4 has no label, or one' beside train --data x-images-idx3-ubyte --label x-labels-idx1-ubyte \
+exits 1 'y-images-idx3-ubyte: row 4 has no label, or a label' beside train --data x-images-idx3-ubyte --label x-labels-idx1-ubyte \
     --test y-images-idx3-ubyte --epochs 2 --out untrained.model
 [ -e untrained.model ] && fail "a test that cannot be judged is seen after the training"
-exits 2 'z-images-idx3-ubyte: these images have no labels beside them' none train --data x-images-idx3-ubyte \
+exits 2 'z-images-idx3-ubyte: there is no file of labels beside these images' none train --data x-images-idx3-ubyte \
     --label x-labels-idx1-ubyte --test z-images-idx3-ubyte --epochs 2
 exits 2 'few has 3 labels' mismatch train --data x-images-idx3-ubyte --label few --epochs 2
 works itself train --data x-images-idx3-ubyte --label x-labels-idx1-ubyte --test x-images-idx3-ubyte --epochs 2 --json --quiet

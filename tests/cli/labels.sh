@@ -62,9 +62,9 @@ grep -q 'label: price (last column), numbers, so the loss is squared' chosen.err
 works forced train --data houses.csv --label price --text-columns price --epochs 1 --json
 told forced 'price (last column), 300 classes'
 awk 'BEGIN { for (i = 0; i < 400; i++) printf "%g 1:%d\n", i * 1.5, i % 5 }' >real
-exits 1 'label: first number of each line: its numbers can be no classes: not all are integers below 2\^53, or more than 65,536 of them differ; for numbers take --model squared' \
+exits 1 'label: first number of each line: its numbers cannot be classes: not all are integers below 2\^53, or there are more than 65,536 different ones; for numbers take --model squared' \
     real train --data real
-exits 1 'its cells are texts, and model squared learns numbers' texts train --data names.csv --model squared
+exits 1 'its cells are texts, but model squared learns numbers' texts train --data names.csv --model squared
 # Prices that are not written as numbers are: refused as classes, with an example and the remedy, unless asked for.
 odd() { # NAME PRICE: a table whose prices are written by the awk expression PRICE, 450 of them in 1,200 rows
     awk 'function parted(n) { return sprintf("%d,%03d", n / 1000, n % 1000) }
@@ -79,9 +79,9 @@ odd mixed 'i % 3 == 0 ? "\"1," parted(p) "\"" : i % 3 == 1 ? p " %" : p'
 example=347,200
 for file in quoted dollars german euros mixed; do
     case $file in quoted) example=347,200 ;; dollars) example='\$347,200' ;; *) example= ;; esac
-    exits 1 "label: price \(last column\): [0-9,]+ classes in 1,200 rows are refused; cells such as $example.* look like numbers: write them as 1234.5 is, with a point and neither parted thousands nor a unit, and take --model squared; --label COLUMN names another column; --text-columns price takes them for names" \
+    exits 1 "label: price \(last column\): [0-9,]+ classes in 1,200 rows are refused; cells such as $example.* look like numbers: write them like 1234.5, with a point, without separated thousands and without a unit, and take --model squared; --label COLUMN names another column; --text-columns price reads them as names" \
         $file train --data $file.csv --label price
-    exits 1 'price.* such as .* are not written as 1234.5 is' $file-squared train --data $file.csv --label price --model squared
+    exits 1 'price.* such as .* are not written like 1234.5' $file-squared train --data $file.csv --label price --model squared
     works $file-asked train --data $file.csv --label price --text-columns 2 --epochs 1 --workers 2 --topology ps
 done
 exits 1 'take --loss squared' $file-net train --data quoted.csv --label price --model mlp --layers 2
@@ -124,7 +124,7 @@ done
 
 # Rows without labels: models that learn from labels refuse them by name, predict does not ask.
 printf '1 1:1\n0 2:1\n1:1 2:1\n' >bare
-exits 2 'model logistic needs labels: .* leave out --label none' bare train --data bare --label none
+exits 2 'model logistic needs labels, but .* leave out --label none' bare train --data bare --label none
 exits 2 'model mlp needs labels' bare-net train --model mlp --layers 2 --data bare --label none --workers 2 --topology ps
 printf '1 1:1\n0 2:1\n' >light
 works labelled train --data light --epochs 2 --out labelled.model --quiet

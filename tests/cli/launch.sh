@@ -23,7 +23,7 @@ for file in sim threads events; do
     [ "$(grep -c '^plait: ' $file.err)" -eq 1 ] || fail "$file is told $(grep -c '^plait: ' $file.err) times: $(cat $file.err)"
 done
 exits 2 'name them in one place' where launch -n 2 --hosts a --hostfile part -- plait train --data part
-exits 2 "hosts 'a,,b'; expected names" where launch -n 2 --hosts a,,b -- plait train --data part
+exits 2 "hosts 'a,,b': expected names" where launch -n 2 --hosts a,,b -- plait train --data part
 exits 1 'hostfile: .*nothere' where launch -n 2 --hostfile nothere -- plait train --data part
 # A machine that cannot be reached: one line, and what is no failure of mpirun's goes through unchanged.
 echo 'nosuchhost.invalid slots=2' >hosts
@@ -112,7 +112,7 @@ until_holds 30 says err wait || fail "SIGUSR1 is not answered"
 kill -INT $pid
 ends 75
 [ -s model ] || fail "interrupted: no model"
-[ "$(grep -c 'ending after this clock' err)" -eq 1 ] || fail "the signal is told $(grep -c 'ending after this clock' err) times"
+[ "$(grep -c 'the run ends after this clock' err)" -eq 1 ] || fail "the signal is told $(grep -c 'the run ends after this clock' err) times"
 grep -q 'to go on from the saved weights .*, under the same launcher: plait train .* --epochs [0-9]* --init-model model --metrics m.2 --events e-2' err || fail "interrupted: the command that goes on is not told"
 start
 kill -9 "$(sed -n 's/.*"rank": 1, .*"pid": \([0-9]*\).*/\1/p' m | head -n 1)"

@@ -90,10 +90,10 @@ works named-labels transform --model-file named --data named.csv
 works named-none transform --model-file named --data unnamed.csv
 cmp -s named-labels.out named-none.out || fail "a column that the model does not know changes the projection"
 works left-out train --model pca --data named.csv
-says_line left-out.err '^plait: note: label \(last column\) is taken for the label, at which model pca does not look; with --label none it is a feature$'
+says_line left-out.err '^plait: note: label \(last column\) is read as the label, which model pca ignores; with --label none it is a feature$'
 says_line left-out.out '^features           2$'
 works first train --model pca --data plain.csv
-says_line first.err '^plait: note: c1 \(first column\) is taken for the label'
+says_line first.err '^plait: note: c1 \(first column\) is read as the label'
 works named-label train --model pca --data labelled.csv --label -1
 grep -q 'taken for the label' named-label.err && fail "a label that was named is noted: $(cat named-label.err)"
 works inspect inspect m
@@ -102,13 +102,13 @@ says_line inspect.out '^value	components F64 \[3, 64\]$'
 works weights inspect m --weights
 says_line weights.out '^components 2,63	'
 [ "$(grep -c '^components ' weights.out)" -eq 192 ] || fail "inspect --weights: $(grep -c '^components ' weights.out) elements"
-exits 2 "^plait: predict: model pca gives rows no label and no value; 'plait transform'" none predict --model-file m --data plain.csv
+exits 2 "^plait: predict: model pca predicts no label and no value; use 'plait transform'" none predict --model-file m --data plain.csv
 says_line inspect.out '^feature	c1$'
 [ "$(grep -c '^feature	' inspect.out)" -eq 64 ] || fail "inspect: $(grep -c '^feature	' inspect.out) features"
 works inspect-named inspect named
 says_line inspect-named.out '^feature	b$'
 works linear train --data part --epochs 1 --out linear --quiet
-exits 2 "^plait: transform: model logistic has no form of its own for rows; 'plait predict'" none transform --model-file linear --data part
+exits 2 "^plait: transform: model logistic does not transform rows; use 'plait predict'" none transform --model-file linear --data part
 exits 2 "unknown option --proba" none transform --model-file m --data plain.csv --proba
 exits 2 '^plait: transform: no model' none transform --data plain.csv
 
@@ -123,12 +123,12 @@ grep -aq four.csv clusters && fail "the model names a file"
 # shellcheck disable=SC2086
 exits 1 '^plait: nowhere.csv: No such file' nowhere $kmeans --data plain.csv --centres nowhere.csv --dry-run
 # shellcheck disable=SC2086
-exits 2 'has 3 rows, one is needed for each of 4 clusters' three $kmeans --data plain.csv --centres three.csv
+exits 2 'has 3 rows, but one is needed for each of 4 clusters' three $kmeans --data plain.csv --centres three.csv
 works number predict --model-file clusters --data plain.csv
 works apart transform --model-file clusters --data plain.csv
 paste number.out apart.out | awk '{ for (j = 2; j <= 5; j++) if ($j < $($1 + 2)) exit 1 } END { exit NR != 600 }' ||
     fail "predict is not the nearest of transform: $(paste number.out apart.out | head -n 1)"
-exits 2 'kmeans is no classification, it has no probabilities' proba predict --model-file clusters --data plain.csv --proba
+exits 2 'kmeans is not a classification and has no probabilities' proba predict --model-file clusters --data plain.csv --proba
 awk -F , '{ for (j = 1; j <= 64; j++) printf "%s%d:%s", (j > 1 ? " " : ""), j, $j; print "" }' plain.csv >plain.svm
 tr , '\t' <plain.csv >plain.tsv
 for form in svm tsv; do

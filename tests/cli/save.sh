@@ -67,7 +67,7 @@ if mount -t tmpfs -o size=64k none disk 2>/dev/null; then
     cannot "No space left.*free some space" --checkpoint disk/there
     [ "$(ls disk)" = "$(printf 'full\nthere')" ] || fail "a probe has left $(ls disk)"
     rm disk/full
-    exits 1 "disk/there: a checkpoint takes at least 0.6 MB" large $t --model mlp --layers 1200 --checkpoint disk/there --dry-run
+    exits 1 "disk/there: a checkpoint needs at least 0.6 MB" large $t --model mlp --layers 1200 --checkpoint disk/there --dry-run
     mount -o remount,ro disk
     for option in $each; do cannot "name a place that you may write to" $option disk/m; done
     umount disk

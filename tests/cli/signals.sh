@@ -146,7 +146,7 @@ exec 3<>pipe
 start --model mlp --layers 9999 --data part --epochs 1000 --batch 300 --out pipe 3<&-
 until_holds 60 says m '"clock"' || fail "no clock ends"
 kill -INT $pid
-until_holds 30 says err 'ends at once' || fail "the first signal is not confirmed"
+until_holds 30 says err 'ends it at once' || fail "the first signal is not confirmed"
 again() { kill -INT $pid 2>/dev/null || true; gone $pid; }
 until_holds 60 again || fail "no further signal ends the run"
 ends 130

@@ -35,7 +35,7 @@ works keyed $t --topology hybrid --hash-bits 18 --json
 says keyed.out '"topology": "hybrid".*"name": "w", "topology": "ps"' || fail "hybrid, by key: $(cat keyed.out)"
 exits 2 "under hybrid a table with dense updates travels by allreduce.*nearest is" stale $t --topology hybrid --consistency ssp:2
 works mixed $t --topology hybrid --consistency ssp:2 --hash-bits 18 --json
-exits 2 "under hybrid a table with dense updates travels by allreduce.*servers would stand idle" idle $t --topology hybrid --servers 1
+exits 2 "under hybrid a table with dense updates travels by allreduce.*servers would have nothing to do" idle $t --topology hybrid --servers 1
 works servers $t --topology hybrid --hash-bits 18 --servers 1
 
 # Features that grow by key: two tables, one each way, and an event log that proves both.
@@ -43,7 +43,7 @@ sed 's/ 1:1/ 900000000:1/' part >far
 works grown train --data far --workers 2 --epochs 2 --batch 50 --topology hybrid --events log --json
 says grown.out '"name": "w", "topology": "ps".*"name": "b", "topology": "allreduce"' || fail "by key: $(cat grown.out)"
 works audit audit log
-exits 2 "table b: .*for this table alone, --table b:consistency=bsp" alone train --data far --workers 2 --topology hybrid --consistency ssp:2
+exits 2 "table b: .*only for this table, --table b:consistency=bsp" alone train --data far --workers 2 --topology hybrid --consistency ssp:2
 works alone train --data far --workers 2 --epochs 2 --topology hybrid --consistency ssp:2 --table b:consistency=bsp
 works apart train --data far --workers 2 --epochs 2 --batch 50 --topology ps --consistency ssp:2 \
     --table b:topology=allreduce,consistency=bsp --json

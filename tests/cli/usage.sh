@@ -70,7 +70,7 @@ exits 2 "no model" nomodel inspect
 exits 2 "more than one" two inspect a b
 exits 1 "gone" gone inspect gone
 exits 1 "gone" gone predict --model-file gone --data part
-exits 2 "how many" many launch -- plait train
+exits 2 "no number of processes" many launch -- plait train
 exits 2 "no command" nothing launch -n 2
 exits 2 "no command" nothing launch -n 2 --
 exits 2 "launch" zero launch -n 0 -- plait train
@@ -165,7 +165,7 @@ idle() { # TEXT words...
     grep -q "note: $text" idle.err || fail "no note '$text' of: $*: $(cat idle.err)"
 }
 idle "--collective has no effect in this run: a collective sums updates only under --topology allreduce or hybrid$" $t --workers 2 --topology ps --collective ring
-idle "--heartbeat has no effect in this run: it watches ranks that are processes, which only --transport mpi has$" $t --heartbeat 9s
+idle "--heartbeat has no effect in this run: it watches processes, and only --transport mpi has ranks in processes$" $t --heartbeat 9s
 idle "--label has no effect on libsvm data" $t --label 3
 idle "--header has no effect on libsvm data" $t --header yes
 idle "--text-columns has no effect on libsvm data" $t --text-columns a
@@ -173,11 +173,11 @@ idle "--curve has no effect without --metrics" $t --curve 3
 idle "--balance has no effect with one worker" $t --balance dynamic --workers 1
 idle "--staleness-aware has no effect with one worker" $t --staleness-aware --topology ps --consistency ssp:2
 idle "--optimizer-state has no effect with one worker" $t --optimizer-state sharded --topology allreduce
-idle "--timeout has no effect with one worker, which has no peer to wait for" $t --timeout 60s
+idle "--timeout has no effect with a single worker, which waits for no other" $t --timeout 60s
 idle "--aggregate has no effect with one worker" $t --aggregate host --topology ps
 idle "--aggregate has no effect on sums among threads of one process" $t --aggregate host --topology allreduce --workers 2
 idle "--normalize has no effect with both --l1 and --l2" $t --normalize none --l1 0.01 --l2 0.01
-idle "--seed has no effect on --optimizer lbfgs of a linear model, which draws nothing" $t --seed 3 --optimizer lbfgs
+idle "--seed has no effect on --optimizer lbfgs of a linear model, which uses no random numbers" $t --seed 3 --optimizer lbfgs
 works effect $t --epochs 1 --workers 2 --topology allreduce --collective ring --timeout 60s --seed 3 --optimizer-state sharded
 grep -q 'no effect' effect.err && fail "an option with an effect is said to have none: $(grep 'no effect' effect.err)"
 
@@ -190,10 +190,10 @@ for words in "--join etcd://h:1/j" "--transport tcp" "--format vw"; do
     exits 2 "${words%% *}.*: comes with a later version" later $t $words
 done
 exits 2 "spares 1 with true is refused: train alone.*-n 3" refused launch -n 2 --spares 1 -- true
-exits 2 "spares 1, and train --spares 2: say it once" refused launch -n 2 --spares 1 -- plait $t --spares 2
+exits 2 "spares 1, and train --spares 2: give it only to launch" refused launch -n 2 --spares 1 -- plait $t --spares 2
 exits 2 "spares .1. without replicas.*nearest are 2 replicas" refused $t --workers 3 --spares 1 --topology ps
 k="--topology ps --replicas 2"
-exits 2 "3 spares of 3 workers; expected.*one worker that is none" refused $t --workers 3 --spares 3 $k
+exits 2 "3 spares of 3 workers; expected.*one worker that is not a spare" refused $t --workers 3 --spares 3 $k
 exits 2 "2 spares with consistency async.*nearest is ssp:4" refused $t --workers 4 --spares 2 $k --consistency async
 works spares $t --epochs 2 --workers 5 --spares 2 $k --reduce exact --json --metrics m
 works without $t --epochs 2 --workers 3 --topology ps --reduce exact --json
@@ -246,7 +246,7 @@ exits 2 "^plait: topology local x essp:1 is refused" pair $t --workers 2 --topol
 exits 1 "gone" note train --data gone --momentum 0.5
 [ "$(wc -l <note.err)" -eq 1 ] || fail "notes before an error: $(head -n 1 note.err)"
 works note $t --epochs 1 --momentum 0.5
-[ "$(grep -c 'not kept' note.err)" -eq 1 ] && [ "$(grep -c 'momentum has no effect' note.err)" -eq 1 ] || fail "notes are not told once"
+[ "$(grep -c 'not saved' note.err)" -eq 1 ] && [ "$(grep -c 'momentum has no effect' note.err)" -eq 1 ] || fail "notes are not told once"
 works note $t --dry-run --momentum 0.5
 grep -q 'momentum has no effect' note.err || fail "a dry run has no notes"
 

@@ -405,11 +405,11 @@ static void refused(const char *layers, const char *model, const char *loss, con
 
 static void test_refusals(void **state) {
     (void)state;
-    refused("16,x", "mlp", NULL, "expected widths");
+    refused("16,x", "mlp", NULL, "expected sizes");
     refused("16,", "mlp", NULL, "ends in a comma");
-    refused("0", "mlp", NULL, "expected widths");
+    refused("0", "mlp", NULL, "expected sizes");
     refused("1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1", "mlp", NULL, "at most 15");
-    refused("16", "logistic", NULL, "model logistic has none");
+    refused("16", "logistic", NULL, "model logistic has no layers");
     refused(NULL, "logistic", "hinge", "--model hinge");
     refused(NULL, "mpl", NULL, "did you mean 'mlp'");
     refused(NULL, "mlp", "hing", "did you mean 'hinge'");

@@ -156,12 +156,12 @@ static void test_what_cannot_be_kept_is_refused(void **state) {
     plait_learner wrong = learner;
     (void)state;
     wrong.ways = PLAIT_LEARNER_STREAMS;
-    refused(training_of(data, &wrong), 1, PLAIT_EINVAL, "none of a learner that streams");
+    refused(training_of(data, &wrong), 1, PLAIT_EINVAL, "0 for a learner that streams");
     wrong = learner, wrong.row_cols = -1;
     refused(training_of(data, &wrong), 1, PLAIT_EINVAL, "expected 0 to");
     training t = training_of(data, &learner);
     t.opts.balance = "dynamic";
-    refused(t, 2, PLAIT_EREFUSED, "it needs each row where it is");
+    refused(t, 2, PLAIT_EREFUSED, "each row must stay with its worker");
     plait_data_destroy(&data);
 }
 

@@ -301,10 +301,10 @@ static void test_refusals(void **state) {
     refused(t, "a character that the model does not know");
     t = text_of("lstm");
     t.opts.loss = "squared";
-    refused(t, "its answers are symbols");
+    refused(t, "it predicts symbols");
     t = text_of("lstm");
     t.opts.layers = "";
-    refused(t, "an lstm has at least one");
+    refused(t, "an lstm needs at least one");
     plait_data     *data = NULL;
     plait_error     err;
     plait_data_opts apart = reads(0);
@@ -313,7 +313,7 @@ static void test_refusals(void **state) {
     t = text_of("logistic");
     t.opts.data = t.opts.test = NULL;
     t.opts.memory = data;
-    refused(t, "whose windows lie apart");
+    refused(t, "whose windows do not overlap");
     plait_data_destroy(&data);
 }
 

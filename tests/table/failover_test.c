@@ -580,7 +580,7 @@ static void test_who_stands_in_pushes_the_same_rows(void **state) {
         /* Of a range nothing is told: it spans rows that no item touched. */
         const bool passes = tries[i].same || !by_key;
         assert_int_equal(f.failed.code, passes ? PLAIT_OK : PLAIT_EMISMATCH);
-        if (!passes) assert_non_null(strstr(f.failed.text, "table w, clock 0: who stood in for rank 1"));
+        if (!passes) assert_non_null(strstr(f.failed.text, "table w, clock 0: the workers that stood in for rank 1"));
         f.failed = (plait_error){ 0 };
         close_all(&f);
     }

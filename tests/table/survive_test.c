@@ -294,7 +294,7 @@ static plait_status be_choosy(story *s, plait_job *job) {
     plait_table   *table;
     const uint64_t key = 3;
     double         value = 1;
-    PLI_TRY(expect(job, create_one(job, 1, &table), PLAIT_EREFUSED, "a rule that does not ask"));
+    PLI_TRY(expect(job, create_one(job, 1, &table), PLAIT_EREFUSED, "a rule that does not use staleness"));
     PLI_TRY(create_one(job, 0, &table));
     PLI_TRY(expect(job, plait_job_leave(job), PLAIT_EREFUSED, "plait_job_leave with 2 replicas"));
     PLI_TRY(plait_table_inc(table, 1, &key, &value, 0));

@@ -89,7 +89,7 @@ static pli_events settle_events(const pli_run *run, const double *seen) {
         pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn", "events-model: %s, since %s",
                 pli_events_name[events],
                 seen[NEGATIVE] > 0              ? "values are negative"
-                : events == PLI_EVENTS_GAUSSIAN ? "most values are given, and not all are whole"
+                : events == PLI_EVENTS_GAUSSIAN ? "most values are given, and not all are whole numbers"
                 : seen[NOT_WHOLE] > 0           ? "no value is negative, and most are 0"
                                                 : "values are counts");
     return events;
@@ -147,8 +147,8 @@ static plait_status settle_form(pli_run *run) {
     if (b->form == PLI_BAYES_SPARSE && b->tally.events == PLI_EVENTS_GAUSSIAN)
         return pli_fail(
             run->err, PLAIT_EREFUSED,
-            "events-model gaussian with %lld features of %lld classes is refused: it looks at all features of "
-            "each row, and has three sums of each; take --hash-bits 16, or --events-model multinomial",
+            "events-model gaussian with %lld features of %lld classes is refused: it looks at all features of each "
+            "row, and keeps three sums for each; take --hash-bits 16, or --events-model multinomial",
             (long long)run->features, (long long)run->classes);
     if (b->form != PLI_BAYES_SPARSE && run->resume_layout >= 0 && run->resume_layout != PLI_BAYES_SPARSE)
         b->form = (pli_bayes_form)run->resume_layout; /* other workers may have chosen the other */

@@ -179,7 +179,7 @@ static plait_status read_keys(const pli_safetensors *file, const char *path, pli
     const pli_tensor *key = pli_safetensors_find(file, "key");
     if (key == NULL) return PLAIT_OK;
     if (key->dims != 1 || key->shape[0] != solution->rows || strcmp(key->type, "U64") != 0)
-        return pli_not_a_model(path, "keys do not go with the weights", err);
+        return pli_not_a_model(path, "its keys do not match its weights", err);
     memcpy(solution->key, key->data, (size_t)solution->rows * sizeof *solution->key);
     return pli_is_increasing_u64(solution->rows, solution->key) ? PLAIT_OK
                                                                 : pli_not_a_model(path, "keys are out of order", err);
@@ -196,8 +196,8 @@ static plait_status read_solution(const pli_safetensors *file, const char *path,
     const bool        keyed = pli_safetensors_find(file, "key") != NULL;
     pli_solution     *s = &pli_fitted_of(model)->solution;
     if (weight == NULL || variance == NULL || bias == NULL)
-        return pli_not_a_model(path, "no weights of the form that it declares", err);
-    if (!keyed && rows != model->features) return pli_not_a_model(path, "its weights do not go with its features", err);
+        return pli_not_a_model(path, "its weights do not have the form that it declares", err);
+    if (!keyed && rows != model->features) return pli_not_a_model(path, "its weights do not match its features", err);
     PLI_TRY(pli_solution_make(rows, k * (gaussian ? 2 : 1), keyed, s, err));
     memcpy(s->weight, weight, (size_t)(rows * k) * sizeof(double));
     if (gaussian) memcpy(s->weight + rows * k, variance, (size_t)(rows * k) * sizeof(double));
@@ -323,8 +323,8 @@ plait_status pli_bayes_export(const plait_model *model, pli_export *to, plait_er
     if (s->key != NULL)
         return pli_fail(
             err, PLAIT_EREFUSED,
-            "a model whose weights lie by key is refused: its %lld of %lld features would be a dense matrix; "
-            "train with --hash-bits 20",
+            "a model whose weights are stored by key is refused: its %lld of %lld features would become a dense "
+            "matrix; train with --hash-bits 20",
             (long long)s->rows, (long long)model->features);
     PLI_TRY(make_exported(s->rows, columns_of, is_gaussian(model), &e, err));
     for (int64_t c = 0; c < k; c++) add_class(&e, c, e.bias, 0, s->bias[c]);

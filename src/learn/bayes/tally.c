@@ -151,8 +151,8 @@ static plait_status check_weight(const pli_tally_form *form, double weight, int6
     if (!form->whole || pli_tally_is_whole(weight)) return PLAIT_OK;
     return pli_fail(
         err, PLAIT_EFORMAT,
-        "row %lld weighs %g, and rows are counted in whole numbers, as the first rows of the data were: take "
-        "--counts real",
+        "row %lld has the weight %g, but the first rows of the data had whole weights, so rows are counted in whole "
+        "numbers: take --counts real",
         (long long)number, weight);
 }
 
@@ -161,14 +161,14 @@ static plait_status check_value(const pli_tally_form *form, double value, double
     if (value < 0)
         return pli_fail(
             err, PLAIT_EFORMAT,
-            "row %lld has the value %g, and nothing occurs less than 0 times: take --events-model gaussian, or "
-            "bernoulli, which asks whether a value is above 0",
+            "row %lld has the value %g, but a count cannot be below 0: take --events-model gaussian, or bernoulli, "
+            "which asks whether a value is above 0",
             (long long)number, value);
     if (!form->whole || pli_tally_is_whole(value * weight)) return PLAIT_OK;
     return pli_fail(
         err, PLAIT_EFORMAT,
-        "row %lld has the value %g, and features are counted in whole numbers, as the first rows of the data "
-        "were: take --counts real",
+        "row %lld has the value %g, but the first rows of the data had whole values, so features are counted in whole "
+        "numbers: take --counts real",
         (long long)number, value);
 }
 
@@ -195,8 +195,8 @@ static plait_status find_index(const pli_tally_form *form, pli_tally *tally, con
     if (!form->checks || (row->index != NULL && row->index[row->n - 1] < form->features)) return PLAIT_OK;
     return pli_fail(
         err, PLAIT_EFORMAT,
-        "row %lld of a streamed pass has a feature beyond the %lld that there seemed to be, since indices are "
-        "out of order: take --hash-bits 20",
+        "row %lld of a streamed pass has a feature beyond the %lld that were expected, since indices are out of order: "
+        "take --hash-bits 20",
         (long long)number, (long long)form->features);
 }
 
@@ -206,7 +206,7 @@ static plait_status add_row(const pli_tally_form *form, pli_tally *tally, const 
     entries       row = { .n = block->row_start[r + 1] - at, .value = block->value != NULL ? block->value + at : NULL };
     double        y, weight;
     if (!pli_goal_target(form->goal, block->label[r], &y, &weight))
-        return pli_fail(err, PLAIT_EFORMAT, "row %lld has no label, or one that the model does not know (%g)",
+        return pli_fail(err, PLAIT_EFORMAT, "row %lld has no label, or a label that the model does not know (%g)",
                         (long long)number, block->label[r]);
     if (block->weight != NULL) weight *= (double)block->weight[r];
     const int64_t class = form->goal->loss->target == PLI_CLASSES ? (int64_t)y : y > 0;

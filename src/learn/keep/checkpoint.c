@@ -122,7 +122,8 @@ plait_status plait_checkpoint_save(plait_job *job, plait_table *const *tables, i
     if (opts->size != sizeof *opts || opts->keep < 1 || n < 1)
         return pli_fail(
             s.err, PLAIT_EINVAL,
-            "checkpoint options not filled by plait_checkpoint_opts_init, or none are kept, or no table");
+            "the checkpoint options were not filled by plait_checkpoint_opts_init, or keep no checkpoint, or name no "
+            "table");
     for (int32_t i = 0; i < n; i++)
         if (tables[i] == NULL)
             return pli_fail(s.err, PLAIT_EINVAL, "%s: tables[%d] is NULL", __func__, i);
@@ -237,8 +238,8 @@ plait_status plait_checkpoint_restore(plait_checkpoint *c, plait_table *table, c
     int64_t      clock = plait_checkpoint_clock(c);
     if (job->layout.first_clock != clock || plait_job_clock_now(job) != clock)
         return pli_fail(err, PLAIT_EINVAL,
-                        "table %s is in clock %lld of a job that begins at %lld; what is restored into it is of clock "
-                        "%lld: give plait_job_opts.first_clock, and restore before the first clock ends",
+                        "table %s is in clock %lld of a job that begins at clock %lld, but the checkpoint is of clock "
+                        "%lld: set plait_job_opts.first_clock, and restore before the first clock ends",
                         plait_table_name(table), (long long)plait_job_clock_now(job),
                         (long long)job->layout.first_clock, (long long)clock);
     PLI_TRY(pli_state_check(table, err));

@@ -193,7 +193,7 @@ static plait_status begin(pli_run *run, int64_t epoch, int64_t clock) {
     pli_row_values_plan(run, &k->plan);
     pli_kept_plan(k->capture, k->table, &k->plan);
     if (!put_kept(run) || !pli_row_values_put(run, put_bytes, k))
-        return pli_fail(run->err, PLAIT_ENOMEM, "no memory for what a checkpoint has beside tables");
+        return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the parts of a checkpoint that are not tables");
     if (leads(k)) PLI_TRY(describe(run, epoch, clock, &progressive, &meta));
     pli_free(k->meta);
     k->meta = meta.data;
@@ -258,7 +258,7 @@ static plait_status fail_all(pli_keep *k, int32_t rank) {
     pli_fail_at(&k->failed, "the checkpoint of clock %lld could not be written", (long long)k->clock);
     if (rank == plait_comm_rank(run->comm) && !again)
         pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
-                "%s; the run goes on, and the next is tried when it is due", k->failed.text);
+                "%s; the run goes on, and tries the next checkpoint when it is due", k->failed.text);
     return give_up(k);
 }
 

@@ -28,8 +28,8 @@ plait_status pli_keep_room(pli_run *run) {
     if (pli_comm_leads(run->comm) && there >= 0 && there < needed)
         pli_fail(
             &why, PLAIT_ENOSPACE,
-            "%s: a checkpoint takes at least %.1f MB, and %.1f MB are free there; free some space, or name another "
-            "place",
+            "%s: a checkpoint needs at least %.1f MB, but only %.1f MB are free there; free some space, or name "
+            "another place",
             run->opts->checkpoint, (double)needed / 1e6, (double)there / 1e6);
     return agree(run, &why);
 }

@@ -49,7 +49,7 @@ typedef struct putting {
 } putting;
 
 static plait_status not_this(const putting *p, const char *what) {
-    return pli_fail(p->err, PLAIT_EMISMATCH, "%s/%s: %s.%s is missing, or not of the shape and type of table %s",
+    return pli_fail(p->err, PLAIT_EMISMATCH, "%s/%s: %s.%s is missing, or does not have the shape and type of table %s",
                     p->where, pli_checkpoint_folder(p->from), p->name, what, plait_table_name(p->table));
 }
 

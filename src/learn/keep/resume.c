@@ -13,7 +13,7 @@
 /* --- what it says ------------------------------------------------------------------------------------------------ */
 
 static plait_status malformed(const pli_run *run, const char *what) {
-    return pli_fail(run->err, PLAIT_EFORMAT, "%s/%s: %s is missing in what it says of its run, or malformed",
+    return pli_fail(run->err, PLAIT_EFORMAT, "%s/%s: %s is missing in the description of the run, or malformed",
                     run->opts->resume, run->resume->folder, what);
 }
 
@@ -47,7 +47,7 @@ static plait_status read_meta(const pli_run *run, const json_t *meta) {
     int64_t     layout = 0, version = 0;
     if (kind == NULL || strcmp(kind, "train") != 0)
         return pli_fail(run->err, PLAIT_EREFUSED,
-                        "%s/%s holds tables, but no run of train that could go on; restore them by plait/checkpoint.h",
+                        "%s/%s holds tables, but no run of train to resume; restore them by plait/checkpoint.h",
                         run->opts->resume, r->folder);
     PLI_TRY(read_count(run, meta, "version", 1, &version));
     if (version > 1)
@@ -85,7 +85,7 @@ static plait_status parse_meta(const pli_run *run) {
 static void tell_passed_over(const pli_run *run, char *lines) {
     char *rest = NULL;
     for (char *line = strtok_r(lines, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
-        pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn", "%s: a checkpoint is passed over: %s",
+        pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn", "%s: a checkpoint is skipped: %s",
                 run->opts->resume, line);
 }
 
@@ -134,7 +134,8 @@ plait_status pli_resume_open(pli_run *run) {
     if (said.begins) {
         pli_resume_close(run);
         if (pli_comm_leads(run->comm))
-            pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn", "%s holds no checkpoint: the run begins",
+            pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
+                "%s holds no checkpoint: the run starts from the beginning",
                     o->resume);
         return PLAIT_OK;
     }
@@ -173,8 +174,8 @@ plait_status pli_resume_check(const pli_run *run) {
             line_of(now.data, i++, now_line, sizeof now_line);
         } while (strcmp(was_line, now_line) == 0 && was_line[0] != '\0');
         status = pli_fail(run->err, PLAIT_EREFUSED,
-                          "%s/%s was made with '%s', this run has '%s': it cannot go on as another; give the same "
-                          "options, or begin from its weights by --init-model",
+                          "%s/%s was made with '%s', but this run has '%s'; to resume it give the same options, or "
+                          "start from its weights by --init-model",
                           run->opts->resume, r->folder, was_line[0] != '\0' ? was_line : "nothing more",
                           now_line[0] != '\0' ? now_line : "nothing more");
     }
@@ -194,7 +195,7 @@ bool pli_resume_has(const pli_run *run, const char *name, int64_t *rows_out) {
 plait_status pli_resume_array(const pli_run *run, const char *name, int64_t rows, int64_t row_bytes, void *out) {
     const pli_checkpoint_tensor *tensor = pli_checkpoint_find(run->resume->checkpoint, name);
     if (tensor == NULL || tensor->shape[0] != rows || pli_checkpoint_row_bytes(tensor) != row_bytes)
-        return pli_fail(run->err, PLAIT_EMISMATCH, "%s/%s: tensor %s is missing, or not of this run's shape",
+        return pli_fail(run->err, PLAIT_EMISMATCH, "%s/%s: tensor %s is missing, or does not have this run's shape",
                         run->opts->resume, run->resume->folder, name);
     return pli_checkpoint_read(run->resume->checkpoint, tensor, 0, rows, out, run->err);
 }

@@ -14,7 +14,8 @@ plait_status pli_clusters_open(plait_model *model, plait_error *err) {
     int64_t       shape[2];
     const float  *centre = plait_model_value(model, "centres", PLAIT_F32, 2, shape);
     if (centre == NULL || shape[0] < 1 || shape[1] < 1 || shape[1] != plait_model_features(model))
-        return pli_fail(err, PLAIT_EFORMAT, "not a model of clusters: no centres, or not of its features");
+        return pli_fail(err, PLAIT_EFORMAT, "not a model of clusters: it has no centres, or they do not match its "
+                                            "features");
     for (int64_t i = 0; i < shape[0] * shape[1]; i++)
         if (!isfinite(centre[i]))
             return pli_fail(err, PLAIT_EFORMAT, "not a model of clusters: a centre is not finite");

@@ -260,8 +260,8 @@ static plait_status of_model(pli_run *run) {
     int64_t           shape[2];
     const float      *centre = plait_model_value(run->start, "centres", PLAIT_F32, 2, shape);
     if (centre == NULL || shape[0] != m->k || shape[1] > m->d)
-        return pli_fail(run->err, PLAIT_EMISMATCH, "%s has %lld clusters of %lld features, this run %lld of %lld: give "
-                        "--clusters %lld, and data of these features",
+        return pli_fail(run->err, PLAIT_EMISMATCH, "%s has %lld clusters of %lld features, but this run has %lld of "
+                                                   "%lld: give --clusters %lld, and data with these features",
                         run->opts->init_model, (long long)(centre != NULL ? shape[0] : 0),
                         (long long)(centre != NULL ? shape[1] : 0), (long long)m->k, (long long)m->d,
                         (long long)(centre != NULL ? shape[0] : 0));
@@ -275,7 +275,7 @@ static plait_status copy_rows(pli_run *run, const plait_data *data, const char *
     const pli_kmeans *m = run->state;
     int64_t           j = 0;
     if (plait_data_rows(data) != m->k)
-        return pli_fail(run->err, PLAIT_EINVAL, "%s: has %lld rows, one is needed for each of %lld clusters", path,
+        return pli_fail(run->err, PLAIT_EINVAL, "%s has %lld rows, but one is needed for each of %lld clusters", path,
                         (long long)plait_data_rows(data), (long long)m->k);
     memset(m->centre, 0, (size_t)(m->k * m->d) * sizeof *m->centre);
     for (int32_t b = 0; b < plait_data_blocks(data); b++) {

@@ -40,8 +40,8 @@ static plait_status check_memory(const pli_run *run) {
     const double bytes = (values < 1e15 ? pli_kmeans_pass_bytes(m->k, m->d) : values * 100) + values * 40;
     if (there <= 0 || bytes < there) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_ENOMEM,
-                    "%lld clusters of %lld features need about %.1f GB, %.1f GB are free; hash the features, as "
-                    "--hash-bits 16, or take fewer clusters",
+                    "%lld clusters of %lld features need about %.1f GB, but only %.1f GB are free; hash the features, "
+                    "as with --hash-bits 16, or take fewer clusters",
                     (long long)m->k, (long long)m->d, bytes / 1e9, there / 1e9);
 }
 
@@ -52,10 +52,11 @@ static plait_status prepare(pli_run *run) {
     m->d = run->features;
     if (m->d == 0)
         return pli_fail(run->err, PLAIT_EREFUSED, "model %s is refused on features that grow by key: hash them, as "
-                        "--hash-bits 16", run->learner->name);
+                                                  "with --hash-bits 16", run->learner->name);
     if (m->k > run->train_rows)
         return pli_fail(run->err, PLAIT_EINVAL,
-                        "clusters is %lld, there are %lld rows: expected no more clusters than rows", (long long)m->k,
+                        "clusters is %lld, but there are %lld rows: expected no more clusters than rows",
+                        (long long)m->k,
                         (long long)run->train_rows);
     m->dense = (double)run->entries >= PLI_NEAREST_DENSE * (double)run->rows * (double)m->d;
     if (run->epochs <= 0) run->epochs = m->mini ? EPOCHS_MINI : EPOCHS;
@@ -133,8 +134,8 @@ static plait_status take(pli_run *run) {
     m->taken = status >= 0;
     pli_free(empty);
     if (status >= 0 && refilled > 0 && pli_comm_leads(run->comm))
-        pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn", "%lld clusters were empty, and begin anew at the "
-                "farthest rows", (long long)refilled);
+        pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn", "%lld clusters were empty, and start again at "
+                                                                      "the farthest rows", (long long)refilled);
     m->kept[PLI_KMEANS_REFILLED] = refilled > 0 ? m->kept[PLI_KMEANS_REFILLED] + 1 : 0;
     return status;
 }

@@ -26,12 +26,15 @@ static plait_status check(pli_run *run) {
     l->fit.wanted = o->model;
     l->fit.raw = o->normalize != NULL && strcmp(o->normalize, "none") == 0;
     if (o->layers != NULL)
-        return pli_fail(run->err, PLAIT_EINVAL, "layers %s: model %s has none; take --model mlp", o->layers, o->model);
+        return pli_fail(run->err, PLAIT_EINVAL, "layers %s: model %s has no layers; take --model mlp",
+        o->layers, o->model);
     if (o->loss != NULL)
-        return pli_fail(run->err, PLAIT_EINVAL, "loss %s: model %s is its loss; take --model %s", o->loss, o->model,
+        return pli_fail(run->err, PLAIT_EINVAL, "loss %s: model %s has its own loss; take --model %s",
+        o->loss, o->model,
                         o->loss);
     if (o->graph_file != NULL)
-        return pli_fail(run->err, PLAIT_EINVAL, "graph %s: model %s is none of a file; take --model graph, or none",
+        return pli_fail(run->err, PLAIT_EINVAL, "graph %s: model %s is not read from a file; take --model graph, or no "
+                                                "--model",
                         o->graph_file, o->model);
     return PLAIT_OK;
 }
@@ -102,8 +105,7 @@ static plait_status check_start(pli_run *run) {
     PLI_TRY(pli_fit_check_start(run, &pli_fitted_of(run->start)->goal, plait_model_features(run->start)));
     if (l->form == PLI_SPARSE || pli_fitted_solution(run->start)->key != NULL)
         return pli_fail(run->err, PLAIT_EREFUSED,
-                        "a start from a model whose features grow by key is refused; hash them, "
-                        "as --hash-bits 22");
+                        "a start from a model whose features grow by key is refused; hash them: --hash-bits 22");
     return PLAIT_OK;
 }
 
@@ -113,7 +115,8 @@ static plait_status check_memory(pli_run *run) {
     double bytes = values * (run->lbfgs ? 80.0 : 24.0), there = (double)pli_memory_bytes();
     if (l->form == PLI_SPARSE || there <= 0 || bytes < there) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_ENOMEM,
-                    "%.0f weights need about %.1f GB, %.1f GB are free; hash the features, as --hash-bits 22", values,
+                    "%.0f weights need about %.1f GB, but only %.1f GB are free; hash the features, as with "
+                    "--hash-bits 22", values,
                     bytes / 1e9, there / 1e9);
 }
 

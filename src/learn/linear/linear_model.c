@@ -75,14 +75,14 @@ static plait_status read_solution(const pli_safetensors *file, const char *path,
     const pli_tensor *weight = pli_safetensors_find(file, "weight"), *bias = pli_safetensors_find(file, "bias");
     const pli_tensor *key = pli_safetensors_find(file, "key");
     if (weight == NULL || weight->dims != 2 || weight->shape[1] != columns)
-        return pli_not_a_model(path, "no weights of the form that it declares", err);
+        return pli_not_a_model(path, "its weights do not have the form that it declares", err);
     if (strcmp(weight->type, "F32") != 0 && strcmp(weight->type, "F64") != 0)
         return pli_not_a_model(path, "weights are neither F32 nor F64", err);
     if (bias == NULL || bias->dims != 1 || bias->shape[0] != columns || strcmp(bias->type, "F64") != 0)
         return pli_not_a_model(path, "no intercepts", err);
     int64_t rows = weight->shape[0];
     if (key != NULL && (key->dims != 1 || key->shape[0] != rows || strcmp(key->type, "U64") != 0))
-        return pli_not_a_model(path, "keys do not go with the weights", err);
+        return pli_not_a_model(path, "its keys do not match its weights", err);
     PLI_TRY(pli_solution_make(rows, columns, key != NULL, solution_out, err));
     for (int64_t i = 0; i < rows * columns; i++) {
         float narrow;
@@ -105,7 +105,7 @@ static plait_status load(const pli_safetensors *file, const char *path, plait_mo
     PLI_TRY(pli_fitted_read(file, path, model, model->name, err));
     PLI_TRY(read_solution(file, path, fitted->goal.columns, &fitted->solution, err));
     if (fitted->solution.key == NULL && fitted->solution.rows != model->features)
-        return pli_not_a_model(path, "its weights do not go with its features", err);
+        return pli_not_a_model(path, "its weights do not match its features", err);
     return pli_linear_open_model(model);
 }
 
@@ -173,8 +173,8 @@ static plait_status linear_scores(const plait_model *model, pli_export *to, plai
     if (s->key != NULL)
         return pli_fail(
             err, PLAIT_EREFUSED,
-            "a model whose weights lie by key is refused: its %lld of %lld features would be a dense matrix; "
-            "train with --hash-bits 20",
+            "a model whose weights are stored by key is refused: its %lld of %lld features would become a dense "
+            "matrix; train with --hash-bits 20",
             (long long)s->rows, (long long)model->features);
     *type_out = is_narrow(s, k) ? PLAIT_F32 : PLAIT_F64;
     const char *x = pli_export_input(to, "x", PLAIT_F32, plait_shape_2(PLAIT_ANY, s->rows), "rows");

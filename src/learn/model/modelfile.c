@@ -109,7 +109,7 @@ static plait_status read_head(const pli_safetensors *file, const char *path, con
     PLI_TRY(pli_schema_read(schema_text, strlen(schema_text), &schema, err));
     if (classes > 0 && classes != pli_schema_labels(schema)) {
         pli_schema_destroy(&schema);
-        return pli_not_a_model(path, "its labels do not go with its form", err);
+        return pli_not_a_model(path, "its labels do not match its form", err);
     }
     PLI_TRY(pli_model_create(learner, schema, classes, description, model_out, err));
     (*model_out)->features = features;
@@ -121,7 +121,7 @@ static plait_status read_model(const pli_safetensors *file, const char *path, co
     const char *format = pli_safetensors_metadata(file, "plait.format");
     const char *name = pli_safetensors_metadata(file, "plait.model");
     int64_t     version;
-    if (format == NULL) return pli_not_a_model(path, "a safetensors file of something else", err);
+    if (format == NULL) return pli_not_a_model(path, "a safetensors file, but not of a model", err);
     if (!pli_parse_i64(format, &version) || version < 1)
         return pli_not_a_model(path, "its version is no number", err);
     if (version > 1)

@@ -178,7 +178,7 @@ static plait_status eval_values(const plait_model *model, const pli_dataset *dat
     const int32_t        own = pli_dataset_own_blocks(data);
     pli_measured         measured = { 0 };
     if (learner->measure == NULL || learner->figures == NULL)
-        return pli_fail(err, PLAIT_EREFUSED, "model %s has no figures: nothing of it is measured on rows", model->name);
+        return pli_fail(err, PLAIT_EREFUSED, "model %s has no figures: it measures nothing on rows", model->name);
     const pli_block **block = pli_array((size_t)own + 1, sizeof *block);
     if (block == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a list of blocks");
     for (int32_t b = 0; b < own; b++) {

@@ -57,7 +57,7 @@ static image image_of(pli_net *net) {
 static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_error *err) {
     plait_graph *g = net->graph;
     image        at = image_of(net);
-    if (n < 1) return pli_fail(err, PLAIT_EINVAL, "layers: a cnn has at least one, as 32,64,128");
+    if (n < 1) return pli_fail(err, PLAIT_EINVAL, "layers: a cnn needs at least one, such as 32,64,128");
     for (int32_t i = 0; i < n - 1; i++) convolve(net, &at, width[i], i + 1);
     const int64_t     flat = at.channels * at.height * at.width;
     const plait_value x = plait_op_reshape(g, at.value, plait_shape_2(-1, flat));

@@ -92,8 +92,8 @@ static plait_status begin(pli_lbfgs *l) {
     n->net = pli_net_fit_of(run)->net;
     if (pli_net_fit_of(run)->net->row_labels > 1)
         return pli_fail(run->err, PLAIT_EREFUSED,
-                        "lbfgs for a net of sequences of text is refused: its mean is taken over rows, and these "
-                        "have several labels each; take adam");
+                        "lbfgs for a net on text is refused: it needs one label for each row, but a row of text has "
+                        "several; take adam");
     l->single = true;
     l->rows = l->values = pli_net_fit_of(run)->net->values;
     l->columns = 1;

@@ -89,13 +89,13 @@ static plait_status refuse(const pli_net *net, plait_error *err) {
                                            : net->length[net->axes - 2];
     if (net->symbols > 0 && net->goal->classes == 0)
         return pli_fail(err, PLAIT_EREFUSED,
-                        "model lstm with a loss of numbers is refused on text: its answers are symbols; take --loss "
+                        "model lstm with a loss for numbers is refused on text: it predicts symbols; take --loss "
                         "logistic");
     if (steps > STEPS_MAX)
         return pli_fail(
             err, PLAIT_EREFUSED,
-            "model lstm over %lld steps is refused: a row's features are its steps, at most %d; hash them, as "
-            "--hash-bits 8, or take --model mlp",
+            "model lstm over %lld steps is refused: each feature of a row is a step, and there may be at most %d; hash "
+            "them, as with --hash-bits 8, or take --model mlp",
             (long long)steps, STEPS_MAX);
     return PLAIT_OK;
 }
@@ -104,7 +104,7 @@ static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_e
     static const int64_t by_row[] = { 1, 0, 2 }, steps[] = { 0 }, last[] = { -1 }, end[] = { INT64_MAX };
     const int64_t        k = net->goal->columns;
     plait_graph         *g = net->graph;
-    if (n < 1) return pli_fail(err, PLAIT_EINVAL, "layers: an lstm has at least one, as 128");
+    if (n < 1) return pli_fail(err, PLAIT_EINVAL, "layers: an lstm needs at least one, such as 128");
     PLI_TRY(refuse(net, err));
     net->even = net->axes > 1;
     plait_value z = net->symbols > 0 ? embed(net, width[0])

@@ -20,7 +20,7 @@ static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_e
 
 const pli_net_kind pli_net_mlp = {
     .name = "mlp",
-    .summary = "hidden layers of ReLUs, each connected to all of the one before",
+    .summary = "hidden layers of ReLUs, each connected to the whole layer before it",
     .layers = "128",
     .entries = true,
     .batch = 128,

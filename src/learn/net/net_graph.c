@@ -22,7 +22,7 @@ static plait_status first_values(const plait_graph *g, pli_net_file *file, plait
         const int64_t      more = plait_shape_elements(&t.shape);
         if (t.type != PLAIT_F32)
             return pli_fail(err, PLAIT_EREFUSED,
-                            "variable '%.60s' is of type %s, which is refused: tables of nets hold f32",
+                            "variable '%.60s' of type %s is refused: a net's tables hold f32",
                             plait_graph_variable_name(g, k), plait_type_name(t.type));
         if (more < 0 || n > (INT64_C(1) << 40) - more)
             return pli_fail(err, PLAIT_ESHAPE, "variable '%.60s' is too large", plait_graph_variable_name(g, k));
@@ -84,12 +84,12 @@ static plait_status find_x(pli_net *net, plait_error *err) {
     int64_t            width = 1;
     net->x = plait_graph_find(g, "x");
     if (net->x < 0 || strcmp(pli_value_node(g, net->x)->op->name, "placeholder") != 0)
-        return pli_fail(err, PLAIT_ENAME, "the graph has no placeholder named x, which rows could be fed to");
+        return pli_fail(err, PLAIT_ENAME, "the graph has no placeholder named x to feed the rows to");
     const plait_tensor x = plait_graph_describe(g, net->x);
     for (int32_t i = 1; i < x.shape.rank && width >= 0; i++)
         if (x.shape.dim[i] < 0 || __builtin_mul_overflow(width, x.shape.dim[i], &width)) width = -1;
     snprintf(why, sizeof why,
-             "rows of the data have %lld features, so it is to be f32[?, %lld], or the same in more axes",
+             "rows of the data have %lld features, so it must be f32[?, %lld], or the same number in more axes",
              (long long)net->row_values, (long long)net->row_values);
     if (x.type != PLAIT_F32 || x.shape.rank < 2 || x.shape.dim[0] >= 0 || width != net->row_values)
         return wrong(g, "x", net->x, why, err);
@@ -97,7 +97,7 @@ static plait_status find_x(pli_net *net, plait_error *err) {
         if (g->node[i].value != net->x && strcmp(g->node[i].op->name, "placeholder") == 0) {
             char text[80];
             pli_value_text(g, g->node[i].value, text);
-            return pli_fail(err, PLAIT_EREFUSED, "the graph's %s is refused: rows are fed to x alone", text);
+            return pli_fail(err, PLAIT_EREFUSED, "the graph's %s is refused: rows are fed only to x", text);
         }
     return PLAIT_OK;
 }
@@ -111,7 +111,7 @@ static plait_status find_scores(pli_net *net, plait_error *err) {
     net->scores = plait_graph_find(g, "scores");
     if (net->scores < 0) return pli_fail(err, PLAIT_ENAME, "the graph has no value named scores");
     const plait_tensor s = plait_graph_describe(g, net->scores);
-    snprintf(why, sizeof why, "a row is to have %lld score%s (f32[?, %lld]), since the labels are %s", (long long)k,
+    snprintf(why, sizeof why, "each row must have %lld score%s (f32[?, %lld]), since the labels are %s", (long long)k,
              pli_plural(k), (long long)k,
              classes == 0   ? "numbers"
              : classes == 2 ? "two classes"
@@ -141,8 +141,7 @@ static plait_status take_variables(pli_net *net, plait_error *err) {
         pli_net_param     *p = &net->param[net->n_params++];
         if (strlen(name) >= sizeof p->name || t.type != PLAIT_F32 || all < 1)
             return pli_fail(err, PLAIT_EREFUSED,
-                            "variable '%.60s' is refused: a table has a name of at most %zu bytes, and "
-                            "values of f32",
+                            "variable '%.60s' is refused: a table has a name of at most %zu bytes, and f32 values",
                             name, sizeof p->name - 1);
         *p = (pli_net_param){ .rows = rows, .cols = all / rows, .at = net->values, .penalised = t.shape.rank > 1 };
         memcpy(p->name, name, strlen(name) + 1);
@@ -160,7 +159,7 @@ static plait_status check_ops(const plait_graph *g, bool *drops_out, plait_error
         *drops_out = *drops_out || strcmp(op, "dropout") == 0;
         if (strcmp(op, "random_uniform") == 0 || strcmp(op, "random_normal") == 0)
             return pli_fail(err, PLAIT_EREFUSED,
-                            "%s in a net is refused: a row's score would be another each time; take dropout", op);
+                            "%s in a net is refused: a row's score would change from run to run; take dropout", op);
         if (strcmp(op, "batch_norm") == 0)
             return pli_fail(err, PLAIT_EREFUSED,
                             "batch_norm in a net is refused: a row's score would depend on the rows "

@@ -33,13 +33,14 @@ static plait_status check(pli_run *run) {
     n->fit.wanted = o->loss;
     n->fit.raw = o->normalize != NULL && strcmp(o->normalize, "none") == 0 && o->graph_file == NULL;
     if (o->graph_file != NULL && kind->open == NULL)
-        return pli_fail(run->err, PLAIT_EINVAL, "graph %s: model %s is none of a file; take --model graph, or none",
+        return pli_fail(run->err, PLAIT_EINVAL, "graph %s: model %s is not read from a file; take --model graph, or no "
+                                                "--model",
                         o->graph_file, o->model);
     if (kind->open != NULL && o->graph_file == NULL)
         return pli_fail(run->err, PLAIT_EINVAL, "model %s needs a file: --graph FILE, in JSON (docs/graph.md) or ONNX",
                         o->model);
     if (kind->open != NULL && o->layers != NULL)
-        return pli_fail(run->err, PLAIT_EINVAL, "layers %s: a graph has its own; leave them out", o->layers);
+        return pli_fail(run->err, PLAIT_EINVAL, "layers %s: a graph has its own layers; leave --layers out", o->layers);
     if (kind->open == NULL) PLI_TRY(pli_net_check_layers(kind, o->layers, run->err));
     return check_kernels(run);
 }
@@ -110,7 +111,7 @@ static plait_status check_start(pli_run *run) {
     const pli_net *was = pli_net_of(run->start);
     PLI_TRY(pli_fit_check_start(run, &pli_fitted_of(run->start)->goal, plait_model_features(run->start)));
     if (net->text != NULL && strcmp(net->text, was->text) != 0)
-        return pli_fail(run->err, PLAIT_EMISMATCH, "%s was trained on another graph than that of %s",
+        return pli_fail(run->err, PLAIT_EMISMATCH, "%s was trained on another graph than %s",
                         run->opts->init_model, run->opts->graph_file);
     if (strcmp(net->layers, was->layers) == 0) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_EMISMATCH, "%s has layers %s, not %s", run->opts->init_model, was->layers,
@@ -121,7 +122,8 @@ static plait_status check_memory(pli_run *run) {
     const double values = (double)pli_net_fit_of(run)->net->values, there = (double)pli_memory_bytes();
     const double bytes = values * (run->lbfgs ? 80.0 : 24.0);
     if (there <= 0 || bytes < there) return PLAIT_OK;
-    return pli_fail(run->err, PLAIT_ENOMEM, "%.0f weights need about %.1f GB, %.1f GB are free; take smaller --layers",
+    return pli_fail(run->err, PLAIT_ENOMEM, "%.0f weights need about %.1f GB, but only %.1f GB are free; take smaller "
+                                            "--layers",
                     values, bytes / 1e9, there / 1e9);
 }
 
@@ -230,7 +232,7 @@ const plait_learner pli_lstm = {
         "  loss, reports: as for mlp; for text in nats per character\n" OBJECTIVE
 };
 const plait_learner pli_graph = {
-    NET, .name = "graph", .summary = "a net out of a file, in JSON or ONNX",
+    NET, .name = "graph", .summary = "a net from a file, in JSON or ONNX",
     .help =
         "a net of your own: --graph FILE, in JSON (docs/graph.md) or ONNX (docs/onnx.md).\n"
         "  graph    computes a value scores [any, K] from a placeholder x [any, features]; K is 1 for numbers and for "

@@ -60,7 +60,7 @@ plait_op pli_net_loss_op(const pli_goal *goal) {
     _Static_assert(sizeof(pli_sums) == PLI_SUMS * sizeof(double), "sums are an array of doubles");
     return (plait_op){ .size = sizeof(plait_op),
                        .name = "row_loss",
-                       .summary = "what rows' scores cost, by a loss of Plait's",
+                       .summary = "the loss of the rows' scores, by one of Plait's losses",
                        .min_inputs = 3,
                        .max_inputs = 3,
                        .outputs = 3,

@@ -95,7 +95,7 @@ static plait_status load(const pli_safetensors *file, const char *path, plait_mo
                *form = pli_safetensors_metadata(file, "plait.layers");
     if (form == NULL) form = pli_safetensors_metadata(file, "plait.graph");
     if (loss == NULL || form == NULL || model->features != pli_schema_features(model->schema))
-        return pli_not_a_model(path, "its layers do not go with its features", err);
+        return pli_not_a_model(path, "its layers do not match its features", err);
     PLI_TRY(pli_fitted_read(file, path, model, loss, err));
     PLI_TRY(pli_net_open_model(model, form, err));
     const pli_net *net = pli_net_of(model);
@@ -105,7 +105,7 @@ static plait_status load(const pli_safetensors *file, const char *path, plait_mo
         const pli_tensor *t = pli_safetensors_find(file, net->param[p].name);
         const size_t      bytes = (size_t)(net->param[p].rows * net->param[p].cols) * sizeof(float);
         if (t == NULL || strcmp(t->type, "F32") != 0 || t->bytes != bytes)
-            return pli_not_a_model(path, "a layer is missing, or not of the form that it declares", err);
+            return pli_not_a_model(path, "a layer is missing, or does not have the form that it declares", err);
         memcpy(s->flat + net->param[p].at, t->data, bytes);
     }
     return PLAIT_OK;

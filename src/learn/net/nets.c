@@ -29,7 +29,7 @@ static plait_status read_layers(const pli_net_kind *kind, const char *layers, in
     const char *text = layers != NULL ? layers : kind->layers;
     int32_t     n = 0;
     if (strlen(text) >= sizeof((pli_net *)NULL)->layers)
-        return pli_fail(err, PLAIT_EINVAL, "layers %.40s...: too long a list", text);
+        return pli_fail(err, PLAIT_EINVAL, "layers %.40s...: the list is too long", text);
     for (const char *at = text; *at != '\0';) {
         char         word[24];
         const size_t length = strcspn(at, ",");
@@ -38,7 +38,7 @@ static plait_status read_layers(const pli_net_kind *kind, const char *layers, in
             return pli_fail(err, PLAIT_EINVAL, "layers %s: at most %d of them", text, PLI_NET_LAYERS - 1);
         if (length >= sizeof word || !pli_parse_i64(word, &width[n]) || width[n] < 1 || width[n] > 1 << 20)
             return pli_fail(err, PLAIT_EINVAL,
-                            "layers %s: expected widths from 1 to 1048576 with commas between, as 512,256", text);
+                            "layers %s: expected sizes from 1 to 1048576 separated by commas, such as 512,256", text);
         n++;
         at += length + (at[length] == ',');
         if (at[-1] == ',' && *at == '\0') return pli_fail(err, PLAIT_EINVAL, "layers %s: it ends in a comma", text);
@@ -60,7 +60,7 @@ plait_value pli_net_variable(pli_net *net, char letter, int32_t layer, plait_sha
     const int64_t  n = plait_shape_elements(&shape);
     if (n < 0 || net->values > (INT64_C(1) << 40) - n || net->n_params == PLI_NET_PARAMS)
         return pli_graph_failed(net->graph, PLAIT_EREFUSED,
-                                "layer %d: more weights than a net may have; take smaller layers", (int)layer);
+                                "layer %d has more weights than a net may have; take smaller layers", (int)layer);
     const int64_t rows = shape.rank > 1 ? shape.dim[0] : 1;
     *p = (pli_net_param){
         .rows = rows, .cols = n / rows, .at = net->values, .spread = spread, .penalised = letter != 'b'
@@ -143,13 +143,13 @@ plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const 
     if (kind->open == NULL) PLI_TRY(read_layers(kind, layers, width, &n, err));
     if (features < 1)
         return pli_fail(err, PLAIT_EFORMAT,
-                        "the data have no features for model %s to see; if they are a text, read it by characters: "
-                        "--format text",
+                        "the data have no features for model %s; if they are a text, read it by characters: --format "
+                        "text",
                         kind->name);
     if (large && !kind->entries)
         return pli_fail(err, PLAIT_EREFUSED,
-                        "model %s over %lld features is refused: its rows are dense, up to %d; hash the features, as "
-                        "--hash-bits 14, or take --model mlp",
+                        "model %s over %lld features is refused: it takes dense rows of at most %d; hash the features, "
+                        "as with --hash-bits 14, or take --model mlp",
                         kind->name, (long long)features, FEATURES_MAX);
     pli_net *net = pli_calloc(1, sizeof *net);
     if (net == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a net");

@@ -226,7 +226,7 @@ plait_status plait_table_store_create(plait_job *job, const plait_graph *graph, 
     if (opts == NULL) opts = &defaults;
     if (opts->size != sizeof *opts)
         return pli_fail(pli_comm_error(comm), PLAIT_EINVAL,
-                        "options of a store not filled by plait_table_store_opts_init");
+                        "the options of the store were not filled by plait_table_store_opts_init");
     plait_table_store *store = NULL;
     PLI_TRY(store_for(comm, n, &store));
     store->flushes = opts->flushes != 0;

@@ -13,7 +13,7 @@ enum { EXACT_MAX = 4096, COMPONENTS = 8, MORE = 10, PASSES = 7 };
 static plait_status check(pli_run *run) {
     if (run->opts->epochs != 1) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_EREFUSED,
-                    "epochs 1 with model pca is refused: the first pass finds the mean, and needs another behind it; "
+                    "epochs 1 with model pca is refused: the first pass finds the mean, and another pass must follow; "
                     "leave it out");
 }
 
@@ -25,11 +25,11 @@ static plait_status prepare(pli_run *run) {
     if (d == 0)
         return pli_fail(
             run->err, PLAIT_EREFUSED,
-            "model pca on features that grow by key is refused: a component has a value for each; hash them, "
-            "as --hash-bits 20");
+            "model pca on features that grow by key is refused: a component has a value for each feature; hash them, "
+            "as with --hash-bits 20");
     if (p->k == 0) p->k = most < COMPONENTS ? most : COMPONENTS;
     if (p->k > most)
-        return pli_fail(run->err, PLAIT_EINVAL, "components is %lld: %lld rows of %lld features have at most %lld",
+        return pli_fail(run->err, PLAIT_EINVAL, "components is %lld, but %lld rows of %lld features have at most %lld",
                         (long long)p->k, (long long)run->train_rows, (long long)d, (long long)most);
     const bool exact = strcmp(solver, "exact") == 0 || (strcmp(solver, "auto") == 0 && d <= EXACT_MAX);
     p->d = d;
@@ -43,7 +43,7 @@ static plait_status prepare(pli_run *run) {
     const double bytes = 3.0 * 8 * (double)run->weights, there = (double)pli_memory_bytes();
     if (there <= 0 || bytes < there) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_ENOMEM,
-                    "model pca of %lld features needs about %.1f GB, %.1f GB are free; take --pca-solver "
+                    "model pca of %lld features needs about %.1f GB, but only %.1f GB are free; take --pca-solver "
                     "randomised, or fewer --components",
                     (long long)d, bytes / 1e9, there / 1e9);
 }

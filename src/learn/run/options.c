@@ -51,7 +51,7 @@ static plait_status check_validation(pli_run *run) {
     if (o->validation == NULL) {
         if (o->patience > 0)
             return pli_fail(run->err, PLAIT_EINVAL,
-                            "patience needs validation data: --validation FILE or a fraction, as 0.1");
+                            "patience needs validation data: --validation FILE or a fraction such as 0.1");
         return PLAIT_OK;
     }
     if (!pli_parse_f64(o->validation, &fraction)) return PLAIT_OK; /* a file */
@@ -97,7 +97,7 @@ static plait_status check_given(const pli_run *run) {
         else if (o->learners[i].row_cols < 0 || o->learners[i].row_cols > PLAIT_ROW_COLS ||
                  (o->learners[i].row_cols > 0 && (o->learners[i].ways & PLAIT_LEARNER_STREAMS) != 0))
             return pli_fail(run->err, PLAIT_EINVAL,
-                            "learner %s keeps %lld values for each row: expected 0 to %d, and none of a learner that "
+                            "learner %s keeps %lld values for each row: expected 0 to %d, and 0 for a learner that "
                             "streams, which sees each row once",
                             o->learners[i].name, (long long)o->learners[i].row_cols, PLAIT_ROW_COLS);
     if (o->n_tables > 0 && o->tables == NULL) return pli_fail_null(run->err, "plait_train", "opts->tables");
@@ -114,7 +114,7 @@ plait_status pli_options_check(pli_run *run) {
     plait_error             *err = run->err;
     bool                     is_class;
     if (o->size != sizeof *o)
-        return pli_fail(err, PLAIT_EINVAL, "train options were not filled by plait_train_opts_init of this version");
+        return pli_fail(err, PLAIT_EINVAL, "the options were not filled by plait_train_opts_init of this version");
     PLI_TRY(check_given(run));
     run->learner = pli_learner_find(o->model, o->learners, o->n_learners);
     if (run->learner == NULL) return pli_learner_unknown(o->model, o->learners, o->n_learners, err);
@@ -124,7 +124,7 @@ plait_status pli_options_check(pli_run *run) {
     run->topology = pli_run_travel(run, pli_run_first_table(run)).topology;
     run->consistency = pli_run_travel(run, pli_run_first_table(run)).consistency;
     if ((o->data != NULL) == (o->memory != NULL))
-        return pli_fail(err, PLAIT_EINVAL, "train needs data: files, or a data set in memory, one of the two");
+        return pli_fail(err, PLAIT_EINVAL, "train needs data: either files or a data set in memory");
     PLI_TRY(check_model(run, &is_class));
     PLI_TRY(pli_settings_check(run));
     if (run->learner->check != NULL) PLI_TRY(run->learner->check(run));

@@ -139,8 +139,8 @@ static plait_status open_data(pli_run *run) {
     PLI_TRY(pli_run_open(run, o->data != NULL ? &files : NULL, o->memory, fixed, run->stream, &run->data));
     if (files.apart || pli_schema_row_labels(pli_dataset_schema(run->data)) == 1) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_EREFUSED,
-                    "model %s is refused on text whose windows lie apart: it answers once a row; take lstm, or "
-                    "read a row for each character (plait_data_opts.apart 0)",
+                    "model %s is refused on text whose windows do not overlap: it gives one answer for each row; take "
+                    "lstm, or read one row for each character (plait_data_opts.apart 0)",
                     o->model);
 }
 

@@ -19,8 +19,8 @@ plait_status pli_label_need(const pli_schema *schema, const char *name, plait_er
     if (pli_schema_has_labels(schema)) return PLAIT_OK;
     return pli_fail(
         err, PLAIT_EINVAL,
-        "model %s needs labels: these rows are read without any; leave out --label none, or name the column "
-        "or the file of their labels there",
+        "model %s needs labels, but these rows are read without; leave out --label none, or name the column or the "
+        "file of their labels instead",
         name);
 }
 
@@ -29,8 +29,8 @@ static plait_status number_classes(pli_run *run) {
     if (run->learner->labels != PLAIT_LABELS_CLASSES) return PLAIT_OK;
     if (n < 2)
         return pli_fail(run->err, PLAIT_EFORMAT,
-                        n < 0 ? "labels are no classes: they are numbers that are not integers, or too many"
-                              : "all rows have one label: there is nothing to tell apart");
+                        n < 0 ? "labels cannot be classes: they are numbers that are not integers, or too many"
+                              : "all rows have the same label: there is nothing to learn");
     run->label = pli_array((size_t)n, sizeof *run->label);
     if (run->label == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for labels");
     for (int64_t k = 0; k < n; k++) run->label[k] = pli_schema_label_value(run->schema, k);
@@ -57,7 +57,7 @@ static void tell_left_out(const pli_run *run) {
     if (files == NULL || files->label != NULL || pli_schema_label_name(run->schema) == NULL) return;
     pli_dataset_label(run->data, &where);
     pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn",
-            "note: %s is taken for the label, at which model %s does not look; with --label none it is a feature",
+            "note: %s is read as the label, which model %s ignores; with --label none it is a feature",
             where.data != NULL ? where.data : "a column", run->learner->name);
     pli_text_free(&where);
 }

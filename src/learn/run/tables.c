@@ -118,7 +118,7 @@ plait_status pli_tables_check(const pli_run *run) {
 static plait_status advise(const pli_run *run, const pli_planned *planned, plait_status status) {
     plait_error why = *run->err;
     if (status != PLAIT_EREFUSED || !planned->hinted || was_named(run, planned->name)) return status;
-    return pli_fail(run->err, status, "%s; or, for this table alone, --table %s:consistency=bsp", why.text,
+    return pli_fail(run->err, status, "%s; or, only for this table, --table %s:consistency=bsp", why.text,
                     planned->name);
 }
 

@@ -9,8 +9,8 @@ plait_status pli_balance_check(const pli_run *run) {
     int32_t blocks = pli_dataset_blocks(run->data), workers = plait_comm_workers(run->comm);
     if (blocks < 2 * workers)
         return pli_fail(run->err, PLAIT_EREFUSED,
-                        "balance dynamic with %d workers is refused: the data has %d blocks, and who "
-                        "has one alone cannot give it away; take --workers %d or fewer, or --balance static",
+                        "balance dynamic with %d workers is refused: the data have %d blocks, and a worker with a "
+                        "single block cannot give it away; take --workers %d or fewer, or --balance static",
                         workers, blocks, blocks / 2);
     return PLAIT_OK;
 }

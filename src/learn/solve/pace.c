@@ -52,7 +52,7 @@ plait_status pli_pace_judge(pli_run *run, const pli_sums *own) {
     if (!pli_comm_leads(run->comm) || !apart || run->interrupted || !(worst[0] > UNEVEN * all)) return PLAIT_OK;
     pli_log(
         pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
-        "the workers did not run together, which %s does not prevent: the loss is %.3g, on one worker's rows %.3g; on "
+        "some workers ran far ahead of others, which %s allows: the loss is %.3g, but %.3g on one worker's rows; on "
         "little or sorted data take --consistency ssp:2 or bsp",
         run->consistency, all, worst[0]);
     return PLAIT_OK;

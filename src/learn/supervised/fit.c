@@ -216,8 +216,8 @@ plait_status pli_fit_finite(const pli_run *run, double loss, int64_t clock) {
                         "data, or take --normalize auto",
                         (long long)clock);
     const double rate = run->rule.ops != NULL ? run->rule.learning_rate : run->rate;
-    return pli_fail(run->err, PLAIT_EDIVERGED, "the loss is not finite in clock %lld: %stake a smaller step, as "
-                    "--learning-rate %g, or --optimizer lbfgs", (long long)clock,
+    return pli_fail(run->err, PLAIT_EDIVERGED, "the loss is not finite in clock %lld: %stake a smaller step, such as "
+                                               "--learning-rate %g, or --optimizer lbfgs", (long long)clock,
                     pli_fit_of(run)->raw ? "the features are not scaled: take --normalize auto; or " : "", rate / 2);
 }
 
@@ -264,12 +264,13 @@ static plait_status warn_if_astray(pli_run *run, double objective, double train_
     const bool stale = (pli_promises_of(run->consistency, NULL) & PLAIT_WHOLE_CLOCKS) == 0;
     if (run->lbfgs || train_loss < began)
         pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
-                "the objective is %.4g, that of a model that knows nothing %.4g: the loss was still falling; take more "
-                "--epochs%s", objective, nothing, run->lbfgs ? "" : ", or a larger --learning-rate");
+                "the objective is %.4g, but a model that always gives the same answer has %.4g: the loss was still "
+                "falling; take more --epochs%s", objective, nothing, run->lbfgs ? "" : ", or a larger --learning-rate");
     else
         pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
-                "the objective is %.4g, that of a model that knows nothing %.4g: steps were too large%s%s; take %sa "
-                "smaller --learning-rate%s", objective, nothing, raw ? " for features that are not scaled" : "",
+                "the objective is %.4g, but a model that always gives the same answer has %.4g: steps were too "
+                "large%s%s; take %sa smaller --learning-rate%s",
+                objective, nothing, raw ? " for features that are not scaled" : "",
                 stale ? ", or updates too stale" : "", raw ? "--normalize auto, or " : "",
                 stale ? ", or --consistency bsp" : "");
     return PLAIT_OK;
@@ -380,7 +381,7 @@ plait_status pli_fit_check_start(const pli_run *run, const pli_goal *was, int64_
     for (int64_t k = 0; same && k < was->classes; k++) same = was->label[k] == now->label[k];
     if (same) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_EMISMATCH,
-                    "%s has %lld features and %lld labels, the data %lld and %lld (or other labels): it cannot be "
-                    "started from", run->opts->init_model, (long long)features, (long long)was->classes,
+                    "%s has %lld features and %lld labels, but the data have %lld and %lld (or other labels): training "
+                    "cannot start from it", run->opts->init_model, (long long)features, (long long)was->classes,
                     (long long)run->features, (long long)now->classes);
 }

@@ -39,7 +39,7 @@ plait_status pli_fitted_read(const pli_safetensors *file, const char *path, plai
         !pli_model_count(file, "plait.intercept", 1, &intercept))
         return pli_not_a_model(path, "its description is incomplete", err);
     PLI_TRY(pli_loss_is_class(loss, &is_class, err));
-    if (is_class != (model->classes > 0)) return pli_not_a_model(path, "its labels do not go with its form", err);
+    if (is_class != (model->classes > 0)) return pli_not_a_model(path, "its labels do not match its form", err);
     PLI_TRY(pli_loss_find(loss, model->classes, &fitted->goal.loss, err));
     fitted->intercept = intercept != 0;
     fitted->goal.classes = model->classes;
@@ -78,7 +78,7 @@ plait_status pli_fitted_predict(const plait_model *model, const pli_dataset *dat
     const int64_t     classes = f->goal.classes;
     void             *scorer = NULL;
     if (proba && classes > 0 && f->goal.loss->probability == NULL)
-        return pli_fail(err, PLAIT_EREFUSED, "%s has no probabilities; a logistic model has", model->name);
+        return pli_fail(err, PLAIT_EREFUSED, "%s has no probabilities; a logistic model has them", model->name);
     prediction   p = { &f->goal, proba, scores, proba && classes > 0 ? classes : 1 };
     plait_status status = f->scoring->open(f->form, &f->solution, &scorer, err);
     for (int32_t b = 0; status == PLAIT_OK && b < pli_dataset_own_blocks(data); b++)

@@ -10,7 +10,7 @@
 #include "learn/supervised/solution.h"
 
 /* What cannot be judged, behind the number of its row. */
-#define PLI_UNKNOWN_LABEL "row %lld has no label, or one that the model does not know"
+#define PLI_UNKNOWN_LABEL "row %lld has no label, or a label that the model does not know"
 #define PLI_UNKNOWN_CHARACTER                                                                                          \
     "row %lld has a character that the model does not know: it cannot be foretold; leave such out, or train on text "  \
     "that has it"

@@ -23,7 +23,7 @@ plait_status pli_fit_check_judged(pli_run *run, const pli_dataset *data, const c
             if (known) continue;
             if (pli_dataset_has_label_file(data) && isnan(block->label[r]))
                 return pli_fail(run->err, PLAIT_EINVAL,
-                                "%s: these images have no labels beside them; their file is named as they are, with "
+                                "%s: there is no file of labels beside these images; it must have the same name, with "
                                 "labels for images",
                                 name);
             pli_fail(run->err, PLAIT_EFORMAT, text ? PLI_UNKNOWN_CHARACTER : PLI_UNKNOWN_LABEL,

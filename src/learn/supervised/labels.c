@@ -43,20 +43,20 @@ static void add_remedy(const pli_run *run, doubt why, pli_text *text) {
     const bool  numbers = !pli_schema_label_is_text(run->schema) || why == ODD_NUMBERS;
     if (why == ODD_NUMBERS)
         pli_text_add(text,
-                     "cells such as %.40s look like numbers: write them as 1234.5 is, with a point and neither parted "
-                     "thousands nor a unit, and take %s squared", pli_schema_odd_label(run->schema), option);
+                     "cells such as %.40s look like numbers: write them like 1234.5, with a point, without separated "
+                     "thousands and without a unit, and take %s squared", pli_schema_odd_label(run->schema), option);
     else if (numbers) pli_text_add(text, "for numbers take %s squared", option);
     if (column != NULL) pli_text_add(text, "%s--label COLUMN names another column", numbers ? "; " : "");
     if (column != NULL && numbers && why != TOO_MANY)
-        pli_text_add(text, "; --text-columns %.40s takes them for names", column);
+        pli_text_add(text, "; --text-columns %.40s reads them as names", column);
     if (column == NULL && why == APART_NUMBERS) pli_text_add(text, "; classes are numbered 0, 1, 2, ...");
 }
 
 static plait_status refuse_classes(const pli_run *run, const char *where, doubt why) {
     pli_text text = { 0 };
     if (why == NOT_INTEGERS && !pli_schema_label_is_text(run->schema)) {
-        pli_text_add(&text, "label: %s: its numbers can be no classes: not all are integers below 2^53, or more than "
-                            "65,536 of them differ; ", where);
+        pli_text_add(&text, "label: %s: its numbers cannot be classes: not all are integers below 2^53, or there are "
+                            "more than 65,536 different ones; ", where);
     } else {
         const int64_t n = pli_schema_labels(run->schema);
         pli_text_add(&text, "label: %s: %s", where, n < 0 ? "more than 65,536" : "");
@@ -75,11 +75,12 @@ static plait_status refuse_numbers(const pli_run *run, const char *where) {
     const char *odd = pli_schema_odd_label(run->schema);
     if (odd != NULL)
         return pli_fail(run->err, PLAIT_EFORMAT,
-                        "label: %s: its cells are read as texts, since some, such as %.40s, are not written as 1234.5 "
-                        "is, with a point and neither parted thousands nor a unit: write them so", where, odd);
+                        "label: %s: its cells are read as texts, since some, such as %.40s, are not written like "
+                        "1234.5, with a point, without separated thousands and without a unit: write them that way",
+                        where, odd);
     return pli_fail(run->err, PLAIT_EFORMAT,
-                    "label: %s: its cells are texts, and %s %s learns numbers; --label COLUMN names another column, "
-                    "%s logistic takes classes", where, is_of_model(run) ? "model" : "loss", pli_fit_of(run)->loss,
+                    "label: %s: its cells are texts, but %s %s learns numbers; --label COLUMN names another column, %s "
+                    "logistic takes classes", where, is_of_model(run) ? "model" : "loss", pli_fit_of(run)->loss,
                     is_of_model(run) ? "--model" : "--loss");
 }
 
@@ -112,8 +113,8 @@ static plait_status find_classes(pli_run *run, const char *where) {
     int64_t n = is_class ? pli_schema_labels(run->schema) : 0;
     if (is_class && n < 2)
         return pli_fail(run->err, PLAIT_EFORMAT,
-                        "all rows have one label: there is nothing to tell apart "
-                        "(in csv and tsv --label names its column)");
+                        "all rows have the same label: there is nothing to learn (in csv and tsv --label names its "
+                        "column)");
     run->label = pli_array((size_t)n, sizeof *run->label);
     if (run->label == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for labels");
     for (int64_t k = 0; k < n; k++) run->label[k] = pli_schema_label_value(run->schema, k);
@@ -173,7 +174,7 @@ static plait_status count_rows(pli_run *run, double *counts, label_moments *mome
             double y, weight;
             if (!pli_goal_target(&pli_fit_of(run)->goal, block->label[r], &y, &weight))
                 return pli_fail(run->err, PLAIT_EFORMAT,
-                                "row %lld has no label, or one that the model does not know (%g)",
+                                "row %lld has no label, or a label that the model does not know (%g)",
                                 (long long)(block->first_row + r + 1), block->label[r]);
             if (run->fraction > 0 && pli_run_holds_back(run, block->first_row + r)) continue;
             counts[n]++;

@@ -208,7 +208,7 @@ static bool is_first(const pli_ticket *ticket, const pli_msg *msg) {
 
 static void unfilter(pli_client *client, pli_ticket *ticket, pli_msg *msg) {
     plait_error why = { .code = PLAIT_EFORMAT, .rank = msg->head.src,
-                        .text = "a filtered answer to what asked for no values" };
+                        .text = "a filtered answer to a request for no values" };
     if (ticket->ask == NULL && !(msg->head.flags & PLI_FLAG_FILTERED)) return;
     if (ticket->ask != NULL && pli_client_unfilter(client, ticket->ask, msg, &why) >= 0) return;
     if (ticket->failure.code == 0) ticket->failure = why;

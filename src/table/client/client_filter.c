@@ -203,7 +203,7 @@ plait_status pli_client_unfilter(pli_client *client, const pli_ask *ask, pli_msg
     pli_decoded             decoded = { 0 };
     if (chain == NULL && !filtered) return PLAIT_OK;
     if (chain == NULL || !rows_asked(ask, pli_placement_shard_at(&table->spec.placement, msg->head.src), &part))
-        return filtered ? pli_fail(err, PLAIT_EFORMAT, "table %s: rank %d answered what was not asked",
+        return filtered ? pli_fail(err, PLAIT_EFORMAT, "table %s: rank %d answered a request that was not made",
                                    table->spec.name, msg->head.src)
                         : PLAIT_OK;
     uint64_t bytes = (uint64_t)(part.n * pli_row_bytes(&table->spec));
@@ -227,7 +227,7 @@ void pli_client_send_list(pli_client *client, uint64_t now_ns, int32_t server, c
     pli_wire_keys           wire = { .table = msg->head.arg32 };
     pli_bytes               body = { 0 };
     plait_error             why = { .code = PLAIT_EFORMAT,
-                                    .text = "a list of keys is asked for of a table without filters" };
+                                    .text = "a list of keys was requested for a table without filters" };
     plait_status            status = PLAIT_EFORMAT;
     if (chain != NULL && msg->head.body_bytes == PLAIT_TOKEN_BYTES) {
         status = pli_bytes_add(&body, &wire, sizeof wire)

@@ -38,7 +38,7 @@ plait_status pli_job_lease(plait_job *job, const pli_lease_terms *terms, const p
     if (job->layout.replicas > 1)
         return pli_fail(
             err, PLAIT_EREFUSED,
-            "leases with %d replicas: the other replica would not know of them; nearest is a static balance",
+            "leases with %d replicas are refused: the other replica would not know them; nearest is a static balance",
             job->layout.replicas);
     bool         first = job->client.clock == 0;
     pli_ticket   ticket;

@@ -40,8 +40,8 @@ static plait_status asp_parse(void *state, const char *parameters, const plait_s
     (void)setting;
     if (!pli_policy_counts(parameters, 2, asp->limits) || asp->limits[1] < 1)
         return pli_fail(err, PLAIT_EINVAL,
-                        "consistency asp:S:W needs the largest staleness S >= 0 and clocks W >= 1 from barrier "
-                        "to barrier, such as asp:8:100, not '%s'",
+                        "consistency asp:S:W needs the largest staleness S >= 0 and the clocks W >= 1 between "
+                        "barriers, such as asp:8:100, not '%s'",
                         parameters == NULL ? "" : parameters);
     asp->bound = asp->limits[0];
     return PLAIT_OK;

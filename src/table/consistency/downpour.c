@@ -17,8 +17,8 @@ static plait_status downpour_parse(void *state, const char *parameters, const pl
     if (pli_policy_counts(parameters, 2, downpour->every) && downpour->every[0] > 0 && downpour->every[1] > 0)
         return PLAIT_OK;
     return pli_fail(err, PLAIT_EINVAL,
-                    "consistency downpour:F:P needs clocks from fetch to fetch and from push to push, both "
-                    ">= 1, such as downpour:5:5, not '%s'",
+                    "consistency downpour:F:P needs the clocks between fetches and between pushes, both >= 1, such as "
+                    "downpour:5:5, not '%s'",
                     parameters == NULL ? "" : parameters);
 }
 

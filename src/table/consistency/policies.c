@@ -89,8 +89,8 @@ plait_status pli_policy_make(const char *spec, const pli_scope *scope, pli_polic
     plait_status status = policy.ops->parse(policy.state, colon == NULL ? NULL : colon + 1, setting, err);
     if (status >= 0 && pli_policy_at_clock(&policy) && policy.ops->worker.on_clock != NULL)
         status = pli_fail(err, PLAIT_EINVAL,
-                          "consistency %s applies pushes at clocks, and what is kept back over a clock could never "
-                          "be; leave worker.on_clock empty, or apply pushes as they come",
+                          "consistency %s applies pushes at clocks, so an update kept back over a clock would never be "
+                          "applied; leave worker.on_clock empty, or apply pushes as they arrive",
                           spec);
     if (status < 0) {
         pli_free(policy.state);

@@ -106,7 +106,8 @@ static void send_again(pli_client *client, int32_t server, pli_out *out) {
         }
         pli_msg *again = pli_msg_copy(kept);
         if (again != NULL) pli_out_send(out, again);
-        else pli_out_fail(out, PLAIT_ENOMEM, "no memory to send again what rank %d has not got", kept->head.dst);
+        else pli_out_fail(out, PLAIT_ENOMEM, "no memory to send again the messages that rank %d has not received",
+        kept->head.dst);
     }
 }
 
@@ -148,7 +149,8 @@ static void lose(pli_client *client, int32_t server, int32_t rank, const char *w
 }
 
 void pli_client_none(pli_client *client, int32_t server, pli_out *out) {
-    lose(client, server, client->layout.first_server + server, "so are all who had one, and no other was whole", out);
+    lose(client, server, client->layout.first_server + server, "all other ranks with a replica are lost too, and no "
+                                                               "other replica was whole", out);
 }
 
 /* Are clocks complete, so that somebody must stand in for who died in one? As one table so all, where there are

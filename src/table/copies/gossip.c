@@ -55,7 +55,7 @@ static void add_to_box(pli_gossip_table *table, const pli_msg *msg, pli_out *out
     if (table->box_weight == 0) table->n_come = 0; /* the box was emptied */
     if (table->box == NULL ||
         !pli_grow((void **)&table->come, &table->come_capacity, table->n_come + 1, sizeof *table->come)) {
-        pli_out_fail(out, PLAIT_ENOMEM, "no memory for a neighbour's copy of a table");
+        pli_out_fail(out, PLAIT_ENOMEM, "no memory for a neighbour's mirror of a table");
         return;
     }
     table->come[table->n_come++] = (pli_gossip_come){ .peer = msg->head.src, .clock = msg->head.clock };
@@ -79,7 +79,7 @@ static void take(pli_gossip *gossip, pli_msg *msg, pli_out *out) {
     pli_gossip_table *table = gossip->tables;
     while (table != NULL && (uint32_t)table->id != msg->head.arg32) table = table->next;
     if (table == NULL || !is_sound(table, msg)) {
-        pli_out_fail(out, PLAIT_EFORMAT, "rank %d sent a copy of table %u that does not fit", msg->head.src,
+        pli_out_fail(out, PLAIT_EFORMAT, "rank %d sent a mirror of table %u that does not fit", msg->head.src,
                      msg->head.arg32);
         pli_msg_free(&msg);
         return;
@@ -118,7 +118,7 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
     if (event->kind == PLI_MEMBER_JOINED || event->rank >= gossip->workers) return;
     pli_links_forget(&gossip->links, event->rank);
     if (event->kind == PLI_MEMBER_DIED)
-        pli_out_lost(out, event->rank, "rank %d is lost, whose copies others average with: %s", event->rank,
+        pli_out_lost(out, event->rank, "rank %d is lost, and others average with its mirror: %s", event->rank,
                      event->why.text);
 }
 

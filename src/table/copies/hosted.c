@@ -85,7 +85,7 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
     pli_hosted *b = state;
     b->epoch = event->epoch;
     if (!pli_grow((void **)&b->events, &b->events_capacity, b->n_events + 1, sizeof *b->events)) {
-        pli_out_fail(out, PLAIT_ENOMEM, "no memory to remember who has gone");
+        pli_out_fail(out, PLAIT_ENOMEM, "no memory to record which ranks are gone");
         return;
     }
     b->events[b->n_events++] = *event;

@@ -78,7 +78,7 @@ plait_status pli_job_gather(void *user, const void *mine, size_t bytes, pli_carr
     PLI_TRY(pli_job_must_have_ended(job, "a collective", err));
     pli_exchange_begin(&x, job, &ticket);
     plait_status status = pli_client_send_gather(&job->client, x.now_ns, mine, bytes, &ticket, &x.out, err);
-    status = pli_exchange_wait(&x, status, "a collective of the workers that live", err);
+    status = pli_exchange_wait(&x, status, "a collective of the living workers", err);
     if (status >= 0 && (ticket.replies == NULL || !read_gathered(job, ticket.replies, came)))
         status = pli_fail(err, PLAIT_EFORMAT, "a malformed answer to a collective");
     if (status >= 0) {

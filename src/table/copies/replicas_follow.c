@@ -314,7 +314,7 @@ bool pli_replicas_member(pli_server *server, uint64_t now_ns, const pli_member_e
     const int32_t place = pli_replica_place(&server->layout, server->number, event->rank);
     if (!c->serves && gone && event->rank >= 0 && event->rank < server->layout.workers) {
         if (!pli_grow((void **)&c->events, &c->events_capacity, c->n_events + 1, sizeof *c->events)) {
-            pli_out_fail(out, PLAIT_ENOMEM, "no memory to remember who has gone");
+            pli_out_fail(out, PLAIT_ENOMEM, "no memory to record which ranks are gone");
             return true;
         }
         c->events[c->n_events++] = *event;

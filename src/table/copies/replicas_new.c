@@ -177,7 +177,7 @@ plait_status pli_replicas_hear(pli_server *server, const pli_msg *entry, plait_e
     case PLI_RESTORE: return pli_server_put_back(server, entry, err);
     case PLI_WHOLE: return take_whole(server, entry, err);
     default:
-        return pli_fail(err, PLAIT_EFORMAT, "an entry of kind %u in the log of shards that are not here",
+        return pli_fail(err, PLAIT_EFORMAT, "an entry of kind %u in the log of shards that are not on this rank",
                         (unsigned)entry->head.kind);
     }
 }

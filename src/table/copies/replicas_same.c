@@ -118,9 +118,9 @@ static void compare(const pli_server *server, const pli_server_table *table, int
     if (agree(&dead, &same->stood[i])) return;
     pli_out_fail(
         out, PLAIT_EMISMATCH,
-        "table %s, clock %lld: who stood in for rank %d pushed other rows of shard %d (%lld) than it had (%lld), "
-        "so that items would count twice or not at all; after PLAIT_STAND_IN push the same rows and values, of "
-        "items alone",
+        "table %s, clock %lld: the workers that stood in for rank %d pushed other rows of shard %d (%lld) than it had "
+        "(%lld), so items would count twice or not at all; after PLAIT_STAND_IN push the same rows and values, and "
+        "nothing but items",
         spec->name, (long long)(same->clocks - 1), who, table->shard.index, (long long)same->stood[i].n,
         (long long)dead.n);
 }

@@ -285,7 +285,7 @@ void pli_replicas_view(pli_server *server, uint64_t now_ns, const pli_msg *msg, 
     uint64_t    n = msg->head.body_bytes / sizeof(uint32_t);
     uint32_t    id;
     if (c == NULL || n * sizeof id != msg->head.body_bytes) {
-        pli_out_fail(out, PLAIT_EFORMAT, "rank %d stands in for nobody", worker);
+        pli_out_fail(out, PLAIT_EFORMAT, "rank %d reports that it stands in, but not for whom", worker);
         return;
     }
     for (uint64_t i = 0; i < n; i++) {
@@ -321,7 +321,7 @@ static bool is_sum(const pli_server *server, const pli_msg *msg, plait_error *er
         return pli_fail(err, PLAIT_EFORMAT, "a sum is cut short"), false;
     for (uint64_t i = 0; i < *b.n_listed; i++)
         if (b.listed[i].worker >= workers || pli_server_table_of(server, b.listed[i].table) == NULL)
-            return pli_fail(err, PLAIT_EFORMAT, "a sum of what nobody has pushed"), false;
+            return pli_fail(err, PLAIT_EFORMAT, "a sum of updates that nobody has pushed"), false;
     return msg->head.clock == pli_replicas_prepared(server) ||
            (pli_fail(err, PLAIT_EFORMAT, "a sum of clock %lld, clock %lld was due", (long long)msg->head.clock,
                      (long long)pli_replicas_prepared(server)), false);

@@ -387,7 +387,7 @@ plait_status pli_chain_encode_list(pli_chain *chain, const void *token, pli_byte
     int64_t             begin = out->n;
     const uint64_t     *keys = recall(chain, token, n_out);
     if (keys == NULL)
-        return pli_fail(err, PLAIT_EFORMAT, "table %s: a list of keys is asked for that is not held any more",
+        return pli_fail(err, PLAIT_EFORMAT, "table %s: a list of keys was requested that is no longer held",
                         chain->table.name);
     if (!pli_bytes_add(out, &flags, 1)) return no_memory(chain, err);
     PLI_TRY(put_keys(chain, *n_out, keys, out, err));

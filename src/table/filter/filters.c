@@ -81,7 +81,8 @@ plait_status pli_filters_check_own(const plait_filter *own, int32_t n, plait_err
             return pli_fail(err, PLAIT_EINVAL, "filter %s needs parameters, summary, parse, and a whole group of calls",
                             own[i].name);
         if (own[i].loss < PLAIT_EXACT || own[i].loss > PLAIT_SKIPPED)
-            return pli_fail(err, PLAIT_EINVAL, "filter %s has a loss of %d, which is none of plait_loss", own[i].name,
+            return pli_fail(err, PLAIT_EINVAL, "filter %s has a loss of %d, which is not a value of plait_loss",
+            own[i].name,
                             (int)own[i].loss);
     }
     return PLAIT_OK;
@@ -100,25 +101,29 @@ static plait_status refuse_order(const plait_filter *first, const plait_filter *
 
 /* May second stand somewhere behind first? */
 static plait_status check_order(const plait_filter *first, const plait_filter *second, plait_error *err) {
-    if (first == second) return pli_fail(err, PLAIT_EREFUSED, "filter %s stands twice; once is enough", first->name);
+    if (first == second) return pli_fail(err, PLAIT_EREFUSED, "filter %s is listed twice; once is enough", first->name);
     if (first->values.encode != NULL && second->values.encode != NULL)
-        return refuse_order(first, second, "what the first has made bytes, the second cannot read as values", false,
+        return refuse_order(first, second, "the first turns values into bytes, which the second cannot read as values",
+        false,
                             err);
     if (first->keys.encode != NULL && second->keys.encode != NULL)
-        return refuse_order(first, second, "what the first has made bytes, the second cannot read as keys", false, err);
+        return refuse_order(first, second, "the first turns keys into bytes, which the second cannot read as keys",
+        false, err);
     if (first->lists.known != NULL && second->lists.known != NULL)
         return refuse_order(first, second, "both name lists of keys", false, err);
     if (first->bytes.encode != NULL && second->bytes.encode != NULL)
         return refuse_order(first, second, "both pack what is left", false, err);
     if (first->bytes.encode != NULL)
         return refuse_order(first, second,
-                            "the first packs everything into bytes, in which the second finds nothing to work on", true,
+                            "the first packs everything into bytes, which the second cannot read", true,
                             err);
     if (first->values.encode != NULL && second->rows.choose != NULL)
-        return refuse_order(first, second, "the second chooses rows by values, which the first has made bytes", true,
+        return refuse_order(first, second, "the second chooses rows by their values, which the first has turned into "
+                                           "bytes", true,
                             err);
     if (first->keys.encode != NULL && second->lists.known != NULL)
-        return refuse_order(first, second, "the second names lists of keys, which the first has made bytes", true, err);
+        return refuse_order(first, second, "the second needs lists of keys, which the first has turned into bytes",
+        true, err);
     return PLAIT_OK;
 }
 
@@ -157,7 +162,7 @@ plait_status pli_filters_read(const char *text, const pli_filter_scope *scope, p
     *list = (pli_filters_list){ .values = -1, .lists = -1, .keys = -1 };
     if (text == NULL || text[0] == '\0') return PLAIT_OK;
     if (strlen(text) >= sizeof list->text)
-        return pli_fail(err, PLAIT_EINVAL, "filters '%.40s...' are too long a list; at most %zu bytes are possible",
+        return pli_fail(err, PLAIT_EINVAL, "filters '%.40s...': the list is too long; at most %zu bytes are possible",
                         text, sizeof list->text - 1);
     strcpy(list->text, text);
     for (char *word = list->text; word != NULL;) {

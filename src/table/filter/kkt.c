@@ -30,13 +30,13 @@ static plait_status parse(void *state, const char *parameters, const plait_filte
     if (table == NULL) return PLAIT_OK;
     if (table->rule == NULL || table->l1 <= 0)
         return pli_fail(err, PLAIT_EREFUSED,
-                        "filter kkt on table %s is refused: without an l1 penalty no weight is held at 0; give it "
-                        "one, as --l1 0.001, or take another filter",
+                        "filter kkt on table %s is refused: without an l1 penalty no weight stays at 0; give one, such "
+                        "as --l1 0.001, or take another filter",
                         table->name);
     if (strcmp(table->rule, "sgd") != 0 && strcmp(table->rule, "adagrad") != 0)
         return pli_fail(err, PLAIT_EREFUSED,
-                        "filter kkt on table %s is refused: the rule %s remembers gradients of weights that "
-                        "are 0, which would not reach it; nearest is adagrad",
+                        "filter kkt on table %s is refused: the rule %s must see the gradients of weights that are 0, "
+                        "and the filter omits them; nearest is adagrad",
                         table->name, table->rule);
     z->first = table->first;
     z->count = table->rows > 0 ? table->count : 0;

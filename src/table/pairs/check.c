@@ -144,20 +144,20 @@ static const char *what_lacks(plait_properties lacking) {
         plait_properties property;
         const char      *why;
     } all[] = {
-        { PLAIT_ONE_COPY, "it needs one copy of its values, and here each worker moves its own" },
+        { PLAIT_ONE_COPY, "it needs one copy of its values, but here each worker updates its own mirror" },
         { PLAIT_WHOLE_CLOCKS, "it needs reads that hold all updates of earlier clocks and none of later ones" },
         { PLAIT_BOUNDED_READS, "it needs reads that miss a bounded number of clocks" },
         { PLAIT_OWN_WRITES, "it needs to read all that it has written" },
-        { PLAIT_VALUES, "it needs each update as it was made" },
-        { PLAIT_CLOCK_SUMS, "it needs the updates of a clock applied at once" },
+        { PLAIT_VALUES, "it needs each update applied exactly" },
+        { PLAIT_CLOCK_SUMS, "it needs the updates of a clock to be applied together" },
         { PLAIT_MOMENTS, "it needs moments at which its values are whole" },
         { PLAIT_FUNCTIONS, "it needs server functions, which need one owner of each row" },
-        { PLAIT_OWNERS, "it needs owners, which take in each update by itself" },
+        { PLAIT_OWNERS, "it needs owners that apply each update separately" },
         { PLAIT_LEAVING, "it needs workers that may leave" },
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if ((lacking & all[i].property) != 0) return all[i].why;
-    return "it needs what this pair does not keep to";
+    return "it needs a property that this pair does not have";
 }
 
 /* What who computes needs of the pair. */
@@ -225,6 +225,7 @@ plait_status pli_job_check(const pli_pair *pair, plait_error *err) {
 
 plait_status pli_spares_check(int32_t spares, int32_t workers, plait_error *err) {
     if (spares >= 0 && (spares == 0 || spares < workers)) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EINVAL, "%d spares of %d workers; expected 0 or more, and one worker that is none",
+    return pli_fail(err, PLAIT_EINVAL, "%d spares of %d workers; expected 0 or more, and at least one worker that is "
+                                       "not a spare",
                     spares, workers);
 }

@@ -14,11 +14,10 @@ typedef struct refusal {
     carry       carries;
 } refusal;
 
-static const char no_copy[] = "its workers share the table's memory, so none has a copy of its own";
+static const char no_copy[] = "its workers share the table's memory, so no worker has its own copy";
 static const char in_flight[] = "its sums arrive a fixed number of clocks late, so the bound cannot hold";
 static const char unbounded[] =
-    "a worker hears of its neighbours' copies alone, each clock or when they come, so nothing "
-    "bounds what it misses of the others";
+    "a worker receives only its neighbours' mirrors, so nothing bounds which updates of the others it misses";
 
 static bool promises(const pli_facts *f, plait_properties wanted) { return (f->promises & wanted) != 0; }
 

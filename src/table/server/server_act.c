@@ -68,7 +68,7 @@ static bool on_call(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *
     }
     if (!call->updates) return serve_or_park(server, now_ns, msg, out);
     if (server->replicas != NULL) {
-        (void)pli_fail(&why, PLAIT_EREFUSED, "a server function that updates tables of which there are copies");
+        (void)pli_fail(&why, PLAIT_EREFUSED, "a server function that updates tables with replicas is refused");
         pli_server_reply_failure(server, now_ns, msg, &why, out);
         return false;
     }
@@ -110,7 +110,7 @@ static bool on_barrier(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_ou
 static bool on_gather(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     if (server->replicas != NULL && msg->head.body_bytes >= sizeof(uint64_t))
         return on_barrier(server, now_ns, msg, out);
-    pli_out_fail(out, PLAIT_EFORMAT, "rank %d brings something to a barrier that takes nothing", msg->head.src);
+    pli_out_fail(out, PLAIT_EFORMAT, "rank %d sends data to a barrier that takes none", msg->head.src);
     return false;
 }
 

@@ -76,8 +76,8 @@ plait_status pli_server_create(pli_server *server, const pli_msg *msg, plait_err
     }
     if (!goes_with_others(server, table)) {
         status = pli_fail(err, PLAIT_EREFUSED,
-                          "table %s: copies of tables of which some apply at clocks and others at once; "
-                          "give them one consistency", spec.name);
+                          "table %s: with replicas all tables must apply updates at clocks, or all at once; give them "
+                          "one consistency", spec.name);
         goto free_policy;
     }
     const unsigned char *data = (const unsigned char *)(wire + 1);

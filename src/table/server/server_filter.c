@@ -220,7 +220,7 @@ void pli_server_take_filtered(pli_server *server, pli_msg *msg, pli_out *out) {
     if (msg->head.kind == PLI_KEYS) {
         learn_list(server, msg, out);
         if (!peer->asked)
-            pli_out_fail(out, PLAIT_EFORMAT, "rank %d sent a list of keys that was not asked for", msg->head.src);
+            pli_out_fail(out, PLAIT_EFORMAT, "rank %d sent a list of keys that was not requested", msg->head.src);
         pli_msg_free(&msg);
         if (peer->behind != NULL) peer->behind->note = 1; /* its list has come: it is not asked for twice */
         peer->asked = false;

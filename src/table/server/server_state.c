@@ -70,7 +70,7 @@ static void release(pli_server *server, uint64_t now_ns, const pli_msg *msg, uin
 static bool is_here(const pli_server *server, plait_error *err) {
     for (int64_t i = 0; i < server->tables; i++)
         if (server->table[i] != NULL && server->table[i]->snap == NULL)
-            return pli_fail(err, PLAIT_EPEER, "table %s: who had the snapshot that is being taken has died",
+            return pli_fail(err, PLAIT_EPEER, "table %s: the rank with the snapshot that is being taken has died",
                             server->table[i]->shard.spec.name),
                    false;
     return true;
@@ -105,7 +105,7 @@ static pli_server_table *decode(const pli_server *server, const pli_msg *msg, pl
         table = pli_server_table_of(server, state->table);
     }
     if (table == NULL || state->n < 0) {
-        pli_fail(err, PLAIT_EFORMAT, "a message on the state of a table that is not here");
+        pli_fail(err, PLAIT_EFORMAT, "a message about the state of a table that is not here");
         return NULL;
     }
     if (table->shard.spec.rows > 0 && state->array < PLI_STATE_UNITS) {

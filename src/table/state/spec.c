@@ -49,15 +49,16 @@ plait_status pli_spec_make(int32_t id, const plait_table_opts *opts, const char 
     const char *filter = opts->filter == NULL ? "" : opts->filter;
     if (strlen(filter) >= sizeof spec.filter)
         return pli_fail(err, PLAIT_EINVAL,
-                        "table %s: filters '%.40s...' are too long a list; at most %zu bytes are possible", opts->name,
-                        filter, sizeof spec.filter - 1);
+                        "table %s: filters '%.40s...': the list is too long; at most %zu bytes are possible",
+                        opts->name, filter, sizeof spec.filter - 1);
     strcpy(spec.filter, filter);
     spec.keyed = pli_fill_of(opts) == PLI_FILL_SPARSE;
     spec.ruled = opts->rule.name != NULL;
     if (spec.ruled && pli_rule_make(&opts->rule, rules, &spec.rule, err) < 0)
         return pli_fail_at(err, "table %s", opts->name);
     if (spec.ruled && spec.type == PLAIT_F64 && spec.rule.ops->apply_f64 == NULL)
-        return pli_fail(err, PLAIT_EREFUSED, "table %s: update rule %s has no apply_f64, so its tables are of float32",
+        return pli_fail(err, PLAIT_EREFUSED, "table %s: update rule %s has no apply_f64, so its tables must have "
+                                             "float32 values",
                         opts->name, spec.rule.ops->name);
     spec.staleness_aware = spec.ruled && opts->rule.staleness_aware != 0;
     PLI_TRY(pli_combine_find(opts->combine, &spec.combine, err));

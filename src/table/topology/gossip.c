@@ -180,8 +180,10 @@ static void tell(const void *arg, char *text, size_t bytes) {
     const plait_table *table = arg;
     int32_t            rank = held_by(table);
     long long          clock = (long long)plait_job_clock_now(table->job);
-    if (rank < 0) snprintf(text, bytes, "copies of table %s for clock %lld, which have come", table->spec.name, clock);
-    else snprintf(text, bytes, "a copy of table %s for clock %lld, held up by rank %d", table->spec.name, clock, rank);
+    if (rank < 0) snprintf(text, bytes, "mirrors of table %s for clock %lld, which have arrived",
+    table->spec.name, clock);
+    else snprintf(text, bytes, "a mirror of table %s for clock %lld, held up by rank %d",
+    table->spec.name, clock, rank);
 }
 
 static void show(const void *arg, pli_wait *wait) {
@@ -197,7 +199,7 @@ static plait_status wait_for_neighbours(plait_table *table, plait_error *err) {
 /* --- clocks ------------------------------------------------------------------------------------------------------- */
 
 static plait_status no_memory(const plait_table *table, plait_error *err) {
-    return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory to average copies", table->spec.name);
+    return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory to average mirrors", table->spec.name);
 }
 
 static void raise_copy(const plait_table *table, pli_event_kind kind, int32_t peer, int64_t sent, int64_t clock) {

@@ -41,7 +41,7 @@ struct pli_local {
 static struct pli_local *local_of(const plait_table *table) { return table->state; }
 
 static plait_status no_memory(const plait_table *table, plait_error *err) {
-    return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a copy of its own", table->spec.name);
+    return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a mirror", table->spec.name);
 }
 
 static bool is_sparse(const plait_table *table) { return table->spec.rows == 0; }
