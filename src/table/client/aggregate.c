@@ -1,5 +1,5 @@
-/* See aggregate.h. A message is a part for each table that was touched: its head, the keys, the sums; each padded to
- * 8. */
+/* See aggregate.h. A message has one part for each table that was touched: the part's head, the keys, the sums; each is
+ * padded to 8. */
 #include "table/client/aggregate.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 
 typedef struct handed {
     uint32_t table, keyed;
-    int64_t  examples, first, n; /* first: of a dense table's rows */
+    int64_t  examples, first, n; /* first: the first row of a dense table */
 } handed;
 
 static int64_t rows_of(const pli_pending *pending) {
@@ -45,7 +45,7 @@ pli_msg *pli_aggregate_hand(pli_client *client) {
     pli_msg *msg = pli_msg_new(bytes);
     if (msg == NULL) return NULL;
     unsigned char *to = pli_msg_body(msg);
-    if (bytes > 0) memset(to, 0, bytes); /* what is padded */
+    if (bytes > 0) memset(to, 0, bytes); /* the padding */
     for (int64_t i = 0; i < client->tables; i++) {
         pli_client_table *table = client->table[i];
         if (!table->pending.touched) continue;

@@ -1,10 +1,10 @@
-/* table/client/aggregate.h - inside a host by memory, then one push out: at the end of a clock the workers of a host
- * hand what they have pending to their *lead*, the lowest of them, who adds it to its own and pushes the sum. A server
- * hears from the others only that their clock has ended; it applies a clock when all have ended it, and by then their
- * part is there, since the lead's has come. So no server knows of this, and it needs a consistency that applies updates
- * at clocks (bsp).
+/* table/client/aggregate.h - the workers of a host add their updates up in memory, then one of them pushes the sum. At
+ * the end of a clock each worker hands its pending updates to the host's *lead*, the worker with the lowest number, who
+ * adds them to its own and pushes the sum. A server hears from the others only that their clock has ended; it applies a
+ * clock when all have ended it, and by then their part is there, since the lead's has come. So no server knows of this,
+ * and it needs a consistency that applies updates at clocks (bsp).
  *
- * Bytes of a host's pushes do not grow with its workers, where these touch the same rows.
+ * If a host's workers touch the same rows, the bytes that it pushes do not grow with their number.
  *
  * Paper: Li et al., "Scaling Distributed Machine Learning with the Parameter Server", OSDI 2014, section 4.2
  * (aggregation before the network). */
@@ -14,10 +14,11 @@
 #include "comm/msg.h"
 #include "table/client/client.h"
 
-/** What is pending on the client's tables, as one message for the lead; it is pending no more. NULL: no memory. */
+/** Moves all pending updates of the client's tables into one message for the lead. NULL: no memory. */
 pli_msg *pli_aggregate_hand(pli_client *client);
 
-/** Adds what another worker has handed over to what is pending here. Errors: EFORMAT it does not fit, ENOMEM. */
+/** Adds the updates that another worker has handed over to those pending here. Errors: EFORMAT the message does not
+ *  fit the tables, ENOMEM. */
 plait_status pli_aggregate_add(pli_client *client, const pli_msg *msg, plait_error *err);
 
 #endif

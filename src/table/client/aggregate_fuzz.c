@@ -1,5 +1,5 @@
-/* A host's lead that is handed anything: it is refused by name, or added to rows that its tables have, and nothing is
- * read or written outside of the message. Input: the body of such a message. */
+/* The lead of a host receives arbitrary bytes from another worker. It refuses them by name, or adds them to rows that
+ * its tables have; it neither reads nor writes outside of the message. Input: the body of such a message. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ enum { TABLES = 4, ROWS = 40, COLS = 3 };
 
 static const pli_layout layout = { .workers = 2, .servers = 1, .first_server = 2 };
 
-/* Dense, dense by key, sparse, sparse and exact. */
+/* The four kinds: dense, dense by key, sparse, sparse and exact. */
 static pli_client_table *add_table(pli_client *client, int32_t id) {
     plait_table_opts  opts;
     pli_spec          spec;

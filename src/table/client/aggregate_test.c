@@ -1,4 +1,5 @@
-/* What one worker hands over, another adds: all of it, to the right rows; and nothing that does not fit. */
+/* Updates that one worker hands over are added by another: all of them, to the right rows. A message that does not fit
+ * is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,7 +79,7 @@ static void test_what_is_handed_over_is_added(void **state) {
     assert_int_equal(lead.table[0]->pending.low, 1);
     assert_int_equal(lead.table[0]->pending.high, 5);
     pli_msg_free(&msg);
-    msg = pli_aggregate_hand(&member.client); /* nothing */
+    msg = pli_aggregate_hand(&member.client); /* nothing is pending */
     assert_int_equal(msg->head.body_bytes, 0);
     assert_int_equal(pli_aggregate_add(&lead.client, msg, NULL), PLAIT_OK);
     pli_msg_free(&msg);
@@ -86,7 +87,7 @@ static void test_what_is_handed_over_is_added(void **state) {
     close_worker(&lead);
 }
 
-/* Cut anywhere, and with every byte changed: refused, or added to rows that the table has. */
+/* A message that is cut anywhere, or has any one byte changed, is refused or is added to rows that the table has. */
 static void test_what_does_not_fit_is_refused(void **state) {
     (void)state;
     worker member, lead;
@@ -100,7 +101,8 @@ static void test_what_does_not_fit_is_refused(void **state) {
         pli_msg *cut = pli_msg_new(n);
         memcpy(pli_msg_body(cut), pli_msg_body(whole), n);
         plait_status status = pli_aggregate_add(&lead.client, cut, NULL);
-        assert_true(status == PLAIT_EFORMAT || status == PLAIT_OK); /* between two parts it is whole */
+        assert_true(status == PLAIT_EFORMAT || status == PLAIT_OK); /* cut between two parts, the message is well
+                                                                     * formed */
         pli_msg_free(&cut);
     }
     int32_t refused = 0;

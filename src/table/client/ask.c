@@ -32,7 +32,7 @@ static bool covers(const pli_held *held, const pli_held *piece) {
     return held->msg != NULL && held->first <= piece->first && held->first + held->n >= piece->first + piece->n;
 }
 
-/* One shard's piece: from the copy held, or asked for. */
+/* Takes one shard's piece from the copy held, or asks the server for it. */
 static plait_status begin_piece(pli_client *client, uint64_t now_ns, pli_ask *ask, int32_t shard, pli_out *out,
                                 plait_error *err) {
     const pli_client_table *table = ask->table;
@@ -77,8 +77,8 @@ static plait_status bad_answer(const pli_ask *ask, const pli_msg *reply, plait_e
                     reply->head.src, (unsigned long long)reply->head.body_bytes);
 }
 
-/* An answer that comes to be looked at after a later one is no copy to keep: reads would not be monotone. Nor is one
- * that waited for no turn, once the worker takes turns again. */
+/* Which answers may be kept as a copy: not one that the worker looks at after a later one, else reads would not be
+ * monotone; nor one that was given without a turn, once the worker takes turns again. */
 static bool is_to_keep(const pli_client *client, const pli_ask *ask, int32_t shard, const pli_msg *reply) {
     return reply->head.seq >= ask->table->shard[shard].taken && (client->met || !ask->met);
 }
@@ -96,7 +96,7 @@ static plait_status take_piece(const pli_client *client, pli_ask *ask, pli_msg *
     piece->msg = pli_msg_copy(reply);
     if (piece->msg == NULL) return no_memory(table, err);
     if (!is_to_keep(client, ask, shard, reply)) return PLAIT_OK;
-    pli_rowset_clear(&table->rows); /* not as new */
+    pli_rowset_clear(&table->rows); /* the copies held are older */
     pli_msg_free(&table->held[shard].msg);
     table->held[shard] = *piece;
     table->held[shard].msg = pli_msg_copy(reply);
@@ -127,7 +127,8 @@ static plait_status finish_range(const pli_client *client, pli_ask *ask, plait_e
 
 /* --- by key ------------------------------------------------------------------------------------------------------ */
 
-/* What is left to fetch: place [n] of the m keys that no copy serves, or NULL where all are to be fetched. */
+/* Finds the keys to fetch: place [n] receives the places of the m keys that no copy serves; it stays NULL if all must
+ * be fetched. */
 static plait_status look_into_cache(pli_client *client, pli_ask *ask, int64_t *m_out, plait_error *err) {
     pli_client_table *table = ask->table;
     *m_out = ask->n;
@@ -139,7 +140,7 @@ static plait_status look_into_cache(pli_client *client, pli_ask *ask, int64_t *m
     return PLAIT_OK;
 }
 
-/* The shards of the m keys to fetch. */
+/* Finds the shard of each of the m keys to fetch. */
 static void find_shards(const pli_ask *ask, int64_t m, uint16_t *shard_of) {
     const pli_placement *placement = &ask->table->spec.placement;
     uint64_t             keys[PLI_BLOCK];
@@ -176,7 +177,8 @@ static plait_status split(pli_ask *ask, int64_t m, plait_error *err) {
     find_shards(ask, m, shard_of);
     for (int64_t i = 0; i < m; i++) ask->start[shard_of[i] + 2]++;
     for (int64_t s = 2; s < shards + 2; s++) ask->start[s] += ask->start[s - 1];
-    for (int64_t i = 0; i < m; i++) { /* start[s + 1] moves from the begin of shard s to its end, the begin of s + 1 */
+    for (int64_t i = 0; i < m; i++) { /* start[s + 1] moves from the beginning of shard s to its end, which is the
+                                       * beginning of s + 1 */
         int64_t to = ask->start[shard_of[i] + 1]++;
         place[to] = from == NULL ? (uint32_t)i : from[i];
         ask->fetch[to] = ask->keys[place[to]];
@@ -218,7 +220,7 @@ static plait_status take_rows(const pli_client *client, pli_ask *ask, const pli_
     if (ask->place == NULL) memcpy(ask->values, rows, (size_t)(count * row_bytes));
     else pli_rows_scatter(count, row_bytes, ask->place + begin, rows, ask->values);
     if (!is_to_keep(client, ask, shard, reply)) return PLAIT_OK;
-    pli_msg_free(&table->held[shard].msg); /* not as new */
+    pli_msg_free(&table->held[shard].msg); /* it is older */
     if (table->reuses) pli_cache_put(table, count, ask->fetch + begin, rows, &age);
     if (table->reuses) pli_note_rows(client, table, reply, count, ask->fetch + begin);
     return PLAIT_OK;
@@ -255,7 +257,8 @@ plait_status pli_ask_turn(pli_client *client, uint64_t now_ns, pli_client_table 
     return PLAIT_OK;
 }
 
-/* Who has answered has let the worker into its clock; after a barrier it was not asked to. */
+/* A server that has answered has let the worker into its clock. A get behind a barrier asked for no turn, so it says
+ * nothing of this. */
 static void note_answers(pli_client *client, const pli_ask *ask) {
     for (const pli_msg *reply = ask->ticket.replies; reply != NULL; reply = reply->next) {
         int32_t i = pli_placement_shard_at(&ask->table->spec.placement, reply->head.src);

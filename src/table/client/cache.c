@@ -150,7 +150,7 @@ void pli_cache_take_fresh(const pli_client *client, pli_client_table *table) {
         }
         if (is_good(shard, shard->fresh[1])) {
             shard->taken = shard->fresh[1]->head.seq;
-            /* else both are of one moment */
+            /* otherwise both are of the same moment */
             if (shard->fresh[1]->head.clock != whole) pli_msg_free(&table->held[i].msg);
             take_keys(client, table, shard->fresh[1]);
         }
@@ -158,8 +158,8 @@ void pli_cache_take_fresh(const pli_client *client, pli_client_table *table) {
     pli_cache_drop_fresh(table);
 }
 
-/* Own updates into a held copy, which becomes the worker's own first. Without memory it is dropped: a cache may
- * forget. */
+/* Adds the worker's own updates to a held copy, after making the copy the worker's own. Out of memory, the copy is
+ * dropped: a cache may forget. */
 static void write_through(pli_client_table *table, double scale, pli_held *held) {
     if (!pli_slab_is_mine(held->msg->body)) {
         pli_msg *copy = pli_msg_new(held->msg->head.body_bytes);
@@ -178,7 +178,7 @@ static void write_rows_through(pli_client_table *table, double scale) {
     int64_t            at[PLI_BLOCK], row_bytes = pli_row_bytes(spec);
     if (table->rows.n == 0 || scale == 0) return;
     table->rows_to = table->pushes;
-    if (!spec->keyed) { /* few rows are held by key of a table that is updated by range */
+    if (!spec->keyed) { /* a table that is updated by range has few rows held by key */
         for (int64_t i = 0; i < table->rows.n; i++)
             pli_pending_overlay(pending, scale, 1, &table->rows.keys[i], pli_at(table->row_values, i * row_bytes));
         return;
@@ -196,7 +196,7 @@ static void write_rows_through(pli_client_table *table, double scale) {
 
 static void drop_pushed_rows(pli_client_table *table) {
     int64_t at[PLI_BLOCK];
-    table->rows_to = table->pushes; /* what stays is of rows that the push does not touch */
+    table->rows_to = table->pushes; /* the rows that stay are not touched by this push */
     if (table->rows.n == 0) return;
     if (!table->spec.keyed) {
         pli_rowset_clear(&table->rows);
@@ -210,8 +210,8 @@ static void drop_pushed_rows(pli_client_table *table) {
     }
 }
 
-/* What of a push is laid over copies that are kept. Where rows are replaced as pushes come, a copy may hold a row of a
- * later clock than the worker's own: it is fetched again. */
+/* The factor by which a push is added to copies that are kept. If pushes replace rows as they come (last), a copy may
+ * hold a row of a later clock than the worker's own, so it is fetched again. */
 static double kept_scale(const pli_client *client, const pli_client_table *table) {
     return table->spec.combine->replaces && !table->at_clock ? 0 : pli_client_own_scale(client, table);
 }
@@ -240,7 +240,7 @@ int64_t pli_cache_get(const pli_client *client, pli_client_table *table, int64_t
                       uint32_t *missing) {
     int64_t at[PLI_BLOCK], row_bytes = pli_row_bytes(&table->spec), left = 0;
     const pli_age none = { .version = PLAIT_NO_VERSION };
-    pli_age       good = none, bad = none; /* the policy's last answers: ages come in runs */
+    pli_age       good = none, bad = none; /* the policy's last answers: rows of one age come in runs */
     for (int64_t from = 0; from < n; from += PLI_BLOCK) {
         int64_t m = n - from < PLI_BLOCK ? n - from : PLI_BLOCK;
         pli_rowset_find(&table->rows, m, keys + from, at);

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#ifdef PLI_TESTING /* tests hasten the doctor */
+#ifdef PLI_TESTING /* tests make the questions come sooner */
 static uint64_t wonder_ns(void) { return PLI_WONDER_NS / pli_doctor_haste; }
 #else
 static uint64_t wonder_ns(void) { return PLI_WONDER_NS; }
@@ -109,7 +109,7 @@ void pli_client_lose(pli_client *client, int32_t rank, const char *what, const c
     if (fails) pli_out_lost(out, rank, "%s", lost.text);
 }
 
-/* Of a server that has been let go and is asked again all the same, nobody has said why. */
+/* The server was let go in good order, and is asked again all the same: there is no reason to quote. */
 static plait_status fail_lost(const pli_client *client, int32_t server, plait_error *err) {
     const int32_t rank = client->layout.first_server + server;
     if (client->lost.code >= 0) pli_fail(err, PLAIT_EPEER, "rank %d, which holds shards, has left", rank);
@@ -139,7 +139,7 @@ plait_status pli_client_send(pli_client *client, uint64_t now_ns, int32_t server
     return pli_fail(err, PLAIT_ENOMEM, "no memory for a message");
 }
 
-/* BYE is answered when all workers have said it, so it goes to the same servers on all of them. */
+/* A server answers BYE when all workers have said it, so all workers send BYE to the same servers. */
 static bool hears(const pli_client *client, int32_t server, pli_kind kind) {
     const pli_client_link *link = &client->link[server];
     const bool             ends = kind == PLI_BYE || kind == PLI_LEAVE;
@@ -182,7 +182,7 @@ plait_status pli_client_send_gather(pli_client *client, uint64_t now_ns, const v
 
 static void acknowledge(const pli_client *client, int32_t server, pli_out *out) {
     pli_msg *ack = pli_msg_new(0);
-    if (ack == NULL) return; /* the other side sends again */
+    if (ack == NULL) return; /* out of memory: the other side sends again */
     address(client, server, PLI_ACK, ack);
     pli_out_send(out, ack);
 }
@@ -199,7 +199,7 @@ static void note_failure(pli_ticket *ticket, const pli_msg *msg) {
     strcpy(ticket->failure.text, failure.text);
 }
 
-/* Is it the first reply of its sender? (A server answers once; a second answer would be counted twice.) */
+/* Is this the sender's first reply to the ticket? A server answers once; a second answer would be counted twice. */
 static bool is_first(const pli_ticket *ticket, const pli_msg *msg) {
     for (const pli_msg *reply = ticket->replies; reply != NULL; reply = reply->next)
         if (reply->head.src == msg->head.src) return false;
@@ -217,7 +217,7 @@ static void unfilter(pli_client *client, pli_ticket *ticket, pli_msg *msg) {
 static void on_reply(pli_client *client, pli_msg *msg, pli_out *out) {
     pli_ticket *ticket = ticket_of(client, msg->head.arg32);
     if (ticket == NULL || !is_first(ticket, msg)) {
-        pli_msg_free(&msg); /* of a ticket that was dropped */
+        pli_msg_free(&msg); /* its ticket was dropped */
         return;
     }
     if (msg->head.flags & PLI_FLAG_FAILED) note_failure(ticket, msg);
@@ -260,7 +260,7 @@ static bool is_fresh(const pli_client_table *table, int32_t shard, const pli_msg
     return outside == 0;
 }
 
-/* The newest stays until the worker looks for it. */
+/* Keeps the newest fresh copy until the worker looks for it. */
 static void on_fresh(pli_client *client, pli_msg *msg, pli_out *out) {
     pli_client_table *table = pli_client_table_of(client, msg->head.arg32);
     int32_t           shard = table == NULL ? -1 : pli_placement_shard_at(&table->spec.placement, msg->head.src);
@@ -278,7 +278,8 @@ static void on_fresh(pli_client *client, pli_msg *msg, pli_out *out) {
 static void handle(pli_client *client, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     pli_client_link *link = &client->link[msg->head.src - client->layout.first_server];
     msg->next = NULL;
-    msg->head.seq |= (uint64_t)link->place << PLI_PLACE_AT_BIT; /* later than all that the copy before has said */
+    msg->head.seq |= (uint64_t)link->place << PLI_PLACE_AT_BIT; /* so it is later than all that the former replica has
+                                                                 * said */
     if (msg->head.kind == PLI_STATE) {
         link->state = (uint64_t)msg->head.clock;
         pli_msg_free(&msg);
@@ -310,7 +311,7 @@ static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out)
         pli_msg_free(&msg);
         return;
     }
-    msg->head.src = client->layout.first_server + server; /* whichever copy of its shards has sent it */
+    msg->head.src = client->layout.first_server + server; /* the server's number, whichever replica has sent it */
     pli_client_link *link = &client->link[server];
     if (pli_client_has_replicas(client)) pli_tx_arrived(&link->tx, msg->head.arg64);
     else pli_tx_acked(&link->tx, msg->head.arg64);
@@ -335,8 +336,9 @@ static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out)
     }
 }
 
-/* WHY to every server that may hold the ticket, of those that were asked anything; those that do not are silent. It is
- * asked again, so it need not arrive, and must not be missed in the stream where it comes after the job's end. */
+/* Sends WHY to every server that was asked anything: it may hold the ticket; those that do not hold it say nothing. WHY
+ * is repeated, so it need not arrive. It is not in the stream, where a server whose job has ended would miss a
+ * message. */
 static void ask_why(const pli_client *client, pli_ticket *ticket, pli_out *out) {
     atomic_fetch_add_explicit(&ticket->asked, 1, memory_order_release);
     for (int32_t s = 0; s < client->layout.servers; s++) {
@@ -360,7 +362,7 @@ static void on_wakeup(void *state, uint64_t now_ns, pli_out *out) {
         }
         pli_out_wake(out, ticket->why_at_ns);
     }
-    if (client->layout.resend_after_ns == 0) return; /* nothing is sent again */
+    if (client->layout.resend_after_ns == 0) return; /* nothing is ever sent again */
     for (int32_t s = 0; s < client->layout.servers; s++) pli_tx_wakeup(&client->link[s].tx, now_ns, out);
 }
 
@@ -373,7 +375,7 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
         return;
     }
     if (event->kind == PLI_MEMBER_JOINED || server < 0 || server >= client->layout.servers) return;
-    pli_tx_end(&client->link[server].tx); /* it needs nothing any more */
+    pli_tx_end(&client->link[server].tx); /* it needs no acknowledgement any more */
     if (event->kind != PLI_MEMBER_DIED) return;
     client->link[server].lost = true;
     pli_client_lose(client, event->rank, "holds shards", event->why.text, client->link[server].used, out);

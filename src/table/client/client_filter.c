@@ -1,5 +1,5 @@
-/* A worker's messages through its tables' filters: pulls and pushes on their way out, answers when they come. What goes
- * in, and what comes out of an answer, is what travels without filters; nothing else of the client knows of them. */
+/* Passes a worker's messages through its tables' filters: pulls and pushes on their way out, answers when they come.
+ * The rest of the client knows nothing of filters: it sees messages only as they are without them. */
 #include <string.h>
 
 #include "table/client/client.h"
@@ -55,7 +55,7 @@ static pli_chain *chain_of(const pli_client *client, const pli_client_table *tab
     return shard < 0 || table->chain == NULL ? NULL : &table->chain[shard];
 }
 
-/* A message with the same head and another body. NULL: out of memory. */
+/* Makes a message with the same head and another body. NULL: out of memory. */
 static pli_msg *message_of(const pli_msg *like, const pli_bytes *body) {
     pli_msg *msg = pli_msg_new((size_t)body->n);
     if (msg == NULL) return NULL;
@@ -73,7 +73,7 @@ static plait_status no_memory(plait_error *err) {
 
 /* --- out ------------------------------------------------------------------------------------------------------- */
 
-/* body stays empty where the message travels as it is. */
+/* body stays empty if the message travels as it is. */
 static plait_status filter_pull(pli_client *client, int32_t server, const pli_msg *msg, pli_bytes *body,
                                 plait_error *err) {
     pli_wire_pull pull;
@@ -169,7 +169,7 @@ plait_status pli_client_filter(pli_client *client, int32_t server, pli_kind kind
 
 /* --- in -------------------------------------------------------------------------------------------------------- */
 
-/* The rows that an answer brings. false: none was asked of this server. */
+/* Finds the rows that an answer brings. false: none was asked of this server. */
 static bool rows_asked(const pli_ask *ask, int32_t shard, plait_part *part) {
     if (shard < 0) return false;
     if (ask->by_key) {
@@ -207,7 +207,7 @@ plait_status pli_client_unfilter(pli_client *client, const pli_ask *ask, pli_msg
                                    table->spec.name, msg->head.src)
                         : PLAIT_OK;
     uint64_t bytes = (uint64_t)(part.n * pli_row_bytes(&table->spec));
-    if (!filtered && msg->head.body_bytes != bytes) return PLAIT_OK; /* refused where it is looked at */
+    if (!filtered && msg->head.body_bytes != bytes) return PLAIT_OK; /* whoever looks at the answer refuses it */
     if (filtered) {
         PLI_TRY(pli_chain_decode(chain, &part, false, pli_msg_body(msg), (int64_t)msg->head.body_bytes, &decoded, err));
         pli_msg *plain = pli_msg_new(bytes);

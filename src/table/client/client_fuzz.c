@@ -1,10 +1,10 @@
-/* A client whose servers answer anything: its gets end with values or an error, and nothing is read or written outside
- * of a message. Input: frames of kind, source, ticket, flags (a byte each), two bytes of length, a body.
+/* A client receives arbitrary answers from its servers. Its gets end with values or an error, and it neither reads nor
+ * writes outside of a message. Input: frames of kind, source, ticket, flags (a byte each), two bytes of length, a body.
  *
- * Where the first byte is 0x7e, servers (ranks 2 and 3) have two replicas (replicas.h), and the client is at the end of
- * a clock. Then bits 2 and 3 of flags are the server of whose shards it is, and kinds are also: 250 SAFE, up to
- * message number `ticket`; 251 the worker looks whether the clock has ended, or stands in; 252 a wake-up; 253 `source`
- * has left; 254 has died. */
+ * If the first byte is 0x7e, servers (ranks 2 and 3) have two replicas (replicas.h), and the client is at the end of a
+ * clock. Then bits 2 and 3 of flags name the server whose shards the frame is about, and there are more kinds: 250
+ * SAFE, up to message number `ticket`; 251 the worker looks whether the clock has ended, or stands in; 252 a wake-up;
+ * 253 `source` has left; 254 has died. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,8 @@ enum { TABLES = 6, ROWS = 2000, PUSHED = TABLES, WITH_COPIES = 0x7e, SAFE = 250,
 
 typedef struct fuzzed {
     pli_client        client;
-    pli_client_table *table[TABLES + 1]; /* that of number PUSHED, with copies: the clock's updates are to it */
+    pli_client_table *table[TABLES + 1]; /* the table with number PUSHED gets the clock's updates, if there are
+                                          * replicas */
     pli_ask           ask[2 * TABLES];
     float             values[2 * TABLES][ROWS];
     uint64_t          seq[2], now_ns;

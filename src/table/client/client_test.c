@@ -1,4 +1,4 @@
-/* The bare client: answers that come twice, servers that are lost. */
+/* The client without a job around it: answers that come twice, servers that are lost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +42,7 @@ static void test_a_second_answer_of_a_server_does_not_count(void **state) {
     pli_client_ops.on_message(&client, 1, reply(0, 1, ticket.id), &out);
     pli_client_ops.on_message(&client, 1, reply(0, 2, ticket.id), &out);
     assert_false(pli_ticket_done(&ticket)); /* the other server has not answered */
-    pli_client_ops.on_message(&client, 1, reply(1, 1, ticket.id + 1), &out); /* nobody asked */
+    pli_client_ops.on_message(&client, 1, reply(1, 1, ticket.id + 1), &out); /* for a ticket that nobody has */
     assert_false(pli_ticket_done(&ticket));
     pli_client_ops.on_message(&client, 1, reply(1, 2, ticket.id), &out);
     assert_true(pli_ticket_done(&ticket) && out.ring);
@@ -66,7 +66,7 @@ static void test_a_lost_server_fails_the_rank(void **state) {
     assert_non_null(strstr(err.text, "rank 4"));
     assert_non_null(strstr(err.text, "unplugged")); /* who asks later hears the reason as well */
     assert_int_equal(pli_client_send(&client, 1, 0, PLI_PULL, pli_msg_new(0), &ticket, &out, &err), PLAIT_OK);
-    pli_client_ops.on_message(&client, 1, reply(1, 1, ticket.id), &out); /* of a life that is over */
+    pli_client_ops.on_message(&client, 1, reply(1, 1, ticket.id), &out); /* from before the server was lost */
     assert_null(ticket.replies);
     pli_out_drop(&out);
     pli_client_close(&client);
@@ -106,7 +106,7 @@ static void close_reader(reader *r) {
     pli_client_close(&r->client);
 }
 
-/* All rows hold `value`. Keyed where the table is sparse: rows 0 .. ROWS - 1. */
+/* Sends fresh rows that all hold `value`; rows 0 .. ROWS - 1 by key if the table is sparse. */
 static void push_fresh(reader *r, uint64_t seq, uint64_t acknowledged, int64_t version, float value) {
     size_t   keys = r->spec.rows == 0 ? ROWS * 8 : 0;
     pli_msg *msg = pli_msg_new(keys + ROWS * 4);
@@ -125,7 +125,7 @@ static void push_fresh(reader *r, uint64_t seq, uint64_t acknowledged, int64_t v
     assert_true(r->out.error.code >= 0);
 }
 
-/* A get of row 3: its value, or -1 where it must be asked for. */
+/* A get of row 3: its value, or -1 if the server must be asked. */
 static float row_3(reader *r) {
     static const uint64_t key = 3;
     pli_ask               ask;
@@ -157,15 +157,15 @@ static void test_pushed_copies_are_taken_where_they_hold_own_updates(void **stat
         for (int ruled = 0; ruled < 2; ruled++) {
             reader r;
             open_reader(&r, ruled ? "sgd" : NULL, sparse ? 0 : ROWS);
-            assert_true(row_3(&r) == -1); /* nothing is held: asked, by message 1 */
+            assert_true(row_3(&r) == -1); /* no copy is held: asked for by message 1 */
             push_fresh(&r, 1, 0, 0, 10);  /* nothing was pushed yet that it could miss */
             assert_true(row_3(&r) == 10);
             push_fresh(&r, 2, 1, 1, 11);
             push_fresh(&r, 3, 1, 2, 12); /* the later one counts */
             assert_true(row_3(&r) == 12);
             clock_of(&r, true); /* message 2 */
-            assert_true(row_3(&r) == (ruled ? -1 : 13)); /* asks, by message 3, or knows */
-            push_fresh(&r, 4, 1, 3, 20);                 /* without the update */
+            assert_true(row_3(&r) == (ruled ? -1 : 13)); /* asked for by message 3, or known from the copy */
+            push_fresh(&r, 4, 1, 3, 20);                 /* it lacks the update */
             assert_true(row_3(&r) == (ruled ? -1 : 13));
             push_fresh(&r, 5, 2, 3, 21);
             assert_true(row_3(&r) == 21);
@@ -207,7 +207,7 @@ static void test_pushed_copies_before_a_barrier_or_an_answer_are_old(void **stat
     close_reader(&r);
 }
 
-/* Two gets under way, waited for in the other order: what is held is the later answer. */
+/* Two gets are under way and waited for in the other order: the copy that is held is the later answer. */
 static void test_an_older_answer_is_not_held(void **state) {
     (void)state;
     reader  r;
@@ -234,15 +234,15 @@ static void test_malformed_pushed_copies_fail(void **state) {
         msg->head.src = FIRST;
         msg->head.incarnation = 1;
         msg->head.seq = 1;
-        msg->head.arg32 = i == 3; /* a table that is not there */
+        msg->head.arg32 = i == 3; /* names a table that does not exist */
         pli_client_ops.on_message(&r.client, 1, msg, &r.out);
         assert_int_equal(r.out.error.code, PLAIT_EFORMAT);
         close_reader(&r);
     }
 }
 
-/* The dead one's items are spread over those that take them: each has no more than half as much again as its part, and
- * no less than half of it. */
+/* Checks that the dead one's items are spread over those that take them: each gets at least half its fair part, and at
+ * most one and a half times it. */
 static void expect_spread(const uint8_t *dead, int32_t workers, int32_t first, int32_t end, const int64_t *taken) {
     int64_t all = 0, takers = 0;
     for (int32_t w = 0; w < workers; w++) all += taken[w];
@@ -253,7 +253,8 @@ static void expect_spread(const uint8_t *dead, int32_t workers, int32_t first, i
     }
 }
 
-/* Each item of a dead worker has one heir, a spare while one lives, and a death moves what that one held alone. */
+/* Each item of a dead worker has one heir, a spare while one lives; a death moves only the items of the one who
+ * died. */
 static void test_heirs(void **state) {
     enum { WORKERS = 6, ITEMS = 6000 };
     static const int32_t deaths[] = { 1, 4, 0, 5, 3 };
@@ -292,7 +293,8 @@ static int32_t count(pli_out *out, pli_kind kind) {
     return n;
 }
 
-/* A thousand workers hold one shard: nobody asks the others anything, at a wait or at the end. */
+/* A thousand workers, one of which holds the only shard: nobody asks the others anything, neither in a wait nor at the
+ * end. */
 static void test_servers_without_shards_hear_nothing(void **state) {
     (void)state;
     static const pli_layout many = { .workers = 1000, .servers = 1000 };
@@ -313,7 +315,7 @@ static void test_servers_without_shards_hear_nothing(void **state) {
     pli_client_ops.on_wakeup(&client, ticket.why_at_ns, &out);
     assert_int_equal(count(&out, PLI_WHY), 1);
     assert_int_equal(pli_client_send_all(&client, 1, PLI_LEAVE, NULL, &out, NULL), PLAIT_OK);
-    assert_int_equal(count(&out, PLI_LEAVE), 2); /* and the one that keeps the book of leases */
+    assert_int_equal(count(&out, PLI_LEAVE), 2); /* one of the two is the server that keeps the book of leases */
     assert_int_equal(pli_client_send_all(&client, 1, PLI_BYE, NULL, &out, NULL), PLAIT_OK);
     assert_int_equal(count(&out, PLI_BYE), 1);
     pli_ticket_unlink(&client, &ticket);

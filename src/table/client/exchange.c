@@ -18,7 +18,7 @@ void pli_exchange_begin(pli_exchange *x, plait_job *job, pli_ticket *ticket) {
     pli_ticket_open(&job->client, ticket);
 }
 
-/* A ticket that waits for nothing has no answer that would close it. */
+/* A ticket that waits for nothing gets no answer that would close it, so it is closed here. */
 static void leave(pli_exchange *x, plait_status status) {
     if (status < 0 || pli_ticket_done(x->ticket)) pli_ticket_unlink(&x->job->client, x->ticket);
     pli_port_leave(x->job->client_port, &x->out);
@@ -75,7 +75,7 @@ static void show(const void *arg, pli_wait *wait) {
 
 static bool is_done(void *arg) { return pli_ticket_done(arg); }
 
-/* It was asked for before, and the worker has only now come to wait for it. */
+/* The ticket was asked for earlier, and the worker begins to wait only now. */
 static void wonder(plait_job *job, pli_ticket *ticket) {
     uint64_t now_ns;
     pli_out  out;
@@ -100,7 +100,7 @@ plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, 
         if (!ticket->wonders) wonder(job, ticket);
         status = pli_comm_wait(job->comm, is_done, ticket, &reason, err);
     }
-    /* A server that is lost has left, so its answers may be missing. */
+    /* A lost server has left, so its answers may be missing. */
     if (status >= 0) status = pli_comm_is_lost(job->comm, &reason, err);
     if (!pli_ticket_done(ticket)) pli_job_drop_ticket(job, ticket);
     if (status < 0 || ticket->failure.code >= 0) return status;

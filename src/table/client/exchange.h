@@ -7,16 +7,16 @@
  *     ... looks at ticket.replies ...
  *     pli_ticket_free(&ticket);
  *
- * That is one entry of the port: who holds the answers up is asked for when the messages leave, and the machine lets go
- * of a ticket by itself when the last answer has come. Where the worker waits later than it asks, pli_exchange_send
- * leaves the port and pli_job_wait waits.
- */
+ * That enters the port only once: the question who holds the answers up is prepared when the messages leave, and the
+ * machine lets go of a ticket by itself when the last answer has come. A worker that asks now and waits later calls
+ * pli_exchange_send, which leaves the port, and then pli_job_wait.
+ * */
 #ifndef PLI_TABLE_EXCHANGE_H
 #define PLI_TABLE_EXCHANGE_H
 
 #include "table/client/client.h"
 
-/* Between begin and wait or send: the worker is in the client's port. */
+/* An exchange between begin and wait or send: the worker is in the client's port. */
 typedef struct pli_exchange {
     plait_job  *job;
     pli_ticket *ticket;
@@ -26,25 +26,25 @@ typedef struct pli_exchange {
 
 /** Enters the port and opens the ticket, which the caller owns. */
 void pli_exchange_begin(pli_exchange *x, plait_job *job, pli_ticket *ticket);
-/** The same where another function opens the ticket, as those of ask.c do. */
+/** The same if another function opens the ticket, as those of ask.c do. */
 void pli_exchange_enter(pli_exchange *x, plait_job *job, pli_ticket *ticket);
-/** Leaves the port. status: of what was sent; a failure closes the ticket, and is returned. */
+/** Leaves the port. status: the result of sending; a failure closes the ticket, and is returned. */
 plait_status pli_exchange_send(pli_exchange *x, plait_status status);
 /** The same, then waits as pli_job_wait does. */
 plait_status pli_exchange_wait(pli_exchange *x, plait_status status, const char *what, plait_error *err);
 
-/** Waits until the ticket has all its answers, and closes it in any case. Fails with the first failure that a server
- *  answered. what: "clock 7 of table w", "barrier". */
+/** Waits until the ticket has all its answers, and closes it in any case. Returns the first failure among the servers'
+ *  answers. what: "clock 7 of table w", "barrier". */
 plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, plait_error *err);
 
-/** Builds and sends what is pending, as pli_client_build_push has it. Waits for no answer. */
+/** Builds and sends what is pending, as pli_client_build_push does. Waits for no answer. */
 plait_status pli_job_push(plait_job *job, pli_client_table *table, pli_kind kind, plait_error *err);
 
 /** Closes a ticket whose answers nobody waits for any more. */
 void pli_job_drop_ticket(plait_job *job, pli_ticket *ticket);
 
-/** Asks the servers that hold shards with an empty message of this kind, and waits for all answers. *sum_out: of the
- *  counts that they bring. */
+/** Sends an empty message of this kind to the servers that hold shards, and waits for all answers. *sum_out: the sum
+ *  of the counts that they bring. */
 plait_status pli_job_ask_all(plait_job *job, pli_kind kind, const char *what, int64_t *sum_out, plait_error *err);
 
 #endif

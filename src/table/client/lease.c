@@ -1,4 +1,4 @@
-/* A worker's question for its leases: one message to the server that keeps the book, one answer. */
+/* A worker asks for its leases: one message to the server that keeps the book, one answer. */
 #include <stdio.h>
 #include <string.h>
 

@@ -57,7 +57,7 @@ static plait_status add_dense(pli_pending *pending, int64_t n, const uint64_t *k
     return PLAIT_OK;
 }
 
-/* Room for `rows` rows; new memory is zeroed when rows are used. */
+/* Makes room for `rows` rows; new rows are zeroed when they are used. */
 static bool reserve_rows(pli_pending *pending, int64_t rows) {
     if (rows <= pending->capacity) return true;
     int64_t capacity = pending->capacity * 2 > rows ? pending->capacity * 2 : rows;
@@ -152,7 +152,7 @@ plait_status pli_update_norm(const pli_spec *spec, int64_t n, const uint64_t *ke
         return PLAIT_OK;
     }
     by_key.keyed = true;
-    by_key.rows = 0; /* few of many rows: no array over all of them */
+    by_key.rows = 0; /* few rows of many: no array over all of them */
     by_key.exact = false;
     by_key.sum_width = by_key.width;
     pli_pending_init(&sums, &by_key, 0);
@@ -244,7 +244,8 @@ no_memory:
     return false;
 }
 
-/* What was filled from end to end costs as much to clear as to have anew; where it is large nobody holds it idle. */
+/* Is the sum filled from end to end and large? Clearing it would cost as much as new memory, and nobody should hold it
+ * idle. */
 static bool whole_and_large(const pli_pending *pending) {
     const pli_spec *spec = pending->spec;
     return pending->low == 0 && pending->high == spec->rows && spec->rows * pli_sum_row_bytes(spec) >= LARGE_BYTES;

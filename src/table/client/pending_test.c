@@ -1,4 +1,4 @@
-/* Updates held back: what a failed call leaves behind. */
+/* What a failed call leaves behind in the pending updates. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 enum { KEYS = 3000 };
 
-/* A call that runs out of memory half-way adds nothing of what an earlier clock had pushed. */
+/* A call that runs out of memory half-way leaves no values of an earlier clock, which were pushed already. */
 static void test_a_failed_add_leaves_no_old_values(void **state) {
     (void)state;
     plait_table_opts opts;
@@ -29,7 +29,7 @@ static void test_a_failed_add_leaves_no_old_values(void **state) {
         pli_alloc_fail_after(k);
         pli_pending_add(&pending, 100, keys, old, 0, NULL);
         pli_alloc_fail_after(-1);
-        pli_pending_clear(&pending); /* whatever has come of it */
+        pli_pending_clear(&pending); /* whether it has failed or not */
         assert_int_equal(pli_pending_add(&pending, 100, keys, old, 0, NULL), PLAIT_OK);
         pli_pending_clear(&pending);
         pli_alloc_fail_after(k);
@@ -39,7 +39,7 @@ static void test_a_failed_add_leaves_no_old_values(void **state) {
             assert_int_equal(pli_pending_add(&pending, 1, keys, fives, 0, NULL), PLAIT_OK);
             for (int i = 0; i < KEYS; i++) values[i] = 0;
             pli_pending_overlay(&pending, 1, KEYS, keys, values);
-            assert_true(values[0] == 5 || values[0] == 10); /* a part of the failed call may be there */
+            assert_true(values[0] == 5 || values[0] == 10); /* part of the failed call may be there */
             for (int i = 1; i < KEYS; i++) assert_true(values[i] == 0 || values[i] == 5);
         }
         pli_pending_destroy(&pending);

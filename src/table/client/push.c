@@ -1,4 +1,4 @@
-/* A worker's updates on their way out: one message a server, with a part for each table that has changed. */
+/* Sends a worker's updates: one message to each server, with a part for each table that has changed. */
 #include <string.h>
 
 #include "table/events.h"
@@ -21,7 +21,7 @@ static uint64_t data_bytes(const pli_client_table *table, int64_t n) {
     return (table->spec.keyed ? (uint64_t)n * 8 : 0) + pli_pad8((uint64_t)(n * pli_sum_row_bytes(&table->spec)));
 }
 
-/* To which shard each row of a keyed table goes, and how many to each: found once, for both passes. false: out of
+/* Finds the shard of each row of a keyed table, and how many rows each shard gets: once, for both passes. false: out of
  * memory. */
 static bool find_ways(pli_client_table *table) {
     const pli_placement *placement = &table->spec.placement;
@@ -37,7 +37,7 @@ static bool find_ways(pli_client_table *table) {
     return true;
 }
 
-/* First pass: how many parts, how many bytes for each server. false: out of memory. */
+/* First pass: counts the parts and the bytes for each server. false: out of memory. */
 static bool measure(pli_client *client, pli_client_table *table) {
     const pli_spec *spec = &table->spec;
     if (spec->keyed && !find_ways(table)) return false;
@@ -51,7 +51,7 @@ static bool measure(pli_client *client, pli_client_table *table) {
     return true;
 }
 
-/* The next part of a server's message: its header, and where its data go. */
+/* Begins the next part of a server's message: its header, and where its data go. */
 static unsigned char *next_part(pli_client_link *link, const pli_client_table *table, int64_t first, int64_t n) {
     unsigned char *body = pli_msg_body(link->push);
     pli_wire_part  part = { .table = (uint32_t)table->spec.id, .flags = table->spec.keyed ? PLI_PART_KEYED : 0,
@@ -113,7 +113,8 @@ plait_status pli_client_on_inc(const pli_client *client, pli_client_table *table
     return PLAIT_OK;
 }
 
-/* Which tables keep back what is pending, now that the clock ends (or, kind PUSH, something is sent earlier). */
+/* Asks which tables keep their pending updates now that the clock ends (or, kind PUSH, now that something is sent
+ * earlier). */
 static void ask_what_stays(pli_client *client, pli_kind kind) {
     plait_view view = view_of(client);
     for (int64_t i = 0; i < client->tables; i++) {
@@ -162,7 +163,8 @@ static bool make_messages(pli_client *client, pli_kind kind) {
     return true;
 }
 
-/* The messages that are built leave next, and only the worker sends: these will be their numbers. */
+/* Notes the numbers of the messages that are built: they leave next, and only the worker sends, so the numbers are
+ * known. */
 static void note_sent(const pli_client *client, pli_client_table *table) {
     for (int32_t shard = 0; shard < table->spec.placement.shards; shard++)
         table->shard[shard].sent = client->link[server_of(&table->spec, shard)].tx.next;
@@ -195,7 +197,7 @@ plait_status pli_client_build_push(pli_client *client, pli_client_table *only, p
         if (!is_meant(client, table, only, kind)) continue;
         if (kind == PLI_CLOCK) table->departs = false;
         pli_cache_pushed(client, table, client->clock + (kind == PLI_CLOCK));
-        /* else the next clock would read what was read to stand in for others, perhaps in vain */
+        /* else the next clock would read copies that were fetched to stand in for others, perhaps in vain */
         if (client->ending) pli_cache_forget(table);
         table->kept = table->keeps && (table->kept || table->pending.touched);
         if (takes_part(client, table, only, kind)) note_sent(client, table);
@@ -219,7 +221,8 @@ plait_status pli_client_send_push(pli_client *client, uint64_t now_ns, pli_kind 
     }
     pli_client_keep_events(client);
     if (kind != PLI_CLOCK) return PLAIT_OK;
-    client->ending = pli_client_has_replicas(client); /* with copies it has ended when it is safe everywhere */
+    client->ending = pli_client_has_replicas(client); /* with replicas the clock has ended only when it is safe
+                                                       * everywhere */
     if (client->ending) return PLAIT_OK;
     pli_raise_clock(client->sink, client->rank, client->clock);
     client->clock++;

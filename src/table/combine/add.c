@@ -1,6 +1,6 @@
-/* combine add - a row is the sum of all that was pushed to it. The sum of whole numbers, which wraps around, depends on
- * no order; that of floats does, save where a table is exact (state/updates.h). The rows that a push names lie anywhere
- * in memory: those a few places ahead are asked for at once. */
+/* combine add - a row is the sum of all that was pushed to it. Sums of whole numbers wrap around and do not depend on
+ * the order; sums of floats do, unless the table is exact (state/updates.h). The rows that a push names may lie
+ * anywhere in memory, so those a few places ahead are prefetched. */
 #include "table/combine/combine.h"
 
 enum { AHEAD = 16 };
@@ -18,7 +18,7 @@ static void add_f64(int64_t n, const void *x_in, void *y_in) {
 }
 
 static void add_i64(int64_t n, const void *x_in, void *y_in) {
-    const uint64_t *x = x_in; /* which wrap around */
+    const uint64_t *x = x_in; /* unsigned, so that sums wrap around */
     uint64_t       *y = y_in;
     for (int64_t i = 0; i < n; i++) y[i] += x[i];
 }

@@ -1,11 +1,11 @@
-/* table/combine/combine.h - how that which several workers push to a row becomes one value.
+/* table/combine/combine.h - how the values that several workers push to a row become one.
  *
- * A combine is one file and a line in combines.c, found by name. It says for each type of values what x, which comes
- * later, makes of y, which is there, and what a row holds before anything has come. Whatever adds up updates (pending,
- * shards, replicas, collectives) asks the table's combine for what it does, and never for its name.
+ * A combine is one file and a line in combines.c, and is found by name. For each type of values it says how a later
+ * value x changes the value y that is there, and what a row holds before anything has come. All code that combines
+ * updates (pending, shards, replicas, collectives) asks the table's combine what it does, never what its name is.
  *
- * The operations are one real function a type. x and y do not overlap. Where an operation is not given, the general
- * one below does the same row by row. */
+ * The operations are one real function a type. x and y do not overlap. If an operation is NULL, the general one below
+ * does the same row by row. */
 #ifndef PLI_TABLE_COMBINE_COMBINE_H
 #define PLI_TABLE_COMBINE_COMBINE_H
 
@@ -18,25 +18,25 @@
 
 enum { PLI_COMBINE_NAME = 8 };
 
-typedef struct pli_merge { /* of one type */
+typedef struct pli_merge { /* for one type of values */
     int64_t width;         /* bytes of a value                              */
     void (*fold)(int64_t n, const void *x, void *y); /* y [n] becomes y combined with x */
-    /* NULL: by fold. Rows of cols values, in the order of i; at[i] < 0: passed over. */
+    /* NULL: row by row with fold. Combines rows of cols values in the order of i; a row with at[i] < 0 is skipped. */
     void (*scatter)(int64_t n, int64_t cols, const int64_t *at, const void *x, void *y); /* y[at[i], :] with x[i, :] */
     void (*gather)(int64_t n, int64_t cols, const int64_t *at, const void *x, void *y);  /* y[i, :] with x[at[i], :] */
-    void (*clear)(int64_t n, void *y); /* y [n]: nothing has come yet. NULL: zeros */
+    void (*clear)(int64_t n, void *y); /* y [n] becomes what a row begins with. NULL: zeros */
 } pli_merge;
 
 typedef struct pli_combine {
     const char  *name, *summary;
-    plait_reduce reduce;  /* what a collective does to the same end                                        */
+    plait_reduce reduce;  /* the collective's operation with the same result                               */
     bool         adds;    /* values are sums: they can be scaled, averaged, bounded by norms, summed exactly */
-    bool         repeats; /* what comes twice, or late, counts once: x with x is x, in any order           */
-    bool         replaces; /* the latest push of a row counts: the order matters, and updates go by key     */
+    bool         repeats; /* idempotent: a value that comes twice or late counts once, in any order        */
+    bool         replaces; /* the latest push of a row wins: the order matters, and updates go by key       */
     pli_merge    of[PLAIT_U8]; /* by type: PLAIT_F32, PLAIT_F64, PLAIT_I64 */
 } pli_combine;
 
-#define PLI_COMBINE_DEFAULT "add" /* of a table that names none */
+#define PLI_COMBINE_DEFAULT "add" /* the combine of a table that names none */
 
 /** All combines, NULL-terminated. */
 const pli_combine *const *pli_combines(void);

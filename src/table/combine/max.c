@@ -2,7 +2,7 @@
  * holds minus infinity, or the smallest whole number.
  *
  * It does not matter in which order values come, nor how often: whatever comes late or twice does no harm. A NaN that
- * is pushed is passed over. Of the two zeros of floats 0 is kept, so that not even bits depend on an order. */
+ * is pushed is ignored. -0 becomes 0, so that not even bits depend on the order. */
 #include <math.h>
 #include <stdint.h>
 

@@ -1,28 +1,28 @@
-/* consistency asp:S:W - adaptive synchronous parallel: ssp whose bound each server fits to what it sees of the workers'
- * speeds, between 1 (0 where S is) and S, and a barrier each time the slowest has done W clocks since the last one: a
- * get in clock c also contains every update of clocks below the last multiple of W. Gets read what the owner has, once
- * a clock.
+/* consistency asp:S:W - adaptive synchronous parallel: ssp with a bound that each server fits to the workers' speeds as
+ * it sees them, between 1 (0 if S is 0) and S. There is also a barrier each time the slowest worker has done W clocks
+ * since the last one: a get in clock c also contains every update of clocks below the last multiple of W. A get fetches
+ * what the server has, once a clock.
  *
- * The rule. A bound costs when it lets workers wait, and buys something when it keeps a lead small that has grown by
- * chance; a lead that is not taken costs nothing. So the server watches, over spans of eight clocks of the slowest, the
+ * The rule: a bound costs when it makes workers wait, and pays when it keeps a lead small that has grown by chance; a
+ * lead that nobody takes costs nothing. So the server watches, over spans of eight clocks of the slowest worker, the
  * share of the workers' time that was spent waiting for the bound (not for a barrier) and the largest lead that was
  * taken:
  *     share > 1/20              the bound doubles, up to S: somebody is slower, for now or for ever, and waiting for
  *                               him is what a larger bound can save
  *     lead < bound all along    the bound falls by one: the cluster has become even again, and the next to fall behind
  *                               is noticed sooner
- * It starts at S, so that the first straggler of a short run does not cost what it takes to learn of him. The
- * slowest worker has lead 0 and is never held up by any bound, so all go on. Servers decide each for itself: a get from
- * several waits for the strictest.
+ * The bound starts at S, so that in a short run nobody waits until the server has learned of the first straggler. The
+ * slowest worker has lead 0, so no bound ever holds it up, and all go on. Each server decides for itself: a get from
+ * several servers waits for the strictest.
  *
  * Paper: Zhang et al., "An Adaptive Synchronous Parallel Strategy for Distributed Machine Learning", IEEE Access
  * 2018. */
 #include "table/consistency/policies.h"
 
-enum { SPAN = 8 /* clocks of the slowest */, MUCH = 20 /* a 20th of the time */ };
+enum { SPAN = 8 /* clocks of the slowest worker */, MUCH = 20 /* a twentieth of the time */ };
 
 struct asp_worker {
-    uint64_t since_ns; /* waits for the bound since then; 0: does not */
+    uint64_t since_ns; /* has waited for the bound since then; 0: does not wait */
 };
 
 struct asp_state {
@@ -30,8 +30,8 @@ struct asp_state {
     int64_t           bound;
     int64_t           span_clock; /* the slowest's when the span began */
     uint64_t          span_ns;    /* when it began; 0: none has yet    */
-    uint64_t          waited_ns;  /* in it, all workers summed         */
-    int64_t           lead;       /* largest in it                     */
+    uint64_t          waited_ns;  /* in the span, summed over all workers */
+    int64_t           lead;       /* the largest in the span           */
     struct asp_worker worker[];
 };
 
@@ -49,7 +49,7 @@ static plait_status asp_parse(void *state, const char *parameters, const plait_s
 
 static plait_properties asp_promises(const void *state) {
     (void)state;
-    return PLAIT_BOUNDED_READS | PLAIT_OWN_WRITES; /* its bounds are a server's own, so another's would differ */
+    return PLAIT_BOUNDED_READS | PLAIT_OWN_WRITES; /* each server has its own bounds; a replica's would differ */
 }
 
 static plait_read asp_on_get(void *state, const plait_view *view) {
@@ -57,7 +57,7 @@ static plait_read asp_on_get(void *state, const plait_view *view) {
     return view->fetched == view->clock ? PLAIT_SERVE : PLAIT_FETCH;
 }
 
-/* A wait that ends, or goes on into the next span: its time counts in this one. */
+/* Counts the waiting time of a wait that ends, or goes on into the next span, in this span. */
 static void count_wait(struct asp_state *asp, struct asp_worker *worker, uint64_t now_ns) {
     if (worker->since_ns == 0) return;
     asp->waited_ns += now_ns - (worker->since_ns > asp->span_ns ? worker->since_ns : asp->span_ns);

@@ -1,13 +1,13 @@
 /* consistency bounded-delay:T - clock c starts only when all pushes of clocks <= c-1-T are applied, and then reads what
- * the owner has at that moment. With T = 0 that is bsp's model, clock by clock; with T > 0 pushes are applied as they
- * come, and a worker may be T clocks ahead of the slowest. Unlike under ssp no copy outlives its clock.
+ * the owner has at that moment. With T = 0 the model is bsp's, clock by clock. With T > 0 pushes are applied as they
+ * come, and a worker may be T clocks ahead of the slowest. Unlike under ssp, a copy is read in one clock only.
  *
  * Paper: Li et al., "Communication Efficient Distributed Machine Learning with the Parameter Server", NIPS 2014. */
 #include "table/consistency/policies.h"
 
 struct delay_state {
     int64_t delay;
-    int32_t backup; /* with delay 0 alone: else no clock waits for all */
+    int32_t backup; /* with delay 0 only: with more no clock waits for all */
 };
 
 static plait_status delay_parse(void *state, const char *parameters, const plait_setting *setting, plait_error *err) {

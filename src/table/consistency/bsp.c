@@ -1,6 +1,6 @@
-/* consistency bsp - bulk synchronous parallel: clock c starts when every worker's updates of clocks < c are
- * applied, and sees nothing of c or later of the others. The owner keeps a clock's pushes until all workers have
- * ended it and applies them at once, so a version of the values is exactly the sum of whole clocks.
+/* consistency bsp - bulk synchronous parallel: clock c starts when every worker's updates of clocks < c are applied,
+ * and a worker sees no other worker's updates of clock c or later. The owner keeps a clock's pushes until all workers
+ * have ended it and applies them at once, so a version of the values is exactly the sum of whole clocks.
  *
  * With N backup workers a clock is complete when all but N have ended it; the late ones' updates are dropped.
  *

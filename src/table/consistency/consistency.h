@@ -1,8 +1,8 @@
-/* table/consistency/consistency.h - policies by name, as tables hold them. What a policy is: plait/consistency.h.
+/* table/consistency/consistency.h - policies by name, as tables hold them. plait/consistency.h says what a policy is.
  *
  * One file a policy, listed once in policies.c; a job's own come beside them. The table owns all that a policy does not
- * know: who has read what, clocks, messages, copies. Meanings are contract.md's.
- */
+ * know: who has read what, clocks, messages, copies.
+ * */
 #ifndef PLI_TABLE_CONSISTENCY_H
 #define PLI_TABLE_CONSISTENCY_H
 
@@ -13,12 +13,12 @@
 #include "base/base.h"
 
 enum { PLI_CONSISTENCY_TEXT = 48 };
-#define PLI_CONSISTENCY_DEFAULT "bsp" /* of a job that names none */
+#define PLI_CONSISTENCY_DEFAULT "bsp" /* the policy of a job that names none */
 
 /** All policies that come with plait, NULL-terminated. */
 const plait_consistency *const *pli_consistencies(void);
 
-/* Where a spec's name is looked up, and what its policy must know. */
+/* What is needed to look a spec's name up: the job's own policies, and what a policy must know. */
 typedef struct pli_scope {
     const plait_consistency *own; /* [n_own], borrowed: registered by the program */
     int32_t                  n_own;
@@ -46,8 +46,8 @@ plait_properties pli_promises_of(const char *spec, const pli_scope *scope);
  *  not. */
 plait_status pli_consistencies_check(const plait_consistency *own, int32_t n, plait_error *err);
 
-/** May a worker begin its clock when all clocks below `applied` are done everywhere? Asked where no server is: of sums
- *  and rounds. */
+/** May a worker begin its clock when all clocks below `applied` are done everywhere? Asked for tables without servers:
+ *  those with sums or rounds. */
 static inline bool pli_policy_may_start(const pli_policy *policy, int32_t workers, int32_t worker, int64_t clock,
                                         int64_t applied) {
     const plait_view view = { .workers = workers, .worker = worker, .clock = clock, .slowest = applied,

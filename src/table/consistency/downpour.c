@@ -1,6 +1,6 @@
-/* consistency downpour:F:P - each worker computes on a copy of its own, which it fetches every F clocks; it pushes
- * every P clocks what it has gathered in them. Between the two it applies its own gradients to its copy, so own writes
- * are always seen; nobody waits for anybody. Barriers and departures push what is left.
+/* consistency downpour:F:P - each worker computes on a copy of its own. It fetches the copy every F clocks, and pushes
+ * its gathered updates every P clocks. In between it applies its own gradients to its copy, so it always sees its own
+ * writes. Nobody waits for anybody. Barriers and departures push what is left.
  *
  * Paper: Dean et al., "Large Scale Distributed Deep Networks", NIPS 2012 (Downpour SGD; its appendix has the
  * client). */

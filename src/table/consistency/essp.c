@@ -1,7 +1,7 @@
 /* consistency essp:S - eager stale synchronous parallel: the same bound as ssp:S, a get in clock c contains every
- * update of clocks <= c-1-S, but the shards do not wait to be asked. Whenever the lowest clock advances they push the
- * rows that a worker has read before to that worker, so that most gets find a fresh copy and copies are rarely as old
- * as they may be. A copy that does not yet contain the worker's own pushes is not taken; it pulls instead.
+ * update of clocks <= c-1-S, but the shards do not wait to be asked. Whenever the lowest clock advances, they push to
+ * each worker the rows that it has read before. So most gets find a fresh copy, and copies are rarely as old as they
+ * may be. A worker does not take a copy that lacks its own pushes; it pulls instead.
  *
  * Paper: Dai et al., "High-Performance Distributed ML at Scale through Parameter Server Consistency Models", AAAI
  * 2015. */
@@ -9,7 +9,7 @@
 
 struct essp_state {
     int64_t bound;
-    int64_t pushed; /* server: the lowest clock when rows were pushed last */
+    int64_t pushed; /* server: the lowest clock when rows were last pushed */
 };
 
 static plait_status essp_parse(void *state, const char *parameters, const plait_setting *setting, plait_error *err) {

@@ -1,6 +1,6 @@
-/* consistency local-sgd:H - each worker moves values of its own by the table's rule for H clocks, a *round*, and then
- * all workers' values are averaged. A clock that begins a round starts when every worker's part of the round before is
- * there; the others start at once. What carries the averages is the table's topology (topology/local_sgd.c,
+/* consistency local-sgd:H - each worker updates its own copy of the values by the table's rule for H clocks, a *round*;
+ * then all workers' values are averaged. The first clock of a round starts when every worker's part of the round before
+ * is there; the other clocks start at once. The table's topology carries the averages (topology/local_sgd.c,
  * topology/gossip.c); with H = 1 and a rule that keeps no state the model is bsp's.
  *
  * Papers: McDonald, Hall, Mann, "Distributed Training Strategies for the Structured Perceptron", NAACL 2010 (iterative
@@ -8,7 +8,7 @@
 #include "table/consistency/policies.h"
 
 struct local_state {
-    int64_t clocks; /* of a round */
+    int64_t clocks; /* clocks of one round */
 };
 
 static plait_status local_parse(void *state, const char *parameters, const plait_setting *setting, plait_error *err) {

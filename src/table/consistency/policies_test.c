@@ -1,4 +1,4 @@
-/* The policies by themselves: their parameters, and what they answer to a run of events. */
+/* The policies by themselves: their parameters, and their answers to a run of events. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -108,12 +108,12 @@ static void test_downpour_counts_clocks(void **state) {
 
 /* --- speeds ------------------------------------------------------------------------------------------------------- */
 
-typedef struct cluster { /* workers that compute, pull, wait; one server's policy */
+typedef struct cluster { /* workers that compute, pull and wait, and one server's policy */
     pli_policy policy;
     int64_t    clocks[WORKERS];
-    double     ends[WORKERS]; /* of the computation of its clock; what waits ends at infinity */
+    double     ends[WORKERS]; /* when a worker's computation of its clock ends; infinity: it waits */
     double     took[WORKERS], now;
-    int64_t    lead; /* largest of those served */
+    int64_t    lead; /* the largest lead of the workers that were served */
 } cluster;
 
 static plait_view view_of(const cluster *c, int32_t w) {
@@ -129,12 +129,12 @@ static void pull(cluster *c, int32_t w) {
         c->ends[w] = c->now + c->took[w];
         if (view.clock - view.slowest > c->lead) c->lead = view.clock - view.slowest;
     } else {
-        assert_true(view.clock > view.slowest); /* the slowest is never held up */
+        assert_true(view.clock > view.slowest); /* the slowest never waits for the bound */
         c->ends[w] = 1e300;
     }
 }
 
-/* Runs until the slowest has done so many more clocks; returns the time it took. */
+/* Runs until the slowest has done that many more clocks; returns the time it took. */
 static double run(cluster *c, int64_t clocks) {
     int64_t until = view_of(c, 0).slowest + clocks;
     double  began = c->now;
@@ -162,14 +162,14 @@ static cluster open_cluster(const char *spec) {
 static void test_asp_fits_its_bound_to_speeds(void **state) {
     (void)state;
     cluster c = open_cluster("asp:8:1000");
-    c.took[3] = 1.5; /* slow from the start: all that is allowed is used */
+    c.took[3] = 1.5; /* slow from the start: all of the allowed lead is used */
     run(&c, 100);
     assert_int_equal(c.lead, 8);
-    c.took[0] = c.took[1] = c.took[2] = 2; /* even again: the bound falls as the lead does */
+    c.took[0] = c.took[1] = c.took[2] = 2; /* all are even again: the bound falls with the lead */
     run(&c, 40);
     c.took[3] = 2;
     run(&c, 100);
-    c.took[3] = 4; /* slow again: a small lead first, then more */
+    c.took[3] = 4; /* slow again: a small lead at first, then a larger one */
     run(&c, 8);
     assert_true(c.lead < 8);
     run(&c, 100);

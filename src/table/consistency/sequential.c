@@ -26,7 +26,8 @@ static int sequential_on_inc(void *state, const plait_view *view) {
     return PLAIT_TURN;
 }
 
-/* Its turn has come when those before it have ended this clock, and those behind it all earlier ones. */
+/* A worker's turn has come when those before it have ended this clock, and those behind it have ended all earlier
+ * ones. */
 static plait_read sequential_on_pull(void *state, const plait_view *view) {
     (void)state;
     for (int32_t w = 0; w < view->workers; w++)

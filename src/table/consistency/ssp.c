@@ -1,6 +1,6 @@
-/* consistency ssp:S - stale synchronous parallel: a get in clock c contains every update of clocks <= c-1-S. A
- * worker may run S clocks ahead of the slowest; what it holds it may read again until it is S clocks old, so most
- * gets cost no message (where the worker's own updates can be laid over the copy).
+/* consistency ssp:S - stale synchronous parallel: a get in clock c contains every update of clocks <= c-1-S. A worker
+ * may run S clocks ahead of the slowest. It may read a copy again until the copy is S clocks old, so most gets cost no
+ * message (if the worker's own updates can be added to the copy).
  *
  * Paper: Ho et al., "More Effective Distributed ML via a Stale Synchronous Parallel Parameter Server", NIPS 2013. */
 #include "table/consistency/policies.h"

@@ -1,13 +1,13 @@
-/* consistency vap:V, vap:V:weak - value-bounded: of what other workers' incs have accepted, the part that the answer of
- * a get does not hold yet, at the moment when the owner answers, is smaller than V in its largest absolute value.
- * Strong: in sum over all workers; weak: for each worker.
+/* consistency vap:V, vap:V:weak - value-bounded: when a server answers a get, the accepted updates of other workers
+ * that the answer lacks are smaller than V in their largest absolute value. Strong: their sum over all workers is;
+ * weak: each worker's are.
  *
- * Each worker has a budget, V / (workers - 1) or, weak, V, and adds the norms of its incs up. The norm of an inc is the
- * largest absolute value that it adds to one element: repeats of a key are added up first. An inc that would reach
- * the budget first sends what was accepted before and waits until it is applied; one that reaches it alone is itself
- * applied before it returns. Sums of norms are at least norms of sums, so the bound holds, with room to spare. Gets
- * fetch, else copies would miss what is applied. On a ruled table the norm is that of the gradient's sum as inc is
- * given it, divided by the job's batch: the mean that a step is made of.
+ * Each worker adds up the norms of its incs, and has a budget for them: V / (workers - 1), or V if weak. The norm of an
+ * inc is the largest absolute value that it adds to one element: repeats of a key are added up first. An inc that would
+ * reach the budget first sends what was accepted before, and waits until that is applied. An inc that reaches the
+ * budget alone is applied before it returns. Sums of norms are at least norms of sums, so the bound holds, with room to
+ * spare. Every get fetches, because copies would miss what is applied. On a ruled table the norm is that of the
+ * gradient sum given to inc, divided by the job's batch: the mean that a step uses.
  *
  * Papers: Dai et al., "High-Performance Distributed ML at Scale through Parameter Server Consistency Models", AAAI
  * 2015; Wei et al., "Managed Communication and Consistency for Fast Data-Parallel Iterative Analytics", SoCC 2015. */
@@ -19,7 +19,7 @@
 
 struct vap_state {
     double budget; /* of one worker                                                           */
-    double unseen; /* worker: norms of what was accepted and is not known to be applied, summed */
+    double unseen; /* worker: the sum of the norms of accepted updates that are not known to be applied */
 };
 
 static plait_status vap_parse(void *state, const char *parameters, const plait_setting *setting, plait_error *err) {
@@ -59,7 +59,7 @@ static int vap_on_inc(void *state, const plait_view *view) {
         vap->unseen = view->norm;
         return PLAIT_SETTLE_FIRST;
     }
-    vap->unseen = 0; /* not a number comes here too */
+    vap->unseen = 0; /* a NaN comes here, too */
     return PLAIT_SETTLE_FIRST | PLAIT_SETTLE;
 }
 
