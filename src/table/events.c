@@ -8,7 +8,7 @@
 
 /* --- of a rank ---------------------------------------------------------------------------------------------------- */
 
-/* event: of whom. */
+/* Raises an event about the job that tells of `rank`. */
 static void raise_job(const pli_event_sink *sink, pli_event event, const pli_layout *layout) {
     const pli_event_job job = { .workers = layout->workers,
                                 .servers = layout->servers,
@@ -60,7 +60,7 @@ void pli_raise_inc(const pli_event_sink *sink, int32_t rank, const pli_spec *spe
                    int64_t first, const void *delta) {
     double norm;
     if (sink == NULL) return;
-    if (pli_update_norm(spec, n, keys, delta, &norm, NULL) < 0) /* no memory: what each row adds by itself */
+    if (pli_update_norm(spec, n, keys, delta, &norm, NULL) < 0) /* out of memory: the norm of each row by itself */
         (void)pli_update_norm(spec, n, NULL, delta, &norm, NULL);
     pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_INC, .rank = rank, .table = spec->id, .rows = n, .norm = norm,
                                         .row = keys == NULL || n == 0 ? (uint64_t)first : keys[0] });
@@ -150,14 +150,14 @@ void pli_note_taken(const pli_client *client, pli_ask *ask, const uint32_t *miss
     }
 }
 
-/* A version, as it was noted: of which copy it is stands above (client.c). */
+/* The version that was noted, without the place of the replica, which stands in the upper bits (client.c). */
 static uint64_t version_of(uint64_t state) { return state & ((UINT64_C(1) << PLI_PLACE_AT_BIT) - 1); }
 static int32_t  place_of(uint64_t state) { return (int32_t)(state >> PLI_PLACE_AT_BIT); }
 
-/* The pieces of a get, under construction. */
+/* The pieces of a get, while they are gathered. */
 typedef struct pieces {
     pli_event_piece *piece;
-    uint64_t        *keys; /* of taken rows, piece by piece */
+    uint64_t        *keys; /* of the rows taken from copies, piece by piece */
     int64_t          n, capacity;
 } pieces;
 
@@ -186,7 +186,7 @@ static bool add_range(const pli_client *client, const pli_ask *ask, pieces *p) {
     return true;
 }
 
-/* Rows that were asked for: one piece an answer. */
+/* Adds the rows that were asked for: one piece for each answer. */
 static bool add_answers(const pli_ask *ask, pieces *p) {
     for (const pli_msg *reply = ask->ticket.replies; reply != NULL; reply = reply->next) {
         int32_t shard = pli_placement_shard_at(&ask->table->spec.placement, reply->head.src);
@@ -211,7 +211,8 @@ static bool is_of(const pli_client *client, const pli_event_piece *piece, int32_
            piece->age == client->clock - taken->fetched;
 }
 
-/* Rows from copies: one piece a shard and age, of which there are few; the keys are counted, then filled in. */
+/* Adds the rows from copies: one piece for each shard and age, of which there are few. The keys are counted, then
+ * filled in. */
 static bool add_taken(const pli_client *client, const pli_ask *ask, pieces *p) {
     const pli_placement *placement = &ask->table->spec.placement;
     int64_t              first = p->n, at = 0;
@@ -247,7 +248,7 @@ static bool add_taken(const pli_client *client, const pli_ask *ask, pieces *p) {
     return done;
 }
 
-/* Without memory the get is not raised: the log is a witness, not a part of the job. */
+/* Out of memory, the get is not raised: the log is a witness, not a part of the job. */
 void pli_raise_get(const pli_client *client, const pli_ask *ask) {
     pieces p = { 0 };
     if (client->sink == NULL) return;
@@ -274,7 +275,7 @@ void pli_raise_mirror_get(const pli_event_sink *sink, int32_t rank, const pli_sp
 
 /* --- of a server -------------------------------------------------------------------------------------------------- */
 
-/* An event of the server, table -1. */
+/* An event of the server about no table (-1). */
 static pli_event of_server(const pli_server *server, pli_event_kind kind) {
     const int32_t place = server->replicas == NULL ? 0 : server->replicas->place;
     return (pli_event){ .kind = kind,

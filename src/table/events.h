@@ -1,40 +1,41 @@
-/* table/events.h - what tables raise for the event log (base/event.h), and what of it must be remembered to be raised:
- * of which version of its shard each copy is. Nothing of this happens in a job without a sink. */
+/* table/events.h - what tables raise for the event log (base/event.h), and what must be remembered for that: the
+ * version of its shard that each copy has. A job without a sink does nothing of this. */
 #ifndef PLI_TABLE_EVENTS_H
 #define PLI_TABLE_EVENTS_H
 
 #include "table/client/client.h"
 #include "table/server/server.h"
 
-/** Of a rank, as worker or server, what has no fields: BARRIER, LEAVE, STAND, DONE. */
+/** Raises an event that has no fields, of a rank as worker or server: BARRIER, LEAVE, STAND, DONE. */
 void pli_raise(const pli_event_sink *sink, int32_t rank, bool server, pli_event_kind kind);
 
 /* --- of a worker -------------------------------------------------------------------------------------------------- */
 
 void pli_raise_job(const pli_event_sink *sink, int32_t rank, const pli_layout *layout);
 void pli_raise_table(const pli_event_sink *sink, int32_t rank, const pli_spec *spec, pli_event_way way);
-/** From now on the client's events are raised, and servers say with each answer what their shard has applied. */
+/** From now on the client raises events, and servers say with each answer which updates their shard has applied. */
 void pli_client_listen(pli_client *client, const pli_event_sink *sink);
 
 /** An inc was accepted: keys [n], or the rows first .. first + n - 1. */
 void pli_raise_inc(const pli_event_sink *sink, int32_t rank, const pli_spec *spec, int64_t n, const uint64_t *keys,
                    int64_t first, const void *delta);
-/** Of the table's pending updates one push is made; or (SUM) the sum of all workers' was applied to a mirror. */
+/** One push is made of the table's pending updates; or (SUM) the sum of all workers' updates was applied to a
+ *  mirror. */
 void pli_raise_push(const pli_event_sink *sink, int32_t rank, pli_event_kind kind, int32_t table, int64_t clock);
 /** A PUSH or CLOCK message leaves; its number is the stream's next. */
 void pli_raise_send(const pli_client *client, int32_t server, const pli_msg *msg);
 void pli_raise_clock(const pli_event_sink *sink, int32_t rank, int64_t clock);
-/** The worker has zeroed the table, with all others. */
+/** The worker has zeroed the table, as all others have. */
 void pli_raise_zero(const pli_event_sink *sink, int32_t rank, int32_t table, int64_t clock);
-/** By the message that leaves for the server next the worker says that it stands in for `whom`. */
+/** The worker says that it stands in for `whom`, by the message that leaves for the server next. */
 void pli_raise_view(const pli_client *client, int32_t server, int32_t whom);
-/** With copies: what was raised is in the log before others can hear of it. */
+/** With replicas: writes what was raised to the log before others can hear of it. */
 void pli_client_keep_events(const pli_client *client);
 
 /** A get is complete. */
 void pli_raise_get(const pli_client *client, const pli_ask *ask);
-/* Of what a get from a mirror is made: so many sums, over which own updates are laid, the pushes from .. to - 1 that
- * are part of sums under way, and incs of the current clock. */
+/* What a get from a mirror is made of: so many sums, and the worker's own updates that are added to them: the pushes
+ * from .. to - 1, which are part of sums under way, and the incs of the current clock. */
 typedef struct pli_mirror_seen {
     uint64_t version, incs, from, to;
 } pli_mirror_seen;
@@ -44,7 +45,7 @@ void pli_raise_mirror_get(const pli_event_sink *sink, int32_t rank, const pli_sp
 /** Notes that the rows keys [n] have come from the answer, and are held now. */
 void pli_note_rows(const pli_client *client, pli_client_table *table, const pli_msg *answer, int64_t n,
                    const uint64_t *keys);
-/** Notes of which versions are those keys of the ask that copies serve: all but missing [m], in order. */
+/** Notes the versions of those keys of the ask that copies serve: all but missing [m], in order. */
 void pli_note_taken(const pli_client *client, pli_ask *ask, const uint32_t *missing, int64_t m);
 
 /* --- of a server -------------------------------------------------------------------------------------------------- */
@@ -53,17 +54,17 @@ void pli_raise_server_job(const pli_server *server);
 void pli_raise_server_table(const pli_server *server, const pli_spec *spec);
 /** A part of a message was applied (or, kind DROP, dropped). */
 void pli_raise_part(const pli_server *server, pli_event_kind kind, const pli_msg *msg, pli_server_table *table);
-/** The shard was zeroed, which is a version of its own. */
+/** The shard was zeroed, which counts as a version of its own. */
 void pli_raise_zeroed(const pli_server *server, pli_server_table *table);
 void pli_raise_tick(const pli_server *server, const pli_msg *msg);
-/** The same of a SUM's: the part that a worker's message has brought, the clock that it has ended. */
+/** The same for a SUM: the part that a worker's message has brought, and the clock that it has ended. */
 void pli_raise_summed(const pli_server *server, pli_server_table *table, int32_t worker, uint64_t seq, int64_t clock);
 void pli_raise_summed_tick(const pli_server *server, int32_t worker, uint64_t seq, int64_t clock);
-/** The copy, which is not at place 0, serves from now on. */
+/** This replica, which is not at place 0, serves from now on. */
 void pli_raise_serve(const pli_server *server);
-/** The copy, which serves, begins to hand its state, as it is now, to a new replica on that rank, of that place. */
+/** This replica, which serves, begins to hand its current state to a new replica on that rank, at that place. */
 void pli_raise_handed(const pli_server *server, int32_t rank, int32_t place);
-/** The copy is whole: it holds what the one on that rank, of that place, has handed to it, and nothing more yet. */
+/** This new replica is whole: it holds exactly what the one on that rank, at that place, has handed to it. */
 void pli_raise_copied(const pli_server *server, int32_t rank, int32_t place);
 void pli_server_keep_events(const pli_server *server);
 void pli_raise_gone(const pli_server *server, int32_t worker);

@@ -1,4 +1,4 @@
-/* Jobs: created, which opens the machines of this rank, agreed on by all workers, and ended. */
+/* Jobs: creation, which opens this rank's machines; the agreement of all workers on the job; and its end. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@ void plait_job_opts_init(plait_job_opts *opts) {
 }
 
 plait_status pli_job_usable(const plait_job *job, const char *call) {
-    if (job == NULL) return PLAIT_EINVAL; /* there is nowhere to put the text */
+    if (job == NULL) return PLAIT_EINVAL; /* no job, so no place for the text */
     return pli_callback_refuses(call);
 }
 
@@ -78,9 +78,9 @@ static plait_status open_machines(plait_job *job, plait_error *err) {
     return pli_port_open(comm, PLI_PORT_CLIENT, &pli_client_ops, &job->client, &job->client_port, err);
 }
 
-/* The ports serve one job after the other, so no message of this one may come while a server still has them open for
- * the last, or has closed them. Workers meet when they agree on the job; a server that is apart tells one of them
- * before. */
+/* The ports serve one job after the other. So no message of this job may come while a server still has them open for
+ * the last one, or has closed them. Workers meet when they agree on the job; a server that is no worker tells one of
+ * them before that it is ready. */
 static plait_status meet_servers(plait_job *job) {
     enum { TAG_READY = -1 };
     int32_t workers = job->layout.workers, rank = plait_comm_rank(job->comm);
@@ -114,8 +114,8 @@ static void free_job(void *state) {
     pli_free(job);
 }
 
-/* Have all workers agreed on the job? A death in the midst of the agreement lets some of them through and ends the
- * others. So the servers decide once who has come, and all that live hear the same (comm/carried.h). */
+/* Have all workers agreed on the job? If a worker dies during the agreement, some workers pass it and others fail. So
+ * the servers decide once who has come, and all living workers hear the same (comm/carried.h). */
 static plait_status check_all_agreed(plait_job *job, plait_error *err) {
     int32_t     heard = 0, gone = 0;
     plait_error why = { 0 };
@@ -130,7 +130,7 @@ static plait_status check_all_agreed(plait_job *job, plait_error *err) {
     return PLAIT_EPEER;
 }
 
-/* From now on the job outlives any one of its ranks, or ends on all that live. */
+/* From now on the job survives the death of any one rank, or ends on all living ranks. */
 static plait_status outlive(plait_job *job, plait_error *err) {
     pli_comm_survive(job->comm);
     if (!job->worker) return PLAIT_OK;
@@ -175,7 +175,7 @@ plait_status plait_job_create(plait_comm *comm, const plait_job_opts *opts, plai
 
 /* --- the end ---------------------------------------------------------------------------------------------------- */
 
-/* Of the rank's own shards all workers are gone, and of those of which it has copies. */
+/* Are all workers gone from the rank's own shards, and from those of which it has replicas? */
 static bool all_gone(void *arg) {
     plait_job *job = arg;
     return atomic_load_explicit(&job->server.all_gone, memory_order_acquire) &&
@@ -199,7 +199,7 @@ static plait_status say_bye(plait_job *job, plait_error *err) {
                              &(pli_reason){ .tell = tell_end, .show = show_end }, err);
     PLI_TRY(pli_job_settle(job, "plait_job_destroy", err));
     int64_t none;
-    /* None may close its machines before all are here, whom it may have something for. */
+    /* No worker may close its machines before all are here: one of them may still have something for it. */
     return pli_client_says_bye(&job->client) ? pli_job_ask_all(job, PLI_BYE, "the end of the job", &none, err)
                                              : plait_comm_barrier(job->comm);
 }
@@ -217,7 +217,7 @@ plait_status plait_job_destroy(plait_job **job_ptr) {
     plait_status status = say_bye(job, pli_job_error(job));
     if (job->layout.replicas > 1 && job->worker) pli_comm_carry_no_more(comm);
     int32_t      rank = plait_comm_rank(job->comm);
-    bool well = status >= 0 && !pli_comm_has_failed(comm); /* who is killed may still hear its own server's good-bye */
+    bool well = status >= 0 && !pli_comm_has_failed(comm); /* a killed rank may still hear its own server's good-bye */
     if (well && job->worker) pli_raise(job->client.sink, rank, false, PLI_EVENT_DONE);
     if (well && job->serves) pli_raise(job->server.sink, rank, true, PLI_EVENT_DONE);
     pli_comm_end_job(comm);

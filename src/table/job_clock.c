@@ -13,11 +13,12 @@ int plait_job_is_late(const plait_job *job) {
 
 int64_t plait_job_dropped(const plait_job *job) { return job == NULL ? 0 : job->dropped; }
 
-/* What this host's workers have pending becomes the lead's. */
+/* Hands what this host's workers have pending to the host's lead. */
 static plait_status aggregate(plait_job *job, plait_error *err) {
     enum {
         TAG_HANDED = -3
-    }; /* of job 0, below it those of later ones: who ends a job a clock ahead of its lead leaves a message there */
+    }; /* the tag of job 0; later jobs have lower ones: a worker that ends a job a clock ahead of its lead leaves a
+        * message there */
     const int32_t    tag = TAG_HANDED - pli_comm_job(job->comm);
     const pli_hosts *hosts = pli_comm_hosts(job->comm);
     int32_t          me = plait_comm_rank(job->comm), host = hosts->host[me];
@@ -63,13 +64,13 @@ static plait_status must_take_part(const plait_job *job, const char *call, plait
     return PLAIT_OK;
 }
 
-/* Of a table that has collectives of its own, which follow when all buckets are begun, on every worker. */
+/* Ends the clock of a table with collectives of its own. These follow when all buckets are begun, on every worker. */
 static plait_status clock_alone(plait_table *table, plait_error *err) {
     PLI_TRY(pli_buckets_begin_all(table->job, err));
     return table->ops->clock(table, err);
 }
 
-/* The clock has begun to end: what was flushed is on its way with the rest. */
+/* The clock has begun to end: what was flushed travels with the rest. */
 static void forget_flushes(plait_job *job) {
     job->flushed = 0;
     for (int64_t i = 0; i < job->tables; i++) job->table[i]->flushed = false;
@@ -88,7 +89,7 @@ static plait_status begin_clock(plait_job *job, bool at_once) {
     for (int64_t i = 0; i < job->tables; i++)
         if (job->table[i]->ops->ends != NULL) PLI_TRY(job->table[i]->ops->ends(job->table[i], err));
     plait_status status = clock_servers(job, err);
-    if (status == PLAIT_STAND_IN) forget_flushes(job); /* what is added now is another part */
+    if (status == PLAIT_STAND_IN) forget_flushes(job); /* what is added now is another worker's part */
     if (status < 0 || status == PLAIT_STAND_IN) return status;
     for (int64_t i = 0; status >= 0 && i < job->tables; i++)
         if (job->table[i]->ops->clock_begin != NULL) status = job->table[i]->ops->clock_begin(job->table[i], err);
@@ -130,9 +131,9 @@ plait_status plait_job_clock(plait_job *job) {
 }
 
 typedef struct clock_request {
-    plait_request base; /* first: a plait_request is this */
+    plait_request base; /* first, so that a pointer to this is one to a plait_request */
     plait_job    *job;
-    int64_t       clock; /* the one that it ends */
+    int64_t       clock; /* the clock that it ends */
 } clock_request;
 
 static plait_status wait_for_clock(plait_request *base) {

@@ -1,4 +1,4 @@
-/* The options of a job: checked, copied, and what of them must be the same on all ranks. */
+/* The options of a job: they are checked, copied, and hashed as far as they must be the same on all ranks. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 
 static uint64_t hash_text(const char *text, uint64_t seed) { return pli_hash_bytes(text, strlen(text), seed); }
 
-/* Of what servers must know too; the batch and the first clock follow from data and checkpoint, which only workers
- * read, and come with a table. */
+/* Hashes the options that servers must know, too. The batch and the first clock are not among them: they follow from
+ * data and checkpoint, which only workers read, and come with a table. */
 static uint64_t job_hash(const plait_job *job) {
     uint64_t hash = 3 + (uint64_t)job->layout.replicas * 53 + (uint64_t)job->layout.backup * 31 +
                     (uint64_t)job->exact * 37 + (uint64_t)job->layout.aggregates * 41 +
@@ -116,7 +116,7 @@ plait_status pli_job_take_options(plait_job *job, const plait_job_opts *opts, pl
     PLI_TRY(copy_filters(job, opts, err));
     PLI_TRY(copy_rules(job, opts, err));
     pli_scope scope = pli_layout_scope(&job->layout);
-    scope.setting.backup = 0; /* each table is asked, which may have its own consistency */
+    scope.setting.backup = 0; /* checked for each table, which may have its own consistency */
     PLI_TRY(pli_pair_check(
         &(pli_pair){ .topology = topology, .consistency = consistency, .scope = &scope, .one_process = one_process,
                      .replicas = opts->replicas, .spares = opts->spares, .servers = job->layout.servers,

@@ -77,7 +77,7 @@ static plait_status check_inc(const plait_table *table, int64_t examples, plait_
     return PLAIT_OK;
 }
 
-/* What a rank does by itself with the rows that it names. */
+/* Charges what a rank does by itself with the rows that it names. */
 static void charge(const plait_table *table, const pli_rows *rows) {
     if (rows->keys != NULL) pli_comm_work(table->job->comm, PLI_WORK_KEYS, (uint64_t)rows->n);
     pli_comm_work(table->job->comm, PLI_WORK_SUMS, (uint64_t)(rows->n * table->spec.cols));
@@ -193,7 +193,7 @@ static plait_status inc(plait_table *table, const pli_rows *rows, const void *de
     return table->ops->inc(table, rows, delta, examples, err);
 }
 
-/* With n = 0 too: the rows of data count. */
+/* A call with n = 0 counts, too: its rows of data do. */
 plait_status plait_table_inc(plait_table *table, int64_t n, const uint64_t *keys, const void *delta, int64_t examples) {
     PLI_TRY(pli_table_usable(table, __func__));
     plait_error   *err = pli_job_error(table->job);
@@ -215,11 +215,11 @@ plait_status plait_table_inc_range(plait_table *table, int64_t first, int64_t n,
 }
 
 typedef struct inc_request {
-    plait_request base; /* first: a plait_request is this */
+    plait_request base; /* first, so that a pointer to this is one to a plait_request */
     plait_table  *table;
 } inc_request;
 
-/* The updates could not be sent at once. */
+/* The updates that could not be sent at once are sent now. */
 static plait_status wait_for_flush(plait_request *base) {
     plait_table *table = ((inc_request *)base)->table;
     bool         sent;
@@ -269,11 +269,11 @@ plait_status plait_table_inc_range_begin(plait_table *table, int64_t first, int6
     return inc_begin(table, &(pli_rows){ .first = first, .n = n }, delta, examples, request_out, err);
 }
 
-/* An additive table's own updates must stay visible: they leave with the clock. */
+/* An additive table's own updates must stay visible, so they leave with the clock. */
 static plait_status flush(plait_table *table, plait_error *err) {
     PLI_TRY(pli_job_finish_clock(table->job, err));
     if (table->flushed) return PLAIT_OK;
-    if (table->job->client.ending) return PLAIT_OK; /* all goes at once, in a dead one's stead */
+    if (table->job->client.ending) return PLAIT_OK; /* all updates go at once, in a dead one's stead */
     if (table->spec.ruled && table->ops->depart != NULL) PLI_TRY(table->ops->depart(table, err));
     table->flushed = true;
     table->job->flushed++;

@@ -44,52 +44,55 @@ typedef struct pli_rows {
 
 /* What a topology does for a table. All calls return with *err filled where they fail. */
 typedef struct pli_topology_ops {
-    bool any_thread; /* get and inc by any thread of the rank, several at a time: they never wait, and are not noted */
+    bool any_thread; /* several threads of the rank may call get and inc at a time: they never wait, and are not
+                      * noted */
     /** Collective over the workers, with equal options. initial, penalty as in plait_table_opts. */
     plait_status (*open)(plait_table *table, const void *initial, const void *penalty, plait_error *err);
     void (*close)(plait_table *table); /* also after a failed open */
     plait_status (*get)(plait_table *table, const pli_rows *rows, void *values, plait_error *err);
-    /** NULL: a get is over when it has begun. */
+    /** NULL: the get is complete when it has begun. */
     plait_status (*get_begin)(plait_table *table, const pli_rows *rows, void *values, plait_request **request_out,
                               plait_error *err);
     plait_status (*read)(plait_table *table, int64_t first, int64_t n, const void **values_out, plait_error *err);
     plait_status (*inc)(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
                         plait_error *err);
-    /** Sends what inc has gathered. A get of the table that is under way comes first: where there is one, it is waited
-     *  for, or (wait false) nothing is sent yet. NULL: nothing to send. */
+    /** Sends what inc has gathered. If a get of the table is under way, it comes first: the call waits for it, or
+     *  (wait false) sends nothing yet. NULL: nothing to send. */
     plait_status (*flush)(plait_table *table, bool wait, bool *sent_out, plait_error *err);
-    /** The worker incs a ruled table no more in this clock: what it has may leave now. NULL: leaves with the clock. */
+    /** The worker makes no more incs to a ruled table in this clock, so what it has may leave now. NULL: it leaves
+     *  with the clock. */
     plait_status (*depart)(plait_table *table, plait_error *err);
-    /** The worker's clock is about to end: what is added now leaves with it. NULL: nothing is. */
+    /** The worker's clock is about to end: what the call adds leaves with it. NULL: nothing is added. */
     plait_status (*ends)(plait_table *table, plait_error *err);
     plait_status (*clock)(plait_table *table,
                           plait_error *err); /* the worker's clock has ended; NULL: nothing to do  */
-    /** Instead, where tables' clocks end together, in two halves: what others need is on its way, or in a bucket that
-     *  will be (topology/buckets.h); what the next clock needs has come. In between nobody calls anything else of the
-     *  table. NULL: clock. */
+    /** Replaces clock for tables whose clocks end together, in two halves. clock_begin: what others need is on its
+     *  way, or in a bucket that will be (topology/buckets.h). clock_end: what the next clock needs has come. In between
+     *  nobody makes any other call on the table. NULL: clock. */
     plait_status (*clock_begin)(plait_table *table, plait_error *err);
     plait_status (*clock_end)(plait_table *table, plait_error *err);
-    /** The table whose sum this clock ends with, in buckets: itself, or one inside; NULL, or NULL is returned: none. */
+    /** The table whose sum this clock ends with, in buckets: the table itself, or one inside it. NULL, or NULL
+     *  returned: none. */
     plait_table *(*summed)(plait_table *table);
-    /** A barrier or the end of the job: what is under way is applied. NULL: nothing is. */
+    /** At a barrier or the end of the job: applies what is under way. NULL: nothing is. */
     plait_status (*settle)(plait_table *table, plait_error *err);
     void (*refresh)(
-        plait_table *table);           /* a barrier: what is held may be too old from now on; NULL: holds nothing    */
-    void (*leave)(plait_table *table); /* no clock follows: drops what was not sent; NULL: keeps nothing             */
-    /** A server function; NULL: a pair without PLAIT_FUNCTIONS. */
+        plait_table *table);           /* at a barrier: copies held may be too old from now on; NULL: it holds none  */
+    void (*leave)(plait_table *table); /* no clock follows: drops what was not sent; NULL: it keeps nothing          */
+    /** Runs a server function. NULL: the pair does not have PLAIT_FUNCTIONS. */
     plait_status (*call)(plait_table *const *tables, int32_t n, int32_t function, const void *args, size_t args_bytes,
                          void *answer, size_t answer_bytes, plait_error *err);
-    /** Behind a barrier, and no worker goes on before all have done it: the rows are as new, without initial values.
-     *  The table's `number`-th time. */
+    /** Zeroes the rows, without bringing initial values back; called behind a barrier, and no worker goes on before
+     *  all have done it. number: how many-th zeroing of the table this is. */
     plait_status (*zero)(plait_table *table, int64_t number, plait_error *err);
     /** keys, values: of pli_malloc. Sparse tables only; any order. */
     plait_status (*dump)(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out, plait_error *err);
-    /** pli_table_ahead. NULL: nothing is won by it. */
+    /** As pli_table_ahead. NULL: prefetching would gain nothing. */
     void (*ahead)(const plait_table *table, int64_t n, const uint64_t *keys);
-    /** pli_job_overlaps, of this table. NULL: it has no sums. */
+    /** As pli_job_overlaps, for this table. NULL: it has no sums. */
     bool (*overlaps)(const plait_table *table);
-    /** All rows of the table, where the worker holds them itself and they are the same on all workers: a checkpoint
-     *  takes and puts back rows there. NULL: shards on servers have them. */
+    /** All rows of the table, if the worker holds them itself and they are the same on all workers: a checkpoint takes
+     *  and puts back rows there. NULL: shards on servers have the rows. */
     struct pli_shard *(*copy)(const plait_table *table);
 } pli_topology_ops;
 
@@ -104,62 +107,63 @@ struct plait_job {
     char            topology[PLI_TOPOLOGY_TEXT], consistency[PLI_CONSISTENCY_TEXT], filter[PLI_FILTERS_TEXT];
     int64_t         batch;
     bool            exact;
-    plait_function *functions; /* [layout.n_functions], a copy with names of its own */
+    plait_function *functions; /* [layout.n_functions], a copy with its own names */
     plait_consistency *policies; /* [layout.n_policies], a copy                      */
     plait_rule        *rules;    /* [layout.n_rules], a copy                         */
     plait_filter   *filters;     /* [layout.n_filters], a copy                       */
     bool            worker, serves, left, ticking; /* ticking: between the halves of a clock */
-    bool            lent; /* by plait_run to the program's work: not its to destroy */
-    int64_t         dropped; /* as of the last barrier */
+    bool            lent; /* lent by plait_run to the program's work, which must not destroy it */
+    int64_t         dropped; /* how many pushes were dropped, as of the last barrier */
     pli_server         server;
     pli_hosted         hosted; /* replicas of other servers' shards that lie on this rank */
     pli_client      client;
-    pli_gossip      gossip; /* where tables are averaged with neighbours */
+    pli_gossip      gossip; /* for tables that are averaged with neighbours */
     pli_port       *server_port, *replica_port, *client_port, *gossip_port;
     _Atomic int64_t clock; /* written by the worker's thread alone */
     plait_table   **table;
     int64_t         tables, tables_capacity;
     int32_t         next_id;
     pli_get_request *gets; /* begun and not yet complete */
-    bool            laid;    /* this clock's buckets are there          */
-    int64_t         flushed; /* tables of which no inc follows in this clock */
-    pli_bucket     *bucket; /* of sums, in the order in which they go: topology/buckets.c */
-    uint64_t        snaps;  /* snapshots begun: state.c                                     */
+    bool            laid;    /* this clock's buckets are laid out       */
+    int64_t         flushed; /* how many tables get no more incs in this clock */
+    pli_bucket     *bucket; /* the buckets of sums, in the order in which they go: topology/buckets.c */
+    uint64_t        snaps;  /* how many snapshots were begun: state.c                       */
 };
 
 struct plait_table {
     plait_job              *job;
     pli_spec                spec;
     const pli_topology_ops *ops;
-    plait_properties        has;     /* what its pair keeps to       */
+    plait_properties        has;     /* the properties that its pair has */
     bool                    flushed; /* no inc follows in this clock */
-    int64_t                 updated; /* 1 + the clock of the last inc; 0: none. Not of shared memory */
-    int64_t                 zeros;   /* how often it was zeroed */
+    int64_t                 updated; /* 1 + the clock of the last inc; 0: none. Unused for shared memory */
+    int64_t                 zeros;   /* how many times it was zeroed */
     pli_msg                *pins;    /* what read() has lent, newest first */
     void                   *state;   /* what the ops keep for it, from open to close */
 };
 
-/** A clock needs a part of every worker: none may leave or stop by itself. */
+/** Does a clock need a part of every worker? Then none may leave or stop by itself. */
 static inline bool pli_table_needs_all(const plait_table *table) {
     return (table->has & PLAIT_LEAVING) == 0 || table->job->layout.aggregates;
 }
 
-/** The state of a table under pli_served_ops, and under pli_mirror_ops: for these ops' own files. */
+/** The state of a table under pli_served_ops, and under pli_mirror_ops; only for the files of these ops. */
 static inline pli_client_table *pli_served_of(const plait_table *table) { return table->state; }
 static inline struct pli_mirror *pli_mirror_of(const plait_table *table) { return table->state; }
 
 /* --- leases: who computes which block ----------------------------------------------------------------------- */
 
-/** Asks for the worker's leases, at clocks of the job of which pli_lease_next says which; says what it has done since
- *  it last asked. The first time it brings lease [*n], the blocks that it begins with; then lease [terms->blocks], *n
- *  of them, are those from this clock on. Needs no table. Waits for one answer, and for no other worker. Not
- *  collective. */
+/** Asks for the worker's leases, at the clocks of the job that pli_lease_next names, and says what the worker has done
+ *  since it last asked. The first call brings lease [*n], the blocks that the worker begins with. Then lease
+ *  [terms->blocks] holds the *n leases from this clock on. Needs no table. Waits for one answer, and for no other
+ *  worker. Not collective. */
 plait_status pli_job_lease(plait_job *job, const pli_lease_terms *terms, const pli_pace *pace, pli_lease *lease,
                            int64_t *n, plait_error *err);
 
 /* --- for job.c, table.c and the topologies ------------------------------------------------------------------ */
 
-/** Around a public call on a table. Where several threads may call, nobody waits, so nothing is noted. */
+/** Entered and left around each public call on a table. If several threads may call, nobody waits, so nothing is
+ *  noted. */
 static inline void pli_table_enter(plait_table *table, const char *call) {
     if (!table->ops->any_thread) pli_comm_enter(table->job->comm, call);
 }
@@ -170,44 +174,44 @@ static inline plait_status pli_table_leave(plait_table *table, plait_status stat
 /** Where calls of this rank leave their errors. */
 static inline plait_error *pli_job_error(const plait_job *job) { return pli_comm_error(job->comm); }
 
-/** The job is there, and no server function calls: else EINVAL, without a text. Any thread. */
+/** Is there a job, and does no server function make this call? Else EINVAL, without a text. Any thread. */
 plait_status pli_job_usable(const plait_job *job, const char *call);
-/** The same of a table. Calls look for NULL among their other arguments themselves, under the names of these. */
+/** The same for a table. Calls look for NULL among their other arguments themselves, under the names of these. */
 static inline plait_status pli_table_usable(const plait_table *table, const char *call) {
     return table == NULL ? PLAIT_EINVAL : pli_job_usable(table->job, call);
 }
 
-/** Does it pay to begin a clock, do something else and wait? The values are the same then, the messages too, and sums
- *  travel meanwhile. false: there are none, or the transport sums by itself, which is faster than what would fly. */
+/** Does it pay to begin a clock, do something else and then wait? Values and messages are the same then, and sums
+ *  travel meanwhile. false: there are no sums, or the transport sums by itself, which is faster than to overlap. */
 bool pli_job_overlaps(const plait_job *job);
 /** Checks the options of a job that is being created, and copies them into it. */
 plait_status pli_job_take_options(plait_job *job, const plait_job_opts *opts, plait_error *err);
-/** Before a barrier, or the job's end: gets are complete, the clock is over (else EINVAL, in the name of the call),
- *  sums under way are applied, and what tables have kept back is sent. Collective where tables have sums. */
+/** Before a barrier, or the job's end: checks that gets are complete and the clock is over (else EINVAL, in the name
+ *  of the call), applies sums under way, and sends what tables have kept back. Collective if tables have sums. */
 plait_status pli_job_settle(plait_job *job, const char *call, plait_error *err);
-/** Is nothing flushed in this clock? Of what was, others have a part, or count on one: they would meet another
- *  collective. Else EINVAL, in the name of the call. */
+/** Checks that nothing is flushed in this clock. Others may have a part of a flushed sum already, or count on one, and
+ *  would meet another collective. Else EINVAL, in the name of the call. */
 plait_status pli_job_must_have_ended(const plait_job *job, const char *call, plait_error *err);
-/** Ends the clock that is between its halves; else nothing. */
+/** Ends a clock that is between its halves; does nothing if there is none. */
 plait_status pli_job_finish_clock(plait_job *job, plait_error *err);
-/** The worker goes on after a barrier: its gets take their turn again, where the consistency has turns. */
+/** The worker goes on after a barrier: its gets take their turn again if the consistency has turns. */
 void pli_job_resume(plait_job *job);
-/* copies/job_replicas.c, where servers have copies (replicas.h): */
+/* copies/job_replicas.c, if servers have replicas (replicas.h): */
 
 /** Waits until both replicas of all shards hold the clock, and ends it. PLAIT_STAND_IN: a worker has died in it. */
 plait_status pli_job_wait_until_safe(plait_job *job, plait_error *err);
-/** Sends what was added since in a dead one's stead, and waits again. */
+/** Sends what was added since in a dead worker's stead, and waits again. */
 plait_status pli_job_stand_in(plait_job *job, plait_error *err);
-/** Collectives by the first server: comm/carried.h's gather, of the job. */
+/** The job's collectives by the first server: the gather of comm/carried.h. */
 plait_status pli_job_gather(void *job, const void *mine, size_t bytes, pli_carried *came, pli_msg **held_out,
                             plait_error *err);
 
 /** Completes the gets that are under way: a clock must not overtake them. */
 void pli_served_finish_gets(plait_job *job);
-/** Sends what tables have kept back when their clocks ended: no worker may miss it after a barrier or the end of this
- *  one. */
+/** Sends what tables have kept back when their clocks ended: no worker may miss it after a barrier or this worker's
+ *  end. */
 plait_status pli_served_send_kept(plait_job *job, plait_error *err);
-/** Of tables on shards: server functions (topology/served_call.c), dumps (served_dump.c). */
+/** For tables on shards: server functions (topology/served_call.c), dumps (served_dump.c). */
 plait_status pli_served_call(plait_table *const *tables, int32_t n, int32_t function, const void *args,
                              size_t args_bytes, void *answer, size_t answer_bytes, plait_error *err);
 plait_status pli_served_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out,
@@ -215,20 +219,20 @@ plait_status pli_served_dump(plait_table *table, int64_t *n_out, uint64_t **keys
 /** Lends a message's body (taken) to a caller of read(), until unpin takes all back. */
 void pli_table_pin(plait_table *table, pli_msg *msg);
 void pli_table_unpin(plait_table *table);
-/** What read() lends where the rows do not lie anywhere as they are read: a copy, filled by the table's get. */
+/** For read() of rows that do not lie in memory as they are read: lends a copy, filled by the table's get. */
 plait_status pli_table_read_copy(plait_table *table, int64_t first, int64_t n, const void **values_out,
                                  plait_error *err);
 
-/** Do all workers bring the same? EMISMATCH where a worker's status is a failure or its hash another. Collective. */
+/** Do all workers bring the same? EMISMATCH if a worker's status is a failure or its hash differs. Collective. */
 plait_status pli_job_agree(plait_job *job, const char *what, uint64_t hash, plait_status status, plait_error *err);
 
 /** Ends a job whose worker has failed: waits for nobody. */
 void pli_job_abandon(plait_job **job);
 
-/** Fetches rows into the cache that the calling thread will soon get and update: async over local; else nothing. */
+/** Prefetches rows that the calling thread will soon get and update: async over local; otherwise does nothing. */
 void pli_table_ahead(const plait_table *table, int64_t n, const uint64_t *keys);
 
-/** A request for what is already done. NULL: out of memory. */
+/** A request for something that is already done. NULL: out of memory. */
 plait_request *pli_done_request(void);
 
 #endif

@@ -33,7 +33,8 @@ static plait_status check_aligned(plait_table *const *tables, int32_t n, plait_e
     return PLAIT_OK;
 }
 
-/* A server function needs the owner of each row; one that updates, clocks of which it is a part as a whole. */
+/* A server function needs one owner for each row. A function that updates also needs clocks, of which it is a part as a
+ * whole. */
 static plait_status check_callable(const plait_table *table, bool updates, const char *name, plait_error *err) {
     const char *topology = table->spec.topology.text, *consistency = table->spec.consistency;
     if ((table->has & PLAIT_FUNCTIONS) == 0)
@@ -49,7 +50,7 @@ static plait_status check_callable(const plait_table *table, bool updates, const
 
 plait_status plait_table_call(plait_table *const *tables, int32_t n_tables, const char *name, const void *args,
                               size_t args_bytes, void *answer, size_t answer_bytes) {
-    if (n_tables < 1 || tables == NULL) return PLAIT_EINVAL; /* of no job, whose error could say so */
+    if (n_tables < 1 || tables == NULL) return PLAIT_EINVAL; /* there is no job to keep the error's text */
     PLI_TRY(pli_table_usable(tables[0], __func__));
     plait_job   *job = tables[0]->job;
     plait_error *err = pli_job_error(job);
@@ -101,7 +102,7 @@ static plait_status dump_dense(plait_table *table, uint64_t **keys_out, void **v
     return PLAIT_OK;
 }
 
-/* Rows into the order of keys; values is replaced. */
+/* Sorts the rows by key; values is replaced. */
 static plait_status sort_rows(const plait_table *table, int64_t n, uint64_t *keys, void **values, plait_error *err) {
     int64_t   row_bytes = pli_row_bytes(&table->spec);
     uint32_t *from = pli_array((size_t)n, sizeof *from);

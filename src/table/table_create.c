@@ -1,4 +1,4 @@
-/* The creation of tables: options checked, agreed on by all workers, and handed to the table's topology. */
+/* The creation of tables: the options are checked, all workers agree on them, and the table's topology gets them. */
 #include <string.h>
 
 #include "table/pairs/pairs.h"
@@ -77,7 +77,7 @@ static plait_status create(plait_job *job, const plait_table_opts *opts, plait_t
     uint64_t     hash = 0;
     if (!job->worker) return pli_fail(err, PLAIT_EINVAL, "plait_table_create is for workers; this rank is a server");
     PLI_TRY(pli_job_must_have_ended(job, "plait_table_create",
-                                    err)); /* before any collective, and alone: others may not have flushed */
+                                    err)); /* before any collective, and without one: others may not have flushed */
     plait_table *table = pli_calloc(1, sizeof *table);
     plait_status status = table == NULL ? pli_fail(err, PLAIT_ENOMEM, "no memory for a table") : PLAIT_OK;
     if (status >= 0 && !pli_grow((void **)&job->table, &job->tables_capacity, job->tables + 1, sizeof(void *)))

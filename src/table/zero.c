@@ -1,9 +1,9 @@
-/* plait_table_zero: all workers meet at a barrier, by which every update has arrived; then each copy of the rows is
- * zeroed by who has it, and nobody goes on before all have done so. */
+/* plait_table_zero: all workers meet at a barrier, by which every update has arrived. Then each rank zeroes the copies
+ * of the rows that it has, and nobody goes on before all have done so. */
 #include "table/events.h"
 #include "table/table.h"
 
-/* An update of the clock at hand would be before the zeroing of some workers and behind that of others. */
+/* An update of the current clock would come before the zeroing for some workers, and behind it for others. */
 static plait_status check(const plait_table *table, plait_error *err) {
     const plait_job *job = table->job;
     if (job->left)
@@ -20,7 +20,7 @@ static uint64_t hash_of(const plait_table *table) {
 }
 
 static plait_status agree(plait_table *table, plait_error *err) {
-    PLI_TRY(pli_job_must_have_ended(table->job, "plait_table_zero", err)); /* others may not have flushed: alone */
+    PLI_TRY(pli_job_must_have_ended(table->job, "plait_table_zero", err)); /* alone: others may not have flushed */
     PLI_TRY(pli_job_finish_clock(table->job, err));
     return pli_job_agree(table->job, "a table's zeroing", hash_of(table), check(table, err), err);
 }

@@ -14,7 +14,7 @@
  *     has sent, or that its version says so (bsp).
  *   4 Before a CLOCK leaves, no copy is held that the next clock may not read, so that the owner may write its
  *     values in place.
- * */
+ */
 #ifndef PLI_TABLE_CLIENT_H
 #define PLI_TABLE_CLIENT_H
 

@@ -7,10 +7,10 @@
  *     ... looks at ticket.replies ...
  *     pli_ticket_free(&ticket);
  *
- * That enters the port only once: the question who holds the answers up is prepared when the messages leave, and the
+ * That enters the port only once: the question who holds the answers up is scheduled when the messages leave, and the
  * machine lets go of a ticket by itself when the last answer has come. A worker that asks now and waits later calls
  * pli_exchange_send, which leaves the port, and then pli_job_wait.
- * */
+ */
 #ifndef PLI_TABLE_EXCHANGE_H
 #define PLI_TABLE_EXCHANGE_H
 

@@ -2,7 +2,7 @@
  *
  * One file a policy, listed once in policies.c; a job's own come beside them. The table owns all that a policy does not
  * know: who has read what, clocks, messages, copies.
- * */
+ */
 #ifndef PLI_TABLE_CONSISTENCY_H
 #define PLI_TABLE_CONSISTENCY_H
 

@@ -10,7 +10,8 @@
 #include "table/state/snap.h"
 #include "table/state/values.h"
 
-/* Dense: the values themselves (paid up in place: owing nothing changes no reader's view). */
+/* Dense: shows the values themselves. What penalties they owe is applied in place, which changes nothing for
+ * readers. */
 static plait_status show_dense(const plait_function *fn, pli_shard *shard, plait_slice *slice, plait_error *err) {
     pli_store *store = &shard->store;
     if ((fn->updates || shard->spec.lazy) && !pli_store_own(store))
@@ -23,7 +24,7 @@ static plait_status show_dense(const plait_function *fn, pli_shard *shard, plait
     return PLAIT_OK;
 }
 
-/* Sparse: a contiguous copy of keys and values, in one piece of memory. */
+/* Sparse: shows a contiguous copy of keys and values, in one piece of memory. */
 static plait_status show_sparse(const plait_function *fn, pli_shard *shard, plait_slice *slice, plait_error *err) {
     pli_store *store = &shard->store;
     int64_t    n = store->rows;

@@ -3,22 +3,22 @@
 
 #include <math.h>
 
-/* Blocks move only when a worker takes longer, or shorter, by this part of its share's time: noise is to move
- * nothing. */
+/* Blocks move only if a worker takes longer or shorter than its share's time by more than this part of it, so that
+ * noise moves nothing. */
 static const double dead_zone = 1.0 / 5;
-/* What a report counts for beside the one that follows it. */
+/* The weight of a report relative to the one that follows it. */
 static const double memory = 1.0 / 2;
 
 typedef struct tenant {
-    double  rows, seconds; /* lately (memory)                                              */
-    double  load;          /* rows of the blocks that are its own, transfers seen as over */
-    int64_t asked, blocks; /* asked: the clock of its last question, -1: none; blocks: with rows */
+    double  rows, seconds; /* of the last reports (memory)                                 */
+    double  load;          /* rows of the blocks that are its own, with transfers counted as done */
+    int64_t asked, blocks; /* asked: the clock of its last question, -1: none; blocks: how many with rows */
     bool    left;
 } tenant;
 
 typedef struct estate {
-    int32_t holder, heir, home; /* -1: nobody; home: who brought it, and has its rows at hand */
-    int64_t rows, from, handed; /* the holder's from; handed: T, the heir's                   */
+    int32_t holder, heir, home; /* -1: nobody; home: who brought the block, and has its rows at hand */
+    int64_t rows, from, handed; /* from: the holder's; handed: the clock T, from which on the heir has it */
 } estate;
 
 struct pli_book {
@@ -82,7 +82,7 @@ plait_status pli_book_bring(pli_book *book, int32_t worker, const pli_lease *lea
 
 static double rate_of(const tenant *t) { return t->rows / t->seconds; }
 
-/* *unit_out: the seconds that all take when shares fit speeds. false: somebody's speed is not known yet. */
+/* Finds the seconds that all workers take if shares fit speeds. false: some worker's speed is not known yet. */
 static bool unit_of_speed(const pli_book *book, double *unit_out) {
     double rows = 0, speed = 0;
     for (int32_t w = 0; w < book->workers; w++) {
@@ -95,13 +95,13 @@ static bool unit_of_speed(const pli_book *book, double *unit_out) {
     return rows > 0;
 }
 
-/* How long the worker computes on rows that it holds and `more`, in the unit of speed: 1 is its share. */
+/* How long the worker would compute on the rows that it holds and `more`, in the unit of speed: 1 is its share. */
 static double time_of(const pli_book *book, int32_t worker, double more, double unit) {
     const tenant *t = &book->tenant[worker];
     return (t->load + more) / (rate_of(t) * unit);
 }
 
-/* Who would be done first with a block of the usual size. -1: nobody. */
+/* The worker that would be done first with a block of the usual size. -1: nobody. */
 static int32_t heir_of(const pli_book *book, int32_t giver, double unit) {
     int32_t best = -1;
     double  rows = 0, least = INFINITY;
@@ -115,8 +115,9 @@ static int32_t heir_of(const pli_book *book, int32_t giver, double unit) {
     return best;
 }
 
-/* The block that giver hands to heir, who must be done with it sooner than giver now is with all its rows: one that
- * heir has at hand, else one that giver itself had to fetch, else the last. -1: none. */
+/* Chooses the block that giver hands to heir. The heir must be done with it sooner than giver now is with all its rows.
+ * The first choice is a block that heir has at hand, then one that giver itself had to fetch, then the last. -1:
+ * none. */
 static int64_t block_for(const pli_book *book, int32_t giver, int32_t heir, double unit) {
     int64_t best = -1;
     int     best_rank = 0;
@@ -188,7 +189,7 @@ plait_status pli_book_ask(pli_book *book, int32_t worker, int64_t clock, const p
     note_pace(t, pace);
     finish_transfers(book, worker, clock);
     give(book, worker, clock);
-    finish_transfers(book, worker, clock); /* what is handed over in this very clock */
+    finish_transfers(book, worker, clock); /* those that are handed over in this very clock */
     return PLAIT_OK;
 }
 

@@ -2,7 +2,7 @@
  *
  * A block is a fixed set of rows, of which every clock takes its share; the book only says who computes the share. It
  * begins with the blocks that the workers bring. From time to time a worker asks, at the beginning of a clock, and says
- * how many rows it has computed in how many seconds. Shares are to follow speed: a worker that holds clearly more rows
+ * how many rows it has computed in how many seconds. Shares should follow speed: a worker that holds clearly more rows
  * than its part of all workers' speed gives whole blocks to those that hold clearly fewer. (Work moves from slow
  * workers to fast ones, in pieces that are worth the move: Harlap et al., "Addressing the straggler problem for
  * iterative convergent parallel ML", SoCC 2016, whose FlexRR does so within a clock; here at clocks, for the rows of a
@@ -17,25 +17,25 @@
  *   3 A block has one transfer under way at most; it is over when its old holder has asked at a clock >= T.
  *   4 Every worker keeps a block, so that its speed stays known.
  *
- * A pure state machine without time of its own. It lives at one server (server_lease.c), is opened by the first that
- * asks, and costs one small message each way every `every` clocks and at the beginning of an epoch.
+ * The book is a pure state machine without time of its own. It lives at one server (server_lease.c), is opened by the
+ * first that asks, and costs one small message each way every `every` clocks and at the beginning of an epoch.
  */
 #ifndef PLI_TABLE_LEASES_H
 #define PLI_TABLE_LEASES_H
 
 #include "base/base.h"
 
-enum { PLI_LEASE_EVERY = 8 }; /* clocks between two questions of a worker */
+enum { PLI_LEASE_EVERY = 8 }; /* clocks between two questions of one worker */
 
-/* Clocks are counted over all epochs. until PLI_LEASE_OPEN: no end is known yet. */
+/* Clocks are counted over all epochs. until == PLI_LEASE_OPEN: no end is known yet. */
 typedef struct pli_lease {
     int64_t block, rows, from, until;
 } pli_lease;
 #define PLI_LEASE_OPEN INT64_MAX
 
-/* What the leases of a job are about; the same from all workers. */
+/* The terms of a job's leases, the same from all workers. */
 typedef struct pli_lease_terms {
-    int64_t blocks, clocks /* an epoch's */;
+    int64_t blocks, clocks /* clocks: of one epoch */;
 } pli_lease_terms;
 
 /* What a worker has done since it last asked. */
@@ -43,7 +43,7 @@ typedef struct pli_pace {
     double rows, seconds;
 } pli_pace;
 
-/** The clock at which a worker asks that has asked at `clock`. */
+/** The clock at which a worker asks next, after it has asked at `clock`. */
 static inline int64_t pli_lease_next(int64_t clock, int64_t clocks) {
     int64_t epoch_end = (clock / clocks + 1) * clocks;
     return clock + PLI_LEASE_EVERY < epoch_end ? clock + PLI_LEASE_EVERY : epoch_end;
@@ -55,15 +55,15 @@ plait_status pli_book_open(int32_t workers, const pli_lease_terms *terms, pli_bo
 void         pli_book_close(pli_book **book);
 bool         pli_book_is_about(const pli_book *book, const pli_lease_terms *terms);
 
-/** The worker brings blocks [n], before it asks for the first time. Errors: EFORMAT a block that somebody else has, or
- *  none that there is. */
+/** The worker brings blocks [n], before it asks for the first time. Errors: EFORMAT somebody else has a block, or it
+ *  does not exist. */
 plait_status pli_book_bring(pli_book *book, int32_t worker, const pli_lease *lease, int64_t n, plait_error *err);
-/** The worker asks at the beginning of a clock; decides what it gives away. Errors: EFORMAT not the clock that was
+/** The worker asks at the beginning of a clock; the book decides what it gives away. Errors: EFORMAT another clock was
  *  due. */
 plait_status pli_book_ask(pli_book *book, int32_t worker, int64_t clock, const pli_pace *pace, plait_error *err);
-/** The answer: the worker's leases, by block, into lease (NULL: not wanted); how many. */
+/** Writes the worker's leases, by block, into lease (NULL: not wanted); returns how many there are. */
 int64_t pli_book_leases(const pli_book *book, int32_t worker, pli_lease *lease);
-/** A worker takes no further clock: nothing is given to it. */
+/** The worker takes no further clock: nobody gives it anything. */
 void pli_book_leave(pli_book *book, int32_t worker);
 
 #endif

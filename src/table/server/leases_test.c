@@ -13,7 +13,7 @@
 
 enum { WORKERS = 8, BLOCKS = 70, CLOCKS = 200 };
 
-/* Workers that take clocks in a random order, each by the leases it was last told. */
+/* Workers take clocks in a random order, each by the leases that it was last told. */
 typedef struct play {
     int32_t         workers;
     pli_lease_terms terms;
@@ -22,7 +22,7 @@ typedef struct play {
     pli_lease       lease[WORKERS][BLOCKS];
     pli_pace        pace[WORKERS];
     double          speed[WORKERS];           /* rows a second */
-    uint8_t         taken[BLOCKS][CLOCKS];    /* how often     */
+    uint8_t         taken[BLOCKS][CLOCKS];    /* how many times */
     int64_t         moves;
 } play;
 
@@ -85,7 +85,7 @@ static double load_of(const play *p, int32_t w) {
     return rows;
 }
 
-/* Any order of the workers' clocks, speeds that change at any time. */
+/* The workers' clocks come in any order, and speeds change at any time. */
 static void test_every_share_once(void **state) {
     (void)state;
     static play p;
@@ -121,26 +121,26 @@ static void test_shares_follow_speed(void **state) {
     (void)state;
     static play p;
     begin(&p, 6, 66, 50);
-    p.speed[2] = 250; /* of 5250: a part of 21 */
+    p.speed[2] = 250; /* of 5250 in all: a part of 21 */
     run(&p, 40);
     double all = 0;
     for (int32_t w = 0; w < 6; w++) all += load_of(&p, w);
     assert_true(load_of(&p, 2) > all / 21 * 0.6 && load_of(&p, 2) < all / 21 * 1.25);
     for (int32_t w = 0; w < 6; w++) assert_true(w == 2 || load_of(&p, w) > all * 4 / 21 * 0.85);
-    p.speed[2] = 1000; /* and back: none of the others has much too much, but it has far too little */
+    p.speed[2] = 1000; /* fast again: none of the others has much too much, but it has far too little */
     run(&p, 60);
     for (int32_t w = 0; w < 6; w++) assert_true(load_of(&p, w) > all / 6 * 0.75 && load_of(&p, w) < all / 6 * 1.25);
     pli_book_close(&p.book);
 }
 
-/* One that is as good as dead keeps a block, and so is heard of when it comes to life. */
+/* A worker that is as good as dead keeps a block, so that it is noticed when it comes to life. */
 static void test_the_last_block_stays(void **state) {
     (void)state;
     static play p;
     begin(&p, 2, 64, 50);
     p.speed[0] = 0.001;
     run(&p, 100);
-    assert_true(load_of(&p, 0) > 0 && load_of(&p, 0) < 125); /* one with rows; the empty ones never move */
+    assert_true(load_of(&p, 0) > 0 && load_of(&p, 0) < 125); /* one block with rows; empty blocks never move */
     pli_book_close(&p.book);
 }
 

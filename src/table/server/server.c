@@ -77,7 +77,7 @@ void pli_server_close(pli_server *server) {
 
 /* --- clocks ----------------------------------------------------------------------------------------------- */
 
-/* Clocks only move on, so the lowest one changes only when the last that held it does. */
+/* Clocks only advance, so the lowest one changes only when the last worker in it moves on. */
 void pli_server_move_clock(pli_server *server, int32_t worker, int64_t clock) {
     int64_t before = server->clocks[worker];
     server->clocks[worker] = clock;
@@ -168,7 +168,7 @@ void pli_server_let_go(pli_server *server, int32_t worker) {
 void pli_server_leave(pli_server *server, uint64_t now_ns, int32_t worker) {
     if (server->clocks[worker] == PLAIT_LEFT) return;
     pli_server_move_clock(server, worker, PLAIT_LEFT);
-    pli_server_forget_from(&server->peer[worker], server->peer[worker].ended); /* sent early, of a clock not ended */
+    pli_server_forget_from(&server->peer[worker], server->peer[worker].ended); /* of a clock that it has not ended */
     if (server->book != NULL) pli_book_leave(server->book, worker);
     plait_view view = pli_server_view(server, now_ns, worker, server->peer[worker].ended);
     for (int64_t i = 0; i < server->tables; i++)
@@ -190,8 +190,8 @@ static void drop_parked(pli_server *server, int32_t src) {
     server->parked_last = at;
 }
 
-/* What a dead worker has pushed stays (without copies); nobody waits for it, nobody answers it. One that ended in good
- * order without saying BYE is as gone, and one that died behind its BYE acknowledges no answer to it. */
+/* What a dead worker has pushed stays (without replicas); nobody waits for it, nobody answers it. A worker that ended
+ * in good order without saying BYE counts as dead. A worker that died after its BYE acknowledges no answer to it. */
 static void forget_worker(pli_server *server, uint64_t now_ns, int32_t worker) {
     pli_peer *peer = &server->peer[worker];
     pli_server_leave(server, now_ns, worker);
@@ -222,7 +222,7 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
         if (!server->peer[event->rank].gone || server->clocks[event->rank] != PLAIT_LEFT) {
             pli_server_lose(server, now_ns, event->rank);
         } else {
-            if (server->replicas != NULL) pli_raise_gone(server, event->rank); /* its log ends here, all was said */
+            if (server->replicas != NULL) pli_raise_gone(server, event->rank); /* its log ends here: it was told all */
             forget_worker(server, now_ns, event->rank);
         }
     } else {

@@ -5,7 +5,7 @@
 /* true: the message was kept */
 typedef bool handler(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out);
 
-/* Of a table that applies at clocks it waits for the rest of its own. */
+/* A push to a table that applies at clocks waits for the rest of its clock. */
 static bool on_push(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     pli_peer         *peer = &server->peer[msg->head.src];
     pli_waiting_push *waits = NULL;
@@ -131,7 +131,7 @@ static bool on_create(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out
     return false;
 }
 
-/* The other replica begins the same snapshot, to have its pieces where this one dies. */
+/* The other replica begins the same snapshot, so that it has the pieces if this one dies. */
 static bool on_snap(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     const uint64_t before = server->snapped;
     bool           kept = pli_server_snap(server, now_ns, msg, out);

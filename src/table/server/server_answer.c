@@ -1,11 +1,12 @@
-/* What a server says: answers to requests, what it sends unasked, acknowledgements, and who holds a request up. */
+/* What a server sends: answers to requests, fresh rows that nobody asked for, acknowledgements, and who holds a request
+ * up. */
 #include <string.h>
 
 #include "table/copies/replicas.h"
 #include "table/events.h"
 
-/* What waits behind a list of keys has arrived, but is in no values yet: to say that it came would promise that it
- * is. */
+/* A message that waits behind a list of keys has arrived, but no values contain it yet. An acknowledgement would
+ * promise that they do, so it is left out. */
 static void address(const pli_server *server, int32_t to, uint16_t flags, pli_msg *msg) {
     const pli_peer *peer = &server->peer[to];
     pli_head       *head = &msg->head;
@@ -81,7 +82,7 @@ static bool send_unasked(pli_server *server, uint64_t now_ns, int32_t worker, pl
     return false;
 }
 
-/* Without memory nothing is sent: the worker pulls. */
+/* Out of memory, nothing is sent: the worker pulls. */
 void pli_server_send_fresh(pli_server *server, uint64_t now_ns, const pli_server_table *table, int32_t worker,
                            pli_kind kind, pli_msg *msg, pli_out *out) {
     uint32_t id = (uint32_t)table->shard.spec.id;
@@ -95,14 +96,14 @@ void pli_server_send_fresh(pli_server *server, uint64_t now_ns, const pli_server
 
 void pli_server_tell(pli_server *server, int32_t worker, pli_kind kind, int64_t clock, pli_out *out) {
     pli_msg *msg = pli_msg_new(0);
-    if (msg == NULL) return; /* the other side sends again */
+    if (msg == NULL) return; /* out of memory: the other side sends again */
     msg->head.kind = (uint16_t)kind;
     msg->head.clock = clock;
     address(server, worker, 0, msg);
     pli_out_send(out, msg);
 }
 
-/* With copies, what has been taken is not yet safe. */
+/* With replicas, a message that was taken is not yet safe. */
 void pli_server_acknowledge(pli_server *server, int32_t to, pli_out *out) {
     if (server->replicas == NULL) pli_server_tell(server, to, PLI_ACK, 0, out);
     else pli_server_tell(server, to, PLI_SAFE, (int64_t)server->replicas->safe[to], out);
@@ -120,7 +121,8 @@ static bool is_ticket(const pli_msg *asked, const pli_msg *why) {
     return asked != NULL && asked->head.arg32 == why->head.arg32;
 }
 
-/* The rank that a ticket waits for: the slowest, or one that has not come to the barrier, call or end. -1: none. */
+/* The rank that a ticket waits for: the slowest worker, or one that has not come to the barrier, call or end. -1:
+ * none. */
 static int32_t holder_of(const pli_server *server, const pli_msg *why) {
     const pli_peer *asker = &server->peer[why->head.src];
     bool            pull = waits(server->parked, why), barrier = is_ticket(asker->barrier, why);
@@ -137,7 +139,7 @@ static int32_t holder_of(const pli_server *server, const pli_msg *why) {
     return holder;
 }
 
-/* With backup workers, and perhaps under a program's own policy, a wait may end without the slowest. */
+/* With backup workers, and perhaps under a program's own policy, a wait may end without the slowest worker. */
 static bool may_do_without_one(const pli_server *server) {
     for (int64_t i = 0; i < server->tables; i++)
         if (server->table[i] != NULL && pli_consistency_find(server->table[i]->policy.spec, NULL) == NULL) return true;

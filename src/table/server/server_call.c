@@ -1,4 +1,4 @@
-/* The server's way with calls of server functions. */
+/* How a server runs server functions. */
 #include <string.h>
 
 #include "table/server/functions.h"
@@ -31,14 +31,14 @@ static bool has_left(const pli_server *server, const pli_msg *msg) {
     return server->clocks[msg->head.src] == PLAIT_LEFT;
 }
 
-/* The clock of one who has left stands still. */
+/* A worker that has left keeps its last clock. */
 static bool same_call(const pli_server *server, const pli_msg *a, const pli_msg *b) {
     return a->head.body_bytes == b->head.body_bytes &&
            (a->head.clock == b->head.clock || has_left(server, a) || has_left(server, b)) &&
            memcmp(pli_msg_body(a), pli_msg_body(b), a->head.body_bytes) == 0;
 }
 
-/* Runs the function that request asks for; the answer's bytes, or NULL with err. */
+/* Runs the function that the request asks for. Returns the answer's message, or NULL with err. */
 static pli_msg *run(pli_server *server, const pli_msg *request, plait_error *err) {
     const pli_wire_call *call = pli_msg_body(request);
     pli_shard           *shards[PLI_CALL_TABLES_MAX];

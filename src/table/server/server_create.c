@@ -1,4 +1,4 @@
-/* How a server learns of a table: by a CREATE message, which may come again, but not with other options. */
+/* How a server learns of a table: by a CREATE message, which may come again, but only with the same options. */
 #include <string.h>
 
 #include "table/events.h"
@@ -6,7 +6,7 @@
 
 static bool right_size(uint64_t bytes, int64_t want) { return bytes == 0 || bytes == (uint64_t)want; }
 
-/* What follows a shard's rows: nothing, or the names of filters. */
+/* Reads what follows a shard's rows: nothing, or the names of filters. */
 static bool take_filters(const pli_msg *msg, uint64_t rows_bytes, pli_spec *spec) {
     uint64_t at = sizeof(pli_wire_create) + rows_bytes, bytes = msg->head.body_bytes - at;
     if (bytes == 0) return true;
@@ -41,7 +41,7 @@ static plait_status decode_create(const pli_server *server, const pli_msg *msg, 
     return PLAIT_OK;
 }
 
-/* Of tables of which there are copies all apply at clocks, or none. */
+/* Either all tables with replicas apply at clocks, or none does. */
 static bool goes_with_others(const pli_server *server, const pli_server_table *table) {
     if (server->replicas == NULL) return true;
     for (int64_t i = 0; i < server->tables; i++)

@@ -1,8 +1,8 @@
-/* A server's messages through its tables' filters: what workers push and ask, when it comes, and answers on their way
- * out.
+/* Passes a server's messages through its tables' filters: pushes and pulls of workers when they come, answers on their
+ * way out.
  *
- * A worker's messages are acted upon in order. One that names a list of keys which is not known here waits for it, and
- * what follows waits behind it; the list itself (KEYS) does not. */
+ * A worker's messages are acted upon in order. A message that names a list of keys which is not known here waits for
+ * the list, and the messages that follow wait behind it. The list itself (KEYS) does not wait. */
 #include <string.h>
 
 #include "table/server/server.h"
@@ -56,10 +56,10 @@ static pli_chain *chain_of(const pli_server_table *table, int32_t worker) {
 
 /* --- in -------------------------------------------------------------------------------------------------------- */
 
-/* What a message is without filters, under construction. */
+/* A message without filters, while it is built. */
 typedef struct plain {
     pli_bytes     body;
-    bool          missing; /* a list is, of this table */
+    bool          missing; /* a list of keys for this table is missing */
     uint32_t      table;
     unsigned char token[PLAIT_TOKEN_BYTES];
 } plain;
@@ -99,7 +99,7 @@ static plait_status open_pull(pli_server *server, const pli_msg *msg, plain *p, 
 
 static bool lies_in(uint64_t at, uint64_t size, uint64_t bytes) { return at <= bytes && size <= bytes - at; }
 
-/* A filtered part's keys and values, or why not. */
+/* Decodes a filtered part's keys and values, or says why it cannot. */
 static plait_status decode_part(pli_server *server, const pli_msg *msg, const pli_wire_part *wire, pli_decoded *decoded,
                                 plait_error *err) {
     pli_server_table *table = pli_server_table_of(server, wire->table);
@@ -119,7 +119,7 @@ static plait_status decode_part(pli_server *server, const pli_msg *msg, const pl
                             (int64_t)wire->values_at, decoded, err);
 }
 
-/* A part that is not filtered, checked as far as it is copied. */
+/* Copies a part that is not filtered; only what the copying needs is checked. */
 static plait_status copy_part(const pli_server *server, const pli_msg *msg, pli_wire_part *wire, plain *p,
                               plait_error *err) {
     const pli_server_table *table = pli_server_table_of(server, wire->table);
@@ -160,8 +160,8 @@ static plait_status open_part(pli_server *server, const pli_msg *msg, pli_wire_p
     return done ? PLAIT_OK : no_memory(err);
 }
 
-/* A list that a later part lacks is asked for, and the message is opened anew when it has come: decoding changes
- * nothing but what is known of lists. */
+/* Opens a push. If a later part lacks a list, the server asks for it and opens the message anew when it has come:
+ * decoding changes nothing but what is known of lists. */
 static plait_status open_push(pli_server *server, const pli_msg *msg, plain *p, plait_error *err) {
     pli_wire_part wire;
     if (msg->head.arg32 > msg->head.body_bytes / sizeof wire) return cut_short(err);
@@ -175,7 +175,7 @@ static plait_status open_push(pli_server *server, const pli_msg *msg, plain *p, 
     return PLAIT_OK;
 }
 
-/* *msg becomes what it is without filters, unless a list is missing. */
+/* Replaces *msg by the message without filters, unless a list is missing. */
 static plait_status open_message(pli_server *server, pli_msg **msg, plain *p, plait_error *err) {
     uint16_t kind = (*msg)->head.kind;
     if (kind != PLI_PULL && kind != PLI_PUSH && kind != PLI_CLOCK) return cut_short(err);
@@ -222,7 +222,7 @@ void pli_server_take_filtered(pli_server *server, pli_msg *msg, pli_out *out) {
         if (!peer->asked)
             pli_out_fail(out, PLAIT_EFORMAT, "rank %d sent a list of keys that was not requested", msg->head.src);
         pli_msg_free(&msg);
-        if (peer->behind != NULL) peer->behind->note = 1; /* its list has come: it is not asked for twice */
+        if (peer->behind != NULL) peer->behind->note = 1; /* its list has come: do not ask again */
         peer->asked = false;
         return;
     }
@@ -239,7 +239,7 @@ static pli_msg *pop(pli_peer *peer) {
     return msg;
 }
 
-/* note counts the lists that have been sent for the message: a push of several tables may lack one of each. */
+/* note counts the lists that have come for the message: a push to several tables may lack one for each. */
 static bool may_ask(const pli_msg *msg) {
     return msg->note == 0 || (msg->head.kind != PLI_PULL && msg->note <= msg->head.arg32);
 }

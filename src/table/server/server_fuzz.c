@@ -1,10 +1,11 @@
-/* A server that is told anything by two workers: an error of the job, or an answer, and nothing read or written
+/* A server receives arbitrary messages from two workers. It answers, or fails the job, and neither reads nor writes
  * outside of a message. Input: frames of kind (from 128 on: and filtered), source, clock, arg32 (a byte each), two
  * bytes of length, a body.
  *
- * Where the first byte is 0x7c .. 0x7f, it is one of two replicas (replicas.h): bit 0 its place, bit 1 its tables apply
- * at once. Then the upper two bits of a frame's kind are: 0 a worker's message; 1 with flag REDO; 2 of the other
- * replica, about the worker `source`; 3 filtered. Kinds 61, 62, 63: a wake-up; `source` has left; has died. */
+ * If the first byte is 0x7c .. 0x7f, the server is one of two replicas (replicas.h): bit 0 is its place, bit 1 says
+ * that its tables apply at once. Then the upper two bits of a frame's kind mean: 0 a worker's message; 1 the same with
+ * flag REDO; 2 a message of the other replica about the worker `source`; 3 a filtered one. Kinds 61, 62, 63: a wake-up;
+ * `source` has left; has died. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ enum { RANK = 2, OTHER = 3, COPIES_FROM = 0x7c, WAKEUP = 61, LEFT = 62, DIED = 6
 
 typedef struct fuzzed {
     pli_server server;
-    uint64_t   now_ns, seq[2], logged; /* numbers of the streams of workers, and of the log */
+    uint64_t   now_ns, seq[2], logged; /* numbers of the workers' streams, and of the log's */
     uint32_t   epoch;
 } fuzzed;
 
@@ -31,7 +32,7 @@ static plait_status sum_all(void *user, const plait_slice *slices, int32_t n, co
 static const plait_function functions[] = { { .name = "get", .run = sum_all }, { .name = "set", .updates = 1,
                                                                                  .run = sum_all } };
 
-/* Memory that a description asks for is not what is looked for here. */
+/* Descriptions that ask for much memory are left out: this program does not look for that. */
 static bool is_large(const pli_msg *msg) {
     pli_wire_create create;
     if (msg->head.kind != PLI_CREATE || msg->head.body_bytes < sizeof create) return false;
@@ -49,7 +50,7 @@ static void deliver(fuzzed *f, pli_msg *msg) {
 
 static bool is_worker(int32_t rank) { return rank == 0 || rank == 1; }
 
-/* As the other replica would say it. */
+/* Makes the message that the other replica would send. */
 static void make_logged(fuzzed *f, uint64_t worker, pli_msg *msg) {
     msg->head.flags = PLI_FLAG_LOG;
     msg->head.src = OTHER;
@@ -61,7 +62,7 @@ static void make_logged(fuzzed *f, uint64_t worker, pli_msg *msg) {
     msg->head.arg64 = worker << 40 | (worker < 2 ? ++f->seq[worker] : 1);
 }
 
-/* A frame that is no message. */
+/* Handles a frame that is no message. */
 static bool happens(fuzzed *f, const uint8_t *head) {
     const pli_member_event event = { .kind = head[0] == DIED ? PLI_MEMBER_DIED : PLI_MEMBER_LEFT,
                                      .rank = (int8_t)head[1], .epoch = ++f->epoch };
@@ -131,7 +132,7 @@ static void open_one(fuzzed *f) {
     create(f, 5, 0, "bsp", "adam", "key-cache,zstd", 1);
 }
 
-/* Tables with a shard on all servers. At place 2 it is a copy that is being made. */
+/* Opens tables with a shard on all servers. At place 2 the server is a replica that is being made. */
 static void open_copy(fuzzed *f, int32_t place, bool at_once) {
     const pli_layout layout = { .workers = 2, .servers = place == 2 ? 3 : 2, .first_server = RANK,
                                 .functions = functions, .n_functions = 2, .resend_after_ns = 500, .replicas = 2 };

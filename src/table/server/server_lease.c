@@ -1,4 +1,4 @@
-/* The server's way with leases: the book of leases.h behind the protocol. */
+/* How a server keeps the book of leases (leases.h) for its workers. */
 #include <string.h>
 
 #include "table/server/server.h"

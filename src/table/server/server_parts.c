@@ -1,4 +1,4 @@
-/* The parts of a push: decoded once, when the message comes, and kept with it until their clock's end. */
+/* The parts of a push: they are decoded once, when the message comes, and kept with it until their clock's end. */
 #include <string.h>
 
 #include "table/server/server.h"
@@ -47,7 +47,8 @@ void pli_waiting_free_list(pli_waiting_push **list) {
     while (*list != NULL) free_first(list);
 }
 
-/* Tables are asked for in the order in which workers send their parts, so the search begins behind the last one. */
+/* Workers send their parts in the order of tables, and tables are looked up in that order, so the search begins behind
+ * the last one found. */
 const pli_push_part *pli_waiting_part(pli_waiting_push *push, const pli_server_table *table) {
     for (int32_t k = 0, i = push->at; k < push->n; k++, i = i + 1 < push->n ? i + 1 : 0)
         if (i < push->n && push->part[i].table == table) {

@@ -1,4 +1,4 @@
-/* The bare server under its tables' policies: turns, fresh rows, who is asked for again, backup workers, steps by
+/* The server by itself under its tables' policies: turns, fresh rows, who is asked again, backup workers, steps by
  * staleness, pushes that are dropped. */
 #include "table/server_by_hand.h"
 
@@ -15,20 +15,20 @@ static void test_fresh_rows_go_to_those_who_read_them(void **state) {
     fixture f;
     open_server(&f, "essp:1");
     assert_int_equal(deliver(&f, pull_message(&f, 0, 0, 0, 3, 1)), 1);
-    assert_int_equal(deliver(&f, clock_message(&f, 0, 0, 0, ROWS, 1)), 0); /* the slowest has not moved */
+    assert_int_equal(deliver(&f, clock_message(&f, 0, 0, 0, ROWS, 1)), 0); /* the slowest worker has not moved */
     assert_int_equal(deliver(&f, keys_message(&f, 1, 0, 7)), 1);
     assert_int_equal(deliver(&f, keys_message(&f, 1, 0, 5)), 1);
     assert_int_equal(deliver(&f, clock_message(&f, 1, 0, 0, ROWS, 2)), 2);
     const pli_msg *whole = sent(&f, 0, PLI_FRESH), *rows = sent(&f, 1, PLI_FRESH_KEYS);
     assert_true(whole != NULL && rows != NULL && whole->head.clock == 1 && rows->head.clock == 1 &&
                 whole->head.arg32 == 0);
-    assert_ptr_equal(whole->body, f.server.table[0]->shard.store.slab); /* no copy */
+    assert_ptr_equal(whole->body, f.server.table[0]->shard.store.slab); /* the slab itself was sent, not a copy */
     assert_int_equal(whole->head.arg64, f.seq[0]); /* all that worker 0 has sent is in it */
     assert_int_equal(rows->head.body_bytes, 2 * 12);
     const uint64_t *keys = pli_msg_body(rows);
     assert_true(keys[0] == 7 && keys[1] == 5 && ((const float *)(keys + 2))[1] == 3);
     deliver(&f, message(&f, 1, PLI_LEAVE, 1, 0));
-    assert_int_equal(deliver(&f, clock_message(&f, 0, 1, 0, ROWS, 1)), 1); /* the leaver is not told */
+    assert_int_equal(deliver(&f, clock_message(&f, 0, 1, 0, ROWS, 1)), 1); /* the worker that leaves is told nothing */
     assert_non_null(sent(&f, 0, PLI_FRESH));
     close_server(&f);
 }
@@ -40,11 +40,11 @@ static void test_turns_and_what_takes_none(void **state) {
     assert_int_equal(deliver(&f, pull_message(&f, 1, 0, 0, 3, 1)), 0); /* worker 0 comes first */
     assert_int_equal(deliver(&f, pull_message(&f, 0, 0, 0, 3, 1)), 1);
     pli_msg *met = pull_message(&f, 1, 0, 0, 3, 1);
-    ((pli_wire_pull *)pli_msg_body(met))->flags = PLI_PULL_MET; /* has passed a barrier */
+    ((pli_wire_pull *)pli_msg_body(met))->flags = PLI_PULL_MET; /* the worker has passed a barrier */
     assert_int_equal(deliver(&f, met), 1);
     assert_int_equal(deliver(&f, clock_message(&f, 0, 0, 0, ROWS, 1)), 1);
     assert_true(f.out.first->head.dst == 1 && *(const float *)pli_msg_body(f.out.first) == 1);
-    assert_int_equal(deliver(&f, pull_message(&f, 0, 1, 0, 3, 1)), 0); /* and then waits for worker 1 */
+    assert_int_equal(deliver(&f, pull_message(&f, 0, 1, 0, 3, 1)), 0); /* it waits for worker 1 again */
     assert_int_equal(deliver(&f, clock_message(&f, 1, 0, 0, ROWS, 1)), 1);
     assert_true(f.out.first->head.dst == 0 && *(const float *)pli_msg_body(f.out.first) == 2);
     close_server(&f);
@@ -85,7 +85,8 @@ static void open_odd_server(fixture *f, const char *consistency, const pli_event
     f->server.sink = sink;
 }
 
-/* Two policies like ssp:0 that count how often they are asked: one says that it waits for the slowest, one does not. */
+/* Two policies like ssp:0 count how often they are asked. One says that it waits for the slowest, the other does
+ * not. */
 static plait_status counting_parse(void *state, const char *parameters, const plait_setting *setting,
                                    plait_error *err) {
     (void)state, (void)parameters, (void)setting, (void)err;
@@ -102,7 +103,7 @@ static const plait_consistency counting[] = {
       .worker.on_get = odd_on_get, .server.on_pull = counting_on_pull },
 };
 
-/* How often the policy is asked while the workers, one after the other, end CLOCKS clocks and pull in the next. */
+/* How often the policy is asked while the workers, one after the other, end CLOCKS clocks and pull in the next one. */
 static int64_t count_questions(const char *consistency, int64_t clocks) {
     fixture          f;
     plait_table_opts opts;
@@ -115,7 +116,7 @@ static int64_t count_questions(const char *consistency, int64_t clocks) {
     for (int64_t clock = 0; clock < clocks; clock++)
         for (int32_t w = 0; w < CROWD; w++) {
             bool last = w + 1 == CROWD;
-            /* all that wait */
+            /* all that wait are served */
             assert_int_equal(deliver(&f, clock_message(&f, w, clock, 0, ROWS, 1)), last ? CROWD - 1 : 0);
             assert_int_equal(deliver(&f, pull_message(&f, w, clock + 1, 0, 3, 1)), last ? 1 : 0);
         }
@@ -126,7 +127,7 @@ static int64_t count_questions(const char *consistency, int64_t clocks) {
 
 static void test_who_waits_is_asked_for_when_it_may_help(void **state) {
     (void)state;
-    assert_int_equal(count_questions("steady", 4), 4 * (2 * CROWD - 1)); /* when they come, and when all have */
+    assert_int_equal(count_questions("steady", 4), 4 * (2 * CROWD - 1)); /* when pulls come, and when all have come */
     assert_true(count_questions("wary", 4) > 4 * CROWD * CROWD / 2);     /* after every change */
 }
 
@@ -145,7 +146,7 @@ static void test_the_slowest_is_known(void **state) {
         deliver(&f, clock_message(&f, who[i], clock[who[i]]++, 0, ROWS, 1));
         assert_int_equal(f.server.slowest, slowest[i]);
     }
-    deliver(&f, message(&f, 0, PLI_LEAVE, 2, 0)); /* alone in the slowest clock */
+    deliver(&f, message(&f, 0, PLI_LEAVE, 2, 0)); /* worker 0 is alone in the slowest clock */
     assert_int_equal(f.server.slowest, 3);
     deliver(&f, message(&f, 1, PLI_LEAVE, 3, 0));
     assert_int_equal(f.server.slowest, 3);
@@ -166,7 +167,7 @@ static void test_backup_workers(void **state) {
     spare.backup = 1;
     open_server_with(&f, &spare, &opts, "bsp");
     deliver(&f, clock_message(&f, 0, 0, 0, ROWS, 1));
-    assert_int_equal(f.server.applied, 0); /* two of three are needed */
+    assert_int_equal(f.server.applied, 0); /* two of the three workers are needed */
     deliver(&f, clock_message(&f, 2, 0, 0, ROWS, 2));
     assert_true(f.server.applied == 1 && served(&f, 1) == 3);
     deliver(&f, clock_message(&f, 1, 0, 0, ROWS, 8)); /* late */
@@ -174,12 +175,12 @@ static void test_backup_workers(void **state) {
     deliver(&f, clock_message(&f, 1, 1, 0, ROWS, 16)); /* in time */
     deliver(&f, clock_message(&f, 0, 1, 0, ROWS, 32));
     assert_true(f.server.applied == 2 && served(&f, 2) == 51);
-    deliver(&f, message(&f, 2, PLI_LEAVE, 1, 0)); /* who has left is the one that is not waited for */
+    deliver(&f, message(&f, 2, PLI_LEAVE, 1, 0)); /* a worker that has left is the one that is not waited for */
     deliver(&f, clock_message(&f, 0, 2, 0, ROWS, 64));
     assert_int_equal(f.server.applied, 2);
     deliver(&f, clock_message(&f, 1, 2, 0, ROWS, 128));
     assert_true(f.server.applied == 3 && served(&f, 3) == 243);
-    deliver(&f, message(&f, 1, PLI_LEAVE, 3, 0)); /* the last one waits for himself only */
+    deliver(&f, message(&f, 1, PLI_LEAVE, 3, 0)); /* the last worker waits only for itself */
     deliver(&f, clock_message(&f, 0, 3, 0, ROWS, 256));
     assert_true(f.server.applied == 4 && served(&f, 4) == 499);
     deliver(&f, message(&f, 0, PLI_BARRIER, 4, 0));
@@ -201,11 +202,13 @@ static void test_steps_by_staleness(void **state) {
     open_server_with(&f, &layout, &opts, "async");
     assert_true(served(&f, 0) == 0); /* worker 0 fetches */
     deliver(&f, clock_message(&f, 1, 0, 0, ROWS, 1));
-    deliver(&f, clock_message(&f, 0, 0, 0, ROWS, 1)); /* one push of the other: as in lockstep, not stale */
+    deliver(&f, clock_message(&f, 0, 0, 0, ROWS, 1)); /* one push of the other worker: as in lockstep, not stale */
     assert_true(served(&f, 1) == -2);
     for (int64_t clock = 1; clock < 6; clock++) deliver(&f, clock_message(&f, 1, clock, 0, ROWS, clock < 5 ? 0 : 0.5f));
-    /* worker 1 has fetched never, and of worker 0's pushes one was applied since: not stale; nor is its own history */
-    deliver(&f, clock_message(&f, 0, 1, 0, ROWS, 3)); /* five pushes of the other since the fetch: 1 + 5 / 2 */
+    /* worker 1 has never fetched, and one of worker 0's pushes was applied since: not stale; its own pushes do not
+     * count */
+    deliver(&f, clock_message(&f, 0, 1, 0, ROWS, 3)); /* the other worker has pushed five times since the fetch: 1 + 5 /
+                                                       * 2 */
     assert_true(served(&f, 2) == -3.5f);
     close_server(&f);
 }
@@ -223,7 +226,7 @@ static void test_pushes_are_dropped(void **state) {
     deliver(&f, clock_message(&f, 1, 1, 0, ROWS, 16));
     assert_true(served(&f, 1) == 17 && f.server.applied == 2);
     close_server(&f);
-    open_odd_server(&f, "odd:even", NULL); /* what the policy drops is not there when the clock ends */
+    open_odd_server(&f, "odd:even", NULL); /* pushes that the policy drops are missing when the clock ends */
     deliver(&f, clock_message(&f, 0, 0, 0, ROWS, 3));
     pli_msg *shared = clock_message(&f, 1, 0, 0, ROWS, 4), *other = pli_msg_copy(shared);
     deliver(&f, shared);

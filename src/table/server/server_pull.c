@@ -1,4 +1,4 @@
-/* The server's way with pulls: checked, asked of the policy, served from the published values. */
+/* How a server answers pulls: it checks them, asks the policy, and serves them from the published values. */
 #include <string.h>
 
 #include "table/server/server.h"
@@ -57,7 +57,7 @@ bool pli_server_check_pull(const pli_server *server, const pli_msg *msg, plait_e
 static bool table_may_serve(const pli_server *server, uint64_t now_ns, const pli_server_table *table,
                             const pli_msg *msg) {
     plait_view view = pli_server_view(server, now_ns, msg->head.src, msg->head.clock);
-    /* one who has left, or whose whole job has, waits for nothing */
+    /* a worker that has left, or whose whole job has, waits for nothing */
     if (server->clocks[msg->head.src] == PLAIT_LEFT && view.slowest == PLAIT_LEFT) return true;
     return table->policy.ops->server.on_pull(table->policy.state, &view) == PLAIT_SERVE;
 }

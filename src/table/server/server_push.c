@@ -1,4 +1,5 @@
-/* The server's way with pushes: checked as they come, applied at once or when their clock is complete, or dropped. */
+/* How a server takes pushes: it checks them as they come, then applies them at once or when their clock is complete, or
+ * drops them. */
 #include <string.h>
 
 #include "table/copies/replicas.h"
@@ -13,8 +14,8 @@ static bool failed(const pli_msg *msg, const plait_error *why, pli_out *out) {
 /* --- how stale a push is ------------------------------------------------------------------------------------ */
 
 struct pli_progress {
-    int64_t own;     /* pushes of the worker that were applied              */
-    int64_t fetched; /* pushes of others that were, when it fetched values  */
+    int64_t own;     /* how many pushes of the worker were applied          */
+    int64_t fetched; /* how many of others were applied when the worker last fetched values */
 };
 
 plait_status pli_server_progress_open(pli_server_table *table, int32_t workers, plait_error *err) {
@@ -32,7 +33,7 @@ void pli_server_note_fetch(pli_server_table *table, int32_t worker) {
     if (table->progress != NULL) table->progress[worker].fetched = pushes_of_others(table, worker);
 }
 
-/* 1 + how often, in the meantime, all workers together have pushed. Counts the push. */
+/* The push's staleness: 1 + the clocks' worth of pushes by all other workers in the meantime. Counts the push. */
 static int64_t staleness_of_next(pli_server_table *table, int32_t workers, int32_t worker) {
     if (table->progress == NULL) return 1;
     int64_t staleness = 1 + (pushes_of_others(table, worker) - table->progress[worker].fetched) / workers;
@@ -42,7 +43,7 @@ static int64_t staleness_of_next(pli_server_table *table, int32_t workers, int32
 
 /* --- what is dropped ---------------------------------------------------------------------------------------- */
 
-/* Late: its clock is complete already. Else the policy is asked. */
+/* A push is late if its clock is complete already; otherwise the policy is asked. */
 static bool is_dropped(const pli_server *server, uint64_t now_ns, const pli_server_table *table, const pli_msg *msg,
                        const pli_push_part *part) {
     const plait_consistency *policy = table->policy.ops;
@@ -56,7 +57,7 @@ static bool is_dropped(const pli_server *server, uint64_t now_ns, const pli_serv
     return policy->server.on_push(table->policy.state, &view) == PLAIT_DROP;
 }
 
-/* A worker's clock has one part a table: of two only one would be applied. */
+/* Refuses a second part for the same table in a worker's clock: only one of the two would be applied. */
 static plait_status check_is_only(const pli_server *server, const pli_msg *msg, uint32_t i, plait_error *err) {
     const pli_server_table *table = server->decoded[i].table;
     bool                    twice = false;
@@ -82,7 +83,7 @@ plait_status pli_server_decode(pli_server *server, const pli_msg *msg, plait_err
     return PLAIT_OK;
 }
 
-/* Dropped, applied at once, or (true) to wait for its clock's end. */
+/* Drops a part, or applies it at once, or says (true) that it waits for its clock's end. */
 static plait_status take_part(pli_server *server, uint64_t now_ns, const pli_msg *msg, const pli_decoded_part *decoded,
                               bool *waits_out, pli_out *out, plait_error *err) {
     pli_server_table    *table = decoded->table;
@@ -107,7 +108,7 @@ bool pli_server_take_push(pli_server *server, uint64_t now_ns, pli_msg *msg, pli
                           pli_out *out) {
     plait_error why = { 0 };
     uint32_t    parts = msg->head.arg32;
-    int64_t     n = 0; /* of decoded, moved to its front: those that wait */
+    int64_t     n = 0; /* how many parts wait; they are moved to the front of decoded */
     if (pli_server_decode(server, msg, &why) < 0) return failed(msg, &why, out); /* all, before any is applied */
     for (uint32_t i = 0; i < parts; i++)
         if (server->decoded[i].table->at_clock && check_is_only(server, msg, i, &why) < 0)
@@ -124,7 +125,7 @@ bool pli_server_take_push(pli_server *server, uint64_t now_ns, pli_msg *msg, pli
     return *waits_out != NULL;
 }
 
-/* The push's part for the table counts in its clock. */
+/* Finds the push's part for the table, if the push counts in its clock. */
 static bool find_part(const pli_server *server, pli_waiting_push *push, pli_server_table *table,
                       pli_push_part *part_out) {
     const pli_push_part *part = pli_waiting_part(push, table);
@@ -135,8 +136,8 @@ static bool find_part(const pli_server *server, pli_waiting_push *push, pli_serv
     return true;
 }
 
-/* A worker's push of the clock to one table, untouched where there is none. queue: all that it has sent of the clock
- * stands first, in no more than one part. */
+/* A worker's push to one table in the clock, untouched if there is none. The worker's messages of the clock stand first
+ * in queue, and no more than one of them has a part for the table. */
 static pli_push_part part_for(const pli_server *server, pli_waiting_push *queue, pli_server_table *table,
                               int64_t clock) {
     pli_push_part part = { .keyed = table->shard.spec.keyed };

@@ -1,14 +1,14 @@
-/* The server's way with readers: which worker reads what of a table, and fresh rows for all of them when a policy says
- * PLAIT_REFRESH. Who reads a dense table by range is sent the shard's whole published slab, by reference; who reads by
- * key, the union of the keys that it has read here. */
+/* How a server keeps its readers fresh: it notes which worker reads what of a table, and sends all of them fresh rows
+ * when a policy says PLAIT_REFRESH. A worker that reads a dense table by range is sent the shard's whole published
+ * slab, by reference. A worker that reads by key is sent all keys that it has ever read here. */
 #include <string.h>
 
 #include "table/server/server.h"
 #include "table/state/values.h"
 
 struct pli_reader {
-    bool       whole; /* has read by range         */
-    pli_rowset keys;  /* has read by key           */
+    bool       whole; /* the worker has read by range */
+    pli_rowset keys;  /* the keys that it has read */
 };
 
 plait_status pli_server_readers_open(pli_server_table *table, int32_t workers, plait_error *err) {
@@ -28,7 +28,7 @@ void pli_server_readers_close(pli_server_table *table) {
     table->readers = 0;
 }
 
-/* Without memory it is not sent what it could have been: it pulls. */
+/* Out of memory, the worker is not noted and gets no fresh rows: it pulls. */
 void pli_server_note_reader(pli_server_table *table, int32_t worker, int64_t n, const uint64_t *keys) {
     int64_t at[PLI_BLOCK];
     if (table->reader == NULL) return;
@@ -55,7 +55,7 @@ static pli_msg *rows_of(const pli_server_table *table, const pli_rowset *keys) {
     return msg;
 }
 
-/* Is about to be answered anyway. */
+/* Is the worker about to be answered anyway? */
 static bool has_asked(const pli_server *server, const pli_server_table *table, int32_t worker) {
     const uint32_t id = (uint32_t)table->shard.spec.id;
     for (const pli_msg *msg = server->parked; msg != NULL; msg = msg->next)

@@ -1,9 +1,9 @@
-/* The server's way with its tables' state: the clock at which a job begins, snapshots that workers take away piece by
- * piece, and rows that are put back.
+/* How a server handles its tables' state: the clock at which a job begins, snapshots that workers fetch piece by piece,
+ * and rows that are put back.
  *
- * A snapshot begins with the first SNAP of its number. Every worker sends one behind a barrier, to every server and
- * before any further update, so whoever comes first has been told of nothing that the snapshot must not hold; the
- * others hear of the same one. The next number ends it, taken or not. */
+ * A snapshot begins with the first SNAP of its number. Every worker sends a SNAP behind a barrier, to every server and
+ * before any further update. So when the first SNAP comes, the server has no update that the snapshot must not hold;
+ * the other SNAPs find the same snapshot. The next number ends it, taken or not. */
 #include <string.h>
 
 #include "table/copies/replicas.h"
@@ -58,7 +58,7 @@ static pli_msg *describe(const pli_server *server) {
     return answer;
 }
 
-/* Who takes it from here has all. Others may still ask how many rows it had. */
+/* The worker that takes the snapshot from here has all of it. Others may still ask how many rows it had. */
 static void release(pli_server *server, uint64_t now_ns, const pli_msg *msg, uint64_t number, pli_out *out) {
     if (number != server->snapped) return;
     for (int64_t i = 0; i < server->tables; i++)
@@ -66,7 +66,7 @@ static void release(pli_server *server, uint64_t now_ns, const pli_msg *msg, uin
     pli_replicas_released(server, now_ns, msg, out);
 }
 
-/* A copy of shards that was made since does not have it (replicas.h). */
+/* A replica that was made after the snapshot does not have it (replicas.h). */
 static bool is_here(const pli_server *server, plait_error *err) {
     for (int64_t i = 0; i < server->tables; i++)
         if (server->table[i] != NULL && server->table[i]->snap == NULL)
@@ -97,7 +97,7 @@ bool pli_server_snap(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
     return false;
 }
 
-/* What a PIECE or RESTORE message is about: the table, and the rows by numbers of the shard's own. NULL: malformed. */
+/* What a PIECE or RESTORE message names: the table, and the rows by the shard's own numbers. NULL: malformed. */
 static pli_server_table *decode(const pli_server *server, const pli_msg *msg, pli_wire_state *state, plait_error *err) {
     pli_server_table *table = NULL;
     if (msg->head.body_bytes >= sizeof *state && msg->offset % 8 == 0) {
@@ -150,7 +150,7 @@ static plait_status put_units(pli_server_table *table, const pli_msg *msg, plait
     return PLAIT_OK;
 }
 
-/* Who tells of it may have died, and another tells again. */
+/* The message may come twice: the worker that sent it may have died, and another sends it again. */
 static plait_status zero(const pli_server *server, pli_server_table *table, const pli_wire_state *state,
                          plait_error *err) {
     if (state->first <= table->zeros) return PLAIT_OK;

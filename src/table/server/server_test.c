@@ -1,4 +1,4 @@
-/* The bare server: what it refuses by name, what it drops, whom it names when asked who holds a worker up. */
+/* The server by itself: what it refuses by name, what it drops, and whom it names when asked who holds a worker up. */
 #include "table/server_by_hand.h"
 
 static void test_creation_is_idempotent_and_compared(void **state) {
@@ -77,7 +77,7 @@ static void test_doubles_and_the_dead_are_dropped(void **state) {
     close_server(&f);
 }
 
-/* Each update is told once: as it comes where it is applied at once, in the order of workers where a clock ends. */
+/* Each update is raised once: when it comes if it is applied at once, in the order of workers if a clock ends. */
 static void test_events_tell_each_update_once(void **state) {
     (void)state;
     for (int at_once = 0; at_once < 2; at_once++) {
@@ -109,7 +109,7 @@ static void test_values_handed_out_are_never_written(void **state) {
     open_server(&f, "async");
     assert_int_equal(deliver(&f, pull_message(&f, 0, 0, 0, 0, ROWS)), 1);
     pli_slab *slab = pli_slab_ref(f.out.first->body);
-    assert_ptr_equal(slab, f.server.table[0]->shard.store.slab); /* no copy */
+    assert_ptr_equal(slab, f.server.table[0]->shard.store.slab); /* written in place: no copy */
     deliver(&f, clock_message(&f, 0, 0, 0, ROWS, 1));
     assert_true(((const float *)slab->memory)[3] == 0 && served(&f, 1) == 1);
     pli_slab_unref(&slab);
@@ -173,8 +173,8 @@ static pli_msg *empty_clock(fixture *f, int32_t src, int64_t clock) {
     return msg;
 }
 
-/* What comes before its clock ends waits for it, however many messages it is; of another clock it ends the job; and
- * what a leaver has not ended is dropped. */
+/* A push that comes before its clock ends waits for the end, however many messages it is. A push of another clock fails
+ * the job. What a leaver has not ended is dropped. */
 static void test_pushes_that_come_early(void **state) {
     (void)state;
     fixture f;
@@ -197,7 +197,7 @@ static void test_pushes_that_come_early(void **state) {
     close_server(&f);
 }
 
-/* Of two parts of one clock one would be lost. */
+/* A second part for the same clock is refused, because one of the two would be lost. */
 static void test_a_second_part_is_refused(void **state) {
     (void)state;
     fixture f;
@@ -206,7 +206,7 @@ static void test_a_second_part_is_refused(void **state) {
     assert_int_equal(deliver(&f, push_message(&f, 1, 1, 0, ROWS, 2)), 0);
     assert_int_equal(deliver(&f, push_message(&f, 0, 0, 0, ROWS, 1)), 0);
     (void)deliver(&f, empty_clock(&f, 0, 0));
-    assert_int_equal(deliver(&f, push_message(&f, 0, 1, 0, ROWS, 4)), 0); /* of another clock, and another worker */
+    assert_int_equal(deliver(&f, push_message(&f, 0, 1, 0, ROWS, 4)), 0); /* another clock, another worker */
     assert_int_equal(f.out.error.code, PLAIT_OK);
     (void)deliver(&f, clock_message(&f, 1, 1, 0, 5, 8));
     assert_int_equal(f.out.error.code, PLAIT_EFORMAT);
@@ -237,7 +237,7 @@ static void test_who_leaves_lets_others_go_on(void **state) {
     close_server(&f);
 }
 
-/* All have left, the slower one last: what the faster one has ended is applied all the same. */
+/* All workers have left, the slower one last: clocks that only the faster one has ended are applied all the same. */
 static void test_when_all_have_left_all_is_applied(void **state) {
     (void)state;
     fixture f;
@@ -251,7 +251,7 @@ static void test_when_all_have_left_all_is_applied(void **state) {
     close_server(&f);
 }
 
-/* The server of a second job hears of a ticket of the first: what follows in the stream comes all the same. */
+/* The server of a second job is asked about a ticket of the first: the stream's messages still come through. */
 static void test_a_question_of_the_last_job_harms_no_stream(void **state) {
     (void)state;
     fixture    f;
@@ -286,7 +286,7 @@ static pli_msg *lease_message(fixture *f, int32_t src, int64_t clock, int64_t bl
     return msg;
 }
 
-/* A worker brings its blocks and hears of them, whatever others do; what does not add up is refused. */
+/* A worker brings its blocks and learns its leases, whatever others do; a message that does not add up is refused. */
 static void test_leases(void **state) {
     (void)state;
     fixture f;

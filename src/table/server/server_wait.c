@@ -1,5 +1,5 @@
-/* What waits at a server, looked at again when something has changed: parked pulls, clocks that may be complete, server
- * functions, barriers and the end, which all workers must have asked for. */
+/* What waits at a server and is looked at again when something has changed: parked pulls, clocks that may be complete,
+ * server functions, barriers and the end, for which all workers must have asked. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -28,7 +28,8 @@ static void serve_parked(pli_server *server, uint64_t now_ns, pli_out *out) {
     }
 }
 
-/* Answers what every worker that is still there has asked for: a barrier (with what was dropped), an end. */
+/* Answers what every worker that is still there has asked for: a barrier (with the number of dropped pushes), or the
+ * end. */
 static void answer_when_all(pli_server *server, uint64_t now_ns, size_t field, size_t answer_bytes, pli_out *out) {
     for (int32_t w = 0; w < server->layout.workers; w++) {
         pli_msg **asked = (pli_msg **)((unsigned char *)&server->peer[w] + field);
@@ -44,7 +45,7 @@ static void answer_when_all(pli_server *server, uint64_t now_ns, size_t field, s
     }
 }
 
-/* An update-type call: once all have called, and all earlier clocks are applied. */
+/* Runs an update-type call when all workers have called, and all earlier clocks are applied. */
 static void run_calls(pli_server *server, uint64_t now_ns, pli_out *out) {
     int32_t  n = 0;
     pli_msg *requests[1024], *first = NULL;
@@ -77,7 +78,7 @@ bool pli_server_has_clocks(const pli_server *server) {
     return false;
 }
 
-/* Invariant 2's right-hand side. */
+/* The right-hand side of invariant 2. */
 static int64_t complete(const pli_server *server, uint64_t now_ns) {
     int64_t highest = 0, least = INT64_MAX;
     for (int32_t w = 0; server->slowest == PLAIT_LEFT && w < server->layout.workers; w++)
