@@ -19,6 +19,13 @@ for consistency in bsp ssp:2; do
 done
 works alone train --data sorted --topology ps --consistency async
 grep -q 'warning' alone.err && fail "a warning of a single worker: $(grep warning alone.err)"
+# Counts are the same however far apart the workers ran.
+tries=0
+while [ $tries -lt 10 ]; do
+    works counts train --model bayes --data "$data/small/iris.csv" --label -1 --workers 2 --topology ps --consistency ssp:2
+    grep -q 'warning' counts.err && fail "a warning of a model that counts: $(grep warning counts.err)"
+    tries=$((tries + 1))
+done
 
 works far train --data part --optimizer sgd --learning-rate 2000 --schedule constant --normalize none --epochs 3
 grep -q 'warning: the objective is .* always gives the same answer .*steps were too large for features that are not scaled; take --normalize auto, or a smaller --learning-rate$' far.err || fail "a run that went astray is not told: $(tail -n 2 far.err)"

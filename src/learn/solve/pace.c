@@ -19,7 +19,9 @@ plait_status pli_pace_begin(pli_run *run) {
     pli_policy policy;
     bool       one_clock = pli_comm_shares_process(run->comm);
     PLI_TRY(pli_policy_make(run->consistency, NULL, &policy, run->err));
-    run->paced = plait_comm_workers(run->comm) > 1 && !pli_policy_at_clock(&policy);
+    /* What a single pass adds up is the same however far apart the workers run. */
+    const bool adds = (run->ways & PLAIT_LEARNER_ONE_EPOCH) != 0 && run->learner->optimizer == NULL;
+    run->paced = plait_comm_workers(run->comm) > 1 && !pli_policy_at_clock(&policy) && !adds;
     pli_policy_destroy(&policy);
     if (!run->paced) return PLAIT_OK;
     if (!one_clock) PLI_TRY(pli_agree_is_same(run->comm, plait_comm_host(run->comm), &one_clock));
@@ -40,6 +42,20 @@ void pli_pace_end(pli_run *run) {
     if (run->far_seconds == 0) run->far_seconds = run->end_seconds;
 }
 
+/* A bound of some clocks is none on a run that has not many more. */
+static plait_status advise(const pli_run *run, double all, double worst) {
+    pli_policy policy;
+    PLI_TRY(pli_policy_make(run->consistency, NULL, &policy, run->err));
+    const bool bounded = (pli_policy_promises(&policy) & PLAIT_BOUNDED_READS) != 0;
+    pli_policy_destroy(&policy);
+    pli_log(
+        pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
+        "some workers ran far ahead of others, which %s allows: the loss is %.3g, but %.3g on one worker's rows; on "
+        "little or sorted data take --consistency %s",
+        run->consistency, all, worst, bounded ? "bsp" : "ssp:2 or bsp");
+    return PLAIT_OK;
+}
+
 plait_status pli_pace_judge(pli_run *run, const pli_sums *own) {
     if (!run->paced) return PLAIT_OK;
     double   all, loss = pli_sums_loss(own);
@@ -50,10 +66,5 @@ plait_status pli_pace_judge(pli_run *run, const pli_sums *own) {
     all = pli_sums_loss(&sums);
     bool apart = -worst[2] < worst[1];
     if (!pli_comm_leads(run->comm) || !apart || run->interrupted || !(worst[0] > UNEVEN * all)) return PLAIT_OK;
-    pli_log(
-        pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
-        "some workers ran far ahead of others, which %s allows: the loss is %.3g, but %.3g on one worker's rows; on "
-        "little or sorted data take --consistency ssp:2 or bsp",
-        run->consistency, all, worst[0]);
-    return PLAIT_OK;
+    return advise(run, all, worst[0]);
 }
