@@ -20,7 +20,7 @@ typedef struct plait_model plait_model;
 /* What a run reports while it goes; called on one rank only (the lowest living one). */
 typedef struct plait_progress {
     int64_t epoch, epochs, clock, clocks; /* epochs, clocks: of the whole run; clocks 0: not known (stream) */
-    double  loss;                         /* mean over the rows seen lately                  */
+    double  loss;                         /* mean over the rows that this rank saw lately    */
     double  validation_loss;              /* NaN: none                                       */
     double  rows_per_second, seconds, seconds_left;
     int     epoch_ended;
