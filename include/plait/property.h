@@ -1,6 +1,6 @@
 /* plait/property.h - properties of a consistency policy, a topology, or a pair of them.
  *
- * A setting of a run (exact sums, a second copy of each shard, sums inside a host, a checkpoint, a filter) works with
+ * A setting of a run (exact sums, replicas, sums inside a host, a checkpoint, a filter) works with
  * some pairs of topology and consistency only, and so does a learner. Each asks for properties, as bits, and never for
  * the name of a policy or a topology. So your own policy works with all settings and learners whose properties it
  * promises (plait_consistency.promises). `plait help pairs` prints which pairs each setting works with.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs a comparison with onnxruntime in a folder of its own, or says what is missing. A failure keeps the folder.
+# Runs a comparison with onnxruntime in a new folder, or prints what is missing. After a failure the folder is kept.
 # usage: onnx.sh ops ONNX_RUN GRAPHS | bad ONNX_RUN | cases ONNX_RUN | docs ONNX_RUN | nodes ONNX_RUN | export ONNX_RUN
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

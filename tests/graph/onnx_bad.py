@@ -1,4 +1,4 @@
-"""ONNX files that are refused before anything runs: the error names what it is.
+"""ONNX files that Plait must refuse before anything runs, with an error that names the reason.
 
 usage: onnx_bad.py ONNX_RUN FOLDER"""
 import os
@@ -125,7 +125,7 @@ CASES = [
     (model([node("Gather", ["x", "i"], axis=7)], [numpy_helper.from_array(np.zeros(1, np.int64), "i")]), ["axis 7 of 2"]),
     (model([relu], inputs=[named("x", TensorProto.STRING, [None])]), ["'x'", "strings"]),
     (onnx.ModelProto(), ["no graph"]),
-    # attributes: what is not known, or of another kind, would else be as if it were left out
+    # attributes that are unknown, or of another kind, must not be ignored
     (model([node("Softmax", axis=1.0)]), ["the Softmax", "'axis' is a float", "an integer"]),
     (model([node("Elu", alpha=1)]), ["the Elu", "'alpha' is an integer", "a float"]),
     (model([node("Transpose", perm=1)]), ["'perm' is an integer", "integers"]),

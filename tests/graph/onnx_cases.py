@@ -1,5 +1,6 @@
-"""What other tests' random graphs do not reach: infinities and NaN in every op, lengths that a run decides, bytes as input, and
-what models write out though it goes without saying. Each is run by onnxruntime and by Plait, as read and as written back.
+"""Cases that the random graphs of other tests do not reach: infinities and NaN in every op, lengths that a run decides, bytes as
+input, and attributes that models give although they have their defaults. onnxruntime and Plait run each case; Plait also runs it
+after it was written back.
 
 usage: onnx_cases.py ONNX_RUN FOLDER"""
 import os
@@ -22,7 +23,7 @@ def floats(*shape, low=-2.0, high=2.0):
 
 
 def case(name, nodes, feeds, initial=(), free=(), outputs=("y",), opset=19, change=None, back=True):
-    """free: (input, axis) that a run decides. change: of the model. back: it can be written back."""
+    """free: the (input, axis) whose length a run decides. change: changes the model. back: it can be written back."""
     shapes = {n: [None if (n, i) in free else d for i, d in enumerate(a.shape)] for n, a in feeds.items()}
     graph = helper.make_graph(
         nodes, name, [helper.make_tensor_value_info(n, TYPES[a.dtype.name][1], shapes[n]) for n, a in feeds.items()],
@@ -107,7 +108,7 @@ PLACES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
 for mode in ("nearest", "linear", "cubic"):
     for places in PLACES:
         for free in (set(), {("x", 2), ("x", 3)}):
-            # onnx's tests have align_corners by scale times length, onnxruntime by the whole part of that
+            # with align_corners, onnx's tests take scale times length, and onnxruntime takes the integer part of that
             for tall, wide in ((2.0, 2.0), (0.6, 1.5), (1.7, 0.5)) if places != "align_corners" else ((2.0, 3.0), (0.6, 1.0)):
                 case(f"Resize {mode} {places} {tall} {wide} {len(free)}",
                      [node("Resize", "x n k", mode=mode, coordinate_transformation_mode=places)], {"x": IMAGE},
@@ -168,7 +169,7 @@ def write(folder, model, feeds, outputs):
 
 
 def differs(folder, want, back, feeds, outputs):
-    """Why; None: it does not."""
+    """Why the case fails; None: it does not."""
     for name in ("error.txt", "back.txt"):
         if os.path.exists(os.path.join(folder, name)) and (name == "error.txt" or back):
             return open(os.path.join(folder, name)).read()

@@ -1,4 +1,4 @@
-"""The ops that Plait reads and all that it refuses, as docs/onnx.md lists them, against what the code says.
+"""Compares the ops and the refusals that docs/onnx.md lists with those of the code.
 
 usage: onnx_docs.py ONNX_RUN SOURCE_DIR [--write]     --write: puts the list of refusals into the page"""
 import os
@@ -18,7 +18,7 @@ TYPES = "FLOAT, DOUBLE, BFLOAT16, UINT8, INT32, INT64 and BOOL"
 
 
 def plain(text):
-    """A format as a reader wants it: what a message fills in is `..`."""
+    """A format for readers: the parts that a message fills in become `..`."""
     text = re.sub(r"'?%[-.0-9]*(?:ll|z)?[a-z]'?", "..", text).replace('\\"', '"')
     return re.sub(r"\s+", " ", text).strip()
 

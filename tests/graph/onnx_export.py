@@ -1,5 +1,5 @@
-"""Every kind of model, trained on small data and exported: onnx.checker takes the file, and onnxruntime says what predict says;
-Plait reads the file again, and it computes the same.
+"""Trains every kind of model on small data and exports it: onnx.checker accepts the file, onnxruntime computes what plait predict
+prints, and Plait reads the file again and computes the same.
 
 usage: onnx_export.py PLAIT ONNX_RUN DATA FOLDER [CASES]     DATA: tests/data; CASES: names, all if none is given"""
 import gzip
@@ -108,7 +108,7 @@ TYPES = {"float32": 0, "float64": 1, "int64": 2}
 
 
 def comes_back(path, x, want):
-    """Plait reads what it wrote: the same numbers. Outputs of texts are none of a graph's."""
+    """Plait reads the file that it wrote, and computes the same numbers. A graph has no outputs of texts."""
     folder, names = at("back"), [name for name, value in want.items() if value.dtype.name in TYPES]
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
@@ -198,7 +198,7 @@ def bayes():
 
 
 def transformed(name, data, x, output, *options, outputs):
-    """A model that makes something else of rows: the output beside what plait transform says."""
+    """Compares the output of a model that transforms rows with what plait transform prints."""
     model = at(name.replace(" ", "") + ".model")
     plait("train", "--data", data, "--label", "-1", "--out", model, "--quiet", "--seed", 1, *options)
     got, names = run(model, x)
@@ -277,8 +277,8 @@ def lstm():
 
 @case
 def text():
-    """Windows of 8 symbols by number, one beyond the last for what is not there; step i answers with what follows. predict's windows
-    overlap by half, so that each character is foretold by 4 at least."""
+    """Windows of 8 symbols as numbers; a missing symbol has the number after the last. Step i predicts the symbol that follows it.
+    predict's windows overlap by half, so that each character is predicted from at least 4."""
     words = "the cat sat on the mat and the dog on the log. " * 12
     with open(at("prose.txt"), "w") as file:
         file.write(words)

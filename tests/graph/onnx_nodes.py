@@ -1,11 +1,11 @@
-"""ONNX's own node tests (onnx.backend.test) through Plait: each gives the values that onnx says, or is refused by name.
+"""Runs ONNX's own node tests (onnx.backend.test) in Plait: each gives the values that onnx expects, or is refused by name.
 
 usage: onnx_nodes.py ONNX_RUN FOLDER [--short] [--names]
 
-A test is one node, or the function that the standard defines an op by, at the opset in which its ops were last changed.
-Here it is run at each opset from 17 to 23 that gives it the same meaning: those where all its ops have the definition of
-the test's own opset, or one that differs in the types alone (onnx.checker and onnx's reference evaluator then take it, too),
-and those that onnx.version_converter brings it to.
+A test is one node, or the function by which the standard defines an op, at the opset in which its ops were last changed.
+Here it runs at each opset from 17 to 23 where it has the same meaning: opsets in which all its ops have the definition of
+the test's own opset, or one that differs only in types (onnx.checker and onnx's reference evaluator must accept it, too),
+and opsets to which onnx.version_converter converts it.
 
 --short   only tests of ops that Plait reads, at one opset each, without those that take onnx seconds to make
 --names   print the names of the tests that are refused"""
@@ -29,9 +29,9 @@ from onnx.reference import ReferenceEvaluator
 OPSETS = range(17, 24)
 IR = {17: 8, 18: 8, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11}
 TYPES = {"float32": 0, "float64": 1, "int64": 2, "uint8": 3, "bfloat16": 4, "int32": 5, "bool": 6}
-SLOW = {"averagepool", "lppool", "maxpool"}  # each takes onnx seconds to make
+SLOW = {"averagepool", "lppool", "maxpool"}  # onnx needs seconds to make each
 MOST = 8                                     # inputs and outputs that onnx_run takes
-# Their values are by chance, and Plait draws its own: onnx's runners leave them out, too.
+# Their values are random, and Plait draws its own: onnx's runners leave them out, too.
 CHANCE = re.compile("^test_(bernoulli|training_dropout)")
 
 
@@ -43,12 +43,12 @@ def collect(short=False):
 
 
 def ops_of(run):
-    """What Plait reads, as it says itself."""
+    """The ops that Plait says it reads."""
     return set(subprocess.run([run, "--ops"], check=True, capture_output=True, text=True).stdout.split())
 
 
 def arrays(values):
-    """Arrays of what may be given as protocol buffers or NumPy's scalars; sequences and the like stay what they are."""
+    """Turns protocol buffers and NumPy's scalars into arrays; sequences and the like do not change."""
     made = [numpy_helper.to_array(v) if isinstance(v, onnx.TensorProto) else v for v in values]
     return [np.asarray(v) if isinstance(v, np.generic) else v for v in made]
 
@@ -61,7 +61,7 @@ def signature(schema):
 
 
 def changed(ops):
-    """Ops whose definition is not the same from opset 21 to 23 but for its types: Plait reads them all the same way."""
+    """Ops whose definition changes from opset 21 to 23 in more than its types, although Plait reads them in one way."""
     return [op for op in sorted(ops) if signature(defs.get_schema(op, 21)) != signature(defs.get_schema(op, OPSETS[-1]))]
 
 
@@ -93,7 +93,7 @@ def same(a, b, case):
 
 
 def refers(model, case):
-    """onnx's reference evaluator gives what the test wants."""
+    """Does onnx's reference evaluator give the values that the test expects?"""
     inputs, outputs = case.data_sets[0]
     try:
         feeds = {v.name: x for v, x in zip(model.graph.input, arrays(inputs))}
@@ -111,7 +111,7 @@ def checked(model):
 
 
 def at_opset(case, opset):
-    """The test's model at this opset; None: it has another meaning there, or none."""
+    """The test's model at this opset; None: it has another meaning there, or no meaning."""
     model = case.model
     own = model.opset_import[0].version
     pairs = [(schema_of(n, own), schema_of(n, opset)) for n in model.graph.node]
@@ -131,7 +131,7 @@ def at_opset(case, opset):
 
 
 def models_of(case, short):
-    """(opset, model) of the test; one that has no meaning in 17 to 23 as it is."""
+    """Pairs (opset, model) of the test; if it has no meaning in 17 to 23, its own opset and model."""
     model = case.model
     domains = {o.domain for o in model.opset_import}
     own = model.opset_import[0].version
@@ -152,7 +152,7 @@ def models_of(case, short):
 # --- in a folder ----------------------------------------------------------------------------------------------------------------
 
 def with_constants(model, inputs):
-    """Inputs but the first become initialisers: Plait wants shapes, axes and the like to be known. None: there are none."""
+    """Makes all inputs but the first initialisers, because Plait needs shapes, axes and the like at import. None: there are none."""
     given = [v.name for v in model.graph.input]
     if len(given) < 2 or not all(isinstance(x, np.ndarray) for x in inputs):
         return None
@@ -185,7 +185,7 @@ def text_of(folder, name):
 
 
 def got(folder, i):
-    """Output i, as onnx_run tells its type and shape."""
+    """Output i, with the type and shape that onnx_run writes."""
     said = [int(word) for word in text_of(folder, f"out{i}.txt").split()]
     if not said:
         return None
@@ -195,7 +195,7 @@ def got(folder, i):
 
 
 class Trial:
-    """One model of one test. After run: how is "right", "refused", "wrong" or "crashed", and why."""
+    """One model of a test. After run, how is "right", "refused", "wrong" or "crashed", and why has the reason."""
 
     def __init__(self, case, opset, model, folder):
         self.case, self.opset, self.model, self.folder = case, opset, model, folder
@@ -236,7 +236,7 @@ def run_all(run, trials, batch=100):
 
 
 def again(trial):
-    """Refused since an input is computed: once more with it known."""
+    """Runs a model again that was refused because an input is computed, with the input known."""
     if trial.how != "refused" or ("computed" not in trial.why and "constant" not in trial.why):
         return False
     model = with_constants(trial.model, trial.inputs)
@@ -261,7 +261,7 @@ def run_trials(run, folder, short):
 # --- the report -----------------------------------------------------------------------------------------------------------------
 
 def reason(trial, ops):
-    """A refusal in few words, without what is the test's own."""
+    """A refusal in few words, without the names of the test."""
     unknown = sorted({n.op_type for n in trial.model.graph.node if n.op_type not in ops or n.domain})
     if unknown:
         return "an op that Plait does not read"

@@ -1,9 +1,9 @@
-"""Random ONNX graphs over the ops that Plait imports, run by onnxruntime and by Plait: the same values to 1e-5.
+"""Runs random ONNX graphs, made of the ops that Plait imports, in onnxruntime and in Plait: the values agree to 1e-5.
 
 usage: onnx_ops.py ONNX_RUN FOLDER GRAPHS SEED
 
-Each graph takes an input of floats through some ops that are drawn with their attributes; every op is drawn in turn, so that
-each is there when there are as many graphs as ops. Versions go through opset 17 to 21 and IR 8 to 10; from there to 23 no op of them is another."""
+Each graph applies some ops to an input of floats; ops and attributes are random. Every op is used in turn, so as many graphs
+as there are ops use each op. Versions are opset 17 to 21 and IR 8 to 10; from there to opset 23 none of these ops changes."""
 import os
 import subprocess
 import sys
@@ -18,7 +18,7 @@ TYPES = {"float32": 0, "float64": 1, "int64": 2, "int32": 5, "bool": 6}
 
 
 class Graph:
-    """A graph in the making; values are float32 with a known shape unless they stand in `other`."""
+    """Builds a graph; values are float32 with a known shape, unless `other` has them."""
 
     def __init__(self, random, opset):
         self.random, self.opset = random, opset
@@ -350,7 +350,7 @@ def top_k(g, x, shape):
 
 
 def random_numbers(op):
-    def make(g, x, shape):  # whatever they are: their place is what is compared
+    def make(g, x, shape):  # the values do not matter: their places are compared
         y = g.node(op, [x] if op.endswith("Like") else [], **({} if op.endswith("Like") else {"shape": shape}))
         return g.node("Add", [x, g.node("Mul", [y, g.put(np.float32(0))])]), shape
     return make
@@ -410,10 +410,10 @@ def make(number):
     for i in range(5):
         op = wanted if i == at else OPS[int(random.integers(len(OPS)))]
         y, new = op(g, x, list(shape))
-        if all(y != name for name, _, _ in g.feeds):  # what is handed through has no type as an output
+        if all(y != name for name, _, _ in g.feeds):  # an input that is passed through has no type as an output
             g.outputs.append(y)
         if new is not None and len(new) > 0 and int(np.prod(new)) <= 4096 and len(new) <= 5:
-            x, shape = g.node("Clip", [y, g.put(np.float32(-4)), g.put(np.float32(4))]), new  # none grows beyond measure
+            x, shape = g.node("Clip", [y, g.put(np.float32(-4)), g.put(np.float32(4))]), new  # so that values do not grow without limit
         if len(shape) == 0:
             break
     makers = {0: 1, 1: 11, 2: 7, 5: 6, 6: 9}
@@ -451,11 +451,11 @@ def session_of(model):
 
 
 def goes_back(folder, feeds, names, want):
-    """What Plait read it wrote again: onnx.checker takes it, and it computes the same."""
+    """Plait wrote again what it had read: onnx.checker accepts the file, and it computes the same."""
     path = os.path.join(folder, "back.onnx")
     if not os.path.exists(path):
         text = open(os.path.join(folder, "back.txt")).read()
-        if "output 1 of lstm" in text:  # the cells of all steps: ONNX has but the last
+        if "output 1 of lstm" in text:  # the cells of all steps: ONNX has only the last
             return True
         print(f"{folder}: not written back: {text}")
         return False
