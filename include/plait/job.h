@@ -1,13 +1,14 @@
-/* plait/job.h - what a worker (or server) takes part in: a job owns tables (plait/table.h) and their common clock.
+/* plait/job.h - jobs: workers (and servers) take part in a job, which owns tables (plait/table.h) and their common
+ * clock.
  *
  *     plait_run(&comm_opts, &job_opts, work, user, &error)   work: creates tables; in a loop: get, inc, plait_job_clock
  *
- * A worker ends an iteration with plait_job_clock, which ticks all tables of the job; how long it waits there, or at a
- * later get, for the others is the tables' consistency.
+ * A worker ends an iteration with plait_job_clock, which ends the clock of all tables of the job. The tables'
+ * consistency decides how long it waits for the others, there or at a later get.
  *
  * Threads: a job and its tables belong to the rank's thread, as its plait_comm does.
- * Errors not listed at a call: EINVAL, ENOMEM, EPEER a rank that is needed is lost, ETIMEOUT a wait has
- * expired (the text says who held it up), ECOMM. The text is in plait_comm_error().
+ * Any call may also fail with EINVAL, ENOMEM, EPEER a rank that is needed is lost, ETIMEOUT a wait has expired (the
+ * text says which ranks held it up), or ECOMM. The text is in plait_comm_error().
  */
 #ifndef PLAIT_JOB_H
 #define PLAIT_JOB_H
@@ -26,111 +27,115 @@ typedef struct plait_job plait_job;
 
 typedef struct plait_job_opts {
     size_t                size;        /* set by plait_job_opts_init                                   */
-    const char           *topology;    /* default of the job's tables; NULL: local, or ps where ranks are processes */
+    const char           *topology;    /* default of the job's tables; NULL: local, or ps if ranks are processes */
     const char           *consistency; /* default of the job's tables; NULL: bsp                       */
-    int64_t               batch;       /* b: rows (examples) of all workers in a clock; default 1      */
+    int64_t               batch;       /* b: rows (examples) that all workers together take in a clock; default 1 */
     const plait_function *functions;   /* server functions [n_functions], the same on every rank       */
     int32_t               n_functions;
     const plait_consistency *policies; /* the program's own [n_policies], beside Plait's; the same on every rank */
     int32_t               n_policies;
     int32_t               backup;      /* bsp on servers only: a clock is complete without its `backup` slowest workers,
                                           whose late updates are dropped (Chen et al. 2016); default 0 */
-    const char           *filter;      /* on messages, default of the job's tables: "key-cache,fixed8"; NULL: none */
+    const char           *filter;      /* default of the job's tables, on messages: "key-cache,fixed8"; NULL: none */
     const plait_filter   *filters;     /* the program's own [n_filters], beside Plait's; the same on every rank */
     int32_t               n_filters;
-    const plait_rule     *rules;       /* the program's own [n_rules], 16 at most, beside Plait's; alike on all ranks */
+    const plait_rule     *rules;       /* the program's own [n_rules], at most 16, beside Plait's; alike on all ranks */
     int32_t               n_rules;
     uint64_t              seed;        /* of filters' random numbers; default 0                        */
-    const char           *aggregate;   /* "host": the workers of a host add up their updates before anything leaves it
-                                          (ps under bsp; allreduce by the hierarchical collective); NULL: each sends
-                                          its own */
+    const char           *aggregate;   /* "host": the workers of a host add up their updates before a message leaves it
+                                          (ps under bsp; allreduce by the hierarchical collective); NULL: each worker
+                                          sends its own */
     int                   exact;       /* 1: default of the job's tables; default 0                    */
-    int64_t               first_clock; /* the clock that the job begins in, the same on all workers: that of a
-                                          checkpoint whose tables are to be restored (plait/checkpoint.h); default 0 */
-    int32_t               replicas;    /* copies of each shard: 1 (default) or 2, which lie on ranks of which any one
-                                          may die: topology ps, and what else docs/failures.md says; the workers'
-                                          collectives go on, too (see plait/comm.h)                        */
-    int32_t               spares;      /* with replicas 2: the last `spares` workers have no shards, and of the program
-                                          no items; they take part in all clocks (ssp, essp: with a get in each, to keep
-                                          in step; under async nothing does), barriers and collectives. What a dead
-                                          worker held falls to spares that live first. 0 <= spares < workers */
+    int64_t               first_clock; /* the clock in which the job begins, the same on all workers: 0 (default), or the
+                                          clock of a checkpoint whose tables will be restored (plait/checkpoint.h) */
+    int32_t               replicas;    /* copies of each shard: 1 (default), or 2: any one rank may die, and the job and
+                                          its collectives go on (plait/comm.h). It needs topology ps; docs/failures.md
+                                          has the other conditions                                         */
+    int32_t               spares;      /* with replicas 2: the last `spares` workers have no shards, and get no items of
+                                          the program. They take part in all clocks, barriers and collectives; under
+                                          ssp and essp they get in each clock to keep in step (under async nothing
+                                          does). Living spares are the first to take over what a dead worker held.
+                                          0 <= spares < workers */
 } plait_job_opts;
 
 PLAIT_API void plait_job_opts_init(plait_job_opts *opts);
 
-/** Runs work on every worker, while servers serve; this is plait_comm_run, plait_job_create, work, plait_job_destroy
- *  (so work does not destroy its job: EINVAL). comm_opts and job_opts may be NULL. Collective over the job's
+/** Runs work on every worker, while servers serve. It calls plait_comm_run, plait_job_create, work, plait_job_destroy;
+ *  so work must not destroy its job (EINVAL). comm_opts and job_opts may be NULL. Collective over the job's
  *  processes. */
 typedef plait_status plait_work_fn(plait_job *job, void *user);
 PLAIT_API plait_status plait_run(const plait_comm_opts *comm_opts, const plait_job_opts *job_opts, plait_work_fn *work,
                                  void *user, plait_error *error_out);
 
-/** Joins a job. opts may be NULL. A rank is in one job at a time (plait_train has one of its own); jobs that are to
- *  live side by side have a communicator each. Errors: EMISMATCH the ranks' options differ; EINVAL the rank is in a
- *  job that has not ended. Collective over all ranks. */
+/** Joins a job. opts may be NULL. A rank is in one job at a time (plait_train makes its own); jobs that live at the
+ *  same time need a communicator each. Errors: EMISMATCH the ranks' options differ; EINVAL the rank is in a job that
+ *  has not ended. Collective over all ranks. */
 PLAIT_API plait_status plait_job_create(plait_comm *comm, const plait_job_opts *opts, plait_job **job_out);
 
-/** Leaves the job: returns when all workers have called it (a rank that holds shards serves until then), and frees its
- *  tables. Collective over all ranks; on a server rank this serves. */
+/** Leaves the job: returns when all workers have called it, and frees the job's tables. Ranks that hold shards serve
+ *  until then; a server rank serves in this call. Collective over all ranks. */
 PLAIT_API plait_status plait_job_destroy(plait_job **job);
 
 PLAIT_API plait_comm *plait_job_comm(plait_job *job);
 
-/** The caller's clock: the job's first, and how often it has called plait_job_clock. */
+/** The caller's clock: the job's first clock plus the number of clocks that the caller has ended. */
 PLAIT_API int64_t plait_job_clock_now(const plait_job *job);
 
-/** Ends the worker's clock: its incs of this clock leave, combined, one message a server. On return they
- *  are acknowledged (on a table without replicas: owned by the transport, delivered exactly once), and the
- *  worker is in the next clock. Whether a later get waits for other workers is the tables' consistency.
- *  Not collective by itself; every worker must tick as often as the others.
- *  With opts.replicas 2 it returns when both replicas hold them: under bsp a clock is complete then. Where meanwhile a
- *  worker has died that had not left, it returns (bsp) PLAIT_STAND_IN: the caller is still in the clock, adds what the
- *  dead one's items that plait_job_inherits gives it would have added (gets show this clock's values), and calls again,
- *  as often as it returns that. What the dead one had pushed in it counts, or what stands in for it, never both; which
- *  of the two, each shard decides by itself. So what stands in must be the same: of each item the same rows with the
- *  same values, whoever computes it, and a worker pushes nothing but items. A shard of a sparse or keyed table that
- *  sees other keys ends the run (EMISMATCH, with the table, the clock and the dead rank). Nobody sees other values, or
- *  other rows of a dense table that is not keyed.
- *  Under ssp:S, essp:S and async nobody stands in, others hold the items from their next clock on (plait_job_holder).
- *  The dead one's items of clocks between its last and the heir's are done by nobody: of up to S + 1 clocks, and of
- *  those that the heir ends before it hears of the death; where the heir was behind, they are done twice, of up to S
- *  clocks. Under async no number bounds either. */
+/** Ends the worker's clock: its incs of this clock leave, combined, in one message to each server. On return they are
+ *  acknowledged (on a table without replicas: the transport has them and delivers them exactly once), and the worker is
+ *  in the next clock. The tables' consistency decides whether a later get waits for other workers. The call is not
+ *  collective, but all workers must end the same number of clocks.
+ *  With opts.replicas 2 it returns when both replicas hold the incs: under bsp the clock is then complete. If a worker
+ *  that had not left has died meanwhile, the call returns PLAIT_STAND_IN under bsp. Then the caller is still in the
+ *  clock: it adds the updates of those items of the dead worker that plait_job_inherits gives it (gets show this
+ *  clock's values), and calls again, as often as it gets PLAIT_STAND_IN. Either the dead worker's pushes in this clock
+ *  count or those that replace them, never both; each shard decides for itself. So the replacements must be equal: each
+ *  item gives the same rows with the same values, whichever worker computes it, and a worker pushes updates of items
+ *  only. If a shard of a sparse or keyed table gets other keys, the run ends (EMISMATCH, with the table, the clock and
+ *  the dead rank). Other values, and other rows of a dense table that is not keyed, are not detected.
+ *  Under ssp:S, essp:S and async there are no replacements: other workers, the heirs, hold the items from their next
+ *  clock on (plait_job_holder). Items of clocks between the dead worker's last and its heir's are not computed: of up
+ *  to S + 1 clocks, and of those that the heir ends before it hears of the death. If the heir was behind, they are
+ *  computed twice, for up to S clocks. Under async both numbers are unbounded. */
 PLAIT_API plait_status plait_job_clock(plait_job *job);
 
-/** With opts.replicas 2: who computes what? An item is something of a worker's own (a block of its data, say), its home
- *  that worker. holder: the home while it lives, as far as the caller's clocks have shown. A dead worker's items are
- *  spread evenly over the spares that live, or, when no spare does, over all workers that live: alike for all who know
- *  of the same deaths, and a further death moves only what the dead had. inherits: after PLAIT_STAND_IN, is the item
- *  the caller's, and was not in this clock so far? From the next clock holder says so, too.
+/** With opts.replicas 2: which worker computes an item? An item is a part of a worker's work, such as a block of its
+ *  data; that worker is the item's home. holder returns the home while it lives, as far as the caller's clocks have
+ *  shown. A dead worker's items are spread evenly over the living spares or, without them, over all living workers.
+ *  Callers that know of the same deaths get the same answer, and another death moves only the items of the dead worker.
+ *  inherits, after PLAIT_STAND_IN: 1 if the item has become the caller's in this clock. From the next clock on, holder
+ *  says so, too.
  *  Paper: Thaler and Ravishankar, "Using name-based mappings to increase hit rates", ToN 1998. */
 PLAIT_API int32_t plait_job_holder(const plait_job *job, int32_t home, uint64_t item);
 PLAIT_API int     plait_job_inherits(const plait_job *job, int32_t home, uint64_t item);
-/** plait_job_clock in two halves: what leaves, leaves; sums (allreduce) fly while the caller computes; the wait ends
- *  the clock. A call on the job or its tables in between ends it first. Where a table's topology is allreduce all
- *  workers end a clock by the same of the two calls (else EMISMATCH). Not overlapped: sums of sharded tables, gossip's
- *  averages. Refused with opts.replicas 2 (EREFUSED): a clock's end may have to be said again. */
+/** plait_job_clock in two halves: this call sends the updates, sums (allreduce) are under way while the caller
+ *  computes, and the wait for the request ends the clock. A call on the job or its tables in between ends it first. If
+ *  a table's topology is allreduce, all workers must end a clock by the same one of the two calls (else EMISMATCH).
+ *  Sums of sharded tables and gossip's averages do not overlap. Refused with opts.replicas 2 (EREFUSED), where the end
+ *  of a clock may have to be repeated. */
 PLAIT_API plait_status plait_job_clock_begin(plait_job *job, plait_request **request_out);
 
-/** Is the worker's clock complete without it, as far as it has heard by a get? Its incs of this clock will be dropped
- *  (at some owners, perhaps not at all of them): it does better to end the clock at once. Only with opts.backup. */
+/** 1 if the worker's clock is complete without it, as far as its gets have shown. Then owners (some, or all of them)
+ *  will drop its incs of this clock, and it should end the clock at once. Only with opts.backup. */
 PLAIT_API int plait_job_is_late(const plait_job *job);
 
-/** Updates that owners have dropped, up to the last barrier: counted by table, shard, worker and clock. */
+/** The number of updates that owners have dropped until the last barrier; one for each table, shard, worker and
+ *  clock. */
 PLAIT_API int64_t plait_job_dropped(const plait_job *job);
 
-/** Waits until every worker has called it and all updates of clocks ended before it are applied; gets
- *  until the next clock contain them all, whatever the consistency (under `sequential` those until the worker's next
- *  inc take no turn). Collective over the workers. */
+/** Waits until every worker has called it, and all updates of earlier clocks are applied. Gets until the next clock
+ *  contain all these updates, whatever the consistency (under `sequential`, gets until the worker's next inc do not
+ *  wait for a turn). Collective over the workers. */
 PLAIT_API plait_status plait_job_barrier(plait_job *job);
 
-/** This worker takes no further clock: nobody waits for it any more. Its incs of a clock that has not
- *  ended are dropped, as far as the consistency has not sent them already and does not hold them together with those of
- *  clocks that have. Afterwards only barrier, get, read, call and destroy are allowed. Not collective. Refused with
- *  opts.replicas 2 (EREFUSED): a dead worker's items might fall to one that has left; and where a part of each worker
- *  is needed (EREFUSED): sums, averages of copies, opts.aggregate. */
+/** Says that this worker ends no more clocks, so that no worker waits for it. Its incs of the clock that has not ended
+ *  are dropped, unless the consistency has sent them already, or holds them together with incs of ended clocks.
+ *  Afterwards only barrier, get, read, call and destroy are allowed. Not collective. EREFUSED with opts.replicas 2,
+ *  because a dead worker's items might fall to a worker that has left; EREFUSED if a part from each worker is needed
+ *  (sums, averages of copies, opts.aggregate). */
 PLAIT_API plait_status plait_job_leave(plait_job *job);
 
-/** Notes where the next call stands in the caller's source, as plait_comm_at does. */
+/** Notes the caller's source line for the next call, as plait_comm_at does. */
 PLAIT_API plait_job *plait_job_at(plait_job *job, const char *file, int32_t line);
 
 #ifndef PLAIT_NO_SITES

@@ -45,7 +45,7 @@ static void add_tables(const plait_learner *learner, pli_text *text) {
     }
 }
 
-/* What stands behind the option's name, as in 'plait help train': N, X, FILE, or its choices. */
+/* Adds the argument after an option's name, as in 'plait help train': N, X, FILE, or its choices. */
 static void add_argument(pli_text *item, const plait_learner_option *o) {
     if (o->kind == PLAIT_OPTION_FLAG) return;
     pli_text_add(item, " ");
