@@ -46,8 +46,8 @@ typedef struct plait_job_opts {
                                           (ps under bsp; allreduce by the hierarchical collective); NULL: each worker
                                           sends its own */
     int                   exact;       /* 1: default of the job's tables; default 0                    */
-    int64_t               first_clock; /* the clock in which the job begins, the same on all workers: 0 (default), or the
-                                          clock of a checkpoint whose tables will be restored (plait/checkpoint.h) */
+    int64_t               first_clock; /* the clock in which the job begins, the same on all workers: 0 (default), or
+                                          that of a checkpoint whose tables will be restored (plait/checkpoint.h) */
     int32_t               replicas;    /* copies of each shard: 1 (default), or 2: any one rank may die, and the job and
                                           its collectives go on (plait/comm.h). It needs topology ps; docs/failures.md
                                           has the other conditions                                         */
