@@ -67,7 +67,8 @@ PLAIT_API void plait_rule_opts_init(plait_rule_opts *opts);
  * its combine begins with.
  *
  * min and max are idempotent and monotone: it does not matter in which order incs come, nor how often. So a doubled or
- * late one does no harm, and what a worker reads of a row never goes up again (min), or down (max), under any policy.
+ * late one does no harm, and what a worker reads of a row never goes up again (min), or down (max), under any policy,
+ * save where an update of its own was dropped (plait_job_opts.backup).
  * They are exact. A NaN that is pushed is passed over, and -0 is 0. Refused with them are an update rule, averages of
  * copies (gossip, local-sgd), bounds on what is added (vap), and filters that look at values.
  *

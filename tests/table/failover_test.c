@@ -675,8 +675,37 @@ static void test_a_refused_table_is_not_there(void **state) {
     }
 }
 
+/* Two ranks die, the worker that has pushed and who serves, before the log has the push: nobody has read it by then.
+ * What the log has by then is read. */
+static void test_nobody_reads_what_a_death_may_take_back(void **state) {
+    static const char *const consistency[] = { "async", "ssp:1", "essp:1" };
+    const pli_wire_pull      some = { .first = 3, .n = 1 };
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        fixture    f;
+        pli_ticket ticket;
+        float      value;
+        open_all(&f, consistency[i / 2]);
+        f.log_lost = i % 2 == 0;
+        end_clock_of(&f, 1, 4);
+        run(&f);
+        ask(&f, 0, PLI_PULL, sizeof some, &some, &ticket);
+        assert_int_equal(pli_ticket_done(&ticket), !f.log_lost);
+        f.dead[1] = f.dead[HOME] = true;
+        f.log_lost = false;
+        tell(&f, PLI_MEMBER_DIED, 1);
+        tell(&f, PLI_MEMBER_DIED, HOME);
+        memcpy(&value, answer(&ticket, sizeof value), sizeof value);
+        forget(&f, 0, &ticket);
+        assert_true(value == (i % 2 == 0 ? 0 : 4));
+        assert_true(pull(&f, 0, 3) == value);
+        close_all(&f);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nobody_reads_what_a_death_may_take_back),
         cmocka_unit_test(test_requests_are_answered_again),
         cmocka_unit_test(test_what_was_answered_and_is_not_logged_is_said_again),
         cmocka_unit_test(test_a_snapshot_outlives_a_copy),

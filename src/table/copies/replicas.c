@@ -24,6 +24,7 @@ plait_status pli_replicas_open(pli_server *server, int32_t place, plait_error *e
     pli_rx_init(&c->rx);
     c->last = &c->first;
     c->early_last = &c->early;
+    c->held_last = &c->held;
     c->safe = pli_calloc(workers, 4 * sizeof *c->safe);
     c->redo = pli_calloc(workers, 2 * sizeof *c->redo);
     c->views = pli_calloc(workers + 2, workers);
@@ -59,6 +60,7 @@ void pli_replicas_close(pli_server *server) {
     pli_msg_free(&c->sum);
     pli_msg_free(&c->gathered);
     pli_msg_free_list(&c->early);
+    pli_msg_free_list(&c->held);
     pli_free(c->safe);
     pli_free(c->redo);
     pli_free(c->views);
@@ -97,6 +99,31 @@ static void release(pli_server *server, uint64_t now_ns, pli_entry *entry, pli_o
     pli_entry_free(entry);
 }
 
+bool pli_replicas_hold(pli_server *server, pli_msg *msg) {
+    pli_replicas *c = server->replicas;
+    if (c == NULL || !c->serves || pli_server_has_clocks(server) || (c->first == NULL && c->held == NULL)) return false;
+    msg->note = c->first == NULL ? 0 : c->tx.next - 1;
+    msg->next = NULL;
+    *c->held_last = msg;
+    c->held_last = &msg->next;
+    return true;
+}
+
+/* What waited for entries up to this number is said. */
+static void say_held(pli_server *server, uint64_t now_ns, uint64_t number, pli_out *out) {
+    pli_replicas *c = server->replicas;
+    while (c->held != NULL && c->held->note <= number) {
+        pli_msg *msg = c->held;
+        pli_tx  *tx = &server->peer[msg->head.dst].tx;
+        c->held = msg->next;
+        if (c->held == NULL) c->held_last = &c->held;
+        msg->next = NULL;
+        if (!tx->ended && pli_tx_send(tx, now_ns, msg, out)) continue;
+        if (!tx->ended) pli_out_fail(out, PLAIT_ENOMEM, "no memory to answer rank %d", msg->head.dst);
+        pli_msg_free(&msg);
+    }
+}
+
 void pli_replicas_release(pli_server *server, uint64_t now_ns, uint64_t number, pli_out *out) {
     pli_replicas *c = server->replicas;
     while (c->first != NULL && c->first->number <= number) {
@@ -105,6 +132,7 @@ void pli_replicas_release(pli_server *server, uint64_t now_ns, uint64_t number, 
         if (c->first == NULL) c->last = &c->first;
         release(server, now_ns, entry, out);
     }
+    say_held(server, now_ns, number, out);
 }
 
 void pli_replicas_address(const pli_server *server, pli_msg *msg) {

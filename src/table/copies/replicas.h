@@ -53,6 +53,8 @@
  *     serves.
  *   9 replicas->sum is the SUM of clock `applied`, prepared and not applied; no message of a later clock has been acted
  *     upon.
+ *  10 What a worker is told of values is of updates that are safe: under bsp by 9; else what is said waits until the
+ *     log is confirmed as far as it went then. So what was read once is not lost by a death.
  */
 #ifndef PLI_TABLE_REPLICAS_H
 #define PLI_TABLE_REPLICAS_H
@@ -155,6 +157,7 @@ typedef struct pli_replicas {
     pli_msg   *gathered;      /* what the last of them is answered with; NULL: with what was dropped */
     int64_t    created;       /* tables in the log */
     pli_msg     *early, **early_last; /* see 8 */
+    pli_msg     *held, **held_last; /* see 10: said to workers, in order; note: the entry that it waits for */
     pli_member_event *events;       /* [n_events] of workers, while it did not serve */
     int64_t    n_events, events_capacity;
 } pli_replicas;
@@ -170,6 +173,8 @@ bool       pli_entry_answer(pli_entry *entry, const pli_msg *request, pli_msg *a
 void pli_replicas_append(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_entry *entry, pli_out *out);
 /** The entry, which has its number, waits to be confirmed behind all others. */
 void pli_replicas_await(pli_replicas *replicas, pli_entry *entry);
+/** What is said to a worker waits until the log is confirmed: true, and taken. */
+bool pli_replicas_hold(pli_server *server, pli_msg *msg);
 /** Entries up to this number are with the other replica, or there is none. */
 void pli_replicas_release(pli_server *server, uint64_t now_ns, uint64_t number, pli_out *out);
 /** A message of the log, or its confirmation, is for the other replica. */

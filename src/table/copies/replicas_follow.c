@@ -218,6 +218,7 @@ static bool make_copy(pli_server *server, uint64_t now_ns, pli_out *out) {
     c->first = NULL;
     c->last = &c->first;
     pli_replicas_tell_all(server, now_ns, out);
+    for (pli_msg *held = c->held; held != NULL; held = held->next) held->note = c->tx.next - 1;
     while (waiting != NULL) {
         pli_entry *entry = waiting;
         waiting = entry->next;

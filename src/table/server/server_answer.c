@@ -30,6 +30,7 @@ static void answer_with(pli_server *server, uint64_t now_ns, const pli_msg *requ
     answer->head.kind = (uint16_t)kind;
     answer->head.arg32 = request->head.arg32;
     address(server, request->head.src, flags, answer);
+    if (pli_replicas_hold(server, answer)) return;
     if (pli_tx_send(&server->peer[request->head.src].tx, now_ns, answer, out)) return;
     pli_msg_free(&answer);
     pli_out_fail(out, PLAIT_ENOMEM, "no memory to answer rank %d", request->head.src);
@@ -77,7 +78,7 @@ static bool send_unasked(pli_server *server, uint64_t now_ns, int32_t worker, pl
     msg->head.arg32 = id;
     msg->head.clock = clock;
     address(server, worker, 0, msg);
-    if (pli_tx_send(&server->peer[worker].tx, now_ns, msg, out)) return true;
+    if (pli_replicas_hold(server, msg) || pli_tx_send(&server->peer[worker].tx, now_ns, msg, out)) return true;
     pli_msg_free(&msg);
     return false;
 }
