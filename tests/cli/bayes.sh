@@ -175,8 +175,8 @@ if [ "$way" = yes ]; then
         printf 'version: 1\nhosts: [{count: 2}]\ncost: {%s}\n' "$cost" >c.yaml
         # shellcheck disable=SC2086
         works simulated $train $stream --transport sim --cluster c.yaml --workers 2 --topology ps
-        awk -v now="$(field simulated virtual_seconds)" -v before=$seconds 'BEGIN { exit !(now > before + 0.02) }' ||
-            [ $seconds = 0 ] || fail "a stream at $cost: $(field simulated virtual_seconds) s, not above $seconds s"
+        awk -v now="$(field simulated virtual_seconds)" -v before="$seconds" 'BEGIN { exit !(now > before + 0.02) }' ||
+            [ "$seconds" = 0 ] || fail "a stream at $cost: $(field simulated virtual_seconds) s, not above $seconds s"
         seconds=$(field simulated virtual_seconds)
     done
     # A slow host is given fewer rows.

@@ -2,10 +2,12 @@
 # kmeans, pca and bayes under every pair that trains them, as plait help pairs lists the pairs, with 1, 2 and 4 workers on
 # threads and on simulated hosts: the same bits where sums are exact, else the same figures. They go on after SIGKILL from
 # their newest checkpoint, and without a rank that dies.
-# usage: learner_pairs.sh yes|no (is there a simulator?), or with the path of mpirun: where ranks are processes
+# usage: learner_pairs.sh yes|no (is there a simulator?) WORKERS..., or with the path of mpirun: where ranks are processes
 . "$(dirname "$0")/common.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 way=$1
+shift
+numbers=$*
 gzip -dc "$data/digits/digits.csv.gz" >digits.csv
 rows="--data digits.csv --label 65 --json --quiet"
 bayes="train --model bayes $rows --batch 450"
@@ -37,9 +39,9 @@ near() {
     count=$((count + 1))
 }
 
-# every TRANSPORT RANKS: all pairs of these ranks with 1, 2 and 4 workers
+# every TRANSPORT RANKS: all pairs of these ranks with so many workers
 every() {
-    for workers in 1 2 4; do
+    for workers in $numbers; do
         set -- "$1" "$2" "--transport $1 --workers $workers"
         pairs_of bayes "$2" | while read -r topology consistency; do echo "bayes $topology $consistency"; done >pairs
         pairs_of pca "$2" | sed 's/^/pca /' >>pairs
@@ -49,16 +51,12 @@ every() {
         while read -r what topology consistency; do
             settings="$3 --topology $topology --consistency $consistency"
             about="$what, $settings"
+            # shellcheck disable=SC2086
             case $what in
-            # shellcheck disable=SC2086
             bayes) alike "$about" bayes $bayes $settings ;;
-            # shellcheck disable=SC2086
             pca) alike "$about" pca $pca $settings ;;
-            # shellcheck disable=SC2086
             wide) alike "$about" wide $wide $settings ;;
-            # shellcheck disable=SC2086
             kmeans) alike "$about" kmeans $kmeans $settings ;;
-            # shellcheck disable=SC2086
             small) near "$about" inertia "$(field kmeans inertia)" 0.12 $small $settings ;;
             esac
         done <pairs
@@ -84,7 +82,7 @@ done
 # --- killed, and resumed ----------------------------------------------------------------------------------------------
 
 has_checkpoints() { # has_checkpoints N
-    [ "$("$PLAIT" checkpoint list d 2>/dev/null | grep -c 'clock [0-9]')" -ge "$1" ] || gone $pid
+    [ "$("$PLAIT" checkpoint list d 2>/dev/null | grep -c 'clock [0-9]')" -ge "$1" ] || gone "$pid"
 }
 
 # goes_on WHAT RUNNER words...: killed when it has written two checkpoints, it ends with the bits of a run that was not. The
