@@ -201,7 +201,9 @@ static bool check_words(const pli_train_settings *s) {
         pli_cli_usage("train: --%s %s: %s", hint != NULL ? "topology" : "consistency",
                       hint != NULL ? s->topology : s->consistency, hint != NULL ? hint : other);
     } else if (s->cluster != NULL && !pli_is(s->transport, "sim")) {
-        pli_cli_usage("train: --cluster describes a simulated cluster; it goes with --transport sim");
+        int64_t n;
+        pli_cli_usage("train: --cluster describes a simulated cluster; it goes with --transport sim%s",
+                      pli_parse_i64(s->cluster, &n) ? "; the number of clusters is --clusters" : "");
     } else if (s->timeout_ns == 0) {
         pli_cli_usage("train: --timeout 0: expected the longest wait for a peer, above 0, such as 30s");
     } else if (s->heartbeat_ns > 0 && s->heartbeat_ns < 500000000) {

@@ -53,7 +53,7 @@ each resumed.5 --workers 5 --topology ps --resume d
 "$example" --data digits.csv --model-file model >labels || fail "predicting: exit $?"
 cut -d , -f 1 digits.csv | paste -d ' ' - labels | awk '$1 == $2 { n++ } END { exit !(NR == 1797 && n / NR > 0.9) }' ||
     fail "the labels are not those of digits: $(head -n 3 labels)"
-exits 2 "unknown model 'centroids'" unknown predict --model-file model --data digits.csv
+exits 2 "unknown model 'centroids'; the model of a program's own learner" unknown predict --model-file model --data digits.csv
 
 # One of Plait's own.
 PLAIT=$with

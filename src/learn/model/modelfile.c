@@ -128,10 +128,10 @@ static plait_status read_model(const pli_safetensors *file, const char *path, co
         return pli_fail(err, PLAIT_EVERSION, "%s: model format %s is newer than this program knows (1)", path, format);
     if (name == NULL) return pli_not_a_model(path, "its description is incomplete", err);
     const plait_learner *learner = pli_learner_find(name, own, n_own);
-    if (learner == NULL) {
-        plait_status status = pli_learner_unknown(name, own, n_own, err);
-        return pli_fail_at(err, "%s", path) < 0 ? status : status;
-    }
+    if (learner == NULL)
+        return pli_fail(err, PLAIT_ENAME,
+                        "%s: unknown model '%s'; the model of a program's own learner is read by that program", path,
+                        name);
     PLI_TRY(read_head(file, path, learner, model_out, err));
     const pli_model_ops *ops = pli_model_ops_of(*model_out);
     plait_status         status = ops != NULL ? ops->load(file, path, *model_out, err)
