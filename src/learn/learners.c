@@ -3,7 +3,7 @@
 
 #include "learn/learner.h"
 
-/* A learner's line. */
+/* One line for each learner. */
 #define LEARNERS(EACH)                                                                                                 \
     EACH(pli_logistic)                                                                                                 \
     EACH(pli_hinge)                                                                                                    \

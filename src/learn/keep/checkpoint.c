@@ -1,5 +1,5 @@
-/* plait/checkpoint.h: tables saved and put back by a program of its own. A save is a capture (table/state/state.h) that
- * is taken to its end at once; what plait_train does beside its training is keep.c's. */
+/* plait/checkpoint.h: a program without plait_train saves its tables and puts them back. A save is a capture
+ * (table/state/state.h) that is taken to its end at once; keep.c takes the checkpoints of plait_train. */
 #include <plait/checkpoint.h>
 
 #include <inttypes.h>
@@ -25,15 +25,16 @@ typedef struct saving {
     char                         folder[PLI_CHECKPOINT_FOLDER];
     int32_t                      absent, lead; /* workers that were missing at the cut, and who led */
     bool                         whole;        /* all parts are there, so that only the lead is needed */
-    bool                         lost;         /* some worker cannot take its part any more */
+    bool                         lost;         /* some worker can no longer take its part */
 } saving;
 
-/* Has a worker died since the cut whose part is missing, or who was to commit? The same on all behind a collective. */
+/* Has a worker died since the cut that is still needed: for its part, or to commit? All workers agree after a
+ * collective. */
 static bool is_torn(const saving *s) {
     return s->whole ? pli_comm_lead(s->comm) != s->lead : s->lost || pli_comm_absent(s->comm) != s->absent;
 }
 
-/* Has any worker failed? Then all do, each with what it knows. Collective. */
+/* If any worker has failed, all fail, each with what it knows. Collective. */
 static plait_status agree(saving *s) {
     double worst[2] = { pli_writer_status(s->writer, NULL) < 0 ? 1 + plait_comm_rank(s->comm) : 0,
                         pli_capture_is_torn(s->capture) };
@@ -95,7 +96,7 @@ static plait_status save_once(saving *s, plait_job *job, plait_table *const *tab
     return status;
 }
 
-/* Where a worker has died meanwhile those who live save once more; what was not whole is discarded. */
+/* If a worker dies meanwhile, those who live discard the torn checkpoint and save once more. */
 static plait_status save(saving *s, plait_job *job, plait_table *const *tables, int32_t n) {
     PLI_TRY(pli_writer_open(s->opts->dir, false, &s->writer, s->err));
     plait_status status;
@@ -244,7 +245,7 @@ plait_status plait_checkpoint_restore(plait_checkpoint *c, plait_table *table, c
                         (long long)job->layout.first_clock, (long long)clock);
     PLI_TRY(pli_state_check(table, err));
     int32_t before;
-    do { /* the share of who died may be missing */
+    do { /* the share of a worker that died may be missing */
         before = pli_comm_absent(job->comm);
         plait_status status =
             pli_kept_put(job->comm, c->file, c->dir, name != NULL ? name : plait_table_name(table), table, err);

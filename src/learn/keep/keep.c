@@ -1,4 +1,4 @@
-/* A run's checkpoints, taken. See keep.h. */
+/* Takes a run's checkpoints. See keep.h. */
 #include "learn/keep/keep.h"
 
 #include <inttypes.h>
@@ -11,21 +11,22 @@
 #include "table/table.h"
 
 enum { ASK_EVERY_MOST = 64, PUMP_BYTES = 1 << 20, BEHIND_MOST = 64 << 20 };
-#define ASK_NS     100000000.0 /* between two asks, as far as clocks allow                                          */
-#define PUMP_SHARE 0.1         /* of a clock's time that may go into handing over pieces ...                        */
-#define PUMP_LEAST 500000.0    /* ... but so many nanoseconds at least, and at the most: what a worker stands still */
-#define PUMP_MOST  30000000.0
+#define ASK_NS     100000000.0 /* between two asks, as far as clocks allow                                     */
+#define PUMP_SHARE 0.1         /* of a clock's time that may go into handing over pieces ...                   */
+#define PUMP_LEAST 500000.0    /* ... but at least so many nanoseconds, and at most so many: the worker stands */
+#define PUMP_MOST  30000000.0  /* still meanwhile                                                              */
 
-/* Where the checkpoint at hand is. */
+/* How far the checkpoint at hand is. */
 typedef enum phase {
     IDLE,
-    CUT,       /* it is made, pieces go to the writer; the lead makes the folder */
-    TAKEN,     /* there is one                                                   */
+    CUT,       /* pieces go to the writer; the lead makes the folder             */
+    TAKEN,     /* the folder is there                                            */
     WRITTEN,   /* this worker's part is complete                                 */
     COMMITTING /* all parts are; the lead writes the manifest                    */
 } phase;
 
-enum { STOP, DUE, FAILED, TORN, FOLDER, PARTS, MANIFEST, CLOCK_NS, VOTES }; /* of an ask: the largest of all workers' */
+/* The votes of an ask; of each, all workers hear the largest. */
+enum { STOP, DUE, FAILED, TORN, FOLDER, PARTS, MANIFEST, CLOCK_NS, VOTES };
 
 struct pli_keep {
     pli_run      *run;
@@ -35,24 +36,24 @@ struct pli_keep {
     pli_capture  *capture;
     phase         phase;
     bool          finishing; /* the writer was told that no more comes */
-    int32_t       lead, absent;                  /* who led at the cut, and how many were missing: see see_deaths */
-    bool          redo;                          /* one was dropped: the next is due */
-    plait_error   failed;                        /* of the last that was due; code 0: it did not */
+    int32_t       lead, absent;                  /* who led at the cut, and how many were missing (see_deaths) */
+    bool          redo;                          /* a checkpoint was dropped: the next is due now */
+    plait_error   failed;                        /* why the last one that was due failed; code 0: it did not */
     char          folder[PLI_CHECKPOINT_FOLDER]; /* from TAKEN on */
     char         *meta;               /* the lead's, from the cut to the commit */
     pli_part_plan plan;               /* from the cut until there is a folder   */
-    int64_t       clock, bytes, last; /* of the checkpoint at hand; last: clock of the last complete one, -1: none */
+    int64_t       clock, bytes, last; /* of the checkpoint at hand; last: the last complete one's clock, -1: none */
     uint64_t      begun_ns, due_ns, stall_ns;
     /* asks */
-    double         vote[VOTES]; /* lent while asked is not NULL */
+    double         vote[VOTES]; /* lent to the ask while asked is not NULL */
     plait_request *asked;
-    int32_t        asked_lead; /* who led then: whoever comes to lead has not voted as such */
+    int32_t        asked_lead; /* who led then: a new lead has not voted as the lead */
     int64_t        next_ask, asked_clock;
     uint64_t       asked_ns;
-    double         clock_ns; /* the slowest worker's clock, as last heard */
+    double         clock_ns; /* a clock of the slowest worker, as last heard */
 };
 
-/* --- may it be? --------------------------------------------------------------------------------------------------- */
+/* --- options ------------------------------------------------------------------------------------------------------ */
 
 plait_status pli_keep_check(const pli_run *run) {
     const plait_train_opts *o = run->opts;
@@ -93,7 +94,8 @@ plait_status pli_keep_options(const pli_run *run, pli_text *text) {
     return text->failed ? pli_fail(run->err, PLAIT_ENOMEM, "no memory to describe a run") : PLAIT_OK;
 }
 
-/* Sums as cells: their bits do not depend on who had which rows, and go on as they were. */
+/* Sums are written as cells: their bits do not depend on who had which rows, and the resumed run adds to them exactly.
+ */
 static plait_status describe(const pli_run *run, int64_t epoch, int64_t clock, const pli_total *progressive,
                              pli_text *text) {
     const pli_keep   *k = run->keep;
@@ -131,7 +133,7 @@ static plait_status describe(const pli_run *run, int64_t epoch, int64_t clock, c
 
 static bool leads(const pli_keep *k) { return plait_comm_rank(k->run->comm) == k->lead; }
 
-/* What the learner keeps beside its tables is the same on every worker: the lead writes it. */
+/* The arrays that the learner keeps beside its tables are the same on every worker, so the lead writes them. */
 static int32_t kept_of(const pli_run *run, pli_kept kept[PLI_KEPT]) {
     const pli_learner_more *more = run->learner->more;
     return leads(run->keep) && more != NULL && more->kept != NULL ? more->kept(run, kept) : 0;
@@ -169,7 +171,7 @@ static void note_stall(pli_keep *k, uint64_t since_ns) {
     if (stall_ns > k->stall_ns) k->stall_ns = stall_ns;
 }
 
-/* What goes wrong from here on is the writer's to tell, at the next ask: the others go on to it. */
+/* An error of the writer is heard at the next ask, since the other workers go on to it. */
 static plait_status begin(pli_run *run, int64_t epoch, int64_t clock) {
     pli_keep *k = run->keep;
     pli_total progressive = run->progressive;
@@ -211,7 +213,7 @@ static void take(void *user, pli_msg *rows) {
     pli_writer_put(k->writer, rows);
 }
 
-/* For so long at most; budget_ns 0: until all is handed over. */
+/* Hands pieces to the writer for at most budget_ns; budget_ns 0: until all are handed over. */
 static plait_status pump(pli_keep *k, double budget_ns) {
     const uint64_t since_ns = pli_comm_now(k->run->comm);
     bool           done = false;
@@ -233,8 +235,8 @@ static plait_status pump(pli_keep *k, double budget_ns) {
 
 /* --- all parts ---------------------------------------------------------------------------------------------------- */
 
-/* It is as if it had never been begun, on all workers. Where nobody who lives knows of a folder the next commit removes
- * it. Collective. */
+/* All workers drop the checkpoint, as if it had never begun. If its folder is known only to the dead, the next commit
+ * removes it. Collective. */
 static plait_status give_up(pli_keep *k) {
     const pli_run *run = k->run;
     pli_writer_drop(k->writer);
@@ -248,11 +250,11 @@ static plait_status give_up(pli_keep *k) {
     return PLAIT_OK;
 }
 
-/* Some rank could not write, whose number it is: it says why, and the run goes on without this one. Collective. */
+/* This rank could not write: it says why, and the run goes on without this checkpoint. Collective. */
 static plait_status fail_all(pli_keep *k, int32_t rank) {
     pli_run    *run = k->run;
     plait_error own = { 0 };
-    const bool  again = k->failed.code < 0; /* said already */
+    const bool  again = k->failed.code < 0; /* the rank has said so before */
     if (pli_writer_status(k->writer, &own) < 0) k->failed = own;
     else pli_fail(&k->failed, PLAIT_EIO, "rank %d failed to write to %s", (int)rank, run->opts->checkpoint);
     pli_fail_at(&k->failed, "the checkpoint of clock %lld could not be written", (long long)k->clock);
@@ -279,7 +281,7 @@ static void tell(pli_keep *k) {
 
 /* --- deaths ------------------------------------------------------------------------------------------------------- */
 
-/* A worker has died whose part is missing: another checkpoint is begun at once. Collective. */
+/* A worker has died, and its part is missing: another checkpoint begins at once. Collective. */
 static plait_status drop(pli_keep *k) {
     const pli_run *run = k->run;
     k->redo = true;
@@ -302,7 +304,7 @@ static bool is_complete(const char *dir, const char *folder) {
     return complete && pli_sync_directory(dir, NULL) >= 0;
 }
 
-/* The lead has died while it wrote the manifest: is it there? Who leads now looks. Collective. */
+/* The lead has died while it wrote the manifest. The new lead looks whether it is there. Collective. */
 static plait_status look_for_manifest(pli_keep *k, bool *there_out) {
     pli_run *run = k->run;
     int32_t  absent = pli_comm_absent(run->comm);
@@ -313,9 +315,9 @@ static plait_status look_for_manifest(pli_keep *k, bool *there_out) {
     return PLAIT_OK;
 }
 
-/* Has a worker died since the cut, as all have heard by the last collective? Then what it was to write is missing, and
- * the checkpoint is dropped whole; once all parts are there only the lead is needed, and of its death it depends on how
- * far it came. Afterwards the phase may be IDLE. Collective. */
+/* If a worker has died since the cut (all have heard of it by the last collective), its part is missing, and the whole
+ * checkpoint is dropped. Once all parts are there, only the death of the lead counts: then the checkpoint is complete
+ * if its manifest is there. Afterwards the phase may be IDLE. Collective. */
 static plait_status see_deaths(pli_keep *k) {
     const pli_run *run = k->run;
     bool           there = false;
@@ -328,9 +330,9 @@ static plait_status see_deaths(pli_keep *k) {
     return PLAIT_OK;
 }
 
-/* --- steps: collective, and each may find that somebody has died ------------------------------------------------- */
+/* --- steps: collective; each may find that somebody has died ----------------------------------------------------- */
 
-/* The lead has made the folder: its name goes to all, whose parts begin there. */
+/* The lead has made the folder: it tells all its name, and they begin their parts there. */
 static plait_status name_folder(pli_keep *k) {
     pli_run *run = k->run;
     int32_t  place, living;
@@ -355,12 +357,12 @@ static plait_status commit(pli_keep *k) {
 
 /* --- asks --------------------------------------------------------------------------------------------------------- */
 
-/* rank + 1 of who has failed, as far as this worker knows; 0: nobody. */
+/* The vote of a worker whose writer has failed: its rank + 1; else 0. */
 static double failed_rank(pli_keep *k) {
     return k->phase != IDLE && pli_writer_status(k->writer, NULL) < 0 ? 1 + plait_comm_rank(k->run->comm) : 0;
 }
 
-/* Can this worker not take its part any more? Then all drop the checkpoint, as where somebody has died. */
+/* Can this worker no longer take its part? Then all drop the checkpoint, as after a death. */
 static double is_torn(const pli_keep *k) { return k->capture != NULL && pli_capture_is_torn(k->capture); }
 
 static void see_written(pli_keep *k) {
@@ -387,7 +389,7 @@ static plait_status ask(pli_keep *k) {
     return plait_comm_allreduce_begin(run->comm, k->vote, VOTES, PLAIT_F64, PLAIT_MAX, &k->asked);
 }
 
-/* What all have said: the same on each worker, at the same clock. */
+/* Hears what all have voted: the same on each worker, at the same clock. */
 static plait_status hear(pli_keep *k, bool *stop_out, bool *due_out) {
     if (k->asked == NULL) return PLAIT_OK;
     PLI_TRY(plait_request_wait(&k->asked));
@@ -406,13 +408,13 @@ static plait_status hear(pli_keep *k, bool *stop_out, bool *due_out) {
     return status;
 }
 
-/* In how many clocks the next: the same on all, since they have heard of the same slowest. */
+/* In how many clocks the next ask comes: the same on all, since all have heard of the same slowest worker. */
 static int64_t until_next(const pli_keep *k) {
     const double clocks = k->clock_ns > 0 ? ASK_NS / k->clock_ns : 1;
     return clocks > ASK_EVERY_MOST ? ASK_EVERY_MOST : clocks > 1 ? (int64_t)clocks : 1;
 }
 
-/* Waits for what the writer has been asked for, on all workers. Collective. */
+/* Waits until the writers of all workers have done what they were asked for. Collective. */
 static plait_status wait_for_writers(pli_keep *k) {
     (void)pli_writer_is_done(k->writer, true);
     double worst[2] = { failed_rank(k), is_torn(k) };
@@ -421,7 +423,7 @@ static plait_status wait_for_writers(pli_keep *k) {
     return worst[1] > 0 ? drop(k) : see_deaths(k);
 }
 
-/* Completes the checkpoint at hand, whatever it waits for, save where somebody dies. Collective, at the same clock. */
+/* Completes the checkpoint at hand, whatever it waits for, unless somebody dies. Collective, at the same clock. */
 static plait_status settle(pli_keep *k) {
     bool stop = false, due = false;
     PLI_TRY(hear(k, &stop, &due));
@@ -440,12 +442,12 @@ static plait_status settle(pli_keep *k) {
     return PLAIT_OK;
 }
 
-/* Complete at this very clock, unless it cannot be written. */
+/* Takes and completes a checkpoint of this very clock, unless it cannot be written. */
 static plait_status keep_now(pli_run *run, int64_t epoch, int64_t clock) {
     pli_keep *k = run->keep;
     PLI_TRY(settle(k));
     k->redo = k->last != run->clocks_done;
-    while (k->redo) { /* each time somebody has died */
+    while (k->redo) { /* again each time somebody has died */
         PLI_TRY(begin(run, epoch, clock));
         PLI_TRY(settle(k));
     }

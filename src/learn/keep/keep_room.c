@@ -1,4 +1,4 @@
-/* Looks, before the run depends on it, whether checkpoints can be written where they are to go. See keep.h. */
+/* Checks, before the run depends on it, that checkpoints can be written where they are to go. See keep.h. */
 #include "learn/keep/keep.h"
 
 #include <string.h>

@@ -53,7 +53,7 @@ static plait_status not_this(const putting *p, const char *what) {
                     p->where, pli_checkpoint_folder(p->from), p->name, what, plait_table_name(p->table));
 }
 
-/* *rows: what it must have, or -1: receives it. */
+/* Finds the tensor of an array. *rows: how many rows it must have; -1: any, and it receives their number. */
 static const pli_checkpoint_tensor *find(const putting *p, int32_t array, int64_t *rows) {
     char          text[64], name[PLI_CHECKPOINT_NAME];
     plait_type    type;
@@ -70,7 +70,7 @@ static const pli_checkpoint_tensor *find(const putting *p, int32_t array, int64_
     return tensor;
 }
 
-/* A rule with other memory than was saved would forget it. */
+/* Has the checkpoint arrays of this table that the table lacks? Its rule has other memory, which would be lost. */
 static bool has_more(const putting *p) {
     const size_t length = strlen(p->name);
     for (int64_t i = 0; i < pli_checkpoint_tensors(p->from); i++) {
@@ -85,7 +85,7 @@ static bool has_more(const putting *p) {
     return false;
 }
 
-/* Rows first .. first + n - 1 of the tensor, a few at a time. */
+/* Puts back rows first .. first + n - 1 of the tensor, a few at a time. */
 static plait_status put_rows(const putting *p, int32_t array, const pli_checkpoint_tensor *tensor,
                              const pli_checkpoint_tensor *keys, int64_t first, int64_t n) {
     const int64_t row_bytes = pli_checkpoint_row_bytes(tensor), most = 1 + READ_BYTES / row_bytes;
@@ -125,7 +125,7 @@ static plait_status put_all(const putting *p) {
     char                         name[PLI_CHECKPOINT_NAME];
     PLI_TRY(put_units(p));
     snprintf(name, sizeof name, "%s.values", p->name);
-    if (sparse && pli_checkpoint_find(p->from, name) == NULL) return PLAIT_OK; /* it held nothing yet */
+    if (sparse && pli_checkpoint_find(p->from, name) == NULL) return PLAIT_OK; /* the table was still empty */
     if (has_more(p)) return not_this(p, "(its rule's memory)");
     if (sparse && (keys = find(p, PLI_STATE_KEYS, &rows)) == NULL) return PLAIT_EMISMATCH;
     for (int32_t i = 0; i < n; i++) {

@@ -1,4 +1,4 @@
-/* A run that goes on from a checkpoint. See keep.h. */
+/* Resumes a run from a checkpoint. See keep.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "learn/keep/row_values.h"
 #include "table/table.h"
 
-/* --- what it says ------------------------------------------------------------------------------------------------ */
+/* --- what a checkpoint says of its run ---------------------------------------------------------------------------- */
 
 static plait_status malformed(const pli_run *run, const char *what) {
     return pli_fail(run->err, PLAIT_EFORMAT, "%s/%s: %s is missing in the description of the run, or malformed",
@@ -89,7 +89,7 @@ static void tell_passed_over(const pli_run *run, char *lines) {
                 run->opts->resume, line);
 }
 
-/* By the lead: all bytes are looked at. */
+/* The lead finds the newest good checkpoint; it verifies all its bytes. */
 static plait_status find(const pli_run *run, plait_error *err) {
     pli_text     passed_over = { 0 };
     plait_status status = pli_checkpoint_open(run->opts->resume, &run->resume->checkpoint, &passed_over, err);
@@ -100,7 +100,7 @@ static plait_status find(const pli_run *run, plait_error *err) {
     return status;
 }
 
-/* None at all: no directory, or one without a checkpoint that was ever complete. */
+/* Is there no checkpoint at all: no directory, or none in it that was ever complete? */
 static bool is_empty(const char *dir) {
     pli_checkpoint_list list = { 0 };
     bool                empty = true;
@@ -155,7 +155,7 @@ void pli_resume_close(pli_run *run) {
 
 /* --- is it this run's? -------------------------------------------------------------------------------------------- */
 
-/* Line i, without its end; "" behind the last. */
+/* Copies line i without its end; "" if there are fewer lines. */
 static void line_of(const char *text, int64_t i, char *line, size_t bytes) {
     for (; i > 0 && *text != '\0'; i--) text += strcspn(text, "\n") + (text[strcspn(text, "\n")] == '\n');
     snprintf(line, bytes, "%.*s", (int)strcspn(text, "\n"), text);
@@ -184,7 +184,7 @@ plait_status pli_resume_check(const pli_run *run) {
     return status;
 }
 
-/* --- what the loop remembers -------------------------------------------------------------------------------------- */
+/* --- what it holds ------------------------------------------------------------------------------------------------ */
 
 bool pli_resume_has(const pli_run *run, const char *name, int64_t *rows_out) {
     const pli_checkpoint_tensor *tensor = pli_checkpoint_find(run->resume->checkpoint, name);
@@ -211,7 +211,7 @@ plait_status pli_resume_tables(pli_run *run) {
             status = pli_kept_put(run->comm, r->checkpoint, run->opts->resume, plait_table_name(run->made[t]),
                                   run->made[t], run->err);
         if (status >= 0 && run->opts->replicas > 1) status = plait_comm_barrier(run->comm);
-    } while (status >= 0 && pli_run_again(run, &absent)); /* the share of who died may be missing */
+    } while (status >= 0 && pli_run_again(run, &absent)); /* the share of a worker that died may be missing */
     if (status >= 0) status = pli_row_values_restore(run);
     if (status >= 0 && more != NULL && more->restore != NULL) status = more->restore(run);
     if (status < 0) return status;

@@ -1,4 +1,4 @@
-/* Values of rows. See row_values.h. */
+/* Values of rows, in memory and in checkpoints. See row_values.h. */
 #include "learn/keep/row_values.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 struct pli_row_values {
     int64_t         row_bytes;
     int32_t         blocks;
-    int64_t        *rows;   /* [blocks] of those whose values are there */
+    int64_t        *rows;   /* [blocks] rows of a block whose values are there */
     unsigned char **values; /* [blocks] [rows, row_bytes]; NULL: this worker has had no row of the block */
 };
 
@@ -99,7 +99,7 @@ plait_status pli_row_values_restore(pli_run *run) {
         const pli_block *block = pli_dataset_block(run->data, i);
         char             name[TENSOR_NAME];
         name_of((int32_t)block->number, name);
-        if (!pli_resume_has(run, name, NULL)) continue; /* no clock before had a row of it */
+        if (!pli_resume_has(run, name, NULL)) continue; /* no clock so far had a row of the block */
         PLI_TRY(hold(run, block));
         PLI_TRY(pli_resume_array(run, name, block->rows, v->row_bytes, v->values[block->number]));
     }

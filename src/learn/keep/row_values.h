@@ -12,17 +12,17 @@
 #include "learn/keep/writer.h"
 #include "learn/learner.h"
 
-/** Nothing where the learner keeps no values; so are all of the others. Errors: ENOMEM. */
+/** This call, and all others, do nothing if the learner keeps no values. Errors: ENOMEM. */
 plait_status pli_row_values_begin(pli_run *run);
 void         pli_row_values_end(pli_run *run);
-/** Before a step: there is memory for all rows of the batch. Errors: ENOMEM. */
+/** Before a step: makes memory for all rows of the batch. Errors: ENOMEM. */
 plait_status pli_row_values_hold(pli_run *run, const pli_batch *batch);
 
-/** What this worker's part of a checkpoint has of them, and then their bytes in the same order, each copied to put,
- *  which answers false where it fails. */
+/** plan adds their tensors to this worker's part of a checkpoint; put hands over their bytes in the same order, and
+ *  fails if the callback returns false. */
 void pli_row_values_plan(const pli_run *run, pli_part_plan *plan);
 bool pli_row_values_put(const pli_run *run, bool (*put)(void *user, const void *bytes, int64_t n), void *user);
-/** Those of own blocks come back. Errors: EMISMATCH, ECHECKSUM, EIO, ENOMEM. */
+/** Reads the values of own blocks back. Errors: EMISMATCH, ECHECKSUM, EIO, ENOMEM. */
 plait_status pli_row_values_restore(pli_run *run);
 
 #endif

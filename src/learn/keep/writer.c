@@ -1,4 +1,4 @@
-/* A thread that writes. See writer.h. */
+/* The writer's queue and its thread. See writer.h. */
 #include "learn/keep/writer.h"
 
 #include <pthread.h>
@@ -16,8 +16,8 @@ typedef struct commit {
     int32_t      n, keep;
 } commit;
 
-/* What is below the lock both threads look at, with it held. The rest belongs to who does a task, and else to the
- * rank. */
+/* Both threads use the fields below the lock, and hold it. The other fields belong to the thread that does a task, and
+ * between tasks to the rank. */
 struct pli_writer {
     bool            by_thread;
     pthread_t       thread;
@@ -80,8 +80,8 @@ static plait_status end_part(pli_writer *w, plait_error *err) {
     return w->digest.failed ? pli_fail(err, PLAIT_ENOMEM, "no memory for a checkpoint's digest") : PLAIT_OK;
 }
 
-/* What is left over is listed before: a rank that was taken for dead, and wakes up, may do this while another
- * writes. */
+/* The checkpoints to prune are listed before the commit: a rank that was taken for dead and wakes up may run this
+ * while another rank writes a new checkpoint. */
 static plait_status commit_all(pli_writer *w, plait_error *err) {
     const commit       *c = &w->commit;
     pli_checkpoint_list before = { 0 };
@@ -106,12 +106,12 @@ static plait_status do_task(pli_writer *w, task what, const pli_msg *msg, plait_
     return PLAIT_OK;
 }
 
-/* --- who does what, with the lock held ---------------------------------------------------------------------------- */
+/* --- which task is next; with the lock held ----------------------------------------------------------------------- */
 
 static task next_task(const pli_writer *w) {
     if (w->asked[FOLDER]) return FOLDER;
     if (w->asked[BEGIN]) return BEGIN;
-    if (w->queue != NULL && (w->begun || w->error.code < 0)) return WRITE; /* after an error it is dropped */
+    if (w->queue != NULL && (w->begun || w->error.code < 0)) return WRITE; /* after an error run_one drops it */
     if (w->asked[FINISH] && (w->begun || w->error.code < 0)) return FINISH;
     return w->asked[COMMIT] ? COMMIT : NONE;
 }
@@ -151,7 +151,7 @@ static void *work(void *user) {
     return NULL;
 }
 
-/* Something was asked for. With the lock held, which it gives back. */
+/* Something was asked for: wakes the thread, or does the work itself. Called with the lock held; releases it. */
 static void go(pli_writer *w) {
     task what;
     while (!w->by_thread && (what = next_task(w)) != NONE) run_one(w, what);
@@ -223,7 +223,7 @@ void pli_writer_start(pli_writer *w) {
 
 void pli_writer_drop(pli_writer *w) {
     pthread_mutex_lock(&w->lock);
-    if (w->error.code >= 0) w->error.code = PLAIT_EINTERRUPTED; /* what was asked for is passed over */
+    if (w->error.code >= 0) w->error.code = PLAIT_EINTERRUPTED; /* after an error, tasks are passed over */
     go(w);
     (void)pli_writer_is_done(w, true);
     pli_partfile_abandon(&w->part);
@@ -273,7 +273,7 @@ void pli_writer_begin(pli_writer *w, const char *folder, int32_t part, int32_t p
 
 void pli_writer_finish(pli_writer *w) { ask(w, FINISH); }
 
-/* Everybody's digest, one behind the other in c->digests; who is missing brings nothing. */
+/* Gathers the digests of all workers into c->digests, one after the other; a missing worker adds none. */
 static plait_status gather(plait_comm *comm, const char *mine, commit *c, plait_error *err) {
     const int32_t workers = plait_comm_workers(comm);
     size_t       *sizes = pli_array((size_t)workers, sizeof *sizes);

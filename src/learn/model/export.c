@@ -1,5 +1,5 @@
-/* A model for other runtimes, as ONNX: from x [rows, features], in the data's own units, to what predict says. Each
- * learner writes its own nodes (plait_learner.export_onnx). */
+/* Exports a model to other runtimes, as ONNX. Its input x [rows, features] is in the data's units; its outputs are the
+ * answers of predict. Each learner writes its own nodes (plait_learner.export_onnx). */
 #include <string.h>
 
 #include "graph/form/export.h"

@@ -113,7 +113,7 @@ const void *plait_model_value(const plait_model *model, const char *name, plait_
 
 void *plait_model_state(const plait_model *model) { return model == NULL ? NULL : model->own; }
 
-/* "clusters=8\n": the value of an own option. */
+/* Finds an own option in lines of "clusters=8", else its preset. The value ends with its line. */
 static const char *setting_of(const plait_model *model, const char *name) {
     const size_t length = strlen(name);
     const char  *at = model->settings.data != NULL ? model->settings.data : "";
@@ -184,7 +184,7 @@ uint64_t plait_model_key(const plait_model *model, int64_t row) {
 const char *plait_model_feature(const plait_model *model, int64_t j) {
     const pli_model_ops *ops = model != NULL ? pli_model_ops_of(model) : NULL;
     if (model == NULL || j < 0 || j >= (ops != NULL ? ops->rows(model) : model->features)) return "";
-    pli_text *name = (pli_text *)&model->feature; /* a buffer, no part of the model */
+    pli_text *name = (pli_text *)&model->feature; /* a buffer for the answer; it does not change the model */
     name->length = 0;
     name->failed = false;
     if (ops != NULL) ops->feature(model, j, name);

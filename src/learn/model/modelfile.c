@@ -1,7 +1,7 @@
-/* The model's file: safetensors with one tensor a value of the model (a linear model's are "weight" [rows, K], "bias"
- * [K] and, where features are few of many, "key" [rows]; a net's its variables, "w1", "b1" and so on), and metadata:
- * "plait.format", "plait.model", "plait.features", "plait.classes", "plait.description", "plait.schema", and what the
- * learner adds. No time, path or host is in it: the same model is the same bytes. */
+/* The model's file: safetensors with one tensor for each value of the model, and metadata. A linear model has "weight"
+ * [rows, K], "bias" [K] and, if its rows lie by key, "key" [rows]; a net has its variables, "w1", "b1" and so on. The
+ * metadata are "plait.format", "plait.model", "plait.features", "plait.classes", "plait.description", "plait.schema",
+ * and what the learner adds. There is no time, path or host in it: the same model is the same bytes. */
 #include "learn/model/model.h"
 
 #include <stdio.h>
@@ -96,7 +96,7 @@ static plait_status read_values(const pli_safetensors *file, const char *path, p
     return PLAIT_OK;
 }
 
-/* What every model has. *schema_out, *classes_out. */
+/* Reads what every model has, and makes the model of it. */
 static plait_status read_head(const pli_safetensors *file, const char *path, const plait_learner *learner,
                               plait_model **model_out, plait_error *err) {
     const char *schema_text = pli_safetensors_metadata(file, "plait.schema");
@@ -141,7 +141,7 @@ static plait_status read_model(const pli_safetensors *file, const char *path, co
     return status;
 }
 
-/* Does it begin as ONNX files do: field 1, a small version, then one of the model's other fields (onnx.proto)? */
+/* Does the file begin like an ONNX file: field 1 (a small version), then another field of the model (onnx.proto)? */
 static bool is_onnx(const char *path) {
     pli_mapped file;
     if (pli_map_file(path, &file, NULL) < 0) return false;

@@ -1,4 +1,4 @@
-/* Using a model: what it says of rows, and what it is worth on them. */
+/* Uses a model: its answers for rows, and how good it is on them. */
 #include "learn/model/model.h"
 
 #include <math.h>
@@ -81,7 +81,7 @@ plait_status plait_model_transform(const plait_model *model, const plait_data *d
     return status;
 }
 
-/* --- what it is worth --------------------------------------------------------------------------------------------- */
+/* --- how good it is ----------------------------------------------------------------------------------------------- */
 
 plait_status pli_measured_begin(const plait_model *model, pli_measured *sums, plait_error *err) {
     const plait_learner *learner = model->learner;
@@ -144,7 +144,7 @@ void pli_report_init(plait_report *report) {
                               .stopped_early = -1, .converged = -1 };
 }
 
-/* A learner without update rule has no penalty: its objective is its loss. */
+/* Learners that report a "loss" by measure have no penalty, so their objective is that loss. */
 bool pli_report_take(plait_report *report, const plait_figure *figure, bool test) {
     const struct {
         const char *name;

@@ -1,4 +1,4 @@
-/* What a run has set that its tables do not see, for the one place that decides what goes together (table/pairs/). */
+/* The settings of a run that its tables do not see, noted for table/pairs/, which decides what goes together. */
 #include <string.h>
 
 #include "learn/loss/loss.h"
@@ -27,13 +27,13 @@ void pli_learner_note(const plait_learner *learner, uint32_t ways, plait_propert
     if (by_lbfgs) above->demand[1] = lbfgs;
 }
 
-/* The loss as far as it is named before the labels are read; one that is chosen by them has no kink. */
+/* Asked before the labels are read: a loss that is chosen by them (NULL here) has no kink. */
 static bool is_kinked(const char *loss) {
     const pli_loss *found;
     return loss != NULL && pli_loss_find(loss, 2, &found, NULL) >= 0 && !found->smooth;
 }
 
-/* The first of the paths that can be read but once. */
+/* The first path that can be read only once; NULL: none. */
 static const char *pipe_of(const plait_data_opts *files) {
     for (int64_t i = 0; files != NULL && i < files->n_paths; i++)
         if (pli_is_pipe(files->paths[i])) return files->paths[i];
@@ -61,7 +61,7 @@ static void note_data(const pli_run *run, pli_above *above) {
 static void note_model(const pli_run *run, pli_above *above) {
     const plait_train_opts *o = run->opts;
     const plait_learner    *learner = run->learner;
-    const bool              by_option = learner->labels == PLAIT_LABELS_EITHER; /* what --loss says */
+    const bool              by_option = learner->labels == PLAIT_LABELS_EITHER; /* --loss chooses it */
     above->loss_by_option = by_option;
     above->loss = by_option ? o->loss : learner->name;
     above->kinked = is_kinked(above->loss);

@@ -1,11 +1,11 @@
-/* What is judged besides the rows trained on, the test set and a file for validation: opened. */
+/* Opens what is judged besides the rows trained on: the test set, and a file for validation. */
 #include <math.h>
 #include <string.h>
 
 #include "learn/run/run.h"
 
-/* Can every row of what is judged be judged? Told before the training, which a mistake found after it would have
- * cost. */
+/* Can every row of the set be judged? Asked before the training, since a mistake found after it would cost all of it.
+ */
 static plait_status check(pli_run *run, const pli_dataset *data, const char *name) {
     const pli_learner_more *more = run->learner->more;
     return more != NULL && more->check_judged != NULL ? more->check_judged(run, data, name) : PLAIT_OK;
@@ -15,7 +15,7 @@ static const char *name_of(const plait_data_opts *files) {
     return files != NULL && files->n_paths == 1 ? files->paths[0] : "the test set";
 }
 
-/* A file of labels is that of the rows trained on: other images have theirs beside them. */
+/* A file of labels belongs to the rows trained on; other images have their own labels beside them. */
 static plait_status open_beside(pli_run *run, const plait_data_opts *files, const plait_data *memory,
                                 pli_dataset **data_out) {
     const plait_data_opts *trained = run->opts->data;
@@ -25,7 +25,7 @@ static plait_status open_beside(pli_run *run, const plait_data_opts *files, cons
     if (same && pli_dataset_has_label_file(run->data) && strcmp(own.paths[0], trained->paths[0]) != 0) own.label = NULL;
     PLI_TRY(pli_run_open(run, files != NULL ? &own : NULL, memory, run->schema, false, data_out));
     if (run->opts->replicas <= 1 || memory != NULL) return PLAIT_OK;
-    pli_schema  *joined = NULL; /* how many rows each part has: another worker may have to read them */
+    pli_schema  *joined = NULL; /* says how many rows each part has: another worker may have to read them */
     plait_status status = pli_run_agree_schema(run, *data_out, false, &joined);
     pli_schema_destroy(&joined);
     return status;

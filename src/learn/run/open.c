@@ -1,5 +1,5 @@
-/* Opens a run's data sets. Workers of one process share what was opened: a pipe is read and a packed file
- * is unpacked once. */
+/* Opens a run's data sets. Workers of one process share what was opened: a pipe is read once, and a packed file is
+ * unpacked once. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,8 +23,8 @@ bool pli_run_streams(const pli_run *run) {
     return bytes < 0 || bytes > SMALL_BYTES; /* small plain files are as well read at once */
 }
 
-/* The leading worker of a process opens; the others, who hear where its data set is, open theirs beside it. Nobody goes
- * on before all have done so. */
+/* The leading worker of a process opens first; the others then open theirs beside its data set. Nobody goes on before
+ * all have done so. */
 static plait_status open_together(pli_run *run, const plait_data_opts *files, const pli_schema *fixed,
                                   pli_dataset **data_out) {
     int32_t            worker = plait_comm_rank(run->comm), workers = pli_run_holders(run);
@@ -43,20 +43,20 @@ static plait_status open_together(pli_run *run, const plait_data_opts *files, co
     return status;
 }
 
-/* Is this the line of another worker too? all: texts of all workers, one behind the other, each with its zero. */
+/* Does the text have this line? */
 static bool has_line(const char *text, const char *line, size_t length) {
     for (const char *at = text; *at != '\0'; at += strcspn(at, "\n"), at += *at == '\n')
         if (strcspn(at, "\n") == length && memcmp(at, line, length) == 0) return true;
     return false;
 }
 
-/* Test and validation data are opened with the options of the training data: was the note told of these already? */
+/* Test and validation data are opened with the options of the training data: was the note told of those already? */
 static bool is_told(const pli_run *run, const pli_dataset *data, const char *note, size_t length) {
     return run->data != NULL && run->data != data && strncmp(note, "note: --", 8) == 0 &&
            has_line(pli_dataset_notes(run->data), note, length);
 }
 
-/* A note that all workers have is told once; others name their rank. */
+/* Logs the notes. The lead logs a note that all workers have; each worker logs its other notes, which name its rank. */
 static plait_status tell_notes(pli_run *run, const pli_dataset *data) {
     const char  *mine = pli_dataset_notes(data);
     int32_t      workers = plait_comm_workers(run->comm), rank = plait_comm_rank(run->comm);

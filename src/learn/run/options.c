@@ -1,10 +1,9 @@
-/* The options of a run: checked before anything is read, and equal on every rank. */
+/* The options of a run: checks them before anything is read, and that they are equal on every rank. */
 #include "learn/learn.h"
 
 #include "learn/keep/keep.h"
 #include "learn/run/run.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,10 +36,9 @@ static plait_status check_optimizer(pli_run *run) {
     return PLAIT_OK;
 }
 
-static plait_status check_number(const char *name, double value, double low, bool open, double high, plait_error *err) {
-    if (isfinite(value) && (open ? value > low : value >= low) && value <= high) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EINVAL, "%s is %g: expected a number %s %g%s", name, value, open ? "above" : "from", low,
-                    high < DBL_MAX ? ", at most 1" : "");
+static plait_status check_number(const char *name, double value, bool above_0, plait_error *err) {
+    if (isfinite(value) && (above_0 ? value > 0 : value >= 0)) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EINVAL, "%s is %g: expected a number %s 0", name, value, above_0 ? "above" : "from");
 }
 
 static plait_status check_validation(pli_run *run) {
@@ -62,7 +60,7 @@ static plait_status check_validation(pli_run *run) {
     return PLAIT_OK;
 }
 
-/* Can each filter of the first table work on it, as far as it is known before the data are read? */
+/* Can each filter of the first table work on it? Asked before the data are read, so with one column. */
 static plait_status check_filters(pli_run *run) {
     const plait_train_opts  *o = run->opts;
     const plait_filter_table table = { .name = pli_run_first_table(run), .type = PLAIT_F32, .cols = 1,
@@ -73,8 +71,7 @@ static plait_status check_filters(pli_run *run) {
     return pli_filters_check_table(&list, &table, run->err);
 }
 
-/* The loss of a model that has none of its own; and kernels. *classes_out: may it have classes,
- * as far as is known before the labels are read? */
+/* Checks --loss and --kernels. *classes_out: may the model have classes? Asked before the labels are read. */
 static plait_status check_model(const pli_run *run, bool *classes_out) {
     static const char *const names[] = { "own", "onednn", NULL };
     const plait_train_opts  *o = run->opts;
@@ -84,7 +81,7 @@ static plait_status check_model(const pli_run *run, bool *classes_out) {
     return o->kernels == NULL ? PLAIT_OK : one_of("kernels", o->kernels, names, run->err);
 }
 
-/* What the options must name, and arrays that they say there are. */
+/* Checks pointers that the options must give, and the program's own learners. */
 static plait_status check_given(const pli_run *run) {
     const plait_train_opts *o = run->opts;
     if (o->model == NULL) return pli_fail_null(run->err, "plait_train", "opts->model");
@@ -131,10 +128,10 @@ plait_status pli_options_check(pli_run *run) {
     PLI_TRY(check_optimizer(run));
     if (o->schedule != NULL) PLI_TRY(one_of("schedule", o->schedule, schedules, err));
     if (o->normalize != NULL) PLI_TRY(one_of("normalization", o->normalize, scalings, err));
-    PLI_TRY(check_number("l1", o->l1, 0, false, DBL_MAX, err));
-    if (!isnan(o->l2)) PLI_TRY(check_number("l2", o->l2, 0, false, DBL_MAX, err));
-    PLI_TRY(check_number("learning-rate", o->learning_rate, 0, false, DBL_MAX, err));
-    PLI_TRY(check_number("huber-delta", o->huber_delta, 0, true, DBL_MAX, err));
+    PLI_TRY(check_number("l1", o->l1, false, err));
+    if (!isnan(o->l2)) PLI_TRY(check_number("l2", o->l2, false, err));
+    PLI_TRY(check_number("learning-rate", o->learning_rate, false, err));
+    PLI_TRY(check_number("huber-delta", o->huber_delta, true, err));
     if (!(o->momentum >= 0 && o->momentum < 1))
         return pli_fail(err, PLAIT_EINVAL, "momentum is %g: expected a number from 0 to below 1", o->momentum);
     if (o->epochs < 0) return pli_fail(err, PLAIT_EINVAL, "epochs is %lld: expected 1 or more", (long long)o->epochs);
@@ -165,7 +162,7 @@ plait_status pli_train_check(plait_comm *comm, const plait_train_opts *opts, pla
 
 /* --- agreement ------------------------------------------------------------------------------------------- */
 
-/* The first line in which two texts differ, cut to fit. */
+/* Copies the first line in which two texts differ, cut to fit. */
 static void differing_line(const char *a, const char *b, char *line_a, char *line_b, size_t bytes) {
     size_t start = 0, i = 0;
     for (; a[i] != '\0' && a[i] == b[i]; i++)

@@ -1,4 +1,5 @@
-/* Opens data, lets the workers agree on what it means, and lets the learner settle what follows from it. */
+/* Everything between options and tables: opens the data, lets the workers agree on a schema, and lets the learner
+ * settle what follows from the data. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@ bool pli_run_trains(void *user, int64_t row) { return !pli_run_holds_back(user, 
 
 /* --- schema ---------------------------------------------------------------------------------------------- */
 
-/* A schema as text. Of another worker it is borrowed. */
+/* A worker's schema as text, borrowed. */
 typedef struct schema_text {
     const char *data;
     size_t      length;
@@ -53,10 +54,11 @@ static plait_status join_apart(const pli_run *run, const pli_text *mine, pli_sch
     return status;
 }
 
-/* Within a process one worker joins for all: a thousand that join a thousand texts each would read a million. */
+/* Within a process one worker joins for all: if a thousand workers joined a thousand texts each, they would read a
+ * million. */
 
-/* Lays a text out for the other ranks of this process. It lies there until it is released, or until all ranks have
- * ended: they may still read it when this one has died. */
+/* Lays out a text for the other ranks of this process. It stays until it is released, or until all ranks have ended,
+ * since they may still read it when this rank has died. */
 static plait_status lay_out(const pli_run *run, const char *what, const pli_text *text, schema_text *out) {
     char name[64];
     snprintf(name, sizeof name, "%s of rank %d", what, (int)plait_comm_rank(run->comm));
@@ -67,7 +69,7 @@ static plait_status lay_out(const pli_run *run, const char *what, const pli_text
     return PLAIT_OK;
 }
 
-/* The leading worker's part: joins what all have laid out, and lays out the result. */
+/* The leading worker joins the texts that all have laid out, and lays out the result. */
 static plait_status join_laid_out(const pli_run *run, const schema_text *all, pli_schema **schema_out,
                                   schema_text *joined_out) {
     pli_text     text = { 0 };
@@ -102,7 +104,6 @@ static plait_status join(const pli_run *run, const pli_text *mine, pli_schema **
                                               : join_apart(run, mine, schema_out);
 }
 
-/* What all workers found, joined; then every dataset is numbered by it. A data set in memory is whole already. */
 plait_status pli_run_agree_schema(const pli_run *run, pli_dataset *data, bool whole, pli_schema **schema_out) {
     pli_text     mine = { 0 };
     plait_status status = pli_schema_write(pli_dataset_schema(data), &mine, run->err);
@@ -144,7 +145,7 @@ static plait_status open_data(pli_run *run) {
                     o->model);
 }
 
-/* Batches and clocks of a learner that leaves them to the run. */
+/* Sets batches and clocks if the learner leaves them to the run. */
 static void settle_clocks(pli_run *run) {
     const plait_train_opts *o = run->opts;
     int64_t                 batch = o->batch > 0 ? o->batch : run->train_rows / 64;
@@ -161,7 +162,7 @@ static void settle_clocks(pli_run *run) {
     run->l2 = o->l2 > 0 ? o->l2 : 0;
 }
 
-/* Tables that the learner has named beforehand are dense. */
+/* A learner that names its tables beforehand, and plans none in prepare, has dense ones. */
 static plait_status settle_tables(pli_run *run) {
     pli_planned planned[PLI_TABLES] = { { 0 } };
     int32_t     n = 0;
@@ -176,7 +177,7 @@ plait_status pli_prepare(pli_run *run) {
     const pli_learner_more *more = learner->more;
     uint64_t                begun_ns = pli_comm_now(run->comm);
     if (more != NULL && more->open_files != NULL) PLI_TRY(more->open_files(run));
-    PLI_TRY(pli_tables_check(run)); /* which now knows what is in those files */
+    PLI_TRY(pli_tables_check(run)); /* again: it now knows what is in those files */
     PLI_TRY(load_start(run));
     PLI_TRY(open_data(run));
     if (run->balanced) PLI_TRY(pli_balance_check(run));

@@ -10,7 +10,7 @@
 
 /* --- figures of the learner's own --------------------------------------------------------------------------------- */
 
-/* Over the blocks of data that are this worker's now, then over all. */
+/* Adds up over the blocks that this worker has now, then over all workers. */
 static plait_status measure(pli_run *run, const plait_model *model, const pli_dataset *data, pli_measured *measured) {
     pli_living     held;
     plait_status status = pli_living_blocks(run, data, &held);
@@ -61,7 +61,7 @@ static void add_options(const pli_run *run, plait_report *r) {
 }
 
 plait_status pli_report_fill(pli_run *run, plait_report *r) {
-    const bool ready = pli_run_is_spare(run); /* it stands still on purpose */
+    const bool ready = pli_run_is_spare(run); /* a spare idles on purpose */
     double sums[4] = { (double)(pli_cpu_ns() - run->cpu_ns) * 1e-9, ready ? 0 : run->idle_seconds,
                        ready ? 0 : run->train_seconds, (double)run->clocks_skipped };
     double peak = (double)pli_peak_rss_bytes();

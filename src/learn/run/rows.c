@@ -1,4 +1,4 @@
-/* How many rows there are, and the numbers of their classes, where the learner leaves both to the run. */
+/* Counts rows and numbers their classes, if the learner leaves both to the run. */
 #include <stdio.h>
 
 #include "learn/run/run.h"
@@ -50,7 +50,7 @@ plait_status pli_label_describe(const pli_dataset *data, int64_t classes, char t
     return failed ? pli_fail(err, PLAIT_ENOMEM, "no memory to describe labels") : PLAIT_OK;
 }
 
-/* A column that nobody has named as the label's, and that a learner without labels does not see for all that. */
+/* A learner without labels ignores the label column. If the user did not name that column, a note says so. */
 static void tell_left_out(const pli_run *run) {
     const plait_data_opts *files = run->opts->data;
     pli_text               where = { 0 };
@@ -62,7 +62,7 @@ static void tell_left_out(const pli_run *run) {
     pli_text_free(&where);
 }
 
-/* For the record, and told once. */
+/* Notes the label for the record, and logs it once. */
 static plait_status tell_label(pli_run *run) {
     if (run->learner->labels == PLAIT_LABELS_NONE) {
         if (pli_comm_leads(run->comm) && pli_schema_has_labels(run->schema)) tell_left_out(run);

@@ -1,4 +1,4 @@
-/* The first rows of every block of a stream, kept: what a single pass must know before it begins (how large values and
+/* Keeps the first rows of every block of a stream. What a single pass must know before it begins (how large values and
  * labels are) is measured on them. Which rows these are is a property of the data alone. */
 #include "learn/run/run.h"
 

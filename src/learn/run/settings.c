@@ -1,4 +1,4 @@
-/* The learner's own options, and what else it asks of its run. */
+/* The learner's own options; its memory; and the calls by which it asks its run (plait/learner.h). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static const plait_learner_option *option_of(const pli_run *run, const char *nam
     return NULL;
 }
 
-/* As given, else the preset; NULL: neither. */
+/* The value as given, else the preset; NULL: there is neither. */
 static const char *value_of(const pli_run *run, const plait_learner_option *option) {
     for (int32_t i = run->opts->n_settings - 1; i >= 0; i--)
         if (strcmp(run->opts->settings[i].name, option->name) == 0) return run->opts->settings[i].value;
@@ -30,7 +30,7 @@ static plait_status unknown(const pli_run *run, const char *name) {
     return pli_fail(run->err, PLAIT_ENAME, "%s: model %s has no options of its own", name, run->learner->name);
 }
 
-/* Is the word among names, which blanks part? */
+/* Is the word among names, which are separated by blanks? */
 static bool is_among(const char *names, const char *word) {
     const size_t length = strlen(word);
     for (const char *at = names; *at != '\0'; at += strcspn(at, " "), at += *at == ' ')

@@ -1,11 +1,11 @@
-/* The tables of a model, and how each travels in a run: what was said of it by name, else what was said of the run. */
+/* How each table of a model travels in a run: as --table says of its name, else as the run's own options say. */
 #include <stdio.h>
 #include <string.h>
 
 #include "learn/run/run.h"
 #include "table/pairs/pairs.h"
 
-/* What the learner says of a table; NULL: nothing. */
+/* The learner's line about a table; NULL: none. */
 static const plait_learner_table *said_of(const pli_run *run, const char *name) {
     const plait_learner_table *table = run->learner != NULL ? run->learner->tables : NULL;
     for (; table != NULL && table->name != NULL; table++)
@@ -38,7 +38,8 @@ pli_travel pli_run_travel(const pli_run *run, const char *name) {
 
 /* --- before the data are read -------------------------------------------------------------------------------- */
 
-/* The names in --table are known before the data are read, or when the learner has planned its tables. */
+/* Is each name in --table a table of the model? The learner names its tables beforehand (n 0), or plans them when the
+ * data are read (planned). */
 static plait_status check_names(const pli_run *run, const pli_planned *planned, int32_t n) {
     const char *names[PLI_TABLES];
     size_t      known = 0;
@@ -46,7 +47,7 @@ static plait_status check_names(const pli_run *run, const pli_planned *planned, 
     for (int32_t i = 0; i < n; i++) names[known++] = planned[i].name;
     for (const plait_learner_table *t = run->learner->tables; n == 0 && t != NULL && t->name != NULL; t++)
         names[known++] = t->name;
-    if (known == 0) names[known++] = "w"; /* L-BFGS has all values in one */
+    if (known == 0) names[known++] = "w"; /* L-BFGS has all values in one table */
     for (int32_t i = 0; i < run->opts->n_tables; i++) {
         size_t t = 0;
         while (t < known && strcmp(names[t], run->opts->tables[i].name) != 0) t++;
@@ -55,7 +56,7 @@ static plait_status check_names(const pli_run *run, const pli_planned *planned, 
     return PLAIT_OK;
 }
 
-/* Of ranks that only serve, the first table's pair tells alone: others may lie elsewhere. */
+/* Only the first table's pair is held against ranks that only serve: other tables may do without servers. */
 static plait_status check_pair(const pli_run *run, const char *name, pli_fill fill, bool grows) {
     const plait_train_opts *o = run->opts;
     const pli_travel        travel = pli_run_travel(run, name);
@@ -96,7 +97,6 @@ static bool was_named(const pli_run *run, const char *name) {
     return false;
 }
 
-/* The first table of the learner: what is said of the run is said of it. */
 const char *pli_run_first_table(const pli_run *run) {
     return run->learner->tables != NULL ? run->learner->tables[0].name : "w";
 }
@@ -107,14 +107,14 @@ plait_status pli_tables_check(const pli_run *run) {
     PLI_TRY(check_pair(run, first, PLI_FILL_ANY, false));
     for (const plait_learner_table *t = run->learner->tables; t != NULL && t->name != NULL; t++)
         if (t->small != 0 && was_named(run, t->name)) PLI_TRY(check_pair(run, t->name, PLI_FILL_DENSE, false));
-    for (int32_t i = 0; i < run->opts->n_tables; i++) /* those of which it is not known yet whether they are there */
+    for (int32_t i = 0; i < run->opts->n_tables; i++) /* they may turn out not to be in this run */
         PLI_TRY(check_pair(run, run->opts->tables[i].name, PLI_FILL_ANY, false));
     return PLAIT_OK;
 }
 
-/* --- when it is known how they lie ---------------------------------------------------------------------------- */
+/* --- when their layout is known ------------------------------------------------------------------------------- */
 
-/* What is said of the run is often meant for its weights: the intercepts may take another. */
+/* The run's setting is often meant for its weights alone; then the intercepts may take another. */
 static plait_status advise(const pli_run *run, const pli_planned *planned, plait_status status) {
     plait_error why = *run->err;
     if (status != PLAIT_EREFUSED || !planned->hinted || was_named(run, planned->name)) return status;

@@ -17,7 +17,7 @@ void plait_train_opts_init(plait_train_opts *opts) {
     };
 }
 
-/* --- deaths that the run goes on from ----------------------------------------------------------------------- */
+/* --- deaths that the run survives -------------------------------------------------------------------------- */
 
 void pli_run_tell_lost(pli_run *run) {
     plait_error why;
@@ -54,7 +54,7 @@ void pli_run_charge_parsed(const pli_run *run, const pli_batch *batch) {
 
 /* --- pieces of a run ------------------------------------------------------------------------------------- */
 
-/* All that must be the same on every rank, a line each. */
+/* One line for each option that must be the same on every rank. */
 static plait_status agree_options(pli_run *run) {
     const plait_train_opts *o = run->opts;
     pli_text                text = { 0 };
@@ -96,7 +96,7 @@ static plait_status agree_options(pli_run *run) {
     return status;
 }
 
-/* Tables travel as the first does unless they say otherwise. On servers, too. */
+/* A table travels as the first does unless --table names it. Servers call this, too. */
 static plait_status create_job(plait_comm *comm, const plait_train_opts *o, int64_t batch, int64_t first_clock,
                                plait_job **job_out) {
     const plait_learner *learner = pli_learner_find(o->model, o->learners, o->n_learners);
@@ -174,8 +174,8 @@ static plait_status judge(pli_run *run, const plait_model *model, plait_report *
     return pli_report_measure(run, model, report);
 }
 
-/* The model comes first: what goes wrong in judging it does not lose it. A run that was asked to stop ends with its
- * clock: what it has reached is not judged. Of that the leading worker, which saves and reports, decides for all. */
+/* The model is made first, so that an error in judging does not lose it. A run that was asked to stop is not judged;
+ * the leading worker, which saves and reports, decides for all whether it was. */
 static plait_status finish(pli_run *run, plait_report *report_out, plait_model **model_out) {
     const pli_learner_more *more = run->learner->more;
     plait_report            report;
@@ -229,14 +229,14 @@ static int64_t deaths_of(const plait_comm *comm) {
     return n;
 }
 
-/* On servers, too: what they have sent counts. With copies a rank may have died, or die even now: then it is what the
- * workers that lived until here have sent. */
+/* Servers call this, too, since the bytes that they sent count. With copies a rank may have died, or may die even now:
+ * then only the bytes of the workers that live here are counted. */
 static plait_status end_job(plait_comm *comm, bool survives, plait_job **job, plait_report *report_out) {
     int64_t  known[2] = { (int64_t)plait_comm_bytes_sent(comm), deaths_of(comm) };
     uint64_t bytes = 0;
     if (survives && pli_comm_is_worker(comm)) PLI_TRY(plait_comm_allreduce(comm, known, 2, PLAIT_I64, PLAIT_SUM));
     PLI_TRY(plait_job_destroy(job));
-    const bool   one_died = survives && pli_comm_is_worker(comm) && known[1] > 0; /* all know it */
+    const bool   one_died = survives && pli_comm_is_worker(comm) && known[1] > 0; /* on all alike */
     plait_status status = one_died ? PLAIT_EPEER : pli_comm_bytes_of_all(comm, &bytes);
     if (status == PLAIT_EPEER && survives) bytes = (uint64_t)known[0];
     else if (status < 0) return status;
@@ -313,7 +313,6 @@ plait_status plait_train(plait_comm *comm, const plait_train_opts *opts, plait_r
                     .best_loss = INFINITY,
                     .validation_loss = NAN,
                     .validation_accuracy = NAN,
-                    .begun_ns = pli_comm_now(comm),
                     .cpu_ns = pli_cpu_ns() };
     plait_status status = train_worker(&run, report_out, model_out);
     clean(&run);

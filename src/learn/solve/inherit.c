@@ -1,4 +1,4 @@
-/* The blocks of workers that have died. See inherit.h. */
+/* Finds and reads the blocks of workers that have died. See inherit.h. */
 #include "learn/solve/inherit.h"
 
 #include <string.h>
@@ -36,13 +36,14 @@ plait_status pli_heir_batch(pli_heir *heir, int64_t epoch, int64_t clock, bool i
 
 /* --- in sums of all ----------------------------------------------------------------------------------------------- */
 
-bool pli_heir_has(const pli_run *run, const pli_dataset *data, int32_t block) {
+/* Does the block fall to this worker, though another worker is its home? */
+static bool falls_here(const pli_run *run, const pli_dataset *data, int32_t block) {
     const int32_t me = plait_comm_rank(run->comm), home = pli_dataset_home(data, block);
     return home != me && pli_heir_of(pli_comm_absentees(run->comm), plait_comm_workers(run->comm), run->opts->spares,
                                      home, (uint64_t)block) == me;
 }
 
-plait_status pli_living_blocks(pli_run *run, const pli_dataset *data, pli_living *held) {
+plait_status pli_living_blocks(const pli_run *run, const pli_dataset *data, pli_living *held) {
     const int32_t own = pli_dataset_own_blocks(data), blocks = pli_dataset_blocks(data);
     *held = (pli_living){ 0 };
     held->block = pli_array((size_t)(own + blocks) + 1, sizeof *held->block);
@@ -51,7 +52,7 @@ plait_status pli_living_blocks(pli_run *run, const pli_dataset *data, pli_living
         return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of blocks");
     for (; held->n < own; held->n++) held->block[held->n] = pli_dataset_block(data, held->n);
     for (int32_t b = 0; pli_comm_absent(run->comm) > 0 && b < blocks; b++) {
-        if (!pli_heir_has(run, data, b)) continue;
+        if (!falls_here(run, data, b)) continue;
         PLI_TRY(pli_dataset_borrow(data, b, &held->lent[held->borrowed], run->err));
         held->block[held->n++] = pli_borrowed_block(held->lent[held->borrowed++]);
     }

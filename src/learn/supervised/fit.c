@@ -91,29 +91,17 @@ plait_status pli_fit_restore(pli_run *run) {
 
 /* --- judging ------------------------------------------------------------------------------------------------------ */
 
-/* Sums over the blocks of data that are this worker's now; want is asked with the run. */
+/* Judges the rows of the blocks that are this worker's now; want, if given, says which, and its user is the run. */
 static plait_status judge_now(const pli_run *run, const pli_goal *goal, const pli_solution *solution,
                               const pli_dataset *data, bool (*want)(void *user, int64_t row), pli_total *total_out,
                               pli_ranking *ranking) {
     const pli_scoring scoring = pli_fit_of(run)->ops->scoring(run, solution);
-    const int32_t     own = pli_dataset_own_blocks(data), blocks = pli_dataset_blocks(data);
-    int32_t           n = 0;
-    const pli_block **block = pli_array((size_t)(own + blocks), sizeof *block);
-    pli_borrowed    **lent = pli_calloc((size_t)blocks, sizeof *lent);
-    plait_status      status = PLAIT_OK;
-    if (block == NULL || lent == NULL) status = pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of blocks");
-    for (; status >= 0 && n < own; n++) block[n] = pli_dataset_block(data, n);
-    for (int32_t b = 0; status >= 0 && pli_comm_absent(run->comm) > 0 && b < blocks; b++) {
-        if (!pli_heir_has(run, data, b)) continue;
-        status = pli_dataset_borrow(data, b, &lent[b], run->err);
-        if (status >= 0) block[n++] = pli_borrowed_block(lent[b]);
-    }
+    pli_living        held;
+    plait_status      status = pli_living_blocks(run, data, &held);
     if (status >= 0)
-        status = pli_judge_blocks(goal, &scoring, data, n, block, run->pool, want, (void *)(uintptr_t)run, total_out,
-                                  ranking, run->err);
-    for (int32_t b = 0; lent != NULL && b < blocks; b++) pli_borrowed_free(&lent[b]);
-    pli_free(lent);
-    pli_free(block);
+        status = pli_judge_blocks(goal, &scoring, data, held.n, held.block, run->pool, want, (void *)(uintptr_t)run,
+                                  total_out, ranking, run->err);
+    pli_living_blocks_free(&held);
     return status;
 }
 
