@@ -1,11 +1,11 @@
-/* Block by block: under --reduce exact the part that each block of the data has in a clock is computed by itself, a
- * shape that never changes, and pushed by itself, and the tables add up what is pushed in sums whose bits do not depend
- * on their order. So it does not show which worker or thread had which block. */
+/* Batches block by block, for --reduce exact: the gradient of each block's part of a clock is computed by itself, in a
+ * shape that never changes, and pushed by itself. The tables add up the pushes in exact sums, which do not depend on
+ * their order. So the model does not depend on which worker or thread has which block. */
 #include "learn/linear/fit.h"
 
 #include "table/table.h"
 
-/* Parts first .. first + n - 1; a balanced run measures how long it takes. */
+/* Computes the gradients of parts first .. first + n - 1; a balanced run measures how long it takes. */
 static plait_status compute(pli_run *run, const pli_weights *weights, int64_t rows, const pli_batch *batch,
                             int32_t first, int32_t n, const uint32_t *local) {
     pli_linear_fit *l = pli_linear_fit_of(run);
@@ -53,7 +53,7 @@ static int64_t entries_of(const pli_part *part) {
     return n;
 }
 
-/* Of the batch's columns only those that the part has entries in. */
+/* Pushes the columns in which the part has entries, which are some of the batch's. */
 static plait_status push_keyed(pli_run *run, int32_t slot, int32_t p, const pli_part *part) {
     pli_linear_fit *l = pli_linear_fit_of(run);
     const double *sum = l->gradient.sum + slot * l->gradient.size, *bias = l->gradient.bias + slot * l->gradient.stride;

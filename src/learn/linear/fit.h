@@ -1,11 +1,11 @@
-/* learn/linear/fit.h - a run of a linear model: weights in a table w, one row a feature.
+/* learn/linear/fit.h - a run of a linear model: weights in a table w, one row for each feature.
  *
  *     linear.h          scores and gradients over rows
- *     linear_learner.c  the learners, what follows from data and options
- *     weights.c         tables, first values, what they hold
- *     steps.c           a batch: the whole table is read, or the rows that it touches
- *     blocks.c          the same block by block: --reduce exact
- *     hogwild.c         row by row, straight on the table: async over local
+ *     linear_learner.c  the learners; decisions that follow from data and options
+ *     weights.c         creates the tables, and reads the solution from them
+ *     steps.c           a batch: reads the whole table, or the rows that the batch touches
+ *     blocks.c          a batch block by block: --reduce exact
+ *     hogwild.c         a batch row by row, straight on the table: async over local
  *     lbfgs_linear.c    passes for L-BFGS
  *     linear_model.c    the fitted model
  */
@@ -16,10 +16,10 @@
 #include "learn/solve/loop.h"
 #include "learn/supervised/fitted.h"
 
-/* How the weights lie in their table. The intercepts are the last row, or with PLI_SPARSE a table of their own. */
+/* The layout of the weights. The intercepts are the last row of w; with PLI_SPARSE they have a table of their own. */
 typedef enum pli_form {
     PLI_DENSE, /* whole gradients are pushed                                */
-    PLI_KEYED, /* dense, but a batch pushes the few rows that it touched    */
+    PLI_KEYED, /* the table is dense; a batch pushes the few rows it touched */
     PLI_SPARSE /* rows grow by key                                          */
 } pli_form;
 
@@ -30,13 +30,13 @@ typedef struct pli_linear_fit {
     pli_linear   linear;
     pli_form     form;
     bool         rowwise; /* each row is a push of its own (Hogwild) */
-    plait_table *w, *b;   /* b: PLI_SPARSE with intercept only */
+    plait_table *w, *b;   /* b: only for PLI_SPARSE with intercept */
     pli_gradient gradient;
-    /* dense: weights in the data's units [features, K], if scaled */
-    double *raw;
+    /* dense */
+    double *raw;    /* [features, K] weights in the data's units, if scaled */
     double *bias;   /* [K] in the data's units          */
-    float  *narrow; /* [K] as the table has them        */
-    float  *push;   /* values got, then gradients pushed */
+    float  *narrow; /* [K] intercepts as in the table   */
+    float  *push;   /* first values got, then gradients to push */
     /* keyed */
     uint64_t *keys;
     uint32_t *order, *local;
@@ -57,10 +57,12 @@ static inline pli_linear_fit *pli_linear_fit_of(const pli_run *run) { return run
 /* --- weights.c ---------------------------------------------------------------------------------------------------- */
 
 plait_status pli_linear_tables(pli_run *run);
-/** First values for the table in training's units, [features + intercept, K] of F32 or F64; *initial_out NULL: zeros.
- *  Without a model to start from: zeros, and the mean label for intercept. */
+/** First values for the table in training's units, [features + intercept, K] of F32 or F64; NULL: all zeros. They come
+ *  from the model to start from; without one they are zeros, and the intercept is the mean label. The caller frees
+ *  them.
+ */
 plait_status pli_linear_initial(const pli_run *run, plait_type type, void **initial_out);
-/** Penalty factors likewise; NULL: all 1. */
+/** Penalty factors of the same shape; NULL: all 1. The caller frees them. */
 plait_status pli_linear_penalty(const pli_run *run, plait_type type, void **penalty_out);
 extern const pli_fit_ops pli_linear_fit_ops;
 
@@ -70,7 +72,7 @@ extern const pli_steps pli_linear_steps, pli_hogwild_steps;
 plait_status pli_linear_begin(pli_run *run);
 void         pli_linear_end(pli_run *run);
 
-/** blocks.c: the gradient of each block's part of the batch by itself, an inc each. Under --reduce exact. */
+/** blocks.c, for --reduce exact: computes the gradient of each block's part of the batch by itself, and pushes each. */
 plait_status pli_blocks_push_dense(pli_run *run, const pli_weights *weights, const pli_batch *batch);
 plait_status pli_blocks_push_keyed(pli_run *run, const pli_weights *weights, int64_t unique, const pli_batch *batch);
 

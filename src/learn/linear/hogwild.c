@@ -1,6 +1,6 @@
-/* Row by row, without locks: each thread takes parts of the batch, and for each row gets its weights, computes, and
- * pushes its gradient at once (Niu et al., "HOGWILD!: A Lock-Free Approach to Parallelizing Stochastic Gradient
- * Descent", NIPS 2011). A row's keys end with the intercept's. */
+/* Training row by row, without locks: each thread takes parts of the batch; for each row it gets the weights, computes,
+ * and pushes the gradient at once (Niu et al., "HOGWILD!: A Lock-Free Approach to Parallelizing Stochastic Gradient
+ * Descent", NIPS 2011). The last key of a row is the intercept's. */
 #include "learn/linear/fit.h"
 
 #include <string.h>
@@ -13,24 +13,24 @@ typedef struct row {
     uint64_t *keys;
     double   *x;
     double    y, weight;
-    bool      known; /* its label */
+    bool      known; /* is its label known? */
 } row;
 
 typedef struct pli_row_worker {
-    row       row[2];   /* the one at hand and the next, whose weights are on their way */
+    row       row[2];   /* the row at hand, and the next one, whose weights are prefetched */
     int64_t   capacity; /* keys */
     float    *values;   /* [capacity, K] */
     double   *score;  /* [2K]          */
     float    *bias;   /* [K]           */
     pli_sums  sums;
     plait_error error;
-    char      apart[64]; /* from the next thread's */
+    char      apart[64]; /* keeps the next thread's worker on another cache line */
 } pli_row_worker;
 
 typedef struct row_pass {
     pli_run        *run;
-    const pli_part *part; /* of loaded data                                            */
-    int64_t         clock; /* of a stream, whose parts are parsed by the thread at work */
+    const pli_part *part;  /* of loaded data                                        */
+    int64_t         clock; /* of a stream: the thread at work parses its part itself */
 } row_pass;
 
 static plait_status reserve(pli_row_worker *h, row *r, int64_t n, int64_t k) {
@@ -53,7 +53,7 @@ static plait_status reserve(pli_row_worker *h, row *r, int64_t n, int64_t k) {
     return ok ? PLAIT_OK : pli_fail(&h->error, PLAIT_ENOMEM, "no memory for a row of %lld entries", (long long)n);
 }
 
-/* Takes a row of the block, the intercept last where it is a row of the table, and asks for its weights. */
+/* Takes a row of the block, and prefetches its weights. The intercept comes last, if it is a row of the table. */
 static plait_status take_row(const pli_run *run, pli_row_worker *h, const pli_block *block, int64_t number, row *r) {
     const pli_linear_fit *l = pli_linear_fit_of(run);
     int64_t       at = block->row_start[number], n = block->row_start[number + 1] - at, d = l->linear.features;
@@ -62,7 +62,7 @@ static plait_status take_row(const pli_run *run, pli_row_worker *h, const pli_bl
     r->known = pli_goal_target(&l->linear.goal, block->label[number], &r->y, &r->weight);
     if (block->weight != NULL) r->weight *= (double)block->weight[number];
     PLI_TRY(reserve(h, r, (centre != NULL ? d : n) + 1, l->linear.goal.columns));
-    if (centre != NULL) { /* centred: a value that is not given is no 0 */
+    if (centre != NULL) { /* centred: a value that is not given is not 0 */
         for (int64_t j = 0; j < d; j++) {
             r->keys[j] = (uint64_t)j;
             r->x[j] = -centre[j] * factor[j];
@@ -186,7 +186,7 @@ static void end(pli_run *run) {
     pli_linear_end(run);
 }
 
-/* The table is read as a whole where somebody wants to see it. */
+/* The curve and a spare read as in steps.c. */
 static plait_status curve(pli_run *run) { return pli_linear_steps.curve(run); }
 static plait_status idle(pli_run *run) { return pli_linear_steps.idle(run); }
 

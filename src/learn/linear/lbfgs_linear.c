@@ -1,11 +1,11 @@
-/* A linear model's passes: its gradient is a sum over rows and entries, and the metric's diagonal, a bound of the
- * Hessian's, is one more such sum. What is large is kept in float32, and its memory is given back between passes. */
+/* A linear model's passes for L-BFGS. The gradient is a sum over rows and entries; the metric's diagonal, a bound of
+ * the Hessian's, is one more such sum. Large vectors are kept in float32, and their memory is freed between passes. */
 #include <string.h>
 
 #include "learn/linear/fit.h"
 #include "learn/solve/lbfgs_run.h"
 
-/* Sums of more rows than this lose what they add in float32. */
+/* In float32, sums over more rows than this would lose what is added. */
 enum { NARROW_ROWS_MAX = 1 << 22 };
 
 /* A pass's memory. */
@@ -13,13 +13,13 @@ typedef struct linear_pass {
     pli_linear_fit *fit;
     pli_gradient    gradient;
     double         *raw, *bias;
-    bool            is_large; /* memory is what counts */
+    bool            is_large; /* memory counts more than time */
 } linear_pass;
 
 /* --- a pass over the data -------------------------------------------------------------------------------- */
 
-/* A pass leaves sums in the gradient's slots: all rows' in the first; or, under --reduce exact, of some blocks of the
- * worker, each by itself. Pushes a slot's sum [rows, K] times scale; it is narrowed in place. */
+/* A pass leaves sums in the gradient's slots: the sum of all rows in the first slot; or, under --reduce exact, the sum
+ * of one block in each. This pushes a slot's sum [rows, K] times scale, and narrows it in place. */
 static plait_status push(pli_lbfgs *l, plait_table *table, int64_t slot, double scale) {
     linear_pass *p = l->own;
     pli_gradient  *gradient = &p->gradient;
@@ -67,7 +67,6 @@ static plait_status push_gradient(pli_lbfgs *l, int64_t slot) {
     return push(l, l->g, slot, 1 / (double)run->train_rows);
 }
 
-/* The gradient at these weights goes to g, block by block if sums are exact; its losses to total. */
 static plait_status compute(pli_lbfgs *l, const void *values, pli_total *total) {
     linear_pass *p = l->own;
     pli_run      *run = l->run;
@@ -88,19 +87,19 @@ static plait_status compute(pli_lbfgs *l, const void *values, pli_total *total) 
             PLI_TRY(push_gradient(l, i));
         }
     }
-    if (p->is_large) pli_gradient_rest(gradient); /* before the push is under way */
+    if (p->is_large) pli_gradient_rest(gradient); /* before the push begins */
     return PLAIT_OK;
 }
 
-/* The metric's diagonal, into h: curvature/n sum weight x_j^2 + l2 p_j, which is never 0. share: of what does not come
- * from rows, how much the slot adds. */
+/* Pushes a slot's part of the metric's diagonal to h: curvature/n sum weight x_j^2 + l2 p_j, which is never 0. share:
+ * the slot's share of the terms that do not come from rows. */
 static plait_status push_metric(pli_lbfgs *l, int64_t slot, double share) {
     linear_pass *p = l->own;
     const pli_run   *run = l->run;
     const pli_scale *scale = &p->fit->fit.scale;
     int64_t          k = p->fit->linear.goal.columns, d = p->fit->linear.features, at = slot * l->values;
     double           curvature = p->fit->linear.goal.loss->curvature / (double)run->train_rows;
-    double           weight = p->gradient.bias[slot * p->gradient.stride]; /* of the slot's rows */
+    double           weight = p->gradient.bias[slot * p->gradient.stride]; /* sum over the slot's rows */
     for (int64_t j = 0; j < l->rows; j++) {
         double own = 1e-3 * curvature * share;
         if (j < d) own += run->l2 * pli_scale_penalty(scale, j, run->l1, run->l2) * share;
@@ -133,7 +132,7 @@ static plait_status metric(pli_lbfgs *l) {
 
 /* --- shape ------------------------------------------------------------------------------------------------- */
 
-/* Precision and memory from the size: what is large is kept in float32, a short history, few groups. */
+/* Picks precision and memory by size: a large model is kept in float32, with a short history and few groups. */
 static void pick_shape(pli_lbfgs *l, int32_t *groups_out) {
     linear_pass *p = l->own;
     pli_run *run = l->run;
@@ -184,7 +183,7 @@ static plait_status initial(const pli_lbfgs *l, void **initial_out) {
     return pli_linear_initial(l->run, l->type, initial_out);
 }
 
-/* The free row says it where nothing is scaled. */
+/* If nothing is scaled, args.free_row alone says what is not penalised. */
 static plait_status penalty(const pli_lbfgs *l, void **penalty_out) {
     const linear_pass *p = l->own;
     *penalty_out = NULL;

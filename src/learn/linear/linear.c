@@ -1,4 +1,4 @@
-/* Scores, losses and gradients of rows; the gradient of a batch by groups of blocks. */
+/* Computes scores, losses and gradients of rows, and the gradient of a batch by groups of blocks. */
 #include "learn/linear/linear.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 
 /* --- one row ----------------------------------------------------------------------------------------- */
 
-/* Two sums at a time, so that one addition need not wait for the other; their order is fixed. */
+/* Keeps two sums, so that one addition need not wait for the other; their order is fixed. */
 static double dot_f32(int64_t n, const uint32_t *index, const float *value, const float *w) {
     double  a = 0, b = 0;
     int64_t e = 0;
@@ -67,7 +67,7 @@ void pli_linear_score(const pli_linear *linear, const pli_weights *weights, int6
     int64_t known = 0;
     while (known < n && (int64_t)index[known] < limit) known++;
     score_row(linear->goal.columns, weights, known, index, value, score);
-    for (int64_t e = known + 1; e < n; e++) { /* renumbered columns are in no order */
+    for (int64_t e = known + 1; e < n; e++) { /* columns may be in no order */
         if ((int64_t)index[e] >= limit) continue;
         double x = value != NULL ? (double)value[e] : 1.0;
         for (int64_t c = 0; c < linear->goal.columns; c++) {
@@ -94,7 +94,7 @@ static void scatter(int64_t n, const uint32_t *index, const float *value, int64_
     }
 }
 
-/* The target and the weight of row r; false: it does not count. */
+/* The target and the weight of row r; false: its label is unknown, and the row does not count. */
 static bool weigh(const pli_linear *linear, const pli_block *block, int64_t r, double *y_out, double *weight_out) {
     if (!pli_goal_target(&linear->goal, block->label[r], y_out, weight_out)) return false;
     if (block->weight != NULL) *weight_out *= (double)block->weight[r];
@@ -105,10 +105,10 @@ static int64_t row_at(const pli_part *part, int64_t i) {
     return part->order != NULL ? (int64_t)part->order[i] : part->first + i;
 }
 
-/* Rows at a time: their entries and the weights of these stay in the cache between score and gradient. */
+/* The size of a chunk of rows: its entries, and their weights, stay in the cache between score and gradient. */
 enum { CHUNK_ROWS = 128, CHUNK_ENTRIES = 1 << 14 };
 
-/* Behind the last row of the chunk that begins with row i of the part. */
+/* The end of the chunk that begins with row i of the part. */
 static int64_t chunk_end(const pli_part *part, int64_t i) {
     const int64_t *start = part->block->row_start;
     int64_t        entries = 0, end = i;
@@ -120,7 +120,7 @@ static int64_t chunk_end(const pli_part *part, int64_t i) {
     return end;
 }
 
-/* One score a row, columns as in the block. */
+/* For one score a row, and columns as in the block. */
 static void gradient_by_chunks(const pli_linear *linear, const pli_weights *weights, const pli_part *part,
                                const pli_slopes *g, pli_sums *own) {
     const pli_block   *block = part->block;
@@ -184,7 +184,7 @@ void pli_linear_gradient(const pli_linear *linear, const pli_weights *weights, c
 static plait_status reserve_groups(pli_gradient *gradient, plait_error *err) {
     const pli_linear *linear = gradient->linear;
     size_t            n = (size_t)gradient->own_groups;
-    gradient->stride = (linear->goal.columns + 7) / 8 * 8; /* no two threads write to one cache line */
+    gradient->stride = (linear->goal.columns + 7) / 8 * 8; /* so no two threads write to one cache line */
     gradient->bias = pli_calloc(n * (size_t)gradient->stride, sizeof(double));
     gradient->scratch = pli_calloc(n * (size_t)gradient->stride, 2 * sizeof(double));
     gradient->sums = pli_calloc(n, sizeof *gradient->sums);
@@ -229,7 +229,7 @@ void pli_gradient_rest(pli_gradient *gradient) {
     gradient->capacity = 0;
 }
 
-/* The total is in the first group's sums: the others' memory is free for the push that follows. */
+/* The total is in the first group's sums: frees the other groups' memory for the push that follows. */
 static void keep_total(pli_gradient *gradient) {
     float *narrow = pli_realloc(gradient->narrow, (size_t)gradient->size, sizeof *narrow);
     if (narrow == NULL) return;
@@ -250,7 +250,7 @@ static int64_t group_of(const pli_gradient *gradient, const pli_part *part) {
     return part->block->number * gradient->groups / gradient->blocks - gradient->first_group;
 }
 
-/* A group's sums, set to 0. */
+/* Sets a group's sums to 0. */
 static pli_slopes clear_group(pli_gradient *gradient, int64_t own) {
     pli_slopes g = { .bias = gradient->bias + own * gradient->stride };
     if (gradient->is_narrow) g.f32 = gradient->narrow + own * gradient->size;
@@ -394,7 +394,7 @@ plait_status pli_gradient_run(pli_gradient *gradient, const pli_weights *weights
                               const uint32_t *local, const int64_t *local_start, plait_error *err) {
     PLI_TRY(reserve(gradient, rows, err));
     batch_run run = { gradient, weights, batch, local, local_start };
-    /* Threads must be worth their waking. */
+    /* A small batch is not worth waking threads for. */
     int64_t   work = batch->rows * gradient->linear->goal.columns * 16 + gradient->size * gradient->own_groups;
     pli_pool *pool = work > 40000 ? gradient->pool : NULL;
     pli_pool_for(pool, gradient->own_groups, run_group, &run);

@@ -2,9 +2,9 @@
  *
  *     s_ik = b_k + sum_j x_ij w_jk        g_jk = sum_i weight_i d loss_i / d s_ik  x_ij
  *
- * Rows are read once, some at a time: their scores, their losses and their share of the gradient, while their entries
- * are in the cache. A batch is split among threads by fixed groups of blocks, whose sums are added in order, so that
- * the number of threads never changes a result.
+ * Rows are read once, some at a time: scores, losses and the share of the gradient are computed while the entries are
+ * in the cache. Threads split a batch by fixed groups of blocks, whose sums are added in order, so the number of
+ * threads never changes a result.
  */
 #ifndef PLI_LEARN_LINEAR_H
 #define PLI_LEARN_LINEAR_H
@@ -19,7 +19,7 @@ typedef struct pli_linear {
     bool     intercept;
 } pli_linear;
 
-/** Is there no such feature? (2^63 of them are INT64_MAX: then there is every one.) */
+/** Is the key beyond the features? (2^63 features are noted as INT64_MAX; then no key is.) */
 static inline bool pli_linear_lacks(const pli_linear *linear, uint64_t key) {
     return linear->features > 0 && linear->features < INT64_MAX && key >= (uint64_t)linear->features;
 }
@@ -31,15 +31,15 @@ typedef struct pli_weights {
     const double *bias;
 } pli_weights;
 
-/* Some rows' entries, whose columns may have been renumbered. */
+/* The rows of a part, whose columns may be renumbered. */
 typedef struct pli_visit {
     pli_part        part;
-    const uint32_t *local; /* index of each entry, in the order in which the rows are visited; NULL: block->col */
+    const uint32_t *local; /* the column of each entry, in the order in which rows are visited; NULL: block->col */
 } pli_visit;
 
-/* Where a gradient is added to: one of f32, f64 [rows, K]; bias [K]. */
+/* A gradient that rows are added to: one of f32, f64 [rows, K]; bias [K]. */
 typedef struct pli_slopes {
-    float  *f32; /* with K = 1 and without renumbered columns only */
+    float  *f32; /* only with K = 1 and without renumbered columns */
     double *f64;
     double *bias;
 } pli_slopes;
@@ -54,32 +54,33 @@ void pli_linear_score(const pli_linear *linear, const pli_weights *weights, int6
 
 /* --- gradients of a batch ---------------------------------------------------------------------------- */
 
-/* The sums of up to `groups` groups of blocks. Group of block b: floor(b groups / blocks). */
+/* The sums of up to `groups` groups of blocks. Block b is in group floor(b groups / blocks). */
 typedef struct pli_gradient {
     const pli_linear *linear;
     pli_pool         *pool;
     int32_t           blocks, groups;
-    int32_t           first_group, own_groups; /* those that this worker's blocks fall into            */
-    int64_t           size, capacity;          /* values of a gradient now, at most                     */
+    int32_t           first_group, own_groups; /* the groups of this worker's blocks                    */
+    int64_t           size, capacity;          /* values of a gradient; values that there is memory for */
     double           *sum;                     /* [own_groups, size]; after a run the first is the total */
-    float            *narrow;                  /* the same in single precision, instead of sum           */
+    float            *narrow;                  /* replaces sum in single precision                       */
     bool              is_narrow;
     int64_t           stride;                  /* >= K                                                  */
     double           *bias, *scratch;          /* [own_groups, stride], [own_groups, 2 stride]          */
     pli_sums         *sums;                    /* [own_groups]                                          */
 } pli_gradient;
 
-/** any: batches may have parts of any blocks, not the own ones only. */
+/** any: batches may have parts of any blocks, not only of own ones. */
 plait_status pli_gradient_init(pli_gradient *gradient, const pli_linear *linear, pli_pool *pool,
                                const pli_dataset *data, bool any, int32_t groups, plait_error *err);
-/** The same for pli_gradient_run_apart: as many sums as threads. */
+/** For pli_gradient_run_apart instead: there are as many sums as threads. */
 plait_status pli_gradient_init_apart(pli_gradient *gradient, const pli_linear *linear, pli_pool *pool,
                                      plait_error *err);
 void         pli_gradient_destroy(pli_gradient *gradient);
 
-/** Sums in single precision from now on, in half the memory. K = 1, before the first run, no `local` in any. */
+/** Takes sums in single precision from now on, in half the memory. Only with K = 1, without `local`, and before the
+ *  first run. */
 void pli_gradient_narrow(pli_gradient *gradient);
-/** Gives back the memory of the sums until the next run. */
+/** Frees the memory of the sums until the next run. */
 void pli_gradient_rest(pli_gradient *gradient);
 /** Value i of the total. */
 static inline double pli_gradient_at(const pli_gradient *gradient, int64_t i) {
@@ -90,25 +91,25 @@ static inline void pli_gradient_put(pli_gradient *gradient, int64_t i, double x)
     else gradient->sum[i] = x;
 }
 
-/** Gradient of the batch: sum [rows, K] in gradient->sum, bias [K] in gradient->bias, losses in sums[0]. local:
- *  NULL, or the indices of all entries in order, where part i begins at local_start[i]. Errors: ENOMEM. */
+/** Computes the gradient of the batch: sum [rows, K] in gradient->sum, bias [K] in gradient->bias, losses in sums[0].
+ *  local: NULL, or the columns of all entries in order; part i begins at local_start[i]. Errors: ENOMEM. */
 plait_status pli_gradient_run(pli_gradient *gradient, const pli_weights *weights, int64_t rows, const pli_batch *batch,
                               const uint32_t *local, const int64_t *local_start, plait_error *err);
 
-/** Gradients of the parts first .. first + n - 1 of a batch, n <= own_groups, each by itself: of part first + i in sum
- *  + i size, bias + i stride, sums[i]. local, local_start: of the whole batch. Errors: ENOMEM. */
+/** Computes the gradients of parts first .. first + n - 1 of a batch, n <= own_groups, each by itself: that of part
+ *  first + i is in sum + i size, bias + i stride, sums[i]. local, local_start: of the whole batch. Errors: ENOMEM. */
 plait_status pli_gradient_run_apart(pli_gradient *gradient, const pli_weights *weights, int64_t rows,
                                     const pli_batch *batch, int32_t first, int32_t n, const uint32_t *local,
                                     const int64_t *local_start, plait_error *err);
 
-/** How many parts from `first` on are next: as many as there are sums, or are left. */
+/** How many parts from `first` on run_apart can take: as many as there are sums, or as are left. */
 static inline int32_t pli_gradient_apart(const pli_gradient *gradient, const pli_batch *batch, int32_t first) {
     return batch->parts - first < gradient->own_groups ? batch->parts - first : gradient->own_groups;
 }
 
-/** Sums of weight_i x_ij^2, the same for each column k, into the gradient's sum [rows, K]; of weight_i into bias[0]. */
+/** Adds up weight_i x_ij^2, the same for each k, in the gradient's sum [rows, K], and weight_i in bias[0]. */
 plait_status pli_gradient_squares(pli_gradient *gradient, int64_t rows, const pli_batch *batch, plait_error *err);
-/** The same of parts, each by itself, as pli_gradient_run_apart. */
+/** The same for parts, each by itself, as pli_gradient_run_apart. */
 plait_status pli_gradient_squares_apart(pli_gradient *gradient, int64_t rows, const pli_batch *batch, int32_t first,
                                         int32_t n, plait_error *err);
 

@@ -1,4 +1,4 @@
-/* The linear models as learners: logistic, hinge, squared, huber. They differ by their loss alone. */
+/* The linear models as learners: logistic, hinge, squared, huber. They differ only by their loss. */
 #include <math.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static const plait_learner_table tables[] = {
     { .name = NULL },
 };
 
-/* --- what follows from options and data --------------------------------------------------------------------------- */
+/* --- decisions from options and data ------------------------------------------------------------------------------ */
 
 static int64_t clamp(int64_t x, int64_t low, int64_t high) { return x < low ? low : x > high ? high : x; }
 
@@ -39,21 +39,22 @@ static plait_status check(pli_run *run) {
     return PLAIT_OK;
 }
 
-/* The rate of a run without --learning-rate, measured (docs/models.md); 0: the rule's own. */
+/* The rate of a run without --learning-rate, as measured (docs/models.md); 0: the rule's own default. */
 static double default_rate(const pli_run *run) {
     const pli_linear_fit *l = run->state;
     if (!l->rowwise) return pli_fit_rate(run);
     return strcmp(run->optimizer, "adagrad") == 0 ? 0.08 * l->fit.label_spread * (run->start != NULL ? 0.1 : 1) : 0;
 }
 
-/* Enough clocks for the optimum's neighbourhood; an epoch row by row is worth several by batch. */
+/* Enough clocks to come near the optimum; an epoch row by row is worth several by batch. */
 static int64_t default_epochs(const pli_run *run) {
     const pli_linear_fit *l = run->state;
     if (run->lbfgs) return run->entries < 1000000 ? 1000 : 200;
     return clamp((l->rowwise ? 600 : 2400) / run->clocks, 5, 100);
 }
 
-/* What a batch touches decides how weights travel; of many workers each touches little of what they all do. */
+/* How many weights a batch touches decides the layout. On servers it is the share of one worker: of many workers, each
+ * touches little of what all of them touch. */
 static pli_form default_form(const pli_run *run) {
     const pli_topology_kind *topology = pli_topology_find(run->topology);
     const int64_t            columns = pli_fit_of(run)->goal.columns;
@@ -80,7 +81,7 @@ static void settle_defaults(pli_run *run) {
     l->form = default_form(run);
     const bool either = l->form != PLI_SPARSE;
     if (either && run->resume_layout >= 0 && run->resume_layout != PLI_SPARSE)
-        l->form = (pli_form)run->resume_layout; /* other workers may have chosen the other */
+        l->form = (pli_form)run->resume_layout; /* the run before may have had another number of workers */
     run->layout = l->form;
     run->examples = l->rowwise ? 1 : run->batch;
     run->weights = l->form == PLI_SPARSE ? 0 : (run->features + l->fit.intercept) * l->fit.goal.columns;

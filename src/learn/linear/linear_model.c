@@ -1,4 +1,4 @@
-/* A linear model that has been fitted: how it scores rows, its tensors, its form in ONNX. */
+/* A fitted linear model: scores rows, writes and reads tensors, exports to ONNX. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static plait_status score_block(const void *form, const pli_solution *solution, 
     double           *score = pli_array((size_t)k, 3 * sizeof *score);
     uint32_t         *local = NULL;
     plait_status      status = score != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for scores");
-    if (status == PLAIT_OK && (map != NULL || block->col == NULL)) /* of a block at a time, where columns are packed */
+    if (status == PLAIT_OK && (map != NULL || block->col == NULL)) /* packed columns are looked up a block at a time */
         status = pli_solution_find(solution, map, block, &local, err);
     const uint32_t *index = local != NULL ? local : block->col;
     for (int64_t r = 0; status == PLAIT_OK && r < block->rows; r++) {
@@ -46,7 +46,7 @@ const pli_scoring_ops pli_linear_scoring = { .open = open, .close = close, .bloc
 
 /* --- its file ----------------------------------------------------------------------------------------------------- */
 
-/* Weights that are all float32 numbers are written as such: nothing is lost either way. */
+/* If all weights are float32 numbers, they are written as F32, else as F64: nothing is lost. */
 static plait_status tensors(const plait_model *model, pli_model_tensors *out, plait_error *err) {
     const pli_solution *s = pli_fitted_solution(model);
     int64_t             k = pli_fitted_of(model)->goal.columns, n = s->rows * k;
@@ -149,7 +149,7 @@ static bool is_narrow(const pli_solution *s, int64_t columns) {
     return narrow;
 }
 
-/* An initialiser of doubles, in the type that scores are taken in. */
+/* Adds an initialiser made of doubles, in the type of the scores. */
 static const char *matrix(pli_export *to, const char *name, plait_type type, plait_shape shape, const double *values) {
     const int64_t n = plait_shape_elements(&shape);
     plait_tensor  t = { .type = type, .shape = shape, .data = pli_calloc((size_t)n, plait_type_bytes(type)) };
@@ -165,7 +165,7 @@ static const char *matrix(pli_export *to, const char *name, plait_type type, pla
     return made;
 }
 
-/* Scores [rows, K] in *type_out. */
+/* Adds the nodes that compute scores [rows, K], of type *type_out. */
 static plait_status linear_scores(const plait_model *model, pli_export *to, plait_type *type_out,
                                   const char **scores_out, plait_error *err) {
     const pli_solution *s = pli_fitted_solution(model);

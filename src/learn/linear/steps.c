@@ -1,17 +1,17 @@
-/* A batch of a linear model: get, compute, inc. What differs is how weights lie in their table (pli_form):
+/* A step of a linear model: get, compute, inc. It depends on the layout of the weights (pli_form):
  *
- *   dense   the whole table is read, a whole gradient is pushed
- *   keyed   the batch's columns are renumbered 0 .. u-1 in increasing order (Li et al. 2014); only these rows travel
- *   sparse  the same, rows grow by key; intercepts have a table of their own
+ *   dense   reads the whole table, and pushes a whole gradient
+ *   keyed   renumbers the batch's columns 0 .. u-1 in increasing order (Li et al. 2014); only these rows travel
+ *   sparse  likewise, but rows grow by key, and intercepts have a table of their own
  *
- * Row by row (hogwild.c) and block by block (blocks.c) share begin and end. */
+ * hogwild.c (row by row) and blocks.c (block by block) use the same begin and end. */
 #include <math.h>
 #include <string.h>
 
 #include "learn/linear/fit.h"
 #include "table/table.h"
 
-/* The batch's gradient; a balanced run measures how long it takes. */
+/* Computes the batch's gradient; a balanced run measures how long it takes. */
 static plait_status compute(pli_run *run, const pli_weights *weights, int64_t rows, const pli_batch *batch,
                             const uint32_t *local) {
     pli_linear_fit *l = pli_linear_fit_of(run);
@@ -24,7 +24,9 @@ static plait_status compute(pli_run *run, const pli_weights *weights, int64_t ro
 
 /* --- a batch, dense -------------------------------------------------------------------------------------- */
 
-/* A stream's highest index is known only as far as rows are in order. */
+/* The features of a stream were counted by the last index of each row; a row that is not in order may have a higher
+ * one.
+ */
 static plait_status check_indices(const pli_run *run, const pli_batch *batch) {
     const pli_linear_fit *l = pli_linear_fit_of(run);
     for (int32_t p = 0; p < batch->parts; p++) {
@@ -79,7 +81,7 @@ static plait_status dense_step(pli_run *run, const pli_batch *batch) {
 
 /* --- a batch by key -------------------------------------------------------------------------------------- */
 
-/* Renumbers the batch's columns: keys [unique] increasing, local [entries] in the order of rows. */
+/* Renumbers the batch's columns: sets keys [unique], increasing, and local [entries], in the order of rows. */
 static plait_status localise(pli_run *run, const pli_batch *batch) {
     pli_linear_fit *l = pli_linear_fit_of(run);
     int64_t         n = 0;
@@ -157,7 +159,7 @@ static plait_status keyed_step(pli_run *run, const pli_batch *batch) {
     return PLAIT_OK;
 }
 
-/* --- the loop's side ----------------------------------------------------------------------------------------- */
+/* --- for the loop -------------------------------------------------------------------------------------------- */
 
 static plait_status fetched(pli_run *run, const pli_batch *batch) {
     if (pli_linear_fit_of(run)->form == PLI_DENSE || localise(run, batch) >= 0) return PLAIT_OK;
@@ -172,7 +174,7 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
     return PLAIT_OK;
 }
 
-/* It may have rows soon. */
+/* A spare reads one row, to keep in step: it may have rows soon. */
 static plait_status idle(pli_run *run) {
     const pli_linear_fit *l = pli_linear_fit_of(run);
     const uint64_t        any = 0;
@@ -180,11 +182,11 @@ static plait_status idle(pli_run *run) {
     return l->form == PLI_SPARSE ? plait_table_get(l->w, 1, &any, l->narrow) : plait_table_read(l->w, 0, 1, &values);
 }
 
-/* Where no step reads the whole table. */
+/* Reads the whole table for the curve, if steps do not. */
 static plait_status keep_table(pli_run *run) {
     const pli_linear_fit *l = pli_linear_fit_of(run);
     const void           *values;
-    if (l->form == PLI_DENSE && !l->rowwise) return PLAIT_OK; /* its step does */
+    if (l->form == PLI_DENSE && !l->rowwise) return PLAIT_OK; /* its steps do */
     PLI_TRY(plait_table_read(l->w, 0, l->linear.features + l->linear.intercept, &values));
     if (!plait_job_is_late(run->job)) pli_curve_keep(run, values);
     return PLAIT_OK;
@@ -193,7 +195,7 @@ static plait_status keep_table(pli_run *run) {
 plait_status pli_linear_begin(pli_run *run) {
     pli_linear_fit *l = pli_linear_fit_of(run);
     int64_t         k = l->linear.goal.columns, d = l->linear.features;
-    /* Few groups where a gradient is large beside what a batch adds to it: a property of data and batch alone. */
+    /* One group if a gradient is large beside what a batch adds to it. This depends on data and batch alone. */
     double  touched = (double)run->entries / (double)run->rows * (double)run->batch;
     int32_t groups = l->form == PLI_DENSE && (double)d > touched ? 1 : 8;
     PLI_TRY(pli_linear_tables(run));

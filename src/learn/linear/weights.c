@@ -1,4 +1,4 @@
-/* The weights of a linear model in tables: created, in training's units; and what they hold, in the data's. */
+/* The tables of a linear model: creates them, in training's units, and reads the solution from them, in the data's. */
 #include <math.h>
 #include <string.h>
 
@@ -107,11 +107,11 @@ plait_status pli_linear_tables(pli_run *run) {
     t.sharded = 0;
     t.rule.l1 = t.rule.l2 = 0;
     t.penalty = NULL;
-    t.initial = run->start == NULL && l->fit.label_mean != 0 ? &mean : NULL; /* of numbers there is one column */
+    t.initial = run->start == NULL && l->fit.label_mean != 0 ? &mean : NULL; /* with numbers K is 1 */
     return pli_run_make_table(run, &t, &l->b);
 }
 
-/* --- what they hold ---------------------------------------------------------------------------------------- */
+/* --- the solution ------------------------------------------------------------------------------------------ */
 
 static plait_status dump(pli_run *run, pli_solution *solution_out) {
     const pli_linear_fit *l = pli_linear_fit_of(run);
@@ -138,7 +138,7 @@ static plait_status dump(pli_run *run, pli_solution *solution_out) {
     return status;
 }
 
-/* What the tables hold, after a barrier: the same on every worker. */
+/* Reads the tables after a barrier, so the solution is the same on every worker. */
 static plait_status extract(pli_run *run, pli_solution *solution_out) {
     const pli_linear_fit *l = pli_linear_fit_of(run);
     PLI_TRY(plait_job_barrier(run->job));

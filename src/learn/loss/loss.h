@@ -1,4 +1,4 @@
-/* learn/loss.h - what a linear model's scores cost. One file a loss, listed once in losses.c.
+/* learn/loss/loss.h - losses: what the scores of a row cost. Each loss is a file, listed once in losses.c.
  *
  * A row has K scores (K = 1, or one a class) and a target: for two classes y = -1 or +1, for more the class
  * number 0 .. K-1, for regression the number itself. A loss gives its value and its slope, the derivative by
@@ -21,7 +21,7 @@ typedef enum pli_target {
 typedef struct pli_loss {
     const char *model;  /* the name that --model knows                                  */
     pli_target  target;
-    bool        smooth; /* has a gradient everywhere: L-BFGS may be used                */
+    bool        smooth; /* it has a gradient everywhere, so L-BFGS may be used          */
     double      curvature; /* an upper bound of the second derivative by one score      */
     /** The loss of one row, and its slope [k] by the scores [k]. parameter: Huber's delta, else unused. */
     double (*at)(double parameter, int64_t k, const double *score, double y, double *slope);
@@ -35,11 +35,11 @@ extern const pli_loss pli_loss_logistic, pli_loss_softmax, pli_loss_hinge, pli_l
 /** All losses, NULL-terminated. */
 const pli_loss *const *pli_losses(void);
 
-/** The loss of a model's name for data with this many classes (regression: ignored). Errors: ENAME (the
- *  nearest is named). */
+/** Finds the loss of this name for so many classes (a loss of numbers ignores them). Errors: ENAME, with the nearest
+ *  name. */
 plait_status pli_loss_find(const char *model, int64_t classes, const pli_loss **loss_out, plait_error *err);
 
-/** Does this model predict classes? Errors: ENAME. */
+/** Does the loss of this name learn classes? Errors: ENAME. */
 plait_status pli_loss_is_class(const char *model, bool *classes_out, plait_error *err);
 
 #endif

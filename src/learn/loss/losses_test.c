@@ -1,4 +1,4 @@
-/* Losses: slopes against differences, values against formulas, probabilities, names. */
+/* Tests losses: slopes against differences, values against formulas, probabilities, names. */
 #include "learn/loss/loss.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 
 #include "base/base.h"
 
-/* cmocka compares as float. */
+/* cmocka would compare as float. */
 #define assert_near(a, b, by) assert_true(fabs((a) - (b)) <= (by))
 
 enum { K = 4 };
@@ -23,7 +23,7 @@ static double target_of(const pli_loss *loss, pli_random *r) {
     return 3 * pli_random_normal(r);
 }
 
-/* Two-sided differences, away from kinks, where the two one-sided ones differ. */
+/* Slopes are two-sided differences. Kinks, where the two one-sided differences are not the same, are left out. */
 static void test_slopes_are_differences(void **state) {
     (void)state;
     pli_random r = pli_random_at(1, PLI_RANDOM_DATA, 0, 0);

@@ -17,8 +17,8 @@ void pli_sums_add(pli_sums *sums, const pli_sums *other) {
     sums->rows += other->rows;
 }
 
-_Static_assert(sizeof(pli_sums) == PLI_SUMS * sizeof(double), "cells take them as an array");
-_Static_assert(sizeof(pli_total) == PLI_SUMS * PLI_CELL_BYTES_F64, "a cell each");
+_Static_assert(sizeof(pli_sums) == PLI_SUMS * sizeof(double), "pli_cells_add takes sums as an array");
+_Static_assert(sizeof(pli_total) == PLI_SUMS * PLI_CELL_BYTES_F64, "one cell for each sum");
 
 void pli_total_add(pli_total *total, const pli_sums *part) { pli_cells_add(true, PLI_SUMS, part, total->cell); }
 
@@ -53,7 +53,7 @@ plait_status pli_sums_check(const pli_sums *sums, const char *what, plait_error 
     return pli_fail(err, PLAIT_EFORMAT, "all rows of %s have weight 0: the sum of weights must be above 0", what);
 }
 
-/* Order of the result as integers = order of the doubles. */
+/* The results, as integers, are in the order of the doubles. */
 static uint64_t sortable(double x) {
     uint64_t bits;
     x += 0.0; /* -0 becomes +0: they tie */
@@ -74,7 +74,7 @@ plait_status pli_auc(int64_t n, const double *score, const uint8_t *positive, co
         row[i] = (uint32_t)i;
     }
     if (!pli_sort_u64(n, key, row)) goto out;
-    double above = 0, positives = 0, negatives = 0; /* above: weight of pairs in the right order */
+    double above = 0, positives = 0, negatives = 0; /* above: the weight of pairs in the right order */
     for (int64_t i = 0; i < n;) {
         double tie[2] = { 0, 0 };
         int64_t j = i;

@@ -1,4 +1,4 @@
-/* The area under the ROC curve against all pairs. */
+/* Tests the area under the ROC curve against a count of all pairs. */
 #include "learn/loss/metrics.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 
 #include "base/base.h"
 
-/* cmocka compares as float. */
+/* cmocka would compare as float. */
 #define assert_near(a, b, by) assert_true(fabs((a) - (b)) <= (by))
 
 enum { N = 300 };

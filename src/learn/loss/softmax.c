@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* p [k]: exp(score - top); returns their sum. */
+/* Writes exp(score - top) to p [k]; returns their sum. */
 static double exponentials(int64_t k, const double *score, double *top_out, double *p) {
     double top = score[0], sum = 0;
     for (int64_t c = 1; c < k; c++)

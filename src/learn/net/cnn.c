@@ -1,10 +1,10 @@
-/* cnn: a network of convolutions for images: each hidden width but the last is a convolution of 3 x 3 with as many
- * filters, a ReLU and a pooling of 2 x 2 by maximum; the last is a dense layer; another gives the scores (LeCun et al.,
- * "Gradient-based learning applied to document recognition", Proceedings of the IEEE 1998).
+/* cnn: a network of convolutions for images. Each hidden width but the last is a convolution of 3 x 3 with as many
+ * filters, a ReLU and a pooling of 2 x 2 by maximum; the last is a dense layer; another dense layer gives the scores
+ * (LeCun et al., "Gradient-based learning applied to document recognition", Proceedings of the IEEE 1998).
  *
- * Rows are images by channel, height and width, or by height and width. A row that is none is read as one, line by
- * line: of n features a square of the least side that holds them, zeros behind the last. So images that came as CSV or
- * LIBSVM are what they were; of what never was one neighbours by number are neighbours. */
+ * Rows are images [channels, height, width] or [height, width]. Other rows are read as the smallest square image that
+ * holds their features, line by line, with zeros after the last. So images that came as CSV or LIBSVM are images again;
+ * other features are neighbours if their numbers are. */
 #include <math.h>
 
 #include <plait/nn.h>
@@ -13,7 +13,7 @@
 
 enum { FILTER = 3, WINDOW = 2 };
 
-/* An image on its way: [rows, channels, height, width]. */
+/* Images between two layers: [rows, channels, height, width]. */
 typedef struct image {
     plait_value value;
     int64_t     channels, height, width;
@@ -21,12 +21,13 @@ typedef struct image {
 
 static int64_t halved(int64_t length) { return length > 1 ? WINDOW : 1; }
 
-/* A convolution that keeps the size, a ReLU, and the largest of each window of 2 x 2; one line is not halved. */
+/* Adds a convolution that keeps the size, a ReLU, and the maximum of each window of 2 x 2. A length of 1 is not halved.
+ */
 static void convolve(pli_net *net, image *at, int64_t filters, int32_t layer) {
     static const int64_t around[] = { 1, 1, 1, 1 };
     plait_graph         *g = net->graph;
     const int64_t        window[] = { halved(at->height), halved(at->width) };
-    const double         spread = sqrt(6.0 / (double)(at->channels * FILTER * FILTER)); /* as a dense one's */
+    const double         spread = sqrt(6.0 / (double)(at->channels * FILTER * FILTER)); /* as in a dense layer */
     const plait_shape    shape = plait_shape_4(filters, at->channels, FILTER, FILTER), plane = { 3, { filters, 1, 1 } };
     const plait_value    w = pli_net_variable(net, 'w', layer, shape, spread);
     const plait_value    b = pli_net_variable(net, 'b', layer, plane, 0);

@@ -1,4 +1,4 @@
-/* learn/net/fit.h - a run of a net: one table a variable of its graph. */
+/* learn/net/fit.h - a run of a net: one table for each variable of its graph. */
 #ifndef PLI_LEARN_NET_FIT_H
 #define PLI_LEARN_NET_FIT_H
 
@@ -11,21 +11,22 @@ typedef struct pli_net_worker pli_net_worker;
 typedef struct pli_net_fit {
     pli_fit         fit;
     pli_net        *net;
-    pli_net_file    file; /* that the net was made of; text NULL: none */
+    pli_net_file    file; /* the file that the net was made from; text NULL: none */
     plait_table    *table[PLI_NET_PARAMS];
     pli_net_worker *worker; /* net_train.c */
 } pli_net_fit;
 
 static inline pli_net_fit *pli_net_fit_of(const pli_run *run) { return run->state; }
 
-/** A module that the run's sessions are to ask for; NULL: Plait's own. */
+/** The module of kernels that the run's sessions use; NULL: Plait's own kernels. */
 const char *pli_net_kernels(const pli_run *run);
 
-/** net_train.c: first values [net->values] and the penalty's factors of one parameter [rows, cols], in training's
- *  units; the rows from .. from + n - 1 of a part onto `to` from row `at` on, which answers how many labels they have;
- *  the feeds of the first n rows: x, label, weight. */
-void    pli_net_first_values(const pli_run *run, float *values);
-void    pli_net_penalty_factors(const pli_run *run, int32_t p, float *factor);
+/** net_train.c. The first values [net->values] of the tables, in training's units. */
+void pli_net_first_values(const pli_run *run, float *values);
+/** The penalty's factors [rows, cols] of parameter p, in training's units. */
+void pli_net_penalty_factors(const pli_run *run, int32_t p, float *factor);
+/** Puts rows from .. from + n - 1 of a part at place `at` and after it; returns how many labels they have, -1: no
+ *  memory. feed: writes the feeds of the first n rows (label, weight, x); returns how many, -1: no memory. */
 int64_t pli_net_take_rows(const pli_run *run, const pli_part *part, int64_t from, int64_t n, pli_net_rows *to,
                           int64_t at);
 int32_t pli_net_feed_rows(const pli_net *net, pli_net_rows *from, int64_t n, plait_feed feeds[PLI_NET_FEEDS + 2]);
@@ -47,7 +48,7 @@ static inline const pli_net *pli_net_of(const plait_model *model) { return ((con
 
 extern const pli_scoring_ops pli_net_scoring;
 extern const pli_model_ops   pli_net_model_ops;
-/** Makes the net of form, and what scores by it. */
+/** Makes the net of form (pli_net_form), and sets what scores rows by it. */
 plait_status pli_net_open_model(plait_model *model, const char *form, plait_error *err);
 void         pli_net_close_model(plait_model *model);
 plait_status pli_net_export(const plait_model *model, struct pli_export *to, plait_error *err);

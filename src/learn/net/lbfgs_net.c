@@ -1,6 +1,6 @@
-/* A net's passes: one table holds all its values, one behind the other as pli_net_param says. The worker's rows go
- * through the graph some at a time, forward and backward, and the gradients of all variables are added up in double;
- * what the metric could be is not known of a net, so it is 1 everywhere.
+/* A net's passes for L-BFGS. One table holds all values of the net, in the order of pli_net_param. The worker's rows go
+ * through the graph some at a time, forward and backward, and the gradients of all variables are added up in double. A
+ * net has no known bound of its Hessian, so the metric is 1 everywhere.
  *
  * Sandblaster L-BFGS (Dean et al., "Large Scale Distributed Deep Networks", NIPS 2012, section 4.2): replicas of the
  * model get the weights, compute gradients on portions of the data and push these sums, while the vectors stay on the
@@ -11,7 +11,7 @@
 #include "learn/net/fit.h"
 #include "learn/solve/lbfgs_run.h"
 
-enum { ROWS = 1024 }; /* that go through the graph together: a number of its own, so that it changes no bit */
+enum { ROWS = 1024 }; /* rows of one run of the graph; the number is fixed, so results depend on no setting */
 
 struct net_pass {
     const pli_net *net;
@@ -19,7 +19,7 @@ struct net_pass {
     float         *values; /* [net->values] at which the pass computes */
     double        *sum;    /* [net->values] gradients so far            */
     pli_net_rows   rows;
-    int64_t        n;      /* of rows, not computed yet                 */
+    int64_t        n;      /* rows that are not computed yet            */
 };
 
 /* --- the graph's store --------------------------------------------------------------------------------------- */
@@ -142,7 +142,7 @@ static plait_status penalty(const pli_lbfgs *l, void **penalty_out) {
 
 /* --- passes ---------------------------------------------------------------------------------------------------- */
 
-/* An array in double becomes one of the tables' type, where it lies. */
+/* Pushes an array of doubles, narrowed in place to the tables' type. */
 static plait_status push(pli_lbfgs *l, plait_table *table, double *sum) {
     for (int64_t i = 0; l->type == PLAIT_F32 && i < l->values; i++) {
         const float x = (float)sum[i];
@@ -151,7 +151,7 @@ static plait_status push(pli_lbfgs *l, plait_table *table, double *sum) {
     return plait_table_inc_range(table, 0, l->rows, sum, 0);
 }
 
-/* By one worker: the same number, whoever they are. */
+/* Only the lead pushes the metric, so that it does not depend on the number of workers. */
 static plait_status metric(pli_lbfgs *l) {
     if (!pli_comm_leads(l->run->comm)) return PLAIT_OK;
     for (int64_t i = 0; i < l->values; i++) ((struct net_pass *)l->own)->sum[i] = 1;
@@ -171,7 +171,7 @@ static plait_status run_rows(pli_lbfgs *l, pli_total *total) {
     for (int32_t p = 0; p < net->n_params; p++) fetches[p] = (plait_fetch){ .value = net->param[p].inc };
     fetches[net->n_params] = (plait_fetch){ .value = net->sums, .tensor = { .data = &sums }, .bytes = sizeof sums };
     PLI_TRY(plait_session_run(n->session, feeds, fed, fetches, net->n_params + 1, NULL, 0, l->run->err));
-    sums.right = 0; /* lbfgs.c says there whether anybody wants to stop */
+    sums.right = 0; /* lbfgs.c uses this field for the wish to stop */
     pli_total_add(total, &sums);
     n->n = 0;
     return PLAIT_OK;

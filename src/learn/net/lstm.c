@@ -1,16 +1,17 @@
-/* lstm: layers of long short-term memory, each over the sequence of states of the one before, and a dense last layer
- * (Hochreiter and Schmidhuber, "Long Short-Term Memory", Neural Computation 1997; layers: Graves, "Generating Sequences
- * With Recurrent Neural Networks", 2013; forget gates begin with a bias of 1: Jozefowicz, Zaremba and Sutskever, ICML
- * 2015). What a row is a sequence of:
+/* lstm: layers of long short-term memory, each over the states of the layer before, and a dense last layer (Hochreiter
+ * and Schmidhuber, "Long Short-Term Memory", Neural Computation 1997; layers: Graves, "Generating Sequences With
+ * Recurrent Neural Networks", 2013; forget gates begin with a bias of 1: Jozefowicz, Zaremba and Sutskever, ICML 2015).
+ * The steps of a row are:
  *
- *   text      its symbols; the first layer's weights have a row for each, and none, zeros, for what is not known. Each
- *             step is answered: by the symbol that follows
- *   images    their rows of pixels, from above; the last step is answered
- *   features  the features, in their order, each with weights and biases of its own, so that units are free (as the
- *             tokens of Gorishniy et al., "Revisiting Deep Learning Models for Tabular Data", NeurIPS 2021); the last
- *             step is answered
+ *   text      its symbols. The first layer's weights have a row for each symbol; an unknown symbol counts as zeros.
+ *   Each
+ *             step answers: it predicts the next symbol
+ *   images    the lines of pixels, from the top; the last step answers
+ *   features  the features, in their order. Each has weights and biases of its own, so features may have any units (as
+ *             the tokens of Gorishniy et al., "Revisiting Deep Learning Models for Tabular Data", NeurIPS 2021); the
+ *             last step answers
  *
- * Inside, sequences are [steps, rows, ..], as the op lstm has them. */
+ * Inside, sequences are [steps, rows, ..], as in the op lstm. */
 #include <math.h>
 
 #include <plait/nn.h>
@@ -19,7 +20,7 @@
 
 enum { GATES = 4 /* i, f, g, o */, STEPS_MAX = 4096 };
 
-/* A layer's biases: 0, of the forget gates 1. */
+/* Adds a layer's biases; they begin at 1 for the forget gates, else at 0. */
 static plait_value biases(pli_net *net, plait_shape shape, int64_t units, int32_t layer) {
     const plait_value b = pli_net_variable(net, 'b', layer, shape, 0);
     if (b < 0) return b;
@@ -28,7 +29,7 @@ static plait_value biases(pli_net *net, plait_shape shape, int64_t units, int32_
     return b;
 }
 
-/* x W + b of what has n values a step. */
+/* x W + b, where x has n values in each step. */
 static plait_value product(pli_net *net, plait_value x, int64_t n, int64_t units, int32_t layer) {
     const plait_shape shape = plait_shape_2(n, GATES * units);
     const plait_value w = pli_net_variable(net, 'w', layer, shape, sqrt(3.0 / (double)n));
@@ -36,7 +37,7 @@ static plait_value product(pli_net *net, plait_value x, int64_t n, int64_t units
     return plait_op_add(net->graph, plait_op_matmul(net->graph, x, w), b);
 }
 
-/* The same of a one-hot x, whose numbers are there: a row of W, or zeros behind them. */
+/* x W + b of a one-hot x, whose numbers are given: a row of W, or the row of zeros after the last. */
 static plait_value embed(pli_net *net, int64_t units) {
     static const int64_t swap[] = { 1, 0 }, first[] = { 0 }, second[] = { 1 };
     plait_graph         *g = net->graph;
@@ -47,7 +48,7 @@ static plait_value embed(pli_net *net, int64_t units) {
     return plait_op_add(g, plait_op_gather(g, plait_op_concat(g, 2, rows, 0), numbers), b);
 }
 
-/* Each feature times weights of its own, and biases of its own. */
+/* Each feature times its own weights, plus its own biases. */
 static plait_value tokens(pli_net *net, int64_t units) {
     static const int64_t swap[] = { 1, 0 }, last[] = { 2 }, middle[] = { 1 };
     plait_graph         *g = net->graph;

@@ -1,6 +1,6 @@
-/* mlp: a perceptron of any number of hidden layers, each x w + b and a ReLU, and a last one without (Rumelhart, Hinton
- * and Williams, "Learning representations by back-propagating errors", Nature 1986; ReLU: Glorot, Bordes and Bengio,
- * AISTATS 2011). */
+/* mlp: a perceptron of any number of hidden layers, each x w + b and a ReLU, and a last layer without ReLU (Rumelhart,
+ * Hinton and Williams, "Learning representations by back-propagating errors", Nature 1986; ReLU: Glorot, Bordes and
+ * Bengio, AISTATS 2011). */
 #include <plait/ops.h>
 
 #include "learn/net/net.h"

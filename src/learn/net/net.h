@@ -1,18 +1,18 @@
-/* learn/net.h - a network as a learner sees it: a graph from the features of rows to their scores, whose variables are
- * parameter tables, one a layer's weights and one its biases.
+/* learn/net/net.h - a network as a learner sees it: a graph from the features of rows to their scores, whose variables
+ * are parameter tables, one for each layer's weights and one for its biases.
  *
- *     x [rows, features] -> kind->build -> scores [rows, K] -> loss (learn/loss.h) -> gradients -> inc of each variable
+ *     x [rows, features] -> kind->build -> scores [rows, K] -> loss -> gradients -> inc of each variable
  *
- * A net over sparse data takes a batch as its entries, and of the first layer's weights the few rows that they name:
- * these alone are got and pushed, by key, so under hybrid that table lies on servers while the others are summed by a
- * collective.
+ * A net over sparse data takes a batch as its entries. The entries name a few rows of the first layer's weights, and
+ * only these rows are got and pushed, by key. So under hybrid that table lies on servers, while a collective sums the
+ * others.
  *
  * A net of sequences takes text as numbers of symbols, x [rows, steps] i64, and answers at each step: scores [rows *
  * steps, K].
  *
- * What a score costs is a loss of learn/loss.h, as for linear models, so every loss, class weight and row weight means
- * the same; it stands in the graph as an op of this room's own (net_loss.c). A kind is one file, listed once in nets.c;
- * all that it does is build. */
+ * Scores cost a loss of loss/loss.h, as in linear models, so every loss, class weight and row weight means the same.
+ * The loss is an op of this room in the graph (net_loss.c). A kind of net is one file, listed once in nets.c, which
+ * builds the graph. */
 #ifndef PLI_LEARN_NET_H
 #define PLI_LEARN_NET_H
 
@@ -27,28 +27,28 @@ enum { PLI_NET_LAYERS = 16, PLI_NET_PARAMS = PLAIT_REPORT_TABLES };
 
 typedef struct pli_net pli_net;
 
-/* Variable i of the graph is param[i], and a table of this name. */
+/* A parameter: variable i of the graph is param[i], and the table of this name. */
 typedef struct pli_net_param {
     char        name[64];   /* "w1", "b1", "w2", ...                                     */
     int64_t     rows, cols; /* of its table                                              */
-    int64_t     at;         /* of its first value in the array of all                    */
-    double      spread;     /* first values are uniform in +- spread; 0: zeros           */
-    int64_t     ones, n_ones; /* first values ones .. ones + n_ones - 1 of a row are 1   */
+    int64_t     at;         /* index of its first value in the array of all values       */
+    double      spread;     /* initial values are uniform in +- spread; 0: zeros         */
+    int64_t     ones, n_ones; /* initial values ones .. ones + n_ones - 1 of a row are 1 */
     bool        penalised;  /* weights are, biases are not                               */
     plait_value value, inc;
 } pli_net_param;
 
 typedef struct pli_net_kind {
     const char *name, *summary;
-    const char *layers; /* where --layers does not say: "128" */
-    bool        even;   /* all features are scaled by one number: neighbours are compared with each other */
+    const char *layers; /* the default of --layers, "128" */
+    bool        even;   /* all features are scaled by one number, since neighbours are compared           */
     bool        sequence; /* text windows lie apart, and have a label at each place                       */
     bool        entries; /* its first layer may be over sparse data (pli_net_first) */
-    int64_t     batch;  /* the most rows of a default one */
-    double      rate;   /* of adam by default; 0: the rule's own */
-    /** Sets net->scores, by pli_net_dense and the like; width [n] is what --layers says. Errors: EINVAL. */
+    int64_t     batch;  /* the most rows of a default batch */
+    double      rate;   /* the default rate of adam; 0: the rule's own */
+    /** Sets net->scores, by pli_net_dense and the like; width [n] is the list of --layers. Errors: EINVAL. */
     plait_status (*build)(pli_net *net, const int64_t *width, int32_t n, plait_error *err);
-    /** Or, where a net comes of a file: makes net->graph of net->text, and finds x, scores and params. */
+    /** For a net out of a file, instead of build: makes net->graph from net->text, and finds x, scores and params. */
     plait_status (*open)(pli_net *net, plait_error *err);
 } pli_net_kind;
 
@@ -57,7 +57,7 @@ typedef struct pli_net_file {
     char   *text;   /* the graph in JSON, without first values */
     float  *first;  /* [values]                                */
     int64_t values;
-    bool    drops; /* it drops values at random in training */
+    bool    drops; /* the graph drops values at random in training */
 } pli_net_file;
 
 extern const pli_net_kind pli_net_mlp, pli_net_cnn, pli_net_lstm, pli_net_graph;
@@ -65,21 +65,21 @@ extern const pli_net_kind pli_net_mlp, pli_net_cnn, pli_net_lstm, pli_net_graph;
 struct pli_net {
     const pli_net_kind *kind;
     char                layers[64];
-    char               *text; /* of a kind that opens: what it was made of; owned; else NULL */
-    int32_t             axes;      /* of a row's features; 1 where they are no array      */
+    char               *text; /* of a kind with open: the text that the net was made from; owned; else NULL */
+    int32_t             axes;      /* of a row's features; 1 if they are no array         */
     int64_t             length[4]; /* [axes]                                              */
-    bool                even;      /* as the kind has it, or the build                    */
-    int32_t             symbols;   /* > 0: x are numbers of so many; others may come, too */
+    bool                even;      /* as in the kind, or as build sets it                 */
+    int32_t             symbols;   /* > 0: x holds numbers of so many symbols, or of unknown ones */
     bool                sparse;    /* fed by entries: x is [rows, 0]; param[0] is read and pushed by row */
     int64_t             row_values; /* of x: features, or symbols; 0: sparse              */
-    int64_t             row_labels; /* that a row has scores for: 1, or one a step        */
+    int64_t             row_labels; /* labels of a row that have scores: 1, or one for each step */
     const pli_goal     *goal;      /* loss, targets, K; borrowed                          */
     int64_t             features;
     plait_op            loss_op;   /* user: goal */
     plait_graph        *graph;
-    plait_graph        *calm; /* by which rows are scored: the same values, nothing dropped; NULL: graph */
+    plait_graph        *calm; /* the graph that scores rows, in which nothing is dropped; NULL: graph itself */
     plait_value         x, label, weight; /* fed: [rows, row_values] f32 or i64, [rows row_labels] f64, the same */
-    plait_value keys, row, column, value; /* sparse: of param[0] [keys]; of entries, [entries] each, column into keys */
+    plait_value keys, row, column, value; /* sparse: keys of rows of param[0]; the others [entries], column into keys */
     plait_value         scores;           /* [rows row_labels, K] f32                      */
     plait_value         sums;             /* [PLI_SUMS] f64, as pli_sums has them          */
     pli_net_param       param[PLI_NET_PARAMS];
@@ -91,55 +91,55 @@ struct pli_net {
 const pli_net_kind *const *pli_net_kinds(void);
 const pli_net_kind *pli_net_kind_find(const char *name);
 
-/** A net for rows of a schema's features, with its gradients. layers NULL: the kind's; of a kind that opens, the text
- *  of its file. goal is borrowed for the net's life. density: of a row's features, how many are given; 1 where that is
- *  not known: it decides how rows are fed, no more. Errors: EINVAL layers are no list of numbers above 0; EREFUSED too
- *  many features for a kind with dense rows; ENOMEM. */
+/** Makes a net, with its gradients, for rows of a schema's features. layers: the list, NULL: the kind's default; for a
+ *  kind with open, the text of its file. goal is borrowed for the net's life. density: the share of a row's features
+ *  that is given, 1 if it is not known; it only decides how rows are fed. Errors: EINVAL if layers is no list of
+ *  numbers above 0; EREFUSED if a kind with dense rows has too many features; ENOMEM. */
 plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const pli_schema *schema,
                             const pli_goal *goal, int64_t features, double density, pli_net **net_out,
                             plait_error *err);
 void         pli_net_destroy(pli_net **net);
 
-/** A graph from a file, in JSON or ONNX. Errors: as of plait_graph_load; EREFUSED a variable that is not of f32. */
+/** Reads a graph from a file, in JSON or ONNX. Errors: as plait_graph_load; EREFUSED if a variable is not of f32. */
 plait_status pli_net_file_read(const char *path, uint64_t seed, pli_net_file *file_out, plait_error *err);
 void         pli_net_file_free(pli_net_file *file);
 
-/** What pli_net_create makes the same net of. */
+/** The layers argument by which pli_net_create makes the same net. */
 static inline const char *pli_net_form(const pli_net *net) { return net->text != NULL ? net->text : net->layers; }
 
-/** Checks the list alone: before data are read. */
+/** Checks the list of layers, before data are read. EINVAL. */
 plait_status pli_net_check_layers(const pli_net_kind *kind, const char *layers, plait_error *err);
 
-/* For kinds. x [.., n]; the name's number is the layer's. Answers PLAIT_NONE where the graph has failed. */
+/* For kinds. Adds a variable, named by letter and layer ("w1"). PLAIT_NONE: the graph has failed. */
 plait_value pli_net_variable(pli_net *net, char letter, int32_t layer, plait_shape shape, double spread);
-/** x w + b, w [n, width] with first values of variance gain / n: 2 before a ReLU (He et al., ICCV 2015), 1 else (Glorot
- *  and Bengio, AISTATS 2010). */
+/** Adds a dense layer x w + b; x [.., n], w [n, width]. Initial values of w have variance gain / n; gain is 2 before a
+ *  ReLU (He et al., ICCV 2015), else 1 (Glorot and Bengio, AISTATS 2010). */
 plait_value pli_net_dense(pli_net *net, plait_value x, int64_t n, int64_t width, int32_t layer, double gain);
 
-/** The first layer of a kind that takes entries: the same of all features. */
+/** The first layer of a kind with entries: a dense layer over all features, fed dense or by entries. */
 plait_value pli_net_first(pli_net *net, int64_t width, double gain);
 /** Is param p read and pushed by row? */
 static inline bool pli_net_by_row(const pli_net *net, int32_t p) { return net->sparse && p == 0; }
 
-/** First values [net->values] of a net of layers: a function of the seed. */
+/** Writes the initial values [net->values] of a net of layers; they depend on the seed alone. */
 void pli_net_initial(const pli_net *net, uint64_t seed, float *values);
-/** A scale that suits the kind: one number for all features, where it is even. */
+/** If the net is even, changes the scale to one number for all features. */
 void pli_net_even_scale(const pli_net *net, pli_scale *scale);
-/** Training's units to the data's, in place: the scale goes into the first layer. */
+/** Changes values from training's units to the data's, in place: the scale goes into the first layer. */
 void pli_net_to_data_units(const pli_net *net, const pli_scale *scale, float *values);
 /** The way back. */
 void pli_net_from_data_units(const pli_net *net, const pli_scale *scale, float *values);
-/** "w1 0,3": the variable, and the place in it, of value i. Into text. */
+/** Writes the name of value i to text, as "w1 0,3": its variable, and its place there. */
 void pli_net_value_name(const pli_net *net, int64_t i, pli_text *text);
 /** l2/2 ||w||^2 + l1 ||w||_1 of the weights. */
 double pli_net_penalty(const pli_net *net, const float *values, double l1, double l2);
 
-/* Rows as a net takes them, of a block in CSR form. */
+/* Rows of blocks, in the form that a net is fed. */
 typedef struct pli_net_rows {
     void   *x;              /* [rows, row_values] f32 or i64   */
-    double *label, *weight; /* [rows row_labels]; 0 weighs what is no label, and such a label is any that is known */
+    double *label, *weight; /* [rows row_labels]; a place without label has weight 0, and some known label */
     int64_t x_capacity, label_capacity, weight_capacity;
-    /* sparse: of the rows put since place 0, [entries] each; keys [unique] when fed */
+    /* sparse: entries of the rows put since place 0, [entries] each; when fed, key is [unique] */
     uint64_t *key;
     uint32_t *order;
     int64_t  *row, *column;
@@ -149,24 +149,24 @@ typedef struct pli_net_rows {
 
 enum { PLI_NET_FEEDS = 5 };
 
-/** Room for so many; false: no memory. */
+/** Makes room for so many rows; false: no memory. */
 bool pli_net_rows_reserve(const pli_net *net, pli_net_rows *to, int64_t rows);
 void pli_net_rows_free(pli_net_rows *rows);
-/** A row onto place `at`, which follows the one before, or is 0; scale NULL: in the data's units. Answers how many
- *  labels it has, -1: no memory. A label that the model does not know is as the block has it, or NaN where it is one of
- *  the earlier ones. */
+/** Puts a row at place `at`, which follows the place before, or is 0; scale NULL: in the data's units. Returns how many
+ *  labels the row has; -1: no memory. A label that the model does not know is put as in the block; an earlier label of
+ *  a window is put as NaN. */
 int64_t pli_net_rows_put(const pli_net *net, const pli_block *block, int64_t row, const pli_scale *scale,
                          pli_net_rows *to, int64_t at);
-/** What the first `rows` rows, which are all that were put, are fed as. Answers how many feeds; -1: no memory. */
+/** Writes the feeds of the first `rows` rows, which are all that were put. Returns how many feeds; -1: no memory. */
 int32_t pli_net_rows_feed(const pli_net *net, pli_net_rows *from, int64_t rows, plait_feed feeds[PLI_NET_FEEDS]);
 
-/** Scores of all rows of a block by values [net->values] in the data's units. Calls each with a row, one of its labels
- *  in their order, and the label's scores [K]; false ends the pass. Any thread, several at once. */
+/** Scores all rows of a block by values [net->values] in the data's units. Calls `each` for every row and every label
+ *  of it, in order, with the label's scores [K]; false ends the pass. Any thread, several at once. */
 plait_status pli_net_score(const pli_net *net, plait_session *session, const float *values, const pli_block *block,
                            bool (*each)(void *user, int64_t row, double label, const double *score), void *user,
                            plait_error *err);
 
-/** feeds [net->n_params]: all variables, out of values. */
+/** Writes feeds [net->n_params] of all variables, from values. */
 void pli_net_feed(const pli_net *net, const float *values, plait_feed *feeds);
 
 /** net_loss.c: the op "row_loss": scores [n, K] f32, label [n] f64, weight [n] f64 -> slopes [n, K] f32, their loss's

@@ -1,9 +1,9 @@
-/* graph: a net of the user's own, out of a file (plait/graph_file.h): from a placeholder x [any, ...], whose other
- * lengths make up a row's features, to scores [any, K]. Its variables of f32 are the tables, by their names; those of
- * two axes and more are penalised.
+/* graph: a net of the user's own, out of a file (plait/graph_file.h). It computes scores [any, K] from a placeholder x
+ * [any, ...], whose other lengths multiply to a row's features. Its variables, of f32, are the tables, by their names;
+ * those of two axes and more are penalised.
  *
- * What a model keeps of the file is the graph in JSON without first values, which are the model's own by then. Rows
- * are scored by a second graph of the same values by number, in which nothing is dropped. */
+ * A model keeps the graph in JSON, without first values, since the model has its own. If the graph drops values, a
+ * second graph, whose values have the same numbers, scores rows without dropping any. */
 #include <stdio.h>
 #include <string.h>
 
@@ -68,8 +68,7 @@ void pli_net_file_free(pli_net_file *file) {
     *file = (pli_net_file){ .text = NULL };
 }
 
-/* --- what a net needs of it ----------------------------------------------------------------------------------------
- * */
+/* --- what a net needs of it --------------------------------------------------------------------------------------- */
 
 static plait_status wrong(const plait_graph *g, const char *name, plait_value v, const char *why, plait_error *err) {
     const plait_tensor t = plait_graph_describe(g, v);
@@ -102,7 +101,7 @@ static plait_status find_x(pli_net *net, plait_error *err) {
     return PLAIT_OK;
 }
 
-/* Scores [any, K]. A vector is a column; of two classes' two scores the difference is the one that counts. */
+/* Finds scores [any, K]. A vector becomes a column; two scores of two classes become their difference. */
 static plait_status find_scores(pli_net *net, plait_error *err) {
     plait_graph  *g = net->graph;
     const int64_t k = net->goal->columns, classes = net->goal->classes, first[] = { 0, 0 }, second[] = { 0, 1 };
@@ -151,7 +150,7 @@ static plait_status take_variables(pli_net *net, plait_error *err) {
     return PLAIT_OK;
 }
 
-/* Is it of an op whose values are not a function of the row? */
+/* Refuses ops whose values are no function of the row. */
 static plait_status check_ops(const plait_graph *g, bool *drops_out, plait_error *err) {
     *drops_out = false;
     for (int64_t i = 0; i < g->n_nodes; i++) {
@@ -176,14 +175,14 @@ static plait_status parse(const pli_net *net, const plait_op *const *own, plait_
     return plait_graph_parse("graph", net->text, strlen(net->text), &opts, graph_out, err);
 }
 
-/* The same graph with rates of 0: values have the same numbers. */
+/* Makes net->calm: the same graph with rates of 0, whose values have the same numbers. */
 static plait_status without_dropout(pli_net *net, const plait_op *const *own, plait_error *err) {
     PLI_TRY(parse(net, own, &net->calm, err));
     for (int64_t i = 0; i < net->calm->n_nodes; i++) {
         const pli_node *node = &net->calm->node[i];
         if (strcmp(node->op->name, "dropout") == 0) net->calm->attr[node->attr].u.f = 0;
     }
-    pli_net both = *net; /* what find_scores adds to one is added to the other */
+    pli_net both = *net; /* find_scores adds to this graph what it has added to the other */
     both.graph = net->calm;
     return find_scores(&both, err);
 }

@@ -1,4 +1,4 @@
-/* Nets as learners: mlp, cnn, lstm, and a graph out of a file. They differ by how their graph is built
+/* Nets as learners: mlp, cnn, lstm, and a graph out of a file. They differ only by how their graph is built
  * (pli_net_kind). */
 #include <inttypes.h>
 #include <math.h>
@@ -45,7 +45,7 @@ static plait_status check(pli_run *run) {
     return check_kernels(run);
 }
 
-/* Before the data are read. Its file is each rank's own. */
+/* Reads the graph, before the data are read. Each rank reads a file of its own, so all compare the hash. */
 static plait_status read_graph(pli_run *run) {
     pli_net_fit *n = run->state;
     char         print[40];
@@ -58,12 +58,12 @@ static plait_status read_graph(pli_run *run) {
     return pli_agree_text(run->comm, "graphs", print, run->err);
 }
 
-/* Of text, windows as the model reads them. */
+/* Says whether windows of text lie apart, as models of sequences read them. */
 static void reads(const pli_run *run, plait_data_opts *files) {
     files->apart = pli_net_kind_find(run->learner->name)->sequence;
 }
 
-/* --- what follows from the data ----------------------------------------------------------------------------------- */
+/* --- decisions from the data -------------------------------------------------------------------------------------- */
 
 static plait_status make_net(pli_run *run) {
     pli_net_fit        *n = run->state;
@@ -80,7 +80,7 @@ static plait_status make_net(pli_run *run) {
 
 static int64_t default_epochs(const pli_run *run) { return run->lbfgs ? 100 : 10; }
 
-enum { LAYOUT = 3 }; /* that no linear model has */
+enum { LAYOUT = 3 }; /* no linear model has this layout */
 
 static void settle_defaults(pli_run *run) {
     const plait_train_opts *o = run->opts;
@@ -136,7 +136,7 @@ static plait_status prepare(pli_run *run) {
     return check_memory(run);
 }
 
-/* The data go into a graph of a file as they are. */
+/* Measures the scale. A graph out of a file takes the data as they are. */
 static plait_status measured(pli_run *run) {
     pli_net_fit *n = run->state;
     const bool   none = run->opts->normalize != NULL && strcmp(run->opts->normalize, "none") == 0;

@@ -1,9 +1,8 @@
-/* The op "row_loss": what the rows' scores cost, by a loss of learn/loss.h, as an op that a graph is given
- * (plait/op.h).
+/* The op "row_loss" (plait/op.h): the loss of the rows' scores, by loss/loss.h.
  *
- * Output 0 is the slope of each score, weighted; output 1 the sum of the losses, which is what is differentiated: its
- * derivative by the scores is output 0; output 2 is what a run reports (pli_sums). Rows are judged in their order, in
- * double. */
+ * Output 0 is the weighted slope of each score. Output 1 is the sum of the losses; the graph differentiates it, and its
+ * derivative by the scores is output 0. Output 2 is what a run reports (pli_sums). Rows are judged in order, in double.
+ */
 #include <string.h>
 
 #include <plait/ops.h>

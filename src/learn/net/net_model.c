@@ -1,4 +1,4 @@
-/* A net that has been fitted: how it scores rows, its tensors, its form in ONNX. */
+/* A fitted net: scores rows, writes and reads tensors, exports to ONNX. */
 #include <math.h>
 #include <string.h>
 
@@ -49,7 +49,7 @@ const pli_scoring_ops pli_net_scoring = { .open = open, .close = close, .block =
 
 /* --- its file ----------------------------------------------------------------------------------------------------- */
 
-/* One a variable, in its shape. */
+/* One tensor for each variable, in its shape. */
 static plait_status tensors(const plait_model *model, pli_model_tensors *out, plait_error *err) {
     const pli_net *net = pli_net_of(model);
     (void)err;
@@ -89,7 +89,7 @@ void pli_net_close_model(plait_model *model) {
     pli_fitted_close(model);
 }
 
-/* The net's values, in the order of its variables: those of the file that are named like one. */
+/* Reads the net's values from the tensors with the names of its variables. */
 static plait_status load(const pli_safetensors *file, const char *path, plait_model *model, plait_error *err) {
     const char *loss = pli_safetensors_metadata(file, "plait.loss"),
                *form = pli_safetensors_metadata(file, "plait.layers");
@@ -154,7 +154,7 @@ static const char *net_scores(const plait_model *model, pli_export *to) {
     pli_export_begin(to, net->graph, variable);
     pli_export_bind(to, net->x, name);
     const char *scores = pli_export_value(to, net->scores);
-    to->variable = NULL; /* their arrays are the model's, and stay */
+    to->variable = NULL; /* the arrays are the model's: the export must not keep them */
     return scores;
 }
 

@@ -1,7 +1,7 @@
-/* Rows of blocks as a net takes them: made dense, or numbers of symbols, or entries.
+/* Turns rows of blocks into the form that a net is fed: dense rows, numbers of symbols, or entries.
  *
- * Entries name features by the place of their key among those of all rows put, in increasing order (Li et al., OSDI
- * 2014): so of the first layer's weights only the rows that some entry names take part. */
+ * The keys of all rows put are sorted, and an entry names its feature by the place of its key (Li et al., OSDI 2014).
+ * So only the rows of the first layer's weights that some entry names take part. */
 #include <math.h>
 #include <string.h>
 
@@ -58,7 +58,7 @@ static bool grow_entries(pli_net_rows *to, int64_t n) {
            pli_grow((void **)&to->value, &to->value_capacity, n, sizeof *to->value);
 }
 
-/* Entries behind those that are there. Sparse data have no centre. */
+/* Adds the row's entries to those that are there. Sparse data have no centre. */
 static bool put_entries(const pli_net *net, const pli_block *block, int64_t row, const pli_scale *scale,
                         pli_net_rows *to, int64_t at) {
     if (!grow_entries(to, to->entries + block->row_start[row + 1] - block->row_start[row])) return false;
@@ -73,7 +73,7 @@ static bool put_entries(const pli_net *net, const pli_block *block, int64_t row,
     return true;
 }
 
-/* Keys in increasing order, each once; columns say where each entry's is. */
+/* Sorts the keys, each once; column says where the key of each entry is. */
 static bool number_columns(pli_net_rows *from) {
     const int64_t n = from->entries;
     if (n > UINT32_MAX || !grow_entries(from, 1)) return false;
@@ -87,7 +87,7 @@ static bool number_columns(pli_net_rows *from) {
     return true;
 }
 
-/* Numbers of symbols; a place that has none is as one that is not known. */
+/* Writes the numbers of symbols. A place without a symbol gets the number of an unknown one. */
 static void put_symbols(const pli_net *net, const pli_block *block, int64_t row, int64_t *x) {
     const uint64_t width = (uint64_t)net->symbols + 1;
     for (int64_t t = 0; t < net->row_values; t++) x[t] = net->symbols;
@@ -97,7 +97,7 @@ static void put_symbols(const pli_net *net, const pli_block *block, int64_t row,
     }
 }
 
-/* A step's label is the symbol of the next; the last one's is the row's own. */
+/* The label of a step is the symbol of the next step; the label of the last step is the row's own. */
 static double step_label(const pli_net *net, const pli_block *block, int64_t row, const int64_t *x, int64_t t) {
     if (t == net->row_labels - 1) return block->label[row];
     return x[t + 1] < net->symbols ? net->goal->label[x[t + 1]] : NAN;

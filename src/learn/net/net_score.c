@@ -1,4 +1,4 @@
-/* Rows of blocks through a net, some hundred at a time. */
+/* Scores rows of blocks by a net, some hundred at a time. */
 #include <string.h>
 
 #include "learn/net/net.h"
@@ -15,12 +15,12 @@ void pli_net_feed(const pli_net *net, const float *values, plait_feed *feeds) {
 
 /* --- scores ------------------------------------------------------------------------------------------------------ */
 
-/* Where a pass over a block's rows has its memory. */
+/* The memory of a pass over a block's rows. */
 typedef struct score_pass {
     pli_net_rows rows;
     float       *scores; /* [most row_labels, K] */
     double      *score;  /* [K] */
-    int64_t      most;   /* rows at once */
+    int64_t      most;   /* so many rows at once */
 } score_pass;
 
 static plait_status no_memory(plait_error *err) {

@@ -1,9 +1,10 @@
-/* A batch through a net: its rows made dense, the tables' values, one run of the graph, whose incs push the gradients.
+/* A step of a net: makes the batch's rows dense, gets the tables' values, and runs the graph, whose incs push the
+ * gradients.
  *
- * The graph's variables are the tables (learn/table_store.h): a clock asks for all of them, in the order in which the
- * last run needed them, and the forward pass waits for each just before its first use. A gradient leaves as soon as the
+ * The graph's variables are the tables (table_store.h). A clock asks for all of them, in the order in which the last
+ * run needed them, and the forward pass waits for each just before its first use. A gradient leaves as soon as the
  * backward pass has it, those of the last layers first (plait_table_flush). Under --reduce exact each block's rows are
- * a run of their own, and gradients leave in the last one. */
+ * a run of their own, and gradients leave in the last run. */
 #include <string.h>
 
 #include "graph/session.h"
@@ -34,7 +35,7 @@ void pli_net_penalty_factors(const pli_run *run, int32_t p, float *factor) {
                                   : param->penalised;
 }
 
-/* NULL: all 1. */
+/* The penalty's factors of a parameter; NULL: all 1. */
 static plait_status penalty_of(const pli_run *run, int32_t p, float **penalty_out) {
     const pli_net_param *param = &pli_net_fit_of(run)->net->param[p];
     *penalty_out = NULL;
@@ -90,7 +91,7 @@ static plait_status create_tables(pli_run *run) {
 
 /* --- life -------------------------------------------------------------------------------------------------------- */
 
-/* Of the trace. A simulation charges a batch as a whole: there an op takes no time of its own. */
+/* Adds an op to the trace. A simulation charges a batch as a whole, so there an op takes no time of its own. */
 static void tell_op(void *user, const char *name, int32_t thread, uint64_t begin_ns, uint64_t end_ns) {
     const pli_run       *run = user;
     const pli_span_sink *sink = pli_comm_spans(run->comm);
@@ -147,7 +148,7 @@ static void end(pli_run *run) {
 
 /* --- a batch ----------------------------------------------------------------------------------------------------- */
 
-/* All tables' values; every get is under way before the first is waited for. */
+/* Gets all tables' values: begins every get before it waits for the first. */
 static plait_status read_values(const pli_run *run, float *values) {
     const pli_net *net = pli_net_fit_of(run)->net;
     plait_request *got[PLI_NET_PARAMS] = { NULL };
@@ -189,7 +190,7 @@ static plait_status no_memory(const pli_run *run, int64_t rows) {
     return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a batch of %lld rows", (long long)rows);
 }
 
-/* The worker's first n rows through the graph, forward and backward; adds to sums. */
+/* Runs the first n rows through the graph, forward and backward; adds to sums. examples < 0: no memory for the rows. */
 static plait_status run_rows(pli_net_worker *w, int64_t n, int64_t examples, pli_sums *sums) {
     const pli_run *run = w->run;
     const pli_net *net = pli_net_fit_of(run)->net;
@@ -207,7 +208,7 @@ static plait_status run_rows(pli_net_worker *w, int64_t n, int64_t examples, pli
 }
 
 static plait_status step_by_blocks(pli_net_worker *w, const pli_batch *batch) {
-    int64_t         rows = batch->rows; /* still to come */
+    int64_t rows = batch->rows; /* rows still to come */
     for (int32_t p = 0; p < batch->parts; p++) {
         const pli_part *part = &batch->part[p];
         pli_sums        own = { 0 };
@@ -235,7 +236,7 @@ static plait_status compute(pli_run *run, const pli_batch *batch, pli_sums *sums
     pli_net_worker *w = pli_net_fit_of(run)->worker;
     uint64_t        since = pli_comm_span_begin(run->comm);
     PLI_TRY(pli_table_store_clock(w->store));
-    /* Who has no rows reads, too, or would run ahead; who is late hears of it by what he has read. */
+    /* A worker without rows reads, too, or it would run ahead; a worker that is late hears of it by reading. */
     if (batch->rows == 0 || run->opts->backup > 0 || pli_curve_waits(run))
         PLI_TRY(pli_table_store_read(w->store, pli_curve_waits(run)));
     pli_run_step(run, "get", &since);
@@ -245,7 +246,7 @@ static plait_status compute(pli_run *run, const pli_batch *batch, pli_sums *sums
         return no_memory(run, batch->rows);
     pli_run_charge(run, batch, pli_fit_of(run)->goal.columns, pli_net_fit_of(run)->net->values);
     PLI_TRY(run->exact ? step_by_blocks(w, batch) : step_at_once(w, batch, sums_out));
-    pli_run_step(run, "compute", &since); /* and inc: a gradient leaves as soon as it is there */
+    pli_run_step(run, "compute", &since); /* with inc: a gradient leaves as soon as it is there */
     return PLAIT_OK;
 }
 
@@ -260,7 +261,7 @@ static plait_status solution(const pli_run *run, plait_type type, const void *va
     return PLAIT_OK;
 }
 
-/* What the tables hold, after a barrier: the same on every worker. */
+/* Reads the tables after a barrier, so the solution is the same on every worker. */
 static plait_status extract(pli_run *run, pli_solution *solution_out) {
     const pli_net_fit *n = pli_net_fit_of(run);
     PLI_TRY(plait_job_barrier(run->job));
@@ -293,7 +294,7 @@ const pli_fit_ops pli_net_fit_ops = {
     .extract = extract, .solution = solution, .penalty = penalty, .tell = tell, .scoring = scoring
 };
 
-/* --- the loop's side ---------------------------------------------------------------------------------------------- */
+/* --- for the loop ------------------------------------------------------------------------------------------------- */
 
 static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
     (void)clock;

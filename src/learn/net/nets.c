@@ -1,4 +1,4 @@
-/* The registry of nets, and what all kinds share: layers from text, variables, first values, units. */
+/* The registry of nets, and what all kinds share: reading layers, variables, initial values, units. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,8 @@
 #include "graph/graph.h"
 #include "learn/net/net.h"
 
-/* Dense rows have at most so many features; from so many on they are fed by entries, where few of them are given. */
+/* Dense rows have at most FEATURES_MAX features. Rows of SPARSE_FEATURES and more are fed by entries, if fewer than one
+ * in SPARSE_ONE_OF is given. */
 enum { FEATURES_MAX = 1 << 18, SPARSE_FEATURES = 1 << 10, SPARSE_ONE_OF = 32 };
 
 static const pli_net_kind *const kinds[] = { &pli_net_mlp, &pli_net_cnn, &pli_net_lstm, &pli_net_graph, NULL };
@@ -23,7 +24,7 @@ const pli_net_kind *pli_net_kind_find(const char *name) {
 
 /* --- layers ------------------------------------------------------------------------------------------------------ */
 
-/* layers NULL: the kind's. */
+/* layers NULL: the kind's default. */
 static plait_status read_layers(const pli_net_kind *kind, const char *layers, int64_t width[PLI_NET_LAYERS],
                                 int32_t *n_out, plait_error *err) {
     const char *text = layers != NULL ? layers : kind->layers;
@@ -89,7 +90,7 @@ plait_value pli_net_first(pli_net *net, int64_t width, double gain) {
     return plait_op_add(net->graph, product, b);
 }
 
-/* The loss, the gradient of each variable, and its inc. */
+/* Adds the loss, the gradient of each variable, and its inc. */
 static plait_status add_gradients(pli_net *net, plait_error *err) {
     plait_graph      *g = net->graph;
     const plait_value in[] = { net->scores, net->label, net->weight };
@@ -211,7 +212,7 @@ static void multiply(const pli_net_param *w, double by, float *values) {
 
 static void add(float *value, double x) { *value = (float)((double)*value + x); }
 
-/* x' = f (x - c): w' x' + b' = (f w') x + (b' - c f w'), where b is one row for all features, or one for each. */
+/* x' = f (x - c), so w' x' + b' = (f w') x + (b' - c f w'). b is one row for all features, or one row for each. */
 void pli_net_to_data_units(const pli_net *net, const pli_scale *scale, float *values) {
     const pli_net_param *w = &net->param[0], *b = &net->param[1];
     if (scale->factor == NULL) return;

@@ -1,7 +1,8 @@
-/* Variables in tables. Each has memory of its own for what a run gets: it is asked for when the run begins (expect),
- * waited for when the run needs it (get), and good until the run's end. A run begins anew, for its own pushes may be
- * seen in the next. A store that is bound to tables keeps it until the next clock instead, which asks at once for what
- * the last run got: so the answers are on their way while the batch is laid out. */
+/* A session's store over tables. Each variable has memory for its values: the store asks for them when a run begins
+ * (expect), waits for them when the run needs them (get), and keeps them until the run ends. The next run asks anew,
+ * since it may see the pushes of this one. A store that is bound to tables keeps the values until the next clock
+ * instead, and asks at once for all that the last run got, so the answers are on their way while the batch is laid
+ * out. */
 #include "learn/net/table_store.h"
 
 #include <string.h>
@@ -16,9 +17,9 @@ typedef struct variable {
     size_t         row_bytes;
     void          *values; /* [rows, cols] */
     plait_request *asked;  /* under way    */
-    bool           here;   /* in this run, or clock */
-    bool           keyed;  /* runs get rows of it: it is not asked for whole before one wants all */
-    bool           counted; /* examples were: of all that a run pushes into a table they are counted once */
+    bool           here;   /* got in this run (or clock, if bound) */
+    bool           keyed;  /* runs get single rows: all of it is asked for only when a run wants all */
+    bool           counted; /* a run counts its examples once for each table, with its first push */
 } variable;
 
 struct plait_table_store {
@@ -26,8 +27,8 @@ struct plait_table_store {
     plait_comm *comm;
     int64_t     examples;
     bool        flushes;
-    bool        bound; /* tables and values are the caller's, and what is here stays until the next clock */
-    int32_t    *order; /* bound: [n_ordered] what the last run got */
+    bool        bound; /* tables and values are the caller's, and values stay until the next clock */
+    int32_t    *order; /* bound: [n_ordered] variables that the last run got */
     int32_t     n_ordered;
     int32_t     n;
     variable    variable[];
@@ -37,14 +38,13 @@ void plait_table_store_opts_init(plait_table_store_opts *opts) {
     if (opts != NULL) *opts = (plait_table_store_opts){ .size = sizeof *opts };
 }
 
-/* Tables tell of failures at their communicator, stores where they are asked. */
+/* Tables put an error's text at their communicator; this copies it to where a store's caller looks. */
 static plait_status told(const plait_table_store *store, plait_status status, plait_error *err) {
     if (status < 0 && err != NULL) *err = *plait_comm_error(store->comm);
     return status;
 }
 
-/* --- a run ---------------------------------------------------------------------------------------------------------
- * */
+/* --- a run -------------------------------------------------------------------------------------------------------- */
 
 static plait_status ask(variable *v) {
     if (v->here || v->asked != NULL) return PLAIT_OK;
@@ -79,7 +79,7 @@ static plait_status get(void *user, int32_t k, const void **values_out, plait_er
     return PLAIT_OK;
 }
 
-/* Of what was asked for whole, or of the table. Keys of a table are the rows' numbers. */
+/* Takes rows from the variable if all of it was asked for, else from the table, whose keys are the rows' numbers. */
 static plait_status get_rows(void *user, int32_t k, int64_t n, const int64_t *rows, void *values, plait_error *err) {
     plait_table_store *store = user;
     variable          *v = &store->variable[k];
@@ -117,7 +117,7 @@ static plait_status inc_rows(void *user, int32_t k, int64_t n, const int64_t *ro
     return pushed(store, v, plait_table_inc(v->table, n, (const uint64_t *)rows, delta, examples_of(store, v)), err);
 }
 
-/* What is under way comes. */
+/* Waits for all gets under way. */
 static plait_status wait_for_all(plait_table_store *store) {
     plait_status status = PLAIT_OK;
     for (int32_t k = 0; k < store->n; k++) {
@@ -134,7 +134,7 @@ static void forget(plait_table_store *store) {
     for (int32_t k = 0; k < store->n; k++) store->variable[k].here = false;
 }
 
-/* What was asked for and not used, as by a run that failed, is waited for: its memory is lent. */
+/* A run may end before it uses all that was asked for, as one that failed: waits for the rest, whose memory is lent. */
 static plait_status end(void *user, plait_status how, plait_error *err) {
     plait_table_store *store = user;
     (void)how;
@@ -165,8 +165,7 @@ static const char *owner(void *user, int32_t k) {
     return plait_table_topology(((const plait_table_store *)user)->variable[k].table);
 }
 
-/* --- life ----------------------------------------------------------------------------------------------------------
- * */
+/* --- life --------------------------------------------------------------------------------------------------------- */
 
 static plait_status add(plait_table_store *store, plait_job *job, const plait_graph *graph,
                         const plait_table_store_opts *opts) {

@@ -1,5 +1,5 @@
-/* learn/table_store.h - the store of plait/table_store.h, as learners have it: over tables that are there already, and
- * with what was got kept for a whole clock, in which several runs may see it. */
+/* learn/net/table_store.h - the store of plait/table_store.h, bound to tables that are there already. It keeps the
+ * values that were got for a whole clock, in which the session may run several times. */
 #ifndef PLI_LEARN_TABLE_STORE_H
 #define PLI_LEARN_TABLE_STORE_H
 
@@ -10,19 +10,19 @@
 /* A variable of the graph. */
 typedef struct pli_stored {
     plait_table *table;
-    void        *values; /* [rows, cols] as the table has them; the caller's: what is got comes here */
-    bool         by_row; /* runs get rows of it, of the table each time: it is never asked for whole */
+    void        *values; /* [rows, cols] the caller's memory, to which values are got */
+    bool         by_row; /* runs get single rows from the table each time, never all of it */
 } pli_stored;
 
-/** Of variables [n], whose tables and values are borrowed for the store's life. Destroyed by plait_table_store_destroy.
- *  Errors: ENOMEM. */
+/** Makes a store of variables [n], whose tables and values are borrowed for the store's life.
+ *  plait_table_store_destroy destroys it. Errors: ENOMEM. */
 plait_status pli_table_store_bind(plait_comm *comm, int32_t n, const pli_stored *variables,
                                   plait_table_store **store_out);
-/** A clock begins: what the last run got is asked for anew, in that run's order. */
+/** A clock begins: asks anew for all that the last run got, in that run's order. */
 plait_status pli_table_store_clock(plait_table_store *store);
-/** Fills all values, whoever needs them; of a variable that is got by row the first row, or all of them. */
+/** Gets the values of all variables; of a variable with by_row only the first row, unless all_rows. */
 plait_status pli_table_store_read(plait_table_store *store, bool all_rows);
-/** As plait_table_store_opts has it, for the runs from now on. */
+/** Sets plait_table_store_opts.flushes for the runs from now on. */
 void pli_table_store_flushes(plait_table_store *store, bool flushes);
 
 #endif

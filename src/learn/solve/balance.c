@@ -40,7 +40,7 @@ void pli_balance_end(pli_balance *balance) {
     *balance = (pli_balance){ 0 };
 }
 
-/* Asks, and lets go of the rows of blocks that are not on lease any more. */
+/* Asks for leases, and drops the rows of blocks that are no longer on lease. */
 static plait_status renew(pli_balance *balance) {
     pli_run *run = balance->run;
     PLI_TRY(pli_job_lease(run->job, &balance->terms, &balance->pace, balance->lease, &balance->n, run->err));

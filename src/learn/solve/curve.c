@@ -1,9 +1,9 @@
-/* What the weights were worth on the way: the objective at some moments of a run, measured when it is over.
+/* The curve: the objective at some moments of a run, measured when the run is over.
  *
- * While the run lasts, the reporting worker keeps copies of weights that it has read anyhow (only where batches
- * read by key it reads the whole table for it), at marks that lie closer at the beginning, where the loss falls;
- * each worker notes how many bytes it had sent by then. Afterwards all workers measure each copy on their rows. So
- * the objective costs the run nothing but a copy, and every point is exact. */
+ * While the run lasts, the reporting worker keeps copies of weights that it reads anyway; only if batches read by key
+ * does it read the whole table for a copy. The copies lie closer together at the beginning, where the loss falls. Each
+ * worker notes how many bytes it has sent by then. Afterwards all workers judge each copy on their rows. So the
+ * objective costs the run nothing but a copy, and every point is exact. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 #define KEPT_BYTES ((int64_t)64 << 20)
 
-static bool    reports(const pli_run *run) { return pli_comm_leads(run->comm); }
+static bool reports(const pli_run *run) { return pli_comm_leads(run->comm); }
 
 plait_status pli_curve_begin(pli_run *run, int64_t values, plait_type type, int64_t clocks) {
     int64_t bytes = values * (int64_t)plait_type_bytes(type), n = run->opts->curve;
@@ -33,12 +33,12 @@ plait_status pli_curve_begin(pli_run *run, int64_t values, plait_type type, int6
     if (c->mark == NULL || c->clock == NULL || c->seconds == NULL || c->bytes == NULL || c->taken == NULL ||
         (reports(run) && c->weights == NULL))
         return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a curve of %lld points", (long long)n);
-    for (int64_t i = 0; i < n; i++) { /* squares, but no clock twice: 0, 1, 2, ... and then ever farther apart */
+    for (int64_t i = 0; i < n; i++) { /* squares, but no clock twice: 0, 1, 2, ..., then ever farther apart */
         double square = (double)clocks * ((double)i / (double)n) * ((double)i / (double)n);
         c->mark[i] = (int64_t)square > i ? (int64_t)square : i;
     }
     c->points = n;
-    while (c->next < n && c->mark[c->next] < run->clocks_done) c->next++; /* of a run that goes on: they are past */
+    while (c->next < n && c->mark[c->next] < run->clocks_done) c->next++; /* points that the run before has passed */
     return PLAIT_OK;
 }
 
@@ -50,7 +50,7 @@ bool pli_curve_due(pli_run *run) {
     if (c->next == c->points || run->clocks_done < c->mark[c->next]) return c->due;
     c->bytes[c->next] = sent(run);
     c->next++;
-    c->due = reports(run) && c->weights != NULL; /* of who came to lead: none */
+    c->due = reports(run) && c->weights != NULL; /* a worker that came to lead later has no memory for copies */
     return c->due;
 }
 
@@ -72,14 +72,14 @@ void pli_curve_end(pli_run *run) {
 
 /* --- afterwards -------------------------------------------------------------------------------------------- */
 
-/* A copy goes to all workers; sums [3 x points]. */
+/* The lead sends each copy to all workers, and they judge it. sums [points, 3]. */
 static plait_status measure_all(pli_run *run, unsigned char *copy, double *sums) {
     pli_curve *c = run->curve;
     size_t     bytes = (size_t)(c->values * (int64_t)plait_type_bytes(c->type));
     for (int64_t i = 0; i < c->points; i++) {
         if (!c->taken[i]) continue;
         if (c->weights != NULL) memcpy(copy, c->weights + (size_t)i * bytes, bytes);
-        PLI_TRY(plait_comm_broadcast(run->comm, copy, bytes, 0));
+        PLI_TRY(plait_comm_broadcast(run->comm, copy, bytes, pli_comm_lead(run->comm)));
         PLI_TRY(run->learner->more->worth(run, c->type, copy, &sums[3 * i], &sums[3 * i + 1], &sums[3 * i + 2]));
     }
     return PLAIT_OK;
@@ -111,10 +111,12 @@ plait_status pli_curve_measure(pli_run *run, const plait_report *report) {
     unsigned char *copy = pli_calloc((size_t)c->values, plait_type_bytes(c->type));
     plait_status   status =
         sums != NULL && copy != NULL ? PLAIT_OK : pli_fail(run->err, PLAIT_ENOMEM, "no memory for a curve");
-    if (status == PLAIT_OK) status = plait_comm_broadcast(run->comm, c->taken, (size_t)c->points * sizeof *c->taken, 0);
+    if (status == PLAIT_OK)
+        status = plait_comm_broadcast(run->comm, c->taken, (size_t)c->points * sizeof *c->taken,
+                                      pli_comm_lead(run->comm));
     if (status == PLAIT_OK) status = plait_comm_allreduce(run->comm, c->bytes, c->points + 1, PLAIT_F64, PLAIT_SUM);
     if (status == PLAIT_OK) status = measure_all(run, copy, sums);
-    if (pli_comm_absent(run->comm) > 0) reported = false; /* copies, or a part of a sum, died with a worker */
+    if (pli_comm_absent(run->comm) > 0) reported = false; /* copies, or parts of sums, were lost with a worker */
     if (status == PLAIT_OK && reported && run->opts->point != NULL) tell(run, sums, report);
     pli_free(copy);
     pli_free(sums);

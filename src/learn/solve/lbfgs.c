@@ -7,8 +7,8 @@
  * A linear model's initial metric is the diagonal of a bound of the Hessian: curvature/n sum weight x_j^2 + l2, so that
  * rare and frequent features move at their own pace. One iteration: direction, step, a pass over the data, gradient.
  *
- * Of a net the objective is not convex: a step is accepted where the objective falls enough, and a pair without
- * positive curvature is left out (Li and Fukushima, "On the global convergence of the BFGS method for nonconvex
+ * The objective of a net is not convex: a step is accepted if the objective falls enough, and a pair without positive
+ * curvature is left out (Li and Fukushima, "On the global convergence of the BFGS method for nonconvex
  * unconstrained optimization problems", SIAM J. Optim. 2001), so that each direction goes downhill. */
 #include "learn/solve/lbfgs_run.h"
 
@@ -20,7 +20,8 @@
 
 enum { TRIES_MAX = 30, GROWTH_MAX = 100 };
 
-/* answer: an array of doubles. */
+/* Calls a server function, whose answer is an array of doubles; under --reduce exact an array of cells, rounded here.
+ */
 static plait_status call(pli_lbfgs *l, const char *name, void *answer, size_t bytes) {
     uint64_t cell[sizeof(pli_lbfgs_dots) / sizeof(double)][PLI_CELL_BYTES_F64 / 8];
     size_t   n = bytes / sizeof(double);
@@ -71,7 +72,7 @@ static plait_status create_tables(pli_lbfgs *l) {
     return status;
 }
 
-/* Loss and gradient at w: the mean gradient arrives in g, loss and stop are agreed upon. A tick of the clock. */
+/* Takes loss and gradient at w, in one clock: the mean gradient arrives in g, and all agree on loss and stop. */
 static plait_status evaluate(pli_lbfgs *l) {
     pli_run    *run = l->run;
     pli_total   total = { 0 };
@@ -82,9 +83,8 @@ static plait_status evaluate(pli_lbfgs *l) {
     PLI_TRY(plait_job_clock(run->job));
     run->clocks_done++;
     pli_sums all, sums = pli_total_sums(&total);
-    pli_total_add(
-        &total,
-        &(pli_sums){ .right = pli_run_stopped(run) }); /* hits are not counted here: so a wish to stop travels */
+    /* Hits are not counted here: their field carries the wish to stop. */
+    pli_total_add(&total, &(pli_sums){ .right = pli_run_stopped(run) });
     PLI_TRY(pli_total_agree(run->comm, &total, &all));
     l->loss = all.loss / (double)run->train_rows;
     l->stop = all.right > 0;
@@ -94,7 +94,7 @@ static plait_status evaluate(pli_lbfgs *l) {
 
 /* --- the two loops, on dot products ---------------------------------------------------------------------- */
 
-/* Coefficients of the direction -(gamma H (v + sum a_j y_j) + sum b_j s_j). */
+/* Computes the coefficients of the direction -(gamma H (v + sum a_j y_j) + sum b_j s_j). */
 static void two_loops(pli_lbfgs *l) {
     double  alpha[PLI_LBFGS_MEMORY_MAX], *a = l->args.a, *b = l->args.b;
     int32_t newest = l->pairs > 0 ? l->age[l->pairs - 1] : 0;
@@ -117,12 +117,12 @@ static void two_loops(pli_lbfgs *l) {
     }
 }
 
-/* After an accepted step: the pair in slot joins, unless it has no curvature (then the slot is free again, and the next
- * step is longer: Huber's loss is straight where residuals are large). */
+/* After an accepted step: the pair in slot joins, unless it has no curvature. Then the slot is free again, and the next
+ * step is longer, since Huber's loss is straight where residuals are large. */
 static void take_pair(pli_lbfgs *l) {
     int32_t slot = l->args.slot;
     double  sy = l->dots.sy[slot], yhy = l->dots.yhy[slot];
-    double  noise = l->type == PLAIT_F64 && !l->single ? 1e-12 : 1e-6; /* of a difference of gradients */
+    double  noise = l->type == PLAIT_F64 && !l->single ? 1e-12 : 1e-6; /* relative error of a difference of gradients */
     if (!(sy > 1e-12 * yhy) || !(yhy > noise * noise * l->dots.vhv)) {
         l->args.used[slot] = 0;
         l->stretch *= 4;
@@ -137,7 +137,7 @@ static void take_pair(pli_lbfgs *l) {
     l->age[l->pairs++] = slot;
 }
 
-/* The slot for the next pair: a free one, else the oldest pair's. */
+/* Picks the slot for the next pair: a free one, else the oldest pair's. */
 static void free_slot(pli_lbfgs *l) {
     for (int32_t j = 0; j < l->args.memory; j++)
         if (!l->args.used[j]) {
@@ -147,7 +147,7 @@ static void free_slot(pli_lbfgs *l) {
     l->args.slot = l->age[0];
 }
 
-/* Drops the oldest pair, if the slot is its own: its values have gone into the direction. */
+/* Drops the oldest pair if the direction has taken its slot. */
 static void drop_pair(pli_lbfgs *l) {
     if (l->pairs == 0 || l->age[0] != l->args.slot) return;
     memmove(l->age, l->age + 1, (size_t)--l->pairs * sizeof *l->age);
@@ -168,9 +168,9 @@ static plait_status direction(pli_lbfgs *l) {
     return PLAIT_OK;
 }
 
-/* The first step to try: all of the direction, unless that is far longer than the last step. Where the loss is nearly
- * straight a pair's curvature is rounding and the direction has no bounds; a step of any length could not be taken
- * back. */
+/* The first step to try: the whole direction, unless it is far longer than the last step. If the loss is nearly
+ * straight, a pair's curvature is rounding and the direction has no bounds; a step that is far too long could not be
+ * taken back. */
 static double first_step(const pli_lbfgs *l) {
     double most = GROWTH_MAX * l->length, length = sqrt(l->slope.dd);
     return most > 0 && length > most ? most / length : 1;
@@ -198,7 +198,7 @@ static plait_status line_search(pli_lbfgs *l, bool *accepted_out) {
         step = best > 0.1 * step && best < 0.5 * step ? best : best >= 0.5 * step ? 0.5 * step : 0.1 * step;
     }
     l->args.step_before = l->args.step;
-    l->args.step = 0; /* back to where we were; with L1 w returns to x, see run_step's first case */
+    l->args.step = 0; /* go_back returns to where the search began */
     return PLAIT_OK;
 }
 
@@ -208,7 +208,7 @@ static plait_status go_back(pli_lbfgs *l) {
     return call(l, "lbfgs.step", &l->moved, sizeof l->moved);
 }
 
-/* The first gradient. */
+/* Takes loss and gradient at the first weights. */
 static plait_status first_gradient(pli_lbfgs *l) {
     l->args.step = l->args.step_before = 0;
     PLI_TRY(call(l, "lbfgs.step", &l->moved, sizeof l->moved));
@@ -221,7 +221,7 @@ static plait_status first_gradient(pli_lbfgs *l) {
     return PLAIT_OK;
 }
 
-/* Forgets what is known of the curvature: the next direction is the gradient's. */
+/* Forgets the curvature: the next direction is the gradient's. */
 static plait_status start_again(pli_lbfgs *l) {
     l->pairs = 0;
     l->stretch = 1;
@@ -246,7 +246,7 @@ static plait_status iterate(pli_lbfgs *l) {
         uint64_t at = pli_comm_span_begin(run->comm);
         PLI_TRY(direction(l));
         bool fresh = l->pairs == 0 && l->stretch == 1;
-        if (!(l->slope.vd < 0)) { /* rounding: of all that is left, or of the pairs */
+        if (!(l->slope.vd < 0)) { /* not downhill, by rounding: it is the optimum, or the pairs are bad */
             if (fresh || l->dots.vhv <= close * fabs(l->objective)) break;
             PLI_TRY(start_again(l));
             continue;

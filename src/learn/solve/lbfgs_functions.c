@@ -1,6 +1,6 @@
 /* The server functions of L-BFGS and OWL-QN. Each goes once over its part of the vectors, some elements at a time, in
- * double precision. Under --reduce exact its sums are cells, to which each element's term is added by itself, so that
- * it does not show how the vectors are cut. */
+ * double precision. Under --reduce exact its sums are cells, and each element's term is added to them by itself, so the
+ * result does not depend on how the vectors are cut. */
 #include "learn/solve/lbfgs.h"
 
 #include <math.h>
@@ -16,8 +16,8 @@ enum { STRIP = 256 };
 /* The vectors of a call on one shard. */
 typedef struct vectors {
     plait_type type;
-    bool       packed;                   /* s and y share the words of s, as bfloat16 */
-    int64_t    n, free_first, free_last; /* elements; those of the intercepts         */
+    bool       packed;                   /* s and y share the words of s, as bfloat16     */
+    int64_t    n, free_first, free_last; /* elements; the intercepts are first .. last - 1 */
     void      *w, *g, *q, *h, *o, *x, *s[PLI_LBFGS_MEMORY_MAX], *y[PLI_LBFGS_MEMORY_MAX];
 } vectors;
 
@@ -58,7 +58,7 @@ static void load(const vectors *v, const void *vector, int64_t first, int64_t n,
         for (int64_t i = 0; i < n; i++) out[i] = (double)f32[first + i];
 }
 
-/* x becomes what was stored. */
+/* Stores x, and sets x to the values as stored. */
 static void store(const vectors *v, void *vector, int64_t first, int64_t n, double *x) {
     float  *f32 = vector;
     double *f64 = vector;
@@ -82,7 +82,7 @@ static inline double of_upper_half(uint32_t word) {
     return (double)f;
 }
 
-/* The pair in slot j; s while y is not there yet is the direction. */
+/* Loads the pair in slot j. Until y is there, s is the direction. */
 static void load_pair(const vectors *v, int32_t j, int64_t first, int64_t n, double *s, double *y) {
     const uint32_t *word = v->s[j];
     if (!v->packed) {
@@ -96,7 +96,7 @@ static void load_pair(const vectors *v, int32_t j, int64_t first, int64_t n, dou
     }
 }
 
-/* s and y become what was stored. */
+/* Stores s and y, and sets them to the values as stored. */
 static void store_pair(const vectors *v, int32_t j, int64_t first, int64_t n, double *s, double *y) {
     uint32_t *word = v->s[j];
     if (!v->packed) {
@@ -144,11 +144,11 @@ static void load_slopes(const vectors *v, double l1, int64_t first, int64_t n, c
 
 static int64_t strip_of(int64_t first, int64_t end) { return end - first < STRIP ? end - first : STRIP; }
 
-/* --- segments: the vectors are cut into pieces of one size, whatever the threads, whose sums are added in order --- */
+/* --- segments: pieces of one size, whatever the number of threads, whose sums are added in order ------------------ */
 
 enum { SEGMENT = 1 << 15 };
 
-/* What a function answers, an array of sums: numbers, or cells. */
+/* The answer of a function, an array of sums: numbers, or cells. */
 typedef struct sums {
     double        *number; /* NULL: cells */
     unsigned char *cell;
@@ -169,7 +169,7 @@ static void add_dot(const sums *to, size_t sum, int64_t n, const double *x, cons
     add_terms(to, sum, n, term);
 }
 
-/* The place of a sum in an answer. */
+/* The index of a sum in an answer. */
 #define SUM(answer, field) (offsetof(answer, field) / sizeof(double))
 
 typedef void segment_fn(const vectors *v, const pli_lbfgs_args *args, int64_t first, int64_t end, const sums *to);
@@ -196,7 +196,7 @@ static void merge_exactly(void *user, void *answer, const void *other, size_t an
     pli_cells_merge(true, (int64_t)(answer_bytes / PLI_CELL_BYTES_F64), answer, other, answer);
 }
 
-/* user: the pool, or NULL. The answer is an array of sums, `expected` bytes as numbers. */
+/* Runs a function over all segments. user: the pool, or NULL. expected: how many bytes the answer has as numbers. */
 static plait_status run_segments(void *user, segment_fn *fn, const plait_slice *slices, int32_t n_slices,
                                  const void *args_bytes, size_t bytes, void *answer, size_t answer_bytes,
                                  size_t expected) {
@@ -218,7 +218,7 @@ static plait_status run_segments(void *user, segment_fn *fn, const plait_slice *
 
 /* --- "lbfgs.step": w moves along d; g becomes 0, to receive the next gradient --------------------------------- */
 
-/* OWL-QN: from x along d, not beyond the orthant where it begins. */
+/* OWL-QN: steps from x along d, but not beyond the orthant where the step begins. */
 static void step_in_orthant(const vectors *v, const pli_lbfgs_args *args, int64_t first, int64_t n, const double *d,
                             const double *p, double *w, double *move) {
     double x[STRIP], o[STRIP];
@@ -264,7 +264,7 @@ static plait_status run_step(void *user, const plait_slice *slices, int32_t n_sl
 
 /* --- "lbfgs.gradient": the step was accepted, g holds the mean gradient of the losses ---------------------------
  *
- * Completes g, the new pair, and takes the dot products that the next direction needs. */
+ * Completes g and the new pair, and takes the dot products that the next direction needs. */
 
 static void add_products(const vectors *v, const pli_lbfgs_args *args, int64_t first, int64_t n, const double *s,
                          const double *y, const double *hy, const double *slope, const double *hslope, const sums *to) {
@@ -282,7 +282,7 @@ static void add_products(const vectors *v, const pli_lbfgs_args *args, int64_t f
     }
 }
 
-/* The pair of the accepted step, into its slot. */
+/* Completes the pair of the accepted step, in its slot. */
 static void complete_pair(const vectors *v, const pli_lbfgs_args *args, int64_t first, int64_t n, const double *w,
                           const double *g, double *s, double *y) {
     load_pair(v, args->slot, first, n, s, y);
@@ -347,7 +347,7 @@ static void direction_segment(const vectors *v, const pli_lbfgs_args *args, int6
         }
         for (int64_t i = 0; i < n; i++) {
             d[i] -= args->gamma * h[i] * up[i];
-            if (args->l1 > 0 && d[i] * slope[i] >= 0) d[i] = 0; /* OWL-QN: keep what goes downhill */
+            if (args->l1 > 0 && d[i] * slope[i] >= 0) d[i] = 0; /* OWL-QN: keep only what goes downhill */
             y[i] = 0;
         }
         store_pair(v, args->slot, first, n, d, y);

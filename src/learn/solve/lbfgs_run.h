@@ -1,5 +1,4 @@
-/* learn/solve/lbfgs_run.h - a run of L-BFGS on one worker, and what the kinds of model do in it: passes over the
- * worker's rows.
+/* learn/solve/lbfgs_run.h - a run of L-BFGS on one worker, and a model's part of it: passes over the worker's rows.
  *
  *     lbfgs.c            iterations: the two loops, line search, ends
  *     lbfgs_functions.c  the vectors, on their shards
@@ -32,35 +31,37 @@ typedef struct pli_lbfgs {
     int32_t         age[PLI_LBFGS_MEMORY_MAX], pairs; /* slots, oldest first */
     double          objective, loss;
     double          length;         /* of the last step; 0: none */
-    double          stretch;        /* of the metric's step, while nothing is known of the curvature */
+    double          stretch;        /* factor of the metric's step, while no pair tells the curvature */
     bool            stop;
     bool            single; /* the model computes in float32, whatever the tables have */
 } pli_lbfgs;
 
-/* A model's side. Passes go over l->batch, all rows of the worker. */
+/* A model's part. Its passes go over l->batch, which is all rows of the worker. */
 typedef struct pli_lbfgs_pass {
-    /** Sets rows, columns, values, type and args' memory, packed and free_row; makes room. end follows in any case. */
+    /** Sets rows, columns, values, type and args' memory, packed and free_row; makes memory. end follows in any
+     *  case. */
     plait_status (*begin)(pli_lbfgs *l);
     void (*end)(pli_lbfgs *l);
-    /** First weights and the penalty's factors [rows, columns] in the type of tables; NULL: 0, 1. The caller's to
-     *  free. */
+    /** initial: the first weights; penalty: the penalty's factors; both [rows, columns] in the type of the tables. The
+     *  caller frees them. NULL: all weights 0, all factors 1. */
     plait_status (*initial)(const pli_lbfgs *l, void **initial_out);
     plait_status (*penalty)(const pli_lbfgs *l, void **penalty_out);
-    /** The metric's diagonal, which is never 0, goes to table h. */
+    /** Pushes the metric's diagonal, which is never 0, to table h. */
     plait_status (*metric)(pli_lbfgs *l);
-    /** The mean gradient of the losses at these values of w goes to table g; their sums to total. Under --reduce exact
-     *  block by block. */
+    /** Pushes the mean gradient of the losses at these values of w to table g, and adds the losses to total; under
+     *  --reduce exact block by block. */
     plait_status (*compute)(pli_lbfgs *l, const void *values, pli_total *total);
     /** EDIVERGED with the remedy, unless the loss is finite. */
     plait_status (*finite)(const pli_run *run, double loss, int64_t iteration);
-    /** The iterations are over, and these are the values: the solution. Collective. */
+    /** The iterations are over: takes these values as the solution. Collective. */
     plait_status (*solved)(pli_run *run, plait_type type, const void *values);
 } pli_lbfgs_pass;
 
-/** Tables, iterations, solution. The job is there, with pli_lbfgs_functions. */
+/** Trains: makes tables, iterates, takes the solution. The job has the functions of pli_lbfgs_add_functions. */
 plait_status pli_lbfgs_run(pli_run *run, const pli_lbfgs_pass *pass);
 
-/** The server functions that the run needs, for plait_learner; user: the pool that they run on. */
+/** Writes the server functions that the run needs, for pli_learner_more.functions; returns how many. They run on the
+ *  pool of comm. */
 int32_t pli_lbfgs_add_functions(plait_comm *comm, bool exact, plait_function *functions_out);
 
 #endif

@@ -1,4 +1,4 @@
-/* Batch by batch. See loop.h. */
+/* The loop over batches. See loop.h. */
 #include "learn/solve/loop.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 
 /* --- a clock ------------------------------------------------------------------------------------------------- */
 
-/* The batch of a clock, as far as it can be prepared before the clock has begun; inherited: of those who died in it. */
+/* Prepares the batch of a clock, before the clock begins; inherited: the batch of the workers that died in it. */
 static plait_status fetch(pli_loop *loop, int64_t epoch, int64_t clock, bool inherited) {
     pli_run   *run = loop->run;
     pli_batch *batch = &loop->batch;
@@ -38,7 +38,7 @@ static plait_status step(pli_loop *loop, int64_t epoch, int64_t clock, pli_sums 
     if (!plait_job_is_late(run->job)) PLI_TRY(steps->step(run, batch, clock, sums_out));
     if (run->exact) *sums_out = pli_total_sums(&loop->total);
     if (!plait_job_is_late(run->job)) return PLAIT_OK;
-    run->clocks_skipped++; /* known before, or since the step's get: nothing was computed */
+    run->clocks_skipped++; /* the step was not called, or its get told it: nothing was computed */
     *sums_out = (pli_sums){ 0 };
     return PLAIT_OK;
 }
@@ -54,9 +54,9 @@ static plait_status hear_others(pli_loop *loop, bool *stop_out) {
     return PLAIT_OK;
 }
 
-/* Has anybody been asked to stop? A worker may leave by itself, the others notice when it does not come any more;
- * but sums need all workers, who ask each other now and then. Where they are not in step they go on meanwhile, and hear
- * the answer when they ask again. */
+/* Was anybody asked to stop? A worker may leave by itself: the others notice that it no longer comes. But if sums need
+ * all workers, they ask each other now and then. Workers that are not in step go on meanwhile, and hear the answer when
+ * they ask again. */
 static plait_status should_stop(pli_loop *loop, int64_t epoch, int64_t clock, bool *stop_out) {
     pli_run *run = loop->run;
     if (run->keep != NULL) return pli_keep_clock(run, epoch, clock, stop_out);
@@ -82,7 +82,7 @@ static plait_status count(pli_loop *loop, int64_t epoch, const pli_sums *sums) {
     return PLAIT_OK;
 }
 
-/* Ends the clock, in which others may have died: then it has another batch. */
+/* Ends the clock. If others have died in it, the worker computes their batch, too. */
 static plait_status end_together(pli_loop *loop, int64_t epoch, int64_t clock) {
     plait_status status;
     while ((status = plait_job_clock(loop->run->job)) == PLAIT_STAND_IN) {
@@ -94,7 +94,7 @@ static plait_status end_together(pli_loop *loop, int64_t epoch, int64_t clock) {
     return status;
 }
 
-/* Ends the clock. Where its sums travel by themselves, the next batch of the epoch is fetched meanwhile. */
+/* Ends the clock. If its sums travel in the background, fetches the next batch of the epoch meanwhile. */
 static plait_status end_clock(pli_loop *loop, int64_t epoch, int64_t clock) {
     pli_run       *run = loop->run;
     plait_request *ended;
@@ -107,7 +107,7 @@ static plait_status end_clock(pli_loop *loop, int64_t epoch, int64_t clock) {
     return fetched < 0 ? fetched : status;
 }
 
-/* One epoch, from clock `first` on; PLAIT_END: the caller has asked to stop. */
+/* Runs one epoch from clock `first` on; PLAIT_END: the caller has asked to stop. */
 static plait_status epoch_run(pli_loop *loop, int64_t epoch, int64_t first) {
     pli_run *run = loop->run;
     for (int64_t clock = first; clock < run->clocks; clock++) {
@@ -135,7 +135,7 @@ static plait_status epoch_run(pli_loop *loop, int64_t epoch, int64_t first) {
 static plait_status all_epochs(pli_loop *loop) {
     pli_run *run = loop->run;
     bool     end = false;
-    PLI_TRY(plait_job_barrier(run->job)); /* nobody begins before all are there: async would run ahead */
+    PLI_TRY(plait_job_barrier(run->job)); /* nobody begins before all are there: under async some would run ahead */
     if (loop->steps->told != NULL) PLI_TRY(loop->steps->told(run));
     PLI_TRY(pli_pace_begin(run));
     pli_job_resume(run->job);
@@ -153,13 +153,13 @@ static plait_status all_epochs(pli_loop *loop) {
         pli_job_resume(run->job);
         if (status != PLAIT_END) pli_meter_tell(&loop->meter, &(pli_sums){ 0 }, epoch, run->clocks - 1, true);
     }
-    PLI_TRY(hear_others(loop, &end)); /* too late: all is done */
+    PLI_TRY(hear_others(loop, &end)); /* the answer comes too late to matter: all is done */
     PLI_TRY(pli_keep_settle(run));
     pli_pace_end(run);
     return PLAIT_OK;
 }
 
-/* How many rows each worker has computed, epoch by epoch: what a balanced run is about. Collective. */
+/* Tells the caller how many rows each worker has computed in each epoch of a balanced run. Collective. */
 static plait_status tell_shares(const pli_loop *loop) {
     const pli_run *run = loop->run;
     int32_t        workers = plait_comm_workers(run->comm);
@@ -193,7 +193,7 @@ static plait_status begin_batches(pli_loop *loop) {
     return run->balanced ? pli_balance_begin(&loop->balance, run, loop->batches) : PLAIT_OK;
 }
 
-/* Each table may have a topology of its own. */
+/* Does any table need all workers for its sums? Each may have a topology of its own. */
 static bool some_sum_needs_all(const pli_run *run) {
     for (int32_t i = 0; i < run->n_made; i++)
         if (pli_table_needs_all(run->made[i])) return true;
@@ -221,7 +221,7 @@ static plait_status skip_clock(pli_loop *loop, int64_t clock) {
     return PLAIT_OK;
 }
 
-/* A stream is read from its beginning: what an earlier run has trained on is passed over. */
+/* A stream is read from its beginning: skips the clocks that the run before has trained on. */
 static plait_status skip(pli_loop *loop) {
     const pli_run *run = loop->run;
     for (int64_t clock = 0; run->stream && run->resume != NULL && clock < run->resume->epoch_clock; clock++)

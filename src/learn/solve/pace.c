@@ -1,20 +1,20 @@
-/* How far apart the workers ran under a policy that applies updates as they come.
+/* Measures how far apart the workers ran under a policy that applies updates as they come.
  *
- * Where nothing bounds how far one worker may be ahead, and the work is short beside the machine's time slices, one
- * ends before another is far. Whoever comes last then moves the model to its own rows. Two things tell it: order (each
- * worker notes when it has done most of its clocks and when it ends, and when all is over the first end is held against
- * the last to come far) and loss (the model fits some workers' rows much worse than the whole). Alike shares stand the
- * first without the second, sorted data the second without the first. */
+ * If nothing bounds how far one worker may run ahead, and the work is short beside the machine's time slices, one
+ * worker ends before another is far. The last worker then moves the model to its own rows. Two signs together show it.
+ * Order: each worker notes when it has done most of its clocks and when it ends; the first end is compared with the
+ * last time a worker came far. Loss: the model fits some worker's rows much worse than all rows. If shares are alike,
+ * the first sign does no harm; if data are sorted, the second comes without the first. */
 #include "learn/solve/progress.h"
 
 #include <math.h>
 #include <string.h>
 
-/* The loss on one worker's rows, as a multiple of that on all, from which a share counts as left behind. */
+/* A worker's rows count as left behind if their loss is so many times the loss on all rows. */
 static const double UNEVEN = 1.2;
 
-/* Hosts have clocks of their own, which begin at the barrier that all have just passed; who shares a clock uses it as
- * it is, since a worker may have woken up late from that barrier. */
+/* Hosts have clocks of their own; each measures from the barrier that all have just passed. Workers on one host share a
+ * clock and use it as it is, since a worker may have woken up late from that barrier. */
 plait_status pli_pace_begin(pli_run *run) {
     pli_policy policy;
     bool       one_clock = pli_comm_shares_process(run->comm);

@@ -1,4 +1,4 @@
-/* Progress, as the caller hears of it. See progress.h. */
+/* Tells the caller of progress. See progress.h. */
 #include "learn/solve/progress.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@ void pli_meter_start(pli_meter *meter, pli_run *run) {
     *meter = (pli_meter){ .run = run, .begun_ns = pli_comm_now(run->comm), .told_ns = pli_comm_now(run->comm) };
 }
 
-/* How many workers have rows: spares stand in for who has died as far as they go. */
+/* How many workers have rows: spares replace workers that have died, as far as there are spares. */
 static int32_t computing(const pli_run *run) {
     const int32_t living = plait_comm_workers(run->comm) - pli_comm_absent(run->comm);
     return living < pli_run_holders(run) ? living : pli_run_holders(run);

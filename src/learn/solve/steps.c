@@ -1,4 +1,4 @@
-/* The loop's side of a learner that says no more than plait_learner does: its step, told in the loop's terms. */
+/* The steps of a learner that is a plait_learner alone: fits its functions to the loop. */
 #include "learn/solve/loop.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
     return PLAIT_OK;
 }
 
-/* Without rows a step only reads. */
+/* A step whose batch has no rows only reads. */
 static plait_status idle(pli_run *run) {
     plait_step_sums said;
     return run->learner->step(run, (const plait_batch *)&run->loop->batch, &said);
@@ -36,13 +36,13 @@ static plait_status check_finite(const pli_run *run, double loss, int64_t clock)
                     "in the data", run->learner->name, (long long)clock);
 }
 
-/* Whether anybody was asked to stop goes together with the learner's own word. */
+/* Ends the run if anybody was asked to stop, or if the learner says that this epoch was the last. */
 static plait_status epoch(pli_run *run, int64_t number, bool *end_out) {
     double stopped = pli_run_stops_here(run);
     int    done = 0;
     PLI_TRY(plait_job_barrier(run->job));
     PLI_TRY(plait_comm_allreduce(run->comm, &stopped, 1, PLAIT_F64, PLAIT_MAX));
-    *end_out = *end_out || stopped != 0; /* where one worker stops all do: what epoch calls may be collective */
+    *end_out = *end_out || stopped != 0; /* if one worker stops, all do, since the learner's epoch may be collective */
     if (run->learner->epoch != NULL && !*end_out) PLI_TRY(run->learner->epoch(run, number, &done));
     run->interrupted = run->interrupted || stopped != 0;
     run->converged = done != 0;

@@ -1,15 +1,15 @@
-/* What predict says of scores, as nodes of ONNX:
+/* Makes the answers of predict from scores, as nodes of ONNX:
  *
- *     probabilities [rows, classes]   as predict --proba has them; of hinge, which has none, scores
- *     label [rows]                    of classes, as the data wrote it: int64 where all are integers, else texts
+ *     probabilities [rows, classes]   of classes, as predict --proba; hinge has none, and gives scores instead
+ *     label [rows]                    of classes, as the data wrote them: int64 if all are integers, else texts
  *     prediction [rows, 1]            of numbers
  */
 #include "graph/form/export.h"
 #include "learn/supervised/fitted.h"
 
-/* --- what predict says ------------------------------------------------------------------------------------------ */
+/* --- answers ---------------------------------------------------------------------------------------------------- */
 
-/* The labels, as integers where all of them are. */
+/* The labels of the classes: as integers if all are, else as texts. */
 static const char *labels_of(const plait_model *model, pli_export *to, bool *texts_out) {
     const int64_t n = model->classes;
     int64_t      *number = pli_array((size_t)n, sizeof *number);
@@ -46,7 +46,7 @@ static const char *probabilities(const plait_model *model, pli_export *to, const
     return pli_export_node(to, "Concat", both, &axis, 1);
 }
 
-/* An output [rows, width]; of a net of text [rows, steps, width]. */
+/* Adds an output [rows, width]; for a net of text [rows, steps, width]. */
 static void answer(const plait_model *model, pli_export *to, const char *value, plait_type type, const char *name,
                    int64_t width) {
     const int64_t steps = pli_fitted_of(model)->row_labels, lengths[] = { -1, steps, width };

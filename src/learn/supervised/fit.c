@@ -1,5 +1,5 @@
-/* What learners of labelled rows do alike in a run: validation, the best weights, what the trained model is worth. See
- * fit.h. */
+/* What learners of labelled rows do alike in a run: they validate, keep the best weights, and judge the trained model.
+ * See fit.h. */
 #include "learn/supervised/fit.h"
 
 #include <math.h>
@@ -105,7 +105,7 @@ static plait_status judge_now(const pli_run *run, const pli_goal *goal, const pl
     return status;
 }
 
-/* The rows that are trained on. */
+/* Judges the rows that are trained on. */
 static plait_status judge_trained(const pli_run *run, const pli_solution *solution, pli_total *total_out) {
     return judge_now(run, &pli_fit_of(run)->goal, solution, run->data, run->fraction > 0 ? pli_run_trains : NULL,
                      total_out, NULL);
@@ -148,7 +148,7 @@ plait_status pli_fit_validate(const pli_run *run, const pli_solution *solution, 
 
 /* --- after an epoch ---------------------------------------------------------------------------------------------- */
 
-/* What the weights are worth on what is held back. Collective. */
+/* Judges the weights on the rows held back; again if a worker dies meanwhile. Collective. */
 static plait_status measure(pli_run *run, pli_solution *now, double *loss, double *accuracy) {
     int32_t absent = pli_comm_absent(run->comm);
     do {
@@ -159,7 +159,7 @@ static plait_status measure(pli_run *run, pli_solution *now, double *loss, doubl
     return PLAIT_OK;
 }
 
-/* Loss on what is held back; keeps the best weights; *end_out: stop now. Collective: so all workers stop at once. */
+/* Validates, and keeps the best weights; *end_out: stop now. Collective, so all workers stop at once. */
 static plait_status validate(pli_run *run, int64_t epoch, bool *end_out) {
     pli_fit     *fit = pli_fit_of(run);
     pli_solution now = { 0 };
@@ -214,7 +214,7 @@ plait_status pli_fit_solved(pli_run *run) {
     return pli_fit_finite(run, fit->ops->penalty(run, &fit->solution), run->clocks_done);
 }
 
-/* Loss of the model that knows nothing: its scores are 0, a number's the mean label. Of the rows trained on. */
+/* The loss, on the rows trained on, of a model that knows nothing: its scores are 0, or the mean label of numbers. */
 static plait_status loss_of_nothing(pli_run *run, double *loss_out) {
     const pli_fit *fit = pli_fit_of(run);
     int64_t        k = fit->goal.columns;
@@ -232,13 +232,13 @@ static plait_status loss_of_nothing(pli_run *run, double *loss_out) {
     }
     pli_free(score);
     PLI_TRY(pli_sums_agree(run->comm, &sums));
-    *loss_out = sums.loss / (double)run->train_rows; /* one label stands for a window's */
+    *loss_out = sums.loss / (double)run->train_rows; /* a row's label stands for all of its window */
     return PLAIT_OK;
 }
 
-/* A finite loss may still be that of a run which went astray, or has not come far. Which of them, tells the loss at its
- * beginning: where that was higher (a net's first weights are drawn, a model to start from may be another's) the steps
- * were not too large. */
+/* Warns if the model is worse than one that knows nothing: the run went astray, or has not come far. The loss at the
+ * beginning tells which: if that was higher (first weights of a net are random, a model to start from may not fit), the
+ * run has not come far, and the steps were not too large. */
 static plait_status warn_if_astray(pli_run *run, double objective, double train_loss) {
     const bool raw = pli_fit_of(run)->raw;
     double     nothing = 0;
@@ -246,7 +246,7 @@ static plait_status warn_if_astray(pli_run *run, double objective, double train_
     PLI_TRY(loss_of_nothing(run, &nothing));
     PLI_TRY(pli_sums_agree(run->comm, &first));
     const double began = first.rows > 0 ? pli_sums_loss(&first) : (double)NAN;
-    const bool whole = pli_comm_absent(run->comm) == 0; /* else the rows of who has died are missing above */
+    const bool whole = pli_comm_absent(run->comm) == 0; /* else the sums above lack the rows of the dead */
     if (run->interrupted || !whole || !pli_comm_leads(run->comm)) return PLAIT_OK;
     if (!(objective > nothing * (1 + 1e-6))) return PLAIT_OK;
     const bool stale = (pli_promises_of(run->consistency, NULL) & PLAIT_WHOLE_CLOCKS) == 0;
@@ -266,7 +266,7 @@ static plait_status warn_if_astray(pli_run *run, double objective, double train_
 
 /* --- the end ------------------------------------------------------------------------------------------------------ */
 
-/* The solution is the model's by now. */
+/* Judges the test set. The solution is the model's by now. */
 static plait_status judge_test(pli_run *run, const pli_solution *solution, plait_report *report) {
     pli_total   total;
     pli_sums    sums;
@@ -285,7 +285,7 @@ static plait_status judge_test(pli_run *run, const pli_solution *solution, plait
     return status;
 }
 
-/* Losses at the end: train_loss and objective by one more pass over the rows trained on, then the test. */
+/* Fills the losses of the report: train_loss and objective by one more pass over the rows trained on, then the test. */
 plait_status pli_fit_judge(pli_run *run, const plait_model *model, plait_report *report) {
     const pli_fit      *fit = pli_fit_of(run);
     const pli_solution *solution = pli_fitted_solution(model);
@@ -310,7 +310,7 @@ void pli_fit_report(const pli_run *run, plait_report *report) {
 plait_status pli_fit_solved_at(pli_run *run, plait_type type, const void *values) {
     pli_fit *fit = pli_fit_of(run);
     PLI_TRY(fit->ops->solution(run, type, values, &fit->solution));
-    if (!run->interrupted) /* else it ends as it is: no weights are chosen by this loss */
+    if (!run->interrupted) /* a run that was stopped is not judged */
         PLI_TRY(pli_fit_validate(run, &fit->solution, &run->validation_loss, &run->validation_accuracy));
     tell(run, &fit->solution);
     return PLAIT_OK;
@@ -353,12 +353,11 @@ double pli_fit_rate(const pli_run *run) {
         { "adam", 0.05, true }, { "ftrl", 1.0, true },
     };
     const pli_fit *fit = pli_fit_of(run);
-    const double   spread = fit->label_spread * (run->start != NULL ? 0.1 : 1); /* what was reached is not thrown
-                                                                                   away */
+    const double   spread = fit->label_spread * (run->start != NULL ? 0.1 : 1); /* keep what the start has reached */
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
         if (strcmp(run->optimizer, rates[i].rule) != 0) continue;
         if (rates[i].metric) return rates[i].batch * spread;
-        return strcmp(fit->loss, "logistic") == 0 ? rates[i].batch : rates[i].batch / 4;
+        return rates[i].batch / 4 / fit->goal.loss->curvature;
     }
     return 0;
 }

@@ -1,4 +1,4 @@
-/* Supervised models that have been fitted: used, and judged on data at hand. See fitted.h. */
+/* Fitted supervised models: their metadata, predictions, and figures on data in memory. See fitted.h. */
 #include "learn/supervised/fitted.h"
 
 #include <math.h>

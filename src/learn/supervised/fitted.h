@@ -1,5 +1,5 @@
-/* learn/supervised/fitted.h - a supervised model that has been fitted: a solution, and what its scores mean. The memory
- * of such a model (learner->model_bytes) begins with a pli_fitted. */
+/* learn/supervised/fitted.h - a fitted supervised model: a solution, and what its scores mean. The memory of such a
+ * model (learner->model_bytes) begins with a pli_fitted. */
 #ifndef PLI_LEARN_FITTED_H
 #define PLI_LEARN_FITTED_H
 
@@ -7,12 +7,12 @@
 #include "learn/supervised/fit.h"
 
 typedef struct pli_fitted {
-    pli_goal               goal; /* label and class_weight: the model's, and NULL */
+    pli_goal               goal; /* its label is the model's, its class_weight NULL */
     bool                   intercept;
     pli_solution           solution;
     const pli_scoring_ops *scoring;
-    const void            *form;       /* of scoring */
-    int64_t                row_labels; /* that a row has scores for */
+    const void            *form;       /* argument of scoring */
+    int64_t                row_labels; /* so many labels of a row have scores */
 } pli_fitted;
 
 static inline pli_fitted         *pli_fitted_of(const plait_model *model) { return model->own; }
@@ -20,22 +20,22 @@ static inline const pli_solution *pli_fitted_solution(const plait_model *model) 
     return &pli_fitted_of(model)->solution;
 }
 
-/** Takes the run's solution and its goal into a new model. */
+/** Moves the run's solution, and copies its goal, into a new model. */
 plait_status pli_fitted_take(pli_run *run, plait_model *model);
-/** Gives memory back: plait_learner.close. */
+/** Gives the memory back: plait_learner.close. */
 void         pli_fitted_close(plait_model *model);
 
-/** As pli_model_ops has them. */
+/** Functions for pli_model_ops. */
 void         pli_fitted_metadata(const plait_model *model, pli_model_meta *meta);
 plait_status pli_fitted_predict(const plait_model *model, const pli_dataset *data, bool proba, double *scores,
                                 plait_error *err);
 plait_status pli_fitted_eval(const plait_model *model, const pli_dataset *data, plait_report *report, plait_error *err);
-/** What a file says besides the solution. loss: by name. Errors: EFORMAT, ENAME. */
+/** Reads what a file says besides the solution. loss: its name. Errors: EFORMAT, ENAME. */
 plait_status pli_fitted_read(const pli_safetensors *file, const char *path, plait_model *model, const char *loss,
                              plait_error *err);
 
 struct pli_export;
-/** Outputs of an ONNX file, out of scores [rows row_labels, K]. */
+/** Adds the outputs of an ONNX file, made from scores [rows row_labels, K]. */
 void pli_fitted_export(const plait_model *model, struct pli_export *to, plait_type type, const char *scores);
 
 #endif

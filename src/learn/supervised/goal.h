@@ -1,16 +1,16 @@
-/* learn/supervised/goal.h - what scores of labelled rows are held against: a loss, and how a label becomes its target.
- * Where the scores come from is a model's own. */
+/* learn/supervised/goal.h - the goal that scores of labelled rows are judged by: a loss, and how a label becomes the
+ * target of the loss. Each model computes scores in its own way. */
 #ifndef PLI_LEARN_GOAL_H
 #define PLI_LEARN_GOAL_H
 
 #include "learn/loss/loss.h"
 #include "learn/loss/metrics.h"
 
-/* Borrowed arrays. */
+/* The arrays are borrowed. */
 typedef struct pli_goal {
     const pli_loss *loss;
     double          parameter;    /* of the loss                            */
-    int64_t         columns;      /* K: scores a label                      */
+    int64_t         columns;      /* K: scores of one label                 */
     int64_t         classes;      /* 0: regression                          */
     const double   *label;        /* [classes] label values, increasing     */
     const double   *class_weight; /* [classes], or NULL: all 1              */

@@ -1,4 +1,4 @@
-/* Rows judged, block by block. See judge.h. */
+/* Judges rows, block by block. See judge.h. */
 #include "learn/supervised/judge.h"
 
 #include <math.h>
@@ -23,8 +23,8 @@ typedef struct judge_block {
     const judge *judge;
     double      *score; /* of the block's rows, or NULL */
     pli_sums     sums;
-    double       unknown; /* a label that the model does not know, NaN: none given */
-    int64_t      row;     /* of it */
+    double       unknown; /* a label that the model does not know; NaN: the row has none */
+    int64_t      row;     /* the row that has it */
     bool         failed;
 } judge_block;
 

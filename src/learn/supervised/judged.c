@@ -1,9 +1,9 @@
-/* Rows that are judged besides those trained on: is each one that can be judged? */
+/* Checks, before training, that every row of the test and validation sets can be judged. */
 #include "learn/supervised/fit.h"
 
 #include <math.h>
 
-/* The earlier labels of a text's window are symbols, too. */
+/* Are the earlier labels of a text's window, which are symbols of its row, all known? */
 static bool knows_earlier(const pli_run *run, const pli_block *block, int64_t row) {
     const uint32_t width = (uint32_t)pli_schema_symbols(run->schema) + 1;
     const int64_t  end = block->row_start[row + 1];

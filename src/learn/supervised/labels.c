@@ -1,5 +1,4 @@
-/* What the labels are: classes or numbers, and of which column; how many of each class there are, and what they
- * weigh. */
+/* Decides whether labels are classes or numbers, counts the rows of each class, and weighs them. */
 #include "learn/supervised/fit.h"
 
 #include <math.h>
@@ -12,13 +11,13 @@
 
 enum { FEW_CLASSES = 100, ROWS_A_CLASS = 10, APART = 4 };
 
-/* Why labels can be no classes. */
+/* Why labels cannot be classes. */
 typedef enum doubt {
     NO_DOUBT,
     NOT_INTEGERS, /* or more than can be kept                                      */
-    ODD_NUMBERS,  /* texts that are numbers, all but for how they are written      */
-    TOO_MANY,     /* more than half as many as rows: a row's own name, or a number */
-    APART_NUMBERS /* many, of few rows each, and far apart, as prices are          */
+    ODD_NUMBERS,  /* texts that would be numbers if they were written otherwise    */
+    TOO_MANY,     /* more than half as many as rows: names of rows, or numbers     */
+    APART_NUMBERS /* many, with few rows each, and far apart, as prices are        */
 } doubt;
 
 static doubt doubt_of(const pli_run *run) {
@@ -34,7 +33,7 @@ static doubt doubt_of(const pli_run *run) {
     return range >= (double)APART * (double)n ? APART_NUMBERS : NO_DOUBT;
 }
 
-/* Its loss is the model's; nets have --loss. */
+/* Does the model fix the loss? Nets have --loss instead. */
 static bool is_of_model(const pli_run *run) { return run->learner->labels != PLAIT_LABELS_EITHER; }
 
 static void add_remedy(const pli_run *run, doubt why, pli_text *text) {
@@ -84,7 +83,7 @@ static plait_status refuse_numbers(const pli_run *run, const char *where) {
                     is_of_model(run) ? "--model" : "--loss");
 }
 
-/* The run's loss: of a net by default what its labels allow. */
+/* Finds the run's loss. If none is asked for (a net), the labels choose. */
 static plait_status find_loss(pli_run *run, const char *where, bool *classes_out) {
     const doubt why = doubt_of(run);
     pli_fit_of(run)->loss = pli_fit_of(run)->wanted;
@@ -96,7 +95,7 @@ static plait_status find_loss(pli_run *run, const char *where, bool *classes_out
     return PLAIT_OK;
 }
 
-/* For the record, and told once. */
+/* Notes the label for the record, and logs it once. */
 static plait_status tell_label(pli_run *run) {
     const int64_t classes = pli_fit_of(run)->goal.classes;
     const bool    chosen = classes == 0 && pli_fit_of(run)->wanted == NULL;
@@ -142,11 +141,11 @@ static plait_status settle_classes(pli_run *run) {
 
 enum { COUNTS = 4 /* besides those of the classes */, MOMENTS = 3 };
 
-typedef struct label_moments { /* exact sums: the mean label is where a model begins, whoever has which rows */
+typedef struct label_moments { /* exact sums: a model begins at the mean label, so it must not depend on the workers */
     uint64_t cell[MOMENTS][PLI_CELL_BYTES_F64 / 8];
 } label_moments;
 
-/* The earlier labels of a text's window: class k is symbol k. */
+/* Counts the earlier labels of a text's window: class k is symbol k. */
 static void count_earlier(const pli_run *run, const pli_block *block, int64_t row, double *counts) {
     const int64_t n = pli_fit_of(run)->goal.classes, end = block->row_start[row + 1];
     for (int64_t e = end + 1 - pli_block_labels(block, row); e < end; e++) {
@@ -156,12 +155,12 @@ static void count_earlier(const pli_run *run, const pli_block *block, int64_t ro
     }
 }
 
-/* How many counts there are: of classes and what is told of all, then rows of each class that weigh something. */
+/* How many counts count_rows makes. */
 static int64_t counts_of(int64_t classes) { return 2 * classes + COUNTS + (classes == 0); }
 
-/* Over the rows, of a stream over its sample. counts [counts_of]: labels of each class, then rows to train on, all
- * rows, entries, labels to train on, then rows of each class, or of all, whose weight is above 0. moments: of numbers
- * the sums, block by block, of weights, of weighted labels and of their squares. Checks the labels. */
+/* Checks and counts the labels of own rows, or of a stream's sample. counts [counts_of]: the labels of each class; then
+ * rows to train on, all rows, entries, labels to train on; then, for each class (or for numbers, once), rows with a
+ * weight above 0. moments: for numbers, the sums of weights, of weighted labels and of their weighted squares. */
 static plait_status count_rows(pli_run *run, double *counts, label_moments *moments) {
     const int64_t n = pli_fit_of(run)->goal.classes;
     double       *heavy = counts + n + COUNTS;
@@ -198,7 +197,8 @@ static plait_status count_rows(pli_run *run, double *counts, label_moments *mome
     return PLAIT_OK;
 }
 
-/* "balanced": n / (classes n_k) (King and Zeng, "Logistic Regression in Rare Events Data", 2001). */
+/* Sets the weights of classes as --class-weight says. "balanced" is n / (classes n_k) (King and Zeng, "Logistic
+ * Regression in Rare Events Data", 2001). */
 static plait_status weigh_classes(pli_run *run, const double *counts) {
     int64_t n = pli_fit_of(run)->goal.classes;
     if (run->opts->class_weight == NULL) return PLAIT_OK;
@@ -235,7 +235,7 @@ static plait_status weigh_classes(pli_run *run, const double *counts) {
     return PLAIT_OK;
 }
 
-/* Of rows that weigh nothing there is no loss. Of a stream only a sample is known: see finish. */
+/* Rows that all weigh 0 have no loss. Of a stream only a sample is known, so run/train.c checks it at the end. */
 static plait_status check_weights(const pli_run *run, const double *counts) {
     const int64_t n = pli_fit_of(run)->goal.classes;
     const double *heavy = counts + n + COUNTS;
@@ -249,8 +249,8 @@ static plait_status check_weights(const pli_run *run, const double *counts) {
                     own > 0 ? " by their class" : "");
 }
 
-/* Where a number's scores begin, and how far they reach: rules with a metric of their own move by about the rate,
- * whatever the unit of the labels. */
+/* Measures mean and spread of numbers: scores begin at the mean, and the default rate follows the spread, since rules
+ * with a metric of their own move by about the rate, whatever the unit of the labels. */
 static void measure_labels(pli_run *run, const label_moments *moments) {
     double sums[MOMENTS];
     pli_cells_round(true, MOMENTS, moments->cell, sums);

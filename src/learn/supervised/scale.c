@@ -7,9 +7,9 @@
 
 enum { MOMENT_VALUES_MAX = 1 << 24 }; /* of the per-block sums of all blocks: 128 MiB */
 
-/* Of each column: how many values are given, their sum and their sum of squares, less a pivot, so that the variance of
- * large numbers stays exact. A block at a time, then added in the order of blocks: the cut among workers does not
- * show. */
+/* The moments of a column: how many values are given, their sum and their sum of squares, each value less a pivot, so
+ * that the variance of large numbers stays exact. They are taken for each block, then added in the order of blocks, so
+ * they do not depend on who has which block. */
 enum { GIVEN, SUM, SQUARE, MOMENTS };
 
 static void block_moments(const pli_block *block, const double *pivot, bool (*skip)(void *user, int64_t row),
@@ -26,7 +26,7 @@ static void block_moments(const pli_block *block, const double *pivot, bool (*sk
     }
 }
 
-/* moment [d, MOMENTS] of all rows of all workers. */
+/* Computes moment [d, MOMENTS] of all rows of all workers. */
 static plait_status moments(plait_comm *comm, const pli_scale_rows *rows, int64_t d, const double *pivot,
                             double *moment, plait_error *err) {
     int64_t blocks = rows->blocks, n = d * MOMENTS;
@@ -34,7 +34,8 @@ static plait_status moments(plait_comm *comm, const pli_scale_rows *rows, int64_
     if (part == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the moments of %lld columns", (long long)d);
     for (int32_t b = 0; b < rows->own; b++)
         block_moments(rows->block[b], pivot, rows->skip, rows->user, part + rows->block[b]->number * n);
-    plait_status status = plait_comm_allreduce(comm, part, blocks * n, PLAIT_F64, PLAIT_SUM); /* one term is not 0 */
+    /* Only one worker's term is not 0, so the order of the sum does not matter. */
+    plait_status status = plait_comm_allreduce(comm, part, blocks * n, PLAIT_F64, PLAIT_SUM);
     memset(moment, 0, (size_t)n * sizeof *moment);
     for (int64_t b = 0; b < blocks; b++)
         for (int64_t j = 0; j < n; j++) moment[j] += part[b * n + j];
@@ -42,7 +43,7 @@ static plait_status moments(plait_comm *comm, const pli_scale_rows *rows, int64_
     return status;
 }
 
-/* pivot [d]: the largest value of each column, which any order finds alike. */
+/* Finds the largest value (or |x|) of each column, top [d]; it is the same in any order of rows. */
 static plait_status largest(plait_comm *comm, const pli_scale_rows *rows, int64_t d, bool absolute, double *top) {
     for (int64_t j = 0; j < d; j++) top[j] = absolute ? 0 : -DBL_MAX;
     for (int32_t b = 0; b < rows->own; b++) {
@@ -90,7 +91,7 @@ out:
                : status;
 }
 
-/* *top_out: the largest |x|. The columns are not looked at, so that this is fast. */
+/* *top_out: the largest |x| of all columns together, which is fast. */
 static plait_status largest_of_all(plait_comm *comm, const pli_scale_rows *rows, double *top_out) {
     *top_out = 0;
     for (int32_t b = 0; b < rows->own; b++) {

@@ -17,32 +17,33 @@ typedef struct pli_scale {
     double *centre; /* [features] c; NULL: all 0             */
 } pli_scale;
 
-/* What is looked at: the own blocks of all `blocks`, or a sample of their rows. */
+/* The rows that are measured: those of the own blocks among all `blocks`, or a sample of them. */
 typedef struct pli_scale_rows {
     const pli_block *const *block; /* [own] */
     int32_t                 own, blocks;
     int64_t                 rows, entries; /* of all workers, rows without those skipped */
     bool                    sampled;
-    bool (*skip)(void *user, int64_t row); /* rows that are not trained on; NULL: none   */
+    bool (*skip)(void *user, int64_t row); /* is the row not trained on? NULL: all are   */
     void *user;
 } pli_scale_rows;
 
-/** Decides from the rows of all workers. Dense data (more than half of all values given): centred and brought to unit
- *  variance, without intercept only to unit mean square. Else: by the largest |x|, if any is above 1. A sample may have
- *  missed the large values of a column, so by it columns without spread stay, and those of sparse data are only made
- *  smaller, if any value is above 10. Collective over the workers; the same on each. */
+/** Decides from the rows of all workers; the scale is the same on each. Columns of dense data (more than half of all
+ *  values given) are centred and get unit variance; without intercept they get unit mean square alone. Columns of
+ *  sparse data are divided by their largest |x|, if any is above 1. A sample may have missed the large values of a
+ *  column. So by a sample, columns without spread are not stretched, and columns of sparse data are only made smaller,
+ *  if any value is above 10. Collective over the workers. */
 plait_status pli_scale_measure(plait_comm *comm, int64_t features, bool intercept, const pli_scale_rows *rows,
                                pli_scale *scale_out, plait_error *err);
 void         pli_scale_destroy(pli_scale *scale);
 
-/** w' [features, K] and bias' [K], in place, become w and bias. */
+/** Turns w' [features, K] and bias' [K], in place, into w and bias. */
 void pli_scale_weights(const pli_scale *scale, int64_t k, double *w, double *bias);
 
-/** The way back: w' [features, K] and bias' [K] from w [features, K] and bias [K]. */
+/** The way back: computes w' [features, K] and bias' [K] from w [features, K] and bias [K]. */
 void pli_scale_back(const pli_scale *scale, int64_t k, const double *w, const double *bias, double *scaled,
                     double *scaled_bias);
 
-/** g [features, K] and r [K] of w and b, in place, become those of w'. */
+/** Turns g [features, K], the gradient by w, in place into the gradient by w'. r [K]: the gradient by b. */
 void pli_scale_gradient(const pli_scale *scale, int64_t k, double *g, const double *r);
 
 /** The penalty's factor on w'_j. */
