@@ -270,7 +270,7 @@ const pli_schema *pli_model_schema(const plait_model *model);
 void pli_run_charge(const pli_run *run, const pli_batch *batch, int64_t columns, int64_t values);
 /** Charges simulated time for the parsing of a stream's batch. */
 void pli_run_charge_parsed(const pli_run *run, const pli_batch *batch);
-/** How many values its rows have. */
+/** How many entries the rows of a part have. */
 int64_t pli_part_entries(const pli_part *part);
 
 /** Adds a step (or phase) to the trace: it began at *at_ns (pli_comm_span_begin) and ends now, when the next one

@@ -44,21 +44,12 @@ plait_status pli_blocks_push_dense(pli_run *run, const pli_weights *weights, con
 
 /* --- by key -------------------------------------------------------------------------------------------------- */
 
-static int64_t entries_of(const pli_part *part) {
-    int64_t n = 0;
-    for (int64_t i = 0; i < part->rows; i++) {
-        int64_t r = part->order != NULL ? (int64_t)part->order[i] : part->first + i;
-        n += part->block->row_start[r + 1] - part->block->row_start[r];
-    }
-    return n;
-}
-
 /* Pushes the columns in which the part has entries, which are some of the batch's. */
 static plait_status push_keyed(pli_run *run, int32_t slot, int32_t p, const pli_part *part) {
     pli_linear_fit *l = pli_linear_fit_of(run);
     const double *sum = l->gradient.sum + slot * l->gradient.size, *bias = l->gradient.bias + slot * l->gradient.stride;
     const uint32_t *local = l->local + l->local_start[p];
-    int64_t         k = l->linear.goal.columns, entries = entries_of(part), n = 0;
+    int64_t         k = l->linear.goal.columns, entries = pli_part_entries(part), n = 0;
     if (part->rows == 0) return PLAIT_OK;
     if (!pli_grow((void **)&l->part_keys, &l->part_keys_capacity, entries + 1, sizeof *l->part_keys) ||
         !pli_grow((void **)&l->part_push, &l->part_push_capacity, (entries + 1) * k, sizeof *l->part_push))

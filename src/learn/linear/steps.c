@@ -90,10 +90,7 @@ static plait_status localise(pli_run *run, const pli_batch *batch) {
     for (int32_t p = 0; p < batch->parts; p++) {
         const pli_part *part = &batch->part[p];
         l->local_start[p] = n;
-        for (int64_t i = 0; i < part->rows; i++) {
-            int64_t r = part->order != NULL ? (int64_t)part->order[i] : part->first + i;
-            n += part->block->row_start[r + 1] - part->block->row_start[r];
-        }
+        n += pli_part_entries(part);
     }
     if (!pli_grow((void **)&l->keys, &l->keys_capacity, n + 1, sizeof *l->keys) ||
         !pli_grow((void **)&l->order, &l->order_capacity, n, sizeof *l->order) ||

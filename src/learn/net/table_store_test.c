@@ -1,7 +1,7 @@
-/* Variables in tables: what a run gets and pushes is what a session's own memory would have, for one worker to the bit
- * and for several up to the order of sums; rows are fetched and pushed as rows; examples are counted once a run and
- * table; what no table can hold is refused by name, and a run that fails gives back what it had asked for. A store that
- * is bound to tables keeps what it got until the next clock, and learns the same. */
+/* Tests variables in tables. A run gets and pushes what a session's own memory would have: the same bits with one
+ * worker, the same up to the order of sums with several. Rows are got and pushed as rows; examples are counted once for
+ * each run and table; a variable that no table can hold is refused by name; a failed run gives back what it has asked
+ * for. A store that is bound to tables keeps what it got until the next clock, and learns the same. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 
 enum { WORDS = 9, WIDTH = 3, ROWS = 12, CLOCKS = 8 };
 
-/* Words by their rows of a table, a layer, a number: three variables, of ranks 2, 1 and 0. */
+/* Three variables, of ranks 2, 1 and 0: word vectors as rows of a table, a layer, and a number. */
 typedef struct net {
     plait_graph *g;
     plait_value  word, target, loss, v[3], push[6];
@@ -43,7 +43,7 @@ static void build(net *n, double rate, bool whole) {
     n->loss = plait_op_sum(g, plait_op_squared_loss(g, score, n->target), 0, NULL, 0);
     plait_graph_gradients(g, n->loss, 3, n->v, d);
     plait_value scale = plait_graph_scalar(g, PLAIT_F32, rate);
-    /* gradients for a rule in two pieces, whose examples count once */
+    /* gradients for a rule are pushed in two pieces, whose examples count once */
     plait_value quarter = plait_graph_scalar(g, PLAIT_F32, 0.25), rest = plait_graph_scalar(g, PLAIT_F32, 0.75);
     n->pushes = 0;
     for (int i = 0; i < 3; i++) {
@@ -54,7 +54,7 @@ static void build(net *n, double rate, bool whole) {
     assert_int_equal(plait_graph_check(g, NULL), PLAIT_OK);
 }
 
-/* Rows i of the clock with i % of == worker. */
+/* Runs the rows i of the clock with i % of == worker. */
 static plait_status step(const net *n, plait_session *session, int clock, int worker, int of, plait_error *err) {
     int64_t word[ROWS];
     float   target[ROWS], loss;
@@ -104,7 +104,7 @@ static void rows_by_key(void *user, int32_t variable, plait_table_opts *opts) {
     if (variable == 0) opts->keyed = s->keyed;
 }
 
-/* A table a variable, and a store over them whose values come to `values`. */
+/* Makes a table for each variable, and a store bound to them that gets values to `values`. */
 static plait_status bind(plait_job *job, const net *n, const setting *s, outcome *values,
                          plait_table_store **store_out) {
     pli_stored   stored[3] = { { .values = values->rows, .by_row = s->keyed },
@@ -129,14 +129,14 @@ static plait_status bind(plait_job *job, const net *n, const setting *s, outcome
     return status < 0 ? status : pli_table_store_bind(plait_job_comm(job), 3, stored, store_out);
 }
 
-/* With tables of its own, or bound to such as a learner has. */
+/* Opens a store with tables of its own, or one bound to tables, as learners have it. */
 static plait_status open_store(plait_job *job, const net *n, setting *s, outcome *values,
                                plait_table_store **store_out) {
     plait_table_opts       like;
     plait_table_store_opts opts;
     if (s->bound) return bind(job, n, s, values, store_out);
     plait_table_opts_init(&like);
-    if (s->ruled) { /* a step of 0.01 on the sum is one of 0.01 ROWS on the mean */
+    if (s->ruled) { /* a step of 0.01 on the sum equals a step of 0.01 ROWS on the mean */
         like.rule.name = "sgd";
         like.rule.learning_rate = 0.01 * ROWS;
     }
@@ -173,7 +173,7 @@ static plait_status work(plait_job *job, void *user) {
     if (status >= 0) status = plait_job_barrier(job);
     if (status >= 0) status = read_all(session, &found, &err);
     if (status >= 0 && me == 0) s->found = found;
-    /* a run that asks for tables and then fails: they are given back, and the next one is none the worse */
+    /* a run asks for tables, then fails: it gives them back, and the next run is not harmed */
     if (status >= 0) {
         int64_t          bad[2] = { 0, WORDS };
         float            target[2] = { 0 }, loss;
@@ -228,7 +228,7 @@ static void test_as_in_memory(void **state) {
         for (int keyed = 0; keyed < 2; keyed++)
             for (int workers = 1; workers <= 3; workers++)
                 for (int ruled = 0; ruled < 2; ruled++) {
-                    if (t == 1 && keyed) continue; /* sums of keyed tables are tested where tables are */
+                    if (t == 1 && keyed) continue; /* src/table tests the sums of keyed tables */
                     setting s = { .topology = topologies[t], .ruled = ruled, .keyed = keyed, .workers = workers };
                     run(&s);
                     assert_near(&expected, &s.found);
@@ -242,7 +242,7 @@ static void test_as_in_memory(void **state) {
 
 /* --- bound to tables --------------------------------------------------------------------------------------------- */
 
-/* Two runs a clock; gradients leave in the second. */
+/* Runs twice a clock; gradients leave in the second run. */
 static plait_status two_runs(plait_job *job, const net *n, setting *s, plait_session *session, plait_table_store *store,
                              int clock, plait_error *err) {
     const int    me = plait_comm_rank(plait_job_comm(job));
@@ -302,8 +302,8 @@ static void test_bound_learns_the_same(void **state) {
             }
 }
 
-/* In an additive table own pushes are visible at once: what is bound sees them in the next clock, but for rows, which
- * it gets from the table each time. */
+/* In an additive table own pushes are visible at once. A bound store sees them in the next clock only, except for rows,
+ * which it gets from the table each time. */
 static plait_status work_keeping(plait_job *job, void *user) {
     setting           *s = user;
     net                n;
