@@ -1,7 +1,7 @@
-/* Blocks that change hands: one worker's work lasts four times as long, in a time that is counted and not lived, so
- * that the runs repeat. Its share falls to a quarter of the others', each row is used once an epoch whoever has it, and
- * under bsp the model is the one of a run in which every worker keeps its blocks. On threads; with a test's name, as
- * one of the processes of an MPI job. */
+/* Tests blocks that change hands: one worker takes four times as long for its work, in a time that the test counts, so
+ * runs repeat. Its share falls to a quarter of the others', each row is used once an epoch whoever has it, and under
+ * bsp the model is that of a run in which every worker keeps its blocks. Without arguments the ranks are threads; with
+ * a test's name, this process is one of an MPI job. */
 #include "learn/train.h"
 
 #include <stdatomic.h>
@@ -17,7 +17,7 @@ enum { ROWS = 4000, ROWS_MAX = 40000, FEATURES = 7, EPOCHS = 5, BATCH = 100, SLO
         if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
     } while (0)
 
-/* --- time that is counted: these stand before the library's, by the linker's --wrap ------------------------- */
+/* --- time that the test counts: these wrap functions of the library (the linker's --wrap) ---------------------- */
 
 static _Thread_local uint64_t time_ns;
 static _Thread_local bool     is_slow;
@@ -53,7 +53,7 @@ uint64_t __wrap_pli_comm_now(const plait_comm *comm) {
 typedef struct trial {
     plait_train_opts opts;
     const char      *transport;
-    int64_t          rows[EPOCHS + 1][16]; /* of each epoch and worker; kept by rank 0 */
+    int64_t          rows[EPOCHS + 1][16]; /* computed in each epoch by each worker; rank 0 keeps them */
     int64_t          told, all;            /* all: rows of the data */
 } trial;
 
@@ -71,16 +71,16 @@ static plait_status check_shares(plait_comm *comm, const trial *t) {
         for (int32_t w = 0; w < workers; w++) all += t->rows[e][w];
         CHECK(all == t->all);
     }
-    /* any may end before another begins */
+    /* under async any worker may end before another begins */
     if (t->opts.consistency != NULL && strcmp(t->opts.consistency, "async") == 0) return PLAIT_OK;
-    double even = (double)t->all / (4 * workers - 3); /* the slow one's fair share; the others' is four of them */
+    double even = (double)t->all / (4 * workers - 3); /* the slow worker's fair share; others have four */
     CHECK((double)t->rows[1][SLOW] < 0.85 * (double)t->all / workers);
     CHECK((double)t->rows[EPOCHS][SLOW] > 0.6 * even && (double)t->rows[EPOCHS][SLOW] < 1.4 * even);
     for (int32_t w = 0; w < workers; w++) CHECK(w == SLOW || (double)t->rows[EPOCHS][w] > 0.8 * 4 * even);
     return PLAIT_OK;
 }
 
-/* Each row once an epoch, in both runs, wherever. */
+/* Each row was used once an epoch, in both runs, by whatever worker. */
 static plait_status check_used(plait_comm *comm, int64_t rows) {
     bool     apart = !plait_comm_one_process(comm);
     int64_t *sum = pli_array((size_t)rows, sizeof *sum);
@@ -94,7 +94,7 @@ static plait_status check_used(plait_comm *comm, int64_t rows) {
     return status;
 }
 
-/* Trains twice: with blocks kept, then balanced. */
+/* Trains twice: first every worker keeps its blocks, then the run is balanced. */
 static plait_status body(plait_comm *comm, void *user) {
     trial          *t = user;
     plait_model    *kept = NULL, *balanced = NULL;
@@ -169,7 +169,7 @@ static void test_pairs(void **state) {
     plait_data_destroy(&data);
 }
 
-/* Every rule, softmax, and numbers: the balanced model is the other. */
+/* With every rule, with softmax, and with numbers, the balanced model is the same as the other. */
 static void test_rules(void **state) {
     static const char *const rules[] = { "sgd", "momentum", "adam", "ftrl" };
     (void)state;
@@ -205,7 +205,7 @@ static void test_refusals(void **state) {
     plait_data_destroy(&data);
 }
 
-/* One of the processes of a job, of which each reads its blocks from the same file. */
+/* One of the processes of a job; each reads its blocks from the same file. */
 static void processes(const char *topology, const char *consistency) {
     char            path[1024];
     const char     *paths[] = { source_file("tests/data/a9a/a9a.gz", path) };
@@ -232,6 +232,6 @@ int main(int argc, char **argv) {
     const struct CMUnitTest as_process[] = { cmocka_unit_test(test_mpi_allreduce), cmocka_unit_test(test_mpi_bsp),
                                              cmocka_unit_test(test_mpi_ssp), cmocka_unit_test(test_mpi_async) };
     if (argc == 1) return cmocka_run_group_tests(tests, NULL, NULL);
-    cmocka_set_test_filter(argv[1]); /* one run of ranks a process */
+    cmocka_set_test_filter(argv[1]); /* a process can be a rank of one run only */
     return cmocka_run_group_tests(as_process, NULL, NULL);
 }

@@ -1,4 +1,6 @@
-/* plait/checkpoint.h: what is saved is listed, read and put back; what cannot be is refused, and says why. */
+/* Tests plait/checkpoint.h: what is saved is listed, read and put back; what cannot be put back is refused with a
+ * reason.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,7 +53,7 @@ static plait_status create(plait_job *job, const char *name, int64_t rows, const
     return plait_table_create(job, &opts, table);
 }
 
-/* A dense table with momentum and a sparse one without a rule, of two clocks; another, which is not saved. */
+/* Saves, after two clocks, a dense table with momentum and a sparse table without a rule; a third is not saved. */
 static plait_status save(plait_job *job, void *user) {
     plait_comm           *comm = plait_job_comm(job);
     plait_table          *table[3];
@@ -111,7 +113,7 @@ static void test_what_is_saved_is_listed_and_read(void **state) {
     assert_null(c);
 }
 
-/* One of the tables alone, by another name; what does not fit is refused, by name. */
+/* Restores single tables, one by another name; a table that does not fit is refused by name. */
 static plait_status restore(plait_job *job, void *user) {
     plait_comm       *comm = plait_job_comm(job);
     plait_table      *sparse, *short_one, *adam;

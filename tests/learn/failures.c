@@ -1,11 +1,12 @@
-/* Whatever allocation fails, training, loading and predicting end with an error, and nothing is leaked. */
+/* Tests that, whichever allocation fails, training, saving, loading and predicting end with an error and leak
+ * nothing. */
 #include <unistd.h>
 
 #include "learn/train.h"
 
 static const char path[] = "learn_failures.safetensors";
 
-static char told[512]; /* by the last failure */
+static char told[512]; /* the text of the last failure */
 
 typedef struct job {
     const plait_data *data;

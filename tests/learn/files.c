@@ -1,4 +1,4 @@
-/* The model's file: back as it went out, and no damage unnoticed. */
+/* Tests the model's file: a model loads as it was saved, and no damage stays unnoticed. */
 #include <unistd.h>
 
 #include "learn/train.h"

@@ -1,6 +1,6 @@
-/* Clusters: Lloyd's passes are those of a plain loop from the same first centres; the same bits by every topology and
- * any number of workers where sums are exact; empty clusters, weights, mini-batches under every policy, answers, files,
- * checkpoints. */
+/* Tests clusters: Lloyd's passes match a plain loop from the same first centres, and with exact sums have the same bits
+ * under every topology, with any number of workers. Also empty clusters, weights, mini-batches under every policy,
+ * answers, files, checkpoints. */
 #include "learn/train.h"
 
 #include <unistd.h>
@@ -10,7 +10,7 @@ enum { ROWS = 900, COLS = 6, K = 5 };
 static float  x[ROWS * COLS];
 static double weight[ROWS];
 
-/* Heaps of unequal size, far from zero; a column is zero in some rows. */
+/* Clusters of unequal size, far from zero; a column is zero in some rows. */
 static plait_data *make_data(bool weighted) {
     plait_data *data = NULL;
     for (int64_t i = 0; i < ROWS; i++) {
@@ -58,7 +58,7 @@ static double distance_to(const double *centre, int64_t row) {
     return sum;
 }
 
-/* Lloyd's algorithm as it stands in the books; answers the inertia of the last centres. */
+/* Lloyd's algorithm as a plain loop; returns the inertia of the last centres. */
 static double lloyd(double centre[K][COLS], int passes) {
     double cost = 0;
     for (int pass = 0; pass <= passes; pass++) {
@@ -150,7 +150,7 @@ static void test_exact_sums_have_the_same_bits(void **state) {
     plait_data_destroy(&data);
 }
 
-/* Sums that are not exact end within a rounding, and do not depend on threads. */
+/* Sums that are not exact end within rounding, and do not depend on the number of threads. */
 static void test_plain_sums_have_the_same_bits_by_any_threads(void **state) {
     plait_data *data = make_data(false);
     char        one[65], three[65];
@@ -167,7 +167,7 @@ static void test_plain_sums_have_the_same_bits_by_any_threads(void **state) {
     plait_data_destroy(&data);
 }
 
-/* From any seed near the best of all. */
+/* From any seed, the result is near the best of all. */
 static void test_first_centres_are_good(void **state) {
     plait_data *data = make_data(false);
     double      least = INFINITY, most = 0;
@@ -209,7 +209,7 @@ static void test_begins_from_a_model(void **state) {
 
 /* --- empty clusters ----------------------------------------------------------------------------------------------- */
 
-/* Centres that no row is near to begin anew, alike by any number of workers. */
+/* A centre without rows begins anew, at the same place with any number of workers. */
 static void test_empty_clusters_are_refilled(void **state) {
     plait_data *data = make_data(false);
     char        hex[65], first[65] = "";
@@ -230,7 +230,7 @@ static void test_empty_clusters_are_refilled(void **state) {
     plait_data_destroy(&data);
 }
 
-/* Fewer places than clusters: it ends, and says that some are empty. */
+/* With fewer distinct rows than clusters the run ends, and says that some clusters are empty. */
 static void test_fewer_places_than_clusters(void **state) {
     float       few[12] = { 1, 2, 1, 2, 1, 2, 7, 8, 7, 8, 1, 2 };
     plait_data *data = NULL;
@@ -318,7 +318,7 @@ static void test_answers(void **state) {
     plait_data_destroy(&data);
 }
 
-/* A feature that the model has not met is left out. */
+/* Predictions leave out a feature that the model does not know. */
 static void test_unknown_features_are_left_out(void **state) {
     float        wide[2 * (COLS + 3)] = { 0 };
     double       with[2], without[2];
@@ -341,7 +341,7 @@ static void test_unknown_features_are_left_out(void **state) {
 
 /* --- checkpoints -------------------------------------------------------------------------------------------------- */
 
-/* The run that is gone on from ends early, as one that was killed. */
+/* The run that is resumed ended early, as if it was killed. */
 static void test_goes_on_from_a_checkpoint(void **state) {
     plait_data *data = make_data(false);
     double      first[20 * COLS];

@@ -1,4 +1,5 @@
-/* L-BFGS reaches the optimum that other programs find; warm start, weights, early stopping, interruption. */
+/* Tests linear models: L-BFGS reaches the optimum that other programs find; warm start, weights, early stopping,
+ * interruption. */
 #include "learn/train.h"
 
 static plait_data *a9a(const char *name) {
@@ -34,7 +35,8 @@ static void test_optimum(void **state) {
     plait_data_destroy(&data);
 }
 
-/* With L1 the optimum's conditions: |gradient| <= l1 where w = 0, gradient = -l1 sign(w) elsewhere. */
+/* With L1 the solution meets the conditions of an optimum: |gradient| <= l1 where w = 0, else gradient = -l1
+ * sign(w). */
 static void test_l1(void **state) {
     (void)state;
     enum { ROWS = 600, FEATURES = 6 };
@@ -50,7 +52,7 @@ static void test_l1(void **state) {
     double   score[ROWS], gradient[FEATURES] = { 0 };
     int      zeros = 0;
     assert_int_equal(plait_model_predict(t.model, data, 0, score, NULL), PLAIT_OK);
-    for (int64_t i = 0; i < ROWS; i++) { /* as points() makes them */
+    for (int64_t i = 0; i < ROWS; i++) { /* the same points as points() makes */
         pli_random r = pli_random_at(12, PLI_RANDOM_DATA, 0, (uint64_t)i);
         double     x[FEATURES], y;
         for (int j = 0; j < FEATURES; j++) x[j] = (double)(float)(pli_random_normal(&r) * (double)(1 + j) + 3);
@@ -93,7 +95,7 @@ static void test_classes(void **state) {
     plait_data_destroy(&more);
 }
 
-/* From the optimum on, nothing changes: the weights survive the way into training's units and back. */
+/* A run that starts from the optimum stays there: the weights survive the way into training's units and back. */
 static void test_warm_start(void **state) {
     (void)state;
     static const char path[] = "learn_warm.safetensors";
@@ -129,7 +131,7 @@ static void test_warm_start(void **state) {
     plait_data_destroy(&other);
 }
 
-/* The defaults reach the optimum whatever the labels' unit and offset. */
+/* The defaults reach the optimum, whatever the unit and the offset of the labels. */
 static void test_units_of_labels(void **state) {
     (void)state;
     enum { ROWS = 400, FEATURES = 3 };
@@ -164,7 +166,7 @@ static void test_units_of_labels(void **state) {
     }
 }
 
-/* Where all residuals are beyond delta Huber's loss is straight: no curvature is to be seen but rounding. */
+/* If all residuals are beyond delta, Huber's loss is straight: its only curvature is rounding. */
 static void test_straight_loss(void **state) {
     (void)state;
     static const double deltas[] = { 1, 0.5, 0.3, 0.01 };
@@ -241,7 +243,7 @@ static void test_interruption(void **state) {
     plait_data_destroy(&data);
 }
 
-/* lbfgs has no better weights to choose: its validation is left out, too. */
+/* A stopped run of lbfgs leaves out its validation, too, since it has no better weights to choose. */
 static void test_interruption_of_lbfgs(void **state) {
     (void)state;
     plait_data *data = points(3000, 5, 2, 4);
@@ -276,11 +278,12 @@ static void test_divergence(void **state) {
     plait_data_destroy(&data);
 }
 
-/* --- many weights: vectors in float32, the history packed, columns too ------------------------------------------ */
+/* --- many weights: vectors in float32, history and columns packed ----------------------------------------------- */
 
 enum { WIDE_ROWS = 1000, WIDE_PER_ROW = 8, WIDE_FEATURES = 40 };
 
-/* Sanitizers slow each access; they need the paths, not every objective: values of two workers, and classes. */
+/* The thread sanitizer slows each access, and needs each path once, not every objective: it takes values on two
+ * workers, and classes. */
 #if defined(__SANITIZE_THREAD__)
 enum { WIDE_FIRST = 1, WIDE_STEP = 4 };
 #elif defined(__SANITIZE_ADDRESS__)
@@ -297,8 +300,8 @@ typedef struct wide_case {
     int32_t     workers;
 } wide_case;
 
-/* Rows with some of the features, each written `apart` times as far from the first: the same problem for every
- * `apart`. */
+/* Writes rows with some of the features. Feature numbers are multiplied by `apart`, which does not change the
+ * problem. */
 static void write_wide(const char *path, const wide_case *c, int64_t apart) {
     FILE *file = fopen(path, "w");
     assert_non_null(file);
@@ -336,7 +339,7 @@ static double wide_objective(const wide_case *c, int64_t apart) {
     t.opts.l1 = c->l1;
     if (train(&t, c->workers, 2) != PLAIT_OK) fail_msg("%s: %s", c->name, t.error.text);
     double loss = t.report.train_loss;
-    assert_true(loss < 0.9 * log(c->classes)); /* asked of the model, over the very rows */
+    assert_true(loss < 0.9 * log(c->classes)); /* the model's answers, on the rows trained on */
     double objective = t.report.objective;
     plait_model_destroy(&t.model);
     remove(path);

@@ -1,11 +1,11 @@
-/* Nets by tables: what they can learn that a line cannot, the same model whoever computes it, and files. */
+/* Tests nets: they learn what a line cannot, the model does not depend on who computes it, and files keep it. */
 #include <unistd.h>
 
 #include "learn/train.h"
 
 enum { ROWS = 600 };
 
-/* Two classes as on a chess board of 2 x 2, which no line parts; or the product of both coordinates. */
+/* Two classes as on a chess board of 2 x 2, which no line separates; or numbers, the product of both coordinates. */
 static plait_data *board(bool numbers) {
     float     *x = pli_array(ROWS * 2, sizeof *x);
     double    *label = pli_array(ROWS, sizeof *label);
@@ -44,11 +44,11 @@ static void test_learns_what_no_line_can(void **state) {
     plait_data_destroy(&data);
 
     data = board(true);
-    t = net(data); /* labels are no classes: the loss is squared */
+    t = net(data); /* labels are not classes, so the loss is squared */
     t.opts.epochs = 60;
     t.opts.learning_rate = 0.01;
     must_train(&t, 1);
-    assert_true(t.report.test_rmse < 0.15); /* 0.33: the mean label for all */
+    assert_true(t.report.test_rmse < 0.15); /* the mean label for all rows has 0.33 */
     assert_int_equal(plait_model_classes(t.model), 0);
     plait_model_destroy(&t.model);
     plait_data_destroy(&data);

@@ -1,21 +1,21 @@
-/* a9a with the defaults reaches the optimum's neighbourhood under every pair of topology and consistency.
+/* Tests that a9a with the defaults comes near the optimum under every pair of topology and consistency.
  *
- * Where nobody waits for a slow worker, how uneven workers were is the machine's affair: on a busy one some are done
- * before another has begun, and the last word is that one's quarter of the rows. What that costs at most was measured
- * in simulated time (workers 100, 10^4 and 10^6 times as slow as the first): 1.0 % of the objective under async and
- * vap, 1.4 % under downpour, 0.8478 of accuracy. So on threads these pairs are held to SKEWED, and to the neighbourhood
- * on simulated hosts that are alike but for their jitter, where a run repeats. */
+ * If nobody waits for a slow worker, the machine decides how uneven the workers are: on a busy machine some are done
+ * before another has begun, and then the last worker's quarter of the rows has the last word. What this costs at most
+ * was measured in simulated time (workers 100, 10^4 and 10^6 times as slow as the first): 1.0 % of the objective under
+ * async and vap, 1.4 % under downpour; accuracy stays at 0.8478. So on threads these pairs must only meet SKEWED. They
+ * must come near the optimum on simulated hosts that are alike but for their jitter, where a run repeats. */
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "learn/train.h"
 
-/* Of (1/n) sum log(1 + exp(-y w x)) + ||w||^2 / 2n without intercept: LIBLINEAR's -s 0, C = 1. */
+/* The least (1/n) sum log(1 + exp(-y w x)) + ||w||^2 / 2n without intercept: LIBLINEAR's -s 0, C = 1. */
 #define OPTIMUM 0.32337958
 
 typedef struct bounds {
-    double objective, accuracy; /* at most times the optimum; at least */
+    double objective, accuracy; /* objective: at most so many times the optimum; accuracy: at least */
 } bounds;
 enum { SKIP = 77 };
 static const bounds NEAR = { 1.01, 0.848 }, SKEWED = { 1.02, 0.846 };
@@ -107,7 +107,7 @@ static void test_every_pair(void **state) {
     plait_data_destroy(&test);
 }
 
-/* In a process of its own, as SimGrid wants it. 0: within the bounds. */
+/* Runs in a process of its own, since SimGrid takes one platform a process. 0: within the bounds. */
 static int simulate(const struct pair *pair, const plait_data *a9a, const plait_data *test) {
     static const char jitter[] = "version: 1\nhosts: [{count: 4}]\nevents:\n  - jitter: {sigma: 0.5}\n";
     char              path[32];
@@ -169,7 +169,7 @@ static void test_defaults(void **state) {
     plait_data_destroy(&test);
 }
 
-/* Whatever is refused says so, with what goes instead. */
+/* A refusal names the pair and what to take instead. */
 static void test_refused(void **state) {
     (void)state;
     plait_data *data = points(200, 3, 2, 1);

@@ -1,5 +1,5 @@
-/* Principal components: eigenvectors of the covariance, the same bits by every topology and any number of workers where
- * sums are exact, and what goes on from a checkpoint ends with these bits, too. */
+/* Tests principal components: they are eigenvectors of the covariance; with exact sums they have the same bits under
+ * every topology, with any number of workers, and after a resume from a checkpoint. */
 #include "learn/train.h"
 
 #include <unistd.h>
@@ -8,7 +8,7 @@ enum { ROWS = 400, COLS = 12, K = 4 };
 
 static float x[ROWS * COLS];
 
-/* Columns of very different variance, one off its zero by far. */
+/* Columns of very different variance; one has a mean far from zero. */
 static plait_data *make_data(void) {
     plait_data *data = NULL;
     plait_error err;
@@ -48,7 +48,7 @@ static void covariance(double c[COLS][COLS]) {
         }
 }
 
-/* C v = lambda v, lengths 1, the variances in their order. */
+/* C v = lambda v, lengths are 1, variances are in order. */
 static void check_components(const plait_model *model, double by) {
     int64_t       shape[2] = { 0 }, n = 0;
     double        c[COLS][COLS];
@@ -92,7 +92,7 @@ static void test_components_are_eigenvectors(void **state) {
     plait_data_destroy(&data);
 }
 
-/* Transformed rows have mean 0, the variances that the model says, or with --whiten 1; and nothing between columns. */
+/* Transformed rows have mean 0, the model's variances (with --whiten: 1), and no covariance. */
 static void test_transform(void **state) {
     static const plait_learner_setting white[] = { { "components", "4" }, { "whiten", "1" } };
     static double                      out[ROWS * K];
@@ -158,7 +158,7 @@ static void test_goes_on_from_a_checkpoint(void **state) {
     training t = pca_of(data, power, 3);
     t.opts.exact = 1;
     hash_of(&t, 2, whole);
-    t.opts.epochs = 6; /* the others are another run's */
+    t.opts.epochs = 6; /* another run does the other epochs */
     t.opts.checkpoint = dir;
     t.opts.checkpoint_clocks = 1;
     must_train(&t, 3);

@@ -1,6 +1,7 @@
-/* Values that a learner keeps for each row: a step finds what the last one left, whatever the number of workers, and so
- * does a resumed run; what cannot be kept is refused. The learner here counts how often each row was seen, and mixes
- * what it reads from its table into the row's value, so that one lost or doubled step of one row shows at the end. */
+/* Tests the values that a learner keeps for each row: a step finds what the last step left, whatever the number of
+ * workers, and so does a resumed run; values that cannot be kept are refused. The learner here counts how often each
+ * row was seen, and mixes what it reads from its table into the row's value, so that one lost or doubled step of one
+ * row shows at the end. */
 #include "learn/train.h"
 
 #include <plait/learner.h>
@@ -11,12 +12,12 @@ enum { ROWS = 700, EPOCHS = 4, CLOCKS = 44 /* of an epoch of 16 rows a clock */ 
 
 static float x[ROWS];
 static int   stop;
-static int   stop_at; /* the clock, of all epochs, that is the last; 0: none */
+static int   stop_at; /* the run stops after this clock, counted over all epochs; 0: never */
 
 /* --- the learner -------------------------------------------------------------------------------------------------- */
 
 typedef struct visits {
-    plait_table *table; /* one row: sum of row values, of the counts' squares, rows */
+    plait_table *table; /* one row: the sum of row values, the sum of squared counts, the number of rows */
     int64_t      clocks;
 } visits;
 
@@ -116,7 +117,8 @@ static void test_whatever_the_workers(void **state) {
     plait_data_destroy(&data);
 }
 
-/* Stopped in the middle of the second epoch, or before some block has had a row, and resumed by others. */
+/* Runs stop in the middle of the second epoch, or before some block has had a row, and other numbers of workers resume
+ * them. */
 static void test_resumed_by_other_workers(void **state) {
     static const int32_t from[] = { 1, 3, 2 }, to[] = { 3, 2, 4 };
     static const int     at[] = { CLOCKS + 20, CLOCKS / 2, 1 };

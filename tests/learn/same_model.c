@@ -1,11 +1,12 @@
-/* Under bsp the model is the same for every topology, number of workers and of threads, for every update rule. */
+/* Tests that under bsp the model is the same for every topology, every number of workers and of threads, and every
+ * update rule. */
 #include <unistd.h>
 #include <zlib.h>
 
 #include "learn/train.h"
 
-/* The thread sanitizer slows each access, and races are between clocks, not rows: there fewer rows do, at several
- * clocks of every pair and rule. */
+/* The thread sanitizer slows each access, and races are between clocks, not rows: under it fewer rows are enough, with
+ * several clocks of every pair and rule. */
 #ifdef __SANITIZE_THREAD__
 enum { A9A_ROWS = 2000, POINTS = 1000, FEATURES = 16000, SPREAD = 7 };
 #else
@@ -50,7 +51,7 @@ static void compare_all(const char *rule, const plait_data *memory, const plait_
 }
 
 
-/* The first rows of a packed file, in a file of their own. */
+/* Writes the first rows of a packed file to a file of their own. */
 static void write_part(const char *path, int64_t rows, char name[32]) {
     char line[4096];
     strcpy(name, "same_model_XXXXXX");
@@ -90,7 +91,7 @@ static void test_dense_and_scaled(void **state) {
     plait_data_destroy(&data);
 }
 
-/* Many features, few in a batch: pushed by key. */
+/* Many features, few of them in a batch: they are pushed by key. */
 static void test_keyed(void **state) {
     (void)state;
     enum { ROWS = 2000, PER_ROW = 12 };
@@ -100,7 +101,7 @@ static void test_keyed(void **state) {
     for (int64_t i = 0; i < ROWS; i++) {
         pli_random r = pli_random_at(3, PLI_RANDOM_DATA, 0, (uint64_t)i);
         start[i] = i * PER_ROW;
-        for (int64_t e = 0; e < PER_ROW; e++) /* one of each of PER_ROW ranges, small numbers often */
+        for (int64_t e = 0; e < PER_ROW; e++) /* one feature of each of PER_ROW ranges, low ones more often */
             column[i * PER_ROW + e] = (uint32_t)(e * (FEATURES / PER_ROW) + (int64_t)exp(pli_random_f64(&r) * SPREAD));
         label[i] = column[i * PER_ROW] % 3 == 0 ? 1 : -1;
     }

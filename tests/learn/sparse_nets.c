@@ -1,10 +1,10 @@
-/* Nets over sparse data: of the first layer's weights the rows that a batch names travel alone, and the model is the
- * one that dense rows would give. */
+/* Tests nets over sparse data: only the rows of the first layer's weights that a batch names travel, and the model is
+ * that of dense rows. */
 #include "learn/train.h"
 
 enum { ROWS = 600, FEATURES = 5000, USED = 30, WIDE = 300000 };
 
-/* Two features of USED are given, each even or odd; the label is whether they are alike, which no line tells. */
+/* Two of USED features are given. The label says whether both are even or both odd, which no line can tell. */
 static plait_data *pairs(int64_t features) {
     int64_t   start[ROWS + 1];
     uint32_t  column[2 * ROWS];
@@ -30,7 +30,7 @@ static plait_data *pairs(int64_t features) {
 
 static training net(const plait_data *data) { return net_of(data, "16"); }
 
-/* The loss of a model as it is loaded and used: by rows made dense. */
+/* The loss of a model by its predictions. */
 static double loss_of(const plait_model *model, const plait_data *data) {
     static double p[2 * ROWS];
     plait_error   err;
@@ -85,7 +85,7 @@ static void test_the_same_model_for_every_topology(void **state) {
     plait_data_destroy(&data);
 }
 
-/* Under hybrid the sparse layer lies on servers, and a clock moves the rows of its batch: 30 of 5,000 at most. */
+/* Under hybrid the sparse layer lies on servers, and a clock moves only the rows of its batch: at most 30 of 5,000. */
 static void test_few_rows_travel(void **state) {
     (void)state;
     plait_data *data = pairs(FEATURES);
@@ -127,7 +127,7 @@ static void test_lbfgs(void **state) {
     plait_data_destroy(&data);
 }
 
-/* More features than a dense row may have. */
+/* Data with more features than a dense row may have. */
 static void test_wide(void **state) {
     (void)state;
     plait_data *data = pairs(WIDE);

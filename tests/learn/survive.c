@@ -1,12 +1,11 @@
-/* A run with two replicas of each shard goes on when a rank dies, at whatever moment of another's training, judging or
- * end: the model and its losses have the bits of the run in which nobody died (bsp, exact sums), or are a model like
- * it; so with spares, who have no rows until then, whether one dies, two (not both with all copies of a shard), or
- * nobody. So have its checkpoints: what is resumed from one of them, by any number of workers, with two replicas or
- * one, and with another death, ends with these bits.
+/* Tests that a run with two replicas of each shard goes on when a rank dies, whether the others train, judge or end at
+ * that moment. Under bsp with exact sums the model and its losses have the bits of the run in which nobody died; else
+ * the model is like that one. The same holds with spares, which have no rows until then, whether nobody dies, one rank,
+ * or two (that do not hold all copies of a shard). It holds for checkpoints, too: a run that is resumed from one, by
+ * any number of workers, with two replicas or one, and with another death, ends with these bits.
  *
- * Functions of the test stand before some of the library's (the linker's --wrap): from the first table on each rank
- * counts how often it comes by, and when the killer comes by for the n-th time, the victim dies. (A death before there
- * is a job ends the run.) */
+ * The test wraps some functions of the library (the linker's --wrap). From the first table on, each rank counts its
+ * calls of them, and at the killer's n-th call the victim dies. (A death before the job is there ends the run.) */
 #include <stdatomic.h>
 
 #include "learn/train.h"
@@ -26,9 +25,9 @@ enum { ITEMS = 12, TABLE_ROWS = ITEMS * 3, SAVED_AT = 3, SAVES = 40, SAVES_FULL 
 typedef struct story {
     plait_train_opts     opts;
     int32_t              workers, servers, victim, killer;
-    int64_t              at;     /* the killer's how manieth call; -1: nobody dies */
-    int32_t              second; /* who dies when it comes by later */
-    int64_t              second_at; /* 0: nobody */
+    int64_t              at;     /* at which call of the killer the victim dies; -1: nobody dies */
+    int32_t              second; /* who dies at a later call */
+    int64_t              second_at; /* that call; 0: nobody */
     plait_comm *_Atomic  comm[RANKS_MAX]; /* release, pairs with the killer's acquire */
     _Atomic int64_t      calls[RANKS_MAX];
     _Atomic bool         begun; /* the job is there, on all ranks: some table is */
@@ -36,16 +35,16 @@ typedef struct story {
     bool                 ended[RANKS_MAX];
     int64_t              kept_clocks, points; /* the leading rank's, as kept_hash */
     char                 kept_hash[65];
-    _Atomic int32_t      told;   /* deaths that the caller was told of */
-    _Atomic int64_t      checkpoints; /* that it was told of */
+    _Atomic int32_t      told;   /* deaths that the caller has heard of */
+    _Atomic int64_t      checkpoints; /* that the caller has heard of */
     _Atomic int64_t      commits;
-    int64_t              at_commit;   /* it is the lead that dies, at this commit of a checkpoint; -1: it is not */
-    bool                 committed;   /* behind it, else before */
+    int64_t              at_commit;   /* the lead dies at this commit of a checkpoint; -1: it does not */
+    bool                 committed;   /* after the commit, else before */
     _Atomic int64_t              looked;      /* how often somebody has asked whether a capture is torn */
-    int64_t                      tears_at;    /* then it is; -1: never */
+    int64_t                      tears_at;    /* when so often, it is torn; -1: never */
     _Atomic(const pli_capture *) torn;
-    bool                 restores;    /* a program's own job: it restores what it has saved */
-    float                held[RANKS_MAX][TABLE_ROWS * 2]; /* of which each worker has read this in the end */
+    bool                 restores;    /* a program's own job restores what it has saved */
+    float                held[RANKS_MAX][TABLE_ROWS * 2]; /* what each worker has read of it in the end */
 } story;
 
 static story *now; /* one at a time */
@@ -64,7 +63,7 @@ static void come_by(const plait_comm *comm) {
     if (me == now->killer && now->second_at > 0 && call == now->second_at) kill_rank(now->second);
 }
 
-/* The lead's writer, a thread of its own: as a process that is killed would leave what it does. */
+/* The lead dies in the thread of its writer, before or after the commit, as if its process were killed there. */
 plait_status __real_pli_checkpoint_commit(const char *dir, const char *folder, const char *meta,
                                           const char *const *digests, int32_t n, plait_error *err);
 plait_status __wrap_pli_checkpoint_commit(const char *dir, const char *folder, const char *meta,
@@ -112,7 +111,7 @@ plait_status __wrap_plait_table_create(plait_job *job, const plait_table_opts *o
     return status;
 }
 
-/* A server that came after the cut has not got it. Until the capture ends. */
+/* Says from some call on that the capture is torn, until it ends: as if a server that came after the cut lacked it. */
 bool __real_pli_capture_is_torn(const pli_capture *capture);
 bool __wrap_pli_capture_is_torn(const pli_capture *capture);
 bool __wrap_pli_capture_is_torn(const pli_capture *capture) {
@@ -162,7 +161,7 @@ static plait_status body(plait_comm *comm, void *user) {
     plait_status status = plait_train(comm, &s->opts, &s->report[me], &model);
     s->ended[me] = status >= 0;
     if (status >= 0 && model != NULL)
-        plait_model_hash(model, s->report[me].model_hash); /* where ranks share a process the report has it of one */
+        plait_model_hash(model, s->report[me].model_hash); /* if ranks share a process, only one's report has it */
     plait_model_destroy(&model);
     return status;
 }
@@ -248,7 +247,7 @@ static story story_of(const kind *k, plait_data *const data[2], const int *stop)
     return s;
 }
 
-/* Somebody dies, at some call of another; whole: who called how often where nobody died. */
+/* Draws who dies, at which call of whom. whole: the run in which nobody died, with its numbers of calls. */
 static void draw_death(story *s, pli_random *r, const story *whole) {
     s->victim = (int32_t)pli_random_below(r, (uint64_t)(s->workers + s->servers));
     do s->killer = (int32_t)pli_random_below(r, (uint64_t)s->workers);
@@ -256,7 +255,7 @@ static void draw_death(story *s, pli_random *r, const story *whole) {
     s->at = (int64_t)pli_random_below(r, (uint64_t)whole->calls[s->killer % whole->workers]);
 }
 
-/* Of the lowest that has ended well. */
+/* The report of the lowest worker that has ended well. */
 static const plait_report *report_of(const story *s, int32_t *ended) {
     const plait_report *report = NULL;
     *ended = 0;
@@ -268,7 +267,7 @@ static const plait_report *report_of(const story *s, int32_t *ended) {
     return report;
 }
 
-/* Figures that a model has not got are NaN in both. */
+/* Figures that a model does not have are NaN in both. */
 static bool differ(double a, double b, double by) { return !(isnan(a) && isnan(b)) && !(fabs(a - b) <= by); }
 
 static void check(const story *s, const kind *k, const story *whole, const char *seed) {
@@ -285,7 +284,7 @@ static void check(const story *s, const kind *k, const story *whole, const char 
         assert_true(r->test_accuracy > want->test_accuracy - 0.15);
         return;
     }
-    const double bound = k->exact ? 0 : 1e-4; /* floats are added in another order */
+    const double bound = k->exact ? 0 : 1e-4; /* else floats are added in another order */
     if (k->exact && strcmp(r->model_hash, want->model_hash) != 0) fail_msg("%s: another model", seed);
     if (!(fabs(r->train_loss - want->train_loss) <= bound) || !(fabs(r->objective - want->objective) <= bound) ||
         !(fabs(r->test_loss - want->test_loss) <= bound) || differ(r->test_auc, want->test_auc, k->exact ? 0 : 1e-3) ||
@@ -294,14 +293,14 @@ static void check(const story *s, const kind *k, const story *whole, const char 
                  r->validation_loss, want->train_loss, want->test_loss, want->validation_loss);
 }
 
-/* Not under async, where nothing would keep them in step. */
+/* Adds spares; not under async, where nothing would keep them in step. */
 static void take_spares(story *s, const kind *k, int32_t spares) {
     if (strcmp(k->consistency, "async") == 0) return;
     s->opts.spares = spares;
     s->workers += spares;
 }
 
-/* Where the first held no shards, nothing is lost with any other, however soon it dies. */
+/* Draws who dies second, and when. If the first held no shards, the second may die at any moment. */
 static void draw_second(story *s, pli_random *r) {
     const bool     apart = s->servers > 0, shards = apart ? s->victim >= s->workers
                                                           : s->victim < s->workers - s->opts.spares;
@@ -312,14 +311,14 @@ static void draw_second(story *s, pli_random *r) {
     s->second_at = s->at + 1 + (int64_t)pli_random_below(r, 12);
 }
 
-/* Nobody dies: they change nothing. */
+/* If nobody dies, spares change nothing. */
 static void stand_ready(const kind *k, plait_data *const data[2], const int *stop, const story *whole) {
     for (int32_t holders = 1; holders <= HOLDERS; holders += 2) {
         plait_error err = { 0 };
         char        what[80];
         story       s = story_of(k, data, stop);
         s.workers = holders;
-        s.servers = strcmp(k->consistency, "async") == 0 ? 2 : 0; /* it takes no spares */
+        s.servers = strcmp(k->consistency, "async") == 0 ? 2 : 0; /* async takes no spares */
         s.victim = RANKS_MAX;
         take_spares(&s, k, 2);
         snprintf(what, sizeof what, "%s, %d workers and 2 spares", k->name, (int)holders);
@@ -349,7 +348,7 @@ static void test_any_rank_may_die_at_any_moment(void **unused) {
         char           what[200];
         s.servers = pli_random_below(&r, 3) == 0 ? 2 : 0;
         take_spares(&s, &kinds[k], (int32_t)pli_random_below(&r, 3));
-        if (s.opts.spares > 0 && pli_random_below(&r, 4) == 0) s.workers -= HOLDERS - 1; /* one, and who stands ready */
+        if (s.opts.spares > 0 && pli_random_below(&r, 4) == 0) s.workers -= HOLDERS - 1; /* one holder, and spares */
         draw_death(&s, &r, &whole[k]);
         draw_second(&s, &r);
         snprintf(what, sizeof what,
@@ -378,9 +377,9 @@ static void make_directory(void) {
     assert_non_null(mkdtemp(dir));
 }
 
-/* A checkpoint of those that are there becomes the newest; false: there is none. Each that was told of is there; one
- * may be there besides, of which the dead one was to tell. Of what is half written nothing stays but what the dead one
- * alone knew. */
+/* Makes one of the checkpoints that are there the newest; false: there is none. Each checkpoint that the caller heard
+ * of is there; one more may be, of which the dead rank was to tell. Nothing half written is left, unless the dead rank
+ * alone knew of it. */
 static bool choose_checkpoint(pli_random *r, int64_t told, const char *what) {
     pli_checkpoint_list list = { 0 };
     plait_error         err = { 0 };
@@ -410,7 +409,7 @@ static void remove_checkpoints(void) {
     assert_int_equal(system(command), 0);
 }
 
-/* Goes on from what is there, with any number of workers, copies, and perhaps another death. */
+/* Resumes from what is there, with any number of workers and replicas, and perhaps another death. */
 static void go_on(const kind *k, plait_data *const data[2], const int *stop, pli_random *r, const story *whole,
                   const char *what) {
     plait_error err = { 0 };
@@ -425,7 +424,8 @@ static void go_on(const kind *k, plait_data *const data[2], const int *stop, pli
     if (s.opts.replicas == 2) take_spares(&s, k, (int32_t)pli_random_below(r, 2));
     if (s.opts.replicas == 2 && pli_random_below(r, 2) == 0) {
         draw_death(&s, r, whole);
-        s.at = pli_random_below(r, 2) == 0 ? s.at / 3 : s.at % 8; /* there are fewer calls; the first put tables back */
+        /* A resumed run makes fewer calls; the first ones put tables back. */
+        s.at = pli_random_below(r, 2) == 0 ? s.at / 3 : s.at % 8;
     }
     snprintf(more, sizeof more, "%s; then %d replicas by %d (%d spare): rank %d at call %lld of rank %d", what,
              (int)s.opts.replicas, (int)s.workers, (int)s.opts.spares, (int)s.victim, (long long)s.at, (int)s.killer);
@@ -491,9 +491,10 @@ static void test_checkpoints_outlive_any_rank(void **unused) {
     plait_data_destroy(&data[1]);
 }
 
-/* --- of a program's own job --------------------------------------------------------------------------------------- */
+/* --- a program's own job ------------------------------------------------------------------------------------------ */
 
-/* What a worker adds in a clock: that of the items that it holds, or has inherited in the clock that is ending. */
+/* Adds what a worker adds in a clock: for each item that it holds, or (inherited) has inherited in the clock that is
+ * ending. */
 static plait_status add_items(plait_job *job, plait_table *const table[2], bool inherited) {
     const int32_t me = plait_comm_rank(plait_job_comm(job)), workers = plait_comm_workers(plait_job_comm(job));
     for (int32_t i = 0; i < ITEMS; i++) {
@@ -514,7 +515,7 @@ static plait_status one_clock(plait_job *job, plait_table *const table[2]) {
     return status;
 }
 
-/* Three clocks and a checkpoint; or from there on one clock more, and what the tables hold then. */
+/* Runs three clocks and saves a checkpoint; or restores it, runs one clock more, and reads the tables. */
 static plait_status save_or_restore(plait_job *job, story *s) {
     plait_table          *table[2];
     plait_checkpoint     *c = NULL;
@@ -568,7 +569,7 @@ static plait_status own_job(plait_comm *comm, void *user) {
     return status;
 }
 
-/* What the lowest worker that has ended well holds; NULL: none does, or it is not asked. */
+/* Saves, restores, and copies to held what the lowest worker that has ended well has read. */
 static void save_and_restore(story *s, float held[TABLE_ROWS * 2], const char *what) {
     plait_error err = { 0 };
     for (int restores = 0; restores < 2; restores++) {

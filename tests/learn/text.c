@@ -1,5 +1,5 @@
-/* Text by characters: an lstm foretells it, by the same bits whoever computes it; each character of a test is judged
- * once; other models take windows of it, and an lstm other rows. */
+/* Tests text by characters: an lstm predicts it, with the same bits whoever computes it; each character of a test set
+ * is judged once; other models take windows of text, and an lstm takes other rows. */
 #include <unistd.h>
 
 #include "learn/train.h"
@@ -8,7 +8,7 @@ enum { TEXT = 6000, TEST = 1501, SYMBOLS = 10 };
 
 static const char *const files[] = { "text_train.txt", "text_test.txt", "text_other.txt", "text_short.txt" };
 
-/* Three words in a random order: where one began, all that follows in it is known. */
+/* Three words in a random order: once a word has begun, the rest of it is known. */
 static size_t make_text(char *text, size_t bytes, uint64_t seed) {
     static const char *const words[] = { "abcde", "badcef", "ccgg" };
     pli_random               random = pli_random_at(seed, PLI_RANDOM_DATA, 0, 0);
@@ -69,7 +69,8 @@ static training text_of(const char *model) {
     return t;
 }
 
-/* -log of what the model gave each character of the test, whose symbols are the labels in order. */
+/* The mean of -log p over the characters of the test, where p is the model's probability of each. The symbols are the
+ * labels, in order. */
 static double loss_by_hand(const plait_model *model, double *hits) {
     static double   proba[TEST * SYMBOLS];
     static char     text[TEST];
@@ -108,7 +109,7 @@ static void test_foretells_a_text(void **state) {
     t.opts.learning_rate = 0.02;
     must_train(&t, 1);
     assert_true(t.report.test_loss <
-                0.40); /* log 3 every 6.2 characters, and a line's end: 0.26; each by its share: 2.0 */
+                0.40); /* the best is log 3 every 6.2 characters with a line's end, 0.26; frequencies alone give 2.0 */
     assert_true(t.report.test_accuracy > 0.8);
     assert_near(loss_by_hand(t.model, &hits), t.report.test_loss, 1e-6);
     assert_near(hits, t.report.test_accuracy, 1e-9);
@@ -118,7 +119,7 @@ static void test_foretells_a_text(void **state) {
     assert_near(loss_by_hand(again, &hits), t.report.test_loss, 1e-6);
     plait_model_destroy(&again);
 
-    training on = text_of("lstm"); /* goes on where it was; windows of training lie apart again */
+    training on = text_of("lstm"); /* starts from the model; windows of training lie apart again */
     on.opts.layers = "24";
     on.opts.init_model = "text.safetensors";
     on.opts.learning_rate = 1e-9;
@@ -130,7 +131,7 @@ static void test_foretells_a_text(void **state) {
     unlink("text.safetensors");
 }
 
-/* The same bits by exact sums; to rounding without; stale ones learn, too. */
+/* Exact sums give the same bits, others the same but for rounding; stale policies learn, too. */
 static void test_whoever_computes_it(void **state) {
     (void)state;
     static const struct {
@@ -171,7 +172,8 @@ static void test_whoever_computes_it(void **state) {
     plait_model_destroy(&exact.model);
 }
 
-/* A row for each character, one-hot by place: a line, a perceptron, and an image of places and symbols. */
+/* Models without sequences take a row for each character, one-hot by place: a linear model, a perceptron, and a cnn,
+ * for which a row is an image of places and symbols. */
 static void test_other_models_take_windows(void **state) {
     (void)state;
     static const struct {
@@ -193,7 +195,7 @@ static void test_other_models_take_windows(void **state) {
     }
 }
 
-/* Two features, the second in a large unit and far from 0: which of both is larger, in units of their own. */
+/* Two features, the second in a large unit and far from 0; the label is which is larger, each in its own unit. */
 static void test_features_are_a_sequence(void **state) {
     (void)state;
     enum { ROWS = 600 };
@@ -231,7 +233,7 @@ static void test_features_are_a_sequence(void **state) {
     plait_data_destroy(&data);
 }
 
-/* Which line of an image is lit, in two axes or behind a third of channels. */
+/* The label is which line of an image is lit; images have two axes, or three with channels. */
 static void test_images_are_sequences_of_lines(void **state) {
     (void)state;
     enum { IMAGES = 240, SIDE = 6 };
@@ -272,7 +274,7 @@ static void test_images_are_sequences_of_lines(void **state) {
     unlink("lit-labels-idx1-ubyte");
 }
 
-/* A text of half a window: places before it are neither answered nor counted, in training as in the test. */
+/* A text of half a window: the places before it get no answers and do not count, in training and in the test. */
 static void test_what_is_no_label_does_not_count(void **state) {
     (void)state;
     training t = text_of("lstm");

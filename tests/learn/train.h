@@ -1,4 +1,5 @@
-/* tests/learn/train.h - trains once, on threads, and hands over rank 0's model. */
+/* tests/learn/train.h - what tests of training share: a run on threads that hands over rank 0's model, and test
+ * data. */
 #ifndef PLAIT_TESTS_LEARN_TRAIN_H
 #define PLAIT_TESTS_LEARN_TRAIN_H
 
@@ -16,7 +17,7 @@
 
 #include "base/base.h"
 
-/* cmocka compares as float. */
+/* cmocka would compare as float. */
 #define assert_near(a, b, by) assert_true(fabs((a) - (b)) <= (by))
 
 typedef struct training {
@@ -58,7 +59,7 @@ static inline void must_train(training *t, int32_t workers) {
     if (train(t, workers, 1) != PLAIT_OK) fail_msg("%s", t->error.text);
 }
 
-/* A perceptron of these layers, on data that are its test as well. */
+/* The training of a perceptron of these layers; its data are its test set as well. */
 static inline training net_of(const plait_data *data, const char *layers) {
     training t = { .model = NULL };
     plait_train_opts_init(&t.opts);
@@ -80,7 +81,7 @@ static inline double distance(const plait_model *a, const plait_model *b) {
             off += (x - y) * (x - y);
             size += y * y;
         }
-        if (isnan(plait_model_intercept(b, k))) continue; /* a net: they are among the rows */
+        if (isnan(plait_model_intercept(b, k))) continue; /* a net has its intercepts among the rows */
         off += pow(plait_model_intercept(a, k) - plait_model_intercept(b, k), 2);
         size += pow(plait_model_intercept(b, k), 2);
     }
@@ -93,7 +94,8 @@ static inline const char *source_file(const char *name, char path[1024]) {
     return path;
 }
 
-/* Points with a few real features, labels of `classes` classes that lines part, with noise. */
+/* Points with a few real features. Their labels are `classes` classes that lines separate, but for noise; or, with 0
+ * classes, numbers. */
 static inline plait_data *points(int64_t rows, int64_t features, int64_t classes, uint64_t seed) {
     float      *x = pli_array((size_t)(rows * features), sizeof *x);
     double     *label = pli_array((size_t)rows, sizeof *label);
