@@ -107,11 +107,21 @@ typedef struct plait_table_opts {
 
 PLAIT_API void plait_table_opts_init(plait_table_opts *opts);
 
-/** Adds a table to the job; it is freed with the job. Errors: EREFUSED topology and consistency do not go
+/** Adds a table to the job, which frees it at its end. Errors: EREFUSED topology and consistency do not go
  *  together, or not with this transport (the text has the reason and the nearest); ENAME unknown topology,
  *  consistency, rule (the nearest is named); EMISMATCH the workers' options differ.
- *  Collective over the workers, in the same order on each, before the first clock. */
+ *  Collective over the workers, in the same order on each. Behind the first clock: at a clock's edge, by all workers in
+ *  the same clock (EMISMATCH), and a barrier as well; not with opts.replicas 2, nor where workers average copies
+ *  (EREFUSED). */
 PLAIT_API plait_status plait_table_create(plait_job *job, const plait_table_opts *opts, plait_table **table_out);
+
+/** Frees a table and its rows everywhere; its name may be taken again. *table may be NULL, and is NULL afterwards. At a
+ *  clock's edge: before the caller's first inc to it in the clock, by all workers in the same clock; a barrier as well
+ *  (plait_job_barrier), so what was pushed to it has arrived, and nothing of it is under way. Errors: EINVAL behind an
+ *  inc of the clock, after plait_job_leave, or while a checkpoint is taken; EMISMATCH a worker calls it in another
+ *  clock or for another table; EREFUSED with opts.replicas 2, or where workers average copies. With an error the table
+ *  stays. Collective over the workers. */
+PLAIT_API plait_status plait_table_drop(plait_table **table);
 
 PLAIT_API const char *plait_table_name(const plait_table *table);
 PLAIT_API int64_t     plait_table_rows(const plait_table *table); /* 0: sparse */

@@ -50,6 +50,8 @@ typedef enum pli_event_kind {
     PLI_EVENT_KINDS
 } pli_event_kind;
 
+enum { PLI_ZERO_DROP = -2 }; /* the shard of a ZERO: the worker has dropped the table, together with all others */
+
 /* How a table's updates travel, which decides the kinds of event that tell of them. */
 typedef enum pli_event_way {
     PLI_WAY_SERVED, /* pushes go to shards: SEND, APPLY, TICK */

@@ -1,7 +1,7 @@
 /* table - parameter tables: jobs, tables, and the ways in which tables live.
  *
  *     table.c        the public calls on tables: checked here, then handed to the table's topology; table_create.c,
- *                    table_call.c for server functions and dumps, zero.c for plait_table_zero
+ *                    table_call.c for server functions and dumps, zero.c and drop.c for plait_table_zero and _drop
  *     job.c          the public calls on jobs: creation (job_options.c) and end; job_clock.c: clock, barrier, departure
  *     events.h       what tables raise for the event log
  *
@@ -85,6 +85,9 @@ typedef struct pli_topology_ops {
     /** Zeroes the rows, without bringing initial values back; called behind a barrier, and no worker goes on before
      *  all have done it. number: how many-th zeroing of the table this is. */
     plait_status (*zero)(plait_table *table, int64_t number, plait_error *err);
+    /** Behind a barrier, and no worker goes on before all have done it: nobody else knows the table any more. close
+     *  follows. NULL: only this worker knows its state. */
+    plait_status (*drop)(plait_table *table, plait_error *err);
     /** keys, values: of pli_malloc. Sparse tables only; any order. */
     plait_status (*dump)(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out, plait_error *err);
     /** As pli_table_ahead. NULL: prefetching would gain nothing. */
@@ -127,6 +130,7 @@ struct plait_job {
     bool            laid;    /* this clock's buckets are laid out       */
     int64_t         flushed; /* how many tables get no more incs in this clock */
     pli_bucket     *bucket; /* the buckets of sums, in the order in which they go: topology/buckets.c */
+    int32_t         captures; /* how many have begun and not ended: state.c                */
     uint64_t        snaps;  /* how many snapshots were begun: state.c                       */
 };
 
@@ -170,6 +174,9 @@ static inline void pli_table_enter(plait_table *table, const char *call) {
 static inline plait_status pli_table_leave(plait_table *table, plait_status status) {
     return table->ops->any_thread ? status : pli_comm_leave(table->job->comm, status);
 }
+
+/** May the table be created or dropped now, behind the first clock? table_create.c. */
+plait_status pli_table_check_late(const plait_table *table, plait_error *err);
 
 /** Where calls of this rank leave their errors. */
 static inline plait_error *pli_job_error(const plait_job *job) { return pli_comm_error(job->comm); }

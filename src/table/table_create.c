@@ -24,13 +24,16 @@ static plait_status note_properties(plait_table *table, const pli_scope *scope, 
     return PLAIT_OK;
 }
 
+/* Others may be ahead: all must be in one clock, with nothing under way. */
+static bool is_late(const plait_job *job) { return plait_job_clock_now(job) > job->layout.first_clock; }
+
 static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plait_table *table, plait_error *err) {
     if (opts->size != sizeof *opts)
         return pli_fail(err, PLAIT_EINVAL, "table options not filled by plait_table_opts_init");
     const char *topology = opts->topology != NULL ? opts->topology : job->topology;
     const char *consistency = opts->consistency != NULL ? opts->consistency : job->consistency;
-    if (job->left || plait_job_clock_now(job) > job->layout.first_clock)
-        return pli_fail(err, PLAIT_EINVAL, "a table is created before the first clock");
+    if (job->left)
+        return pli_fail(err, PLAIT_EINVAL, "table %s: plait_table_create after plait_job_leave", opts->name);
     const pli_scope scope = pli_layout_scope(&job->layout);
     const pli_filter_scope filters = pli_layout_filters(&job->layout);
     const pli_rule_scope   rules = pli_layout_rules(&job->layout);
@@ -48,6 +51,7 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
                                         .rule = opts->rule.name,
                                         .type = opts->type,
                                         .combine = opts->combine,
+                                        .late = is_late(job),
                                         .sharded = opts->sharded != 0,
                                         .exact = own.exact != 0,
                                         .aggregates = job->layout.aggregates,
@@ -72,42 +76,64 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
     return note_properties(table, &scope, err);
 }
 
-static plait_status create(plait_job *job, const plait_table_opts *opts, plait_table **table_out) {
-    plait_error *err = pli_job_error(job);
-    uint64_t     hash = 0;
+/* What all workers agree on before anybody makes anything. */
+static plait_status prepare(plait_job *job, const plait_table_opts *opts, plait_table **table_out) {
+    plait_error  *err = pli_job_error(job);
+    const int64_t clock = plait_job_clock_now(job);
+    uint64_t      hash = 0;
     if (!job->worker) return pli_fail(err, PLAIT_EINVAL, "plait_table_create is for workers; this rank is a server");
     PLI_TRY(pli_job_must_have_ended(job, "plait_table_create",
                                     err)); /* before any collective, and without one: others may not have flushed */
+    PLI_TRY(pli_job_finish_clock(job, err));
     plait_table *table = pli_calloc(1, sizeof *table);
     plait_status status = table == NULL ? pli_fail(err, PLAIT_ENOMEM, "no memory for a table") : PLAIT_OK;
     if (status >= 0 && !pli_grow((void **)&job->table, &job->tables_capacity, job->tables + 1, sizeof(void *)))
         status = pli_fail(err, PLAIT_ENOMEM, "no memory for a table");
     if (status >= 0) status = make_spec(job, opts, table, err);
-    if (status >= 0) hash = pli_spec_hash(&table->spec, opts->initial, opts->penalty);
+    if (status >= 0) hash = pli_hash_bytes(&clock, sizeof clock, pli_spec_hash(&table->spec, opts->initial,
+                                                                                opts->penalty));
     status = pli_job_agree(job, "a table's creation", hash, status, err);
     job->next_id++;
-    if (status < 0) {
-        pli_free(table);
-        return status;
-    }
-    table->job = job;
+    if (status < 0) pli_free(table);
+    else *table_out = table;
+    return status;
+}
+
+static plait_status open(plait_job *job, const plait_table_opts *opts, plait_table *table) {
     const pli_scope scope = pli_layout_scope(&job->layout);
+    table->job = job;
     table->ops = ops_of(&table->spec, &scope);
-    status = table->ops->open(table, opts->initial, opts->penalty, err);
-    if (status < 0) {
-        table->ops->close(table);
-        pli_free(table);
-        return status;
-    }
-    job->table[job->tables++] = table;
-    *table_out = table;
-    return PLAIT_OK;
+    plait_status status = table->ops->open(table, opts->initial, opts->penalty, pli_job_error(job));
+    if (status < 0) table->ops->close(table);
+    else job->table[job->tables++] = table;
+    return status;
 }
 
 plait_status plait_table_create(plait_job *job, const plait_table_opts *opts, plait_table **table_out) {
+    plait_table *table = NULL;
     PLI_TRY(pli_job_usable(job, __func__));
     PLI_TRY(PLI_GIVEN(pli_job_error(job), opts));
     PLI_TRY(PLI_GIVEN(pli_job_error(job), table_out));
     pli_comm_enter(job->comm, "plait_table_create");
-    return pli_comm_leave(job->comm, create(job, opts, table_out));
+    PLI_TRY(pli_comm_leave(job->comm, prepare(job, opts, &table)));
+    plait_status status = is_late(job) ? plait_job_barrier(job) : PLAIT_OK;
+    pli_comm_enter(job->comm, "plait_table_create");
+    status = pli_comm_leave(job->comm, status < 0 ? status : open(job, opts, table));
+    if (status < 0) pli_free(table);
+    else *table_out = table;
+    return status;
+}
+
+plait_status pli_table_check_late(const plait_table *table, plait_error *err) {
+    const plait_job *job = table->job;
+    const pli_scope  scope = pli_layout_scope(&job->layout);
+    return pli_pair_check(&(pli_pair){ .topology = table->spec.topology.text,
+                                       .consistency = table->spec.consistency,
+                                       .scope = &scope,
+                                       .table = table->spec.name,
+                                       .one_process = plait_comm_one_process(job->comm),
+                                       .replicas = job->layout.replicas,
+                                       .servers = job->layout.servers,
+                                       .late = true },
+                          err);
 }

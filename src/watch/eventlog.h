@@ -38,7 +38,7 @@
  *     STAND, SERVE no fields
  *     VIEW     server, z seq, z clock, the dead worker
  *     HAND     rank, place of the new replica; COPY rank, place of the replica from which it was made
- *     ZERO     table, z clock, z shard's number (-1: a worker's)
+ *     ZERO     table, z clock, z shard's number (-1: a worker's; -2: it has dropped it)
  *
  * Only a sample of a get's keys is written: the first, and all multiples of a power of two that is so large that few
  * are left. So a key that is sampled in one get is sampled in the next.

@@ -373,6 +373,7 @@ static bool take_zero(pli_log_cursor *c) {
         !take_near(c, 0, &shard))
         return false;
     c->event.shard = (int32_t)shard;
+    if (c->event.shard == PLI_ZERO_DROP) return !c->event.server;
     return pli_memory_piece_of(&c->memory, c->event.table, (int64_t)shard) != NULL &&
            (c->event.server ? c->event.shard >= 0 : c->event.shard == -1);
 }

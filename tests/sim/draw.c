@@ -127,6 +127,7 @@ static void draw_kinds(uint64_t seed, plan *p) {
             t->whole = forced_kind->type == PLAIT_I64;
         }
         t->zeroed = stay && chance(&d, ZEROED, 4) ? (int64_t)pick(&d, (uint64_t)p->clocks) : -1;
+        t->anew = t->zeroed >= 0 && strncmp(t->consistency, "local-sgd", 9) != 0 && chance(&d, ANEW, 2);
     }
 }
 
@@ -252,7 +253,9 @@ void print_plan(const plan *p) {
     printf("%d workers, %d servers, %d clocks, backup %d, %d blocks on lease, epochs of %d\n", p->workers, p->servers,
            (int)p->clocks, p->backup, (int)p->blocks, (int)p->epoch);
     for (int32_t t = 0; t < p->tables; t++)
-        printf("table t%d: %s%s x %s%s%s%s%s%s%s\n", t, p->table[t].zeroed >= 0 ? "zeroed, " : "",
+        printf("table t%d: %s%s x %s%s%s%s%s%s%s\n", t, p->table[t].anew          ? "created anew, "
+               : p->table[t].zeroed >= 0 ? "zeroed, "
+                                         : "",
                p->table[t].topology, p->table[t].consistency,
                p->table[t].ruled ? ", ruled" : "", p->table[t].sparse ? ", sparse" : "",
                p->table[t].keyed ? ", keyed" : "", p->table[t].staleness_aware ? ", staleness-aware" : "",

@@ -29,8 +29,8 @@ enum {
                             X(BURST, "burst") X(JITTER, "jitter") X(LINK, "link") X(CUT, "cut") X(DELAYED, "delayed")  \
                                 X(DOUBLED, "doubled") X(DROPPED, "dropped") X(FREEZE, "freeze") X(KILL, "kill")        \
                                     X(FROZEN, "frozen for good") X(WHOLE, "whole numbers")                             \
-                                        X(LEAST, "min") X(GREATEST, "max") X(LATEST, "last")        \
-                                            X(ZEROED, "zeroed")
+                                        X(LEAST, "min") X(GREATEST, "max") X(LATEST, "last")                                 \
+                                            X(ZEROED, "zeroed") X(ANEW, "created anew")
 #define X(name, text) name,
 typedef enum feature { FEATURES(X) N_FEATURES } feature;
 #undef X
@@ -44,6 +44,7 @@ typedef struct table_plan {
     bool        whole;        /* it has whole numbers */
     const char *combine;      /* NULL: add                                                                     */
     int64_t     zeroed;       /* the clock before which it is zeroed; -1: none */
+    bool        anew;         /* not zeroed, but dropped and created once more */
 } table_plan;
 
 typedef struct plan {

@@ -301,14 +301,46 @@ static plait_status act(worker *w) {
     }
 }
 
+static plait_status create_table(worker *w, int t) {
+    const table_plan *of = &run.p.table[t];
+    char              name[16];
+    plait_table_opts  opts;
+    plait_table_opts_init(&opts);
+    snprintf(name, sizeof name, "t%d", t);
+    opts.name = name;
+    opts.type = of->whole ? PLAIT_I64 : PLAIT_F64;
+    opts.combine = of->combine;
+    opts.rows = of->sparse ? 0 : ROWS;
+    opts.keyed = of->keyed;
+    opts.cols = run.p.workers;
+    opts.topology = of->topology;
+    opts.consistency = of->consistency;
+    if (of->ruled) {
+        opts.rule.name = "sgd";
+        opts.rule.learning_rate = 1;
+        opts.rule.staleness_aware = of->staleness_aware;
+    }
+    return plait_table_create(w->job, &opts, &w->table[t]);
+}
+
+static plait_status create_tables(worker *w) {
+    for (int32_t t = 0; t < run.p.tables; t++) PLI_TRY(create_table(w, t));
+    return PLAIT_OK;
+}
+
+/* As new: zeroed, or another in its place. */
+static plait_status renew(worker *w, int t) {
+    w->met = plait_job_clock_now(w->job); /* it is a barrier, too */
+    if (!run.p.table[t].anew) return plait_table_zero(w->table[t]);
+    PLI_TRY(plait_table_drop(&w->table[t]));
+    return create_table(w, t);
+}
+
 static plait_status go_through_clocks(worker *w) {
     for (int64_t clock = 0; clock < run.p.clocks; clock++) {
         PLI_TRY(meet(w));
         for (int32_t t = 0; t < run.p.tables; t++)
-            if (run.p.table[t].zeroed == clock) {
-                w->met = clock; /* it is a barrier, too */
-                PLI_TRY(plait_table_zero(w->table[t]));
-            }
+            if (run.p.table[t].zeroed == clock) PLI_TRY(renew(w, t));
         if (run.p.leaves[w->me] == clock) {
             PLI_TRY(plait_job_leave(w->job));
             counts->seen[LEFT]++;
@@ -318,31 +350,6 @@ static plait_status go_through_clocks(worker *w) {
         if (!w->left) PLI_TRY(compute_shares(w));
         for (uint64_t n = pick(w, 5); n > 0; n--) PLI_TRY(act(w));
         if (!w->left) PLI_TRY(tick(w));
-    }
-    return PLAIT_OK;
-}
-
-static plait_status create_tables(worker *w) {
-    for (int32_t t = 0; t < run.p.tables; t++) {
-        const table_plan *of = &run.p.table[t];
-        char              name[16];
-        plait_table_opts  opts;
-        plait_table_opts_init(&opts);
-        snprintf(name, sizeof name, "t%d", t);
-        opts.name = name;
-        opts.type = of->whole ? PLAIT_I64 : PLAIT_F64;
-        opts.combine = of->combine;
-        opts.rows = of->sparse ? 0 : ROWS;
-        opts.keyed = of->keyed;
-        opts.cols = run.p.workers;
-        opts.topology = of->topology;
-        opts.consistency = of->consistency;
-        if (of->ruled) {
-            opts.rule.name = "sgd";
-            opts.rule.learning_rate = 1;
-            opts.rule.staleness_aware = of->staleness_aware;
-        }
-        PLI_TRY(plait_table_create(w->job, &opts, &w->table[t]));
     }
     return PLAIT_OK;
 }

@@ -120,6 +120,43 @@ static void test_gossip(void **state) { (void)state; run_work(average, "gossip:r
 static void test_gossip_async(void **state) { (void)state; run_work(average, "gossip:exp", "async", 0); }
 static void test_rounds(void **state) { (void)state; run_work(average, "ps", "local-sgd:4", 0); }
 static void test_rounds_sums(void **state) { (void)state; run_work(average, "allreduce", "local-sgd:4", 0); }
+
+/* Tables that come behind the first clock, and go. */
+static plait_status come_and_go(plait_job *job, void *user) {
+    plait_comm   *comm = plait_job_comm(job);
+    int32_t       workers = plait_comm_workers(comm);
+    plait_table  *stays, *dense, *sparse;
+    static double ones[ROWS];
+    double        value[2];
+    (void)user;
+    CHECK(make(job, "stays", ROWS, NULL, &stays) == PLAIT_OK);
+    for (int64_t i = 0; i < ROWS; i++) ones[i] = 1;
+    for (int round = 0; round < 4; round++) {
+        const uint64_t keys[2] = { 3, ROWS - 1 };
+        PLI_TRY(make(job, "dense", ROWS, NULL, &dense));
+        PLI_TRY(make(job, "sparse", 0, NULL, &sparse));
+        for (int64_t clock = 0; clock < 5; clock++) {
+            PLI_TRY(plait_table_inc_range(stays, 0, ROWS, ones, 0));
+            PLI_TRY(plait_table_inc_range(dense, 0, ROWS, ones, 0));
+            PLI_TRY(plait_table_inc(sparse, 2, keys, ones, 0));
+            PLI_TRY(plait_job_clock(job));
+        }
+        PLI_TRY(plait_job_barrier(job));
+        PLI_TRY(plait_table_get(dense, 2, keys, value));
+        CHECK(value[0] == 5.0 * workers && value[1] == value[0]);
+        PLI_TRY(plait_table_get(sparse, 2, keys, value));
+        CHECK(value[0] == 5.0 * workers && value[1] == value[0]);
+        PLI_TRY(plait_table_drop(&dense));
+        PLI_TRY(plait_table_drop(&sparse));
+        PLI_TRY(plait_table_get(stays, 2, keys, value));
+        CHECK(value[0] == 5.0 * (round + 1) * workers && value[1] == value[0]);
+    }
+    return PLAIT_OK;
+}
+
+static void test_late(void **state) { (void)state; run_work(come_and_go, "ps", "bsp", 0); }
+static void test_late_async(void **state) { (void)state; run_work(come_and_go, "ps", "async", 2); }
+static void test_late_sums(void **state) { (void)state; run_work(come_and_go, "allreduce", "bsp", 0); }
 static void test_servers_apart(void **state) { (void)state; run("ps", "ssp:1", 2); }
 
 int main(int argc, char **argv) {
@@ -129,7 +166,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_ps_vap), cmocka_unit_test(test_ps_downpour), cmocka_unit_test(test_allreduce),
         cmocka_unit_test(test_allreduce_delay), cmocka_unit_test(test_gossip), cmocka_unit_test(test_gossip_async),
         cmocka_unit_test(test_rounds), cmocka_unit_test(test_rounds_sums),
-        cmocka_unit_test(test_servers_apart),
+        cmocka_unit_test(test_servers_apart), cmocka_unit_test(test_late), cmocka_unit_test(test_late_async),
+        cmocka_unit_test(test_late_sums),
     };
     if (argc > 1) cmocka_set_test_filter(argv[1]); /* one run of ranks a process */
     return cmocka_run_group_tests(tests, NULL, NULL);

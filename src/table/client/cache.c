@@ -77,6 +77,17 @@ plait_status pli_client_add_table(pli_client *client, pli_client_table *table, p
     return PLAIT_OK;
 }
 
+void pli_client_remove_table(pli_client *client, const pli_client_table *table) {
+    int64_t left = 0;
+    client->filtered = false;
+    for (int64_t i = 0; i < client->tables; i++) {
+        if (client->table[i] == table) continue;
+        client->filtered = client->filtered || client->table[i]->chain != NULL;
+        client->table[left++] = client->table[i];
+    }
+    client->tables = left;
+}
+
 void pli_client_count_bytes(pli_client *client, const pli_client_table *table) {
     if (!table->spec.topology.kind->one_process) client->flags &= (uint16_t)~PLI_MSG_UNCOUNTED;
 }

@@ -235,6 +235,8 @@ void         pli_client_table_close(pli_client_table **table);
 pli_client_table *pli_client_table_of(const pli_client *client, uint32_t id);
 /** The client's clocks and pushes include the table from now on; links to its servers count as used. */
 plait_status pli_client_add_table(pli_client *client, pli_client_table *table, plait_error *err);
+/** They do no more. Its servers still hear of clocks. */
+void pli_client_remove_table(pli_client *client, const pli_client_table *table);
 /** From now on what is sent for the table counts as bytes sent, unless its shards are in this process's own memory. */
 void pli_client_count_bytes(pli_client *client, const pli_client_table *table);
 

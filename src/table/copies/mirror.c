@@ -61,6 +61,12 @@ void pli_mirror_close(pli_mirror **mirror_ptr) {
     pli_free(mirror);
 }
 
+void pli_mirror_skip(pli_mirror *mirror, int64_t clock) {
+    mirror->sums++;
+    mirror->taken = clock + 1;
+    pli_raise_push(mirror->sink, mirror->rank, PLI_EVENT_SUM, mirror->spec->id, clock);
+}
+
 bool pli_mirror_may_start(const pli_mirror *mirror, int64_t clock, int64_t applied) {
     return pli_policy_may_start(&mirror->policy, mirror->workers, mirror->rank, clock, applied);
 }

@@ -77,6 +77,8 @@ const void  *pli_mirror_read(const pli_mirror *mirror, int64_t clock, int64_t fi
 plait_status pli_mirror_dump(const pli_mirror *mirror, int64_t clock, int64_t *n_out, uint64_t **keys_out,
                               void **values_out, plait_error *err);
 
+/** The table was not there in this clock: its sum is of nothing. In order of clocks, before any other. */
+void pli_mirror_skip(pli_mirror *mirror, int64_t clock);
 /** May `clock` start when the sums of all clocks below `applied` are? */
 bool pli_mirror_may_start(const pli_mirror *mirror, int64_t clock, int64_t applied);
 /** The form of the next sum: of a keyed one, as the last one suggests, so that nobody has to ask how many keys the

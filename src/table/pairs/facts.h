@@ -41,6 +41,7 @@ enum pli_of {
     PLI_OF_PICKS,      /* its combine does not add: min, max, last                       */
     PLI_OF_REPLACES,   /* ... and the latest push counts: last                           */
     PLI_OF_GATHERS,    /* the policy may push updates of several clocks as one           */
+    PLI_OF_LATE,       /* it is created behind the first clock, or dropped                */
     PLI_OF_AVERAGED,   /* owners add to averages, as workers move copies by the rule     */
     PLI_OF_DERIVES,    /* the rule makes its values from its state                       */
     PLI_OF_BY_KEY,     /* updates are of some rows, by key                               */

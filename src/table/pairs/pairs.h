@@ -70,6 +70,7 @@ typedef struct pli_pair {
     const char      *rule;            /* NULL: additive */
     plait_type       type;            /* of the values; 0: float32, or not known yet */
     const char      *combine;         /* NULL: the default */
+    bool             late;            /* it is created behind the first clock, or dropped */
     bool             sharded;         /* the rule's state is in parts */
     bool             exact;           /* sums are exact */
     bool             aggregates;      /* hosts add up before anything leaves them */

@@ -389,6 +389,18 @@ static const pli_pair_rule rules[] = {
       .why = "the other replica would not know which clock and worker a row comes from",
       .remedy = "nearest is combine max" },
 
+    /* --- tables that come late, or go ----------------------------------------------------------------------------- */
+    { .of = PLI_OF(LATE),
+      .needs = PLAIT_ONE_COPY,
+      .what = "creating or dropping table {table} behind the first clock with {topology} x {consistency} is",
+      .why = "its rounds of averages begin with the job",
+      .remedy = "create it before the first clock, or take ps x bsp" },
+    { .on = PLI_ON(REPLICAS),
+      .of = PLI_OF(LATE),
+      .what = "creating or dropping table {table} behind the first clock with {replicas} replicas is",
+      .why = "a replica that is made anew begins with the tables of the first clock",
+      .remedy = "create it before the first clock, or take one replica" },
+
     /* --- rows that come with their keys --------------------------------------------------------------------------- */
     { .of = PLI_OF(GROWS) | PLI_OF(NEIGHBOURS),
       .what = "sparse table {table} with topology {topology} is",

@@ -52,18 +52,22 @@ static void close_peer(pli_peer *peer) {
     pli_msg_free(&peer->bye);
 }
 
+void pli_server_drop(pli_server *server, int64_t id) {
+    pli_server_table *table = server->table[id];
+    if (table == NULL) return;
+    pli_server_snap_end(table);
+    pli_shard_close(&table->shard);
+    pli_policy_destroy(&table->policy);
+    pli_server_readers_close(table);
+    pli_server_filters_close(table);
+    pli_free(table->progress);
+    pli_free(table);
+    server->table[id] = NULL;
+}
+
 void pli_server_close(pli_server *server) {
     for (int32_t w = 0; w < server->layout.workers; w++) close_peer(&server->peer[w]);
-    for (int64_t i = 0; i < server->tables; i++) {
-        if (server->table[i] == NULL) continue;
-        pli_server_snap_end(server->table[i]);
-        pli_shard_close(&server->table[i]->shard);
-        pli_policy_destroy(&server->table[i]->policy);
-        pli_server_readers_close(server->table[i]);
-        pli_server_filters_close(server->table[i]);
-        pli_free(server->table[i]->progress);
-        pli_free(server->table[i]);
-    }
+    for (int64_t i = 0; i < server->tables; i++) pli_server_drop(server, i);
     pli_msg_free_list(&server->parked);
     pli_replicas_close(server);
     pli_book_close(&server->book);

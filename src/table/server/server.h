@@ -139,6 +139,8 @@ plait_status pli_server_open(pli_server *server, const pli_layout *layout, int32
 plait_status pli_server_open_replica(pli_server *server, const pli_layout *layout, int32_t number, int32_t place,
                                   uint32_t epoch, uint32_t incarnation, plait_error *err);
 void         pli_server_close(pli_server *server);
+/** Frees a table, by its number, of which nothing waits any more. */
+void         pli_server_drop(pli_server *server, int64_t id);
 
 /* --- between the server's files ------------------------------------------------------------------------ */
 
@@ -261,7 +263,8 @@ void         pli_server_send_fresh(pli_server *server, uint64_t now_ns, const pl
                                    pli_kind kind, pli_msg *msg, pli_out *out);
 
 /* server_state.c */
-/** The job begins at this clock: said with each table, the same each time. false: it has begun at another. */
+/** A table begins at this clock, in which all workers are: the job's first, if it is the first table here. false: it
+ *  is neither that nor the clock that they are in. */
 bool pli_server_begin_at(pli_server *server, int64_t clock);
 bool pli_server_snap(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out);
 bool pli_server_piece(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out);

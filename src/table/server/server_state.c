@@ -13,12 +13,14 @@
 #include "table/state/values.h"
 
 bool pli_server_begin_at(pli_server *server, int64_t clock) {
-    if (server->tables > 0) return clock == server->first_clock;
+    if (server->tables > 0) return clock == server->first_clock || clock == server->slowest;
     server->first_clock = server->applied = clock;
     if (server->slowest != PLAIT_LEFT) server->slowest = clock;
     for (int32_t w = 0; w < server->layout.workers; w++) {
         server->peer[w].ended = clock;
         if (server->clocks[w] != PLAIT_LEFT) server->clocks[w] = clock;
+        for (int64_t ended = 0; server->sink != NULL && ended < clock; ended++) /* the log has all clocks */
+            pli_raise_summed_tick(server, w, 0, ended);
     }
     return true;
 }
@@ -175,6 +177,14 @@ static plait_status put_keys(pli_shard *shard, const pli_wire_state *state, cons
     return PLAIT_OK;
 }
 
+/* Behind a barrier: no push, get or function of the table is under way. */
+static plait_status drop(pli_server *server, const pli_server_table *table, plait_error *err) {
+    if (server->replicas != NULL)
+        return pli_fail(err, PLAIT_EFORMAT, "table %s is dropped, and has a second replica", table->shard.spec.name);
+    pli_server_drop(server, table->shard.spec.id);
+    return PLAIT_OK;
+}
+
 static plait_status put(const pli_server *server, pli_server_table *table, const pli_wire_state *state,
                         const pli_msg *msg, plait_error *err) {
     pli_shard      *shard = &table->shard;
@@ -197,5 +207,7 @@ static plait_status put(const pli_server *server, pli_server_table *table, const
 plait_status pli_server_put_back(pli_server *server, const pli_msg *msg, plait_error *err) {
     pli_wire_state    state;
     pli_server_table *table = decode(server, msg, &state, err);
-    return table == NULL ? PLAIT_EFORMAT : put(server, table, &state, msg, err);
+    if (table == NULL) return PLAIT_EFORMAT;
+    if (state.array == PLI_STATE_DROP && msg->head.body_bytes == sizeof state) return drop(server, table, err);
+    return put(server, table, &state, msg, err);
 }

@@ -6,7 +6,7 @@
  * values contain, where pushes are applied at arrival. arg32 is the ticket: the client's number of the exchange.
  *
  * client -> server
- *   CREATE   clock: the job's first; pli_wire_create, initial values and penalty factors of this shard's rows -> REPLY
+ *   CREATE   clock: all workers'; pli_wire_create, initial values and penalty factors of this shard's rows -> REPLY
  *   PULL     clock: the reader's; pli_wire_pull, keys; of no rows: may it go on?      -> REPLY: values; clock: version
  *   PUSH     clock: the pusher's; arg32: parts; pli_wire_part [arg32], their data
  *   CLOCK    the same; ends the clock
@@ -23,7 +23,7 @@
  *            or pli_wire_taken: who takes it from here has all; where servers have copies
  *   PIECE    pli_wire_state: of the snapshot, a piece of a table's array (snap.h)             -> REPLY: its rows
  *   RESTORE  pli_wire_state, of a sparse table keys [n], rows; of UNITS an int64_t; of ZERO nothing, and `first` is the
- *            table's how many-th                                                              -> REPLY
+ *            table's how many-th; of DROP nothing: the table is freed                          -> REPLY
  * server -> client
  *   REPLY    to a ticket, once from each server asked; flag FAILED: the body is pli_wire_failure
  *   HELD     clock: of the rank that holds the ticket up; pli_wire_held; not in the stream

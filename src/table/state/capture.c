@@ -189,6 +189,7 @@ plait_status pli_capture_begin(plait_job *job, int32_t n, plait_table *const *ta
     pli_capture *c = pli_calloc(1, sizeof *c);
     if (c == NULL) return no_memory(err);
     c->job = job;
+    job->captures++;
     pli_comm_enter(job->comm, "a capture of tables");
     plait_status status = pli_comm_leave(job->comm, begin(c, n, tables, err));
     if (status < 0) pli_capture_end(&c);
@@ -329,6 +330,7 @@ void pli_capture_end(pli_capture **capture_ptr) {
     pli_capture *c = *capture_ptr;
     *capture_ptr = NULL;
     if (c == NULL) return;
+    c->job->captures--;
     for (int32_t i = 0; c->ahead != NULL && i < PIECES_AHEAD; i++) {
         piece *p = &c->ahead[i];
         if (p->asked) {

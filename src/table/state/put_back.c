@@ -142,6 +142,10 @@ plait_status pli_state_put_units(plait_table *table, int64_t units, plait_error 
     return pli_comm_leave(table->job->comm, put_served(table, PLI_STATE_UNITS, 0, 0, NULL, &units, err));
 }
 
+plait_status pli_state_drop(plait_table *table, plait_error *err) {
+    return put_served(table, PLI_STATE_DROP, 0, 0, NULL, NULL, err);
+}
+
 plait_status pli_state_zero(plait_table *table, int64_t number, plait_error *err) {
     return put_served(table, PLI_STATE_ZERO, number, 0, NULL, NULL, err);
 }

@@ -28,7 +28,8 @@ enum {
     PLI_STATE_KEYS,
     PLI_STATE_ARRAYS,
     PLI_STATE_UNITS = PLI_STATE_ARRAYS,
-    PLI_STATE_ZERO /* nor is this: all of them as new, without initial values */
+    PLI_STATE_ZERO, /* nor is this: all of them as new, without initial values */
+    PLI_STATE_DROP  /* nor this: the table is dropped                          */
 };
 
 /** Bytes of a row in an array of a table; 0: it has no such array. */

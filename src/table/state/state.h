@@ -82,5 +82,7 @@ plait_status pli_state_put_units(plait_table *table, int64_t units, plait_error 
 /** A table on servers is as new there, without initial values, for the table's `number`-th time. Returns when it is.
  *  Behind a barrier; one worker calls it, and others wait. */
 plait_status pli_state_zero(plait_table *table, int64_t number, plait_error *err);
+/** The same, and the servers free the table. */
+plait_status pli_state_drop(plait_table *table, plait_error *err);
 
 #endif

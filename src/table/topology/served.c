@@ -30,7 +30,7 @@ static pli_msg *make_create(const plait_table *table, int32_t shard, const void 
     pli_msg *msg = pli_msg_new(sizeof create + pli_pad8(create.initial_bytes) + pli_pad8(create.penalty_bytes) + names);
     if (msg == NULL) return NULL;
     unsigned char *body = pli_msg_body(msg);
-    msg->head.clock = table->job->layout.first_clock;
+    msg->head.clock = plait_job_clock_now(table->job);
     memcpy(body, &create, sizeof create);
     body += sizeof create;
     if (initial != NULL) memcpy(body, pli_at_const(initial, first * row_bytes), bytes);
@@ -88,6 +88,20 @@ static plait_status served_open(plait_table *table, const void *initial, const v
     pli_raise_table(job->client.sink, plait_comm_rank(job->comm), &table->spec, PLI_WAY_SERVED);
     pli_port_leave(job->client_port, &out);
     return status;
+}
+
+/* One worker tells the servers, as of a new table. */
+static plait_status served_drop(plait_table *table, plait_error *err) {
+    plait_job   *job = table->job;
+    plait_status status = PLAIT_OK;
+    if (plait_comm_rank(job->comm) == teller_of(table)) status = pli_state_drop(table, err);
+    PLI_TRY(pli_job_agree(job, "a table's end", 0, status, err));
+    uint64_t now_ns;
+    pli_out  out;
+    pli_port_enter(job->client_port, &now_ns, &out);
+    pli_client_remove_table(&job->client, pli_served_of(table));
+    pli_port_leave(job->client_port, &out);
+    return PLAIT_OK;
 }
 
 static void served_close(plait_table *table) {
@@ -412,6 +426,7 @@ const pli_topology_ops pli_served_ops = {
     .refresh = served_refresh,
     .leave = served_leave,
     .zero = served_zero,
+    .drop = served_drop,
     .call = pli_served_call,
     .dump = pli_served_dump,
 };

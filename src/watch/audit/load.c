@@ -269,7 +269,10 @@ static plait_status load_worker(pli_audit *audit, audit_table *table, const pli_
     case PLI_EVENT_BARRIER: return add_barrier(audit, event, err);
     case PLI_EVENT_LEAVE: worker->left = true; return PLAIT_OK;
     case PLI_EVENT_DONE: worker->done = true; return PLAIT_OK;
-    case PLI_EVENT_ZERO: return audit_add_zero(table, event, err);
+    case PLI_EVENT_ZERO:
+        if (event->shard != PLI_ZERO_DROP) return audit_add_zero(table, event, err);
+        table->pusher[event->rank].dropped = 1 + event->clock;
+        return PLAIT_OK;
     case PLI_EVENT_GET: return PLAIT_OK;
     default: return contradicts(event, "did what only servers do", err);
     }

@@ -44,6 +44,7 @@ typedef struct audit_pusher { /* a worker's pushes of a table */
     int64_t     barriers, barrier_capacity;
     struct audit_zero { int64_t pushes, sums, clock; uint64_t time_ns; } *zero; /* [zeros] what was made before each */
     int64_t     zeros, zeros_capacity;
+    int64_t     dropped; /* 1 + the clock in which the worker has dropped the table; 0: it has not */
 } audit_pusher;
 
 enum { PART_LOST = 0, PART_DROPPED = -1, PART_DIED = -2 };

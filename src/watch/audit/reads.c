@@ -207,7 +207,7 @@ static plait_status on_event(pli_audit *audit, void *state, const pli_event *eve
         r->table[event->table].pushes++;
         return PLAIT_OK;
     case PLI_EVENT_CLOCK: on_clock(audit, r, event); return PLAIT_OK;
-    case PLI_EVENT_ZERO: r->table[event->table].zeros++; return PLAIT_OK;
+    case PLI_EVENT_ZERO: r->table[event->table].zeros += event->shard != PLI_ZERO_DROP; return PLAIT_OK;
     case PLI_EVENT_STAND: r->stands = true; return PLAIT_OK;
     case PLI_EVENT_BARRIER:
         check_all_pushed(audit, r, event);
@@ -244,7 +244,8 @@ static void check_sums(pli_audit *audit, audit_table *table, int32_t rank) {
         return;
     }
     int64_t next = (mirror->n + 1) * every - 1;
-    if (!worker->done || next >= worker->clocks) return;
+    const int64_t dropped = table->pusher[rank].dropped;
+    if (!worker->done || next >= worker->clocks || (dropped > 0 && next >= dropped - 1)) return;
     audit_violation(audit, table,
                     &(pli_audit_violation){
                         .rule = "exactly once", .rank = rank, .clock = next, .time_ns = worker->ended_ns },
