@@ -134,6 +134,12 @@ static int zero(fixture *f, int arg) {
     return arg == 0 ? plait_table_zero(NULL) : PLAIT_OK;
 }
 
+static int drop(fixture *f, int arg) {
+    plait_table *none = NULL;
+    (void)f;
+    return NEUTRAL_IF(plait_table_drop(N(0, &none)) == PLAIT_OK);
+}
+
 static int flush(fixture *f, int arg) {
     (void)f;
     return arg == 0 ? plait_table_flush(NULL) : PLAIT_OK;
@@ -228,6 +234,7 @@ const null_case table_cases[] = {
     { "table_inc_range_begin", inc_range_begin, NULL },
     { "table_flush", flush, NULL },
     { "table_zero", zero, NULL },
+    { "table_drop", drop, "table" },
     { "table_call", call, NULL },
     { "table_dump", dump, NULL },
     { "job_at", job_at, NULL },

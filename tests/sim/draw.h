@@ -29,7 +29,7 @@ enum {
                             X(BURST, "burst") X(JITTER, "jitter") X(LINK, "link") X(CUT, "cut") X(DELAYED, "delayed")  \
                                 X(DOUBLED, "doubled") X(DROPPED, "dropped") X(FREEZE, "freeze") X(KILL, "kill")        \
                                     X(FROZEN, "frozen for good") X(WHOLE, "whole numbers")                             \
-                                        X(LEAST, "min") X(GREATEST, "max") X(LATEST, "last")                                 \
+                                        X(LEAST, "min") X(GREATEST, "max") X(LATEST, "last")                           \
                                             X(ZEROED, "zeroed") X(ANEW, "created anew")
 #define X(name, text) name,
 typedef enum feature { FEATURES(X) N_FEATURES } feature;

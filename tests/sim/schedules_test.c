@@ -329,7 +329,7 @@ static plait_status create_tables(worker *w) {
 }
 
 /* As new: zeroed, or another in its place. */
-static plait_status renew(worker *w, int t) {
+static plait_status make_anew(worker *w, int t) {
     w->met = plait_job_clock_now(w->job); /* it is a barrier, too */
     if (!run.p.table[t].anew) return plait_table_zero(w->table[t]);
     PLI_TRY(plait_table_drop(&w->table[t]));
@@ -340,7 +340,7 @@ static plait_status go_through_clocks(worker *w) {
     for (int64_t clock = 0; clock < run.p.clocks; clock++) {
         PLI_TRY(meet(w));
         for (int32_t t = 0; t < run.p.tables; t++)
-            if (run.p.table[t].zeroed == clock) PLI_TRY(renew(w, t));
+            if (run.p.table[t].zeroed == clock) PLI_TRY(make_anew(w, t));
         if (run.p.leaves[w->me] == clock) {
             PLI_TRY(plait_job_leave(w->job));
             counts->seen[LEFT]++;

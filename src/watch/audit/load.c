@@ -200,7 +200,8 @@ static plait_status add_barrier(pli_audit *audit, const pli_event *event, plait_
         audit_pusher *pusher = &audit->table[t].pusher[event->rank];
         if (!pli_grow((void **)&pusher->barrier, &pusher->barrier_capacity, worker->barriers, sizeof *pusher->barrier))
             return audit_no_memory(err);
-        while (pusher->barriers < worker->barriers) pusher->barrier[pusher->barriers++] = pusher->n;
+        while (pusher->barriers + 1 < worker->barriers) pusher->barrier[pusher->barriers++] = 0; /* it was not there */
+        pusher->barrier[pusher->barriers++] = pusher->n;
     }
     return PLAIT_OK;
 }
