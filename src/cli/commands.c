@@ -220,7 +220,7 @@ bool pli_cli_read(const pli_command *command, int argc, char *const *argv, void 
         *code_out =
             is_data
                 ? pli_cli_usage("%s: '%s' is not an option; for data write --data before each name",
-                command->name, word)
+                                command->name, word)
                 : pli_cli_usage("%s: '%s' is not an option; see 'plait help %s'", command->name, word, command->name);
     } else {
         if (rest != NULL) *rest = words;

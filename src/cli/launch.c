@@ -320,7 +320,7 @@ static int check_where(const launch_settings *set) {
     pli_text    lines = { 0 };
     if (set->hosts != NULL && !are_hosts(set->hosts)) {
         pli_cli_usage("launch: --hosts '%s': expected names, each with its number of processes, such as a,b:4",
-        set->hosts);
+                      set->hosts);
         return PLI_EXIT_USAGE;
     }
     if (set->hostfile == NULL) return PLI_EXIT_DONE;

@@ -38,8 +38,8 @@ plait_status pli_cluster_check(const pli_cluster *c, int32_t ranks, plait_error 
     for (int64_t g = 0; g < c->groups; g++) cores += (int64_t)c->group[g].count * c->group[g].cores;
     if (cores < ranks)
         return pli_fail(err, PLAIT_EINVAL,
-                        "%s: its %lld hosts have %lld cores for %d ranks (workers and servers): add hosts, or "
-                        "cores",
+                        "%s: its %lld hosts have %lld cores, but there are %d ranks (workers and servers): add hosts "
+                        "or cores",
                         path, (long long)c->hosts, (long long)cores, ranks);
     for (int64_t i = 0; i < c->mishaps; i++)
         if (c->mishap[i].last >= ranks)

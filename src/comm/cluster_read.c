@@ -87,7 +87,7 @@ static plait_status read_ranks(const reader *r, const yaml_node_t *node, const c
     bool good = pli_parse_i64(first, &low) && (dash == NULL || pli_parse_i64(dash + 1, &high));
     if (dash == NULL) high = low;
     if (!good || low < 0 || high < low || high >= RANKS_MAX)
-        return refuse(r, node, "ranks: '%.60s': expected a rank, as 3, several, as 2-5, or all", text);
+        return refuse(r, node, "ranks: '%.60s': expected one rank, such as 3, several, such as 2-5, or all", text);
     range[0] = (int32_t)low;
     range[1] = (int32_t)high;
     return PLAIT_OK;
@@ -111,7 +111,7 @@ static plait_status read_value(const reader *r, const yaml_node_t *node, const p
     const char *text = text_of(node);
     void       *at = (char *)target + f->at;
     pli_cluster *c = r->cluster;
-    if (text == NULL) return refuse(r, node, "%s: a plain value is wanted here", f->name);
+    if (text == NULL) return refuse(r, node, "%s: expected a plain value here", f->name);
     switch (f->kind) {
     case PLI_FIELD_NAME:
         if (*text == '\0' || strlen(text) >= PLI_CLUSTER_NAME)
@@ -125,7 +125,7 @@ static plait_status read_value(const reader *r, const yaml_node_t *node, const p
         return find_named(r, node, "site", text, c->sites > 0 ? c->site[0].name : NULL, sizeof *c->site, c->sites, at);
     case PLI_FIELD_ONE_OR_ALL:
         if (strcmp(text, "one") != 0 && strcmp(text, "all") != 0)
-            return refuse(r, node, "hosts: '%.60s': expected one (drawn anew each time) or all", text);
+            return refuse(r, node, "hosts: '%.60s': expected one (a random host each time) or all", text);
         *(bool *)at = strcmp(text, "one") == 0;
         return PLAIT_OK;
     default: return read_quantity(r, node, f, text, at);
@@ -217,7 +217,7 @@ static plait_status check_event(const reader *r, const yaml_node_t *node, const 
     if (!(m->until > m->from)) return refuse(r, node, "until: expected a time after from");
     if (m->kind == PLI_BURST && m->length > m->every) return refuse(r, node, "length: expected no more than every");
     if (m->kind == PLI_LINK && m->rack >= 0 && m->site >= 0)
-        return refuse(r, node, "link: of a rack or of a site, not both");
+        return refuse(r, node, "link: give a rack or a site, not both");
     if (m->kind == PLI_MESSAGES && (m->delay > 0) != (m->delay_p > 0))
         return refuse(r, node, "messages: delay and delayed (its probability) go together");
     return PLAIT_OK;
@@ -228,7 +228,7 @@ static plait_status read_event(reader *r, const yaml_node_t *node) {
     const char  *names[PLI_EVENT_FORMS];
     size_t       form = 0;
     if (node->type != YAML_MAPPING_NODE || pairs_of(node) != 1)
-        return refuse(r, node, "events: expected one event an item, as `- slow: {ranks: 3, factor: 4}`");
+        return refuse(r, node, "events: expected one event for each item, such as `- slow: {ranks: 3, factor: 4}`");
     const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
     const char             *name = text_of(node_at(r, pair->key));
     for (size_t i = 0; i < PLI_EVENT_FORMS; i++) names[i] = pli_event_forms[i].name;
@@ -268,7 +268,7 @@ static plait_status read_part(reader *r, size_t part, const yaml_node_t *node) {
 
 static plait_status read_root(reader *r, const yaml_node_t *root) {
     const yaml_node_t *found[PARTS] = { NULL };
-    if (root == NULL) return refuse(r, root, "nothing is described; hosts are wanted");
+    if (root == NULL) return refuse(r, root, "the file describes nothing; expected hosts");
     if (root->type != YAML_MAPPING_NODE)
         return refuse(r, root, "expected version, hosts, racks, sites, cost and events");
     for (yaml_node_pair_t *pair = root->data.mapping.pairs.start; pair < root->data.mapping.pairs.top; pair++) {
@@ -283,7 +283,8 @@ static plait_status read_root(reader *r, const yaml_node_t *root) {
     if (found[0] == NULL) return refuse(r, root, "version is missing; this program reads version 1");
     for (size_t i = 0; i < PARTS; i++)
         if (found[i] != NULL) PLI_TRY(read_part(r, i, found[i]));
-    return r->cluster->groups > 0 ? PLAIT_OK : refuse(r, root, "hosts are missing: a list, as `- {count: 16}`");
+    return r->cluster->groups > 0 ? PLAIT_OK : refuse(r, root, "hosts are missing: expected a list, such as `- {count: "
+                                                               "16}`");
 }
 
 /* Refuses YAML at the place where the parser failed. The usual cause is a tab, which the parser does not name. */

@@ -26,7 +26,7 @@ static void refuses_with_line(void **state) {
     static const struct {
         const char *text, *says;
     } bad[] = {
-        { "", "c.yaml:1: nothing" },
+        { "", "c.yaml:1: the file describes nothing" },
         { "hosts: [{count: 1}]\n", "c.yaml:1: version is missing" },
         { "version: 2\n", "c.yaml:1: version: '2'" },
         { "version: 1\n", "hosts are missing" },
@@ -72,7 +72,7 @@ static void ranks_must_be_there(void **state) {
         read_good("version: 1\nhosts: [{count: 2, cores: 2}, {count: 1}]\nevents:\n  - kill: {ranks: 4, at: 1 s}\n");
     assert_int_equal(pli_cluster_check(&c, 5, &err), PLAIT_OK);
     assert_int_equal(pli_cluster_check(&c, 6, &err), PLAIT_EINVAL);
-    assert_non_null(strstr(err.text, "5 cores for 6 ranks"));
+    assert_non_null(strstr(err.text, "5 cores, but there are 6 ranks"));
     assert_int_equal(pli_cluster_check(&c, 4, &err), PLAIT_EINVAL);
     assert_non_null(strstr(err.text, "c.yaml:4: there is no rank 4"));
     for (int32_t rank = 0; rank < 5; rank++) assert_int_equal(pli_cluster_host(&c, rank), rank / 2);

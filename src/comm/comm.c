@@ -75,7 +75,7 @@ static bool is_native(const pli_world *world, const pli_coll *coll) {
 static plait_status begin_call(plait_comm *comm, const pli_coll *coll, pli_call *call) {
     pli_world *world = comm->world;
     if (!pli_comm_is_worker(comm)) {
-        pli_fail(&comm->error, PLAIT_EINVAL, "rank %d is a server; collectives are among the workers", comm->rank);
+        pli_fail(&comm->error, PLAIT_EINVAL, "rank %d is a server; only workers call collectives", comm->rank);
         return pli_comm_failed(comm);
     }
     if (pli_comm_is_lost(comm, NULL, &comm->error) < 0) return pli_comm_failed(comm);
@@ -251,7 +251,7 @@ void pli_comm_drop(plait_request **request_ptr) {
     if (call == NULL) return;
     const pli_world *world = call->comm->world;
     plait_error      why;
-    pli_fail(&why, PLAIT_ECOMM, "a collective was given up; no further one can be run");
+    pli_fail(&why, PLAIT_ECOMM, "an earlier collective was given up, so no further one can run");
     if (world->place.workers > 1 && !call->carried) abort_call(call->comm, call, &why);
     if (call->native) world->ops->drop(world->transport, call);
     free_begun(call);

@@ -82,7 +82,8 @@ plait_status pli_launch_find(char **path_out, plait_error *err) {
     char       *path = NULL;
     pli_own_directory(own);
     if (given != NULL && given[0] != '\0') {
-        if (!is_program(given)) return pli_fail(err, PLAIT_EMODULE, "PLAIT_MPIRUN is %s, which is no program", given);
+        if (!is_program(given)) return pli_fail(err, PLAIT_EMODULE, "PLAIT_MPIRUN is %s, which is not a program",
+                                                given);
         path = pli_strdup(given);
         memory = path != NULL;
     } else {
@@ -90,8 +91,8 @@ plait_status pli_launch_find(char **path_out, plait_error *err) {
         if (path == NULL && memory) path = look_in_path("mpirun", "mpiexec", &memory);
     }
     if (path == NULL && memory)
-        return pli_fail(err, PLAIT_EMODULE, "there is no mpirun in .venv/bin above %.200s or on the path: "
-                        "install it with script/bootstrap --all and build anew", own);
+        return pli_fail(err, PLAIT_EMODULE, "there is no mpirun in .venv/bin above %.200s or on the path: install it "
+                                            "with script/bootstrap --all and build again", own);
     if (path == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to look for mpirun");
     *path_out = path;
     return PLAIT_OK;
@@ -350,7 +351,7 @@ plait_status pli_launch(pli_launch_job *job, plait_error *err) {
                         argv != NULL && argv[0] != NULL ? argv[0] : "nothing");
     if (job->hosts != NULL && job->hostfile != NULL)
         return pli_fail(err, PLAIT_EINVAL,
-                        "launch: the hosts %.100s and the file of hosts %.100s: name them in one place",
+                        "launch: give --hosts %.100s or --hostfile %.100s, not both",
                         job->hosts, job->hostfile);
     char *mpirun = NULL, number[16];
     PLI_TRY(check_program(argv[0], err));

@@ -190,7 +190,7 @@ static void take_death(pli_world *world, const pli_msg *msg) {
     }
     plait_error why;
     pli_world_name(world, msg->head.src, name, sizeof name);
-    pli_fail(&why, PLAIT_EPEER, "this rank was taken for lost by %s, and the others go on or have ended without it",
+    pli_fail(&why, PLAIT_EPEER, "%s took this rank for lost, and the others go on or have ended without it",
              name);
     why.rank = rank;
     pli_world_fail(world, &why);

@@ -212,7 +212,7 @@ static bool owes_nothing(void *comm) { return !pli_comm_owes(comm); }
 
 static void tell_last_words(const void *arg, char *text, size_t bytes) {
     (void)arg;
-    snprintf(text, bytes, "the others to have what was sent");
+    snprintf(text, bytes, "the others to receive what was sent");
 }
 
 static void show_last_words(const void *arg, pli_wait *wait) {
@@ -239,8 +239,8 @@ static void release_retired(plait_comm *comm) {
 plait_status pli_comm_next_job(plait_comm *comm) {
     if (comm->in_job)
         return pli_fail(&comm->error, PLAIT_EINVAL,
-                        "rank %d is in a job already, and a communicator has one at a time: end it by "
-                        "plait_job_destroy before the next begins, or run the next in a plait_run of its own",
+                        "rank %d is already in a job, and a communicator has one at a time: end it by "
+                        "plait_job_destroy before the next begins, or run the next in its own plait_run",
                         comm->rank);
     if (comm->retired != NULL) PLI_TRY(see_off(comm));
     release_retired(comm);

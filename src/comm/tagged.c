@@ -90,7 +90,7 @@ static plait_status take_message(const struct receipt *r, void *data, size_t cap
     pli_msg *msg = bytes <= capacity ? pli_user_take(&comm->user, at) : NULL;
     pli_port_leave(comm->user_port, &out);
     if (msg == NULL) {
-        pli_fail(&comm->error, PLAIT_ESHAPE, "recv: the message with tag %d has %zu bytes, there is room for %zu",
+        pli_fail(&comm->error, PLAIT_ESHAPE, "recv: the message with tag %d has %zu bytes, but there is room for %zu",
                  r->tag, bytes, capacity);
         return pli_comm_failed(comm);
     }
@@ -117,11 +117,11 @@ static plait_status wait_for_message(struct receipt *receipt) {
     if (pli_comm_wait(comm, has_come, receipt, &reason, &comm->error) < 0) return pli_comm_failed(comm);
     if (receipt->found) return PLAIT_OK;
     if (receipt->from < 0) {
-        pli_fail(&comm->error, PLAIT_EPEER, "recv: all other ranks have left, no message with tag %d will come",
+        pli_fail(&comm->error, PLAIT_EPEER, "recv: all other ranks have left, so no message with tag %d will come",
                  receipt->tag);
     } else {
-        pli_fail(&comm->error, PLAIT_EPEER, "recv: rank %d has left, no message with tag %d will come", receipt->from,
-                 receipt->tag);
+        pli_fail(&comm->error, PLAIT_EPEER, "recv: rank %d has left, so no message with tag %d will come",
+                 receipt->from, receipt->tag);
     }
     return pli_comm_failed(comm);
 }

@@ -77,7 +77,7 @@ for model in logistic lstm; do
     exits 1 'one.txt: row [0-9]+ has a character' $model train --model $model --data fox.txt --test one.txt --format text --epochs 2
 done
 mv x-labels-idx1-ubyte elsewhere
-exits 2 'name their file by --label FILE' unlabelled train --data x-images-idx3-ubyte
+exits 2 'name the file of labels by --label FILE' unlabelled train --data x-images-idx3-ubyte
 
 exits 2 'write --data before each name' words train --data part part
 exits 2 'above 0' rate train --data part --learning-rate 0

@@ -22,7 +22,7 @@ exits 1 'cannot be written' events launch -n 2 -- plait train --data part --even
 for file in sim threads events; do
     [ "$(grep -c '^plait: ' $file.err)" -eq 1 ] || fail "$file is told $(grep -c '^plait: ' $file.err) times: $(cat $file.err)"
 done
-exits 2 'name them in one place' where launch -n 2 --hosts a --hostfile part -- plait train --data part
+exits 2 'or --hostfile part, not both' where launch -n 2 --hosts a --hostfile part -- plait train --data part
 exits 2 "hosts 'a,,b': expected names" where launch -n 2 --hosts a,,b -- plait train --data part
 exits 1 'hostfile: .*nothere' where launch -n 2 --hostfile nothere -- plait train --data part
 # A machine that cannot be reached: one line, and what is no failure of mpirun's goes through unchanged.

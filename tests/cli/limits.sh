@@ -11,9 +11,9 @@ refuses() {
 }
 
 # A NUL ends text at once, with its place.
-refuses '/dev/zero:1: byte 0 of it is NUL' zero train --data /dev/zero --quiet
+refuses '/dev/zero:1: byte 0 of the line is NUL' zero train --data /dev/zero --quiet
 { cat part && printf '1 1:1 \0002:1\n' && cat part; } >nul
-refuses 'nul:301: byte [0-9]+ of it is NUL' file train --data nul --quiet
+refuses 'nul:301: byte [0-9]+ of the line is NUL' file train --data nul --quiet
 {
     i=0
     while [ $i -lt 9000 ]; do
@@ -22,11 +22,11 @@ refuses 'nul:301: byte [0-9]+ of it is NUL' file train --data nul --quiet
     done
     printf '1,a\000b,3,1\n'
 } >late.csv
-refuses 'late.csv:9001: byte [0-9]+ of it is NUL' cell train --data late.csv --label 4 --quiet
+refuses 'late.csv:9001: byte [0-9]+ of the line is NUL' cell train --data late.csv --label 4 --quiet
 mkfifo pipe
 cat nul >pipe &
-refuses 'pipe:301: byte [0-9]+ of it is NUL' piped train --data pipe --quiet
-refuses 'byte 0 of it is NUL' label train --data part --validation /dev/zero --quiet
+refuses 'pipe:301: byte [0-9]+ of the line is NUL' piped train --data pipe --quiet
+refuses 'byte 0 of the line is NUL' label train --data part --validation /dev/zero --quiet
 
 # An endless stream stops at --spill-limit; the temporary file is gone.
 yes '1 1:1' 2>/dev/null | {
@@ -43,9 +43,9 @@ grep -q 'spill-limit: 4G' said.out || fail "config has $(grep spill said.out)"
 
 # A line, and columns.
 head -c 90000000 /dev/zero | tr '\000' 1 >long
-refuses 'long:1: a line of more than 64 MiB' line train --data long --quiet
+refuses 'long:1: a line is longer than 64 MiB' line train --data long --quiet
 gzip -1 -c long >long.gz
-refuses 'long.gz:1: a line of more than 64 MiB' packed train --data long.gz --quiet
+refuses 'long.gz:1: a line is longer than 64 MiB' packed train --data long.gz --quiet
 rm long
 { yes 1, | head -n 4200000 | tr -d '\n' && echo 1; } >wide.csv
 cat wide.csv wide.csv >two.csv
@@ -64,7 +64,7 @@ cut_short() {
     wait $pid || code=$?
     [ $code -eq 1 ] || fail "exit $code where $2 is cut"
     [ "$(wc -l <"$1.err")" -eq 1 ] || fail "$1: $(wc -l <"$1.err") lines: $(cat "$1.err")"
-    grep -q "$2: was cut short while it was read" "$1.err" || fail "$1: $(cat "$1.err")"
+    grep -q "$2: was cut short while it was being read" "$1.err" || fail "$1: $(cat "$1.err")"
 }
 
 # A mapped file that is cut: no signal, one line, also in the threads that parse. The weights, which it waits for once the
@@ -91,5 +91,5 @@ code=0
 wait $pid || code=$?
 [ $code -eq 1 ] || fail "exit $code where the cache is cut"
 [ "$(wc -l <cut.err)" -eq 1 ] || fail "cut: $(cat cut.err)"
-grep -q 'part.plait-cache: was cut short while it was read\|part.plait-cache: had [0-9]* bytes' cut.err || fail "cut: $(cat cut.err)"
+grep -q 'part.plait-cache: was cut short while it was being read\|part.plait-cache: had [0-9]* bytes' cut.err || fail "cut: $(cat cut.err)"
 finish

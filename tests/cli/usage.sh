@@ -58,7 +58,7 @@ exits 2 "did you mean csv" value $t --format csvv
 exits 2 "whole number" value $t --epochs many
 exits 2 "at least 1" value $t --epochs 0
 exits 2 "workers.*from 1 to 65536" value $t --workers 70000
-exits 2 "20000 ranks as threads of one process are refused, 1024 are the most; nearest is --transport sim" many $t --workers 20000 --dry-run
+exits 2 "20000 ranks as threads of one process are refused: there may be at most 1024; nearest is --transport sim" many $t --workers 20000 --dry-run
 exits 2 "timeout 0: expected" value $t --timeout 0
 exits 2 "wants a value" value $t --epochs
 exits 2 "nothere" word $t nothere

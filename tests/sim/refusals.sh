@@ -8,15 +8,15 @@ cluster 4
     exits 2 "threads 2 is refused over sim" threads $sim --workers 2 --threads 2
     exits 2 "goes with --transport sim" alone train --data "$data/a9a/a9a.gz" --cluster c.yaml
     [ "$(cat /proc/sys/vm/max_map_count)" -gt 200000 ] ||
-        exits 2 "60000 simulated ranks want 240000 memory mappings.*sysctl -w vm.max_map_count" many $sim --workers 60000 --dry-run
+        exits 2 "60000 simulated ranks need 240000 memory mappings.*sysctl -w vm.max_map_count" many $sim --workers 60000 --dry-run
     # Under sanitizers a process has more address space than any limit.
     if (ulimit -v 1000000 && "$PLAIT" version) >/dev/null 2>&1; then
-        (ulimit -v 1000000 && exits 1 "400 simulated ranks want 800 stacks of 8 MiB.*ulimit -v" space $sim --workers 400 --epochs 1 && [ $failures -eq 0 ]) ||
+        (ulimit -v 1000000 && exits 1 "400 simulated ranks need 800 stacks of 8 MiB.*ulimit -v" space $sim --workers 400 --epochs 1 && [ $failures -eq 0 ]) ||
             fail "beyond the address space"
         (ulimit -v 1000000 && works within $sim --workers 4 --epochs 1 --quiet && [ $failures -eq 0 ]) ||
             fail "four ranks do not go into 1 GB of address space"
     fi
-    exits 2 "4 cores for 5 ranks" few $sim --workers 5 --cluster c.yaml
+    exits 2 "4 cores, but there are 5 ranks" few $sim --workers 5 --cluster c.yaml
     exits 1 "nowhere.yaml" missing $sim --workers 4 --cluster nowhere.yaml
 }
 cluster 4 "slw: {factor: 2}"
@@ -50,5 +50,5 @@ done
 # shellcheck disable=SC2086
 works calibrated $sim --workers 4 --cluster cal.yaml
 # shellcheck disable=SC2086
-exits 2 "4 cores for 5 ranks" five $sim --workers 5 --cluster cal.yaml
+exits 2 "4 cores, but there are 5 ranks" five $sim --workers 5 --cluster cal.yaml
 finish

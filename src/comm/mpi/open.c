@@ -70,8 +70,8 @@ static plait_status check_launcher(int size, plait_error *err) {
     if (launcher.size <= 0 || launcher.size == size) return PLAIT_OK;
     if (launcher.is_slurm)
         return pli_fail(err, PLAIT_EMODULE,
-                        "%s has started %d processes, but their MPI sees %d: Slurm has not told it of the others. Use "
-                        "`srun --mpi=pmix ...` (`srun --mpi=list` shows whether this Slurm has it), or inside the "
+                        "%s has started %d processes, but their MPI sees %d: Slurm did not tell it about the others. "
+                        "Use `srun --mpi=pmix ...` (`srun --mpi=list` shows whether this Slurm has it), or inside the "
                         "allocation `plait launch -n %d -- ...`",
                         launcher.name, launcher.size, size, launcher.size);
     return pli_fail(
@@ -117,7 +117,8 @@ static plait_status agree(pli_transport *t, const plait_comm_opts *opts, plait_e
 static plait_status count(pli_transport *t, const plait_comm_opts *opts, pli_place *place, plait_error *err) {
     if (opts->servers >= t->size)
         return pli_fail(err, PLAIT_EINVAL,
-                        "%d process%s started, and with --servers %d no worker is left: start more, or fewer servers",
+                        "%d process%s started, and with --servers %d no worker is left: start more processes, or take "
+                        "fewer servers",
                         t->size, t->size == 1 ? " was" : "es were", opts->servers);
     const int32_t workers = t->size - opts->servers, wanted = opts->workers + opts->servers;
     if (opts->workers != 0 && opts->workers != workers) {

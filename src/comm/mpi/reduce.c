@@ -183,7 +183,7 @@ plait_status pli_mpi_wait(pli_transport *t, pli_call *call, plait_error *err) {
     if (pli_world_dead_below(t->world, t->workers, err) >= 0) return err->code;
     *err = call->run.error;
     return err->code < 0 ? err->code
-                         : pli_fail(err, PLAIT_ECOMM, "an allreduce was given up; no further one can be run");
+                         : pli_fail(err, PLAIT_ECOMM, "an earlier allreduce was given up, so no further one can run");
 }
 
 void pli_mpi_drop(pli_transport *t, pli_call *call) { (void)land(t, call); }

@@ -45,8 +45,8 @@ static void start_simgrid(void) {
 static plait_status check(const plait_comm_opts *opts, plait_error *err) {
     if (used)
         return pli_fail(err, PLAIT_EREFUSED,
-                        "a second simulated run in one process is refused: SimGrid takes one platform a "
-                        "process; start another one");
+                        "a second simulated run in one process is refused, since SimGrid takes one platform for each "
+                        "process: start another process");
     if (opts->threads > 1)
         return pli_fail(err, PLAIT_EREFUSED,
                         "--threads %d is refused over sim: a simulated rank computes on one core; give its "
@@ -62,8 +62,8 @@ static plait_status check_mappings(pli_transport *sim, plait_error *err) {
     sim->mappings_left = left;
     if (left >= wanted) return PLAIT_OK;
     return pli_fail(err, PLAIT_EREFUSED,
-                    "%d simulated ranks want %lld memory mappings for their stacks, and this system leaves a "
-                    "process %lld: take at most %lld ranks, or as root: sysctl -w vm.max_map_count=%lld",
+                    "%d simulated ranks need %lld memory mappings for their stacks, but this system allows a process "
+                    "%lld: take at most %lld ranks, or as root: sysctl -w vm.max_map_count=%lld",
                     sim->size, (long long)wanted, (long long)(left > 0 ? left : 0),
                     (long long)(left > 0 ? left / SIM_BORN / SIM_MAPPINGS : 0), (long long)(2 * wanted));
 }
@@ -77,13 +77,14 @@ static plait_status check_memory(pli_transport *sim, plait_error *err) {
     const int64_t space = pli_address_space_left(), stacks = (int64_t)sim->size * SIM_BORN;
     if (wanted > there)
         return pli_fail(err, PLAIT_ENOMEM,
-                        "%d simulated ranks want at least %lld MiB of memory, and %lld MiB are there: take fewer ranks",
+                        "%d simulated ranks need at least %lld MiB of memory, but only %lld MiB are there: take fewer "
+                        "ranks",
                         sim->size, (long long)(wanted >> 20), (long long)(there >> 20));
     sim->stacks_left = INT64_MAX;
     if (space < INT64_MAX) sim->stacks_left = (space - wanted - OTHERS) / (int64_t)(SIM_STACK_BYTES + (64 << 10));
     if (sim->stacks_left >= stacks) return PLAIT_OK;
     return pli_fail(err, PLAIT_ENOMEM,
-                    "%d simulated ranks want %lld stacks of %u MiB, and the limit on this process's address space "
+                    "%d simulated ranks need %lld stacks of %u MiB, but the limit on this process's address space "
                     "leaves %lld: take fewer ranks, or raise the limit (ulimit -v)",
                     sim->size, (long long)stacks, SIM_STACK_BYTES >> 20,
                     (long long)(sim->stacks_left > 0 ? sim->stacks_left : 0));

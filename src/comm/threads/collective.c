@@ -105,7 +105,7 @@ static void tell_meeting(const void *arg, char *text, size_t bytes) {
     while (late < m->t->workers && atomic_load_explicit(&m->t->seat[late].arrived, memory_order_acquire) >= m->g)
         late++;
     if (late == m->t->workers) {
-        snprintf(text, bytes, "%s, which others are still to end", what);
+        snprintf(text, bytes, "%s, which other workers have not ended yet", what);
     } else {
         snprintf(text, bytes, "%s, held up by rank %d", what, late);
     }
@@ -151,7 +151,8 @@ static plait_status broken(const struct meeting *m, plait_error *err) {
     plait_status status = pli_comm_is_lost(m->comm, NULL, err);
     if (status >= 0) status = finding(m->t, err);
     if (status < 0) return status;
-    return pli_fail(err, PLAIT_ECOMM, "a worker has given up waiting in a collective; no further one can be run");
+    return pli_fail(err, PLAIT_ECOMM, "a worker has given up waiting in an earlier collective, so no further one can "
+                                      "run");
 }
 
 static plait_status meet(const struct meeting *m, const pli_reason *reason, plait_error *err) {

@@ -24,8 +24,8 @@ static plait_status open_threads(const plait_comm_opts *opts, pli_world *world, 
     place->count = place->workers + place->servers;
     if (place->count > THREADS_MAX)
         return pli_fail(err, PLAIT_EREFUSED,
-                        "%d ranks as threads of one process are refused, %d are the most; nearest is --transport "
-                        "sim, or mpi on several machines",
+                        "%d ranks as threads of one process are refused: there may be at most %d; nearest is "
+                        "--transport sim, or mpi on several machines",
                         place->count, (int)THREADS_MAX);
     place->ranks_on_host = place->count;
     pli_host_name(place->host);

@@ -216,9 +216,9 @@ bool pli_datacache_attach(pli_dataset *d, const pli_datacache_wish *wish) {
     pli_unmap_file(&mapped);
     pli_datacache_detach(d);
     if (status == PLAIT_END)
-        pli_dataset_note(d, "%s: of other data or options, written anew", wish->path);
+        pli_dataset_note(d, "%s: the cache belongs to other data or options, and is written anew", wish->path);
     else
-        pli_dataset_note(d, "%s: damaged (%s), written anew", wish->path, err.text);
+        pli_dataset_note(d, "%s: the cache is damaged (%s), and is written anew", wish->path, err.text);
     return false;
 }
 

@@ -111,7 +111,8 @@ static plait_status check_clock(const pli_checkpoint *checkpoint, plait_error *e
     (void)pli_checkpoint_folder_read(checkpoint->folder, &clock, NULL);
     return clock == checkpoint->manifest->clock
                ? PLAIT_OK
-               : pli_fail(err, PLAIT_EFORMAT, "%s/manifest.json: it is of clock %lld: the folder has another's name",
+               : pli_fail(err, PLAIT_EFORMAT, "%s/manifest.json: it belongs to clock %lld, but the folder has another "
+                                              "clock's name",
                           checkpoint->folder, (long long)checkpoint->manifest->clock);
 }
 
@@ -262,7 +263,7 @@ plait_status pli_checkpoint_read(pli_checkpoint *checkpoint, const pli_checkpoin
     int64_t row_bytes = pli_checkpoint_row_bytes(tensor);
     char   *to = out;
     if (first < 0 || rows < 0 || first > tensor->rows || rows > tensor->rows - first)
-        return pli_fail(err, PLAIT_EINVAL, "tensor %s: it has %lld rows; %lld from row %lld on do not lie in it",
+        return pli_fail(err, PLAIT_EINVAL, "tensor %s: it has %lld rows, so it does not hold %lld from row %lld on",
                         tensor->name, (long long)tensor->rows, (long long)rows, (long long)first);
     int64_t k = rows > 0 ? piece_at(checkpoint->manifest, tensor - checkpoint->manifest->tensor, first) : 0;
     for (; rows > 0; k++) {

@@ -24,7 +24,8 @@ static const char manifest_name[] = "manifest.json";
 static plait_status check_folder(const char *folder, plait_error *err) {
     return pli_checkpoint_folder_read(folder, NULL, NULL)
                ? PLAIT_OK
-               : pli_fail(err, PLAIT_EINVAL, "'%.80s' is no checkpoint's folder; expected checkpoint-000000000500",
+               : pli_fail(err, PLAIT_EINVAL, "'%.80s' is not the folder of a checkpoint; expected a name such as "
+                                             "checkpoint-000000000500",
                           folder);
 }
 
@@ -277,7 +278,7 @@ static plait_status next_serial(const char *dir, int64_t *serial_out, plait_erro
         if (list.entry[i].serial > serial) serial = list.entry[i].serial;
     pli_checkpoint_list_free(&list);
     if (serial == INT64_MAX)
-        return pli_fail(err, PLAIT_EIO, "%s: checkpoints are counted to the end; take another", dir);
+        return pli_fail(err, PLAIT_EIO, "%s: it has the highest serial that is possible; take another directory", dir);
     *serial_out = serial + 1;
     return PLAIT_OK;
 }
@@ -293,7 +294,8 @@ static plait_status check_parts_there(const char *dir, const char *folder, const
             status = pli_fail(err, PLAIT_ENOMEM, "no memory to commit a checkpoint");
         else if (pli_file_bytes(path) != manifest->part[i].bytes)
             status =
-                pli_fail(err, PLAIT_EIO, "%s: is not there as it was written; all ranks must see one directory", path);
+                pli_fail(err, PLAIT_EIO, "%s is not there as it was written; all ranks must see the same directory",
+                         path);
         pli_free(path);
     }
     return status;

@@ -151,7 +151,7 @@ static plait_status check_canonical(const pli_manifest *manifest, const char *te
     pli_text     again = { 0 };
     plait_status status = pli_manifest_write(manifest, &again, err);
     if (status == PLAIT_OK && (again.length != bytes || memcmp(again.data, text, bytes) != 0))
-        status = pli_fail(err, PLAIT_EFORMAT, "not written as plait writes a manifest");
+        status = pli_fail(err, PLAIT_EFORMAT, "not written in the way that plait writes a manifest");
     pli_text_free(&again);
     return status;
 }
@@ -184,7 +184,7 @@ static plait_status parse(const char *text, size_t bytes, pli_manifest *manifest
 
 plait_status pli_manifest_read(const char *text, size_t bytes, pli_manifest **manifest_out, plait_error *err) {
     if (!pli_manifest_is_sealed(text, bytes))
-        return pli_fail(err, PLAIT_ECHECKSUM, "altered or cut short: its last line does not fit the rest");
+        return pli_fail(err, PLAIT_ECHECKSUM, "altered or cut short: its last line does not match the rest");
     PLI_TRY(check_version(text, bytes, err));
     pli_manifest *manifest = pli_calloc(1, sizeof *manifest);
     if (manifest == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the manifest");

@@ -108,7 +108,7 @@ static void test_refused_commits(void **state) {
     refuse_commit(piece(f, 0, 2, "U8", 0, 4, 8), pli_strdup("{"), f, NULL, PLAIT_EINVAL, "none of 2 parts");
     char *a = piece(f, 0, 2, "U8", 0, 4, 8), *b = piece(f, 1, 2, "U8", 4, 4, 8);
     assert_int_equal(unlink(path_of(1, f, "part-00001-of-00002.safetensors")), 0);
-    refuse_commit(a, b, f, NULL, PLAIT_EIO, "all ranks must see one directory");
+    refuse_commit(a, b, f, NULL, PLAIT_EIO, "all ranks must see the same directory");
 }
 
 /* Reads the manifest of `text` with a last line that fits. */
@@ -169,10 +169,10 @@ static void test_refused_manifests(void **state) {
     refuse_manifest(m, "\"F32\"", "\"F31\"", PLAIT_EFORMAT, "unknown type");
     refuse_manifest(m, "\"clock\":2", "\"clock\":-2", PLAIT_EFORMAT, "expected serial, clock");
     refuse_manifest(m, "\"clock\":2", "\"clock\":02", PLAIT_EFORMAT, "no JSON");
-    refuse_manifest(m, "\"clock\":2", "\"clock\": 2", PLAIT_EFORMAT, "not written as plait writes");
-    refuse_manifest(m, "\"clock\":2", "\"clock\":2,\"more\":1", PLAIT_EFORMAT, "not written as plait writes");
+    refuse_manifest(m, "\"clock\":2", "\"clock\": 2", PLAIT_EFORMAT, "not written in the way that");
+    refuse_manifest(m, "\"clock\":2", "\"clock\":2,\"more\":1", PLAIT_EFORMAT, "not written in the way that");
     refuse_manifest(m, "\"clock\":2", "\"clock\":2,\"clock\":2", PLAIT_EFORMAT, "duplicate");
-    refuse_manifest(m, "\"meta\":{", "\"meta\":{\"a\\u0020b\":1,", PLAIT_EFORMAT, "not written as plait writes");
+    refuse_manifest(m, "\"meta\":{", "\"meta\":{\"a\\u0020b\":1,", PLAIT_EFORMAT, "not written in the way that");
     refuse_manifest(m, "\"xxh3\":\"", "\"xxh3\":\"0", PLAIT_EFORMAT, "expected name, dtype");
     pli_text_free(&text);
 }
@@ -197,7 +197,7 @@ static void test_links_and_pipes(void **state) {
     pli_checkpoint_close(&again);
     assert_int_equal(rename(path_of(0, folder, ""), path_of(1, "checkpoint-000000000009", "")), 0);
     assert_int_equal(pli_checkpoint_open(dir, &checkpoint, NULL, &err), PLAIT_ECHECKSUM);
-    says(err.text, "the folder has another's name");
+    says(err.text, "but the folder has another clock's name");
 }
 
 int main(void) {

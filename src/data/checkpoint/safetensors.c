@@ -259,7 +259,7 @@ static plait_status check_cover(const pli_tensor *tensor, int64_t n, const unsig
             return bad_tensor(err, tensor[i].name, "overlaps another, or leaves a gap");
         at += tensor[i].bytes;
     }
-    return at == data + bytes ? PLAIT_OK : pli_fail(err, PLAIT_ECHECKSUM, "there are bytes behind the last tensor");
+    return at == data + bytes ? PLAIT_OK : pli_fail(err, PLAIT_ECHECKSUM, "there are bytes after the last tensor");
 }
 
 static plait_status check_sum(const unsigned char *header, size_t header_bytes, const pli_tensor *tensor, int64_t n,
@@ -280,7 +280,7 @@ static plait_status check_sum(const unsigned char *header, size_t header_bytes, 
     }
     pli_free(copy);
     return good ? PLAIT_OK
-                : pli_fail(err, PLAIT_ECHECKSUM, "the checksum does not fit: the file was altered or damaged");
+                : pli_fail(err, PLAIT_ECHECKSUM, "the checksum does not match: the file was altered or damaged");
 }
 
 /* Copies tensors that do not lie at a multiple of 8. */
@@ -323,7 +323,7 @@ static plait_status parse(pli_safetensors *file, const unsigned char *bytes, siz
     if (n < LENGTH_BYTES || length > MAX_HEADER || length < 2 || (n > LENGTH_BYTES && bytes[LENGTH_BYTES] != '{'))
         return pli_fail(err, PLAIT_EFORMAT, "expected a safetensors file");
     if (length > n - LENGTH_BYTES)
-        return pli_fail(err, PLAIT_ECHECKSUM, "cut short: its header has %llu bytes, %zu are there",
+        return pli_fail(err, PLAIT_ECHECKSUM, "cut short: its header has %llu bytes, but only %zu are there",
                         (unsigned long long)length, n - LENGTH_BYTES);
     const unsigned char *data = bytes + LENGTH_BYTES + length;
     size_t               data_bytes = n - LENGTH_BYTES - (size_t)length;
@@ -363,7 +363,8 @@ plait_status pli_safetensors_open(const char *path, pli_safetensors **file_out, 
     if (status == PLAIT_OK && pli_map_check(path, &mapped, NULL) < 0) { /* the file changed while its checksum was
                                                                          * compared */
         pli_safetensors_close(&file);
-        status = pli_fail(err, PLAIT_ECHECKSUM, "it was written to while it was read; run again when nobody writes it");
+        status = pli_fail(err, PLAIT_ECHECKSUM, "it was written to while it was being read; run again when nobody "
+                                                "writes to it");
     }
     if (status < 0) {
         pli_unmap_file(&mapped);

@@ -247,8 +247,8 @@ static void note_found(pli_dataset *d, const pli_found *found, int64_t n) {
         all.unknown_labels += found[i].unknown_labels;
         all.passed_labels += found[i].passed_labels;
     }
-    if (all.passed_labels > 0) pli_dataset_note(d, "note: labels that stand in the data are ignored (--label none)");
-    if (all.qids > 0) pli_dataset_note(d, "qid: of %lld rows is ignored", (long long)all.qids);
+    if (all.passed_labels > 0) pli_dataset_note(d, "note: labels in the data are ignored (--label none)");
+    if (all.qids > 0) pli_dataset_note(d, "the qid: of %lld rows is ignored", (long long)all.qids);
     if (all.dropped > 0)
         pli_dataset_note(d, "%lld values of features that the model does not know (it has %lld) are ignored",
                          (long long)all.dropped, (long long)d->schema->features);
@@ -406,7 +406,8 @@ plait_status pli_dataset_load(pli_dataset *d, pli_pool *pool, plait_error *err) 
 static plait_status agree_cached(pli_dataset *d, const pli_schema *schema, plait_error *err) {
     if (schema->features != d->schema->features || schema->index_base != d->schema->index_base ||
         schema->segments != d->segments || pli_schema_labels(schema) != pli_schema_labels(d->schema))
-        return pli_fail(err, PLAIT_EMISMATCH, "%s: of other data than the other workers', remove it", d->wish->path);
+        return pli_fail(err, PLAIT_EMISMATCH, "%s belongs to other data than the other workers'; remove it",
+                        d->wish->path);
     pli_schema *copy = pli_schema_copy(schema);
     if (copy == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the description of the data");
     pli_schema_destroy(&d->schema);
@@ -420,7 +421,7 @@ plait_status pli_dataset_agree(pli_dataset *d, const pli_schema *schema, plait_e
     if (d->cached != NULL) return agree_cached(d, schema, err);
     if (schema->segments != d->segments)
         return pli_fail(err, PLAIT_EMISMATCH,
-                        "the agreed description of the data is of other files (%lld pieces, here %lld)",
+                        "the agreed description of the data is of other files (%lld pieces, but %lld here)",
                         (long long)schema->segments, (long long)d->segments);
     pli_schema *copy = pli_schema_copy(schema);
     if (copy == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the description of the data");

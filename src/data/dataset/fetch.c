@@ -7,7 +7,7 @@
 #include "data/formats/table/table.h"
 
 static plait_status changed(const pli_dataset *d, plait_error *err) {
-    return pli_fail(err, PLAIT_EFORMAT, "%s: changed while it is read", d->sources->source[0].path);
+    return pli_fail(err, PLAIT_EFORMAT, "%s: it was changed while it was being read", d->sources->source[0].path);
 }
 
 /* Sets weights by FILE.weight, which counts the rows of a source. */

@@ -181,7 +181,7 @@ static void test_libsvm(void **state) {
         for (int kind = 0; kind < 3; kind++) {
             const char   *path = write_libsvm("rows.svm", kind, base);
             const outcome got = read_file(path, "auto", (way){ .label = "none" }, NULL);
-            const char   *note = strstr(got.notes, "labels that stand in the data are ignored (--label none)");
+            const char   *note = strstr(got.notes, "labels in the data are ignored (--label none)");
             check_bare(&got, &want);
             assert_true((note != NULL) == (kind != 1));
             assert_true(note == NULL || strstr(note + 1, "labels that") == NULL);
@@ -249,7 +249,7 @@ static void test_a_column_that_is_a_label_elsewhere(void **state) {
     (void)state;
     const outcome got = read_file(write_table("labelled.csv", ',', true), "auto", (way){ .label = "none" }, NULL);
     assert_true(!got.has_labels && got.features == 14);
-    assert_non_null(strstr(got.notes, "column \"label\" is a feature as all others are"));
+    assert_non_null(strstr(got.notes, "column \"label\" is a feature like all others"));
     const outcome one = read_file(write_text("one.csv", "3\n4\n5\n"), "csv", (way){ .label = "none" }, NULL);
     assert_true(one.rows == 3 && one.features == 1 && one.notes[0] == '\0');
     const outcome title = read_file(write_text("title.csv", "4,2,no,yes\n1,2,0\n3,4,1\n5,6,1\n7,8,0\n"), "csv",

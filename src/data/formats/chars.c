@@ -83,18 +83,19 @@ static plait_status check_options(const pli_dataset *d, const plait_data_opts *o
                                   plait_error *err) {
     const char *path = d->sources->source[0].path;
     if (opts->hash_bits > 0)
-        return pli_fail(err, PLAIT_EINVAL, "%s: characters are few: they are not hashed; leave out --hash-bits", path);
+        return pli_fail(err, PLAIT_EINVAL, "%s: there are few different characters, so they are not hashed; leave out "
+                                           "--hash-bits", path);
     const bool has_label = opts->label != NULL && !pli_label_is_none(opts->label);
     if (has_label || opts->weight_column != NULL)
         return pli_fail(err, PLAIT_EINVAL,
-                        "%s: text has no columns, its labels are its next characters; leave out --%s, or say what "
-                        "it is, as --format csv",
+                        "%s: text has no columns, and each label is the next character; leave out --%s, or name the "
+                        "format, such as --format csv",
                         path, has_label ? "label" : "weight-column");
     if (opts->window < 0 || opts->window > PLI_WINDOW_MAX)
         return pli_fail(err, PLAIT_EINVAL, "window %d: expected 1 to %d characters", opts->window, PLI_WINDOW_MAX);
     if (fixed == NULL) return PLAIT_OK;
     if (fixed->format != PLI_FORMAT_CHARS)
-        return pli_fail(err, PLAIT_EMISMATCH, "%s: the model was trained on no text", path);
+        return pli_fail(err, PLAIT_EMISMATCH, "%s: the model was not trained on text", path);
     if (opts->window > 0 && opts->window != fixed->window)
         return pli_fail(err, PLAIT_EMISMATCH,
                         "%s: the model was trained on windows of %lld characters, not %d; leave out --window", path,

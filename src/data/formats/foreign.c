@@ -231,7 +231,7 @@ static bool is_vw(const pli_source *source) {
     return lines > 0 && !cells && (values > 0 || 2 * texts > lines);
 }
 
-#define NOT_JSON ", or say --format text or --format csv where it is one of these"
+#define NOT_JSON ", or say --format text or --format csv if it is one of these"
 
 plait_status pli_foreign_check_text(const pli_source *source, plait_error *err) {
     static const char lines[] =
@@ -243,11 +243,12 @@ plait_status pli_foreign_check_text(const pli_source *source, plait_error *err) 
     p = skip_space(p, end);
     if (is_json(p, end)) return refuse(source->path, "JSON", *p == '{' ? lines : array, err);
     if (begins(p, end, "<!doctype") || begins(p, end, "<html") || begins(p, end, "<?xml"))
-        return refuse(source->path, "HTML or XML", "if it was downloaded, what came is a page and not the data", err);
+        return refuse(source->path, "HTML or XML", "if it was downloaded, the download is a web page and not the data",
+                      err);
     if (begins(p, end, "@relation"))
         return refuse(source->path, "a Weka ARFF table", "take the lines behind @data as CSV", err);
     if (is_vw(source))
         return refuse(source->path, "Vowpal Wabbit text (label | name:value), which is not read",
-                      "write it as LIBSVM (label index:value), or say --format csv where it is a table", err);
+                      "write it as LIBSVM (label index:value), or say --format csv if it is a table", err);
     return PLAIT_OK;
 }

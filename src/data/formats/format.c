@@ -85,7 +85,7 @@ plait_status pli_format_choose(const plait_data_opts *opts, const pli_sources *s
         PLI_TRY(pli_foreign_check_text(&sources->source[i], err));
     if (format == PLI_FORMAT_NONE) format = judge_format(&sources->source[0], known, opts->delimiter != NULL);
     if (known != PLI_FORMAT_NONE && known != format)
-        return pli_fail(err, PLAIT_EINVAL, "%s: the model was trained on %s, this is %s", sources->source[0].path,
+        return pli_fail(err, PLAIT_EINVAL, "%s: the model was trained on %s, but this is %s", sources->source[0].path,
                         pli_format_text(known), pli_format_text(format));
     *format_out = format;
     return PLAIT_OK;

@@ -110,8 +110,8 @@ static plait_status open_labels(struct pli_idx *idx, const char *path, const cha
     if (idx->label.axes != 1)
         return pli_fail(err, PLAIT_EFORMAT, "%s: labels are an array of one axis, this has %d", path, idx->label.axes);
     if (idx->label.length[0] != idx->image.length[0])
-        return pli_fail(err, PLAIT_EMISMATCH, "%s has %lld labels, %s %lld images: they belong to other files", path,
-                        (long long)idx->label.length[0], images, (long long)idx->image.length[0]);
+        return pli_fail(err, PLAIT_EMISMATCH, "%s has %lld labels, but %s has %lld images: they do not belong together",
+                        path, (long long)idx->label.length[0], images, (long long)idx->image.length[0]);
     return PLAIT_OK;
 }
 
@@ -120,15 +120,15 @@ static plait_status find_labels(struct pli_idx *idx, const char *path, const pla
                                 plait_error *err) {
     const char *given = opts->label;
     if (given != NULL && !pli_file_exists(given))
-        return pli_fail(err, PLAIT_EIO, "%s: no such file: labels of idx images are a file", given);
+        return pli_fail(err, PLAIT_EIO, "%s: no such file: the labels of idx images are in a file of their own", given);
     if (given != NULL) return open_labels(idx, given, path, opts->spill_limit, err);
     char        *beside = sibling(path);
     plait_status status = PLAIT_OK;
     if (beside != NULL && is_there(beside)) status = open_labels(idx, beside, path, opts->spill_limit, err);
     else if (!optional)
         status = pli_fail(err, PLAIT_EINVAL,
-                          "%s: images have no labels in them: name their file by --label FILE; --label none reads "
-                          "images without labels",
+                          "%s: a file of images holds no labels: name the file of labels by --label FILE; --label none "
+                          "reads images without labels",
                           path);
     pli_free(beside);
     return status;
@@ -146,10 +146,11 @@ void pli_idx_close(struct pli_idx **idx) {
 plait_status pli_idx_open(pli_dataset *d, const plait_data_opts *opts, const pli_schema *fixed, plait_error *err) {
     const pli_source *source = &d->sources->source[0];
     if (d->sources->n > 1)
-        return pli_fail(err, PLAIT_EINVAL, "idx images are one file; %lld were given", (long long)d->sources->n);
+        return pli_fail(err, PLAIT_EINVAL, "idx images must be one file, but %lld were given",
+                        (long long)d->sources->n);
     if (opts->hash_bits > 0)
         return pli_fail(err, PLAIT_EINVAL,
-                        "features of idx images are few and dense: they are not hashed; leave out --hash-bits");
+                        "idx images have few and dense features, which are not hashed; leave out --hash-bits");
     struct pli_idx *idx = d->idx = pli_calloc(1, sizeof *idx);
     if (idx == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the description of the data");
     PLI_TRY(pli_idx_read(source->path, source->data, source->bytes, &idx->image, err));
@@ -159,7 +160,7 @@ plait_status pli_idx_open(pli_dataset *d, const plait_data_opts *opts, const pli
         return pli_fail(err, PLAIT_EFORMAT, "%s: a row of %lld numbers is too long", source->path,
                         (long long)idx->features);
     if (fixed != NULL && fixed->features != idx->features)
-        return pli_fail(err, PLAIT_EMISMATCH, "%s: the model was trained on %lld features a row, this has %lld",
+        return pli_fail(err, PLAIT_EMISMATCH, "%s: the model was trained on %lld features a row, but this has %lld",
                         source->path, (long long)fixed->features, (long long)idx->features);
     if (!d->unlabelled) PLI_TRY(find_labels(idx, source->path, opts, fixed != NULL, err));
     d->begin[0] = idx->image.begin;

@@ -205,7 +205,7 @@ static void test_refusals(void **state) {
     assert_refused("alone", NULL, PLAIT_EINVAL, "--label FILE");
     assert_refused("alone", in_directory("few"), PLAIT_EMISMATCH, "19 labels");
     assert_refused("alone", in_directory("square"), PLAIT_EFORMAT, "one axis");
-    assert_refused("alone", "3", PLAIT_EIO, "labels of idx images are a file");
+    assert_refused("alone", "3", PLAIT_EIO, "the labels of idx images are in a file");
     assert_refused("nan", in_directory("labels"), PLAIT_EFORMAT, "row 1 has a number that is not finite");
     pli_dataset *d = load("alone", in_directory("labels"), 0, 1);
     assert_int_equal(pli_dataset_rows(d), 20);

@@ -253,7 +253,7 @@ static bool same_columns(const pli_schema *a, const pli_schema *b) {
 static plait_status merge_two(pli_schema *into, const pli_schema *from, int64_t worker, plait_error *err) {
     if (!same_columns(into, from))
         return pli_fail(err, PLAIT_EMISMATCH,
-                        "worker %lld reads other columns than worker 0: were they given the same data and options?",
+                        "worker %lld reads other columns than worker 0: do both have the same data and options?",
                         (long long)worker);
     into->rows += from->rows;
     into->zero_index |= from->zero_index;

@@ -67,8 +67,8 @@ static plait_status gzip_end(const gzip *g, plait_error *err) {
     for (size_t at = g->at; at < g->bytes; at++)
         if (g->data[at] != 0)
             return bad_stream(err, g->name, "gzip",
-                              at == g->at ? "what follows a member is neither another one nor zeros"
-                                          : "behind zeros, which end a stream, follow other bytes",
+                              at == g->at ? "a member is followed by neither another member nor zeros"
+                                          : "the zeros that end a stream are followed by other bytes",
                               at);
     return PLAIT_OK;
 }

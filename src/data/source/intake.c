@@ -10,7 +10,8 @@ enum { SAMPLE_BYTES = 1 << 16 };
 static plait_status found_nul(const char *name, int64_t line, size_t at, plait_error *err) {
     return pli_fail(
         err, PLAIT_EFORMAT,
-        "%s:%lld: byte %zu of it is NUL, which no text has: it is binary data, or a part that was never written", name,
+        "%s:%lld: byte %zu of the line is NUL, which no text has: it is binary data, or a part that was never written",
+        name,
         (long long)line, at);
 }
 
@@ -68,7 +69,7 @@ plait_status pli_source_check_lines(const pli_source *source, plait_error *err) 
         if (newline == NULL)
             return pli_fail(
                 err, PLAIT_EFORMAT,
-                "%s:%lld: a line of more than %d MiB; no row may have more (text by characters: --format text)",
+                "%s:%lld: a line is longer than %d MiB, the limit for a row (text by characters: --format text)",
                 source->path, (long long)pli_source_line(source, at), PLI_LINE_BYTES_MAX >> 20);
         at = (size_t)(newline + 1 - source->data);
     }

@@ -201,7 +201,7 @@ static plait_status open_list(pli_sources *all, char *list, plait_error *err) {
         path = end + 1;
     }
     if (all->is_pipe && all->n > 1)
-        return pli_fail(err, PLAIT_EINVAL, "the standard input (-) or a pipe cannot be joined with files");
+        return pli_fail(err, PLAIT_EINVAL, "standard input (-) or a pipe cannot be combined with files");
     return PLAIT_OK;
 }
 

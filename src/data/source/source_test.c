@@ -183,7 +183,7 @@ static void test_what_follows(void **state) {
     expect_rows("two.gz", 4);
     assert_int_equal(pli_read_whole(path, 1 << 24, &whole, &err), PLAIT_OK);
     char at[64];
-    snprintf(at, sizeof at, "neither another one nor zeros, at byte %zu", second);
+    snprintf(at, sizeof at, "neither another member nor zeros, at byte %zu", second);
     for (int bit = 0; bit < 8; bit++) { /* of the second member's first byte, and of the next one */
         for (size_t byte = 0; byte < 2; byte++) {
             whole.data[second + byte] ^= (char)(1 << bit);
@@ -197,7 +197,7 @@ static void test_what_follows(void **state) {
     expect_rows("bad.gz", 4); /* padded */
     pli_text_add_bytes(&whole, "\x1f", 1);
     write_bytes("bad.gz", whole.data, whole.length);
-    refuse("bad.gz", PLAIT_EFORMAT, "behind zeros, which end a stream, follow other bytes");
+    refuse("bad.gz", PLAIT_EFORMAT, "the zeros that end a stream are followed by other bytes");
     pli_text_free(&whole);
 
     char   frame[128];

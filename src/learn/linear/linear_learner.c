@@ -27,11 +27,10 @@ static plait_status check(pli_run *run) {
     l->fit.raw = o->normalize != NULL && strcmp(o->normalize, "none") == 0;
     if (o->layers != NULL)
         return pli_fail(run->err, PLAIT_EINVAL, "layers %s: model %s has no layers; take --model mlp",
-        o->layers, o->model);
+                        o->layers, o->model);
     if (o->loss != NULL)
         return pli_fail(run->err, PLAIT_EINVAL, "loss %s: model %s has its own loss; take --model %s",
-        o->loss, o->model,
-                        o->loss);
+                        o->loss, o->model, o->loss);
     if (o->graph_file != NULL)
         return pli_fail(run->err, PLAIT_EINVAL, "graph %s: model %s is not read from a file; take --model graph, or no "
                                                 "--model",

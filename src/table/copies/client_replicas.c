@@ -107,7 +107,7 @@ static void send_again(pli_client *client, int32_t server, pli_out *out) {
         pli_msg *again = pli_msg_copy(kept);
         if (again != NULL) pli_out_send(out, again);
         else pli_out_fail(out, PLAIT_ENOMEM, "no memory to send again the messages that rank %d has not received",
-        kept->head.dst);
+                          kept->head.dst);
     }
 }
 

@@ -82,8 +82,7 @@ plait_status pli_filters_check_own(const plait_filter *own, int32_t n, plait_err
                             own[i].name);
         if (own[i].loss < PLAIT_EXACT || own[i].loss > PLAIT_SKIPPED)
             return pli_fail(err, PLAIT_EINVAL, "filter %s has a loss of %d, which is not a value of plait_loss",
-            own[i].name,
-                            (int)own[i].loss);
+                            own[i].name, (int)own[i].loss);
     }
     return PLAIT_OK;
 }
@@ -104,11 +103,10 @@ static plait_status check_order(const plait_filter *first, const plait_filter *s
     if (first == second) return pli_fail(err, PLAIT_EREFUSED, "filter %s is listed twice; once is enough", first->name);
     if (first->values.encode != NULL && second->values.encode != NULL)
         return refuse_order(first, second, "the first turns values into bytes, which the second cannot read as values",
-        false,
-                            err);
+                            false, err);
     if (first->keys.encode != NULL && second->keys.encode != NULL)
         return refuse_order(first, second, "the first turns keys into bytes, which the second cannot read as keys",
-        false, err);
+                            false, err);
     if (first->lists.known != NULL && second->lists.known != NULL)
         return refuse_order(first, second, "both name lists of keys", false, err);
     if (first->bytes.encode != NULL && second->bytes.encode != NULL)
@@ -123,7 +121,7 @@ static plait_status check_order(const plait_filter *first, const plait_filter *s
                             err);
     if (first->keys.encode != NULL && second->lists.known != NULL)
         return refuse_order(first, second, "the second needs lists of keys, which the first has turned into bytes",
-        true, err);
+                            true, err);
     return PLAIT_OK;
 }
 

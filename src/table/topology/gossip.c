@@ -181,9 +181,9 @@ static void tell(const void *arg, char *text, size_t bytes) {
     int32_t            rank = held_by(table);
     long long          clock = (long long)plait_job_clock_now(table->job);
     if (rank < 0) snprintf(text, bytes, "mirrors of table %s for clock %lld, which have arrived",
-    table->spec.name, clock);
+                           table->spec.name, clock);
     else snprintf(text, bytes, "a mirror of table %s for clock %lld, held up by rank %d",
-    table->spec.name, clock, rank);
+                  table->spec.name, clock, rank);
 }
 
 static void show(const void *arg, pli_wait *wait) {

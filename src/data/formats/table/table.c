@@ -52,7 +52,7 @@ static plait_status check_names(const pli_dataset *d, plait_error *err) {
     for (int64_t i = 1; i < t->cells && status == PLAIT_OK; i++)
         if (strcmp(sorted[i - 1], sorted[i]) == 0)
             status = pli_fail(err, PLAIT_EFORMAT,
-                              "%s:1: two columns are named \"%.60s\" (--header no takes the line as data)",
+                              "%s:1: two columns are named \"%.60s\" (--header no reads the line as data)",
                               d->sources->source[0].path, sorted[i]);
     pli_free(sorted);
     return status;
@@ -189,12 +189,12 @@ static void note_texts(pli_dataset *d, const char *name, const kinds *k) {
     if (2 * (k->odd + k->commas) >= k->texts)
         pli_dataset_note(
             d,
-            "column \"%.60s\" is taken as texts: cells such as %.*s look like numbers, but are not written "
-            "as 1234.5 is, with a point and neither parted thousands nor a unit",
+            "column \"%.60s\" is read as texts: cells such as %.*s look like numbers, but are not written like 1234.5, "
+            "with a point, without separated thousands and without a unit",
             name, (int)(example->length < 40 ? example->length : 40), (const char *)example->text);
     else if (k->numbers > 0)
-        pli_dataset_note(d, "column \"%.60s\" holds texts, though %lld of %lld cells looked at are numbers", name,
-                         (long long)k->numbers, (long long)(k->numbers + k->texts));
+        pli_dataset_note(d, "column \"%.60s\" is read as texts, though %lld of %lld cells in the sample are numbers",
+                         name, (long long)k->numbers, (long long)(k->numbers + k->texts));
 }
 
 /* Marks the columns that hold texts: those found in the sample, and those that names lists ("city,3"). */
@@ -247,7 +247,8 @@ static void note_no_label(pli_dataset *d) {
     const pli_table_rules *t = d->table;
     const int64_t          usual = default_label(t);
     if (t->title || is_label_name(t->name[usual]))
-        pli_dataset_note(d, "note: column \"%.60s\" is a feature as all others are: rows have no label (--label none)",
+        pli_dataset_note(d, "note: column \"%.60s\" is a feature like all others, since rows have no label (--label "
+                            "none)",
                          t->name[usual]);
 }
 

@@ -12,8 +12,8 @@ static void note_rival(pli_dataset *d, const pli_delimiters *found) {
     char        names[2][PLI_DELIMITER_NAME];
     const char *taken = pli_delimiter_name(found->delimiter, names[0]),
                *other = pli_delimiter_name(found->rival, names[1]);
-    pli_dataset_note(d, "%s: delimiters %s and %s both cut its lines alike, into %lld and %lld cells; %s is taken, "
-                     "--delimiter %s takes the other", d->sources->source[0].path, taken, other,
+    pli_dataset_note(d, "%s: delimiters %s and %s both give every line the same number of cells, %lld and %lld; %s is "
+                        "used, --delimiter %s chooses the other", d->sources->source[0].path, taken, other,
                      (long long)found->cells, (long long)found->rival_cells, taken, other);
 }
 
@@ -25,7 +25,7 @@ static plait_status choose_delimiter(pli_dataset *d, const plait_data_opts *opts
     char             name[PLI_DELIMITER_NAME];
     if (opts->delimiter != NULL) PLI_TRY(pli_delimiter_read(opts->delimiter, &found.delimiter, err));
     if (tsv && found.delimiter != '\t')
-        return pli_fail(err, PLAIT_EINVAL, "delimiter %s with format tsv: there it is the tab; take --format csv",
+        return pli_fail(err, PLAIT_EINVAL, "delimiter %s with format tsv, which has the tab: take --format csv",
                         pli_delimiter_name(found.delimiter, name));
     if (opts->delimiter == NULL && !tsv)
         pli_delimiter_find(l, fixed != NULL ? fixed->delimiter : '\0', fixed != NULL ? fixed->columns : 0, &found);
@@ -114,11 +114,11 @@ static plait_status check_rows(const pli_dataset *d, const char *wish, const pli
     const char *path = d->sources->source[0].path;
     for (int64_t i = 0; i < d->sources->n; i++)
         if (is_all_comments(&d->sources->source[i]))
-            return pli_fail(err, PLAIT_EFORMAT, "%s: no rows: each of its lines begins with #",
+            return pli_fail(err, PLAIT_EFORMAT, "%s: no rows: all of its lines begin with #",
                             d->sources->source[i].path);
     if (fixed == NULL && d->sources->n == 1 && strcmp(wish, "auto") == 0 && is_header_alone(l, d->table->delimiter))
-        return pli_fail(err, PLAIT_EFORMAT, "%s: no rows: its only line reads as names of columns (--header no takes "
-                        "it as a row)", path);
+        return pli_fail(err, PLAIT_EFORMAT, "%s: no rows: its only line is read as names of columns (--header no reads "
+                                            "it as a row)", path);
     return PLAIT_OK;
 }
 
@@ -174,14 +174,14 @@ plait_status pli_table_begin(pli_dataset *d, const plait_data_opts *opts, const 
     pli_free(l);
     if (status == PLAIT_OK && t->cells == 1 && fixed == NULL && !d->unlabelled &&
         (opts->delimiter != NULL || opts->format == NULL || strcmp(opts->format, "auto") == 0))
-        pli_dataset_note(d, "%s: read as a table of one column, the labels: its rows have no features; --format says "
-                         "otherwise", d->sources->source[0].path);
+        pli_dataset_note(d, "%s: read as a table of one column, the labels, so its rows have no features; --format "
+                            "chooses another format", d->sources->source[0].path);
     if (status == PLAIT_OK && t->cells > PLI_MAX_COLUMNS)
         status = pli_fail(err, PLAIT_EFORMAT, "%s:1: %lld columns: a table has at most %d; write them as libsvm data",
                           d->sources->source[0].path, (long long)t->cells, PLI_MAX_COLUMNS);
     if (status == PLAIT_OK && t->cells == 0)
         status =
-            pli_fail(err, PLAIT_EFORMAT, "%s:1: expected quotes that end on their line, and a delimiter behind them",
+            pli_fail(err, PLAIT_EFORMAT, "%s:1: expected quotes that end on their line, and a delimiter after them",
                      d->sources->source[0].path);
     return status == PLAIT_OK && t->header_line.length > 0 ? skip_headers(d, err) : status;
 }

@@ -156,7 +156,7 @@ static bool refuse_number(parser *s, int64_t i, const pli_cell *cell, const char
     if (pli_cell_is_number(cell, s->t->decimal_comma) || s->t->fixed) return false;
     size_t used = strlen(s->bad->text);
     snprintf(s->bad->text + used, sizeof s->bad->text - used,
-             "; mend the cell or leave it empty, or take all of the column as texts: --text-columns %.40s",
+             "; correct the cell or leave it empty, or read the whole column as texts: --text-columns %.40s",
              s->t->name[i]);
     return false;
 }
@@ -310,7 +310,7 @@ static bool parse_row(parser *s, cursor line, cursor end) {
         if (s->status < 0) return false;
         cursor at = cells.at;
         if (!pli_cells_next(&cells, &cell, &bad)) break;
-        if (bad) return refuse(s, at, n, "a delimiter behind the closing quote", NULL);
+        if (bad) return refuse(s, at, n, "a delimiter after the closing quote", NULL);
         if (!read_cell(s, n, &cell)) return false;
     }
     if (bad) return refuse(s, line, n, "a quote that ends on its line", NULL);

@@ -277,11 +277,11 @@ static void test_slips_among_numbers(void **state) {
     (void)state;
     refuse(
         "age,y\n1,0\n2,1\nold,1\n", &opts, NULL, PLAIT_EFORMAT,
-        ":4: column \"age\": expected a finite number, found \"old\"; mend the cell or leave it empty, or take all of "
-        "the column as texts: --text-columns age");
+        ":4: column \"age\": expected a finite number, found \"old\"; correct the cell or leave it empty, or read "
+        "the whole column as texts: --text-columns age");
     refuse("age,y\nold,1\n2,1\n3,0\n", &opts, NULL, PLAIT_EFORMAT, ":2: column \"age\": expected a finite number");
     refuse("age,y\n1,0\n2,1\n3,x\n", &opts, NULL, PLAIT_EFORMAT,
-           ":4: column \"y\": expected a label (a finite number), found \"x\"; mend");
+           ":4: column \"y\": expected a label (a finite number), found \"x\"; correct");
     expect("age,y\n1,0\nold,1\nnew,1\n", &opts, NULL, "0 age=1:1|1 age=old:1|1 age=new:1|");
     opts.text_columns = "age";
     expect("age,y\n1,0\n2,1\nold,1\n", &opts, NULL, "0 age=1:1|1 age=2:1|1 age=old:1|");
@@ -343,7 +343,7 @@ static void test_delimiters(void **state) {
     expect("b#a\n7#8\n9#0\n", &opts, fixed, "nan a:8 b:7|nan b:9|");
     expect("b,a\n7,8\n9,0\n", &opts, fixed, "nan a:8 b:7|nan b:9|");
     pli_schema_destroy(&fixed);
-    expect_note("1,2;3\n4,5;6\n", "delimiters ';' and , both cut its lines alike, into 2 and 2 cells; ';' is taken",
+    expect_note("1,2;3\n4,5;6\n", "delimiters ';' and , both give every line the same number of cells, 2 and 2; ';' is",
                 NULL);
     opts.delimiter = ",";
     expect("1,2;3\n4,5;6\n", &opts, NULL, "1 c2=2;3:1|4 c2=5;6:1|");
@@ -351,7 +351,7 @@ static void test_delimiters(void **state) {
     refuse("1,2\n", &opts, NULL, PLAIT_EINVAL, "delimiter \"ab\": expected tab, space");
     opts.delimiter = ";";
     opts.format = "tsv";
-    refuse("1,2\n", &opts, NULL, PLAIT_EINVAL, "there it is the tab");
+    refuse("1,2\n", &opts, NULL, PLAIT_EINVAL, "which has the tab");
     opts.format = "libsvm";
     refuse("1 1:2\n", &opts, NULL, PLAIT_EINVAL, "--delimiter has no meaning for libsvm");
 }
@@ -376,8 +376,8 @@ static void test_decimal_commas(void **state) {
     expect("y\ta\n1\t5,678\n2\t1,234\n", &opts, fixed, "1 a:5.678|2 a:1.234|");
     expect("y,a\n1,0.5\n2,4\n", &opts, fixed, "1 a:0.5|2 a:4|");
     pli_schema_destroy(&fixed);
-    expect_note("y;a\n1,5;2\n2;3\n", "numbers have decimal commas, as 1,5 in column \"y\"", "taken as texts");
-    expect_note("y,a\n1,\"1,5\"\n2,\"2,5\"\n", "column \"a\" is taken as texts: cells such as 1,5 look like",
+    expect_note("y;a\n1,5;2\n2;3\n", "numbers have decimal commas, as 1,5 in column \"y\"", "read as texts");
+    expect_note("y,a\n1,\"1,5\"\n2,\"2,5\"\n", "column \"a\" is read as texts: cells such as 1,5 look like",
                 "decimal");
     expect_note("y\ta\n1\t1.234,5\n2\t2,345,678\n3\t1.2.3\n", "cells such as 1.234,5 look like numbers", NULL);
     expect_note("y,a\n1,5 %\n2,$3\n", "cells such as 5 % look like numbers", NULL);
@@ -387,8 +387,8 @@ static void test_decimal_commas(void **state) {
 static void test_no_rows(void **state) {
     plait_data_opts opts = table_opts(NULL);
     (void)state;
-    refuse("# a\n# b\n", &opts, NULL, PLAIT_EFORMAT, "no rows: each of its lines begins with #");
-    refuse("a,b,y\n", &opts, NULL, PLAIT_EFORMAT, "no rows: its only line reads as names of columns");
+    refuse("# a\n# b\n", &opts, NULL, PLAIT_EFORMAT, "no rows: all of its lines begin with #");
+    refuse("a,b,y\n", &opts, NULL, PLAIT_EFORMAT, "no rows: its only line is read as names of columns");
     refuse("price", &opts, NULL, PLAIT_EFORMAT, "no rows: its only line");
     expect("#a,y\n1,2\n", &opts, NULL, "2 #a:1|"); /* some files mark their header so */
     opts.header = "yes";
