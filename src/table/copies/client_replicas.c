@@ -1,5 +1,5 @@
-/* A worker and the replicas of servers' shards: what it keeps until it is safe, where it goes when who serves has died,
- * and how it stands in for a worker that died. replicas.h has the idea. */
+/* How a worker deals with replicas of servers' shards: what it keeps until it is safe, where it sends when the serving
+ * replica has died, and how it stands in for a worker that died. replicas.h has the idea. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ int32_t pli_client_server_of(const pli_client *client, const pli_msg *msg) {
     const int32_t server = pli_client_has_replicas(client) ? msg->head.server : msg->head.src - layout->first_server;
     if (server < 0 || server >= layout->servers) return -1;
     const int32_t from = pli_replica_rank(layout, server, client->link[server].place);
-    return from == msg->head.src ? server : -1; /* else from before another took over */
+    return from == msg->head.src ? server : -1; /* else sent before another replica took over */
 }
 
 /* --- what is kept ------------------------------------------------------------------------------------------------- */
@@ -51,7 +51,7 @@ static bool is_request(const pli_msg *msg) {
     }
 }
 
-/* Does somebody wait for the answer of this server? */
+/* Does anybody still wait for this server's answer? */
 static bool is_open(const pli_client *client, int32_t server, const pli_msg *msg) {
     const pli_ticket *ticket = client->tickets;
     while (ticket != NULL && ticket->id != msg->head.arg32) ticket = ticket->next;
@@ -61,7 +61,7 @@ static bool is_open(const pli_client *client, int32_t server, const pli_msg *msg
     return true;
 }
 
-/* What waits for its answer stays, to be asked again. */
+/* Messages whose answer is still awaited stay, to be asked again. */
 void pli_client_safe(pli_client *client, int32_t server, const pli_msg *msg, pli_out *out) {
     pli_client_link *link = &client->link[server];
     uint64_t         seq = (uint64_t)msg->head.clock;
@@ -73,7 +73,7 @@ void pli_client_safe(pli_client *client, int32_t server, const pli_msg *msg, pli
     pli_out_ring(out);
 }
 
-/* To be let go: all workers have asked for it, so whatever dies from now on, nobody needs what is kept. */
+/* Once BYE is answered all workers have said it, so nobody needs what is kept, whoever dies from now on. */
 void pli_client_answered(pli_client *client, const pli_msg *reply) {
     pli_client_link *link = &client->link[reply->head.src - client->layout.first_server];
     for (const pli_msg *kept = link->tx.kept; kept != NULL; kept = kept->next) {
@@ -85,20 +85,21 @@ void pli_client_answered(pli_client *client, const pli_msg *reply) {
 
 /* --- deaths ------------------------------------------------------------------------------------------------------- */
 
-/* Was it answered, perhaps before the other replica had it, and does it harm nobody twice? */
+/* May the request be repeated: was it answered, perhaps before the other replica had it, and does a second answer do no
+ * harm? */
 static bool may_repeat(const pli_msg *msg) {
     return msg->head.kind == PLI_CREATE || msg->head.kind == PLI_SNAP || msg->head.kind == PLI_RESTORE;
 }
 
-/* All that is kept goes to the replica that serves now, in the same order under the same numbers; requests that were
- * answered as mere numbers. */
+/* Sends all that is kept to the replica that serves now, in the same order under the same numbers. Of requests that
+ * were answered only the number is sent. */
 static void send_again(pli_client *client, int32_t server, pli_out *out) {
     pli_client_link *link = &client->link[server];
     for (pli_msg *kept = link->tx.kept; kept != NULL; kept = kept->next) {
         kept->head.dst = pli_replica_rank(&client->layout, server, link->place);
         kept->head.port = pli_replica_port(link->place);
         kept->head.epoch = client->epoch;
-        kept->head.arg64 = 0; /* what it had heard from the dead one is no acknowledgement here */
+        kept->head.arg64 = 0; /* what the dead replica had sent is not acknowledged to this one */
         if (is_request(kept) && !may_repeat(kept) && !is_open(client, server, kept)) {
             kept->head.kind = PLI_VOID;
             kept->head.body_bytes = 0;
@@ -111,8 +112,8 @@ static void send_again(pli_client *client, int32_t server, pli_out *out) {
     }
 }
 
-/* Is nothing asked of the server any more but to be let go? Then it is, and its answer, which may yet come, counts no
- * more. */
+/* Is the answer to BYE all that is still asked of the server? Then the worker is let go, and the answer, which may yet
+ * come, counts no more. */
 static bool lets_go(pli_client *client, int32_t server, pli_out *out) {
     pli_client_link *link = &client->link[server];
     pli_ticket      *bye = NULL;
@@ -131,7 +132,7 @@ static bool lets_go(pli_client *client, int32_t server, pli_out *out) {
 
 enum { ABSENT_DIED = 1, ABSENT_LEFT };
 
-/* Has a rank that may have had a replica ended in good order? It does so when all workers have let it go. */
+/* Has a rank that may have had a replica ended in good order? A rank does so when all workers have let it go. */
 static bool has_ended(const pli_client *client, int32_t server) {
     const int32_t places = pli_replica_places(&client->layout);
     for (int32_t place = 0; place < places; place++)
@@ -139,7 +140,7 @@ static bool has_ended(const pli_client *client, int32_t server) {
     return false;
 }
 
-/* Nobody has its shards any more. */
+/* No rank has the server's shards any more. */
 static void lose(pli_client *client, int32_t server, int32_t rank, const char *why, pli_out *out) {
     pli_client_link *link = &client->link[server];
     bool             gone = (has_ended(client, server) || !link->used) && lets_go(client, server, out);
@@ -153,11 +154,11 @@ void pli_client_none(pli_client *client, int32_t server, pli_out *out) {
                                                                "other replica was whole", out);
 }
 
-/* Are clocks complete, so that somebody must stand in for who died in one? As one table so all, where there are
- * replicas. */
+/* Do tables apply at clocks, so that somebody must stand in for a worker that died in one? With replicas, either all
+ * tables do or none does. */
 static bool has_clocks(const pli_client *client) { return client->tables > 0 && client->table[0]->at_clock; }
 
-/* A VIEW of these, without those of whom it is known. NULL: out of memory. */
+/* Makes a VIEW of these workers, without those that are known. NULL: out of memory. */
 static pli_msg *view_of(const pli_client *client, const uint8_t *whom, const uint8_t *known, int64_t clock) {
     const int32_t workers = client->layout.workers;
     size_t        n = 0;
@@ -171,7 +172,7 @@ static pli_msg *view_of(const pli_client *client, const uint8_t *whom, const uin
     return msg;
 }
 
-/* Whom the worker has stood in for in clocks that have ended: a log tells of it by its next SUM only. */
+/* Tells again for whom the worker has stood in, in clocks that have ended: a log tells of it only by its next SUM. */
 static void view_again(pli_client *client, uint64_t now_ns, int32_t server, pli_out *out) {
     plait_error why = { 0 };
     if (!client->link[server].used || !has_clocks(client)) return;
@@ -194,7 +195,7 @@ static void redirect(pli_client *client, uint64_t now_ns, int32_t server, const 
     }
     link->place = place;
     pli_rx_destroy(&link->rx);
-    pli_rx_init(&link->rx); /* the other counts what it says from 1 */
+    pli_rx_init(&link->rx); /* the other replica numbers its messages from 1 */
     link->state = 0;
     link->tx.arrived = 0;
     send_again(client, server, out);
@@ -216,7 +217,7 @@ void pli_client_member(pli_client *client, uint64_t now_ns, const pli_member_eve
             redirect(client, now_ns, s, event, out);
         } else {
             (void)lets_go(client, s, out);
-            pli_tx_end(&link->tx); /* it needs nothing any more */
+            pli_tx_end(&link->tx); /* it needs no acknowledgement any more */
         }
     }
     if (!died || event->rank < 0 || event->rank >= layout->workers || client->dead[event->rank]) return;
@@ -279,7 +280,7 @@ int32_t pli_client_holder(const pli_client *client, int32_t home, uint64_t item,
     return pli_heir_of(next ? client->next : client->replaced, layout->workers, layout->spares, home, item);
 }
 
-/* The living one of the workers first .. end - 1 whose draw for the item is the highest; -1: none lives. */
+/* The living worker among first .. end - 1 whose draw for the item is the highest; -1: none lives. */
 static int32_t highest(const uint8_t *dead, int32_t first, int32_t end, uint64_t seed) {
     int32_t  best = -1;
     uint64_t most = 0;

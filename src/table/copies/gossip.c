@@ -1,7 +1,7 @@
 /* See gossip.h.
  *
- * Invariants: of each neighbour at most the copies of a few clocks are kept, since it cannot pass a round without a
- * copy that depends on this worker's; held_by is -1 exactly when all that is awaited is there. */
+ * Invariants: at most a few clocks' copies of each neighbour are kept, since a neighbour cannot pass a round without a
+ * copy that depends on this worker's. held_by is -1 exactly when all that is awaited has come. */
 #include "table/copies/gossip.h"
 
 #include <string.h>
@@ -111,7 +111,7 @@ static void on_wakeup(void *state, uint64_t now_ns, pli_out *out) {
     pli_links_wakeup(&gossip->links, now_ns, out);
 }
 
-/* Who has left in good order has sent all that others need. */
+/* A worker that has left in good order has sent all that others need. */
 static void on_member(void *state, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
     (void)now_ns;
     pli_gossip *gossip = state;

@@ -1,6 +1,6 @@
-/* A worker that averages with neighbours who send anything: the job fails by name, or copies are what their table's
- * are, and nothing is read or written outside of a message. Input: frames of kind, source, table, clock (a byte each),
- * two bytes of length, a body. */
+/* A worker averages with neighbours who send arbitrary messages. The job fails by name, or the copies have the sizes of
+ * their tables; nothing is read or written outside of a message. Input: frames of kind, source, table, clock (a byte
+ * each), two bytes of length, a body. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { WORKERS = 3, ROUNDS = 1, PUSHES = 2 /* tables: in rounds, without */, F32S = 5, F64S = 3 };
+enum { WORKERS = 3, ROUNDS = 1, PUSHES = 2 /* two tables: with rounds, without */, F32S = 5, F64S = 3 };
 
 static void deliver(pli_gossip *gossip, const uint8_t *head, size_t bytes, uint64_t *seq) {
     pli_msg *msg = pli_msg_new(bytes);
@@ -28,7 +28,7 @@ static void deliver(pli_gossip *gossip, const uint8_t *head, size_t bytes, uint6
     pli_out_drop(&out);
 }
 
-/* The copies of a clock that have come: of a round, each is as long as the table says. */
+/* Takes the copies of a clock that have come. With rounds, each is as long as the table says. */
 static void take_copies(pli_gossip_table *table, int64_t clock) {
     const int32_t from[] = { 1, 2 };
     pli_gossip_await(table, false, clock, 2, from);

@@ -1,5 +1,5 @@
-/* Averaging with neighbours, over networks that lose, double and reorder: the average never changes by it, rounds give
- * the same bits in every schedule, and what a worker sends arrives once. */
+/* Averaging with neighbours over networks that lose, double and reorder messages: mixing never changes the average,
+ * rounds give the same bits in every schedule, and what a worker sends arrives once. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static void check_round(pli_graph graph, int32_t workers, int64_t round) {
         int32_t n = pli_neighbours_to(graph, workers, w, round, to),
                 m = pli_neighbours_from(graph, workers, w, round, from);
         if (degree < 0) degree = n;
-        assert_int_equal(n, degree); /* equal weights are doubly stochastic */
+        assert_int_equal(n, degree); /* so equal weights are doubly stochastic */
         assert_int_equal(m, degree);
         for (int32_t i = 0; i < n; i++) {
             assert_true(to[i] >= 0 && to[i] < workers && to[i] != w && (i == 0 || to[i] > to[i - 1]));
@@ -152,7 +152,7 @@ static void mark(network *net, int32_t me, uint64_t now, pli_out *out) {
     w->waits = w->marked = true;
 }
 
-/* A worker goes on, if it can. */
+/* Lets a worker go on, if it can. */
 static bool go_on(network *net, int32_t me) {
     worker  *w = &net->w[me];
     uint64_t now;
@@ -230,7 +230,7 @@ static void test_rounds_keep_the_average_and_repeat(void **state) {
                     if (seed == 1) memcpy(first[i], net.w[i].x, sizeof first[i]);
                     assert_memory_equal(first[i], net.w[i].x, sizeof first[i]);
                 }
-                assert_true(spread(&net) < 10 * pow(0.9, 12)); /* they were up to 10 apart */
+                assert_true(spread(&net) < 10 * pow(0.9, 12)); /* they were up to 10 apart at first */
                 close_network(&net);
             }
         }
@@ -252,7 +252,7 @@ static void test_async_keeps_the_weighted_average(void **state) {
             double  before[N], weight;
             network net;
             open_network(&net, seed, 2 + (int32_t)(seed % (MOST - 1)), (pli_graph)g, false, 20, true);
-            net.w[0].ends = 5; /* the workers need not take as many clocks as each other */
+            net.w[0].ends = 5; /* workers may take different numbers of clocks */
             average(&net, before, &weight);
             run(&net);
             check_average(&net, before);

@@ -1,5 +1,5 @@
-/* A worker of a job whose shards have two replicas: its clock ends when it is safe in both, it stands in for workers
- * that died, and its collectives go by the first server, which outlives any rank (comm/carried.h). replicas.h has the
+/* A worker of a job whose shards have two replicas: its clock ends when it is safe in both; it stands in for workers
+ * that died; its collectives go by the first server, which survives any one rank (comm/carried.h). replicas.h has the
  * idea. */
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +53,7 @@ int plait_job_inherits(const plait_job *job, int32_t home, uint64_t item) {
 
 /* --- collectives -------------------------------------------------------------------------------------------------- */
 
-/* What each has brought to the first server; false: it makes no sense. */
+/* Reads what each worker has brought to the first server; false: it makes no sense. */
 static bool read_gathered(const plait_job *job, const pli_msg *reply, pli_carried *came) {
     const size_t         workers = (size_t)job->layout.workers;
     uint64_t             at = workers * sizeof(uint64_t), bytes;
@@ -67,7 +67,7 @@ static bool read_gathered(const plait_job *job, const pli_msg *reply, pli_carrie
         came[w] = (pli_carried){ body + at, bytes };
         at += pli_pad8(bytes);
     }
-    return came[job->client.rank].data != NULL; /* whom the others take for dead hears no more */
+    return came[job->client.rank].data != NULL; /* a worker that the others take for dead hears no more */
 }
 
 plait_status pli_job_gather(void *user, const void *mine, size_t bytes, pli_carried *came, pli_msg **held_out,

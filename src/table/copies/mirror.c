@@ -1,4 +1,4 @@
-/* A copy of a table and its sums; mirror.h has the ideas. */
+/* A mirror of a table, and the sums that change it; mirror.h has the ideas. */
 #include "table/copies/mirror.h"
 
 #include <string.h>
@@ -82,7 +82,7 @@ plait_status pli_mirror_inc(pli_mirror *mirror, int64_t n, const uint64_t *keys,
     return PLAIT_OK;
 }
 
-/* What is read is the sum of clocks that are applied, plus this much of a sum's own part. */
+/* A get reads the clocks that are applied, plus the worker's own part of a sum times this factor. */
 static double scale_of(const pli_mirror *mirror, const pli_sum *sum) {
     const pli_spec *spec = mirror->spec;
     return spec->ruled ? -pli_rule_step(&spec->rule, sum->clock, spec->batch, spec->batch, 1).rate / (double)spec->batch
@@ -100,7 +100,7 @@ static void raise_get(const pli_mirror *mirror, int64_t clock, int64_t n, const 
     pli_raise_mirror_get(mirror->sink, mirror->rank, mirror->spec, clock, &seen, n, keys, first);
 }
 
-/* A sum of the clock at hand was taken before its end. */
+/* Is the sum's own part added to reads of the clock? A sum of the current clock was taken before its end. */
 static bool is_read_over(const pli_sum *sum, int64_t clock) { return sum->clock < clock; }
 
 void pli_mirror_get(const pli_mirror *mirror, int64_t clock, int64_t n, const uint64_t *keys, int64_t first,
@@ -154,9 +154,9 @@ plait_status pli_mirror_dump(const pli_mirror *mirror, int64_t clock, int64_t *n
 
 /* --- sums of values ----------------------------------------------------------------------------------------------- */
 
-/* Behind the values rides what is known of the whole push. */
+/* Behind the values stands what is known of the whole push. */
 static void put_extra(const pli_pending *own, void *values, int64_t at) {
-    if (!own->spec->combine->adds) { /* where nobody has touched the table nothing has come */
+    if (!own->spec->combine->adds) { /* if nobody has touched the table, nothing has come */
         pli_updates_clear(own->spec, EXTRA, pli_at(values, at * own->spec->sum_width));
         if (own->touched) pli_updates_set(own->spec, values, at, 0);
         return;
@@ -194,7 +194,7 @@ static plait_status make_dense(pli_mirror *mirror, pli_sum *sum, plait_error *er
     return PLAIT_OK;
 }
 
-/* The values first .. to - 1, of which the last came first. */
+/* Applies the values first .. to - 1, of which the last came first. */
 static plait_status apply_dense(pli_mirror *mirror, pli_sum *sum, int64_t first, int64_t to, plait_error *err) {
     const pli_spec *spec = mirror->spec;
     int64_t         values = sum->n - EXTRA;
@@ -205,7 +205,7 @@ static plait_status apply_dense(pli_mirror *mirror, pli_sum *sum, int64_t first,
         sum->examples = whole.examples;
         to = values;
     }
-    if (sum->values == sum->own.sum) { /* all workers' now: to be cleared from end to end */
+    if (sum->values == sum->own.sum) { /* it holds all workers' updates now, to be cleared from end to end */
         sum->own.low = 0;
         sum->own.high = spec->rows;
     }
@@ -214,7 +214,7 @@ static plait_status apply_dense(pli_mirror *mirror, pli_sum *sum, int64_t first,
                                   pli_at_const(sum->values, first * spec->sum_width), err);
 }
 
-/* One array: values [rows, cols], for each row how many workers have touched it, what put_extra says. */
+/* Makes one array: values [rows, cols]; for each row how many workers have touched it; and what put_extra says. */
 static plait_status make_marked(pli_mirror *mirror, pli_sum *sum, plait_error *err) {
     const pli_spec    *spec = mirror->spec;
     const pli_pending *own = &sum->own;
@@ -266,7 +266,7 @@ static size_t list_bytes(const pli_spec *spec, int64_t n) {
     return sizeof(list_head) + (size_t)n * 8 + (size_t)pli_pad8((uint64_t)(n * pli_sum_row_bytes(spec)));
 }
 
-/* A message for a list, in the memory of the one before the last if nobody reads that any more. */
+/* Makes a message for a list, in the memory of the one before the last if nobody reads that any more. */
 static pli_msg *new_list(pli_mirror *mirror, int64_t clock, size_t bytes) {
     pli_slab **kept = &mirror->lists[clock & 1];
     if (*kept == NULL || !pli_slab_is_mine(*kept) || (*kept)->bytes < bytes || (*kept)->bytes / 4 > bytes) {
@@ -330,7 +330,7 @@ static plait_status apply_lists(pli_mirror *mirror, pli_sum *sum, plait_error *e
 pli_sum_form pli_mirror_form(const pli_mirror *mirror) {
     const pli_spec *spec = mirror->spec;
     if (!spec->keyed) return PLI_SUM_DENSE;
-    if (!spec->combine->adds) return PLI_SUM_LISTS; /* marks are sums */
+    if (!spec->combine->adds) return PLI_SUM_LISTS; /* marks need sums */
     return spec->rows > 0 && mirror->workers > 1 && mirror->keys > spec->rows / 4 ? PLI_SUM_MARKED : PLI_SUM_LISTS;
 }
 
@@ -374,7 +374,8 @@ plait_status pli_mirror_take(pli_mirror *mirror, int64_t clock, pli_sum_form for
     return status;
 }
 
-/* What was the own part is pending's again, empty: at once where that has nothing yet, else for the next clock. */
+/* Gives the memory of the own part back to pending, emptied: at once if pending has none yet, else for the next
+ * clock. */
 static void keep_memory(pli_mirror *mirror, pli_sum *sum) {
     pli_pending *into = mirror->pending.sum == NULL && !mirror->pending.touched ? &mirror->pending : &mirror->spare;
     if (sum->values == sum->own.sum) sum->values = NULL;
@@ -385,7 +386,7 @@ static void keep_memory(pli_mirror *mirror, pli_sum *sum) {
     pli_pending_init(&sum->own, mirror->spec, EXTRA);
 }
 
-/* The first sum is applied. */
+/* The first sum is applied and leaves the list. */
 static void end_sum(pli_mirror *mirror) {
     pli_sum *sum = mirror->first;
     mirror->landed += sum->pushed;

@@ -1,12 +1,13 @@
-/* table/copies/mirror.h - a worker's copy of a table under allreduce, and the sums that move it. No message, wait or
- * thread in here: whoever drives it (topology/allreduce.c, a test) moves the sums between the workers.
+/* table/copies/mirror.h - a *mirror*, a worker's own whole copy of a table under allreduce, and the sums that change
+ * it. There is no message, wait or thread in here: its driver (topology/allreduce.c, a test) moves the sums between the
+ * workers.
  *
  * At the end of a clock the worker's updates are taken as a *sum*, to which every worker adds its own; when it is
- * complete, the rule is applied to it once. The policy says when a clock may start: bsp at once has the sum of the
- * clock before, under bounded-delay:T up to T sums are under way while the workers go on. Sums are applied when the
- * next clock could not start without, and no sooner, so what a clock reads does not depend on how fast anything was:
- * the copies are equal, clock by clock, and a run repeats. The worker's own part of what is under way is laid over what
- * it reads, on ruled tables as plain steps of the table's rate.
+ * complete, the rule is applied to it once. The policy says when a clock may start: under bsp when the sum of the clock
+ * before is applied; under bounded-delay:T up to T sums are under way while the workers go on. Sums are applied when
+ * the next clock could not start without them, and no sooner, so what a clock reads does not depend on how fast
+ * anything was: the copies are equal, clock by clock, and a run repeats. The worker's own part of what is under way is
+ * laid over what it reads, on ruled tables as plain steps of the table's rate.
  *
  * Papers: Agarwal et al., "A Reliable Effective Terascale Linear Learning System", JMLR 2014; Renggli et al.,
  * "SparCML", SC 2019 (sums that turn dense); Li et al., "Pipe-SGD", NeurIPS 2018 (sums under way). */
@@ -20,8 +21,9 @@
 
 enum { PLI_SUM_EXTRA = 3 }; /* values at the end of a sum: what is known of the whole push */
 
-/* Dense: values in place. Keyed: a list of rows of each worker; or, where these would fill much of a dense table,
- * values of all rows and for each how many have touched it, so that the result is the same either way. */
+/* How the sum of a table travels. DENSE: values in place. Keyed tables use LISTS, a list of rows from each worker; or,
+ * if these would fill much of a dense table, MARKED: values of all rows, and for each row how many have touched it, so
+ * that the result is the same. */
 typedef enum pli_sum_form { PLI_SUM_DENSE, PLI_SUM_LISTS, PLI_SUM_MARKED } pli_sum_form;
 
 typedef struct pli_sum {
@@ -29,18 +31,18 @@ typedef struct pli_sum {
     int64_t        clock;
     pli_sum_form   form;
     pli_pending    own;   /* this worker's part                                                       */
-    bool           pushed; /* it has one                                                              */
-    bool           flies;  /* it is read over until it is applied                                     */
-    bool           travels; /* it is in buckets, or was: what is in none any more has landed           */
+    bool           pushed; /* the worker has a part in it                                             */
+    bool           flies;  /* its own part is added to reads until it is applied                      */
+    bool           travels; /* it is or was in buckets; one that is in none any more has landed        */
     void          *values; /* DENSE, MARKED: [n], to be summed over all workers; may lie in own       */
     int64_t        n;
     int64_t        rest;   /* values [rest, n) are complete                                           */
-    int64_t        touched, examples; /* DENSE, once the last values are complete: of the whole push   */
+    int64_t        touched, examples; /* DENSE, once the last values are complete: those of the whole push */
     pli_msg       *list;  /* LISTS: this worker's, to be gathered (the driver takes it) into ...      */
     pli_msg      **piece; /* ... [workers] all workers'                                               */
 } pli_sum;
 
-/** Is it applied part by part, as its values land? For nothing is read before. */
+/** Is the sum applied part by part, as its values land? It may be if nothing is read before its end. */
 static inline bool pli_sum_in_parts(const pli_sum *sum) { return sum->form == PLI_SUM_DENSE && !sum->flies; }
 
 typedef struct pli_mirror {
@@ -49,15 +51,15 @@ typedef struct pli_mirror {
     const pli_event_sink *sink;
     pli_policy      policy;
     pli_shard       shard;
-    pli_pending     pending, spare; /* of the current clock; for the next */
-    pli_sum        *first, **last;  /* taken and not applied, in order of clocks */
-    uint64_t        incs;           /* pending                                   */
-    uint64_t        pushes, landed; /* own: taken; of them applied               */
-    uint64_t        sums;           /* applied                                   */
-    pli_sum_form    form;           /* of the next sum, once others count on it: the driver's        */
-    int64_t         taken;          /* clocks whose sum is: no update of theirs follows  */
+    pli_pending     pending, spare; /* of the current clock; for the next clock */
+    pli_sum        *first, **last;  /* taken and not yet applied, in order of clocks */
+    uint64_t        incs;           /* how many are pending                      */
+    uint64_t        pushes, landed; /* own pushes taken; and how many of them are applied */
+    uint64_t        sums;           /* how many are applied                      */
+    pli_sum_form    form;           /* of the next sum, once others count on it; set by the driver   */
+    int64_t         taken;          /* how many clocks have their sum taken: no update of theirs follows */
     int64_t         keys;           /* in all workers' parts of the sum that was applied last */
-    pli_slab       *lists[2];       /* memory of lists of clocks before, in turns: others may still read the last */
+    pli_slab       *lists[2];       /* memory of earlier clocks' lists, in turns: others may still read the last */
 } pli_mirror;
 
 /** spec and sink are borrowed. initial, penalty as in plait_table_opts. */
@@ -68,10 +70,10 @@ void         pli_mirror_close(pli_mirror **mirror); /* no sum's memory may be le
 /** Own updates to keys [n], or (keys NULL) to the rows first .. first + n - 1. */
 plait_status pli_mirror_inc(pli_mirror *mirror, int64_t n, const uint64_t *keys, int64_t first, const void *delta,
                              int64_t examples, plait_error *err);
-/** What the worker reads in this clock: of sums that are taken, those of clocks before. */
+/** What the worker reads in this clock. Of the sums that are taken, it reads its part of those of earlier clocks. */
 void pli_mirror_get(const pli_mirror *mirror, int64_t clock, int64_t n, const uint64_t *keys, int64_t first,
                      void *values);
-/** The rows where they lie, or NULL: something is to be laid over them. */
+/** The rows where they lie, or NULL if own updates must be added to them. */
 const void  *pli_mirror_read(const pli_mirror *mirror, int64_t clock, int64_t first, int64_t n);
 /** As pli_topology_ops.dump. */
 plait_status pli_mirror_dump(const pli_mirror *mirror, int64_t clock, int64_t *n_out, uint64_t **keys_out,
@@ -79,27 +81,28 @@ plait_status pli_mirror_dump(const pli_mirror *mirror, int64_t clock, int64_t *n
 
 /** The table was not there in this clock: its sum is of nothing. In order of clocks, before any other. */
 void pli_mirror_skip(pli_mirror *mirror, int64_t clock);
-/** May `clock` start when the sums of all clocks below `applied` are? */
+/** May `clock` start when the sums of all clocks below `applied` are applied? */
 bool pli_mirror_may_start(const pli_mirror *mirror, int64_t clock, int64_t applied);
-/** The form of the next sum: of a keyed one, as the last one suggests, so that nobody has to ask how many keys the
- *  others have. */
+/** The form of the next sum. A keyed table goes by its last sum, so that nobody has to ask how many keys the others
+ *  have. */
 pli_sum_form pli_mirror_form(const pli_mirror *mirror);
 /** How many values a sum of this form has; 0: lists. */
 int64_t      pli_mirror_sum_values(const pli_mirror *mirror, pli_sum_form form);
-/** Takes what is pending as the worker's part of the sum of the clock, which comes last in the list. flies: it is read
- *  over until it is applied; else (nothing is read before) its values may be summed where they lie. */
+/** Takes what is pending as the worker's part of the clock's sum, which goes to the end of the list. flies: the part
+ *  is added to reads until the sum is applied; otherwise (nothing is read before) its values may be summed where they
+ *  lie. */
 plait_status pli_mirror_take(pli_mirror *mirror, int64_t clock, pli_sum_form form, bool flies, pli_sum **sum_out,
                               plait_error *err);
-/** The values from `first` on are complete: applied, where the sum is applied in parts. */
+/** The values from `first` on are complete: applies them if the sum is applied in parts. */
 plait_status pli_mirror_land(pli_mirror *mirror, pli_sum *sum, int64_t first, plait_error *err);
-/** Applies the first sum of the list, which is complete, or what of it is not applied yet, and frees it. */
+/** Applies the first sum of the list, which is complete, as far as it is not applied yet, and frees it. */
 plait_status pli_mirror_apply(pli_mirror *mirror, plait_error *err);
 
-/** Where spec->sharded: the first sum is complete in the values first .. first + n - 1, whose states begin with number
- *  `state`; a push of so many examples. They alone become new. */
+/** For spec->sharded: the first sum is complete in the values first .. first + n - 1, whose states begin with number
+ *  `state`, for a push of so many examples. Only these values are updated. */
 plait_status pli_mirror_apply_slice(pli_mirror *mirror, int64_t examples, int64_t first, int64_t n, int64_t state,
                                      plait_error *err);
-/** The first sum is applied slice by slice, here and elsewhere: frees it. */
+/** All slices of the first sum are applied, here and elsewhere: frees it. */
 void         pli_mirror_end_slices(pli_mirror *mirror);
 
 #endif

@@ -1,5 +1,6 @@
-/* A mirror whose sum another worker's part is anything: refused by name, or applied to rows that the table has, and
- * nothing is read or written outside of it. Input: which table (a byte), the list as it came. */
+/* A mirror receives an arbitrary list as another worker's part of a sum. It refuses the list by name, or adds it to
+ * rows that the table has; nothing is read or written outside of it. Input: which table (a byte), the list as it
+ * came. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { WORKERS = 2, ROWS = 300, SHAPES = 4 };
 
-/* Sparse; sparse with a rule whose penalty is lazy; of fixed rows; of fixed rows, exact. */
+/* The four shapes: sparse; sparse with a rule whose penalty is lazy; of fixed rows; of fixed rows, exact. */
 static pli_spec spec_of(int shape) {
     plait_table_opts opts;
     pli_spec         spec;

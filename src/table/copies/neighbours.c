@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-/* Inserts in order what is not there yet and is not the worker itself. */
+/* Inserts a worker in order, unless it is there already or is the worker itself. */
 static int32_t insert(int32_t *list, int32_t n, int32_t worker, int64_t other) {
     int32_t at = n;
     for (int32_t i = 0; i < n; i++)
@@ -16,7 +16,7 @@ static int32_t insert(int32_t *list, int32_t n, int32_t worker, int64_t other) {
 
 static int64_t wrapped(int64_t worker, int32_t workers) { return ((worker % workers) + workers) % workers; }
 
-/* The largest divisor that is at most the root. */
+/* The largest divisor that is at most the square root. */
 static int32_t rows_of(int32_t workers) {
     int32_t rows = 1;
     for (int32_t r = 2; (int64_t)r * r <= workers; r++)
@@ -39,7 +39,7 @@ static int32_t beside(pli_graph graph, int32_t workers, int32_t worker, int32_t 
     return insert(list, n, worker, wrapped(row - 1, rows) * columns + column);
 }
 
-/* sign 1: those further on; -1: those before. first, hops: of which rounds. */
+/* sign 1: the workers further on; -1: those before. first, hops: for which rounds. */
 static int32_t hopped(int32_t workers, int32_t worker, int sign, int32_t first, int32_t hops, int32_t *list) {
     int32_t n = 0;
     for (int32_t h = first; h < first + hops; h++)

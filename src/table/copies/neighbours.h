@@ -22,15 +22,16 @@ typedef enum pli_graph { PLI_RING, PLI_TORUS, PLI_EXP, PLI_GRAPHS } pli_graph;
 
 enum { PLI_NEIGHBOURS_MAX = 32 };
 
-/** To whom worker sends in a round, in increasing order; returns how many. All averaging is with each of them. */
+/** The workers to whom `worker` sends in a round, in increasing order; returns how many. It averages with each of
+ *  them. */
 int32_t pli_neighbours_to(pli_graph graph, int32_t workers, int32_t worker, int64_t round, int32_t *to);
-/** From whom it receives in that round. */
+/** The workers from whom it receives in that round. */
 int32_t pli_neighbours_from(pli_graph graph, int32_t workers, int32_t worker, int64_t round, int32_t *from);
 
-/** The one to whom it sends in a round where each sends one copy: its neighbours in turn. -1: there is no other
- *  worker. */
+/** The one worker to whom it sends in a round where each sends one copy: its neighbours take turns. -1: there is no
+ *  other worker. */
 int32_t pli_neighbours_next(pli_graph graph, int32_t workers, int32_t worker, int64_t round);
-/** All to whom it ever sends, all from whom it ever receives. */
+/** All workers to whom it ever sends, and all from whom it ever receives. */
 int32_t pli_neighbours_ever_to(pli_graph graph, int32_t workers, int32_t worker, int32_t *to);
 int32_t pli_neighbours_ever_from(pli_graph graph, int32_t workers, int32_t worker, int32_t *from);
 

@@ -1,6 +1,6 @@
-/* The log of a server's shards: what goes from the replica that serves to the other, what becomes safe by it, and what
- * is answered only then: tables, rows put back, barriers, the end. replicas.h has the idea; replicas_sum.c has clocks,
- * replicas_follow.c the other end of the log. */
+/* The log of a server's shards: what goes from the replica that serves to the other, what becomes safe by that, and
+ * what is answered only when it is safe: tables, rows put back, barriers, the end. replicas.h has the idea;
+ * replicas_sum.c has clocks, replicas_follow.c the receiving end of the log. */
 #include "table/copies/replicas.h"
 
 #include <string.h>
@@ -80,7 +80,7 @@ static void tell_safe(pli_server *server, int32_t worker, uint64_t seq, pli_out 
     if (!server->peer[worker].gone) pli_server_tell(server, worker, PLI_SAFE, (int64_t)seq, out);
 }
 
-/* The entry (taken) is with the other replica, or there is none. */
+/* The other replica has the entry (taken), or there is no other replica. */
 static void release(pli_server *server, uint64_t now_ns, pli_entry *entry, pli_out *out) {
     while (entry->requests != NULL) {
         pli_msg *request = entry->requests, *answer = entry->answers;
@@ -195,7 +195,7 @@ pli_entry *pli_entry_of(int32_t worker, uint64_t seq) {
     return entry;
 }
 
-/* The message as the log has it. */
+/* Makes the log's form of the message. */
 static pli_msg *logged(const pli_msg *msg) {
     pli_msg *entry = pli_msg_copy(msg);
     if (entry == NULL) return NULL;
@@ -224,7 +224,7 @@ bool pli_entry_answer(pli_entry *entry, const pli_msg *request, pli_msg *answer)
     return true;
 }
 
-/* The worker's message goes into the log, and is answered (taken) when it is safe. */
+/* Puts the worker's message into the log; its answer (taken) is sent when it is safe. */
 static void log_with(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_msg *answer, pli_out *out) {
     pli_entry *entry = pli_entry_of(msg->head.src, msg->head.seq);
     if (entry != NULL && !pli_entry_answer(entry, msg, answer)) {
@@ -276,7 +276,7 @@ static pli_msg *barrier_answer(const pli_server *server) {
     return answer;
 }
 
-/* What each has brought who is at the barrier. */
+/* Gathers what each worker at the barrier has brought. */
 static pli_msg *gather(const pli_server *server) {
     const size_t workers = (size_t)server->layout.workers;
     uint64_t     bytes = workers * sizeof(uint64_t), own = sizeof(uint64_t);
@@ -297,7 +297,7 @@ static pli_msg *gather(const pli_server *server) {
     return msg;
 }
 
-/* Everybody is there: with the same in mind? */
+/* All workers are at the barrier: do all of them gather, or none? */
 static bool gathers(const pli_server *server, bool *gathers_out, pli_out *out) {
     int32_t first = -1;
     for (int32_t w = 0; w < server->layout.workers; w++) {
@@ -352,7 +352,7 @@ void pli_replicas_meet(pli_server *server, uint64_t now_ns, pli_out *out) {
 
 /* --- the end ------------------------------------------------------------------------------------------------------ */
 
-/* The other replica hears of it first, so that whoever is left answers who has not been answered. */
+/* The other replica hears of the end first, so that the one that is left can answer workers that have no answer yet. */
 void pli_replicas_end(pli_server *server, uint64_t now_ns, pli_out *out) {
     pli_replicas *c = server->replicas;
     if (!c->serves || (server->present > 0 && !c->over)) return;

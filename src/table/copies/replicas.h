@@ -1,12 +1,12 @@
-/* table/copies/replicas.h - the second replica of a server's shards, kept on another rank, so that any one rank can
+/* table/copies/replicas.h - the second replica of a server's shards, kept on another rank, so that any one rank may
  * die.
  *
  * The replicas of server s lie on its own rank (place 0) and on the next of the servers' ranks (place 1), each as a
- * machine of its own: the same state machine, server.h's. The first of them that lives *serves*: which that is follows
- * from who is dead alone, so that all ranks come to the same map with no coordinator. The other takes its log and says
- * nothing. When one of the two has died, the one that is left makes a new replica at the next place that lives (below).
+ * machine of its own: the same state machine, server.h's. The first living one *serves*. Which one that is depends only
+ * on who is dead, so all ranks come to the same map without a coordinator. The other takes the log in and sends
+ * nothing. When one of the two has died, the other makes a new replica at the next living place (below).
  *
- * The log (one stream, comm/stream.h, from who serves to the other) holds what changes shards, and in which order:
+ * The log (one stream, comm/stream.h, from the replica that serves to the other) holds what changes shards, in order:
  *   CREATE      as a worker has sent it
  *   SUM         tables that apply at clocks: of a clock all workers' pushes, added up, once they are complete: one
  *               message a clock, whatever the number of workers
@@ -16,14 +16,14 @@
  *   SNAP        the first of its number: the pieces of a snapshot are here, too, when who serves dies; and when they
  *               have all been taken
  *   END         all workers have said good-bye
- * It says of each worker up to which message of its stream it goes. What the other replica has confirmed is *safe*:
- * SAFE tells the worker, who keeps until then what it has sent. `clock` returns when the worker's updates are safe with
- * all servers.
+ * For each worker the log says up to which message of its stream it goes. What the other replica has confirmed is
+ * *safe*: SAFE tells the worker, which keeps what it has sent until then. `clock` returns when the worker's updates are
+ * safe with all servers.
  *
- * When who serves dies, the other goes on: the worker's stream goes on with it where the log ends, so the worker sends
- * again what is not safe, and of that nothing was applied there. (So an update is applied once, whatever the rule keeps
- * beside the values: rules run at both replicas, over the same sums in the same order.) A log that comes from the dead
- * is refused, and who was only cut off has nothing safe any more: no clock ends by it.
+ * When the replica that serves dies, the other goes on: each worker's stream continues where the log ends. So the
+ * worker sends again what is not safe, and the other replica has applied none of that. (So an update is applied once,
+ * whatever the rule keeps beside the values: rules run at both replicas, over the same sums in the same order.) A log
+ * from a dead rank is refused. A replica that was only cut off makes nothing safe any more, so no clock ends by it.
  *
  * bsp, and the death of a worker in the middle of clock c. A server *prepares* c when all workers have ended it: the
  * SUM is fixed and goes into the log, but the shards stay as they are, until a message of a later clock comes: its
@@ -36,7 +36,7 @@
  *   All this needs heirs that push what the dead one had pushed: servers that have prepared c compare the rows
  *   (replicas_same.c).
  *
- * A new replica. Its log begins with all that the log before would have told: the tables (CREATE) and their rows
+ * A new replica: its log begins with all that the former log would have told: the tables (CREATE) and their rows
  * (RESTORE) as they are, the SUM that is prepared, then WHOLE: clocks, barriers, and of each worker how far its stream
  * is logged. What is not logged yet is not sent; it is logged as ever, behind that. What the dead one had not confirmed
  * becomes safe when the new replica is whole, as does whatever follows, so the workers' next clock ends then. Should
@@ -63,19 +63,19 @@
 
 enum { PLI_PLACES_MAX = 64 };
 
-/* Which message of which worker an entry of the log is: its arg64. */
+/* arg64 of a log entry: which message of which worker it is. */
 enum { PLI_LOG_SEQ_BITS = 40 };
 static inline uint64_t pli_log_whose(int32_t worker, uint64_t seq) {
     return (uint64_t)worker << PLI_LOG_SEQ_BITS | seq;
 }
 
-/* Of a worker, in the log. */
+/* The state of a worker, in the log. */
 enum { PLI_LOG_HERE, PLI_LOG_DEAD /* the others have stood in */, PLI_LOG_LEFT };
 
-/* Where replicas of a server's shards may lie, its *places*: on its own rank (0), on the next of the servers' ranks
- * (1), then on the spares, then on the other servers' ranks. Two of them have one: at first 0 and 1, and when one has
- * died the first behind them that lives gets one. So nobody needs to be told where replicas are: who looks for one goes
- * on to the next place that is not dead, as the replica does that is left alone. */
+/* Where replicas of a server's shards may lie, its *places*: its own rank (0), the next of the servers' ranks (1), then
+ * the spares, then the other servers' ranks. Two places have a replica: at first 0 and 1. When one has died, the first
+ * living place behind both gets one. So nobody needs to be told where replicas are: a worker that looks for one goes on
+ * to the next place that is not dead, and so does the replica that is left alone. */
 static inline int32_t pli_replica_places(const pli_layout *layout) {
     const int32_t places = layout->servers + layout->spares;
     return layout->replicas < 2 ? 1 : places < PLI_PLACES_MAX ? places : PLI_PLACES_MAX;
@@ -86,7 +86,7 @@ static inline int32_t pli_replica_rank(const pli_layout *layout, int32_t server,
     if (spare < layout->spares) return layout->workers - layout->spares + spare;
     return layout->first_server + (server + place - layout->spares) % layout->servers;
 }
-/** Which of the server's places the rank is; -1: none. */
+/** Which of the server's places is on the rank; -1: none. */
 static inline int32_t pli_replica_place(const pli_layout *layout, int32_t server, int32_t rank) {
     const int32_t places = pli_replica_places(layout);
     for (int32_t place = 0; place < places; place++)
@@ -95,70 +95,73 @@ static inline int32_t pli_replica_place(const pli_layout *layout, int32_t server
 }
 static inline uint16_t pli_replica_port(int32_t place) { return place == 0 ? PLI_PORT_SERVER : PLI_PORT_REPLICA; }
 
-/* An entry of the log that the other replica has not confirmed. */
+/* An entry of the log that the other replica has not confirmed yet. */
 typedef struct pli_entry {
     struct pli_entry *next;
     bool              ends;   /* END */
     uint64_t          number; /* in the log                                                        */
-    int32_t           worker; /* whose messages up to seq are safe with it; -1: see all            */
+    int32_t           worker; /* the worker whose messages up to seq it makes safe; -1: see all    */
     uint64_t          seq;
-    uint64_t         *all;      /* [workers], a SUM's; 0: none of that worker's. NULL: see worker */
-    pli_msg          *requests; /* to be answered then, each with the answer of the same place  */
+    uint64_t         *all;      /* [workers], for a SUM: the same for each worker; 0: none of its messages. NULL: see
+                                 * worker */
+    pli_msg          *requests; /* requests to be answered when it is safe, each with the answer at the same place */
     pli_msg          *answers;
 } pli_entry;
 
-/* Which rows were pushed. */
+/* A summary of which rows were pushed. */
 typedef struct pli_extent {
-    int64_t  n, most;   /* rows, in all and of one part */
-    uint64_t low, high; /* the first and the last       */
-    uint64_t digest;    /* of keys                      */
+    int64_t  n, most;   /* how many rows: in all; in the largest part */
+    uint64_t low, high; /* the first and the last key   */
+    uint64_t digest;    /* of the keys                  */
 } pli_extent;
 
-/* What is known of the clock that was prepared last: replicas_same.c. */
+/* What is known of the clock that was prepared last (replicas_same.c). */
 typedef struct pli_same {
-    int64_t     clocks; /* that clock + 1; 0: nothing is known of one               */
+    int64_t     clocks; /* that clock + 1; 0: no clock is known                     */
     int64_t     tables;
     pli_extent *pushed; /* [tables, workers]; owns the next two as well             */
-    pli_extent *said;   /* [tables, workers] to stand in; not yet said to be all    */
-    pli_extent *stood;  /* [tables] the same of all workers, and it was all         */
-    int64_t    *viewed; /* [workers] `clocks` as it was when the worker last said so */
+    pli_extent *said;   /* [tables, workers] what stand-ins have pushed; not yet said to be all */
+    pli_extent *stood;  /* [tables] the same of all workers, once said to be all    */
+    int64_t    *viewed; /* [workers] `clocks` when the worker last said that its part was all */
 } pli_same;
 
 typedef struct pli_replicas {
     int32_t    place;
     bool       serves;
-    bool       whole;       /* it has all that its log is the sequel of                               */
-    bool       empty;       /* and never will: who could have made it so is dead                      */
+    bool       whole;       /* it has all that the log continues from                                 */
+    bool       empty;       /* it will never be whole: the replica that could have made it so is dead */
     bool       over;        /* all workers have said good-bye                                         */
-    int32_t    other;       /* rank of the other replica, the log's other end; -1: there is none (yet)   */
-    int32_t    other_place; /* its place, or that of the last one                                     */
+    int32_t    other;       /* rank of the other replica, the other end of the log; -1: there is none (yet) */
+    int32_t    other_place; /* its place, or the last one's place                                     */
     uint64_t   died, left;  /* bit p: the rank of place p has, as far as it was heard                 */
     bool abandoned; /* its rank has ended in good order and had not confirmed all: the others went on without this one,
                              which they took for dead; nothing becomes safe by it any more */
-    pli_tx     tx;    /* the log: who serves */
-    pli_rx     rx;    /* who does not        */
+    pli_tx     tx;    /* the log, in the replica that serves */
+    pli_rx     rx;    /* the log, in the replica that does not */
     pli_entry *first, **last; /* not yet confirmed, in order */
     uint64_t  *safe;          /* [workers] */
     uint64_t  *in_log;        /* [workers] its messages up to here are in the log, if not yet with the other replica */
     uint64_t  *ended; /* [workers] number of the message that ended the worker's last clock, or of its VIEW since */
-    uint64_t  *again; /* [workers] below it a pull is served though it was taken before: its answer may be lost   */
-    pli_waiting_push **redo; /* [2, workers] pushes of dead ones' rows in the clock to be prepared: VIEWed, not yet */
+    uint64_t  *again; /* [workers] a pull below this number is served though it was taken before: its answer may be
+                       * lost */
+    pli_waiting_push **redo; /* [2, workers] pushes of dead ones' rows in the clock to be prepared: with their VIEW, and
+                              * without yet */
     uint8_t   *views;         /* [workers, workers] w has said that it stands in for the dead v       */
-    uint8_t   *dead;          /* [workers] died before they left: others must stand in for them       */
-    uint8_t   *logged;        /* [workers] here, dead or left, as the log's last SUM has it           */
+    uint8_t   *dead;          /* [workers] 1: died before it left, so others must stand in for it     */
+    uint8_t   *logged;        /* [workers] here, dead or left, as the last SUM of the log says        */
     int32_t    deaths;
     pli_msg   *sum;           /* see 9 */
     pli_wire_summed
-                *listed; /* [n_listed] of which the SUM that is being made is the sum: where there is an event log */
+                *listed; /* [n_listed] the parts that the SUM being made consists of, if there is an event log */
     int64_t      n_listed, listed_capacity;
-    bool         unlisted;      /* there was no memory for one */
+    bool         unlisted;      /* there was no memory for a part of the list */
     pli_same   same;
-    uint64_t   met;           /* barriers that were complete */
-    pli_msg   *gathered;      /* what the last of them is answered with; NULL: with what was dropped */
-    int64_t    created;       /* tables in the log */
+    uint64_t   met;           /* how many barriers were complete */
+    pli_msg   *gathered;      /* the answer to the last barrier, if it was a GATHER; NULL: it was not */
+    int64_t    created;       /* how many tables are in the log */
     pli_msg     *early, **early_last; /* see 8 */
-    pli_msg     *held, **held_last; /* see 10: said to workers, in order; note: the entry that it waits for */
-    pli_member_event *events;       /* [n_events] of workers, while it did not serve */
+    pli_msg     *held, **held_last; /* see 10: messages to workers, in order; note: the entry that each waits for */
+    pli_member_event *events;       /* [n_events] what became of workers while this replica did not serve */
     int64_t    n_events, events_capacity;
 } pli_replicas;
 
@@ -167,90 +170,91 @@ typedef struct pli_replicas {
 /** NULL: out of memory. worker -1: it makes no message safe by itself. */
 pli_entry *pli_entry_of(int32_t worker, uint64_t seq);
 void       pli_entry_free(pli_entry *entry);
-/** The request is answered so (taken; NULL: out of memory) when the entry is safe. false: out of memory. */
+/** When the entry is safe, sends this answer to the request (taken; NULL: out of memory). false: out of memory. */
 bool       pli_entry_answer(pli_entry *entry, const pli_msg *request, pli_msg *answer);
-/** The next entry of the log: msg (taken; NULL: no memory), and what it makes safe (taken; NULL: no memory). */
+/** Appends an entry to the log: msg (taken; NULL: no memory), and what it makes safe (taken; NULL: no memory). */
 void pli_replicas_append(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_entry *entry, pli_out *out);
-/** The entry, which has its number, waits to be confirmed behind all others. */
+/** Puts the entry, which has its number, behind all others that wait to be confirmed. */
 void pli_replicas_await(pli_replicas *replicas, pli_entry *entry);
-/** What is said to a worker waits until the log is confirmed: true, and taken. */
+/** Makes a message to a worker wait until the log is confirmed. true: it was taken. */
 bool pli_replicas_hold(pli_server *server, pli_msg *msg);
-/** Entries up to this number are with the other replica, or there is none. */
+/** The other replica has all entries up to this number, or there is no other replica. */
 void pli_replicas_release(pli_server *server, uint64_t now_ns, uint64_t number, pli_out *out);
-/** A message of the log, or its confirmation, is for the other replica. */
+/** Addresses a message of the log, or its confirmation, to the other replica. */
 void pli_replicas_address(const pli_server *server, pli_msg *msg);
-/** A SUM of the log is prepared here: true, and kept. */
+/** Prepares a SUM that the log has brought. true: it was kept. */
 bool pli_replicas_take_sum(pli_server *server, pli_msg *msg, pli_out *out);
 
-/* replicas_same.c: do those who stand in push the rows of the dead? */
+/* replicas_same.c: do those who stand in push the same rows as the dead did? */
 
 void pli_same_close(pli_same *same);
 /** The clock is being prepared: its parts follow. false: out of memory. */
 bool pli_same_begin(pli_server *server, int64_t clock);
 void pli_same_pushed(pli_server *server, int64_t table, int32_t worker, const pli_push_part *part);
-/** Pushes of a dead one's rows that come when the clock is prepared, or did just before. */
+/** Notes pushes of a dead one's rows that come after the clock is prepared, or came just before. */
 void pli_same_redone(pli_server *server, const pli_waiting_push *push);
-/** The worker has said of the clock that its part of the dead ones' rows is there. What differs ends the run. */
+/** The worker has said that its part of the dead ones' rows in the clock is there. If the rows differ, the run ends. */
 void pli_same_viewed(pli_server *server, int32_t worker, int64_t clock, pli_out *out);
 
-/* replicas_new.c: making a new replica, and becoming one */
+/* replicas_new.c: how a new replica is made, and how a rank becomes one */
 
-/** The state as the log has it goes out, as entries that nobody waits for. */
+/** Sends the state as the log has it, as entries whose confirmation nobody waits for. */
 void pli_replicas_tell_all(pli_server *server, uint64_t now_ns, pli_out *out);
-/** An entry of that; with the last one the replica is whole. Errors: EFORMAT, ENOMEM. */
+/** Takes one of these entries; after the last one the replica is whole. Errors: EFORMAT, ENOMEM. */
 plait_status pli_replicas_hear(pli_server *server, const pli_msg *entry, plait_error *err);
 
-/** Which replica of a server's shards `server` is. Errors: ENOMEM. */
+/** Opens `server` as the replica at that place. Errors: ENOMEM. */
 plait_status pli_replicas_open(pli_server *server, int32_t place, plait_error *err);
 void         pli_replicas_close(pli_server *server);
 
-/** A message that is no worker's to a server, or comes to a replica that does not serve: true, and taken. */
+/** Takes a message that is not from a worker to a server, or that comes to a replica that does not serve. true:
+ *  taken. */
 bool pli_replicas_take(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out);
-/** A member event, before the server acts upon it: true, and it is not to (yet). */
+/** Sees a member event before the server does. true: the server must not act upon it (yet). */
 bool pli_replicas_member(pli_server *server, uint64_t now_ns, const pli_member_event *event, pli_out *out);
 void pli_replicas_wakeup(pli_server *server, uint64_t now_ns, pli_out *out);
 
-/** A worker's message has been acted upon that goes into the log as it is. */
+/** Logs a worker's message as it is, after it was acted upon. */
 void pli_replicas_log(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out);
-/** The same of a CREATE, whose answer (taken) waits until it is safe. */
+/** Logs a CREATE; its answer (taken) waits until it is safe. */
 void pli_replicas_created(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_msg *answer, pli_out *out);
 
-/** A worker has all of a snapshot that is here, by msg: the other replica need not keep it any longer. It may come amid
- *  a clock, so it makes nothing safe that the worker has said before. */
+/** A worker has all of a snapshot that is here, by msg, so the other replica need not keep it any longer. msg may come
+ *  in the middle of a clock, so it makes nothing safe that the worker has sent before. */
 void pli_replicas_released(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out);
 
-/** And of a RESTORE. */
+/** Logs a RESTORE. */
 void pli_replicas_restored(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_msg *answer, pli_out *out);
 
-/** A message of this clock is about to be acted upon: what is prepared is applied where that shows it to be so
- *  everywhere. */
+/** A message of this clock is about to be acted upon. If that shows that the prepared clock is prepared everywhere, it
+ *  is applied. */
 bool pli_replicas_reach(pli_server *server, int64_t clock, pli_out *out);
-/** A part of msg goes into the SUM that is being made. */
+/** Adds a part of msg to the list of the SUM that is being made. */
 void pli_replicas_list(const pli_server *server, const pli_msg *msg, pli_server_table *table);
-/** The worker has ended its clock by msg. */
+/** The worker has ended its clock, by msg. */
 void pli_replicas_ended(pli_server *server, const pli_msg *msg);
-/** How many clocks are prepared. */
+/** How many clocks are prepared or applied. */
 static inline int64_t pli_replicas_prepared(const pli_server *server);
-/** Prepares the clocks below target that can be. */
+/** Prepares those clocks below target that can be prepared. */
 bool pli_replicas_prepare(pli_server *server, uint64_t now_ns, int64_t target, pli_out *out);
-/** Pushes of a dead one's rows, of the clock that the worker has ended last: true: kept. */
+/** Takes pushes of a dead one's rows, in the clock that the worker has ended last. true: kept. */
 bool pli_replicas_redo(pli_server *server, pli_msg *msg, pli_out *out);
 void pli_replicas_view(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out);
-/** A worker died that had not left: its pushes of clocks that are not prepared are dropped. */
+/** A worker died before it left: drops its pushes of clocks that are not prepared. */
 void pli_replicas_bury(pli_server *server, int32_t worker);
 /** Was the worker buried? What it sent is dropped, whenever it comes. */
 static inline bool pli_replicas_buried(const pli_server *server, int32_t worker) {
     return server->replicas != NULL && server->replicas->dead[worker] != 0;
 }
 
-/** Is the message, taken before, a request whose answer may have been lost with the other replica? */
+/** The message was taken before. Is it a request whose answer may have been lost with the other replica? */
 bool pli_replicas_serves_again(const pli_server *server, const pli_msg *msg);
-/** The same, and it is only to be answered. */
+/** The same for a RESTORE, which is only to be answered. */
 bool pli_replicas_was_restored(const pli_server *server, const pli_msg *msg);
 
-/** Answers barriers that are complete, or were before the other replica died. */
+/** Answers barriers that are complete, or were so before the other replica died. */
 void pli_replicas_meet(pli_server *server, uint64_t now_ns, pli_out *out);
-/** Answers who has said BYE, if all have. */
+/** Answers all that have said BYE, if all workers have. */
 void pli_replicas_end(pli_server *server, uint64_t now_ns, pli_out *out);
 
 static inline int64_t pli_replicas_prepared(const pli_server *server) {

@@ -1,5 +1,5 @@
-/* The replica of a server's shards that does not serve: it takes the log in, and when who serves has died it goes on. A
- * replica that has lost the other makes a new one (replicas_new.c). replicas.h has the idea. */
+/* The replica that does not serve: it takes the log in, and goes on when the one that serves has died. A replica that
+ * has lost the other makes a new one (replicas_new.c). replicas.h has the idea. */
 #include "table/copies/replicas.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 
 /* --- who does not serve ------------------------------------------------------------------------------------------- */
 
-/* A worker's message, as who serves has acted upon it. Nothing is answered. */
+/* Takes a worker's message as the serving replica has acted upon it. Nothing is answered. */
 static void take_message(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     const uint64_t worker = msg->head.arg64 >> PLI_LOG_SEQ_BITS;
     const uint64_t seq = msg->head.arg64 & ((UINT64_C(1) << PLI_LOG_SEQ_BITS) - 1);
@@ -30,7 +30,7 @@ static void take_message(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_
     pli_out_drop(&quiet);
 }
 
-/* Of what a new replica begins with. */
+/* Takes an entry of what a new replica begins with. */
 static void hear(pli_server *server, pli_msg *msg, pli_out *out) {
     pli_replicas *c = server->replicas;
     plait_error why = { 0 };
@@ -115,7 +115,7 @@ static void take_log(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
     pli_out_send(out, ack);
 }
 
-/* A log begins to come: from the replica that serves, which makes this one anew. */
+/* A log begins to come from the replica that serves, which makes this one anew. */
 static void adopt(pli_server *server, const pli_msg *msg, pli_out *out) {
     pli_replicas   *c = server->replicas;
     const int32_t place = pli_replica_place(&server->layout, server->number, msg->head.src);
@@ -126,13 +126,13 @@ static void adopt(pli_server *server, const pli_msg *msg, pli_out *out) {
                      pli_replica_rank(&server->layout, server->number, c->other_place), msg->head.src);
         return;
     }
-    pli_rx_destroy(&c->rx); /* what came of another's log ahead of its first entry */
+    pli_rx_destroy(&c->rx); /* what came ahead of the first entry of another's log */
     pli_rx_init(&c->rx);
     c->other = msg->head.src;
     c->other_place = place;
 }
 
-/* Of a place before the one that the log came from so far, too: who is there came to serve since it is dead. */
+/* A place before the one that the log has come from is dead, too: the replica there would serve otherwise. */
 static bool is_dead(const pli_server *server, int32_t rank) {
     const pli_replicas *c = server->replicas;
     const int32_t     place = pli_replica_place(&server->layout, server->number, rank);
@@ -153,7 +153,7 @@ static void take_from_copy(pli_server *server, uint64_t now_ns, pli_msg *msg, pl
             return;
         }
     }
-    pli_msg_free(&msg); /* or of one who has died */
+    pli_msg_free(&msg); /* or from a worker that has died */
 }
 
 static void tell_none(pli_server *server, const pli_msg *msg, pli_out *out) {
@@ -193,14 +193,14 @@ bool pli_replicas_serves_again(const pli_server *server, const pli_msg *msg) {
     }
 }
 
-/* It is applied, and more may have been added to its rows since. */
+/* The rows were put back already, and more may have been added to them since. */
 bool pli_replicas_was_restored(const pli_server *server, const pli_msg *msg) {
     return msg->head.kind == PLI_RESTORE && msg->head.seq < server->replicas->again[msg->head.src];
 }
 
 /* --- deaths ------------------------------------------------------------------------------------------------------- */
 
-/* The other replica is no more: one is made at the next place that lives. What is not confirmed waits for it. false:
+/* The other replica is gone: a new one is made at the next living place. What is not confirmed waits for it. false:
  * there is no such place. */
 static bool make_copy(pli_server *server, uint64_t now_ns, pli_out *out) {
     pli_replicas   *c = server->replicas;
@@ -229,7 +229,7 @@ static bool make_copy(pli_server *server, uint64_t now_ns, pli_out *out) {
     return true;
 }
 
-/* What the log has of all workers becomes safe with its last entry. */
+/* With its last entry, all that the log has of any worker becomes safe. */
 static void await_all(pli_server *server, pli_out *out) {
     pli_replicas  *c = server->replicas;
     const size_t bytes = (size_t)server->layout.workers * sizeof *c->in_log;
@@ -245,7 +245,7 @@ static void await_all(pli_server *server, pli_out *out) {
     pli_replicas_await(c, entry);
 }
 
-/* The other replica is no more; this one serves from now on. */
+/* The other replica is gone; this one serves from now on. */
 static void take_over(pli_server *server, uint64_t now_ns, pli_out *out) {
     pli_replicas *c = server->replicas;
     pli_msg    *early = c->early;
@@ -278,7 +278,7 @@ static void take_over(pli_server *server, uint64_t now_ns, pli_out *out) {
     pli_server_look_again(server, now_ns, out);
 }
 
-/* Nobody can make this replica whole any more. */
+/* No rank can make this replica whole any more. */
 static void remain_empty(pli_server *server, pli_out *out) {
     pli_replicas *c = server->replicas;
     c->empty = true;
@@ -288,7 +288,7 @@ static void remain_empty(pli_server *server, pli_out *out) {
     pli_server_end(server, out);
 }
 
-/* A place before this one's has gone: does it serve now? */
+/* A rank at a place before this one's is gone: does this replica serve now? */
 static void look_up(pli_server *server, uint64_t now_ns, pli_out *out) {
     pli_replicas    *c = server->replicas;
     const uint64_t before = (UINT64_C(1) << c->place) - 1;

@@ -1,4 +1,4 @@
-/* A new replica of a server's shards, in place of one that died: what the replica that is left tells it, and what it
+/* A new replica of a server's shards takes the place of one that died: what the remaining replica tells it, and what it
  * makes of that. replicas.h has the idea: state transfer as in Schneider's survey, section 5, by the log itself, so
  * that nothing comes between the state and the entries that follow it. */
 #include <string.h>
@@ -9,7 +9,7 @@
 
 /* --- telling ------------------------------------------------------------------------------------------------------ */
 
-/* NULL: no memory. */
+/* Sends an entry. msg NULL: no memory. */
 static void say(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     pli_replicas_append(server, now_ns, msg, pli_entry_of(-1, 0), out);
 }
@@ -29,7 +29,7 @@ static pli_msg *create_of(const pli_server *server, const pli_server_table *tabl
     return msg;
 }
 
-/* Rows first .. first + n - 1 of an array, by numbers of the store's own. */
+/* Rows first .. first + n - 1 of an array, by the store's own numbers. */
 static pli_msg *rows_of(const pli_server_table *table, int32_t array, int64_t first, int64_t n, const uint64_t *keys) {
     const pli_spec *spec = &table->shard.spec;
     const size_t    key_bytes = keys == NULL ? 0 : (size_t)n * sizeof *keys;
@@ -76,7 +76,7 @@ static void tell_rows(pli_server *server, uint64_t now_ns, const pli_server_tabl
     pli_free(keys);
 }
 
-/* What all workers' streams and clocks are as far as they are logged. */
+/* The streams and clocks of all workers, as far as they are logged. */
 static pli_msg *whole_of(const pli_server *server) {
     const pli_replicas    *c = server->replicas;
     const size_t         workers = (size_t)server->layout.workers, tables = (size_t)server->tables;

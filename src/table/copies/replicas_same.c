@@ -26,7 +26,7 @@ static pli_extent extent_of(const pli_push_part *part) {
         const uint64_t key = part->keys[i];
         e.low = key < e.low ? key : e.low;
         e.high = key > e.high ? key : e.high;
-        e.digest += key * (key ^ UINT64_C(0x9e3779b97f4a7c15)); /* whatever the order */
+        e.digest += key * (key ^ UINT64_C(0x9e3779b97f4a7c15)); /* does not depend on the order */
     }
     return e;
 }
@@ -40,7 +40,7 @@ static void add(const pli_extent *from, pli_extent *to) {
     to->digest += from->digest;
 }
 
-/* Both have been added up. */
+/* Compares what the dead one has pushed with what its heirs have; both are added up. */
 static bool agree(const pli_extent *dead, const pli_extent *heirs) {
     if (dead->n == 0 || heirs->n == 0) return dead->n == heirs->n;
     if (dead->low != heirs->low || dead->high != heirs->high) return false;
@@ -91,7 +91,7 @@ void pli_same_redone(pli_server *server, const pli_waiting_push *push) {
 
 /* --- the comparison ----------------------------------------------------------------------------------------------- */
 
-/* Have all who live stood in, in this clock, for all who died? */
+/* Have all living workers stood in, in this clock, for all that died? */
 static bool all_stood_in(const pli_server *server) {
     const pli_replicas *c = server->replicas;
     const int32_t     workers = server->layout.workers;

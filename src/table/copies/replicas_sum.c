@@ -1,6 +1,6 @@
 /* Clocks of shards that have two replicas: a clock's pushes become one SUM, which goes into the log and is applied when
- * it is known to be prepared everywhere; and the part of a worker that died in it is done by the others. replicas.h has
- * the idea. */
+ * it is known to be prepared everywhere. If a worker died in the clock, the others do its part. replicas.h has the
+ * idea. */
 #include "table/copies/replicas.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ void pli_replicas_ended(pli_server *server, const pli_msg *msg) {
     if (server->replicas != NULL) server->replicas->ended[msg->head.src] = msg->head.seq;
 }
 
-/* Behind its parts a SUM has ... */
+/* What a SUM has behind its parts ... */
 typedef struct sum_body {
     uint64_t      *ended;   /* [workers]                                              */
     uint64_t      *version; /* [parts]                                                */
@@ -23,7 +23,7 @@ typedef struct sum_body {
     pli_wire_summed *listed; /* [*n_listed] */
 } sum_body;
 
-static uint64_t sum_bytes(uint64_t parts, uint64_t workers) { /* what is listed and parts' data apart */
+static uint64_t sum_bytes(uint64_t parts, uint64_t workers) { /* without the list and the parts' data */
     return parts * sizeof(pli_wire_part) + 8 * workers + 8 * parts + pli_pad8(workers) + 8;
 }
 
@@ -50,7 +50,7 @@ void pli_replicas_list(const pli_server *server, const pli_msg *msg, pli_server_
                                                       .seq = msg->head.seq };
 }
 
-/* What the event log tells of a clock, now that it is applied. */
+/* Tells the event log of a clock that is applied now. */
 static void raise_sum(const pli_server *server, const sum_body *b) {
     for (uint64_t i = 0; server->sink != NULL && i < *b->n_listed; i++)
         pli_raise_summed(server, server->table[b->listed[i].table], (int32_t)b->listed[i].worker, b->listed[i].seq,
@@ -88,7 +88,7 @@ bool pli_replicas_reach(pli_server *server, int64_t clock, pli_out *out) {
     return apply_sum(server, out);
 }
 
-/* Has every worker that is left stood in for all who died? */
+/* Has every remaining worker stood in for all that died? */
 static bool are_replaced(const pli_server *server) {
     const pli_replicas *c = server->replicas;
     int32_t           workers = server->layout.workers;
@@ -104,7 +104,7 @@ typedef struct table_sum {
     uint64_t          version;
 } table_sum;
 
-/* What all workers have pushed to each table in the clock. *n_out tables were touched. */
+/* Sums what all workers have pushed to each table in the clock. *n_out tables were touched. */
 static plait_status sum_tables(pli_server *server, int64_t clock, table_sum *sums, int64_t *n_out, pli_out *out,
                                plait_error *err) {
     const pli_replicas *c = server->replicas;
@@ -183,7 +183,7 @@ static void drop_redo(pli_server *server) {
     for (int32_t i = 0; i < 2 * server->layout.workers; i++) pli_waiting_free_list(&server->replicas->redo[i]);
 }
 
-/* The clock's pushes become its SUM. */
+/* Makes the SUM of the clock's pushes. */
 static bool prepare(pli_server *server, uint64_t now_ns, int64_t clock, pli_out *out) {
     pli_replicas  *c = server->replicas;
     size_t       workers = (size_t)server->layout.workers;
@@ -240,8 +240,8 @@ static void link_at_end(pli_waiting_push **list, pli_waiting_push *push) {
     *list = push;
 }
 
-/* The parts of a push in a dead one's stead that are of tables that apply at clocks: all of them, where there are
- * replicas. NULL: out of memory, or malformed. */
+/* The parts of a push in a dead one's stead that wait for the clock's end: all of them if there are replicas. NULL: out
+ * of memory, or malformed. */
 static pli_waiting_push *decode_redo(pli_server *server, pli_msg *msg, plait_error *err) {
     int64_t n = 0;
     if (pli_server_decode(server, msg, err) < 0) return NULL;
@@ -258,7 +258,7 @@ bool pli_replicas_redo(pli_server *server, pli_msg *msg, pli_out *out) {
     const pli_peer *peer = &server->peer[worker];
     plait_error     why = { 0 };
     pli_waiting_push *push;
-    if (c != NULL && msg->head.clock < pli_replicas_prepared(server)) { /* also of one who has left since */
+    if (c != NULL && msg->head.clock < pli_replicas_prepared(server)) { /* also from a worker that has left since */
         push = decode_redo(server, msg, &why);
         if (push != NULL) pli_same_redone(server, push);
         else if (why.code == PLAIT_ENOMEM) pli_out_fail(out, why.code, "push of rank %d: %s", worker, why.text);

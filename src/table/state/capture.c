@@ -1,4 +1,4 @@
-/* Captures of tables: the cut, and the rows as they were then, taken piece by piece. See state.h. */
+/* Captures of tables: the cut, and the rows as they were at that moment, taken piece by piece. See state.h. */
 #include <string.h>
 
 #include "table/state/state.h"
@@ -12,8 +12,8 @@ static pli_store *copy_of(const plait_table *table) { return &table->ops->copy(t
 /* --- who takes what ------------------------------------------------------------------------------------ */
 
 typedef struct source {
-    int32_t shard; /* -1: of the worker's copy */
-    int64_t first; /* of the part's rows, as who has them numbers them */
+    int32_t shard; /* -1: the worker's own copy */
+    int64_t first; /* of the part's rows, by the numbers of their owner */
 } source;
 
 /* A piece that was asked for. */
@@ -21,7 +21,7 @@ typedef struct piece {
     pli_ticket ticket;
     bool       asked; /* else msg is there already */
     pli_msg   *msg;
-    int64_t    bytes; /* that it must have */
+    int64_t    bytes; /* how many it must have */
 } piece;
 
 struct pli_capture {
@@ -29,19 +29,19 @@ struct pli_capture {
     plait_table *const *table; /* [n], a copy */
     int32_t             n;
     int64_t            *units;
-    int64_t            *shard_rows; /* [n, servers] of shard s of table t; of dense ones too */
+    int64_t            *shard_rows; /* [n, servers] of shard s of table t, also for dense tables */
     pli_state_part     *part;       /* [parts] */
     source             *source;     /* [parts] */
     int64_t             parts, capacity, source_capacity;
     int64_t             next_part, next_row; /* the next piece to ask for */
-    piece              *ahead;               /* [PIECES_AHEAD], a ring: from `oldest`, `flying` of them */
+    piece              *ahead;               /* [PIECES_AHEAD], a ring: `flying` of them, from `oldest` on */
     int32_t             oldest, flying;
-    pli_snap          **snap; /* [n] of copies */
-    bool                released; /* servers know that all has come */
+    pli_snap          **snap; /* [n] of own copies */
+    bool                released; /* servers know that everything was taken */
     bool                torn;     /* a server has not got the snapshot */
 };
 
-/* A shard's rows go to the worker that lives with it, or to an heir of that. */
+/* A shard's rows are taken by the worker on its server's rank, or by an heir of that worker. */
 static int32_t taker_of(const plait_job *job, const pli_placement *placement, int32_t shard) {
     const int32_t server = pli_placement_rank(placement, shard) - placement->first_rank, workers = job->layout.workers;
     return pli_heir_of(pli_comm_absentees(job->comm), workers, job->layout.spares, server % workers,
@@ -127,7 +127,7 @@ static plait_status note_rows(pli_capture *c, const pli_msg *reply, plait_error 
     return PLAIT_OK;
 }
 
-/* Where servers have copies one that serves now may have been made behind the cut, and says so. */
+/* With replicas, the one that serves now may have been made after the cut; then it says so. */
 static bool tears(pli_capture *c, const pli_ticket *ticket) {
     c->torn = c->torn || (ticket->failure.code == PLAIT_EPEER && pli_client_has_replicas(&c->job->client));
     return c->torn;
@@ -216,7 +216,7 @@ static plait_status ask(pli_capture *c, piece *p, const pli_wire_state *state, i
         &x, pli_client_send(&c->job->client, x.now_ns, server, PLI_PIECE, msg, &p->ticket, &x.out, err));
 }
 
-/* The next piece: asked for, or taken from the copy. */
+/* Gets the next piece: asks a server for it, or takes it from the copy. */
 static plait_status ask_next(pli_capture *c, plait_error *err) {
     const pli_state_part *part = &c->part[c->next_part];
     const source         *from = &c->source[c->next_part];
@@ -251,7 +251,7 @@ static plait_status take_answer(piece *p, plait_error *err) {
     return pli_fail(err, PLAIT_EFORMAT, "a piece of a snapshot came with the wrong size");
 }
 
-/* The oldest piece, if it has come (or is waited for). */
+/* Receives the oldest piece, if it has come (or wait is set). */
 static plait_status receive(pli_capture *c, bool wait, bool *there_out, plait_error *err) {
     piece *p = &c->ahead[c->oldest];
     *there_out = !p->asked || wait || pli_ticket_done(&p->ticket);
@@ -295,7 +295,7 @@ static bool takes_from(const pli_capture *c, int32_t server) {
     return false;
 }
 
-/* All has come: the other copies, of which nobody has taken it, need not keep it. */
+/* Everything was taken: the other replicas, from which nobody took the snapshot, need not keep it. */
 static plait_status release(pli_capture *c, plait_error *err) {
     plait_job           *job = c->job;
     const pli_wire_taken taken = { .number = job->snaps };

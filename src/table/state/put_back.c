@@ -1,4 +1,5 @@
-/* Rows of a capture put back: sent to those who own them now, or into the worker's copy. See state.h. */
+/* Puts the rows of a capture back: sends them to their present owners, or writes them into the worker's copy. See
+ * state.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +24,7 @@ typedef struct sending {
     plait_table *table;
     pli_ticket   ticket;
     pli_exchange x;
-    uint16_t    *shard_of; /* [n] of keys; NULL: a range, or all shards' */
+    uint16_t    *shard_of; /* [n] of keys; NULL: a range, or all shards */
     plait_error *err;
 } sending;
 

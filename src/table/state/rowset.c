@@ -56,7 +56,7 @@ static bool add_to_array(pli_rowset *set, int64_t n, const uint64_t *keys, int64
     return true;
 }
 
-/* Keys that go on increasing need neither array nor map. */
+/* Do the keys go on increasing, so that neither array nor map is needed? */
 static bool goes_on(const pli_rowset *set, int64_t n, const uint64_t *keys) {
     return !set->mapped && n > 0 && (set->n == 0 || set->keys[set->n - 1] < keys[0]) && pli_is_increasing_u64(n, keys);
 }
@@ -100,7 +100,7 @@ bool pli_rowset_add(pli_rowset *set, int64_t n, const uint64_t *keys, int64_t *a
     return uses_array(set) ? add_to_array(set, n, keys, at) : add_to_map(set, n, keys, at);
 }
 
-/* Among increasing keys: from where the last one was found, or by halves. */
+/* Searches among increasing keys: from where the last one was found, or by bisection. */
 static void search(const pli_rowset *set, int64_t n, const uint64_t *keys, int64_t *at) {
     int64_t next = 0;
     for (int64_t i = 0; i < n; i++) {

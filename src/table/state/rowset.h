@@ -1,7 +1,7 @@
 /* table/state/rowset.h - a set of keys, numbered 0, 1, 2, ... in order of insertion: what a worker has touched in a
- * clock, what a server sums in one. Over a small range of keys it is an array, else a keymap; and while keys only
- * come in increasing order, nothing but the list of them. Emptied each clock, so emptying costs what was in it, not
- * what it could hold. */
+ * clock, or what a server sums in one. Over a small range of keys it is an array, else a keymap; while keys come in
+ * increasing order it is only their list. It is emptied each clock, so emptying costs what was in it, not what it could
+ * hold. */
 #ifndef PLI_TABLE_ROWSET_H
 #define PLI_TABLE_ROWSET_H
 

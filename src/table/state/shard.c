@@ -98,7 +98,7 @@ static bool covers(const pli_shard *shard, const pli_push_part *part) {
     return part->first == shard->first && part->n == shard->rows;
 }
 
-/* Dense gradients over the whole shard, zero where nobody pushed. */
+/* Sums dense gradients over the whole shard, zero where nobody pushed. */
 static bool sum_dense(pli_shard *shard, int32_t n, const pli_push_part *parts) {
     const pli_spec *spec = &shard->spec;
     int64_t         row_bytes = pli_sum_row_bytes(spec), bytes = shard->rows * row_bytes;
@@ -136,7 +136,7 @@ static bool sum_by_key(pli_shard *shard, int32_t n, const pli_push_part *parts) 
     return true;
 }
 
-/* A clock of a table that is ruled, or summed exactly: one part that stands for all. */
+/* Sums a clock of a table that is ruled, or summed exactly, into one part. */
 static bool sum_all(pli_shard *shard, int32_t n, const pli_push_part *parts, pli_push_part *whole) {
     int32_t filled = 0, last = 0;
     for (int32_t i = 0; i < n; i++)
@@ -153,7 +153,7 @@ static bool sum_all(pli_shard *shard, int32_t n, const pli_push_part *parts, pli
     return true;
 }
 
-/* Cells become values: where they lie, unless they are a part's own. */
+/* Turns cells into values: in place, unless they are a part's own. */
 static bool round_all(pli_shard *shard, pli_push_part *whole) {
     const pli_spec *spec = &shard->spec;
     if (!spec->exact || whole->n == 0) return true;
@@ -178,8 +178,8 @@ static bool are_lists_in_order(const pli_shard *shard, int32_t n, const pli_push
     return in_order;
 }
 
-/* The keys of a part from `from` on that are below `limit`: their rows, and how many; -1: they do not increase. The
- * rows are asked for at once, so that many are on their way from memory before the first is needed. */
+/* Finds the rows of a part's keys from `from` on that are below `limit`; returns how many, -1: the keys do not
+ * increase. All rows are prefetched at once, so that many are on their way from memory before the first is needed. */
 static int64_t take_rows(const pli_shard *shard, const pli_push_part *part, int64_t from, uint64_t limit,
                          int64_t rows[PLI_BLOCK]) {
     const uint64_t first = (uint64_t)shard->first;
@@ -204,7 +204,7 @@ static plait_status add_together(pli_shard *shard, int32_t n, const pli_push_par
     const int64_t row_bytes = pli_row_bytes(&shard->spec),
                   stride = TOGETHER_BYTES / row_bytes > 0 ? TOGETHER_BYTES / row_bytes : 1;
     if (!pli_grow((void **)&shard->at, &shard->at_capacity, n, sizeof *shard->at)) return no_memory(shard, err);
-    int64_t rows[PLI_BLOCK], *at = shard->at; /* of each part: what is done */
+    int64_t rows[PLI_BLOCK], *at = shard->at; /* how far each part is done */
     memset(at, 0, (size_t)n * sizeof *at);
     for (int64_t row = 0; row < shard->rows; row += stride) {
         const uint64_t limit = (uint64_t)(shard->rows - row < stride ? shard->rows : row + stride);
@@ -244,7 +244,7 @@ static int64_t examples_of(int32_t n, const pli_push_part *parts, bool *touched_
     return examples;
 }
 
-/* One part that stands for all, by the rule. */
+/* Applies one part that sums all others, by the rule. */
 static bool apply_whole(pli_shard *shard, int64_t clock, int64_t examples, int32_t n, const pli_push_part *parts) {
     const pli_spec *spec = &shard->spec;
     plait_step      step = { 0 };
@@ -299,7 +299,7 @@ plait_status pli_shard_apply_values(pli_shard *shard, int64_t clock, int64_t exa
     return PLAIT_OK;
 }
 
-/* One push of a ruled table by itself. times: how many times as far as its share of a clock. */
+/* Applies one push of a ruled table by itself. times: by how much its step is larger than its share of a clock. */
 static plait_status apply_alone(pli_shard *shard, int64_t clock, double times, int64_t own_units, int64_t units,
                                 const pli_push_part *part, plait_error *err) {
     const pli_spec *spec = &shard->spec;
@@ -314,7 +314,7 @@ static plait_status apply_alone(pli_shard *shard, int64_t clock, double times, i
     return PLAIT_OK;
 }
 
-/* Rows that are replaced know the clock and the worker of their last push. */
+/* Rows that are replaced remember the clock and the worker of their last push. */
 static plait_status replace_rows(pli_shard *shard, int64_t stamp, const pli_push_part *part, plait_error *err) {
     if (!pli_store_own(&shard->store)) return no_memory(shard, err);
     if (!pli_store_replace(&shard->store, part->n, part->keys, stamp, part->values)) return no_memory(shard, err);

@@ -1,5 +1,5 @@
-/* table/state/shard.h - one shard: a store, and the way in which pushes move it. Used alike by a server's machine, by a
- * mirror under allreduce, and (its store) by Hogwild. No message, clock vector or lock in here. */
+/* table/state/shard.h - one shard: a store, and how pushes change it. A server's machine, a mirror under allreduce and
+ * (only its store) Hogwild use it alike. There is no message, clock vector or lock in here. */
 #ifndef PLI_TABLE_SHARD_H
 #define PLI_TABLE_SHARD_H
 
@@ -7,15 +7,15 @@
 #include "table/state/rowset.h"
 #include "table/state/store.h"
 
-/* Rows of data in a push: so many that no sum of a clock's pushes overflows, nor one of as many clocks as a run can
+/* The most rows of data in a push: no sum of a clock's pushes overflows, nor a sum over as many clocks as a run can
  * have. */
 #define PLI_EXAMPLES_MAX (INT64_C(1) << 40)
 
 /* One worker's push to one shard of one table. Points into a message's body or a buffer. */
 typedef struct pli_push_part {
     bool            touched;  /* the worker has pushed to the table in this clock, here or at another shard */
-    bool            keyed;    /* as the table: keys, no repeats; else the rows first .. first + n - 1           */
-    bool            increasing; /* the maker says that the keys do: who applies them makes sure              */
+    bool            keyed;    /* as the table is: keys without repeats; else the rows first .. first + n - 1    */
+    bool            increasing; /* the sender says that the keys increase; whoever applies them checks       */
     int64_t         examples; /* of the whole push                                                          */
     int64_t         first, n;
     const uint64_t *keys;
@@ -28,7 +28,7 @@ pli_push_part pli_push_part_of(const pli_pending *pending);
 typedef struct pli_shard {
     pli_spec   spec;
     int32_t    index;
-    int64_t    first, rows; /* dense: the rows of this shard */
+    int64_t    first, rows; /* how many were applied */
     pli_store  store;
     int64_t    applied; /* pushes applied */
     /* for summing a clock's pushes */
@@ -39,13 +39,13 @@ typedef struct pli_shard {
     int64_t    at_capacity;
 } pli_shard;
 
-/** initial, penalty: of this shard's rows, or NULL. at_clock: whole clocks are applied (bsp), else each push. */
+/** initial, penalty: of this shard's rows, or NULL. at_clock: it applies whole clocks (bsp), else each push. */
 plait_status pli_shard_open(pli_shard *shard, const pli_spec *spec, int32_t index, bool at_clock, const void *initial,
                             const void *penalty, plait_error *err);
 void         pli_shard_close(pli_shard *shard);
 
-/** Is the part within the shard (rows, keys)? Says what is wrong. Increasing keys are looked at when they are
- *  applied. */
+/** Does the part lie within the shard (rows, keys)? The error says what is wrong. That keys increase is checked when
+ *  they are applied. */
 plait_status pli_shard_check(const pli_shard *shard, const pli_push_part *part, plait_error *err);
 
 /** A clock's parts [n], in worker order: summed, divided by the sum of examples, the rule applied once (additive: all
@@ -54,23 +54,24 @@ plait_status pli_shard_check(const pli_shard *shard, const pli_push_part *part, 
 plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, const pli_push_part *parts,
                                    plait_error *err);
 
-/** The same sum, and nothing applied: one part for all [n], which lies in the shard's memory until its next call, or in
- *  a part's. Applied as a clock's one part it does what they would. touched false: none was. Errors: as above. */
+/** Makes the same sum, but applies nothing: one part for all [n], which lies in the shard's memory until its next
+ *  call, or in a part's. Applied as a clock's only part it does what they would. touched false: no part was. Errors: as
+ *  above. */
 plait_status pli_shard_sum_clock(pli_shard *shard, int32_t n, const pli_push_part *parts, pli_push_part *sum_out,
                                  plait_error *err);
 
-/** A clock of a dense table in parts: adds to, or applies the rule to, the values first .. first + n - 1, of which this
- *  is the sum of all workers' updates (updates.h), over so many examples. state: pli_store_update_values'. Errors:
+/** A clock of a dense table in parts: adds to, or applies the rule to, the values first .. first + n - 1. The input is
+ *  the sum of all workers' updates to them (updates.h), over so many examples. state: pli_store_update_values'. Errors:
  *  ENOMEM. */
 plait_status pli_shard_apply_values(pli_shard *shard, int64_t clock, int64_t examples, int64_t first, int64_t n,
                                     int64_t state, const void *sum, plait_error *err);
 
-/** One push of a worker by itself, under a stale policy. staleness >= 1: by what its step is divided. */
+/** Applies one push of a worker by itself, under a stale policy. staleness >= 1: its step is divided by this. */
 plait_status pli_shard_apply_push(pli_shard *shard, int32_t worker, int64_t clock, int64_t staleness,
                                   const pli_push_part *part, plait_error *err);
 
-/** A worker's own push to its own copy of a ruled table, where `workers` copies are averaged later: workers times as
- *  far, so that their average moves as far as all the clock's pushes would have moved one copy. */
+/** Applies a worker's own push to its own copy of a ruled table, if `workers` copies are averaged later. The step is
+ *  `workers` times as long, so that the average moves as far as all the clock's pushes would have moved one copy. */
 plait_status pli_shard_apply_own(pli_shard *shard, int64_t clock, int32_t workers, const pli_push_part *part,
                                  plait_error *err);
 

@@ -1,5 +1,5 @@
-/* A clock's lists: added row by row in the order of workers, whether their keys increase or not; and a claim that they
- * do is looked into. */
+/* A clock's lists are added row by row in the order of workers, whether their keys increase or not; a false claim that
+ * keys increase is found. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -77,7 +77,7 @@ static void test_rows_in_the_order_of_workers(void **state) {
     pli_shard_close(&shard);
 }
 
-/* By the way of adding lists together, by that of one list, and by that of a rule. */
+/* Tried with lists that are added together, with one list, and with a rule. */
 static void test_claims_are_looked_into(void **state) {
     (void)state;
     static const uint64_t wrong[][3] = {

@@ -14,11 +14,11 @@ static int64_t  piece_bytes(void) { return pli_snap_piece_bytes; }
 static int64_t piece_bytes(void) { return PIECE_BYTES; }
 #endif
 
-/* Of one piece: what was set aside of each array, and which arrays are done with. */
+/* One piece: what was set aside of each array, and which arrays were taken or are no longer needed. */
 struct pli_snap_piece {
     pli_slab *aside[PLI_STATE_KEYS];
     uint8_t   taken; /* bit a: array a was taken */
-    bool      safe;  /* nothing of it is needed in the store any more */
+    bool      safe;  /* the store need keep nothing of it any more */
 };
 _Static_assert(PLI_STATE_KEYS <= 7, "a bit each, and one for the keys");
 
@@ -87,7 +87,7 @@ static unsigned char *array_at(const pli_store *store, int32_t array, int64_t ro
     return pli_at(base, (row & store->mask) * row_bytes);
 }
 
-/* Rows from `row` on that lie side by side. */
+/* How many rows from `row` on lie side by side. */
 static int64_t run_of(const pli_store *store, int64_t row, int64_t n) {
     const int64_t rest = store->mask - (row & store->mask);
     return rest < n ? rest + 1 : n;
@@ -159,7 +159,7 @@ void pli_snap_range_changes(pli_snap *snap, int64_t first, int64_t n) {
 
 /* --- taking ------------------------------------------------------------------------------------------------------ */
 
-/* Rows are numbered in the order in which keys came, so those of the snapshot are the first. */
+/* Rows are numbered in the order in which keys came, so the snapshot's rows are the first. */
 static bool find_keys(pli_snap *snap) {
     if (snap->keys != NULL) return true;
     snap->keys = pli_array((size_t)snap->store->map.n, sizeof *snap->keys);
@@ -194,7 +194,7 @@ static pli_msg *copy_piece(pli_snap *snap, int32_t array, int64_t number, int64_
     return msg;
 }
 
-/* All arrays of the piece are done with: whoever changes it need not look. */
+/* All arrays of the piece are taken or set aside: whoever changes it need not look. */
 static bool is_done(const pli_snap *snap, const pli_snap_piece *piece) {
     for (int32_t a = 0; a < PLI_STATE_KEYS; a++)
         if (pli_state_row_bytes(snap->store->spec, a) > 0 && !(piece->taken & 1 << a)) return false;

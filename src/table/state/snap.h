@@ -1,5 +1,5 @@
-/* table/state/snap.h - the rows of a store as they were at one moment, taken away piece by piece while the store goes
- * on changing.
+/* table/state/snap.h - the rows of a store as they were at one moment, fetched piece by piece while the store goes on
+ * changing.
  *
  * Begun between two events, a snapshot costs nothing at first: the rows lie in the store, and are copied from there
  * when they are asked for. Who is about to change rows says so before (pli_snap_rows_change and the like, which store.c
@@ -20,7 +20,7 @@
 
 #include "table/state/store.h"
 
-/* The arrays of a table's state. PLI_STATE_UNITS is no array of rows: one number, where lazy penalties stand. */
+/* The arrays of a table's state. PLI_STATE_UNITS is not an array of rows but one number, where lazy penalties stand. */
 enum {
     PLI_STATE_VALUES = 0,
     PLI_STATE_SLOT = 1, /* .. PLI_STATE_SLOT + slots - 1 */
@@ -32,7 +32,7 @@ enum {
     PLI_STATE_DROP  /* nor this: the table is dropped                          */
 };
 
-/** Bytes of a row in an array of a table; 0: it has no such array. */
+/** Bytes of one row in an array of a table; 0: the table has no such array. */
 int64_t pli_state_row_bytes(const pli_spec *spec, int32_t array);
 /** Rows of a piece: the same on both sides of a message. */
 int64_t pli_snap_piece_rows(const pli_spec *spec);
@@ -41,40 +41,41 @@ typedef struct pli_snap_piece pli_snap_piece;
 
 typedef struct pli_snap {
     pli_store      *store;       /* borrowed                                                    */
-    int64_t         first, rows; /* numbers of the store's own: the snapshot is of these        */
-    int64_t         units;       /* of the store, then                                          */
+    int64_t         first, rows; /* the snapshot's rows, by the store's own numbers             */
+    int64_t         units;       /* the store's, at that moment                                 */
     int64_t         piece_rows, pieces;
     pli_snap_piece *piece;   /* [pieces]                                                        */
-    uint64_t       *keys;    /* [first + rows] of a sparse store, while they are taken           */
-    int64_t         left;    /* pieces of arrays not yet taken                                  */
-    bool            starved; /* there was no memory to set something aside: it cannot be taken  */
+    uint64_t       *keys;    /* [first + rows] of a sparse store, until they are taken           */
+    int64_t         left;    /* how many pieces of arrays are not yet taken                     */
+    bool            starved; /* there was no memory to set something aside: the snapshot cannot be taken */
 } pli_snap;
 
-/** Of the rows first .. first + rows - 1; attaches itself to the store, which has one at most. Errors: ENOMEM. */
+/** Begins a snapshot of the rows first .. first + rows - 1, and attaches it to the store, which has one at most.
+ *  Errors: ENOMEM. */
 plait_status pli_snap_begin(pli_store *store, int64_t first, int64_t rows, pli_snap **snap_out, plait_error *err);
 void         pli_snap_end(pli_snap **snap);
-/** As if all of it had been taken: nothing is kept, or set aside, any more. */
+/** As if all of it had been taken: keeps nothing and sets nothing aside any more. */
 void pli_snap_release(pli_snap *snap);
 
-/** The rows first .. first + n - 1 (the store's own numbers) of an array, which are one of its pieces, as a message's
- *  body; they can be taken once. Errors: EINVAL no such piece, or it was taken; ENOMEM. */
+/** Takes the rows first .. first + n - 1 (the store's own numbers) of an array as a message's body. They must be one
+ *  of its pieces, and can be taken once. Errors: EINVAL no such piece, or it was taken; ENOMEM. */
 plait_status pli_snap_take(pli_snap *snap, int32_t array, int64_t first, int64_t n, pli_msg **msg_out,
                            plait_error *err);
 
-/* Before rows change, by numbers of the store's own. */
+/* Called before rows change, by the store's own numbers. */
 void pli_snap_rows_change(pli_snap *snap, int64_t n, const int64_t *rows);
 void pli_snap_range_changes(pli_snap *snap, int64_t first, int64_t n);
-/** Before all rows go, with their keys. false: out of memory for the keys. */
+/** Called before all rows go, with their keys. false: out of memory for the keys. */
 bool pli_snap_keep_all(pli_snap *snap);
 
-/** Copies an array's rows first .. first + n - 1 as they are now, by numbers of the store's own; no keys. */
+/** Copies an array's rows first .. first + n - 1 as they are now, by the store's own numbers; not for keys. */
 void pli_snap_copy(const pli_store *store, int32_t array, int64_t first, int64_t n, void *to);
 
-/** Puts rows back: array's rows [n] of these numbers (of the store's own, in range; NULL: first .. first + n - 1). A
- *  dense store must own its slab. */
+/** Puts back array's rows [n] with these numbers (the store's own, in range; NULL: first .. first + n - 1). A dense
+ *  store must own its slab. */
 void pli_snap_put(pli_store *store, int32_t array, int64_t first, int64_t n, const int64_t *rows, const void *data);
 
-#ifdef PLI_TESTING /* tests have small tables, and want many pieces */
+#ifdef PLI_TESTING /* tests have small tables and want many pieces */
 extern _Atomic int64_t pli_snap_piece_bytes;
 #endif
 

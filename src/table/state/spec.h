@@ -14,26 +14,26 @@
 
 enum { PLI_TABLE_NAME_MAX = 63 };
 
-/* Of a table, so that no product of values and bytes that is made of it overflows: the largest are two cells of 32
- * bytes a value (a sum with a mark for each row, mirror.c). */
+/* The most values of a table. No product of values and bytes overflows: the largest are two cells of 32 bytes a value
+ * (a sum with a mark for each row, mirror.c). */
 #define PLI_TABLE_VALUES_MAX (INT64_MAX / 128)
 
 typedef struct pli_spec {
     int32_t      id; /* 0, 1, 2, ... in order of creation, the same on all ranks                  */
     char         name[PLI_TABLE_NAME_MAX + 1];
     plait_type   type;  /* F32, F64 or I64                                                          */
-    const pli_combine *combine; /* how what is pushed to a row comes together ...                 */
-    const pli_merge *merge; /* ... of the type                                                    */
+    const pli_combine *combine; /* how pushes to a row are combined ...                           */
+    const pli_merge *merge; /* ... for values of the type                                         */
     int64_t      width; /* bytes of a value                                                         */
     bool         sharded; /* ruled: each worker has the rule's state of its slice of the values only  */
-    bool         exact; /* a clock's updates are summed exactly, in cells (updates.h): of floats    */
-    int64_t      sum_width; /* bytes of a value in a sum of updates: width, or those of a cell      */
+    bool         exact; /* a clock's updates are summed exactly, in cells (updates.h); floats only  */
+    int64_t      sum_width; /* bytes of a value in a sum of updates: width, or a cell's             */
     int64_t      rows;  /* 0: sparse                                                                */
     int64_t      cols;
     bool         keyed; /* updates are buffered and sent by key: sparse, or dense with opts.keyed   */
     bool         ruled;
     bool         staleness_aware; /* ruled: steps are divided by how stale a push is              */
-    bool         lazy;  /* the penalty's steps on rows that a push does not touch are made up later */
+    bool         lazy;  /* the penalty's steps on rows that pushes do not touch are made up for later */
     plait_rule_numbers rule;
     int64_t      batch; /* of the job                                                               */
     pli_topology topology;
@@ -56,13 +56,13 @@ static inline pli_fill pli_fill_of(const plait_table_opts *opts) {
 plait_status pli_spec_make(int32_t id, const plait_table_opts *opts, const char *topology, const char *consistency,
                            int64_t batch, const pli_rule_scope *rules, pli_spec *spec_out, plait_error *err);
 
-/** A table of the same shape to which is added alone. */
+/** A table of the same shape without a rule, to which updates are only added. */
 pli_spec pli_spec_additive(const pli_spec *spec);
 
-/** Of everything that must agree between ranks. */
+/** A hash of everything that must be the same on all ranks. */
 uint64_t pli_spec_hash(const pli_spec *spec, const void *initial, const void *penalty);
 
-/* How a spec travels: fixed fields, checked when it arrives. Its filters travel behind them, where it has some. */
+/* How a spec travels: fixed fields, checked when it arrives, then the names of its filters, if it has some. */
 typedef struct pli_wire_spec {
     uint32_t id, type, keyed, ruled, schedule, staleness_aware, exact, sharded;
     int64_t  rows, cols, batch, schedule_clocks;

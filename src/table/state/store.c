@@ -1,4 +1,4 @@
-/* Reading and updating rows, whatever finds them. See store.h. */
+/* Reads and updates rows, whatever finds them. See store.h. */
 #include "table/state/store.h"
 
 #include <string.h>
@@ -56,7 +56,7 @@ static inline void copy_row(void *to, const void *from, int64_t row_bytes) {
 
 /* --- paying what a row owes -------------------------------------------------------------------------- */
 
-/* The step of the application to come, in which what is owed is counted (as optim wants it). */
+/* The step of the next application, in whose measure debts are counted (as optim wants it). */
 static plait_step due_step(const pli_store *store) {
     return pli_rule_step(&store->spec->rule, store->units / store->per_clock, 1, store->spec->batch, 1);
 }

@@ -1,19 +1,19 @@
 /* table/state/store.h - the rows of one shard: values, the rule's state, and how far the penalty has come.
  *
- * Structure of arrays: a chunk holds the values of its rows, then each of the rule's state arrays apart, so that a
- * rule runs over consecutive values. A dense store is one chunk whose values are a slab, which may be handed out
- * as the body of a message; a sparse one grows by chunks of a power of two of rows and finds a key's row in a
- * keymap. Everything but the way from key to row is the same for both.
+ * The layout is a structure of arrays: a chunk holds the values of its rows, then each of the rule's state arrays
+ * apart, so that a rule runs over consecutive values. A dense store is one chunk whose values are a slab, which may be
+ * handed out as the body of a message; a sparse one grows by chunks of a power of two of rows and finds a key's row in
+ * a keymap. Everything but the way from key to row is the same for both.
  *
- * Nobody writes a slab that was handed out: pli_store_own gives the dense store a copy of its own first, where
- * somebody still holds the old one.
+ * Nobody writes a slab that was handed out: if somebody still holds it, pli_store_own gives the dense store a copy of
+ * its own first.
  *
  * Rows that are replaced (combine last) have a stamp each, in memory that comes with the first push that is applied by
  * itself: who pushed the row last, and when.
  *
  * Lazy penalties: where updates come by key, a row that a push does not touch still owes the penalty's steps. A row
- * remembers up to where it has paid (in `units`, of which `per_clock` make a clock's step) and pays before its
- * next update; a read gets the paid values without writing them, so what is stored depends on the updates alone. */
+ * remembers up to where it has paid (in `units`, of which `per_clock` make a clock's step) and pays before its next
+ * update; a read gets the paid values without writing them, so what is stored depends on the updates alone. */
 #ifndef PLI_TABLE_STORE_H
 #define PLI_TABLE_STORE_H
 
@@ -28,7 +28,7 @@ typedef struct pli_chunk {
 
 typedef struct pli_store {
     const pli_spec *spec; /* borrowed */
-    int64_t         rows; /* held */
+    int64_t         rows; /* how many it holds */
     int             shift;
     int64_t         mask; /* row r is row r & mask of chunk r >> shift */
     pli_chunk      *chunk;
@@ -38,7 +38,7 @@ typedef struct pli_store {
     int64_t   first; /* number of the first row    */
     pli_slab *slab;  /* values of the one chunk    */
     void     *penalty; /* [rows, cols], or NULL: 1 */
-    int64_t   states; /* values whose state there is: all, save where spec->sharded */
+    int64_t   states; /* how many values have a state here: all, unless spec->sharded */
     struct pli_snap *snap; /* snap.h: told before rows change; NULL: there is none */
     /* sparse */
     pli_keymap map;
@@ -50,16 +50,17 @@ enum { PLI_BLOCK = 1024 }; /* keys that are handled at a time: their rows' numbe
 plait_status pli_store_open_dense(pli_store *store, const pli_spec *spec, int64_t first, int64_t rows,
                                   const void *initial, const void *penalty, plait_error *err);
 bool         pli_store_own(pli_store *store); /* false: out of memory */
-/** Where spec->sharded: makes the state of n values; which, says who updates them. */
+/** For spec->sharded: makes the state of n values; the caller that updates them says which. */
 plait_status pli_store_open_state(pli_store *store, int64_t n, plait_error *err);
-/** Adds delta [n] (additive), or applies the rule, to these values, whose states begin with number `state`. The store
- *  owns its slab. */
+/** Adds delta [n] to these values (additive), or applies the rule; their states begin with number `state`. The store
+ *  must own its slab. */
 void         pli_store_update_values(pli_store *store, int64_t first, int64_t n, int64_t state, const plait_step *step,
                                      const void *delta);
-void         pli_store_swap(pli_store *store, pli_slab *values); /* instead of those held, of the same size; taken */
+void         pli_store_swap(pli_store *store, pli_slab *values); /* replaces the values by these (taken), of the same
+                                                                  * size */
 
-/** As new, without initial values: zeros, the rule's state too; nothing is owed. false: out of memory, and nothing has
- *  changed. */
+/** Zeroes values and the rule's state, without bringing initial values back; rows owe nothing. false: out of memory,
+ *  and nothing has changed. */
 bool         pli_store_zero_dense(pli_store *store);
 
 /* store_sparse.c */
@@ -72,7 +73,7 @@ bool         pli_store_zero_sparse(pli_store *store); /* as above: no rows */
 plait_status pli_store_open(pli_store *store, const pli_spec *spec, int64_t first, int64_t rows, const void *initial,
                             const void *penalty, plait_error *err);
 void         pli_store_close(pli_store *store);
-/** Zeroes either. */
+/** Zeroes a store of either kind. */
 static inline bool pli_store_zero(pli_store *store) {
     return store->first < 0 ? pli_store_zero_sparse(store) : pli_store_zero_dense(store);
 }
@@ -80,21 +81,21 @@ static inline bool pli_store_zero(pli_store *store) {
 void pli_store_get(const pli_store *store, int64_t n, const uint64_t *keys, void *out);
 /** The same for the rows first .. first + n - 1 of this store (numbers of the store's own). */
 void pli_store_get_rows(const pli_store *store, int64_t first, int64_t n, void *out);
-/** Adds (additive) or applies the rule to the rows of keys [n], which do not repeat. own_units: what the step itself
- *  pays. Dense: the store must own its slab. false: out of memory. */
+/** Adds to the rows of keys [n], which do not repeat (additive), or applies the rule to them. own_units: what the step
+ *  itself pays. Dense: the store must own its slab. false: out of memory. */
 bool pli_store_update(pli_store *store, int64_t n, const uint64_t *keys, const plait_step *step, int64_t own_units,
                       const void *delta);
-/** Replaces the rows of keys [n], which do not repeat, save those of a later stamp. Dense: the store must own its
+/** Replaces the rows of keys [n], which do not repeat, except rows with a later stamp. Dense: the store must own its
  *  slab. false: out of memory. */
 bool pli_store_replace(pli_store *store, int64_t n, const uint64_t *keys, int64_t stamp, const void *rows);
-/** Adds to rows [n] (numbers of the store's own) of a dense store of an additive table, which owns its slab. */
+/** Adds to rows [n] (the store's own numbers) of an additive table's dense store, which must own its slab. */
 void pli_store_scatter(pli_store *store, int64_t n, const int64_t *rows, const void *delta);
-/** Adds or applies the rule to the rows first .. first + n - 1 of a dense store, which owns its slab. */
+/** Adds, or applies the rule, to the rows first .. first + n - 1 of a dense store, which must own its slab. */
 void pli_store_update_range(pli_store *store, int64_t first, int64_t n, const plait_step *step, const void *delta);
-/** Every row pays what it owes. Dense: the store must own its slab. */
+/** Makes every row pay what it owes. Dense: the store must own its slab. */
 void pli_store_pay_all(pli_store *store);
 
-/** Orders the pushes of a table: by clock, those of a clock by worker. > 0. */
+/** A number > 0 that orders the pushes of a table: by clock, and within a clock by worker. */
 static inline int64_t pli_stamp(int64_t clock, int32_t worker) { return (clock + 1) * (INT64_C(1) << 20) + worker; }
 
 static inline void *pli_store_row(const pli_store *store, int64_t row, int64_t row_bytes) {

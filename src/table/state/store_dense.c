@@ -64,7 +64,7 @@ bool pli_store_zero_dense(pli_store *store) {
     pli_merge_clear(spec->merge, store->rows * spec->cols, store->slab->memory);
     for (int32_t k = 0; spec->ruled && k < spec->rule.ops->slots; k++)
         memset(store->chunk->slot[k], 0, (size_t)(store->states * spec->width));
-    pli_free(store->chunk->stamp); /* whatever comes next is later */
+    pli_free(store->chunk->stamp); /* whatever is pushed next is later */
     store->chunk->stamp = NULL;
     for (int64_t row = 0; spec->lazy && row < store->rows; row++) store->chunk->paid[row] = store->units;
     return true;

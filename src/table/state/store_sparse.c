@@ -5,7 +5,7 @@
 #include "table/state/store.h"
 #include "table/state/values.h"
 
-/* Rows a chunk: as many as make about 256 KiB of values, at least 16. */
+/* Rows in a chunk: about 256 KiB of values, at least 16 rows. */
 static int shift_for(int64_t row_bytes) {
     int shift = 16;
     while (shift > 4 && (row_bytes << shift) > 256 << 10) shift--;
@@ -54,7 +54,7 @@ static bool grow(pli_store *store, int64_t rows) {
     return true;
 }
 
-/* A new row owes nothing for the time before it: it was zero. */
+/* A new row owes nothing for the time before it, when it was zero. */
 static void start_paid(pli_store *store, int64_t from, int64_t to) {
     for (int64_t row = from; row < to; row++)
         store->chunk[row >> store->shift].paid[row & store->mask] = store->units;

@@ -1,5 +1,5 @@
 /* table/state/values.h - the few operations on rows of any type that tables need, beside those of combine/combine.h.
- * One real function a type; x and y do not overlap. */
+ * Each type has one real function; x and y do not overlap. */
 #ifndef PLI_TABLE_VALUES_H
 #define PLI_TABLE_VALUES_H
 
@@ -10,12 +10,12 @@
 
 /** y [n] += scale x [n]. Whole numbers: scale is whole. */
 void pli_values_add_scaled(plait_type type, int64_t n, double scale, const void *x, void *y);
-/** y [n] *= scale: floats. */
+/** y [n] *= scale; floats only. */
 void pli_values_scale(plait_type type, int64_t n, double scale, void *y);
 /** y[at[i], :] = x[i, :], rows of row_bytes. */
 void pli_rows_scatter(int64_t n, int64_t row_bytes, const uint32_t *at, const void *x, void *y);
 
-/** The largest absolute value of x [n]; 0 where n is 0, NaN where one is. */
+/** The largest absolute value of x [n]; 0 if n is 0, NaN if any value is. */
 double pli_values_max_norm(plait_type type, int64_t n, const void *x);
 
 static inline void *pli_at(void *base, int64_t bytes) { return (unsigned char *)base + bytes; }
