@@ -8,7 +8,7 @@
 
 /* --- of a rank ---------------------------------------------------------------------------------------------------- */
 
-/* Raises an event about the job that tells of `rank`. */
+/* event: holds the rank, and whether it is a server. */
 static void raise_job(const pli_event_sink *sink, pli_event event, const pli_layout *layout) {
     const pli_event_job job = { .workers = layout->workers,
                                 .servers = layout->servers,

@@ -1,5 +1,5 @@
-/* A part on its way through the filters, and back: rows are chosen, values and keys become bytes, bytes become fewer.
- * See filter.h. */
+/* Takes a part through the filters, and back: rows are chosen, values and keys become bytes, bytes become fewer. See
+ * filter.h. */
 #include "table/filter/filter.h"
 
 #include "table/state/values.h"
@@ -64,7 +64,7 @@ void pli_chain_close(pli_chain *chain) {
 
 /* --- rows ------------------------------------------------------------------------------------------------------- */
 
-/* Decides what travels; *m_out: how many. */
+/* Decides which rows travel; *m_out: how many. */
 static plait_status choose(pli_chain *chain, const plait_part *part, const void *values, int64_t *m_out,
                            plait_error *err) {
     unsigned char *fate = chain->fate, *keep = chain->fate + part->n;
@@ -85,7 +85,7 @@ static plait_status choose(pli_chain *chain, const plait_part *part, const void 
     return PLAIT_OK;
 }
 
-/* A bit a row, or the gaps between those that travel: whichever is smaller. */
+/* Writes which rows travel: a bit for each row, or the gaps between those that travel, whichever is smaller. */
 static bool put_selection(const unsigned char *fate, int64_t n, int64_t m, pli_bytes *out) {
     int64_t        bitmap = (int64_t)(((uint64_t)n + 7) / 8), last = -1;
     unsigned char *at =
@@ -112,7 +112,7 @@ static bool put_selection(const unsigned char *fate, int64_t n, int64_t m, pli_b
     return true;
 }
 
-/* Which rows of n travel: row [*m_out], increasing, of pli_malloc. */
+/* Reads which of the n rows travel: row [*m_out], increasing, of pli_malloc. */
 static plait_status get_selection(const unsigned char **at, const unsigned char *end, int64_t n, int64_t *m_out,
                                   int64_t **row_out) {
     uint64_t m, gap;
@@ -203,7 +203,7 @@ static bool codes_values(const pli_chain *chain, const plait_part *part, bool ex
            (part->way != PLAIT_ANSWERED || filter_of(chain, i)->answers);
 }
 
-/* Appends values [count]; what the other end will have of them is written to back, unless it is NULL. */
+/* Appends values [count]. back receives what the other end will have of them, unless it is NULL. */
 static plait_status put_values(pli_chain *chain, const plait_part *part, bool coded, int64_t count, const uint64_t *row,
                                const void *values, void *back, pli_bytes *out, plait_error *err) {
     int64_t width = pli_value_bytes(part->type);
@@ -243,8 +243,8 @@ static plait_status get_values(pli_chain *chain, const plait_part *part, bool co
 
 /* --- bytes -------------------------------------------------------------------------------------------------------- */
 
-/* Packs what lies behind out's byte `begin` (the flags), by each bytes filter in turn; where it does not shrink it
- * stays. */
+/* Packs what lies behind out's byte `begin` (the flags), by each bytes filter in turn. If it does not shrink it stays
+ * as it is. */
 static plait_status pack(pli_chain *chain, int64_t begin, pli_bytes *out, plait_error *err) {
     for (int32_t i = 0; i < chain->list->n; i++) {
         const plait_filter *filter = filter_of(chain, i);
@@ -298,8 +298,8 @@ static bool reserve(pli_chain *chain, const plait_part *part, bool chooses) {
            (!chooses || pli_grow(&chain->sent, &chain->sent_capacity, bytes + 1, 1));
 }
 
-/* The rest of each row: x less what arrives, x itself where the row stays, nothing where it is forgotten. Written over
- * x. */
+/* Keeps the rest of each row: x less what arrives; x itself if the row stays behind; nothing if it is forgotten.
+ * Overwrites x. */
 static plait_status keep_rest(pli_chain *chain, const plait_part *part, void *x, plait_error *err) {
     int64_t row_bytes = row_bytes_of(part), next = 0;
     for (int64_t r = 0; r < part->n; r++) {
@@ -311,7 +311,7 @@ static plait_status keep_rest(pli_chain *chain, const plait_part *part, void *x,
     return pli_residual_set(&chain->residual, part, x) < 0 ? no_memory(chain, err) : PLAIT_OK;
 }
 
-/* What travels, side by side. */
+/* Gathers the rows that travel, side by side. */
 static const void *gather(pli_chain *chain, const plait_part *part, int64_t m, const void *x) {
     int64_t row_bytes = row_bytes_of(part), next = 0;
     for (int64_t r = 0; r < part->n; r++) {
@@ -324,7 +324,8 @@ static const void *gather(pli_chain *chain, const plait_part *part, int64_t m, c
     return m < part->n ? chain->sent : x;
 }
 
-/* Keys: a token and which rows of its list; or the list, to be learnt; or those keys alone that travel. */
+/* Writes the keys: a token and which rows of its list travel; or the list, to be learnt; or only the keys that
+ * travel. */
 static plait_status put_list(pli_chain *chain, const plait_part *part, int64_t m, unsigned char *flags, pli_bytes *out,
                              int64_t *n_out, plait_error *err) {
     int32_t       i = chain->list->lists;
@@ -402,7 +403,7 @@ void pli_decoded_free(pli_decoded *decoded) {
     *decoded = (pli_decoded){ 0 };
 }
 
-/* The list of a token; where it is not known, *missing. */
+/* Reads the list of a token; sets *missing if it is not known. */
 static plait_status get_token(pli_chain *chain, const unsigned char **at, const unsigned char *end, int64_t n,
                               pli_decoded *d, plait_error *err) {
     int64_t known = 0;
@@ -421,7 +422,8 @@ static plait_status get_token(pli_chain *chain, const unsigned char **at, const 
     return PLAIT_OK;
 }
 
-/* Rows that travelled to their places among n: keyed pushes keep those alone, others have zeros between them. */
+/* Puts the rows that travelled in their places among n. Keyed pushes keep only those; other parts have zeros between
+ * them. */
 static plait_status spread(pli_chain *chain, const plait_part *part, const int64_t *row, int64_t m, pli_decoded *d,
                            plait_error *err) {
     int64_t row_bytes = row_bytes_of(part);

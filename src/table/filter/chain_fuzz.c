@@ -1,6 +1,6 @@
-/* Every decoder of filters on any bytes: an error, or as many keys and values as the part has, and nothing read or
- * written outside of them. Input: frames of list of filters, way and shape, rows (two bytes), length (two bytes), a
- * body. */
+/* Every decoder of filters gets arbitrary bytes. It reports an error, or returns as many keys and values as the part
+ * has; nothing is read or written outside of them. Input: frames of list of filters, way and shape, rows (two bytes),
+ * length (two bytes), a body. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* Parts through filters and back: without loss bit for bit; with loss decode(encode(x)) + residual = x + what was kept,
- * for every filter, over keys and ranges, both types, one column and several, push after push. What is malformed is
- * told, and memory that ends is given back. */
+/* Parts go through filters and back. Without loss they are the same bit for bit; with loss decode(encode(x)) + residual
+ * = x + what was kept, for every filter, over keys and ranges, both types, one column and several, push after push.
+ * Malformed input is reported, and running out of memory leaks nothing. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -109,7 +109,7 @@ static void check_filters(const char *filters, plait_type type, int64_t cols, bo
                 else assert_true(fabs(want - have) <= most * (type == PLAIT_F32 ? 0x1p-22 : 0x1p-51));
             }
         if (lossless) assert_memory_equal(x, arrived, (size_t)(n * cols * pli_value_bytes(type)));
-        push(&e, &part, x, true, arrived, &bytes); /* and what is asked to be exact, is */
+        push(&e, &part, x, true, arrived, &bytes); /* a push that must be exact is exact */
         assert_memory_equal(x, arrived, (size_t)(n * cols * pli_value_bytes(type)));
     }
     close_ends(&e);
@@ -194,7 +194,7 @@ static void test_answers_are_rounded_once_and_exact_on_demand(void **unused) {
 
 /* --- single filters ----------------------------------------------------------------------------------------------- */
 
-/* The mean of what random rounding makes of a value is the value, and it does not depend on who asks. */
+/* The mean of a randomly rounded value is the value, and the rounding does not depend on who asks. */
 static void test_random_rounding_is_fair_and_everybodys(void **unused) {
     static float x[ROWS], arrived[ROWS], again[ROWS];
     double       sum = 0;
@@ -260,8 +260,8 @@ static void test_the_largest_rows_travel(void **unused) {
     assert_memory_equal(keep, want, sizeof keep);
 }
 
-/* What is 0, and stays inside of the penalty, does not travel; what leaves it, or was not 0, or is not penalised,
- * does. */
+/* A row does not travel if it is 0 and stays inside the penalty. It travels if it leaves the penalty, was not 0, or is
+ * not penalised. */
 static void test_kkt_sends_what_can_move(void **unused) {
     static const uint64_t keys[] = { 0, 1, 2, 3, 4 };
     /* l1 m = 3.5 */
@@ -284,7 +284,7 @@ static void test_kkt_sends_what_can_move(void **unused) {
     close_ends(&e);
 }
 
-/* A list travels once; a receiver that has forgotten it says so, and has it again by its token. */
+/* A list travels once. A receiver that has forgotten it says so, and gets it again by its token. */
 static void test_lists_travel_once(void **unused) {
     static uint64_t keys[ROWS];
     pli_bytes       body = { 0 };
@@ -320,7 +320,7 @@ static void test_lists_travel_once(void **unused) {
     close_ends(&e);
 }
 
-/* The lists of a pair stay within their bound, and the one used least lately goes first. */
+/* The lists of a pair stay within their bound; the least recently used one goes first. */
 static void test_lists_are_forgotten_by_use(void **unused) {
     enum { KEYS = 20000, MOST = 6 }; /* of 160 KB, within 1 MiB */
     uint64_t          *keys = pli_calloc(KEYS, sizeof *keys);

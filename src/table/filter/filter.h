@@ -1,5 +1,5 @@
-/* table/filter/filter.h - filters by name, and the chain of them that a table has at each end of its messages. What a
- * filter is: plait/filter.h.
+/* table/filter/filter.h - filters by name, and the chain of them that a table has at each end of its messages.
+ * plait/filter.h says what a filter is.
  *
  * One file a filter, listed once in filters.c; a job's own come beside them. chain.c puts a part through the filters
  * and back; residual.c keeps what did not travel. Neither knows messages: those belong to table/client/client_filter.c
@@ -26,7 +26,7 @@ enum { PLI_FILTERS_MAX = 8, PLI_FILTERS_TEXT = 96 };
 /** All filters that come with plait, NULL-terminated. */
 const plait_filter *const *pli_filters(void);
 
-/* Where names are looked up. */
+/* Where the names of filters are looked up. */
 typedef struct pli_filter_scope {
     const plait_filter *own; /* [n_own], borrowed: registered by the program */
     int32_t             n_own;
@@ -38,7 +38,7 @@ typedef struct pli_filters_list {
     const plait_filter *filter[PLI_FILTERS_MAX];
     char                text[PLI_FILTERS_TEXT];        /* names and parameters, cut into words */
     const char         *parameters[PLI_FILTERS_MAX];   /* NULL: none; within text, so a list is not copied */
-    int32_t             values, lists, keys;           /* which filter does it; -1: none        */
+    int32_t             values, lists, keys;           /* the number of the filter that does it; -1: none */
 } pli_filters_list;
 
 /** Reads names, parameters and order. text "" or NULL: an empty list. scope may be NULL. Errors: ENAME the nearest is
@@ -51,7 +51,7 @@ plait_status pli_filters_check_table(const pli_filters_list *list, const plait_f
 plait_status pli_filters_check_own(const plait_filter *own, int32_t n, plait_error *err);
 /** Has one of the filters this loss? */
 bool pli_filters_have(const pli_filters_list *list, plait_loss loss);
-/** Would a part that goes this way come out another than it went in? */
+/** Would a part that goes this way come out different from how it went in? */
 bool pli_filters_touch(const pli_filters_list *list, plait_way way, bool keyed);
 
 /* --- what did not travel ---------------------------------------------------------------------------------------- */
@@ -70,15 +70,15 @@ typedef struct pli_residual {
 
 void pli_residual_init(pli_residual *residual, const plait_filter_table *table);
 void pli_residual_destroy(pli_residual *residual);
-/** values [n, cols] += what is kept of these rows. */
+/** Adds what is kept of these rows to values [n, cols]. */
 void pli_residual_add_to(pli_residual *residual, const plait_part *part, void *values);
-/** What is kept of these rows is from now on values [n, cols]. Errors: ENOMEM. */
+/** From now on values [n, cols] are what is kept of these rows. Errors: ENOMEM. */
 plait_status pli_residual_set(pli_residual *residual, const plait_part *part, const void *values);
 void         pli_residual_clear(pli_residual *residual);
 
 /* --- a chain ------------------------------------------------------------------------------------------------------ */
 
-/* One end of what a worker and a server say about one table. */
+/* One end of the messages of a worker and a server about one table. */
 typedef struct pli_chain {
     const pli_filters_list *list; /* borrowed */
     plait_filter_table      table;
@@ -98,12 +98,12 @@ plait_status pli_chain_open(pli_chain *chain, const pli_filters_list *list, cons
                             plait_error *err);
 void         pli_chain_close(pli_chain *chain);
 
-/** Appends the part, values [n, cols], to out. exact: without losses. *n_out: how many rows the other end is to be told
- *  that the part has. Errors: ENOMEM; what a filter says. */
+/** Appends the part, with values [n, cols], to out. exact: without losses. *n_out: the number of rows of the part that
+ *  the other end is told. Errors: ENOMEM; what a filter says. */
 plait_status pli_chain_encode(pli_chain *chain, const plait_part *part, const void *values, bool exact, pli_bytes *out,
                               int64_t *n_out, plait_error *err);
 
-/* What came out of a part. */
+/* A part that was decoded. */
 typedef struct pli_decoded {
     int64_t   n;
     uint64_t *keys;   /* [n], of pli_malloc, or NULL */
@@ -112,15 +112,16 @@ typedef struct pli_decoded {
     unsigned char token[PLAIT_TOKEN_BYTES];
 } pli_decoded;
 
-/** The part's n rows as the other end told (keys NULL, keyed says whether it has some) from bytes [size]. Of a pushed
- *  range and of an answer the rows that did not travel are zeros. EFORMAT what does not add up; ENOMEM. */
+/** Decodes the part's n rows from bytes [size], as the other end described them (keys NULL; keyed says whether it has
+ *  keys). In a pushed range and in an answer, rows that did not travel are zeros. Errors: EFORMAT what does not add up;
+ *  ENOMEM. */
 plait_status pli_chain_decode(pli_chain *chain, const plait_part *part, bool keyed, const void *bytes, int64_t size,
                               pli_decoded *decoded_out, plait_error *err);
 void pli_decoded_free(pli_decoded *decoded);
-/** A worker has had an answer. */
+/** Tells the filters that a worker has got an answer. */
 plait_status pli_chain_seen(pli_chain *chain, const plait_part *part, const void *values, plait_error *err);
 
-/** Appends the list that a token stands for, to be learnt by the other end; *n_out: its length. EFORMAT: it is
+/** Appends the list that a token stands for, so that the other end learns it; *n_out: its length. EFORMAT: the list is
  *  forgotten. */
 plait_status pli_chain_encode_list(pli_chain *chain, const void *token, pli_bytes *out, int64_t *n_out,
                                    plait_error *err);
@@ -144,7 +145,8 @@ static inline uint64_t pli_part_row(const plait_part *part, int64_t i) {
     return part->keys != NULL ? part->keys[i] : (uint64_t)(part->first + i);
 }
 
-/** Random numbers of a part: one stream a (seed, table, clock, way), and in it one number a (row, column). */
+/** The random numbers of a part: each (seed, table, clock, way) has a stream, and in it each (row, column) has a
+ *  number. */
 static inline uint64_t pli_part_stream(const plait_part *part) {
     pli_random random = pli_random_at(part->seed, PLI_RANDOM_ROUND, (uint64_t)part->table * 4 + (uint64_t)part->way,
                                       (uint64_t)part->clock);
@@ -155,8 +157,8 @@ static inline double pli_stream_unit(uint64_t stream, uint64_t row, int64_t colu
     return (double)(x >> 11) * 0x1p-53;
 }
 
-/** Of the rows that have their mark, a fraction keeps it: those of the highest score [n], at least one. Equal scores:
- *  the earlier row. NaN counts as highest. false: out of memory. */
+/** Keeps the mark of a fraction of the marked rows: those of the highest score [n], at least one. Among equal scores
+ *  the earlier row wins. NaN counts as highest. false: out of memory. */
 bool pli_filter_select(int64_t n, const double *score, double fraction, unsigned char *keep);
 
 /* The filters; one file each. */

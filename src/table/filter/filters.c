@@ -1,6 +1,6 @@
-/* The registry of filters: "key-cache,topk:0.1" -> filters in order; and what goes with what. Refused by name: an order
- * in which a filter would find bytes where it works on keys or values, and a loss that breaks what a consistency
- * promises. See docs/filters.md for the reasons at length. */
+/* The registry of filters: "key-cache,topk:0.1" -> filters in order; and which of them go together. It refuses by name
+ * an order in which a filter would find bytes where it works on keys or values, and a loss that breaks what a
+ * consistency promises. See docs/filters.md for the reasons at length. */
 #include "table/filter/filter.h"
 
 #include <stdio.h>
@@ -58,7 +58,7 @@ static bool is_name(const char *name) {
     return length > 0 && length <= NAME_MAX_BYTES && strcspn(name, ":, \t\n") == length;
 }
 
-/* A group is there as a whole or not at all. */
+/* Does the filter have either all functions of each group, or none? */
 static bool is_whole(const plait_filter *f) {
     bool v = f->values.encode != NULL, l = f->lists.known != NULL, k = f->keys.encode != NULL,
          b = f->bytes.encode != NULL;
@@ -98,7 +98,7 @@ static plait_status refuse_order(const plait_filter *first, const plait_filter *
                     second->name, why);
 }
 
-/* May second stand somewhere behind first? */
+/* May second stand anywhere behind first? */
 static plait_status check_order(const plait_filter *first, const plait_filter *second, plait_error *err) {
     if (first == second) return pli_fail(err, PLAIT_EREFUSED, "filter %s is listed twice; once is enough", first->name);
     if (first->values.encode != NULL && second->values.encode != NULL)
@@ -127,7 +127,7 @@ static plait_status check_order(const plait_filter *first, const plait_filter *s
 
 /* --- a list ----------------------------------------------------------------------------------------------------- */
 
-/* Of the parameters by themselves, or (table not NULL) of the table too. */
+/* Tries the parameters by themselves, or (table not NULL) together with the table. */
 static plait_status try_parse(const plait_filter *filter, const char *parameters, const plait_filter_table *table,
                               plait_error *err) {
     void *state = pli_calloc(1, filter->state_bytes);

@@ -1,9 +1,9 @@
 /* kkt - under an L1 penalty a weight that is 0, and whose gradient is not larger than the penalty's, stays 0: that is
  * the optimality condition of Karush, Kuhn and Tucker, and for the rules sgd and adagrad also what their step does with
- * it (the soft threshold takes back all of it). Such rows of a push never travel. And of an answer rows of zeros do
- * not: the worker takes what is missing as zeros, and remembers which weights were.
+ * it (the soft threshold takes back all of it). Such rows of a push never travel. Nor do rows of zeros in an answer:
+ * the worker takes missing rows as zeros, and remembers which weights were zero.
  *
- * A row is skipped where all its weights were 0 when the worker last saw them, and all its gradients, divided by the
+ * A row is skipped if all its weights were 0 when the worker last saw them, and all its gradients, divided by the
  * push's rows of data, lie inside of l1 (times its penalty factor). Each worker judges by its own gradient, so the sum
  * of several lies inside too wherever all skip. Rules that remember gradients of weights that stay 0 (ftrl, adam,
  * momentum) would miss them, and are refused.

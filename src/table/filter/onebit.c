@@ -21,7 +21,8 @@ static int64_t bound(const void *state, const plait_part *part, int64_t n) {
     return size_of(part, n);
 }
 
-/* Of each column: mean of the values from 0 up (side 0), of those below (side 1). NaN counts as 0 or more. */
+/* Writes for each column the mean of the values from 0 up (side 0) and of those below (side 1). NaN counts as 0 or
+ * more. */
 static void put_means(const plait_part *part, int64_t n, const void *values, void *means) {
     for (int64_t c = 0; c < part->cols; c++) {
         double  sum[2] = { 0, 0 };

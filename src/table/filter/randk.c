@@ -1,5 +1,5 @@
-/* randk:F - of a push the fraction F of rows travels, chosen by chance; the others wait at the worker, with what comes
- * to them. The choice is a function of seed, table, clock and row, so all workers choose alike.
+/* randk:F - a fraction F of a push's rows travels, chosen at random; the others wait at the worker, and later updates
+ * are added to them. The choice is a function of seed, table, clock and row, so all workers choose alike.
  *
  * Paper: Stich, Cordonnier, Jaggi, "Sparsified SGD with Memory", NeurIPS 2018. */
 #include "table/filter/filter.h"

@@ -1,5 +1,5 @@
-/* What a filter has not let through is kept at the worker and joins its next push of the same rows: error feedback.
- * Without it a biased compressor need not converge at all; with it the errors of a clock are made good in later ones.
+/* Error feedback: the worker keeps what a filter has not let through, and adds it to its next push of the same rows.
+ * Without this a biased compressor need not converge at all; with it later clocks make up for the errors of a clock.
  *
  * Papers: Seide et al., "1-Bit Stochastic Gradient Descent", Interspeech 2014 (the idea); Stich, Cordonnier, Jaggi,
  * "Sparsified SGD with Memory", NeurIPS 2018; Karimireddy et al., "Error Feedback Fixes SignSGD", ICML 2019 (why it

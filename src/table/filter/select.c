@@ -1,11 +1,11 @@
-/* Which rows of a push travel, where a fraction does: the k highest of n scores, in linear time.
+/* Chooses the rows of a push if a fraction of them travels: the k highest of n scores, in linear time.
  *
  * Paper: Hoare, "Algorithm 65: Find", CACM 4(7), 1961. */
 #include "table/filter/filter.h"
 
 #include <math.h>
 
-/* a [n] is partly ordered until its k-th highest (from 0) is in its place, and is returned. */
+/* Partly orders a [n] until its k-th highest (from 0) is in its place, and returns that. */
 static double kth_highest(double *a, int64_t n, int64_t k) {
     int64_t low = 0, high = n - 1;
     while (low < high) {

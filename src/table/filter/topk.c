@@ -1,5 +1,5 @@
-/* topk:F - of a push only the fraction F of rows travels whose values are largest; the others wait at the worker, with
- * what comes to them, until they are. A row counts by its largest absolute value.
+/* topk:F - only the fraction F of a push's rows with the largest values travels; the others wait at the worker, and
+ * later updates are added to them, until they are among the largest. A row counts by its largest absolute value.
  *
  * Papers: Stich, Cordonnier, Jaggi, "Sparsified SGD with Memory", NeurIPS 2018 (converges as fast as without); Lin et
  * al., "Deep Gradient Compression", ICLR 2018. */

@@ -1,4 +1,4 @@
-/* A pair and its settings, against the matrix and the rules. See pairs.h. */
+/* Checks a pair and its settings against the matrix and the rules. See pairs.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static const char *number(int32_t n, char text[WORD_BYTES]) {
     return text;
 }
 
-/* Does this pair train, and keep to what is needed? */
+/* Does this pair train, and does it keep to what is needed? */
 static bool would_do(const pli_facts *f, const pli_topology_kind *kind, const char *topology, const char *consistency,
                      plait_properties needs) {
     const pli_pair pair = { .topology = topology, .consistency = consistency, .scope = f->pair->scope,
@@ -28,7 +28,8 @@ static bool would_do(const pli_facts *f, const pli_topology_kind *kind, const ch
            pli_pair_check(&pair, NULL) >= 0;
 }
 
-/* Under which policy of the same topology, or else under which topology, the rule would not refuse. */
+/* The nearest choice that the rule would not refuse: another policy under the same topology, or else another
+ * topology. */
 static const char *nearest(const pli_facts *f, const pli_pair_rule *rule, char text[WORD_BYTES]) {
     const pli_topology_kind *const *kinds = pli_topologies();
     const plait_consistency *const *policies = pli_consistencies();
@@ -138,7 +139,7 @@ static plait_status check_rules(const pli_facts *f, bool of_tables, plait_error 
     return PLAIT_OK;
 }
 
-/* What a learner is told where it gives no reason of its own. */
+/* What a learner is told if it gives no reason of its own. */
 static const char *what_lacks(plait_properties lacking) {
     static const struct {
         plait_properties property;
@@ -160,7 +161,7 @@ static const char *what_lacks(plait_properties lacking) {
     return "it needs a property that this pair does not have";
 }
 
-/* What who computes needs of the pair. */
+/* Checks what the learner or solver needs of the pair. */
 static plait_status check_demand(const pli_facts *f, const pli_demand *demand, plait_error *err) {
     const pli_pair_rule rule = { .needs = demand->needs };
     char                text[WORD_BYTES], name[WORD_BYTES];
@@ -178,7 +179,7 @@ static plait_status check_table(const pli_facts *f, plait_error *err) {
     return check_rules(f, true, err);
 }
 
-/* A refusal of one table's pair begins with its name, where others have other pairs. */
+/* Begins a refusal with the table's name if other tables have other pairs. */
 static plait_status of_table(const pli_pair *pair, plait_status status, plait_error *err) {
     if (status < 0 && pair->apart) pli_fail_at(err, "table %s", pair->table);
     return status;
@@ -194,8 +195,8 @@ static plait_status check_kind(const pli_pair *pair, const pli_topology_kind *ki
     return status;
 }
 
-/* A topology whose tables travel by one or the other of two: the pair of the one that is meant; where that is not
- * known, either will do. */
+/* For a topology whose tables travel by one of two others: checks the pair of the one that is meant; if that is not
+ * known, it is enough that one of them trains. */
 static plait_status check_mixed(const pli_topology_kind *kind, const pli_pair *pair, plait_error *err) {
     const bool dense = pair->fill == PLI_FILL_DENSE;
     pli_pair   of = *pair;

@@ -1,4 +1,4 @@
-/* When a setting is on. See facts.h. */
+/* Says when a setting is on. See facts.h. */
 #include "table/pairs/facts.h"
 
 #include <string.h>
@@ -84,7 +84,7 @@ static uint64_t above_on(const pli_above *a) {
            bit(a->start, PLI_ON(START)) | bit(a->epochs, PLI_ON(EPOCHS)) | bit(a->batch, PLI_ON(BATCH));
 }
 
-/* Does the collective that is named go past hosts? Where ranks share memory, hosts are no matter. */
+/* Does the named collective ignore hosts? If ranks share memory, hosts do not matter. */
 static bool is_flat(const pli_pair *p) {
     return !p->one_process && p->collective != NULL && strcmp(p->collective, "hierarchical") != 0;
 }

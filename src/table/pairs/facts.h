@@ -5,7 +5,7 @@
 #include "table/combine/combine.h"
 #include "table/pairs/pairs.h"
 
-/* Settings of the run that are on, a bit each. */
+/* Settings of the run that are on, one bit each. */
 enum pli_on {
     /* of the job */
     PLI_ON_BACKUPS,    /* --backup                                          */
@@ -30,7 +30,7 @@ enum pli_on {
 };
 #define PLI_ON(name) (UINT64_C(1) << PLI_ON_##name)
 
-/* Settings of one table, and of its pair: a rule that asks for one of these tells of that table. */
+/* Settings of one table and of its pair. A rule that names one of these is about that table. */
 enum pli_of {
     PLI_OF_STALE_STEPS, /* --staleness-aware                                            */
     PLI_OF_EXACT,
@@ -63,7 +63,7 @@ typedef struct pli_facts {
     const pli_above         *above; /* never NULL: zeroed where there is none */
     const pli_topology_kind *kind;
     pli_policy               policy;
-    plait_properties         promises, has; /* the policy's, the pair's */
+    plait_properties         promises, has; /* promises: the policy's; has: the pair's */
     pli_filters_list         filters;
     const pli_combine       *combine;
     uint64_t                 on, of; /* PLI_ON, PLI_OF */
@@ -73,21 +73,21 @@ typedef struct pli_facts {
  *  not go in this order. */
 plait_status pli_facts_make(const pli_pair *pair, const pli_topology_kind *kind, pli_facts *facts_out,
                             plait_error *err);
-/** The same of what concerns no table's pair. Nothing to free. */
+/** The same for what does not depend on a table's pair. Nothing to free. */
 pli_facts    pli_facts_of_job(const pli_pair *pair);
 void         pli_facts_free(pli_facts *facts);
 
-/** The learner or solver whose traits make one of these settings be on; NULL: none does. */
+/** The learner or solver whose traits turn one of these settings on; NULL: none does. */
 const pli_demand *pli_facts_demand(const pli_facts *facts, uint64_t on);
-/** A filter that makes one of these settings of a table be on; NULL: none does. */
+/** A filter that turns one of these settings of a table on; NULL: none does. */
 const plait_filter *pli_facts_filter(const pli_facts *facts, uint64_t of);
 
 plait_status pli_matrix_check(const pli_facts *facts, plait_error *err);
 
 /* --- rules -------------------------------------------------------------------------------------------------------- */
 
-/* What is refused: where all settings of `on` and `of` are on, none of `off` and `not_of`, and, if the rule names
- * properties, the policy lacks one of `promise`, or the pair lacks one of `needs` or has one of `bars`. Braces in the
+/* A rule refuses a run if all settings of `on` and `of` are on, none of `off` and `not_of` is, and (if the rule names
+ * properties) the policy lacks one of `promise`, or the pair lacks one of `needs` or has one of `bars`. Braces in the
  * texts stand for what the run has: check.c lists the words. */
 typedef struct pli_pair_rule {
     uint64_t         on, off;    /* PLI_ON: of the run           */
@@ -98,10 +98,10 @@ typedef struct pli_pair_rule {
     const char      *remedy; /* "nearest is ps"                                         */
 } pli_pair_rule;
 
-/** All rules, in the order in which they are told, to a text of NULL. */
+/** All rules, in the order in which they are checked; the last has the text NULL. */
 const pli_pair_rule *pli_pair_rules(void);
 
-/** Does the rule tell of one table's pair, or else of the whole run? */
+/** Is the rule about one table's pair, rather than the whole run? */
 static inline bool pli_rule_is_of_table(const pli_pair_rule *rule) {
     return (rule->of | rule->not_of) != 0 || (rule->promise | rule->needs | rule->bars) != 0;
 }

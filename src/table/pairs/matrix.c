@@ -1,11 +1,10 @@
-/* Which topology goes with which consistency: contract.md's matrix, as each topology asks for it of a policy's
- * promises. Every other pair is refused by name, with the reason and the nearest pair that trains; never silently
- * replaced. */
+/* Which topology goes with which consistency: each topology says which promises of a policy it needs. Every other pair
+ * is refused by name, with the reason and the nearest pair that trains; it is never silently replaced. */
 #include <string.h>
 
 #include "table/pairs/facts.h"
 
-/* How much of a refused policy's parameters its nearest takes. */
+/* How many of a refused policy's parameters its nearest one takes over. */
 typedef enum carry { NOTHING, FIRST, ALL } carry;
 
 typedef struct refusal {
@@ -21,7 +20,7 @@ static const char unbounded[] =
 
 static bool promises(const pli_facts *f, plait_properties wanted) { return (f->promises & wanted) != 0; }
 
-/* Workers share the table's memory. */
+/* Refusals if workers share the table's memory. */
 static refusal of_shared(const pli_facts *f) {
     const plait_consistency *policy = f->policy.ops;
     if (policy->refreshes)
@@ -30,7 +29,7 @@ static refusal of_shared(const pli_facts *f) {
     return (refusal){ 0 };
 }
 
-/* Sums over all workers. */
+/* Refusals if all workers' updates are summed. */
 static refusal of_sums(const pli_facts *f) {
     if (promises(f, PLAIT_BY_SUMS)) return (refusal){ 0 };
     if (promises(f, PLAIT_BOUNDED_READS) && !promises(f, PLAIT_VALUES))
@@ -38,7 +37,8 @@ static refusal of_sums(const pli_facts *f) {
     return (refusal){ "a sum needs every worker's part", "bsp", NOTHING };
 }
 
-/* Averages of neighbours' copies: rounds of whole clocks, whatever comes, or the policy's own averages. */
+/* Refusals if copies are averaged with neighbours. Allowed are rounds of whole clocks, mixing whatever comes, or the
+ * policy's own averages. */
 static refusal of_averages(const pli_facts *f) {
     if (promises(f, PLAIT_ROUNDS | PLAIT_ANY_READ) || f->policy.ops->averages) return (refusal){ 0 };
     return (refusal){ unbounded, f->policy.ops->sees_own ? "async" : "bsp", NOTHING };

@@ -1,8 +1,8 @@
 /* table/pairs/pairs.h - which settings of a run go together: the one place that decides.
  *
  * A run is a topology, a consistency, and settings beside them: exact sums, replicas, sums inside a host, filters,
- * checkpoints, data that stream, a learner that needs this or that. What does not go together is said in two tables,
- * and nowhere else:
+ * checkpoints, data that stream, a learner that needs this or that. Two tables, and nothing else, say what does not go
+ * together:
  *
  *     matrix.c    a topology with a consistency, which is contract.md's matrix
  *     rules.c     a setting with what the pair keeps to (plait/property.h), or with another setting
@@ -17,7 +17,7 @@
 #include "table/filter/filter.h"
 #include "table/topology/topology.h"
 
-/* Who computes with the tables of a run, and what that asks of the settings: a learner, a solver. */
+/* Who computes with the tables of a run (a learner, a solver), and what it needs of the settings. */
 typedef struct pli_demand {
     const char      *who, *name; /* for texts: "lbfgs" and NULL, "model" and "kmeans"                        */
     plait_properties needs;      /* of the pair of each table                                                */
@@ -27,7 +27,7 @@ typedef struct pli_demand {
 
 enum { PLI_DEMANDS = 2 };
 
-/* The settings of a run that its tables do not see. Zeroed: there are none. */
+/* The settings of a run that its tables do not see. All zero: there are none. */
 typedef struct pli_above {
     pli_demand  demand[PLI_DEMANDS];
     const char *instead;   /* what to take where lbfgs does not go: "adagrad"                            */
@@ -55,7 +55,7 @@ typedef struct pli_above {
     bool        restarts; /* a supervisor resumes it: launch --max-restarts                              */
 } pli_above;
 
-/* A topology, a consistency, and what they must go with. */
+/* A topology, a consistency, and the settings that they must go with. */
 typedef struct pli_pair {
     const char      *topology, *consistency; /* as users write them */
     const char      *table;       /* whose pair it is; NULL: not known */
@@ -88,21 +88,22 @@ typedef struct pli_pair {
 
 /** Does this train? EREFUSED with the reason and what to take instead, ENAME and EINVAL for names and parameters. */
 plait_status pli_pair_check(const pli_pair *pair, plait_error *err);
-/** The same of what concerns no table's pair, by settings that are known before there are ranks: `above`, `logged`. */
+/** The same for what does not depend on a table's pair, by settings that are known before there are ranks: `above`,
+ *  `logged`. */
 plait_status pli_job_check(const pli_pair *pair, plait_error *err);
-/** Are there so many spares among the workers, and one at least that is none? Errors: EINVAL. */
+/** Checks that the workers include that many spares and at least one worker that is no spare. Errors: EINVAL. */
 plait_status pli_spares_check(int32_t spares, int32_t workers, plait_error *err);
 
 /* --- for help ----------------------------------------------------------------------------------------------------- */
 
-/* A setting, as `plait help pairs` tells of it. */
+/* A setting, as `plait help pairs` shows it. */
 typedef struct pli_setting {
     const char *name;   /* "exact sums"      */
     const char *option; /* "--reduce exact"  */
     void (*turn_on)(pli_pair *pair, pli_above *above);
 } pli_setting;
 
-/** All of them, to a name of NULL. */
+/** All settings; the last has the name NULL. */
 const pli_setting *pli_settings(void);
 
 #endif

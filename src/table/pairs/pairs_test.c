@@ -1,6 +1,5 @@
-/* What goes together: every setting beside every other under every pair. A refusal says what, why and what to take
- * instead, in words of the run; who may be refused is refused whatever is set besides; and learners are asked for what
- * they need. */
+/* Every setting is tried beside every other, under every pair. A refusal says what, why and what to take instead, in
+ * words of the run. What is refused stays refused whatever is set besides. Learners are asked what they need. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* The settings that `plait help pairs` puts against pairs and against each other: how each is switched on. What follows
- * from that, rules.c knows. */
+/* The settings that `plait help pairs` tries against pairs and against each other: how each is switched on. rules.c
+ * knows what follows from that. */
 #include "table/pairs/pairs.h"
 
 static void exact(pli_pair *pair, pli_above *above) {

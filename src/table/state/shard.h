@@ -28,7 +28,7 @@ pli_push_part pli_push_part_of(const pli_pending *pending);
 typedef struct pli_shard {
     pli_spec   spec;
     int32_t    index;
-    int64_t    first, rows; /* how many were applied */
+    int64_t    first, rows; /* dense: the rows of this shard */
     pli_store  store;
     int64_t    applied; /* pushes applied */
     /* for summing a clock's pushes */

@@ -29,7 +29,7 @@ static plait_status check_shape(const plait_table_opts *opts, plait_error *err) 
 static void finish(pli_spec *spec) {
     spec->merge = &spec->combine->of[spec->type];
     spec->width = spec->merge->width;
-    spec->exact = spec->exact && spec->type != PLAIT_I64 && spec->combine->adds; /* whole numbers are exact anyway */
+    spec->exact = spec->exact && spec->type != PLAIT_I64 && spec->combine->adds; /* all others are exact anyway */
     spec->sum_width = spec->exact ? pli_cell_bytes(spec->type == PLAIT_F64) : spec->width;
     bool penalised = spec->ruled && (spec->rule.l1 != 0 || spec->rule.l2 != 0);
     spec->lazy = penalised && spec->keyed && spec->rule.ops->catch_up_f32 != NULL;

@@ -1,4 +1,4 @@
-/* The audit as a whole: its three passes, the verdict, and what is said of it. */
+/* The audit as a whole: its passes, the verdict, and the text about it. */
 #include "watch/audit/audit.h"
 
 #include <stdarg.h>
@@ -76,8 +76,8 @@ static void judge(pli_audit *audit) {
     }
 }
 
-/* A file without its end may lack anything, so nothing is concluded from it; save where the ranks of which it tells
- * have died beside copies of what they held, dead.c. */
+/* A file without its end may lack anything, so nothing is concluded from it. The exception: with replicas, the ranks
+ * whose logs are cut have died (dead.c). */
 static void tell_cut(pli_audit *audit) {
     audit->verdict = PLI_AUDIT_CUT;
     int64_t least = INT64_MAX;
@@ -259,7 +259,7 @@ static void add_table(const pli_audit *audit, const audit_table *table, pli_text
     pli_text_add(text, "\n");
 }
 
-/* Who served a server's shards, one after the other, and which copies were made on the way. */
+/* Tells who served a server's shards, one after the other, and which replicas were made on the way. */
 static void tell_places(const audit_home *home, pli_text *text) {
     const audit_server *serves = home->n > 0 ? &home->replica[0] : NULL;
     for (int64_t i = 1; i < home->n; i++) {

@@ -1,5 +1,5 @@
-/* The audit as a whole: runs in step keep every promise, a log may be held to another one, and of what breaks it the
- * first is named. What each pass refutes is in the tests beside it. */
+/* The audit as a whole: runs in step keep every promise; a log may be judged by another promise; the first violation is
+ * named. The tests beside this one show what each pass refutes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

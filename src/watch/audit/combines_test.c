@@ -1,5 +1,5 @@
-/* What a table makes of updates, as the audit knows it: what comes twice, or in another order, changes nothing under
- * min and max; everything else does, as ever. */
+/* How the audit judges combines: under min and max an update that comes twice, or in another order, changes nothing;
+ * under all others it does. */
 #include "audit/log_by_hand.h"
 
 static void begin_under(maker *m, const char *combine, const char *consistency) {
@@ -10,7 +10,7 @@ static void begin_under(maker *m, const char *combine, const char *consistency) 
 
 static void begin_combined(maker *m, const char *combine) { begin_under(m, combine, "async"); }
 
-/* Two pushes of rank 0, the second of which is applied first, and then once more. */
+/* Rank 0 pushes twice; the second push is applied first, and then once more. */
 static void push_twice(maker *m) {
     for (int i = 0; i < 2; i++) {
         inc(m, 0);
@@ -56,7 +56,7 @@ static void test_what_is_lost_or_not_seen(void **state) {
     begin_combined(&m, "max");
     whole_clock(&m, 0, 0);
     inc(&m, 0);
-    get(&m, 0, 1, 1, 0); /* without the one that is not pushed */
+    get(&m, 0, 1, 1, 0); /* without the inc that is not pushed yet */
     push(&m, 0, 1);
     apply_all(&m, 0, 1);
     refuted(&m, "own updates", NULL);
@@ -69,7 +69,7 @@ static void test_what_is_lost_or_not_seen(void **state) {
     refuted(&m, "own updates", NULL);
 }
 
-/* Ranks first and then of one clock, applied in that order at both shards. */
+/* Rank `first` and then rank `then` push in one clock, and both shards apply them in that order. */
 static void push_in_order(maker *m, int32_t first, int32_t then) {
     for (int32_t k = 0; k < WORKERS; k++) {
         if (k != first && k != then) continue;

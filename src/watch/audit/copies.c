@@ -1,6 +1,6 @@
-/* Fourth pass: copies that are averaged. What a worker gives to another comes to be mixed there once, in order, and
- * nothing else is; so what all copies hold together changes by the workers' own updates alone. Where a round is
- * promised, a worker mixes in it as many copies as it gives, and each is of the same clock. */
+/* Fourth pass: copies that are averaged. A copy that a worker gives to another is mixed there once, in order, and
+ * nothing else is mixed; so what all copies hold together changes only by the workers' own updates. If rounds are
+ * promised, a worker mixes as many copies in a round as it gives, and all are of the same clock. */
 #include <string.h>
 
 #include "watch/audit/model.h"
@@ -15,14 +15,14 @@ static void wrong(pli_audit *audit, audit_table *table, int32_t rank, const audi
                     (long long)copy->given);
 }
 
-/* The next copy from there on that the giver gave to `to`. */
+/* The next copy, from index `from` on, that the giver gave to `to`. */
 static int64_t next_for(const audit_copies *giver, int64_t from, int32_t to) {
     while (from < giver->gives && giver->give[from].peer != to) from++;
     return from;
 }
 
-/* Every copy given to this worker, against those that it mixed. next [workers]: the first of each giver not yet looked
- * at. */
+/* Compares every copy given to this worker with those that it mixed. next [workers]: each giver's first copy that was
+ * not looked at yet. */
 static void check_mixes(pli_audit *audit, audit_table *table, int32_t rank, int64_t *next) {
     const audit_copies *own = &table->copies[rank];
     memset(next, 0, (size_t)audit->job.workers * sizeof *next);
@@ -46,7 +46,7 @@ static void check_mixes(pli_audit *audit, audit_table *table, int32_t rank, int6
 
 static bool is_round(const audit_table *table, int64_t clock) { return (clock + 1) % table->promise.rounds == 0; }
 
-/* Of one clock: as many mixed as given, at least one, all of the same clock. */
+/* Checks one clock: as many copies mixed as given, at least one, all of the same clock. */
 static void check_round(pli_audit *audit, audit_table *table, int32_t rank, int64_t clock, int64_t gives, int64_t mixes,
                         uint64_t time_ns) {
     if (audit->job.workers == 1 || (is_round(table, clock) ? gives > 0 && gives == mixes : gives == 0 && mixes == 0))

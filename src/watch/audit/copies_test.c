@@ -30,8 +30,8 @@ static void test_replicas(void **state) {
     }
 }
 
-/* Rounds of two clocks over servers: what copies have moved leaves at the round's end, from what the round began
- * with. */
+/* Rounds of two clocks over servers: at the round's end a worker pushes how far its copy has moved, from the values
+ * that the round began with. */
 static void test_rounds_of_clocks(void **state) {
     static const char *const rules[] = { NULL, "rounds", "rounds", "staleness" };
     (void)state;
@@ -81,7 +81,7 @@ static void own_clock(maker *m, int32_t rank, int64_t clock) {
     push(m, rank, clock);
 }
 
-/* All give to all and mix, but for what `wrong` leaves out, doubles or delays. */
+/* All workers give to all and mix, except for what `wrong` leaves out, doubles or delays. */
 static void rounds(maker *m, int64_t clocks, int wrong) {
     for (int64_t clock = 0; clock < clocks; clock++) {
         for (int32_t r = 0; r < WORKERS; r++) {

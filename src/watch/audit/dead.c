@@ -19,7 +19,7 @@
 
 /* --- who died ----------------------------------------------------------------------------------------------------- */
 
-/* Of whom a replica knew when it had begun to make less than so many others. */
+/* Notes whom a replica knew to be dead when it had begun to make fewer than so many others. */
 static void bury(const pli_audit *audit, const audit_server *replica, int64_t hands) {
     for (int64_t i = 0; i < replica->n_gone && replica->gone[i].hands < hands; i++) {
         audit_worker *worker = &audit->worker[replica->gone[i].worker];
@@ -27,8 +27,8 @@ static void bury(const pli_audit *audit, const audit_server *replica, int64_t ha
     }
 }
 
-/* What the replica that counts knows, and with its state has from others. (One that the others took for dead knows what
- * is not so.) */
+/* Notes whom the replica that counts knows to be dead, and those that it learned of with its state. (A replica that the
+ * others took for dead may be wrong about the others.) */
 static void bury_by(const pli_audit *audit, const audit_home *home, const audit_server *replica) {
     bury(audit, replica, INT64_MAX);
     while (replica->copied > 0) {
@@ -41,7 +41,7 @@ static void bury_by(const pli_audit *audit, const audit_home *home, const audit_
     }
 }
 
-/* Of what counts nothing may lack, of the rest only what a death has cut off. */
+/* A log that counts may lack nothing; another may lack only what a death has cut off. */
 static bool is_whole(const pli_audit *audit) {
     for (int32_t w = 0; w < audit->job.workers; w++)
         if (audit->worker[w].stream < 0 || (audit->worker[w].cut && !audit_is_dead(audit, w))) return false;
@@ -66,7 +66,7 @@ void audit_deaths(pli_audit *audit, bool *whole_out) {
             if (audit->home[h].replica[i].counts) bury_by(audit, &audit->home[h], &audit->home[h].replica[i]);
     *whole_out = *whole_out && is_whole(audit);
     for (int32_t w = 0; w < audit->job.workers; w++) audit->ended = audit->ended || audit->worker[w].done;
-    for (int32_t w = 0; audit->ended && w < audit->job.workers; w++) /* nobody was left to tell of who died last */
+    for (int32_t w = 0; audit->ended && w < audit->job.workers; w++) /* nobody was left to tell of the last death */
         audit->worker[w].dead = audit->worker[w].dead || !audit->worker[w].done;
 }
 
@@ -96,7 +96,7 @@ static bool is_in_order(const pli_audit *audit, const audit_server *server, int3
     return audit_tick(server, worker, clock) > 0 || (w->left && clock >= w->clocks);
 }
 
-/* Did all in whose stead the message was sent count themselves? -1: it does not say whose. */
+/* Did all workers in whose stead the message was sent count themselves? -1: it does not say whose. */
 static int count_themselves(const pli_audit *audit, const audit_holder *shard, int32_t worker, int64_t clock,
                             uint64_t seq) {
     const audit_worker *w = &audit->worker[worker];
@@ -111,16 +111,16 @@ static int count_themselves(const pli_audit *audit, const audit_holder *shard, i
     return 1;
 }
 
-/* Has the replica told of the clock, as far as it was to tell of this worker (-1: of any)? It tells of one after the
- * other. */
+/* Has the replica's log passed the clock, as far as it tells of this worker (-1: of any)? It tells of one clock after
+ * the other. */
 static bool is_over(const pli_audit *audit, const audit_server *server, int32_t worker, int64_t clock) {
     for (int32_t v = 0; v < audit->job.workers; v++)
         if (server->ticks[v].n > clock + (v <= worker)) return true;
     return false;
 }
 
-/* A clock's updates are applied together, when a message of a later clock comes: the last clock of a run that broke off
- * may be acknowledged, and not yet be applied. */
+/* A clock's updates are applied together, when a message of a later clock comes. So the last clock of a run that broke
+ * off may be acknowledged and not yet applied. */
 static void unsummed(pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker, audit_part *part) {
     const audit_push   *push = &table->pusher[worker].push[part->push];
     const audit_worker *w = &audit->worker[worker];
@@ -132,7 +132,7 @@ static void unsummed(pli_audit *audit, audit_table *table, audit_holder *shard, 
         part->at = PART_DROPPED;
         table->figures.needless += shard->counts;
     } else if (tick == 0 && push->clock < w->clocks) {
-        if (audit->ended || is_over(audit, shard->of, -1, push->clock)) /* else both have it, prepared */
+        if (audit->ended || is_over(audit, shard->of, -1, push->clock)) /* else both replicas have it prepared */
             unapplied(audit, table, shard, worker, part, "though its clock was acknowledged");
     } else if (w->dead) {
         no_more(table, shard, part);
@@ -142,7 +142,7 @@ static void unsummed(pli_audit *audit, audit_table *table, audit_holder *shard, 
     }
 }
 
-/* In a replica that no longer serves: what came too late for the clocks that it applied, nobody missed there. */
+/* In a replica that no longer serves: nobody missed what came too late for the clocks that it applied. */
 static void unapplied_before(const pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker,
                              audit_part *part) {
     const audit_push *push = &table->pusher[worker].push[part->push];
@@ -194,7 +194,8 @@ static bool has_said_so(const audit_worker *w, int32_t server, int32_t whom, uin
     return w->cut && w->dead; /* perhaps in what its log lacks */
 }
 
-/* The first clock in which `whom` does not count: each that does has said that it stands in for it. */
+/* In the first clock in which `whom` does not count, each worker that counts must have said that it stands in for
+ * it. */
 static void check_stood_in(pli_audit *audit, const audit_server *server, int32_t whom) {
     const int64_t clock = server->ticks[whom].n;
     char          replica[48];
@@ -234,7 +235,7 @@ static void differ(pli_audit *audit, audit_table *table, const audit_holder *sou
         (long long)i + 1, apply->worker, audit_name_replica(source->of, from));
 }
 
-/* While it did not serve, a replica applied what its source had. */
+/* While it did not serve, a replica must have applied what its source had applied. */
 static void check_same(pli_audit *audit, audit_table *table, const audit_holder *shard) {
     const audit_holder *source = audit_holder_of(audit, table, shard->shard, shard->of->source);
     const int64_t       led = shard->led < shard->n ? shard->led : shard->n;

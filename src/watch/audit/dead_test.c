@@ -10,7 +10,7 @@
 
 #include "audit/replicas_by_hand.h"
 
-/* The worker says to the servers that it stands in for rank 0, behind its last push. */
+/* The worker tells the servers, behind its last push, that it stands in for rank 0. */
 static void stands_in(maker *m, int32_t worker, int64_t clock) {
     for (int32_t s = 0; s < SHARDS; s++)
         raise_event(m, (pli_event){ .kind = PLI_EVENT_VIEW,
@@ -64,8 +64,8 @@ static void test_others_stand_in(void **state) {
     }
 }
 
-/* Server 0's rank, 3, dies, and worker 0 with it; its second copy had all but the last push of worker 1, which sends it
- * again. */
+/* Server 0's rank, 3, dies, and worker 0 with it. The second replica had all but the last push of worker 1, which sends
+ * it again. */
 static void test_the_second_copy_goes_on(void **state) {
     (void)state;
     static const char *const words[] = { NULL, "though its clock was acknowledged", "was applied twice",
@@ -75,7 +75,7 @@ static void test_the_second_copy_goes_on(void **state) {
         begin_copies(&m, "async");
         if (broken != 3)
             first_clock(&m);
-        else { /* the second copy took them in another order */
+        else { /* the second replica took them in another order */
             for (int32_t w = 0; w < WORKERS; w++) pushes(&m, w, 0);
             for (int32_t w = 0; w < WORKERS; w++) taken(&m, 1, w, 0), applied(&m, 0, 0, w, m.seq[w][0], 0);
             for (int32_t w = WORKERS - 1; w >= 0; w--) applied(&m, 0, 1, w, m.seq[w][0], 0);
@@ -122,7 +122,7 @@ static void test_a_log_may_end_in_a_clock(void **state) {
     }
 }
 
-/* A version is of one copy: after the second has taken over, the first answers nobody. */
+/* A version belongs to one replica: after the second has taken over, the first answers nobody. */
 static void test_versions_are_of_one_copy(void **state) {
     (void)state;
     for (int back = 0; back < 2; back++) {
@@ -139,7 +139,8 @@ static void test_versions_are_of_one_copy(void **state) {
     }
 }
 
-/* The last clock of a run that broke off is acknowledged, and not yet applied; where one has ended it must be. */
+/* The last clock of a run that broke off is acknowledged, and not yet applied. If a worker has come to its end, the
+ * clock must be applied. */
 static void test_a_run_that_broke_off(void **state) {
     enum { BROKEN_OFF, WITH_A_DEATH, GONE_ON, ENDED, WAYS };
     (void)state;

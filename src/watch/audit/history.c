@@ -1,5 +1,5 @@
 /* Second pass: what each shard has applied. Every part that was sent must be applied there once, in the order of its
- * sender, or have been dropped by a backup rule; then each version of the shard is given its state. */
+ * sender, or be dropped by a backup rule. Then each version of the shard gets its state. */
 #include <string.h>
 
 #include "watch/audit/model.h"
@@ -63,7 +63,7 @@ static void applied_again(pli_audit *audit, audit_table *table, const audit_hold
                         audit_seconds(audit, event->time_ns), (long long)shard->n);
 }
 
-/* Where rows are replaced and whole clocks are applied, the higher worker of a clock comes behind the lower. */
+/* If rows are replaced and whole clocks are applied, the pushes of a clock must come in the order of workers. */
 static void check_turn(pli_audit *audit, audit_table *table, const audit_holder *shard, const pli_event *event,
                        const audit_part *part) {
     if (!table->replaces || !table->promise.exact || shard->n < 2) return;
@@ -98,7 +98,8 @@ static void apply_part(pli_audit *audit, audit_table *table, audit_holder *shard
                     audit_seconds(audit, event->time_ns), (long long)event->clock);
 }
 
-/* Of a worker whose log is cut (with replicas): it may lack the message. Such come once, and in order. */
+/* A worker whose log is cut (with replicas) may have sent a message that the log lacks. Such messages come once, and in
+ * order. */
 static bool may_have_sent(const pli_audit *audit, audit_holder *shard, const pli_event *event) {
     audit_sender  *sender = shard->sender[event->peer];
     const uint64_t known = sender == NULL ? 0 : sender->n == 0 ? sender->unknown : sender->part[sender->n - 1].seq;
@@ -130,10 +131,10 @@ static plait_status on_apply(pli_audit *audit, audit_table *table, const pli_eve
     return PLAIT_OK;
 }
 
-/* By a backup rule the server drops what comes when the clock is complete without it: all of the others but `backup`,
- * or all that are there, have ended it. (So no more than `backup` workers can be too late for a clock.) Whether one
- * that left was still there the log of the server does not say; one that had ended the clock counts as there and as
- * having ended it. */
+/* By a backup rule the server drops a push that comes when the clock is complete without it: all other workers but
+ * `backup`, or all that are still there, have ended it. (So no more than `backup` workers can be too late for a clock.)
+ * Whether one that left was still there the log of the server does not say; one that had ended the clock counts as
+ * there and as having ended it. */
 static bool is_late(const pli_audit *audit, const audit_server *server, const pli_event *event) {
     int64_t there = 0, ended = 0, needed = audit->job.workers - audit->job.backup;
     for (int32_t w = 0; w < audit->job.workers; w++) {
@@ -149,7 +150,7 @@ static void on_drop(pli_audit *audit, audit_table *table, const audit_server *se
     audit_holder *shard = audit_holder_of(audit, table, event->shard, event->place);
     int64_t       i = find_part(shard->sender[event->peer], event->seq);
     table->figures.dropped++;
-    if (i < 0) return; /* what was never sent does no harm by being dropped */
+    if (i < 0) return; /* dropping what was never sent does no harm */
     audit_part         *part = &shard->sender[event->peer]->part[i];
     double              at = audit_seconds(audit, event->time_ns);
     char                name[256];
@@ -187,7 +188,7 @@ static plait_status on_tick(pli_audit *audit, audit_server *server, const pli_ev
     return PLAIT_OK;
 }
 
-/* From here on a replica goes on by itself. */
+/* From here on the replica continues by itself. */
 static void on_serve(pli_audit *audit, const audit_server *replica) {
     for (int64_t t = 0; t < audit->tables; t++)
         for (int32_t s = 0; audit->table[t].known && s < audit->table[t].shards; s++) {
@@ -197,7 +198,7 @@ static void on_serve(pli_audit *audit, const audit_server *replica) {
         }
 }
 
-/* Nothing that a replica did before it was made, for the last time, is in its history. */
+/* Forgets what a replica did before it was made for the last time: that is not in its history. */
 static plait_status on_copy(audit_server *replica, plait_error *err) {
     if (--replica->due > 0 || replica->begun) return PLAIT_OK;
     return pli_fail(
@@ -207,7 +208,7 @@ static plait_status on_copy(audit_server *replica, plait_error *err) {
         replica->home, replica->place, replica->rank);
 }
 
-/* state: the place of the replicas that are looked at. */
+/* state: the place of the replicas that this pass looks at. */
 static plait_status on_event(pli_audit *audit, void *state, const pli_event *event, plait_error *err) {
     if (event->place != *(const int32_t *)state) return PLAIT_OK;
     audit_table  *table = audit_table_of(audit, event->table);
@@ -233,11 +234,11 @@ static plait_status on_event(pli_audit *audit, void *state, const pli_event *eve
 
 /* --- what never came, and what came in another order -------------------------------------------------------------- */
 
-/* later: one that its worker sent after it was applied, so it had come, whatever became of its worker. */
+/* later: a part that its worker sent later was applied, so this one had come, whatever became of its worker. */
 static void never_applied(pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker, audit_part *part,
                           bool later) {
     if (audit_unapplied(audit, table, shard, worker, part)) return;
-    bool broke_off = !audit->worker[worker].done; /* then a backup rule might have dropped what had not come yet */
+    bool broke_off = !audit->worker[worker].done; /* else a backup rule might have dropped what had not come yet */
     if ((audit->worker[worker].dead && !later) || (broke_off && audit->job.backup > 0)) {
         part->at = PART_DIED;
         table->figures.lost++;
@@ -250,7 +251,8 @@ static void never_applied(pli_audit *audit, audit_table *table, audit_holder *sh
     audit_violation(audit, table, &v, "%s was never applied", name);
 }
 
-/* A push goes to every shard, one part each; only the last of who broke off may be on its way to some. */
+/* A push goes to every shard, one part each. Only the last push of a worker that broke off may be on its way to
+ * some. */
 static void check_parts(pli_audit *audit, audit_table *table, const audit_holder *shard, int32_t worker) {
     const audit_sender *sender = shard->sender[worker];
     const audit_pusher *pusher = &table->pusher[worker];
@@ -271,7 +273,8 @@ static void check_parts(pli_audit *audit, audit_table *table, const audit_holder
 static void check_sender(pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker) {
     audit_sender     *sender = shard->sender[worker];
     const audit_part *last = NULL;
-    int64_t           applied = sender == NULL ? 0 : sender->n; /* behind the last that is */
+    int64_t           applied = sender == NULL ? 0 : sender->n; /* the first push behind the last part that was
+                                                                 * applied */
     check_parts(audit, table, shard, worker);
     while (applied > 0 && sender->part[applied - 1].at <= 0) applied--;
     for (int64_t i = 0; sender != NULL && i < sender->n; i++) {
@@ -292,8 +295,8 @@ static void check_sender(pli_audit *audit, audit_table *table, audit_holder *sha
     }
 }
 
-/* What a dead one was acknowledged, the replica that counts knows, and perhaps one more; where the run broke off its
- * last clock may have been about to be applied. */
+/* The replica that counts must know all clocks that were acknowledged to a dead worker, and perhaps one more. If the
+ * run broke off, its last clock may have been about to be applied. */
 static bool knows_clocks(const pli_audit *audit, const audit_server *server, int32_t w) {
     const audit_worker *worker = &audit->worker[w];
     if (audit->places > 1 && worker->dead) return server->ticks[w].n + !audit->ended >= worker->clocks;
@@ -315,7 +318,7 @@ static void check_ticks(pli_audit *audit, const audit_server *server) {
 
 /* --- states ------------------------------------------------------------------------------------------------------- */
 
-/* A tournament of the workers: each brings the turn of its first push that is not contained; the least wins. */
+/* A tournament of the workers: each enters the turn of its first push that is not contained; the least wins. */
 typedef struct tournament {
     int64_t *tree; /* [2 * leaves], root at 1 */
     int64_t  leaves;
@@ -328,7 +331,7 @@ static void play(tournament *t, int64_t leaf, int64_t turn) {
         t->tree[at] = t->tree[2 * at] < t->tree[2 * at + 1] ? t->tree[2 * at] : t->tree[2 * at + 1];
 }
 
-/* The least without that leaf. */
+/* The least of all leaves but that one. */
 static int64_t runner_up(const tournament *t, int64_t leaf) {
     int64_t least = AUDIT_NEVER;
     for (int64_t at = t->leaves + leaf; at > 1; at /= 2)
@@ -421,8 +424,8 @@ static plait_status check_holder(pli_audit *audit, audit_table *table, audit_hol
     return PLAIT_OK;
 }
 
-/* Sources lie before what is made of them, so all replicas of one place are gone through before those of the next. A
- * stream tells of several: it is read once for each place of which it has some. */
+/* A source lies before the replicas that are made of it, so all replicas of one place are gone through before those of
+ * the next. A stream tells of several replicas: it is read once for each place that it tells of. */
 static plait_status read_place(pli_audit *audit, int32_t place, int32_t *read, plait_error *err) {
     for (int32_t h = 0; h < audit->job.servers; h++) {
         const audit_server *replica = audit_replica_at(audit, h, place);
@@ -452,7 +455,7 @@ plait_status audit_histories(pli_audit *audit, plait_error *err) {
     return make_all_states(audit, err);
 }
 
-/* What was dropped, or died on the way, counts as contained from when it was made. */
+/* A part that was dropped, or died on the way, counts as contained from when it was made. */
 static bool is_in(const audit_part *part, int64_t version, int64_t made) {
     return part->at < 0 ? part->push < made : part->at != PART_LOST && part->at <= version;
 }

@@ -62,7 +62,8 @@ static void test_clocks(void **state) {
     refuted(&m, "clocks", "as one of clock 5");
 }
 
-/* An inc that never leaves is missed by nobody's reads alone: where a worker reads ruled tables, or not at all. */
+/* An inc that never leaves is not missed by other workers' reads alone: the tests have workers that read ruled tables,
+ * or do not read at all. */
 static void test_an_update_that_is_never_pushed(void **state) {
     static const char *const all[] = { "bsp", "ssp:3", "async", "downpour:1:1" };
     (void)state;
@@ -119,7 +120,7 @@ static void die(maker *m, int32_t worker) {
         raise_event(m, (pli_event){ .kind = PLI_EVENT_GONE, .rank = SERVER + s, .table = -1, .peer = worker });
 }
 
-/* What was on its way when its worker died may be lost, but not what came before something that arrived. */
+/* A push that was on its way when its worker died may be lost, but not one that came before something that arrived. */
 static void test_what_is_lost_with_a_dead_worker(void **state) {
     (void)state;
     for (int64_t lost = 1; lost < 3; lost++) {
@@ -199,7 +200,7 @@ static void test_dropped_died_and_left(void **state) {
     judge(&m, NULL, PLI_AUDIT_PROVEN, NULL, NULL);
 }
 
-/* A backup rule drops what comes when all but the backup workers, or all others that are there, have ended the
+/* A backup rule drops a push that comes when all but the backup workers, or all others that are there, have ended the
  * clock. */
 static void test_dropped_too_soon(void **state) {
     enum { LATE = 2 };
@@ -220,7 +221,7 @@ static void test_dropped_too_soon(void **state) {
         }
 }
 
-/* A run that broke off before a late push came: with backup workers it would have been dropped, without it was due. */
+/* A run broke off before a late push came: with backup workers it would have been dropped, without them it was due. */
 static void test_broken_off_before_a_late_push(void **state) {
     (void)state;
     for (int32_t backup = 0; backup < 2; backup++) {

@@ -108,8 +108,8 @@ static plait_status add_table(pli_audit *audit, const pli_event *event, plait_er
 
 /* --- what a worker did -------------------------------------------------------------------------------------------- */
 
-/* Has an inc of that norm returned as soon as it was accepted? One that alone is more than its worker's share of the
- * bound may still send what it was given, and wait until it is applied. */
+/* Has an inc of that norm returned as soon as it was accepted? An inc that alone exceeds its worker's share of the
+ * bound may first send what it was given, and wait until that is applied. */
 static bool returns_at_once(const pli_audit *audit, const pli_promise *promise, double norm) {
     bool shared = !promise->value_each && audit->job.workers > 2;
     return norm < (shared ? promise->value / (audit->job.workers - 1) : promise->value);
@@ -175,7 +175,7 @@ static plait_status add_sum(audit_table *table, const pli_event *event, plait_er
     return PLAIT_OK;
 }
 
-/* A copy that the worker gives or mixes. */
+/* Adds a copy that the worker gives or mixes. */
 static plait_status add_copy(pli_audit *audit, audit_table *table, const pli_event *event, plait_error *err) {
     bool gives = event->kind == PLI_EVENT_GIVE;
     if (table->way != PLI_WAY_AVERAGED || event->peer >= audit->job.workers || event->peer == event->rank)
@@ -191,7 +191,7 @@ static plait_status add_copy(pli_audit *audit, audit_table *table, const pli_eve
     return PLAIT_OK;
 }
 
-/* How many pushes came before the worker's barrier number `barriers`, for each table that it knew by then. */
+/* Notes how many pushes came before the worker's barrier number `barriers`, for each table that it knew by then. */
 static plait_status add_barrier(pli_audit *audit, const pli_event *event, plait_error *err) {
     audit_worker *worker = &audit->worker[event->rank];
     worker->barriers++;
@@ -210,7 +210,7 @@ static bool has_copies(const audit_table *table) {
     return table->way == PLI_WAY_SUMMED || table->way == PLI_WAY_AVERAGED;
 }
 
-/* A push is of the clock that its worker is in, or (a mirror's) has just ended. */
+/* A push must be of the clock that its worker is in, or (a mirror's) has just ended. */
 static void check_label(pli_audit *audit, audit_table *table, const pli_event *event) {
     int64_t clocks = audit->worker[event->rank].clocks;
     if (event->clock == clocks || (has_copies(table) && event->clock == clocks - 1)) return;
@@ -279,7 +279,7 @@ static plait_status load_worker(pli_audit *audit, audit_table *table, const pli_
     }
 }
 
-/* Of a server only who it is; the rest is history's. */
+/* Of a server this pass notes only who it is; history.c does the rest. */
 static plait_status load_event(pli_audit *audit, void *state, const pli_event *event, plait_error *err) {
     if (audit->events++ == 0 || event->time_ns < audit->begun_ns) audit->begun_ns = event->time_ns;
     if (event->kind == PLI_EVENT_JOB) return join(audit, *(const int32_t *)state, event, err);
@@ -294,7 +294,7 @@ static plait_status load_event(pli_audit *audit, void *state, const pli_event *e
 
 plait_status audit_load(pli_audit *audit, plait_error *err) {
     for (int32_t i = 0; i < pli_logfile_streams(audit->file); i++) PLI_TRY(audit_stream(audit, i, load_event, &i, err));
-    if (pli_logfile_cut(audit->file) != NULL) return PLAIT_OK; /* who had written nothing yet is not there */
+    if (pli_logfile_cut(audit->file) != NULL) return PLAIT_OK; /* a rank that had written nothing yet has no log */
     for (int32_t w = 0; w < audit->job.workers; w++)
         if (audit->worker[w].stream < 0)
             return pli_fail(err, PLAIT_EFORMAT, "the log of rank %d, a worker, is missing", w);

@@ -31,7 +31,7 @@ static void check_bound(pli_audit *audit, const reader *r, const view *v) {
     if (r->left || (v->event->met && r->after_barrier)) return; /* the others go on without it; no turn was waited
                                                                    for */
     if (promise->turns && v->missing < turn) audit_misses(audit, r, v, "turns");
-    bool future = v->newest >= 0 && v->newest / workers >= r->clock + r->stands; /* who stands in, may do so in vain */
+    bool future = v->newest >= 0 && v->newest / workers >= r->clock + r->stands; /* a stand-in may, in vain */
     if (promise->exact && future && !is_late(audit, r, v)) audit_sees_too_much(audit, r, v, "future");
     if (promise->turns && v->newest > turn) audit_sees_too_much(audit, r, v, "turns");
 }

@@ -1,7 +1,7 @@
 /* A get holds what its worker has done itself, once. */
 #include "watch/audit/reads.h"
 
-/* A version that holds what the reader has yet to push is not the one that it was given. */
+/* A version that holds pushes which the reader had not made yet cannot be the one that it was given. */
 static bool check_own_future(pli_audit *audit, const reader *r, const view *v) {
     int64_t own = v->piece->to > v->piece->from && v->piece->to > (uint64_t)v->own ? (int64_t)v->piece->to : v->own;
     if (own >= 0 && own <= v->reads->pushes) return true;
@@ -18,11 +18,11 @@ static bool holds_one_of(const reader *r, const view *v, uint64_t from) {
     return false;
 }
 
-/* The pushes in the values, those laid over the copy, and no gap or overlap between them. */
+/* Checks the pushes in the values and those added to the copy: no gap or overlap may lie between them. */
 static void check_own_pushes(pli_audit *audit, const reader *r, const view *v) {
     uint64_t own = (uint64_t)v->own, from = v->piece->from, to = v->piece->to, all = (uint64_t)v->reads->pushes;
     bool     laid = to > from;
-    if (laid && own > from && !holds_one_of(r, v, from)) own = from; /* what was dropped is nowhere but in the copy */
+    if (laid && own > from && !holds_one_of(r, v, from)) own = from; /* what was dropped is only in the copy */
     if ((!laid && own == all) || (laid && own == from && to == all)) return;
     bool              twice = laid && from < own;
     uint64_t          which = twice ? from : !laid || own < from ? own : to; /* index of the push that is wrong */
@@ -32,7 +32,7 @@ static void check_own_pushes(pli_audit *audit, const reader *r, const view *v) {
                 twice ? "twice" : "not");
 }
 
-/* Ruled: the own pushes of earlier clocks. */
+/* Ruled tables: the worker's own pushes of earlier clocks. */
 static void check_own_clocks(pli_audit *audit, const reader *r, const view *v) {
     const audit_pusher *pusher = &v->table->pusher[r->rank];
     int64_t             own = v->own; /* with those that the copy lacks, but that touch none of its rows */
@@ -56,7 +56,8 @@ void audit_check_own_incs(pli_audit *audit, const reader *r, const view *v) {
 bool audit_check_own(pli_audit *audit, const reader *r, const view *v) {
     if (!check_own_future(audit, r, v)) return false;
     if (r->stands || (v->table->ruled && v->piece->to == v->piece->from))
-        check_own_clocks(audit, r, v); /* else own steps are laid over; who stands in reads what the clock began with */
+        check_own_clocks(audit, r, v); /* otherwise own steps are added; a worker that stands in reads what the clock
+                                        * began with */
     else
         check_own_pushes(audit, r, v);
     return true;

@@ -66,7 +66,7 @@ static audit_hand *hand_of(const audit_home *home, int32_t from, int32_t to) {
     return NULL;
 }
 
-/* The other end of HAND and COPY is where the chain says that it is. */
+/* Is the other end of HAND and COPY where the chain of places says? */
 static bool names_other(const pli_audit *audit, const pli_event *event) {
     const bool later = event->kind == PLI_EVENT_HAND;
     return event->whom < audit->places && (later ? event->whom > event->place : event->whom < event->place) &&
@@ -97,7 +97,7 @@ static plait_status load_gone(const pli_audit *audit, audit_server *replica, con
     return PLAIT_OK;
 }
 
-/* Whose a shard is, its server says where no worker has sent anything there. */
+/* The server's log says whose a shard is, even if no worker has sent anything there. */
 static plait_status load_part(pli_audit *audit, const pli_event *event, plait_error *err) {
     audit_table *table = audit_table_of(audit, event->table);
     if (table == NULL || event->shard < 0 || event->shard >= table->shards)
@@ -141,7 +141,8 @@ static bool is_cut(const pli_audit *audit, const audit_server *replica) {
     return replica == NULL || replica->stream < 0 || pli_logfile_stream_is_cut(audit->file, replica->stream);
 }
 
-/* What was made was handed over. Where the log of who did so is cut, that may be in what it lacks. */
+/* A replica that was made must have been handed over. If its source's log is cut, the handing over may be in what the
+ * log lacks. */
 static plait_status check_made(const pli_audit *audit, const audit_server *replica, bool *whole_out, plait_error *err) {
     if (replica->copied == 0 || hand_of(&audit->home[replica->home], replica->source, replica->place) != NULL)
         return PLAIT_OK;
@@ -162,7 +163,7 @@ static void free_copy(const pli_audit *audit, audit_server *replica) {
     pli_free(replica->gone);
 }
 
-/* Without those that were never whole: of them there is nothing to tell. */
+/* Leaves out replicas that were never whole: there is nothing to tell of them. */
 static void leave_out_unmade(const pli_audit *audit, audit_home *home) {
     int64_t n = 0;
     for (int64_t i = 0; i < home->n; i++) {
@@ -204,7 +205,7 @@ plait_status audit_places(pli_audit *audit, bool *whole_out, plait_error *err) {
 
 /* --- holders ------------------------------------------------------------------------------------------------------ */
 
-/* What workers have sent, once more: each replica applies it for itself. */
+/* Copies what workers have sent, because each replica applies it for itself. */
 static bool copy_sent(const pli_audit *audit, const audit_holder *first, audit_holder *shard) {
     const size_t workers = (size_t)audit->job.workers;
     shard->sender = pli_calloc(workers, sizeof *shard->sender);

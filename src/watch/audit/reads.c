@@ -1,4 +1,5 @@
-/* Third pass: every get against what its worker had done by then and what its table's consistency promises. */
+/* Third pass: compares every get with what its worker had done by then, and with what its table's consistency
+ * promises. */
 #include <string.h>
 
 #include "watch/audit/reads.h"
@@ -13,8 +14,8 @@ static bool take_version(pli_audit *audit, const reader *r, view *v, int64_t app
     return false;
 }
 
-/* What a copy had applied until another took over from it, both logs tell, and the first's may be cut. NULL: none
- * does. */
+/* The holder whose log tells of a version. Until another replica took over, both logs tell what was applied, and the
+ * first may be cut. NULL: none tells. */
 static const audit_holder *teller_of(const view *v, const audit_holder *own) {
     const audit_shard *all = &v->table->shard[v->piece->shard];
     if (own == NULL || v->piece->version <= (uint64_t)own->n || own->of == NULL || !own->of->cut) return own;
@@ -26,7 +27,7 @@ static const audit_holder *teller_of(const view *v, const audit_holder *own) {
     return NULL;
 }
 
-/* Who answered is a copy that there was; or one of which a log that is cut does not tell. */
+/* The replica that answered must exist; or it is one of which a cut log does not tell. */
 static bool has_answered(const pli_audit *audit, const view *v, const audit_holder *own) {
     const int32_t home = v->table->shard[v->piece->shard].home;
     return own != NULL || audit_is_dead(audit, audit_rank_of(audit, home, v->piece->place));
@@ -90,7 +91,8 @@ static bool check_piece(pli_audit *audit, const reader *r, view *v) {
     return v->overtaken || audit_check_rows(audit, r, v);
 }
 
-/* Of two gets under way at once the one that was begun later may be newer, in whatever order they are looked at. */
+/* If two gets are under way at once, the one that was begun later may be newer, in whatever order they are looked
+ * at. */
 static bool is_overtaken(table_reads *reads, const pli_event *event) {
     if (event->asked_ns < reads->asked_ns || (event->asked_ns == reads->asked_ns && event->asked_ns < reads->given_ns))
         return true;
@@ -102,7 +104,8 @@ static bool is_overtaken(table_reads *reads, const pli_event *event) {
 static void note_staleness(audit_table *table, int64_t staleness) {
     pli_audit_figures *figures = &table->figures;
     figures->gets++;
-    if (table->way == PLI_WAY_AVERAGED) return; /* a copy holds a share of the others' updates: it is no clocks old */
+    if (table->way == PLI_WAY_AVERAGED) return; /* a copy holds a share of others' updates, so it has no age in
+                                                 * clocks */
     figures->stale[staleness < PLI_AUDIT_BINS - 1 ? staleness : PLI_AUDIT_BINS - 1]++;
     figures->staleness_sum += staleness;
     if (staleness > figures->staleness_max) figures->staleness_max = staleness;
@@ -133,8 +136,8 @@ static plait_status on_get(pli_audit *audit, reader *r, audit_table *table, cons
 
 /* --- the worker's other events ------------------------------------------------------------------------------------ */
 
-/* The oldest clock whose updates need not have left when a clock ends: all leave with their own, under downpour within
- * P. A mirror's leave just behind the clock's end. */
+/* The oldest clock whose updates need not have left when a clock ends. All leave with their own clock; under downpour
+ * within P clocks. A mirror's leave just behind the clock's end. */
 static int64_t may_stay(const audit_table *table, int64_t clock) {
     const pli_promise *promise = &table->promise;
     if (!promise->known) return INT64_MIN;
@@ -167,7 +170,7 @@ static void on_clock(pli_audit *audit, reader *r, const pli_event *event) {
     r->after_barrier = r->stands = false;
 }
 
-/* At a barrier, and when it leaves, a worker has sent all that is of clocks it has ended. */
+/* At a barrier, and when it leaves, a worker must have sent all updates of clocks that it has ended. */
 static void check_all_pushed(pli_audit *audit, const reader *r, const pli_event *event) {
     for (int32_t t = 0; t < audit->tables; t++)
         if (audit->table[t].known) check_pushed(audit, r, t, r->clock, event);

@@ -1,10 +1,10 @@
-/* What a worker has read of a row never goes back, save where the copy that it reads from died: of updates that were
- * not yet acknowledged the one that took over may have fewer. */
+/* What a worker has read of a row never goes back, except if the replica that it reads from died: the one that took
+ * over may lack updates that were not yet acknowledged. */
 #include "watch/audit/reads.h"
 
 enum { PLACE_AT_BIT = 56 };
 
-/* Versions of a copy come after all of those at places before. */
+/* Versions of a replica come after all those of replicas at places before it. */
 static uint64_t version_of(const view *v) { return v->piece->version | (uint64_t)v->piece->place << PLACE_AT_BIT; }
 
 static void went_back(pli_audit *audit, const reader *r, const view *v, uint64_t row, uint64_t before) {
@@ -32,7 +32,7 @@ static bool note_range(pli_audit *audit, const reader *r, const view *v, int64_t
     return true;
 }
 
-/* What the last range has seen is entered into the map before rows are looked up there. */
+/* Enters what the last range has seen into the map, before rows are looked up there. */
 static bool settle(pli_audit *audit, const reader *r, const view *v) {
     last_seen *seen = v->seen;
     if (seen->rows == 0 || seen->in_map) return true;

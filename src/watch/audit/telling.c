@@ -1,4 +1,4 @@
-/* What of the values breaks a promise, in words. */
+/* Says in words which values break a promise. */
 #include <stdarg.h>
 
 #include "watch/audit/reads.h"

@@ -17,7 +17,7 @@ void audit_unseen_close(audit_unseen *unseen) {
     memset(unseen, 0, sizeof *unseen);
 }
 
-/* Updates of the pusher that were made before asked_ns; a reader's gets begin one after the other. */
+/* How many updates the pusher had made before asked_ns; a reader's gets begin one after the other. */
 static int64_t made_before(const audit_pusher *pusher, uint64_t asked_ns, int64_t *cursor) {
     while (*cursor < pusher->n_incs && pusher->inc[*cursor].time_ns < asked_ns) (*cursor)++;
     while (*cursor > 0 && pusher->inc[*cursor - 1].time_ns >= asked_ns) (*cursor)--;

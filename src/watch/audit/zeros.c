@@ -1,6 +1,6 @@
-/* plait_table_zero: what a worker made before it must be in the values that are zeroed, what it makes behind it must
- * not, and no get behind it is from before. All workers zero a table equally often, in the same clocks; each shard is
- * zeroed as often, a version of its own. */
+/* plait_table_zero: what a worker pushed before it must be in the values that are zeroed, what it pushes behind it must
+ * not, and no get behind it may return older values. All workers zero a table equally often, in the same clocks; each
+ * shard is zeroed as often, a version of its own. */
 #include "watch/audit/reads.h"
 
 /* --- passes ------------------------------------------------------------------------------------------------------- */
@@ -37,7 +37,7 @@ static pli_audit_violation violation_of(const audit_table *table, int32_t worker
     return (pli_audit_violation){ .rule = "zeroing", .rank = worker, .clock = zero->clock, .time_ns = zero->time_ns };
 }
 
-/* before: it should have been applied before the shard was zeroed for the k-th time; else behind it. */
+/* before: the push should have been applied before the shard was zeroed for the k-th time; otherwise behind it. */
 static void wrong_side(pli_audit *audit, audit_table *table, const audit_holder *shard, int32_t worker, int64_t k,
                        const audit_part *part, bool before) {
     const audit_push         *push = &table->pusher[worker].push[part->push];
@@ -94,7 +94,7 @@ static void check_mirror(pli_audit *audit, audit_table *table, int32_t worker) {
     }
 }
 
-/* All in the same clocks; who did not come to its end may lack the last. */
+/* All workers zero in the same clocks; a worker that did not come to its end may lack the last. */
 static void check_clocks(pli_audit *audit, audit_table *table, int32_t worker) {
     const audit_pusher *first = &table->pusher[0], *pusher = &table->pusher[worker];
     const int64_t       both = first->zeros < pusher->zeros ? first->zeros : pusher->zeros;
