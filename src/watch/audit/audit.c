@@ -76,8 +76,8 @@ static void judge(pli_audit *audit) {
     }
 }
 
-/* A file without its end may lack anything, so nothing is concluded from it. The exception: with replicas, the ranks
- * whose logs are cut have died (dead.c). */
+/* A file without its end may lack anything, so nothing is concluded from it, except with replicas when the ranks whose
+ * logs are cut have died (dead.c). */
 static void tell_cut(pli_audit *audit) {
     audit->verdict = PLI_AUDIT_CUT;
     int64_t least = INT64_MAX;

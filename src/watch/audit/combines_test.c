@@ -1,5 +1,5 @@
 /* How the audit judges combines: under min and max an update that comes twice, or in another order, changes nothing;
- * under all others it does. */
+ * every other mistake is still refuted. */
 #include "audit/log_by_hand.h"
 
 static void begin_under(maker *m, const char *combine, const char *consistency) {
