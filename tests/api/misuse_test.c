@@ -333,13 +333,13 @@ static plait_status two_jobs(plait_comm *comm, void *user) {
     for (int round = 0; round < 2; round++) {
         CHECK(plait_job_create(comm, NULL, &first) == PLAIT_OK);
         CHECK(plait_job_create(comm, NULL, &second) == PLAIT_EINVAL && second == NULL);
-        CHECK(SAYS("in a job already") && SAYS("plait_job_destroy") && SAYS("plait_run"));
+        CHECK(SAYS("already in a job") && SAYS("plait_job_destroy") && SAYS("plait_run"));
         plait_train_opts_init(&opts);
         CHECK(plait_data_from_dense(2, 2, x, label, NULL, &data, NULL) == PLAIT_OK);
         opts.memory = data;
         plait_status status = plait_train(comm, &opts, NULL, &model);
         plait_data_destroy(&data);
-        CHECK(status == PLAIT_EINVAL && model == NULL && SAYS("in a job already"));
+        CHECK(status == PLAIT_EINVAL && model == NULL && SAYS("already in a job"));
         CHECK(plait_run(&own, NULL, another, NULL, NULL) == PLAIT_OK); /* a second job on a communicator of its own */
         CHECK(plait_job_clock(first) == PLAIT_OK);
         CHECK(plait_job_destroy(&first) == PLAIT_OK && first == NULL);
