@@ -3,7 +3,7 @@
 # audit of the schedules' event logs and nobody else, or what the schedules of copies promise. A crash is no refutation. The
 # code as it stands must be proven.
 #
-# A mistake whose name begins with ~ is found late, and looked for under PLAIT_TEST_FULL only.
+# A mistake whose name begins with ~ is found late, and looked for under PLAIT_TEST_FULL only, in ten times the schedules.
 #
 #   usage, in a build folder: mutants.sh NINJA [PATTERN [JUDGE]]   PATTERN: only mutants whose name matches; JUDGE: only
 #                                                                 those that this program judges
@@ -44,7 +44,8 @@ make_mutant() {
 # judge NAME PROGRAM CODE: runs the schedules, which must end with that code, and if they refute, with a seed
 judge() {
     code=0
-    PLAIT_JUDGE=$judge PLAIT_SCHEDULES=$schedules timeout 300 "$2" >"$work/said" 2>"$work/errors" || code=$?
+    case $1 in ~*) many=$((schedules * 10)) ;; *) many=$schedules ;; esac
+    PLAIT_JUDGE=$judge PLAIT_SCHEDULES=$many timeout 300 "$2" >"$work/said" 2>"$work/errors" || code=$?
     count=$((count + 1))
     said=$(cat "$work/said" "$work/errors" | grep -m 1 -o '[^[]*PLAIT_SEED=.*') || said=proven
     if [ "$code" = "$3" ] && { [ "$3" = 0 ] || [ "$said" != proven ]; }; then

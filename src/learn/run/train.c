@@ -238,7 +238,8 @@ static plait_status end_job(plait_comm *comm, bool survives, plait_job **job, pl
     PLI_TRY(plait_job_destroy(job));
     const bool   one_died = survives && pli_comm_is_worker(comm) && known[1] > 0; /* on all alike */
     plait_status status = one_died ? PLAIT_EPEER : pli_comm_bytes_of_all(comm, &bytes);
-    if (status == PLAIT_EPEER && survives) bytes = (uint64_t)known[0];
+    /* ECOMM: who died had come to this sum, and has left it again. */
+    if (survives && (status == PLAIT_EPEER || status == PLAIT_ECOMM)) bytes = (uint64_t)known[0];
     else if (status < 0) return status;
     if (report_out != NULL) report_out->bytes_sent = (int64_t)bytes;
     return PLAIT_OK;
