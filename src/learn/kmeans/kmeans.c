@@ -22,6 +22,7 @@ static const plait_learner_table tables[] = {
 
 enum { EPOCHS = 300, EPOCHS_MINI = 20 };
 #define KEPT "kmeans"
+#define ANCHOR "kmeans.anchor"
 
 /* --- what follows from options and data --------------------------------------------------------------------------- */
 
@@ -68,8 +69,9 @@ static plait_status measured(pli_run *run) {
     pli_kmeans *m = run->state;
     m->kept[PLI_KMEANS_LAST] = -1;
     m->centre = pli_calloc((size_t)(m->k * m->d), sizeof *m->centre);
+    m->anchor = pli_calloc((size_t)m->d, sizeof *m->anchor);
     m->sums = pli_calloc((size_t)m->k, (size_t)(m->d + PLI_KMEANS_MORE) * sizeof *m->sums);
-    if (m->centre == NULL || m->sums == NULL)
+    if (m->centre == NULL || m->anchor == NULL || m->sums == NULL)
         return pli_fail(run->err, PLAIT_ENOMEM, "no memory for %lld centres", (long long)m->k);
     return run->resume != NULL ? PLAIT_OK : pli_kmeans_first(run);
 }
@@ -98,7 +100,8 @@ static plait_status begin(pli_run *run) {
     PLI_TRY(plait_training_table(run, &t, &m->table));
     PLI_TRY(pli_kmeans_pass_begin(&m->pass, run, m->k, m->dense));
     pli_kmeans_pass_centres(&m->pass, m->centre);
-    return PLAIT_OK;
+    memcpy(m->anchor, m->centre, (size_t)m->d * sizeof *m->anchor);
+    return m->mini ? PLAIT_OK : pli_kmeans_pass_anchor(&m->pass, run, m->anchor);
 }
 
 /* The centres that the table's sums say; *empty [k]: of which clusters they say nothing. */
@@ -152,6 +155,7 @@ static bool is_enough(pli_run *run) {
         cost -= m->kept[PLI_KMEANS_TOTAL];
         m->kept[PLI_KMEANS_TOTAL] = total;
     }
+    if (cost < 0) cost = 0;
     m->kept[PLI_KMEANS_LAST] = cost;
     return last >= 0 && last - cost <= tolerance * last && m->kept[PLI_KMEANS_REFILLED] != 1;
 }
@@ -183,6 +187,7 @@ static void end(pli_run *run) {
     pli_kmeans *m = run->state;
     pli_kmeans_pass_end(&m->pass);
     pli_free(m->centre);
+    pli_free(m->anchor);
     pli_free(m->sums);
 }
 
@@ -191,12 +196,15 @@ static void end(pli_run *run) {
 static int32_t kept(const pli_run *run, pli_kept kept_out[PLI_KEPT]) {
     const pli_kmeans *m = run->state;
     kept_out[0] = (pli_kept){ KEPT, "F64", PLI_KMEANS_KEPT, 0, m->kept };
-    return 1;
+    kept_out[1] = (pli_kept){ ANCHOR, "F32", m->d, 0, m->anchor };
+    return 2;
 }
 
 static plait_status restore(pli_run *run) {
     pli_kmeans *m = run->state;
-    return pli_resume_array(run, KEPT, PLI_KMEANS_KEPT, sizeof *m->kept, m->kept);
+    PLI_TRY(pli_resume_array(run, KEPT, PLI_KMEANS_KEPT, sizeof *m->kept, m->kept));
+    PLI_TRY(pli_resume_array(run, ANCHOR, m->d, sizeof *m->anchor, m->anchor));
+    return m->mini ? PLAIT_OK : pli_kmeans_pass_anchor(&m->pass, run, m->anchor);
 }
 
 static void report(const pli_run *run, plait_report *report) {

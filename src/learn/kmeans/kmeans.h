@@ -43,6 +43,11 @@ typedef struct pli_kmeans_pass {
     double     *slot;    /* [slots, k, d + PLI_KMEANS_MORE] sums of some blocks each */
     int32_t     slots;
     double     *push;    /* [k, d + PLI_KMEANS_MORE] */
+    /* of Lloyd's passes: a point that stays, and of each block the squared distances of its rows to it; below 0: not
+     * known yet */
+    pli_centres anchor;
+    void       *anchor_ready;
+    double     *spread; /* [blocks]; NULL: of mini-batches, which measure each row's distance to its centre */
 } pli_kmeans_pass;
 
 /** Memory for passes over run's rows; end gives it back, also after an error. */
@@ -50,6 +55,8 @@ plait_status pli_kmeans_pass_begin(pli_kmeans_pass *pass, const pli_run *run, in
 void         pli_kmeans_pass_end(pli_kmeans_pass *pass);
 /** Bytes that begin will take. */
 double pli_kmeans_pass_bytes(int64_t k, int64_t d);
+/** Of Lloyd's passes, before the first: anchor [d] stays the caller's, and is the same on all workers. */
+plait_status pli_kmeans_pass_anchor(pli_kmeans_pass *pass, const pli_run *run, const float *anchor);
 /** Rows are compared with centre [k, d] from now on, which stays the caller's and is used. */
 void pli_kmeans_pass_centres(pli_kmeans_pass *pass, const float *centre);
 /** Adds what the rows of a batch come to to the table; under --reduce exact block by block. said: their squared
@@ -102,6 +109,7 @@ typedef struct pli_kmeans {
     plait_table    *table;
     pli_kmeans_pass pass;
     float          *centre;  /* [k, d] */
+    float          *anchor;  /* [d] beside the table in checkpoints: the first of the first centres */
     double         *sums;    /* [k, d + PLI_KMEANS_MORE] as read */
     /* beside the table in checkpoints: the inertia of the last epoch, below 0: none; of mini-batches, all that was
      * added up so far; and how many clusters were refilled at the last epoch's end */

@@ -1,5 +1,14 @@
 /* What a clock adds up of its rows. The blocks of a batch fall into a few stretches, each with sums of its own. These
- * are added up in their order: so the bits depend on the blocks, and not on the threads. */
+ * are added up in their order: so the bits depend on the blocks, and not on the threads.
+ *
+ * The inertia of a whole pass needs no distance of any row to its centre. With an anchor a that stays, and for the rows
+ * of cluster j their sum s_j and weight m_j,
+ *
+ *     sum over rows of w ||x - c||^2 = sum over rows of w ||x - a||^2
+ *                                      + sum over j of m_j ||c_j - a||^2 - 2 (c_j - a) . (s_j - m_j a)
+ *
+ * The first sum is the same in each pass, so it is measured once for each block. What the difference loses is about
+ * 1e-16 of it. Whoever has the block measures the same, so a worker that takes over a block comes to the same bits. */
 #include <string.h>
 
 #include "learn/kmeans/kmeans.h"
@@ -48,11 +57,24 @@ void pli_kmeans_pass_end(pli_kmeans_pass *pass) {
     pli_free(pass->room);
     pli_free(pass->slot);
     pli_free(pass->push);
+    pli_free(pass->spread);
+    pli_free(pass->anchor_ready);
     *pass = (pli_kmeans_pass){ 0 };
 }
 
 void pli_kmeans_pass_centres(pli_kmeans_pass *pass, const float *centre) {
     pli_centres_prepare(&pass->centres, pass->k, pass->d, centre, pass->dense, pass->ready);
+}
+
+plait_status pli_kmeans_pass_anchor(pli_kmeans_pass *pass, const pli_run *run, const float *anchor) {
+    const int32_t blocks = pli_dataset_blocks(run->data);
+    if (pass->spread == NULL) pass->spread = pli_array((size_t)blocks, sizeof *pass->spread);
+    if (pass->anchor_ready == NULL) pass->anchor_ready = pli_array(1, pli_centres_bytes(1, pass->d));
+    if (pass->spread == NULL || pass->anchor_ready == NULL)
+        return pli_fail(run->err, PLAIT_ENOMEM, "no memory to measure the rows of %d blocks", (int)blocks);
+    for (int32_t b = 0; b < blocks; b++) pass->spread[b] = -1;
+    pli_centres_prepare(&pass->anchor, 1, pass->d, anchor, pass->dense, pass->anchor_ready);
+    return PLAIT_OK;
 }
 
 /* --- a stretch ---------------------------------------------------------------------------------------------------- */
@@ -64,20 +86,58 @@ typedef struct work {
     int32_t                parts, slot, slots;
 } work;
 
+/* The weighted squared distances of the part's rows to the anchor. */
+static double spread_of(const pli_kmeans_pass *pass, const pli_part *part, char *at) {
+    const pli_csr      x = pli_kmeans_csr(part->block);
+    room              *r = (room *)(void *)at;
+    const pli_assigned out = { .nearest = r->nearest, .distance = r->distance };
+    double             spread = 0;
+    for (int64_t i = 0, n; i < part->rows; i += n) {
+        n = part->rows - i < ROWS ? part->rows - i : ROWS;
+        const pli_rows rows = { .order = part->order, .first = part->order != NULL ? i : part->first + i, .n = n };
+        pli_nearest_csr(&pass->anchor, &x, rows, at + sizeof *r, &out);
+        for (int64_t j = 0; j < n; j++)
+            spread += pli_kmeans_weight(part->block, pli_row_at(rows, j)) * r->distance[j];
+    }
+    return spread;
+}
+
+/* What the clusters' sums take off the spread of their rows, or add to it. */
+static void add_moves(const pli_kmeans_pass *pass, const double *sum, const double *mass, double *cost) {
+    const float *a = pass->anchor.centre;
+    for (int64_t j = 0; j < pass->k; j++) {
+        const float *c = pass->centres.centre + j * pass->d;
+        double       square = 0, product = 0;
+        for (int64_t l = 0; l < pass->d; l++) {
+            const double move = (double)c[l] - (double)a[l];
+            square += move * move;
+            product += move * (sum[j * pass->d + l] - mass[j] * (double)a[l]);
+        }
+        cost[j] += mass[j] * square - 2 * product;
+    }
+}
+
 static void add_part(const pli_kmeans_pass *pass, const pli_part *part, int32_t thread, double *sum) {
     const int64_t kd = pass->k * pass->d;
     const pli_csr x = pli_kmeans_csr(part->block);
     char         *at = pass->room + (size_t)thread * pass->room_bytes;
     room         *r = (room *)(void *)at;
-    double       *mass = sum + kd, *cost = mass + pass->k;
-    const pli_assigned out = {
-        .nearest = r->nearest, .distance = r->distance, .weight = part->block->weight, .sum = sum, .mass = mass
-    };
+    double       *mass = sum + kd, *cost = mass + pass->k, *spread = pass->spread;
+    const pli_assigned out = { .nearest = r->nearest,
+                               .distance = spread == NULL ? r->distance : NULL,
+                               .weight = part->block->weight,
+                               .sum = sum,
+                               .mass = mass };
+    if (spread != NULL && part->rows > 0) {
+        spread += part->block->number;
+        if (*spread < 0) *spread = spread_of(pass, part, at);
+        cost[0] += *spread;
+    }
     for (int64_t i = 0, n; i < part->rows; i += n) {
         n = part->rows - i < ROWS ? part->rows - i : ROWS;
         const pli_rows rows = { .order = part->order, .first = part->order != NULL ? i : part->first + i, .n = n };
         pli_nearest_csr(&pass->centres, &x, rows, at + sizeof *r, &out);
-        for (int64_t j = 0; j < n; j++)
+        for (int64_t j = 0; spread == NULL && j < n; j++)
             cost[r->nearest[j]] += pli_kmeans_weight(part->block, pli_row_at(rows, j)) * r->distance[j];
     }
 }
@@ -89,6 +149,9 @@ static void add_stretch(void *user, int64_t i, int32_t thread) {
     double       *sum = w->pass->slot + (w->slot + i) * size;
     memset(sum, 0, (size_t)size * sizeof *sum);
     for (int64_t p = first; p < end; p++) add_part(w->pass, &w->part[p], thread, sum);
+    if (w->pass->spread == NULL) return;
+    const double *mass = sum + w->pass->k * w->pass->d;
+    add_moves(w->pass, sum, mass, sum + w->pass->k * w->pass->d + w->pass->k);
 }
 
 /* A cluster's row of the table, out of the stretches' sums. */
@@ -119,6 +182,7 @@ static plait_status push(const pli_kmeans_pass *pass, int32_t slot, int32_t slot
         sums->loss += pass->push[j * width + pass->d + PLI_KMEANS_COST];
         sums->weight += pass->push[j * width + pass->d + PLI_KMEANS_MASS];
     }
+    if (sums->loss < 0) sums->loss = 0; /* rounding, where all rows lie on their centres */
     return plait_table_inc_range(table, 0, pass->k, pass->push, 0);
 }
 
