@@ -16,9 +16,6 @@ static const pli_command *const commands[] = {
     NULL,
 };
 
-/* Commands of later versions: they are refused as such, and not treated as typos. */
-static const char *const later[] = { "plan", "cv", "tune", "serve", "sample", "recommend", "graph" };
-
 /* Variables that are not options: those that the program and its modules read, those of scripts and tests, and those
  * that Kubernetes sets for a service named plait. */
 static const char *const variables[] = {
@@ -276,11 +273,6 @@ static void short_usage(FILE *file) {
 }
 
 static int unknown_command(const char *name) {
-    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
-        if (strcmp(later[i], name) == 0) {
-            return pli_cli_usage("command '%s': " PLI_LATER "; 'plait help' lists the commands of this one", name);
-        }
-    }
     const char *say = pli_words_command(name);
     if (say != NULL) return pli_cli_usage("unknown command '%s'; %s", name, say);
     const char *names[16];

@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 
-/* For commands, options and values that users may expect. */
+/* For options and values that users may expect. */
 #define PLI_LATER "comes with a later version"
 
 /** A hint for an option (without dashes) that is not in rows: "here it is --learning-rate". NULL: none. */

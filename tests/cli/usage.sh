@@ -75,7 +75,7 @@ exits 2 "no command" nothing launch -n 2
 exits 2 "no command" nothing launch -n 2 --
 exits 2 "launch" zero launch -n 0 -- plait train
 for word in plan cv tune serve sample recommend graph; do
-    exits 2 "^plait: command '$word': comes with a later version; 'plait help' lists the commands of this one$" later $word --data part
+    exits 2 "^plait: unknown command '$word'; " unknown $word --data part
 done
 
 # Other tools' words are answered with ours, and never taken.
