@@ -18,6 +18,11 @@ class Skipped(Exception):
     """Something that a measurement needs is not there; the text says what, and how to get it."""
 
 
+def inherited():
+    """The environment without the benchmarks' own variables: plait refuses variables of its name that it does not know."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PLAIT_BENCH_")}
+
+
 class Run:
     """One finished process: seconds of wall clock, its output, exit code, peak resident and peak anonymous bytes."""
 
@@ -27,7 +32,7 @@ class Run:
         start = time.perf_counter()
         try:
             child = subprocess.Popen(self.command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd,
-                                     env=dict(os.environ, **(env or {})))
+                                     env=dict(inherited(), **(env or {})))
         except OSError as error:
             raise Skipped(f"{self.command[0]}: {error.strerror}") from error
         watcher = threading.Thread(target=self._watch, args=(child.pid,))
