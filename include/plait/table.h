@@ -183,14 +183,22 @@ PLAIT_API plait_status plait_table_flush(plait_table *table);
  *  Collective over the workers. */
 PLAIT_API plait_status plait_table_zero(plait_table *table);
 
-/** Runs the server function `name` over the tables' rows (all of them: dense tables of equal rows, cols,
- *  type, topology and consistency), merges the shards' answers in order and copies them to answer. It sees
- *  what a get of the caller would fetch (no copy of the worker's), less those of the caller's incs that have not been
- *  sent. get-type: not collective. update-type: collective over the workers with equal arguments; runs once a shard,
- *  after the updates of all clocks before the caller's, and every worker gets the same answer; only under bsp
- *  (EREFUSED). Errors: ENAME; ESHAPE; what the function returned. */
+/** Runs the server function `name` (plait/server_function.h) over all rows of the tables, merges the shards' answers in
+ *  order and copies them to answer. Several tables must be dense, and equal in rows, cols, type, topology, consistency.
+ *  The function sees what a get of the caller would fetch (no copy of the worker's), less those of the caller's incs
+ *  that have not been sent. get-type: not collective. update-type: collective over the workers with equal arguments;
+ *  runs once a shard, after the updates of all clocks before the caller's, and every worker gets the same answer; only
+ *  where reads have whole clocks, as under bsp, and without replicas (EREFUSED). Errors: ENAME; ESHAPE the tables
+ *  differ; EMISMATCH workers' calls of an update-type function differ; what the function returned. */
 PLAIT_API plait_status plait_table_call(plait_table *const *tables, int32_t n_tables, const char *name,
                                         const void *args, size_t args_bytes, void *answer, size_t answer_bytes);
+
+/** The same over rows [first, first + n) of dense tables. The function runs on the shards that own some of them, and
+ *  sees and updates no other row; a get-type call sends the other shards no message. n 0: it runs nowhere, and answer
+ *  is zeroed. Errors besides: EINVAL the range is not within the tables, or a table is sparse. */
+PLAIT_API plait_status plait_table_call_range(plait_table *const *tables, int32_t n_tables, int64_t first, int64_t n,
+                                              const char *name, const void *args, size_t args_bytes, void *answer,
+                                              size_t answer_bytes);
 
 /** Every row that a table holds (of a sparse one: in increasing order of keys): *keys_out [n], *values_out
  *  [n, cols], freed with plait_comm_free. The values are those that a get of all keys would copy at this moment: from

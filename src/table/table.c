@@ -54,7 +54,7 @@ static plait_status check_keys(const plait_table *table, int64_t n, const uint64
                     (unsigned long long)keys[at], (long long)spec->rows);
 }
 
-static plait_status check_range(const plait_table *table, int64_t first, int64_t n, plait_error *err) {
+plait_status pli_table_check_range(const plait_table *table, int64_t first, int64_t n, plait_error *err) {
     const pli_spec *spec = &table->spec;
     if (spec->rows == 0)
         return pli_fail(err, PLAIT_EINVAL, "table %s is sparse; its rows are named by key", spec->name);
@@ -106,7 +106,7 @@ plait_status plait_table_get_range(plait_table *table, int64_t first, int64_t n,
     PLI_TRY(pli_table_usable(table, __func__));
     plait_error *err = pli_job_error(table->job);
     PLI_TRY(PLI_GIVEN_OF(err, n, values));
-    PLI_TRY(check_range(table, first, n, err));
+    PLI_TRY(pli_table_check_range(table, first, n, err));
     if (n == 0) return PLAIT_OK;
     pli_table_enter(table, "plait_table_get_range");
     return pli_table_leave(table, get(table, &(pli_rows){ .first = first, .n = n }, values, err));
@@ -144,7 +144,7 @@ plait_status plait_table_get_range_begin(plait_table *table, int64_t first, int6
     plait_error *err = pli_job_error(table->job);
     PLI_TRY(PLI_GIVEN_OF(err, n, values));
     PLI_TRY(PLI_GIVEN(err, request_out));
-    PLI_TRY(check_range(table, first, n, err));
+    PLI_TRY(pli_table_check_range(table, first, n, err));
     return get_begin(table, &(pli_rows){ .first = first, .n = n }, values, request_out, err);
 }
 
@@ -152,7 +152,7 @@ plait_status plait_table_read(plait_table *table, int64_t first, int64_t n, cons
     PLI_TRY(pli_table_usable(table, __func__));
     plait_error *err = pli_job_error(table->job);
     PLI_TRY(PLI_GIVEN(err, values_out));
-    PLI_TRY(check_range(table, first, n, err));
+    PLI_TRY(pli_table_check_range(table, first, n, err));
     pli_table_enter(table, "plait_table_read");
     plait_status status = pli_job_finish_clock(table->job, err);
     return pli_table_leave(table, status < 0 ? status : table->ops->read(table, first, n, values_out, err));
@@ -210,7 +210,7 @@ plait_status plait_table_inc_range(plait_table *table, int64_t first, int64_t n,
     plait_error *err = pli_job_error(table->job);
     PLI_TRY(PLI_GIVEN_OF(err, n, delta));
     PLI_TRY(check_inc(table, examples, err));
-    PLI_TRY(check_range(table, first, n, err));
+    PLI_TRY(pli_table_check_range(table, first, n, err));
     return inc(table, &(pli_rows){ .first = first, .n = n }, delta, examples, err);
 }
 
@@ -265,7 +265,7 @@ plait_status plait_table_inc_range_begin(plait_table *table, int64_t first, int6
     PLI_TRY(PLI_GIVEN_OF(err, n, delta));
     PLI_TRY(PLI_GIVEN(err, request_out));
     PLI_TRY(check_inc(table, examples, err));
-    PLI_TRY(check_range(table, first, n, err));
+    PLI_TRY(pli_table_check_range(table, first, n, err));
     return inc_begin(table, &(pli_rows){ .first = first, .n = n }, delta, examples, request_out, err);
 }
 

@@ -42,6 +42,8 @@ typedef struct pli_rows {
     int64_t         first, n;
 } pli_rows;
 
+struct pli_function_call; /* table/server/functions.h */
+
 /* What a topology does for a table. All calls return with *err filled where they fail. */
 typedef struct pli_topology_ops {
     bool any_thread; /* several threads of the rank may call get and inc at a time: they never wait, and are not
@@ -79,9 +81,9 @@ typedef struct pli_topology_ops {
     void (*refresh)(
         plait_table *table);           /* at a barrier: copies held may be too old from now on; NULL: it holds none  */
     void (*leave)(plait_table *table); /* no clock follows: drops what was not sent; NULL: it keeps nothing          */
-    /** Runs a server function. NULL: the pair does not have PLAIT_FUNCTIONS. */
-    plait_status (*call)(plait_table *const *tables, int32_t n, int32_t function, const void *args, size_t args_bytes,
-                         void *answer, size_t answer_bytes, plait_error *err);
+    /** Runs a server function (server/functions.h). NULL: the pair does not have PLAIT_FUNCTIONS. */
+    plait_status (*call)(plait_table *const *tables, int32_t n, const struct pli_function_call *call, void *answer,
+                         plait_error *err);
     /** Zeroes the rows, without bringing initial values back; called behind a barrier, and no worker goes on before
      *  all have done it. number: how many-th zeroing of the table this is. */
     plait_status (*zero)(plait_table *table, int64_t number, plait_error *err);
@@ -213,14 +215,16 @@ plait_status pli_job_stand_in(plait_job *job, plait_error *err);
 plait_status pli_job_gather(void *job, const void *mine, size_t bytes, pli_carried *came, pli_msg **held_out,
                             plait_error *err);
 
+/** Are these rows of the table? EINVAL by name if they are not, or if the table is sparse. */
+plait_status pli_table_check_range(const plait_table *table, int64_t first, int64_t n, plait_error *err);
 /** Completes the gets that are under way: a clock must not overtake them. */
 void pli_served_finish_gets(plait_job *job);
 /** Sends what tables have kept back when their clocks ended: no worker may miss it after a barrier or this worker's
  *  end. */
 plait_status pli_served_send_kept(plait_job *job, plait_error *err);
 /** For tables on shards: server functions (topology/served_call.c), dumps (served_dump.c). */
-plait_status pli_served_call(plait_table *const *tables, int32_t n, int32_t function, const void *args,
-                             size_t args_bytes, void *answer, size_t answer_bytes, plait_error *err);
+plait_status pli_served_call(plait_table *const *tables, int32_t n, const struct pli_function_call *call, void *answer,
+                             plait_error *err);
 plait_status pli_served_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out,
                              plait_error *err);
 /** Lends a message's body (taken) to a caller of read(), until unpin takes all back. */

@@ -1,6 +1,7 @@
 /* The public calls on whole tables: server functions, and dumps. */
 #include <string.h>
 
+#include "table/server/functions.h"
 #include "table/table.h"
 
 /* --- server functions --------------------------------------------------------------------------------------------- */
@@ -48,31 +49,61 @@ static plait_status check_callable(const plait_table *table, bool updates, const
     return PLAIT_OK;
 }
 
+static plait_status check_bytes(int32_t n_tables, const char *name, size_t args_bytes, size_t answer_bytes,
+                                plait_error *err) {
+    if (n_tables <= PLI_CALL_TABLES_MAX && answer_bytes <= PLI_ANSWER_BYTES_MAX && args_bytes <= SIZE_MAX / 2)
+        return PLAIT_OK;
+    return pli_fail(err, PLAIT_EINVAL,
+                    "server function %s over %d tables with arguments of %zu bytes and an answer of %zu; "
+                    "expected at most %d tables and an answer of %d bytes",
+                    name, n_tables, args_bytes, answer_bytes, PLI_CALL_TABLES_MAX, PLI_ANSWER_BYTES_MAX);
+}
+
+/* c->rows < 0: all rows. */
+static plait_status call(plait_table *const *tables, int32_t n_tables, const char *name, pli_function_call *c,
+                         const char *caller, void *answer) {
+    plait_job   *job = tables[0]->job;
+    plait_error *err = pli_job_error(job);
+    int32_t      function = 0;
+    PLI_TRY(check_bytes(n_tables, name, c->args_bytes, c->answer_bytes, err));
+    for (int32_t i = 1; i < n_tables; i++)
+        if (tables[i] == NULL) return pli_fail(err, PLAIT_EINVAL, "%s: tables[%d] is NULL", caller, i);
+    PLI_TRY(find_function(job, name, &function, err));
+    c->fn = &job->functions[function];
+    PLI_TRY(check_aligned(tables, n_tables, err));
+    if (c->rows < 0) c->rows = tables[0]->spec.rows;
+    PLI_TRY(check_callable(tables[0], c->fn->updates != 0, name, err));
+    pli_table_enter(tables[0], caller);
+    plait_status status = pli_job_finish_clock(job, err);
+    return pli_table_leave(tables[0],
+                           status < 0 ? status : tables[0]->ops->call(tables, n_tables, c, answer, err));
+}
+
 plait_status plait_table_call(plait_table *const *tables, int32_t n_tables, const char *name, const void *args,
                               size_t args_bytes, void *answer, size_t answer_bytes) {
     if (n_tables < 1 || tables == NULL) return PLAIT_EINVAL; /* there is no job to keep the error's text */
     PLI_TRY(pli_table_usable(tables[0], __func__));
-    plait_job   *job = tables[0]->job;
-    plait_error *err = pli_job_error(job);
-    int32_t      function = 0;
+    plait_error *err = pli_job_error(tables[0]->job);
     PLI_TRY(PLI_GIVEN(err, name));
     PLI_TRY(PLI_GIVEN_OF(err, args_bytes, args));
     PLI_TRY(PLI_GIVEN_OF(err, answer_bytes, answer));
-    if (n_tables > PLI_CALL_TABLES_MAX || answer_bytes > PLI_ANSWER_BYTES_MAX || args_bytes > SIZE_MAX / 2)
-        return pli_fail(err, PLAIT_EINVAL,
-                        "server function %s over %d tables with arguments of %zu bytes and an answer of %zu; "
-                        "expected at most %d tables and an answer of %d bytes",
-                        name, n_tables, args_bytes, answer_bytes, PLI_CALL_TABLES_MAX, PLI_ANSWER_BYTES_MAX);
-    for (int32_t i = 1; i < n_tables; i++)
-        if (tables[i] == NULL) return pli_fail(err, PLAIT_EINVAL, "%s: tables[%d] is NULL", __func__, i);
-    PLI_TRY(find_function(job, name, &function, err));
-    PLI_TRY(check_aligned(tables, n_tables, err));
-    PLI_TRY(check_callable(tables[0], job->functions[function].updates != 0, name, err));
-    pli_table_enter(tables[0], "plait_table_call");
-    plait_status status = pli_job_finish_clock(job, err);
-    return pli_table_leave(tables[0], status < 0 ? status
-                                       : tables[0]->ops->call(tables, n_tables, function, args, args_bytes, answer,
-                                                              answer_bytes, err));
+    pli_function_call c = { .rows = -1, .args = args, .args_bytes = args_bytes, .answer_bytes = answer_bytes };
+    return call(tables, n_tables, name, &c, __func__, answer);
+}
+
+plait_status plait_table_call_range(plait_table *const *tables, int32_t n_tables, int64_t first, int64_t n,
+                                    const char *name, const void *args, size_t args_bytes, void *answer,
+                                    size_t answer_bytes) {
+    if (n_tables < 1 || tables == NULL) return PLAIT_EINVAL; /* there is no job to keep the error's text */
+    PLI_TRY(pli_table_usable(tables[0], __func__));
+    plait_error *err = pli_job_error(tables[0]->job);
+    PLI_TRY(PLI_GIVEN(err, name));
+    PLI_TRY(PLI_GIVEN_OF(err, args_bytes, args));
+    PLI_TRY(PLI_GIVEN_OF(err, answer_bytes, answer));
+    PLI_TRY(pli_table_check_range(tables[0], first, n, err));
+    pli_function_call c = { .first = first, .rows = n, .args = args, .args_bytes = args_bytes,
+                            .answer_bytes = answer_bytes };
+    return call(tables, n_tables, name, &c, __func__, answer);
 }
 
 /* --- dump --------------------------------------------------------------------------------------------------------- */

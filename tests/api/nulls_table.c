@@ -150,6 +150,13 @@ static int call(fixture *f, int arg) {
     plait_table *const tables[1] = { f->table };
     return plait_table_call(N(0, tables), 1, N(2, "sum"), N(3, args), sizeof args, N(5, answer), sizeof answer);
 }
+static int call_range(fixture *f, int arg) {
+    const double       args[1] = { 2 };
+    double             answer[1];
+    plait_table *const tables[1] = { f->table };
+    return plait_table_call_range(N(0, tables), 1, 0, 2, N(4, "sum"), N(5, args), sizeof args, N(7, answer),
+                                  sizeof answer);
+}
 static int dump(fixture *f, int arg) {
     int64_t      n;
     uint64_t    *held = NULL;
@@ -236,6 +243,7 @@ const null_case table_cases[] = {
     { "table_zero", zero, NULL },
     { "table_drop", drop, "table" },
     { "table_call", call, NULL },
+    { "table_call_range", call_range, NULL },
     { "table_dump", dump, NULL },
     { "job_at", job_at, NULL },
     { "table_at", table_at, NULL },

@@ -137,8 +137,17 @@ static plait_status play_function(player *y, const act *c, record *r) {
     const size_t   n = (size_t)c->n * (size_t)t->cols;
     r->n = c->n;
     r->at = y->d->n_words;
-    return plait_table_call(&y->tables[c->table], 1, own_function.name, keys, (size_t)c->n * sizeof *keys,
-                            words(y->d, n), n * sizeof(double));
+    if (t->sparse || c->n == 0 || c->n % 2 == 0)
+        return plait_table_call(&y->tables[c->table], 1, own_function.name, keys, (size_t)c->n * sizeof *keys,
+                                words(y->d, n), n * sizeof(double));
+    uint64_t least = keys[0], most = keys[0]; /* over no more rows than are asked for */
+    for (int64_t i = 1; i < c->n; i++) {
+        least = keys[i] < least ? keys[i] : least;
+        most = keys[i] > most ? keys[i] : most;
+    }
+    return plait_table_call_range(&y->tables[c->table], 1, (int64_t)least, (int64_t)(most - least) + 1,
+                                  own_function.name, keys, (size_t)c->n * sizeof *keys, words(y->d, n),
+                                  n * sizeof(double));
 }
 
 /* Behind a flush an inc is refused, and nothing else changes. */

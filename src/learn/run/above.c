@@ -6,6 +6,16 @@
 
 static bool is(const char *value, const char *name) { return value != NULL && strcmp(value, name) == 0; }
 
+/* What the learner's own server functions demand. */
+static void note_functions(const plait_learner *learner, plait_properties *needs, plait_traits *traits) {
+    for (int32_t i = 0; i < learner->n_functions; i++) {
+        *needs |= PLAIT_FUNCTIONS;
+        if (!learner->functions[i].updates) continue;
+        *needs |= PLAIT_WHOLE_CLOCKS;
+        *traits |= PLAIT_FUNCTIONS_UPDATE;
+    }
+}
+
 void pli_learner_note(const plait_learner *learner, uint32_t ways, plait_properties needs, bool by_lbfgs,
                       pli_above *above) {
     static const pli_demand lbfgs = {
@@ -15,6 +25,8 @@ void pli_learner_note(const plait_learner *learner, uint32_t ways, plait_propert
         .traits = PLAIT_ALL_ROWS | PLAIT_ROWS_STAY | PLAIT_OWN_STEPS | PLAIT_MORE_THAN_TABLES | PLAIT_OWN_END |
                   PLAIT_FUNCTIONS_UPDATE | PLAIT_COMPARES | PLAIT_SMOOTH
     };
+    plait_traits traits = learner->row_cols > 0 ? PLAIT_ROWS_STAY : 0;
+    note_functions(learner, &needs, &traits);
     above->model = learner->name;
     above->net = learner->more != NULL && learner->more->graph != NULL;
     above->adds = learner->optimizer == NULL;
@@ -22,8 +34,8 @@ void pli_learner_note(const plait_learner *learner, uint32_t ways, plait_propert
     above->whole_passes = (ways & PLAIT_LEARNER_PASSES) != 0;
     above->instead = learner->optimizer != NULL ? learner->optimizer : "another model";
     above->demand[0] = (pli_demand){ .who = "model", .name = learner->name, .needs = needs,
-                                     .traits = (above->whole_passes || above->one_pass ? PLAIT_ALL_ROWS : 0) |
-                                               (learner->row_cols > 0 ? PLAIT_ROWS_STAY : 0) };
+                                     .traits = traits |
+                                               (above->whole_passes || above->one_pass ? PLAIT_ALL_ROWS : 0) };
     if (by_lbfgs) above->demand[1] = lbfgs;
 }
 

@@ -115,6 +115,9 @@ plait_status pli_options_check(pli_run *run) {
     PLI_TRY(check_given(run));
     run->learner = pli_learner_find(o->model, o->learners, o->n_learners);
     if (run->learner == NULL) return pli_learner_unknown(o->model, o->learners, o->n_learners, err);
+    if (run->learner->n_functions < 0 || (run->learner->n_functions > 0 && run->learner->functions == NULL))
+        return pli_fail(err, PLAIT_EINVAL, "model %s has %d server functions, but no list of them", o->model,
+                        run->learner->n_functions);
     PLI_TRY(pli_run_make_state(run));
     run->ways = run->learner->ways;
     run->needs = run->learner->needs;

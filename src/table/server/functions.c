@@ -10,17 +10,33 @@
 #include "table/state/snap.h"
 #include "table/state/values.h"
 
+/* The part of the call's range that the shard owns, as rows of the table. */
+static int64_t owned_part(const pli_function_call *call, const pli_shard *shard, int64_t *first_out) {
+    const int64_t first = call->first > shard->first ? call->first : shard->first;
+    const int64_t call_end = call->first + call->rows, shard_end = shard->first + shard->rows;
+    const int64_t end = call_end < shard_end ? call_end : shard_end;
+    *first_out = first;
+    return end > first ? end - first : 0;
+}
+
+bool pli_function_concerns(const pli_function_call *call, const pli_shard *shard) {
+    int64_t first;
+    return shard->spec.rows == 0 || owned_part(call, shard, &first) > 0;
+}
+
 /* Dense: shows the values themselves. What penalties they owe is applied in place, which changes nothing for
  * readers. */
-static plait_status show_dense(const plait_function *fn, pli_shard *shard, plait_slice *slice, plait_error *err) {
-    pli_store *store = &shard->store;
+static plait_status show_dense(const pli_function_call *call, pli_shard *shard, plait_slice *slice,
+                               plait_error *err) {
+    const plait_function *fn = call->fn;
+    pli_store            *store = &shard->store;
+    slice->rows = owned_part(call, shard, &slice->first);
+    const int64_t at = slice->first - shard->first; /* number of the first row within the shard */
     if ((fn->updates || shard->spec.lazy) && !pli_store_own(store))
         return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for function %s", shard->spec.name, fn->name);
-    if (fn->updates && store->snap != NULL) pli_snap_range_changes(store->snap, 0, store->rows);
+    if (fn->updates && store->snap != NULL) pli_snap_range_changes(store->snap, at, slice->rows);
     pli_store_pay_all(store);
-    slice->rows = shard->rows;
-    slice->first = shard->first;
-    slice->values = store->slab->memory;
+    slice->values = pli_at(store->slab->memory, at * pli_row_bytes(&shard->spec));
     return PLAIT_OK;
 }
 
@@ -51,10 +67,10 @@ static void take_back(const plait_function *fn, pli_shard *shard, const plait_sl
                (size_t)row_bytes);
 }
 
-static plait_status show(const plait_function *fn, pli_shard *shard, plait_slice *slice, plait_error *err) {
+static plait_status show(const pli_function_call *call, pli_shard *shard, plait_slice *slice, plait_error *err) {
     slice->type = shard->spec.type;
     slice->cols = shard->spec.cols;
-    return shard->spec.rows > 0 ? show_dense(fn, shard, slice, err) : show_sparse(fn, shard, slice, err);
+    return shard->spec.rows > 0 ? show_dense(call, shard, slice, err) : show_sparse(call->fn, shard, slice, err);
 }
 
 static plait_status called_plait(const plait_function *fn, const char *called, plait_error *err) {
@@ -63,28 +79,28 @@ static plait_status called_plait(const plait_function *fn, const char *called, p
                     fn->name, called);
 }
 
-static plait_status run(const plait_function *fn, const plait_slice *slices, int32_t n, const void *args,
-                        size_t args_bytes, void *answer, size_t answer_bytes, plait_error *err) {
+static plait_status run(const pli_function_call *call, const plait_slice *slices, int32_t n, void *answer,
+                        plait_error *err) {
+    const plait_function *fn = call->fn;
     pli_callback_begin();
-    plait_status status = fn->run(fn->user, slices, n, args, args_bytes, answer, answer_bytes);
+    plait_status status = fn->run(fn->user, slices, n, call->args, call->args_bytes, answer, call->answer_bytes);
     const char  *called = pli_callback_end();
     PLI_TRY(called_plait(fn, called, err));
     return status < 0 ? pli_fail(err, status, "server function %s: %s", fn->name, plait_status_text(status)) : status;
 }
 
-plait_status pli_function_run(const plait_function *fn, pli_shard *const *shards, int32_t n, const void *args,
-                              size_t args_bytes, void *answer, size_t answer_bytes, plait_error *err) {
+plait_status pli_function_run(const pli_function_call *call, pli_shard *const *shards, int32_t n, void *answer,
+                              plait_error *err) {
     plait_status status = PLAIT_OK;
+    if (call->answer_bytes > 0) memset(answer, 0, call->answer_bytes);
+    if (!pli_function_concerns(call, shards[0])) return PLAIT_OK;
     plait_slice *slices = pli_calloc((size_t)n, sizeof *slices);
-    if (slices == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for function %s", fn->name);
-    if (answer_bytes > 0) memset(answer, 0, answer_bytes);
-    for (int32_t i = 0; status >= 0 && i < n; i++) status = show(fn, shards[i], &slices[i], err);
-    if (status >= 0) {
-        status = run(fn, slices, n, args, args_bytes, answer, answer_bytes, err);
-    }
+    if (slices == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for function %s", call->fn->name);
+    for (int32_t i = 0; status >= 0 && i < n; i++) status = show(call, shards[i], &slices[i], err);
+    if (status >= 0) status = run(call, slices, n, answer, err);
     for (int32_t i = 0; i < n; i++) {
         if (slices[i].keys == NULL) continue;
-        if (status >= 0) take_back(fn, shards[i], &slices[i]);
+        if (status >= 0) take_back(call->fn, shards[i], &slices[i]);
         pli_free((void *)slices[i].keys);
     }
     pli_free(slices);

@@ -4,11 +4,23 @@
 
 #include "table/state/shard.h"
 
-/** Runs fn over shards [n] of different tables that are cut alike. answer [answer_bytes] is zeroed here. Penalties
- *  that values owe are applied first. An update-type function writes the values in place (or in a copy, if somebody
- *  still holds them). Errors: ENOMEM, what fn returned. */
-plait_status pli_function_run(const plait_function *fn, pli_shard *const *shards, int32_t n, const void *args,
-                              size_t args_bytes, void *answer, size_t answer_bytes, plait_error *err);
+/* One call of a server function. */
+typedef struct pli_function_call {
+    const plait_function *fn;
+    int64_t               first, rows; /* dense: rows [first, first + rows) of the table; sparse: unused, all rows */
+    const void           *args;        /* [args_bytes]                                                             */
+    size_t                args_bytes, answer_bytes;
+} pli_function_call;
+
+/** Does the shard own rows of the call's range? Always, if its table is sparse. */
+bool pli_function_concerns(const pli_function_call *call, const pli_shard *shard);
+
+/** Runs the function over the range's rows of shards [n] of different tables that are cut alike; it does not run on
+ *  shards that own no row of the range. answer [answer_bytes] is zeroed here. Penalties that values owe are applied
+ *  first. An update-type function writes the values in place (or in a copy, if somebody still holds them). Errors:
+ *  ENOMEM, what the function returned. */
+plait_status pli_function_run(const pli_function_call *call, pli_shard *const *shards, int32_t n, void *answer,
+                              plait_error *err);
 
 /** Merges one more shard's answer, by fn->merge or by adding doubles. EINVAL: fn->merge has called into Plait. */
 plait_status pli_function_merge(const plait_function *fn, void *answer, const void *other, size_t answer_bytes,

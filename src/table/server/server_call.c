@@ -10,6 +10,19 @@ static const unsigned char *args_of(const pli_wire_call *call) {
     return (const unsigned char *)(call + 1) + pli_pad8((uint64_t)call->n_tables * 4);
 }
 
+/* Are the tables cut alike, and has each the range? Only one table alone may be sparse. */
+static bool has_range(const pli_server *server, const pli_wire_call *call) {
+    const pli_shard *first = &server->table[tables_of(call)[0]]->shard;
+    if (first->spec.rows == 0) return call->n_tables == 1 && call->first == 0 && call->rows == 0;
+    for (uint32_t i = 1; i < call->n_tables; i++) {
+        const pli_shard *shard = &server->table[tables_of(call)[i]]->shard;
+        if (shard->spec.rows != first->spec.rows || shard->spec.cols != first->spec.cols ||
+            shard->spec.type != first->spec.type || shard->first != first->first || shard->rows != first->rows)
+            return false;
+    }
+    return call->first >= 0 && call->rows >= 0 && call->first <= first->spec.rows - call->rows;
+}
+
 bool pli_server_check_call(const pli_server *server, const pli_msg *msg, plait_error *err) {
     const pli_wire_call *call = pli_msg_body(msg);
     uint64_t             bytes = msg->head.body_bytes;
@@ -24,7 +37,7 @@ bool pli_server_check_call(const pli_server *server, const pli_msg *msg, plait_e
         const pli_server_table *table = pli_server_table_of(server, tables_of(call)[i]);
         if (table == NULL || (call->updates && !table->at_clock)) return false;
     }
-    return true;
+    return has_range(server, call);
 }
 
 static bool has_left(const pli_server *server, const pli_msg *msg) {
@@ -38,18 +51,22 @@ static bool same_call(const pli_server *server, const pli_msg *a, const pli_msg 
            memcmp(pli_msg_body(a), pli_msg_body(b), a->head.body_bytes) == 0;
 }
 
-/* Runs the function that the request asks for. Returns the answer's message, or NULL with err. */
+/* Runs the function that the request asks for. Returns the answer's message, or NULL with err. The answer is empty if
+ * no row of the range lies here. */
 static pli_msg *run(pli_server *server, const pli_msg *request, plait_error *err) {
-    const pli_wire_call *call = pli_msg_body(request);
-    pli_shard           *shards[PLI_CALL_TABLES_MAX];
-    pli_msg             *answer = pli_msg_new(call->answer_bytes);
+    const pli_wire_call    *asked = pli_msg_body(request);
+    const pli_function_call call = { .fn = &server->layout.functions[asked->function], .first = asked->first,
+                                     .rows = asked->rows, .args = args_of(asked), .args_bytes = asked->args_bytes,
+                                     .answer_bytes = asked->answer_bytes };
+    pli_shard              *shards[PLI_CALL_TABLES_MAX];
+    for (uint32_t i = 0; i < asked->n_tables; i++) shards[i] = &server->table[tables_of(asked)[i]]->shard;
+    const bool concerns = pli_function_concerns(&call, shards[0]);
+    pli_msg   *answer = pli_msg_new(concerns ? call.answer_bytes : 0);
     if (answer == NULL) {
         pli_fail(err, PLAIT_ENOMEM, "no memory for a server function's answer");
         return NULL;
     }
-    for (uint32_t i = 0; i < call->n_tables; i++) shards[i] = &server->table[tables_of(call)[i]]->shard;
-    if (pli_function_run(&server->layout.functions[call->function], shards, (int32_t)call->n_tables, args_of(call),
-                         call->args_bytes, pli_msg_body(answer), call->answer_bytes, err) < 0)
+    if (concerns && pli_function_run(&call, shards, (int32_t)asked->n_tables, pli_msg_body(answer), err) < 0)
         pli_msg_free(&answer);
     return answer;
 }

@@ -205,12 +205,11 @@ static plait_status mirror_clock(plait_table *table, plait_error *err) {
 
 /* --- server functions: each mirror runs its own, nothing is sent ------------------------------------------------- */
 
-static plait_status mirror_call(plait_table *const *tables, int32_t n, int32_t function, const void *args,
-                                 size_t args_bytes, void *answer, size_t answer_bytes, plait_error *err) {
+static plait_status mirror_call(plait_table *const *tables, int32_t n, const pli_function_call *call, void *answer,
+                                plait_error *err) {
     pli_shard *shards[PLI_CALL_TABLES_MAX];
     for (int32_t i = 0; i < n; i++) shards[i] = &pli_mirror_of(tables[i])->shard;
-    return pli_function_run(&tables[0]->job->functions[function], shards, n, args, args_bytes, answer, answer_bytes,
-                            err);
+    return pli_function_run(call, shards, n, answer, err);
 }
 
 static plait_status mirror_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out,

@@ -422,13 +422,16 @@ static plait_status hogwild_zero(plait_table *table, int64_t number, plait_error
     return PLAIT_OK;
 }
 
-static plait_status slice_of(plait_table *table, plait_slice *slice, plait_error *err) {
+static plait_status slice_of(plait_table *table, const pli_function_call *call, plait_slice *slice,
+                             plait_error *err) {
     uint64_t *keys = NULL;
-    *slice = (plait_slice){ .type = table->spec.type, .rows = table->spec.rows, .cols = table->spec.cols };
+    *slice = (plait_slice){ .type = table->spec.type, .cols = table->spec.cols };
     if (table->spec.rows > 0) {
-        slice->values = pli_array((size_t)table->spec.rows, (size_t)pli_row_bytes(&table->spec));
-        return slice->values == NULL ? no_memory(table, err)
-                                     : hogwild_get(table, &(pli_rows){ .n = table->spec.rows }, slice->values, err);
+        const pli_rows rows = { .first = call->first, .n = call->rows };
+        slice->first = rows.first;
+        slice->rows = rows.n;
+        slice->values = pli_array((size_t)rows.n, (size_t)pli_row_bytes(&table->spec));
+        return slice->values == NULL ? no_memory(table, err) : hogwild_get(table, &rows, slice->values, err);
     }
     slice->first = -1;
     plait_status status = hogwild_dump(table, &slice->rows, &keys, &slice->values, err);
@@ -437,16 +440,17 @@ static plait_status slice_of(plait_table *table, plait_slice *slice, plait_error
 }
 
 /* Get-type only: update-type functions are refused outside of bsp. */
-static plait_status hogwild_call(plait_table *const *tables, int32_t n, int32_t function, const void *args,
-                                 size_t args_bytes, void *answer, size_t answer_bytes, plait_error *err) {
-    const plait_function *fn = &tables[0]->job->functions[function];
+static plait_status hogwild_call(plait_table *const *tables, int32_t n, const pli_function_call *call, void *answer,
+                                 plait_error *err) {
+    const plait_function *fn = call->fn;
     plait_status          status = PLAIT_OK;
-    plait_slice          *slices = pli_calloc((size_t)n, sizeof *slices);
+    if (call->answer_bytes > 0) memset(answer, 0, call->answer_bytes);
+    if (tables[0]->spec.rows > 0 && call->rows == 0) return PLAIT_OK;
+    plait_slice *slices = pli_calloc((size_t)n, sizeof *slices);
     if (slices == NULL) return no_memory(tables[0], err);
-    if (answer_bytes > 0) memset(answer, 0, answer_bytes);
-    for (int32_t i = 0; status >= 0 && i < n; i++) status = slice_of(tables[i], &slices[i], err);
+    for (int32_t i = 0; status >= 0 && i < n; i++) status = slice_of(tables[i], call, &slices[i], err);
     if (status >= 0) {
-        status = fn->run(fn->user, slices, n, args, args_bytes, answer, answer_bytes);
+        status = fn->run(fn->user, slices, n, call->args, call->args_bytes, answer, call->answer_bytes);
         if (status < 0) pli_fail(err, status, "server function %s: %s", fn->name, plait_status_text(status));
     }
     for (int32_t i = 0; i < n; i++) {
