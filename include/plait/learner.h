@@ -120,8 +120,8 @@ typedef struct plait_learner {
     void (*end)(plait_training *run);
     /** Replaces begin, step and epoch: a loop of the learner's own over plait_training_job. */
     plait_status (*train)(plait_training *run);
-    /** Its server functions [n_functions], which it calls by plait_table_call and plait_table_call_range. A learner with
-     *  functions needs PLAIT_FUNCTIONS of a pair. If one updates, PLAIT_WHOLE_CLOCKS too, and replicas are refused.
+    /** Its server functions [n_functions], for plait_table_call and plait_table_call_range. A learner with functions
+     *  needs PLAIT_FUNCTIONS of a pair. If one updates, it needs PLAIT_WHOLE_CLOCKS too, and replicas are refused.
      *  Call one that updates from epoch or finish, which all workers run between the same two clocks. */
     const plait_function *functions;
     int32_t               n_functions;
