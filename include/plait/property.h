@@ -102,6 +102,9 @@ enum {
     PLAIT_SMOOTH = 1 << 6,
     /* It needs each row at the same worker, clock after clock: no --balance dynamic. */
     PLAIT_ROWS_STAY = 1 << 7,
+    /* What a worker has added to the tables stands for its rows, and it takes that back when it adds anew: no replicas,
+     * whose heirs cannot take it back, and no exact sums. */
+    PLAIT_HOLDS_SHARE = 1 << 8,
 };
 
 #ifdef __cplusplus

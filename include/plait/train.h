@@ -115,7 +115,8 @@ typedef struct plait_train_opts {
     const plait_learner_setting *settings; /* [n_settings] of the learner's own options, as 'plait help MODEL' lists
                                               them                                                         */
     int32_t                n_settings;
-    const char            *optimizer;     /* "adagrad" ... | "lbfgs"; NULL: the default                     */
+    const char            *optimizer;     /* "auto" or NULL: chosen by model, data and consistency (plait_report.optimizer_why);
+                                             an update rule: "adagrad" ...; a solver: "lbfgs", "newton"     */
     const plait_rule      *rules; /* the program's own update rules [n_rules], for `optimizer` (plait_job_opts.rules) */
     int32_t                n_rules;
     const char            *optimizer_state; /* "whole" or NULL: every worker holds it all; "sharded": each worker holds
@@ -124,6 +125,9 @@ typedef struct plait_train_opts {
     int64_t                batch;         /* 0: the default, from the number of rows                        */
     double                 learning_rate; /* 0: the default                                                 */
     double                 momentum;      /* for the rule momentum; default 0.9                              */
+    double                 tolerance;     /* a solver that converges ends when the objective is within this share of its
+                                             least value, as far as it can tell; NaN: 1e-4. kmeans: when a pass
+                                             lowers the inertia by no more than this share; NaN: 1e-5         */
     const char            *schedule;      /* "constant" | "invsqrt" | "cosine"; NULL: cosine over more than one epoch */
     double                 l1, l2;        /* l2 NaN: 1/n                                                     */
     int                    no_intercept;
@@ -215,7 +219,11 @@ typedef struct plait_report {
     int64_t checkpoint;  /* clock of the last checkpoint that the run wrote; -1: none */
     int64_t best_epoch;    /* from 1: the epoch with the least validation_loss, whose weights the model has; -1: none */
     int     stopped_early; /* 1: by patience; 0: no; -1: there were no validation rows */
-    int     converged;     /* lbfgs: 1: the loss fell no more, 0: too few epochs; -1: the optimizer cannot say */
+    int     converged;     /* of a solver: 1: it ended within the tolerance, 0: too few epochs; -1: the optimizer cannot
+                              say */
+    double  gap;           /* of a solver: how far above its least value the objective ended, as a share of it, as far as
+                              the solver can tell; else NaN */
+    char    optimizer_why[256]; /* why this optimizer was chosen; empty: it was named */
     char    checkpoint_failed[256]; /* why the last checkpoint that was due failed; empty: none failed */
     int32_t n_tables;
     plait_report_table tables[PLAIT_REPORT_TABLES]; /* [n_tables] of the model; with topology hybrid each has its own

@@ -8,11 +8,14 @@
 #include "cli/settings.h"
 #include "comm/launcher.h"
 #include "learn/learner.h"
+#include "learn/solve/solver.h"
 #include "table/topology/topology.h"
 
 static bool fits_huber(const pli_train_settings *s) { return pli_is(s->model, "huber") || pli_is(s->loss, "huber"); }
 static bool has_momentum(const pli_train_settings *s) { return pli_is(s->optimizer, "momentum"); }
-static bool has_steps(const pli_train_settings *s) { return !pli_is(s->optimizer, "lbfgs"); }
+static bool has_steps(const pli_train_settings *s) {
+    return s->optimizer == NULL || pli_solver_find(s->optimizer) == NULL;
+}
 static bool has_checkpoints(const pli_train_settings *s) { return s->checkpoint != NULL; }
 static bool has_metrics(const pli_train_settings *s) { return s->metrics != NULL || s->curve == 0; }
 static bool has_raw_x(const pli_train_settings *s) { return s->graph == NULL; }
@@ -111,13 +114,14 @@ static const struct effect {
     { "optimizer", NULL, NULL },
     { "optimizer-state", is_parted, "with one worker" },
     { "epochs", NULL, NULL },
-    { "batch", has_steps, "on --optimizer lbfgs, whose passes are over all rows" },
-    { "learning-rate", has_steps, "on --optimizer lbfgs, which chooses its own step sizes" },
+    { "batch", has_steps, "on an optimizer whose passes are over all rows" },
+    { "learning-rate", has_steps, "on an optimizer that finds its own step sizes" },
+    { "tolerance", NULL, NULL },
     { "momentum", has_momentum, "without --optimizer momentum" },
-    { "schedule", has_steps, "on --optimizer lbfgs, which chooses its own step sizes" },
+    { "schedule", has_steps, "on an optimizer that finds its own step sizes" },
     { "staleness-aware", has_others, "with one worker" },
     { "patience", NULL, NULL },
-    { "seed", draws, "on --optimizer lbfgs of a linear model, which uses no random numbers" },
+    { "seed", draws, "on this optimizer of a linear model, which uses no random numbers" },
 
     { "workers", NULL, NULL },
     { "servers", NULL, NULL },

@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/reasons.h"
 #include "learn/learner.h"
+#include "learn/solve/solver.h"
 #include "table/pairs/pairs.h"
 
 enum { SETTINGS_MAX = 48, POLICIES_MAX = 24, NAME_COLUMNS = 27 };
@@ -56,7 +57,7 @@ typedef struct choice {
     const char          *name, *option;
     const pli_setting   *setting;
     const plait_learner *learner;
-    bool                 by_lbfgs;
+    const pli_solver    *solver;
     char                 text[64]; /* "--model kmeans" */
 } choice;
 
@@ -87,8 +88,12 @@ static void list_settings(all_settings *all) {
     const plait_learner *logistic = pli_learner_find("logistic", NULL, 0);
     for (const pli_setting *s = pli_settings(); s->name != NULL && all->n + 1 < SETTINGS_MAX; s++)
         all->choice[all->n++] = (choice){ .name = s->name, .option = s->option, .setting = s, .learner = logistic };
-    all->choice[all->n++] = (choice){ .name = "L-BFGS", .option = "--optimizer lbfgs", .learner = logistic,
-                                      .by_lbfgs = true };
+    for (int i = 0; pli_solvers()[i] != NULL && all->n + 1 < SETTINGS_MAX; i++) {
+        choice *c = &all->choice[all->n++];
+        *c = (choice){ .name = pli_solvers()[i]->name, .learner = logistic, .solver = pli_solvers()[i] };
+        snprintf(c->text, sizeof c->text, "--optimizer %s", c->name);
+        c->option = c->text;
+    }
     for (int i = 0; pli_learners()[i] != NULL && all->n < SETTINGS_MAX; i++) {
         if (!is_choosy(pli_learners()[i])) continue;
         choice *c = &all->choice[all->n++];
@@ -114,7 +119,9 @@ static bool trains(trial *t, const char *topology, const char *consistency, bool
     t->pair = (pli_pair){ .topology = topology, .consistency = consistency, .table = "w", .one_process = one_process,
                           .rule = learner->optimizer != NULL ? "adagrad" : NULL, .servers = 2 };
     t->err = (plait_error){ .code = PLAIT_OK };
-    pli_learner_note(learner, learner->ways, learner->needs, a->by_lbfgs || (b != NULL && b->by_lbfgs), &t->above);
+    const pli_solver *solver = b != NULL && b->solver != NULL ? b->solver : a->solver;
+    pli_learner_note(learner, learner->ways, learner->needs, solver, &t->above);
+    if (solver != NULL && solver->adds) t->pair.rule = NULL;
     if (a->setting != NULL) a->setting->turn_on(&t->pair, &t->above);
     if (b != NULL && b->setting != NULL) b->setting->turn_on(&t->pair, &t->above);
     t->pair.above = &t->above;

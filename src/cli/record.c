@@ -114,7 +114,7 @@ void pli_record_json(const plait_report *r, const plait_simulated *simulated, pl
     name(text, "trace_hash", simulated != NULL ? simulated->trace_hash : "");
     count(text, "messages", simulated != NULL ? simulated->messages : -1);
     tables(text, r);
-    pli_json_null(text, "optimizer_why"); /* a run never chooses the optimizer itself */
+    name(text, "optimizer_why", r->optimizer_why);
     name(text, "label", r->label);
     truth(text, "converged", r->converged);
     pli_json_f64(text, "validation_loss", r->validation_loss);

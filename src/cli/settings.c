@@ -75,8 +75,8 @@ const pli_opt pli_train_rows[] = {
     { "cache", PLI_OPT_FLAG, AT(in.cache), NULL, NULL,
       "keep a binary cache beside the data file; later runs read it instead", 0, 0, "data" },
 
-    { "optimizer", PLI_OPT_CHOICE, AT(optimizer), NULL, "sgd|momentum|adagrad|adam|ftrl|lbfgs",
-      "update rule, or lbfgs; default adagrad; nets: adam", 0, 0, "optimizer" },
+    { "optimizer", PLI_OPT_CHOICE, AT(optimizer), NULL, "auto|sgd|momentum|adagrad|adam|ftrl|lbfgs|newton",
+      "update rule, or solver; auto: the one that suits the model, the data and the consistency", 0, 0, "optimizer" },
     { "optimizer-state", PLI_OPT_CHOICE, AT(optimizer_state), "whole", "whole|sharded",
       "how much of the update rule's state a worker holds: all of it, or its own part (allreduce, bsp, dense weights)",
       0, 0, "optimizer" },
@@ -92,6 +92,10 @@ const pli_opt pli_train_rows[] = {
       "step size; default 1 for sgd, adagrad and ftrl, 0.1 for momentum, 0.05 for adam; other losses than logistic, "
       "and nets: see docs/models.md",
       1e-300, INFINITY, "optimizer" },
+    { "tolerance", PLI_OPT_F64, AT(tolerance), NULL, "X",
+      "for solvers that converge: end within this share of the least objective; default 1e-4; kmeans: end when a pass "
+      "lowers the inertia by no more than this share; default 1e-5",
+      0, INFINITY, "optimizer" },
     { "momentum", PLI_OPT_F64, AT(momentum), NULL, "X",
       "for optimizer momentum: the share of the last step that is kept; default 0.9", 0, 0.999999999, "optimizer" },
     { "schedule", PLI_OPT_CHOICE, AT(schedule), NULL, "constant|invsqrt|cosine",
@@ -319,6 +323,7 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     t->batch = s->batch;
     t->learning_rate = s->learning_rate;
     if (given(opts, "momentum")) t->momentum = s->momentum;
+    if (given(opts, "tolerance")) t->tolerance = s->tolerance;
     if (s->schedule != NULL) t->schedule = s->schedule;
     t->l1 = s->l1;
     t->l2 = given(opts, "l2") ? s->l2 : (double)NAN;

@@ -38,6 +38,7 @@ typedef struct pli_keep   pli_keep;   /* keep/keep.h   */
 typedef struct pli_resume pli_resume; /* keep/keep.h   */
 typedef struct pli_curve  pli_curve;  /* solve/curve.c */
 typedef struct pli_row_values pli_row_values; /* keep/row_values.h */
+typedef struct pli_solver pli_solver; /* solve/solver.h */
 
 enum { PLI_LABEL_TEXT = 160, PLI_TABLES = PLAIT_REPORT_TABLES };
 
@@ -52,6 +53,10 @@ enum { PLI_KEPT = 4, PLI_LEARNER_FUNCTIONS = 8 };
 
 /* What one of Plait's own learners says beyond plait_learner; each field may be NULL. */
 typedef struct pli_learner_more {
+    /** The solvers that it can train with, NULL-ended, those that auto prefers first; NULL: none. by_name_only: auto
+     *  takes none of them. */
+    const pli_solver *const *solvers;
+    bool                     by_name_only;
     /** The server functions of its tables, on any rank; returns how many, at most PLI_LEARNER_FUNCTIONS. */
     int32_t (*functions)(plait_comm *comm, const plait_train_opts *opts, plait_function *functions_out);
     /** Reads a file of the learner's own before the data are read; all ranks agree on it. Collective. */
@@ -103,7 +108,10 @@ struct plait_training {
     bool        balanced; /* blocks change hands: --balance dynamic */
     bool        exact;    /* --reduce exact: sums block by block; their bits do not depend on who has which block */
     bool        sharded;  /* each rank has a part of the rule's state */
-    bool        lbfgs;    /* the solver: L-BFGS instead of an update rule */
+    const pli_solver *solver; /* trains instead of an update rule; NULL: a rule does */
+    bool        chooses;  /* --optimizer auto */
+    char        optimizer_why[256]; /* why auto took this one; empty: it was named */
+    bool        lbfgs;    /* the solver is L-BFGS */
     bool        drops;    /* the learner's graph drops values at random in training */
     int64_t     epochs, batch, clocks; /* clocks: of an epoch. If prepare sets epochs alone, they are a default */
     int64_t     examples; /* how many examples a clock counts as in the tables: usually the batch */
@@ -195,9 +203,9 @@ const plait_learner *const *pli_learners(void);
 const plait_learner *pli_learner_find(const char *name, const plait_learner *own, int32_t n_own);
 plait_status pli_learner_unknown(const char *name, const plait_learner *own, int32_t n_own, plait_error *err);
 
-/** Notes what kind of model it is, and what the learner demands of the settings; by_lbfgs: L-BFGS demands, too. ways
- *  and needs: the learner's, or those that its check has set for this run. */
-void pli_learner_note(const plait_learner *learner, uint32_t ways, plait_properties needs, bool by_lbfgs,
+/** Notes what kind of model it is, and what the learner demands of the settings; solver: NULL, or its demands,
+ *  too. ways and needs: the learner's, or those that its check has set for this run. */
+void pli_learner_note(const plait_learner *learner, uint32_t ways, plait_properties needs, const pli_solver *solver,
                       pli_above *above);
 
 /* --- options ------------------------------------------------------------------------------------------------------ */
@@ -210,6 +218,12 @@ static inline pli_rule_scope pli_run_rules(const pli_run *run) {
 plait_status pli_agree_text(plait_comm *comm, const char *what, const char *text, plait_error *err);
 /** Is the text the same on all workers, judged by its hash? Collective: every worker gets the same answer. */
 plait_status pli_agree_is_same(plait_comm *comm, const char *text, bool *same_out);
+
+/** Auto chose a solver that these data do not suit: the learner's update rule trains instead. Called in prepare, alike
+ *  on all workers. why: for the record. */
+void pli_run_leave_solver(pli_run *run, const char *why);
+/** The update rule of the run's tables; NULL: they have none. */
+const char *pli_run_rule(const pli_run *run);
 
 /* How a table travels. The texts are borrowed from the run's options; filter "": none. */
 typedef struct pli_travel {

@@ -98,11 +98,12 @@ static void test_passes_are_those_of_a_plain_loop(void **state) {
         for (int64_t j = 0; j < K; j++)
             for (int64_t l = 0; l < COLS; l++) first[j][l] = (double)x[(j * 100 + 7) * COLS + l];
         write_centres(first[0], K);
-        const plait_learner_setting from[] = { { "clusters", "5" }, { "centres", centres_file }, { "tolerance", "0" } };
+        const plait_learner_setting from[] = { { "clusters", "5" }, { "centres", centres_file } };
         for (int64_t passes = 1; passes <= 12; passes += 11)
             for (int32_t workers = 1; workers <= 4; workers += 3) {
-                training t = kmeans_of(data, from, 3);
+                training t = kmeans_of(data, from, 2);
                 t.opts.epochs = passes;
+                t.opts.tolerance = 0;
                 must_train(&t, workers);
                 memcpy(centre, first, sizeof first);
                 const double cost = lloyd(centre, (int)passes);
@@ -348,12 +349,13 @@ static void test_goes_on_from_a_checkpoint(void **state) {
     (void)state;
     for (int64_t i = 0; i < 20 * COLS; i++) first[i] = (double)x[i];
     write_centres(first, 20);
-    const plait_learner_setting slow[] = { { "clusters", "20" }, { "tolerance", "0" }, { "centres", centres_file } };
+    const plait_learner_setting slow[] = { { "clusters", "20" }, { "centres", centres_file } };
     for (int64_t batch = 0; batch <= 200; batch += 200) {
         char dir[] = "/tmp/plait-kmeans-XXXXXX", whole[65], resumed[65], command[64];
         assert_non_null(mkdtemp(dir));
-        training t = kmeans_of(data, slow, 3);
+        training t = kmeans_of(data, slow, 2);
         t.opts.exact = 1;
+        t.opts.tolerance = 0;
         t.opts.batch = batch;
         hash_of(&t, 2, 1, whole);
         const int64_t clocks = t.report.clocks;
@@ -363,7 +365,8 @@ static void test_goes_on_from_a_checkpoint(void **state) {
         must_train(&t, 3);
         assert_true(t.report.clocks < clocks);
         plait_model_destroy(&t.model);
-        training again = kmeans_of(data, slow, 3);
+        training again = kmeans_of(data, slow, 2);
+        again.opts.tolerance = 0;
         again.opts.exact = 1;
         again.opts.batch = batch;
         again.opts.resume = dir;

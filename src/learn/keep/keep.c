@@ -80,6 +80,7 @@ plait_status pli_keep_options(const pli_run *run, pli_text *text) {
     for (int32_t i = 0; i < run->n_tables; i++)
         if (strcmp(run->table[i].consistency, run->consistency) != 0)
             pli_text_add(text, "--table %s:consistency=%s\n", run->table[i].name, run->table[i].consistency);
+    pli_text_add(text, "--tolerance %.17g\n", o->tolerance);
     pli_text_add(text, "--batch %" PRId64 "\n--learning-rate %.17g\n--schedule %s\n--momentum %.17g\n", run->batch,
                  run->rate, schedule, o->momentum);
     if (strcmp(schedule, "cosine") == 0) pli_text_add(text, "--epochs %" PRId64 "\n", run->epochs);

@@ -8,8 +8,6 @@
 
 static const plait_learner_option options[] = {
     { .name = "clusters", .kind = PLAIT_OPTION_COUNT, .preset = "8", .low = 1, .help = "number of clusters" },
-    { .name = "tolerance", .kind = PLAIT_OPTION_NUMBER, .preset = "1e-5",
-      .help = "stop when an epoch lowers the inertia by no more than this share" },
     { .name = "centres", .kind = PLAIT_OPTION_FILE, .preset = "",
       .help = "start from the rows of this file, which has the format of the data" },
     { .name = NULL },
@@ -147,7 +145,7 @@ static plait_status take(pli_run *run) {
  * yet, so that is no end; but clusters that are emptied again and again are. */
 static bool is_enough(pli_run *run) {
     pli_kmeans *m = run->state;
-    const double tolerance = plait_training_number(run, "tolerance"), last = m->kept[PLI_KMEANS_LAST];
+    const double tolerance = isnan(run->opts->tolerance) ? 1e-5 : run->opts->tolerance, last = m->kept[PLI_KMEANS_LAST];
     double       cost = 0;
     for (int64_t j = 0; j < m->k; j++) cost += m->sums[j * (m->d + PLI_KMEANS_MORE) + m->d + PLI_KMEANS_COST];
     if (m->mini) {

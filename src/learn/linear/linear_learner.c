@@ -4,6 +4,7 @@
 
 #include "learn/linear/fit.h"
 #include "learn/solve/lbfgs_run.h"
+#include "learn/solve/solver.h"
 #include "table/topology/topology.h"
 
 static const plait_learner_table tables[] = {
@@ -159,7 +160,10 @@ static void describe(const pli_run *run, pli_text *json) {
     pli_json_bool(json, "intercept", pli_fit_of(run)->intercept);
 }
 
+static const pli_solver *const solvers[] = { &pli_solver_lbfgs, NULL };
+
 static const pli_learner_more more = {
+    .solvers = solvers,
     .functions = functions, .check_judged = pli_fit_check_judged, .finite = pli_fit_solved, .judge = pli_fit_judge,
     .describe = describe, .kept = pli_fit_kept, .restore = pli_fit_restore, .worth = pli_fit_worth,
     .report = pli_fit_report, .model = &pli_linear_model_ops

@@ -3,6 +3,7 @@
 
 #include "learn/loss/loss.h"
 #include "learn/run/run.h"
+#include "learn/solve/solver.h"
 
 static bool is(const char *value, const char *name) { return value != NULL && strcmp(value, name) == 0; }
 
@@ -16,15 +17,8 @@ static void note_functions(const plait_learner *learner, plait_properties *needs
     }
 }
 
-void pli_learner_note(const plait_learner *learner, uint32_t ways, plait_properties needs, bool by_lbfgs,
+void pli_learner_note(const plait_learner *learner, uint32_t ways, plait_properties needs, const pli_solver *solver,
                       pli_above *above) {
-    static const pli_demand lbfgs = {
-        .who = "lbfgs",
-        .needs = PLAIT_WHOLE_CLOCKS | PLAIT_ONE_COPY | PLAIT_FUNCTIONS,
-        .why = "a line search compares sums over all rows at one point",
-        .traits = PLAIT_ALL_ROWS | PLAIT_ROWS_STAY | PLAIT_OWN_STEPS | PLAIT_MORE_THAN_TABLES | PLAIT_OWN_END |
-                  PLAIT_FUNCTIONS_UPDATE | PLAIT_COMPARES | PLAIT_SMOOTH
-    };
     plait_traits traits = learner->row_cols > 0 ? PLAIT_ROWS_STAY : 0;
     note_functions(learner, &needs, &traits);
     above->model = learner->name;
@@ -36,7 +30,7 @@ void pli_learner_note(const plait_learner *learner, uint32_t ways, plait_propert
     above->demand[0] = (pli_demand){ .who = "model", .name = learner->name, .needs = needs,
                                      .traits = traits |
                                                (above->whole_passes || above->one_pass ? PLAIT_ALL_ROWS : 0) };
-    if (by_lbfgs) above->demand[1] = lbfgs;
+    if (solver != NULL) above->demand[1] = solver->demand;
 }
 
 /* Asked before the labels are read: a loss that is chosen by them (NULL here) has no kink. */
@@ -84,7 +78,7 @@ static void note_model(const pli_run *run, pli_above *above) {
 
 static void note_training(const pli_run *run, pli_above *above) {
     const plait_train_opts *o = run->opts;
-    above->optimizer = o->optimizer;
+    above->optimizer = o->optimizer != NULL && !is(o->optimizer, "auto") ? o->optimizer : NULL;
     above->schedule = o->schedule != NULL && !is(o->schedule, "constant");
     above->rate = o->learning_rate > 0;
     above->penalty = o->l1 > 0 || o->l2 > 0;
@@ -100,7 +94,7 @@ static void note_training(const pli_run *run, pli_above *above) {
 
 pli_above pli_run_above(const pli_run *run) {
     pli_above above = { .model = NULL };
-    pli_learner_note(run->learner, run->ways, run->needs, run->lbfgs, &above);
+    pli_learner_note(run->learner, run->ways, run->needs, run->solver, &above);
     note_data(run, &above);
     note_model(run, &above);
     note_training(run, &above);

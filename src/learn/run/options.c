@@ -18,24 +18,6 @@ static plait_status one_of(const char *what, const char *name, const char *const
     return pli_fail_unknown(err, what, name, names, n);
 }
 
-static plait_status check_optimizer(pli_run *run) {
-    const char *names[64];
-    size_t      n = 0;
-    PLI_TRY(pli_rules_check_own(run->opts->rules, run->opts->n_rules, run->err));
-    for (; pli_rules()[n] != NULL && n < 32; n++) names[n] = pli_rules()[n]->name;
-    for (int32_t i = 0; i < run->opts->n_rules; i++) names[n++] = run->opts->rules[i].name;
-    names[n++] = "lbfgs";
-    names[n] = NULL;
-    run->optimizer = run->opts->optimizer != NULL ? run->opts->optimizer : run->learner->optimizer;
-    if (run->learner->optimizer == NULL) {
-        run->optimizer = "none";
-        return PLAIT_OK;
-    }
-    PLI_TRY(one_of("optimizer", run->optimizer, names, run->err));
-    run->lbfgs = strcmp(run->optimizer, "lbfgs") == 0;
-    return PLAIT_OK;
-}
-
 static plait_status check_number(const char *name, double value, bool above_0, plait_error *err) {
     if (isfinite(value) && (above_0 ? value > 0 : value >= 0)) return PLAIT_OK;
     return pli_fail(err, PLAIT_EINVAL, "%s is %g: expected a number %s 0", name, value, above_0 ? "above" : "from");
@@ -64,7 +46,7 @@ static plait_status check_validation(pli_run *run) {
 static plait_status check_filters(pli_run *run) {
     const plait_train_opts  *o = run->opts;
     const plait_filter_table table = { .name = pli_run_first_table(run), .type = PLAIT_F32, .cols = 1,
-                                       .rule = run->learner->optimizer != NULL ? run->optimizer : NULL, .l1 = o->l1,
+                                       .rule = pli_run_rule(run), .l1 = o->l1,
                                        .workers = plait_comm_workers(run->comm), .servers = 1 };
     pli_filters_list         list;
     PLI_TRY(pli_filters_read(pli_run_travel(run, pli_run_first_table(run)).filter, NULL, &list, run->err));
@@ -128,12 +110,13 @@ plait_status pli_options_check(pli_run *run) {
     PLI_TRY(check_model(run, &is_class));
     PLI_TRY(pli_settings_check(run));
     if (run->learner->check != NULL) PLI_TRY(run->learner->check(run));
-    PLI_TRY(check_optimizer(run));
+    PLI_TRY(pli_run_name_optimizer(run));
     if (o->schedule != NULL) PLI_TRY(one_of("schedule", o->schedule, schedules, err));
     if (o->normalize != NULL) PLI_TRY(one_of("normalization", o->normalize, scalings, err));
     PLI_TRY(check_number("l1", o->l1, false, err));
     if (!isnan(o->l2)) PLI_TRY(check_number("l2", o->l2, false, err));
     PLI_TRY(check_number("learning-rate", o->learning_rate, false, err));
+    if (!isnan(o->tolerance)) PLI_TRY(check_number("tolerance", o->tolerance, false, err));
     PLI_TRY(check_number("huber-delta", o->huber_delta, true, err));
     if (!(o->momentum >= 0 && o->momentum < 1))
         return pli_fail(err, PLAIT_EINVAL, "momentum is %g: expected a number from 0 to below 1", o->momentum);
@@ -152,6 +135,7 @@ plait_status pli_options_check(pli_run *run) {
     run->stream = pli_run_streams(run);
     PLI_TRY(pli_keep_check(run));
     PLI_TRY(pli_spares_check(o->spares, plait_comm_workers(run->comm), err));
+    pli_run_choose_optimizer(run);
     PLI_TRY(pli_tables_check(run));
     return check_filters(run);
 }

@@ -76,6 +76,7 @@ plait_status pli_report_fill(pli_run *run, plait_report *r) {
     snprintf(r->label, sizeof r->label, "%s", run->label_text);
     snprintf(r->transport, sizeof r->transport, "%s", plait_comm_transport(run->comm));
     snprintf(r->optimizer, sizeof r->optimizer, "%s", run->optimizer);
+    snprintf(r->optimizer_why, sizeof r->optimizer_why, "%s", run->optimizer_why);
     snprintf(r->collective, sizeof r->collective, "%s", pli_comm_collective(run->comm));
     snprintf(r->topology, sizeof r->topology, "%s", run->topology);
     snprintf(r->consistency, sizeof r->consistency, "%s", run->consistency);

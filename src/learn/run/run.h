@@ -2,6 +2,7 @@
  *
  *     train.c    the order of the run
  *     options.c  checks names, ranges and pairs; agrees on options between ranks
+ *     choose.c   which optimizer trains
  *     settings.c the learner's own options
  *     above.c    what is set besides tables, for table/pairs/, which decides what goes together
  *     tables.c   how each table of the model travels
@@ -23,6 +24,12 @@ plait_status pli_run_make_state(pli_run *run);
 void         pli_run_free_state(pli_run *run);
 /** Checks names and ranges. Errors: ENAME, EINVAL, EREFUSED. */
 plait_status pli_options_check(pli_run *run);
+/** Sets run->solver and run->optimizer as they were named; with auto, for now, to the learner's rule. Errors: ENAME;
+ *  EREFUSED a solver that the model does not have. */
+plait_status pli_run_name_optimizer(pli_run *run);
+/** With auto: chooses, when all other options are known. The data are not read yet: a learner may leave the solver in
+ *  its prepare (pli_run_leave_solver). */
+void pli_run_choose_optimizer(pli_run *run);
 /** Checks that the learner's own options are known and in range. Errors: ENAME, EINVAL. */
 plait_status pli_settings_check(const pli_run *run);
 /** The run's settings that its tables do not see. Borrows from the run and its options. */

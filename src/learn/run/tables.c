@@ -75,7 +75,7 @@ static plait_status check_pair(const pli_run *run, const char *name, pli_fill fi
                                        .one_process = plait_comm_one_process(run->comm) != 0,
                                        .by_default = o->topology == NULL,
                                        .staleness_aware = o->staleness_aware != 0,
-                                       .rule = run->learner->optimizer != NULL ? run->optimizer : NULL,
+                                       .rule = pli_run_rule(run),
                                        .rules = &rules,
                                        .exact = run->exact,
                                        .filter = travel.filter,

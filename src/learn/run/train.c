@@ -12,8 +12,8 @@
 void plait_train_opts_init(plait_train_opts *opts) {
     if (opts == NULL) return;
     *opts = (plait_train_opts){
-        .size = sizeof *opts, .model = "logistic", .l2 = NAN, .momentum = 0.9, .huber_delta = 1, .normalize = "auto",
-        .checkpoint_seconds = 300, .checkpoint_keep = 2
+        .size = sizeof *opts, .model = "logistic", .l2 = NAN, .momentum = 0.9, .tolerance = NAN, .huber_delta = 1,
+        .normalize = "auto", .checkpoint_seconds = 300, .checkpoint_keep = 2
     };
 }
 
@@ -73,8 +73,9 @@ static plait_status agree_options(pli_run *run) {
                  o->filter != NULL ? o->filter : "none", o->exact != 0 ? "exact" : "plain", (int)o->backup,
                  (int)o->spares, o->staleness_aware != 0);
     pli_text_add(&text, "--optimizer-state %s\n", run->sharded ? "sharded" : "whole");
-    pli_text_add(&text, "--epochs %lld\n--batch %lld\n--learning-rate %.17g\n--momentum %.17g\n--schedule %s\n",
-                 (long long)o->epochs, (long long)o->batch, o->learning_rate, o->momentum,
+    pli_text_add(&text, "--epochs %lld\n--batch %lld\n--tolerance %.17g\n--learning-rate %.17g\n--momentum %.17g\n"
+                 "--schedule %s\n",
+                 (long long)o->epochs, (long long)o->batch, o->tolerance, o->learning_rate, o->momentum,
                  o->schedule != NULL ? o->schedule : "constant");
     pli_text_add(&text, "--l1 %.17g\n--l2 %.17g\n--no-intercept %d\n--huber-delta %.17g\n--class-weight %s\n", o->l1,
                  o->l2, o->no_intercept != 0, o->huber_delta, o->class_weight != NULL ? o->class_weight : "none");

@@ -50,6 +50,7 @@ static uint64_t demand_on(const pli_demand *demand) {
         { PLAIT_COMPARES, PLI_ON(COMPARES) },
         { PLAIT_SMOOTH, PLI_ON(SMOOTH) },
         { PLAIT_ROWS_STAY, PLI_ON(ROWS_STAY) },
+        { PLAIT_HOLDS_SHARE, PLI_ON(SHARE) },
     };
     uint64_t on = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

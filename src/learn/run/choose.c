@@ -1,0 +1,98 @@
+/* Which optimizer trains: the one that was asked for, or, with auto, the first of the learner's solvers that goes with
+ * all other settings, else the learner's update rule. The settings are asked of table/pairs/, which decides for runs
+ * that name the optimizer, too; so auto never chooses what would be refused. */
+#include <stdio.h>
+#include <string.h>
+
+#include "learn/run/run.h"
+#include "learn/solve/solver.h"
+
+static const pli_solver *const no_solvers[] = { NULL };
+
+static const pli_solver *const *solvers_of(const pli_run *run) {
+    const pli_learner_more *more = run->learner->more;
+    return more != NULL && more->solvers != NULL ? more->solvers : no_solvers;
+}
+
+static void set(pli_run *run, const pli_solver *solver) {
+    run->solver = solver;
+    run->lbfgs = solver == &pli_solver_lbfgs;
+    run->optimizer = solver != NULL ? solver->name : run->learner->optimizer;
+}
+
+static void because(pli_run *run, const char *why) {
+    snprintf(run->optimizer_why, sizeof run->optimizer_why, "%s", why);
+}
+
+static plait_status check_name(const pli_run *run, const char *asked) {
+    const char *names[64];
+    size_t      n = 0;
+    names[n++] = "auto";
+    for (; pli_rules()[n - 1] != NULL && n < 24; n++) names[n] = pli_rules()[n - 1]->name;
+    for (int i = 0; pli_solvers()[i] != NULL && n < 32; i++) names[n++] = pli_solvers()[i]->name;
+    for (int32_t i = 0; i < run->opts->n_rules && n < 64; i++) names[n++] = run->opts->rules[i].name;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(names[i], asked) == 0) return PLAIT_OK;
+    return pli_fail_unknown(run->err, "optimizer", asked, names, n);
+}
+
+static bool has(const pli_run *run, const pli_solver *solver) {
+    for (int i = 0; solvers_of(run)[i] != NULL; i++)
+        if (solvers_of(run)[i] == solver) return true;
+    return false;
+}
+
+plait_status pli_run_name_optimizer(pli_run *run) {
+    const char *asked = run->opts->optimizer;
+    PLI_TRY(pli_rules_check_own(run->opts->rules, run->opts->n_rules, run->err));
+    if (run->learner->optimizer == NULL) {
+        run->optimizer = "none";
+        return PLAIT_OK;
+    }
+    run->chooses = asked == NULL || strcmp(asked, "auto") == 0;
+    if (!run->chooses) PLI_TRY(check_name(run, asked));
+    set(run, run->chooses ? NULL : pli_solver_find(asked));
+    if (run->chooses) return PLAIT_OK;
+    if (run->solver == NULL) run->optimizer = asked;
+    else if (!has(run, run->solver))
+        return pli_fail(run->err, PLAIT_EREFUSED, "optimizer %s with model %s is refused: %s; nearest is --optimizer %s",
+                        asked, run->opts->model, "it is written for linear models", run->learner->optimizer);
+    return PLAIT_OK;
+}
+
+/* Would the run be refused with this solver? *why_out: the reason, if so. */
+static bool goes(pli_run *run, const pli_solver *solver, char *why, size_t bytes) {
+    const char *unsuited = NULL;
+    plait_error before = *run->err;
+    set(run, solver);
+    if (solver->suits != NULL && !solver->suits(run, &unsuited)) {
+        snprintf(why, bytes, "%s", unsuited);
+        return false;
+    }
+    const bool good = pli_tables_check(run) >= 0;
+    if (!good) snprintf(why, bytes, "%s", run->err->text);
+    *run->err = before;
+    return good;
+}
+
+void pli_run_choose_optimizer(pli_run *run) {
+    char why[sizeof run->optimizer_why] = "";
+    if (!run->chooses) return;
+    for (int i = 0; solvers_of(run)[i] != NULL; i++) {
+        if (run->learner->more->by_name_only || !goes(run, solvers_of(run)[i], why, sizeof why)) continue;
+        because(run, run->solver->why);
+        return;
+    }
+    set(run, NULL);
+    because(run, why[0] != '\0' ? why : "it is the default of this model");
+}
+
+void pli_run_leave_solver(pli_run *run, const char *why) {
+    set(run, NULL);
+    because(run, why);
+}
+
+const char *pli_run_rule(const pli_run *run) {
+    const bool adds = run->learner->optimizer == NULL || (run->solver != NULL && run->solver->adds);
+    return adds ? NULL : run->optimizer;
+}

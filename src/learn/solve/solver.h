@@ -1,0 +1,35 @@
+/* learn/solve/solver.h - solvers: ways to train that are not an update rule of the tables. Each says what it demands of
+ * the other settings, and when `--optimizer auto` takes it; solvers.c lists them. A learner says which of them it has
+ * (pli_learner_more.solvers); its train() runs the one of the run (pli_run.solver).
+ *
+ *     online   one pass, row by row                            each row is seen once
+ *     lbfgs    whole passes, server functions                  reads are whole clocks
+ *     newton   whole passes, sums of quadratic models          reads may be stale; few weights
+ */
+#ifndef PLI_LEARN_SOLVER_H
+#define PLI_LEARN_SOLVER_H
+
+#include "learn/learner.h"
+
+struct pli_solver {
+    const char *name;   /* as --optimizer knows it                                          */
+    const char *why;    /* why auto takes it: "reads are whole clocks, so ..."              */
+    pli_demand  demand; /* of the other settings (table/pairs/)                             */
+    bool        passes; /* each clock is a pass over all rows                               */
+    bool        adds;   /* its tables have no update rule                                   */
+    /** Does auto consider it for these options? why_out: else why not. It is asked before the data are read. */
+    bool (*suits)(const pli_run *run, const char **why_out);
+};
+
+extern const pli_solver pli_solver_lbfgs, pli_solver_newton;
+
+/** All solvers, NULL-ended. */
+const pli_solver *const *pli_solvers(void);
+/** The solver of this name; NULL: none. */
+const pli_solver *pli_solver_find(const char *name);
+
+/** Is the option a solver's that finds its own steps, so that auto leaves it to an update rule? Says which. NULL: no
+ *  such option was given. */
+const char *pli_solver_steps_given(const pli_run *run);
+
+#endif

@@ -1,0 +1,51 @@
+/* The list of solvers, and what each demands. See solver.h. */
+#include "learn/solve/solver.h"
+
+#include <string.h>
+
+const char *pli_solver_steps_given(const pli_run *run) {
+    const plait_train_opts *o = run->opts;
+    if (o->learning_rate > 0) return "a learning rate was given, so an update rule takes steps of it";
+    if (o->schedule != NULL) return "a schedule was given, so an update rule takes steps by it";
+    if (o->batch > 0) return "a batch was given, so an update rule takes a step for each";
+    return NULL;
+}
+
+/* A solver that passes over the rows again and again finds its steps, and its end, by itself. */
+static bool suits_passes(const pli_run *run, const char **why_out) {
+    *why_out = run->opts->epochs == 1 ? "a single pass was asked for" : pli_solver_steps_given(run);
+    return *why_out == NULL;
+}
+
+const pli_solver pli_solver_lbfgs = {
+    .name = "lbfgs",
+    .why = "the rows stay, and reads are whole clocks: L-BFGS converges, whatever the features' scales",
+    .passes = true,
+    .suits = suits_passes,
+    .demand = { .who = "lbfgs",
+                .needs = PLAIT_WHOLE_CLOCKS | PLAIT_ONE_COPY | PLAIT_FUNCTIONS,
+                .why = "a line search compares sums over all rows at one point",
+                .traits = PLAIT_ALL_ROWS | PLAIT_ROWS_STAY | PLAIT_OWN_STEPS | PLAIT_MORE_THAN_TABLES | PLAIT_OWN_END |
+                          PLAIT_FUNCTIONS_UPDATE | PLAIT_COMPARES | PLAIT_SMOOTH }
+};
+
+const pli_solver pli_solver_newton = {
+    .name = "newton",
+    .why = "the rows stay, and the weights are few: sums of quadratic models need no step size, however stale reads are",
+    .passes = true,
+    .adds = true,
+    .suits = suits_passes,
+    .demand = { .who = "newton",
+                .traits = PLAIT_ALL_ROWS | PLAIT_ROWS_STAY | PLAIT_OWN_STEPS | PLAIT_MORE_THAN_TABLES | PLAIT_OWN_END |
+                          PLAIT_HOLDS_SHARE | PLAIT_COMPARES | PLAIT_SMOOTH }
+};
+
+static const pli_solver *const solvers[] = { &pli_solver_lbfgs, &pli_solver_newton, NULL };
+
+const pli_solver *const *pli_solvers(void) { return solvers; }
+
+const pli_solver *pli_solver_find(const char *name) {
+    for (int i = 0; solvers[i] != NULL; i++)
+        if (strcmp(solvers[i]->name, name) == 0) return solvers[i];
+    return NULL;
+}
