@@ -160,6 +160,7 @@ struct plait_training {
     int32_t      deaths;     /* the caller has heard of so many */
     int64_t      best;       /* epoch, from 1, whose weights are the model's; 0: none was chosen */
     bool         stopped_early, converged;
+    double       gap;        /* of a solver that can tell it (plait_report.gap) */
     int64_t      kept; /* clock of the last checkpoint; -1: none */
     plait_error  unkept; /* why the last checkpoint that was due was not written; code 0: it was */
     int64_t      epochs_done, clocks_done, clocks_skipped; /* skipped: completed without this worker */

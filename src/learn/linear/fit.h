@@ -7,6 +7,7 @@
  *     blocks.c          a batch block by block: --reduce exact
  *     hogwild.c         a batch row by row, straight on the table: async over local
  *     lbfgs_linear.c    passes for L-BFGS
+ *     newton.h          sums of quadratic models: few weights, any staleness
  *     linear_model.c    the fitted model
  */
 #ifndef PLI_LEARN_LINEAR_FIT_H
@@ -24,6 +25,7 @@ typedef enum pli_form {
 } pli_form;
 
 struct pli_row_worker;
+typedef struct pli_newton pli_newton; /* newton.c */
 
 typedef struct pli_linear_fit {
     pli_fit      fit;
@@ -48,6 +50,7 @@ typedef struct pli_linear_fit {
     uint64_t *part_keys;
     float    *part_push;
     int64_t   mark_capacity, part_keys_capacity, part_push_capacity;
+    pli_newton *newton; /* by sums of quadratic models */
     /* row by row */
     struct pli_row_worker *hogwild; /* [threads] */
 } pli_linear_fit;
@@ -68,7 +71,7 @@ extern const pli_fit_ops pli_linear_fit_ops;
 
 /* --- steps.c, blocks.c, hogwild.c --------------------------------------------------------------------------------- */
 
-extern const pli_steps pli_linear_steps, pli_hogwild_steps;
+extern const pli_steps pli_linear_steps, pli_hogwild_steps, pli_newton_steps;
 plait_status pli_linear_begin(pli_run *run);
 void         pli_linear_end(pli_run *run);
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "learn/linear/fit.h"
+#include "learn/linear/newton.h"
 #include "learn/solve/lbfgs_run.h"
 #include "learn/solve/solver.h"
 #include "table/topology/topology.h"
@@ -50,6 +50,7 @@ static double default_rate(const pli_run *run) {
 static int64_t default_epochs(const pli_run *run) {
     const pli_linear_fit *l = run->state;
     if (run->lbfgs) return run->entries < 1000000 ? 1000 : 200;
+    if (run->solver == &pli_solver_newton) return 200;
     return clamp((l->rowwise ? 600 : 2400) / run->clocks, 5, 100);
 }
 
@@ -63,9 +64,24 @@ static pli_form default_form(const pli_run *run) {
     bool   dense = values <= 4096 || values <= 2 * touched;
     if (values > 4096 && !run->exact && topology->on_servers)
         dense = dense && values <= 16 * touched / pli_run_holders(run);
-    if (run->lbfgs) return PLI_DENSE;
+    if (run->solver != NULL) return PLI_DENSE;
     if (run->features == 0 || values > (double)(INT64_C(1) << 28)) return PLI_SPARSE;
     return dense ? PLI_DENSE : PLI_KEYED;
+}
+
+/* Incremental Newton keeps the whole curvature. */
+static plait_status check_newton(pli_run *run) {
+    const double rows = (double)run->features + 1, k = (double)pli_fit_of(run)->goal.columns;
+    if (run->solver != &pli_solver_newton) return PLAIT_OK;
+    if (run->features > 0 && k * (k + 1) / 2 * rows * rows <= PLI_NEWTON_VALUES) return PLAIT_OK;
+    if (run->chooses) {
+        pli_run_leave_solver(run, "the weights are too many for newton, which keeps the curvature of each pair of them");
+        return PLAIT_OK;
+    }
+    return pli_fail(run->err, PLAIT_EREFUSED,
+                    "newton with %.0f features and %.0f scores is refused: it keeps the curvature of each pair of "
+                    "weights, at most %d values; nearest is --optimizer %s", (double)run->features, k,
+                    (int)PLI_NEWTON_VALUES, run->learner->optimizer);
 }
 
 /* Defaults that were measured: see docs/models.md. */
@@ -73,7 +89,7 @@ static void settle_defaults(pli_run *run) {
     const plait_train_opts *o = run->opts;
     pli_linear_fit         *l = run->state;
     bool unlocked = pli_pair_is_unlocked(pli_topology_find(run->topology), run->consistency, NULL);
-    l->rowwise = unlocked && !run->lbfgs && o->batch <= 1;
+    l->rowwise = unlocked && run->solver == NULL && o->batch <= 1;
     pli_fit_settle(run,
                    o->batch > 0 && !l->rowwise ? o->batch : clamp(run->train_rows / 64, 16, l->rowwise ? 8192 : 1024),
                    default_epochs);
@@ -125,6 +141,7 @@ static plait_status prepare(pli_run *run) {
     pli_linear_fit *l = run->state;
     PLI_TRY(pli_labels_settle(run));
     l->linear = (pli_linear){ .features = run->features, .intercept = l->fit.intercept };
+    PLI_TRY(check_newton(run));
     settle_defaults(run);
     l->linear.goal = l->fit.goal; /* with its class weights */
     PLI_TRY(settle_tables(run));
@@ -144,6 +161,7 @@ static plait_status measured(pli_run *run) {
 static plait_status train(pli_run *run) {
     const pli_linear_fit *l = run->state;
     if (run->lbfgs) return pli_lbfgs_run(run, &pli_lbfgs_linear);
+    if (run->solver == &pli_solver_newton) return pli_loop_run(run, &pli_newton_steps);
     return pli_loop_run(run, l->rowwise ? &pli_hogwild_steps : &pli_linear_steps);
 }
 
@@ -160,7 +178,7 @@ static void describe(const pli_run *run, pli_text *json) {
     pli_json_bool(json, "intercept", pli_fit_of(run)->intercept);
 }
 
-static const pli_solver *const solvers[] = { &pli_solver_lbfgs, NULL };
+static const pli_solver *const solvers[] = { &pli_solver_lbfgs, &pli_solver_newton, NULL };
 
 static const pli_learner_more more = {
     .solvers = solvers,

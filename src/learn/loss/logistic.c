@@ -12,6 +12,12 @@ static double logistic_at(double parameter, int64_t k, const double *score, doub
     return (margin >= 0 ? 0.0 : -margin) + log1p(e);
 }
 
+static void logistic_second(double parameter, int64_t k, const double *score, double y, double *h) {
+    const double e = exp(-fabs(score[0]));
+    (void)parameter, (void)k, (void)y;
+    h[0] = e / ((1 + e) * (1 + e));
+}
+
 static void logistic_probability(int64_t k, const double *score, double *p) {
     (void)k;
     double e = exp(-fabs(score[0])), high = 1.0 / (1.0 + e), low = e / (1.0 + e);
@@ -24,4 +30,6 @@ const pli_loss pli_loss_logistic = { .model = "logistic",
                                      .smooth = true,
                                      .curvature = 0.25,
                                      .at = logistic_at,
+                                     .second = logistic_second,
+                                     .reach = 3,
                                      .probability = logistic_probability };

@@ -25,6 +25,11 @@ typedef struct pli_loss {
     double      curvature; /* an upper bound of the second derivative by one score      */
     /** The loss of one row, and its slope [k] by the scores [k]. parameter: Huber's delta, else unused. */
     double (*at)(double parameter, int64_t k, const double *score, double y, double *slope);
+    /** The second derivative [k, k] of the loss by the scores, or, where the loss is straight, a curvature that keeps
+     *  the parabola above it. NULL: has none. reach: how far a score may move with that parabola still fair; 0: any
+     *  distance. */
+    void (*second)(double parameter, int64_t k, const double *score, double y, double *h);
+    double reach;
     /** Probabilities of the classes from the scores: p [2] for two classes, [k] for more. NULL: has none. */
     void (*probability)(int64_t k, const double *score, double *p);
 } pli_loss;

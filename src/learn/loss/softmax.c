@@ -22,6 +22,15 @@ static double softmax_at(double parameter, int64_t k, const double *score, doubl
     return log(sum) + top - score[label];
 }
 
+/* diag(p) - p p'. The first row holds p until it is written, last of all. */
+static void softmax_second(double parameter, int64_t k, const double *score, double y, double *h) {
+    double top, *p = h, sum = exponentials(k, score, &top, p);
+    (void)parameter, (void)y;
+    for (int64_t c = 0; c < k; c++) p[c] /= sum;
+    for (int64_t c = k - 1; c >= 0; c--)
+        for (int64_t d = k - 1; d >= 0; d--) h[c * k + d] = c == d ? p[c] * (1 - p[c]) : -p[c] * p[d];
+}
+
 static void softmax_probability(int64_t k, const double *score, double *p) {
     double top, sum = exponentials(k, score, &top, p);
     for (int64_t c = 0; c < k; c++) p[c] /= sum;
@@ -32,4 +41,6 @@ const pli_loss pli_loss_softmax = { .model = "logistic",
                                     .smooth = true,
                                     .curvature = 0.25,
                                     .at = softmax_at,
+                                    .second = softmax_second,
+                                    .reach = 3,
                                     .probability = softmax_probability };

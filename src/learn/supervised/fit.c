@@ -7,6 +7,7 @@
 
 #include "learn/keep/keep.h"
 #include "learn/solve/loop.h"
+#include "learn/solve/solver.h"
 #include "learn/supervised/fitted.h"
 
 #define BEST        "best.weight"
@@ -198,7 +199,7 @@ plait_status pli_fit_epoch(pli_run *run, int64_t epoch, bool *end_out) {
 
 plait_status pli_fit_finite(const pli_run *run, double loss, int64_t clock) {
     if (isfinite(loss)) return PLAIT_OK;
-    if (run->lbfgs)
+    if (run->solver != NULL)
         return pli_fail(run->err, PLAIT_EDIVERGED,
                         "the loss is not finite in iteration %lld: look for huge values in the "
                         "data, or take --normalize auto",
@@ -250,10 +251,10 @@ static plait_status warn_if_astray(pli_run *run, double objective, double train_
     if (run->interrupted || !whole || !pli_comm_leads(run->comm)) return PLAIT_OK;
     if (!(objective > nothing * (1 + 1e-6))) return PLAIT_OK;
     const bool stale = (pli_promises_of(run->consistency, NULL) & PLAIT_WHOLE_CLOCKS) == 0;
-    if (run->lbfgs || train_loss < began)
+    if (run->solver != NULL || train_loss < began)
         pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
                 "the objective is %.4g, but a model that always gives the same answer has %.4g: the loss was still "
-                "falling; take more --epochs%s", objective, nothing, run->lbfgs ? "" : ", or a larger --learning-rate");
+                "falling; take more --epochs%s", objective, nothing, run->solver != NULL ? "" : ", or a larger --learning-rate");
     else
         pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
                 "the objective is %.4g, but a model that always gives the same answer has %.4g: steps were too "
@@ -304,7 +305,8 @@ plait_status pli_fit_judge(pli_run *run, const plait_model *model, plait_report 
 }
 
 void pli_fit_report(const pli_run *run, plait_report *report) {
-    report->converged = run->lbfgs && !run->interrupted ? run->converged : -1;
+    report->converged = run->solver != NULL && !run->interrupted ? run->converged : -1;
+    report->gap = run->solver != NULL && run->gap > 0 ? run->gap : (double)NAN;
 }
 
 plait_status pli_fit_solved_at(pli_run *run, plait_type type, const void *values) {
@@ -334,7 +336,7 @@ plait_status pli_fit_measure_scale(pli_run *run) {
 
 void pli_fit_settle(pli_run *run, int64_t batch, int64_t (*epochs)(const pli_run *run)) {
     const plait_train_opts *o = run->opts;
-    run->batch = run->lbfgs ? run->train_rows : batch;
+    run->batch = run->solver != NULL && run->solver->passes ? run->train_rows : batch;
     run->clocks = (run->train_rows + run->batch - 1) / run->batch;
     run->epochs = o->epochs > 0 ? o->epochs : epochs(run);
     run->schedule = o->schedule;

@@ -1,0 +1,250 @@
+/* The clocks of incremental Newton. See newton.h.
+ *
+ * One table, w, of float64: the blocks of the curvature, then one row of linear terms for each score, then a row that
+ * says how many workers have a model in it and what their losses add up to. So one push carries a worker's model. */
+#include "learn/linear/newton.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "learn/solve/solver.h"
+#include "table/table.h"
+
+enum { MODELS, LOSS, NOTES };                     /* of the last row */
+enum { CHECK_EVERY = 4 };          /* clocks between two looks whether all have converged */
+
+struct pli_newton {
+    plait_table     *table;
+    pli_newton_rows *rows;
+    int64_t          columns;       /* of the table */
+    int64_t          table_rows;
+    pli_quadratic    sum, own, last; /* the model in the table; the own one; what of it was pushed */
+    double           own_notes[NOTES], last_notes[NOTES];
+    double          *at, *least, *scratch, *delta, *penalty;
+    double           loss;     /* of the models in the table */
+    double           gap;      /* how far the own point is above the least point, as a share of the objective */
+    bool             has_model, whole, converged;
+    int32_t          expected; /* workers with rows */
+    pli_sums         sums;
+};
+
+static pli_newton *newton_of(const pli_run *run) { return pli_linear_fit_of(run)->newton; }
+
+static double tolerance(const pli_run *run) { return isnan(run->opts->tolerance) ? 1e-4 : run->opts->tolerance; }
+
+/* --- the table ---------------------------------------------------------------------------------------------------- */
+
+static int64_t linear_row(const pli_newton *n) { return pli_quadratic_blocks(&n->sum) * n->sum.rows; }
+
+/* Lays a model and its notes out as the rows of the table. */
+static void lay_out(const pli_newton *n, const pli_quadratic *q, const double *notes, double *to) {
+    const int64_t d = q->rows;
+    memset(to, 0, (size_t)(n->table_rows * n->columns) * sizeof *to);
+    for (int64_t i = 0; i < linear_row(n); i++) memcpy(to + i * n->columns, q->h + i * d, (size_t)d * sizeof *to);
+    for (int64_t c = 0; c < q->columns; c++)
+        for (int64_t j = 0; j < d; j++) to[(linear_row(n) + c) * n->columns + j] = q->r[j * q->columns + c];
+    memcpy(to + (n->table_rows - 1) * n->columns, notes, NOTES * sizeof *to);
+}
+
+/* Reads the sum of all models. *complete_out: every worker's is in it. */
+static plait_status read_sum(pli_run *run, bool *complete_out) {
+    pli_newton    *n = newton_of(run);
+    const int64_t  d = n->sum.rows;
+    const void    *values;
+    PLI_TRY(plait_table_read(n->table, 0, n->table_rows, &values));
+    const double *from = values;
+    for (int64_t i = 0; i < linear_row(n); i++) memcpy(n->sum.h + i * d, from + i * n->columns, (size_t)d * sizeof *from);
+    for (int64_t c = 0; c < n->sum.columns; c++)
+        for (int64_t j = 0; j < d; j++) n->sum.r[j * n->sum.columns + c] = from[(linear_row(n) + c) * n->columns + j];
+    const double *notes = from + (n->table_rows - 1) * n->columns;
+    n->loss = notes[LOSS];
+    *complete_out = notes[MODELS] > (double)n->expected - 0.5;
+    return PLAIT_OK;
+}
+
+/* Adds what the own model has become since the last push. */
+static plait_status push(pli_run *run) {
+    pli_newton   *n = newton_of(run);
+    const int64_t h = pli_quadratic_values(&n->own), r = n->own.rows * n->own.columns;
+    pli_quadratic change = n->last;
+    double        notes[NOTES];
+    for (int64_t i = 0; i < h; i++) change.h[i] = n->own.h[i] - n->last.h[i];
+    for (int64_t i = 0; i < r; i++) change.r[i] = n->own.r[i] - n->last.r[i];
+    for (int i = 0; i < NOTES; i++) notes[i] = n->own_notes[i] - n->last_notes[i];
+    lay_out(n, &change, notes, n->delta);
+    memcpy(n->last.h, n->own.h, (size_t)h * sizeof *n->own.h);
+    memcpy(n->last.r, n->own.r, (size_t)r * sizeof *n->own.r);
+    memcpy(n->last_notes, n->own_notes, sizeof n->own_notes);
+    return plait_table_inc_range(n->table, 0, n->table_rows, n->delta, 0);
+}
+
+/* --- a clock ------------------------------------------------------------------------------------------------------ */
+
+static pli_penalised penalised(const pli_run *run) {
+    return (pli_penalised){ .l1 = run->l1, .l2 = run->l2, .factor = newton_of(run)->penalty };
+}
+
+static double penalty_at(const pli_run *run, const double *point) {
+    const pli_newton   *n = newton_of(run);
+    const pli_penalised p = penalised(run);
+    double              sum = 0;
+    for (int64_t i = 0; i < n->sum.rows * n->sum.columns; i++) {
+        const double factor = p.factor != NULL ? p.factor[i] : 1;
+        sum += factor * (p.l2 / 2 * point[i] * point[i] + p.l1 * fabs(point[i]));
+    }
+    return sum;
+}
+
+/* Finds the least point of the sum, and how far the own point is above it. */
+static plait_status aim(pli_run *run) {
+    pli_newton         *n = newton_of(run);
+    const pli_penalised p = penalised(run);
+    PLI_TRY(pli_quadratic_least(&n->sum, &p, n->at, n->scratch, n->least, run->err));
+    const double above = pli_quadratic_at(&n->sum, &p, n->at) - pli_quadratic_at(&n->sum, &p, n->least);
+    const double objective = n->loss + penalty_at(run, n->at);
+    n->gap = objective > 0 ? above / objective : above > 0 ? INFINITY : 0;
+    return PLAIT_OK;
+}
+
+static plait_status renew_model(pli_run *run, const pli_batch *batch) {
+    pli_newton *n = newton_of(run);
+    PLI_TRY(pli_newton_move(n->rows, batch, n->has_model ? n->least : n->at, n->at, &n->whole));
+    PLI_TRY(pli_newton_model(n->rows, batch, n->at, &n->own, &n->sums));
+    pli_run_charge(run, batch, n->sum.columns * 2, pli_quadratic_values(&n->sum));
+    n->own_notes[MODELS] = 1;
+    n->own_notes[LOSS] = n->sums.loss / (double)run->train_rows;
+    n->has_model = true;
+    return push(run);
+}
+
+static void keep_curve(pli_run *run) {
+    const pli_newton *n = newton_of(run);
+    float            *values = (float *)(void *)n->delta; /* free until the next push */
+    if (!pli_curve_waits(run)) return;
+    for (int64_t i = 0; i < n->sum.rows * n->sum.columns; i++) values[i] = (float)n->at[i];
+    pli_curve_keep(run, values);
+}
+
+static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
+    pli_newton *n = newton_of(run);
+    bool        complete = false;
+    uint64_t    at = pli_comm_span_begin(run->comm);
+    (void)clock;
+    if (n->rows == NULL) PLI_TRY(pli_newton_rows_make(run, batch, &n->rows));
+    PLI_TRY(read_sum(run, &complete));
+    pli_run_step(run, "get", &at);
+    n->gap = INFINITY;
+    if (complete && n->has_model) PLI_TRY(aim(run));
+    keep_curve(run);
+    /* A point that is as good as the least one keeps its model: others need not wait for the same once more. */
+    if (!n->has_model || (complete && (!n->whole || n->gap > 1e-3 * tolerance(run)))) PLI_TRY(renew_model(run, batch));
+    pli_run_step(run, "compute", &at);
+    *sums_out = n->sums;
+    return PLAIT_OK;
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------------ */
+
+/* Do all workers' models touch the loss near the least point of their sum? Collective. */
+static plait_status look(pli_run *run) {
+    pli_newton *n = newton_of(run);
+    bool        complete = false;
+    double      worst;
+    PLI_TRY(plait_job_barrier(run->job));
+    PLI_TRY(read_sum(run, &complete));
+    n->gap = INFINITY;
+    if (complete) PLI_TRY(aim(run));
+    worst = n->has_model ? n->gap : 0;
+    PLI_TRY(plait_comm_allreduce(run->comm, &worst, 1, PLAIT_F64, PLAIT_MAX));
+    n->gap = worst;
+    n->converged = worst <= tolerance(run);
+    return PLAIT_OK;
+}
+
+static plait_status epoch(pli_run *run, int64_t number, bool *end_out) {
+    if ((number + 1) % CHECK_EVERY != 0 && number + 1 < run->epochs) return PLAIT_OK;
+    PLI_TRY(look(run));
+    *end_out = *end_out || newton_of(run)->converged;
+    return PLAIT_OK;
+}
+
+static plait_status finish(pli_run *run) {
+    pli_newton *n = newton_of(run);
+    bool        complete;
+    PLI_TRY(plait_job_barrier(run->job));
+    PLI_TRY(read_sum(run, &complete));
+    if (complete) PLI_TRY(aim(run));
+    run->converged = n->converged;
+    run->gap = n->gap;
+    return pli_fit_solved_at(run, PLAIT_F64, complete ? n->least : n->at);
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+static bool make_model(pli_quadratic *q, int64_t rows, int64_t columns) {
+    *q = (pli_quadratic){ .rows = rows, .columns = columns };
+    q->h = pli_calloc((size_t)pli_quadratic_values(q), sizeof *q->h);
+    q->r = pli_calloc((size_t)(rows * columns), sizeof *q->r);
+    return q->h != NULL && q->r != NULL;
+}
+
+static plait_status make(pli_run *run, pli_newton *n) {
+    const pli_linear *linear = &pli_linear_fit_of(run)->linear;
+    const int64_t     rows = linear->features + linear->intercept, k = linear->goal.columns, values = rows * k;
+    bool ok = make_model(&n->sum, rows, k) && make_model(&n->own, rows, k) && make_model(&n->last, rows, k);
+    n->columns = rows < NOTES ? NOTES : rows;
+    n->table_rows = pli_quadratic_blocks(&n->sum) * rows + k + 1;
+    n->least = pli_calloc((size_t)values, sizeof *n->least);
+    n->scratch = pli_array((size_t)values * (size_t)values, sizeof *n->scratch);
+    n->delta = pli_calloc((size_t)(n->table_rows * n->columns), sizeof *n->delta);
+    ok = ok && n->least != NULL && n->scratch != NULL && n->delta != NULL;
+    if (!ok) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the curvature of %lld weights", (long long)values);
+    PLI_TRY(pli_linear_initial(run, PLAIT_F64, (void **)&n->at));
+    if (n->at == NULL) n->at = pli_calloc((size_t)values, sizeof *n->at);
+    if (n->at == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for %lld weights", (long long)values);
+    return pli_linear_penalty(run, PLAIT_F64, (void **)&n->penalty);
+}
+
+static plait_status begin(pli_run *run) {
+    pli_newton      *n = pli_calloc(1, sizeof *n);
+    plait_table_opts t;
+    int64_t          expected = 0;
+    pli_linear_fit_of(run)->newton = n;
+    if (n == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for training");
+    PLI_TRY(make(run, n));
+    run->ways |= PLAIT_LEARNER_PASSES; /* rows stay in their order */
+    for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
+        const pli_block *block = pli_dataset_block(run->data, b);
+        for (int64_t r = 0; r < block->rows && expected == 0; r++)
+            expected = run->fraction > 0 && pli_run_holds_back(run, block->first_row + r) ? 0 : 1;
+    }
+    PLI_TRY(plait_comm_allreduce(run->comm, &expected, 1, PLAIT_I64, PLAIT_SUM));
+    n->expected = (int32_t)expected;
+    plait_table_opts_init(&t);
+    t.name = "w";
+    t.type = PLAIT_F64;
+    t.rows = n->table_rows;
+    t.cols = n->columns;
+    return pli_run_make_table(run, &t, &n->table);
+}
+
+static void end(pli_run *run) {
+    pli_newton    *n = newton_of(run);
+    if (n == NULL) return;
+    pli_quadratic *model[] = { &n->sum, &n->own, &n->last };
+    for (size_t i = 0; i < sizeof model / sizeof *model; i++) {
+        pli_free(model[i]->h);
+        pli_free(model[i]->r);
+    }
+    pli_newton_rows_free(&n->rows);
+    pli_free(n->at);
+    pli_free(n->least);
+    pli_free(n->scratch);
+    pli_free(n->delta);
+    pli_free(n->penalty);
+    pli_free(n);
+    pli_linear_fit_of(run)->newton = NULL;
+}
+
+const pli_steps pli_newton_steps = { .reads = true, .begin = begin, .end = end, .step = step, .finite = pli_fit_finite,
+                                     .epoch = epoch, .finish = finish };
