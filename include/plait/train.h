@@ -115,8 +115,9 @@ typedef struct plait_train_opts {
     const plait_learner_setting *settings; /* [n_settings] of the learner's own options, as 'plait help MODEL' lists
                                               them                                                         */
     int32_t                n_settings;
-    const char            *optimizer;     /* "auto" or NULL: chosen by model, data and consistency (plait_report.optimizer_why);
-                                             an update rule: "adagrad" ...; a solver: "lbfgs", "newton"     */
+    const char            *optimizer;     /* "auto" or NULL: chosen by model, data and consistency
+                                             (plait_report.optimizer_why); an update rule: "adagrad" ...; a
+                                             solver: "lbfgs", "newton"                                      */
     const plait_rule      *rules; /* the program's own update rules [n_rules], for `optimizer` (plait_job_opts.rules) */
     int32_t                n_rules;
     const char            *optimizer_state; /* "whole" or NULL: every worker holds it all; "sharded": each worker holds
@@ -219,10 +220,10 @@ typedef struct plait_report {
     int64_t checkpoint;  /* clock of the last checkpoint that the run wrote; -1: none */
     int64_t best_epoch;    /* from 1: the epoch with the least validation_loss, whose weights the model has; -1: none */
     int     stopped_early; /* 1: by patience; 0: no; -1: there were no validation rows */
-    int     converged;     /* of a solver: 1: it ended within the tolerance, 0: too few epochs; -1: the optimizer cannot
-                              say */
-    double  gap;           /* of a solver: how far above its least value the objective ended, as a share of it, as far as
-                              the solver can tell; else NaN */
+    int     converged;     /* of a solver: 1: it ended within the tolerance, 0: too few epochs; -1: the optimizer
+                              cannot say */
+    double  gap;           /* of a solver: how far above its least value the objective ended, as a share of it, as far
+                              as the solver can tell; else NaN */
     char    optimizer_why[256]; /* why this optimizer was chosen; empty: it was named */
     char    checkpoint_failed[256]; /* why the last checkpoint that was due failed; empty: none failed */
     int32_t n_tables;

@@ -10,6 +10,7 @@
 
 #include "cli/settings.h"
 #include "comm/comm.h"
+#include "learn/solve/solver.h"
 #include "learn/learn.h"
 #include "optim/optim.h"
 #include "table/consistency/consistency.h"
@@ -106,8 +107,10 @@ static void collectives_rules_and_models_are_the_choices(void **state) {
     for (int i = 0; i < PLI_COLLECTIVES; i++) assert_says(collectives, pli_collectives[i]);
     assert_int_equal(words_of(collectives), PLI_COLLECTIVES);
     for (; pli_rules()[n] != NULL; n++) assert_says(optimizers, pli_rules()[n]->name);
-    assert_says(optimizers, "lbfgs");
-    assert_int_equal(words_of(optimizers), n + 1);
+    int solvers = 0;
+    for (; pli_solvers()[solvers] != NULL; solvers++) assert_says(optimizers, pli_solvers()[solvers]->name);
+    assert_says(optimizers, "auto");
+    assert_int_equal(words_of(optimizers), n + solvers + 1);
     for (n = 0; pli_learners()[n] != NULL; n++) assert_says(models, pli_learners()[n]->name);
     assert_int_equal(words_of(models), n);
 }

@@ -4,7 +4,7 @@
 
 # A run that was killed leaves what it had written: who took part, and how far all have come.
 grown() { [ "$(cat killed 2>/dev/null | wc -c)" -gt 600000 ]; }
-"$PLAIT" train --data part --workers 4 --topology ps --consistency ssp:2 --epochs 1000000 --events killed --quiet &
+"$PLAIT" train --data part --workers 4 --topology ps --consistency ssp:2 --optimizer adagrad --epochs 1000000 --events killed --quiet &
 pid=$!
 until_holds 60 grown || fail "the log does not grow"
 kill -9 $pid

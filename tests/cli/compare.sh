@@ -12,7 +12,7 @@ assert $2, o" 2>json.err || fail "not so in $1: $2: $(tail -n 3 json.err)"
 
 mkdir tmp
 export TMPDIR="$PWD/tmp"
-works few compare --data part --workers 2 --epochs 3 --topology local,allreduce --consistency bsp,ssp:1 --report page.html --json
+works few compare --data part --optimizer adagrad --workers 2 --epochs 3 --topology local,allreduce --consistency bsp,ssp:1 --report page.html --json
 grep -q '^. local x ssp:1 ' few.out || fail "no row of local x ssp:1"
 grep -q '^  allreduce x ssp:1 refused: [a-z]' few.out || fail "no reason why allreduce x ssp:1 is refused"
 [ "$(ls -A tmp)" = "" ] || fail "left behind: $(ls -A tmp)"
@@ -89,12 +89,12 @@ grep -q '</html>' cut.html || fail "an interrupted comparison has no page"
 if [ "${1:-}" = yes ]; then
     # In simulated time repeats differ by their seeds, and a slow rank is what the others wait for.
     printf 'version: 1\nhosts: [{count: 3}]\ncost: {entry: 1 us}\nevents: [{slow: {ranks: 1, factor: 3}}]\n' >slow.yaml
-    works sim compare --data part --epochs 3 --workers 3 --transport sim --cluster slow.yaml --topology ps,allreduce --consistency bsp --json
+    works sim compare --data part --optimizer adagrad --epochs 3 --workers 3 --transport sim --cluster slow.yaml --topology ps,allreduce --consistency bsp --json
     json sim.out 'len({r["trace_hash"] for r in o["runs"]}) == 6 and all(r["virtual_seconds"] > 0 for r in o["runs"])'
     json sim.out 'all(r["ranks"][0]["wait_seconds"] > 1.5 * r["ranks"][0]["compute_seconds"] for r in o["runs"])'
     json sim.out 'all(r["ranks"][1]["wait_seconds"] < 0.1 * r["ranks"][1]["compute_seconds"] for r in o["runs"])'
     printf 'version: 1\nhosts: [{count: 3}]\ncost: {clock: 5 ms}\n' >clock.yaml
-    works clock compare --data part --epochs 3 --workers 3 --transport sim --cluster clock.yaml --topology ps,allreduce,gossip:ring --consistency bsp --repeats 1 --json
+    works clock compare --data part --optimizer adagrad --epochs 3 --workers 3 --transport sim --cluster clock.yaml --topology ps,allreduce,gossip:ring --consistency bsp --repeats 1 --json
     json clock.out 'all(abs(k["compute_seconds"] - 0.005 * r["clocks"]) < 0.02 * k["compute_seconds"] for r in o["runs"] for k in r["ranks"])'
     json sim.out 'all(abs(sum(r["ranks"][k][t] for t in ("compute_seconds", "wait_seconds", "network_seconds")) - r["train_seconds"]) < 0.01 * r["train_seconds"] for r in o["runs"] for k in range(3))'
 fi

@@ -85,7 +85,7 @@ exits 1 'gone' fails launch -n 2 --max-restarts 3 -- "$PLAIT" train --data gone
 grep -q restart fails.err && fail "a failure that repeats is restarted"
 exits 2 'events' events launch -n 2 --max-restarts 1 -- "$PLAIT" train --data part --checkpoint d --events e
 rm -rf d m
-"$PLAIT" launch -n 2 --max-restarts 3 -- "$PLAIT" train --data part --epochs 1000000 --metrics m --checkpoint d 2>err >out &
+"$PLAIT" launch -n 2 --max-restarts 3 -- "$PLAIT" train --data part --optimizer adagrad --epochs 1000000 --metrics m --checkpoint d 2>err >out &
 pid=$!
 until_holds 60 says m '"epoch"' || fail "the run does not begin"
 kill -INT $pid
@@ -115,7 +115,7 @@ exits 3 'rank 1 on host .* was lost .signal 11., having said "my last words"; it
 
 # The launcher's own death takes all with it.
 rm -f m
-"$PLAIT" launch -n 2 -- "$PLAIT" train --data part --epochs 1000000 --metrics m 2>err >out &
+"$PLAIT" launch -n 2 -- "$PLAIT" train --data part --optimizer adagrad --epochs 1000000 --metrics m 2>err >out &
 pid=$!
 until_holds 60 says m '"epoch"' || fail "the run does not begin"
 rank=$(pid_of 1)

@@ -4,7 +4,7 @@
 export PLAIT
 
 # The run to ask: it has begun when its metrics have.
-"$PLAIT" train --data part --epochs 1000000 --workers 3 --topology ps --metrics m 2>err &
+"$PLAIT" train --data part --optimizer adagrad --epochs 1000000 --workers 3 --topology ps --metrics m 2>err &
 pid=$!
 until_holds 30 says m epoch || fail "the run does not begin"
 for i in 1 2 3 4 5; do
@@ -34,7 +34,7 @@ for word in x 1x -1 0 1.5 99999999999; do exits 2 "$word" word doctor $word; don
 
 # Another user's run is not told.
 if [ "$(id -u)" -eq 0 ] && setpriv --reuid 65534 true 2>/dev/null; then
-    "$PLAIT" train --data part --epochs 1000000 --metrics m2 2>err &
+    "$PLAIT" train --data part --optimizer adagrad --epochs 1000000 --metrics m2 2>err &
     pid=$!
     until_holds 30 says m2 epoch || fail "the run does not begin"
     code=0
@@ -52,7 +52,7 @@ fi
 PLAIT_MPIRUN=$1
 export PLAIT_MPIRUN
 rm -f m
-"$PLAIT" launch -n 3 -- plait train --data part --epochs 1000000 --metrics m --heartbeat 0 2>err &
+"$PLAIT" launch -n 3 -- plait train --data part --optimizer adagrad --epochs 1000000 --metrics m --heartbeat 0 2>err &
 pid=$!
 until_holds 60 says m '"event": "epoch"' || fail "the run does not begin"
 pid_of() { sed -n 's/.*"rank": '"$1"', .*"pid": \([0-9]*\).*/\1/p' m | head -n 1; }

@@ -2,7 +2,7 @@
 # What predict, eval and inspect print; the keys of the record.
 . "$(dirname "$0")/common.sh"
 
-works train train --data part --epochs 3 --out model --json --quiet
+works train train --data part --optimizer adagrad --epochs 3 --out model --json --quiet
 keys="model rows features classes workers spares transport topology consistency collective optimizer epochs clocks objective train_loss
 progressive_loss test_loss test_accuracy test_auc test_rmse test_mae load_seconds train_seconds cpu_seconds
 clocks_per_second bytes_sent peak_rss_bytes updates_dropped clocks_skipped model_hash idle_share virtual_seconds trace_hash messages tables optimizer_why label converged validation_loss best_epoch stopped_early"
@@ -56,7 +56,7 @@ cmp -s proba.out proba.file || fail "predict --out differs from stdout"
 [ -s file.out ] && fail "predict --out: something on stdout"
 
 # eval agrees with train's record of its test.
-works tested train --data part --test part --epochs 3 --json --quiet
+works tested train --data part --test part --optimizer adagrad --epochs 3 --json --quiet
 works eval eval --model-file model --data part --json
 exact eval
 for key in test_loss test_accuracy test_auc; do

@@ -57,7 +57,7 @@ exits 2 '^plait: 2 processes were started, less --servers 1, which makes 1 worke
 TMPDIR=$scratch # Open MPI leaves empty folders of its own there
 exits 2 '^plait: 1 process was started, and with --servers 1 no worker is left' lone train --data part --transport mpi --servers 1
 exits 2 '1 process was started, which makes 1 worker, not 3: .*launch -n 3' lone train --data part --transport mpi --workers 3
-"$PLAIT" train --data part --transport mpi --epochs 1000000 --metrics lone.m 2>/dev/null >lone.out &
+"$PLAIT" train --data part --transport mpi --optimizer adagrad --epochs 1000000 --metrics lone.m 2>/dev/null >lone.out &
 pid=$!
 until_holds 60 says lone.m '"epoch"' || fail "a lone run does not begin"
 grep '/sm_segment' /proc/$pid/maps >segments || echo "none (deleted)" >segments
@@ -78,7 +78,7 @@ exits 2 'different data' unlike launch -n 3 -- "$scratch/unlike"
 
 start() {
     rm -f m err model model.done
-    "$PLAIT" launch -n 2 -- plait train --data part --epochs 1000000 --metrics m --out model --events e 2>err >out &
+    "$PLAIT" launch -n 2 -- plait train --data part --optimizer adagrad --epochs 1000000 --metrics m --out model --events e 2>err >out &
     pid=$!
     until_holds 60 says m '"event": "epoch"' || fail "the run does not begin"
 }

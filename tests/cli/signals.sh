@@ -28,7 +28,7 @@ goes_on() {
 for signal in INT TERM; do
     for workers in 1 3; do
         rm -f model model.done m.2 e.2
-        start --data part --test part --epochs 1000000 --workers $workers --out model --json --seed 5 --events e
+        start --data part --test part --optimizer adagrad --epochs 1000000 --workers $workers --out model --json --seed 5 --events e
         until_holds 60 says m '"epoch"' || fail "no epoch ends"
         kill -$signal $pid
         ends 75
@@ -82,7 +82,7 @@ grep -q "begins anew: plait train --data idle --no-intercept --epochs 1000000 --
     fail "interrupted before the first clock: $(cat err)"
 
 # An epoch that did not come to its end is not reported.
-start --data part --epochs 1000000 --batch 1
+start --data part --optimizer adagrad --epochs 1000000 --batch 1
 until_holds 60 says m '"event": "clock"' || fail "no clock ends"
 kill -INT $pid
 ends 75
@@ -92,7 +92,7 @@ grep -q 'nothing was saved' err || fail "without --out it is not told that nothi
 
 # Of a net whose tables travel differently one needs all workers: none leaves by itself.
 rm -f mixed
-start --model mlp --layers 8 --data part --epochs 1000000 --workers 3 --topology ps --table w2:topology=allreduce --out mixed
+start --model mlp --layers 8 --data part --optimizer adagrad --epochs 1000000 --workers 3 --topology ps --table w2:topology=allreduce --out mixed
 until_holds 60 says m '"epoch"' || fail "no epoch of the mixed net ends"
 kill -INT $pid
 ends 75
@@ -123,7 +123,7 @@ for words in "--data -" "--data late" "--data part --test late" "--data part --v
 done
 
 # SIGUSR1 says something of each wait, and harms nothing.
-start --data part --epochs 1000000 --workers 3 --topology ps
+start --data part --optimizer adagrad --epochs 1000000 --workers 3 --topology ps
 kill -USR1 $pid
 until_holds 30 says err 'wait' || fail "SIGUSR1 is not answered"
 kill -TERM $pid
@@ -131,7 +131,7 @@ ends 75
 
 # Two signals at once are one request: `timeout` sends its own to the process and to its group.
 rm -f model
-start --data part --epochs 1000000 --out model
+start --data part --optimizer adagrad --epochs 1000000 --out model
 until_holds 60 says m '"epoch"' || fail "no epoch ends"
 kill -STOP $pid
 kill -INT $pid

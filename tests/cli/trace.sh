@@ -7,7 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 steps=step=fetch,get,compute,inc
 phases=phase=load,train,epoch,clock,judge
-works linear train --data part --epochs 2 --workers 2 --servers 1 --topology ps --trace linear.json --quiet
+works linear train --data part --optimizer adagrad --epochs 2 --workers 2 --servers 1 --topology ps --trace linear.json --quiet
 check linear.json 3 $steps $phases call=plait_job_clock,plait_table_read,plait_comm_allreduce wait=wait
 works keyed train --data part --epochs 1 --hash-bits 20 --workers 2 --topology ps --consistency ssp:1 --trace keyed.json --quiet
 check keyed.json 2 $steps $phases
@@ -42,7 +42,7 @@ if [ "$1" = yes ]; then
         [ -s mpifull ] && [ -e mpifull.done ] || fail "a trace that could not be written cost the model under MPI"
         [ "$(grep -c '^plait' full.err)" = 1 ] || fail "a full disk cost a rank: $(cat full.err)"
     fi
-    works mpi launch -n 3 -- "$PLAIT" train --data part --epochs 2 --servers 1 --trace mpi.json --quiet
+    works mpi launch -n 3 -- "$PLAIT" train --data part --optimizer adagrad --epochs 2 --servers 1 --trace mpi.json --quiet
     check mpi.json 3 $steps $phases call=plait_job_clock
     grep -q '"name": "server 2 (' mpi.json || fail "no server 2"
     # A run that fails leaves what each process has.

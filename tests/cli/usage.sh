@@ -177,7 +177,7 @@ idle "--timeout has no effect with a single worker, which waits for no other" $t
 idle "--aggregate has no effect with one worker" $t --aggregate host --topology ps
 idle "--aggregate has no effect on sums among threads of one process" $t --aggregate host --topology allreduce --workers 2
 idle "--normalize has no effect with both --l1 and --l2" $t --normalize none --l1 0.01 --l2 0.01
-idle "--seed has no effect on --optimizer lbfgs of a linear model, which uses no random numbers" $t --seed 3 --optimizer lbfgs
+idle "--seed has no effect on this optimizer of a linear model, which uses no random numbers" $t --seed 3 --optimizer lbfgs
 works effect $t --epochs 1 --workers 2 --topology allreduce --collective ring --timeout 60s --seed 3 --optimizer-state sharded
 grep -q 'no effect' effect.err && fail "an option with an effect is said to have none: $(grep 'no effect' effect.err)"
 
@@ -196,7 +196,7 @@ k="--topology ps --replicas 2"
 exits 2 "3 spares of 3 workers; expected.*one worker that is not a spare" refused $t --workers 3 --spares 3 $k
 exits 2 "2 spares with consistency async.*nearest is ssp:4" refused $t --workers 4 --spares 2 $k --consistency async
 works spares $t --epochs 2 --workers 5 --spares 2 $k --reduce exact --json --metrics m
-works without $t --epochs 2 --workers 3 --topology ps --reduce exact --json
+works without $t --optimizer adagrad --epochs 2 --workers 3 --topology ps --reduce exact --json
 [ "$(field spares model_hash)" = "$(field without model_hash)" ] || fail "spares change the model"
 [ "$(field spares spares)" = 2 ] && [ "$(field spares workers)" = 5 ] && [ "$(field without spares)" = 0 ] ||
     fail "the record does not tell of spares"

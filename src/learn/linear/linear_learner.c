@@ -18,6 +18,8 @@ static const plait_learner_table tables[] = {
 
 /* --- decisions from options and data ------------------------------------------------------------------------------ */
 
+#define SOLVER_BYTES 80.0 /* of the vectors of a solver, for each weight */
+
 static int64_t clamp(int64_t x, int64_t low, int64_t high) { return x < low ? low : x > high ? high : x; }
 
 static plait_status check(pli_run *run) {
@@ -69,19 +71,30 @@ static pli_form default_form(const pli_run *run) {
     return dense ? PLI_DENSE : PLI_KEYED;
 }
 
-/* Incremental Newton keeps the whole curvature. */
-static plait_status check_newton(pli_run *run) {
-    const double rows = (double)run->features + 1, k = (double)pli_fit_of(run)->goal.columns;
-    if (run->solver != &pli_solver_newton) return PLAIT_OK;
-    if (run->features > 0 && k * (k + 1) / 2 * rows * rows <= PLI_NEWTON_VALUES) return PLAIT_OK;
-    if (run->chooses) {
-        pli_run_leave_solver(run, "the weights are too many for newton, which keeps the curvature of each pair of them");
-        return PLAIT_OK;
-    }
-    return pli_fail(run->err, PLAIT_EREFUSED,
-                    "newton with %.0f features and %.0f scores is refused: it keeps the curvature of each pair of "
-                    "weights, at most %d values; nearest is --optimizer %s", (double)run->features, k,
-                    (int)PLI_NEWTON_VALUES, run->learner->optimizer);
+static double weights_of(const pli_run *run) {
+    return ((double)run->features + 1) * (double)pli_fit_of(run)->goal.columns;
+}
+
+/* Why the data do not suit the solver; NULL: they do. */
+static const char *unsuited(const pli_run *run) {
+    const double n = weights_of(run), there = (double)pli_memory_bytes();
+    if (run->features == 0 || n > (double)(INT64_C(1) << 28))
+        return "the features are too many, so weights grow by key";
+    if (there > 0 && n * SOLVER_BYTES > there) return "the weights are too many for a solver's vectors";
+    if (run->solver == &pli_solver_newton && n * (n + 1) / 2 > PLI_NEWTON_VALUES)
+        return "the weights are too many for newton, which keeps the curvature of each pair of them";
+    return NULL;
+}
+
+static plait_status check_solver(pli_run *run) {
+    const char *why = run->solver != NULL ? unsuited(run) : NULL;
+    if (why == NULL || (!run->chooses && run->solver != &pli_solver_newton)) return PLAIT_OK;
+    if (!run->chooses)
+        return pli_fail(run->err, PLAIT_EREFUSED, "optimizer newton is refused: %s (%lld features, %lld scores); "
+                                                  "nearest is --optimizer %s", why, (long long)run->features,
+                        (long long)pli_fit_of(run)->goal.columns, run->learner->optimizer);
+    pli_run_leave_solver(run, why);
+    return PLAIT_OK;
 }
 
 /* Defaults that were measured: see docs/models.md. */
@@ -129,7 +142,7 @@ static plait_status check_start(pli_run *run) {
 static plait_status check_memory(pli_run *run) {
     const pli_linear_fit *l = run->state;
     double values = ((double)run->features + 1) * (double)l->fit.goal.columns;
-    double bytes = values * (run->lbfgs ? 80.0 : 24.0), there = (double)pli_memory_bytes();
+    double bytes = values * (run->solver != NULL ? SOLVER_BYTES : 24.0), there = (double)pli_memory_bytes();
     if (l->form == PLI_SPARSE || there <= 0 || bytes < there) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_ENOMEM,
                     "%.0f weights need about %.1f GB, but only %.1f GB are free; hash the features, as with "
@@ -141,7 +154,7 @@ static plait_status prepare(pli_run *run) {
     pli_linear_fit *l = run->state;
     PLI_TRY(pli_labels_settle(run));
     l->linear = (pli_linear){ .features = run->features, .intercept = l->fit.intercept };
-    PLI_TRY(check_newton(run));
+    PLI_TRY(check_solver(run));
     settle_defaults(run);
     l->linear.goal = l->fit.goal; /* with its class weights */
     PLI_TRY(settle_tables(run));

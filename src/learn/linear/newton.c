@@ -53,7 +53,8 @@ static plait_status read_sum(pli_run *run, bool *complete_out) {
     const void    *values;
     PLI_TRY(plait_table_read(n->table, 0, n->table_rows, &values));
     const double *from = values;
-    for (int64_t i = 0; i < linear_row(n); i++) memcpy(n->sum.h + i * d, from + i * n->columns, (size_t)d * sizeof *from);
+    for (int64_t i = 0; i < linear_row(n); i++)
+        memcpy(n->sum.h + i * d, from + i * n->columns, (size_t)d * sizeof *from);
     for (int64_t c = 0; c < n->sum.columns; c++)
         for (int64_t j = 0; j < d; j++) n->sum.r[j * n->sum.columns + c] = from[(linear_row(n) + c) * n->columns + j];
     const double *notes = from + (n->table_rows - 1) * n->columns;

@@ -1,7 +1,7 @@
 /* A worker's own quadratic model: slopes and curvature of the losses of its rows. Two passes for each point: one finds
- * how far each score would move, one adds up x slope and x x' curvature. Dense rows are taken some at a time, so that the
- * curvature is a matrix product; sparse ones entry by entry. Rows are added in fixed groups of blocks, so the number of
- * threads never changes a result. */
+ * how far each score would move, one adds up x slope and x x' curvature. Dense rows are taken some at a time, so that
+ * the curvature is a matrix product; sparse ones entry by entry. Rows are added in fixed groups of blocks, so the
+ * number of threads never changes a result. */
 #include <math.h>
 #include <string.h>
 

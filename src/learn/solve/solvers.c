@@ -31,7 +31,8 @@ const pli_solver pli_solver_lbfgs = {
 
 const pli_solver pli_solver_newton = {
     .name = "newton",
-    .why = "the rows stay, and the weights are few: sums of quadratic models need no step size, however stale reads are",
+    .why = "the rows stay, and the weights are few: sums of quadratic models need no step size, however stale reads "
+           "are",
     .passes = true,
     .adds = true,
     .suits = suits_passes,

@@ -254,7 +254,8 @@ static plait_status warn_if_astray(pli_run *run, double objective, double train_
     if (run->solver != NULL || train_loss < began)
         pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
                 "the objective is %.4g, but a model that always gives the same answer has %.4g: the loss was still "
-                "falling; take more --epochs%s", objective, nothing, run->solver != NULL ? "" : ", or a larger --learning-rate");
+                "falling; take more --epochs%s", objective, nothing,
+                run->solver != NULL ? "" : ", or a larger --learning-rate");
     else
         pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
                 "the objective is %.4g, but a model that always gives the same answer has %.4g: steps were too "
