@@ -26,7 +26,7 @@ typedef struct plait_data_opts {
     size_t             size;          /* set by plait_data_opts_init                                      */
     const char *const *paths;         /* [n_paths] files, "-", directories, shell patterns                */
     int64_t            n_paths;
-    const char        *format;        /* "auto" | "libsvm" | "csv" | "tsv" | "idx" | "text"               */
+    const char        *format;        /* "auto" | "libsvm" | "csv" | "tsv" | "idx" | "text" | "vw"        */
     const char        *index_base;    /* libsvm: "auto" | "0" | "1"                                       */
     const char        *header;        /* csv, tsv: "auto" | "yes" | "no"                                  */
     const char        *label; /* csv, tsv: the label's column, by name or number (from 1; negative: from the end); NULL:
@@ -34,7 +34,7 @@ typedef struct plait_data_opts {
                                          idx: the file of the labels; NULL: the file beside the images, by its name;
                                          "none", any format: rows have no label (see plait_data_has_labels) */
     const char        *weight_column; /* csv, tsv: name or number; NULL: none (libsvm: FILE.weight)        */
-    int32_t            hash_bits;     /* > 0: features are hashed to 2^bits                               */
+    int32_t            hash_bits;     /* > 0: features are hashed to 2^bits; vw: 0 is 18                  */
     int                cache;         /* 1: read and write a binary cache beside the file                 */
     int32_t            threads;       /* how many parse; default 1                                        */
     uint64_t           seed;
@@ -49,6 +49,9 @@ typedef struct plait_data_opts {
                               "pipe"; NULL: the one that gives the first lines equal numbers of cells */
     int64_t spill_limit;   /* the most bytes that temporary files of unpacked or received data may take; 0: half of the
                               free space there */
+    const char *interactions; /* vw: products of namespaces by their first letters, "ab,bcd"; "::" all pairs; NULL: none */
+    const char *ngram;        /* vw: n-grams of up to this length in all namespaces, "2", or by first letters, "a2,b3";
+                                 NULL: none */
 } plait_data_opts;
 
 PLAIT_API void plait_data_opts_init(plait_data_opts *opts);

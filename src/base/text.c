@@ -77,6 +77,14 @@ static int32_t character_at(const unsigned char *p, size_t n, size_t *bytes_out)
     return c;
 }
 
+bool pli_is_utf8(const void *bytes, size_t n) {
+    const unsigned char *p = bytes;
+    size_t               took;
+    for (size_t i = 0; i < n; i += took)
+        if (character_at(p + i, n - i, &took) < 0) return false;
+    return true;
+}
+
 /* Does the character move a cursor, end a line, or turn the direction of the text behind it? */
 static bool is_control(int32_t c) {
     return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);

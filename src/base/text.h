@@ -21,6 +21,8 @@ static inline const char *pli_plural(int64_t n) { return n == 1 ? "" : "s"; }
 
 void pli_text_add(pli_text *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void pli_text_add_bytes(pli_text *text, const void *bytes, size_t n);
+/** Are these bytes valid UTF-8? */
+bool pli_is_utf8(const void *bytes, size_t n);
 /** Adds a string as JSON has it: in quotes, with escapes, also for control characters of both ranges. A byte that is
  *  no UTF-8 becomes U+FFFD. */
 void pli_text_add_quoted(pli_text *text, const char *word);

@@ -108,6 +108,8 @@ static const struct effect {
     { "text-columns", NULL, NULL },
     { "window", NULL, NULL },
     { "hash-bits", NULL, NULL },
+    { "interactions", NULL, NULL },
+    { "ngram", NULL, NULL },
     { "spill-limit", NULL, NULL },
     { "cache", NULL, NULL },
 

@@ -47,7 +47,7 @@ const pli_opt pli_train_rows[] = {
     { "test", PLI_OPT_TEXT, AT(test), NULL, "D", "test data; the finished model is measured on it", 0, 0, "data" },
     { "validation", PLI_OPT_TEXT, AT(validation), NULL, "X",
       "validation data: a file, or the fraction of the data to hold back (0.1)", 0, 0, "data" },
-    { "format", PLI_OPT_CHOICE, AT(in.format), "auto", "auto|libsvm|csv|tsv|idx|text",
+    { "format", PLI_OPT_CHOICE, AT(in.format), "auto", "auto|libsvm|csv|tsv|idx|text|vw",
       "format of the data; auto looks at the content", 0, 0, "data" },
     { "index-base", PLI_OPT_CHOICE, AT(in.index_base), "auto", "auto|0|1", "number of the first feature in libsvm data",
       0, 0, "data" },
@@ -67,7 +67,11 @@ const pli_opt pli_train_rows[] = {
       "columns of csv or tsv data to read as text, even if the cells look like numbers", 0, 0, "data" },
     { "window", PLI_OPT_I64, AT(in.window), NULL, "N",
       "for text: how many characters one row holds; default 16; lstm: 128", 1, 1024, "data" },
-    { "hash-bits", PLI_OPT_I64, AT(in.hash_bits), NULL, "N", "hash the features into 2^N", 1, 31, "data" },
+    { "hash-bits", PLI_OPT_I64, AT(in.hash_bits), NULL, "N", "hash the features into 2^N; vw: default 18", 1, 31, "data" },
+    { "interactions", PLI_OPT_TEXT, AT(in.interactions), NULL, "AB,BCD",
+      "vw: products of features of two or three namespaces, by first letters; :: all pairs", 0, 0, "data" },
+    { "ngram", PLI_OPT_TEXT, AT(in.ngram), NULL, "N|A2,B3",
+      "vw: n-grams of up to N features that follow one another, of all namespaces or by first letters", 0, 0, "data" },
     { "spill-limit", PLI_OPT_BYTES, AT(in.spill_limit), "0", "BYTES",
       "largest total size of temporary files of unpacked or received data, for each data set in each process (K, M, G, "
       "T); 0: half of the free space",
@@ -241,6 +245,8 @@ void pli_input_opts(const pli_input *in, const plait_log *log, plait_data_opts *
     opts->weight_column = in->weight_column;
     opts->text_columns = in->text_columns;
     opts->delimiter = in->delimiter;
+    opts->interactions = in->interactions;
+    opts->ngram = in->ngram;
     opts->hash_bits = (int32_t)in->hash_bits;
     opts->window = (int32_t)in->window;
     opts->cache = in->cache;

@@ -107,8 +107,9 @@ gzip -c wide.csv >wide.csv.gz
 printf '1 |f a:1 b:2\n-1 |f a:3\n' >house.vw
 exits 1 'packed.bz2: is bzip2: unpack it with .bunzip2 -k packed.bz2' bzip2 train --data packed.bz2
 exits 1 'wide.csv.gz: is UTF-16 text' wide train --data wide.csv.gz --format csv
-exits 1 'house.vw: is Vowpal Wabbit text' vw train --data house.vw
-exits 1 'house.vw: is Vowpal Wabbit text' vw-predict predict --model-file hash.model --data house.vw
+works vw train --data house.vw --epochs 2 --out vw.model
+works vw-predict predict --model-file vw.model --data house.vw
+exits 1 "house.vw:1: " vw-other predict --model-file hash.model --data house.vw
 code=0
 "$PLAIT" train --data - <wide.csv >wide-pipe.out 2>wide-pipe.err || code=$?
 { [ $code -eq 1 ] && grep -q 'standard input: is UTF-16' wide-pipe.err; } || fail "UTF-16 through a pipe: $(cat wide-pipe.err)"

@@ -142,7 +142,7 @@ word "here it is 'plait eval'" score --data part
 for words in "help" "help train" "help --man" "help --completion bash"; do
     # shellcheck disable=SC2086
     works offers $words
-    grep -Eqw 'tcp|tune|ratings|vw' offers.out && fail "plait $words offers $(grep -Ewo 'tcp|tune|ratings|vw' offers.out | head -n 1)"
+    grep -Eqw 'tcp|tune|ratings' offers.out && fail "plait $words offers $(grep -Ewo 'tcp|tune|ratings' offers.out | head -n 1)"
 done
 
 # What launch uses itself is offered to nobody; what has a default says which.
@@ -185,7 +185,7 @@ grep -q 'no effect' effect.err && fail "an option with an effect is said to have
 exits 2 "table w2: topology allreduce x ssp:1 is refused" table train --data gone --model mlp --workers 2 --topology ps --table w2:topology=allreduce,consistency=ssp:1
 
 # Options and values of later versions: refused by name.
-for words in "--join etcd://h:1/j" "--transport tcp" "--format vw"; do
+for words in "--join etcd://h:1/j" "--transport tcp"; do
     # shellcheck disable=SC2086
     exits 2 "${words%% *}.*: comes with a later version" later $t $words
 done

@@ -14,11 +14,12 @@ static uint64_t add_file(uint64_t stamp, const char *path) {
 }
 
 /* The texts among the options that the blocks depend on. */
-enum { TEXTS = 7 };
+enum { TEXTS = 9 };
 
 static void texts_of(plait_data_opts *o, const char **texts[TEXTS]) {
     const char **all[TEXTS] = {
-        &o->format, &o->index_base, &o->header, &o->label, &o->weight_column, &o->text_columns, &o->delimiter
+        &o->format, &o->index_base, &o->header, &o->label, &o->weight_column, &o->text_columns, &o->delimiter,
+        &o->interactions, &o->ngram
     };
     memcpy(texts, all, sizeof all);
 }

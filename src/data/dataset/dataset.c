@@ -11,12 +11,7 @@
 #include "data/formats/chars.h"
 #include "data/formats/idx.h"
 #include "data/formats/table/table.h"
-
-const pli_reader pli_libsvm_reader = {
-    .name = "libsvm",
-    .parse = pli_libsvm_parse,
-    .row = pli_libsvm_row,
-};
+#include "data/formats/vw/vw.h"
 
 void pli_dataset_note(pli_dataset *d, const char *fmt, ...) {
     char    text[400], line[400];
@@ -82,11 +77,17 @@ static plait_status open_schema(pli_dataset *d, const plait_data_opts *opts, con
     return d->schema->segment_rows != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for the list of blocks");
 }
 
+/* Is a row a line of text that is parsed? */
+static bool has_lines(pli_data_format format) {
+    return format == PLI_FORMAT_LIBSVM || format == PLI_FORMAT_TABLE || format == PLI_FORMAT_VW;
+}
+
 /* Refuses options that have no meaning for the format; they are not ignored. */
 static plait_status check_use(const plait_data_opts *opts, pli_data_format format, const char *path, plait_error *err) {
-    const bool  parsed = format == PLI_FORMAT_LIBSVM || format == PLI_FORMAT_TABLE;
     const char *what = opts->window > 0 && format != PLI_FORMAT_CHARS           ? "window"
-                       : opts->cache && !parsed                                 ? "cache"
+                       : opts->cache && !has_lines(format)                      ? "cache"
+                       : opts->interactions != NULL && format != PLI_FORMAT_VW  ? "interactions"
+                       : opts->ngram != NULL && format != PLI_FORMAT_VW         ? "ngram"
                        : opts->delimiter != NULL && format != PLI_FORMAT_TABLE  ? "delimiter"
                        : opts->weight_column != NULL && format == PLI_FORMAT_IDX ? "weight-column"
                                                                                 : NULL;
@@ -128,7 +129,7 @@ static plait_status open_all(pli_dataset *d, const plait_data_opts *opts, const 
     d->begin = pli_array((size_t)d->sources->n, sizeof *d->begin);
     if (d->begin == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the list of files");
     for (int64_t i = 0; i < d->sources->n; i++) d->begin[i] = d->sources->source[i].begin;
-    for (int64_t i = 0; (format == PLI_FORMAT_LIBSVM || format == PLI_FORMAT_TABLE) && i < d->sources->n; i++)
+    for (int64_t i = 0; has_lines(format) && i < d->sources->n; i++)
         PLI_TRY(pli_source_check_lines(&d->sources->source[i], err));
     if (format == PLI_FORMAT_TABLE)
         PLI_TRY(pli_table_begin(d, opts, fixed, err)); /* finds headers, which are no rows */
@@ -143,6 +144,7 @@ static plait_status open_all(pli_dataset *d, const plait_data_opts *opts, const 
     d->schema->format = format;
     if (format == PLI_FORMAT_LIBSVM) PLI_TRY(open_libsvm(d, opts, fixed, err));
     else if (format == PLI_FORMAT_TABLE) PLI_TRY(pli_table_open(d, opts, fixed, err));
+    else if (format == PLI_FORMAT_VW) PLI_TRY(pli_vw_open(d, opts, fixed, err));
     else if (format == PLI_FORMAT_IDX) pli_idx_describe(d);
     else pli_chars_describe(d);
     for (int64_t i = 0; i < d->sources->n; i++) d->has_weights |= d->sources->source[i].weights > 0;
@@ -190,6 +192,7 @@ void pli_dataset_destroy(pli_dataset **dataset) {
     pli_table_close(&d->table);
     pli_idx_close(&d->idx);
     pli_chars_close(&d->chars);
+    pli_vw_close(&d->vw);
     pli_schema_destroy(&d->schema);
     pli_text_free(&d->notes);
     pli_free(d->segment);
@@ -264,6 +267,7 @@ plait_status pli_dataset_join_found(pli_dataset *d, pli_found *found, int64_t n,
     pli_schema *schema = d->schema;
     for (int64_t i = 0; i < n; i++) {
         schema->zero_index |= found[i].zero_index;
+        for (int k = 0; k < 4; k++) schema->letters[k] |= found[i].letters[k];
         if (!d->is_fixed) schema->any_index |= found[i].any_index;
         if (!d->is_fixed && found[i].max_index > schema->max_index) schema->max_index = found[i].max_index;
         if (!d->is_fixed && schema->label_kind != PLI_LABEL_TEXT && !take_labels(schema, &found[i]))
@@ -353,6 +357,7 @@ static plait_status load_blocks(pli_dataset *d, load_job *job, pli_pool *pool, p
     if (d->chars != NULL && is_alone(d)) pli_chars_number(d, d->schema);
     PLI_TRY(pli_sources_check(d->sources, err));
     d->loaded = true;
+    if (d->vw != NULL && !d->is_fixed && is_alone(d)) PLI_TRY(pli_vw_check_letters(d->schema, err));
     return is_alone(d) ? finish_rows(d, d->schema->segment_rows, true, err) : PLAIT_OK;
 }
 
@@ -423,6 +428,7 @@ plait_status pli_dataset_agree(pli_dataset *d, const pli_schema *schema, plait_e
         return pli_fail(err, PLAIT_EMISMATCH,
                         "the agreed description of the data is of other files (%lld pieces, but %lld here)",
                         (long long)schema->segments, (long long)d->segments);
+    if (d->vw != NULL && !d->is_fixed) PLI_TRY(pli_vw_check_letters(schema, err));
     pli_schema *copy = pli_schema_copy(schema);
     if (copy == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the description of the data");
     plait_status status = PLAIT_OK;

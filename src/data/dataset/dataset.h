@@ -24,6 +24,9 @@ typedef struct pli_reader {
     /** The first byte of the row that begins at or behind `from`; `to` if there is none. NULL: the data set has
      *  row_bytes. */
     const unsigned char *(*row)(const unsigned char *from, const unsigned char *to);
+    /** Looks at the row [line, end) in the pass before a stream: its label, and what else it needs to know of all rows.
+     *  NULL: that pass parses. false: out of memory. PLI_PARSE_PAD bytes behind `end` need not be readable. */
+    bool (*look)(const void *rules, const unsigned char *line, const unsigned char *end, pli_found *found);
 } pli_reader;
 
 extern const pli_reader pli_libsvm_reader, pli_table_reader;
@@ -31,11 +34,12 @@ extern const pli_reader pli_libsvm_reader, pli_table_reader;
 struct pli_dataset {
     pli_sources               *sources; /* NULL: the rows are in memory */
     const pli_reader          *reader;
-    const void                *rules; /* one of the four below */
+    const void                *rules; /* one of the five below */
     pli_libsvm_rules           libsvm;
     struct pli_table_rules    *table;
     struct pli_idx            *idx;
     struct pli_chars          *chars;
+    struct pli_vw_rules       *vw;
     size_t                     row_bytes; /* bytes of each row (a source's last may have fewer); 0: rows are lines */
     size_t                    *begin;   /* [sources] where the rows begin: behind a header */
     pli_segment               *segment; /* [segments] in order */

@@ -39,6 +39,7 @@ void pli_dataset_label(const pli_dataset *dataset, pli_text *text) {
     }
     switch (d->schema->format) {
     case PLI_FORMAT_TABLE: add_column(d, text); return;
+    case PLI_FORMAT_VW:
     case PLI_FORMAT_LIBSVM: pli_text_add(text, "first number of each line"); return;
     case PLI_FORMAT_CHARS: pli_text_add(text, "next character"); return;
     case PLI_FORMAT_NONE: pli_text_add(text, "as given"); return;

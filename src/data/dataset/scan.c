@@ -1,7 +1,7 @@
 /* The pass before a stream: how many rows each segment has, which labels there are, and where indices begin.
  *
- * For libsvm this looks only at the start of each line and finds the next by memchr; it is some times faster than
- * parsing. Pages are given back once they were passed. */
+ * Readers with `look` see only the start of each line (libsvm also its end) and the next is found by memchr; that is
+ * some times faster than parsing. Pages are given back once they were passed. */
 #include <string.h>
 
 #include "data/formats/table/table.h"
@@ -18,52 +18,15 @@ typedef struct scan_job {
     plait_status   *status;  /* [own] */
 } scan_job;
 
-/* Looks at the label and the first index of the row at p. Malformed rows are left for the parser to refuse. */
-static bool look_at_row(const unsigned char *p, const unsigned char *end, bool unlabelled, pli_found *found) {
-    unsigned char copy[64 + PLI_PARSE_PAD];
-    double        label;
-    if (end - p < 64 + PLI_PARSE_PAD) { /* parsers of numbers may read beyond */
-        size_t n = (size_t)(end - p) < 64 ? (size_t)(end - p) : 64;
-        memcpy(copy, p, n);
-        memset(copy + n, 0, sizeof copy - n);
-        p = copy;
-    }
-    const unsigned char *after = pli_number_f64(p, &label);
-    if (after == NULL) return true;
-    if (*after == ':') { /* there is no label */
-        found->zero_index |= p[0] == '0' && p[1] == ':';
-        return true;
-    }
-    while (*after == ' ' || *after == '\t') after++;
-    found->zero_index |= after[0] == '0' && after[1] == ':';
-    found->passed_labels += unlabelled;
-    return unlabelled || pli_found_label(found, label);
-}
-
-/* Looks at the last index of the row [p, end), which is the highest, since indices increase. (If they do not, the
- * stream's reader meets an index higher than any announced, and reports it.) */
-static void look_at_end(const unsigned char *p, const unsigned char *end, pli_found *found) {
-    const unsigned char *colon = end;
-    while (colon > p && *--colon != ':' && end - colon < 64) continue;
-    const unsigned char *digit = colon;
-    uint64_t             index = 0, ten = 1;
-    for (; digit > p && digit[-1] >= '0' && digit[-1] <= '9' && colon - digit < 19; ten *= 10)
-        index += (uint64_t)(*--digit - '0') * ten;
-    if (digit == colon || *colon != ':' || digit == p || (digit[-1] != ' ' && digit[-1] != '\t')) return;
-    if (index > INT64_MAX) return; /* the parser will refuse it */
-    found->any_index = true;
-    if (index > found->max_index) found->max_index = index;
-}
-
-static plait_status scan_lines(const pli_source *source, const pli_segment *segment, bool unlabelled, pli_found *found,
-                               int64_t *rows_out, plait_error *err) {
+static plait_status scan_lines(const pli_dataset *d, const pli_segment *segment, pli_found *found, int64_t *rows_out,
+                               plait_error *err) {
+    const pli_source    *source = &d->sources->source[segment->source];
     const unsigned char *p = source->data + segment->from, *to = source->data + segment->to, *dropped = p;
     int64_t              rows = 0;
-    for (p = pli_libsvm_row(p, to); p < to; p = pli_libsvm_row(p, to)) {
-        if (!look_at_row(p, source->data + source->bytes, unlabelled, found))
-            return pli_fail(err, PLAIT_ENOMEM, "no memory for the labels");
+    for (p = d->reader->row(p, to); p < to; p = d->reader->row(p, to)) {
         const unsigned char *newline = memchr(p, '\n', (size_t)(to - p));
-        look_at_end(p, newline != NULL ? newline : to, found);
+        if (!d->reader->look(d->rules, p, newline != NULL ? newline : to, found))
+            return pli_fail(err, PLAIT_ENOMEM, "no memory for the labels");
         p = newline != NULL ? newline + 1 : to;
         rows++;
         if (p - dropped > CHUNK) {
@@ -112,12 +75,11 @@ static void scan_one(void *user, int64_t i, int32_t thread) {
     for (int64_t k = d->block_segment[block]; k < d->block_segment[block + 1] && job->status[i] == PLAIT_OK; k++) {
         const pli_segment *segment = &d->segment[k];
         int64_t           *rows = &d->schema->segment_rows[k];
-        if (job->features || d->table != NULL || d->row_bytes > 0)
+        if (job->features || d->reader->look == NULL)
             job->status[i] = scan_by_parsing(d, segment, &job->scratch[thread], &job->sums[thread], &job->found[i],
                                              rows, &job->error[i]);
         else
-            job->status[i] = scan_lines(&d->sources->source[segment->source], segment, d->schema->unlabelled,
-                                        &job->found[i], rows, &job->error[i]);
+            job->status[i] = scan_lines(d, segment, &job->found[i], rows, &job->error[i]);
     }
 }
 

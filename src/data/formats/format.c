@@ -5,6 +5,7 @@
 #include "data/formats/chars.h"
 #include "data/formats/foreign.h"
 #include "data/formats/idx.h"
+#include "data/formats/vw/vw.h"
 
 /* Is the row's first index longer than any number in a table? Then it is too large to be read, but it is meant as an
  * index. */
@@ -42,7 +43,8 @@ static const struct {
                 { "csv", PLI_FORMAT_TABLE },
                 { "tsv", PLI_FORMAT_TABLE },
                 { "idx", PLI_FORMAT_IDX },
-                { "text", PLI_FORMAT_CHARS } };
+                { "text", PLI_FORMAT_CHARS },
+                { "vw", PLI_FORMAT_VW } };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 static plait_status format_by_name(const char *name, pli_data_format *format_out, plait_error *err) {
@@ -54,7 +56,7 @@ static plait_status format_by_name(const char *name, pli_data_format *format_out
         return PLAIT_OK;
     }
     const char *near = pli_nearest(name, names, FORMATS);
-    return pli_fail(err, PLAIT_ENAME, "no data format \"%s\"%s%s%s; expected auto, libsvm, csv, tsv, idx or text", name,
+    return pli_fail(err, PLAIT_ENAME, "no data format \"%s\"%s%s%s; expected auto, libsvm, csv, tsv, idx, text or vw", name,
                     near != NULL ? ", did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
 }
 
@@ -62,7 +64,8 @@ const char *pli_format_text(pli_data_format format) {
     static const char *const texts[] = { [PLI_FORMAT_LIBSVM] = "libsvm",
                                          [PLI_FORMAT_TABLE] = "csv or tsv",
                                          [PLI_FORMAT_IDX] = "idx",
-                                         [PLI_FORMAT_CHARS] = "text" };
+                                         [PLI_FORMAT_CHARS] = "text",
+                                         [PLI_FORMAT_VW] = "vw" };
     return texts[format];
 }
 
@@ -70,7 +73,8 @@ const char *pli_format_text(pli_data_format format) {
 static pli_data_format judge_format(const pli_source *source, pli_data_format fixed, bool delimited) {
     if (pli_idx_is(source->data, source->bytes)) return PLI_FORMAT_IDX;
     if (delimited) return PLI_FORMAT_TABLE;
-    if (fixed == PLI_FORMAT_LIBSVM || fixed == PLI_FORMAT_TABLE || fixed == PLI_FORMAT_CHARS) return fixed;
+    if (fixed != PLI_FORMAT_NONE && fixed != PLI_FORMAT_IDX) return fixed;
+    if (pli_vw_is(source)) return PLI_FORMAT_VW;
     if (looks_like_libsvm(source)) return PLI_FORMAT_LIBSVM;
     return pli_chars_is(source) ? PLI_FORMAT_CHARS : PLI_FORMAT_TABLE;
 }

@@ -11,6 +11,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "data/dataset/dataset.h"
+
 typedef const unsigned char *cursor;
 
 typedef struct parser {
@@ -29,6 +31,20 @@ plait_status pli_bad_at(pli_bad *bad, const unsigned char *at, const char *fmt, 
     va_end(ap);
     bad->at = at;
     return PLAIT_EFORMAT;
+}
+
+/* A few letters of the text for a message. */
+static int shown(cursor p) {
+    int n = 0;
+    while (n < 24 && p[n] > ' ' && p[n] < 0x7f) n++;
+    return n;
+}
+
+plait_status pli_bad_expected(pli_bad *bad, const unsigned char *at, const char *expected) {
+    const int n = shown(at);
+    if (n > 0) return pli_bad_at(bad, at, "%s, found \"%.*s\"", expected, n, (const char *)at);
+    return pli_bad_at(bad, at, "%s, found %s", expected,
+                      *at == '\n' || *at == '\r' ? "the end of the line" : "an unprintable byte");
 }
 
 void pli_found_free(pli_found *found) {
@@ -66,18 +82,8 @@ static cursor skip_line(cursor p) {
 }
 static bool at_end_of_line(cursor p) { return *p == '\n' || *p == '#' || (*p == '\r' && p[1] == '\n'); }
 
-/* A few letters of the text for a message. */
-static int shown(cursor p) {
-    int n = 0;
-    while (n < 24 && p[n] > ' ' && p[n] < 0x7f) n++;
-    return n;
-}
-
 static cursor fail(parser *s, cursor at, const char *expected) {
-    int n = shown(at);
-    s->status = n > 0 ? pli_bad_at(s->bad, at, "%s, found \"%.*s\"", expected, n, (const char *)at)
-                      : pli_bad_at(s->bad, at, "%s, found %s", expected,
-                                   *at == '\n' ? "the end of the line" : "an unprintable byte");
+    s->status = pli_bad_expected(s->bad, at, expected);
     return NULL;
 }
 
@@ -296,3 +302,49 @@ bool pli_libsvm_has_zero(const unsigned char *from, const unsigned char *to) {
     }
     return false;
 }
+
+/* --- without parsing -------------------------------------------------------------------------------------------- */
+
+/* Looks at the label and the first index of the row at p. Malformed rows are left for the parser to refuse. */
+static bool look_at_label(const unsigned char *p, const unsigned char *end, bool unlabelled, pli_found *found) {
+    unsigned char copy[64 + PLI_PARSE_PAD];
+    double        label;
+    if (end - p < 64 + PLI_PARSE_PAD) { /* the parser of numbers may read beyond */
+        size_t n = (size_t)(end - p) < 64 ? (size_t)(end - p) : 64;
+        memcpy(copy, p, n);
+        memset(copy + n, 0, sizeof copy - n);
+        p = copy;
+    }
+    const unsigned char *after = pli_number_f64(p, &label);
+    if (after == NULL) return true;
+    if (*after == ':') { /* there is no label */
+        found->zero_index |= p[0] == '0' && p[1] == ':';
+        return true;
+    }
+    while (*after == ' ' || *after == '\t') after++;
+    found->zero_index |= after[0] == '0' && after[1] == ':';
+    found->passed_labels += unlabelled;
+    return unlabelled || pli_found_label(found, label);
+}
+
+/* Looks at the last index of the row [p, end), which is the highest, since indices increase. (If they do not, the
+ * stream's reader meets an index higher than any announced, and reports it.) */
+static void look_at_end(const unsigned char *p, const unsigned char *end, pli_found *found) {
+    const unsigned char *colon = end;
+    while (colon > p && *--colon != ':' && end - colon < 64) continue;
+    const unsigned char *digit = colon;
+    uint64_t             index = 0, ten = 1;
+    for (; digit > p && digit[-1] >= '0' && digit[-1] <= '9' && colon - digit < 19; ten *= 10)
+        index += (uint64_t)(*--digit - '0') * ten;
+    if (digit == colon || *colon != ':' || digit == p || (digit[-1] != ' ' && digit[-1] != '\t')) return;
+    if (index > INT64_MAX) return; /* the parser will refuse it */
+    found->any_index = true;
+    if (index > found->max_index) found->max_index = index;
+}
+
+static bool look(const void *rules, const unsigned char *line, const unsigned char *end, pli_found *found) {
+    look_at_end(line, end, found);
+    return look_at_label(line, end, ((const pli_libsvm_rules *)rules)->unlabelled, found);
+}
+
+const pli_reader pli_libsvm_reader = { .name = "libsvm", .parse = pli_libsvm_parse, .row = pli_libsvm_row, .look = look };

@@ -22,6 +22,7 @@ typedef struct pli_found {
     int64_t    qids, dropped, unknown_texts, unknown_labels, passed_labels;
     pli_keymap labels;    /* bits of the distinct labels; at most PLI_MAX_LABELS */
     double     recent[2]; /* the labels added last */
+    uint64_t   letters[4]; /* vw: a bit for the first letter of each namespace */
 } pli_found;
 bool pli_found_label(pli_found *found, double label); /* false: out of memory */
 void pli_found_free(pli_found *found);
@@ -33,6 +34,8 @@ typedef struct pli_bad {
 } pli_bad;
 plait_status pli_bad_at(pli_bad *bad, const unsigned char *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/** "expected ..., found ...": adds the word at `at`, which a blank or the end of the line follows. */
+plait_status pli_bad_expected(pli_bad *bad, const unsigned char *at, const char *expected);
 
 /** rules: a pli_libsvm_rules. Appends the rows of [from, to), which ends behind a newline; PLI_PARSE_PAD bytes
  *  behind `to` must be readable. Errors: EFORMAT, see bad; ENOMEM (bad->at NULL). */

@@ -90,6 +90,11 @@ void pli_schema_destroy(pli_schema **schema) {
     pli_free((*schema)->column);
     pli_free((*schema)->label);
     pli_free((*schema)->segment_rows);
+    pli_free((*schema)->interactions);
+    pli_free((*schema)->ngram);
+    for (int64_t i = 0; i < (*schema)->names; i++) pli_free((*schema)->name[i]);
+    pli_free((*schema)->name);
+    pli_free((*schema)->name_key);
     pli_free(*schema);
     *schema = NULL;
 }
@@ -127,6 +132,22 @@ static bool copy_column(pli_schema *copy, const pli_column *column) {
     return copy_bytes((void **)&to->sum, column->sum, 1, sizeof *to->sum) && pli_dict_merge(&to->dict, &column->dict);
 }
 
+static bool copy_text(char **to, const char *from) {
+    *to = from != NULL ? pli_strdup(from) : NULL;
+    return from == NULL || *to != NULL;
+}
+
+static bool copy_names(pli_schema *copy, const pli_schema *schema) {
+    copy->name = pli_calloc((size_t)schema->names, sizeof *copy->name);
+    copy->name_key = pli_array((size_t)schema->names, sizeof *copy->name_key);
+    if (copy->name == NULL || copy->name_key == NULL) return false;
+    for (; copy->names < schema->names; copy->names++) {
+        copy->name_key[copy->names] = schema->name_key[copy->names];
+        if (!copy_text(&copy->name[copy->names], schema->name[copy->names])) return false;
+    }
+    return true;
+}
+
 pli_schema *pli_schema_copy(const pli_schema *schema) {
     pli_schema *copy = pli_schema_create();
     if (copy == NULL) return NULL;
@@ -134,7 +155,14 @@ pli_schema *pli_schema_copy(const pli_schema *schema) {
     copy->column = NULL;
     copy->columns = 0;
     copy->segment_rows = NULL;
+    copy->label = NULL;
+    copy->interactions = copy->ngram = NULL;
+    copy->name = NULL;
+    copy->name_key = NULL;
+    copy->names = 0;
     bool good =
+        copy_text(&copy->interactions, schema->interactions) && copy_text(&copy->ngram, schema->ngram) &&
+        (schema->names == 0 || copy_names(copy, schema)) &&
         copy_bytes((void **)&copy->label, schema->label, (size_t)schema->labels, sizeof *schema->label) &&
         copy_bytes((void **)&copy->segment_rows, schema->segment_rows, (size_t)schema->segments, sizeof(int64_t));
     for (int64_t i = 0; good && i < schema->columns; i++) good = copy_column(copy, &schema->column[i]);
@@ -239,10 +267,13 @@ static bool merge_column(pli_column *into, bool into_is_whole, const pli_column 
     return pli_dict_merge(&into->dict, &from->dict);
 }
 
+static bool same_text(const char *a, const char *b) { return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0); }
+
 static bool same_columns(const pli_schema *a, const pli_schema *b) {
     if (a->format != b->format || a->columns != b->columns || a->hash_bits != b->hash_bits ||
         a->segments != b->segments || a->axes != b->axes || a->window != b->window || a->apart != b->apart ||
-        a->unlabelled != b->unlabelled ||
+        a->unlabelled != b->unlabelled || !same_text(a->interactions, b->interactions) ||
+        !same_text(a->ngram, b->ngram) ||
         memcmp(a->length, b->length, (size_t)a->axes * sizeof *a->length) != 0)
         return false;
     for (int64_t i = 0; i < a->columns; i++)
@@ -258,6 +289,7 @@ static plait_status merge_two(pli_schema *into, const pli_schema *from, int64_t 
     into->rows += from->rows;
     into->zero_index |= from->zero_index;
     into->any_index |= from->any_index;
+    for (int k = 0; k < 4; k++) into->letters[k] |= from->letters[k];
     if (from->max_index > into->max_index) into->max_index = from->max_index;
     for (int64_t i = 0; i < into->segments; i++) into->segment_rows[i] += from->segment_rows[i];
     bool good = pli_schema_merge_labels(into, from);
@@ -386,6 +418,17 @@ static void character_name(const pli_schema *schema, uint64_t key, pli_text *tex
     else pli_text_add(text, "other");
 }
 
+/* The name behind a hashed key; NULL: it is not known. */
+static const char *hashed_name(const pli_schema *schema, uint64_t key) {
+    int64_t low = 0, high = schema->names;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (schema->name_key[middle] < key) low = middle + 1;
+        else high = middle;
+    }
+    return low < schema->names && schema->name_key[low] == key ? schema->name[low] : NULL;
+}
+
 void pli_schema_feature_name(const pli_schema *schema, uint64_t key, pli_text *text) {
     if (schema->format == PLI_FORMAT_TABLE && schema->hash_bits == 0)
         table_name(schema, key, text);
@@ -393,6 +436,8 @@ void pli_schema_feature_name(const pli_schema *schema, uint64_t key, pli_text *t
         place_name(schema, key, text);
     else if (schema->format == PLI_FORMAT_CHARS)
         character_name(schema, key, text);
+    else if (hashed_name(schema, key) != NULL)
+        pli_text_add(text, "%s", hashed_name(schema, key));
     else if (schema->hash_bits > 0)
         pli_text_add(text, "hash:%llu", (unsigned long long)key);
     else

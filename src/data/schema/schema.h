@@ -14,7 +14,8 @@ typedef enum pli_data_format {
     PLI_FORMAT_LIBSVM,
     PLI_FORMAT_TABLE,
     PLI_FORMAT_IDX,
-    PLI_FORMAT_CHARS
+    PLI_FORMAT_CHARS,
+    PLI_FORMAT_VW
 } pli_data_format;
 enum { PLI_IDX_AXES = 4, PLI_WINDOW_MAX = 1024 /* so that its features may be made dense */ };
 typedef enum pli_role { PLI_ROLE_NUMBER, PLI_ROLE_TEXT, PLI_ROLE_LABEL, PLI_ROLE_WEIGHT } pli_role;
@@ -60,6 +61,11 @@ struct pli_schema {
     int64_t         length[PLI_IDX_AXES];
     int64_t         window;    /* text: characters of a row; see chars.h */
     bool            apart;     /* text: a row has as many labels as characters */
+    char           *interactions, *ngram; /* vw: as asked for; NULL: none */
+    uint64_t        letters[4]; /* vw: a bit for the first letter of each namespace that was found */
+    uint64_t       *name_key;   /* [names] increasing: hashed keys whose names are known */
+    char          **name;       /* [names] */
+    int64_t         names;
     int64_t        *segment_rows; /* [segments] rows in each segment of the data set; 0: another worker's */
     int64_t         segments;
 };

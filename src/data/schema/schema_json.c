@@ -8,7 +8,7 @@
 enum { SCHEMA_VERSION = 1 };
 #define MAX_ROWS (INT64_MAX >> 16) /* so that the rows of all workers can be added */
 
-static const char *const format_names[] = { "none", "libsvm", "table", "idx", "text" };
+static const char *const format_names[] = { "none", "libsvm", "table", "idx", "text", "vw" };
 static const char *const role_names[] = { "number", "text", "label", "weight" };
 static const char *const label_names[] = { "none", "integer", "real", "text" };
 
@@ -44,6 +44,22 @@ static json_t *column_json(const pli_column *column) {
     return object;
 }
 
+static json_t *letters_json(const pli_schema *schema) {
+    json_t *list = json_array();
+    for (int k = 0; k < 4; k++) json_array_append_new(list, json_integer((json_int_t)schema->letters[k]));
+    return list;
+}
+
+/* A list of key, name, key, name, ... */
+static json_t *names_json(const pli_schema *schema) {
+    json_t *list = json_array();
+    for (int64_t i = 0; i < schema->names; i++) {
+        json_array_append_new(list, json_integer((json_int_t)schema->name_key[i]));
+        json_array_append_new(list, json_string(schema->name[i]));
+    }
+    return list;
+}
+
 static json_t *schema_json(const pli_schema *schema, bool for_model) {
     json_t *object = json_object();
     char    delimiter[2] = { schema->delimiter, '\0' };
@@ -67,6 +83,11 @@ static json_t *schema_json(const pli_schema *schema, bool for_model) {
         json_object_set_new(object, "window", json_integer((json_int_t)schema->window));
         json_object_set_new(object, "apart", json_boolean(schema->apart));
     }
+    if (schema->interactions != NULL)
+        json_object_set_new(object, "interactions", json_string(schema->interactions));
+    if (schema->ngram != NULL) json_object_set_new(object, "ngram", json_string(schema->ngram));
+    if (schema->format == PLI_FORMAT_VW && !for_model) json_object_set_new(object, "letters", letters_json(schema));
+    if (schema->names > 0) json_object_set_new(object, "names", names_json(schema));
     json_object_set_new(object, "label_kind", json_string(label_names[schema->label_kind]));
     if (schema->unlabelled) json_object_set_new(object, "unlabelled", json_true());
     json_t *labels = json_array();
@@ -247,9 +268,44 @@ static bool read_chars(const json_t *object, pli_schema *schema) {
            (schema->labels == 0 || (schema->label[0] >= 0 && schema->label[schema->labels - 1] <= 255));
 }
 
+static bool read_text(const json_t *object, const char *key, char **out) {
+    const json_t *value = json_object_get(object, key);
+    if (value == NULL) return true;
+    if (!json_is_string(value)) return false;
+    *out = pli_strdup(json_string_value(value));
+    return *out != NULL;
+}
+
+static bool read_names(const json_t *list, pli_schema *schema) {
+    const size_t n = json_array_size(list);
+    if (n == 0) return list == NULL || json_is_array(list);
+    schema->name = pli_calloc(n / 2, sizeof *schema->name);
+    schema->name_key = pli_array(n / 2, sizeof *schema->name_key);
+    if (n % 2 != 0 || schema->name == NULL || schema->name_key == NULL) return false;
+    for (size_t i = 0; i < n / 2; i++) {
+        const json_t *key = json_array_get(list, 2 * i);
+        const char   *name = json_string_value(json_array_get(list, 2 * i + 1));
+        if (!json_is_integer(key) || json_integer_value(key) < 0 || name == NULL) return false;
+        schema->name_key[i] = (uint64_t)json_integer_value(key);
+        if (i > 0 && schema->name_key[i] <= schema->name_key[i - 1]) return false;
+        if ((schema->name[i] = pli_strdup(name)) == NULL) return false;
+        schema->names++;
+    }
+    return true;
+}
+
+/* A model's text of interactions is read again when data are opened, and refused then if it is none. */
+static bool read_vw(const json_t *object, pli_schema *schema) {
+    const json_t *letters = json_object_get(object, "letters");
+    for (size_t k = 0; k < json_array_size(letters) && k < 4; k++)
+        schema->letters[k] = (uint64_t)json_integer_value(json_array_get(letters, k));
+    return schema->hash_bits >= 1 && schema->hash_bits <= 31 && read_text(object, "interactions", &schema->interactions) &&
+           read_text(object, "ngram", &schema->ngram);
+}
+
 static bool read_schema(const json_t *object, pli_schema *schema) {
     int64_t bits, features;
-    int     format = place_of(json_string_value(json_object_get(object, "format")), format_names, 5);
+    int     format = place_of(json_string_value(json_object_get(object, "format")), format_names, 6);
     if (format < 0 || !read_i64(object, "rows", 0, MAX_ROWS, &schema->rows) ||
         !read_i64(object, "hash_bits", 0, 62, &bits) || !read_i64(object, "features", 0, INT64_MAX, &features) ||
         !read_labels(object, schema))
@@ -262,6 +318,8 @@ static bool read_schema(const json_t *object, pli_schema *schema) {
     if (format == PLI_FORMAT_TABLE && !read_table(object, schema)) return false;
     if (format == PLI_FORMAT_IDX && !read_shape(json_object_get(object, "shape"), schema)) return false;
     if (format == PLI_FORMAT_CHARS && !read_chars(object, schema)) return false;
+    if (format == PLI_FORMAT_VW && !read_vw(object, schema)) return false;
+    if (!read_names(json_object_get(object, "names"), schema)) return false;
     if (!read_segments(json_object_get(object, "segment_rows"), schema)) return false;
     if (format != PLI_FORMAT_NONE) pli_schema_number(schema);
     return true;

@@ -9,27 +9,8 @@ typedef const unsigned char *cursor;
 
 /* --- cells ---------------------------------------------------------------------------------------------------- */
 
-static bool is_utf8(cursor p, size_t n) {
-    for (size_t i = 0; i < n;) {
-        unsigned char c = p[i];
-        size_t        more = c < 0x80                          ? 0
-                             : (c & 0xe0) == 0xc0 && c >= 0xc2 ? 1
-                             : (c & 0xf0) == 0xe0              ? 2
-                             : (c & 0xf8) == 0xf0 && c <= 0xf4 ? 3
-                                                               : 9;
-        if (more == 9 || i + more >= n + (more == 0)) return false;
-        for (size_t k = 1; k <= more; k++)
-            if ((p[i + k] & 0xc0) != 0x80) return false;
-        if (c == 0xe0 && p[i + 1] < 0xa0) return false;  /* longer than needed */
-        if (c == 0xed && p[i + 1] >= 0xa0) return false; /* surrogates         */
-        if ((c == 0xf0 && p[i + 1] < 0x90) || (c == 0xf4 && p[i + 1] >= 0x90)) return false;
-        i += 1 + more;
-    }
-    return true;
-}
-
 const char *pli_cell_text(const pli_cell *cell, pli_text *buffer, size_t *length_out) {
-    bool utf8 = is_utf8(cell->text, cell->length),
+    bool utf8 = pli_is_utf8(cell->text, cell->length),
          zero = cell->length > 0 && memchr(cell->text, '\0', cell->length) != NULL;
     *length_out = cell->length;
     if (!cell->doubled && utf8 && !zero) return (const char *)cell->text;
