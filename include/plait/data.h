@@ -49,7 +49,8 @@ typedef struct plait_data_opts {
                               "pipe"; NULL: the one that gives the first lines equal numbers of cells */
     int64_t spill_limit;   /* the most bytes that temporary files of unpacked or received data may take; 0: half of the
                               free space there */
-    const char *interactions; /* vw: products of namespaces by their first letters, "ab,bcd"; "::" all pairs; NULL: none */
+    const char *interactions; /* vw: products of namespaces by their first letters, "ab,bcd"; "::" all pairs; NULL:
+                                 none */
     const char *ngram;        /* vw: n-grams of up to this length in all namespaces, "2", or by first letters, "a2,b3";
                                  NULL: none */
 } plait_data_opts;

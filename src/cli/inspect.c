@@ -12,7 +12,7 @@ typedef struct inspect_settings {
 
 static const pli_opt rows[] = {
     { "weights", PLI_OPT_FLAG, offsetof(inspect_settings, weights), NULL, NULL,
-      "print the name and the weights of each feature, separated by tabs", 0, 0, "output" },
+      "print the name and the weights of each feature that has any, separated by tabs", 0, 0, "output" },
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
@@ -128,10 +128,17 @@ static void list_arrays(const plait_model *model) {
     }
 }
 
+static bool is_zero(const plait_model *model, int64_t j) {
+    for (int64_t k = 0; k < plait_model_columns(model); k++)
+        if (plait_model_weight(model, j, k) != 0) return false;
+    return true;
+}
+
 static void list_weights(const plait_model *model) {
     list_arrays(model);
     int64_t columns = plait_model_columns(model);
     for (int64_t j = 0; j < plait_model_rows(model) && !ferror(stdout); j++) {
+        if (is_zero(model, j)) continue;
         pli_cli_put(plait_model_feature(model, j));
         for (int64_t k = 0; k < columns; k++) put_number(plait_model_weight(model, j, k));
         putchar('\n');
@@ -175,8 +182,9 @@ const pli_command pli_command_inspect = {
         "Each line holds a word, a tab and a value: the model's name and hash, its labels in the order of predict "
         "--proba, the names of its features. A model whose values are arrays (a clustering, a projection) shows its "
         "own options, and the name, type and shape of each array, before the features.\n\n"
-        "With --weights there is one line for each feature: its name and its weights (one, or one for each class), "
-        "separated by tabs; the intercept comes last. For arrays there is one line for each element.",
+        "With --weights there is one line for each feature whose weights are not all zero: its name and its weights "
+        "(one, or one for each class), separated by tabs; the intercept comes last. A hashed feature has the name that "
+        "the data had for it, or hash:N. For arrays there is one line for each element.",
     .rows = rows,
     .run = inspect,
 };

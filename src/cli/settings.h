@@ -9,7 +9,8 @@
 /* What data to read, and how; shared by train, predict and eval. */
 typedef struct pli_input {
     pli_text_list data;
-    const char   *format, *index_base, *header, *label, *weight_column, *text_columns, *delimiter, *interactions, *ngram;
+    const char   *format, *index_base, *header, *label, *weight_column, *text_columns, *delimiter;
+    const char   *interactions, *ngram;
     int64_t       hash_bits, threads, window, spill_limit;
     bool          cache;
 } pli_input;

@@ -56,8 +56,8 @@ static plait_status format_by_name(const char *name, pli_data_format *format_out
         return PLAIT_OK;
     }
     const char *near = pli_nearest(name, names, FORMATS);
-    return pli_fail(err, PLAIT_ENAME, "no data format \"%s\"%s%s%s; expected auto, libsvm, csv, tsv, idx, text or vw", name,
-                    near != NULL ? ", did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
+    return pli_fail(err, PLAIT_ENAME, "no data format \"%s\"%s%s%s; expected auto, libsvm, csv, tsv, idx, text or vw",
+                    name, near != NULL ? ", did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
 }
 
 const char *pli_format_text(pli_data_format format) {

@@ -148,12 +148,16 @@ static cursor read_value(parser *s, cursor p, float *out) {
     return end;
 }
 
+/* An index that fits is its own hash, so indices below 2^bits do not collide and rows stay in order. */
+static inline uint64_t hashed(uint64_t index, uint64_t bits) {
+    return (index ^ pli_hash_u64(index >> bits)) & ((UINT64_C(1) << bits) - 1);
+}
+
 /* Adds the entries of a line to the rows, but does not end the row. Returns the start of the next line; NULL:
  * failed, or s->too_wide. */
 static inline cursor read_entries(parser *s, cursor p, const bool wide) {
     pli_block     *b = &s->rows->b;
     const uint64_t base = (uint64_t)s->rules->base, hash_bits = (uint64_t)s->rules->hash_bits;
-    const uint64_t hash_mask = (UINT64_C(1) << hash_bits) - 1;
     const uint64_t limit = !wide && s->rules->limit > UINT32_MAX && hash_bits == 0 ? UINT32_MAX : s->rules->limit;
     uint64_t       next = 0, max = s->found->max_index, backwards = 0;
     float         *values = b->value;
@@ -199,8 +203,7 @@ static inline cursor read_entries(parser *s, cursor p, const bool wide) {
             if (!pli_rows_need_values(s->rows)) return no_memory(s);
             values = b->value;
         }
-        /* An index that fits is its own hash, so indices below 2^bits do not collide and rows stay in order. */
-        uint64_t key = hash_bits > 0 ? (index ^ pli_hash_u64(index >> hash_bits)) & hash_mask : index - base;
+        uint64_t key = hash_bits > 0 ? hashed(index, hash_bits) : index - base;
         uint64_t order = hash_bits > 0 ? key : index;
         backwards |= (uint64_t)(order < next);
         next = order + 1;
@@ -342,9 +345,30 @@ static void look_at_end(const unsigned char *p, const unsigned char *end, pli_fo
     if (index > found->max_index) found->max_index = index;
 }
 
+bool pli_libsvm_name(const unsigned char *from, const unsigned char *to, int32_t bits, pli_names *names) {
+    bool good = true;
+    for (cursor p = pli_libsvm_row(from, to); good && p < to; p = pli_libsvm_row(p, to)) {
+        for (; good && p < to && *p != '\n' && *p != '#'; p++) {
+            uint64_t index = 0;
+            cursor   word = p;
+            for (; p < to && (unsigned)(*p - '0') < 10; p++) index = index * 10 + (uint64_t)(*p - '0');
+            const bool is_index = p > word && p < to && *p == ':' && index <= INT64_MAX;
+            if (is_index && pli_names_wants(names, hashed(index, (uint64_t)bits)))
+                good = pli_names_give(names, hashed(index, (uint64_t)bits), (const char *)word, (size_t)(p - word));
+            while (p < to && *p != ' ' && *p != '\t' && *p != '\n' && *p != '#') p++;
+            if (p == to || *p == '\n' || *p == '#') break;
+        }
+        cursor newline = p < to ? memchr(p, '\n', (size_t)(to - p)) : NULL;
+        p = newline != NULL ? newline + 1 : to;
+    }
+    return good;
+}
+
 static bool look(const void *rules, const unsigned char *line, const unsigned char *end, pli_found *found) {
     look_at_end(line, end, found);
     return look_at_label(line, end, ((const pli_libsvm_rules *)rules)->unlabelled, found);
 }
 
-const pli_reader pli_libsvm_reader = { .name = "libsvm", .parse = pli_libsvm_parse, .row = pli_libsvm_row, .look = look };
+const pli_reader pli_libsvm_reader = {
+    .name = "libsvm", .parse = pli_libsvm_parse, .row = pli_libsvm_row, .look = look
+};

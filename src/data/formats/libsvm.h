@@ -4,6 +4,7 @@
 
 #include "data/dataset/rows.h"
 #include "data/formats/number.h"
+#include "data/schema/names.h"
 
 typedef struct pli_libsvm_rules {
     int32_t  base;         /* subtracted from each index: 0 or 1 */
@@ -22,6 +23,7 @@ typedef struct pli_found {
     int64_t    qids, dropped, unknown_texts, unknown_labels, passed_labels;
     pli_keymap labels;    /* bits of the distinct labels; at most PLI_MAX_LABELS */
     double     recent[2]; /* the labels added last */
+    pli_names *names; /* NULL: parsers forget names; else (vw, tables) they give it those that it wants */
     uint64_t   letters[4]; /* vw: a bit for the first letter of each namespace */
 } pli_found;
 bool pli_found_label(pli_found *found, double label); /* false: out of memory */
@@ -44,6 +46,8 @@ plait_status pli_libsvm_parse(const void *rules, const unsigned char *from, cons
 
 /** The first byte of the row at or behind `from`, past blank lines and comments; `to` if there is none. */
 const unsigned char *pli_libsvm_row(const unsigned char *from, const unsigned char *to);
+/** Gives names to keys of hashed rows [from, to): their indices as written. false: out of memory. */
+bool pli_libsvm_name(const unsigned char *from, const unsigned char *to, int32_t bits, pli_names *names);
 /** Does any row of [from, to) begin with an index 0? */
 bool pli_libsvm_has_zero(const unsigned char *from, const unsigned char *to);
 

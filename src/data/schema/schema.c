@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "data/formats/libsvm.h"
+#include "data/schema/names.h"
 
 /* --- dictionaries ---------------------------------------------------------------------------------------- */
 
@@ -417,6 +418,30 @@ static void character_name(const pli_schema *schema, uint64_t key, pli_text *tex
     if (symbol + 1 < symbols) add_character((int)schema->label[symbol], text);
     else pli_text_add(text, "other");
 }
+
+bool pli_schema_take_names(pli_schema *schema, pli_names *names) {
+    uint32_t *order = pli_array((size_t)names->n, sizeof *order);
+    char    **name = pli_array((size_t)names->n, sizeof *name);
+    if (order == NULL || name == NULL || schema->names > 0) goto fail;
+    for (int64_t i = 0; i < names->n; i++) order[i] = (uint32_t)i;
+    if (!pli_sort_u64(names->n, names->key, order)) goto fail;
+    for (int64_t i = 0; i < names->n; i++) name[i] = names->name[order[i]];
+    schema->name_key = names->key;
+    schema->name = name;
+    schema->names = names->n;
+    pli_free(names->name);
+    names->key = NULL;
+    names->name = NULL;
+    names->n = 0;
+    pli_free(order);
+    return true;
+fail:
+    pli_free(order);
+    pli_free(name);
+    return false;
+}
+
+bool pli_schema_is_hashed(const pli_schema *schema) { return schema->hash_bits > 0; }
 
 /* The name behind a hashed key; NULL: it is not known. */
 static const char *hashed_name(const pli_schema *schema, uint64_t key) {

@@ -7,6 +7,7 @@
 #define PLI_DATA_SCHEMA_H
 
 #include "data/data.h"
+#include "data/schema/names.h"
 #include "data/schema/superacc.h"
 
 typedef enum pli_data_format {
@@ -80,6 +81,9 @@ pli_column       *pli_schema_add_column(pli_schema *schema, const char *name, si
                                         pli_role role);                              /* NULL: no memory */
 bool              pli_schema_merge_labels(pli_schema *into, const pli_schema *from); /* false: no memory */
 const pli_column *pli_schema_label_column(const pli_schema *schema);
+
+/** Takes what was named; false: out of memory, and the schema has no names. */
+bool pli_schema_take_names(pli_schema *schema, pli_names *names);
 
 /** Place of text in dict, or -1. */
 int64_t pli_dict_find(const pli_dict *dict, const char *text, size_t length);

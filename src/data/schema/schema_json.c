@@ -299,8 +299,8 @@ static bool read_vw(const json_t *object, pli_schema *schema) {
     const json_t *letters = json_object_get(object, "letters");
     for (size_t k = 0; k < json_array_size(letters) && k < 4; k++)
         schema->letters[k] = (uint64_t)json_integer_value(json_array_get(letters, k));
-    return schema->hash_bits >= 1 && schema->hash_bits <= 31 && read_text(object, "interactions", &schema->interactions) &&
-           read_text(object, "ngram", &schema->ngram);
+    return schema->hash_bits >= 1 && schema->hash_bits <= 31 &&
+           read_text(object, "interactions", &schema->interactions) && read_text(object, "ngram", &schema->ngram);
 }
 
 static bool read_schema(const json_t *object, pli_schema *schema) {

@@ -62,4 +62,8 @@ plait_status pli_report_measure(pli_run *run, const plait_model *model, plait_re
 /** Fills the rest of the record. Collective. */
 plait_status pli_report_fill(pli_run *run, plait_report *report);
 
+/* named.c */
+/** Gives the model's schema the names behind its hashed features, on the leading worker; others keep hashes. */
+void pli_run_name_features(pli_run *run, plait_model *model);
+
 #endif

@@ -164,6 +164,7 @@ static plait_status make_model(pli_run *run, plait_model **model_out) {
             pli_text_add(&model->settings, "%s=%s\n", o->name, plait_training_name(run, o->name));
     if (status >= 0) status = run->learner->finish(run, model);
     if (status >= 0) status = pli_model_open(model, run->err);
+    if (status >= 0) pli_run_name_features(run, model);
     if (status < 0) plait_model_destroy(&model);
     else *model_out = model;
     return status;

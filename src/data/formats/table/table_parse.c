@@ -176,6 +176,18 @@ static bool read_number(parser *s, int64_t i, const pli_cell *cell) {
     return put_number(s, c, (float)value);
 }
 
+/* Gives the hashed key its name, if one is wanted: "column=text". */
+static bool name_text(parser *s, uint32_t key, const char *column, const char *text, size_t length) {
+    pli_names *names = s->found->names;
+    pli_text   name = { 0 };
+    if (names == NULL || !pli_names_wants(names, key)) return true;
+    pli_text_add(&name, "%s=", column);
+    pli_text_add_bytes(&name, text, length);
+    const bool good = !name.failed && pli_names_give(names, key, name.data, name.length);
+    pli_text_free(&name);
+    return good || no_memory(s);
+}
+
 static bool read_text(parser *s, int64_t i, const pli_cell *cell) {
     const pli_table_cell *c = &s->t->cell[i];
     const pli_column     *column = &s->t->schema->column[c->column];
@@ -185,7 +197,8 @@ static bool read_text(parser *s, int64_t i, const pli_cell *cell) {
     if (text == NULL) return no_memory(s);
     if (s->t->schema->hash_bits > 0) {
         uint64_t mask = (UINT64_C(1) << s->t->schema->hash_bits) - 1;
-        return put(s, (uint32_t)(pli_hash_bytes(text, length, c->seed + 1) & mask), 1.0f);
+        const uint32_t key = (uint32_t)(pli_hash_bytes(text, length, c->seed + 1) & mask);
+        return name_text(s, key, column->name, text, length) && put(s, key, 1.0f);
     }
     int64_t place = pli_dict_find(&column->dict, text, length);
     if (place >= 0) return put(s, (uint32_t)(column->first_key + (uint64_t)place), 1.0f);

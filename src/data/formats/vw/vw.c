@@ -13,15 +13,15 @@ static uint64_t fold(uint64_t hash, uint32_t bits) {
 }
 
 /* Gives names to the keys of a row that have none yet. */
-static bool name_row(const pli_vw_rules *rules, const pli_vw_row *row) {
+static bool name_row(const pli_vw_rules *rules, const pli_vw_row *row, pli_names *names) {
     pli_text text = { 0 };
     bool     good = true;
     for (int64_t i = 0; good && i < row->n; i++) {
         const uint64_t key = fold(row->feature[i].hash, (uint32_t)rules->hash_bits);
-        if (!pli_names_wants(rules->names, key)) continue;
+        if (!pli_names_wants(names, key)) continue;
         text.length = 0;
         pli_vw_feature_name(row, i, &text);
-        good = !text.failed && pli_names_give(rules->names, key, text.data != NULL ? text.data : "", text.length);
+        good = !text.failed && pli_names_give(names, key, text.data != NULL ? text.data : "", text.length);
     }
     pli_text_free(&text);
     return good;
@@ -59,7 +59,7 @@ static bool put_row(const pli_vw_rules *rules, const pli_vw_row *row, pli_rows *
     if (!ordered && !pli_rows_sort_tail(rows, from, 0, true, &repeat)) return false;
     if (row->weight != 1.0f && !pli_rows_need_weights(rows)) return false;
     if (!pli_found_label(found, row->label)) return false;
-    if (rules->names != NULL && !name_row(rules, row)) return false;
+    if (found->names != NULL && !name_row(rules, row, found->names)) return false;
     if (b->weight != NULL) b->weight[b->rows] = row->weight;
     b->label[b->rows++] = row->label;
     b->row_start[b->rows] = b->entries;

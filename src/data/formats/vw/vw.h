@@ -15,7 +15,6 @@
 #define PLI_DATA_VW_H
 
 #include "data/dataset/dataset.h"
-#include "data/schema/names.h"
 
 enum {
     PLI_VW_BITS = 18,            /* of the hash, by default                                              */
@@ -43,7 +42,6 @@ typedef struct pli_vw_rules {
     int32_t      hash_bits;
     bool         label_is_optional, unlabelled; /* unlabelled: labels are passed over */
     pli_vw_cross cross;
-    pli_names   *names; /* NULL: names are forgotten; else those that it wants are added to it */
 } pli_vw_rules;
 
 /* --- a row before it is folded ------------------------------------------------------------------------------ */

@@ -38,7 +38,7 @@ plait_status pli_vw_add_grams(pli_vw_row *row, int32_t longest) {
     return PLAIT_OK;
 }
 
-/* --- products ----------------------------------------------------------------------------------------------------- */
+/* --- products ---------------------------------------------------------------------------------------------------- */
 
 /* A product whose first `n` factors are chosen. */
 typedef struct chosen {
@@ -92,7 +92,7 @@ plait_status pli_vw_add_products(pli_vw_row *row, const pli_vw_cross *cross) {
     return PLAIT_OK;
 }
 
-/* --- what the options ask for --------------------------------------------------------------------------------------- */
+/* --- what the options ask for ------------------------------------------------------------------------------------ */
 
 static int by_letter(const void *a, const void *b) {
     return (int)*(const unsigned char *)a - (int)*(const unsigned char *)b;
@@ -152,7 +152,7 @@ plait_status pli_vw_cross_read(const char *interactions, const char *ngram, pli_
     return PLAIT_OK;
 }
 
-/* --- what is not there ---------------------------------------------------------------------------------------------- */
+/* --- what is not there ------------------------------------------------------------------------------------------- */
 
 static bool is_there(const uint64_t *letters, unsigned char letter) {
     return letter == PLI_VW_ANY_SPACE || (letters[letter >> 6] >> (letter & 63) & 1) != 0;

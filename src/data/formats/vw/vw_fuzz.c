@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (pli_vw_cross_read(flags & 8 ? "ab,aa" : NULL, flags & 16 ? "3" : NULL, &rules.cross, &err) != PLAIT_OK) abort();
     if (flags & 32 && pli_names_init(&names, rules.hash_bits, &err) == PLAIT_OK) {
         for (uint64_t key = 0; key < UINT64_C(1) << rules.hash_bits; key++) pli_names_want(&names, key);
-        rules.names = &names;
+        found.names = &names;
     }
     if (pli_vw_parse(&rules, text, text + size + 1, &rows, &found, &bad) == PLAIT_OK) check(&rows.b, rules.hash_bits);
     for (const unsigned char *p = pli_vw_reader.row(text, text + size), *end; p < text + size;

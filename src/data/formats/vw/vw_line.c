@@ -205,7 +205,7 @@ static cursor read_line(reader *s, cursor line) {
     pli_vw_row *row = s->row;
     cursor      end = line;
     row->n = row->spans = 0;
-    row->with_names = s->rules->names != NULL;
+    row->with_names = s->found->names != NULL;
     while (*end != '\n') end++;
     if (!pli_vw_row_reserve(row, (end - line) / 2 + 1)) return no_memory(s);
     cursor p = read_head(s, line);

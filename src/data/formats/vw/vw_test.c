@@ -361,7 +361,7 @@ static void test_every_failed_allocation(void **state) {
     }
 }
 
-/* --- what it is ---------------------------------------------------------------------------------------------------- */
+/* --- what it is -------------------------------------------------------------------------------------------------- */
 
 static void test_recognised(void **state) {
     static const struct {
