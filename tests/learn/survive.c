@@ -4,8 +4,8 @@
  * or two (that do not hold all copies of a shard). It holds for checkpoints, too: a run that is resumed from one, by
  * any number of workers, with two replicas or one, and with another death, ends with these bits.
  *
- * The test wraps some functions of the library (the linker's --wrap). From the first table on, each rank counts its
- * calls of them, and at the killer's n-th call the victim dies. (A death before the job is there ends the run.) */
+ * The test wraps some functions of the library (the linker's --wrap). From the job on, each rank counts its calls of
+ * them, and at the killer's n-th call the victim dies. (A death before the job is there ends the run.) */
 #include <stdatomic.h>
 
 #include "learn/train.h"
@@ -30,7 +30,8 @@ typedef struct story {
     int64_t              second_at; /* that call; 0: nobody */
     plait_comm *_Atomic  comm[RANKS_MAX]; /* release, pairs with the killer's acquire */
     _Atomic int64_t      calls[RANKS_MAX];
-    _Atomic bool         begun; /* the job is there, on all ranks: some table is */
+    int64_t              before_tables[RANKS_MAX]; /* how many of them came before its first table */
+    _Atomic bool         begun; /* the job is there, on all ranks */
     plait_report         report[RANKS_MAX];
     bool                 ended[RANKS_MAX];
     int64_t              kept_clocks, points; /* the leading rank's, as kept_hash */
@@ -105,9 +106,29 @@ STAND_BEFORE(plait_comm_allgatherv, (plait_comm * comm, const void *mine, size_t
 plait_status __real_plait_table_create(plait_job *job, const plait_table_opts *opts, plait_table **table_out);
 plait_status __wrap_plait_table_create(plait_job *job, const plait_table_opts *opts, plait_table **table_out);
 plait_status __wrap_plait_table_create(plait_job *job, const plait_table_opts *opts, plait_table **table_out) {
+    const int32_t me = plait_comm_rank(plait_job_comm(job));
+    if (now != NULL && now->before_tables[me] == 0) now->before_tables[me] = atomic_load(&now->calls[me]);
     plait_status status = __real_plait_table_create(job, opts, table_out);
-    if (now != NULL) atomic_store(&now->begun, true);
     come_by(plait_job_comm(job));
+    return status;
+}
+
+plait_status __real_pli_comm_sum_cells(plait_comm *comm, bool wide, int64_t n, void *cells);
+plait_status __wrap_pli_comm_sum_cells(plait_comm *comm, bool wide, int64_t n, void *cells);
+plait_status __wrap_pli_comm_sum_cells(plait_comm *comm, bool wide, int64_t n, void *cells) {
+    come_by(comm);
+    plait_status status = __real_pli_comm_sum_cells(comm, wide, n, cells);
+    come_by(comm);
+    return status;
+}
+
+/* Where it returns to one worker, all have agreed on the job. */
+plait_status __real_plait_job_create(plait_comm *comm, const plait_job_opts *opts, plait_job **job_out);
+plait_status __wrap_plait_job_create(plait_comm *comm, const plait_job_opts *opts, plait_job **job_out);
+plait_status __wrap_plait_job_create(plait_comm *comm, const plait_job_opts *opts, plait_job **job_out) {
+    plait_status status = __real_plait_job_create(comm, opts, job_out);
+    if (now != NULL && status >= 0 && pli_comm_is_worker(comm)) atomic_store(&now->begun, true);
+    if (status >= 0 && pli_comm_is_worker(comm)) come_by(comm);
     return status;
 }
 
@@ -364,6 +385,36 @@ static void test_any_rank_may_die_at_any_moment(void **unused) {
     if (one == NULL && died * 2 < runs)
         fail_msg("only %lld of %lld deaths were told", (long long)died, (long long)runs);
     pli_free(whole);
+    plait_data_destroy(&data[0]);
+    plait_data_destroy(&data[1]);
+}
+
+/* Between the making of the job and that of the first table kmeans draws its first centres. At each call there a rank
+ * dies; under PLAIT_TEST_FULL each of them in turn. */
+static void test_any_rank_may_die_while_first_centres_are_drawn(void **unused) {
+    (void)unused;
+    static const int stop = 0;
+    plait_data      *data[2] = { points(ROWS, 6, 2, 5), by_key() };
+    for (size_t k = 0; k < KINDS; k++) {
+        story       whole = story_of(&kinds[k], data, &stop);
+        plait_error err = { 0 };
+        if (strcmp(kinds[k].model, "kmeans") != 0) continue;
+        if (run(&whole, &err) < 0) fail_msg("%s: %s", kinds[k].name, err.text);
+        assert_true(whole.before_tables[0] > 10);
+        for (int64_t at = 0; at < whole.before_tables[0] * HOLDERS; at += getenv("PLAIT_TEST_FULL") != NULL ? 1 : 4) {
+            story s = story_of(&kinds[k], data, &stop);
+            char  what[100];
+            s.at = at / HOLDERS;
+            s.victim = (int32_t)(at % HOLDERS);
+            s.killer = (s.victim + 1) % HOLDERS;
+            take_spares(&s, &kinds[k], (int32_t)(at % 2));
+            snprintf(what, sizeof what, "%s: rank %d at call %lld of rank %d", kinds[k].name, (int)s.victim,
+                     (long long)s.at, (int)s.killer);
+            if (run(&s, &err) < 0) fail_msg("%s: %s", what, err.text);
+            check(&s, &kinds[k], &whole, what);
+            assert_true(atomic_load(&s.told) > 0);
+        }
+    }
     plait_data_destroy(&data[0]);
     plait_data_destroy(&data[1]);
 }
@@ -639,7 +690,7 @@ static void test_what_cannot_go_on_is_refused_by_name(void **unused) {
     o = s.opts;
     o.optimizer = "lbfgs";
     o.exact = 0;
-    refused(&o, "nearest is --optimizer adagrad");
+    refused(&o, "2 replicas with lbfgs are refused: its server functions update tables; take adagrad");
     o = s.opts;
     o.spares = 1;
     o.replicas = 1;
@@ -654,6 +705,7 @@ static void test_what_cannot_go_on_is_refused_by_name(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_any_rank_may_die_at_any_moment),
+                                        cmocka_unit_test(test_any_rank_may_die_while_first_centres_are_drawn),
                                         cmocka_unit_test(test_checkpoints_outlive_any_rank),
                                         cmocka_unit_test(test_a_programs_own_checkpoints_outlive_any_rank),
                                         cmocka_unit_test(test_what_cannot_go_on_is_refused_by_name) };

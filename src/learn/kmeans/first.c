@@ -6,13 +6,15 @@
  * the spot (seeds.c). There are more candidates than k asks for: then clustering them many times over, and keeping the
  * best, is nearly as good as doing so with all rows.
  *
- * A row's random numbers belong to the row, its distances have the same bits whoever takes them, and sums over rows are
- * exact: so the centres do not depend on the number of workers. */
+ * A row's random numbers belong to the row, its distances have the same bits whoever takes them, candidates are kept in
+ * the order of their rows, and sums over rows are exact. So the centres do not depend on the number of workers. If a
+ * worker dies meanwhile (replicas 2), the others draw anew, and its rows fall to them: they draw the same centres. */
 #include <math.h>
 #include <string.h>
 
 #include "learn/kmeans/kmeans.h"
 #include "learn/model/model.h"
+#include "learn/solve/inherit.h"
 #include "tensor/exact_cells.h"
 
 /* Candidates that are worth having in a round whatever k is, and floats that they may take. */
@@ -29,8 +31,8 @@ typedef struct drawing {
     pli_run   *run;
     int64_t    d, wanted; /* candidates a round */
     bool       dense;
-    int32_t    blocks;
-    own_block *own;       /* [blocks] */
+    pli_living held;
+    own_block *own;       /* [held.n] */
     pli_listed candidate;
     double     cost;      /* sum over all rows of weight times near */
 } drawing;
@@ -72,7 +74,7 @@ static plait_status near_all(drawing *draw, nearing *n, void *ready) {
     if (!failed) {
         pli_centres_prepare(&n->centres, draw->candidate.n - n->first, draw->d,
                             draw->candidate.x + n->first * draw->d, draw->dense, ready);
-        pli_pool_for(draw->run->pool, draw->blocks, near_block, n);
+        pli_pool_for(draw->run->pool, draw->held.n, near_block, n);
         for (int32_t t = 0; t < threads; t++) failed = failed || n->failed[t];
     }
     return failed ? pli_fail(draw->run->err, PLAIT_ENOMEM, "no memory to compare rows with candidates") : PLAIT_OK;
@@ -101,7 +103,7 @@ static plait_status take_in(drawing *draw, int64_t first) {
 static plait_status sum_cost(drawing *draw) {
     uint64_t     cell[4] = { 0 };
     plait_status status = PLAIT_OK;
-    for (int32_t b = 0; status >= 0 && b < draw->blocks; b++) {
+    for (int32_t b = 0; status >= 0 && b < draw->held.n; b++) {
         const own_block *own = &draw->own[b];
         double          *term = pli_array((size_t)own->block->rows + 1, sizeof *term);
         if (term == NULL) status = pli_fail(draw->run->err, PLAIT_ENOMEM, "no memory to add up distances");
@@ -124,7 +126,7 @@ static plait_status weigh(drawing *draw, float *weight) {
     plait_status status = sum != NULL && cell != NULL
                               ? PLAIT_OK
                               : pli_fail(draw->run->err, PLAIT_ENOMEM, "no memory to weigh candidates");
-    for (int32_t b = 0; status >= 0 && b < draw->blocks; b++) {
+    for (int32_t b = 0; status >= 0 && b < draw->held.n; b++) {
         const own_block *own = &draw->own[b];
         memset(sum, 0, (size_t)n * sizeof *sum);
         for (int64_t r = 0; r < own->block->rows; r++) sum[own->of[r]] += pli_kmeans_weight(own->block, r);
@@ -150,7 +152,7 @@ static plait_status draw_one(drawing *draw) {
     pli_listed   mine = { .d = draw->d }, all = { .d = draw->d };
     double       least = INFINITY;
     bool         ok = true;
-    for (int32_t b = 0; b < draw->blocks; b++) {
+    for (int32_t b = 0; b < draw->held.n; b++) {
         const pli_block *block = draw->own[b].block;
         for (int64_t r = 0; r < block->rows; r++) {
             const double weight = pli_kmeans_weight(block, r);
@@ -183,7 +185,7 @@ static plait_status draw_round(drawing *draw, int64_t round) {
     const double scale = (double)draw->wanted / draw->cost;
     pli_listed   mine = { .d = draw->d };
     bool         ok = true;
-    for (int32_t b = 0; b < draw->blocks; b++) {
+    for (int32_t b = 0; b < draw->held.n; b++) {
         const own_block *own = &draw->own[b];
         for (int64_t r = 0; ok && r < own->block->rows; r++) {
             const double probability = scale * pli_kmeans_weight(own->block, r) * own->near[r];
@@ -196,6 +198,8 @@ static plait_status draw_round(drawing *draw, int64_t round) {
                               : pli_fail(draw->run->err, PLAIT_ENOMEM, "no memory for candidates");
     pli_listed_free(&mine);
     PLI_TRY(status);
+    if (!pli_listed_sort(&draw->candidate, first))
+        return pli_fail(draw->run->err, PLAIT_ENOMEM, "no memory to sort candidates");
     PLI_TRY(take_in(draw, first));
     return sum_cost(draw);
 }
@@ -203,12 +207,12 @@ static plait_status draw_round(drawing *draw, int64_t round) {
 /* --- from the data ------------------------------------------------------------------------------------------------ */
 
 static plait_status begin(drawing *draw) {
-    draw->blocks = pli_dataset_own_blocks(draw->run->data);
-    draw->own = pli_calloc((size_t)draw->blocks + 1, sizeof *draw->own);
+    PLI_TRY(pli_living_blocks(draw->run, draw->run->data, &draw->held));
+    draw->own = pli_calloc((size_t)draw->held.n + 1, sizeof *draw->own);
     bool ok = draw->own != NULL;
-    for (int32_t b = 0; ok && b < draw->blocks; b++) {
+    for (int32_t b = 0; ok && b < draw->held.n; b++) {
         own_block *own = &draw->own[b];
-        own->block = pli_dataset_block(draw->run->data, b);
+        own->block = draw->held.block[b];
         own->near = pli_array((size_t)own->block->rows + 1, sizeof *own->near);
         own->of = pli_calloc((size_t)own->block->rows + 1, sizeof *own->of);
         ok = own->near != NULL && own->of != NULL;
@@ -218,11 +222,12 @@ static plait_status begin(drawing *draw) {
 }
 
 static void end(drawing *draw) {
-    for (int32_t b = 0; draw->own != NULL && b < draw->blocks; b++) {
+    for (int32_t b = 0; draw->own != NULL && b < draw->held.n; b++) {
         pli_free(draw->own[b].near);
         pli_free(draw->own[b].of);
     }
     pli_free(draw->own);
+    pli_living_blocks_free(&draw->held);
     pli_listed_free(&draw->candidate);
 }
 
@@ -243,13 +248,23 @@ static plait_status draw_all(drawing *draw) {
     return status;
 }
 
-static plait_status of_data(pli_run *run) {
+static plait_status draw_once(pli_run *run) {
     const pli_kmeans *m = run->state;
     const int64_t     most = ROUND_FLOATS / m->d, more = most < ROUND_LEAST ? most : ROUND_LEAST;
     drawing           draw = { .run = run, .d = m->d, .dense = m->dense, .candidate = { .d = m->d } };
     draw.wanted = 2 * m->k > more ? 2 * m->k : more;
     plait_status status = draw_all(&draw);
     end(&draw);
+    return status;
+}
+
+/* Without a dead worker's rows even weights may seem to be missing: what sums of all say counts only if all were
+ * there. */
+plait_status pli_kmeans_draw(pli_run *run) {
+    int32_t      absent = pli_comm_absent(run->comm);
+    plait_status status;
+    do status = draw_once(run);
+    while (pli_run_again(run, &absent) && (status >= 0 || status == PLAIT_EFORMAT || status == PLAIT_EDIVERGED));
     return status;
 }
 
@@ -309,9 +324,9 @@ static plait_status of_file(pli_run *run, const char *path) {
     return status;
 }
 
-plait_status pli_kmeans_first(pli_run *run) {
+plait_status pli_kmeans_given(pli_run *run, bool *given_out) {
     const char *path = plait_training_name(run, "centres");
-    if (path[0] != '\0') return of_file(run, path);
-    if (run->start != NULL) return of_model(run);
-    return run->opts->dry_run ? PLAIT_OK : of_data(run);
+    *given_out = path[0] != '\0' || run->start != NULL;
+    if (!*given_out) return PLAIT_OK;
+    return path[0] != '\0' ? of_file(run, path) : of_model(run);
 }

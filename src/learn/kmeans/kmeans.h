@@ -95,7 +95,9 @@ typedef struct pli_listed {
 bool pli_listed_add(pli_listed *list, const pli_block *block, int64_t row, double key);
 /** The lists of all workers, one behind the other, at the end of *all. Collective. */
 plait_status pli_listed_share(pli_run *run, const pli_listed *mine, pli_listed *all);
-void         pli_listed_free(pli_listed *list);
+/** Sorts the rows from first on by their numbers. false: out of memory. */
+bool pli_listed_sort(pli_listed *list, int64_t first);
+void pli_listed_free(pli_listed *list);
 
 /* --- the run ------------------------------------------------------------------------------------------------------ */
 
@@ -104,6 +106,7 @@ enum { PLI_KMEANS_LAST, PLI_KMEANS_TOTAL, PLI_KMEANS_REFILLED, PLI_KMEANS_KEPT }
 typedef struct pli_kmeans {
     bool            mini;    /* mini-batches */
     bool            taken;   /* centre is what the table's sums say */
+    bool            given;   /* the first centres are those of a file or a model */
     bool            dense;
     int64_t         k, d;
     plait_table    *table;
@@ -116,8 +119,11 @@ typedef struct pli_kmeans {
     double          kept[PLI_KMEANS_KEPT];
 } pli_kmeans;
 
-/** centre [k, d]: the first ones. Collective. */
-plait_status pli_kmeans_first(pli_run *run);
+/** centre [k, d]: the first ones, if a file or a model gives them. */
+plait_status pli_kmeans_given(pli_run *run, bool *given_out);
+/** centre [k, d]: the first ones, drawn from the data. Collective; once there is a job, whose replicas carry its sums
+ *  when a worker dies. */
+plait_status pli_kmeans_draw(pli_run *run);
 /** centre [k, d] out of weighted rows x [n, d]; n may be below k. Collective, with the same rows on all workers. */
 plait_status pli_kmeans_seeds(pli_run *run, int64_t n, const float *x, const float *weight);
 /** Puts rows that are farthest from their centres in the place of the centres of clusters where empty [k] is true.

@@ -74,6 +74,44 @@ plait_status pli_listed_share(pli_run *run, const pli_listed *mine, pli_listed *
     return status;
 }
 
+/* Copies list's rows behind each other as from [n] names them. */
+static bool reorder(pli_listed *list, int64_t first, int64_t n, const uint32_t *from) {
+    double *key = pli_array((size_t)n, sizeof *key);
+    float  *x = pli_array((size_t)n, (size_t)list->d * sizeof *x);
+    if (key != NULL && x != NULL) {
+        for (int64_t i = 0; i < n; i++) {
+            key[i] = list->key[first + from[i]];
+            memcpy(x + i * list->d, list->x + (first + from[i]) * list->d, (size_t)list->d * sizeof *x);
+        }
+        memcpy(list->key + first, key, (size_t)n * sizeof *key);
+        memcpy(list->x + first * list->d, x, (size_t)(n * list->d) * sizeof *x);
+    }
+    const bool ok = key != NULL && x != NULL;
+    pli_free(key);
+    pli_free(x);
+    return ok;
+}
+
+/* They are in order already unless a worker has lent its rows to others. */
+bool pli_listed_sort(pli_listed *list, int64_t first) {
+    const int64_t n = list->n - first;
+    int64_t       sorted = 1;
+    while (sorted < n && list->row[first + sorted - 1] < list->row[first + sorted]) sorted++;
+    if (sorted >= n) return true;
+    uint64_t *row = pli_array((size_t)n, sizeof *row);
+    uint32_t *from = pli_array((size_t)n, sizeof *from);
+    for (int64_t i = 0; row != NULL && from != NULL && i < n; i++) {
+        row[i] = (uint64_t)list->row[first + i];
+        from[i] = (uint32_t)i;
+    }
+    bool ok = row != NULL && from != NULL && n <= UINT32_MAX && pli_sort_u64(n, row, from);
+    ok = ok && reorder(list, first, n, from);
+    for (int64_t i = 0; ok && i < n; i++) list->row[first + i] = (int64_t)row[i];
+    pli_free(row);
+    pli_free(from);
+    return ok;
+}
+
 void pli_listed_free(pli_listed *list) {
     pli_free(list->row);
     pli_free(list->key);

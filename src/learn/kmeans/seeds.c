@@ -1,6 +1,6 @@
 /* k centres of a few weighted rows: k-means++ (Arthur and Vassilvitskii, SODA 2007) and some passes of Lloyd, from many
  * beginnings of which the best is kept. Each beginning is a serial computation whose random numbers are its own, so the
- * workers, and each worker's threads, share them out, and the result is the same however many there are. */
+ * living workers, and each worker's threads, share them out, and the result is the same however many there are. */
 #include <math.h>
 #include <string.h>
 
@@ -18,6 +18,7 @@ typedef struct seeding {
     const float   *x;      /* [n, d] */
     const float   *weight; /* [n]    */
     int32_t        first, step; /* this worker's beginnings: first, first + step, ... */
+    int32_t        whose[BEGINNINGS]; /* the worker that computes it */
     float         *best;   /* [beginnings, k, d]: of those it has */
     double        *cost;   /* [beginnings] INFINITY: another's, or no memory for it */
 } seeding;
@@ -169,7 +170,7 @@ static plait_status choose(pli_run *run, const seeding *s, int32_t beginnings) {
                         run->learner->name);
     if (best % s->step == s->first)
         memcpy(m->centre, s->best + best * s->k * s->d, (size_t)(s->k * s->d) * sizeof *m->centre);
-    return plait_comm_broadcast(run->comm, m->centre, (size_t)(s->k * s->d) * sizeof *m->centre, best % s->step);
+    return plait_comm_broadcast(run->comm, m->centre, (size_t)(s->k * s->d) * sizeof *m->centre, s->whose[best]);
 }
 
 /* There are no more candidates than clusters: rows on one place leave clusters empty, which are refilled later. */
@@ -178,15 +179,25 @@ static void copy_all(pli_kmeans *m, int64_t n, const float *x) {
         memcpy(m->centre + j * m->d, x + j % n * m->d, (size_t)m->d * sizeof *x);
 }
 
+/* The living workers take turns. */
+static void share_out(const plait_comm *comm, seeding *s) {
+    pli_comm_living(comm, &s->first, &s->step);
+    for (int32_t b = 0, worker = -1; b < BEGINNINGS; b++) {
+        do worker = (worker + 1) % plait_comm_workers(comm);
+        while (pli_comm_is_absent(comm, worker));
+        s->whose[b] = worker;
+    }
+}
+
 plait_status pli_kmeans_seeds(pli_run *run, int64_t n, const float *x, const float *weight) {
     pli_kmeans *m = run->state;
     double      cost[BEGINNINGS];
-    seeding     s = { .run = run, .k = m->k, .d = m->d, .n = n, .x = x, .weight = weight, .cost = cost,
-                      .first = plait_comm_rank(run->comm), .step = plait_comm_workers(run->comm) };
+    seeding     s = { .run = run, .k = m->k, .d = m->d, .n = n, .x = x, .weight = weight, .cost = cost };
     if (n <= m->k) {
         copy_all(m, n, x);
         return PLAIT_OK;
     }
+    share_out(run->comm, &s);
     const int32_t beginnings = beginnings_of(run, &s);
     for (int32_t b = 0; b < BEGINNINGS; b++) cost[b] = INFINITY;
     s.best = pli_array((size_t)beginnings, (size_t)(m->k * m->d) * sizeof *s.best);
