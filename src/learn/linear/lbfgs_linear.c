@@ -1,8 +1,10 @@
 /* A linear model's passes for L-BFGS. The gradient is a sum over rows and entries; the metric's diagonal, a bound of
  * the Hessian's, is one more such sum. Large vectors are kept in float32, and their memory is freed between passes. */
+#include <math.h>
 #include <string.h>
 
 #include "learn/linear/fit.h"
+#include "learn/linear/hessian.h"
 #include "learn/solve/lbfgs_run.h"
 
 /* In float32, sums over more rows than this would lose what is added. */
@@ -130,6 +132,52 @@ static plait_status metric(pli_lbfgs *l) {
     return PLAIT_OK;
 }
 
+/* --- blocks of the Hessian --------------------------------------------------------------------------------- */
+
+enum { BLOCK_ROWS_MAX = 1024, BLOCKS_VALUES_MAX = 1 << 20 };
+
+/* Under --reduce exact they would be summed block by block of the data, which costs more than it saves. With L1 the
+ * orthants want a diagonal metric. Filters may send each worker something else, and all must take the same step. */
+static bool has_blocks(const pli_lbfgs *l) {
+    const linear_pass *p = l->own;
+    const pli_run     *run = l->run;
+    bool               filtered = run->opts->filter != NULL;
+    for (int32_t i = 0; i < run->opts->n_tables; i++) filtered = filtered || run->opts->tables[i].filter != NULL;
+    return p->fit->linear.goal.loss->second != NULL && !run->exact && run->l1 == 0 && !filtered &&
+           l->type == PLAIT_F64 && l->rows <= BLOCK_ROWS_MAX && l->rows * l->values <= BLOCKS_VALUES_MAX;
+}
+
+/* One row in how many is taken: so few rows that a metric costs no more than about eight passes, but at least four for
+ * each row of a block. It depends on the data alone. */
+static int64_t stride_of(const pli_lbfgs *l, int64_t blocks) {
+    const linear_pass *p = l->own;
+    const double       m = (double)l->rows, rows = (double)l->run->train_rows, entries = (double)l->run->entries;
+    const double       each = entries / rows, by_pairs = each * each / 2, dense = m * m / 16;
+    const bool         sparse = p->fit->fit.scale.centre == NULL && by_pairs < dense;
+    const double       cost = rows * (double)blocks * (sparse ? by_pairs : dense);
+    const double       pass = 2 * entries * (double)l->columns, most = rows / (4 * m);
+    const double       stride = fmin(ceil(cost / (8 * pass + 1)), floor(most));
+    return stride > 1 ? (int64_t)stride : 1;
+}
+
+static plait_status push_blocks(pli_lbfgs *l, const void *values, int64_t blocks) {
+    linear_pass      *p = l->own;
+    const pli_run    *run = l->run;
+    pli_weights       weights;
+    const int64_t     stride = stride_of(l, blocks);
+    const pli_hessian hessian = { .linear = &p->fit->linear, .scale = &p->fit->fit.scale, .pool = run->pool,
+                                  .blocks = blocks, .stride = stride,
+                                  .share = (double)stride / (double)run->train_rows,
+                                  .entries_per_row = (double)run->entries / (double)run->rows };
+    double *out = pli_calloc((size_t)(blocks * l->rows), (size_t)l->rows * sizeof *out);
+    if (out == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the Hessian");
+    raw_weights(l, values, &weights);
+    plait_status status = pli_hessian_add_up(&hessian, &weights, &l->batch, out, run->err);
+    if (status == PLAIT_OK) status = plait_table_inc_range(l->h, 0, blocks * l->rows, out, 0);
+    pli_free(out);
+    return status;
+}
+
 /* --- shape ------------------------------------------------------------------------------------------------- */
 
 /* Picks precision and memory by size: a large model is kept in float32, with a short history and few groups. */
@@ -144,6 +192,7 @@ static void pick_shape(pli_lbfgs *l, int32_t *groups_out) {
     p->is_large = l->type == PLAIT_F32 && p->fit->linear.goal.columns == 1;
     l->args.memory = l->values <= 1 << 13 ? 16 : l->values <= 1 << 17 ? 8 : 4;
     l->args.packed = l->type == PLAIT_F32;
+    l->differences = p->fit->linear.goal.loss->target == PLI_CLASSES && run->start == NULL;
     l->args.free_row = p->fit->linear.intercept ? p->fit->linear.features : -1;
     *groups_out = 8 * (double)l->values * 8 <= 0.1 * csr || l->values <= 1 << 14 ? 8 : 2;
 }
@@ -192,5 +241,6 @@ static plait_status penalty(const pli_lbfgs *l, void **penalty_out) {
 
 const pli_lbfgs_pass pli_lbfgs_linear = {
     .begin = begin, .end = end, .initial = initial, .penalty = penalty, .metric = metric, .compute = compute,
+    .has_blocks = has_blocks, .blocks = push_blocks,
     .finite = pli_fit_finite, .solved = pli_fit_solved_at
 };

@@ -94,8 +94,7 @@ static void scatter(int64_t n, const uint32_t *index, const float *value, int64_
     }
 }
 
-/* The target and the weight of row r; false: its label is unknown, and the row does not count. */
-static bool weigh(const pli_linear *linear, const pli_block *block, int64_t r, double *y_out, double *weight_out) {
+bool pli_linear_weigh(const pli_linear *linear, const pli_block *block, int64_t r, double *y_out, double *weight_out) {
     if (!pli_goal_target(&linear->goal, block->label[r], y_out, weight_out)) return false;
     if (block->weight != NULL) *weight_out *= (double)block->weight[r];
     return true;
@@ -136,7 +135,7 @@ static void gradient_by_chunks(const pli_linear *linear, const pli_weights *weig
         for (int64_t n = 0; n < rows.n; n++) {
             double y, weight;
             slope[n] = 0;
-            if (!weigh(linear, block, row_at(part, i + n), &y, &weight)) continue;
+            if (!pli_linear_weigh(linear, block, row_at(part, i + n), &y, &weight)) continue;
             score[n] += weights->bias[0];
             own->loss += weight * linear->goal.loss->at(linear->goal.parameter, 1, &score[n], y, &slope[n]);
             g->bias[0] += slope[n] *= weight;
@@ -161,7 +160,7 @@ static void gradient_by_rows(const pli_linear *linear, const pli_weights *weight
         const float    *value = block->value != NULL ? block->value + at : NULL;
         if (local != NULL) local += n;
         double y, weight;
-        if (!weigh(linear, block, r, &y, &weight)) continue;
+        if (!pli_linear_weigh(linear, block, r, &y, &weight)) continue;
         score_row(k, weights, n, index, value, score);
         own->loss += weight * linear->goal.loss->at(linear->goal.parameter, k, score, y, slope);
         for (int64_t c = 0; c < k; c++) g->bias[c] += slope[c] *= weight;
@@ -299,7 +298,7 @@ static void squares_of_part(const pli_linear *linear, const pli_part *part, cons
     for (int64_t i = 0; i < part->rows; i++) {
         int64_t r = row_at(part, i);
         double  y, weight;
-        if (!weigh(linear, block, r, &y, &weight)) continue;
+        if (!pli_linear_weigh(linear, block, r, &y, &weight)) continue;
         g->bias[0] += weight;
         for (int64_t e = block->row_start[r]; e < block->row_start[r + 1]; e++) {
             double   x = block->value != NULL ? (double)block->value[e] : 1.0;

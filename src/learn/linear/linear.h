@@ -44,6 +44,9 @@ typedef struct pli_slopes {
     double *bias;
 } pli_slopes;
 
+/** The target and the weight of row r of a block; false: its label is unknown, and the row does not count. */
+bool pli_linear_weigh(const pli_linear *linear, const pli_block *block, int64_t r, double *y_out, double *weight_out);
+
 /** Adds the gradient of the rows to g, their losses to sums. scratch [2K]. Labels must be known, indices in range. */
 void pli_linear_gradient(const pli_linear *linear, const pli_weights *weights, const pli_visit *rows,
                          const pli_slopes *g, pli_sums *sums, double *scratch);

@@ -2,10 +2,13 @@
  *
  *     lbfgs.c            iterations: the two loops, line search, ends
  *     lbfgs_functions.c  the vectors, on their shards
+ *     lbfgs_blocks.c     with blocks of the Hessian as metric, for few weights
  *     linear/, net/      the passes of a model
  */
 #ifndef PLI_LEARN_LBFGS_RUN_H
 #define PLI_LEARN_LBFGS_RUN_H
+
+#include <math.h>
 
 #include "learn/solve/lbfgs.h"
 #include "learn/solve/progress.h"
@@ -32,7 +35,10 @@ typedef struct pli_lbfgs {
     double          objective, loss;
     double          length;         /* of the last step; 0: none */
     double          stretch;        /* factor of the metric's step, while no pair tells the curvature */
+    double         *fallen; /* [iterations so far + 1] objectives: how it fell */
+    int64_t         fallen_capacity;
     bool            stop;
+    bool            differences; /* losses see no more of a row's scores than their differences, and w starts so, too */
     bool            single; /* the model computes in float32, whatever the tables have */
 } pli_lbfgs;
 
@@ -51,6 +57,12 @@ typedef struct pli_lbfgs_pass {
     /** Pushes the mean gradient of the losses at these values of w to table g, and adds the losses to total; under
      *  --reduce exact block by block. */
     plait_status (*compute)(pli_lbfgs *l, const void *values, pli_total *total);
+    /** NULL: never. Else: are the blocks of the Hessian few enough, and do these settings go with them? Asked after
+     *  begin. */
+    bool (*has_blocks)(const pli_lbfgs *l);
+    /** Pushes the blocks [blocks, rows, rows] of the Hessian of the losses at these values to table h, blocks = 1 or
+     *  columns; left of their diagonals, zeros. */
+    plait_status (*blocks)(pli_lbfgs *l, const void *values, int64_t blocks);
     /** EDIVERGED with the remedy, unless the loss is finite. */
     plait_status (*finite)(const pli_run *run, double loss, int64_t iteration);
     /** The iterations are over: takes these values as the solution. Collective. */
@@ -59,6 +71,15 @@ typedef struct pli_lbfgs_pass {
 
 /** Trains: makes tables, iterates, takes the solution. The job has the functions of pli_lbfgs_add_functions. */
 plait_status pli_lbfgs_run(pli_run *run, const pli_lbfgs_pass *pass);
+
+/** The same by blocks of the Hessian (lbfgs_blocks.c); pli_lbfgs_run calls it once the pass has begun and l has its
+ *  batch. Ends the pass. */
+plait_status pli_lbfgs_run_by_blocks(pli_lbfgs *l);
+
+/** The run's tolerance: the share of the objective that it may end above its least value. */
+static inline double pli_lbfgs_tolerance(const pli_run *run) {
+    return isnan(run->opts->tolerance) ? 1e-4 : run->opts->tolerance;
+}
 
 /** Writes the server functions that the run needs, for pli_learner_more.functions; returns how many. They run on the
  *  pool of comm. */

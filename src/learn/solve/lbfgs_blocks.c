@@ -1,0 +1,338 @@
+/* A quasi-Newton method for models with few weights and a Hessian that is cheap beside a pass over the data.
+ *
+ * The metric of L-BFGS (lbfgs.c) is here the Hessian itself, one block for each score, from some or all rows, instead
+ * of its diagonal; the pairs of L-BFGS correct what the blocks leave out, and what has changed since they were taken.
+ * They are taken anew after 4, 12, 28, 60, ... iterations, so their cost stays below that of the passes. Badly scaled,
+ * correlated and separable data, which cost L-BFGS hundreds of passes, take ten to fifty (Byrd, Chin, Neveitt, Nocedal,
+ * "On the use of stochastic Hessian information in optimization methods for machine learning", SIAM J. Optim. 2011,
+ * take the metric from a sample, too).
+ *
+ * Each worker computes gradient and metric of its rows, and the tables add them up. Then every worker holds all vectors
+ * and takes the same step by the same arithmetic, so no step is sent. Tables are never cleared: a gradient is what has
+ * come on top of the one before. */
+#include "learn/solve/lbfgs_run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tensor/spectral/cholesky.h"
+#include "tensor/tensor.h"
+
+enum { MEMORY = 16, TRIES_MAX = 30, RIDGES_MAX = 12, FIRST_RENEWAL = 4 };
+
+#define SAFETY 4.0 /* measured: docs/models.md */
+
+typedef struct blocks_run {
+    pli_lbfgs   *l;
+    int64_t      n, m, k; /* n = m k weights */
+    plait_table *g, *h;
+    double      *values;    /* all vectors, one behind the other */
+    double      *w, *slope; /* weights, and the gradient there, with penalty */
+    double      *next, *next_slope;
+    double      *direction, *scratch;
+    double      *penalty; /* [n] l2 times the factor of each weight */
+    double      *seen;    /* [n] what table g held before */
+    double      *s[MEMORY], *y[MEMORY];
+    double       sy[MEMORY];
+    int64_t      pairs, newest;        /* pairs that there are; the slot of the newest */
+    double      *metric, *metric_seen; /* [k, m, m] factors of the blocks; what table h held before */
+    int64_t      blocks, renewal;      /* blocks of the metric; the iteration that takes the next one */
+    bool         fresh; /* is the metric of this point? */
+    double       gamma;
+} blocks_run;
+
+/* --- memory and tables ------------------------------------------------------------------------------------------ */
+
+static plait_status take_memory(blocks_run *o) {
+    const size_t vectors = 8 + 2 * MEMORY, n = (size_t)o->n, square = (size_t)(o->k * o->m * o->m);
+    double      *at = o->values = pli_calloc(vectors * n + 2 * square, sizeof *at);
+    if (at == NULL) return pli_fail(o->l->run->err, PLAIT_ENOMEM, "no memory for %lld weights", (long long)o->n);
+    double **vector[] = {
+        &o->w, &o->slope, &o->next, &o->next_slope, &o->direction, &o->scratch, &o->penalty, &o->seen
+    };
+    for (size_t i = 0; i < sizeof vector / sizeof *vector; i++, at += n) *vector[i] = at;
+    for (int32_t j = 0; j < MEMORY; j++, at += 2 * n) {
+        o->s[j] = at;
+        o->y[j] = at + n;
+    }
+    o->metric = at;
+    o->metric_seen = at + square;
+    return PLAIT_OK;
+}
+
+static plait_status make_table(blocks_run *o, const char *name, int64_t rows, int64_t cols, plait_table **table_out) {
+    plait_table_opts t;
+    plait_table_opts_init(&t);
+    t.name = name;
+    t.type = PLAIT_F64;
+    t.rows = rows;
+    t.cols = cols;
+    return plait_table_create(o->l->run->job, &t, table_out);
+}
+
+static plait_status begin(blocks_run *o) {
+    pli_lbfgs   *l = o->l;
+    void        *initial = NULL, *factor = NULL;
+    plait_status status = take_memory(o);
+    if (status == PLAIT_OK) status = make_table(o, "g", l->rows, l->columns, &o->g);
+    if (status == PLAIT_OK) status = make_table(o, "h", o->k * o->m, o->m, &o->h);
+    l->g = o->g;
+    l->h = o->h;
+    if (status == PLAIT_OK) status = l->pass->initial(l, &initial);
+    if (status == PLAIT_OK) status = l->pass->penalty(l, &factor);
+    if (status == PLAIT_OK && initial != NULL) memcpy(o->w, initial, (size_t)o->n * sizeof *o->w);
+    for (int64_t i = 0; status == PLAIT_OK && i < o->n; i++) {
+        const bool is_free = i / o->k == l->args.free_row;
+        o->penalty[i] = is_free ? 0 : l->run->l2 * (factor != NULL ? ((const double *)factor)[i] : 1);
+    }
+    pli_free(initial);
+    pli_free(factor);
+    return status;
+}
+
+/* --- a pass ----------------------------------------------------------------------------------------------------- */
+
+/* Reads what has come to a table since it was last read. */
+static plait_status read_new(plait_table *table, int64_t rows, int64_t n, double *seen, double *new_out) {
+    const void *values;
+    PLI_TRY(plait_table_read(table, 0, rows, &values));
+    for (int64_t i = 0; i < n; i++) {
+        const double now = ((const double *)values)[i];
+        new_out[i] = now - seen[i];
+        seen[i] = now;
+    }
+    return PLAIT_OK;
+}
+
+/* Takes objective and gradient at `next`. */
+static plait_status evaluate(blocks_run *o, double *objective_out) {
+    pli_lbfgs *l = o->l;
+    pli_run   *run = l->run;
+    pli_total  total = { 0 };
+    pli_sums   all;
+    double     square = 0;
+    if (pli_curve_due(run)) pli_curve_keep(run, o->next);
+    PLI_TRY(l->pass->compute(l, o->next, &total));
+    PLI_TRY(plait_job_clock(run->job));
+    run->clocks_done++;
+    const pli_sums own = pli_total_sums(&total);
+    pli_total_add(&total, &(pli_sums){ .right = pli_run_stopped(run) }); /* this field carries the wish to stop */
+    PLI_TRY(pli_total_agree(run->comm, &total, &all));
+    PLI_TRY(read_new(o->g, l->rows, o->n, o->seen, o->next_slope));
+    for (int64_t i = 0; i < o->n; i++) {
+        o->next_slope[i] += o->penalty[i] * o->next[i];
+        square += o->penalty[i] * o->next[i] * o->next[i];
+    }
+    l->loss = all.loss / (double)run->train_rows;
+    l->stop = all.right > 0;
+    *objective_out = l->loss + square / 2;
+    pli_meter_tell(&l->meter, &own, run->epochs_done, 0, false);
+    return PLAIT_OK;
+}
+
+static void swap(double **a, double **b) {
+    double *kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* --- the metric ------------------------------------------------------------------------------------------------- */
+
+/* Adds the penalty to block b, and a little to its diagonal, and factors it; more is added until that goes well. If a
+ * single block serves all scores, its penalty is that of the first. */
+static plait_status factor_block(blocks_run *o, int64_t b, double *block) {
+    const size_t bytes = (size_t)(o->m * o->m) * sizeof *block;
+    double      *copy = pli_array((size_t)(o->m * o->m), sizeof *copy), most = 0, ridge = 1e-6;
+    if (copy == NULL) return pli_fail(o->l->run->err, PLAIT_ENOMEM, "no memory for a metric");
+    for (int64_t i = 0; i < o->m; i++) {
+        block[i * o->m + i] += o->penalty[i * o->k + b];
+        if (block[i * o->m + i] > most) most = block[i * o->m + i];
+    }
+    memcpy(copy, block, bytes);
+    bool good = false;
+    for (int32_t tries = 0; !good && tries < RIDGES_MAX; tries++, ridge *= 10) {
+        memcpy(block, copy, bytes);
+        for (int64_t i = 0; i < o->m; i++)
+            block[i * o->m + i] += ridge * fmax(block[i * o->m + i], most > 0 ? 1e-9 * most : 1);
+        good = pli_cholesky(o->m, block);
+    }
+    pli_free(copy);
+    return good ? PLAIT_OK : pli_fail(o->l->run->err, PLAIT_EDIVERGED, "the Hessian is not finite");
+}
+
+/* Takes the metric at w. The first one has a single block, since all scores are still alike. */
+static plait_status renew_metric(blocks_run *o, int64_t blocks) {
+    pli_lbfgs *l = o->l;
+    PLI_TRY(l->pass->blocks(l, o->w, blocks));
+    PLI_TRY(plait_job_clock(l->run->job));
+    PLI_TRY(read_new(o->h, blocks * o->m, blocks * o->m * o->m, o->metric_seen, o->metric));
+    for (int64_t b = 0; b < blocks; b++) PLI_TRY(factor_block(o, b, o->metric + b * o->m * o->m));
+    o->blocks = blocks;
+    o->fresh = true;
+    return PLAIT_OK;
+}
+
+/* v = H^-1 v, by the blocks. A loss that sees no more of a row's scores than their differences does not change if all
+ * of them move alike. The blocks do not know that, so such moves are taken out. */
+static void apply_metric(blocks_run *o, double *v) {
+    for (int64_t c = 0; c < o->k; c++) {
+        const double *u = o->metric + (o->blocks > 1 ? c : 0) * o->m * o->m;
+        if (o->k == 1) {
+            pli_cholesky_solve(o->m, u, v);
+            continue;
+        }
+        for (int64_t i = 0; i < o->m; i++) o->scratch[i] = v[i * o->k + c];
+        pli_cholesky_solve(o->m, u, o->scratch);
+        for (int64_t i = 0; i < o->m; i++) v[i * o->k + c] = o->scratch[i];
+    }
+    for (int64_t i = 0; i < o->m && o->l->differences; i++) {
+        double mean = 0;
+        for (int64_t c = 0; c < o->k; c++) mean += v[i * o->k + c] / (double)o->k;
+        for (int64_t c = 0; c < o->k; c++) v[i * o->k + c] -= mean;
+    }
+}
+
+/* --- directions ------------------------------------------------------------------------------------------------- */
+
+static double dot(const blocks_run *o, const double *x, const double *y) {
+    return pli_kernels_get()->dot_f64(o->n, x, y);
+}
+
+static void add(const blocks_run *o, double a, const double *x, double *y) {
+    pli_kernels_get()->axpy_f64(o->n, a, x, y);
+}
+
+/* The slot of the pair that is `age` pairs older than the newest. */
+static int64_t slot_of(const blocks_run *o, int64_t age) { return (o->newest - age + MEMORY) % MEMORY; }
+
+/* Nocedal and Wright's algorithm 7.4. Returns gt direction. */
+static double take_direction(blocks_run *o) {
+    double alpha[MEMORY], *d = o->direction;
+    memcpy(d, o->slope, (size_t)o->n * sizeof *d);
+    for (int64_t age = 0; age < o->pairs; age++) {
+        const int64_t j = slot_of(o, age);
+        alpha[j] = dot(o, o->s[j], d) / o->sy[j];
+        add(o, -alpha[j], o->y[j], d);
+    }
+    apply_metric(o, d);
+    for (int64_t i = 0; i < o->n; i++) d[i] *= o->gamma;
+    for (int64_t age = o->pairs - 1; age >= 0; age--) {
+        const int64_t j = slot_of(o, age);
+        add(o, alpha[j] - dot(o, o->y[j], d) / o->sy[j], o->s[j], d);
+    }
+    for (int64_t i = 0; i < o->n; i++) d[i] = -d[i];
+    return dot(o, o->slope, d);
+}
+
+/* The step from w to next was accepted: takes the pair, unless it has no curvature. */
+static void take_pair(blocks_run *o) {
+    const int64_t j = (o->newest + 1) % MEMORY;
+    double       *s = o->s[j], *y = o->y[j], *hy = o->direction; /* the direction is used up */
+    for (int64_t i = 0; i < o->n; i++) {
+        s[i] = o->next[i] - o->w[i];
+        y[i] = o->next_slope[i] - o->slope[i];
+    }
+    memcpy(hy, y, (size_t)o->n * sizeof *hy);
+    apply_metric(o, hy);
+    const double sy = dot(o, s, y), yhy = dot(o, y, hy);
+    if (!(sy > 1e-12 * yhy) || !(yhy > 0)) {
+        if (o->pairs == MEMORY) o->pairs--; /* its slot held the oldest */
+        return;
+    }
+    o->sy[j] = sy;
+    o->gamma = sy / yhy;
+    o->newest = j;
+    if (o->pairs < MEMORY) o->pairs++;
+}
+
+/* --- iterations ------------------------------------------------------------------------------------------------- */
+
+/* Backtracking to sufficient decrease, as lbfgs.c does. */
+static plait_status line_search(blocks_run *o, double slope, bool *accepted_out) {
+    pli_lbfgs *l = o->l;
+    double     step = 1, now;
+    *accepted_out = false;
+    for (int32_t i = 0; i < TRIES_MAX && !l->stop; i++) {
+        for (int64_t j = 0; j < o->n; j++) o->next[j] = o->w[j] + step * o->direction[j];
+        PLI_TRY(evaluate(o, &now));
+        if (isfinite(now) && now <= l->objective + 1e-4 * step * slope) {
+            l->objective = now;
+            *accepted_out = true;
+            return PLAIT_OK;
+        }
+        const double best = isfinite(now) ? -slope * step * step / (2 * (now - l->objective - slope * step)) : 0;
+        step = fmin(0.5 * step, fmax(0.1 * step, best));
+    }
+    return PLAIT_OK;
+}
+
+/* No step was found: gives up the pairs, and takes the metric of this point. *end_out: that was so already, so the rest
+ * is rounding. */
+static plait_status start_again(blocks_run *o, bool *end_out) {
+    *end_out = o->pairs == 0 && o->fresh;
+    o->pairs = 0;
+    o->gamma = 1;
+    return o->fresh ? PLAIT_OK : renew_metric(o, o->k);
+}
+
+/* The step to next was accepted. */
+static plait_status take_step(blocks_run *o) {
+    take_pair(o);
+    swap(&o->w, &o->next);
+    swap(&o->slope, &o->next_slope);
+    o->fresh = false;
+    if (++o->l->run->epochs_done < o->renewal) return PLAIT_OK;
+    o->renewal = 2 * o->renewal + FIRST_RENEWAL;
+    return renew_metric(o, o->k);
+}
+
+/* How far the objective is above its least value, as a share of it: half the Newton decrement gt H^-1 g, with a safety
+ * for what the metric leaves out. */
+static double gap_of(double decrement, double objective) {
+    return objective > 0 ? SAFETY * decrement / objective : decrement > 0 ? (double)INFINITY : 0;
+}
+
+static plait_status iterate(blocks_run *o) {
+    pli_lbfgs   *l = o->l;
+    pli_run     *run = l->run;
+    const double tolerance = pli_lbfgs_tolerance(run);
+    bool         end = false;
+    memcpy(o->next, o->w, (size_t)o->n * sizeof *o->w);
+    PLI_TRY(evaluate(o, &l->objective));
+    PLI_TRY(l->pass->finite(run, l->objective, 0));
+    swap(&o->slope, &o->next_slope);
+    PLI_TRY(renew_metric(o, 1));
+    for (int64_t i = 0; !l->stop; i++) {
+        bool         accepted = false;
+        uint64_t     at = pli_comm_span_begin(run->comm);
+        const double slope = take_direction(o);
+        run->gap = gap_of(-slope / 2, l->objective);
+        if (run->gap <= tolerance || i == run->epochs) break;
+        if (slope < 0) PLI_TRY(line_search(o, slope, &accepted));
+        if (accepted) PLI_TRY(take_step(o));
+        else if (!l->stop) PLI_TRY(start_again(o, &end));
+        if (end) break;
+        if (!accepted) continue;
+        pli_run_phase(run, "iteration", i, &at);
+        pli_meter_tell(&l->meter, &(pli_sums){ 0 }, i, 0, true);
+    }
+    run->interrupted = l->stop;
+    run->converged = !l->stop && run->gap <= tolerance;
+    return PLAIT_OK;
+}
+
+plait_status pli_lbfgs_run_by_blocks(pli_lbfgs *l) {
+    blocks_run o = {
+        .l = l, .n = l->values, .m = l->rows, .k = l->columns, .gamma = 1, .renewal = FIRST_RENEWAL, .newest = -1
+    };
+    plait_status status = begin(&o);
+    if (status == PLAIT_OK) status = pli_curve_begin(l->run, l->values, l->type, l->run->epochs);
+    pli_meter_start(&l->meter, l->run);
+    if (status == PLAIT_OK) status = iterate(&o);
+    l->pass->end(l);
+    if (status == PLAIT_OK) status = plait_job_barrier(l->run->job);
+    if (status == PLAIT_OK) status = l->pass->solved(l->run, l->type, o.w);
+    pli_free(o.values);
+    return status;
+}
