@@ -22,6 +22,7 @@ static void test_optimum(void **state) {
     plait_train_opts_init(&t.opts);
     t.opts.memory = data;
     t.opts.optimizer = "lbfgs";
+    t.opts.tolerance = 1e-7;
     t.opts.no_intercept = 1;
     assert_int_equal(train(&t, 2, 1), PLAIT_OK);
     assert_near(t.report.objective, 0.3233795825, 1e-6);

@@ -1,5 +1,6 @@
 /* Gram matrices by all kernels and forms of rows: they give the same bits, and agree with plain sums; the covariance
- * made from them; eigenvectors and orthonormal bases against their definitions. */
+ * made from them; eigenvectors and orthonormal bases against their definitions; Cholesky's
+ * factors solve what they came from. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +10,7 @@
 
 #include "base/base.h"
 #include "tensor/kernels.h"
+#include "tensor/spectral/cholesky.h"
 #include "tensor/spectral/eigen.h"
 #include "tensor/spectral/gram.h"
 
@@ -299,6 +301,32 @@ static void test_bases(void **state) {
     assert_int_equal(pli_orthonormalise(1, 2, z, &err), PLAIT_EINVAL);
 }
 
+/* A = BBt + I is factored and solved; one that has a negative direction is refused. */
+static void test_cholesky(void **state) {
+    (void)state;
+    enum { D = 37 };
+    static double a[D * D], u[D * D], b[D], x[D];
+    for (int64_t i = 0; i < D; i++) {
+        b[i] = x[i] = sin((double)i);
+        for (int64_t j = i; j < D; j++) {
+            a[i * D + j] = i == j;
+            for (int64_t l = 0; l < D; l++) a[i * D + j] += cos((double)(i * D + l)) * cos((double)(j * D + l));
+            a[j * D + i] = a[i * D + j];
+        }
+    }
+    memcpy(u, a, sizeof u);
+    for (int64_t i = 0; i < D; i++) memset(u + i * D, 255, (size_t)i * sizeof *u); /* left of the diagonal: not read */
+    assert_true(pli_cholesky(D, u));
+    pli_cholesky_solve(D, u, x);
+    for (int64_t i = 0; i < D; i++) {
+        double sum = 0;
+        for (int64_t j = 0; j < D; j++) sum += a[i * D + j] * x[j];
+        assert_true(fabs(sum - b[i]) < 1e-11);
+    }
+    a[20 * D + 20] -= 1000;
+    assert_false(pli_cholesky(D, a));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_forms_agree),
@@ -306,6 +334,7 @@ int main(void) {
         cmocka_unit_test(test_covariance),
         cmocka_unit_test(test_eigenvectors),
         cmocka_unit_test(test_bases),
+        cmocka_unit_test(test_cholesky),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
