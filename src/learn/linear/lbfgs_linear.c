@@ -137,14 +137,11 @@ static plait_status metric(pli_lbfgs *l) {
 enum { BLOCK_ROWS_MAX = 1024, BLOCKS_VALUES_MAX = 1 << 20 };
 
 /* Under --reduce exact they would be summed block by block of the data, which costs more than it saves. With L1 the
- * orthants want a diagonal metric. Filters may send each worker something else, and all must take the same step. */
+ * orthants want a diagonal metric. */
 static bool has_blocks(const pli_lbfgs *l) {
     const linear_pass *p = l->own;
-    const pli_run     *run = l->run;
-    bool               filtered = run->opts->filter != NULL;
-    for (int32_t i = 0; i < run->opts->n_tables; i++) filtered = filtered || run->opts->tables[i].filter != NULL;
-    return p->fit->linear.goal.loss->second != NULL && !run->exact && run->l1 == 0 && !filtered &&
-           l->type == PLAIT_F64 && l->rows <= BLOCK_ROWS_MAX && l->rows * l->values <= BLOCKS_VALUES_MAX;
+    return p->fit->linear.goal.loss->second != NULL && !l->run->exact && l->run->l1 == 0 && l->type == PLAIT_F64 &&
+           l->rows <= BLOCK_ROWS_MAX && l->rows * l->values <= BLOCKS_VALUES_MAX;
 }
 
 /* One row in how many is taken: so few rows that a metric costs no more than about eight passes, but at least four for
