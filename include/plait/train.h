@@ -78,8 +78,8 @@ struct plait_learner;
 struct plait_report;
 typedef struct plait_train_opts {
     size_t                 size;          /* set by plait_train_opts_init                                   */
-    const char            *model;         /* "logistic" (default) | "hinge" | "squared" | "huber" | "mlp" |
-                                             "cnn" | "lstm" | "graph"                                       */
+    const char            *model;         /* "logistic" (default) | "hinge" | "squared" | "huber" | "quantile" |
+                                             "poisson" | "mlp" | "cnn" | "lstm" | "graph"                   */
     const char            *layers;        /* nets: hidden layer sizes, input side first, "512,256"; NULL: those of
                                              init_model, else the model's default                          */
     const char            *graph_file;    /* model "graph": the file that holds the graph (plait/graph_file.h) */
@@ -133,6 +133,7 @@ typedef struct plait_train_opts {
     double                 l1, l2;        /* l2 NaN: 1/n                                                     */
     int                    no_intercept;
     double                 huber_delta;   /* default 1                                                      */
+    double                 quantile;      /* model "quantile": which one, above 0 and below 1; default 0.5  */
     const char            *class_weight;  /* "balanced" | "K:X,..." | NULL                                   */
     const char            *normalize;     /* "auto" | "none"                                                */
     int64_t                patience;      /* epochs without a better validation loss before stopping; 0: off  */

@@ -36,11 +36,30 @@ static void add_wrapped(pli_text *text, const char *words, size_t column, size_t
     }
 }
 
+/* Adds "  --name a|b|c"; a line too long for its choices goes on behind a bar. Returns the column where it ends. */
+static size_t add_flag(pli_text *text, const pli_opt *row, size_t width) {
+    enum { INDENT = 6 };
+    const char *words = row->argument != NULL ? row->argument : "";
+    size_t      column = strlen(row->name) + 4;
+    pli_text_add(text, "  --%s", row->name);
+    if (row->argument != NULL) pli_text_add(text, " ");
+    column += row->argument != NULL;
+    while (*words != '\0') {
+        size_t length = strcspn(words, "|");
+        length += words[length] == '|';
+        if (column + length > width && column > INDENT) {
+            pli_text_add(text, "\n%*s", INDENT, "");
+            column = INDENT;
+        }
+        pli_text_add_bytes(text, words, length);
+        column += length;
+        words += length;
+    }
+    return column;
+}
+
 static void add_row(pli_text *text, const pli_opt *row, size_t width) {
-    size_t begin = text->length;
-    pli_text_add(text, "  --%s%s%s", row->name, row->argument != NULL ? " " : "",
-                 row->argument != NULL ? row->argument : "");
-    size_t   used = text->length - begin;
+    const size_t used = add_flag(text, row, width);
     pli_text words = { .data = NULL };
     pli_text_add(&words, "%s", row->help);
     if (row->preset != NULL && row->kind != PLI_OPT_FLAG) pli_text_add(&words, " (default: %s)", row->preset);

@@ -97,9 +97,13 @@ void pli_cli_list(pli_text *text) {
 static void overview(pli_text *text) {
     pli_text_add(text, "usage: plait COMMAND [options]\n\ncommands:\n");
     pli_cli_list(text);
-    pli_text_add(text, "\nmodels:\n ");
-    for (size_t i = 0; pli_learners()[i] != NULL; i++) pli_text_add(text, " %s", pli_learners()[i]->name);
-    add_lines(text, "\n\nmore: plait help COMMAND, plait help MODEL, plait help topology, plait help consistency, "
+    pli_text names = { 0 };
+    for (size_t i = 0; pli_learners()[i] != NULL; i++)
+        pli_text_add(&names, i > 0 ? " %s" : "%s", pli_learners()[i]->name);
+    pli_text_add(text, "\nmodels:\n  ");
+    pli_cli_wrap(text, names.data != NULL ? names.data : "", 2, width());
+    pli_text_free(&names);
+    add_lines(text, "\nmore: plait help COMMAND, plait help MODEL, plait help topology, plait help consistency, "
                     "plait help pairs, plait help filters\n");
 }
 

@@ -25,6 +25,9 @@ const pli_opt pli_train_rows[] = {
     { "l2", PLI_OPT_F64, AT(l2), NULL, "X", "weight of the penalty |w|^2 / 2; default 1/rows, 0 turns it off", 0,
       INFINITY, "model" },
     { "no-intercept", PLI_OPT_FLAG, AT(no_intercept), NULL, NULL, "fit no intercept", 0, 0, "model" },
+    { "quantile", PLI_OPT_F64, AT(quantile), NULL, "X",
+      "which quantile model quantile predicts, above 0 and below 1; default 0.5, the median", 1e-300, 0.999999999999,
+      "model" },
     { "huber-delta", PLI_OPT_F64, AT(huber_delta), NULL, "X",
       "residual above which the huber loss is linear; default 1", 1e-300, INFINITY, "model" },
     { "class-weight", PLI_OPT_TEXT, AT(class_weight), NULL, "balanced|K:X,...",
@@ -337,6 +340,7 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     t->l2 = given(opts, "l2") ? s->l2 : (double)NAN;
     t->no_intercept = s->no_intercept;
     if (given(opts, "huber-delta")) t->huber_delta = s->huber_delta;
+    if (given(opts, "quantile")) t->quantile = s->quantile;
     t->class_weight = s->class_weight;
     t->normalize = s->normalize;
     t->patience = s->patience;

@@ -34,7 +34,7 @@ typedef struct pli_train_settings {
         *cluster, *collective, *optimizer_state, *layers, *graph, *loss, *kernels, *checkpoint, *checkpoint_every,
         *resume;
     int64_t     workers, servers, epochs, batch, patience, seed, replicas, spares, backup, curve;
-    double      learning_rate, momentum, tolerance, l1, l2, huber_delta;
+    double      learning_rate, momentum, tolerance, l1, l2, huber_delta, quantile;
     uint64_t    timeout_ns, heartbeat_ns;
     bool        no_intercept, staleness_aware, json, dry_run, quiet;
 } pli_train_settings;

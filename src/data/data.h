@@ -46,6 +46,7 @@ bool         pli_schema_label_is_text(const pli_schema *schema); /* the labels a
 /** A label as written, such as "347,200", if the labels are texts of which at least half look like numbers (with
  *  something between thousands, a decimal comma or a unit) and the user has not asked for texts. Borrowed; NULL:
  *  otherwise. */
+double       pli_schema_least_label(const pli_schema *schema); /* the least number below 0 among labels; 0: none is */
 const char  *pli_schema_odd_label(const pli_schema *schema);
 /** The name of a table's label column; NULL: the labels are in no column. */
 const char  *pli_schema_label_name(const pli_schema *schema);

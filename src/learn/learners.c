@@ -9,6 +9,8 @@
     EACH(pli_hinge)                                                                                                    \
     EACH(pli_squared)                                                                                                  \
     EACH(pli_huber)                                                                                                    \
+    EACH(pli_quantile)                                                                                                 \
+    EACH(pli_poisson)                                                                                                  \
     EACH(pli_mlp)                                                                                                      \
     EACH(pli_cnn)                                                                                                      \
     EACH(pli_lstm)                                                                                                     \

@@ -9,7 +9,7 @@ grep -q 'usage: plait' bare.err || fail "no usage without a command"
 
 # What is asked for is data: exit 0, on stdout.
 for words in "-h" "--help" "help" "help train" "train -h" "train --data part --help" "-h train" "predict -h" "eval -h" "inspect -h" \
-    "launch -h" "config -h" "version -h" "help -h" "help pairs" "help logistic" "help hinge" "help squared" "help huber" \
+    "launch -h" "config -h" "version -h" "help -h" "help pairs" "help logistic" "help hinge" "help squared" "help huber" "help quantile" "help poisson" \
     "help mlp" "help cnn" "help lstm" "help graph" "help bayes" "help pca" \
     "help kmeans" "help topology" "help consistency" "help filters" "--version"; do
     # shellcheck disable=SC2086

@@ -241,8 +241,14 @@ def kmeans():
 
 @case
 def regressions():
-    for model in ("squared", "huber"):
+    for model in ("squared", "huber", "quantile"):
         check(model, *csv("numbers.csv", *numbers()), "--model", model, "--epochs", 5, proba=False, outputs=("prediction",))
+
+
+@case
+def counts():
+    x, y = numbers()
+    check("poisson", *csv("counts.csv", x, np.floor(np.abs(y))), "--model", "poisson", "--epochs", 5, proba=False, outputs=("prediction",))
 
 
 @case

@@ -45,6 +45,7 @@ static void test_round_trip(void **state) {
     (void)state;
     static const struct kind { const char *name; int64_t classes; } kinds[] = {
         { "logistic", 2 }, { "logistic", 4 }, { "hinge", 2 }, { "hinge", 3 }, { "squared", 0 }, { "huber", 0 },
+        { "quantile", 0 },
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         plait_error  error;

@@ -267,6 +267,7 @@ plait_status pli_dataset_join_found(pli_dataset *d, pli_found *found, int64_t n,
     pli_schema *schema = d->schema;
     for (int64_t i = 0; i < n; i++) {
         schema->zero_index |= found[i].zero_index;
+        if (found[i].least_label < schema->least_label) schema->least_label = found[i].least_label;
         for (int k = 0; k < 4; k++) schema->letters[k] |= found[i].letters[k];
         if (!d->is_fixed) schema->any_index |= found[i].any_index;
         if (!d->is_fixed && found[i].max_index > schema->max_index) schema->max_index = found[i].max_index;

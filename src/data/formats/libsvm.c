@@ -54,6 +54,7 @@ void pli_found_free(pli_found *found) {
 
 bool pli_found_label(pli_found *found, double label) {
     label += 0.0; /* -0 is 0 */
+    if (label < found->least_label) found->least_label = label;
     if (found->real_labels || (found->labels.n > 0 && (label == found->recent[0] || label == found->recent[1])))
         return true;
     if (isnan(label)) return true; /* a row without one */

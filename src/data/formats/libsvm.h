@@ -23,6 +23,7 @@ typedef struct pli_found {
     int64_t    qids, dropped, unknown_texts, unknown_labels, passed_labels;
     pli_keymap labels;    /* bits of the distinct labels; at most PLI_MAX_LABELS */
     double     recent[2]; /* the labels added last */
+    double     least_label; /* the least below 0; 0: none is */
     pli_names *names; /* NULL: parsers forget names; else (vw, tables) they give it those that it wants */
     uint64_t   letters[4]; /* vw: a bit for the first letter of each namespace */
 } pli_found;

@@ -293,6 +293,7 @@ static plait_status merge_two(pli_schema *into, const pli_schema *from, int64_t 
     for (int k = 0; k < 4; k++) into->letters[k] |= from->letters[k];
     if (from->max_index > into->max_index) into->max_index = from->max_index;
     for (int64_t i = 0; i < into->segments; i++) into->segment_rows[i] += from->segment_rows[i];
+    if (from->least_label < into->least_label) into->least_label = from->least_label;
     bool good = pli_schema_merge_labels(into, from);
     for (int64_t i = 0; good && i < into->columns; i++)
         good = merge_column(&into->column[i], into->whole, &from->column[i], from->whole);
@@ -366,6 +367,8 @@ int64_t pli_schema_labels(const pli_schema *schema) {
     if (texts != NULL) return texts->n <= PLI_MAX_LABELS ? texts->n : -1;
     return schema->label_kind == PLI_LABEL_REAL ? -1 : schema->labels;
 }
+
+double pli_schema_least_label(const pli_schema *schema) { return schema->least_label; }
 
 double pli_schema_label_value(const pli_schema *schema, int64_t k) {
     return label_texts(schema) != NULL ? (double)k : schema->label[k];

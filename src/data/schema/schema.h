@@ -49,6 +49,7 @@ struct pli_schema {
     int64_t         features, rows;
     pli_label_kind  label_kind;
     double         *label; /* [labels] increasing; integers */
+    double          least_label; /* the least number below 0; 0: none is */
     bool            unlabelled; /* rows are read without labels, even if the data have some */
     int64_t         labels;
     bool            whole;     /* joined: its means are those of the whole data set */

@@ -89,6 +89,8 @@ static json_t *schema_json(const pli_schema *schema, bool for_model) {
     if (schema->format == PLI_FORMAT_VW && !for_model) json_object_set_new(object, "letters", letters_json(schema));
     if (schema->names > 0) json_object_set_new(object, "names", names_json(schema));
     json_object_set_new(object, "label_kind", json_string(label_names[schema->label_kind]));
+    if (schema->least_label < 0 && !for_model)
+        json_object_set_new(object, "least_label", json_real(schema->least_label));
     if (schema->unlabelled) json_object_set_new(object, "unlabelled", json_true());
     json_t *labels = json_array();
     for (int64_t i = 0; i < schema->labels; i++)
@@ -196,6 +198,7 @@ static bool read_labels(const json_t *object, pli_schema *schema) {
     if (kind < 0 || !json_is_array(list)) return false;
     schema->label_kind = (pli_label_kind)kind;
     schema->unlabelled = json_is_true(json_object_get(object, "unlabelled"));
+    schema->least_label = json_number_value(json_object_get(object, "least_label"));
     if (n == 0) return true;
     if ((schema->label = pli_array(n, sizeof *schema->label)) == NULL) return false;
     for (size_t i = 0; i < n; i++) {

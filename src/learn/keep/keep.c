@@ -84,8 +84,9 @@ plait_status pli_keep_options(const pli_run *run, pli_text *text) {
     pli_text_add(text, "--batch %" PRId64 "\n--learning-rate %.17g\n--schedule %s\n--momentum %.17g\n", run->batch,
                  run->rate, schedule, o->momentum);
     if (strcmp(schedule, "cosine") == 0) pli_text_add(text, "--epochs %" PRId64 "\n", run->epochs);
-    pli_text_add(text, "--l1 %.17g\n--l2 %.17g\n--no-intercept %d\n--huber-delta %.17g\n--class-weight %s\n", run->l1,
-                 run->l2, o->no_intercept != 0, o->huber_delta, o->class_weight != NULL ? o->class_weight : "none");
+    pli_text_add(text, "--l1 %.17g\n--l2 %.17g\n--no-intercept %d\n--huber-delta %.17g\n--quantile %.17g\n", run->l1,
+                 run->l2, o->no_intercept != 0, o->huber_delta, o->quantile);
+    pli_text_add(text, "--class-weight %s\n", o->class_weight != NULL ? o->class_weight : "none");
     pli_text_add(text, "--normalize %s\n--seed %" PRIu64 "\n--validation %s\n--backup %d\n--staleness-aware %d\n",
                  o->normalize != NULL ? o->normalize : "auto", o->seed, o->validation != NULL ? o->validation : "none",
                  (int)o->backup, o->staleness_aware != 0);

@@ -1,4 +1,4 @@
-/* The linear models as learners: logistic, hinge, squared, huber. They differ only by their loss. */
+/* The linear models as learners: logistic, hinge, squared, huber, quantile, poisson. They differ only by their loss. */
 #include <math.h>
 #include <string.h>
 
@@ -240,5 +240,20 @@ const plait_learner pli_huber = {
     .help = "linear regression that outliers move little.\n"
             "  loss     r^2 / 2 if |r| = |f - y| is at most delta (--huber-delta), else delta (|r| - delta / 2)\n"
             "  reports  loss, root mean squared error, mean absolute error\n"
+            OBJECTIVE
+};
+const plait_learner pli_quantile = {
+    LINEAR, .name = "quantile", .labels = PLAIT_LABELS_NUMBERS, .summary = "quantiles, as the median, of numbers",
+    .help = "linear quantile regression: the score is the quantile --quantile of the label; 0.5 is the median.\n"
+            "  loss     q r if r = y - f is above 0, else (q - 1) r\n"
+            "  reports  loss, root mean squared error, mean absolute error\n"
+            OBJECTIVE
+};
+const plait_learner pli_poisson = {
+    LINEAR, .name = "poisson", .labels = PLAIT_LABELS_NUMBERS, .summary = "Poisson regression of counts",
+    .help = "Poisson regression: the score is the logarithm of the mean; predict gives the mean.\n"
+            "  loss     exp(f) - y - y (f - ln y), half the deviance\n"
+            "  labels   numbers of 0 or more, such as counts\n"
+            "  reports  loss, and of the mean: root mean squared error, mean absolute error\n"
             OBJECTIVE
 };

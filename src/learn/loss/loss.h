@@ -18,12 +18,20 @@ typedef enum pli_target {
     PLI_NUMBER       /* one score; y is the number       */
 } pli_target;
 
+/* Which option is the loss's parameter. */
+typedef enum pli_parameter {
+    PLI_PARAMETER_DELTA,   /* --huber-delta; also of losses that have none */
+    PLI_PARAMETER_QUANTILE /* --quantile                                   */
+} pli_parameter;
+
 typedef struct pli_loss {
     const char *model;  /* the name that --model knows                                  */
     pli_target  target;
+    pli_parameter parameter;
+    bool        log_mean; /* the score is the logarithm of the answer; labels are 0 or more */
     bool        smooth; /* it has a gradient everywhere, so L-BFGS may be used          */
     double      curvature; /* an upper bound of the second derivative by one score      */
-    /** The loss of one row, and its slope [k] by the scores [k]. parameter: Huber's delta, else unused. */
+    /** The loss of one row, and its slope [k] by the scores [k]. parameter: Huber's delta, the quantile, or unused. */
     double (*at)(double parameter, int64_t k, const double *score, double y, double *slope);
     /** The second derivative [k, k] of the loss by the scores, or, where the loss is straight, a curvature that keeps
      *  the parabola above it. NULL: has none. reach: how far a score may move with that parabola still fair; 0: any
@@ -35,7 +43,7 @@ typedef struct pli_loss {
 } pli_loss;
 
 extern const pli_loss pli_loss_logistic, pli_loss_softmax, pli_loss_hinge, pli_loss_hinge_classes, pli_loss_squared,
-    pli_loss_huber;
+    pli_loss_huber, pli_loss_quantile, pli_loss_poisson;
 
 /** All losses, NULL-terminated. */
 const pli_loss *const *pli_losses(void);

@@ -20,7 +20,23 @@ enum { K = 4 };
 static double target_of(const pli_loss *loss, pli_random *r) {
     if (loss->target == PLI_TWO_CLASSES) return pli_random_below(r, 2) ? 1.0 : -1.0;
     if (loss->target == PLI_CLASSES) return (double)pli_random_below(r, K);
+    if (loss->log_mean) return (double)pli_random_below(r, 5);
     return 3 * pli_random_normal(r);
+}
+
+/* Second derivatives of one score are differences of slopes; huber's beyond delta is a bound. */
+static void test_seconds_are_differences(void **state) {
+    const pli_loss *const losses[] = { &pli_loss_logistic, &pli_loss_squared, &pli_loss_poisson };
+    pli_random            r = pli_random_at(2, PLI_RANDOM_DATA, 0, 0);
+    (void)state;
+    for (size_t l = 0; l < sizeof losses / sizeof *losses; l++)
+        for (int i = 0; i < 200 && losses[l]->second != NULL; i++) {
+            double at = 2 * pli_random_normal(&r), y = target_of(losses[l], &r), up, down, h;
+            (void)losses[l]->at(0, 1, (double[]){ at + 1e-5 }, y, &up);
+            (void)losses[l]->at(0, 1, (double[]){ at - 1e-5 }, y, &down);
+            losses[l]->second(0, 1, &at, y, &h);
+            assert_near(h, (up - down) / 2e-5, 1e-5 * (1 + h));
+        }
 }
 
 /* Slopes are two-sided differences. Kinks, where the two one-sided differences are not the same, are left out. */
@@ -65,6 +81,13 @@ static void test_values(void **state) {
     assert_near(pli_loss_huber.at(1, 1, score, 5, slope), 2.5, 0);
     assert_near(slope[0], -1, 0);
     assert_near(pli_loss_huber.at(4, 1, score, 5, slope), 4.5, 0);
+    assert_near(pli_loss_quantile.at(0.9, 1, score, 5, slope), 2.7, 1e-15);
+    assert_near(slope[0], -0.9, 0);
+    assert_near(pli_loss_quantile.at(0.9, 1, score, -1, slope), 0.3, 1e-15);
+    assert_near(slope[0], 0.1, 1e-15);
+    assert_near(pli_loss_poisson.at(0, 1, score, 3, slope), exp(2) - 3 - 3 * (2 - log(3)), 1e-14);
+    assert_near(pli_loss_poisson.at(0, 1, score, 0, slope), exp(2), 0);
+    assert_near(pli_loss_poisson.at(0, 1, (double[]){ log(7) }, 7, slope), 0, 1e-14);
 }
 
 static void test_probabilities(void **state) {
@@ -98,7 +121,8 @@ static void test_names(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_slopes_are_differences), cmocka_unit_test(test_values),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_slopes_are_differences),
+                                        cmocka_unit_test(test_seconds_are_differences), cmocka_unit_test(test_values),
                                         cmocka_unit_test(test_probabilities), cmocka_unit_test(test_names) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

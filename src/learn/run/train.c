@@ -13,6 +13,7 @@ void plait_train_opts_init(plait_train_opts *opts) {
     if (opts == NULL) return;
     *opts = (plait_train_opts){
         .size = sizeof *opts, .model = "logistic", .l2 = NAN, .momentum = 0.9, .tolerance = NAN, .huber_delta = 1,
+        .quantile = 0.5,
         .normalize = "auto", .checkpoint_seconds = 300, .checkpoint_keep = 2
     };
 }
@@ -77,8 +78,9 @@ static plait_status agree_options(pli_run *run) {
                  "--schedule %s\n",
                  (long long)o->epochs, (long long)o->batch, o->tolerance, o->learning_rate, o->momentum,
                  o->schedule != NULL ? o->schedule : "constant");
-    pli_text_add(&text, "--l1 %.17g\n--l2 %.17g\n--no-intercept %d\n--huber-delta %.17g\n--class-weight %s\n", o->l1,
-                 o->l2, o->no_intercept != 0, o->huber_delta, o->class_weight != NULL ? o->class_weight : "none");
+    pli_text_add(&text, "--l1 %.17g\n--l2 %.17g\n--no-intercept %d\n--huber-delta %.17g\n--quantile %.17g\n", o->l1,
+                 o->l2, o->no_intercept != 0, o->huber_delta, o->quantile);
+    pli_text_add(&text, "--class-weight %s\n", o->class_weight != NULL ? o->class_weight : "none");
     pli_text_add(
         &text,
         "--normalize %s\n--patience %lld\n--seed %llu\n--validation %s\n--init-model %s\n--test %d\n--balance %s\n",

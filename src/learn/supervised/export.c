@@ -72,6 +72,7 @@ static void answer_label(const plait_model *model, pli_export *to, plait_type ty
 void pli_fitted_export(const plait_model *model, pli_export *to, plait_type type, const char *scores) {
     const pli_goal *goal = &pli_fitted_of(model)->goal;
     if (goal->classes == 0) {
+        if (goal->loss->log_mean) scores = pli_export_1(to, "Exp", scores);
         answer(model, to, scores, type, "prediction", 1);
     } else {
         if (goal->loss->probability != NULL)

@@ -360,7 +360,8 @@ double pli_fit_rate(const pli_run *run) {
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
         if (strcmp(run->optimizer, rates[i].rule) != 0) continue;
         if (rates[i].metric) return rates[i].batch * spread;
-        return rates[i].batch / 4 / fit->goal.loss->curvature;
+        const double level = fit->goal.loss->log_mean ? fmax(1, exp(fit->label_mean)) : 1;
+        return rates[i].batch / 4 / (fit->goal.loss->curvature * level);
     }
     return 0;
 }

@@ -68,7 +68,7 @@ static bool predict_row(void *user, const pli_block *block, int64_t row, double 
     p->scores += p->width;
     if (p->proba && p->goal->classes > 0) p->goal->loss->probability(p->goal->columns, score, out);
     else if (p->goal->classes > 0) out[0] = (double)pli_goal_class(p->goal, score);
-    else out[0] = score[0];
+    else out[0] = pli_goal_number(p->goal, score[0]);
     return true;
 }
 

@@ -16,13 +16,15 @@ static int64_t class_of(const pli_goal *goal, double label) {
 bool pli_goal_target(const pli_goal *goal, double label, double *y_out, double *class_weight_out) {
     *class_weight_out = 1;
     *y_out = label;
-    if (goal->classes == 0) return isfinite(label);
+    if (goal->classes == 0) return isfinite(label) && !(goal->loss->log_mean && label < 0);
     int64_t k = class_of(goal, label);
     if (k < 0) return false;
     *y_out = goal->loss->target == PLI_CLASSES ? (double)k : k == 1 ? 1.0 : -1.0;
     if (goal->class_weight != NULL) *class_weight_out = goal->class_weight[k];
     return true;
 }
+
+double pli_goal_number(const pli_goal *goal, double score) { return goal->loss->log_mean ? exp(score) : score; }
 
 int64_t pli_goal_class(const pli_goal *goal, const double *score) {
     if (goal->columns == 1) return score[0] > 0;
@@ -41,8 +43,9 @@ bool pli_goal_judge(const pli_goal *goal, const double *score, double label, dou
     sums->weight += weight;
     sums->rows++;
     if (goal->classes == 0) {
-        sums->square += weight * (score[0] - y) * (score[0] - y);
-        sums->absolute += weight * fabs(score[0] - y);
+        const double error = pli_goal_number(goal, score[0]) - y;
+        sums->square += weight * error * error;
+        sums->absolute += weight * fabs(error);
     } else {
         double hit = (double)pli_goal_class(goal, score);
         sums->right += hit == (goal->loss->target == PLI_CLASSES ? y : y > 0) ? weight : 0;

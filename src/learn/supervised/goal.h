@@ -16,12 +16,16 @@ typedef struct pli_goal {
     const double   *class_weight; /* [classes], or NULL: all 1              */
 } pli_goal;
 
-/** The target of a label, and its class's weight. false: the model knows no such label. */
+/** The target of a label, and its class's weight. false: the model knows no such label, or it is below 0 and the loss
+ *  is of counts. */
 bool pli_goal_target(const pli_goal *goal, double label, double *y_out, double *class_weight_out);
 
 /** Adds loss, hits and errors of a row with these scores to sums. slope [K] is scratch. false: unknown label. */
 bool pli_goal_judge(const pli_goal *goal, const double *score, double label, double weight, double *slope,
                     pli_sums *sums);
+
+/** The number that a score means. */
+double pli_goal_number(const pli_goal *goal, double score);
 
 /** The class that the scores mean. */
 int64_t pli_goal_class(const pli_goal *goal, const double *score);

@@ -106,6 +106,18 @@ static plait_status tell_label(pli_run *run) {
     return PLAIT_OK;
 }
 
+/* A loss of counts takes none below 0. Of nets it would need targets that are not scaled. */
+static plait_status check_counts(const pli_run *run, const char *where) {
+    const pli_loss *loss = pli_fit_of(run)->goal.loss;
+    const double    least = pli_schema_least_label(run->schema);
+    if (!is_of_model(run) && loss->log_mean)
+        return pli_fail(run->err, PLAIT_EINVAL, "loss %s is of linear models: take --model %s", loss->model,
+                        loss->model);
+    if (!loss->log_mean || least >= 0) return PLAIT_OK;
+    return pli_fail(run->err, PLAIT_EFORMAT, "label: %s: %s takes counts and other numbers of 0 or more, but there is "
+                                             "%g; --model squared takes any", where, loss->model, least);
+}
+
 static plait_status find_classes(pli_run *run, const char *where) {
     bool is_class;
     PLI_TRY(find_loss(run, where, &is_class));
@@ -120,10 +132,11 @@ static plait_status find_classes(pli_run *run, const char *where) {
     run->features = pli_schema_features(run->schema);
     run->classes = n;
     pli_fit_of(run)->intercept = !run->opts->no_intercept;
-    pli_fit_of(run)->goal = (pli_goal){
-        .parameter = run->opts->huber_delta, .columns = n > 2 ? n : 1, .classes = n, .label = run->label
-    };
-    PLI_TRY(pli_loss_find(pli_fit_of(run)->loss, n, &pli_fit_of(run)->goal.loss, run->err));
+    pli_goal *goal = &pli_fit_of(run)->goal;
+    *goal = (pli_goal){ .columns = n > 2 ? n : 1, .classes = n, .label = run->label };
+    PLI_TRY(pli_loss_find(pli_fit_of(run)->loss, n, &goal->loss, run->err));
+    goal->parameter = goal->loss->parameter == PLI_PARAMETER_QUANTILE ? run->opts->quantile : run->opts->huber_delta;
+    PLI_TRY(check_counts(run, where));
     return tell_label(run);
 }
 
@@ -249,13 +262,17 @@ static plait_status check_weights(const pli_run *run, const double *counts) {
                     own > 0 ? " by their class" : "");
 }
 
-/* Measures mean and spread of numbers: scores begin at the mean, and the default rate follows the spread, since rules
- * with a metric of their own move by about the rate, whatever the unit of the labels. */
+/* Measures mean and spread of numbers: scores begin at the mean (or at its logarithm), and the default rate follows the
+ * spread, since rules with a metric of their own move by about the rate, whatever the unit of the labels. */
 static void measure_labels(pli_run *run, const label_moments *moments) {
     double sums[MOMENTS];
     pli_cells_round(true, MOMENTS, moments->cell, sums);
     if (pli_fit_of(run)->goal.loss->target != PLI_NUMBER || !(sums[0] > 0)) return;
     double mean = sums[1] / sums[0], square = sums[2] / sums[0];
+    if (pli_fit_of(run)->goal.loss->log_mean) {
+        if (pli_fit_of(run)->intercept && mean > 0) pli_fit_of(run)->label_mean = log(mean);
+        return; /* scores are logarithms, whose spread does not follow the labels' unit */
+    }
     double spread = pli_fit_of(run)->intercept ? square - mean * mean : square;
     if (pli_fit_of(run)->intercept) pli_fit_of(run)->label_mean = mean;
     if (spread > 1e-13 * square) pli_fit_of(run)->label_spread = sqrt(spread);

@@ -1,0 +1,59 @@
+#!/bin/sh
+# Losses of numbers: quantile and poisson against scikit-learn's optimum, what predict and eval say, what is refused.
+# The references are scikit-learn 1.7's QuantileRegressor(alpha=0, solver="highs") and PoissonRegressor(alpha=0.01,
+# tol=1e-12) on iris.csv as it lies here, with the third column as the label.
+. "$(dirname "$0")/common.sh"
+
+iris="$data/small/iris.csv"
+near() { awk -v a="$1" -v b="$2" -v t="$3" 'BEGIN { exit !(a - b <= t * b && b - a <= t * b) }'; }
+set -- train --data "$iris" --label 3 --json
+
+# Poisson: the optimum, by each solver and by steps, with any number of workers.
+poisson=0.03254005853617409
+works lbfgs "$@" --model poisson --l2 0.01 --optimizer lbfgs --out p.model --test "$iris"
+works newton "$@" --model poisson --l2 0.01 --optimizer newton --workers 3 --topology ps --consistency ssp:2
+works steps "$@" --model poisson --l2 0.01 --optimizer adagrad --workers 2 --topology ps
+near "$(field lbfgs objective)" $poisson 1e-6 || fail "poisson by lbfgs: $(field lbfgs objective), not $poisson"
+near "$(field newton objective)" $poisson 1e-5 || fail "poisson by newton: $(field newton objective), not $poisson"
+near "$(field steps objective)" $poisson 0.03 || fail "poisson by adagrad: $(field steps objective), not $poisson"
+
+# Predictions, and the errors of the test set, are of the mean and not of its logarithm.
+near "$(field lbfgs test_rmse)" 0.5031750411372538 1e-4 || fail "poisson's RMSE: $(field lbfgs test_rmse)"
+works means predict --model-file p.model --data "$iris"
+near "$(head -n 1 means.out)" 1.62227399 1e-4 || fail "poisson predicts $(head -n 1 means.out), not 1.622"
+works judged eval --model-file p.model --data "$iris" --json
+near "$(field judged test_rmse)" 0.5031750411372538 1e-4 || fail "poisson's RMSE by eval: $(field judged test_rmse)"
+
+# Counts below 0 are refused before the training, streamed and in memory, as integers and as fractions.
+for label in -2 -0.5; do
+    awk -v y=$label 'BEGIN { for (i = 0; i < 999; i++) print i % 4, "1:" i % 7; print y, "1:3" }' >counts
+    for how in "--epochs 2" "--epochs 1 --data -"; do
+        file="--data counts"
+        case $how in *-) file= ;; esac
+        code=0
+        # shellcheck disable=SC2086
+        "$PLAIT" train --model poisson $file $how <counts >low.out 2>low.err || code=$?
+        { [ $code -eq 1 ] && grep -q "poisson takes counts and other numbers of 0 or more, but there is $label" low.err; } ||
+            fail "a count of $label with $how: exit $code, $(cat low.err)"
+    done
+done
+sed '$d' counts >fine
+exits 1 'counts: row 1000 has no label, or a label that the model does not know' test train --model poisson --data fine --test counts
+works zeros train --model poisson --data fine --epochs 3
+
+# Quantiles: the loss's optimum, and so many labels lie below.
+for q in 0.5:0.1136458315430125:79 0.9:0.05342569101237235:135; do
+    want=${q#*:}
+    works q$q "$@" --model quantile --quantile "${q%%:*}" --l2 0 --out q.model
+    near "$(field q$q objective)" "${want%:*}" 0.005 || fail "quantile ${q%%:*}: $(field q$q objective), not ${want%:*}"
+    works below predict --model-file q.model --data "$iris"
+    sed 1d "$iris" | cut -d , -f 3 | paste -d ' ' - below.out | awk '$1 <= $2' >under
+    near "$(wc -l <under)" "${want#*:}" 0.08 || fail "quantile ${q%%:*}: $(wc -l <under) labels of 150 lie below"
+done
+exits 2 'that loss has a kink' kink "$@" --model quantile --optimizer lbfgs
+exits 2 'quantile' range "$@" --model quantile --quantile 1
+exits 2 'quantile' nan "$@" --model quantile --quantile nan
+exits 2 'a model of its own' net "$@" --model mlp --loss poisson
+works idle "$@" --model squared --epochs 2 --quantile 0.3
+grep -q 'quantile has no effect without --model quantile' idle.err || fail "--quantile without effect: $(cat idle.err)"
+finish
