@@ -10,7 +10,7 @@ set -- train --data "$iris" --label 3 --json
 
 # Poisson: the optimum, by each solver and by steps, with any number of workers.
 poisson=0.03254005853617409
-works lbfgs "$@" --model poisson --l2 0.01 --optimizer lbfgs --out p.model --test "$iris"
+works lbfgs "$@" --model poisson --l2 0.01 --optimizer lbfgs --tolerance 1e-9 --out p.model --test "$iris"
 works newton "$@" --model poisson --l2 0.01 --optimizer newton --workers 3 --topology ps --consistency ssp:2
 works steps "$@" --model poisson --l2 0.01 --optimizer adagrad --workers 2 --topology ps
 near "$(field lbfgs objective)" $poisson 1e-6 || fail "poisson by lbfgs: $(field lbfgs objective), not $poisson"
