@@ -64,7 +64,7 @@ bool pli_schema_is_hashed(const pli_schema *schema);
 /* Parsed rows in CSR form. Keys are 0-based. col is used if every key is below 2^32, else key. */
 typedef struct pli_block {
     int64_t   number;    /* the block's number in the data set, part of the key of its permutation */
-    int64_t   first_row; /* rows of all blocks before it                                             */
+    int64_t   first_row; /* number in the data set of its first row; its rows are neighbours there   */
     int64_t   rows, entries;
     int64_t  *row_start; /* [rows + 1]                                                               */
     uint32_t *col;       /* [entries] or NULL                                                        */
@@ -95,7 +95,11 @@ plait_status pli_paths_check(const char *const *paths, int64_t n, plait_error *e
  *  model's schema (predict, test, warm start); NULL: the schema is found while reading. Rows are not parsed yet. */
 plait_status pli_dataset_open(const plait_data_opts *opts, const pli_schema *fixed, int32_t worker, int32_t workers,
                               pli_dataset **dataset_out, plait_error *err);
-/** The same for another worker of this process: files that `other` has opened, unpacked or received are read only
+/** The same for data to train on: block b is not piece b of the files, but blocks are dealt over the files (deal.c), so
+ *  that each run of blocks is spread evenly over them. Rows keep the numbers that they have in the files. */
+plait_status pli_dataset_open_dealt(const plait_data_opts *opts, const pli_schema *fixed, int32_t worker,
+                                    int32_t workers, pli_dataset **dataset_out, plait_error *err);
+/** Opens beside `other`, dealt if that is, for another worker of this process: files that `other` has opened, unpacked or received are read only
  *  once. */
 plait_status pli_dataset_open_beside(const pli_dataset *other, const plait_data_opts *opts, const pli_schema *fixed,
                                      int32_t worker, int32_t workers, pli_dataset **dataset_out, plait_error *err);
@@ -145,6 +149,9 @@ plait_status pli_data_read(const plait_data_opts *opts, const pli_schema *fixed,
  *  there is nothing to join. */
 plait_status pli_dataset_of_memory(const plait_data *data, int32_t worker, int32_t workers, pli_dataset **dataset_out,
                                    plait_error *err);
+/** The same for data to train on: blocks are dealt over the rows as pli_dataset_open_dealt deals those of files. */
+plait_status pli_dataset_of_memory_dealt(const plait_data *data, int32_t worker, int32_t workers,
+                                         pli_dataset **dataset_out, plait_error *err);
 
 /* --- batches: which rows form a clock ---------------------------------------------------------------- */
 

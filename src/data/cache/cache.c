@@ -104,15 +104,16 @@ static bool takes_its_turn(const pli_cache_record *r, uint64_t *end) {
 }
 
 /* Each record must be that of the block in its place, with as many rows as its segments have, behind the rows of the
- * blocks before it: a worker's use of a block (its permutation, the rows that are held back) depends on these
+ * pieces before its own: a worker's use of a block (its permutation, the rows that are held back) depends on these
  * numbers. */
 static plait_status check_records(const pli_dataset *d, const pli_cache_record *record, plait_error *err) {
-    int64_t  row = 0;
     uint64_t end = sizeof pli_cache_magic;
     for (int32_t b = 0; b < d->blocks; b++) {
         const pli_cache_record *r = &record[b];
-        int64_t             rows = 0;
-        for (int64_t i = d->block_segment[b]; i < d->block_segment[b + 1]; i++) rows += d->schema->segment_rows[i];
+        const pli_run_of_segments own = pli_segments_of(d, b);
+        const int64_t             row = pli_first_row_of(d, b, d->schema->segment_rows);
+        int64_t                   rows = 0;
+        for (int64_t i = own.from; i < own.to; i++) rows += d->schema->segment_rows[i];
         if (r->number != b)
             return pli_fail(err, PLAIT_EFORMAT, "in the place of block %d stands block %lld", b, (long long)r->number);
         if (r->first_row != row || r->rows != rows)
@@ -121,7 +122,6 @@ static plait_status check_records(const pli_dataset *d, const pli_cache_record *
         if (r->entries < 0) return pli_fail(err, PLAIT_EFORMAT, "block %d has an impossible size", b);
         if (!takes_its_turn(r, &end))
             return pli_fail(err, PLAIT_EFORMAT, "block %d lies among the arrays of another", b);
-        row += rows;
     }
     return PLAIT_OK;
 }
@@ -134,29 +134,32 @@ static plait_status take_schema(pli_dataset *d, const view *v, uint64_t at, uint
     PLI_TRY(pli_schema_read(text, (size_t)bytes, &d->schema, err));
     if (d->schema->segments != d->segments) return damaged(err, "the schema does not fit the blocks");
     PLI_TRY(check_records(d, record, err));
+    int64_t *mine = pli_calloc((size_t)d->segments + 1, sizeof *mine);
+    if (mine == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a cache");
     d->schema->rows = 0;
-    for (int64_t i = 0; i < d->segments; i++) {
-        bool own = d->segment[i].block >= d->first && d->segment[i].block < d->first + d->own;
-        if (!own) d->schema->segment_rows[i] = 0;
-        d->schema->rows += d->schema->segment_rows[i];
+    for (int32_t b = d->first; b < d->first + d->own; b++) {
+        const pli_run_of_segments own = pli_segments_of(d, b);
+        for (int64_t i = own.from; i < own.to; i++) d->schema->rows += mine[i] = d->schema->segment_rows[i];
     }
+    pli_free(d->schema->segment_rows);
+    d->schema->segment_rows = mine;
     return PLAIT_OK;
 }
 
 static plait_status take_segments(pli_dataset *d, const pli_segment *segment, plait_error *err) {
     d->segment = pli_array((size_t)d->segments, sizeof *d->segment);
-    d->block_segment = pli_array((size_t)d->blocks + 1, sizeof *d->block_segment);
-    if (d->segment == NULL || d->block_segment == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a cache");
+    d->piece_segment = pli_array((size_t)d->blocks + 1, sizeof *d->piece_segment);
+    if (d->segment == NULL || d->piece_segment == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a cache");
     if (d->segments > 0) memcpy(d->segment, segment, (size_t)d->segments * sizeof *segment);
     for (int64_t i = 0; i < d->segments; i++)
-        if (segment[i].block < (i > 0 ? segment[i - 1].block : 0) || segment[i].block >= d->blocks)
+        if (segment[i].piece < (i > 0 ? segment[i - 1].piece : 0) || segment[i].piece >= d->blocks)
             return damaged(err, "segments are out of order");
     int64_t at = 0;
-    for (int32_t b = 0; b <= d->blocks; b++) {
-        while (at < d->segments && d->segment[at].block < b) at++;
-        d->block_segment[b] = at;
+    for (int32_t p = 0; p <= d->blocks; p++) {
+        while (at < d->segments && d->segment[at].piece < p) at++;
+        d->piece_segment[p] = at;
     }
-    return PLAIT_OK;
+    return pli_dataset_deal(d, err);
 }
 
 plait_status pli_datacache_parse(pli_dataset *d, const unsigned char *bytes, size_t n, uint64_t stamp, bool hashes,
@@ -239,12 +242,14 @@ void pli_datacache_detach(pli_dataset *d) {
     pli_free(d->cached);
     pli_free(d->rows);
     pli_free(d->segment);
-    pli_free(d->block_segment);
+    pli_free(d->piece_segment);
+    pli_free(d->piece);
     pli_schema_destroy(&d->schema);
     d->cached = NULL;
     d->rows = NULL;
     d->segment = NULL;
-    d->block_segment = NULL;
+    d->piece_segment = NULL;
+    d->piece = NULL;
     d->segments = 0;
     d->loaded = false;
 }

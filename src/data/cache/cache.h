@@ -6,7 +6,8 @@
  *     index: schema (JSON), segments, blocks (where their arrays lie, and their XXH3)
  *     trailer of 64 bytes: version, stamp, fingerprint, place of the index, XXH3 of the index and of the trailer
  *
- * The stamp hashes all that the blocks depend on: names, sizes and times of the files, options, the model's schema.
+ * The stamp hashes all that the blocks depend on: names, sizes and times of the files, options, the model's schema,
+ * and whether blocks are dealt.
  * A cache with another stamp is stale; a cache with any other fault is damaged; both are built anew. Numbers are
  * little-endian. */
 #ifndef PLI_DATA_CACHE_H
@@ -23,8 +24,8 @@ typedef struct pli_datacache_wish {
 } pli_datacache_wish;
 
 /** Decides by the options whether and where to cache. *wish_out NULL: no cache is wanted, or none is possible. */
-plait_status pli_datacache_plan(const plait_data_opts *opts, const pli_schema *fixed, int32_t workers,
-                                pli_datacache_wish **wish_out, plait_error *err);
+plait_status pli_datacache_plan(const plait_data_opts *opts, const pli_schema *fixed, bool dealt,
+                                int32_t workers, pli_datacache_wish **wish_out, plait_error *err);
 void         pli_datacache_forget(pli_datacache_wish **wish);
 
 /** Fills d from the cache and returns true if the cache exists, is whole and has this stamp. Else returns false,
@@ -44,7 +45,7 @@ plait_status pli_datacache_check(const pli_dataset *d, plait_error *err);
 /** The data set's fingerprint as the cache keeps it. */
 uint64_t pli_datacache_fingerprint(const pli_dataset *d);
 
-/** Reads the bytes of a cache into d, whose worker and workers are set. Everything is checked; the arrays' hashes
+/** Reads the bytes of a cache into d, whose worker, workers and dealt are set. Everything is checked; the arrays' hashes
  *  only if `hashes`. Errors: EFORMAT with the fault. For attach, and for fuzzing. */
 plait_status pli_datacache_parse(pli_dataset *d, const unsigned char *bytes, size_t n, uint64_t stamp, bool hashes,
                                  plait_error *err);

@@ -25,9 +25,9 @@ static void texts_of(plait_data_opts *o, const char **texts[TEXTS]) {
 }
 
 /* Hashes all that the blocks depend on. */
-static plait_status make_stamp(pli_datacache_wish *wish, char *files, int32_t workers, plait_error *err) {
+static plait_status make_stamp(pli_datacache_wish *wish, char *files, bool dealt, int32_t workers, plait_error *err) {
     const char **texts[TEXTS];
-    int64_t      numbers[] = { PLI_CACHE_VERSION, wish->opts.hash_bits, pli_cache_blocks(workers) };
+    int64_t      numbers[] = { PLI_CACHE_VERSION, wish->opts.hash_bits, pli_cache_blocks(workers), dealt };
     uint64_t     stamp = pli_hash_bytes(numbers, sizeof numbers, 0);
     pli_text     json = { 0 };
     texts_of(&wish->opts, texts);
@@ -76,8 +76,8 @@ static pli_datacache_wish *copy_wish(const plait_data_opts *opts, const pli_sche
     return wish;
 }
 
-plait_status pli_datacache_plan(const plait_data_opts *opts, const pli_schema *fixed, int32_t workers,
-                                pli_datacache_wish **wish_out, plait_error *err) {
+plait_status pli_datacache_plan(const plait_data_opts *opts, const pli_schema *fixed, bool dealt,
+                                int32_t workers, pli_datacache_wish **wish_out, plait_error *err) {
     pli_text     files = { 0 };
     plait_status status = PLAIT_OK;
     *wish_out = NULL;
@@ -85,7 +85,7 @@ plait_status pli_datacache_plan(const plait_data_opts *opts, const pli_schema *f
     status = pli_sources_list(opts->paths, opts->n_paths, &files, err);
     if (status == PLAIT_OK && files.data != NULL && strcmp(files.data, "-\n") != 0) {
         pli_datacache_wish *wish = copy_wish(opts, fixed);
-        status = wish != NULL ? make_stamp(wish, files.data, workers, err)
+        status = wish != NULL ? make_stamp(wish, files.data, dealt, workers, err)
                               : pli_fail(err, PLAIT_ENOMEM, "no memory for a cache");
         if (status < 0) pli_datacache_forget(&wish);
         *wish_out = wish;

@@ -1,4 +1,4 @@
-/* Cuts the sources into blocks and segments, at newlines or at rows of equal length. */
+/* Cuts the sources into pieces and segments, at newlines or at rows of equal length. Each piece becomes a block. */
 #include <string.h>
 
 #include "data/dataset/dataset.h"
@@ -49,12 +49,12 @@ static size_t share(size_t total, int32_t at, int32_t parts) {
     return (size_t)((unsigned __int128)total * (uint32_t)at / (uint32_t)parts);
 }
 
-static void add_segments(pli_dataset *d, const size_t *start, int32_t block, size_t from, size_t to) {
+static void add_segments(pli_dataset *d, const size_t *start, int32_t piece, size_t from, size_t to) {
     for (int32_t i = 0; i < d->sources->n; i++) {
         size_t low = from > start[i] ? from : start[i], high = to < start[i + 1] ? to : start[i + 1];
         size_t begin = d->begin[i];
         if (low < high)
-            d->segment[d->segments++] = (pli_segment){ block, i, low - start[i] + begin, high - start[i] + begin };
+            d->segment[d->segments++] = (pli_segment){ piece, i, low - start[i] + begin, high - start[i] + begin };
     }
 }
 
@@ -78,23 +78,23 @@ plait_status pli_dataset_cut(pli_dataset *d, plait_error *err) {
     d->blocks = d->sources->is_pipe ? 1 : d->workers > PLI_MIN_BLOCKS ? d->workers : PLI_MIN_BLOCKS;
     size_t *start = pli_array((size_t)n + 1, sizeof *start);
     d->segment = pli_array((size_t)(n + d->blocks), sizeof *d->segment);
-    d->block_segment = pli_array((size_t)d->blocks + 1, sizeof *d->block_segment);
-    if (start == NULL || d->segment == NULL || d->block_segment == NULL) {
+    d->piece_segment = pli_array((size_t)d->blocks + 1, sizeof *d->piece_segment);
+    if (start == NULL || d->segment == NULL || d->piece_segment == NULL) {
         pli_free(start);
         return pli_fail(err, PLAIT_ENOMEM, "no memory for the list of blocks");
     }
     size_t total = total_bytes(d->sources, d->begin, start), from = 0;
-    for (int32_t b = 0; b < d->blocks; b++) {
-        size_t to = share(total, b + 1, d->blocks);
-        if (b + 1 < d->blocks)
+    for (int32_t p = 0; p < d->blocks; p++) {
+        size_t to = share(total, p + 1, d->blocks);
+        if (p + 1 < d->blocks)
             to = d->row_bytes > 0 ? next_row(d, start, to) : next_line(d->sources, d->begin, start, to);
         if (to < from) to = from;
-        d->block_segment[b] = d->segments;
-        add_segments(d, start, b, from, to);
+        d->piece_segment[p] = d->segments;
+        add_segments(d, start, p, from, to);
         from = to;
     }
-    d->block_segment[d->blocks] = d->segments;
+    d->piece_segment[d->blocks] = d->segments;
     pli_dataset_own(d);
     pli_free(start);
-    return PLAIT_OK;
+    return pli_dataset_deal(d, err);
 }

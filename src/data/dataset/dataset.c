@@ -116,7 +116,7 @@ static void note_idle(pli_dataset *d, const plait_data_opts *opts, pli_data_form
 static plait_status open_all(pli_dataset *d, const plait_data_opts *opts, const pli_schema *fixed, plait_error *err) {
     if (d->workers < 1 || d->worker < 0)
         return pli_fail(err, PLAIT_EINVAL, "worker %d of %d", d->worker, d->workers);
-    if (d->sources == NULL) PLI_TRY(pli_datacache_plan(opts, fixed, d->workers, &d->wish, err));
+    if (d->sources == NULL) PLI_TRY(pli_datacache_plan(opts, fixed, d->dealt, d->workers, &d->wish, err));
     if (d->wish != NULL && pli_datacache_attach(d, d->wish)) {
         note_idle(d, opts, d->schema->format);
         return PLAIT_OK;
@@ -152,12 +152,13 @@ static plait_status open_all(pli_dataset *d, const plait_data_opts *opts, const 
     return d->rows != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for the list of blocks");
 }
 
-static plait_status open_dataset(const plait_data_opts *opts, const pli_schema *fixed, pli_sources *shared,
+static plait_status open_dataset(const plait_data_opts *opts, const pli_schema *fixed, pli_sources *shared, bool dealt,
                                  int32_t worker, int32_t workers, pli_dataset **dataset_out, plait_error *err) {
     pli_dataset *d = pli_calloc(1, sizeof *d);
     if (d == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a data set");
     d->worker = worker;
     d->workers = workers;
+    d->dealt = dealt;
     d->log = opts->log;
     d->is_fixed = fixed != NULL;
     d->unlabelled = pli_label_is_none(opts->label) || (fixed != NULL && fixed->unlabelled);
@@ -173,12 +174,17 @@ static plait_status open_dataset(const plait_data_opts *opts, const pli_schema *
 
 plait_status pli_dataset_open(const plait_data_opts *opts, const pli_schema *fixed, int32_t worker, int32_t workers,
                               pli_dataset **dataset_out, plait_error *err) {
-    return open_dataset(opts, fixed, NULL, worker, workers, dataset_out, err);
+    return open_dataset(opts, fixed, NULL, false, worker, workers, dataset_out, err);
+}
+
+plait_status pli_dataset_open_dealt(const plait_data_opts *opts, const pli_schema *fixed, int32_t worker,
+                                    int32_t workers, pli_dataset **dataset_out, plait_error *err) {
+    return open_dataset(opts, fixed, NULL, true, worker, workers, dataset_out, err);
 }
 
 plait_status pli_dataset_open_beside(const pli_dataset *other, const plait_data_opts *opts, const pli_schema *fixed,
                                      int32_t worker, int32_t workers, pli_dataset **dataset_out, plait_error *err) {
-    return open_dataset(opts, fixed, other->sources, worker, workers, dataset_out, err);
+    return open_dataset(opts, fixed, other->sources, other->dealt, worker, workers, dataset_out, err);
 }
 
 void pli_dataset_destroy(pli_dataset **dataset) {
@@ -197,7 +203,8 @@ void pli_dataset_destroy(pli_dataset **dataset) {
     pli_text_free(&d->notes);
     pli_free(d->segment);
     pli_free(d->begin);
-    pli_free(d->block_segment);
+    pli_free(d->piece_segment);
+    pli_free(d->piece);
     pli_sources_release(&d->sources);
     pli_free(d);
 }
@@ -301,12 +308,22 @@ plait_status pli_weigh_rows(pli_rows *rows, int64_t first, int64_t n, const pli_
     return PLAIT_OK;
 }
 
+static plait_status weigh_block(pli_dataset *d, int32_t own, const int64_t *segment_rows, plait_error *err) {
+    const pli_run_of_segments mine = pli_segments_of(d, d->first + own);
+    int64_t                   row = 0;
+    for (int64_t i = mine.from; d->has_weights && i < mine.to; i++) {
+        PLI_TRY(pli_weigh_rows(&d->rows[own], row, segment_rows[i], &d->sources->source[d->segment[i].source],
+                               pli_source_row_of(d, i, segment_rows), err));
+        row += segment_rows[i];
+    }
+    return PLAIT_OK;
+}
+
 /* Now that the rows of all segments are known, sets the numbers of first rows and the weights by FILE.weight, and
  * checks that there are any rows. */
 static plait_status finish_rows(pli_dataset *d, const int64_t *segment_rows, bool weights, plait_error *err) {
     int64_t row = 0, in_source = 0;
-    int32_t source = 0, block = -1;
-    int64_t in_block = 0;
+    int32_t source = 0;
     for (int64_t i = 0; i <= d->segments; i++) {
         const pli_segment *segment = i < d->segments ? &d->segment[i] : NULL;
         if (segment == NULL || segment->source != source) {
@@ -318,17 +335,12 @@ static plait_status finish_rows(pli_dataset *d, const int64_t *segment_rows, boo
         }
         if (segment == NULL) break;
         source = segment->source;
-        if (segment->block != block) in_block = 0;
-        block = segment->block;
-        if (block >= d->first && block < d->first + d->own && weights)
-            PLI_TRY(pli_weigh_rows(&d->rows[block - d->first], in_block, segment_rows[i], &d->sources->source[source],
-                                   in_source, err));
         in_source += segment_rows[i];
-        in_block += segment_rows[i];
+        row += segment_rows[i];
     }
-    for (int32_t b = 0; b < d->blocks; b++) {
-        if (b >= d->first && b < d->first + d->own) d->rows[b - d->first].b.first_row = row;
-        for (int64_t i = d->block_segment[b]; i < d->block_segment[b + 1]; i++) row += segment_rows[i];
+    for (int32_t b = 0; b < d->own; b++) {
+        d->rows[b].b.first_row = pli_first_row_of(d, d->first + b, segment_rows);
+        if (weights) PLI_TRY(weigh_block(d, b, segment_rows, err));
     }
     return row > 0 ? PLAIT_OK : pli_fail(err, PLAIT_EFORMAT, "%s: no rows", d->sources->source[0].path);
 }
@@ -371,18 +383,20 @@ static bool load_by_cache(pli_dataset *d, pli_pool *pool) {
         if (status == PLAIT_EIO || status == PLAIT_ENOSPACE) pli_dataset_note(d, "no cache: %s", err.text);
         return false;
     }
-    pli_dataset fresh = { .worker = d->worker, .workers = d->workers, .log = d->log };
+    pli_dataset fresh = { .worker = d->worker, .workers = d->workers, .log = d->log, .dealt = d->dealt };
     if (!pli_datacache_attach(&fresh, d->wish)) {
         pli_text_free(&fresh.notes);
         return false;
     }
     pli_free(d->rows);
     pli_free(d->segment);
-    pli_free(d->block_segment);
+    pli_free(d->piece_segment);
+    pli_free(d->piece);
     pli_schema_destroy(&d->schema);
     d->rows = fresh.rows;
     d->segment = fresh.segment;
-    d->block_segment = fresh.block_segment;
+    d->piece_segment = fresh.piece_segment;
+    d->piece = fresh.piece;
     d->schema = fresh.schema;
     d->cached = fresh.cached;
     d->loaded = true;
@@ -475,8 +489,10 @@ int64_t pli_dataset_rows(const pli_dataset *d) {
     int64_t rows = 0;
     for (int32_t i = 0; d->of_memory && i < d->own; i++) rows += d->rows[i].b.rows;
     if (d->of_memory) return rows;
-    for (int64_t i = d->block_segment[d->first]; i < d->block_segment[d->first + d->own]; i++)
-        rows += d->schema->segment_rows[i];
+    for (int32_t b = 0; b < d->own; b++) {
+        const pli_run_of_segments own = pli_segments_of(d, d->first + b);
+        for (int64_t i = own.from; i < own.to; i++) rows += d->schema->segment_rows[i];
+    }
     return rows;
 }
 
@@ -494,8 +510,9 @@ static uint64_t source_print(const pli_source *source, uint64_t seed) {
 bool pli_dataset_has_label_file(const pli_dataset *d) { return d->idx != NULL; }
 
 uint64_t pli_dataset_fingerprint(const pli_dataset *d) {
+    static const uint64_t DEALT = UINT64_C(1) << 32;
     if (d->cached != NULL) return pli_datacache_fingerprint(d);
-    uint64_t print = pli_hash_u64((uint64_t)d->blocks);
+    uint64_t print = pli_hash_u64((uint64_t)d->blocks ^ (d->dealt ? DEALT : 0)); /* a checkpoint is of blocks */
     for (int64_t i = 0; d->sources != NULL && i < d->sources->n; i++)
         print = source_print(&d->sources->source[i], print);
     return print;

@@ -1,7 +1,9 @@
-/* data/dataset/dataset.h - a data set while it is read: sources, segments, blocks; for this room only.
+/* data/dataset/dataset.h - a data set while it is read: sources, pieces, segments, blocks; for this room only.
  *
- * Think of the sources as one text without their headers. Block i of P ends behind the newline at or behind byte i/P
- * of that text; a *segment* is the piece of one block that lies in one source. Both depend on the sources alone. */
+ * Think of the sources as one text without their headers. Piece i of P ends behind the newline at or behind byte i/P
+ * of that text; a *segment* is the part of one piece that lies in one source. Each block is one piece. Block b is piece
+ * b, or, if the data set is dealt (deal.c), the piece that lies at block b's place in the deal. All of this depends on
+ * the sources alone. */
 #ifndef PLI_DATA_DATASET_H
 #define PLI_DATA_DATASET_H
 
@@ -12,7 +14,7 @@
 enum { PLI_MIN_BLOCKS = 64 };
 
 typedef struct pli_segment {
-    int32_t block, source;
+    int32_t piece, source;
     size_t  from, to; /* places in the source; behind newlines, or at its ends */
 } pli_segment;
 
@@ -44,10 +46,12 @@ struct pli_dataset {
     size_t                    *begin;   /* [sources] where the rows begin: behind a header */
     pli_segment               *segment; /* [segments] in order */
     int64_t                    segments;
-    int64_t                   *block_segment; /* [blocks + 1]: first segment of each block */
+    int64_t                   *piece_segment; /* [blocks + 1]: first segment of each piece */
+    int32_t                   *piece;         /* [blocks]: the piece of each block; NULL: they have the same numbers */
     int32_t                    blocks, first, own, worker, workers;
     pli_rows                  *rows; /* [own]; the arrays are borrowed if of_memory */
     bool                       loaded, scanned, agreed, of_memory, is_fixed, has_weights;
+    bool                       dealt; /* blocks are dealt over the files */
     bool                       unlabelled; /* asked for, or because the model is: rows are read without labels */
     pli_schema                *schema; /* first what the own blocks held, then what was agreed; the rows' keys belong
                                         * to it */
@@ -75,6 +79,8 @@ plait_status pli_weigh_rows(pli_rows *rows, int64_t first, int64_t n, const pli_
  *  Any thread. */
 plait_status pli_dataset_fetch(const pli_dataset *dataset, int32_t block, pli_rows *rows, bool *owned_out,
                                plait_error *err);
+/** of_memory: any block, borrowed from the data set with all blocks. */
+pli_block pli_memory_block(const pli_dataset *d, int32_t block);
 /** Adds a line to the notes and to the log. */
 void pli_dataset_note(pli_dataset *dataset, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -84,6 +90,26 @@ void pli_dataset_note(pli_dataset *dataset, const char *fmt, ...) __attribute__(
 plait_status pli_format_choose(const plait_data_opts *opts, const pli_sources *sources, const pli_schema *fixed,
                                pli_data_format *format_out, plait_error *err);
 const char *pli_format_text(pli_data_format format);
+
+/* deal.c */
+/** Sets which piece each block is; the number of blocks is known. Errors: ENOMEM. */
+plait_status pli_dataset_deal(pli_dataset *d, plait_error *err);
+/** The number of the piece of the files that a block is. */
+static inline int32_t pli_piece_of(const pli_dataset *d, int32_t block) {
+    return d->piece != NULL ? d->piece[block] : block;
+}
+/** The segments of a block are from .. to - 1, in the files' order. */
+typedef struct pli_run_of_segments {
+    int64_t from, to;
+} pli_run_of_segments;
+static inline pli_run_of_segments pli_segments_of(const pli_dataset *d, int32_t block) {
+    const int32_t piece = pli_piece_of(d, block);
+    return (pli_run_of_segments){ d->piece_segment[piece], d->piece_segment[piece + 1] };
+}
+/** The number, in the data set, of a block's first row; rows [segments] are those of each segment. */
+int64_t pli_first_row_of(const pli_dataset *d, int32_t block, const int64_t *rows);
+/** The number, in its source, of a segment's first row. */
+int64_t pli_source_row_of(const pli_dataset *d, int64_t segment, const int64_t *rows);
 
 /* cut.c */
 /** Sets which blocks belong to this worker. */

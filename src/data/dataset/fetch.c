@@ -12,13 +12,12 @@ static plait_status changed(const pli_dataset *d, plait_error *err) {
 
 /* Sets weights by FILE.weight, which counts the rows of a source. */
 static plait_status weigh(const pli_dataset *d, int32_t block, pli_rows *rows, plait_error *err) {
-    const int64_t *n = d->schema->segment_rows;
-    int64_t        row = 0;
-    for (int64_t i = d->block_segment[block]; i < d->block_segment[block + 1]; i++) {
-        int32_t source = d->segment[i].source;
-        int64_t before = 0;
-        for (int64_t k = i - 1; k >= 0 && d->segment[k].source == source; k--) before += n[k];
-        PLI_TRY(pli_weigh_rows(rows, row, n[i], &d->sources->source[source], before, err));
+    const int64_t            *n = d->schema->segment_rows;
+    const pli_run_of_segments own = pli_segments_of(d, block);
+    int64_t                   row = 0;
+    for (int64_t i = own.from; i < own.to; i++) {
+        PLI_TRY(pli_weigh_rows(rows, row, n[i], &d->sources->source[d->segment[i].source], pli_source_row_of(d, i, n),
+                               err));
         row += n[i];
     }
     return PLAIT_OK;
@@ -30,11 +29,12 @@ static plait_status parse(const pli_dataset *d, int32_t block, int64_t *segment_
     plait_status status = pli_parse_block(d, block, rows, &found, segment_rows, err);
     pli_found_free(&found);
     PLI_TRY(status);
-    for (int64_t i = d->block_segment[block]; i < d->block_segment[block + 1]; i++)
+    const pli_run_of_segments own = pli_segments_of(d, block);
+    for (int64_t i = own.from; i < own.to; i++)
         if (segment_rows[i] != d->schema->segment_rows[i]) return changed(d, err);
     if (d->table != NULL) pli_table_fill(d, rows);
     rows->b.number = block;
-    for (int64_t i = 0; i < d->block_segment[block]; i++) rows->b.first_row += d->schema->segment_rows[i];
+    rows->b.first_row = pli_first_row_of(d, block, d->schema->segment_rows);
     PLI_TRY(weigh(d, block, rows, err));
     pli_rows_shrink(rows);
     return PLAIT_OK;
@@ -58,7 +58,7 @@ plait_status pli_dataset_fetch(const pli_dataset *d, int32_t block, pli_rows *ro
         return pli_fail(err, PLAIT_EINVAL, "block %d of a data set of %d blocks, or one that is not loaded", block,
                         d->blocks);
     if (block >= d->first && block < d->first + d->own) rows->b = d->rows[block - d->first].b;
-    else if (d->of_memory) rows->b = d->whole->rows[block].b;
+    else if (d->of_memory) rows->b = pli_memory_block(d, block);
     else if (d->cached != NULL) return pli_datacache_block(d, block, rows, err);
     else {
         *owned_out = true;

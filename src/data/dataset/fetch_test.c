@@ -208,7 +208,7 @@ static void test_failures(void **state) {
     }
     assert_true(k > 3);
     pli_rows_free(&rows);
-    d->schema->segment_rows[d->block_segment[40]]++;
+    d->schema->segment_rows[d->piece_segment[40]]++;
     assert_int_equal(pli_dataset_fetch(d, 40, &rows, &owned, &err), PLAIT_EFORMAT);
     assert_non_null(strstr(err.text, "changed"));
     pli_dataset_destroy(&d);

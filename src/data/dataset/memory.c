@@ -238,8 +238,14 @@ void plait_data_destroy(plait_data **data) {
 
 /* --- as a dataset of one of several workers ------------------------------------------------------------------ */
 
-plait_status pli_dataset_of_memory(const plait_data *data, int32_t worker, int32_t workers, pli_dataset **dataset_out,
-                                   plait_error *err) {
+pli_block pli_memory_block(const pli_dataset *d, int32_t block) {
+    pli_block b = d->whole->rows[pli_piece_of(d, block)].b;
+    b.number = block;
+    return b;
+}
+
+static plait_status of_memory(const plait_data *data, bool dealt, int32_t worker, int32_t workers,
+                              pli_dataset **dataset_out, plait_error *err) {
     const pli_dataset *all = data->dataset;
     if (workers < 1 || worker < 0)
         return pli_fail(err, PLAIT_EINVAL, "worker %d of %d", worker, workers);
@@ -247,16 +253,26 @@ plait_status pli_dataset_of_memory(const plait_data *data, int32_t worker, int32
     if (d == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a data set");
     *d = (pli_dataset){
         .blocks = all->blocks, .worker = worker, .workers = workers, .of_memory = true, .loaded = true, .agreed = true,
-        .whole = all
+        .whole = all, .dealt = dealt
     };
     pli_dataset_own(d);
     d->rows = pli_calloc((size_t)d->own, sizeof *d->rows);
     d->schema = pli_schema_copy(all->schema);
-    if (d->rows == NULL || d->schema == NULL) {
+    if (d->rows == NULL || d->schema == NULL || pli_dataset_deal(d, err) < 0) {
         pli_dataset_destroy(&d);
         return pli_fail(err, PLAIT_ENOMEM, "no memory for a data set");
     }
-    for (int32_t i = 0; i < d->own; i++) d->rows[i].b = all->rows[d->first + i].b;
+    for (int32_t i = 0; i < d->own; i++) d->rows[i].b = pli_memory_block(d, d->first + i);
     *dataset_out = d;
     return PLAIT_OK;
+}
+
+plait_status pli_dataset_of_memory(const plait_data *data, int32_t worker, int32_t workers, pli_dataset **dataset_out,
+                                   plait_error *err) {
+    return of_memory(data, false, worker, workers, dataset_out, err);
+}
+
+plait_status pli_dataset_of_memory_dealt(const plait_data *data, int32_t worker, int32_t workers,
+                                         pli_dataset **dataset_out, plait_error *err) {
+    return of_memory(data, true, worker, workers, dataset_out, err);
 }

@@ -54,7 +54,8 @@ plait_status pli_parse_bytes(const pli_dataset *d, const pli_segment *segment, s
 
 plait_status pli_parse_block(const pli_dataset *d, int32_t block, pli_rows *rows, pli_found *found,
                              int64_t *segment_rows, plait_error *err) {
-    for (int64_t i = d->block_segment[block]; i < d->block_segment[block + 1]; i++) {
+    const pli_run_of_segments own = pli_segments_of(d, block);
+    for (int64_t i = own.from; i < own.to; i++) {
         const pli_segment *segment = &d->segment[i];
         int64_t            before = rows->b.rows;
         PLI_TRY(pli_parse_bytes(d, segment, segment->from, segment->to, rows, found, err));

@@ -72,7 +72,8 @@ static void scan_one(void *user, int64_t i, int32_t thread) {
     scan_job    *job = user;
     pli_dataset *d = job->dataset;
     int32_t      block = d->first + (int32_t)i;
-    for (int64_t k = d->block_segment[block]; k < d->block_segment[block + 1] && job->status[i] == PLAIT_OK; k++) {
+    const pli_run_of_segments own = pli_segments_of(d, block);
+    for (int64_t k = own.from; k < own.to && job->status[i] == PLAIT_OK; k++) {
         const pli_segment *segment = &d->segment[k];
         int64_t           *rows = &d->schema->segment_rows[k];
         if (job->features || d->reader->look == NULL)

@@ -99,7 +99,7 @@ static plait_status take_rows(pli_batches *s, int32_t own, int64_t end, pli_rows
     rows->b.first_row = d->rows[own].b.first_row + cursor->row;
     while (cursor->row < end) {
         int64_t took = 0;
-        if (cursor->segment >= d->block_segment[d->first + own + 1])
+        if (cursor->segment >= pli_segments_of(d, d->first + own).to)
             return pli_fail(err, PLAIT_EFORMAT, "%s: changed while it is read", d->sources->source[0].path);
         PLI_TRY(take_from_segment(s, cursor, end - cursor->row, rows, &s->stream->found[own], &took, err));
         cursor->row += took;
@@ -231,9 +231,9 @@ static void place_cursors(pli_batches *s) {
         if (d->segment[i].source == d->segment[i - 1].source)
             stream->source_row[i] = stream->source_row[i - 1] + d->schema->segment_rows[i - 1];
     for (int32_t i = 0; i < d->own; i++) {
-        int64_t first = d->block_segment[d->first + i], end = d->block_segment[d->first + i + 1];
-        enter_segment(d, &stream->cursor[i], first);
-        for (int64_t k = first; k < end; k++) {
+        const pli_run_of_segments own = pli_segments_of(d, d->first + i);
+        enter_segment(d, &stream->cursor[i], own.from);
+        for (int64_t k = own.from; k < own.to; k++) {
             stream->cursor[i].rows += d->schema->segment_rows[k];
             bytes += d->segment[k].to - d->segment[k].from;
         }

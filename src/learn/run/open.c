@@ -25,14 +25,16 @@ bool pli_run_streams(const pli_run *run) {
 
 /* The leading worker of a process opens first; the others then open theirs beside its data set. Nobody goes on before
  * all have done so. */
-static plait_status open_together(pli_run *run, const plait_data_opts *files, const pli_schema *fixed,
+static plait_status open_together(pli_run *run, const plait_data_opts *files, const pli_schema *fixed, bool dealt,
                                   pli_dataset **data_out) {
+    plait_status (*open)(const plait_data_opts *, const pli_schema *, int32_t, int32_t, pli_dataset **, plait_error *) =
+        dealt ? pli_dataset_open_dealt : pli_dataset_open;
     int32_t            worker = plait_comm_rank(run->comm), workers = pli_run_holders(run);
     const pli_dataset *first = NULL;
     if (plait_comm_workers(run->comm) == 1 || !pli_comm_shares_process(run->comm) || files->cache)
-        return pli_dataset_open(files, fixed, worker, workers, data_out, run->err);
+        return open(files, fixed, worker, workers, data_out, run->err);
     if (pli_comm_leads(run->comm)) {
-        PLI_TRY(pli_dataset_open(files, fixed, worker, workers, data_out, run->err));
+        PLI_TRY(open(files, fixed, worker, workers, data_out, run->err));
         first = *data_out;
     }
     PLI_TRY(plait_comm_broadcast(run->comm, &first, sizeof first, pli_comm_lead(run->comm)));
@@ -85,10 +87,13 @@ static plait_status tell_notes(pli_run *run, const pli_dataset *data) {
 plait_status pli_run_open(pli_run *run, const plait_data_opts *files, const plait_data *memory, const pli_schema *fixed,
                           bool stream, pli_dataset **data_out) {
     int32_t worker = plait_comm_rank(run->comm), workers = pli_run_holders(run);
-    if (memory != NULL) return pli_dataset_of_memory(memory, worker, workers, data_out, run->err);
+    const bool trains = data_out == &run->data; /* these rows are dealt; those of a test stay in their order */
+    if (memory != NULL)
+        return (trains ? pli_dataset_of_memory_dealt : pli_dataset_of_memory)(memory, worker, workers, data_out,
+                                                                              run->err);
     plait_data_opts quiet = *files; /* the notes of all workers are told here */
     quiet.log = NULL;
-    PLI_TRY(open_together(run, &quiet, fixed, data_out));
+    PLI_TRY(open_together(run, &quiet, fixed, trains, data_out));
     char print[64];
     snprintf(print, sizeof print, "fingerprint %016" PRIx64, pli_dataset_fingerprint(*data_out));
     PLI_TRY(pli_agree_text(run->comm, "data", print, run->err));

@@ -45,7 +45,7 @@ plait_status pli_prepare(pli_run *run);
 /** Does the run stream its data? A single pass does, unless the files are small. */
 bool pli_run_streams(const pli_run *run);
 /** Opens a data set of the run, loads it (or scans it, for a stream), and logs its notes. fixed: the schema that it
- *  must follow, or NULL. Collective over the workers. */
+ *  must follow, or NULL. Only blocks of run->data are dealt over the files. Collective over the workers. */
 plait_status pli_run_open(pli_run *run, const plait_data_opts *files, const plait_data *memory, const pli_schema *fixed,
                           bool stream, pli_dataset **data_out);
 /** Joins what all workers found in a data set into one schema, and numbers the set by it. whole: the set is in memory,

@@ -77,7 +77,8 @@ static void learn_block(void *user, int64_t own, int32_t thread) {
     texts             *set = &job->set[own * d->schema->columns];
     pli_text           buffer = { 0 };
     (void)thread;
-    for (int64_t i = d->block_segment[d->first + own]; i < d->block_segment[d->first + own + 1]; i++) {
+    const pli_run_of_segments mine = pli_segments_of(d, d->first + (int32_t)own);
+    for (int64_t i = mine.from; i < mine.to; i++) {
         const pli_source    *source = &d->sources->source[d->segment[i].source];
         const unsigned char *p = source->data + d->segment[i].from, *to = source->data + d->segment[i].to, *next;
         for (p = pli_table_reader.row(p, to); p < to && !job->failed[own]; p = pli_table_reader.row(next, to)) {
