@@ -1,9 +1,9 @@
 /* plait/data.h - data sets: from files, from a stream, from memory.
  *
  * A data set is rows of features with a label and a weight. It is divided into P >= 64 *blocks*, which depend on the
- * data alone; a worker owns consecutive blocks. The *schema* says what text columns and labels mean (index base, column
- * names, dictionaries, labels). It is found while reading and goes into the model, so that predict matches columns by
- * name.
+ * data alone. A worker owns consecutive blocks; plait_train numbers them so that they lie far apart in the data
+ * (docs/data.md). The *schema* says what text columns and labels mean (index base, column names, dictionaries, labels).
+ * It is found while reading and goes into the model, so that predict matches columns by name.
  *
  * Threads: a plait_data may be shared, read-only, by all ranks of a process once it is complete.
  */

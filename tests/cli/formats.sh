@@ -18,7 +18,7 @@ exact train
 [ -s train.err ] && fail "--quiet is not"
 
 # What validation came to: in the record, in the table, and how far the model has come.
-set -- train --data part --epochs 9 --batch 20 --optimizer sgd --learning-rate 8 --schedule constant --validation 0.3
+set -- train --data part --seed 3 --epochs 9 --batch 20 --optimizer sgd --learning-rate 8 --schedule constant --validation 0.3
 works early "$@" --patience 2 --json --out early.model
 best=$(field early best_epoch)
 [ "$(field early stopped_early)" = true ] && [ "$(field early epochs)" -eq $((best + 2)) ] || fail "stopped early: $(cat early.out)"

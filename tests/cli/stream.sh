@@ -25,7 +25,7 @@ done
 works dense train --model squared --data dense --test dense/part.csv --epochs 1 --l2 0 --consistency async --json
 holds dense test_rmse "< 5"
 works huber train --model huber --data dense --test dense/part.csv --epochs 1 --l2 0 --json
-holds huber test_rmse "< 12"
+holds huber test_rmse "< 13"
 # The labels of these do not follow from the values: near their own spread (80) is all there is, far from 0 though they are.
 for optimizer in adagrad sgd; do
     works sparse train --model squared --data sparse --test sparse/part.svm --epochs 1 --optimizer $optimizer --json

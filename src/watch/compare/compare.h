@@ -52,7 +52,7 @@ typedef struct pli_compared_pair {
     int32_t     servers_work; /* so many of the given servers worked, because the pair needs none; 0: it needs them, or
                                  none were given */
     int32_t     workers;      /* if servers_work > 0: number of all workers */
-    bool        left; /* the typical run reached the target, and ended above it */
+    int32_t     left; /* number of complete runs that reached the target, and ended above it */
     int32_t     typical; /* index among all runs of the complete run whose time is the median; -1: none */
     double      seconds, seconds_min, seconds_max; /* until the target, over the repeats: median, least, most */
     double      bytes, clocks;                     /* until the target: medians */

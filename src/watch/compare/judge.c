@@ -134,6 +134,15 @@ static void sum_ranks(pli_compared_pair *p, const pli_compared_run *run) {
     }
 }
 
+/* How many runs of a pair reached the target and did not stay there: a model that is taken at the end is worse. */
+static int32_t count_left(const pli_comparison *c, int32_t pair) {
+    int32_t n = 0;
+    for (int64_t i = 0; i < c->runs; i++)
+        n += c->run[i].pair == pair && c->run[i].outcome == PLI_RAN && isfinite(c->run[i].to_seconds) &&
+             end_of(&c->run[i]) > c->target;
+    return n;
+}
+
 static void fill_pair(pli_comparison *c, int32_t pair) {
     pli_compared_pair *p = &c->pair[pair];
     double             values[REPEATS_MAX];
@@ -154,8 +163,7 @@ static void fill_pair(pli_comparison *c, int32_t pair) {
     p->loss = median_of(c, pair, offsetof(pli_compared_run, loss));
     p->figure = median_of(c, pair, offsetof(pli_compared_run, figure));
     p->typical = find_typical(c, pair);
-    const pli_compared_run *typical = p->typical >= 0 ? &c->run[p->typical] : NULL;
-    p->left = typical != NULL && isfinite(typical->to_seconds) && end_of(typical) > c->target;
+    p->left = count_left(c, pair);
     p->compute = p->wait = p->network = NAN;
     if (p->typical >= 0 && c->run[p->typical].ranks > 0) sum_ranks(p, &c->run[p->typical]);
 }

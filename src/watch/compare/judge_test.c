@@ -116,6 +116,46 @@ static void test_a_clear_winner_is_named_with_its_lead(void **state) {
     pli_compare_free(&c);
 }
 
+/* Adds a run that comes down to 0.1 at half its time, and ends at `end`. */
+static void add_straying(pli_comparison *c, int32_t pair, double seconds, double end) {
+    add_run(c, pair, seconds / 2, 0.1);
+    pli_compared_run *run = &c->run[c->runs - 1];
+    pli_curve_point  *more = pli_realloc(run->point, 3, sizeof *more);
+    assert_non_null(more);
+    run->point = more;
+    run->point[run->points++] = (pli_curve_point){ .clock = 20, .seconds = seconds, .bytes = seconds, .loss = end };
+    run->seconds = seconds;
+    run->loss = end;
+}
+
+static void test_a_setting_that_does_not_stay_is_marked(void **state) {
+    (void)state;
+    pli_comparison c;
+    pli_text       table = { 0 }, json = { 0 };
+    start(&c, 3, 3);
+    for (int i = 0; i < 3; i++) {
+        add_straying(&c, 0, 2 + 0.1 * i, i == 1 ? 0.1005 : 0.12); /* one of its runs ends within the target */
+        add_run(&c, 1, 4 + 0.1 * i, 0.1);
+        add_run(&c, 2, 5 + 0.1 * i, 0.5); /* never comes there, so it leaves nothing */
+    }
+    judge(&c, "ps x bsp suits this job: ");
+    judge(&c, "beyond the noise. But ps x bsp did not stay there: it ended above in 2 of 3 runs (0.12).");
+    assert_int_equal(c.pair[0].left, 2);
+    assert_int_equal(c.pair[1].left, 0);
+    assert_int_equal(c.pair[2].left, 0);
+    pli_compare_table(&c, 100, &table);
+    assert_non_null(strstr(table.data, "*!ps x bsp"));
+    assert_non_null(strstr(table.data, "\n  ps x ssp:2"));
+    assert_non_null(strstr(table.data, "!: it reached the target and did not stay there"));
+    pli_compare_json(&c, &json);
+    assert_non_null(strstr(json.data, "\"stayed\": false, \"runs_that_left\": 2"));
+    assert_non_null(strstr(json.data, "\"stayed\": true, \"runs_that_left\": 0"));
+    assert_non_null(strstr(json.data, "\"stayed\": null, \"runs_that_left\": 0"));
+    pli_text_free(&table);
+    pli_text_free(&json);
+    pli_compare_free(&c);
+}
+
 static void test_what_lies_within_the_noise_is_not_told_apart(void **state) {
     (void)state;
     pli_comparison c;
@@ -323,6 +363,7 @@ int main(void) {
         cmocka_unit_test(test_the_rank_test_of_many_is_near_that_of_few),
         cmocka_unit_test(test_a_curve_crosses_where_its_least_does),
         cmocka_unit_test(test_a_clear_winner_is_named_with_its_lead),
+        cmocka_unit_test(test_a_setting_that_does_not_stay_is_marked),
         cmocka_unit_test(test_what_lies_within_the_noise_is_not_told_apart),
         cmocka_unit_test(test_equal_times_are_no_difference),
         cmocka_unit_test(test_too_few_repeats_tell_nothing_and_say_so),

@@ -92,9 +92,10 @@ static void add_pair(pli_text *to, const pli_comparison *c, int32_t number) {
     pli_json_f64(to, "bytes_to_target", p->bytes);
     pli_json_bool(to, "reached", p->runs > 0 && isfinite(p->seconds));
     if (p->runs > 0 && isfinite(p->seconds))
-        pli_json_bool(to, "stayed", !p->left);
+        pli_json_bool(to, "stayed", p->left == 0);
     else
         pli_json_null(to, "stayed");
+    pli_json_i64(to, "runs_that_left", p->left);
     pli_json_i64(to, "servers_that_work", p->servers_work);
     pli_json_bool(to, "as_good_as_best", c->as_good != NULL && c->as_good[number]);
     pli_json_f64(to, "loss", p->loss);

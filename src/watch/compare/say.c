@@ -127,6 +127,22 @@ static int32_t say_runs(const pli_comparison *c, pli_text *text) {
     return least;
 }
 
+/* Says of the fastest settings which did not stay at the target, since the model at the end is what a user takes. */
+static void say_left(const pli_comparison *c, pli_text *text) {
+    char    name[104];
+    int32_t said = 0;
+    for (int32_t i = 0; i < c->pairs; i++) {
+        const pli_compared_pair *p = &c->pair[i];
+        if (!c->as_good[i] || p->left == 0) continue;
+        pli_compare_name(p, name);
+        pli_text_add(text, "%s%s", said++ == 0 ? " But " : " and ", name);
+        pli_text_add(text, " did not stay there: it ended above in %d of %d run%s", p->left, p->runs,
+                     pli_plural(p->runs));
+        pli_text_add(text, " (%.5g)", p->loss);
+    }
+    if (said > 0) pli_text_add(text, ".");
+}
+
 static void say_best(const pli_comparison *c, pli_text *text) {
     int32_t n = count_as_good(c);
     char    name[104];
@@ -180,6 +196,7 @@ void pli_compare_say(const pli_comparison *c, pli_text *text) {
         pli_text_add(text, "; the lowest was %.5g.", c->lowest);
     } else {
         say_best(c, text);
+        say_left(c, text);
         say_bytes(c, text);
     }
 }

@@ -111,7 +111,7 @@ static void add_row(const pli_comparison *c, int32_t pair, int widest, int width
     pli_compare_seconds(p->seconds_max, high);
     pli_compare_bytes(p->bytes, bytes);
     bool marked = c->as_good != NULL && c->as_good[pair];
-    pli_text_add(text, "%c%c%-*s %9s", marked ? '*' : ' ', p->left ? '!' : ' ', widest, name, time);
+    pli_text_add(text, "%c%c%-*s %9s", marked ? '*' : ' ', p->left > 0 ? '!' : ' ', widest, name, time);
     if (width >= widest + 12 + 20 + 11) pli_text_add(text, "  %8.6g", p->loss);
     if (c->figure_name != NULL && width >= widest + 12 + 20 + 11 + figure_width(c))
         pli_text_add(text, "  %*.6g", figure_width(c), p->figure);
@@ -135,7 +135,7 @@ static void add_head(const pli_comparison *c, int widest, int width, pli_text *t
 static void add_notes(const pli_comparison *c, int width, pli_text *text) {
     bool left = false;
     if (c->best >= 0) wrap("*: no difference from the fastest beyond the noise", width, 0, text);
-    for (int32_t i = 0; i < c->pairs; i++) left = left || c->pair[i].left;
+    for (int32_t i = 0; i < c->pairs; i++) left = left || c->pair[i].left > 0;
     if (left) wrap("!: it reached the target and did not stay there: its loss at the end is above", width, 0, text);
     for (int32_t i = 0; i < c->pairs; i++) {
         const pli_compared_pair *p = &c->pair[i];
