@@ -45,8 +45,8 @@ plait_status pli_datacache_check(const pli_dataset *d, plait_error *err);
 /** The data set's fingerprint as the cache keeps it. */
 uint64_t pli_datacache_fingerprint(const pli_dataset *d);
 
-/** Reads the bytes of a cache into d, whose worker, workers and dealt are set. Everything is checked; the arrays' hashes
- *  only if `hashes`. Errors: EFORMAT with the fault. For attach, and for fuzzing. */
+/** Reads the bytes of a cache into d, whose worker, workers and dealt are set. Everything is checked; the arrays'
+ *  hashes only if `hashes`. Errors: EFORMAT with the fault. For attach, and for fuzzing. */
 plait_status pli_datacache_parse(pli_dataset *d, const unsigned char *bytes, size_t n, uint64_t stamp, bool hashes,
                                  plait_error *err);
 

@@ -287,7 +287,7 @@ plait_status pli_dataset_join_found(pli_dataset *d, pli_found *found, int64_t n,
     return PLAIT_OK;
 }
 
-/* --- keys, weights, row numbers --------------------------------------------------------------------------- */
+/* --- keys ------------------------------------------------------------------------------------------------- */
 
 static void shift_keys(pli_rows *rows, uint64_t by) {
     for (int64_t i = 0; rows->b.col != NULL && i < rows->b.entries; i++) rows->b.col[i] += (uint32_t)by;
@@ -298,51 +298,6 @@ static void rebase(pli_dataset *d, int32_t base) {
     if (d->schema->hash_bits == 0 && base != d->libsvm.base)
         for (int32_t i = 0; i < d->own; i++) shift_keys(&d->rows[i], (uint64_t)(int64_t)(d->libsvm.base - base));
     d->libsvm.base = base;
-}
-
-plait_status pli_weigh_rows(pli_rows *rows, int64_t first, int64_t n, const pli_source *source, int64_t row,
-                            plait_error *err) {
-    if (source->weight == NULL) return PLAIT_OK;
-    if (!pli_rows_need_weights(rows)) return pli_fail(err, PLAIT_ENOMEM, "%s: no memory for the weights", source->path);
-    for (int64_t i = 0; i < n && row + i < source->weights; i++) rows->b.weight[first + i] *= source->weight[row + i];
-    return PLAIT_OK;
-}
-
-static plait_status weigh_block(pli_dataset *d, int32_t own, const int64_t *segment_rows, plait_error *err) {
-    const pli_run_of_segments mine = pli_segments_of(d, d->first + own);
-    int64_t                   row = 0;
-    for (int64_t i = mine.from; d->has_weights && i < mine.to; i++) {
-        PLI_TRY(pli_weigh_rows(&d->rows[own], row, segment_rows[i], &d->sources->source[d->segment[i].source],
-                               pli_source_row_of(d, i, segment_rows), err));
-        row += segment_rows[i];
-    }
-    return PLAIT_OK;
-}
-
-/* Now that the rows of all segments are known, sets the numbers of first rows and the weights by FILE.weight, and
- * checks that there are any rows. */
-static plait_status finish_rows(pli_dataset *d, const int64_t *segment_rows, bool weights, plait_error *err) {
-    int64_t row = 0, in_source = 0;
-    int32_t source = 0;
-    for (int64_t i = 0; i <= d->segments; i++) {
-        const pli_segment *segment = i < d->segments ? &d->segment[i] : NULL;
-        if (segment == NULL || segment->source != source) {
-            const pli_source *s = &d->sources->source[source];
-            if (s->weight != NULL && s->weights != in_source)
-                return pli_fail(err, PLAIT_EFORMAT, "%s.weight: expected a weight for each of %lld rows, found %lld",
-                                s->path, (long long)in_source, (long long)s->weights);
-            in_source = 0;
-        }
-        if (segment == NULL) break;
-        source = segment->source;
-        in_source += segment_rows[i];
-        row += segment_rows[i];
-    }
-    for (int32_t b = 0; b < d->own; b++) {
-        d->rows[b].b.first_row = pli_first_row_of(d, d->first + b, segment_rows);
-        if (weights) PLI_TRY(weigh_block(d, b, segment_rows, err));
-    }
-    return row > 0 ? PLAIT_OK : pli_fail(err, PLAIT_EFORMAT, "%s: no rows", d->sources->source[0].path);
 }
 
 static plait_status first_error(const load_job *job, int64_t n, plait_error *err) {
@@ -371,7 +326,7 @@ static plait_status load_blocks(pli_dataset *d, load_job *job, pli_pool *pool, p
     PLI_TRY(pli_sources_check(d->sources, err));
     d->loaded = true;
     if (d->vw != NULL && !d->is_fixed && is_alone(d)) PLI_TRY(pli_vw_check_letters(d->schema, err));
-    return is_alone(d) ? finish_rows(d, d->schema->segment_rows, true, err) : PLAIT_OK;
+    return is_alone(d) ? pli_number_rows(d, d->schema->segment_rows, true, err) : PLAIT_OK;
 }
 
 /* Builds the cache and uses it. false: it cannot be built; then the data is loaded in the ordinary way, which also
@@ -460,7 +415,8 @@ plait_status pli_dataset_agree(pli_dataset *d, const pli_schema *schema, plait_e
     pli_schema_destroy(&d->schema);
     d->schema = copy;
     for (int32_t i = 0; d->table != NULL && d->loaded && i < d->own; i++) pli_table_fill(d, &d->rows[i]);
-    if (status == PLAIT_OK) status = finish_rows(d, copy->segment_rows, d->loaded && !is_alone(d) && !d->agreed, err);
+    const bool weigh = d->loaded && !is_alone(d) && !d->agreed;
+    if (status == PLAIT_OK) status = pli_number_rows(d, copy->segment_rows, weigh, err);
     d->agreed = true;
     return status;
 }

@@ -71,9 +71,6 @@ plait_status pli_parse_block(const pli_dataset *dataset, int32_t block, pli_rows
                              int64_t *segment_rows, plait_error *err);
 /** Joins what was found in blocks into dataset->schema, which has the number of rows of each segment already. */
 plait_status pli_dataset_join_found(pli_dataset *dataset, pli_found *found, int64_t n, plait_error *err);
-/** Sets the weights of FILE.weight for rows [first, first + n) of `rows`; the first is row `row` of the source. */
-plait_status pli_weigh_rows(pli_rows *rows, int64_t first, int64_t n, const pli_source *source, int64_t row,
-                            plait_error *err);
 /** Any block of the whole data set, loaded and agreed, also another worker's. Own blocks, and blocks of a cache or
  *  in memory, are borrowed from the data set (*owned_out false: do not free them); any other is parsed once more.
  *  Any thread. */
@@ -106,10 +103,21 @@ static inline pli_run_of_segments pli_segments_of(const pli_dataset *d, int32_t 
     const int32_t piece = pli_piece_of(d, block);
     return (pli_run_of_segments){ d->piece_segment[piece], d->piece_segment[piece + 1] };
 }
-/** The number, in the data set, of a block's first row; rows [segments] are those of each segment. */
-int64_t pli_first_row_of(const pli_dataset *d, int32_t block, const int64_t *rows);
+
+/* numbers.c; segment_rows [segments] says how many rows each segment has */
+/** The number, in the data set, of a block's first row. */
+int64_t pli_first_row_of(const pli_dataset *d, int32_t block, const int64_t *segment_rows);
 /** The number, in its source, of a segment's first row. */
-int64_t pli_source_row_of(const pli_dataset *d, int64_t segment, const int64_t *rows);
+int64_t pli_source_row_of(const pli_dataset *d, int64_t segment, const int64_t *segment_rows);
+/** Sets the weights of FILE.weight for rows [first, first + n) of `rows`; the first is row `row` of the source. */
+plait_status pli_weigh_rows(pli_rows *rows, int64_t first, int64_t n, const pli_source *source, int64_t row,
+                            plait_error *err);
+/** The same for all rows of a block. */
+plait_status pli_weigh_block(const pli_dataset *d, int32_t block, pli_rows *rows, const int64_t *segment_rows,
+                             plait_error *err);
+/** Now that the rows of all segments are known: sets the number of each own block's first row and, if asked to, the
+ *  weights. Errors: EFORMAT a file of weights does not fit, or there are no rows at all. */
+plait_status pli_number_rows(pli_dataset *d, const int64_t *segment_rows, bool weights, plait_error *err);
 
 /* cut.c */
 /** Sets which blocks belong to this worker. */

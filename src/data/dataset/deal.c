@@ -23,16 +23,3 @@ plait_status pli_dataset_deal(pli_dataset *d, plait_error *err) {
     }
     return PLAIT_OK;
 }
-
-int64_t pli_first_row_of(const pli_dataset *d, int32_t block, const int64_t *rows) {
-    const int64_t first = pli_segments_of(d, block).from;
-    int64_t       row = 0;
-    for (int64_t i = 0; i < first; i++) row += rows[i];
-    return row;
-}
-
-int64_t pli_source_row_of(const pli_dataset *d, int64_t segment, const int64_t *rows) {
-    int64_t row = 0;
-    for (int64_t i = segment - 1; i >= 0 && d->segment[i].source == d->segment[segment].source; i--) row += rows[i];
-    return row;
-}

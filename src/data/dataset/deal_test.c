@@ -166,7 +166,7 @@ static void test_shares(void **state) {
         for (size_t i = 0; i < sizeof workers / sizeof *workers; i++)
             for (int classes = 2; classes <= CLASSES; classes += 8) {
                 check((data_form)f, classes, true, workers[i]);
-                if (classes == 2) check((data_form)f, classes, false, workers[i]); /* in the files' order the shares differ */
+                if (classes == 2) check((data_form)f, classes, false, workers[i]); /* the files' order: they differ */
             }
 }
 

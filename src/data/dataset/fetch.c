@@ -10,19 +10,6 @@ static plait_status changed(const pli_dataset *d, plait_error *err) {
     return pli_fail(err, PLAIT_EFORMAT, "%s: it was changed while it was being read", d->sources->source[0].path);
 }
 
-/* Sets weights by FILE.weight, which counts the rows of a source. */
-static plait_status weigh(const pli_dataset *d, int32_t block, pli_rows *rows, plait_error *err) {
-    const int64_t            *n = d->schema->segment_rows;
-    const pli_run_of_segments own = pli_segments_of(d, block);
-    int64_t                   row = 0;
-    for (int64_t i = own.from; i < own.to; i++) {
-        PLI_TRY(pli_weigh_rows(rows, row, n[i], &d->sources->source[d->segment[i].source], pli_source_row_of(d, i, n),
-                               err));
-        row += n[i];
-    }
-    return PLAIT_OK;
-}
-
 static plait_status parse(const pli_dataset *d, int32_t block, int64_t *segment_rows, pli_rows *rows,
                           plait_error *err) {
     pli_found    found = { 0 };
@@ -35,7 +22,7 @@ static plait_status parse(const pli_dataset *d, int32_t block, int64_t *segment_
     if (d->table != NULL) pli_table_fill(d, rows);
     rows->b.number = block;
     rows->b.first_row = pli_first_row_of(d, block, d->schema->segment_rows);
-    PLI_TRY(weigh(d, block, rows, err));
+    PLI_TRY(pli_weigh_block(d, block, rows, d->schema->segment_rows, err));
     pli_rows_shrink(rows);
     return PLAIT_OK;
 }
