@@ -99,8 +99,8 @@ plait_status pli_dataset_open(const plait_data_opts *opts, const pli_schema *fix
  *  that each run of blocks is spread evenly over them. Rows keep the numbers that they have in the files. */
 plait_status pli_dataset_open_dealt(const plait_data_opts *opts, const pli_schema *fixed, int32_t worker,
                                     int32_t workers, pli_dataset **dataset_out, plait_error *err);
-/** The same for another worker of this process, dealt if `other` is: files that `other` has opened, unpacked or received
- *  are read only once. */
+/** The same for another worker of this process, dealt if `other` is: files that `other` has opened, unpacked or
+ *  received are read only once. */
 plait_status pli_dataset_open_beside(const pli_dataset *other, const plait_data_opts *opts, const pli_schema *fixed,
                                      int32_t worker, int32_t workers, pli_dataset **dataset_out, plait_error *err);
 /** Parses all own blocks into memory with up to pool's threads (peak memory: the CSR, and little more). */
