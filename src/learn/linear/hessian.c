@@ -95,7 +95,6 @@ static void add_rows(const hessian_run *run, const group *at, const pli_block *b
     }
 }
 
-/* Takes every stride-th row of the group's parts. */
 static void add_group(void *user, int64_t g, int32_t thread) {
     const hessian_run *run = user;
     const group       *at = &run->group[g];
@@ -105,7 +104,7 @@ static void add_group(void *user, int64_t g, int32_t thread) {
         if (p * run->groups / run->batch->parts != g) continue;
         for (int64_t i = 0; i < part->rows;) {
             int64_t n = 0;
-            for (; n < CHUNK && i < part->rows; i += run->to->stride, n++)
+            for (; n < CHUNK && i < part->rows; i++, n++)
                 at->order[n] = part->order != NULL ? part->order[i] : (uint32_t)(part->first + i);
             add_rows(run, at, part->block, (pli_rows){ at->order, 0, n });
         }
@@ -166,7 +165,7 @@ plait_status pli_hessian_add_up(const pli_hessian *to, const pli_weights *weight
                                 plait_error *err) {
     const int64_t d = to->linear->features, m = d + to->linear->intercept;
     hessian_run   run = { .to = to, .weights = weights, .batch = batch, .size = d * d + d + 1, .rows_max = 1 };
-    run.by_pairs = to->scale->centre == NULL && 12 * to->entries_per_row * to->entries_per_row < (double)(d * d);
+    run.by_pairs = to->scale->centre == NULL && 64 * to->entries_per_row * to->entries_per_row < (double)(d * d);
     run.groups = (double)to->blocks * (double)run.size <= 1 << 18 ? PLI_HESSIAN_GROUPS : 2;
     for (int64_t p = 0; p < batch->parts; p++)
         if (batch->part[p].block->rows > run.rows_max) run.rows_max = batch->part[p].block->rows;

@@ -12,8 +12,7 @@ typedef struct pli_hessian {
     const pli_scale  *scale;
     pli_pool         *pool;
     int64_t           blocks; /* K: one for each score; 1: their mean, which serves all scores        */
-    int64_t           stride; /* rows are a sample: every stride-th of each block of data              */
-    double            share;  /* factor on the sums: stride / n for the mean over all rows             */
+    double            share;  /* factor on the sums: 1 / n for the mean over all rows                  */
     double            entries_per_row;
 } pli_hessian;
 

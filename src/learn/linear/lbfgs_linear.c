@@ -134,7 +134,7 @@ static plait_status metric(pli_lbfgs *l) {
 
 /* --- blocks of the Hessian --------------------------------------------------------------------------------- */
 
-enum { BLOCK_ROWS_MAX = 1024, BLOCKS_VALUES_MAX = 1 << 20 };
+enum { BLOCK_ROWS_MAX = 512, BLOCKS_VALUES_MAX = 1 << 20 };
 
 /* Under --reduce exact they would be summed block by block of the data, which costs more than it saves. With L1 the
  * orthants want a diagonal metric. */
@@ -144,27 +144,12 @@ static bool has_blocks(const pli_lbfgs *l) {
            l->rows <= BLOCK_ROWS_MAX && l->rows * l->values <= BLOCKS_VALUES_MAX;
 }
 
-/* One row in how many is taken: so few rows that a metric costs no more than about eight passes, but at least four for
- * each row of a block. It depends on the data alone. */
-static int64_t stride_of(const pli_lbfgs *l, int64_t blocks) {
-    const linear_pass *p = l->own;
-    const double       m = (double)l->rows, rows = (double)l->run->train_rows, entries = (double)l->run->entries;
-    const double       each = entries / rows, by_pairs = each * each / 2, dense = m * m / 16;
-    const bool         sparse = p->fit->fit.scale.centre == NULL && by_pairs < dense;
-    const double       cost = rows * (double)blocks * (sparse ? by_pairs : dense);
-    const double       pass = 2 * entries * (double)l->columns, most = rows / (4 * m);
-    const double       stride = fmin(ceil(cost / (8 * pass + 1)), floor(most));
-    return stride > 1 ? (int64_t)stride : 1;
-}
-
 static plait_status push_blocks(pli_lbfgs *l, const void *values, int64_t blocks) {
     linear_pass      *p = l->own;
     const pli_run    *run = l->run;
     pli_weights       weights;
-    const int64_t     stride = stride_of(l, blocks);
     const pli_hessian hessian = { .linear = &p->fit->linear, .scale = &p->fit->fit.scale, .pool = run->pool,
-                                  .blocks = blocks, .stride = stride,
-                                  .share = (double)stride / (double)run->train_rows,
+                                  .blocks = blocks, .share = 1 / (double)run->train_rows,
                                   .entries_per_row = (double)run->entries / (double)run->rows };
     double *out = pli_calloc((size_t)(blocks * l->rows), (size_t)l->rows * sizeof *out);
     if (out == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the Hessian");

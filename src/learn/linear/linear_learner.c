@@ -51,7 +51,7 @@ static double default_rate(const pli_run *run) {
 /* Enough clocks to come near the optimum; an epoch row by row is worth several by batch. */
 static int64_t default_epochs(const pli_run *run) {
     const pli_linear_fit *l = run->state;
-    if (run->lbfgs) return run->entries < 1000000 ? 1000 : 200;
+    if (run->lbfgs) return 2000;
     if (run->solver == &pli_solver_newton) return 200;
     return clamp((l->rowwise ? 600 : 2400) / run->clocks, 5, 100);
 }

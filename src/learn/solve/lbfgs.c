@@ -237,7 +237,7 @@ static plait_status start_again(pli_lbfgs *l) {
 
 /* --- the end --------------------------------------------------------------------------------------------- */
 
-static plait_status keep_objective(pli_lbfgs *l) {
+plait_status pli_lbfgs_keep_objective(pli_lbfgs *l) {
     const int64_t n = l->run->epochs_done + 1;
     if (!pli_grow((void **)&l->fallen, &l->fallen_capacity, n, sizeof *l->fallen))
         return pli_fail(l->run->err, PLAIT_ENOMEM, "no memory for the objectives of %lld iterations", (long long)n);
@@ -245,8 +245,7 @@ static plait_status keep_objective(pli_lbfgs *l) {
     return PLAIT_OK;
 }
 
-/* How much the objective fell in the last n iterations; infinite if there were not so many. */
-static double fell_in(const pli_lbfgs *l, int64_t n) {
+double pli_lbfgs_fell(const pli_lbfgs *l, int64_t n) {
     const int64_t last = l->run->epochs_done;
     return last < n ? (double)INFINITY : l->fallen[last - n] - l->fallen[last];
 }
@@ -256,7 +255,7 @@ static double fell_in(const pli_lbfgs *l, int64_t n) {
  * that docs/models.md names. */
 static double left_by_fall(const pli_lbfgs *l) {
     const int64_t done = l->run->epochs_done;
-    return 2 * fell_in(l, done / 3 > 5 ? done / 3 : 5);
+    return 2 * pli_lbfgs_fell(l, done / 3 > 5 ? done / 3 : 5);
 }
 
 /* How far the objective is above its least value, as a share of it. Half the Newton decrement vt H^-1 v tells it where
@@ -271,7 +270,7 @@ static double gap(const pli_lbfgs *l, bool may_fall) {
 /* Has the objective come to rest, but for rounding? */
 static bool rests(const pli_lbfgs *l) {
     const double close = l->type == PLAIT_F64 && !l->single ? 1e-14 : 1e-7; /* nets compute in float32 */
-    return fell_in(l, 4) <= 4 * close * fabs(l->objective);
+    return pli_lbfgs_fell(l, 4) <= 4 * close * fabs(l->objective);
 }
 
 /* Takes the next direction, or says that it is the end. */
@@ -292,7 +291,7 @@ static plait_status iterate(pli_lbfgs *l) {
     pli_run *run = l->run;
     bool     end = false;
     PLI_TRY(first_gradient(l));
-    PLI_TRY(keep_objective(l));
+    PLI_TRY(pli_lbfgs_keep_objective(l));
     run->gap = l->dots.vhv > 0 ? (double)INFINITY : 0;
     for (int64_t i = 0; i < run->epochs && !l->stop && l->dots.vhv > 0; i++) {
         bool     accepted;
@@ -315,7 +314,7 @@ static plait_status iterate(pli_lbfgs *l) {
         run->epochs_done++;
         pli_run_phase(run, "iteration", i, &at);
         pli_meter_tell(&l->meter, &(pli_sums){ 0 }, i, 0, true);
-        PLI_TRY(keep_objective(l));
+        PLI_TRY(pli_lbfgs_keep_objective(l));
     }
     run->interrupted = l->stop;
     run->converged = !l->stop && run->gap <= pli_lbfgs_tolerance(run);
@@ -345,6 +344,7 @@ plait_status pli_lbfgs_run(pli_run *run, const pli_lbfgs_pass *pass) {
     plait_status status = begin(&l);
     if (status == PLAIT_OK && by_blocks(&l)) {
         status = pli_lbfgs_run_by_blocks(&l);
+        pli_free(l.fallen);
         pli_batches_destroy(&l.batches);
         return status;
     }

@@ -1,11 +1,11 @@
 /* A quasi-Newton method for models with few weights and a Hessian that is cheap beside a pass over the data.
  *
- * The metric of L-BFGS (lbfgs.c) is here the Hessian itself, one block for each score, from some or all rows, instead
- * of its diagonal; the pairs of L-BFGS correct what the blocks leave out, and what has changed since they were taken.
- * They are taken anew after 4, 12, 28, 60, ... iterations, so their cost stays below that of the passes. Badly scaled,
- * correlated and separable data, which cost L-BFGS hundreds of passes, take ten to fifty (Byrd, Chin, Neveitt, Nocedal,
- * "On the use of stochastic Hessian information in optimization methods for machine learning", SIAM J. Optim. 2011,
- * take the metric from a sample, too).
+ * The metric of L-BFGS (lbfgs.c) is here the Hessian itself, one block for each score, instead of its diagonal; the
+ * pairs of L-BFGS correct what the blocks leave out, and what has changed since they were taken (Byrd, Chin, Neveitt
+ * and Nocedal, "On the use of stochastic Hessian information in optimization methods for machine learning", SIAM J.
+ * Optim. 2011, put curvature of rows into such a metric, too). Blocks are taken anew after 4, 12, 28, 60, ...
+ * iterations, so they cost less than the passes. Badly scaled, correlated and separable data, which cost L-BFGS
+ * hundreds of passes, take ten to fifty.
  *
  * Each worker computes gradient and metric of its rows, and the tables add them up. Then every worker holds all vectors
  * and takes the same step by the same arithmetic, so no step is sent. Tables are never cleared: a gradient is what has
@@ -13,13 +13,12 @@
 #include "learn/solve/lbfgs_run.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "tensor/spectral/cholesky.h"
 #include "tensor/tensor.h"
 
-enum { MEMORY = 16, TRIES_MAX = 30, RIDGES_MAX = 12, FIRST_RENEWAL = 4 };
+enum { MEMORY = 16, TRIES_MAX = 30, RIDGES_MAX = 12, FIRST_RENEWAL = 4, MANY = 24 };
 
 #define SAFETY 4.0 /* measured: docs/models.md */
 
@@ -143,7 +142,7 @@ static void swap(double **a, double **b) {
  * single block serves all scores, its penalty is that of the first. */
 static plait_status factor_block(blocks_run *o, int64_t b, double *block) {
     const size_t bytes = (size_t)(o->m * o->m) * sizeof *block;
-    double      *copy = pli_array((size_t)(o->m * o->m), sizeof *copy), most = 0, ridge = 1e-6;
+    double      *copy = pli_array((size_t)(o->m * o->m), sizeof *copy), most = 0, ridge = 1e-10;
     if (copy == NULL) return pli_fail(o->l->run->err, PLAIT_ENOMEM, "no memory for a metric");
     for (int64_t i = 0; i < o->m; i++) {
         block[i * o->m + i] += o->penalty[i * o->k + b];
@@ -282,15 +281,20 @@ static plait_status take_step(blocks_run *o) {
     swap(&o->w, &o->next);
     swap(&o->slope, &o->next_slope);
     o->fresh = false;
-    if (++o->l->run->epochs_done < o->renewal) return PLAIT_OK;
+    o->l->run->epochs_done++;
+    PLI_TRY(pli_lbfgs_keep_objective(o->l));
+    if (o->l->run->epochs_done < o->renewal) return PLAIT_OK;
     o->renewal = 2 * o->renewal + FIRST_RENEWAL;
     return renew_metric(o, o->k);
 }
 
 /* How far the objective is above its least value, as a share of it: half the Newton decrement gt H^-1 g, with a safety
- * for what the metric leaves out. */
-static double gap_of(double decrement, double objective) {
-    return objective > 0 ? SAFETY * decrement / objective : decrement > 0 ? (double)INFINITY : 0;
+ * for what the metric leaves out. After many iterations, so little does the metric know, it is no less than what the
+ * objective fell in the last eighth of them. */
+static double gap(const pli_lbfgs *l, double decrement) {
+    const int64_t done = l->run->epochs_done;
+    const double  above = fmax(SAFETY * decrement, done >= MANY ? pli_lbfgs_fell(l, done / 8) : 0);
+    return l->objective > 0 ? above / l->objective : above > 0 ? (double)INFINITY : 0;
 }
 
 static plait_status iterate(blocks_run *o) {
@@ -301,13 +305,14 @@ static plait_status iterate(blocks_run *o) {
     memcpy(o->next, o->w, (size_t)o->n * sizeof *o->w);
     PLI_TRY(evaluate(o, &l->objective));
     PLI_TRY(l->pass->finite(run, l->objective, 0));
+    PLI_TRY(pli_lbfgs_keep_objective(l));
     swap(&o->slope, &o->next_slope);
     PLI_TRY(renew_metric(o, 1));
     for (int64_t i = 0; !l->stop; i++) {
         bool         accepted = false;
         uint64_t     at = pli_comm_span_begin(run->comm);
         const double slope = take_direction(o);
-        run->gap = gap_of(-slope / 2, l->objective);
+        run->gap = gap(l, -slope / 2);
         if (run->gap <= tolerance || i == run->epochs) break;
         if (slope < 0) PLI_TRY(line_search(o, slope, &accepted));
         if (accepted) PLI_TRY(take_step(o));

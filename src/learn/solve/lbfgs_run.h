@@ -76,6 +76,11 @@ plait_status pli_lbfgs_run(pli_run *run, const pli_lbfgs_pass *pass);
  *  batch. Ends the pass. */
 plait_status pli_lbfgs_run_by_blocks(pli_lbfgs *l);
 
+/** Notes the objective after run->epochs_done iterations. Errors: ENOMEM. */
+plait_status pli_lbfgs_keep_objective(pli_lbfgs *l);
+/** How much the objective fell in the last n iterations; infinite if there were not so many. */
+double pli_lbfgs_fell(const pli_lbfgs *l, int64_t n);
+
 /** The run's tolerance: the share of the objective that it may end above its least value. */
 static inline double pli_lbfgs_tolerance(const pli_run *run) {
     return isnan(run->opts->tolerance) ? 1e-4 : run->opts->tolerance;
