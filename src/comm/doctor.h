@@ -6,14 +6,15 @@
  * may. The ranks that remain can never go on: they form a cycle, or wait for a rank that has ended (doctor.c, a pure
  * function of the looks).
  *
- * Looks are not all taken at one moment, and messages may be on their way. So two rounds of looks are compared, and
- * their verdict counts only if
+ * Looks are not all taken at one moment, and messages may be on their way. So two rounds of looks are compared, behind
+ * a round in which messages had come to rest. Their verdict counts only if
  *   - each rank in question was in the same wait in both rounds (its waits are numbered), so that all of them waited
  *   together from the last first look to the first second look;
  *   - it had looked for what it waits for since it was last rung, and nothing lay before its machines (`settled`);
  *   - where ranks are processes, no message was between them: what one rank had sent to another by its second look, the
  *   other had received by its own; where messages may be lost, all were acknowledged;
- *   - where servers say who holds a wait up, they were asked after the first look.
+ *   - where servers say who holds a wait up, they were asked after the first look, and no message was on its way
+ *   before it: else a server might name a rank whose message was about to arrive.
  * So there is no false alarm, however slow machines and networks are. rounds.c takes the looks, only while a rank has
  * waited for longer than a moment: at its own ranks directly, at others by messages to port 0 (rounds_mail.c).
  *

@@ -271,6 +271,19 @@ static void tell_silence(pli_world *world, uint64_t now_ns) {
     }
 }
 
+/* Keeps the looks of this round as the first ones of a proof, unless those that are kept will do. same: all that seem
+ * stuck now were in the same waits then. What a server has said of holders is as new as what had reached it. So the
+ * first looks are sound if all messages had arrived in the round before them. */
+static void keep_looks(pli_world *world, bool same) {
+    pli_doctor *d = world->doctor;
+    if (same && d->sound) return;
+    d->sound = same && d->calm;
+    d->calm = nothing_on_its_way(world);
+    pli_look *kept = d->before;
+    d->before = d->now;
+    d->now = kept;
+}
+
 static void judge(pli_world *world, uint64_t now_ns) {
     pli_doctor *d = world->doctor;
     pli_ward    ward = { .look = d->now, .size = world->size, .workers = world->place.workers };
@@ -280,12 +293,8 @@ static void judge(pli_world *world, uint64_t now_ns) {
     for (int32_t i = 0; i < world->place.count; i++) any |= d->stuck[world->place.first + i];
     any |= find_mismatches(world, &ward);
     tell_silence(world, now_ns);
-    if (any && d->proving && is_proven(world, &ward)) sentence(world, &ward);
-    if (any && !(d->proving && n > 0 && are_same(d, &ward))) {
-        pli_look *kept = d->before;
-        d->before = d->now;
-        d->now = kept;
-    }
+    if (any && d->proving && d->sound && is_proven(world, &ward)) sentence(world, &ward);
+    if (any) keep_looks(world, n > 0 && d->proving && are_same(d, &ward));
     if (any) COUNT(pli_doctor_doubts);
     d->proving = any;
 }

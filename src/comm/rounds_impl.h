@@ -20,6 +20,8 @@ struct pli_doctor {
     uint64_t         number;  /* of the current round */
     bool             asking;  /* answers are still to come */
     bool             proving; /* `before` holds looks in which some ranks seemed stuck */
+    bool             calm;    /* no message was on its way when those had been taken ... */
+    bool             sound;   /* ... nor in the round before, in which the ranks were in the same waits */
     uint64_t         until_ns;
     pli_look        *now, *before; /* [size] */
     bool            *stuck, *wanted, *asked; /* [size] */

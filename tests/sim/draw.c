@@ -71,7 +71,6 @@ static void draw_table(dice *d, table_plan *t) {
     policy  drawn = policies[pick(d, POLICIES)];
     if (forced_policy >= 0) drawn = policies[forced_policy];
     bool    sums = p->backup == 0 && chance(d, ALLREDUCE, 5);
-    if (forced_policy >= 0 && drawn.is != BSP && drawn.is != BOUNDED_DELAY && drawn.is != LOCAL_SGD) sums = false;
     if (p->backup > 0 || (sums && drawn.is != BOUNDED_DELAY && drawn.is != LOCAL_SGD)) drawn = policies[0];
     if (!sums) note(d, PS);
     note(d, drawn.is);

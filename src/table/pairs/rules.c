@@ -395,7 +395,7 @@ static const pli_pair_rule rules[] = {
     { .on = PLI_ON(REPLICAS),
       .of = PLI_OF(REPLACES),
       .what = "{replicas} replicas with combine {combine} are",
-      .why = "the other replica would not know which clock and worker a row comes from",
+      .why = "who stands in for a dead worker pushes under a number of its own, so another worker would win ties",
       .remedy = "nearest is combine max" },
 
     /* --- tables that come late, or go ----------------------------------------------------------------------------- */
@@ -407,7 +407,7 @@ static const pli_pair_rule rules[] = {
     { .on = PLI_ON(REPLICAS),
       .of = PLI_OF(LATE),
       .what = "creating or dropping table {table} behind the first clock with {replicas} replicas is",
-      .why = "a replica that is made anew begins with the tables of the first clock",
+      .why = "the two replicas of a shard know by the number of its tables which of them both have",
       .remedy = "create it before the first clock, or take one replica" },
 
     /* --- rows that come with their keys --------------------------------------------------------------------------- */
