@@ -1,4 +1,4 @@
-/* A table whose workers take turns (sequential), beside a table of any other kind, created before or behind it: a worker
+/* A table whose workers take turns (sequential), beside a table of any other kind, created before or behind it. A worker
  * that waits for a sum has ended its turn, so each reads what the workers before it have left. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +35,7 @@ static plait_status end_clock(plait_job *job, bool halves) {
     return plait_request_wait(&ended);
 }
 
-/* Each worker reads both tables, and adds to both. What it reads under turns is what the workers before it have left. */
+/* Each worker reads both tables and adds to both. Under turns it reads what the workers before it have left. */
 static plait_status train(plait_job *job, void *user) {
     const beside *b = user;
     const int32_t me = plait_comm_rank(plait_job_comm(job));
