@@ -1,5 +1,5 @@
-/* A table whose workers take turns (sequential), beside a table of any other kind, created before or behind it. A worker
- * that waits for a sum has ended its turn, so each reads what the workers before it have left. */
+/* A table whose workers take turns (sequential) beside a table of any other kind, which is created before it or behind
+ * it. A worker that waits for a sum has ended its turn, so each reads what the workers before it have left. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
