@@ -88,6 +88,13 @@ static void end_unbegun(pli_signals *s, const char *what) {
     pthread_mutex_unlock(&s->mutex);
 }
 
+static bool has_ended(pli_signals *s) {
+    pthread_mutex_lock(&s->mutex);
+    const bool ended = s->ended;
+    pthread_mutex_unlock(&s->mutex);
+    return ended;
+}
+
 static void stop(pli_signals *s, int number) {
     const uint64_t now_ns = pli_now_ns();
     if (__atomic_load_n(&s->stop, __ATOMIC_RELAXED)) {
@@ -96,6 +103,7 @@ static void stop(pli_signals *s, int number) {
     }
     s->first_ns = now_ns;
     __atomic_store_n(&s->stop, 1, __ATOMIC_RELAXED);
+    if (has_ended(s)) return;
     pli_verdict_asked();
     end_unbegun(s, name_of(number));
     if (!s->talk->quiet)
@@ -165,6 +173,12 @@ void pli_signals_close(pli_signals *s) {
 void pli_signals_begun(pli_signals *s) {
     pthread_mutex_lock(&s->mutex);
     s->begun = true;
+    pthread_mutex_unlock(&s->mutex);
+}
+
+void pli_signals_ended(pli_signals *s) {
+    pthread_mutex_lock(&s->mutex);
+    s->ended = true;
     pthread_mutex_unlock(&s->mutex);
 }
 

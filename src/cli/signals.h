@@ -6,7 +6,7 @@
  * launch passes these on) sets `stop`, which train checks. A second one ends the process at once, by that signal, if it
  * comes a second later or more; earlier ones count as the first, because `timeout` signals both a process and its
  * group. Before pli_signals_begun nothing has been learnt, and the data may never come, so the first signal ends the
- * process. Only one pli_signals may be open in a process. */
+ * process. Behind pli_signals_ended the run's result is being told, and the first signal changes nothing. Only one pli_signals may be open in a process. */
 #ifndef PLI_CLI_SIGNALS_H
 #define PLI_CLI_SIGNALS_H
 
@@ -24,7 +24,7 @@ typedef struct pli_signals {
     void (*unbegun)(void *user, const char *what); /* called before the process ends with 75 */
     void           *user;
     pthread_mutex_t mutex;
-    bool            begun; /* under mutex */
+    bool            begun, ended; /* under mutex */
     plait_comm    **comm; /* [n] under mutex: the running ranks of this process */
     int64_t         n, capacity;
 } pli_signals;
@@ -37,6 +37,8 @@ plait_status pli_signals_open(pli_signals *signals, pli_talk *talk, void (*unbeg
 void         pli_signals_close(pli_signals *signals);
 /** Says that the data are read: from now on a signal ends the run after its clock. Any thread; may be called again. */
 void         pli_signals_begun(pli_signals *signals);
+/** Says that the run has ended: a signal that comes now only counts as the first of two. */
+void         pli_signals_ended(pli_signals *signals);
 
 /** Called when a rank of this process begins and ends; in between it can be asked what it waits for. Any thread. */
 void pli_signals_enter(pli_signals *signals, plait_comm *comm);

@@ -195,11 +195,13 @@ static int end_after_a_death(const run *r, int code) {
 }
 
 int pli_train_end(run *r, plait_status status, plait_error *err) {
+    pli_signals_ended(&r->signals);
     const logs ended = close_logs(r);
-    pli_signals_close(&r->signals);
     pli_talk_clear(&r->talk);
     int code = tell_outcome(r, status, err);
     if (!tell_logs(r, &ended) && code == PLI_EXIT_DONE) code = PLI_EXIT_FAILED;
+    fflush(stdout); /* the result is out before a signal may end the process; who ends the command sees failures */
+    pli_signals_close(&r->signals);
     pli_lost_free(&r->lost);
     return r->survived && r->alone >= 0 ? end_after_a_death(r, code) : code;
 }

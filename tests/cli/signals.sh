@@ -129,6 +129,26 @@ until_holds 30 says err 'wait' || fail "SIGUSR1 is not answered"
 kill -TERM $pid
 ends 75
 
+# Behind the training the result is told to its end, whenever a signal comes. Here nobody reads it yet: the pipe is full.
+mkfifo full
+exec 3<>full
+dd if=/dev/zero bs=4096 count=16 >&3 2>fill
+rm -f m err
+"$PLAIT" train --data part --epochs 2 --metrics m --out told 3>&- >full 2>err &
+pid=$!
+until_holds 60 says m '"event": "end"' || fail "the run does not end"
+until_holds 60 test -e told.done || fail "the run is not done"
+sleep 0.2
+kill -INT $pid
+sleep 0.2
+{ head -c 65536 >/dev/null; cat >out; } <full 3>&- &
+reader=$!
+ends 0
+exec 3>&-
+wait $reader
+grep -q '^clocks' out || fail "a signal cut the result off: $(cat out)"
+grep -q 'the run ends after this clock' err && fail "a run that has ended is said to end: $(cat err)"
+
 # Two signals at once are one request: `timeout` sends its own to the process and to its group.
 rm -f model
 start --data part --optimizer adagrad --epochs 1000000 --out model
