@@ -139,12 +139,16 @@ static void add_x(int64_t n, const float *x, double lane[LANES]) {
     for (; i < n; i++) lane[i % LANES] += (double)x[i];
 }
 
-/* Adds x (x - shift) to the lanes: if shift is the mean, the sum over a group is that of (x - shift)^2. */
-static void add_square(int64_t n, const float *x, double shift, double lane[LANES]) {
+/* Adds (x - mean)^2 to the lanes. (x (x - mean) has the same sum only if the mean is not rounded: of values far from
+ * zero its rounding, times the mean, may be larger than the variance.) */
+static void add_square(int64_t n, const float *x, double mean, double lane[LANES]) {
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES)
-        for (int l = 0; l < LANES; l++) lane[l] += ((double)x[i + l]) * ((double)x[i + l] - shift);
-    for (; i < n; i++) lane[i % LANES] += ((double)x[i]) * ((double)x[i] - shift);
+        for (int l = 0; l < LANES; l++) {
+            const double from_mean = (double)x[i + l] - mean;
+            lane[l] += from_mean * from_mean;
+        }
+    for (; i < n; i++) lane[i % LANES] += ((double)x[i] - mean) * ((double)x[i] - mean);
 }
 
 static void add_product(int64_t n, const float *x, const float *y, double lane[LANES]) {

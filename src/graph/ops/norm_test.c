@@ -53,6 +53,26 @@ static void test_mean_and_deviation(void **state) {
     op_case_end(&c);
 }
 
+/* Values so far from zero that the mean's rounding, times the mean, is larger than the variance. */
+static void test_variance_far_from_zero(void **state) {
+    static const float x[] = { 16777213, 16777214, 16777214, 16777215, 16777213, 16777214, 16777213 };
+    enum { N = sizeof x / sizeof *x };
+    double mean = 0, variance = 0;
+    (void)state;
+    for (int i = 0; i < N; i++) mean += ((double)x[i] - 16777214) / N;
+    for (int i = 0; i < N; i++) variance += pow((double)x[i] - 16777214 - mean, 2) / N;
+    for (int groups = 1; groups <= 2; groups++) {
+        op_case c = op_case_of(&pli_op_layer_norm);
+        op_case_input(&c, PLAIT_F32, plait_shape_2(groups, N), 0);
+        for (int i = 0; i < groups * N; i++) ((float *)c.in[0].data)[i] = x[i % N] * (i < N ? 1 : -1);
+        assert_int_equal(op_case_infer(&c), PLAIT_OK);
+        assert_int_equal(op_case_run(&c, c.op->kernels[0]), PLAIT_OK);
+        for (int k = 0; k < groups; k++)
+            assert_true(fabs((double)((float *)c.out[2].data)[k] - variance) <= 1e-6 * variance);
+        op_case_end(&c);
+    }
+}
+
 static void test_gradients(void **state) {
     (void)state;
     for (int64_t axis = -2; axis < 1; axis++) {
@@ -103,6 +123,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_agree),
         cmocka_unit_test(test_mean_and_deviation),
+        cmocka_unit_test(test_variance_far_from_zero),
         cmocka_unit_test(test_gradients),
         cmocka_unit_test(test_what_has_no_rule_is_refused),
     };
