@@ -170,6 +170,22 @@ bool pli_train_effect_is_known(const char *option) {
     return false;
 }
 
+/* Is the word among names, which are separated by blanks? */
+static bool is_among(const char *names, const char *word) {
+    const size_t length = strlen(word);
+    for (const char *at = names; *at != '\0'; at += strcspn(at, " "), at += *at == ' ')
+        if (strcspn(at, " ") == length && strncmp(at, word, length) == 0) return true;
+    return false;
+}
+
+/* --events gaussian beside bayes is an event log in a file of that name, which hardly anybody means. */
+static void note_events(const pli_train_settings *s, const pli_opts *opts, pli_text *text) {
+    const plait_learner_option *kind = pli_own_option_find(pli_train_model(s, opts), "events-model");
+    if (s->events == NULL || kind == NULL || kind->names == NULL || !is_among(kind->names, s->events)) return;
+    pli_text_add(text, "--events %s writes an event log to the file %s; the kind of features is --events-model %s\n",
+                 s->events, s->events, s->events);
+}
+
 void pli_train_notes(const pli_train_settings *s, const pli_opts *opts, pli_text *text) {
     const char *noted = "";
     for (size_t i = 0; i < EFFECTS; i++) {
@@ -180,5 +196,6 @@ void pli_train_notes(const pli_train_settings *s, const pli_opts *opts, pli_text
         pli_text_add(text, "--%s has no effect %s\n", e->option, e->without);
         noted = e->option; /* one note an option is enough */
     }
+    note_events(s, opts, text);
     if (s->out == NULL && !s->dry_run) pli_text_add(text, "the model is not saved; --out FILE saves it\n");
 }

@@ -6,7 +6,8 @@
  * launch passes these on) sets `stop`, which train checks. A second one ends the process at once, by that signal, if it
  * comes a second later or more; earlier ones count as the first, because `timeout` signals both a process and its
  * group. Before pli_signals_begun nothing has been learnt, and the data may never come, so the first signal ends the
- * process. Behind pli_signals_ended the run's result is being told, and the first signal changes nothing. Only one pli_signals may be open in a process. */
+ * process. Behind pli_signals_ended the run's result is being told, and the first signal changes nothing. Only one
+ * pli_signals may be open in a process. */
 #ifndef PLI_CLI_SIGNALS_H
 #define PLI_CLI_SIGNALS_H
 

@@ -212,6 +212,12 @@ for kind in multinomial complement bernoulli gaussian; do
     works said predict --model-file model --data digits.csv --proba
     awk '{ s = 0; for (i = 1; i <= NF; i++) s += $i; if (NF != 10 || s < 1 - 1e-7 || s > 1 + 1e-7) exit 1 }' said.out || fail "$kind: no probabilities"
 done
+# An event log named as a kind of features is hardly meant.
+"$PLAIT" train --model bayes $digits --events gaussian >meant.out 2>meant.err || fail "--events gaussian: $(cat meant.err)"
+grep -q 'note: --events gaussian writes an event log to the file gaussian; the kind of features is --events-model gaussian' meant.err ||
+    fail "--events gaussian: no hint: $(cat meant.err)"
+"$PLAIT" train --model bayes $digits --events log --events-model gaussian >meant.out 2>meant.err || fail "--events log: $(cat meant.err)"
+grep -q 'writes an event log' meant.err && fail "--events log: $(cat meant.err)"
 # A part of the rows is held back, and tells what the model is worth.
 # shellcheck disable=SC2086
 works held $train $digits --validation 0.2
