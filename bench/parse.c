@@ -1,4 +1,4 @@
-/* bench/parse.c - reads LIBSVM text into CSR: seconds and bytes as one JSON object.
+/* bench/parse.c - reads text (LIBSVM, VW, CSV) into CSR: seconds and bytes as one JSON object.
  *
  *   parse FILE [THREADS] */
 #include <stdio.h>

@@ -27,6 +27,53 @@ static bool name_row(const pli_vw_rules *rules, const pli_vw_row *row, pli_names
     return good;
 }
 
+enum { SORTED = 256 }; /* so many features of a row are sorted on the stack */
+
+/* Sorts keys [n] into sorted [n], each with its place below. Hashed keys are spread evenly, so a key's rank is nearly
+ * known: each goes to the bucket of its rank, and few have to be moved from there. */
+static void sort_keys(const uint32_t *keys, int64_t n, uint32_t bits, uint64_t *sorted) {
+    uint16_t end[SORTED + 1] = { 0 };
+    for (int64_t i = 0; i < n; i++) end[((uint64_t)keys[i] * (uint64_t)n >> bits) + 1]++;
+    for (int64_t i = 0; i < n; i++) end[i + 1] = (uint16_t)(end[i + 1] + end[i]);
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t bucket = (uint64_t)keys[i] * (uint64_t)n >> bits;
+        sorted[end[bucket]++] = (uint64_t)keys[i] << 32 | (uint64_t)i;
+    }
+    for (int64_t i = 1; i < n; i++) {
+        const uint64_t key = sorted[i];
+        int64_t        to = i;
+        for (; to > 0 && sorted[to - 1] > key; to--) sorted[to] = sorted[to - 1];
+        sorted[to] = key;
+    }
+}
+
+/* Sorts a row's entries, which begin at `from`, and adds up the values of equal keys. false: out of memory. */
+static bool sort_row(pli_rows *rows, int64_t from, uint32_t bits) {
+    pli_block    *b = &rows->b;
+    const int64_t n = b->entries - from;
+    uint64_t      sorted[SORTED];
+    float         values[SORTED];
+    int64_t       at = from - 1, repeats = 0, repeat;
+    if (n > SORTED) return pli_rows_sort_tail(rows, from, 0, true, &repeat);
+    sort_keys(b->col + from, n, bits, sorted);
+    for (int64_t i = 1; i < n; i++) repeats += sorted[i] >> 32 == sorted[i - 1] >> 32;
+    if (repeats > 0 && !pli_rows_need_values(rows)) return false;
+    if (b->value == NULL) {
+        for (int64_t i = 0; i < n; i++) b->col[from + i] = (uint32_t)(sorted[i] >> 32);
+        return true;
+    }
+    memcpy(values, b->value + from, (size_t)n * sizeof *values);
+    for (int64_t i = 0; i < n; i++) {
+        const float value = values[(uint32_t)sorted[i]];
+        const bool  again = i > 0 && sorted[i] >> 32 == sorted[i - 1] >> 32;
+        at += !again;
+        b->col[at] = (uint32_t)(sorted[i] >> 32);
+        b->value[at] = again ? b->value[at] + value : value;
+    }
+    b->entries = at + 1;
+    return true;
+}
+
 /* Writes the folded features behind the last row; *ordered_out: are their keys increasing? false: out of memory. */
 static bool put_features(const pli_vw_rules *rules, const pli_vw_row *row, pli_rows *rows, bool *ordered_out) {
     pli_block     *b = &rows->b;
@@ -52,11 +99,10 @@ static bool put_features(const pli_vw_rules *rules, const pli_vw_row *row, pli_r
 static bool put_row(const pli_vw_rules *rules, const pli_vw_row *row, pli_rows *rows, pli_found *found) {
     pli_block    *b = &rows->b;
     const int64_t from = b->entries;
-    int64_t       repeat;
     bool          ordered;
     if (b->rows == rows->row_capacity && !pli_rows_reserve_rows(rows, 1)) return false;
     if (!put_features(rules, row, rows, &ordered)) return false;
-    if (!ordered && !pli_rows_sort_tail(rows, from, 0, true, &repeat)) return false;
+    if (!ordered && !sort_row(rows, from, (uint32_t)rules->hash_bits)) return false;
     if (row->weight != 1.0f && !pli_rows_need_weights(rows)) return false;
     if (!pli_found_label(found, row->label)) return false;
     if (found->names != NULL && !name_row(rules, row, found->names)) return false;

@@ -5,6 +5,7 @@
 #include "data/formats/vw/vw.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef const unsigned char *cursor;
 
@@ -110,16 +111,42 @@ static bool is_long_number(cursor p, cursor end, uint64_t *out) {
     return true;
 }
 
-static cursor read_name(cursor p, uint64_t in, uint64_t *hash_out) {
-    uint64_t  number;
-    const int digits = pli_digits8(p, &number);
-    cursor    end = p + digits;
-    if (digits > 0 && ends[*end] != 0) {
-        *hash_out = in + number;
-        return end;
+/* The bytes of a word that are 0, as their highest bits; those above the first such may be wrong. */
+static inline uint64_t zeros(uint64_t word) {
+    return (word - UINT64_C(0x0101010101010101)) & ~word & UINT64_C(0x8080808080808080);
+}
+
+/* The end of the word at p. Eight bytes are looked at together: blanks and what else is below '!', ':' and '|'. */
+static cursor end_of_word(cursor p) {
+    for (;;) {
+        uint64_t text;
+        memcpy(&text, p, sizeof text); /* little-endian: the first byte is the lowest */
+        const uint64_t low = (text - UINT64_C(0x2121212121212121)) & ~text & UINT64_C(0x8080808080808080);
+        const uint64_t colon = text ^ UINT64_C(0x3a3a3a3a3a3a3a3a), bar = text ^ UINT64_C(0x7c7c7c7c7c7c7c7c);
+        const uint64_t found = low | zeros(colon) | zeros(bar);
+        if (found == 0) {
+            p += 8;
+            continue;
+        }
+        p += __builtin_ctzll(found) >> 3;
+        if (pli_likely(ends[*p] != 0)) return p;
+        p++; /* a control character is a part of the word */
     }
-    while (ends[*end] == 0) end++;
-    if (digits == 8 && is_long_number(p, end, &number)) *hash_out = in + number;
+}
+
+static cursor read_name(cursor p, uint64_t in, uint64_t *hash_out) {
+    uint64_t number;
+    cursor   end = p;
+    if ((unsigned)(*p - '0') < 10) {
+        const int digits = pli_digits8(p, &number);
+        end += digits;
+        if (pli_likely(ends[*end] != 0)) {
+            *hash_out = in + number;
+            return end;
+        }
+    }
+    end = end_of_word(end);
+    if (end - p > 8 && is_long_number(p, end, &number)) *hash_out = in + number;
     else *hash_out = pli_hash_bytes(p, (size_t)(end - p), in);
     return end;
 }
@@ -206,7 +233,7 @@ static cursor read_line(reader *s, cursor line) {
     cursor      end = line;
     row->n = row->spans = 0;
     row->with_names = s->found->names != NULL;
-    while (*end != '\n') end++;
+    end = rawmemchr(line, '\n');
     if (!pli_vw_row_reserve(row, (end - line) / 2 + 1)) return no_memory(s);
     cursor p = read_head(s, line);
     if (p == NULL || (p = read_spaces(s, p)) == NULL) return NULL;

@@ -79,9 +79,11 @@ static void expect_same(const char *one, const char *other, const char *interact
 }
 
 static int64_t entries_of(const char *vw, const char *interactions, const char *ngram) {
-    char    text[8192];
+    char   *text = malloc(1 << 15);
     int64_t n = 0;
-    for (const char *c = rows_of(vw, interactions, ngram, text, sizeof text); *c != '\0'; c++) n += *c == ':';
+    assert_non_null(text);
+    for (const char *c = rows_of(vw, interactions, ngram, text, 1 << 15); *c != '\0'; c++) n += *c == ':';
+    free(text);
     return n;
 }
 
@@ -98,6 +100,7 @@ static void test_lines(void **state) {
 static void test_names(void **state) {
     (void)state;
     expect_same("1 |a x y\n", "1 |a y |a x:1\n", NULL, NULL);
+    expect_same("1 |a long_name|b y\n", "1 |a long_name |b y\n", NULL, NULL);
     expect_same("1 |a:2 x:0.5 y:2\n", "1 |a x y:4\n", NULL, NULL);
     expect_same("1 |a 12345678901 |a 1\n", "1 |a 012345678901 01\n", NULL, NULL);
     expect_same("1 |a 123456789012345678\n", "1 |a 123456789012345678:1\n", NULL, NULL);
@@ -106,6 +109,42 @@ static void test_names(void **state) {
     assert_string_not_equal(rows_of("1 |a x\n", NULL, NULL, a, 256), rows_of("1 | x\n", NULL, NULL, b, 256));
     assert_string_not_equal(rows_of("1 |a xx\n", NULL, NULL, a, 256), rows_of("1 |a x\n", NULL, NULL, b, 256));
     assert_int_equal(entries_of("1 |a 1 2 3 4 5 6 7 8 |b 1 2 3\n", NULL, NULL), 11);
+}
+
+/* Words of any length at any place; bytes that end none. */
+static void test_words(void **state) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz\x01\x7f\xc3\xa9!~.,;";
+    (void)state;
+    for (int length = 1; length < 40; length++)
+        for (int shift = 0; shift < 9; shift++) {
+            char one[160], other[160], word[48];
+            for (int i = 0; i < length; i++) word[i] = letters[(i + shift) % (int)(sizeof letters - 1)];
+            word[length] = '\0';
+            snprintf(one, sizeof one, "1 |%.*sx %s zz:3|y %s\n", shift, "nnnnnnnnn", word, word);
+            snprintf(other, sizeof other, "1 |y %s:1\t|%.*sx zz:3 %s\r\n", word, shift, "nnnnnnnnn", word);
+            expect_same(one, other, NULL, NULL);
+            assert_int_equal(entries_of(one, NULL, NULL), 3);
+        }
+}
+
+/* Features in the order of the line and against it, in rows that are short, long, and have repeats. */
+static void test_order(void **state) {
+    enum { TEXT = 1 << 15 };
+    char *one = malloc(TEXT), *other = malloc(TEXT), *rows = malloc(TEXT), *same = malloc(TEXT);
+    (void)state;
+    for (int n = 4; n < 700; n += 1 + n / 3) {
+        size_t at = (size_t)sprintf(one, "1 |a"), to = (size_t)sprintf(other, "1 |a");
+        for (int i = 0; i < n; i++) at += (size_t)sprintf(one + at, " f%d:%d", i % 600, i % 600 % 4 + 1);
+        for (int i = n; i-- > 0;) to += (size_t)sprintf(other + to, " f%d:%d", i % 600, i % 600 % 4 + 1);
+        sprintf(one + at, "\n");
+        sprintf(other + to, "\n");
+        assert_string_equal(rows_of(one, NULL, NULL, rows, TEXT), rows_of(other, NULL, NULL, same, TEXT));
+        assert_in_range(entries_of(one, NULL, NULL), (n < 600 ? n : 600) - 3, n < 600 ? n : 600);
+    }
+    free(one);
+    free(other);
+    free(rows);
+    free(same);
 }
 
 static void test_grams(void **state) {
@@ -405,6 +444,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_order),
         cmocka_unit_test(test_grams),
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_refusals),
