@@ -1,57 +1,19 @@
-/* Takes a run's checkpoints. See keep.h. */
-#include "learn/keep/keep.h"
-
-#include <inttypes.h>
+/* Takes a run's checkpoints, step by step: asks, commits, deaths. See keep.h. The cut itself is keep_cut.c's. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "learn/keep/kept_tables.h"
-#include "learn/keep/row_values.h"
-#include "table/table.h"
+#include "learn/keep/keep_state.h"
 
-enum { ASK_EVERY_MOST = 64, PUMP_BYTES = 1 << 20, BEHIND_MOST = 64 << 20 };
+enum { ASK_EVERY_MOST = 64 };
 #define ASK_NS     100000000.0 /* between two asks, as far as clocks allow                                     */
 #define PUMP_SHARE 0.1         /* of a clock's time that may go into handing over pieces ...                   */
 #define PUMP_LEAST 500000.0    /* ... but at least so many nanoseconds, and at most so many: the worker stands */
 #define PUMP_MOST  30000000.0  /* still meanwhile                                                              */
 
-/* How far the checkpoint at hand is. */
-typedef enum phase {
-    IDLE,
-    CUT,       /* pieces go to the writer; the lead makes the folder             */
-    TAKEN,     /* the folder is there                                            */
-    WRITTEN,   /* this worker's part is complete                                 */
-    COMMITTING /* all parts are; the lead writes the manifest                    */
-} phase;
-
 /* The votes of an ask; of each, all workers hear the largest. */
 enum { STOP, DUE, FAILED, TORN, FOLDER, PARTS, MANIFEST, CLOCK_NS, VOTES };
-
-struct pli_keep {
-    pli_run      *run;
-    plait_table  *table[PLI_TABLES];
-    int32_t       tables;
-    pli_writer   *writer;
-    pli_capture  *capture;
-    phase         phase;
-    bool          finishing; /* the writer was told that no more comes */
-    int32_t       lead, absent;                  /* who led at the cut, and how many were missing (see_deaths) */
-    bool          redo;                          /* a checkpoint was dropped: the next is due now */
-    plait_error   failed;                        /* why the last one that was due failed; code 0: it did not */
-    char          folder[PLI_CHECKPOINT_FOLDER]; /* from TAKEN on */
-    char         *meta;               /* the lead's, from the cut to the commit */
-    pli_part_plan plan;               /* from the cut until there is a folder   */
-    int64_t       clock, bytes, last; /* of the checkpoint at hand; last: the last complete one's clock, -1: none */
-    uint64_t      begun_ns, due_ns, stall_ns;
-    /* asks */
-    double         vote[VOTES]; /* lent to the ask while asked is not NULL */
-    plait_request *asked;
-    int32_t        asked_lead; /* who led then: a new lead has not voted as the lead */
-    int64_t        next_ask, asked_clock;
-    uint64_t       asked_ns;
-    double         clock_ns; /* a clock of the slowest worker, as last heard */
-};
+_Static_assert((int)VOTES == (int)PLI_KEEP_VOTES, "the votes of an ask");
 
 /* --- options ------------------------------------------------------------------------------------------------------ */
 
@@ -64,177 +26,6 @@ plait_status pli_keep_check(const pli_run *run) {
                     (long long)o->checkpoint_clocks, o->checkpoint_seconds, (int)o->checkpoint_keep);
 }
 
-/* --- what a checkpoint says of its run --------------------------------------------------------------------------- */
-
-plait_status pli_keep_options(const pli_run *run, pli_text *text) {
-    const plait_train_opts *o = run->opts;
-    const char             *schedule = run->schedule != NULL ? run->schedule : "constant";
-    pli_text_add(text,
-                 "data of %" PRId64 " rows in %d blocks\ndata of %" PRId64 " features, %" PRId64
-                 " of them given, %" PRId64 " classes\n",
-                 run->rows, (int)pli_dataset_blocks(run->data), run->features, run->entries,
-                 run->classes);
-    if (run->stream) pli_text_add(text, "data streamed\n");
-    pli_text_add(text, "--model %s\n--optimizer %s\n--reduce %s\n--consistency %s\n", o->model, run->optimizer,
-                 run->exact ? "exact" : "plain", run->consistency);
-    for (int32_t i = 0; i < run->n_tables; i++)
-        if (strcmp(run->table[i].consistency, run->consistency) != 0)
-            pli_text_add(text, "--table %s:consistency=%s\n", run->table[i].name, run->table[i].consistency);
-    pli_text_add(text, "--tolerance %.17g\n", o->tolerance);
-    pli_text_add(text, "--batch %" PRId64 "\n--learning-rate %.17g\n--schedule %s\n--momentum %.17g\n", run->batch,
-                 run->rate, schedule, o->momentum);
-    if (strcmp(schedule, "cosine") == 0) pli_text_add(text, "--epochs %" PRId64 "\n", run->epochs);
-    pli_text_add(text, "--l1 %.17g\n--l2 %.17g\n--no-intercept %d\n--huber-delta %.17g\n--quantile %.17g\n", run->l1,
-                 run->l2, o->no_intercept != 0, o->huber_delta, o->quantile);
-    pli_text_add(text, "--class-weight %s\n", o->class_weight != NULL ? o->class_weight : "none");
-    pli_text_add(text, "--normalize %s\n--seed %" PRIu64 "\n--validation %s\n--backup %d\n--staleness-aware %d\n",
-                 o->normalize != NULL ? o->normalize : "auto", o->seed, o->validation != NULL ? o->validation : "none",
-                 (int)o->backup, o->staleness_aware != 0);
-    if (o->filter != NULL) pli_text_add(text, "--filter %s\n", o->filter);
-    if (run->learner->more != NULL && run->learner->more->options != NULL) run->learner->more->options(run, text);
-    pli_run_add_settings(run, text);
-    return text->failed ? pli_fail(run->err, PLAIT_ENOMEM, "no memory to describe a run") : PLAIT_OK;
-}
-
-/* Sums are written as cells: their bits do not depend on who had which rows, and the resumed run adds to them exactly.
- */
-static plait_status describe(const pli_run *run, int64_t epoch, int64_t clock, const pli_total *progressive,
-                             pli_text *text) {
-    const pli_keep   *k = run->keep;
-    pli_text          options = { 0 };
-    plait_status      status = pli_keep_options(run, &options);
-    const plait_comm *comm = run->comm;
-    char              words[PLI_SUMS * 4 * 16 + 1] = "";
-    for (int32_t i = 0; i < PLI_SUMS * 4; i++)
-        snprintf(words + 16 * i, 17, "%016" PRIx64, progressive->cell[i / 4][i % 4]);
-    pli_json_begin(text);
-    pli_json_text(text, "kind", "train");
-    pli_json_i64(text, "version", 1);
-    pli_json_i64(text, "clock", run->clocks_done);
-    pli_json_i64(text, "epoch", epoch);
-    pli_json_i64(text, "epoch_clock", clock + 1);
-    pli_json_i64(text, "epochs_done", run->epochs_done);
-    pli_json_i64(text, "workers", plait_comm_workers(comm));
-    pli_json_text(text, "topology", run->topology);
-    pli_json_text(text, "transport", plait_comm_transport(comm));
-    pli_json_i64(text, "layout", run->layout);
-    pli_json_f64(text, "best_loss", run->best_loss);
-    pli_json_f64(text, "validation_loss", run->validation_loss);
-    pli_json_f64(text, "validation_accuracy", run->validation_accuracy);
-    pli_json_i64(text, "best_epoch", run->best_epoch);
-    pli_kept_units(k->capture, k->table, k->tables, text);
-    pli_json_text(text, "progressive", words);
-    pli_json_text(text, "options", status == PLAIT_OK ? options.data : NULL);
-    pli_json_end(text);
-    pli_text_free(&options);
-    if (status == PLAIT_OK && text->failed) status = pli_fail(run->err, PLAIT_ENOMEM, "no memory to describe a run");
-    return status;
-}
-
-/* --- the cut ------------------------------------------------------------------------------------------------------ */
-
-static bool leads(const pli_keep *k) { return plait_comm_rank(k->run->comm) == k->lead; }
-
-/* The arrays that the learner keeps beside its tables are the same on every worker, so the lead writes them. */
-static int32_t kept_of(const pli_run *run, pli_kept kept[PLI_KEPT]) {
-    const pli_learner_more *more = run->learner->more;
-    return leads(run->keep) && more != NULL && more->kept != NULL ? more->kept(run, kept) : 0;
-}
-
-static void plan_kept(const pli_run *run, pli_part_plan *plan) {
-    pli_kept      kept[PLI_KEPT];
-    const int32_t n = kept_of(run, kept);
-    for (int32_t i = 0; i < n; i++)
-        pli_part_plan_add(plan, kept[i].name, "", kept[i].type, 0, kept[i].rows, kept[i].cols, kept[i].rows);
-}
-
-static bool put_bytes(void *user, const void *data, int64_t bytes) {
-    pli_keep *k = user;
-    pli_msg *msg = pli_msg_new((size_t)bytes);
-    if (msg == NULL) return false;
-    if (bytes > 0) memcpy(pli_msg_body(msg), data, (size_t)bytes);
-    k->bytes += bytes;
-    pli_writer_put(k->writer, msg);
-    return true;
-}
-
-static bool put_kept(const pli_run *run) {
-    pli_kept      kept[PLI_KEPT];
-    const int32_t n = kept_of(run, kept);
-    bool          done = true;
-    for (int32_t i = 0; done && i < n; i++)
-        done = put_bytes(run->keep, kept[i].data,
-                         kept[i].rows * (kept[i].cols > 0 ? kept[i].cols : 1) * (kept[i].type[1] == '3' ? 4 : 8));
-    return done;
-}
-
-static void note_stall(pli_keep *k, uint64_t since_ns) {
-    uint64_t stall_ns = pli_comm_now(k->run->comm) - since_ns;
-    if (stall_ns > k->stall_ns) k->stall_ns = stall_ns;
-}
-
-/* An error of the writer is heard at the next ask, since the other workers go on to it. */
-static plait_status begin(pli_run *run, int64_t epoch, int64_t clock) {
-    pli_keep *k = run->keep;
-    pli_total progressive = run->progressive;
-    pli_text  meta = { 0 };
-    uint64_t  now_ns = pli_comm_now(run->comm);
-    k->lead = pli_comm_lead(run->comm);
-    k->absent = pli_comm_absent(run->comm);
-    k->redo = false;
-    k->folder[0] = '\0';
-    PLI_TRY(pli_capture_begin(run->job, k->tables, k->table, &k->capture, run->err));
-    pli_job_resume(run->job);
-    PLI_TRY(pli_comm_sum_cells(run->comm, true, PLI_SUMS, progressive.cell));
-    pli_writer_start(k->writer);
-    if (leads(k)) pli_writer_make_folder(k->writer, run->clocks_done);
-    k->clock = run->clocks_done;
-    k->bytes = 0;
-    k->stall_ns = 0;
-    k->begun_ns = now_ns;
-    k->finishing = false;
-    plan_kept(run, &k->plan);
-    pli_row_values_plan(run, &k->plan);
-    pli_kept_plan(k->capture, k->table, &k->plan);
-    if (!put_kept(run) || !pli_row_values_put(run, put_bytes, k))
-        return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the parts of a checkpoint that are not tables");
-    if (leads(k)) PLI_TRY(describe(run, epoch, clock, &progressive, &meta));
-    pli_free(k->meta);
-    k->meta = meta.data;
-    k->phase = CUT;
-    k->due_ns = now_ns + (uint64_t)(run->opts->checkpoint_seconds * 1e9);
-    note_stall(k, now_ns);
-    return PLAIT_OK;
-}
-
-/* --- pieces ------------------------------------------------------------------------------------------------------- */
-
-static void take(void *user, pli_msg *rows) {
-    pli_keep *k = user;
-    k->bytes += (int64_t)rows->head.body_bytes;
-    pli_writer_put(k->writer, rows);
-}
-
-/* Hands pieces to the writer for at most budget_ns; budget_ns 0: until all are handed over. */
-static plait_status pump(pli_keep *k, double budget_ns) {
-    const uint64_t since_ns = pli_comm_now(k->run->comm);
-    bool           done = false;
-    int64_t        before = -1;
-    if ((k->phase != CUT && k->phase != TAKEN) || k->finishing) return PLAIT_OK;
-    while (!done && !pli_capture_is_torn(k->capture) &&
-           (budget_ns == 0 || (before != k->bytes && pli_writer_behind(k->writer) < BEHIND_MOST &&
-                               (double)(pli_comm_now(k->run->comm) - since_ns) < budget_ns))) {
-        before = k->bytes;
-        PLI_TRY(pli_capture_pump(k->capture, PUMP_BYTES, budget_ns == 0, take, k, &done, k->run->err));
-    }
-    note_stall(k, since_ns);
-    if (!done) return PLAIT_OK;
-    pli_capture_end(&k->capture);
-    pli_writer_finish(k->writer);
-    k->finishing = true;
-    return PLAIT_OK;
-}
-
 /* --- all parts ---------------------------------------------------------------------------------------------------- */
 
 /* All workers drop the checkpoint, as if it had never begun. If its folder is known only to the dead, the next commit
@@ -242,10 +33,11 @@ static plait_status pump(pli_keep *k, double budget_ns) {
 static plait_status give_up(pli_keep *k) {
     const pli_run *run = k->run;
     pli_writer_drop(k->writer);
-    if (k->phase == CUT && leads(k)) snprintf(k->folder, sizeof k->folder, "%s", pli_writer_folder(k->writer));
+    if (k->phase == PLI_KEEP_CUT && pli_keep_leads(k))
+        snprintf(k->folder, sizeof k->folder, "%s", pli_writer_folder(k->writer));
     pli_capture_end(&k->capture);
     pli_part_plan_free(&k->plan);
-    k->phase = IDLE;
+    k->phase = PLI_KEEP_IDLE;
     PLI_TRY(plait_comm_barrier(run->comm)); /* nobody writes there any more */
     if (pli_comm_leads(run->comm) && k->folder[0] != '\0')
         (void)pli_checkpoint_discard(run->opts->checkpoint, k->folder, NULL);
@@ -268,7 +60,7 @@ static plait_status fail_all(pli_keep *k, int32_t rank) {
 
 static void tell(pli_keep *k) {
     pli_run *run = k->run;
-    k->phase = IDLE;
+    k->phase = PLI_KEEP_IDLE;
     k->last = k->clock;
     k->failed = (plait_error){ .rank = -1 };
     if (run->opts->checkpointed == NULL || !pli_comm_leads(run->comm)) return;
@@ -319,12 +111,12 @@ static plait_status look_for_manifest(pli_keep *k, bool *there_out) {
 
 /* If a worker has died since the cut (all have heard of it by the last collective), its part is missing, and the whole
  * checkpoint is dropped. Once all parts are there, only the death of the lead counts: then the checkpoint is complete
- * if its manifest is there. Afterwards the phase may be IDLE. Collective. */
+ * if its manifest is there. Afterwards the phase may be PLI_KEEP_IDLE. Collective. */
 static plait_status see_deaths(pli_keep *k) {
     const pli_run *run = k->run;
     bool           there = false;
-    if (k->phase == IDLE || pli_comm_absent(run->comm) == k->absent) return PLAIT_OK;
-    if (k->phase != COMMITTING) return drop(k);
+    if (k->phase == PLI_KEEP_IDLE || pli_comm_absent(run->comm) == k->absent) return PLAIT_OK;
+    if (k->phase != PLI_KEEP_COMMITTING) return drop(k);
     if (k->lead == pli_comm_lead(run->comm)) return PLAIT_OK;
     PLI_TRY(look_for_manifest(k, &there));
     if (!there) return drop(k);
@@ -338,13 +130,13 @@ static plait_status see_deaths(pli_keep *k) {
 static plait_status name_folder(pli_keep *k) {
     pli_run *run = k->run;
     int32_t  place, living;
-    if (leads(k)) snprintf(k->folder, sizeof k->folder, "%s", pli_writer_folder(k->writer));
+    if (pli_keep_leads(k)) snprintf(k->folder, sizeof k->folder, "%s", pli_writer_folder(k->writer));
     PLI_TRY(plait_comm_broadcast(run->comm, k->folder, sizeof k->folder, k->lead));
     PLI_TRY(see_deaths(k));
-    if (k->phase == IDLE) return PLAIT_OK;
+    if (k->phase == PLI_KEEP_IDLE) return PLAIT_OK;
     pli_comm_living(run->comm, &place, &living);
     pli_writer_begin(k->writer, k->folder, place, living, &k->plan);
-    k->phase = TAKEN;
+    k->phase = PLI_KEEP_TAKEN;
     return PLAIT_OK;
 }
 
@@ -353,7 +145,7 @@ static plait_status commit(pli_keep *k) {
     bool           whole;
     PLI_TRY(pli_writer_commit(k->writer, run->comm, k->absent, &k->meta, run->opts->checkpoint_keep, &whole, run->err));
     if (!whole) return see_deaths(k);
-    k->phase = COMMITTING;
+    k->phase = PLI_KEEP_COMMITTING;
     return PLAIT_OK;
 }
 
@@ -361,14 +153,14 @@ static plait_status commit(pli_keep *k) {
 
 /* The vote of a worker whose writer has failed: its rank + 1; else 0. */
 static double failed_rank(pli_keep *k) {
-    return k->phase != IDLE && pli_writer_status(k->writer, NULL) < 0 ? 1 + plait_comm_rank(k->run->comm) : 0;
+    return k->phase != PLI_KEEP_IDLE && pli_writer_status(k->writer, NULL) < 0 ? 1 + plait_comm_rank(k->run->comm) : 0;
 }
 
 /* Can this worker no longer take its part? Then all drop the checkpoint, as after a death. */
 static double is_torn(const pli_keep *k) { return k->capture != NULL && pli_capture_is_torn(k->capture); }
 
 static void see_written(pli_keep *k) {
-    if (k->phase == TAKEN && k->finishing && pli_writer_is_done(k->writer, false)) k->phase = WRITTEN;
+    if (k->phase == PLI_KEEP_TAKEN && k->finishing && pli_writer_is_done(k->writer, false)) k->phase = PLI_KEEP_WRITTEN;
 }
 
 static plait_status ask(pli_keep *k) {
@@ -379,12 +171,12 @@ static plait_status ask(pli_keep *k) {
     see_written(k);
     k->asked_lead = pli_comm_lead(run->comm);
     k->vote[STOP] = pli_run_stopped(run);
-    k->vote[DUE] = by_time && k->phase == IDLE && now_ns >= k->due_ns;
+    k->vote[DUE] = by_time && k->phase == PLI_KEEP_IDLE && now_ns >= k->due_ns;
     k->vote[FAILED] = failed_rank(k);
     k->vote[TORN] = is_torn(k);
-    k->vote[FOLDER] = leading && !(k->phase == CUT && pli_writer_folder_is_made(k->writer));
-    k->vote[PARTS] = k->phase != WRITTEN;
-    k->vote[MANIFEST] = leading && !(k->phase == COMMITTING && pli_writer_is_done(k->writer, false));
+    k->vote[FOLDER] = leading && !(k->phase == PLI_KEEP_CUT && pli_writer_folder_is_made(k->writer));
+    k->vote[PARTS] = k->phase != PLI_KEEP_WRITTEN;
+    k->vote[MANIFEST] = leading && !(k->phase == PLI_KEEP_COMMITTING && pli_writer_is_done(k->writer, false));
     k->vote[CLOCK_NS] = clocks > 0 ? (double)(now_ns - k->asked_ns) / clocks : 0;
     k->asked_ns = now_ns;
     k->asked_clock = run->clocks_done;
@@ -398,13 +190,14 @@ static plait_status hear(pli_keep *k, bool *stop_out, bool *due_out) {
     k->clock_ns = k->vote[CLOCK_NS];
     *stop_out = k->vote[STOP] > 0;
     if (k->vote[FAILED] > 0) return fail_all(k, (int32_t)k->vote[FAILED] - 1);
-    const bool   due = k->vote[DUE] > 0 && k->phase == IDLE, led = k->asked_lead == pli_comm_lead(k->run->comm);
+    const bool   due = k->vote[DUE] > 0 && k->phase == PLI_KEEP_IDLE;
+    const bool   led = k->asked_lead == pli_comm_lead(k->run->comm);
     plait_status status = k->vote[TORN] > 0 ? drop(k) : see_deaths(k);
-    if (status >= 0 && k->phase == COMMITTING && k->vote[MANIFEST] == 0 && led)
+    if (status >= 0 && k->phase == PLI_KEEP_COMMITTING && k->vote[MANIFEST] == 0 && led)
         tell(k);
-    else if (status >= 0 && k->phase == WRITTEN && k->vote[PARTS] == 0)
+    else if (status >= 0 && k->phase == PLI_KEEP_WRITTEN && k->vote[PARTS] == 0)
         status = commit(k);
-    else if (status >= 0 && k->phase == CUT && k->vote[FOLDER] == 0 && led)
+    else if (status >= 0 && k->phase == PLI_KEEP_CUT && k->vote[FOLDER] == 0 && led)
         status = name_folder(k);
     *due_out = due || k->redo;
     return status;
@@ -429,18 +222,18 @@ static plait_status wait_for_writers(pli_keep *k) {
 static plait_status settle(pli_keep *k) {
     bool stop = false, due = false;
     PLI_TRY(hear(k, &stop, &due));
-    if (k->phase == CUT) {
+    if (k->phase == PLI_KEEP_CUT) {
         PLI_TRY(wait_for_writers(k));
-        if (k->phase == CUT) PLI_TRY(name_folder(k));
+        if (k->phase == PLI_KEEP_CUT) PLI_TRY(name_folder(k));
     }
-    if (k->phase == TAKEN || k->phase == WRITTEN) {
-        PLI_TRY(pump(k, 0));
+    if (k->phase == PLI_KEEP_TAKEN || k->phase == PLI_KEEP_WRITTEN) {
+        PLI_TRY(pli_keep_pump(k, 0));
         PLI_TRY(wait_for_writers(k));
-        if (k->phase != IDLE) PLI_TRY(commit(k));
+        if (k->phase != PLI_KEEP_IDLE) PLI_TRY(commit(k));
     }
-    if (k->phase == IDLE) return PLAIT_OK;
+    if (k->phase == PLI_KEEP_IDLE) return PLAIT_OK;
     PLI_TRY(wait_for_writers(k));
-    if (k->phase != IDLE) tell(k);
+    if (k->phase != PLI_KEEP_IDLE) tell(k);
     return PLAIT_OK;
 }
 
@@ -450,7 +243,7 @@ static plait_status keep_now(pli_run *run, int64_t epoch, int64_t clock) {
     PLI_TRY(settle(k));
     k->redo = k->last != run->clocks_done;
     while (k->redo) { /* again each time somebody has died */
-        PLI_TRY(begin(run, epoch, clock));
+        PLI_TRY(pli_keep_cut(run, epoch, clock));
         PLI_TRY(settle(k));
     }
     return PLAIT_OK;
@@ -460,9 +253,9 @@ plait_status pli_keep_clock(pli_run *run, int64_t epoch, int64_t clock, bool *st
     pli_keep *k = run->keep;
     bool      stop = false, due = false;
     *stop_out = false;
-    if (k->phase == CUT || k->phase == TAKEN) {
+    if (k->phase == PLI_KEEP_CUT || k->phase == PLI_KEEP_TAKEN) {
         const double share = PUMP_SHARE * k->clock_ns;
-        PLI_TRY(pump(k, share < PUMP_LEAST ? PUMP_LEAST : share > PUMP_MOST ? PUMP_MOST : share));
+        PLI_TRY(pli_keep_pump(k, share < PUMP_LEAST ? PUMP_LEAST : share > PUMP_MOST ? PUMP_MOST : share));
     }
     const bool counted = run->opts->checkpoint_clocks > 0 && run->clocks_done % run->opts->checkpoint_clocks == 0;
     if (run->clocks_done >= k->next_ask) {
@@ -474,7 +267,7 @@ plait_status pli_keep_clock(pli_run *run, int64_t epoch, int64_t clock, bool *st
     *stop_out = stop;
     if (stop) return keep_now(run, epoch, clock);
     if (counted) PLI_TRY(settle(k));
-    return counted || due ? begin(run, epoch, clock) : PLAIT_OK;
+    return counted || due ? pli_keep_cut(run, epoch, clock) : PLAIT_OK;
 }
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
