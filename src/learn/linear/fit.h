@@ -8,6 +8,7 @@
  *     hogwild.c         a batch row by row, straight on the table: async over local
  *     lbfgs_linear.c    passes for L-BFGS
  *     newton.h          sums of quadratic models: few weights, any staleness
+ *     gap.c             how far a model lies above the optimum
  *     linear_model.c    the fitted model
  */
 #ifndef PLI_LEARN_LINEAR_FIT_H
@@ -78,6 +79,10 @@ void         pli_linear_end(pli_run *run);
 /** blocks.c, for --reduce exact: computes the gradient of each block's part of the batch by itself, and pushes each. */
 plait_status pli_blocks_push_dense(pli_run *run, const pli_weights *weights, const pli_batch *batch);
 plait_status pli_blocks_push_keyed(pli_run *run, const pli_weights *weights, int64_t unique, const pli_batch *batch);
+
+/* --- gap.c -------------------------------------------------------------------------------------------------------- */
+
+plait_status pli_linear_gap(pli_run *run, const pli_solution *solution, double *gap_out);
 
 /* --- L-BFGS ------------------------------------------------------------------------------------------------------- */
 

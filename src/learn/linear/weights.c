@@ -170,5 +170,6 @@ static pli_scoring scoring(const pli_run *run, const pli_solution *of) {
 }
 
 const pli_fit_ops pli_linear_fit_ops = {
-    .extract = extract, .solution = solution, .penalty = penalty_of, .tell = tell, .scoring = scoring
+    .extract = extract, .solution = solution, .penalty = penalty_of, .tell = tell, .scoring = scoring,
+    .gap = pli_linear_gap
 };

@@ -4,7 +4,10 @@
  * worker ends before another is far. The last worker then moves the model to its own rows. Two signs together show it.
  * Order: each worker notes when it has done most of its clocks and when it ends; the first end is compared with the
  * last time a worker came far. Loss: the model fits some worker's rows much worse than all rows. If shares are alike,
- * the first sign does no harm; if data are sorted, the second comes without the first. */
+ * the first sign does no harm; if data are sorted, the second comes without the first.
+ *
+ * For models whose objective has one least point the damage itself is measured: how far the objective lies above that
+ * point. Then the two signs are not asked. */
 #include "learn/solve/progress.h"
 
 #include <math.h>
@@ -12,6 +15,9 @@
 
 /* A worker's rows count as left behind if their loss is so many times the loss on all rows. */
 static const double UNEVEN = 1.2;
+
+/* An objective so far above the least, as a share of it, is told. */
+static const double FAR_ABOVE = 0.02;
 
 /* Hosts have clocks of their own; each measures from the barrier that all have just passed. Workers on one host share a
  * clock and use it as it is, since a worker may have woken up late from that barrier. */
@@ -43,16 +49,17 @@ void pli_pace_end(pli_run *run) {
 }
 
 /* A bound of some clocks is none on a run that has not many more. */
-static plait_status advise(const pli_run *run, double all, double worst) {
-    pli_policy policy;
-    PLI_TRY(pli_policy_make(run->consistency, NULL, &policy, run->err));
-    const bool bounded = (pli_policy_promises(&policy) & PLAIT_BOUNDED_READS) != 0;
-    pli_policy_destroy(&policy);
-    pli_log(
-        pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
-        "some workers ran far ahead of others, which %s allows: the loss is %.3g, but %.3g on one worker's rows; on "
-        "little or sorted data take --consistency %s",
-        run->consistency, all, worst, bounded ? "bsp" : "ssp:2 or bsp");
+static const char *stricter(const pli_run *run) {
+    return (pli_promises_of(run->consistency, NULL) & PLAIT_BOUNDED_READS) != 0 ? "bsp" : "ssp:2 or bsp";
+}
+
+plait_status pli_pace_tell(pli_run *run, double gap) {
+    if (!pli_comm_leads(run->comm) || run->interrupted || pli_comm_absent(run->comm) > 0 || !(gap > FAR_ABOVE))
+        return PLAIT_OK;
+    pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
+            "the objective is %.3g times the least that a few more passes find: workers ran apart, as %s allows, or "
+            "there were too few epochs; take --consistency %s, or more --epochs", 1 + gap, run->consistency,
+            stricter(run));
     return PLAIT_OK;
 }
 
@@ -66,5 +73,8 @@ plait_status pli_pace_judge(pli_run *run, const pli_sums *own) {
     all = pli_sums_loss(&sums);
     bool apart = -worst[2] < worst[1];
     if (!pli_comm_leads(run->comm) || !apart || run->interrupted || !(worst[0] > UNEVEN * all)) return PLAIT_OK;
-    return advise(run, all, worst[0]);
+    pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
+            "some workers ran far ahead of others, which %s allows: the loss is %.3g, but %.3g on one worker's rows; "
+            "on little or sorted data take --consistency %s", run->consistency, all, worst[0], stricter(run));
+    return PLAIT_OK;
 }

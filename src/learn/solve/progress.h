@@ -54,5 +54,7 @@ void         pli_pace_end(pli_run *run);
 /** When the rows have been judged: warns if one worker ended before another was far, and the loss on some worker's rows
  *  is well above the loss on all. own: sums over the own rows. Collective over the workers. */
 plait_status pli_pace_judge(pli_run *run, const pli_sums *own);
+/** The same if the model's gap is known, by which share its objective lies above the least: warns if it is large. */
+plait_status pli_pace_tell(pli_run *run, double gap);
 
 #endif

@@ -287,6 +287,15 @@ static plait_status judge_test(pli_run *run, const pli_solution *solution, plait
     return status;
 }
 
+/* Judges whether workers that ran apart did harm. own: sums over the own rows. A solver measures its gap itself. */
+static plait_status judge_pace(pli_run *run, const pli_solution *solution, const pli_sums *own) {
+    const pli_fit_ops *ops = pli_fit_of(run)->ops;
+    double             gap = NAN;
+    if (!run->paced || run->solver != NULL) return PLAIT_OK;
+    if (ops->gap != NULL) PLI_TRY(ops->gap(run, solution, &gap));
+    return isnan(gap) ? pli_pace_judge(run, own) : pli_pace_tell(run, gap);
+}
+
 /* Fills the losses of the report: train_loss and objective by one more pass over the rows trained on, then the test. */
 plait_status pli_fit_judge(pli_run *run, const plait_model *model, plait_report *report) {
     const pli_fit      *fit = pli_fit_of(run);
@@ -297,7 +306,7 @@ plait_status pli_fit_judge(pli_run *run, const plait_model *model, plait_report 
     PLI_TRY(judge_trained(run, solution, &total));
     pli_comm_work(run->comm, PLI_WORK_ENTRIES, (uint64_t)(run->own_entries * fit->goal.columns));
     pli_sums sums = pli_total_sums(&total);
-    PLI_TRY(pli_pace_judge(run, &sums));
+    PLI_TRY(judge_pace(run, solution, &sums));
     PLI_TRY(pli_total_agree(run->comm, &total, &sums));
     report->train_loss = pli_sums_loss(&sums);
     report->objective = sums.loss / (double)run->train_labels + penalty;

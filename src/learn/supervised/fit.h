@@ -25,6 +25,9 @@ typedef struct pli_fit_ops {
     void (*tell)(const pli_run *run, const pli_solution *solution);
     /** How rows are scored by a solution. */
     pli_scoring (*scoring)(const pli_run *run, const pli_solution *solution);
+    /** By what share of the least objective that it finds the solution's objective lies above it, at least. NaN: it
+     *  cannot tell, or the run was too short to pay for it. Collective. NULL: the objective has many least points. */
+    plait_status (*gap)(pli_run *run, const pli_solution *solution, double *gap_out);
 } pli_fit_ops;
 
 typedef struct pli_fit {
