@@ -1,10 +1,10 @@
 /* topology allreduce - each rank holds a copy of the table. At a clock the workers' pushes are summed by collectives,
  * and every rank applies the rule to the sum: the same numbers in the same order, so the copies stay equal (mirror.h).
- * A sum that the next clock must have is waited for as the clock ends; one that it may do without flies, and is waited
- * for when a later clock cannot start without it. What of the sums of all tables goes together, and that it goes in an
- * order that does not depend on who has flushed what, buckets.h says.
+ * If the next clock needs a sum, the end of the clock waits for it. If the next clock may do without it, the sum flies,
+ * and a later clock, which cannot start without it, waits for it. buckets.h says which sums travel together, and in
+ * which order: it does not depend on who has flushed what.
  *
- * Where a table is sharded, a rank holds the rule's state of one slice only: the sum is a reduce-scatter, the rule is
+ * If a table is sharded, a rank holds the rule's state of one slice only. Then the sum is a reduce-scatter, the rule is
  * applied to the slice, and the values are gathered (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training
  * Trillion Parameter Models", SC 2020, stage 1): as many bytes as an allreduce, the same values bit for bit. */
 #include <stdio.h>
@@ -53,7 +53,7 @@ static plait_status scatter(const plait_table *table, void *values, int64_t n) {
     plait_comm     *comm = table->job->comm;
     const pli_spec *spec = &table->spec;
     if (spec->exact) return pli_comm_scatter_cells(comm, spec->type == PLAIT_F64, n, values);
-    if (!pli_comm_scatters_alike(comm, n, spec->type)) /* all of it, to be true to the bits */
+    if (!pli_comm_scatters_alike(comm, n, spec->type)) /* all of it, so that all hold the same bits */
         return plait_comm_allreduce(comm, values, n, spec->type, PLAIT_SUM);
     return plait_comm_reduce_scatter(comm, values, n, spec->type, PLAIT_SUM);
 }
@@ -129,7 +129,7 @@ static plait_status mirror_inc(plait_table *table, const pli_rows *rows, const v
 
 /* --- clocks ------------------------------------------------------------------------------------------------------- */
 
-/* The oldest sum under way. */
+/* Waits for the oldest sum that is under way, and applies it. */
 static plait_status land_sum(plait_table *table, plait_error *err) {
     pli_sum *sum = pli_mirror_of(table)->first;
     PLI_TRY(pli_buckets_land(table, sum, err));
@@ -147,8 +147,8 @@ static plait_status mirror_settle(plait_table *table, plait_error *err) {
     return PLAIT_OK;
 }
 
-/* A sharded table's clock is whole: between its parts the worker takes part itself, when nothing else is still to be
- * begun. */
+/* The clock of a sharded table has no halves: the worker itself takes part between its steps, once no other collective
+ * is left to begin. */
 static plait_status mirror_clock_end(plait_table *table, plait_error *err) {
     pli_mirror *mirror = table->state;
     int64_t      clock = table->job->clock;
@@ -161,7 +161,7 @@ static plait_status mirror_clock_end(plait_table *table, plait_error *err) {
     return PLAIT_OK;
 }
 
-/* The worker's part of the clock's sum, which is in its buckets then. */
+/* Takes the worker's part of the clock's sum, which then lies in its buckets. */
 static plait_status take(plait_table *table, plait_error *err) {
     pli_mirror *mirror = table->state;
     int64_t      clock = table->job->clock;
@@ -195,7 +195,7 @@ static bool mirror_overlaps(const plait_table *table) {
     return !spec->sharded && pli_buckets_go_by_messages(table, spec->rows * (spec->cols + spec->keyed) + PLI_SUM_EXTRA);
 }
 
-/* Of this table alone, which is none of the job's. */
+/* For this table alone, which is not one of the job's. */
 static plait_status mirror_clock(plait_table *table, plait_error *err) {
     PLI_TRY(pli_buckets_lay_table(table, err));
     PLI_TRY(take(table, err));
@@ -217,7 +217,7 @@ static plait_status mirror_dump(plait_table *table, int64_t *n_out, uint64_t **k
     return pli_mirror_dump(table->state, table->job->clock, n_out, keys_out, values_out, err);
 }
 
-/* Every sum is applied, since the barrier. */
+/* Behind the barrier every sum has been applied. */
 static plait_status mirror_zero(plait_table *table, int64_t number, plait_error *err) {
     (void)number;
     return pli_store_zero(&pli_mirror_of(table)->shard.store)

@@ -18,7 +18,7 @@ struct pli_bucket {
     int64_t        parts, parts_capacity;
     int64_t        n;       /* values in all; of lists 0                                              */
     int64_t        missing; /* parts whose sums are not taken yet                                     */
-    bool           flies;   /* it is waited for in a later clock                                      */
+    bool           flies;   /* a later clock waits for it */
     bool           lists;   /* workers' lists of rows, which are gathered; else values to be summed   */
     void          *values;  /* [n], once begun: a sum's own, or joint */
     void          *joint;   /* where there are several parts          */
@@ -29,7 +29,7 @@ struct pli_bucket {
 
 static const pli_spec *spec_of(const pli_bucket *bucket) { return &bucket->part->table->spec; }
 
-/* Does the clock's end wait for its values? One such goes after the other. */
+/* Does the end of the clock wait for its values? Such buckets go one after the other. */
 static bool is_waited_for(const pli_bucket *bucket) { return !bucket->flies && !bucket->lists; }
 
 /* --- cutting ----------------------------------------------------------------------------------------------------- */
@@ -48,7 +48,8 @@ bool pli_buckets_go_by_messages(const plait_table *table, int64_t n) {
     return pli_comm_sums_by_messages(table->job->comm, n, type_of(&table->spec));
 }
 
-/* What is behind the last whole bucket is one of its own, unless it is less than what stands behind the values. */
+/* The rest behind the last whole bucket is a bucket of its own, unless it is smaller than what stands behind the
+ * values. */
 int64_t pli_buckets_of(const plait_table *table, int64_t n) {
     const pli_spec *spec = &table->spec;
     int64_t         most = values_of_bucket(spec), buckets = (n - PLI_SUM_EXTRA + most - 1) / most;
@@ -93,8 +94,8 @@ static plait_status put_alone(pli_bucket **list, plait_table *table, const pli_b
 
 static bool is_small(const pli_spec *spec, int64_t n) { return n * spec->sum_width <= PLI_JOIN_BYTES; }
 
-/* Small sums: into one that is open and like it, or into a new one; it is closed, and has its place, when it is no more
- * small. */
+/* Puts a small sum into an open bucket of its kind, or into a new one. A bucket that is no longer small is closed, and
+ * gets its place. */
 static plait_status put_small(pli_bucket **list, pli_bucket **open, plait_table *table, const pli_bucket *like,
                               int64_t n, plait_error *err) {
     const pli_spec *spec = &table->spec;
@@ -141,7 +142,7 @@ static void free_list(pli_bucket *list) {
     }
 }
 
-/* All of them or none: where one were missing, the others' parts of its sum would be. */
+/* The job gets all of them or none: without one of them, sums would lack parts. */
 static plait_status put_in_job(plait_job *job, pli_bucket *list, pli_bucket *open, plait_status status) {
     append(&list, open);
     if (status < 0) free_list(list);
@@ -225,14 +226,14 @@ static plait_status sum_now(pli_bucket *bucket, plait_error *err) {
     return PLAIT_OK;
 }
 
-/* Is it begun, to be waited for later, whoever waits? */
+/* Is it begun first and waited for later? Else the transport sums it at once. */
 static bool travels(const pli_bucket *bucket) {
     return !is_waited_for(bucket) ||
            pli_comm_sums_by_messages(bucket->part->table->job->comm, bucket->n, type_of(spec_of(bucket)));
 }
 
-/* In order. Of those that are waited for one at a time, unless `together`: side by side they would end together, and
- * nothing could be applied while others are under way. */
+/* Begins buckets in order. Those that the end of the clock waits for are begun one at a time, unless `together`: side
+ * by side they would end together, and nothing could be applied while others are under way. */
 static plait_status begin_travelling(const plait_job *job, bool together, plait_error *err) {
     bool busy = false;
     for (pli_bucket *bucket = job->bucket; bucket != NULL; bucket = bucket->next) {
@@ -253,8 +254,8 @@ static bool has_travellers_left(const plait_job *job) {
     return false;
 }
 
-/* One bucket has landed, or the clock ends: the next one flies while others are applied, and when all fly, the
- * transport's own sums follow. */
+/* One bucket has landed, or the clock ends. The next one flies while others are applied. When all fly, the sums that
+ * the transport does by itself follow. */
 static plait_status go_on(const plait_job *job, plait_error *err) {
     PLI_TRY(begin_travelling(job, false, err));
     if (job->laid || has_travellers_left(job)) return PLAIT_OK;
@@ -276,7 +277,7 @@ plait_status pli_buckets_begin(plait_job *job, bool at_once, plait_error *err) {
 
 /* --- landing ------------------------------------------------------------------------------------------------------ */
 
-/* Its sum is complete: it is every sum's of which it has a part. */
+/* Its collective is complete: each sum that has a part in it gets that part. */
 static plait_status hand_over(pli_bucket *bucket, plait_error *err) {
     plait_status status = PLAIT_OK;
     copy_parts(bucket, false);
@@ -289,7 +290,7 @@ static plait_status hand_over(pli_bucket *bucket, plait_error *err) {
     return status;
 }
 
-/* Its collective has failed, and whoever ends the job comes here again. */
+/* Its collective has failed. Whoever ends the job comes here again. */
 static plait_status was_not_made(const pli_bucket *bucket, plait_error *err) {
     return err->code < 0 ? err->code
                          : pli_fail(err, PLAIT_ECOMM, "table %s: the sum of clock %lld was not made",
@@ -334,13 +335,13 @@ static pli_bucket *bucket_with(const plait_job *job, const pli_sum *sum) {
     return NULL;
 }
 
-/* It was never handed to anybody: the others' parts are not in it. */
+/* Nobody was ever handed it: it lacks the parts of the others. */
 static plait_status is_in_no_bucket(const plait_table *table, const pli_sum *sum, plait_error *err) {
     return pli_fail(err, PLAIT_ECOMM, "table %s: the sum of clock %lld is in no bucket, so it was not made",
                     table->spec.name, (long long)sum->clock);
 }
 
-/* What is waited for lands in order, whichever is asked for: who is not begun comes after the ones before it. */
+/* Buckets that are waited for land in order, whichever is asked for: one that is not begun follows those before it. */
 plait_status pli_buckets_land(plait_table *table, pli_sum *sum, plait_error *err) {
     plait_job *job = table->job;
     if (!sum->travels) return is_in_no_bucket(table, sum, err);

@@ -1,29 +1,28 @@
 /* table/topology/buckets.h - what of a clock's sums travels together, and when.
  *
- * A clock of a job has a sum for each table under allreduce (mirror.h). What one collective sums is a *bucket*:
+ * In each clock a job has one sum for each table under allreduce (mirror.h). What one collective sums is a *bucket*:
  *
- *   small sums of the same type and combine lie in one side by side until it is no more small, so that a clock of
- *   small tables costs one collective and not one a table. Small is what a collective takes about as long to begin as
- *   to move: up to PLI_JOIN_BYTES
- *   a large sum is cut into several of PLI_BUCKET_BYTES, where it goes by messages: while one is under way, the one
- *   before it is applied. They go one after the other, from the last to the first, since behind the last values stands
- *   what the rule must know
+ *   small sums    of the same type and combine share a bucket, side by side, until it is no longer small. So a clock of
+ *                 small tables costs one collective, and not one for each table. A sum is small up to PLI_JOIN_BYTES:
+ *                 up to there a collective takes about as long to begin as to move the bytes
+ *   a large sum   that goes by messages is cut into several buckets of PLI_BUCKET_BYTES. While one is under way, the
+ *                 one before it is applied. They go one after the other, the last first, since what the rule must know
+ *                 stands behind the last values
  *
- * Smaller buckets would overlap more, but each costs the steps of a collective: among 8 hosts a ring's 14 steps take
- * 0.3 ms and 4 MiB take 7 ms at 10 Gb/s, so that what is lost is below 5 % there, and below 1 % on what is slower. A
- * transport that sums by itself (shared memory) has all workers at work on one sum: nothing is left to overlap, and it
- * is not cut.
+ * Smaller buckets would overlap more, but each costs the steps of a collective. Among 8 hosts a ring's 14 steps take
+ * 0.3 ms and 4 MiB take 7 ms at 10 Gb/s. So less than 5 % is lost there, and less than 1 % on slower networks. If the
+ * transport sums by itself (shared memory), all workers work on one sum: nothing could overlap, so sums are not cut.
  *
- * What a bucket holds, and where it stands among the others, depends on the tables alone: they are laid out from the
- * table that was created last to the first, as the gradients of a net come. Buckets that go by messages (and the lists
- * of keyed tables) are begun in this order and before those that the transport sums by itself, whenever their sums were
- * taken. So all workers begin the same collectives in the same order, though some may have flushed a table, in whatever
- * order, that others have not:
+ * The tables alone decide what a bucket holds and where it stands among the others. Buckets are laid out from the table
+ * that was created last to the first, in the order in which the gradients of a net come. Those that go by messages, and
+ * the lists of keyed tables, are begun in this order, whenever their sums were taken, and before those that the
+ * transport sums by itself. So all workers begin the same collectives in the same order, even if they have flushed
+ * different tables, or in another order:
  *
- *   lay    the clock's buckets are there, empty, from the first flush or the clock's end on
- *   add    a table's sum is taken: its parts are full
- *   leave  what is full, and has nothing before it that is not, is begun: after each flush
- *   begin  the clock ends: all is full
+ *   lay    makes the clock's buckets, empty: at the first flush, or as the clock ends
+ *   add    a table's sum is taken: its parts are full now
+ *   leave  after each flush: begins the buckets that are full and have only begun ones before them
+ *   begin  the clock ends, so all buckets are full: begins the others
  *
  * Papers: Sergeev and Del Balso, "Horovod", 2018 (tensor fusion); Li et al., "PyTorch Distributed", VLDB 2020
  * (buckets). */
@@ -35,22 +34,22 @@
 
 enum { PLI_BUCKET_BYTES = 4 << 20, PLI_JOIN_BYTES = PLI_BUCKET_BYTES / 16 };
 
-/** Lays out the buckets of this clock for all tables of the job, if that is not done yet; or (table) of a table that is
- *  none of the job's, for a sum of its own. Errors: ENOMEM. */
+/** Lays out the buckets of this clock for all tables of the job, if that is not done yet. table: lays them out for a
+ *  sum of this table alone, which is none of the job's. Errors: ENOMEM. */
 plait_status pli_buckets_lay(plait_job *job, plait_error *err);
 plait_status pli_buckets_lay_table(plait_table *table, plait_error *err);
 /** The table's newest sum, which was just taken: it fills its buckets' parts. */
 void         pli_buckets_add(plait_table *table, pli_sum *sum);
 /** Begins what may go before the clock ends. Errors: ENOMEM, and those of a collective. */
 plait_status pli_buckets_leave(plait_job *job, plait_error *err);
-/** All was added: the clock ends. at_once: it is waited for next, so that a transport may sum it by itself, and of the
- *  others one goes after the other; sums that fly, and lists, are only begun. Errors as above. */
+/** All was added: the clock ends. at_once: the caller waits for it next. Then a transport may sum buckets by itself,
+ *  and the others go one after the other; sums that fly, and lists, are only begun. Errors as above. */
 plait_status pli_buckets_begin(plait_job *job, bool at_once, plait_error *err);
-/** Waits until nothing is left to be begun: other collectives of the clock may follow. */
+/** Waits until no bucket is left to begin: other collectives of the clock may follow. */
 plait_status pli_buckets_begin_all(plait_job *job, plait_error *err);
 /** Waits until the sum is complete: its parts are handed to the mirror as they land. */
 plait_status pli_buckets_land(plait_table *table, pli_sum *sum, plait_error *err);
-/** Gives up what is under way of this table: nothing lends its memory any more. */
+/** Gives up what is under way for this table: its memory is no longer lent to anybody. */
 void pli_buckets_drop(const plait_table *table);
 
 /** Does a table's sum of n values go by messages, even where it is waited for at once? */

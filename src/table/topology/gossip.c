@@ -1,15 +1,16 @@
 /* topology gossip - each worker has a copy of the table, moves it by its own updates, and averages it with the copies
- * of its neighbours (neighbours.h) only. No message goes to all, none waits for all: a clock's cost does not grow with
- * the number of workers. get returns the own copy; the model is the average of all copies.
+ * of its neighbours (neighbours.h) only. No message goes to all workers, and no worker waits for all. So the cost of a
+ * clock does not grow with the number of workers. get returns the own copy; the model is the average of all copies.
  *
  *     at the end of a clock     own updates move the own copy, `workers` times as far as their share of the clock, so
  *                               that the average moves as the one copy of bsp would (and exactly by what was added,
  *                               where a table is additive)
- *     bsp, local-sgd:H          then, each clock or each H, a round: copies are exchanged with the neighbours and mixed
- *     async                     one neighbour in turn gets the copy and half its weight; what has come is mixed
- *                               (gossip.h)
- *     at a barrier              the average of all copies is made, by a sum over all: until the worker's next clock
- *                               that is what it reads; its own copy is as it was
+ *     bsp, local-sgd:H          a round follows, in each clock or each H clocks: workers exchange copies with their
+ *                               neighbours, and mix them
+ *     async                     one neighbour, another in each clock, gets the copy and half its weight; the worker
+ *                               mixes what has come (gossip.h)
+ *     at a barrier              a sum over all workers makes the average of all copies. The worker reads the average
+ *                               until its next clock; its own copy stays as it was
  *
  * Papers: those of gossip.h. */
 #include <stdio.h>
@@ -25,7 +26,8 @@
 
 enum { WHAT_BYTES = 128, MIX = 4096 /* values at a time */ };
 
-/* A worker of less weight has sent to others much more than they to it; it waits until somebody does. */
+/* A worker of less weight has sent away much more weight than it has received. It waits until somebody sends it
+ * some. */
 static const double LEAST_WEIGHT = 1.0 / 64;
 
 struct pli_averaged {
@@ -37,8 +39,8 @@ struct pli_averaged {
     int64_t           n; /* values        */
     double            weight;
     int64_t           rounds, marks;
-    uint64_t          incs, pushes; /* pending; made of those before */
-    void             *average; /* [n + 1] of all copies, as of a barrier in this clock; NULL: none */
+    uint64_t          incs, pushes; /* incs that are pending; pushes made of earlier ones */
+    void             *average; /* [n + 1] the average of all copies, as of a barrier in this clock; NULL: none */
 };
 
 static struct pli_averaged *averaged_of(const plait_table *table) { return table->state; }
@@ -98,15 +100,15 @@ static void gossip_close(plait_table *table) {
 
 /* --- reads and updates -------------------------------------------------------------------------------------------- */
 
-/* Past a barrier no copy moves until the clock ends: what is read is the average. */
+/* Behind a barrier no copy moves until the clock ends, so the average is read. */
 static const void *average_of(const plait_table *table) { return averaged_of(table)->average; }
 
-/* An inc moves the average by what it adds, so the own copy by more. */
+/* An inc moves the average by what it adds, so it moves the own copy by more. */
 static double scale_of_pending(const plait_table *table) {
     return table->spec.ruled ? 0 : (double)table->job->layout.workers / averaged_of(table)->weight;
 }
 
-/* Of what is pending, laid over what is read: the average, or the own copy. */
+/* The part of what is pending that is laid over what is read: over the average, or over the own copy. */
 static double scale_of_own(const plait_table *table) {
     return average_of(table) != NULL && !table->spec.ruled ? 1 : scale_of_pending(table);
 }
@@ -233,7 +235,7 @@ static plait_status move_own(plait_table *table, int64_t clock, plait_error *err
     return PLAIT_OK;
 }
 
-/* The copies of one block, with equal weights: own, and those of from [n], in the order of workers. */
+/* Mixes the copies of one block with equal weights: the own one, and those of from [n], in the order of workers. */
 static void mix_block(const plait_table *table, int32_t n, pli_msg *const *copies, int64_t at, int64_t count,
                       void *into) {
     const struct pli_averaged *a = table->state;
@@ -320,7 +322,7 @@ static pli_msg *weighted_copy(const struct pli_averaged *a) {
     return msg;
 }
 
-/* Mixes what has come, sends the copy to the next neighbour with half of its weight. */
+/* Mixes what has come, and sends the copy to the next neighbour with half of its weight. */
 static plait_status pass_on(plait_table *table, int64_t clock, plait_error *err) {
     struct pli_averaged *a = table->state;
     plait_job           *job = table->job;
@@ -360,7 +362,7 @@ static plait_status gossip_clock(plait_table *table, plait_error *err) {
 
 /* --- barriers ----------------------------------------------------------------------------------------------------- */
 
-/* All copies that were sent have come. */
+/* Waits until all copies that were sent to this worker have come, and mixes them. */
 static plait_status gather_copies(plait_table *table, plait_error *err) {
     struct pli_averaged *a = table->state;
     plait_job           *job = table->job;
@@ -395,7 +397,7 @@ static plait_status gossip_settle(plait_table *table, plait_error *err) {
     return PLAIT_OK;
 }
 
-/* What was sent has come, since the barrier; weights stay, whose sum is that of all workers. */
+/* Behind the barrier all that was sent has come. Weights stay; their sum is the number of workers. */
 static plait_status gossip_zero(plait_table *table, int64_t number, plait_error *err) {
     struct pli_averaged *a = averaged_of(table);
     (void)number;

@@ -1,5 +1,5 @@
 /* local x async: Hogwild - the workers of a process, and the threads of a worker, update the shared values in place,
- * without locks (hogwild_memory.h). A step may overwrite what others did to the same value since it was read
+ * without locks (hogwild_memory.h). A step may overwrite what others have done to a value since the step read it
  * (hogwild_test.c counts that), which stochastic gradient descent on sparse data bears; increments of an additive table
  * are never lost: compare and swap.
  *
@@ -116,8 +116,8 @@ static bool add_rows(struct pli_hogwild *h, const pli_rows *rows, int64_t from, 
                                 atomic_load_explicit(&h->examples, memory_order_relaxed), at);
 }
 
-/* A line that is about to be written is fetched as the core's own at once, where there is an instruction for it,
- * instead of shared with the core that wrote it last and asked for again by the store. */
+/* Fetches a line that is about to be written as the core's own, where the processor has an instruction for it.
+ * Otherwise the core would first share it with the core that wrote it last, and ask for it again at the store. */
 static inline void fetch_to_write(const void *at) {
 #ifdef __x86_64__
     __asm__("prefetchw %0" : : "m"(*(const char *)at));
@@ -202,7 +202,7 @@ static void store_pack(const struct pli_hogwild *h, int64_t n, int64_t examples,
     }
 }
 
-/* Memory for a pack: on the stack for short rows, else of the heap. */
+/* Memory for a pack: on the stack for short rows, otherwise on the heap. */
 typedef struct pack_memory {
     _Alignas(64) unsigned char bytes[(PLI_RULE_SLOTS_MAX + 2) * PACK * 8];
     unsigned char *heap;
@@ -285,7 +285,7 @@ static plait_status hogwild_get(plait_table *table, const pli_rows *rows, void *
     return PLAIT_OK;
 }
 
-/* A copy: nobody else's loads of the live values would be atomic. */
+/* Lends a copy, since a caller's loads of the live values would not be atomic. */
 static plait_status hogwild_read(plait_table *table, int64_t first, int64_t n, const void **values_out,
                                  plait_error *err) {
     return pli_table_read_copy(table, first, n, values_out, err);
@@ -325,7 +325,7 @@ static void apply_pack(const struct pli_hogwild *h, int64_t n, const plait_step 
     }
 }
 
-/* Rows of a pack must differ, or one of two steps would be lost: keys out of order go one by one. */
+/* The rows of a pack must differ, or one of two steps would be lost. So keys that are out of order go one by one. */
 static int64_t pack_length(const pli_rows *rows, int64_t from, int64_t n) {
     for (int64_t i = 1; rows->keys != NULL && i < n; i++)
         if (rows->keys[from + i] <= rows->keys[from + i - 1]) return i;
@@ -406,7 +406,7 @@ static plait_status hogwild_dump(plait_table *table, int64_t *n_out, uint64_t **
     return PLAIT_OK;
 }
 
-/* All workers are between two collectives, so one alone touches the rows. */
+/* All workers stand between two collectives, so only this one touches the rows. */
 static plait_status hogwild_zero(plait_table *table, int64_t number, plait_error *err) {
     struct pli_hogwild *h = table->state;
     const pli_spec     *spec = &h->spec;
@@ -439,7 +439,7 @@ static plait_status slice_of(plait_table *table, const pli_function_call *call, 
     return status;
 }
 
-/* Get-type only: update-type functions are refused outside of bsp. */
+/* Runs functions that only read: those that update are refused outside of whole clocks. */
 static plait_status hogwild_call(plait_table *const *tables, int32_t n, const pli_function_call *call, void *answer,
                                  plait_error *err) {
     const plait_function *fn = call->fn;

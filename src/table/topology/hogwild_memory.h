@@ -16,12 +16,12 @@
 
 enum { PLI_HOGWILD_PACK = 64 }; /* rows that are handled together */
 
-/* In memory that all ranks of the process see; whoever closes last frees what it holds. */
+/* Lies in memory that all ranks of the process see. Whoever closes last frees what it holds. */
 struct pli_hogwild {
     pli_spec         spec;
     _Atomic int32_t  refs;
-    bool             opened; /* by the creator, before the others look (a collective lies between) */
-    unsigned char   *dense;  /* a row's values and then its rule's slots: what a step touches lies in one line */
+    bool             opened; /* the creator sets it before the others look (a collective lies between) */
+    unsigned char   *dense;  /* a row's values, then its rule's slots: a step touches one line */
     int64_t          stride; /* bytes from row to row of dense */
     int64_t         *paid;   /* dense and lazy: units up to which each row has paid */
     unsigned char   *penalty; /* dense: factors of the penalties, or NULL: 1 */

@@ -98,7 +98,7 @@ static void *zeroed(size_t bytes) {
     return memory == NULL ? NULL : memset(memory, 0, bytes);
 }
 
-/* Makes the chunk where it lacks; what is made stays, so that a later try goes on from there. */
+/* Makes the chunk if it is missing. What has been made stays, so a later try goes on from there. */
 static bool make_chunk(pli_hogwild_rows *rows, int c) {
     const pli_spec *spec = rows->spec;
     pli_chunk      *chunk = &rows->chunk[c];
@@ -114,7 +114,7 @@ static bool make_chunk(pli_hogwild_rows *rows, int c) {
 
 static int64_t insert(pli_hogwild_rows *rows, uint64_t key, int64_t units) {
     struct pli_hogwild_index *index = atomic_load_explicit(&rows->index, memory_order_relaxed);
-    int64_t                   row = look(index, key), within; /* somebody may have been faster */
+    int64_t                   row = look(index, key), within; /* another thread may have inserted it meanwhile */
     if (row >= 0) return row;
     row = atomic_load_explicit(&rows->n, memory_order_relaxed);
     if ((uint64_t)row >= (index->mask + 1) / 8 * 5) {

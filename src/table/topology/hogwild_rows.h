@@ -29,7 +29,7 @@ void pli_hogwild_rows_close(pli_hogwild_rows *rows);
 void pli_hogwild_rows_ahead(const pli_hogwild_rows *rows, int64_t n, const uint64_t *keys);
 /** at [n] receives each key's row, or -1. Any thread. */
 void pli_hogwild_rows_find(const pli_hogwild_rows *rows, int64_t n, const uint64_t *keys, int64_t *at);
-/** The same, adding what is new; it owes nothing before `units`. false: out of memory. Any thread. */
+/** The same, and adds keys that are new; a new row owes nothing before `units`. false: out of memory. Any thread. */
 bool pli_hogwild_rows_add(pli_hogwild_rows *rows, int64_t n, const uint64_t *keys, int64_t units, int64_t *at);
 /** keys [count] of the first rows. Nobody inserts meanwhile. */
 void pli_hogwild_rows_keys(const pli_hogwild_rows *rows, int64_t count, uint64_t *keys);

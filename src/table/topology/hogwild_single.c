@@ -1,6 +1,7 @@
-/* Hogwild's commonest table, of single float32 values by key, has loops of its own, so short that many loads are under
- * way at once. What a row owes is paid when it is read, as one proximal step of the size of all (its factor on the
- * penalty is multiplied by how many): of the second order in step x l2, and equal for l1. */
+/* Loops for Hogwild's commonest table, of single float32 values by key. They are so short that many loads are under
+ * way at once. When a row is read it pays what it owes, as one proximal step that is as large as all the steps it owes
+ * (its factor on the penalty is multiplied by their number). For l1 that is equal; for l2 it differs in the second
+ * order of step x l2. */
 #include "table/topology/hogwild_memory.h"
 
 enum { PACK = PLI_HOGWILD_PACK };
@@ -52,7 +53,7 @@ void pli_hogwild_apply_singles(const struct pli_hogwild *h, int64_t n, const uin
     for (int64_t i = 0; i < n; i++) pli_relaxed_store_f32(single(h, keys[i]), w[i]);
     for (int32_t k = 0; k < rule->ops->slots; k++)
         for (int64_t i = 0; i < n; i++) pli_relaxed_store_f32(single(h, keys[i]) + k + 1, state[k][i]);
-    for (int64_t i = 0; h->spec.lazy && i < n; i++) { /* this step has paid for its rows of data */
+    for (int64_t i = 0; h->spec.lazy && i < n; i++) { /* this step has paid for its own rows of data */
         int64_t *paid = h->paid + keys[i];
         pli_relaxed_store_i64(pli_relaxed_load_i64(paid) + examples, paid);
     }

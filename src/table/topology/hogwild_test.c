@@ -1,5 +1,6 @@
-/* Hogwild: threads of one worker and of several increment at once; an additive table loses nothing, rows that are new
- * to several at a time are inserted once. Under the thread sanitizer this is the proof of hogwild_rows.h. */
+/* Hogwild: threads of one worker, and of several, increment at once. An additive table loses nothing, and rows that
+ * are new to several threads at a time are inserted once. Under the thread sanitizer this test is the proof of
+ * hogwild_rows.h. */
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -43,7 +44,8 @@ static void put(plait_type type, void *values, int64_t i, double x) {
     else ((double *)values)[i] = x;
 }
 
-/* Adds 1 to every key, in an order of its own, and now and then reads; then to one key alone, where all meet. */
+/* Adds 1 to every key, in an order of its own, and reads now and then. Then it adds to one key alone, where all
+ * threads meet. */
 static void *add_all(void *arg) {
     part    *p = arg;
     double   ones[PER_CALL], values[PER_CALL]; /* of either type */
@@ -129,7 +131,7 @@ static void test_threads_of_workers(void **state) {
     assert_int_equal(pli_alloc_live(), live);
 }
 
-/* A key twice in one call: two steps, or one of the sum, but none is lost. */
+/* A key stands twice in one call: that may be two steps, or one step of the sum, but none is lost. */
 static plait_status repeat_keys(plait_job *job, void *user) {
     plait_comm      *comm = plait_job_comm(job);
     plait_table     *table;
@@ -151,7 +153,7 @@ static plait_status repeat_keys(plait_job *job, void *user) {
     return PLAIT_OK;
 }
 
-/* Dense rows lie beside their rule's state, sparse ones apart from it: alike to the bit, from the same start. */
+/* Dense rows lie beside their rule's state, sparse ones apart from it. From the same start both give the same bits. */
 static plait_status compare_layouts(plait_job *job, void *user) {
     static const char *const rules[] = { "sgd", "momentum", "adagrad", "adam", "ftrl" };
     enum { ROWS = 12, N = 5, COLS_MAX = 3, STEPS = 7 };
@@ -262,7 +264,7 @@ static plait_status step_on(plait_table *table, bool ruled, int32_t seed, bool t
 
 static plait_status step_all(plait_job *job, void *user) {
     plait_comm      *comm = plait_job_comm(job);
-    plait_table     *table[4]; /* one key without a rule, by one; text without, by one */
+    plait_table     *table[4]; /* one key without a rule, and by a rule; text without, and by one */
     plait_table_opts opts;
     double           kept[4] = { 0 };
     float           *values = malloc(WIDTH * sizeof *values);
@@ -299,7 +301,7 @@ static plait_status step_all(plait_job *job, void *user) {
     return PLAIT_OK;
 }
 
-/* Increments are never lost. A rule's steps may be, where two workers take theirs on one value at the same time. */
+/* Increments are never lost. Steps of a rule may be, if two workers step on one value at the same time. */
 static void test_increments_are_kept(void **state) {
     (void)state;
     run_async(STEPPERS, step_all, NULL);

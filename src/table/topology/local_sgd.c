@@ -1,18 +1,19 @@
-/* Tables whose policy averages (local-sgd:H), over allreduce and over ps: a worker has a copy of its own, which its
- * updates move by the table's rule, and of which no message tells. Behind it lies the *common* table, additive and of
- * the same topology, that holds the average of all copies as of the last round:
+/* Tables whose policy averages (local-sgd:H), over allreduce and over ps. Each worker has a copy of its own, which its
+ * updates move by the table's rule; no message carries these. Behind the copy lies the *common* table, additive and of
+ * the same topology, which holds the average of all copies as of the last round:
  *
- *     in a round                the copy begins as what the common table holds. At the end of a clock the worker's own
- *                               gradient moves it, `workers` times as far as its share of the clock, so that the
+ *     in a round                the copy begins with what the common table holds. At the end of a clock the worker's
+ *                               own gradient moves it, `workers` times as far as its share of the clock, so that the
  *                               average moves as the one copy of bsp would (pli_shard_apply_own)
- *     at the end of a round     the worker adds what its copy has moved since the round began, divided by the number of
- *                               workers, to the common table: which so becomes the average. The next read begins a
- *                               round
- *     at a barrier              what all copies have moved since the round began is summed: until the worker's next
- *                               clock it reads the common table plus that, the average; its own copy is as it was
+ *     at the end of a round     the worker adds to the common table what its copy has moved since the round began,
+ *                               divided by the number of workers. So the common table becomes the average. The next
+ *                               read begins another round
+ *     at a barrier              what all copies have moved since the round began is summed. Until its next clock the
+ *                               worker reads the common table plus that sum, which is the average; its own copy stays
+ *                               as it was
  *
  * On an additive table each inc moves the copy by itself, and nothing is divided: the common table is the sum of all
- * incs. Where updates come by key a copy has, of a round, the rows that were read or updated in it, and these pay the
+ * incs. If updates come by key, a copy holds only the rows that were read or updated in this round. These pay the
  * penalty's steps since the worker last had them. A rule's state stays with its worker. */
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +25,7 @@
 struct pli_local {
     plait_table common; /* ops: the topology's own */
     bool        is_open, has_copy;
-    bool        met; /* has passed a barrier in this clock: the average is read */
+    bool        met; /* the worker has passed a barrier in this clock, so it reads the average */
     pli_policy  policy;
     pli_spec    own;      /* of the copy, which is all in one place */
     pli_shard   copy;
@@ -32,7 +33,7 @@ struct pli_local {
     pli_pending moved;    /* between two calls empty: what is added to the common table, or to all copies'  */
     pli_spec    whole;    /* of average: its updates are of ranges where the table is dense                  */
     pli_pending average;  /* what the average of all copies has moved since the round began, as of a barrier */
-    bool        fresh;    /* a round has begun, of which the copy has nothing yet                            */
+    bool        fresh;    /* a round has begun, and the copy has nothing of it yet */
     pli_rowset  held;     /* by key: the rows of the copy that are of this round                            */
     void       *base;     /* where the copy was when the round began: [rows, cols], by key [held.n, cols]   */
     int64_t     base_capacity, *at, at_capacity;
@@ -101,7 +102,8 @@ static void local_close(plait_table *table) {
 
 /* --- the beginning of a round ----------------------------------------------------------------------------------- */
 
-/* The round's first read or update: the whole copy is fetched; by key, none of it is of this round. */
+/* At the round's first read or update: fetches the whole copy. By key it fetches nothing: no row is of this round
+ * yet. */
 static plait_status begin_round(plait_table *table, plait_error *err) {
     struct pli_local *l = table->state;
     const pli_spec   *spec = &table->spec;
@@ -117,7 +119,7 @@ static plait_status begin_round(plait_table *table, plait_error *err) {
     return PLAIT_OK;
 }
 
-/* Rows that the round has not had yet, held from `from` on. */
+/* Takes rows that the round has not had yet, held from `from` on. */
 static plait_status fetch_rows(plait_table *table, int64_t from, plait_error *err) {
     struct pli_local *l = table->state;
     pli_store        *store = &l->copy.store;
@@ -146,8 +148,8 @@ static plait_status hold(plait_table *table, int64_t n, const uint64_t *keys, pl
 
 /* --- reads and updates ------------------------------------------------------------------------------------------- */
 
-/* Past a barrier no copy moves until the clock ends: the average is read, and over it what the worker has added in
- * this clock. */
+/* Behind a barrier no copy moves until the clock ends. The worker reads the average, and over it what it has added in
+ * this clock itself. */
 static plait_status get_average(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
     struct pli_local *l = table->state;
     double            scale = table->spec.ruled ? 0 : 1;
@@ -162,7 +164,7 @@ static plait_status get_average(plait_table *table, const pli_rows *rows, void *
     return PLAIT_OK;
 }
 
-/* A range of a copy of which rows are held by key: those that are not held are as the common table has them. */
+/* Reads a range of a copy that holds rows by key: rows that it does not hold are as the common table has them. */
 static plait_status get_mixed(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
     struct pli_local *l = table->state;
     int64_t           row_bytes = pli_row_bytes(&table->spec);
@@ -225,7 +227,7 @@ static plait_status move_own(plait_table *table, plait_error *err) {
     return PLAIT_OK;
 }
 
-/* now [n, cols] becomes what is added for it: the way from base. */
+/* Makes of now [n, cols] what is added for it: how far it has moved from base. */
 static void take_way(const plait_table *table, int64_t n, const void *base, void *now) {
     const pli_spec *spec = &table->spec;
     pli_values_add_scaled(spec->type, n * spec->cols, -1, base, now);
@@ -236,7 +238,7 @@ static bool is_zero(const unsigned char *row, int64_t bytes) {
     return row[0] == 0 && memcmp(row, row + 1, (size_t)bytes - 1) == 0;
 }
 
-/* By key: the rows that have moved alone. */
+/* By key: only the rows that have moved. */
 static plait_status add_rows(plait_table *table, int64_t n, const unsigned char *way, plait_error *err) {
     struct pli_local *l = table->state;
     int64_t           row_bytes = pli_row_bytes(&table->spec);
@@ -247,7 +249,7 @@ static plait_status add_rows(plait_table *table, int64_t n, const unsigned char 
     return PLAIT_OK;
 }
 
-/* To l->moved: what the copy's way since the round began adds to the average. */
+/* Adds to l->moved what the copy's way since the round began adds to the average. */
 static plait_status measure(plait_table *table, plait_error *err) {
     struct pli_local *l = table->state;
     bool              keyed = table->spec.keyed;
@@ -357,7 +359,7 @@ static void local_refresh(plait_table *table) {
     if (l->common.ops->refresh != NULL) l->common.ops->refresh(&l->common);
 }
 
-/* Another round begins: of zeros. */
+/* Begins another round, which starts with zeros. */
 static plait_status local_zero(plait_table *table, int64_t number, plait_error *err) {
     struct pli_local *l = table->state;
     PLI_TRY(l->common.ops->zero(&l->common, number, err));
@@ -368,7 +370,7 @@ static plait_status local_zero(plait_table *table, int64_t number, plait_error *
     return PLAIT_OK;
 }
 
-/* The rows of a dump on their way: with room for `most`. */
+/* The rows of a dump while it is made: with room for `most`. */
 typedef struct rows_dumped {
     int64_t   n, most;
     uint64_t *keys;
@@ -389,8 +391,8 @@ static plait_status dump_common(plait_table *table, int64_t more, rows_dumped *d
     return d->keys != NULL && d->values != NULL ? PLAIT_OK : no_memory(table, err);
 }
 
-/* The rows of the copy that are of this round, as it has them, in place of the common table's. One that was only read,
- * and that nobody holds, is none. */
+/* Puts the rows that the copy holds of this round in place of those of the common table. A row that was only read, and
+ * that nobody holds, is not in the dump. */
 static plait_status dump_held(const plait_table *table, rows_dumped *d, plait_error *err) {
     const struct pli_local *l = table->state;
     int64_t                 row_bytes = pli_row_bytes(&table->spec);
@@ -409,7 +411,7 @@ static plait_status dump_held(const plait_table *table, rows_dumped *d, plait_er
     return status;
 }
 
-/* As get has it: past a barrier the average, else the copy. */
+/* Returns what get returns: behind a barrier the average, else the copy. */
 static plait_status local_dump(plait_table *table, int64_t *n_out, uint64_t **keys_out, void **values_out,
                                plait_error *err) {
     struct pli_local *l = table->state;

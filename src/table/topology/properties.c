@@ -2,7 +2,7 @@
  * the topology has by itself. Settings, filters and learners ask for these bits (plait/property.h), never for names. */
 #include "table/topology/topology.h"
 
-/* Under averages workers move copies of their own, which differ, and all are needed to make one of them. */
+/* With averages the workers move copies of their own, which differ, and all of them are needed to make an average. */
 enum { NOT_OF_AVERAGES = PLAIT_ONE_COPY | PLAIT_MOMENTS | PLAIT_LEAVING | PLAIT_FUNCTIONS };
 /* Without locks there is no moment at which a row is whole, and nobody sees pushes. */
 enum { NOT_UNLOCKED = PLAIT_MOMENTS | PLAIT_REPLAYABLE | PLAIT_OWNERS };
@@ -24,7 +24,7 @@ plait_properties pli_policy_properties(const pli_topology_kind *kind, const pli_
     has = (has & kind->keeps) | kind->gives;
     if (averages(kind, policy->ops)) has &= ~(plait_properties)NOT_OF_AVERAGES;
     if (is_unlocked(kind, policy->ops)) has &= ~(plait_properties)NOT_UNLOCKED;
-    /* a host's sum is of a clock: where owners want each update when it is made, there is none */
+    /* a host adds up a clock's updates, but these owners want each update when it is made */
     if ((has & PLAIT_MESSAGES) != 0 && (has & PLAIT_CLOCK_SUMS) == 0) has &= ~(plait_properties)PLAIT_HOST_SUMS;
     return has;
 }

@@ -64,8 +64,8 @@ static int32_t teller_of(const plait_table *table) {
                        table->spec.id % job->layout.workers, (uint64_t)table->spec.id);
 }
 
-/* One worker, not always the same, tells the servers; nobody else speaks of the table before they have answered. Where
- * it dies while it does, and the job goes on, another tells them once more. */
+/* One worker, not always the same, tells the servers. Nobody else uses the table before they have answered. If that
+ * worker dies meanwhile, and the job goes on, another tells them once more. */
 static plait_status served_open(plait_table *table, const void *initial, const void *penalty, plait_error *err) {
     plait_job   *job = table->job;
     pli_client_table *served = NULL;
@@ -83,14 +83,14 @@ static plait_status served_open(plait_table *table, const void *initial, const v
     if (status < 0) return status;
     uint64_t now_ns;
     pli_out  out;
-    pli_port_enter(job->client_port, &now_ns, &out); /* the machine looks at what is used */
+    pli_port_enter(job->client_port, &now_ns, &out); /* the machine sees which servers are used */
     status = pli_client_add_table(&job->client, served, err);
     pli_raise_table(job->client.sink, plait_comm_rank(job->comm), &table->spec, PLI_WAY_SERVED);
     pli_port_leave(job->client_port, &out);
     return status;
 }
 
-/* One worker tells the servers, as of a new table. */
+/* One worker tells the servers, as when a table is created. */
 static plait_status served_drop(plait_table *table, plait_error *err) {
     plait_job   *job = table->job;
     plait_status status = PLAIT_OK;
@@ -138,7 +138,7 @@ static const char *name_wait(const plait_job *job, const pli_ask *ask, char text
     return text;
 }
 
-/* Waits and fills; the ask stays to be abandoned. status: of what was asked. */
+/* Waits, and fills in the answers; the caller abandons the ask. status: how asking went. */
 static plait_status await(pli_exchange *x, plait_status status, pli_ask *ask, plait_error *err) {
     char what[WHAT_BYTES];
     status = pli_exchange_wait(x, status, name_wait(x->job, ask, what), err);
@@ -306,7 +306,7 @@ static plait_status accept_inc(plait_table *table, const pli_rows *rows, const v
     return PLAIT_OK;
 }
 
-/* Where pushes are applied at clocks there is nothing to win by sending early. */
+/* If pushes are applied at clocks, sending early gains nothing. */
 static plait_status served_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
                                plait_error *err) {
     pli_client_resume(&table->job->client);
@@ -320,7 +320,7 @@ static plait_status served_inc(plait_table *table, const pli_rows *rows, const v
     return want & PLAIT_SEND ? send_pending(table->job, table->state, err) : PLAIT_OK;
 }
 
-/* One worker tells the servers, as of a new table; nobody holds a copy since the barrier. */
+/* One worker tells the servers, as when a table is created. Behind the barrier nobody holds a copy. */
 static plait_status served_zero(plait_table *table, int64_t number, plait_error *err) {
     plait_job   *job = table->job;
     plait_status status = PLAIT_OK;
@@ -355,10 +355,10 @@ static plait_status served_flush(plait_table *table, bool wait, bool *sent_out, 
     return served->at_clock || !*sent_out ? PLAIT_OK : send_pending(table->job, served, err);
 }
 
-/* The worker's copies of a clock's updates are one message's worth of a network's time. */
+/* What a network moves in the time of about one message. */
 enum { DEPART_BYTES = 32 << 10 };
 
-/* Of a program: the library's own do so for backup workers alone. */
+/* Does a policy of the program end clocks without some workers? Plait's own policies do so with backup workers only. */
 static bool ends_clocks_without_some(const pli_layout *layout, const pli_policy *policy) {
     const plait_consistency *own = layout->policies;
     for (int32_t i = 0; i < layout->n_policies; i++)
@@ -366,8 +366,8 @@ static bool ends_clocks_without_some(const pli_layout *layout, const pli_policy 
     return false;
 }
 
-/* Where a clock may end without a worker, all of its updates must come with its end, or half of them would count; where
- * own updates are read, they must be at hand until they are applied. */
+/* If a clock may end without a worker, all of its updates must come with the end of its clock, or only some would
+ * count. If a worker reads its own updates, they must be at hand until they are applied. */
 static bool may_depart(const plait_table *table) {
     const plait_job  *job = table->job;
     const pli_layout *layout = &job->layout;
@@ -380,7 +380,7 @@ static bool may_depart(const plait_table *table) {
            policy->ops->worker.on_clock == NULL && !(pli_served_of(table)->at_clock && policy->ops->sees_own);
 }
 
-/* What is small waits for company: the next table that is done, or the clock. */
+/* A small push waits for company: the next table that is done, or the clock. */
 static plait_status served_depart(plait_table *table, plait_error *err) {
     plait_job *job = table->job;
     if (!may_depart(table)) return PLAIT_OK;
@@ -391,7 +391,7 @@ static plait_status served_depart(plait_table *table, plait_error *err) {
     return pli_job_push(job, NULL, PLI_PUSH, err);
 }
 
-/* What filters have kept back whole goes as it is; and with it what is pending of clocks that have ended. */
+/* Sends whole what filters have kept back, and with it what is pending of clocks that have ended. */
 static plait_status send_kept_back(plait_job *job, pli_client_table *served, plait_error *err) {
     uint64_t now_ns;
     pli_out  out;

@@ -1,5 +1,6 @@
-/* All rows of a sparse table on shards, as a get of their keys would have them: the owners say which there are, and
- * what the worker may read from its copies, it reads from them. Else a get behind it could show an older value. */
+/* All rows of a sparse table on shards, as a get of their keys would return them. The owners say which rows there are.
+ * Rows of which the worker holds a copy that it may read come from that copy; otherwise a later get could return an
+ * older value than the dump. */
 #include <string.h>
 
 #include "table/state/values.h"
@@ -31,7 +32,7 @@ static int64_t rows_in(const plait_table *table, const pli_msg *reply) {
     return (int64_t)(reply->head.body_bytes / (uint64_t)(8 + pli_row_bytes(&table->spec)));
 }
 
-/* What the owners have. How many rows. Copies that came unasked before it are too old from now on. */
+/* Asks the owners for all rows; returns their number. Copies that came unasked before are too old from now on. */
 static int64_t take_answers(const plait_table *table, const pli_ticket *ticket, uint64_t *keys, void *values) {
     int64_t row_bytes = pli_row_bytes(&table->spec), n = 0;
     for (const pli_msg *reply = ticket->replies; reply != NULL; reply = reply->next) {
@@ -47,7 +48,7 @@ static int64_t take_answers(const plait_table *table, const pli_ticket *ticket, 
     return n;
 }
 
-/* Rows of which the worker holds a copy that it may read, as the copy has them. */
+/* Replaces the rows of which the worker holds a copy that it may read by that copy. */
 static plait_status take_copies(const plait_table *table, int64_t n, const uint64_t *keys, void *values,
                                 plait_error *err) {
     pli_client_table *served = table->state;

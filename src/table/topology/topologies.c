@@ -1,12 +1,12 @@
-/* The registry of topologies. A new one is a file with its pli_topology_ops, and a kind here:
- * which policies and settings go with it follows from what the kind keeps and gives (table/pairs/). */
+/* The registry of topologies. A new one is a file with its pli_topology_ops, and a kind here. What the kind keeps and
+ * gives decides which policies and settings go with it (table/pairs/). */
 #include <stdio.h>
 #include <string.h>
 
 #include "table/table.h"
 
-/* What follows from the reads and pushes of a policy, wherever rows have owners; sums keep less, as they take no push
- * by itself. */
+/* Promises that hold wherever rows have owners, by the reads and pushes of a policy alone. Sums keep fewer, since they
+ * take no single push. */
 enum {
     OF_SUMS = PLAIT_WHOLE_CLOCKS | PLAIT_BOUNDED_READS | PLAIT_OWN_WRITES | PLAIT_BY_SUMS | PLAIT_CLOCK_SUMS,
     OF_OWNERS = OF_SUMS | PLAIT_VALUES | PLAIT_SKIPS_LATE | PLAIT_ANY_READ | PLAIT_ASKED
@@ -35,7 +35,7 @@ static const pli_topology_kind ps = {
              PLAIT_FUNCTIONS,
     .ops = &pli_served_ops
 };
-/* Dense tables are summed, of sparse ones only what is touched travels. */
+/* Dense tables are summed; of sparse tables only the rows that were touched travel. */
 static const pli_topology_kind hybrid = {
     .name = "hybrid", .parameters = "", .summary = "dense tables by allreduce and sparse ones by ps, in one job",
     .dense = &allreduce, .sparse = &ps
@@ -67,14 +67,14 @@ const pli_topology_kind *pli_topology_default(bool one_process) { return one_pro
 
 static plait_status unknown(const char *text, plait_error *err) {
     const char *names[16];
-    char        head[PLI_TOPOLOGY_TEXT]; /* what is before the parameter */
+    char        head[PLI_TOPOLOGY_TEXT]; /* the name before the parameter */
     size_t      n = 0;
     snprintf(head, sizeof head, "%.*s", (int)strcspn(text, ":"), text);
     for (; n < sizeof names / sizeof *names && topologies[n] != NULL; n++) names[n] = topologies[n]->name;
     return pli_fail_unknown(err, "topology", head, names, n);
 }
 
-/* Which of the words a|b|c; -1: none of them. */
+/* The number of the word among a|b|c; -1: it is none of them. */
 static int32_t word_of(const char *words, const char *word) {
     for (int32_t i = 0; *words != '\0'; i++) {
         size_t length = strcspn(words, "|");
@@ -97,7 +97,7 @@ plait_status pli_topology_make(const char *text, pli_fill fill, pli_topology *to
         topology.kind = fill == PLI_FILL_DENSE ? topology.kind->dense : topology.kind->sparse;
         text = topology.kind->name;
     }
-    strncpy(topology.text, text, sizeof topology.text - 1); /* a name and one of its words: they fit */
+    strncpy(topology.text, text, sizeof topology.text - 1); /* a name and one of its words fit */
     *topology_out = topology;
     return PLAIT_OK;
 }

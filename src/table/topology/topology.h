@@ -36,7 +36,7 @@ enum { PLI_TOPOLOGY_TEXT = 32 };
 /* Are a table's updates of whole ranges, or of some rows by key? ANY: it is not known yet. */
 typedef enum pli_fill { PLI_FILL_ANY, PLI_FILL_DENSE, PLI_FILL_SPARSE } pli_fill;
 
-/* A topology as a table has it. */
+/* The topology of a table. */
 typedef struct pli_topology {
     const pli_topology_kind *kind;
     int32_t word;                     /* which of the kind's parameters: 0, 1, ...              */
@@ -57,12 +57,12 @@ void pli_topology_example(const pli_topology_kind *kind, char text[PLI_TOPOLOGY_
  *  nearest is named), EINVAL a parameter that it does not take. */
 plait_status pli_topology_make(const char *text, pli_fill fill, pli_topology *topology_out, plait_error *err);
 
-/** What the pair keeps to, as bits of plait/property.h; of a topology whose tables travel by one or the other of two,
- *  what both do. 0: no such policy, or its parameters are wrong. */
+/** What the pair keeps to, as bits of plait/property.h. If the tables of a topology travel by one of two others: what
+ *  both keep to. 0: there is no such policy, or its parameters are wrong. */
 plait_properties pli_pair_properties(const pli_topology_kind *kind, const char *consistency, const pli_scope *scope);
-/** The same of a policy that is made. */
+/** The same for a policy that has been made. */
 plait_properties pli_policy_properties(const pli_topology_kind *kind, const pli_policy *policy);
-/** Has each worker under this pair, which trains, a copy of its own, which is averaged with others'? */
+/** Does each worker under this pair, which trains, have a copy of its own that is averaged with those of others? */
 bool pli_pair_averages(const pli_topology_kind *kind, const char *consistency, const pli_scope *scope);
 /** Do the workers of this pair, which trains, write the values themselves, unlocked (Hogwild)? */
 bool pli_pair_is_unlocked(const pli_topology_kind *kind, const char *consistency, const pli_scope *scope);

@@ -145,7 +145,7 @@ static plait_status add_view(audit_worker *worker, const pli_event *event, plait
     return PLAIT_OK;
 }
 
-/* A part belongs to the worker's latest push of its table: the messages of a push follow it at once. */
+/* A part belongs to the latest push of its worker to its table: the messages of a push follow it at once. */
 static plait_status add_part(const pli_audit *audit, const pli_event *event, const pli_event_part *p,
                              plait_error *err) {
     audit_table *table = audit_table_of(audit, p->table);
@@ -279,7 +279,7 @@ static plait_status load_worker(pli_audit *audit, audit_table *table, const pli_
     }
 }
 
-/* Of a server this pass notes only who it is; history.c does the rest. */
+/* Notes of a server only who it is; history.c does the rest. */
 static plait_status load_event(pli_audit *audit, void *state, const pli_event *event, plait_error *err) {
     if (audit->events++ == 0 || event->time_ns < audit->begun_ns) audit->begun_ns = event->time_ns;
     if (event->kind == PLI_EVENT_JOB) return join(audit, *(const int32_t *)state, event, err);

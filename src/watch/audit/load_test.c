@@ -1,4 +1,4 @@
-/* Files of logs: cut, garbled, of a newer version, of another run, one a rank. */
+/* Log files that are cut, garbled, of a newer version, of another run, or one of several for one rank. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ static plait_status audit_file(const char *path, pli_audit_verdict *verdict_out,
     return status;
 }
 
-/* What is written before the log is closed: a run that was killed, whose servers were too quiet to fill a buffer. */
+/* Tests a log that was never closed: of a run that was killed, whose servers were too quiet to fill a buffer. */
 static void test_cut_tells_how_far(void **state) {
     (void)state;
     maker             m;
@@ -100,13 +100,13 @@ static void test_cut_and_garbled(void **state) {
     end(&m);
     assert_int_equal(pli_eventlog_close(&m.log, NULL), PLAIT_OK);
     size_t n = read_file(m.path, &bytes);
-    for (size_t cut = 0; cut < n; cut++) { /* cut anywhere it is never proven */
+    for (size_t cut = 0; cut < n; cut++) { /* wherever it is cut, it is never proven */
         write_file(m.path, bytes, cut);
         plait_status status = audit_file(m.path, &verdict, &err);
         if (cut < 32) assert_int_equal(status, PLAIT_EFORMAT);
         else assert_true(status == PLAIT_OK && verdict == PLI_AUDIT_CUT);
     }
-    for (size_t at = 0; at < n; at++) { /* nor with any byte changed */
+    for (size_t at = 0; at < n; at++) { /* nor is it with any byte changed */
         if (at >= 12 && at < 32) continue; /* reserved, and the run's name */
         bytes[at] ^= 0x5a;
         write_file(m.path, bytes, n);
@@ -132,7 +132,7 @@ static void test_cut_and_garbled(void **state) {
     free(bytes);
 }
 
-/* Ranks that are processes: one file each; without one of them nothing is concluded. */
+/* If ranks are processes, each writes a file; if one of them is missing, the audit concludes nothing. */
 static void test_a_file_a_rank(void **state) {
     (void)state;
     const pli_event_job   job = { .workers = 2, .servers = 1, .first_server = 0 };

@@ -26,11 +26,11 @@ enum { AUDIT_CELLS_MAX = 1 << 22 /* workers x shards of all tables */ };
 
 #define AUDIT_NEVER INT64_MAX
 
-typedef struct audit_push { /* number i + 1 of a worker and table */
+typedef struct audit_push { /* push number i + 1 of a worker to a table */
     int64_t  clock;
-    uint64_t incs;     /* of the worker up to and with this push */
+    uint64_t incs;     /* incs of the worker up to this push, included */
     uint64_t time_ns;
-    bool     stands; /* made in the stead of others, who died  */
+    bool     stands; /* pushed in place of workers that have died */
 } audit_push;
 
 typedef struct audit_pusher { /* a worker's pushes of a table */
@@ -48,16 +48,16 @@ typedef struct audit_pusher { /* a worker's pushes of a table */
 } audit_pusher;
 
 enum { PART_LOST = 0, PART_DROPPED = -1, PART_DIED = -2 };
-typedef struct audit_part { /* of a push, on its way to a shard */
+typedef struct audit_part { /* one part of a push, on its way to a shard */
     uint64_t seq;
     int64_t  push;  /* index                                                          */
-    int64_t  at;    /* the shard's version with it first, or one of PART_             */
+    int64_t  at;    /* the first version of the shard that has it, or one of PART_ */
 } audit_part;
 
-typedef struct audit_sender { /* a worker, as a shard sees it */
+typedef struct audit_sender { /* one worker, as a shard sees it */
     audit_part *part;
     int64_t     n, capacity;
-    int64_t     next; /* passes: the part that is due */
+    int64_t     next; /* while a pass runs: the part that is due */
     uint64_t    unknown; /* the last message that was applied and that the worker's log, which is cut, lacks */
 } audit_sender;
 
@@ -74,9 +74,9 @@ typedef struct audit_state {
 } audit_state;
 
 typedef struct audit_holder { /* a shard, as one of its copies has it */
-    struct audit_server *of;  /* the copy; NULL: nothing was sent there */
+    struct audit_server *of;  /* the copy that has it; NULL: nothing was sent there */
     int32_t        shard;
-    bool           counts;    /* every update must be in it, once: there is no other replica, or it serves at the end */
+    bool           counts;    /* every update must be in it once: there is no other replica, or it serves at the end */
     int64_t        led; /* a later copy's applications before it served, as its source's; AUDIT_NEVER: it never did */
     audit_sender **sender;  /* [workers]; NULL: has sent nothing */
     audit_apply   *apply;   /* [n] */
@@ -87,7 +87,7 @@ typedef struct audit_holder { /* a shard, as one of its copies has it */
 } audit_holder;
 
 typedef struct audit_shard {
-    int32_t       home;   /* the server whose it is; -1: nothing was sent there */
+    int32_t       home;   /* the server that owns it; -1: nothing was sent there */
     int32_t       replicas; /* at first one, which gathers what workers have sent */
     audit_holder *replica;  /* [replicas], as audit_home's                        */
 } audit_shard;
@@ -97,13 +97,13 @@ typedef struct audit_mirror { /* a worker's copy under allreduce */
     int64_t n, capacity;
 } audit_mirror;
 
-typedef struct audit_copy { /* given to a worker, or mixed, of one */
+typedef struct audit_copy { /* a copy that was given to a worker, or received from one and mixed */
     int32_t  peer;
-    int64_t  given, clock; /* by the giver's clock; by the own                  */
+    int64_t  given, clock; /* the giver's clock; the own clock */
     uint64_t time_ns;
 } audit_copy;
 
-typedef struct audit_copies { /* of a worker, where AVERAGED */
+typedef struct audit_copies { /* the copies of one worker, if the table is AVERAGED */
     audit_copy *give, *mix; /* [gives], [mixes] in order */
     int64_t     gives, mixes, gives_capacity, mixes_capacity;
 } audit_copies;
@@ -131,8 +131,8 @@ typedef struct audit_worker {
     int64_t  clocks; /* ended */
     uint64_t ended_ns; /* the last event */
     bool     done, left, dead;
-    bool     cut;    /* its log is */
-    bool     stands; /* passes: for others, in this clock */
+    bool     cut;    /* its log is cut */
+    bool     stands; /* while a pass runs: it stands in for others in this clock */
     int64_t  barriers;
     struct audit_view {
         int32_t  server, whom;
@@ -142,7 +142,7 @@ typedef struct audit_worker {
     int64_t views, views_capacity;
 } audit_worker;
 
-typedef struct audit_ticks { /* clocks of a worker that a server was told of */
+typedef struct audit_ticks { /* the clocks of a worker that a server was told of */
     int64_t   n, told, capacity;
     uint64_t *seq; /* [told] the last message of each that counts in it; only where there are copies */
 } audit_ticks;
@@ -150,13 +150,13 @@ typedef struct audit_ticks { /* clocks of a worker that a server was told of */
 typedef struct audit_server { /* a copy of a server's shards */
     int32_t      stream, rank, home, place; /* stream -1: not seen */
     bool         counts, cut;
-    bool         served; /* not at place 0: those at all places before are dead */
+    bool         served; /* it has served. If it is not at place 0, the replicas at all places before are dead */
     bool         used;   /* has applied something, or knows of clocks           */
     int32_t      source; /* place of the copy that it has its log from; -1: of none */
     int64_t      copied; /* how often it was made anew: the last time counts        */
     int64_t      due;    /* passes: how many of them are to come                    */
     int64_t      hands;  /* copies that it has begun to make                        */
-    bool         begun;  /* passes: it has what its source had when that handed over */
+    bool         begun;  /* while a pass runs: it has what its source had when it handed over */
     audit_ticks *ticks;  /* [workers] */
     struct audit_gone { int32_t worker; int64_t hands; } *gone; /* [n_gone], told of when it had begun as many */
     int64_t      n_gone, gone_capacity;
@@ -168,7 +168,7 @@ typedef struct audit_hand { /* one copy has handed its state to another */
     int64_t hands;      /* of the source, with the last of them    */
 } audit_hand;
 
-typedef struct audit_home { /* a server's shards, wherever they were */
+typedef struct audit_home { /* the shards of one server, wherever they lay */
     audit_server *replica;  /* [n] by place, as far as a log tells of them; those that were never whole are left out
                                after the first pass */
     audit_hand   *hand;     /* [hands] */
@@ -192,10 +192,10 @@ struct pli_audit {
     pli_audit_verdict  verdict;
     char               why[512];     /* of CUT and EMPTY */
     int64_t            violations;
-    pli_audit_violation first;       /* by time */
+    pli_audit_violation first;       /* the first in time */
 };
 
-/** Notes a violation; what is kept is the first in time. table may be NULL. */
+/** Notes a violation; the first in time is kept. table may be NULL. */
 void audit_violation(pli_audit *audit, audit_table *table, const pli_audit_violation *violation, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 /** Seconds since the log's begin. */
@@ -214,7 +214,8 @@ static inline audit_server *audit_replica_at(const pli_audit *audit, int32_t hom
     return NULL;
 }
 
-/** The shard as the copy at that place has it; NULL: there was none. Where nothing was sent all copies are one. */
+/** The shard as the copy at that place has it; NULL: there was none. If nothing was sent to the shard, all its copies
+ *  are one. */
 static inline audit_holder *audit_holder_of(const pli_audit *audit, const audit_table *table, int32_t shard,
                                             int32_t place) {
     const audit_shard *of = &table->shard[shard];
@@ -237,52 +238,55 @@ plait_status audit_averages(pli_audit *audit, plait_error *err);
 /* places.c */
 /** The rank of a place of a server's shards. */
 int32_t audit_rank_of(const pli_audit *audit, int32_t home, int32_t place);
-/** The copy that a server's event is of, entered where it is new. Errors: EFORMAT there can be no such copy; ENOMEM. */
+/** The copy that an event of a server belongs to; enters it if it is new. Errors: EFORMAT there can be no such copy;
+ *  ENOMEM. */
 plait_status audit_replica_of(pli_audit *audit, const pli_event *event, audit_server **copy_out, plait_error *err);
-/** In the first pass: what an event of a server says of copies. */
+/** In the first pass: takes what an event of a server says of copies. */
 plait_status audit_load_replica(pli_audit *audit, int32_t stream, const pli_event *event, plait_error *err);
-/** After it: which copies there were, which ranks they say are dead, and which counts. *whole_out: they are all told
- *  of. Errors: EFORMAT a copy was made of nothing. */
+/** After the first pass: finds which copies there were, which ranks they say are dead, and which copy counts.
+ *  *whole_out: logs tell of all of them. Errors: EFORMAT a copy was made of nothing. */
 plait_status audit_places(pli_audit *audit, bool *whole_out, plait_error *err);
-/** Before the second: a holder for each copy of each shard. */
+/** Before the second pass: makes a holder for each copy of each shard. */
 plait_status audit_open_holders(pli_audit *audit, plait_error *err);
-/** In the second: the copy hands over what it has to another, whose history begins with that. */
+/** In the second pass: the copy hands over what it has to another, whose history begins with that. */
 plait_status audit_hand_over(pli_audit *audit, const audit_server *source, const pli_event *event, plait_error *err);
-/** "rank 4", and of what is not at place 0 "rank 4 (place 1)". */
+/** "rank 4", or, if it is not at place 0, "rank 4 (place 1)". */
 const char *audit_name_replica(const audit_server *copy, char text[48]);
-/** Frees what a holder, or a copy, has, not itself. */
+/** Frees what a holder, or a copy, owns, but not itself. */
 void audit_free_holder(const pli_audit *audit, audit_holder *shard);
 void audit_free_places(pli_audit *audit);
 
 /* zeros.c */
-/** In the first pass: a worker has zeroed the table; in the second: a shard was. Errors: ENOMEM. */
+/** In the first pass: a worker has zeroed the table. In the second: a shard was zeroed. Errors: ENOMEM. */
 plait_status audit_add_zero(audit_table *table, const pli_event *event, plait_error *err);
 plait_status audit_zero_shard(pli_audit *audit, audit_table *table, const pli_event *event, plait_error *err);
-/** After the second: did all zero it, and lies each push on its side of each? */
+/** After the second pass: have all zeroed it, and does each push lie on its side of each zeroing? */
 void audit_check_zeros(pli_audit *audit);
 
 /* dead.c */
-/** After audit_places, where there are copies: who died. *whole_out stays true: no log is cut but of who did. */
+/** After audit_places, if there are copies: finds who died. *whole_out stays true if no log is cut but those of the
+ *  dead. */
 void audit_deaths(pli_audit *audit, bool *whole_out);
 /** The worker has died, or a copy that lay before another that served. */
 static inline bool audit_is_dead(const pli_audit *audit, int32_t rank) {
     return (rank < audit->job.workers && audit->worker[rank].dead) || (rank < audit->ranks && audit->dead[rank]);
 }
-/** The number of the last message of the worker that counts in the clock at the server; 0: it has no part in it. */
+/** The number of the last message of the worker that counts in the clock at the server; 0: the worker has no part in
+ *  it. */
 static inline uint64_t audit_tick(const audit_server *server, int32_t worker, int64_t clock) {
     const audit_ticks *ticks = &server->ticks[worker];
     return clock >= 0 && clock < ticks->told ? ticks->seq[clock] : 0;
 }
-/** A part that the copy has not applied, with copies: true: it says what becomes of it. */
+/** A part that the copy has not applied, if there are copies. true: it says what becomes of the part. */
 bool audit_unapplied(pli_audit *audit, audit_table *table, audit_holder *shard, int32_t worker, audit_part *part);
-/** A part that it has applied: does its worker count in that clock, so that nobody stood in for it? */
+/** A part that the copy has applied: does its worker count in that clock, so that nobody stood in for it? */
 void audit_check_counted(pli_audit *audit, audit_table *table, const audit_holder *shard, int32_t worker,
                          const audit_part *part);
-/** Have others stood in for who died? Are the copies the same? */
+/** Have others stood in for the dead? Are the copies the same? */
 void audit_check_copies(pli_audit *audit);
 
-/** How many of a worker's pushes, of which it had made so many, a version of the shard contains; *hint: where the last
- *  answer for it was found. */
+/** How many of the pushes that a worker had made a version of the shard contains. *hint: where the last answer for it
+ *  was found. */
 int64_t audit_contained(const audit_holder *shard, int32_t worker, int64_t version, int64_t made, int64_t *hint);
 
 /* What values.c remembers of one reader and table. */
@@ -291,8 +295,8 @@ typedef struct audit_unseen {
 } audit_unseen;
 bool   audit_unseen_open(const pli_audit *audit, const audit_table *table, audit_unseen *unseen);
 void   audit_unseen_close(audit_unseen *unseen);
-/** Sum (or, where each counts by itself, the largest) of the norms of the updates that the others had made by asked_ns
- *  and that the version lacks. */
+/** The sum of the norms of the updates that the others had made by asked_ns and that the version lacks (or the
+ *  largest, if each counts by itself). */
 double audit_unseen_norm(const pli_audit *audit, const audit_table *table, audit_unseen *unseen,
                          const audit_holder *shard, int64_t version, int32_t reader, uint64_t asked_ns);
 

@@ -5,8 +5,8 @@ int64_t audit_clock_of(const pli_audit *audit, int64_t turn) {
     return turn == AUDIT_NEVER ? AUDIT_NEVER : turn / audit->job.workers;
 }
 
-/* A worker whose clock was complete without it (backup workers) reads what the others have gone on to; what it pushes
- * in that clock, if anything, was dropped. */
+/* With backup workers a clock may be complete without a worker. That worker reads what the others have gone on to;
+ * what it pushes in that clock, if anything, was dropped. */
 static bool is_late(const pli_audit *audit, const reader *r, const view *v) {
     const audit_pusher *pusher = &v->table->pusher[r->rank];
     if (audit->job.backup == 0 || v->piece->shard < 0) return false;
@@ -31,7 +31,7 @@ static void check_bound(pli_audit *audit, const reader *r, const view *v) {
     if (r->left || (v->event->met && r->after_barrier)) return; /* the others go on without it; no turn was waited
                                                                    for */
     if (promise->turns && v->missing < turn) audit_misses(audit, r, v, "turns");
-    bool future = v->newest >= 0 && v->newest / workers >= r->clock + r->stands; /* a stand-in may, in vain */
+    bool future = v->newest >= 0 && v->newest / workers >= r->clock + r->stands; /* a stand-in may read that, in vain */
     if (promise->exact && future && !is_late(audit, r, v)) audit_sees_too_much(audit, r, v, "future");
     if (promise->turns && v->newest > turn) audit_sees_too_much(audit, r, v, "turns");
 }

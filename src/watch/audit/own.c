@@ -1,4 +1,4 @@
-/* A get holds what its worker has done itself, once. */
+/* Checks that a get holds what its own worker has done, once. */
 #include "watch/audit/reads.h"
 
 /* A version that holds pushes which the reader had not made yet cannot be the one that it was given. */
@@ -22,7 +22,7 @@ static bool holds_one_of(const reader *r, const view *v, uint64_t from) {
 static void check_own_pushes(pli_audit *audit, const reader *r, const view *v) {
     uint64_t own = (uint64_t)v->own, from = v->piece->from, to = v->piece->to, all = (uint64_t)v->reads->pushes;
     bool     laid = to > from;
-    if (laid && own > from && !holds_one_of(r, v, from)) own = from; /* what was dropped is only in the copy */
+    if (laid && own > from && !holds_one_of(r, v, from)) own = from; /* a push that was dropped is only in the copy */
     if ((!laid && own == all) || (laid && own == from && to == all)) return;
     bool              twice = laid && from < own;
     uint64_t          which = twice ? from : !laid || own < from ? own : to; /* index of the push that is wrong */
@@ -35,7 +35,7 @@ static void check_own_pushes(pli_audit *audit, const reader *r, const view *v) {
 /* Ruled tables: the worker's own pushes of earlier clocks. */
 static void check_own_clocks(pli_audit *audit, const reader *r, const view *v) {
     const audit_pusher *pusher = &v->table->pusher[r->rank];
-    int64_t             own = v->own; /* with those that the copy lacks, but that touch none of its rows */
+    int64_t             own = v->own; /* counts also those that the copy lacks and that touch none of its rows */
     if (v->piece->from <= (uint64_t)own && v->piece->to > (uint64_t)own) own = (int64_t)v->piece->to;
     if (own >= v->reads->pushes || pusher->push[own].clock >= r->clock) return;
     audit_wrong(audit, r, v, "own updates", "without its own push %lld (clock %lld, sent at %.6f s)",

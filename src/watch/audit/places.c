@@ -15,7 +15,7 @@
 
 /* --- the chain ---------------------------------------------------------------------------------------------------- */
 
-/* The server's own rank, the next server's, the spares', the other servers'. */
+/* The chain of places: the server's own rank, the next server's, the spares', the other servers'. */
 int32_t audit_rank_of(const pli_audit *audit, int32_t home, int32_t place) {
     const pli_event_job *job = &audit->job;
     const int32_t        near = job->servers > 1 ? 2 : 1;
@@ -97,7 +97,7 @@ static plait_status load_gone(const pli_audit *audit, audit_server *replica, con
     return PLAIT_OK;
 }
 
-/* The server's log says whose a shard is, even if no worker has sent anything there. */
+/* The server's log says who owns a shard, even if no worker has sent anything there. */
 static plait_status load_part(pli_audit *audit, const pli_event *event, plait_error *err) {
     audit_table *table = audit_table_of(audit, event->table);
     if (table == NULL || event->shard < 0 || event->shard >= table->shards)
@@ -163,7 +163,7 @@ static void free_copy(const pli_audit *audit, audit_server *replica) {
     pli_free(replica->gone);
 }
 
-/* Leaves out replicas that were never whole: there is nothing to tell of them. */
+/* Leaves out replicas that were never whole: logs tell nothing of them. */
 static void leave_out_unmade(const pli_audit *audit, audit_home *home) {
     int64_t n = 0;
     for (int64_t i = 0; i < home->n; i++) {

@@ -11,7 +11,7 @@
 
 enum { LIVE = WORKERS - 1 /* workers with items */ };
 
-/* Of each server: where replicas lie at first, and where when rank 4 has died. */
+/* For each server: where its replicas lie at first, and where when rank 4 has died. */
 static const int32_t own[SHARDS] = { 0, 0 }, next[SHARDS] = { 1, 1 }, source[SHARDS] = { 0, 1 },
                      made[SHARDS] = { 2, 2 };
 
@@ -31,7 +31,7 @@ static void is_whole(maker *m, int32_t server, int32_t from, int32_t to) {
     between(m, PLI_EVENT_REPLICA, server, to, from);
 }
 
-/* All who have items push, and the replicas at both places take it. */
+/* All workers that have items push, and the replicas at both places take it. */
 static void clock_at(maker *m, int64_t clock, const int32_t first[SHARDS], const int32_t second[SHARDS]) {
     for (int32_t w = 0; w < LIVE; w++) pushes(m, w, clock);
     for (int32_t s = 0; s < SHARDS; s++)
@@ -56,7 +56,7 @@ static void both_whole(maker *m) {
     is_whole(m, 1, 1, 2);
 }
 
-/* Then rank 3: the spare has all. */
+/* Then rank 3 dies: the spare has all shards. */
 static void second_death(maker *m) {
     for (int32_t s = 0; s < SHARDS; s++) serves(m, s, 2);
 }
@@ -74,11 +74,11 @@ enum {
     FINE,
     LOST,        /* the new replica lacks, of clock 1, what its source had behind HAND, and worker 0 was acknowledged */
     TWICE,       /* it applies once more what it was handed    */
-    OTHER_ORDER, /* it applies not what its source did         */
+    OTHER_ORDER, /* it applies something else than its source did */
     OLD,         /* a get of too old a version from place 2    */
-    UNKNOWN,     /* of one that it never had                   */
-    BACK,        /* from the place before                      */
-    CUT_OFF,     /* of one that its log lacks, and its replica's does not: nothing is wrong */
+    UNKNOWN,     /* a get of a version that it never had */
+    BACK,        /* a get from the place before */
+    CUT_OFF,     /* a get of a version that its log lacks and its replica's does not: nothing is wrong */
     CASES
 };
 static void two_deaths(maker *m, const char *consistency, int wrong) {
@@ -150,8 +150,9 @@ static void test_a_copy_made_anew(void **state) {
     }
 }
 
-/* A new replica knows what its source knew when that handed over: of worker 0's clocks and, said before, of its death.
- * Said behind it, nobody says so who counts, and a log without its end is one of a rank that lives. */
+/* A new replica knows what its source knew when it handed over: of worker 0's clocks, and of its death if that was
+ * said before. If the death was said later, no replica that counts says so, and a log without an end belongs to a rank
+ * that lives. */
 static void test_a_worker_that_died_before(void **state) {
     (void)state;
     for (int before = 0; before < 2; before++) {
@@ -183,7 +184,7 @@ static void test_a_copy_that_there_is_not(void **state) {
     }
 }
 
-/* What no run can have done. */
+/* Logs of what no run can have done. */
 static void test_malformed(void **state) {
     enum { NO_HAND, NOT_CUT, NO_COPY_YET, NO_CLOCK_YET, SERVED_YET, SERVES_NOT, NO_RANK, BACKWARDS, ITSELF, KINDS };
     static const char *const words[KINDS] = { "has handed over nothing to it",
@@ -219,7 +220,7 @@ static void test_malformed(void **state) {
         if (words[kind] != NULL)
             malformed(&m, words[kind]);
         else
-            judge(&m, NULL, PLI_AUDIT_CUT, NULL, NULL); /* it may be in what the log lacks */
+            judge(&m, NULL, PLI_AUDIT_CUT, NULL, NULL); /* that may be in what the log lacks */
     }
 }
 

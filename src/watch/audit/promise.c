@@ -36,7 +36,7 @@ static bool read_bsp(const words *w, pli_promise *p) {
     return w->n == 1;
 }
 
-/* Of what workers push, at the end of each round, gets see what bsp promises. */
+/* What workers push at the end of each round, gets see as under bsp. */
 static bool read_local_sgd(const words *w, pli_promise *p) {
     p->bound = 0;
     p->exact = true;

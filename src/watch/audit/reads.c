@@ -72,7 +72,7 @@ static bool look_at_mirror(pli_audit *audit, const reader *r, view *v) {
     return true;
 }
 
-/* A copy's version counts the own pushes that moved it. Which copies of others it was mixed with: copies.c. */
+/* A copy's version counts the own pushes that moved it. copies.c checks which copies of others it was mixed with. */
 static bool look_at_copy(pli_audit *audit, const reader *r, view *v) {
     if (!take_version(audit, r, v, v->table->pusher[r->rank].n, "own updates")) return false;
     v->own = v->version;
@@ -145,7 +145,7 @@ static int64_t may_stay(const audit_table *table, int64_t clock) {
            (table->way == PLI_WAY_SUMMED || table->way == PLI_WAY_AVERAGED);
 }
 
-/* from: the oldest clock of which updates may be left. */
+/* from: the oldest clock whose updates may be left. */
 static void check_pushed(pli_audit *audit, const reader *r, int32_t t, int64_t from, const pli_event *event) {
     audit_table       *table = &audit->table[t];
     const table_reads *reads = &r->table[t];
@@ -181,8 +181,8 @@ static void on_inc(reader *r, const audit_table *table, table_reads *reads) {
     if (reads->incs++ == pushed) reads->oldest = r->clock;
 }
 
-/* In rounds of several clocks what leaves is how far a copy has come in its round: at the round's end, and from the
- * values that the round began with, which the worker must have got in it. */
+/* In rounds of several clocks a push is the way that a copy has come in its round. It leaves at the end of the round,
+ * and starts from the values that the round began with, which the worker must have got in it. */
 static void check_way(pli_audit *audit, const reader *r, audit_table *table, const pli_event *event) {
     int64_t clocks = table->promise.rounds, begun = event->clock - clocks + 1;
     bool    ends = clocks <= 1 || (event->clock + 1) % clocks == 0,
@@ -229,8 +229,8 @@ static plait_status on_event(pli_audit *audit, void *state, const pli_event *eve
 
 /* --- sums of mirrors --------------------------------------------------------------------------------------------- */
 
-/* Each mirror applies the sums of the clocks (in rounds of several: of the last of each) one after the other, each
- * once, and of every one in which it pushed. */
+/* Each mirror applies the sums one after the other, each once: one for each clock, or in rounds of several for the
+ * last clock of each. It applies every sum in which it has pushed. */
 static void check_sums(pli_audit *audit, audit_table *table, int32_t rank) {
     const audit_mirror *mirror = &table->mirror[rank];
     const audit_worker  *worker = &audit->worker[rank];

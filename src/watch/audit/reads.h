@@ -10,13 +10,13 @@ typedef struct last_seen {
     int64_t  own;             /* audit_contained's hint                                    */
     int64_t  first, rows;     /* the last read by range; rows 0: none                      */
     uint64_t version;         /* of that                                                   */
-    bool     in_map, mixed;   /* range and map know the same; rows were read by key since  */
+    bool     in_map, mixed;   /* in_map: range and map know the same; mixed: rows were read by key since */
     int64_t  needs, needs_of; /* after that many barriers: the version that must be there */
-    int32_t  needs_place;     /* of that copy                                             */
+    int32_t  needs_place;     /* the place of that copy */
 } last_seen;
 
-typedef struct table_reads {      /* of one table, by the worker */
-    uint64_t     incs, left_incs; /* so far; of which never pushed, since it left */
+typedef struct table_reads {      /* what one worker has read of one table */
+    uint64_t     incs, left_incs; /* so far; those that were never pushed, since the worker left */
     int64_t      pushes, oldest;  /* clock of the oldest inc not yet pushed       */
     int64_t      got;             /* clock of the last get                        */
     int64_t      zeros;           /* how often the worker has zeroed the table    */
@@ -33,8 +33,8 @@ typedef struct reader {
     int64_t      clock;
     bool         left;
     int64_t      barriers;
-    bool         after_barrier; /* and no clock since */
-    bool         stands;        /* for a dead one, in this clock, of which its own updates have left */
+    bool         after_barrier; /* and has ended no clock since */
+    bool         stands;        /* it stands in for a dead worker in this clock, of which its own updates have left */
     table_reads *table;              /* [tables] */
 } reader;
 
@@ -47,9 +47,9 @@ typedef struct view {
     const pli_event_piece *piece;
     const audit_holder    *shard; /* the copy by whose log it is judged */
     int64_t                version;
-    int64_t                missing, newest; /* turns of the others', see audit_state */
+    int64_t                missing, newest; /* turns of the others: see audit_state */
     int64_t                own;             /* pushes of the reader in the values    */
-    bool                   unjudged;        /* some piece is of what no log tells */
+    bool                   unjudged;        /* some piece comes from a version of which no log tells */
     bool                   overtaken;       /* a get that was begun later was looked at before */
 } view;
 

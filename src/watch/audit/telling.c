@@ -27,7 +27,7 @@ static void name_turn(const pli_audit *audit, const view *v, int64_t turn, bool 
     if (i == pusher->n || v->piece->shard < 0) return;
     const audit_holder *shard = v->shard;
     const audit_sender *sender = shard->sender[worker];
-    int64_t             p = 0; /* the first of the clock that is missing, or contained */
+    int64_t             p = 0; /* the first push of the clock that is missing, or contained */
     if (sender == NULL) return;
     while (p < sender->n && (sender->part[p].push < i ||
                              (!newest && sender->part[p].at != PART_LOST && sender->part[p].at <= v->version)))

@@ -1,5 +1,5 @@
-/* Value bounds: the sum of the norms of what a get misses. Times of different ranks are compared here, and here alone;
- * so the ranks' clocks must be one clock: threads, processes of one host, simulated ranks. */
+/* Checks value bounds: the sum of the norms of what a get misses. Only here are times of different ranks compared. So
+ * the ranks must share one clock: they are threads, processes of one host, or simulated. */
 #include <string.h>
 
 #include "watch/audit/model.h"

@@ -1,4 +1,4 @@
-/* Value bounds: what counts as unseen, and from when on. */
+/* Value bounds: which updates count as unseen, and from when on. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 static void test_values(void **state) {
     (void)state;
-    for (int weak = 0; weak < 2; weak++) { /* two workers with 3 each: 6 in sum */
+    for (int weak = 0; weak < 2; weak++) { /* two workers with 3 each: 6 in all */
         maker m;
         begin(&m, weak ? "vap:4:weak" : "vap:4", true, false);
         inc_norm(&m, 1, 3);

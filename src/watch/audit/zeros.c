@@ -37,7 +37,7 @@ static pli_audit_violation violation_of(const audit_table *table, int32_t worker
     return (pli_audit_violation){ .rule = "zeroing", .rank = worker, .clock = zero->clock, .time_ns = zero->time_ns };
 }
 
-/* before: the push should have been applied before the shard was zeroed for the k-th time; otherwise behind it. */
+/* before: the push should have been applied before the k-th zeroing of the shard; otherwise it belongs behind it. */
 static void wrong_side(pli_audit *audit, audit_table *table, const audit_holder *shard, int32_t worker, int64_t k,
                        const audit_part *part, bool before) {
     const audit_push         *push = &table->pusher[worker].push[part->push];

@@ -1,4 +1,4 @@
-/* plait_table_zero, from the log: what lies on the wrong side of it is named. */
+/* plait_table_zero by the log: a push or get on the wrong side of it is named. */
 #include "audit/log_by_hand.h"
 
 static void zero(maker *m, int32_t rank, int64_t clock) {
