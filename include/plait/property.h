@@ -105,6 +105,8 @@ enum {
     /* What a worker has added to the tables stands for its rows, and it takes that back when it adds anew: no replicas,
      * whose heirs cannot take it back, and no exact sums. */
     PLAIT_HOLDS_SHARE = 1 << 8,
+    /* It learns from row after row, so what a worker adds depends on which rows it has had: no exact sums. */
+    PLAIT_IN_SEQUENCE = 1 << 9,
 };
 
 #ifdef __cplusplus

@@ -193,6 +193,9 @@ plait_status pli_batches_stream(pli_dataset *dataset, int64_t b, pli_pool *pool,
  *  parts; the clocks of a part come in order. PLAIT_END beyond the last clock. */
 plait_status pli_stream_part(pli_batches *stream, int64_t clock, int32_t part, int32_t thread, pli_part *part_out,
                              plait_error *err);
+/** Gives pli_stream_part so many memories instead of one a thread: `thread` then names the memory that a call parses
+ *  into, and a part is valid until the next call that names the same. Errors: ENOMEM. */
+plait_status pli_stream_slots(pli_batches *stream, int32_t slots, plait_error *err);
 /** The batch of (epoch, clock in epoch); valid until the next call. */
 plait_status pli_batches_get(pli_batches *batches, int64_t epoch, int64_t clock, pli_batch *batch_out,
                              plait_error *err);

@@ -243,6 +243,11 @@ void pli_job_abandon(plait_job **job);
 /** Prefetches rows that the calling thread will soon get and update: async over local; otherwise does nothing. */
 void pli_table_ahead(const plait_table *table, int64_t n, const uint64_t *keys);
 
+/** The memory of a dense table's values, row j at memory + j stride, which its workers and their threads may read and
+ *  change in place, by relaxed atomics: async over local, float32, without a rule. What another thread stores meanwhile
+ *  may be lost. false: the table is another. Valid until the table ends. */
+bool pli_table_place(const plait_table *table, unsigned char **memory_out, int64_t *stride_out);
+
 /** A request for something that is already done. NULL: out of memory. */
 plait_request *pli_done_request(void);
 

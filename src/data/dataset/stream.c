@@ -140,6 +140,17 @@ plait_status pli_stream_part(pli_batches *s, int64_t clock, int32_t part, int32_
     return clock == s->clocks - 1 ? pli_sources_check(s->dataset->sources, err) : PLAIT_OK;
 }
 
+plait_status pli_stream_slots(pli_batches *s, int32_t slots, plait_error *err) {
+    pli_stream *stream = s->stream;
+    if (stream == NULL || slots <= stream->threads) return PLAIT_OK; /* loaded blocks stay where they are */
+    pli_rows *scratch = pli_realloc(stream->scratch, (size_t)slots, sizeof *scratch);
+    if (scratch == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a stream");
+    memset(scratch + stream->threads, 0, (size_t)(slots - stream->threads) * sizeof *scratch);
+    stream->scratch = scratch;
+    stream->threads = slots;
+    return PLAIT_OK;
+}
+
 /* --- some clocks at once ---------------------------------------------------------------------------------------- */
 
 static void take_group(void *user, int64_t i, int32_t thread) {

@@ -7,6 +7,7 @@
  *     blocks.c          a batch block by block: --reduce exact
  *     hogwild.c         a batch row by row, straight on the table: async over local
  *     lbfgs_linear.c    passes for L-BFGS
+ *     online.h          row by row, in one pass
  *     newton.h          sums of quadratic models: few weights, any staleness
  *     gap.c             how far a model lies above the optimum
  *     linear_model.c    the fitted model
@@ -27,6 +28,7 @@ typedef enum pli_form {
 
 struct pli_row_worker;
 typedef struct pli_newton pli_newton; /* newton.c */
+typedef struct pli_online pli_online; /* online.h */
 
 typedef struct pli_linear_fit {
     pli_fit      fit;
@@ -52,6 +54,7 @@ typedef struct pli_linear_fit {
     float    *part_push;
     int64_t   mark_capacity, part_keys_capacity, part_push_capacity;
     pli_newton *newton; /* by sums of quadratic models */
+    pli_online *online; /* row by row, in one pass     */
     /* row by row */
     struct pli_row_worker *hogwild; /* [threads] */
 } pli_linear_fit;
@@ -66,13 +69,16 @@ plait_status pli_linear_tables(pli_run *run);
  *  them.
  */
 plait_status pli_linear_initial(const pli_run *run, plait_type type, void **initial_out);
+/** online.c: the weights that the table's sums mean. */
+plait_status pli_online_extract(pli_run *run, pli_solution *solution_out);
 /** Penalty factors of the same shape; NULL: all 1. The caller frees them. */
 plait_status pli_linear_penalty(const pli_run *run, plait_type type, void **penalty_out);
 extern const pli_fit_ops pli_linear_fit_ops;
 
 /* --- steps.c, blocks.c, hogwild.c --------------------------------------------------------------------------------- */
 
-extern const pli_steps pli_linear_steps, pli_hogwild_steps, pli_newton_steps;
+extern const pli_steps pli_linear_steps, pli_hogwild_steps, pli_newton_steps, pli_online_steps,
+    pli_online_steps_in_place;
 plait_status pli_linear_begin(pli_run *run);
 void         pli_linear_end(pli_run *run);
 

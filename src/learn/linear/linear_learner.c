@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "learn/linear/newton.h"
+#include "learn/linear/online.h"
 #include "learn/solve/lbfgs_run.h"
 #include "learn/solve/solver.h"
 #include "table/topology/topology.h"
@@ -44,6 +45,7 @@ static plait_status check(pli_run *run) {
 /* The rate of a run without --learning-rate, as measured (docs/models.md); 0: the rule's own default. */
 static double default_rate(const pli_run *run) {
     const pli_linear_fit *l = run->state;
+    if (run->solver == &pli_solver_online) return 0.6; /* of the labels' spread */
     if (!l->rowwise) return pli_fit_rate(run);
     return strcmp(run->optimizer, "adagrad") == 0 ? 0.08 * l->fit.label_spread * (run->start != NULL ? 0.1 : 1) : 0;
 }
@@ -66,9 +68,9 @@ static pli_form default_form(const pli_run *run) {
     bool   dense = values <= 4096 || values <= 2 * touched;
     if (values > 4096 && !run->exact && topology->on_servers)
         dense = dense && values <= 16 * touched / pli_run_holders(run);
-    if (run->solver != NULL) return PLI_DENSE;
+    if (run->solver != NULL && run->solver != &pli_solver_online) return PLI_DENSE;
     if (run->features == 0 || values > (double)(INT64_C(1) << 28)) return PLI_SPARSE;
-    return dense ? PLI_DENSE : PLI_KEYED;
+    return dense && run->solver == NULL ? PLI_DENSE : PLI_KEYED;
 }
 
 static double weights_of(const pli_run *run) {
@@ -78,6 +80,7 @@ static double weights_of(const pli_run *run) {
 /* Why the data do not suit the solver; NULL: they do. */
 static const char *unsuited(const pli_run *run) {
     const double n = weights_of(run), there = (double)pli_memory_bytes();
+    if (run->solver == &pli_solver_online) return NULL;
     if (run->features == 0 || n > (double)(INT64_C(1) << 28))
         return "the features are too many, so weights grow by key";
     if (there > 0 && n * SOLVER_BYTES > there) return "the weights are too many for a solver's vectors";
@@ -97,15 +100,22 @@ static plait_status check_solver(pli_run *run) {
     return PLAIT_OK;
 }
 
+/* The rows of a clock. Of several workers none sees what the others learn from the rows of its clock. */
+static int64_t default_batch(const pli_run *run) {
+    const pli_linear_fit *l = run->state;
+    const bool            alone = pli_run_holders(run) == 1;
+    if (run->solver == &pli_solver_online && !l->rowwise)
+        return alone ? clamp(run->train_rows / 64, 1, 8192) : clamp(run->train_rows / 2000, 4, 1024);
+    return clamp(run->train_rows / 64, 16, l->rowwise ? 8192 : 1024);
+}
+
 /* Defaults that were measured: see docs/models.md. */
 static void settle_defaults(pli_run *run) {
     const plait_train_opts *o = run->opts;
     pli_linear_fit         *l = run->state;
     bool unlocked = pli_pair_is_unlocked(pli_topology_find(run->topology), run->consistency, NULL);
-    l->rowwise = unlocked && run->solver == NULL && o->batch <= 1;
-    pli_fit_settle(run,
-                   o->batch > 0 && !l->rowwise ? o->batch : clamp(run->train_rows / 64, 16, l->rowwise ? 8192 : 1024),
-                   default_epochs);
+    l->rowwise = unlocked && (run->solver == NULL || run->solver == &pli_solver_online) && o->batch <= 1;
+    pli_fit_settle(run, o->batch > 0 && !l->rowwise ? o->batch : default_batch(run), default_epochs);
     run->rate = o->learning_rate > 0 ? o->learning_rate : default_rate(run);
     l->form = default_form(run);
     const bool either = l->form != PLI_SPARSE;
@@ -118,7 +128,7 @@ static void settle_defaults(pli_run *run) {
 
 static plait_status settle_tables(pli_run *run) {
     const pli_linear_fit *l = run->state;
-    const bool            apart = l->form == PLI_SPARSE && l->fit.intercept;
+    const bool            apart = l->form == PLI_SPARSE && (l->fit.intercept || run->solver == &pli_solver_online);
     const pli_planned     planned[] = {
         { .name = "w", .sparse = l->form != PLI_DENSE, .grows = l->form == PLI_SPARSE },
         { .name = "b", .hinted = true,
@@ -139,10 +149,15 @@ static plait_status check_start(pli_run *run) {
     return PLAIT_OK;
 }
 
+/* What training keeps for each weight, at most. */
+static double bytes_of(const pli_run *run) {
+    return run->solver == &pli_solver_online ? 40 : run->solver != NULL ? SOLVER_BYTES : 24;
+}
+
 static plait_status check_memory(pli_run *run) {
     const pli_linear_fit *l = run->state;
     double values = ((double)run->features + 1) * (double)l->fit.goal.columns;
-    double bytes = values * (run->solver != NULL ? SOLVER_BYTES : 24.0), there = (double)pli_memory_bytes();
+    double bytes = values * bytes_of(run), there = (double)pli_memory_bytes();
     if (l->form == PLI_SPARSE || there <= 0 || bytes < there) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_ENOMEM,
                     "%.0f weights need about %.1f GB, but only %.1f GB are free; hash the features, as with "
@@ -165,6 +180,7 @@ static plait_status prepare(pli_run *run) {
 static plait_status measured(pli_run *run) {
     pli_linear_fit *l = run->state;
     l->fit.scale = (pli_scale){ .features = run->features };
+    if (run->solver == &pli_solver_online) return PLAIT_OK; /* it scales as it learns */
     if (l->fit.raw || l->form == PLI_SPARSE || (run->l1 > 0 && run->l2 > 0)) return PLAIT_OK;
     return pli_fit_measure_scale(run);
 }
@@ -175,6 +191,8 @@ static plait_status train(pli_run *run) {
     const pli_linear_fit *l = run->state;
     if (run->lbfgs) return pli_lbfgs_run(run, &pli_lbfgs_linear);
     if (run->solver == &pli_solver_newton) return pli_loop_run(run, &pli_newton_steps);
+    if (run->solver == &pli_solver_online)
+        return pli_loop_run(run, pli_online_fits_in_place(run) ? &pli_online_steps_in_place : &pli_online_steps);
     return pli_loop_run(run, l->rowwise ? &pli_hogwild_steps : &pli_linear_steps);
 }
 
@@ -191,7 +209,7 @@ static void describe(const pli_run *run, pli_text *json) {
     pli_json_bool(json, "intercept", pli_fit_of(run)->intercept);
 }
 
-static const pli_solver *const solvers[] = { &pli_solver_lbfgs, &pli_solver_newton, NULL };
+static const pli_solver *const solvers[] = { &pli_solver_online, &pli_solver_lbfgs, &pli_solver_newton, NULL };
 
 static const pli_learner_more more = {
     .solvers = solvers,

@@ -141,6 +141,7 @@ static plait_status dump(pli_run *run, pli_solution *solution_out) {
 /* Reads the tables after a barrier, so the solution is the same on every worker. */
 static plait_status extract(pli_run *run, pli_solution *solution_out) {
     const pli_linear_fit *l = pli_linear_fit_of(run);
+    if (l->online != NULL) return pli_online_extract(run, solution_out);
     PLI_TRY(plait_job_barrier(run->job));
     if (l->form == PLI_SPARSE) return dump(run, solution_out);
     const void *values;

@@ -9,6 +9,13 @@ static double hinge_at(double parameter, int64_t k, const double *score, double 
     return gap > 0 ? gap : 0.0;
 }
 
+/* The slope is -1 up to the margin, and 0 behind it. */
+static double hinge_invariant(double parameter, double score, double y, double step) {
+    (void)parameter;
+    const double gap = 1.0 - y * score;
+    return gap <= 0 ? 0 : y * (step < gap ? step : gap);
+}
+
 static double hinge_classes_at(double parameter, int64_t k, const double *score, double y, double *slope) {
     (void)parameter;
     int64_t label = (int64_t)y, rival = label == 0 ? 1 : 0;
@@ -23,7 +30,11 @@ static double hinge_classes_at(double parameter, int64_t k, const double *score,
     return gap;
 }
 
-const pli_loss pli_loss_hinge = { .model = "hinge", .target = PLI_TWO_CLASSES, .curvature = 1, .at = hinge_at };
+const pli_loss pli_loss_hinge = { .model = "hinge",
+                                  .target = PLI_TWO_CLASSES,
+                                  .curvature = 1,
+                                  .at = hinge_at,
+                                  .invariant = hinge_invariant };
 const pli_loss pli_loss_hinge_classes = { .model = "hinge",
                                           .target = PLI_CLASSES,
                                           .curvature = 1,

@@ -21,7 +21,16 @@ static void huber_second(double delta, int64_t k, const double *score, double y,
     h[0] = size <= delta ? 1 : delta / size;
 }
 
+/* The residual shrinks evenly down to delta, then as that of the squared loss. */
+static double huber_invariant(double delta, double score, double y, double step) {
+    const double residual = y - score, size = fabs(residual), sign = residual > 0 ? 1 : -1;
+    const double straight = size > delta ? (size - delta) / delta : 0; /* the time that it takes down to delta */
+    if (step <= straight) return sign * delta * step;
+    const double near = size > delta ? delta : size;
+    return sign * (size - near - near * expm1(straight - step));
+}
+
 const pli_loss pli_loss_huber = {
     .model = "huber", .target = PLI_NUMBER, .smooth = true, .curvature = 1, .at = huber_at,
-    .second = huber_second
+    .second = huber_second, .invariant = huber_invariant
 };

@@ -18,6 +18,21 @@ static void logistic_second(double parameter, int64_t k, const double *score, do
     h[0] = e / ((1 + e) * (1 + e));
 }
 
+/* The margin m grows by d, where d + exp(m) (exp(d) - 1) = step. Each term alone bounds d from above; from there
+ * Newton's steps go down to it, since the left side is convex. */
+static double logistic_invariant(double parameter, double score, double y, double step) {
+    const double margin = y * score, e = exp(margin < 700 ? margin : 700);
+    (void)parameter;
+    double d = log1p(step / e);
+    if (d > step) d = step;
+    for (int i = 0; i < 50; i++) {
+        const double grown = e * expm1(d), too_far = (d + grown - step) / (1 + e + grown);
+        d -= too_far;
+        if (!(too_far > 1e-9 * d)) break;
+    }
+    return y * d;
+}
+
 static void logistic_probability(int64_t k, const double *score, double *p) {
     (void)k;
     double e = exp(-fabs(score[0])), high = 1.0 / (1.0 + e), low = e / (1.0 + e);
@@ -32,4 +47,5 @@ const pli_loss pli_loss_logistic = { .model = "logistic",
                                      .at = logistic_at,
                                      .second = logistic_second,
                                      .reach = 3,
+                                     .invariant = logistic_invariant,
                                      .probability = logistic_probability };

@@ -40,6 +40,10 @@ typedef struct pli_loss {
     double reach;
     /** Probabilities of the classes from the scores: p [2] for two classes, [k] for more. NULL: has none. */
     void (*probability)(int64_t k, const double *score, double *p);
+    /** One score: how far it moves if it follows the loss downhill, ds/dt = -slope(s), for the time `step`; in closed
+     *  form. So a step of any size stops short of the least loss, and a step of 2 is two of 1 (Karampatziakis and
+     *  Langford, "Online Importance Weight Aware Updates", UAI 2011). NULL: the slope is integrated (linear/online.h). */
+    double (*invariant)(double parameter, double score, double y, double step);
 } pli_loss;
 
 extern const pli_loss pli_loss_logistic, pli_loss_softmax, pli_loss_hinge, pli_loss_hinge_classes, pli_loss_squared,

@@ -1,6 +1,8 @@
 /* Squared loss: (s - y)^2 / 2, so that its slope is the residual. */
 #include "learn/loss/loss.h"
 
+#include <math.h>
+
 static double squared_at(double parameter, int64_t k, const double *score, double y, double *slope) {
     (void)parameter, (void)k;
     double residual = score[0] - y;
@@ -13,7 +15,12 @@ static void squared_second(double parameter, int64_t k, const double *score, dou
     h[0] = 1;
 }
 
+static double squared_invariant(double parameter, double score, double y, double step) {
+    (void)parameter;
+    return (score - y) * expm1(-step);
+}
+
 const pli_loss pli_loss_squared = {
     .model = "squared", .target = PLI_NUMBER, .smooth = true, .curvature = 1, .at = squared_at,
-    .second = squared_second
+    .second = squared_second, .invariant = squared_invariant
 };

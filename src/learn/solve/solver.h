@@ -21,7 +21,7 @@ struct pli_solver {
     bool (*suits)(const pli_run *run, const char **why_out);
 };
 
-extern const pli_solver pli_solver_lbfgs, pli_solver_newton;
+extern const pli_solver pli_solver_online, pli_solver_lbfgs, pli_solver_newton;
 
 /** All solvers, NULL-ended. */
 const pli_solver *const *pli_solvers(void);

@@ -17,6 +17,28 @@ static bool suits_passes(const pli_run *run, const char **why_out) {
     return *why_out == NULL;
 }
 
+/* One pass, if nothing was asked for that only a rule's steps know. */
+static bool suits_one_pass(const pli_run *run, const char **why_out) {
+    const plait_train_opts *o = run->opts;
+    *why_out = o->epochs != 1            ? "the rows are passed over more than once"
+               : o->learning_rate > 0    ? "a learning rate was given, so an update rule takes steps of it"
+               : o->l1 > 0 || o->l2 > 0  ? "a penalty was given, and online learning follows the loss alone"
+               : o->init_model != NULL   ? "it starts from a model, and online learning from nothing"
+                                         : NULL;
+    return *why_out == NULL;
+}
+
+const pli_solver pli_solver_online = {
+    .name = "online",
+    .why = "each row is seen once: online learning needs no step size, whatever the features' scales",
+    .adds = true,
+    .suits = suits_one_pass,
+    .demand = { .who = "online",
+                .needs = PLAIT_ONE_COPY,
+                .why = "its sums of what each row has taught must not be averaged",
+                .traits = PLAIT_OWN_STEPS | PLAIT_IN_SEQUENCE }
+};
+
 const pli_solver pli_solver_lbfgs = {
     .name = "lbfgs",
     .why = "the rows stay, and reads are whole clocks: L-BFGS converges, whatever the features' scales",
@@ -41,7 +63,7 @@ const pli_solver pli_solver_newton = {
                           PLAIT_HOLDS_SHARE | PLAIT_COMPARES | PLAIT_SMOOTH }
 };
 
-static const pli_solver *const solvers[] = { &pli_solver_lbfgs, &pli_solver_newton, NULL };
+static const pli_solver *const solvers[] = { &pli_solver_online, &pli_solver_lbfgs, &pli_solver_newton, NULL };
 
 const pli_solver *const *pli_solvers(void) { return solvers; }
 

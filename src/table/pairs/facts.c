@@ -51,6 +51,7 @@ static uint64_t demand_on(const pli_demand *demand) {
         { PLAIT_SMOOTH, PLI_ON(SMOOTH) },
         { PLAIT_ROWS_STAY, PLI_ON(ROWS_STAY) },
         { PLAIT_HOLDS_SHARE, PLI_ON(SHARE) },
+        { PLAIT_IN_SEQUENCE, PLI_ON(SEQUENCE) },
     };
     uint64_t on = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

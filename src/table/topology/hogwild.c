@@ -291,6 +291,15 @@ static plait_status hogwild_read(plait_table *table, int64_t first, int64_t n, c
     return pli_table_read_copy(table, first, n, values_out, err);
 }
 
+bool pli_table_place(const plait_table *table, unsigned char **memory_out, int64_t *stride_out) {
+    const struct pli_hogwild *h = table->state;
+    const pli_spec           *spec = &table->spec;
+    if (table->ops != &pli_hogwild_ops || spec->rows == 0 || spec->ruled || spec->type != PLAIT_F32) return false;
+    *memory_out = h->dense;
+    *stride_out = h->stride;
+    return true;
+}
+
 /* --- inc ---------------------------------------------------------------------------------------------------------- */
 
 static void add_pack(const struct pli_hogwild *h, int64_t n, const int64_t *rows, const void *delta) {

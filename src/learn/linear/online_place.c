@@ -1,0 +1,199 @@
+/* Online learning in the table's own memory: under async over local, where threads learn side by side without locks,
+ * and for one worker, since nobody else could see the values between two clocks.
+ *
+ * One worker learns its rows one after another, so the result does not depend on its threads; of a stream the other
+ * threads parse the next clock's rows meanwhile. */
+#include "learn/linear/online.h"
+
+#include <string.h>
+
+#include "table/table.h"
+
+static pli_online *online_of(const pli_run *run) { return pli_linear_fit_of(run)->online; }
+
+/* --- which memory ------------------------------------------------------------------------------------------------- */
+
+bool pli_online_fits_in_place(const pli_run *run) {
+    const pli_topology_kind *topology = pli_topology_find(run->topology);
+    const plait_train_opts  *o = run->opts;
+    if (pli_linear_fit_of(run)->form != PLI_KEYED) return false;
+    if (pli_pair_is_unlocked(topology, run->consistency, NULL)) return true;
+    /* Alone, and nobody asks what was read and written, or for the values at some moment. */
+    return plait_comm_workers(run->comm) == 1 && plait_comm_servers(run->comm) == 0 &&
+           pli_pair_is_unlocked(topology, "async", NULL) && o->n_tables == 0 && pli_comm_events(run->comm) == NULL &&
+           o->checkpoint == NULL && o->resume == NULL;
+}
+
+plait_status pli_online_make_table(pli_run *run, const plait_table_opts *opts, plait_table **table_out) {
+    pli_online      *o = online_of(run);
+    plait_table_opts t = *opts;
+    if (!pli_online_fits_in_place(run)) return pli_run_make_table(run, opts, table_out);
+    o->unlocked = pli_pair_is_unlocked(pli_topology_find(run->topology), run->consistency, NULL);
+    t.topology = run->topology;
+    t.consistency = o->unlocked ? run->consistency : "async";
+    t.filter = "";
+    PLI_TRY(plait_table_create(run->job, &t, table_out));
+    run->made[run->n_made++] = *table_out;
+    o->in_place = pli_table_place(*table_out, &o->memory, &o->stride);
+    return o->in_place ? PLAIT_OK
+                       : pli_fail(run->err, PLAIT_EINVAL, "table %s: its memory is not shared", opts->name);
+}
+
+/* --- a row -------------------------------------------------------------------------------------------------------- */
+
+static float *values_of(const pli_online *o, uint64_t key) { return (float *)(void *)(o->memory + (int64_t)key * o->stride); }
+
+static plait_status take(const pli_run *run, pli_online_thread *h, const pli_part *part, int64_t i,
+                         pli_online_row *row) {
+    const pli_linear_fit *l = pli_linear_fit_of(run);
+    const pli_block      *block = part->block;
+    const int64_t         number = part->order != NULL ? (int64_t)part->order[i] : part->first + i;
+    const int64_t         from = block->row_start[number];
+    PLI_TRY(pli_online_take(run, h, block, number, row));
+    const int64_t entries = row->n - row->intercept;
+    for (int64_t e = 0; e < entries; e++) {
+        const uint64_t key = block->col != NULL ? block->col[from + e] : block->key[from + e];
+        if (key >= (uint64_t)l->linear.features)
+            return pli_fail(&h->error, PLAIT_EFORMAT, PLI_INDEX_TOO_HIGH, (long long)(block->first_row + number + 1));
+        row->at[e] = values_of(l->online, key);
+        __builtin_prefetch(row->at[e], 1);
+    }
+    if (row->intercept) row->at[entries] = values_of(l->online, (uint64_t)l->linear.features);
+    return PLAIT_OK;
+}
+
+static plait_status learn_part(pli_run *run, pli_online_thread *h, const pli_part *part) {
+    const pli_online *o = online_of(run);
+    if (part->rows == 0) return PLAIT_OK;
+    PLI_TRY(take(run, h, part, 0, &h->row[0]));
+    for (int64_t i = 0; i < part->rows; i++) {
+        if (i + 1 < part->rows) PLI_TRY(take(run, h, part, i + 1, &h->row[(i + 1) & 1]));
+        if (pli_online_learn(&o->rule, &h->row[i & 1], &h->totals, &h->sums, &h->scratch) < 0)
+            return pli_fail(&h->error, PLAIT_ENOMEM, "no memory for a row");
+    }
+    return PLAIT_OK;
+}
+
+/* --- totals ------------------------------------------------------------------------------------------------------- */
+
+static void read_totals(const pli_online *o, pli_online_totals *totals) {
+    float was[3];
+    for (int i = 0; i < 3; i++) __atomic_load(values_of(o, o->total_key) + i, &was[i], __ATOMIC_RELAXED);
+    *totals = (pli_online_totals){ .weight = (double)was[0], .norm = (double)was[1], .rows = (double)was[2] };
+}
+
+/* --- threads side by side ----------------------------------------------------------------------------------------- */
+
+typedef struct in_place {
+    pli_run        *run;
+    const pli_part *part;  /* of loaded data; of one worker's stream those of this clock */
+    int32_t         parts;
+    int64_t         clock;
+} in_place;
+
+/* A thread adds the totals of its rows behind each part. */
+static void part_side_by_side(void *user, int64_t i, int32_t thread) {
+    const in_place    *pass = user;
+    pli_run           *run = pass->run;
+    pli_online        *o = online_of(run);
+    pli_online_thread *h = &o->thread[thread];
+    pli_part           part = { 0 };
+    plait_status       status = h->error.code;
+    if (status == PLAIT_OK && pass->part != NULL) part = pass->part[i];
+    else if (status == PLAIT_OK)
+        status = pli_stream_part(run->loop->batches, pass->clock, (int32_t)i, thread, &part, &h->error);
+    pli_online_totals before;
+    read_totals(o, &before);
+    h->totals = before;
+    if (status == PLAIT_OK) status = learn_part(run, h, &part);
+    memset(h->grown, 0, (size_t)o->cols * sizeof *h->grown);
+    h->grown[0] = (float)(h->totals.weight - before.weight);
+    h->grown[1] = (float)(h->totals.norm - before.norm);
+    h->grown[2] = (float)(h->totals.rows - before.rows);
+    if (status == PLAIT_OK) status = plait_table_inc(pli_linear_fit_of(run)->w, 1, &o->total_key, h->grown, 0);
+    if (status < 0 && h->error.code == PLAIT_OK) h->error = *plait_comm_error(run->comm);
+}
+
+/* --- one worker --------------------------------------------------------------------------------------------------- */
+
+/* Item 0 learns this clock's rows, the others parse a part of the next clock each. */
+static void item(void *user, int64_t i, int32_t thread) {
+    const in_place    *pass = user;
+    pli_run           *run = pass->run;
+    pli_online        *o = online_of(run);
+    pli_online_thread *h = i == 0 ? pli_online_alone(o) : &o->thread[thread];
+    if (i > 0 && h->error.code == PLAIT_OK) {
+        const int64_t next = pass->clock + 1;
+        const int32_t p = (int32_t)i - 1, slot = p * 2 + (int32_t)(next & 1);
+        pli_stream_part(run->loop->batches, next, p, slot, &o->part[next & 1][p], &h->error);
+    }
+    if (i > 0) return;
+    for (int32_t p = 0; p < pass->parts && h->error.code == PLAIT_OK; p++) learn_part(run, h, &pass->part[p]);
+}
+
+static plait_status error_of(pli_run *run) {
+    const pli_online *o = online_of(run);
+    for (int32_t t = 0; t <= o->threads; t++) {
+        if (o->thread[t].error.code == PLAIT_OK) continue;
+        *run->err = o->thread[t].error;
+        return run->err->code;
+    }
+    return PLAIT_OK;
+}
+
+/* Parses the first clock's rows of a stream. */
+static plait_status begin_stream(pli_run *run, int64_t clock, int32_t parts) {
+    pli_online *o = online_of(run);
+    for (int i = 0; i < 2 && o->part[i] == NULL; i++) {
+        o->part[i] = pli_calloc((size_t)parts, sizeof *o->part[i]);
+        if (o->part[i] == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a batch");
+    }
+    PLI_TRY(pli_stream_slots(run->loop->batches, 2 * parts, run->err));
+    const in_place none = { .run = run, .clock = clock - 1 };
+    pli_pool_for(run->pool, parts + 1, item, (void *)(uintptr_t)&none);
+    return error_of(run);
+}
+
+static plait_status learn_alone(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
+    pli_online        *o = online_of(run);
+    pli_online_thread *h = pli_online_alone(o);
+    const int32_t      parts = batch != NULL ? batch->parts : pli_dataset_own_blocks(run->data);
+    const bool         more = batch == NULL && clock + 1 < run->clocks;
+    if (batch == NULL && o->part[0] == NULL) PLI_TRY(begin_stream(run, clock, parts));
+    in_place pass = { .run = run, .part = batch != NULL ? batch->part : o->part[clock & 1], .parts = parts,
+                      .clock = clock };
+    read_totals(o, &h->totals);
+    h->sums = (pli_sums){ 0 };
+    pli_pool_for(run->pool, more ? parts + 1 : 1, item, &pass);
+    PLI_TRY(error_of(run));
+    float *to = values_of(o, o->total_key);
+    to[0] = (float)h->totals.weight;
+    to[1] = (float)h->totals.norm;
+    to[2] = (float)h->totals.rows;
+    *sums_out = h->sums;
+    return PLAIT_OK;
+}
+
+/* --- a clock ------------------------------------------------------------------------------------------------------ */
+
+static plait_status learn_side_by_side(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
+    pli_online *o = online_of(run);
+    in_place    pass = { .run = run, .part = batch != NULL ? batch->part : NULL, .clock = clock };
+    pli_pool_for(run->pool, batch != NULL ? batch->parts : pli_dataset_own_blocks(run->data), part_side_by_side, &pass);
+    for (int32_t t = 0; t < o->threads; t++) {
+        pli_sums_add(sums_out, &o->thread[t].sums);
+        o->thread[t].sums = (pli_sums){ 0 };
+    }
+    return error_of(run);
+}
+
+plait_status pli_online_step_in_place(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
+    uint64_t at = pli_comm_span_begin(run->comm);
+    pli_loop_work_begin(run);
+    plait_status status = online_of(run)->unlocked ? learn_side_by_side(run, batch, clock, sums_out)
+                                                   : learn_alone(run, batch, clock, sums_out);
+    pli_loop_work_end(run);
+    if (batch != NULL) pli_run_charge(run, batch, pli_linear_fit_of(run)->linear.goal.columns, 0);
+    pli_run_step(run, "compute", &at);
+    return status;
+}
