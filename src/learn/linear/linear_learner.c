@@ -180,9 +180,10 @@ static plait_status prepare(pli_run *run) {
 static plait_status measured(pli_run *run) {
     pli_linear_fit *l = run->state;
     l->fit.scale = (pli_scale){ .features = run->features };
-    if (run->solver == &pli_solver_online) return PLAIT_OK; /* it scales as it learns */
     if (l->fit.raw || l->form == PLI_SPARSE || (run->l1 > 0 && run->l2 > 0)) return PLAIT_OK;
-    return pli_fit_measure_scale(run);
+    PLI_TRY(pli_fit_measure_scale(run));
+    if (run->solver == &pli_solver_online && l->fit.scale.centre == NULL) pli_scale_destroy(&l->fit.scale);
+    return PLAIT_OK; /* online learning scales as it learns, and takes centres alone */
 }
 
 /* --- training ----------------------------------------------------------------------------------------------------- */

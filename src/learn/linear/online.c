@@ -30,12 +30,25 @@ static plait_status reserve(pli_online_thread *thread, pli_online_row *row, int6
 plait_status pli_online_take(const pli_run *run, pli_online_thread *thread, const pli_block *block, int64_t number,
                              pli_online_row *row) {
     const pli_linear_fit *l = pli_linear_fit_of(run);
-    const int64_t         from = block->row_start[number], n = block->row_start[number + 1] - from;
+    const int64_t  from = block->row_start[number], given = block->row_start[number + 1] - from;
+    const double  *factor = l->fit.scale.factor, *centre = l->fit.scale.centre;
+    const int64_t  n = centre != NULL ? l->linear.features : given;
     row->known = pli_goal_target(&l->linear.goal, block->label[number], &row->y, &row->weight);
     if (block->weight != NULL) row->weight *= (double)block->weight[number];
     PLI_TRY(reserve(thread, row, n + 1));
-    if (block->value != NULL) memcpy(row->x, block->value + from, (size_t)n * sizeof *row->x);
-    else for (int64_t e = 0; e < n; e++) row->x[e] = 1;
+    if (centre != NULL) { /* a value that is not given is not 0 */
+        if (given > 0 && (block->col == NULL || block->col[from + given - 1] >= n))
+            return pli_fail(&thread->error, PLAIT_EFORMAT, PLI_INDEX_TOO_HIGH, (long long)(block->first_row + number + 1));
+        for (int64_t j = 0; j < n; j++) row->x[j] = (float)(-centre[j] * factor[j]);
+        for (int64_t e = from; e < from + given; e++) {
+            const uint32_t j = block->col[e];
+            row->x[j] = (float)(factor[j] * ((block->value != NULL ? (double)block->value[e] : 1) - centre[j]));
+        }
+    } else if (block->value != NULL) {
+        memcpy(row->x, block->value + from, (size_t)n * sizeof *row->x);
+    } else {
+        for (int64_t e = 0; e < n; e++) row->x[e] = 1;
+    }
     row->n = n;
     row->share = 1;
     row->intercept = l->linear.intercept;
@@ -82,7 +95,7 @@ static plait_status learn_part(pli_run *run, const pli_part *part, const uint32_
         const int64_t number = part->order != NULL ? (int64_t)part->order[i] : part->first + i;
         PLI_TRY(pli_online_take(run, h, part->block, number, row));
         const int64_t entries = row->n - row->intercept;
-        for (int64_t e = 0; e < entries; e++) row->at[e] = o->now + (int64_t)*local++ * o->cols;
+        for (int64_t e = 0; e < entries; e++) row->at[e] = o->now + (local != NULL ? (int64_t)*local++ : e) * o->cols;
         if (row->intercept) row->at[entries] = intercept_values(l);
         const double all = earlier + ++*own * pli_run_holders(run), seen = h->totals.rows + 1;
         row->share = o->paced && seen < all ? seen / all : 1;
@@ -100,7 +113,8 @@ static plait_status learn_batch(pli_run *run, const pli_batch *batch) {
     h->totals = (pli_online_totals){ .weight = (double)was[0], .norm = (double)was[1], .rows = (double)was[2] };
     pli_loop_work_begin(run);
     for (int32_t p = 0; p < batch->parts; p++) {
-        plait_status status = learn_part(run, &batch->part[p], l->local + l->local_start[p], earlier, &own);
+        const uint32_t *local = l->fit.scale.centre == NULL ? l->local + l->local_start[p] : NULL;
+        plait_status    status = learn_part(run, &batch->part[p], local, earlier, &own);
         if (status < 0) {
             *run->err = h->error;
             return status;
@@ -140,8 +154,19 @@ static plait_status step_by_key(pli_run *run, const pli_batch *batch, pli_sums *
 
 /* --- for the loop ------------------------------------------------------------------------------------------------- */
 
+/* Where features are centred, each row has all of them. */
+static plait_status take_all(pli_run *run) {
+    pli_linear_fit *l = pli_linear_fit_of(run);
+    const int64_t   d = l->linear.features;
+    if (!pli_grow((void **)&l->keys, &l->keys_capacity, d + 2, sizeof *l->keys)) return no_memory(run->err);
+    for (int64_t j = 0; j < d; j++) l->keys[j] = (uint64_t)j;
+    l->unique = d;
+    return PLAIT_OK;
+}
+
 static plait_status fetched(pli_run *run, const pli_batch *batch) {
-    return online_of(run)->in_place ? PLAIT_OK : pli_linear_steps.fetched(run, batch);
+    if (online_of(run)->in_place) return PLAIT_OK;
+    return pli_linear_fit_of(run)->fit.scale.centre != NULL ? take_all(run) : pli_linear_steps.fetched(run, batch);
 }
 
 static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
@@ -195,6 +220,7 @@ static plait_status extract_keyed(pli_run *run, pli_solution *solution_out) {
     PLI_TRY(pli_solution_make(d, l->online->rule.columns, false, solution_out, run->err));
     put(l->online, d, values, solution_out->weight);
     put(l->online, l->linear.intercept, (const float *)values + d * l->online->cols, solution_out->bias);
+    pli_scale_weights(&l->fit.scale, l->online->rule.columns, solution_out->weight, solution_out->bias);
     return PLAIT_OK;
 }
 

@@ -51,8 +51,9 @@ static plait_status take(const pli_run *run, pli_online_thread *h, const pli_par
     const int64_t         from = block->row_start[number];
     PLI_TRY(pli_online_take(run, h, block, number, row));
     const int64_t entries = row->n - row->intercept;
+    const bool    centred = l->fit.scale.centre != NULL;
     for (int64_t e = 0; e < entries; e++) {
-        const uint64_t key = block->col != NULL ? block->col[from + e] : block->key[from + e];
+        const uint64_t key = centred ? (uint64_t)e : block->col != NULL ? block->col[from + e] : block->key[from + e];
         if (key >= (uint64_t)l->linear.features)
             return pli_fail(&h->error, PLAIT_EFORMAT, PLI_INDEX_TOO_HIGH, (long long)(block->first_row + number + 1));
         row->at[e] = values_of(l->online, key);

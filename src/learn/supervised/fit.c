@@ -199,7 +199,7 @@ plait_status pli_fit_epoch(pli_run *run, int64_t epoch, bool *end_out) {
 
 plait_status pli_fit_finite(const pli_run *run, double loss, int64_t clock) {
     if (isfinite(loss)) return PLAIT_OK;
-    if (run->solver != NULL)
+    if (run->solver != NULL && run->solver->passes)
         return pli_fail(run->err, PLAIT_EDIVERGED,
                         "the loss is not finite in iteration %lld: look for huge values in the "
                         "data, or take --normalize auto",
@@ -315,7 +315,8 @@ plait_status pli_fit_judge(pli_run *run, const plait_model *model, plait_report 
 }
 
 void pli_fit_report(const pli_run *run, plait_report *report) {
-    report->converged = run->solver != NULL && !run->interrupted ? run->converged : -1;
+    const bool ends = run->solver != NULL && run->solver->passes; /* it knows where it is */
+    report->converged = ends && !run->interrupted ? run->converged : -1;
     report->gap = run->solver != NULL && run->gap > 0 ? run->gap : (double)NAN;
 }
 
