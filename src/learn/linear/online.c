@@ -331,6 +331,7 @@ static void end(pli_run *run) {
         pli_free(o->now);
         pli_free(o->before);
         pli_free(o->weights);
+        pli_free(o->order);
         for (int i = 0; i < 2; i++) pli_free(o->part[i]);
     }
     pli_free(o);

@@ -119,6 +119,7 @@ struct pli_online {
     unsigned char *memory;             /* of the table's values; row j is at memory + j stride */
     int64_t        stride;
     pli_part      *part[2]; /* [own blocks] of a stream: of an even clock, of an odd one */
+    int32_t       *order;   /* [own blocks] the parts as they follow each other in the file */
 };
 
 static inline pli_online_thread *pli_online_alone(const pli_online *o) { return &o->thread[o->threads]; }

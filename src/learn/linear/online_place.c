@@ -129,7 +129,28 @@ static void item(void *user, int64_t i, int32_t thread) {
         pli_stream_part(run->loop->batches, next, p, slot, &o->part[next & 1][p], &h->error);
     }
     if (i > 0) return;
-    for (int32_t p = 0; p < pass->parts && h->error.code == PLAIT_OK; p++) learn_part(run, h, &pass->part[p]);
+    for (int32_t p = 0; p < pass->parts && h->error.code == PLAIT_OK; p++)
+        learn_part(run, h, &pass->part[o->order[p]]);
+}
+
+/* Sorts the parts by the place of their blocks in the file, once: a clock of all rows then takes them in their own
+ * order. */
+static plait_status find_order(pli_run *run, int32_t parts, const pli_part *part) {
+    pli_online *o = online_of(run);
+    if (o->order != NULL) return PLAIT_OK;
+    uint64_t *at = pli_array((size_t)parts, sizeof *at);
+    uint32_t *order = pli_array((size_t)parts, sizeof *order);
+    bool      ok = at != NULL && order != NULL;
+    for (int32_t p = 0; ok && p < parts; p++) {
+        at[p] = part[p].block != NULL ? (uint64_t)part[p].block->first_row : 0;
+        order[p] = (uint32_t)p;
+    }
+    ok = ok && pli_sort_u64(parts, at, order);
+    pli_free(at);
+    if (!ok) pli_free(order);
+    if (!ok) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a batch");
+    o->order = (int32_t *)order;
+    return PLAIT_OK;
 }
 
 static plait_status error_of(pli_run *run) {
@@ -163,6 +184,7 @@ static plait_status learn_alone(pli_run *run, const pli_batch *batch, int64_t cl
     if (batch == NULL && o->part[0] == NULL) PLI_TRY(begin_stream(run, clock, parts));
     in_place pass = { .run = run, .part = batch != NULL ? batch->part : o->part[clock & 1], .parts = parts,
                       .clock = clock };
+    PLI_TRY(find_order(run, parts, pass.part));
     read_totals(o, &h->totals);
     h->sums = (pli_sums){ 0 };
     pli_pool_for(run->pool, more ? parts + 1 : 1, item, &pass);
