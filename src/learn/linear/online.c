@@ -308,7 +308,7 @@ static plait_status begin(pli_run *run) {
     o->cols = pli_online_cols(o->rule.columns);
     o->total_key = (uint64_t)(l->linear.features + l->linear.intercept);
     /* Where reads are bounded, the others are about as far; else they may not have begun, or have ended. */
-    o->paced = (pli_promises_of(run->consistency, NULL) & PLAIT_BOUNDED_READS) != 0;
+    o->paced = pli_run_holders(run) > 1 && (pli_promises_of(run->consistency, NULL) & PLAIT_BOUNDED_READS) != 0;
     PLI_TRY(make_threads(run, o));
     return make_tables(run);
 }

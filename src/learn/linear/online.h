@@ -109,7 +109,7 @@ struct pli_online {
     int64_t            cols;
     uint64_t           total_key; /* the row of totals in w; with PLI_SPARSE it is row 1 of b */
     float             *any;       /* [2, cols] for small reads */
-    bool               paced;     /* no worker is far ahead of the others */
+    bool               paced;     /* there are other workers, and none is far ahead */
     /* by key */
     float  *now, *before; /* [unique + 2, cols] the values of the batch's features, and as they were read */
     int64_t now_capacity, before_capacity;

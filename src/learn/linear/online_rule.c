@@ -4,7 +4,7 @@
 #include <math.h>
 
 /* Measured on the sets of bench/online; for scores of unit spread. */
-static const double N0 = 0.2, C = 0.015, INTERCEPT = 2; /* the intercept is in every row: it may learn faster */
+static const double N0 = 0.2, C = 0.02, INTERCEPT = 2.5; /* the intercept is in every row: it may learn faster */
 
 enum { LONGEST = 128 }; /* pieces of a numeric flow */
 
@@ -30,9 +30,16 @@ static inline double inverse_scale(const pli_online_rule *rule, float q, float c
     return q > 0 && isfinite(q) ? sqrt((double)c / (double)q) : 0;
 }
 
-static inline double rate_of(double n, double unit) {
-    return 1 / (sqrt(n + N0 * unit * unit) + C * n / unit);
+/* The constants in the unit of the scores. */
+typedef struct rates {
+    float first, last;
+} rates;
+
+static rates rates_of(const pli_online_rule *rule) {
+    return (rates){ .first = (float)(N0 * rule->unit * rule->unit), .last = (float)(C / rule->unit) };
 }
+
+static inline float rate_at(rates r, float n) { return 1 / (sqrtf(n + r.first) + r.last * n); }
 
 double pli_online_weight(const pli_online_rule *rule, const float *values, int64_t k) {
     const int64_t columns = rule->columns;
@@ -99,13 +106,14 @@ static void learn_one(const pli_online_rule *rule, pli_online_row *row, double a
                       pli_online_scratch *scratch) {
     const pli_loss *loss = rule->goal->loss;
     const double    square = row->weight * slope * slope, step = rule->rate * rule->unit * row->weight * row->share;
+    const rates     r = rates_of(rule);
+    const int64_t   last = row->intercept ? row->n - 1 : row->n;
     double          pace = 0, move;
     for (int64_t e = 0; e < row->n; e++) {
-        const double x = (double)row->x[e], n = (double)load(&row->at[e][1]) + square * x * x;
-        const bool   intercept = row->intercept && e == row->n - 1;
-        store(&row->at[e][1], n);
-        scratch->rate[e] = (float)(x * all * (intercept ? INTERCEPT : 1) * rate_of(n, rule->unit));
-        pace += x * (double)scratch->rate[e];
+        const float x = row->x[e], n = (float)((double)load(&row->at[e][1]) + square * (double)x * (double)x);
+        store(&row->at[e][1], (double)n);
+        scratch->rate[e] = x * (float)(e == last ? all * INTERCEPT : all) * rate_at(r, n);
+        pace += (double)x * (double)scratch->rate[e];
     }
     if (!(pace > 0)) return;
     if (loss->invariant != NULL) move = loss->invariant(rule->goal->parameter, score, row->y, step * pace);
@@ -129,6 +137,7 @@ static void score_all(const pli_online_rule *rule, const pli_online_row *row, do
 
 static void learn_all(const pli_online_rule *rule, pli_online_row *row, double all, pli_online_scratch *scratch) {
     const int64_t k = rule->columns;
+    const rates   r = rates_of(rule);
     double       *score = scratch->score, *slope = score + k, *pace = score + 2 * k, *move = slope;
     for (int64_t c = 0; c < k; c++) pace[c] = 0;
     for (int64_t e = 0; e < row->n; e++) {
@@ -137,7 +146,7 @@ static void learn_all(const pli_online_rule *rule, pli_online_row *row, double a
         for (int64_t c = 0; c < k; c++) {
             const double sum = (double)load(&n[c]) + row->weight * slope[c] * slope[c] * x * x;
             store(&n[c], sum);
-            rate[c] = (float)(x * more * rate_of(sum, rule->unit));
+            rate[c] = (float)(x * more) * rate_at(r, (float)sum);
             pace[c] += x * (double)rate[c];
         }
     }

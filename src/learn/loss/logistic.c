@@ -18,17 +18,18 @@ static void logistic_second(double parameter, int64_t k, const double *score, do
     h[0] = e / ((1 + e) * (1 + e));
 }
 
-/* The margin m grows by d, where d + exp(m) (exp(d) - 1) = step. Each term alone bounds d from above; from there
- * Newton's steps go down to it, since the left side is convex. */
+/* The margin m grows by d, where d + exp(m) (exp(d) - 1) = step. Two bounds from above: with exp(d) - 1 >= d + d^2 / 2,
+ * and without the first term. From there Newton's steps go down to d, since the left side is convex; the error of the
+ * last one is its square. */
 static double logistic_invariant(double parameter, double score, double y, double step) {
     const double margin = y * score, e = exp(margin < 700 ? margin : 700);
     (void)parameter;
-    double d = log1p(step / e);
-    if (d > step) d = step;
+    double d = 2 * step / (1 + e + sqrt((1 + e) * (1 + e) + 2 * e * step));
+    if (d > 1) d = fmin(d, fmin(step, log1p(step / e)));
     for (int i = 0; i < 50; i++) {
         const double grown = e * expm1(d), too_far = (d + grown - step) / (1 + e + grown);
         d -= too_far;
-        if (!(too_far > 1e-9 * d)) break;
+        if (!(too_far > 1e-5 * d)) break;
     }
     return y * d;
 }

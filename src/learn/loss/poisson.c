@@ -21,7 +21,15 @@ static void poisson_second(double parameter, int64_t k, const double *score, dou
     h[0] = exp(score[0]);
 }
 
+/* The mean z = exp(s) grows logistically, dz/dt = z (y - z): z(0) / z = exp(-y t) + z(0) (1 - exp(-y t)) / y. */
+static double poisson_invariant(double parameter, double score, double y, double step) {
+    const double less = expm1(-y * step);
+    (void)parameter;
+    return -log1p(less + exp(score) * (y > 0 ? -less / y : step));
+}
+
 const pli_loss pli_loss_poisson = {
     .model = "poisson", .target = PLI_NUMBER, .log_mean = true, .smooth = true, .curvature = 1, .at = poisson_at,
-    .second = poisson_second, .reach = 1
+    .second = poisson_second, .reach = 1,
+    .invariant = poisson_invariant
 };

@@ -10,6 +10,13 @@ static double quantile_at(double q, int64_t k, const double *score, double y, do
     return residual > 0 ? q * residual : (q - 1) * residual;
 }
 
+/* The slope stays until the label is reached. */
+static double quantile_invariant(double q, double score, double y, double step) {
+    const double residual = y - score, most = step * (residual > 0 ? q : 1 - q);
+    return residual > 0 ? (most < residual ? most : residual) : most < -residual ? -most : residual;
+}
+
 const pli_loss pli_loss_quantile = {
-    .model = "quantile", .target = PLI_NUMBER, .parameter = PLI_PARAMETER_QUANTILE, .curvature = 1, .at = quantile_at
+    .model = "quantile", .target = PLI_NUMBER, .parameter = PLI_PARAMETER_QUANTILE, .curvature = 1, .at = quantile_at,
+    .invariant = quantile_invariant
 };

@@ -17,14 +17,12 @@ static bool suits_passes(const pli_run *run, const char **why_out) {
     return *why_out == NULL;
 }
 
-/* One pass, if nothing was asked for that only a rule's steps know. */
+/* One pass, and no step size is given. */
 static bool suits_one_pass(const pli_run *run, const char **why_out) {
     const plait_train_opts *o = run->opts;
-    *why_out = o->epochs != 1            ? "the rows are passed over more than once"
-               : o->learning_rate > 0    ? "a learning rate was given, so an update rule takes steps of it"
-               : o->l1 > 0 || o->l2 > 0  ? "a penalty was given, and online learning follows the loss alone"
-               : o->init_model != NULL   ? "it starts from a model, and online learning from nothing"
-                                         : NULL;
+    *why_out = o->epochs != 1         ? "the rows are passed over more than once"
+               : o->learning_rate > 0 ? "a learning rate was given, so an update rule takes steps of it"
+                                      : NULL;
     return *why_out == NULL;
 }
 
