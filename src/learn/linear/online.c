@@ -38,7 +38,8 @@ plait_status pli_online_take(const pli_run *run, pli_online_thread *thread, cons
     PLI_TRY(reserve(thread, row, n + 1));
     if (centre != NULL) { /* a value that is not given is not 0 */
         if (given > 0 && (block->col == NULL || block->col[from + given - 1] >= n))
-            return pli_fail(&thread->error, PLAIT_EFORMAT, PLI_INDEX_TOO_HIGH, (long long)(block->first_row + number + 1));
+            return pli_fail(&thread->error, PLAIT_EFORMAT, PLI_INDEX_TOO_HIGH,
+                            (long long)(block->first_row + number + 1));
         for (int64_t j = 0; j < n; j++) row->x[j] = (float)(-centre[j] * factor[j]);
         for (int64_t e = from; e < from + given; e++) {
             const uint32_t j = block->col[e];
@@ -56,6 +57,24 @@ plait_status pli_online_take(const pli_run *run, pli_online_thread *thread, cons
     return PLAIT_OK;
 }
 
+plait_status pli_online_find_order(pli_run *run, int32_t parts, const pli_part *part) {
+    pli_online *o = online_of(run);
+    if (o->order != NULL) return PLAIT_OK;
+    uint64_t *at = pli_array((size_t)parts, sizeof *at);
+    uint32_t *order = pli_array((size_t)parts, sizeof *order);
+    bool      ok = at != NULL && order != NULL;
+    for (int32_t p = 0; ok && p < parts; p++) {
+        at[p] = part[p].block != NULL ? (uint64_t)part[p].block->first_row : 0;
+        order[p] = (uint32_t)p;
+    }
+    ok = ok && pli_sort_u64(parts, at, order);
+    pli_free(at);
+    if (!ok) pli_free(order);
+    if (!ok) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a batch");
+    o->order = order;
+    return PLAIT_OK;
+}
+
 /* --- a batch by key ----------------------------------------------------------------------------------------------- */
 
 /* The keys of the batch's features, then those of the intercepts and of the totals if w has them. */
@@ -65,7 +84,8 @@ static plait_status find_keys(pli_run *run, int64_t *n_out) {
     const int64_t   d = l->linear.features;
     int64_t         n = l->unique;
     if (n > 0 && pli_linear_lacks(&l->linear, l->keys[n - 1]))
-        return pli_fail(run->err, PLAIT_EFORMAT, PLI_INDEX_TOO_HIGH, (long long)run->loop->batch.part[0].block->first_row + 1);
+        return pli_fail(run->err, PLAIT_EFORMAT, PLI_INDEX_TOO_HIGH,
+                        (long long)run->loop->batch.part[0].block->first_row + 1);
     if (!pli_grow((void **)&l->keys, &l->keys_capacity, n + 2, sizeof *l->keys) ||
         !pli_grow((void **)&o->now, &o->now_capacity, (n + 2) * o->cols, sizeof *o->now) ||
         !pli_grow((void **)&o->before, &o->before_capacity, (n + 2) * o->cols, sizeof *o->before))
@@ -111,8 +131,10 @@ static plait_status learn_batch(pli_run *run, const pli_batch *batch) {
     const double       earlier = (double)run->clocks_done * (double)run->batch;
     double             own = 0;
     h->totals = (pli_online_totals){ .weight = (double)was[0], .norm = (double)was[1], .rows = (double)was[2] };
+    if (pli_run_holders(run) == 1) PLI_TRY(pli_online_find_order(run, batch->parts, batch->part));
     pli_loop_work_begin(run);
-    for (int32_t p = 0; p < batch->parts; p++) {
+    for (int32_t i = 0; i < batch->parts; i++) {
+        const int32_t   p = l->online->order != NULL ? (int32_t)l->online->order[i] : i;
         const uint32_t *local = l->fit.scale.centre == NULL ? l->local + l->local_start[p] : NULL;
         plait_status    status = learn_part(run, &batch->part[p], local, earlier, &own);
         if (status < 0) {

@@ -81,8 +81,8 @@ void pli_online_scratch_free(pli_online_scratch *scratch);
 plait_status pli_online_learn(const pli_online_rule *rule, pli_online_row *row, pli_online_totals *totals,
                               pli_sums *sums, pli_online_scratch *scratch);
 
-/** How far the scores [k] move if they follow the loss downhill for the time `step`, score c at the speed pace[c]: ds_c/dt =
- *  -pace_c slope_c. move [k]; scratch [3k]. */
+/** How far the scores [k] move if they follow the loss downhill for the time `step`, score c at the speed pace[c]:
+ *  ds_c/dt = -pace_c slope_c. move [k]; scratch [3k]. */
 void pli_online_flow(const pli_goal *goal, int64_t k, const double *score, double y, const double *pace, double step,
                      double *move, double *scratch);
 
@@ -110,6 +110,7 @@ struct pli_online {
     uint64_t           total_key; /* the row of totals in w; with PLI_SPARSE it is row 1 of b */
     float             *any;       /* [2, cols] for small reads */
     bool               paced;     /* there are other workers, and none is far ahead */
+    uint32_t          *order; /* [parts] of a single worker, as they follow each other in the file; NULL: as they are */
     /* by key */
     float  *now, *before; /* [unique + 2, cols] the values of the batch's features, and as they were read */
     int64_t now_capacity, before_capacity;
@@ -119,7 +120,6 @@ struct pli_online {
     unsigned char *memory;             /* of the table's values; row j is at memory + j stride */
     int64_t        stride;
     pli_part      *part[2]; /* [own blocks] of a stream: of an even clock, of an odd one */
-    int32_t       *order;   /* [own blocks] the parts as they follow each other in the file */
 };
 
 static inline pli_online_thread *pli_online_alone(const pli_online *o) { return &o->thread[o->threads]; }
@@ -127,6 +127,10 @@ static inline pli_online_thread *pli_online_alone(const pli_online *o) { return 
 /** Sets the target, the weight, and the values x of a row of the block, then the intercept; `at` has room. */
 plait_status pli_online_take(const pli_run *run, pli_online_thread *thread, const pli_block *block, int64_t number,
                              pli_online_row *row);
+
+/** Sorts the parts of one worker by the place of their blocks in the file, once: a clock of all rows then takes them in
+ *  their own order. */
+plait_status pli_online_find_order(pli_run *run, int32_t parts, const pli_part *part);
 
 /* --- online_place.c ----------------------------------------------------------------------------------------------- */
 

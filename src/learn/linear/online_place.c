@@ -41,7 +41,9 @@ plait_status pli_online_make_table(pli_run *run, const plait_table_opts *opts, p
 
 /* --- a row -------------------------------------------------------------------------------------------------------- */
 
-static float *values_of(const pli_online *o, uint64_t key) { return (float *)(void *)(o->memory + (int64_t)key * o->stride); }
+static float *values_of(const pli_online *o, uint64_t key) {
+    return (float *)(void *)(o->memory + (int64_t)key * o->stride);
+}
 
 static plait_status take(const pli_run *run, pli_online_thread *h, const pli_part *part, int64_t i,
                          pli_online_row *row) {
@@ -133,26 +135,6 @@ static void item(void *user, int64_t i, int32_t thread) {
         learn_part(run, h, &pass->part[o->order[p]]);
 }
 
-/* Sorts the parts by the place of their blocks in the file, once: a clock of all rows then takes them in their own
- * order. */
-static plait_status find_order(pli_run *run, int32_t parts, const pli_part *part) {
-    pli_online *o = online_of(run);
-    if (o->order != NULL) return PLAIT_OK;
-    uint64_t *at = pli_array((size_t)parts, sizeof *at);
-    uint32_t *order = pli_array((size_t)parts, sizeof *order);
-    bool      ok = at != NULL && order != NULL;
-    for (int32_t p = 0; ok && p < parts; p++) {
-        at[p] = part[p].block != NULL ? (uint64_t)part[p].block->first_row : 0;
-        order[p] = (uint32_t)p;
-    }
-    ok = ok && pli_sort_u64(parts, at, order);
-    pli_free(at);
-    if (!ok) pli_free(order);
-    if (!ok) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a batch");
-    o->order = (int32_t *)order;
-    return PLAIT_OK;
-}
-
 static plait_status error_of(pli_run *run) {
     const pli_online *o = online_of(run);
     for (int32_t t = 0; t <= o->threads; t++) {
@@ -184,7 +166,7 @@ static plait_status learn_alone(pli_run *run, const pli_batch *batch, int64_t cl
     if (batch == NULL && o->part[0] == NULL) PLI_TRY(begin_stream(run, clock, parts));
     in_place pass = { .run = run, .part = batch != NULL ? batch->part : o->part[clock & 1], .parts = parts,
                       .clock = clock };
-    PLI_TRY(find_order(run, parts, pass.part));
+    PLI_TRY(pli_online_find_order(run, parts, pass.part));
     read_totals(o, &h->totals);
     h->sums = (pli_sums){ 0 };
     pli_pool_for(run->pool, more ? parts + 1 : 1, item, &pass);

@@ -88,7 +88,8 @@ static double note_scales(const pli_online_rule *rule, pli_online_row *row) {
     for (int64_t e = 0; e < row->n; e++) {
         float       *q = row->at[e] + 2 * columns, *c = q + 1;
         const double x = (double)row->x[e];
-        const float  square = (float)((double)load(q) + row->weight * x * x), count = (float)((double)load(c) + row->weight);
+        const float  square = (float)((double)load(q) + row->weight * x * x);
+        const float  count = (float)((double)load(c) + row->weight);
         store(q, (double)square);
         store(c, (double)count);
         row->x[e] = (float)(x * inverse_scale(rule, square, count));

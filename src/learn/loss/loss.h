@@ -42,7 +42,8 @@ typedef struct pli_loss {
     void (*probability)(int64_t k, const double *score, double *p);
     /** One score: how far it moves if it follows the loss downhill, ds/dt = -slope(s), for the time `step`; in closed
      *  form. So a step of any size stops short of the least loss, and a step of 2 is two of 1 (Karampatziakis and
-     *  Langford, "Online Importance Weight Aware Updates", UAI 2011). NULL: the slope is integrated (linear/online.h). */
+     *  Langford, "Online Importance Weight Aware Updates", UAI 2011). NULL: the slope is integrated
+     *  (linear/online.h). */
     double (*invariant)(double parameter, double score, double y, double step);
 } pli_loss;
 
