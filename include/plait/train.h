@@ -179,6 +179,9 @@ typedef struct plait_train_opts {
                                                                   each epoch (lbfgs: of the last), on one rank. Set on
                                                                   all ranks or none: epochs then end with a barrier */
     void (*graph)(void *user, const plait_graph *graph);       /* nets: called before training, on one rank */
+    int64_t                names_bytes;   /* hashed features: how much of the data's text is looked through, once
+                                             training has ended, for the names of those with a weight; 0: none, they
+                                             stay hashes; default 16 MiB                                    */
 } plait_train_opts;
 
 /* A table of a run, with the settings that it had. */

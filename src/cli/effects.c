@@ -13,6 +13,7 @@
 
 static bool fits_huber(const pli_train_settings *s) { return pli_is(s->model, "huber") || pli_is(s->loss, "huber"); }
 static bool fits_quantile(const pli_train_settings *s) { return pli_is(s->model, "quantile"); }
+static bool is_saved(const pli_train_settings *s) { return s->out != NULL; }
 static bool has_momentum(const pli_train_settings *s) { return pli_is(s->optimizer, "momentum"); }
 static bool has_steps(const pli_train_settings *s) {
     return s->optimizer == NULL || pli_solver_find(s->optimizer) == NULL;
@@ -110,6 +111,7 @@ static const struct effect {
     { "text-columns", NULL, NULL },
     { "window", NULL, NULL },
     { "hash-bits", NULL, NULL },
+    { "names", is_saved, "without --out FILE" },
     { "interactions", NULL, NULL },
     { "ngram", NULL, NULL },
     { "spill-limit", NULL, NULL },

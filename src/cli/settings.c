@@ -72,6 +72,9 @@ const pli_opt pli_train_rows[] = {
       "for text: how many characters one row holds; default 16; lstm: 128", 1, 1024, "data" },
     { "hash-bits", PLI_OPT_I64, AT(in.hash_bits), NULL, "N", "hash the features into 2^N; vw: default 18", 1, 31,
       "data" },
+    { "names", PLI_OPT_BYTES, AT(names), "16M", "BYTES",
+      "of hashed features: how much of the data is looked through for their names when training has ended; 0: none "
+      "of it, so they stay hashes", 0, 0, "data" },
     { "interactions", PLI_OPT_TEXT, AT(in.interactions), NULL, "AB,BCD",
       "vw: products of features of two or three namespaces, by first letters; :: all pairs", 0, 0, "data" },
     { "ngram", PLI_OPT_TEXT, AT(in.ngram), NULL, "N|A2,B3",
@@ -341,6 +344,7 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     t->no_intercept = s->no_intercept;
     if (given(opts, "huber-delta")) t->huber_delta = s->huber_delta;
     if (given(opts, "quantile")) t->quantile = s->quantile;
+    t->names_bytes = s->out != NULL ? s->names : 0;
     t->class_weight = s->class_weight;
     t->normalize = s->normalize;
     t->patience = s->patience;

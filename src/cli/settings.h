@@ -33,7 +33,7 @@ typedef struct pli_train_settings {
     const char *normalize, *init_model, *out, *metrics, *events, *trace, *tensorboard, *config, *reduce, *balance,
         *cluster, *collective, *optimizer_state, *layers, *graph, *loss, *kernels, *checkpoint, *checkpoint_every,
         *resume;
-    int64_t     workers, servers, epochs, batch, patience, seed, replicas, spares, backup, curve;
+    int64_t     workers, servers, epochs, batch, patience, seed, replicas, spares, backup, curve, names;
     double      learning_rate, momentum, tolerance, l1, l2, huber_delta, quantile;
     uint64_t    timeout_ns, heartbeat_ns;
     bool        no_intercept, staleness_aware, json, dry_run, quiet;

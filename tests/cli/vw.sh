@@ -20,6 +20,13 @@ done
 [ "$(grep -c . named.out)" -eq 22 ] || fail "$(grep -c . named.out) weights, expected 22: those that are not zero"
 grep -q "$(printf '\t')0\$" named.out && fail "inspect prints a weight of zero"
 
+works nameless train --data rows.vw --epochs 4 --names 0 --out nameless.model --json
+[ "$(field plain model_hash)" = "$(field nameless model_hash)" ] || fail "names change the weights"
+works nameless inspect nameless.model --weights
+[ "$(cut -f 1 nameless.out | grep -c '^hash:')" -eq 21 ] || fail "--names 0 has names: $(head -n 3 nameless.out)"
+works idle train --data rows.vw --epochs 1 --names 1M
+grep -q 'names has no effect without --out' idle.err || fail "--names without --out: $(cat idle.err)"
+
 # However the text comes and whoever reads it, the rows are the same, and so is the model.
 gzip -c rows.vw >packed
 works gzip train --data packed --epochs 4 --out gzip.model --json

@@ -14,9 +14,9 @@ static plait_status name_piece(const pli_dataset *d, const pli_segment *segment,
 }
 
 static plait_status name_segment(const pli_dataset *d, const pli_segment *segment, pli_rows *rows, pli_found *found,
-                                 size_t *read) {
+                                 int64_t *left) {
     const pli_source *source = &d->sources->source[segment->source];
-    for (size_t from = segment->from, to; from < segment->to && *read < PLI_NAMES_BYTES && found->names->left > 0;
+    for (size_t from = segment->from, to; from < segment->to && *left > 0 && found->names->left > 0;
          from = to) {
         const unsigned char *newline = NULL;
         if (segment->to - from > CHUNK)
@@ -24,7 +24,7 @@ static plait_status name_segment(const pli_dataset *d, const pli_segment *segmen
         to = newline != NULL ? (size_t)(newline + 1 - source->data) : segment->to;
         PLI_TRY(name_piece(d, segment, from, to, rows, found));
         pli_source_drop(source, pli_drop_again(from), to);
-        *read += to - from;
+        *left -= (int64_t)(to - from);
     }
     return PLAIT_OK;
 }
@@ -40,13 +40,12 @@ static bool name_columns(const pli_dataset *d, pli_names *names) {
     return true;
 }
 
-static plait_status find_names(const pli_dataset *d, pli_names *names) {
+static plait_status find_names(const pli_dataset *d, int64_t bytes, pli_names *names) {
     pli_found    found = { .names = names };
     pli_rows     rows = { 0 };
-    size_t       read = 0;
     plait_status status = name_columns(d, names) ? PLAIT_OK : PLAIT_ENOMEM;
-    for (int64_t i = 0; status == PLAIT_OK && i < d->segments && read < PLI_NAMES_BYTES && names->left > 0; i++)
-        status = name_segment(d, &d->segment[i], &rows, &found, &read);
+    for (int64_t i = 0; status == PLAIT_OK && i < d->segments && bytes > 0 && names->left > 0; i++)
+        status = name_segment(d, &d->segment[i], &rows, &found, &bytes);
     pli_rows_free(&rows);
     pli_found_free(&found);
     return status;
@@ -54,12 +53,12 @@ static plait_status find_names(const pli_dataset *d, pli_names *names) {
 
 bool pli_dataset_has_text(const pli_dataset *d) { return d->sources != NULL; }
 
-void pli_dataset_name(const pli_dataset *d, int64_t n, const uint64_t *wanted, pli_schema *schema) {
+void pli_dataset_name(const pli_dataset *d, int64_t bytes, int64_t n, const uint64_t *wanted, pli_schema *schema) {
     const int32_t bits = d->schema->hash_bits;
     pli_names     names;
     if (d->sources == NULL || bits == 0 || bits > BITS_MAX || schema->hash_bits != bits) return;
     if (pli_names_init(&names, bits, NULL) < 0) return;
     for (int64_t i = 0; i < n; i++) pli_names_want(&names, wanted[i]);
-    if (find_names(d, &names) == PLAIT_OK) (void)pli_schema_take_names(schema, &names);
+    if (find_names(d, bytes, &names) == PLAIT_OK) (void)pli_schema_take_names(schema, &names);
     pli_names_free(&names);
 }

@@ -2,13 +2,13 @@
  *
  * A caller first says which keys it wants, those with a weight. A parser then offers names as they come; the first name
  * of a key stays, in the order of the data, so names depend on the data alone. What is kept is bounded: PLI_NAMES_MAX
- * names of PLI_NAMES_TEXT bytes together, from the first PLI_NAMES_BYTES of the data. */
+ * names of PLI_NAMES_TEXT bytes together; and so is the text that is looked through (--names). */
 #ifndef PLI_DATA_NAMES_H
 #define PLI_DATA_NAMES_H
 
 #include "data/data.h"
 
-enum { PLI_NAMES_MAX = 1 << 20, PLI_NAMES_TEXT = 16 << 20, PLI_NAMES_BYTES = 64 << 20 };
+enum { PLI_NAMES_MAX = 1 << 20, PLI_NAMES_TEXT = 16 << 20 };
 
 typedef struct pli_names {
     uint64_t *wanted; /* [2^bits / 64] a bit for each key */

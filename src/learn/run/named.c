@@ -25,7 +25,8 @@ static int64_t wanted_keys(const plait_model *model, uint64_t **keys_out) {
 void pli_run_name_features(pli_run *run, plait_model *model) {
     pli_dataset *again = NULL;
     uint64_t    *keys = NULL;
-    if (!pli_comm_leads(run->comm) || run->opts->data == NULL || !pli_schema_is_hashed(model->schema)) return;
+    if (!pli_comm_leads(run->comm) || run->opts->data == NULL || run->opts->names_bytes == 0) return;
+    if (!pli_schema_is_hashed(model->schema)) return;
     if (!pli_dataset_has_text(run->data)) { /* a cache */
         plait_data_opts plain = *run->opts->data;
         plain.cache = 0;
@@ -33,7 +34,7 @@ void pli_run_name_features(pli_run *run, plait_model *model) {
         if (pli_dataset_open(&plain, model->schema, 0, 1, &again, NULL) < 0) return;
     }
     const int64_t n = wanted_keys(model, &keys);
-    pli_dataset_name(again != NULL ? again : run->data, n, keys, model->schema);
+    pli_dataset_name(again != NULL ? again : run->data, run->opts->names_bytes, n, keys, model->schema);
     pli_free(keys);
     pli_dataset_destroy(&again);
 }

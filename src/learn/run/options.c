@@ -118,6 +118,8 @@ plait_status pli_options_check(pli_run *run) {
     PLI_TRY(check_number("learning-rate", o->learning_rate, false, err));
     if (!isnan(o->tolerance)) PLI_TRY(check_number("tolerance", o->tolerance, false, err));
     PLI_TRY(check_number("huber-delta", o->huber_delta, true, err));
+    if (o->names_bytes < 0) return pli_fail(err, PLAIT_EINVAL, "names is %lld: expected 0 or more",
+                                            (long long)o->names_bytes);
     if (!(o->quantile > 0 && o->quantile < 1))
         return pli_fail(err, PLAIT_EINVAL, "quantile is %g: expected a number above 0 and below 1", o->quantile);
     if (!(o->momentum >= 0 && o->momentum < 1))

@@ -13,7 +13,7 @@ void plait_train_opts_init(plait_train_opts *opts) {
     if (opts == NULL) return;
     *opts = (plait_train_opts){
         .size = sizeof *opts, .model = "logistic", .l2 = NAN, .momentum = 0.9, .tolerance = NAN, .huber_delta = 1,
-        .quantile = 0.5,
+        .quantile = 0.5, .names_bytes = 16 << 20,
         .normalize = "auto", .checkpoint_seconds = 300, .checkpoint_keep = 2
     };
 }
