@@ -131,9 +131,9 @@ void pli_dataset_label(const pli_dataset *dataset, pli_text *text);
 /** Are its labels in a file of their own (images in idx format)? */
 bool pli_dataset_has_label_file(const pli_dataset *dataset);
 /** Sets the schema's names of hashed features, for the keys in `wanted` [n]: each key takes the first name that the
- *  data's first `bytes` have for it (and the rest of a MiB), at most 2^20 names of 16 MiB together. Features that are not hashed, or to more
- *  than 2^26, have no need of it or remain without. If the data cannot be read again, names are left out. Reads the
- *  whole data set's front: for one worker, when rows are no longer read. */
+ *  data's first `bytes` (rounded up to a MiB) have for it, at most 2^20 names of 16 MiB together. Features that are not
+ *  hashed need none; those hashed to more than 2^26 keys remain without. If the data cannot be read again, names are
+ *  left out. It reads the front of the whole data set: for one worker, when rows are no longer read. */
 void pli_dataset_name(const pli_dataset *dataset, int64_t bytes, int64_t n, const uint64_t *wanted,
                       pli_schema *schema);
 /** Does it hold text to be read again? Not with a cache, or of rows in memory. */
