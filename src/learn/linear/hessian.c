@@ -85,7 +85,6 @@ static void add_rows(const hessian_run *run, const group *at, const pli_block *b
             continue;
         }
         pli_gram gram = { .d = d,
-                          .narrow = true,
                           .shift = to->scale->centre,
                           .gram = sums,
                           .sum = sums + d * d,

@@ -107,6 +107,9 @@ static int64_t row_at(const pli_part *part, int64_t i) {
 /* The size of a chunk of rows: its entries, and their weights, stay in the cache between score and gradient. */
 enum { CHUNK_ROWS = 128, CHUNK_ENTRIES = 1 << 14 };
 
+/* Scores from which on the kernels for several columns pay. */
+enum { WIDE = 8 };
+
 /* The end of the chunk that begins with row i of the part. */
 static int64_t chunk_end(const pli_part *part, int64_t i) {
     const int64_t *start = part->block->row_start;
@@ -148,6 +151,29 @@ static void gradient_by_chunks(const pli_linear *linear, const pli_weights *weig
     }
 }
 
+/* For many scores a row, and columns as in the block: the kernels take a row's scores at once. */
+static void gradient_by_scores(const pli_linear *linear, const pli_weights *weights, const pli_part *part,
+                               const pli_slopes *g, pli_sums *own, double *scratch) {
+    const pli_block   *block = part->block;
+    const pli_kernels *kernels = pli_kernels_get();
+    const pli_csr      x = { block->rows, block->row_start, block->col, block->value, block->packed };
+    const int64_t      k = linear->goal.columns;
+    double            *score = scratch, *slope = scratch + k;
+    for (int64_t i = 0; i < part->rows; i++) {
+        const pli_rows row = { NULL, row_at(part, i), 1 };
+        double         y, weight;
+        if (!pli_linear_weigh(linear, block, row.first, &y, &weight)) continue;
+        if (weights->f32 != NULL) kernels->csr_dot_f32(&x, row, k, weights->f32, score);
+        else kernels->csr_dot_f64(&x, row, k, weights->f64, score);
+        for (int64_t c = 0; c < k; c++) score[c] += weights->bias[c];
+        own->loss += weight * linear->goal.loss->at(linear->goal.parameter, k, score, y, slope);
+        for (int64_t c = 0; c < k; c++) g->bias[c] += slope[c] *= weight;
+        kernels->csr_t_axpy_f64(&x, row, k, slope, g->f64);
+        own->weight += weight;
+        own->rows++;
+    }
+}
+
 static void gradient_by_rows(const pli_linear *linear, const pli_weights *weights, const pli_visit *rows,
                              const pli_slopes *g, pli_sums *own, double *scratch) {
     const pli_block *block = rows->part.block;
@@ -174,6 +200,8 @@ void pli_linear_gradient(const pli_linear *linear, const pli_weights *weights, c
                          const pli_slopes *g, pli_sums *sums, double *scratch) {
     pli_sums own = { 0 };
     if (linear->goal.columns == 1 && rows->local == NULL) gradient_by_chunks(linear, weights, &rows->part, g, &own);
+    else if (linear->goal.columns >= WIDE && rows->local == NULL)
+        gradient_by_scores(linear, weights, &rows->part, g, &own, scratch);
     else gradient_by_rows(linear, weights, rows, g, &own, scratch);
     pli_sums_add(sums, &own);
 }
