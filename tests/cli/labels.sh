@@ -150,4 +150,23 @@ exits 1 "$zero" zero-stream train --data pipe --epochs 1 --weight-column w
 printf '0\n1\n' >none.weight
 works part-light train --data none --batch 1 --epochs 3 --metrics light.json
 grep -qi nan part-light.err part-light.out light.json && fail "NaN is told: $(cat part-light.err)"
+# Workers that see other labels than the rest: said where updates are applied as they come, and the steps decide the end.
+awk 'BEGIN { srand(5); for (i = 0; i < 6400; i++) {
+    printf "%d 1:%.3f 2:%.3f\n", int(i / 100) % 2, rand(), rand() >"period"
+    printf "%d 1:%.3f 2:%.3f\n", int(i / 3200), rand(), rand() >"halves"
+    printf "%d 1:%.3f 2:%.3f\n", rand() < 0.03, rand(), rand() >"random"
+    printf "%.3f 1:%.3f 2:%.3f\n", 1 + int(i / 100) % 2 + rand() / 10, rand(), rand() >"numbers"
+} }'
+worker='note: worker 0 has other labels than the rest'
+works shares train --data period --optimizer sgd --workers 2 --topology ps --consistency async
+says shares.err "$worker: 100 % of its rows have label 0, and 50 % of all rows; under async this may harm: shuffle the rows of the file, or take --consistency bsp$" || fail "other labels are not told: $(cat shares.err)"
+works shares train --data numbers --model squared --optimizer sgd --workers 4 --topology ps --consistency ssp:2
+says shares.err "$worker: the mean of its labels is 1.05, and 1.55 of all; under ssp:2" || fail "another mean is not told: $(cat shares.err)"
+for options in "--data period --optimizer sgd --workers 2 --consistency bsp" "--data period --workers 2 --consistency async" \
+    "--data period --optimizer sgd --workers 1 --consistency async" "--data halves --optimizer sgd --workers 2 --consistency async" \
+    "--data halves --optimizer sgd --workers 3 --consistency async" "--data random --optimizer sgd --workers 16 --consistency async"; do
+    # shellcheck disable=SC2086
+    works shares train --topology ps $options
+    says shares.err 'has other labels' && fail "$options: $(grep 'other labels' shares.err)"
+done
 finish

@@ -354,6 +354,7 @@ void pli_fit_settle(pli_run *run, int64_t batch, int64_t (*epochs)(const pli_run
     if (o->schedule == NULL && run->epochs > 1 && strcmp(run->optimizer, "ftrl") != 0) run->schedule = "cosine";
     run->l1 = o->l1;
     run->l2 = isnan(o->l2) ? 1.0 / (double)run->train_labels : o->l2;
+    pli_shares_tell(run); /* now that the solver is known */
 }
 
 double pli_fit_rate(const pli_run *run) {

@@ -2,6 +2,7 @@
  * begins with a pli_fit.
  *
  *     labels.c    decides whether labels are classes or numbers; counts and weighs them
+ *     shares.c    says where workers see different labels
  *     scale.h     training's units
  *     judged.c    finds rows that cannot be judged, before training
  *     fit.c       validates and keeps the best weights, judges the trained model, says what went wrong
@@ -30,6 +31,13 @@ typedef struct pli_fit_ops {
     plait_status (*gap)(pli_run *run, const pli_solution *solution, double *gap_out);
 } pli_fit_ops;
 
+/* The worker whose labels differ most from those of all rows. */
+typedef struct pli_shares {
+    int32_t worker; /* -1: none differs more than by chance, or enough to matter */
+    int64_t label;  /* of classes: its share of own rows and of all rows follow; of numbers: the means follow */
+    double  own, all;
+} pli_shares;
+
 typedef struct pli_fit {
     const pli_fit_ops *ops;
     const char        *wanted; /* the name of the loss that was asked for; NULL: the labels choose       */
@@ -39,6 +47,7 @@ typedef struct pli_fit {
     bool               raw;    /* --normalize none: features are not scaled                              */
     double            *class_weight;
     double             label_mean, label_spread; /* of numbers (mean 0 without intercept); else 0 and 1  */
+    pli_shares         shares;
     pli_scale          scale;
     pli_solution       solution, best; /* in the data's units */
 } pli_fit;
@@ -49,6 +58,11 @@ static inline pli_fit *pli_fit_of(const pli_run *run) { return run->state; }
  *  classes and their weights, rows. Logs the label. Errors: EFORMAT if the model cannot learn the labels, or all
  *  weights are 0. Collective over the workers. */
 plait_status pli_labels_settle(pli_run *run);
+/** Compares the own labels with those of all workers: counts [classes], or for numbers (0 classes) the sums of weights,
+ *  of weighted labels and of their squares. Sets fit->shares. Collective over the workers. */
+plait_status pli_shares_settle(pli_run *run, int64_t classes, const double *own, const double *all, double own_rows);
+/** Notes what was found, if updates are applied as they come. */
+void         pli_shares_tell(const pli_run *run);
 /** Checks that every row of a set can be judged: pli_learner_more.check_judged. EFORMAT, with the row. */
 plait_status pli_fit_check_judged(pli_run *run, const pli_dataset *data, const char *name);
 

@@ -264,9 +264,7 @@ static plait_status check_weights(const pli_run *run, const double *counts) {
 
 /* Measures mean and spread of numbers: scores begin at the mean (or at its logarithm), and the default rate follows the
  * spread, since rules with a metric of their own move by about the rate, whatever the unit of the labels. */
-static void measure_labels(pli_run *run, const label_moments *moments) {
-    double sums[MOMENTS];
-    pli_cells_round(true, MOMENTS, moments->cell, sums);
+static void measure_labels(pli_run *run, const double sums[MOMENTS]) {
     if (pli_fit_of(run)->goal.loss->target != PLI_NUMBER || !(sums[0] > 0)) return;
     double mean = sums[1] / sums[0], square = sums[2] / sums[0];
     if (pli_fit_of(run)->goal.loss->log_mean) {
@@ -284,10 +282,13 @@ plait_status pli_labels_settle(pli_run *run) {
     int64_t n = pli_fit_of(run)->goal.classes;
     pli_fit_of(run)->label_spread = 1;
     if (run->stream) PLI_TRY(pli_sample_take(run));
-    double *counts = pli_calloc((size_t)counts_of(n), sizeof *counts);
+    double *counts = pli_calloc(2 * (size_t)counts_of(n), sizeof *counts), *own = counts + counts_of(n);
     if (counts == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to count labels");
     label_moments  moments = { 0 };
+    double         mine[MOMENTS], sums[MOMENTS];
     plait_status status = count_rows(run, counts, &moments);
+    memcpy(own, counts, (size_t)counts_of(n) * sizeof *own);
+    pli_cells_round(true, MOMENTS, moments.cell, mine);
     run->own_entries = (int64_t)counts[n + 2];
     pli_comm_work(run->comm, PLI_WORK_PARSED, (uint64_t)run->own_entries);
     if (status == PLAIT_OK) status = plait_comm_allreduce(run->comm, counts, counts_of(n), PLAIT_F64, PLAIT_SUM);
@@ -302,9 +303,11 @@ plait_status pli_labels_settle(pli_run *run) {
         run->train_labels = run->rows * pli_schema_row_labels(run->schema);
         run->entries = (int64_t)(counts[n + 2] / counts[n] * (double)run->rows);
     }
-    pli_free(counts);
     if (status == PLAIT_OK) status = pli_comm_sum_cells(run->comm, true, MOMENTS, moments.cell);
-    measure_labels(run, &moments);
+    pli_cells_round(true, MOMENTS, moments.cell, sums);
+    measure_labels(run, sums);
+    if (status == PLAIT_OK) status = pli_shares_settle(run, n, n > 0 ? own : mine, n > 0 ? counts : sums, own[n]);
+    pli_free(counts);
     if (status == PLAIT_OK && run->train_rows == 0)
         return pli_fail(run->err, PLAIT_EFORMAT, "there is no row to train on");
     return status;
