@@ -17,7 +17,7 @@ void pli_record_init(plait_report *r) {
     };
     r->objective = r->train_loss = r->progressive_loss = NAN;
     r->test_loss = r->test_accuracy = r->test_auc = r->test_rmse = r->test_mae = NAN;
-    r->validation_loss = NAN;
+    r->validation_loss = r->gap = NAN;
     r->load_seconds = r->train_seconds = r->cpu_seconds = r->clocks_per_second = r->idle_share = NAN;
     r->compute_seconds = r->wait_seconds = r->network_seconds = NAN;
 }
@@ -117,6 +117,7 @@ void pli_record_json(const plait_report *r, const plait_simulated *simulated, pl
     name(text, "optimizer_why", r->optimizer_why);
     name(text, "label", r->label);
     truth(text, "converged", r->converged);
+    pli_json_f64(text, "gap", r->gap);
     pli_json_f64(text, "validation_loss", r->validation_loss);
     count(text, "best_epoch", r->best_epoch);
     truth(text, "stopped_early", r->stopped_early);
@@ -158,6 +159,15 @@ static void validation(pli_text *text, const plait_report *r) {
     pli_text_add(text, "%s\n", r->stopped_early > 0 ? "; stopped early" : "");
 }
 
+/* Ends the line of clocks. The gap is an estimate, so two digits are enough. */
+static void convergence(pli_text *text, const plait_report *r) {
+    if (r->converged > 0) pli_text_add(text, ", converged");
+    if (r->converged == 0) pli_text_add(text, ", not converged");
+    if (r->converged == 0 && isfinite(r->gap))
+        pli_text_add(text, ": about %.2g %% above the least objective", 100 * r->gap);
+    pli_text_add(text, "\n");
+}
+
 void pli_record_text(const plait_report *r, const plait_simulated *simulated, pli_text *text) {
     if (r->model[0] != '\0') pli_text_add(text, "%-18s %s\n", "model", r->model);
     if (r->rows >= 0) pli_text_add(text, "%-18s %" PRId64 "\n", "rows", r->rows);
@@ -174,9 +184,11 @@ void pli_record_text(const plait_report *r, const plait_simulated *simulated, pl
         bool as_run = strcmp(t->topology, r->topology) == 0 && strcmp(t->consistency, r->consistency) == 0;
         if (!as_run) pli_text_add(text, "%-18s %s by %s, %s\n", "table", t->name, t->topology, t->consistency);
     }
-    if (r->clocks >= 0)
-        pli_text_add(text, "%-18s %" PRId64 " in %" PRId64 " epoch%s%s\n", "clocks", r->clocks, r->epochs,
-                     pli_plural(r->epochs), r->converged > 0 ? ", converged" : "");
+    if (r->clocks >= 0) {
+        pli_text_add(text, "%-18s %" PRId64 " in %" PRId64 " epoch%s", "clocks", r->clocks, r->epochs,
+                     pli_plural(r->epochs));
+        convergence(text, r);
+    }
     figure(text, "objective", r->objective);
     figure(text, "train loss", r->train_loss);
     figure(text, "progressive loss", r->progressive_loss);

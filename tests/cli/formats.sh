@@ -5,7 +5,7 @@
 works train train --data part --optimizer adagrad --epochs 3 --out model --json --quiet
 keys="model rows features classes workers spares transport topology consistency collective optimizer epochs clocks objective train_loss
 progressive_loss test_loss test_accuracy test_auc test_rmse test_mae load_seconds train_seconds cpu_seconds
-clocks_per_second bytes_sent peak_rss_bytes updates_dropped clocks_skipped model_hash idle_share virtual_seconds trace_hash messages tables optimizer_why label converged validation_loss best_epoch stopped_early"
+clocks_per_second bytes_sent peak_rss_bytes updates_dropped clocks_skipped model_hash idle_share virtual_seconds trace_hash messages tables optimizer_why label converged gap validation_loss best_epoch stopped_early"
 # exact NAME: the object's keys are the contract's, in its order; those of its tables are their own affair
 exact() {
     # shellcheck disable=SC2086
@@ -34,6 +34,11 @@ works late "$@" --json
 works lbfgs train --data part --optimizer lbfgs --json
 works short train --data part --optimizer lbfgs --epochs 2 --json
 [ "$(field lbfgs converged) $(field short converged)" = "true false" ] || fail "lbfgs: converged is $(field lbfgs converged), $(field short converged)"
+[ "$(field train gap)" = null ] || fail "an update rule claims to know the gap: $(field train gap)"
+awk "BEGIN { exit !($(field lbfgs gap) <= 1e-4 && $(field short gap) > 1e-4) }" ||
+    fail "lbfgs: the gap is $(field lbfgs gap), $(field short gap)"
+works said train --data part --optimizer lbfgs --epochs 2
+grep -q "^clocks .*, not converged: about [0-9.]* % above the least objective$" said.out || fail "nothing is said of the gap: $(grep clocks said.out)"
 
 works inspect inspect model
 [ "$(grep -c '^label' inspect.out)" -eq 2 ] || fail "inspect: not two labels"
