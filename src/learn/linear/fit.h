@@ -27,8 +27,9 @@ typedef enum pli_form {
 } pli_form;
 
 struct pli_row_worker;
-typedef struct pli_newton pli_newton; /* newton.c */
-typedef struct pli_online pli_online; /* online.h */
+typedef struct pli_newton pli_newton;   /* newton.c */
+typedef struct pli_limited pli_limited; /* newton_limited.c */
+typedef struct pli_online pli_online;   /* online.h */
 
 typedef struct pli_linear_fit {
     pli_fit      fit;
@@ -53,8 +54,9 @@ typedef struct pli_linear_fit {
     uint64_t *part_keys;
     float    *part_push;
     int64_t   mark_capacity, part_keys_capacity, part_push_capacity;
-    pli_newton *newton; /* by sums of quadratic models */
-    pli_online *online; /* row by row, in one pass     */
+    pli_newton  *newton;  /* by sums of quadratic models */
+    pli_limited *limited; /* the same for many weights   */
+    pli_online  *online;  /* row by row, in one pass     */
     /* row by row */
     struct pli_row_worker *hogwild; /* [threads] */
 } pli_linear_fit;
@@ -77,7 +79,7 @@ extern const pli_fit_ops pli_linear_fit_ops;
 
 /* --- steps.c, blocks.c, hogwild.c --------------------------------------------------------------------------------- */
 
-extern const pli_steps pli_linear_steps, pli_hogwild_steps, pli_newton_steps, pli_online_steps,
+extern const pli_steps pli_linear_steps, pli_hogwild_steps, pli_newton_steps, pli_limited_steps, pli_online_steps,
     pli_online_steps_in_place;
 plait_status pli_linear_begin(pli_run *run);
 void         pli_linear_end(pli_run *run);

@@ -54,7 +54,7 @@ static double default_rate(const pli_run *run) {
 static int64_t default_epochs(const pli_run *run) {
     const pli_linear_fit *l = run->state;
     if (run->lbfgs) return 2000;
-    if (run->solver == &pli_solver_newton) return 200;
+    if (run->solver == &pli_solver_newton) return 1000;
     return clamp((l->rowwise ? 600 : 2400) / run->clocks, 5, 100);
 }
 
@@ -77,6 +77,12 @@ static double weights_of(const pli_run *run) {
     return ((double)run->features + 1) * (double)pli_fit_of(run)->goal.columns;
 }
 
+/* Are the weights so few that newton can keep the curvature of each pair? */
+static bool has_whole_curvature(const pli_run *run) {
+    const double n = weights_of(run);
+    return n * (n + 1) / 2 <= PLI_NEWTON_VALUES;
+}
+
 /* Why the data do not suit the solver; NULL: they do. */
 static const char *unsuited(const pli_run *run) {
     const double n = weights_of(run), there = (double)pli_memory_bytes();
@@ -84,8 +90,8 @@ static const char *unsuited(const pli_run *run) {
     if (run->features == 0 || n > (double)(INT64_C(1) << 28))
         return "the features are too many, so weights grow by key";
     if (there > 0 && n * SOLVER_BYTES > there) return "the weights are too many for a solver's vectors";
-    if (run->solver == &pli_solver_newton && n * (n + 1) / 2 > PLI_NEWTON_VALUES)
-        return "the weights are too many for newton, which keeps the curvature of each pair of them";
+    if (run->solver == &pli_solver_newton && run->opts->l1 > 0 && !has_whole_curvature(run))
+        return "with --l1 newton keeps the curvature of each pair of weights, and the weights are too many for that";
     return NULL;
 }
 
@@ -191,7 +197,8 @@ static plait_status measured(pli_run *run) {
 static plait_status train(pli_run *run) {
     const pli_linear_fit *l = run->state;
     if (run->lbfgs) return pli_lbfgs_run(run, &pli_lbfgs_linear);
-    if (run->solver == &pli_solver_newton) return pli_loop_run(run, &pli_newton_steps);
+    if (run->solver == &pli_solver_newton)
+        return pli_loop_run(run, has_whole_curvature(run) ? &pli_newton_steps : &pli_limited_steps);
     if (run->solver == &pli_solver_online)
         return pli_loop_run(run, pli_online_fits_in_place(run) ? &pli_online_steps_in_place : &pli_online_steps);
     return pli_loop_run(run, l->rowwise ? &pli_hogwild_steps : &pli_linear_steps);

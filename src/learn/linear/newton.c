@@ -131,7 +131,7 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
     bool        complete = false;
     uint64_t    at = pli_comm_span_begin(run->comm);
     (void)clock;
-    if (n->rows == NULL) PLI_TRY(pli_newton_rows_make(run, batch, &n->rows));
+    if (n->rows == NULL) PLI_TRY(pli_newton_rows_make(run, batch, true, &n->rows));
     PLI_TRY(read_sum(run, &complete));
     pli_run_step(run, "get", &at);
     n->gap = INFINITY;
@@ -206,21 +206,26 @@ static plait_status make(pli_run *run, pli_newton *n) {
     return pli_linear_penalty(run, PLAIT_F64, (void **)&n->penalty);
 }
 
-static plait_status begin(pli_run *run) {
-    pli_newton      *n = pli_calloc(1, sizeof *n);
-    plait_table_opts t;
-    int64_t          expected = 0;
-    pli_linear_fit_of(run)->newton = n;
-    if (n == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for training");
-    PLI_TRY(make(run, n));
+plait_status pli_newton_begin(pli_run *run, int32_t *expected_out) {
+    int64_t rows = 0;
     run->ways |= PLAIT_LEARNER_PASSES; /* rows stay in their order */
     for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
         const pli_block *block = pli_dataset_block(run->data, b);
-        for (int64_t r = 0; r < block->rows && expected == 0; r++)
-            expected = run->fraction > 0 && pli_run_holds_back(run, block->first_row + r) ? 0 : 1;
+        for (int64_t r = 0; r < block->rows && rows == 0; r++)
+            rows = run->fraction > 0 && pli_run_holds_back(run, block->first_row + r) ? 0 : 1;
     }
-    PLI_TRY(plait_comm_allreduce(run->comm, &expected, 1, PLAIT_I64, PLAIT_SUM));
-    n->expected = (int32_t)expected;
+    PLI_TRY(plait_comm_allreduce(run->comm, &rows, 1, PLAIT_I64, PLAIT_SUM));
+    *expected_out = (int32_t)rows;
+    return PLAIT_OK;
+}
+
+static plait_status begin(pli_run *run) {
+    pli_newton      *n = pli_calloc(1, sizeof *n);
+    plait_table_opts t;
+    pli_linear_fit_of(run)->newton = n;
+    if (n == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for training");
+    PLI_TRY(make(run, n));
+    PLI_TRY(pli_newton_begin(run, &n->expected));
     plait_table_opts_init(&t);
     t.name = "w";
     t.type = PLAIT_F64;

@@ -14,6 +14,7 @@
  * A logistic loss is no parabola. A step is cut where a score of an own row would move farther than the loss's `reach`.
  *
  *     newton.c        the tables, a clock, the end
+ *     newton_limited.c  the same for many weights, by a limited memory of the curvature
  *     newton_rows.c   a worker's own model, by passes over its rows
  *     newton_least.c  the least point of a model: Cholesky, or with L1 coordinate descent
  */
@@ -38,12 +39,16 @@ static inline int64_t pli_quadratic_values(const pli_quadratic *q) {
     return pli_quadratic_blocks(q) * q->rows * q->rows;
 }
 
+/** newton.c: rows keep their order from now on. *expected_out: how many workers have rows, and so a model. Collective. */
+plait_status pli_newton_begin(pli_run *run, int32_t *expected_out);
+
 /* --- newton_rows.c ------------------------------------------------------------------------------------------------ */
 
 /* A worker's rows, and what it remembers of them. */
 typedef struct pli_newton_rows pli_newton_rows;
 
-plait_status pli_newton_rows_make(pli_run *run, const pli_batch *batch, pli_newton_rows **rows_out);
+/** curved: models will be asked for; else slopes alone. */
+plait_status pli_newton_rows_make(pli_run *run, const pli_batch *batch, bool curved, pli_newton_rows **rows_out);
 void         pli_newton_rows_free(pli_newton_rows **rows);
 /** Moves from the point at hand towards `to` [rows, columns], as far as the loss's reach allows: writes the new point
  *  to at. *whole_out: it went all the way. */
@@ -53,6 +58,11 @@ plait_status pli_newton_move(pli_newton_rows *rows, const pli_batch *batch, cons
  *  losses there. */
 plait_status pli_newton_model(pli_newton_rows *rows, const pli_batch *batch, const double *at, pli_quadratic *model,
                               pli_sums *sums_out);
+
+/** Computes the slope [rows, columns] of the own rows' part of the mean loss, where the last move has gone. */
+void         pli_newton_slope(pli_newton_rows *rows, const pli_batch *batch, double *slope, pli_sums *sums_out);
+/** Computes a bound of the diagonal of that part's curvature [rows, columns], above 0 everywhere. */
+void         pli_newton_diagonal(const pli_newton_rows *rows, const pli_batch *batch, double *diagonal);
 
 /* --- newton_least.c ----------------------------------------------------------------------------------------------- */
 

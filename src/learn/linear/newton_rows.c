@@ -12,7 +12,7 @@ enum { GROUPS = 4, CHUNK = 128 };
 
 typedef struct group {
     pli_quadratic model; /* of its rows: r is the gradient */
-    double       *bias;  /* [columns] */
+    double       *bias, *slope; /* [columns] */
     double       *x, *y; /* [CHUNK, rows] rows as training sees them; the same times a curvature */
     double       *curve; /* [CHUNK, columns, columns] */
     double        farthest;
@@ -27,6 +27,7 @@ struct pli_newton_rows {
     double      *score;   /* [rows, columns] at the point at hand */
     double      *to;      /* [rows, columns] at the point that a move aims at */
     double      *raw, *bias; /* weights [features, columns] and intercepts [columns] in the data's units */
+    bool         curved;  /* models have a curvature */
     int64_t      stride;  /* of the rows that the curvature is taken from, each stride-th */
     group        group[GROUPS];
     const pli_batch *batch; /* of the pass at hand */
@@ -40,16 +41,18 @@ static bool is_dense(const pli_newton_rows *n) { return pli_fit_of(n->run)->scal
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-static bool make_group(group *g, int64_t rows, int64_t k) {
+static bool make_group(group *g, int64_t rows, int64_t k, bool curved) {
     g->model = (pli_quadratic){ .rows = rows, .columns = k };
-    g->model.h = pli_calloc((size_t)pli_quadratic_values(&g->model), sizeof(double));
+    g->slope = pli_calloc((size_t)k, sizeof(double));
     g->model.r = pli_calloc((size_t)(rows * k), sizeof(double));
     g->bias = pli_calloc((size_t)k, sizeof(double));
+    if (g->slope == NULL || g->model.r == NULL || g->bias == NULL) return false;
+    if (!curved) return true;
+    g->model.h = pli_calloc((size_t)pli_quadratic_values(&g->model), sizeof(double));
     g->x = pli_calloc((size_t)(CHUNK * rows), sizeof(double));
     g->y = pli_calloc((size_t)(CHUNK * rows), sizeof(double));
     g->curve = pli_calloc((size_t)(CHUNK * k * k), sizeof(double));
-    return g->model.h != NULL && g->model.r != NULL && g->bias != NULL && g->x != NULL && g->y != NULL &&
-           g->curve != NULL;
+    return g->model.h != NULL && g->x != NULL && g->y != NULL && g->curve != NULL;
 }
 
 /* The curvature needs no more rows than tell it: it says how to get to the optimum, and not where that is. */
@@ -59,7 +62,7 @@ static int64_t stride_of(const pli_run *run, int64_t own, int64_t weights) {
     return own > 2 * enough ? own / enough : 1;
 }
 
-plait_status pli_newton_rows_make(pli_run *run, const pli_batch *batch, pli_newton_rows **rows_out) {
+plait_status pli_newton_rows_make(pli_run *run, const pli_batch *batch, bool curved, pli_newton_rows **rows_out) {
     const pli_linear *linear = &pli_linear_fit_of(run)->linear;
     const int64_t     k = linear->goal.columns, d = linear->features, rows = d + linear->intercept;
     pli_newton_rows  *n = pli_calloc(1, sizeof *n);
@@ -67,6 +70,7 @@ plait_status pli_newton_rows_make(pli_run *run, const pli_batch *batch, pli_newt
     if (n == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for rows");
     n->run = run;
     n->linear = *linear;
+    n->curved = curved;
     n->begin = pli_array((size_t)batch->parts + 1, sizeof *n->begin);
     for (int32_t p = 0; n->begin != NULL && p < batch->parts; p++) {
         n->begin[p] = n->rows;
@@ -78,7 +82,7 @@ plait_status pli_newton_rows_make(pli_run *run, const pli_batch *batch, pli_newt
     n->bias = pli_calloc((size_t)k, sizeof *n->bias);
     n->stride = stride_of(run, n->rows, rows * k);
     bool ok = n->begin != NULL && n->score != NULL && n->to != NULL && n->raw != NULL && n->bias != NULL;
-    for (int g = 0; ok && g < GROUPS; g++) ok = make_group(&n->group[g], rows, k);
+    for (int g = 0; ok && g < GROUPS; g++) ok = make_group(&n->group[g], rows, k, curved);
     return ok ? PLAIT_OK : pli_fail(run->err, PLAIT_ENOMEM, "no memory for the curvature of %lld weights",
                                     (long long)(rows * k));
 }
@@ -91,6 +95,7 @@ void pli_newton_rows_free(pli_newton_rows **rows) {
         pli_free(n->group[g].model.h);
         pli_free(n->group[g].model.r);
         pli_free(n->group[g].bias);
+        pli_free(n->group[g].slope);
         pli_free(n->group[g].x);
         pli_free(n->group[g].y);
         pli_free(n->group[g].curve);
@@ -217,7 +222,7 @@ static int64_t add_row(pli_newton_rows *n, group *g, const pli_block *block, int
     const pli_goal *goal = &n->linear.goal;
     const int64_t   k = goal->columns;
     const double   *score = n->score + number * k;
-    double          y, weight, *curve = g->curve + waiting * k * k;
+    double          y, weight, *curve = n->curved ? g->curve + waiting * k * k : NULL;
     if (!pli_goal_target(goal, block->label[r], &y, &weight)) return waiting;
     if (block->weight != NULL) weight *= (double)block->weight[r];
     g->sums.loss += weight * goal->loss->at(goal->parameter, k, score, y, slope);
@@ -225,7 +230,7 @@ static int64_t add_row(pli_newton_rows *n, group *g, const pli_block *block, int
     g->sums.rows++;
     for (int64_t c = 0; c < k; c++) slope[c] *= weight;
     add_slope(g, block, r, k, slope);
-    if (number % n->stride != 0) return waiting;
+    if (!n->curved || number % n->stride != 0) return waiting;
     goal->loss->second(goal->parameter, k, score, y, curve);
     for (int64_t i = 0; i < k * k; i++) curve[i] *= weight;
     if (!is_dense(n)) {
@@ -242,17 +247,16 @@ static void model_group(void *user, int64_t i, int32_t thread) {
     pli_newton_rows *n = user;
     group           *g = &n->group[i];
     const int64_t    k = g->model.columns;
-    double          *slope = g->y; /* free until a chunk is full */
     int64_t          waiting = 0;
     (void)thread;
-    memset(g->model.h, 0, (size_t)pli_quadratic_values(&g->model) * sizeof(double));
+    if (n->curved) memset(g->model.h, 0, (size_t)pli_quadratic_values(&g->model) * sizeof(double));
     memset(g->model.r, 0, (size_t)(g->model.rows * k) * sizeof(double));
     memset(g->bias, 0, (size_t)k * sizeof(double));
     g->sums = (pli_sums){ 0 };
     for (int32_t p = first_part(n, i); p < first_part(n, i + 1); p++)
         for (int64_t j = 0; j < n->batch->part[p].rows; j++) {
             const pli_part *part = &n->batch->part[p];
-            waiting = add_row(n, g, part->block, row_at(part, j), n->begin[p] + j, waiting, slope);
+            waiting = add_row(n, g, part->block, row_at(part, j), n->begin[p] + j, waiting, g->slope);
         }
     if (waiting > 0) add_chunk(n, g, waiting);
 }
@@ -270,23 +274,66 @@ static void add_product(const pli_quadratic *q, const double *at, double *r) {
                 }
 }
 
+/* Adds up the groups: h [blocks] unless NULL, slope [rows, columns]. */
+static void add_groups(pli_newton_rows *n, double *h, double *slope, pli_sums *sums_out) {
+    const pli_quadratic *of = &n->group[0].model;
+    const int64_t        k = of->columns, d = n->linear.features;
+    const double         share = 1 / (double)n->run->train_rows;
+    *sums_out = (pli_sums){ 0 };
+    memset(slope, 0, (size_t)(of->rows * k) * sizeof *slope);
+    if (h != NULL) memset(h, 0, (size_t)pli_quadratic_values(of) * sizeof *h);
+    for (int i = 0; i < GROUPS; i++) {
+        group *g = &n->group[i];
+        pli_scale_gradient(&pli_fit_of(n->run)->scale, k, g->model.r, g->bias);
+        for (int64_t c = 0; c < k && n->linear.intercept; c++) g->model.r[d * k + c] = g->bias[c];
+        for (int64_t j = 0; h != NULL && j < pli_quadratic_values(of); j++) h[j] += share * g->model.h[j];
+        for (int64_t j = 0; j < of->rows * k; j++) slope[j] += share * g->model.r[j];
+        pli_sums_add(sums_out, &g->sums);
+    }
+}
+
 plait_status pli_newton_model(pli_newton_rows *n, const pli_batch *batch, const double *at, pli_quadratic *model,
                               pli_sums *sums_out) {
-    const int64_t k = n->linear.goal.columns, d = n->linear.features, values = model->rows * k;
-    const double  share = 1 / (double)n->run->train_rows;
     n->batch = batch;
     pli_pool_for(n->run->pool, GROUPS, model_group, n);
-    *sums_out = (pli_sums){ 0 };
-    memset(model->h, 0, (size_t)pli_quadratic_values(model) * sizeof(double));
-    memset(model->r, 0, (size_t)values * sizeof(double));
-    for (int g = 0; g < GROUPS; g++) {
-        group *own = &n->group[g];
-        pli_scale_gradient(&pli_fit_of(n->run)->scale, k, own->model.r, own->bias);
-        for (int64_t c = 0; c < k && n->linear.intercept; c++) own->model.r[d * k + c] = own->bias[c];
-        for (int64_t i = 0; i < pli_quadratic_values(model); i++) model->h[i] += share * own->model.h[i];
-        for (int64_t i = 0; i < values; i++) model->r[i] -= share * own->model.r[i];
-        pli_sums_add(sums_out, &own->sums);
-    }
+    add_groups(n, model->h, model->r, sums_out);
+    for (int64_t i = 0; i < model->rows * model->columns; i++) model->r[i] = -model->r[i];
     add_product(model, at, model->r);
     return PLAIT_OK;
+}
+
+void pli_newton_slope(pli_newton_rows *n, const pli_batch *batch, double *slope, pli_sums *sums_out) {
+    n->batch = batch;
+    pli_pool_for(n->run->pool, GROUPS, model_group, n);
+    add_groups(n, NULL, slope, sums_out);
+}
+
+/* --- a diagonal --------------------------------------------------------------------------------------------------- */
+
+void pli_newton_diagonal(const pli_newton_rows *n, const pli_batch *batch, double *diagonal) {
+    const pli_linear *linear = &n->linear;
+    const pli_scale  *scale = &pli_fit_of(n->run)->scale;
+    const int64_t     k = linear->goal.columns, d = linear->features;
+    const double      share = linear->goal.loss->curvature / (double)n->run->train_rows;
+    double            total = 0, y, weight;
+    memset(diagonal, 0, (size_t)((d + linear->intercept) * k) * sizeof *diagonal);
+    for (int32_t p = 0; p < batch->parts; p++)
+        for (int64_t i = 0; i < batch->part[p].rows; i++) {
+            const pli_block *block = batch->part[p].block;
+            const int64_t    r = row_at(&batch->part[p], i);
+            if (!pli_goal_target(&linear->goal, block->label[r], &y, &weight)) continue;
+            if (block->weight != NULL) weight *= (double)block->weight[r];
+            total += weight;
+            for (int64_t e = block->row_start[r]; scale->centre == NULL && e < block->row_start[r + 1]; e++) {
+                double x = block->value != NULL ? (double)block->value[e] : 1.0;
+                if (scale->factor != NULL) x *= scale->factor[block->col[e]];
+                diagonal[(int64_t)block->col[e] * k] += share * weight * x * x;
+            }
+        }
+    for (int64_t j = 0; j < d + linear->intercept; j++) { /* a centred column has unit variance */
+        const bool whole = j == d || (scale->centre != NULL && scale->factor[j] > 0);
+        const double floor = 1e-3 * share * total / (double)n->run->train_rows;
+        const double found = (whole ? share * total : diagonal[j * k]) + floor;
+        for (int64_t c = 0; c < k; c++) diagonal[j * k + c] = found;
+    }
 }

@@ -1,0 +1,326 @@
+/* newton for more weights than a curvature of all pairs can be kept of: the same sums of the workers' latest models
+ * (newton.h), with a limited memory of the curvature.
+ *
+ * A worker's model at its point v_i is its slope g_i, and a fixed diagonal B_i that bounds its curvature. The table
+ * holds G = sum g_i and C = sum B_i v_i. Whoever reads it knows B = sum B_i, and takes x = C / B, a mean of the points,
+ * for the point where the whole loss has slope G: for equal points that is exact, and for others it is so to the first
+ * order if the workers' rows are alike. So the moves of x and G from one read to the next are pairs for L-BFGS (Nocedal
+ * and Wright, "Numerical Optimization", 2006, algorithm 7.4), whoever made them and however late they came. The next
+ * point of the worker is x plus the direction. A worker that is ahead finds x where it was, and rests at its point,
+ * until the others have moved.
+ *
+ * There is no line search, since nobody knows the loss at one point. A step is cut at the loss's reach, and becomes
+ * shorter while the sum of the losses grows. */
+#include <math.h>
+#include <string.h>
+
+#include "learn/linear/newton.h"
+#include "learn/solve/solver.h"
+#include "table/table.h"
+
+enum { SLOPE, MASS, MODELS = 0, LOSS, NOTES, PAIRS_MAX = 10, CHECK_EVERY = 4 };
+enum { SAFETY = 4 }; /* the pairs know some of the curvature only, so the gap is larger than they tell: measured */
+
+struct pli_limited {
+    plait_table     *table, *diagonal_table;
+    pli_newton_rows *rows;
+    int64_t          values;       /* weights */
+    int64_t          table_values; /* of the table: slopes, masses, notes */
+    int32_t          memory, pairs, newest;
+    double          *diagonal;     /* [values] B, of all workers */
+    double          *own_diagonal; /* [values] B_i */
+    double          *penalty;      /* [values]; NULL: all 1 */
+    double          *at, *to;      /* [values] v_i; where the next move aims */
+    double          *x, *slope;    /* [values] the point of all, and the slope of the objective there */
+    double          *x_before, *slope_before;
+    double          *s, *y;        /* [memory, values] */
+    double           sy[PAIRS_MAX];
+    double          *last, *delta; /* [table_values] what of the own model was pushed; what it has become */
+    double           loss, objective, best, stretch, gap;
+    int32_t          expected;
+    bool             has_model, has_diagonal, has_before, whole, converged;
+    pli_sums         sums;
+};
+
+static pli_limited *limited_of(const pli_run *run) { return pli_linear_fit_of(run)->limited; }
+
+static double tolerance(const pli_run *run) { return isnan(run->opts->tolerance) ? 1e-4 : run->opts->tolerance; }
+
+static double penalty_of(const pli_run *run, int64_t i) {
+    const pli_limited *n = limited_of(run);
+    return run->l2 * (n->penalty != NULL ? n->penalty[i] : 1);
+}
+
+static double dot(int64_t n, const double *a, const double *b) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += a[i] * b[i];
+    return sum;
+}
+
+/* --- the table ---------------------------------------------------------------------------------------------------- */
+
+/* Reads the sums: x, the slope of the objective there, the losses. *complete_out: every worker's model is in them. */
+static plait_status read_sums(pli_run *run, bool *complete_out) {
+    pli_limited *n = limited_of(run);
+    const void  *values;
+    *complete_out = false;
+    if (!n->has_diagonal) {
+        PLI_TRY(plait_table_read(n->diagonal_table, 0, n->values + 1, &values));
+        const double *from = values;
+        n->has_diagonal = from[n->values] > (double)n->expected - 0.5;
+        if (n->has_diagonal) memcpy(n->diagonal, from, (size_t)n->values * sizeof *from);
+    }
+    PLI_TRY(plait_table_read(n->table, 0, n->table_values, &values));
+    const double *from = values, *notes = from + 2 * n->values;
+    if (!n->has_diagonal || !(notes[MODELS] > (double)n->expected - 0.5)) return PLAIT_OK;
+    n->loss = notes[LOSS];
+    n->objective = n->loss;
+    for (int64_t i = 0; i < n->values; i++) {
+        n->x[i] = from[MASS * n->values + i] / n->diagonal[i];
+        n->slope[i] = from[SLOPE * n->values + i] + penalty_of(run, i) * n->x[i];
+        n->objective += penalty_of(run, i) / 2 * n->x[i] * n->x[i];
+    }
+    *complete_out = true;
+    return PLAIT_OK;
+}
+
+/* Adds what the own model has become since the last push: delta holds it. */
+static plait_status push(pli_run *run) {
+    pli_limited *n = limited_of(run);
+    for (int64_t i = 0; i < n->table_values; i++) {
+        const double now = n->delta[i];
+        n->delta[i] -= n->last[i];
+        n->last[i] = now;
+    }
+    return plait_table_inc_range(n->table, 0, n->table_values, n->delta, 0);
+}
+
+static plait_status push_diagonal(pli_run *run, const pli_batch *batch) {
+    pli_limited *n = limited_of(run);
+    pli_newton_diagonal(n->rows, batch, n->own_diagonal);
+    memcpy(n->delta, n->own_diagonal, (size_t)n->values * sizeof *n->delta);
+    n->delta[n->values] = 1;
+    return plait_table_inc_range(n->diagonal_table, 0, n->values + 1, n->delta, 0);
+}
+
+/* --- the direction ------------------------------------------------------------------------------------------------ */
+
+/* Takes the move since the last read as a pair, if the slope has grown along it. */
+static void take_pair(pli_limited *n) {
+    if (n->has_before) {
+        const int32_t slot = (n->newest + 1) % n->memory;
+        double       *s = n->s + slot * n->values, *y = n->y + slot * n->values, yhy = 0;
+        for (int64_t i = 0; i < n->values; i++) {
+            s[i] = n->x[i] - n->x_before[i];
+            y[i] = n->slope[i] - n->slope_before[i];
+            yhy += y[i] * y[i] / n->diagonal[i];
+        }
+        const double sy = dot(n->values, s, y);
+        if (sy > 1e-10 * yhy && yhy > 0) {
+            n->newest = slot;
+            n->sy[slot] = sy;
+            if (n->pairs < n->memory) n->pairs++;
+        }
+    }
+    memcpy(n->x_before, n->x, (size_t)n->values * sizeof *n->x);
+    memcpy(n->slope_before, n->slope, (size_t)n->values * sizeof *n->slope);
+    n->has_before = true;
+}
+
+/* to := -H slope, by the two loops; the diagonal is their first metric. */
+static void two_loops(const pli_run *run, pli_limited *n) {
+    double alpha[PAIRS_MAX], *d = n->to, scale = 1;
+    for (int64_t i = 0; i < n->values; i++) d[i] = -n->slope[i];
+    for (int32_t p = 0; p < n->pairs; p++) {
+        const int32_t slot = (n->newest - p + n->memory) % n->memory;
+        const double *s = n->s + slot * n->values, *y = n->y + slot * n->values;
+        alpha[slot] = dot(n->values, s, d) / n->sy[slot];
+        for (int64_t i = 0; i < n->values; i++) d[i] -= alpha[slot] * y[i];
+    }
+    if (n->pairs > 0) {
+        const double *y = n->y + n->newest * n->values;
+        double        yhy = 0;
+        for (int64_t i = 0; i < n->values; i++) yhy += y[i] * y[i] / (n->diagonal[i] + penalty_of(run, i));
+        scale = n->sy[n->newest] / yhy;
+    }
+    for (int64_t i = 0; i < n->values; i++) d[i] *= scale / (n->diagonal[i] + penalty_of(run, i));
+    for (int32_t p = n->pairs - 1; p >= 0; p--) {
+        const int32_t slot = (n->newest - p + n->memory) % n->memory;
+        const double *s = n->s + slot * n->values, *y = n->y + slot * n->values;
+        const double  beta = dot(n->values, y, d) / n->sy[slot];
+        for (int64_t i = 0; i < n->values; i++) d[i] += (alpha[slot] - beta) * s[i];
+    }
+}
+
+/* Steps become shorter while the objective grows: what the pairs tell is then not true where the points have gone. */
+static void pace(pli_limited *n) {
+    if (!(n->objective > n->best * (1 + 1e-3))) {
+        n->stretch = fmin(1, 1.5 * n->stretch);
+        n->best = fmin(n->best, n->objective);
+        return;
+    }
+    n->stretch = fmax(1.0 / 64, n->stretch / 2);
+    n->best = n->objective; /* the next growth counts from here */
+    n->pairs = 0;
+    n->has_before = false;
+}
+
+/* Aims at the next point, and tells how far above the least value the point of all is. */
+static void aim(pli_run *run) {
+    pli_limited *n = limited_of(run);
+    take_pair(n);
+    two_loops(run, n);
+    const double fall = -dot(n->values, n->to, n->slope);
+    n->gap = n->objective > 0 ? fall / 2 / n->objective : INFINITY;
+    if (!(fall > 0)) { /* not downhill: the pairs are bad */
+        n->pairs = 0;
+        n->gap = INFINITY;
+        two_loops(run, n);
+    }
+    for (int64_t i = 0; i < n->values; i++) n->to[i] = n->x[i] + n->stretch * n->to[i];
+}
+
+/* --- a clock ------------------------------------------------------------------------------------------------------ */
+
+static plait_status renew_model(pli_run *run, const pli_batch *batch) {
+    pli_limited *n = limited_of(run);
+    double      *slope = n->delta + SLOPE * n->values, *mass = n->delta + MASS * n->values;
+    if (!n->has_model) memcpy(n->to, n->at, (size_t)n->values * sizeof *n->at);
+    PLI_TRY(pli_newton_move(n->rows, batch, n->to, n->at, &n->whole));
+    pli_newton_slope(n->rows, batch, slope, &n->sums);
+    for (int64_t i = 0; i < n->values; i++) mass[i] = n->own_diagonal[i] * n->at[i];
+    n->delta[2 * n->values + MODELS] = 1;
+    n->delta[2 * n->values + LOSS] = n->sums.loss / (double)run->train_rows;
+    pli_run_charge(run, batch, 2 * pli_linear_fit_of(run)->linear.goal.columns, n->table_values);
+    n->has_model = true;
+    return push(run);
+}
+
+static void keep_curve(pli_run *run) {
+    const pli_limited *n = limited_of(run);
+    float             *values = (float *)(void *)n->delta; /* free until the next push */
+    if (!pli_curve_waits(run)) return;
+    for (int64_t i = 0; i < n->values; i++) values[i] = (float)n->x[i];
+    pli_curve_keep(run, values);
+}
+
+/* Has the table another sum than at the last read? */
+static bool is_news(const pli_limited *n) {
+    return !n->has_before || memcmp(n->x, n->x_before, (size_t)n->values * sizeof *n->x) != 0 ||
+           memcmp(n->slope, n->slope_before, (size_t)n->values * sizeof *n->slope) != 0;
+}
+
+static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
+    pli_limited *n = limited_of(run);
+    bool         complete = false;
+    uint64_t     at = pli_comm_span_begin(run->comm);
+    (void)clock;
+    if (n->rows == NULL) {
+        PLI_TRY(pli_newton_rows_make(run, batch, false, &n->rows));
+        PLI_TRY(push_diagonal(run, batch));
+    }
+    PLI_TRY(read_sums(run, &complete));
+    pli_run_step(run, "get", &at);
+    keep_curve(run);
+    if (!n->has_model) PLI_TRY(renew_model(run, batch));
+    else if (complete && is_news(n)) {
+        pace(n);
+        aim(run);
+        PLI_TRY(renew_model(run, batch));
+    }
+    pli_run_step(run, "compute", &at);
+    *sums_out = n->sums;
+    return PLAIT_OK;
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------------ */
+
+/* Is the slope small where all are? The gap is the largest that a worker sees. Collective. */
+static plait_status look(pli_run *run) {
+    pli_limited *n = limited_of(run);
+    bool         complete = false;
+    double       worst;
+    PLI_TRY(plait_job_barrier(run->job));
+    PLI_TRY(read_sums(run, &complete));
+    worst = !n->has_model ? 0 : complete ? n->gap : (double)INFINITY;
+    PLI_TRY(plait_comm_allreduce(run->comm, &worst, 1, PLAIT_F64, PLAIT_MAX));
+    n->converged = SAFETY * worst <= tolerance(run);
+    run->gap = SAFETY * worst;
+    return PLAIT_OK;
+}
+
+static plait_status epoch(pli_run *run, int64_t number, bool *end_out) {
+    if ((number + 1) % CHECK_EVERY != 0 && number + 1 < run->epochs) return PLAIT_OK;
+    PLI_TRY(look(run));
+    *end_out = *end_out || limited_of(run)->converged;
+    return PLAIT_OK;
+}
+
+static plait_status finish(pli_run *run) {
+    pli_limited *n = limited_of(run);
+    bool         complete;
+    PLI_TRY(plait_job_barrier(run->job));
+    PLI_TRY(read_sums(run, &complete));
+    run->converged = n->converged;
+    return pli_fit_solved_at(run, PLAIT_F64, complete ? n->x : n->at);
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+static plait_status make(pli_run *run, pli_limited *n) {
+    const pli_linear *linear = &pli_linear_fit_of(run)->linear;
+    double **const    all[] = { &n->diagonal, &n->own_diagonal, &n->to,          &n->x,
+                                &n->slope,    &n->x_before,     &n->slope_before };
+    bool              ok = true;
+    n->values = (linear->features + linear->intercept) * linear->goal.columns;
+    n->table_values = 2 * n->values + NOTES;
+    n->memory = n->values <= 1 << 17 ? PAIRS_MAX : 5;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        *all[i] = pli_calloc((size_t)n->values, sizeof(double));
+        ok = ok && *all[i] != NULL;
+    }
+    n->s = pli_array((size_t)n->values * (size_t)n->memory, sizeof *n->s);
+    n->y = pli_array((size_t)n->values * (size_t)n->memory, sizeof *n->y);
+    n->last = pli_calloc((size_t)n->table_values, sizeof *n->last);
+    n->delta = pli_calloc((size_t)n->table_values, sizeof *n->delta);
+    ok = ok && n->s != NULL && n->y != NULL && n->last != NULL && n->delta != NULL;
+    if (!ok) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for vectors of %lld weights", (long long)n->values);
+    PLI_TRY(pli_linear_initial(run, PLAIT_F64, (void **)&n->at));
+    if (n->at == NULL) n->at = pli_calloc((size_t)n->values, sizeof *n->at);
+    if (n->at == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for %lld weights", (long long)n->values);
+    return pli_linear_penalty(run, PLAIT_F64, (void **)&n->penalty);
+}
+
+static plait_status begin(pli_run *run) {
+    pli_limited     *n = pli_calloc(1, sizeof *n);
+    plait_table_opts t;
+    pli_linear_fit_of(run)->limited = n;
+    if (n == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for training");
+    n->stretch = 1;
+    n->best = n->gap = INFINITY;
+    PLI_TRY(make(run, n));
+    PLI_TRY(pli_newton_begin(run, &n->expected));
+    plait_table_opts_init(&t);
+    t.name = "w";
+    t.type = PLAIT_F64;
+    t.cols = 1;
+    t.rows = n->table_values;
+    PLI_TRY(pli_run_make_table(run, &t, &n->table));
+    t.name = "w.diagonal";
+    t.rows = n->values + 1;
+    return pli_run_make_table(run, &t, &n->diagonal_table);
+}
+
+static void end(pli_run *run) {
+    pli_limited *n = limited_of(run);
+    if (n == NULL) return;
+    double *const all[] = { n->diagonal, n->own_diagonal, n->penalty, n->at, n->to, n->x, n->slope, n->x_before,
+                            n->slope_before, n->s, n->y, n->last, n->delta };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) pli_free(all[i]);
+    pli_newton_rows_free(&n->rows);
+    pli_free(n);
+    pli_linear_fit_of(run)->limited = NULL;
+}
+
+const pli_steps pli_limited_steps = { .reads = true, .begin = begin, .end = end, .step = step, .finite = pli_fit_finite,
+                                      .epoch = epoch, .finish = finish };
