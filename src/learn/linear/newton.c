@@ -10,7 +10,7 @@
 #include "learn/solve/solver.h"
 #include "table/table.h"
 
-enum { MODELS, LOSS, NOTES };                     /* of the last row */
+enum { MODELS, LOSS, RENEWALS, NOTES };                     /* of the last row */
 enum { CHECK_EVERY = 4 };          /* clocks between two looks whether all have converged */
 
 struct pli_newton {
@@ -22,6 +22,7 @@ struct pli_newton {
     double           own_notes[NOTES], last_notes[NOTES];
     double          *at, *least, *scratch, *delta, *penalty;
     double           loss;     /* of the models in the table */
+    double           renewals, renewals_seen; /* how often a model was renewed; the same when a clock last looked */
     double           gap;      /* how far the own point is above the least point, as a share of the objective */
     bool             has_model, whole, converged;
     int32_t          expected; /* workers with rows */
@@ -59,6 +60,7 @@ static plait_status read_sum(pli_run *run, bool *complete_out) {
         for (int64_t j = 0; j < d; j++) n->sum.r[j * n->sum.columns + c] = from[(linear_row(n) + c) * n->columns + j];
     const double *notes = from + (n->table_rows - 1) * n->columns;
     n->loss = notes[LOSS];
+    n->renewals = notes[RENEWALS];
     *complete_out = notes[MODELS] > (double)n->expected - 0.5;
     return PLAIT_OK;
 }
@@ -108,11 +110,13 @@ static plait_status aim(pli_run *run) {
 }
 
 static plait_status renew_model(pli_run *run, const pli_batch *batch) {
-    pli_newton *n = newton_of(run);
-    PLI_TRY(pli_newton_move(n->rows, batch, n->has_model ? n->least : n->at, n->at, &n->whole));
+    pli_newton  *n = newton_of(run);
+    const double reach = pli_linear_fit_of(run)->linear.goal.loss->reach;
+    PLI_TRY(pli_newton_move(n->rows, batch, reach, n->has_model ? n->least : n->at, n->at, &n->whole));
     PLI_TRY(pli_newton_model(n->rows, batch, n->at, &n->own, &n->sums));
     pli_run_charge(run, batch, n->sum.columns * 2, pli_quadratic_values(&n->sum));
     n->own_notes[MODELS] = 1;
+    n->own_notes[RENEWALS]++;
     n->own_notes[LOSS] = n->sums.loss / (double)run->train_rows;
     n->has_model = true;
     return push(run);
@@ -134,9 +138,14 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
     if (n->rows == NULL) PLI_TRY(pli_newton_rows_make(run, batch, true, &n->rows));
     PLI_TRY(read_sum(run, &complete));
     pli_run_step(run, "get", &at);
+    keep_curve(run);
+    if (n->has_model && n->whole && n->renewals == n->renewals_seen) { /* nobody has moved since */
+        *sums_out = n->sums;
+        return PLAIT_OK;
+    }
+    n->renewals_seen = n->renewals;
     n->gap = INFINITY;
     if (complete && n->has_model) PLI_TRY(aim(run));
-    keep_curve(run);
     /* A point that is as good as the least one keeps its model: others need not wait for the same once more. */
     if (!n->has_model || (complete && (!n->whole || n->gap > 1e-3 * tolerance(run)))) PLI_TRY(renew_model(run, batch));
     pli_run_step(run, "compute", &at);

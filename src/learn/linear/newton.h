@@ -50,9 +50,9 @@ typedef struct pli_newton_rows pli_newton_rows;
 /** curved: models will be asked for; else slopes alone. */
 plait_status pli_newton_rows_make(pli_run *run, const pli_batch *batch, bool curved, pli_newton_rows **rows_out);
 void         pli_newton_rows_free(pli_newton_rows **rows);
-/** Moves from the point at hand towards `to` [rows, columns], as far as the loss's reach allows: writes the new point
- *  to at. *whole_out: it went all the way. */
-plait_status pli_newton_move(pli_newton_rows *rows, const pli_batch *batch, const double *to, double *at,
+/** Moves from the point at hand towards `to` [rows, columns], until the score of a row has moved by `reach` (0: any
+ *  distance): writes the new point to at. *whole_out: it went all the way. */
+plait_status pli_newton_move(pli_newton_rows *rows, const pli_batch *batch, double reach, const double *to, double *at,
                              bool *whole_out);
 /** Computes the model of the own rows' part of the mean loss at this point, where the last move has gone. sums_out: the
  *  losses there. */

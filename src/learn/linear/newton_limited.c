@@ -18,7 +18,9 @@
 #include "learn/solve/solver.h"
 #include "table/table.h"
 
-enum { SLOPE, MASS, MODELS = 0, LOSS, NOTES, PAIRS_MAX = 10, CHECK_EVERY = 4 };
+enum { SLOPE, MASS, MODELS = 0, LOSS, RENEWALS, NOTES, PAIRS_MAX = 10, CHECK_EVERY = 4 };
+enum { FARTHER = 8 }; /* times a loss's reach: pairs know what happens on the way, and steps shorten if all grows */
+#define GROWTH 0.01 /* of the objective, beyond what points that are apart explain */
 enum { SAFETY = 4 }; /* the pairs know some of the curvature only, so the gap is larger than they tell: measured */
 
 struct pli_limited {
@@ -36,6 +38,7 @@ struct pli_limited {
     double          *s, *y;        /* [memory, values] */
     double           sy[PAIRS_MAX];
     double          *last, *delta; /* [table_values] what of the own model was pushed; what it has become */
+    double           renewals, renewals_seen, renewals_paired; /* of all models, ever */
     double           loss, objective, best, stretch, gap;
     int32_t          expected;
     bool             has_model, has_diagonal, has_before, whole, converged;
@@ -74,6 +77,7 @@ static plait_status read_sums(pli_run *run, bool *complete_out) {
     const double *from = values, *notes = from + 2 * n->values;
     if (!n->has_diagonal || !(notes[MODELS] > (double)n->expected - 0.5)) return PLAIT_OK;
     n->loss = notes[LOSS];
+    n->renewals = notes[RENEWALS];
     n->objective = n->loss;
     for (int64_t i = 0; i < n->values; i++) {
         n->x[i] = from[MASS * n->values + i] / n->diagonal[i];
@@ -105,8 +109,11 @@ static plait_status push_diagonal(pli_run *run, const pli_batch *batch) {
 
 /* --- the direction ------------------------------------------------------------------------------------------------ */
 
-/* Takes the move since the last read as a pair, if the slope has grown along it. */
+/* Takes the move since the last pair as a pair, if the slope has grown along it. It waits until about every worker has
+ * moved: then the means over workers fit each other best, and the memory is of whole rounds. */
 static void take_pair(pli_limited *n) {
+    if (n->has_before && n->renewals < n->renewals_paired + (double)n->expected - 0.5) return;
+    n->renewals_paired = n->renewals;
     if (n->has_before) {
         const int32_t slot = (n->newest + 1) % n->memory;
         double       *s = n->s + slot * n->values, *y = n->y + slot * n->values, yhy = 0;
@@ -154,15 +161,13 @@ static void two_loops(const pli_run *run, pli_limited *n) {
 
 /* Steps become shorter while the objective grows: what the pairs tell is then not true where the points have gone. */
 static void pace(pli_limited *n) {
-    if (!(n->objective > n->best * (1 + 1e-3))) {
+    if (!(n->objective > n->best * (1 + GROWTH))) {
         n->stretch = fmin(1, 1.5 * n->stretch);
         n->best = fmin(n->best, n->objective);
         return;
     }
     n->stretch = fmax(1.0 / 64, n->stretch / 2);
     n->best = n->objective; /* the next growth counts from here */
-    n->pairs = 0;
-    n->has_before = false;
 }
 
 /* Aims at the next point, and tells how far above the least value the point of all is. */
@@ -186,10 +191,11 @@ static plait_status renew_model(pli_run *run, const pli_batch *batch) {
     pli_limited *n = limited_of(run);
     double      *slope = n->delta + SLOPE * n->values, *mass = n->delta + MASS * n->values;
     if (!n->has_model) memcpy(n->to, n->at, (size_t)n->values * sizeof *n->at);
-    PLI_TRY(pli_newton_move(n->rows, batch, n->to, n->at, &n->whole));
+    PLI_TRY(pli_newton_move(n->rows, batch, FARTHER * pli_linear_fit_of(run)->linear.goal.loss->reach, n->to, n->at, &n->whole));
     pli_newton_slope(n->rows, batch, slope, &n->sums);
     for (int64_t i = 0; i < n->values; i++) mass[i] = n->own_diagonal[i] * n->at[i];
     n->delta[2 * n->values + MODELS] = 1;
+    n->delta[2 * n->values + RENEWALS] = n->last[2 * n->values + RENEWALS] + 1;
     n->delta[2 * n->values + LOSS] = n->sums.loss / (double)run->train_rows;
     pli_run_charge(run, batch, 2 * pli_linear_fit_of(run)->linear.goal.columns, n->table_values);
     n->has_model = true;
@@ -202,12 +208,6 @@ static void keep_curve(pli_run *run) {
     if (!pli_curve_waits(run)) return;
     for (int64_t i = 0; i < n->values; i++) values[i] = (float)n->x[i];
     pli_curve_keep(run, values);
-}
-
-/* Has the table another sum than at the last read? */
-static bool is_news(const pli_limited *n) {
-    return !n->has_before || memcmp(n->x, n->x_before, (size_t)n->values * sizeof *n->x) != 0 ||
-           memcmp(n->slope, n->slope_before, (size_t)n->values * sizeof *n->slope) != 0;
 }
 
 static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
@@ -223,7 +223,8 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
     pli_run_step(run, "get", &at);
     keep_curve(run);
     if (!n->has_model) PLI_TRY(renew_model(run, batch));
-    else if (complete && is_news(n)) {
+    else if (complete && n->renewals != n->renewals_seen) { /* else nobody has moved */
+        n->renewals_seen = n->renewals;
         pace(n);
         aim(run);
         PLI_TRY(renew_model(run, batch));

@@ -143,10 +143,9 @@ static void score_group(void *user, int64_t i, int32_t thread) {
     }
 }
 
-plait_status pli_newton_move(pli_newton_rows *n, const pli_batch *batch, const double *to, double *at,
+plait_status pli_newton_move(pli_newton_rows *n, const pli_batch *batch, double reach, const double *to, double *at,
                              bool *whole_out) {
     const int64_t k = n->linear.goal.columns, values = (n->linear.features + n->linear.intercept) * k;
-    const double  reach = n->linear.goal.loss->reach;
     double        farthest = 0;
     n->batch = batch;
     to_data_units(n, to);
