@@ -10,7 +10,11 @@
  * until the others have moved.
  *
  * There is no line search, since nobody knows the loss at one point. A step is cut at the loss's reach, and becomes
- * shorter while the sum of the losses grows. */
+ * shorter while the sum of the losses grows.
+ *
+ * If the workers' rows are not alike, the pairs are wrong, and the gap stops shrinking. Then the workers go in step for
+ * the rest: between two clocks they agree on one point for all, so that slope and loss are those of one point, pairs are
+ * exact, and a step that lowers the loss too little is taken back by half (Armijo). */
 #include <math.h>
 #include <string.h>
 
@@ -18,7 +22,7 @@
 #include "learn/solve/solver.h"
 #include "table/table.h"
 
-enum { SLOPE, MASS, MODELS = 0, LOSS, RENEWALS, NOTES, PAIRS_MAX = 10, CHECK_EVERY = 4 };
+enum { SLOPE, MASS, MODELS = 0, LOSS, RENEWALS, NOTES, PAIRS_MAX = 10, CHECK_EVERY = 4, PATIENCE = 10 };
 enum { FARTHER = 8 }; /* times a loss's reach: pairs know what happens on the way, and steps shorten if all grows */
 #define GROWTH 0.01 /* of the objective, beyond what points that are apart explain */
 enum { SAFETY = 4 }; /* the pairs know some of the curvature only, so the gap is larger than they tell: measured */
@@ -37,6 +41,11 @@ struct pli_limited {
     double          *x_before, *slope_before;
     double          *s, *y;        /* [memory, values] */
     double           sy[PAIRS_MAX];
+    bool             in_step, is_due; /* workers go in step; the next clock is to go to `to` */
+    int32_t          idle_looks;      /* looks in which the gap has not become smaller */
+    double           least_gap;       /* of all looks */
+    double          *d;               /* [values] in step: the direction from x_before */
+    double           base, descent;   /* in step: the objective at x_before; slope times d */
     double          *last, *delta; /* [table_values] what of the own model was pushed; what it has become */
     double           renewals, renewals_seen, renewals_paired; /* of all models, ever */
     double           loss, objective, best, stretch, gap;
@@ -112,7 +121,7 @@ static plait_status push_diagonal(pli_run *run, const pli_batch *batch) {
 /* Takes the move since the last pair as a pair, if the slope has grown along it. It waits until about every worker has
  * moved: then the means over workers fit each other best, and the memory is of whole rounds. */
 static void take_pair(pli_limited *n) {
-    if (n->has_before && n->renewals < n->renewals_paired + (double)n->expected - 0.5) return;
+    if (n->has_before && !n->in_step && n->renewals < n->renewals_paired + (double)n->expected - 0.5) return;
     n->renewals_paired = n->renewals;
     if (n->has_before) {
         const int32_t slot = (n->newest + 1) % n->memory;
@@ -191,7 +200,8 @@ static plait_status renew_model(pli_run *run, const pli_batch *batch) {
     pli_limited *n = limited_of(run);
     double      *slope = n->delta + SLOPE * n->values, *mass = n->delta + MASS * n->values;
     if (!n->has_model) memcpy(n->to, n->at, (size_t)n->values * sizeof *n->at);
-    PLI_TRY(pli_newton_move(n->rows, batch, FARTHER * pli_linear_fit_of(run)->linear.goal.loss->reach, n->to, n->at, &n->whole));
+    const double reach = n->in_step ? 0 : FARTHER * pli_linear_fit_of(run)->linear.goal.loss->reach;
+    PLI_TRY(pli_newton_move(n->rows, batch, reach, n->to, n->at, &n->whole));
     pli_newton_slope(n->rows, batch, slope, &n->sums);
     for (int64_t i = 0; i < n->values; i++) mass[i] = n->own_diagonal[i] * n->at[i];
     n->delta[2 * n->values + MODELS] = 1;
@@ -219,15 +229,20 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
         PLI_TRY(pli_newton_rows_make(run, batch, false, &n->rows));
         PLI_TRY(push_diagonal(run, batch));
     }
-    PLI_TRY(read_sums(run, &complete));
-    pli_run_step(run, "get", &at);
-    keep_curve(run);
-    if (!n->has_model) PLI_TRY(renew_model(run, batch));
-    else if (complete && n->renewals != n->renewals_seen) { /* else nobody has moved */
-        n->renewals_seen = n->renewals;
-        pace(n);
-        aim(run);
-        PLI_TRY(renew_model(run, batch));
+    if (n->in_step) {
+        if (n->is_due) PLI_TRY(renew_model(run, batch));
+        n->is_due = false;
+    } else {
+        PLI_TRY(read_sums(run, &complete));
+        pli_run_step(run, "get", &at);
+        keep_curve(run);
+        if (!n->has_model) PLI_TRY(renew_model(run, batch));
+        else if (complete && n->renewals != n->renewals_seen) { /* else nobody has moved */
+            n->renewals_seen = n->renewals;
+            pace(n);
+            aim(run);
+            PLI_TRY(renew_model(run, batch));
+        }
     }
     pli_run_step(run, "compute", &at);
     *sums_out = n->sums;
@@ -236,22 +251,64 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
 
 /* --- the end ------------------------------------------------------------------------------------------------------ */
 
-/* Is the slope small where all are? The gap is the largest that a worker sees. Collective. */
+/* In step: all workers are at x, or, the first time, not yet. Every worker computes the same. */
+static void agree_point(pli_run *run) {
+    pli_limited *n = limited_of(run);
+    const bool   begins = n->d[0] != n->d[0]; /* no direction yet */
+    n->is_due = n->has_model;
+    if (n->has_before && !(n->objective <= n->base + 1e-4 * n->stretch * n->descent) && n->stretch > 1e-9) {
+        n->stretch /= 2;
+    } else {
+        n->renewals_seen = n->renewals;
+        if (!begins) take_pair(n);
+        two_loops(run, n);
+        if (!(dot(n->values, n->to, n->slope) < 0)) { /* not downhill, by rounding or by a bad pair */
+            n->pairs = 0;
+            two_loops(run, n);
+        }
+        memcpy(n->d, n->to, (size_t)n->values * sizeof *n->d);
+        n->descent = dot(n->values, n->d, n->slope);
+        n->base = begins ? (double)INFINITY : n->objective;
+        n->gap = begins || !(n->objective > 0) ? (double)INFINITY : -n->descent / 2 / n->objective;
+        n->stretch = begins ? 0 : 1;
+    }
+    for (int64_t i = 0; i < n->values; i++)
+        n->to[i] = begins ? n->x[i] : n->x_before[i] + n->stretch * n->d[i];
+}
+
+/* Has the gap not become smaller for some looks? Then workers go in step from now on. */
+static void watch(pli_limited *n, double worst) {
+    if (worst < 0.8 * n->least_gap) {
+        n->least_gap = worst;
+        n->idle_looks = 0;
+        return;
+    }
+    if (++n->idle_looks < PATIENCE) return;
+    n->in_step = true;
+    n->pairs = 0;
+    n->has_before = false;
+    n->d[0] = (double)NAN;
+}
+
+/* Is the slope small where all are? The gap is the largest that a worker sees. Nobody adds anything between the barrier
+ * and the sum, so all read the same. Collective. */
 static plait_status look(pli_run *run) {
     pli_limited *n = limited_of(run);
     bool         complete = false;
     double       worst;
     PLI_TRY(plait_job_barrier(run->job));
     PLI_TRY(read_sums(run, &complete));
-    worst = !n->has_model ? 0 : complete ? n->gap : (double)INFINITY;
+    if (n->in_step) agree_point(run);
+    worst = !n->has_model && !n->in_step ? 0 : complete ? n->gap : (double)INFINITY;
     PLI_TRY(plait_comm_allreduce(run->comm, &worst, 1, PLAIT_F64, PLAIT_MAX));
     n->converged = SAFETY * worst <= tolerance(run);
     run->gap = SAFETY * worst;
+    if (!n->converged && !n->in_step) watch(n, worst);
     return PLAIT_OK;
 }
 
 static plait_status epoch(pli_run *run, int64_t number, bool *end_out) {
-    if ((number + 1) % CHECK_EVERY != 0 && number + 1 < run->epochs) return PLAIT_OK;
+    if (!limited_of(run)->in_step && (number + 1) % CHECK_EVERY != 0 && number + 1 < run->epochs) return PLAIT_OK;
     PLI_TRY(look(run));
     *end_out = *end_out || limited_of(run)->converged;
     return PLAIT_OK;
@@ -271,7 +328,7 @@ static plait_status finish(pli_run *run) {
 static plait_status make(pli_run *run, pli_limited *n) {
     const pli_linear *linear = &pli_linear_fit_of(run)->linear;
     double **const    all[] = { &n->diagonal, &n->own_diagonal, &n->to,          &n->x,
-                                &n->slope,    &n->x_before,     &n->slope_before };
+                                &n->slope,    &n->x_before,     &n->slope_before, &n->d };
     bool              ok = true;
     n->values = (linear->features + linear->intercept) * linear->goal.columns;
     n->table_values = 2 * n->values + NOTES;
@@ -298,7 +355,7 @@ static plait_status begin(pli_run *run) {
     pli_linear_fit_of(run)->limited = n;
     if (n == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for training");
     n->stretch = 1;
-    n->best = n->gap = INFINITY;
+    n->best = n->gap = n->least_gap = INFINITY;
     PLI_TRY(make(run, n));
     PLI_TRY(pli_newton_begin(run, &n->expected));
     plait_table_opts_init(&t);
@@ -316,7 +373,7 @@ static void end(pli_run *run) {
     pli_limited *n = limited_of(run);
     if (n == NULL) return;
     double *const all[] = { n->diagonal, n->own_diagonal, n->penalty, n->at, n->to, n->x, n->slope, n->x_before,
-                            n->slope_before, n->s, n->y, n->last, n->delta };
+                            n->slope_before, n->s, n->y, n->last, n->delta, n->d };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) pli_free(all[i]);
     pli_newton_rows_free(&n->rows);
     pli_free(n);

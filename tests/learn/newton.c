@@ -1,0 +1,153 @@
+/* Tests newton, the sums of the workers' quadratic models: under every looseness it ends at the optimum that L-BFGS
+ * finds, on rows in any order, and says so. */
+#include "learn/train.h"
+
+typedef struct pair {
+    const char *topology, *consistency;
+} pair;
+
+static const pair pairs[] = {
+    { "local", "async" },        { "local", "ssp:2" },     { "ps", "async" },        { "ps", "essp:3" },
+    { "ps", "downpour:3:3" },    { "ps", "vap:0.05" },     { "ps", "bsp" },          { "ps", "local-sgd:3" },
+    { "gossip:ring", "bsp" },    { "gossip:exp", "async" }, { "allreduce", "bounded-delay:2" },
+};
+enum { PAIRS = sizeof pairs / sizeof *pairs, EXACT = 4 /* the pairs for larger models */ };
+
+static training training_of(const plait_data *data, const char *model, const char *optimizer) {
+    training t = { .model = NULL };
+    plait_train_opts_init(&t.opts);
+    t.opts.memory = data;
+    t.opts.model = model;
+    t.opts.optimizer = optimizer;
+    return t;
+}
+
+static double optimum_of(const training *like) {
+    training t = { .opts = like->opts };
+    t.opts.optimizer = "lbfgs";
+    t.opts.topology = t.opts.consistency = NULL;
+    t.opts.tolerance = 1e-7;
+    must_train(&t, 1);
+    plait_model_destroy(&t.model);
+    return t.report.objective;
+}
+
+/* Trains under the first n pairs by 4 workers. The objective is to be within `within` of the optimum's share. */
+static void ends_at_the_optimum(training like, int n, double within) {
+    const double least = optimum_of(&like);
+    for (int i = 0; i < n; i++) {
+        training t = { .opts = like.opts };
+        t.opts.topology = pairs[i].topology;
+        t.opts.consistency = pairs[i].consistency;
+        if (train(&t, 4, 1) != PLAIT_OK) fail_msg("%s x %s: %s", pairs[i].topology, pairs[i].consistency, t.error.text);
+        if (!(t.report.objective <= least * (1 + within)) || t.report.converged != 1)
+            fail_msg("%s x %s: %.9g, but the optimum is %.9g; converged %d", pairs[i].topology, pairs[i].consistency,
+                     t.report.objective, least, t.report.converged);
+        assert_string_equal(t.report.optimizer, "newton");
+        assert_true(t.report.gap <= 1e-4);
+        plait_model_destroy(&t.model);
+    }
+}
+
+static void test_losses(void **state) {
+    static const struct {
+        const char *model;
+        int64_t     classes;
+    } all[] = { { "logistic", 2 }, { "logistic", 3 }, { "squared", 0 }, { "huber", 0 } };
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        plait_data *data = points(400, 5, all[i].classes, 3);
+        ends_at_the_optimum(training_of(data, all[i].model, "newton"), PAIRS, 1e-4);
+        plait_data_destroy(&data);
+    }
+}
+
+/* Each worker has rows of one class, and the optimum is far out: nobody may run away. */
+static void test_sorted_rows(void **state) {
+    enum { ROWS = 240, COLS = 3 };
+    float       x[ROWS][COLS];
+    double      label[ROWS];
+    plait_data *data = NULL;
+    (void)state;
+    for (int64_t i = 0; i < ROWS; i++) {
+        pli_random r = pli_random_at(5, PLI_RANDOM_DATA, 0, (uint64_t)i);
+        label[i] = (double)(i / (ROWS / 4));
+        for (int64_t j = 0; j < COLS; j++)
+            x[i][j] = (float)(pli_random_normal(&r) + 4 * ((int64_t)label[i] == j) + 1000 * (j == 2));
+    }
+    assert_int_equal(plait_data_from_dense(ROWS, COLS, x[0], label, NULL, &data, NULL), PLAIT_OK);
+    ends_at_the_optimum(training_of(data, "logistic", "newton"), PAIRS, 1e-4);
+    plait_data_destroy(&data);
+}
+
+static void test_l1(void **state) {
+    plait_data *data = points(400, 8, 2, 9);
+    training    t = training_of(data, "logistic", "newton");
+    (void)state;
+    t.opts.l1 = 0.02;
+    t.opts.l2 = 0;
+    ends_at_the_optimum(t, PAIRS, 1e-4);
+    plait_data_destroy(&data);
+}
+
+/* More weights than the whole curvature is kept of. */
+static void test_many_weights(void **state) {
+    plait_data *data = points(300, 1600, 2, 4);
+    training    t = training_of(data, "logistic", "newton");
+    (void)state;
+    t.opts.l2 = 3000; /* in units of features up to 1,600 */
+    ends_at_the_optimum(t, EXACT, 2e-3);
+    plait_data_destroy(&data);
+}
+
+/* Auto takes it where reads may be stale, and what does not suit goes by a rule, with the reason. */
+static void test_auto(void **state) {
+    plait_data *data = points(200, 4, 2, 6), *wide = points(100, 1600, 2, 6);
+    (void)state;
+    training t = training_of(data, "logistic", NULL);
+    t.opts.topology = "ps";
+    t.opts.consistency = "ssp:2";
+    must_train(&t, 2);
+    assert_string_equal(t.report.optimizer, "newton");
+    plait_model_destroy(&t.model);
+    t.opts.replicas = 2;
+    must_train(&t, 2);
+    assert_string_equal(t.report.optimizer, "adagrad");
+    assert_non_null(strstr(t.report.optimizer_why, "dead worker"));
+    plait_model_destroy(&t.model);
+    t = training_of(wide, "logistic", NULL);
+    t.opts.topology = "gossip:ring";
+    t.opts.consistency = "async";
+    must_train(&t, 2);
+    assert_string_equal(t.report.optimizer, "adagrad");
+    assert_non_null(strstr(t.report.optimizer_why, "mirrors"));
+    plait_model_destroy(&t.model);
+    t.opts.optimizer = "newton"; /* by name it is refused instead */
+    assert_int_equal(train(&t, 2, 1), PLAIT_EREFUSED);
+    assert_non_null(strstr(t.error.text, "mirrors"));
+    plait_data_destroy(&data);
+    plait_data_destroy(&wide);
+}
+
+/* The same bits for any number of threads, and from run to run under bsp. */
+static void test_threads(void **state) {
+    plait_data *data = points(500, 6, 3, 8);
+    training    t = training_of(data, "logistic", "newton");
+    char        first[65] = "";
+    (void)state;
+    for (int32_t threads = 1; threads <= 3; threads++) {
+        if (train(&t, 1, threads) != PLAIT_OK) fail_msg("%s", t.error.text);
+        if (threads == 1) memcpy(first, t.report.model_hash, sizeof first);
+        assert_string_equal(t.report.model_hash, first);
+        plait_model_destroy(&t.model);
+    }
+    plait_data_destroy(&data);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_losses),       cmocka_unit_test(test_sorted_rows), cmocka_unit_test(test_l1),
+        cmocka_unit_test(test_many_weights), cmocka_unit_test(test_auto),        cmocka_unit_test(test_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
