@@ -92,7 +92,7 @@ static const char *unsuited(const pli_run *run) {
     if (there > 0 && n * SOLVER_BYTES > there) return "the weights are too many for a solver's vectors";
     if (run->solver == &pli_solver_newton && !has_whole_curvature(run) &&
         pli_pair_averages(pli_topology_find(run->topology), run->consistency, NULL))
-        return "its workers average mirrors, and the weights are too many for newton to keep the curvature of each pair";
+        return "its workers average mirrors, and the weights are too many for newton to keep their whole curvature";
     if (run->solver == &pli_solver_newton && run->opts->l1 > 0 && !has_whole_curvature(run))
         return "with --l1 newton keeps the curvature of each pair of weights, and the weights are too many for that";
     return NULL;

@@ -39,7 +39,8 @@ static inline int64_t pli_quadratic_values(const pli_quadratic *q) {
     return pli_quadratic_blocks(q) * q->rows * q->rows;
 }
 
-/** newton.c: rows keep their order from now on. *expected_out: how many workers have rows, and so a model. Collective. */
+/** newton.c: rows keep their order from now on. *expected_out: how many workers have rows, and so a model.
+ *  Collective. */
 plait_status pli_newton_begin(pli_run *run, int32_t *expected_out);
 
 /* --- newton_rows.c ------------------------------------------------------------------------------------------------ */

@@ -13,8 +13,8 @@
  * shorter while the sum of the losses grows.
  *
  * If the workers' rows are not alike, the pairs are wrong, and the gap stops shrinking. Then the workers go in step for
- * the rest: between two clocks they agree on one point for all, so that slope and loss are those of one point, pairs are
- * exact, and a step that lowers the loss too little is taken back by half (Armijo). */
+ * the rest: between two clocks they agree on one point for all, so that slope and loss are those of one point, pairs
+ * are exact, and a step that lowers the loss too little is taken back by half (Armijo). */
 #include <math.h>
 #include <string.h>
 
