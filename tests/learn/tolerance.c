@@ -115,10 +115,38 @@ static void test_no_optimum(void **state) {
     plait_data_destroy(&data);
 }
 
+/* Rows without features and a model without intercept: nothing can be learnt, and that is found out at once. */
+static void test_no_weights(void **state) {
+    (void)state;
+    static const char path[] = "learn_no_weights.svm";
+    const char       *paths[] = { path };
+    const char       *models[] = { "logistic", "squared" };
+    FILE             *file = fopen(path, "w");
+    plait_data_opts   from;
+    assert_non_null(file);
+    fputs("1\n0\n1\n", file);
+    fclose(file);
+    plait_data_opts_init(&from);
+    from.paths = paths;
+    from.n_paths = 1;
+    for (int i = 0; i < 2; i++) {
+        training t = { .model = NULL };
+        plait_train_opts_init(&t.opts);
+        t.opts.data = &from;
+        t.opts.model = models[i];
+        t.opts.optimizer = "lbfgs";
+        t.opts.no_intercept = 1;
+        must_train(&t, 1);
+        assert_int_equal(t.report.converged, 1);
+        plait_model_destroy(&t.model);
+    }
+    remove(path);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_tolerance_is_kept),
                                         cmocka_unit_test(test_too_few_epochs_are_told),
                                         cmocka_unit_test(test_all_topologies_agree),
-                                        cmocka_unit_test(test_no_optimum) };
+                                        cmocka_unit_test(test_no_optimum), cmocka_unit_test(test_no_weights) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -141,7 +141,7 @@ enum { BLOCK_ROWS_MAX = 512, BLOCKS_VALUES_MAX = 1 << 20 };
 static bool has_blocks(const pli_lbfgs *l) {
     const linear_pass *p = l->own;
     return p->fit->linear.goal.loss->second != NULL && !l->run->exact && l->run->l1 == 0 && l->type == PLAIT_F64 &&
-           l->rows <= BLOCK_ROWS_MAX && l->rows * l->values <= BLOCKS_VALUES_MAX;
+           l->rows > 0 && l->rows <= BLOCK_ROWS_MAX && l->rows * l->values <= BLOCKS_VALUES_MAX;
 }
 
 static plait_status push_blocks(pli_lbfgs *l, const void *values, int64_t blocks) {
