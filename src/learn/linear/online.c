@@ -237,8 +237,8 @@ static void put(const pli_online *o, int64_t rows, const float *values, double *
 static plait_status extract_keyed(pli_run *run, pli_solution *solution_out) {
     const pli_linear_fit *l = pli_linear_fit_of(run);
     const int64_t         d = l->linear.features;
-    const void           *values;
-    PLI_TRY(plait_table_read(l->w, 0, d + l->linear.intercept, &values));
+    const void           *values = l->online->memory; /* behind a barrier nobody changes them */
+    if (!l->online->in_place) PLI_TRY(plait_table_read(l->w, 0, d + l->linear.intercept, &values));
     PLI_TRY(pli_solution_make(d, l->online->rule.columns, false, solution_out, run->err));
     put(l->online, d, values, solution_out->weight);
     put(l->online, l->linear.intercept, (const float *)values + d * l->online->cols, solution_out->bias);

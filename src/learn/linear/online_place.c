@@ -5,6 +5,7 @@
  * threads parse the next clock's rows meanwhile. */
 #include "learn/linear/online.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "table/table.h"
@@ -34,7 +35,7 @@ plait_status pli_online_make_table(pli_run *run, const plait_table_opts *opts, p
     t.filter = "";
     PLI_TRY(plait_table_create(run->job, &t, table_out));
     run->made[run->n_made++] = *table_out;
-    o->in_place = pli_table_place(*table_out, &o->memory, &o->stride);
+    o->in_place = pli_table_place(*table_out, &o->memory, &o->stride) && o->stride == o->cols * (int64_t)sizeof(float);
     return o->in_place ? PLAIT_OK
                        : pli_fail(run->err, PLAIT_EINVAL, "table %s: its memory is not shared", opts->name);
 }
@@ -92,6 +93,10 @@ typedef struct in_place {
     const pli_part *part;  /* of loaded data; of one worker's stream those of this clock */
     int32_t         parts;
     int64_t         clock;
+    /* one worker */
+    bool             learnt;    /* by the caller's thread, which alone looks */
+    int32_t          next_parts;
+    _Atomic int32_t  next_part; /* the next to parse; a count, which orders nothing: the pool's end does */
 } in_place;
 
 /* A thread adds the totals of its rows behind each part. */
@@ -119,20 +124,25 @@ static void part_side_by_side(void *user, int64_t i, int32_t thread) {
 
 /* --- one worker --------------------------------------------------------------------------------------------------- */
 
-/* Item 0 learns this clock's rows, the others parse a part of the next clock each. */
-static void item(void *user, int64_t i, int32_t thread) {
-    const in_place    *pass = user;
+/* The caller's thread learns this clock's rows, so that the values stay in its core's cache; the others, and it too when
+ * it is done, parse the parts of the next clock one by one. */
+static void lane(void *user, int64_t i, int32_t thread) {
+    in_place          *pass = user;
     pli_run           *run = pass->run;
     pli_online        *o = online_of(run);
-    pli_online_thread *h = i == 0 ? pli_online_alone(o) : &o->thread[thread];
-    if (i > 0 && h->error.code == PLAIT_OK) {
-        const int64_t next = pass->clock + 1;
-        const int32_t p = (int32_t)i - 1, slot = p * 2 + (int32_t)(next & 1);
-        pli_stream_part(run->loop->batches, next, p, slot, &o->part[next & 1][p], &h->error);
+    pli_online_thread *h = &o->thread[thread], *learner = pli_online_alone(o);
+    const int64_t      next = pass->clock + 1;
+    (void)i;
+    if (thread == 0 && !pass->learnt) {
+        pass->learnt = true;
+        for (int32_t p = 0; p < pass->parts && learner->error.code == PLAIT_OK; p++)
+            learn_part(run, learner, &pass->part[o->order[p]]);
     }
-    if (i > 0) return;
-    for (int32_t p = 0; p < pass->parts && h->error.code == PLAIT_OK; p++)
-        learn_part(run, h, &pass->part[o->order[p]]);
+    while (h->error.code == PLAIT_OK) {
+        const int32_t p = atomic_fetch_add_explicit(&pass->next_part, 1, memory_order_relaxed);
+        if (p >= pass->next_parts) return;
+        pli_stream_part(run->loop->batches, next, p, p * 2 + (int32_t)(next & 1), &o->part[next & 1][p], &h->error);
+    }
 }
 
 static plait_status error_of(pli_run *run) {
@@ -153,8 +163,8 @@ static plait_status begin_stream(pli_run *run, int64_t clock, int32_t parts) {
         if (o->part[i] == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a batch");
     }
     PLI_TRY(pli_stream_slots(run->loop->batches, 2 * parts, run->err));
-    const in_place none = { .run = run, .clock = clock - 1 };
-    pli_pool_for(run->pool, parts + 1, item, (void *)(uintptr_t)&none);
+    in_place none = { .run = run, .clock = clock - 1, .next_parts = parts };
+    pli_pool_for(run->pool, o->threads, lane, &none);
     return error_of(run);
 }
 
@@ -165,11 +175,12 @@ static plait_status learn_alone(pli_run *run, const pli_batch *batch, int64_t cl
     const bool         more = batch == NULL && clock + 1 < run->clocks;
     if (batch == NULL && o->part[0] == NULL) PLI_TRY(begin_stream(run, clock, parts));
     in_place pass = { .run = run, .part = batch != NULL ? batch->part : o->part[clock & 1], .parts = parts,
-                      .clock = clock };
+                      .clock = clock, .next_parts = more ? parts : 0 };
     PLI_TRY(pli_online_find_order(run, parts, pass.part));
     read_totals(o, &h->totals);
     h->sums = (pli_sums){ 0 };
-    pli_pool_for(run->pool, more ? parts + 1 : 1, item, &pass);
+    pli_pool_for(run->pool, more ? o->threads : 1, lane, &pass);
+    if (!pass.learnt) lane(&pass, 0, 0); /* others were quicker to take all lanes */
     PLI_TRY(error_of(run));
     float *to = values_of(o, o->total_key);
     to[0] = (float)h->totals.weight;

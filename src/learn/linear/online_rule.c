@@ -24,8 +24,8 @@ static inline void store(float *to, double x) {
 /* --- scales and rates --------------------------------------------------------------------------------------------- */
 
 /* 1 / s; 0: the feature was never there. Features that are always 1 are common. */
-static inline double inverse_scale(const pli_online_rule *rule, float q, float c) {
-    if (rule->raw) return 1;
+static inline double inverse_scale(bool raw, float q, float c) {
+    if (raw) return 1;
     if (q == c) return q > 0 ? 1 : 0;
     return q > 0 && isfinite(q) ? sqrt((double)c / (double)q) : 0;
 }
@@ -43,7 +43,7 @@ static inline float rate_at(rates r, float n) { return 1 / (sqrtf(n + r.first) +
 
 double pli_online_weight(const pli_online_rule *rule, const float *values, int64_t k) {
     const int64_t columns = rule->columns;
-    return (double)values[k] * inverse_scale(rule, values[2 * columns], values[2 * columns + 1]);
+    return (double)values[k] * inverse_scale(rule->raw, values[2 * columns], values[2 * columns + 1]);
 }
 
 /* --- the flow of the scores --------------------------------------------------------------------------------------- */
@@ -72,30 +72,33 @@ void pli_online_flow(const pli_goal *goal, int64_t k, const double *score, doubl
 
 /* --- one score ---------------------------------------------------------------------------------------------------- */
 
-static double score_one(const pli_online_rule *rule, const pli_online_row *row) {
-    double score = 0;
-    for (int64_t e = 0; e < row->n; e++) {
-        const float *at = row->at[e];
-        score += (double)load(&at[0]) * (double)row->x[e] * inverse_scale(rule, load(&at[2]), load(&at[3]));
-    }
-    return score;
+/* Adds the row to the sums of a feature's scale, and divides its value by it; returns what it was divided by before,
+ * inverted. */
+static inline double note_scale(bool raw, double weight, float *value, float *q) {
+    const double x = (double)*value, before = inverse_scale(raw, load(q), load(q + 1));
+    const float  square = (float)((double)load(q) + weight * x * x);
+    const float  count = (float)((double)load(q + 1) + weight);
+    store(q, (double)square);
+    store(q + 1, (double)count);
+    *value = (float)(x * inverse_scale(raw, square, count));
+    return before;
 }
 
-/* The sums of the scales, first. */
-static double note_scales(const pli_online_rule *rule, pli_online_row *row) {
-    const int64_t columns = rule->columns;
-    double        norm = 0;
-    for (int64_t e = 0; e < row->n; e++) {
-        float       *q = row->at[e] + 2 * columns, *c = q + 1;
-        const double x = (double)row->x[e];
-        const float  square = (float)((double)load(q) + row->weight * x * x);
-        const float  count = (float)((double)load(c) + row->weight);
-        store(q, (double)square);
-        store(c, (double)count);
-        row->x[e] = (float)(x * inverse_scale(rule, square, count));
-        norm += (double)row->x[e] * (double)row->x[e];
+/* The score by the values before the row, which is added to the scales on the way. */
+static double score_one(const pli_online_rule *rule, pli_online_row *row, double *norm) {
+    float *const *at = row->at;
+    float        *x = row->x;
+    const int64_t n = row->n;
+    const double  weight = row->weight;
+    const bool    raw = rule->raw;
+    double        score = 0, sum = 0;
+    for (int64_t e = 0; e < n; e++) {
+        const double was = (double)x[e];
+        score += (double)load(&at[e][0]) * was * note_scale(raw, weight, &x[e], at[e] + 2);
+        sum += (double)x[e] * (double)x[e];
     }
-    return norm;
+    *norm = sum;
+    return score;
 }
 
 /* By how much all steps are shortened for the number of features. */
@@ -109,30 +112,35 @@ static void learn_one(const pli_online_rule *rule, pli_online_row *row, double a
     const double    square = row->weight * slope * slope, step = rule->rate * rule->unit * row->weight * row->share;
     const rates     r = rates_of(rule);
     const int64_t   last = row->intercept ? row->n - 1 : row->n;
+    float *const   *at = row->at;
+    const float    *x = row->x;
+    float          *rate = scratch->rate;
     double          pace = 0, move;
     for (int64_t e = 0; e < row->n; e++) {
-        const float x = row->x[e], n = (float)((double)load(&row->at[e][1]) + square * (double)x * (double)x);
-        store(&row->at[e][1], (double)n);
-        scratch->rate[e] = x * (float)(e == last ? all * INTERCEPT : all) * rate_at(r, n);
-        pace += (double)x * (double)scratch->rate[e];
+        const float n = (float)((double)load(&at[e][1]) + square * (double)x[e] * (double)x[e]);
+        store(&at[e][1], (double)n);
+        rate[e] = x[e] * (float)(e == last ? all * INTERCEPT : all) * rate_at(r, n);
+        pace += (double)x[e] * (double)rate[e];
     }
     if (!(pace > 0)) return;
     if (loss->invariant != NULL) move = loss->invariant(rule->goal->parameter, score, row->y, step * pace);
     else pli_online_flow(rule->goal, 1, &score, row->y, &pace, step, &move, scratch->score + 3);
     const double by = move / pace;
-    for (int64_t e = 0; e < row->n; e++)
-        store(&row->at[e][0], (double)load(&row->at[e][0]) + by * (double)scratch->rate[e]);
+    for (int64_t e = 0, n = row->n; e < n; e++)
+        store(&at[e][0], (double)load(&at[e][0]) + by * (double)rate[e]);
 }
 
 /* --- a score for each class --------------------------------------------------------------------------------------- */
 
-static void score_all(const pli_online_rule *rule, const pli_online_row *row, double *score) {
+static void score_all(const pli_online_rule *rule, pli_online_row *row, double *score, double *norm) {
     const int64_t k = rule->columns;
     for (int64_t c = 0; c < k; c++) score[c] = 0;
     for (int64_t e = 0; e < row->n; e++) {
         const float *at = row->at[e];
-        const double x = (double)row->x[e] * inverse_scale(rule, load(&at[2 * k]), load(&at[2 * k + 1]));
+        const double was = (double)row->x[e];
+        const double x = was * note_scale(rule->raw, row->weight, &row->x[e], row->at[e] + 2 * k);
         for (int64_t c = 0; c < k; c++) score[c] += (double)load(&at[c]) * x;
+        *norm += (double)row->x[e] * (double)row->x[e];
     }
 }
 
@@ -167,17 +175,17 @@ plait_status pli_online_learn(const pli_online_rule *rule, pli_online_row *row, 
                               pli_sums *sums, pli_online_scratch *scratch) {
     const pli_goal *goal = rule->goal;
     const int64_t   k = rule->columns;
-    double         *score = scratch->score, *slope = score + k;
+    double         *score = scratch->score, *slope = score + k, norm = 0;
     if (!row->known) return PLAIT_OK;
     sums->rows++;
     totals->rows++;
     if (row->weight == 0) return PLAIT_OK;
     if (!pli_grow((void **)&scratch->rate, &scratch->capacity, row->n * k, sizeof *scratch->rate)) return PLAIT_ENOMEM;
-    if (k == 1) score[0] = score_one(rule, row);
-    else score_all(rule, row, score);
+    if (k == 1) score[0] = score_one(rule, row, &norm);
+    else score_all(rule, row, score, &norm);
     sums->loss += row->weight * goal->loss->at(goal->parameter, k, score, row->y, slope);
     sums->weight += row->weight;
-    totals->norm += row->weight * note_scales(rule, row);
+    totals->norm += row->weight * norm;
     totals->weight += row->weight;
     if (k == 1) learn_one(rule, row, shrink(rule, totals), score[0], slope[0], scratch);
     else learn_all(rule, row, shrink(rule, totals), scratch);

@@ -29,7 +29,7 @@ static double logistic_invariant(double parameter, double score, double y, doubl
     for (int i = 0; i < 50; i++) {
         const double grown = e * expm1(d), too_far = (d + grown - step) / (1 + e + grown);
         d -= too_far;
-        if (!(too_far > 1e-5 * d)) break;
+        if (!(too_far > 3e-4 * d)) break;
     }
     return y * d;
 }
