@@ -124,7 +124,7 @@ static void part_side_by_side(void *user, int64_t i, int32_t thread) {
 
 /* --- one worker --------------------------------------------------------------------------------------------------- */
 
-/* The caller's thread learns this clock's rows, so that the values stay in its core's cache; the others, and it too when
+/* The caller's thread learns this clock's rows, so the values stay in its core's cache; the others, and it too when
  * it is done, parse the parts of the next clock one by one. */
 static void lane(void *user, int64_t i, int32_t thread) {
     in_place          *pass = user;
