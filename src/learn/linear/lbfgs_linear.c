@@ -141,7 +141,7 @@ enum { BLOCK_ROWS_MAX = 512, BLOCKS_VALUES_MAX = 1 << 20 };
 static bool has_blocks(const pli_lbfgs *l) {
     const linear_pass *p = l->own;
     return p->fit->linear.goal.loss->second != NULL && !l->run->exact && l->run->l1 == 0 && l->type == PLAIT_F64 &&
-           l->rows > 0 && l->rows <= BLOCK_ROWS_MAX && l->rows * l->values <= BLOCKS_VALUES_MAX;
+           l->rows <= BLOCK_ROWS_MAX && l->rows * l->values <= BLOCKS_VALUES_MAX;
 }
 
 static plait_status push_blocks(pli_lbfgs *l, const void *values, int64_t blocks) {
@@ -187,6 +187,9 @@ static plait_status begin(pli_lbfgs *l) {
     if (p == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for passes over the data");
     p->fit = pli_linear_fit_of(run);
     pick_shape(l, &groups);
+    if (l->rows == 0)
+        return pli_fail(run->err, PLAIT_EINVAL,
+                        "the data have no features, and the model has no intercept: there is nothing to learn");
     PLI_TRY(run->exact
                 ? pli_gradient_init_apart(&p->gradient, &p->fit->linear, run->pool, run->err)
                 : pli_gradient_init(&p->gradient, &p->fit->linear, run->pool, run->data, false, groups, run->err));
