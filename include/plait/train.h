@@ -130,7 +130,7 @@ typedef struct plait_train_opts {
                                              least value, as far as it can tell; NaN: 1e-4. kmeans: when a pass
                                              lowers the inertia by no more than this share; NaN: 1e-5         */
     const char            *schedule;      /* "constant" | "invsqrt" | "cosine"; NULL: cosine over more than one epoch */
-    double                 l1, l2;        /* l2 NaN: 1/n                                                     */
+    double                 l1, l2;        /* l2 NaN: 1/n; less for a net of small numbers (docs/models.md)   */
     int                    no_intercept;
     double                 huber_delta;   /* default 1                                                      */
     double                 quantile;      /* model "quantile": which one, above 0 and below 1; default 0.5  */

@@ -1,5 +1,4 @@
-/* The audit reads promises by itself, and trusts no table of policies; but it must know each policy that comes with
- * Plait. */
+/* The auditor reads promises by itself, and trusts no table; but it must know each policy that comes with plait. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -66,8 +66,7 @@ typedef struct setting {
 
 /* --- the serial loop ---------------------------------------------------------------------------------------------- */
 
-/* A step touches all rows (dense), or only those with a gradient (keyed), and makes up for the penalties they
- * missed. */
+/* Rows are touched all (dense), or only where a gradient is (keyed), the missed penalties made up. */
 static void serial(const setting *s, double *w) {
     const problem *p = s->problem;
     plait_rule_numbers rule;
@@ -122,7 +121,7 @@ static void put(const setting *s, void *values, int64_t i, double x) {
     else ((double *)values)[i] = x;
 }
 
-/* Trains on one example: reads its keys, pushes its gradient, counts one row. */
+/* One example: its keys are read, its gradient is pushed, one row counted. */
 static plait_status one_example(const setting *s, plait_comm *comm, plait_table *table, int64_t i, const void *all) {
     const problem *p = s->problem;
     double         w[FEATURES], g[FEATURES], r = -p->target[i];

@@ -1,6 +1,6 @@
 /* A net's passes for L-BFGS. One table holds all values of the net, in the order of pli_net_param. The worker's rows go
  * through the graph some at a time, forward and backward, and the gradients of all variables are added up in double. A
- * net has no known bound of its Hessian, so the metric is 1 everywhere.
+ * net has no known bound of its Hessian, so the metric is one number everywhere.
  *
  * Sandblaster L-BFGS (Dean et al., "Large Scale Distributed Deep Networks", NIPS 2012, section 4.2): replicas of the
  * model get the weights, compute gradients on portions of the data and push these sums, while the vectors stay on the
@@ -133,10 +133,17 @@ static plait_status initial(const pli_lbfgs *l, void **initial_out) {
 }
 
 static plait_status penalty(const pli_lbfgs *l, void **penalty_out) {
-    float *factors = pli_array((size_t)l->values, sizeof *factors);
+    const pli_net *net = ((const struct net_pass *)l->own)->net;
+    float         *factors = pli_array((size_t)l->values, sizeof *factors);
     if (factors == NULL) return pli_fail(l->run->err, PLAIT_ENOMEM, "no memory for penalties");
-    for (int32_t p = 0; p < ((const struct net_pass *)l->own)->net->n_params; p++)
-        pli_net_penalty_factors(l->run, p, factors + ((const struct net_pass *)l->own)->net->param[p].at);
+    for (int32_t p = 0; p < net->n_params; p++) {
+        const pli_net_param *param = &net->param[p];
+        double               l1, l2;
+        pli_net_last_factors(net, p, &l1, &l2);
+        pli_net_penalty_factors(l->run, p, factors + param->at);
+        for (int64_t i = 0; i < param->rows * param->cols; i++)
+            factors[param->at + i] = (float)((l->run->l1 > 0 ? l1 : l2) * (double)factors[param->at + i]);
+    }
     return in_type(l, factors, penalty_out);
 }
 
@@ -151,11 +158,13 @@ static plait_status push(pli_lbfgs *l, plait_table *table, double *sum) {
     return plait_table_inc_range(table, 0, l->rows, sum, 0);
 }
 
-/* Only the lead pushes the metric, so that it does not depend on the number of workers. */
+/* The objective is in the data's units, so the metric is the unit. Only the lead pushes it, so that it does not depend
+ * on the number of workers. */
 static plait_status metric(pli_lbfgs *l) {
     if (!pli_comm_leads(l->run->comm)) return PLAIT_OK;
-    for (int64_t i = 0; i < l->values; i++) ((struct net_pass *)l->own)->sum[i] = 1;
-    return push(l, l->h, ((struct net_pass *)l->own)->sum);
+    struct net_pass *n = l->own;
+    for (int64_t i = 0; i < l->values; i++) n->sum[i] = n->net->units.unit;
+    return push(l, l->h, n->sum);
 }
 
 /* The rows in x, forward and backward. */
@@ -178,9 +187,10 @@ static plait_status run_rows(pli_lbfgs *l, pli_total *total) {
 }
 
 static plait_status push_gradient(pli_lbfgs *l) {
-    for (int64_t i = 0; i < l->values; i++) ((struct net_pass *)l->own)->sum[i] /= (double)l->run->train_rows;
-    PLI_TRY(push(l, l->g, ((struct net_pass *)l->own)->sum));
-    memset(((struct net_pass *)l->own)->sum, 0, (size_t)l->values * sizeof *((struct net_pass *)l->own)->sum);
+    struct net_pass *n = l->own;
+    for (int64_t i = 0; i < l->values; i++) n->sum[i] *= n->net->units.unit / (double)l->run->train_rows;
+    PLI_TRY(push(l, l->g, n->sum));
+    memset(n->sum, 0, (size_t)l->values * sizeof *n->sum);
     return PLAIT_OK;
 }
 

@@ -52,6 +52,15 @@ typedef struct pli_net_kind {
     plait_status (*open)(pli_net *net, plait_error *err);
 } pli_net_kind;
 
+/* Training's units of the scores, for labels that are numbers: the last layer gives z, which is a score of mean +
+ * spread z in the data's units. So z is near 0 and gradients are near 1, whatever the labels are. Training divides the
+ * objective by unit, the loss of an error of one spread, so its minimum stays where it is. Classes, a graph out of a
+ * file and --normalize none have mean 0, spread 1 and unit 1. */
+typedef struct pli_net_units {
+    const pli_goal *goal; /* borrowed */
+    double          mean, spread, unit;
+} pli_net_units;
+
 /* A net out of a file. */
 typedef struct pli_net_file {
     char   *text;   /* the graph in JSON, without first values */
@@ -75,7 +84,8 @@ struct pli_net {
     int64_t             row_labels; /* labels of a row that have scores: 1, or one for each step */
     const pli_goal     *goal;      /* loss, targets, K; borrowed                          */
     int64_t             features;
-    plait_op            loss_op;   /* user: goal */
+    pli_net_units       units;     /* of the scores, while the net is trained */
+    plait_op            loss_op;   /* user: &units */
     plait_graph        *graph;
     plait_graph        *calm; /* the graph that scores rows, in which nothing is dropped; NULL: graph itself */
     plait_value         x, label, weight; /* fed: [rows, row_values] f32 or i64, [rows row_labels] f64, the same */
@@ -112,8 +122,9 @@ plait_status pli_net_check_layers(const pli_net_kind *kind, const char *layers, 
 
 /* For kinds. Adds a variable, named by letter and layer ("w1"). PLAIT_NONE: the graph has failed. */
 plait_value pli_net_variable(pli_net *net, char letter, int32_t layer, plait_shape shape, double spread);
-/** Adds a dense layer x w + b; x [.., n], w [n, width]. Initial values of w have variance gain / n; gain is 2 before a
- *  ReLU (He et al., ICCV 2015), else 1 (Glorot and Bengio, AISTATS 2010). */
+/** Adds a dense layer x w + b; x [.., n], w [n, width]. For classes, initial values of w have variance gain / n; gain
+ *  is 2 before a ReLU (He et al., ICCV 2015), else 1. For numbers the variance is 2 / (n + width) (Glorot and Bengio,
+ *  AISTATS 2010). */
 plait_value pli_net_dense(pli_net *net, plait_value x, int64_t n, int64_t width, int32_t layer, double gain);
 
 /** The first layer of a kind with entries: a dense layer over all features, fed dense or by entries. */
@@ -125,7 +136,13 @@ static inline bool pli_net_by_row(const pli_net *net, int32_t p) { return net->s
 void pli_net_initial(const pli_net *net, uint64_t seed, float *values);
 /** If the net is even, changes the scale to one number for all features. */
 void pli_net_even_scale(const pli_net *net, pli_scale *scale);
-/** Changes values from training's units to the data's, in place: the scale goes into the first layer. */
+/** Sets net->units from the labels' mean and spread over the rows that are trained on. */
+void pli_net_set_units(pli_net *net, double mean, double spread);
+/** The penalty's factors on the last layer, parameter p, of l1 and l2; 1 of another: a weight of it in the data's units
+ *  is spread times that of training. */
+void pli_net_last_factors(const pli_net *net, int32_t p, double *l1_out, double *l2_out);
+/** Changes values from training's units to the data's, in place: the scale goes into the first layer, the units of the
+ *  scores into the last. */
 void pli_net_to_data_units(const pli_net *net, const pli_scale *scale, float *values);
 /** The way back. */
 void pli_net_from_data_units(const pli_net *net, const pli_scale *scale, float *values);
@@ -169,8 +186,8 @@ plait_status pli_net_score(const pli_net *net, plait_session *session, const flo
 /** Writes feeds [net->n_params] of all variables, from values. */
 void pli_net_feed(const pli_net *net, const float *values, plait_feed *feeds);
 
-/** net_loss.c: the op "row_loss": scores [n, K] f32, label [n] f64, weight [n] f64 -> slopes [n, K] f32, their loss's
- *  sum f32 [], sums [PLI_SUMS] f64. */
-plait_op pli_net_loss_op(const pli_goal *goal);
+/** net_loss.c: the op "row_loss": scores [n, K] f32 in training's units, label [n] f64, weight [n] f64 -> slopes [n, K]
+ *  f32 of the objective by unit, their loss's sum f32 [], sums [PLI_SUMS] f64 in the data's units. */
+plait_op pli_net_loss_op(const pli_net_units *units);
 
 #endif

@@ -83,14 +83,45 @@ static int64_t default_epochs(const pli_run *run) { return run->lbfgs ? 100 : 10
 
 enum { LAYOUT = 3 }; /* no linear model has this layout */
 
+static int64_t between(int64_t low, int64_t n, int64_t high) { return n < low ? low : n > high ? high : n; }
+
+/* Small sets of numbers take smaller batches than classes do: a net that needs few clocks has fewer of them. */
+static int64_t default_batch(const pli_run *run) {
+    const int64_t rows = run->train_rows, most = pli_net_fit_of(run)->net->kind->batch;
+    if (run->classes > 0) return between(16, rows / 64, most);
+    return between(8, rows / 256 > 64 ? rows / 256 : rows / 8 < 64 ? rows / 8 : 64, most);
+}
+
+/* 0: the rule's own. For numbers adam goes further on more rows: noise in few rows is soon learnt by heart. Up to
+ * 30 epochs, more epochs make smaller steps, and do not go further. Measured (docs/models.md). */
+static double default_rate(const pli_run *run) {
+    const pli_net_fit *n = pli_net_fit_of(run);
+    if (strcmp(run->optimizer, "adam") != 0) return 0;
+    if (run->classes > 0 || n->fit.raw || n->net->kind->rate > 0 || n->net->kind->open != NULL)
+        return n->net->kind->rate;
+    const double rows = (double)run->train_rows, epochs = (double)run->epochs;
+    return 0.01 * sqrt(fmin(1, rows / 4000)) * fmin(1, fmax(10 / epochs, 1.0 / 3));
+}
+
+/* The penalty of weights in the data's units weighs by the square of those units: if labels or a feature are small
+ * numbers, 1/n would hold the net at the mean. So the default penalises no weight by more than 1/n in training's
+ * units. */
+static void settle_penalty(pli_run *run) {
+    const pli_net_fit   *n = pli_net_fit_of(run);
+    const pli_net_units *u = &n->net->units;
+    const double         only = n->net->n_params == 2 ? u->spread * u->spread : 1; /* one layer is first and last */
+    double               most = fmax(u->spread * u->spread, 1);
+    if (!isnan(run->opts->l2) || run->classes > 0 || n->fit.raw || n->net->kind->open != NULL) return;
+    for (int64_t j = 0; n->fit.scale.factor != NULL && j < n->fit.scale.features; j++)
+        most = fmax(most, n->fit.scale.factor[j] * n->fit.scale.factor[j] * only);
+    run->l2 *= fmin(1, u->unit / most);
+}
+
 static void settle_defaults(pli_run *run) {
     const plait_train_opts *o = run->opts;
     const pli_net          *net = pli_net_fit_of(run)->net;
-    int64_t                 batch = run->train_rows / 64;
-    batch = batch < 16 ? 16 : batch > net->kind->batch ? net->kind->batch : batch;
-    pli_fit_settle(run, o->batch > 0 ? o->batch : batch, default_epochs);
-    run->rate = o->learning_rate;
-    if (!(run->rate > 0)) run->rate = strcmp(run->optimizer, "adam") == 0 ? net->kind->rate : 0;
+    pli_fit_settle(run, o->batch > 0 ? o->batch : default_batch(run), default_epochs);
+    run->rate = o->learning_rate > 0 ? o->learning_rate : default_rate(run);
     run->layout = LAYOUT;
     run->examples = run->batch * net->row_labels;
     run->weights = net->values;
@@ -137,13 +168,17 @@ static plait_status prepare(pli_run *run) {
     return check_memory(run);
 }
 
-/* Measures the scale. A graph out of a file takes the data as they are. */
+/* Measures training's units. A graph out of a file takes the data as they are. L-BFGS has one factor for both
+ * penalties, so with both it trains in the labels' own spread. */
 static plait_status measured(pli_run *run) {
     pli_net_fit *n = run->state;
     const bool   none = run->opts->normalize != NULL && strcmp(run->opts->normalize, "none") == 0;
     n->fit.scale = (pli_scale){ .features = run->features };
     if (!none && n->file.text == NULL && !(run->l1 > 0 && run->l2 > 0)) PLI_TRY(pli_fit_measure_scale(run));
     pli_net_even_scale(n->net, &n->fit.scale);
+    const bool apart = run->lbfgs && run->l1 > 0 && run->l2 > 0;
+    if (!none) pli_net_set_units(n->net, n->fit.label_mean, apart ? 1 : n->fit.label_spread);
+    settle_penalty(run);
     return PLAIT_OK;
 }
 
@@ -197,6 +232,7 @@ static const pli_learner_more more = {
 
 #define OBJECTIVE                                                                                                      \
     "\nObjective: the weighted mean of the loss + l2/2 |w|^2 + l1 |w|; biases are never penalised.\n"                  \
+    "In training, labels that are numbers are scaled. Their --l2 defaults to 1/rows, or less if units are small.\n" \
     "Options: --l1 --l2 --class-weight --normalize --optimizer (default adam); see 'plait help train'.\n"              \
     "\n--table NAME:topology=T,consistency=C,filter=F names a table. With --optimizer lbfgs there is one table, w, "   \
     "with all values.\n"

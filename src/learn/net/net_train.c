@@ -70,6 +70,10 @@ static plait_status create_table(pli_run *run, const plait_table_opts *like, int
     t.keyed = pli_net_by_row(n->net, p);
     if (t.keyed) t.sharded = 0;
     t.initial = initial + param->at;
+    double l1, l2;
+    pli_net_last_factors(n->net, p, &l1, &l2);
+    t.rule.l1 *= l1 / n->net->units.unit;
+    t.rule.l2 *= l2 / n->net->units.unit;
     PLI_TRY(penalty_of(run, p, &penalty));
     t.penalty = penalty;
     plait_status status = pli_run_make_table(run, &t, &n->table[p]);

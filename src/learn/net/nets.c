@@ -1,4 +1,4 @@
-/* The registry of nets, and what all kinds share: reading layers, variables, initial values, units. */
+/* The registry of nets, and what all kinds share: reading layers, variables, initial values. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -74,8 +74,15 @@ plait_value pli_net_variable(pli_net *net, char letter, int32_t layer, plait_sha
     return p->value;
 }
 
+/* The spread of first weights [n, width]. Classes are learnt fastest from weights that keep the variance of what goes
+ * forward. For numbers smaller ones generalise better (docs/models.md). */
+static double first_spread(const pli_net *net, int64_t n, int64_t width, double gain) {
+    return net->goal->classes > 0 ? sqrt(3 * gain / (double)n) : sqrt(6 / (double)(n + width));
+}
+
 plait_value pli_net_dense(pli_net *net, plait_value x, int64_t n, int64_t width, int32_t layer, double gain) {
-    const plait_value w = pli_net_variable(net, 'w', layer, plait_shape_2(n, width), sqrt(3 * gain / (double)n));
+    const double      spread = first_spread(net, n, width, gain);
+    const plait_value w = pli_net_variable(net, 'w', layer, plait_shape_2(n, width), spread);
     const plait_value b = pli_net_variable(net, 'b', layer, plait_shape_1(width), 0);
     return plait_op_add(net->graph, plait_op_matmul(net->graph, x, w), b);
 }
@@ -83,7 +90,8 @@ plait_value pli_net_dense(pli_net *net, plait_value x, int64_t n, int64_t width,
 plait_value pli_net_first(pli_net *net, int64_t width, double gain) {
     const int64_t n = net->features;
     if (!net->sparse) return pli_net_dense(net, net->x, n, width, 1, gain);
-    const plait_value w = pli_net_variable(net, 'w', 1, plait_shape_2(n, width), sqrt(3 * gain / (double)n));
+    const plait_value w =
+        pli_net_variable(net, 'w', 1, plait_shape_2(n, width), first_spread(net, n, width, gain));
     const plait_value b = pli_net_variable(net, 'b', 1, plait_shape_1(width), 0);
     const plait_value rows = plait_op_get_rows(net->graph, w, net->keys);
     const plait_value product = plait_op_sparse_matmul(net->graph, net->row, net->column, net->value, rows, net->x);
@@ -131,6 +139,7 @@ static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_e
     }
     PLI_TRY(net->kind->build(net, width, n, err));
     PLI_TRY(plait_graph_check(net->graph, err));
+    if (net->goal->classes == 0) net->param[net->n_params - 2].spread /= 10; /* it begins near the mean label */
     return add_gradients(net, err);
 }
 
@@ -157,7 +166,8 @@ plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const 
     net->kind = kind;
     net->goal = goal;
     net->features = features;
-    net->loss_op = pli_net_loss_op(goal);
+    net->units = (pli_net_units){ .goal = goal, .spread = 1, .unit = 1 };
+    net->loss_op = pli_net_loss_op(&net->units);
     net->axes = pli_schema_row_shape(schema, net->length);
     net->even = kind->even;
     net->symbols = kind->sequence ? pli_schema_symbols(schema) : 0;
@@ -194,62 +204,6 @@ void pli_net_initial(const pli_net *net, uint64_t seed, float *values) {
                 row[c] = param->spread > 0 ? (float)(param->spread * (2 * pli_random_f64(&random) - 1)) : 0;
             for (int64_t c = param->ones; c < param->ones + param->n_ones; c++) row[c] = 1;
         }
-    }
-}
-
-void pli_net_even_scale(const pli_net *net, pli_scale *scale) {
-    if (!net->even || scale->factor == NULL) return;
-    double least = scale->factor[0];
-    for (int64_t j = 1; j < scale->features; j++) least = scale->factor[j] < least ? scale->factor[j] : least;
-    for (int64_t j = 0; j < scale->features; j++) scale->factor[j] = least;
-    pli_free(scale->centre);
-    scale->centre = NULL;
-}
-
-static void multiply(const pli_net_param *w, double by, float *values) {
-    for (int64_t i = 0; i < w->rows * w->cols; i++) values[w->at + i] = (float)(by * (double)values[w->at + i]);
-}
-
-static void add(float *value, double x) { *value = (float)((double)*value + x); }
-
-/* x' = f (x - c), so w' x' + b' = (f w') x + (b' - c f w'). b is one row for all features, or one row for each. */
-void pli_net_to_data_units(const pli_net *net, const pli_scale *scale, float *values) {
-    const pli_net_param *w = &net->param[0], *b = &net->param[1];
-    if (scale->factor == NULL) return;
-    if (net->even) {
-        multiply(w, scale->factor[0], values);
-        return;
-    }
-    for (int64_t k = 0; k < w->cols; k++) {
-        double shift = 0;
-        for (int64_t j = 0; j < w->rows; j++) {
-            const double raw = scale->factor[j] * (double)values[w->at + j * w->cols + k];
-            const double centred = scale->centre != NULL ? scale->centre[j] * raw : 0;
-            if (b->rows > 1) add(&values[b->at + j * b->cols + k], -centred);
-            else shift += centred;
-            values[w->at + j * w->cols + k] = (float)raw;
-        }
-        if (b->rows == 1) add(&values[b->at + k], -shift);
-    }
-}
-
-void pli_net_from_data_units(const pli_net *net, const pli_scale *scale, float *values) {
-    const pli_net_param *w = &net->param[0], *b = &net->param[1];
-    if (scale->factor == NULL) return;
-    if (net->even) {
-        multiply(w, 1 / scale->factor[0], values);
-        return;
-    }
-    for (int64_t k = 0; k < w->cols; k++) {
-        double shift = 0;
-        for (int64_t j = 0; j < w->rows; j++) {
-            float *value = &values[w->at + j * w->cols + k];
-            const double centred = scale->centre != NULL ? scale->centre[j] * (double)*value : 0;
-            if (b->rows > 1) add(&values[b->at + j * b->cols + k], centred);
-            else shift += centred;
-            *value = scale->factor[j] > 0 ? (float)((double)*value / scale->factor[j]) : 0;
-        }
-        if (b->rows == 1) add(&values[b->at + k], shift);
     }
 }
 
