@@ -1,4 +1,4 @@
-/* log_by_hand.h - event logs that a test makes event by event, and judges: what a good one has, a test changes in one
+/* log_by_hand.h - event logs that a test makes event by event and has audited. A test changes a good log in one
  * place. */
 #ifndef PLI_TESTS_AUDIT_LOG_BY_HAND_H
 #define PLI_TESTS_AUDIT_LOG_BY_HAND_H
@@ -25,7 +25,7 @@ typedef struct maker {
     uint64_t      now_ns;
     uint64_t      seq[WORKERS][SHARDS];
     bool          replicas;
-    int32_t       spares; /* of the workers, where there are copies */
+    int32_t       spares; /* how many of the workers are spares, if there are replicas */
     const char   *consistency;
     char          cut_path[64]; /* of a rank whose log lies apart, and has no end */
     pli_eventlog *cut_log;      /* NULL: there is none */
@@ -113,7 +113,7 @@ static inline void sum(maker *m, int32_t rank, int64_t clock) {
     raise_event(m, (pli_event){ .kind = PLI_EVENT_SUM, .rank = rank, .clock = clock });
 }
 
-/* A clock of one worker, from its inc to where both shards know that it has ended. */
+/* One clock of one worker, from its inc until both shards know that it has ended. */
 static inline void whole_clock(maker *m, int32_t rank, int64_t clock) {
     inc(m, rank);
     push(m, rank, clock);
@@ -127,7 +127,7 @@ static inline void get_full(maker *m, int32_t rank, int64_t clock, pli_event_pie
     raise_event(m, (pli_event){ .kind = PLI_EVENT_GET, .rank = rank, .clock = clock, .incs = incs, .n = 1,
                                 .info.piece = &piece, .asked_ns = asked_ns });
 }
-/* Rows 0 .. 9 of shard 0, just fetched, with all own pushes in it. */
+/* A get of rows 0 .. 9 of shard 0, just fetched, with all own pushes in it. */
 static inline void get(maker *m, int32_t rank, int64_t clock, uint64_t version, uint64_t incs) {
     get_full(m, rank, clock, (pli_event_piece){ .shard = m->replicas ? -1 : 0, .version = version,
                                                 .rows = 10 }, incs, 0);
@@ -201,7 +201,7 @@ static inline void refuted(maker *m, const char *rule, const char *words) {
     judge(m, NULL, PLI_AUDIT_REFUTED, rule, words);
 }
 
-/* All workers in step for some clocks, reading at each begin. */
+/* All workers go through some clocks in step, and read at the begin of each. */
 static inline void in_step(maker *m, int64_t clocks) {
     for (int64_t c = 0; c < clocks; c++) {
         for (int32_t w = 0; w < WORKERS; w++) get(m, w, c, (uint64_t)(c * WORKERS), 0);

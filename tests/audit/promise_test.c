@@ -1,4 +1,5 @@
-/* The auditor reads promises by itself, and trusts no table; but it must know each policy that comes with plait. */
+/* The audit reads promises by itself, and trusts no table of policies; but it must know each policy that comes with
+ * Plait. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -13,7 +13,7 @@ static inline pli_event of_copy(const maker *m, pli_event_kind kind, int32_t ser
     };
 }
 
-/* The side of a rank joins the job and knows its table. */
+/* One side of a rank, worker or server, joins the job and knows its table. */
 static inline void join(maker *m, pli_event event) {
     const pli_event_job job = {
         .workers = WORKERS, .servers = SHARDS, .first_server = SERVER, .replicas = 2, .spares = m->spares
@@ -70,7 +70,7 @@ static inline void taken_at(maker *m, int32_t server, int32_t place, int32_t wor
     counted(m, server, place, worker, m->seq[worker][server], clock);
 }
 
-/* Both replicas with which the job begins have. */
+/* Both replicas that the job begins with have taken it. */
 static inline void taken(maker *m, int32_t server, int32_t worker, int64_t clock) {
     for (int32_t place = 0; place < 2; place++) taken_at(m, server, place, worker, clock);
 }

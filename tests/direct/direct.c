@@ -23,7 +23,7 @@ struct rank {
     plait_error    error;
 };
 
-/* In flight: a message, or (msg NULL) the news of a member for one machine. */
+/* One thing in flight: a message, or (msg NULL) the news of a member for one machine. */
 struct flight {
     pli_msg *msg;
     uint64_t not_before_ns, body_hash;
@@ -184,7 +184,7 @@ static bool is_there(const direct *d, const struct flight *f) {
     return m->ops != NULL || m->gone || d->rank[f->dst].dead;
 }
 
-/* May it be delivered now? Nothing of its pair that must come before it may be left in the bag. */
+/* May it be delivered now? Only if nothing of its pair that must come before it is left in the bag. */
 static bool is_due(const direct *d, int64_t i) {
     const struct flight *f = &d->bag[i];
     if (f->not_before_ns > d->now_ns || !is_there(d, f)) return false;
@@ -196,7 +196,7 @@ static bool is_due(const direct *d, int64_t i) {
     return true;
 }
 
-/* Any due flight, from a random place on; -1: none. */
+/* Picks a flight that is due, searching from a random place on; -1: none is due. */
 static int64_t pick_flight(direct *d) {
     if (d->n == 0) return -1;
     int64_t from = (int64_t)direct_pick(d, (uint64_t)d->n);
@@ -267,7 +267,7 @@ static void deliver(direct *d, int64_t i) {
     empty(d, f.dst, f.port, &out);
 }
 
-/* Nothing is due now: time passes until something is. false: nothing ever will be. */
+/* Nothing is due now: lets time pass until something is. false: nothing ever will be. */
 static bool jump(direct *d) {
     uint64_t next = PLI_NEVER;
     for (int64_t i = 0; i < d->n; i++)
@@ -283,7 +283,7 @@ static bool jump(direct *d) {
 
 bool direct_step(direct *d) {
     d->now_ns += 1 + direct_pick(d, d->opts.event_ns);
-    for (;;) { /* each jump takes us to where something more is due */
+    for (;;) { /* each jump leads to the time when something more is due */
         int32_t         rank = 0;
         uint32_t        port = 0;
         struct machine *m = pick_wakeup(d, dice(d, d->opts.early_wake), &rank, &port);

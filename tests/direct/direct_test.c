@@ -1,5 +1,6 @@
-/* The direct driver, and comm's own machines under it: collectives and tagged messages over a network that loses,
- * doubles, delays and reorders; the steps of every collective against plain sums; determinism. */
+/* Tests the direct driver, and comm's own machines under it: collectives and tagged messages over a network that
+ * loses, doubles, delays and reorders; the steps of every collective against plain sums; that equal seeds give equal
+ * runs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +28,7 @@ static uint64_t patience(int network) {
 
 enum { FLIGHTS = 4 };
 
-/* One call of one worker; several are under way at a time. */
+/* One call of one worker; a worker may have several under way at a time. */
 struct flight {
     int          call; /* -1: none */
     pli_coll     coll;
@@ -39,7 +40,7 @@ struct flight {
 struct team {
     int32_t        workers;
     pli_hosts      hosts;
-    uint64_t       most; /* under way at one */
+    uint64_t       most; /* the most calls that were under way at one worker */
     pli_collective c[RANKS_MAX];
     struct flight  flight[RANKS_MAX][FLIGHTS];
     int            begun[RANKS_MAX], ended[RANKS_MAX];
@@ -103,8 +104,8 @@ static void check(const struct team *team, int32_t r, struct flight *f) {
     }
 }
 
-/* A worker begins up to `most` calls before it takes what has ended, in any order; so some are calls ahead of
- * others. */
+/* A worker begins up to `most` calls before it takes those that have ended, in any order. So some workers are calls
+ * ahead of others. */
 static uint64_t run_team(uint64_t seed, int32_t workers, int network, int calls, uint64_t most) {
     static struct team team;
     direct            *d = direct_new(seed, workers, &networks[network]);
@@ -133,7 +134,7 @@ static uint64_t run_team(uint64_t seed, int32_t workers, int network, int calls,
             describe(&team, f, team.begun[r]++, seed);
             fill(&team, r, f);
             if (f->coll.kind != PLI_PIECES) charged[r] += pli_coll_bytes(&f->coll, r, workers);
-            for (int32_t i = 1; f->coll.kind == PLI_PIECES && i < workers; i++) /* each piece is sent on by W - 1 */
+            for (int32_t i = 1; f->coll.kind == PLI_PIECES && i < workers; i++) /* W - 1 workers send each piece on */
                 for (pli_coll_move s = { .to = -1 }; s.to < 0 && pli_coll_step(&f->coll, r, workers, i - 1, &s);)
                     charged[r] += sizeof(pli_head) + piece_bytes((int32_t)s.send_at, f->call);
             pli_out *out = direct_enter(d, r, PLI_PORT_COLLECTIVE, &now);
@@ -225,8 +226,8 @@ static void test_forms_that_differ_are_named(void **state) {
     direct_free(&d);
 }
 
-/* Rank 2 takes part in the first of two calls and leaves: whatever comes when, the first ends well and the second does
- * not. */
+/* Rank 2 takes part in the first of two calls and leaves. Whatever comes when, the first call ends well and the second
+ * does not. */
 static void test_who_leaves_ends_only_the_calls_that_it_did_not_begin(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 50; seed++) {

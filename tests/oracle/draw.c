@@ -67,7 +67,7 @@ static void draw_policy(plan *t, policy chosen, uint64_t *s) {
         t->period = 1 + draw_below(s, 4);
         snprintf(t->consistency, sizeof t->consistency, "%s:%" PRId64 ":%" PRId64, name, t->bound, t->period);
         break;
-    case VAP: /* about as large as some of the updates */
+    case VAP: /* the bound is about as large as some of the updates */
         t->norm = (double)(UINT64_C(1) << (2 * (2 + draw_below(s, 4)))) * (double)(2 + draw_below(s, 8));
         t->weak = draw_one_in(s, 4);
         snprintf(t->consistency, sizeof t->consistency, "vap:%.17g%s", t->norm, t->weak ? ":weak" : "");
@@ -80,13 +80,13 @@ static void draw_policy(plan *t, policy chosen, uint64_t *s) {
     }
 }
 
-/* How an update is written: digits of a base, all of a value exact in its type. */
+/* How an update is written: as digits of a base, all of which a value of its type holds exactly. */
 static void choose_digits(const program *p, plan *t) {
     bool averaged = t->way == GOSSIP || (t->policy == LOCAL_SGD && t->ruled);
     t->base = averaged && p->workers > 3 ? 8 : 4; /* a worker's own count `workers` times until they are averaged */
     t->unit = t->hammered ? 2 * HAMMER : 8;       /* so that a part of an update is whole, too */
     int32_t bits = (t->wide ? 50 : 21) - (t->hammered ? 10 : 0);
-    if (averaged) bits -= t->wide ? 20 : 6; /* averages round */
+    if (averaged) bits -= t->wide ? 20 : 6; /* averages are rounded */
     t->digits = bits / (t->base == 4 ? 2 : 3);
     if (t->digits > DIGITS) t->digits = DIGITS;
 }
@@ -95,7 +95,8 @@ static void add_group(plan *t, uint64_t first, int64_t rows) {
     if (rows > 0 && t->n_groups < GROUPS) t->groups[t->n_groups++] = (group){ .first = first, .rows = rows };
 }
 
-/* Keys of a sparse table: half of the time the last key of all, and others from the edges. */
+/* Draws keys of a sparse table: half of the time the last key of all is among them; the others are edges, or any
+ * number. */
 static void draw_keys(plan *t, uint64_t *s) {
     static const uint64_t edges[] = { UINT64_MAX,
                                       0,
@@ -117,7 +118,7 @@ static void draw_keys(plan *t, uint64_t *s) {
     }
 }
 
-/* Rows of a dense table: first, last and some between by themselves, what lies between as groups. */
+/* Draws rows of a dense table: the first, the last and some between by themselves, and those between them as groups. */
 static void draw_rows(plan *t, uint64_t *s) {
     t->rows = draw_one_in(s, 3) ? 1 + draw_below(s, 12) : 1 + draw_below(s, draw_one_in(s, 3) ? 2500 : 600);
     int64_t at = 0;
@@ -134,8 +135,8 @@ static void draw_rows(plan *t, uint64_t *s) {
     if (at < t->rows) add_group(t, (uint64_t)t->rows - 1, 1);
 }
 
-/* Which rule subtracts a gradient as it is? "take", the program's own, wherever steps are the table's. Where the
- * rule moves copies `workers` times as far, plain sgd at rate 1, of a batch of 1. */
+/* Chooses the rule that subtracts a gradient as it is. Where the table takes the steps, that is "take", the program's
+ * own. Where the rule moves copies `workers` times as far, it is plain sgd at rate 1, for a batch of 1. */
 static void draw_rule(const program *p, plan *t, int64_t cycle, uint64_t *s) {
     bool averaged = t->way == GOSSIP || t->policy == LOCAL_SGD;
     bool whole = t->policy == BSP || (t->policy == DELAY && (t->bound == 0 || t->way == SUMS));
@@ -143,13 +144,13 @@ static void draw_rule(const program *p, plan *t, int64_t cycle, uint64_t *s) {
     t->own_rule = !averaged && (whole || draw_one_in(s, 2));
 }
 
-/* Whole numbers? By draws of its own, so that what else is drawn does not hang on it. */
+/* Are values whole numbers? This has draws of its own, so that nothing else that is drawn depends on it. */
 static bool counts(const program *p, const plan *t) {
     uint64_t own = p->seed * UINT64_C(0x9fb21c651e98df25) + (uint64_t)(t - p->tables);
     return t->wide && !t->ruled && t->way != GOSSIP && draw_one_in(&own, 3);
 }
 
-/* What a table makes of its updates. Averages and bounds on what is added are sums. */
+/* Chooses what a table makes of its updates. Averages, and bounds on what is added, need sums. */
 static combine draw_combine(const program *p, const plan *t) {
     uint64_t own = p->seed * UINT64_C(0xd6e8feb86659fd93) + (uint64_t)(t - p->tables);
     if (t->ruled || t->way == GOSSIP || t->policy == LOCAL_SGD || t->policy == VAP || t->hammered) return ADD_UP;
@@ -160,7 +161,8 @@ static combine draw_combine(const program *p, const plan *t) {
     return drawn == LATEST && !orders ? ADD_UP : drawn;
 }
 
-/* The clock before which it is zeroed. (What gossip's copies hold together is judged from the first clock on.) */
+/* Draws the clock before which the table is zeroed; -1: never. (What gossip's copies hold together is judged from the
+ * first clock on, so a gossip table is never zeroed.) */
 static int32_t draw_zeroing(const program *p, const plan *t) {
     uint64_t own = p->seed * UINT64_C(0xc2b2ae3d27d4eb4f) + (uint64_t)(t - p->tables);
     return t->way == GOSSIP || !draw_one_in(&own, 3) ? -1 : (int32_t)draw_below(&own, p->clocks);
@@ -217,7 +219,7 @@ static void draw_tables(program *p, int64_t first, int64_t cycle, uint64_t *s) {
     }
 }
 
-/* Which of the job's options go with its first table. */
+/* Draws those of the job's options that go with its first table. */
 static void draw_job(program *p, int64_t first, int32_t ranks, uint64_t *s) {
     static const char *const forms[] = {
         "ring", "tree", "recursive", "rabenseifner", "messages", "hierarchical", "auto"

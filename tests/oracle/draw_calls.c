@@ -15,7 +15,7 @@ typedef struct hand {
     uint64_t *s;
     int32_t   me, clock;
     int32_t   open[8], n_open;                  /* calls that have been begun */
-    bool      flushed[TABLES], counted[TABLES]; /* in this clock: no more incs; its examples are said */
+    bool      flushed[TABLES], counted[TABLES]; /* in this clock: it makes no more incs; it has said its examples */
 } hand;
 
 static act *add_call(hand *h, verb kind, int32_t table) {
@@ -51,7 +51,7 @@ static void swap_keys(program *p, size_t a, size_t b) {
     p->keys[b] = key, p->in[b] = in;
 }
 
-/* Increasing, or in any order. */
+/* Puts keys in increasing or in any order. */
 static void order_keys(program *p, const act *c, uint64_t *s) {
     const bool shuffled = draw_one_in(s, 2);
     for (int64_t i = c->n - 1; i > 0; i--) {
@@ -63,7 +63,7 @@ static void order_keys(program *p, const act *c, uint64_t *s) {
 
 /* --- updates ------------------------------------------------------------------------------------------------------ */
 
-/* vap's bound is met by updates of about its size, others wait, or are nothing to it. */
+/* Updates of about the size of vap's bound reach it; larger ones wait, and small ones do not matter. */
 static int32_t digit_near(hand *h, const plan *t, const bool used[DIGITS], int32_t otherwise) {
     int32_t near = 0;
     while (near < t->digits - 1 && weight(t, near, 0) < t->norm) near++;
@@ -71,7 +71,8 @@ static int32_t digit_near(hand *h, const plan *t, const bool used[DIGITS], int32
     return near >= 0 && !used[near] ? near : otherwise;
 }
 
-/* A digit for an update of the group by the call, if one is left: not all at once, so that late clocks have some. */
+/* Gives the update that the call makes to the group a digit, if one is left. Not all are given at once, so that late
+ * clocks have some. */
 static bool take_digit(hand *h, plan *t, group *g, int32_t call) {
     bool    used[DIGITS] = { false };
     int32_t now = (t->digits * (h->clock + 1) + h->p->clocks - 1) / h->p->clocks, digit;
@@ -174,7 +175,7 @@ static void end_all_open(hand *h) {
 
 static void opened(hand *h) { h->open[h->n_open++] = h->p->n_calls[h->me] - 1; }
 
-/* A worker's copy of its own is not what a function sees. */
+/* A server function does not see a worker's own copy. */
 static bool calls_functions(const plan *t) { return t->way != GOSSIP && t->policy != LOCAL_SGD; }
 
 static void draw_one_call(hand *h) {
@@ -228,7 +229,7 @@ static void draw_flushes(hand *h) {
     draw_some(h, draw_below(h->s, 3));
 }
 
-/* What all do alike in a clock. */
+/* What all workers do alike in a clock. */
 typedef struct shared {
     int32_t barriers; /* before its first call, and (2) in its middle, too */
     bool    middle, begins;
@@ -259,7 +260,7 @@ static void draw_clock(hand *h, const shared *all, bool leaves) {
     h->p->calls[h->me][c->of].until = c->of + 1;
 }
 
-/* Behind its leaving: barriers, and reads. */
+/* After a worker has left it makes barriers and reads only. */
 static void draw_absent(hand *h, const shared *all) {
     for (int32_t i = 0; i < all->barriers; i++) {
         add_call(h, BARRIER, 0);
@@ -278,7 +279,8 @@ static shared draw_shared(const program *p, uint64_t *s) {
     return all;
 }
 
-/* Sums, averages and a host's sum need a part of each worker, copies allow no leaving: there it is refused. */
+/* Sums, averages and a host's sum need a part of each worker, and replicas allow no leaving: there leaving is
+ * refused. */
 static int32_t draw_leaver(const program *p, uint64_t *s) {
     if (p->replicas == 2 || p->aggregate || !draw_one_in(s, 3)) return -1;
     for (int32_t i = 0; i < p->n_tables; i++)

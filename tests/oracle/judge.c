@@ -130,12 +130,13 @@ static bool judge_digits(judgement *j, const cell *x, const group *g, const int3
     return true;
 }
 
-/* Does the table keep a, where a and b have come? */
+/* Does the table keep update a, if a and b have come? */
 static bool wins(const plan *t, double a, double b) { return t->combine == LEAST ? a < b : a > b; }
 
 static bool is_fresh(const plan *t, const reading *r) { return t->zeroed >= 0 && r->clock >= t->zeroed; }
 
-/* What the table keeps of its updates: one that may be there, or what it began with; none that must be is beyond. */
+/* A table that keeps one of its updates holds one that may be there, or what it began with; and no update that must be
+ * there is beyond it. */
 static bool judge_extreme(judgement *j, const cell *x, const group *g, const uint64_t *evidence, double last) {
     const plan  *t = &j->f.p->tables[x->r->table];
     const double base = is_fresh(t, x->r) ? nothing(t) : initial(t, x->row, x->col);
@@ -155,24 +156,24 @@ static bool judge_extreme(judgement *j, const cell *x, const group *g, const uin
     return true;
 }
 
-/* Of two updates of a row that is replaced the one of the later turn counts. */
+/* If two updates replace a row, the one of the later turn counts. */
 static double turn_of(const update *u) {
     return ((double)u->clock * WORKERS + (double)u->worker) * CALLS + (double)u->call + 1;
 }
 
-/* The update that a row holds which is replaced; NULL: none. */
+/* The update that a replaced row holds; NULL: none. */
 static const update *latest_of(const plan *t, const cell *x, const group *g) {
     for (int32_t i = 0; i < g->n_updates; i++)
         if (x->value == weight(t, g->updates[i].digit, x->col)) return &g->updates[i];
     return NULL;
 }
 
-/* What the worker has updated in its clock lies over all others, as long as it has not been sent. */
+/* A worker's own updates of its clock lie over all others, as long as they have not been sent. */
 static bool is_own_now(const cell *x, const update *u) {
     return u != NULL && u->worker == x->r->worker && u->clock == x->r->clock;
 }
 
-/* The row is one of its updates that may be there, and none that must be comes after it. */
+/* Checks that the row is one of its updates that may be there, and that none that must be there comes after it. */
 static bool judge_latest(judgement *j, const cell *x, const group *g, const uint64_t *evidence, double last) {
     const plan   *t = &j->f.p->tables[x->r->table];
     const update *held = latest_of(t, x, g);
@@ -213,7 +214,7 @@ static bool judge_copy(judgement *j, const cell *x, const group *g) {
         "a copy holds own updates `workers` times, and shares of the others'");
 }
 
-/* Between nothing and all that was added so far. */
+/* Checks that the value lies between nothing and all that was added so far. */
 static bool judge_lossy(judgement *j, const cell *x, const group *g) {
     const plan *t = &j->f.p->tables[x->r->table];
     double      most = 0;
@@ -266,7 +267,7 @@ static bool each_value(judgement *j, const reading *r, value_fn *each) {
             cell          x = { .r = r, .row = row_at(j, c, rec, d->words, i), .col = col };
             const int32_t in = group_of(t, x.row);
             memcpy(&x.value, &d->words[at++], sizeof x.value);
-            if (c->kind == CALL && t->sparse && x.value == 0) x.value = nothing(t); /* no shard has answered for it */
+            if (c->kind == CALL && t->sparse && x.value == 0) x.value = nothing(t); /* no shard has this row */
             if (t->combine == ADD_UP && !is_fresh(t, r)) x.value -= initial(t, x.row, col);
             if (in < 0) return wrong_cell(j, &x, "there is no such row", "a dump has the rows that a table holds");
             if (!each(j, &x, &t->groups[in], t->sparse ? in : (int64_t)x.row)) return false;
@@ -274,7 +275,7 @@ static bool each_value(judgement *j, const reading *r, value_fn *each) {
     return true;
 }
 
-/* The rows that a dump leaves out read as zeros; those that it has come once each, in order. */
+/* Rows that a dump leaves out read as zeros; those that it has come once each, in order. */
 static bool judge_dump(judgement *j, const reading *r, value_fn *each) {
     const plan     *t = &j->f.p->tables[r->table];
     const diary    *d = &j->f.diaries[r->worker];
@@ -320,7 +321,7 @@ static bool remember(judgement *j, const cell *x, const group *g, int64_t row) {
         return true;
     }
     if (t->way == GOSSIP || t->hammered || !take_apart(t, x->value, x->col, counts)) return true;
-    if (x->r->function) return true; /* what would be fetched: gets may be answered from older copies */
+    if (x->r->function) return true; /* it sees what would be fetched; gets may be answered from older copies */
     if (t->policy == LOCAL_SGD && x->r->view)
         return true; /* the next clock goes on from the worker's copy, in its round */
     for (int32_t d = 0; d < t->digits; d++)
@@ -348,7 +349,7 @@ static bool note_evidence(judgement *j, const cell *x, const group *g, int64_t r
 
 /* --- all reads ---------------------------------------------------------------------------------------------------- */
 
-/* What a worker's calls have brought it to, as they go by. */
+/* Where a worker's calls have brought it, as they go by. */
 typedef struct reader {
     int32_t clock, barrier;
     bool    view, turnless[TABLES], left;
@@ -370,8 +371,8 @@ static void step(reader *w, const program *p, const act *c) {
     }
 }
 
-/* When was the owner asked for what a get of this clock brings? At the get, once a clock, or once in F clocks; 0: it
- * is not said. What one worker had read at the owner before, it then holds. */
+/* When was the owner asked for what a get of this clock brings? At the get, once a clock, or once in F clocks; 0: that
+ * is not said. What one worker had read at the owner before that time, the get then holds. */
 static uint64_t asked_after(const judgement *j, const plan *t, int32_t clock, uint64_t begun) {
     if (t->way != LOCAL && t->way != SERVERS) return 0;
     switch (t->policy) {
@@ -429,7 +430,7 @@ static bool judge_worker(judgement *j, int32_t worker, value_fn *each, bool reme
         if (of->kind == CLOCK || (c->kind == WAIT && of->kind == CLOCK_BEGIN))
             j->clock_began[w.clock] = j->f.diaries[worker].calls[i].begun;
         if (!is_read(of->kind)) continue;
-        /* What is begun is judged by what was known then; what it has brought is known from its end on. */
+        /* A call that was begun is judged by what was known then. What it has brought is known from its end on. */
         const reading r = reading_of(j, &w, worker, c->kind == WAIT ? c->of : i);
         if (of == c && of->kind == DUMP && !judge_dump(j, &r, each)) return false;
         if (of == c && !each_value(j, &r, each)) return false;

@@ -13,7 +13,7 @@
 struct mass {
     const program *p;
     double        *sum[TABLES];  /* [clocks + 1, rows, cols]  */
-    int32_t       *from[TABLES]; /* whose are in it: a bit each */
+    int32_t       *from[TABLES]; /* which workers' copies are in it: one bit each */
 };
 
 mass *mass_new(const program *p) {

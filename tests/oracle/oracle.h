@@ -50,13 +50,13 @@ typedef enum carrier { OVER_THREADS, OVER_SIM, OVER_MPI } carrier;
 
 typedef enum policy { BSP, SSP, ESSP, ASP, DELAY, SEQUENTIAL, VAP, DOWNPOUR, LOCAL_SGD, ASYNC, POLICIES } policy;
 
-typedef enum way { LOCAL, SUMS, SERVERS, GOSSIP } way; /* where a table's updates go: its own, never hybrid */
+typedef enum way { LOCAL, SUMS, SERVERS, GOSSIP } way; /* where a table's updates go in the end, so never hybrid */
 
 typedef enum combine { ADD_UP, LEAST, GREATEST, LATEST } combine;
 
 /* One inc of one row; of a dense table, of each row of a group of neighbours that are always updated together. */
 typedef struct update {
-    int32_t worker, clock, call; /* whose, in which of its clocks, which of its calls */
+    int32_t worker, clock, call; /* the worker, its clock, and its call */
     int32_t digit;
 } update;
 
@@ -80,7 +80,7 @@ typedef struct plan {
     bool        hammered; /* async over shared memory, updates in many pieces: only what all have ended is whole */
     int64_t     rows;
     combine     combine;
-    int32_t     zeroed; /* all zero it before that clock's first call; -1: never */
+    int32_t     zeroed; /* before that clock's first call all zero it; -1: never */
     int32_t     cols, base, digits, n_groups;
     double      unit;
     group       groups[GROUPS];
@@ -114,7 +114,7 @@ typedef struct act {
     int32_t table;
     int32_t of;       /* WAIT: the call that it ends                   */
     int32_t until;    /* what is begun: the call that ends it          */
-    int32_t times;    /* an inc is made so often, each of a part       */
+    int32_t times;    /* an inc is made so many times, each a part of it */
     int64_t examples; /* of a ruled table's inc; PAUSE: microseconds   */
     int64_t first, n; /* range; n: keys of a list, too                 */
     size_t  at;       /* of its list, in the program's keys            */
@@ -135,7 +135,7 @@ typedef struct program {
     size_t      n_keys, room;
 } program;
 
-/* What one call did. A dump's words are its keys, then its values; another read's its values; as doubles' bits. */
+/* What one call did. Its words are its values, as bits of doubles; those of a dump are its keys, then its values. */
 typedef struct record {
     uint64_t begun, ended; /* ns, of one clock for all ranks; ended 0: it was not played */
     int64_t  n;            /* rows read */
@@ -178,7 +178,7 @@ double                      value_at(plait_type type, const void *values, size_t
 /* play.c */
 plait_status play(const program *p, diary *diaries /* [workers] */, const char *cluster, plait_error *error_out);
 
-/* promise.c: a read, as far as promises look at it. */
+/* promise.c: what promises need to know of a read. */
 typedef struct reading {
     int32_t  worker, table, from, to; /* which calls began and ended it */
     int32_t  clock;
@@ -208,7 +208,7 @@ bool   may_lose_steps(const plan *t, const group *g);
 bool   is_zeroed(const plan *t, int32_t clock, const update *u); /* at a read of that clock it is gone */
 limits promised(const facts *f, const reading *r, const update *u, uint64_t evidence);
 
-/* mass.c: of gossip, what all copies hold together. */
+/* mass.c: what all copies of a gossip table hold together. */
 typedef struct mass mass;
 mass               *mass_new(const program *p);
 void                mass_add(mass *m, const reading *r, uint64_t row, int32_t col, double value);

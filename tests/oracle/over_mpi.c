@@ -7,7 +7,7 @@
 
 #include "oracle.h"
 
-/* What every process needs to know of the others before, and of their diaries after, a program. */
+/* What every process needs to know of the others before a program, and of their diaries after it. */
 typedef struct meeting {
     const program *p;
     diary         *diaries;

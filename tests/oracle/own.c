@@ -51,7 +51,7 @@ double nothing(const plan *t) {
     return t->combine == LEAST ? INFINITY : -INFINITY;
 }
 
-/* Where updates do not add up, it lies between two of them. */
+/* The initial value of a row. If updates do not add up, it lies between two of them. */
 double initial(const plan *t, uint64_t row, int32_t col) {
     if (t->combine != ADD_UP) return t->initial ? weight(t, t->digits / 2, col) * 1.5 : nothing(t);
     return t->initial ? t->unit / 4 * (double)(1 + (row + (uint64_t)col) % 3) : 0;

@@ -7,10 +7,10 @@
 
 enum { SECONDS = 1000000000 };
 
-/* What is lent to calls that have been begun. */
+/* Memory that is lent to calls that have been begun. */
 typedef struct loan {
     plait_request *request;
-    void          *values; /* a get's: to be written down at its end; an inc's deltas */
+    void          *values; /* a get's values, written down at its end; an inc's deltas */
 } loan;
 
 typedef struct player {
@@ -140,7 +140,7 @@ static plait_status play_function(player *y, const act *c, record *r) {
     if (t->sparse || c->n == 0 || c->n % 2 == 0)
         return plait_table_call(&y->tables[c->table], 1, own_function.name, keys, (size_t)c->n * sizeof *keys,
                                 words(y->d, n), n * sizeof(double));
-    uint64_t least = keys[0], most = keys[0]; /* over no more rows than are asked for */
+    uint64_t least = keys[0], most = keys[0]; /* the range has no more rows than it needs */
     for (int64_t i = 1; i < c->n; i++) {
         least = keys[i] < least ? keys[i] : least;
         most = keys[i] > most ? keys[i] : most;
@@ -150,7 +150,7 @@ static plait_status play_function(player *y, const act *c, record *r) {
                                   n * sizeof(double));
 }
 
-/* Behind a flush an inc is refused, and nothing else changes. */
+/* Checks that behind a flush an inc is refused, and that nothing else changes. */
 static plait_status play_refused(player *y, const act *c) {
     const uint64_t key = y->p->tables[c->table].groups[0].first;
     const double   ones[COLS] = { 1, 1, 1 };

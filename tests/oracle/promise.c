@@ -55,7 +55,7 @@ static limits own(const facts *f, const reading *r, const update *u) {
     if (u->call >= r->to) return l;
     l.most = 1;
     l.least = done;
-    if (r->left && u->clock >= f->left_in[u->worker]) l.least = 0; /* dropped, perhaps */
+    if (r->left && u->clock >= f->left_in[u->worker]) l.least = 0; /* it may have been dropped */
     if (r->function) {                                             /* it sees what has been sent: downpour holds back */
         l.why_least = "a server function sees what a get would, less what the caller has not sent";
         l.least = u->clock < r->clock && t->policy != DOWNPOUR && !(t->policy == DELAY && t->way == SUMS);

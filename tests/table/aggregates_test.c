@@ -1,5 +1,5 @@
-/* Hosts that add up before anything leaves them, through the public calls: what servers hold is what all workers have
- * added, also where some have nothing, one ends a job in an earlier clock than others, and another job follows. */
+/* Hosts that add up before anything leaves them, through the public calls. Servers hold what all workers have added,
+ * even if some have nothing to add, or one ends its job in an earlier clock than others and another job follows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -39,7 +39,7 @@ static plait_status create(plait_job *job, int32_t kind, plait_table **table_out
     return plait_table_create(job, &opts, table_out);
 }
 
-/* In clock c every worker but worker c mod W adds rank + 1 to row 7 and to one of its own. */
+/* In clock c every worker but worker c mod W adds rank + 1 to row 7 and to one row of its own. */
 static plait_status add(plait_comm *comm, plait_table **table, int64_t clock) {
     int32_t  me = plait_comm_rank(comm);
     uint64_t keys[2] = { 7, 100 * ((uint64_t)me + 1) };
@@ -49,7 +49,7 @@ static plait_status add(plait_comm *comm, plait_table **table, int64_t clock) {
     return PLAIT_OK;
 }
 
-/* What the workers' clocks below `clocks` have added to row 7, and of them worker w. */
+/* What the workers have added to row 7 in clocks below `clocks`, and what worker w has added of it. */
 static double sum_of(int32_t workers, int64_t clocks, int32_t w) {
     double sum = 0;
     for (int64_t c = 0; c < clocks; c++) sum += c % workers != w ? w + 1 : 0;
@@ -70,7 +70,7 @@ static plait_status look(plait_comm *comm, plait_table **table, int64_t clocks) 
     return PLAIT_OK;
 }
 
-/* early: workers but the last end the job a clock earlier. */
+/* early: all workers but the last end the job a clock earlier. */
 static plait_status run_job(plait_comm *comm, const setting *s, bool early) {
     plait_job_opts opts;
     plait_job     *job;

@@ -1,5 +1,5 @@
-/* Tables whose copies are averaged with neighbours, through the public calls: what all copies hold together is what the
- * workers have added, whatever the graph; a barrier shows the average, and the own copies go on as they were. */
+/* Tables whose copies are averaged with neighbours, through the public calls. All copies together hold what the
+ * workers have added, whatever the graph. A barrier shows the average, and the own copies stay as they were. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -102,8 +102,8 @@ static void test_copies(void **state) {
             }
 }
 
-/* A barrier between a worker's incs: what it has added since its last clock it goes on seeing, and what is there in the
- * end is all that all have added. */
+/* A barrier stands between a worker's incs. The worker goes on seeing what it has added since its last clock, and in
+ * the end all is there that all have added. */
 static plait_status pause(plait_job *job, void *user) {
     (void)user;
     plait_comm   *comm = plait_job_comm(job);

@@ -1,5 +1,5 @@
-/* What of a clock's sums travels together: small tables cost one collective, a large one is cut, in as many bytes as
- * one sum and a few headers; values, kinds of tables and the two ways to end a clock mixed. */
+/* Which sums of a clock travel together: small tables share one collective, and a large one is cut, in as many bytes
+ * as one sum takes and a few headers. Values come out right for mixed kinds of tables and both ways to end a clock. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -142,7 +142,8 @@ static uint64_t bytes_of(int64_t n, plait_type type, int32_t workers) {
     return pli_coll_bytes(&call, 0, workers);
 }
 
-/* Eight tables of 96 values, or one of as many: the same messages, and of eight sums' ends the few bytes more. */
+/* Eight tables of 96 values, or one of as many, send the same messages; the eight have only a few bytes more, at the
+ * ends of their sums. */
 static void test_eight_small_tables_cost_the_messages_of_one(void **state) {
     (void)state;
     for (int32_t workers = 2; workers <= 6; workers++)
@@ -173,8 +174,8 @@ static void test_a_large_table_sends_what_one_sum_does(void **state) {
     }
 }
 
-/* Sums of different types, of exact ones, and what flies have one each; where the transport sums by itself nothing is
- * cut. */
+/* Sums of different types, exact ones, and those that fly have a bucket each. If the transport sums by itself, nothing
+ * is cut. */
 static void test_what_is_unlike_goes_apart(void **state) {
     (void)state;
     job j = { 0 };

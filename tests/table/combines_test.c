@@ -1,4 +1,4 @@
-/* What tables make of what is pushed: the least, the greatest, the last, over each topology and under each consistency
+/* What tables make of pushed values: the least, the greatest, the last, over each topology and under each consistency
  * that has them, beside tables that add; what NaN and the two zeros do; and what is refused, by name. */
 #include <math.h>
 #include <setjmp.h>
@@ -58,7 +58,7 @@ static plait_status check_row(plait_table *table, uint64_t key, float first, flo
     return PLAIT_OK;
 }
 
-/* Of all that was pushed, the extremes; of rows that nobody has pushed to, what they began with. */
+/* Checks the extremes of all that was pushed; rows that nobody has pushed to hold what they began with. */
 static plait_status check_end(plait_table *const table[6], int32_t workers) {
     const float least = 10, greatest = (float)(workers * 10 + CLOCKS - 1);
     for (int t = 0; t < 2; t++) PLI_TRY(check_row(table[3 * t], 5, least, -greatest));

@@ -12,7 +12,7 @@
 
 enum { WORKERS = 3, TABLES = 3, ROWS = 3000, KEYS = 700, CLOCKS = 6, COLS = 2 };
 
-/* Of this thread, which is one rank. */
+/* Counts of this thread, which is one rank. */
 static _Thread_local pli_port *counted;
 static _Thread_local int       entries;
 static _Thread_local int64_t   keys_placed;

@@ -37,7 +37,7 @@ static plait_status make(plait_job *job, const char *name, int64_t rows, int key
     return plait_table_create(job, &opts, table_out);
 }
 
-/* What a worker adds to a value in a clock: most of them no float holds. */
+/* What a worker adds to a value in a clock: numbers that mostly no float holds. */
 static int64_t term(int32_t worker, int64_t clock, int64_t row, int64_t col) {
     const uint64_t whose = ((uint64_t)worker << 48) ^ ((uint64_t)clock << 40);
     const uint64_t bits = pli_hash_u64(whose ^ (uint64_t)(row * COLS + col));
@@ -57,7 +57,7 @@ static void fill(int32_t worker, int64_t clock, int64_t n, int64_t *values) {
     for (int64_t i = 0; i < n * COLS; i++) values[i] = term(worker, clock, i / COLS, i % COLS);
 }
 
-/* An own count is seen at once. */
+/* A worker sees its own counts at once. */
 static plait_status count_by_key(plait_table *table, int32_t me, int64_t clock, bool sparse, bool alone) {
     plait_comm *comm = plait_job_comm(table->job);
     uint64_t    keys[KEYS];

@@ -14,7 +14,8 @@
 
 enum { TERMS = 16, CLOCKS = 6, ROWS = 3000, KEYS = 40, TABLES = 4 };
 
-/* Terms are a table's updates in a clock, dealt out to the workers; keyed ones touch rows of their own choice. */
+/* Terms are the updates of a table in a clock. They are dealt out to the workers; terms of keyed tables touch rows
+ * that they choose themselves. */
 typedef struct kind {
     const char *name, *rule;
     plait_type  type;
@@ -52,7 +53,7 @@ static plait_status create(plait_job *job, const kind *k, plait_table **table_ou
     return plait_table_create(job, &opts, table_out);
 }
 
-/* A number whose size may be anything within 2^30 of others; a property of place and clock. */
+/* A number whose size may lie anywhere within a factor of 2^30; it depends on place and clock alone. */
 static double draw(pli_random *r, const void *seen) {
     double read = seen == NULL ? 0 : fmod(fabs(*(const double *)seen), 1);
     return (pli_random_normal(r) + read) * (double)(UINT64_C(1) << pli_random_below(r, 30)) * 0x1p-15;
@@ -167,7 +168,7 @@ static void test_bits_do_not_depend_on_who_pushes(void **state) {
     }
 }
 
-/* Else the test above would show nothing. */
+/* Plain sums of these terms do differ; otherwise the test above would show nothing. */
 static void test_plain_sums_differ(void **state) {
     (void)state;
     setting one = { .topology = "ps", .workers = 1, .plain = true }, three = { .topology = "ps", .workers = 3,

@@ -1,6 +1,6 @@
 /* Two replicas of a server's shards, step by step: what the stand-in answers again, what it has of a snapshot, what is
- * refused before it is there, who may be lost. The schedules of replicas_test.c draw such moments; here each is made,
- * over a network that hands on in order and loses what a test wants lost. */
+ * refused before it is there, who may die. The schedules of replicas_test.c draw such moments. Here each is made, over
+ * a network that keeps the order and loses what a test wants lost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,7 +69,7 @@ static void hand_on(fixture *f, pli_msg *msg) {
     take_out(f, to, &out);
 }
 
-/* Until nothing is under way. */
+/* Delivers messages until nothing is under way. */
 static void run(fixture *f) {
     while (f->bag != NULL) {
         pli_msg *msg = f->bag;
@@ -113,7 +113,7 @@ static void ask(fixture *f, int32_t k, pli_kind kind, size_t bytes, const void *
     run(f);
 }
 
-/* The answer's bytes, to be freed by forget. */
+/* Returns the answer's bytes, which forget frees. */
 static const void *answer(const pli_ticket *ticket, size_t bytes) {
     assert_true(pli_ticket_done(ticket) && ticket->failure.code == 0 && ticket->replies != NULL);
     assert_int_equal(ticket->replies->head.body_bytes, bytes);
@@ -152,7 +152,7 @@ static void end_clock_of(fixture *f, int32_t k, float delta) {
     take_out(f, k, &out);
 }
 
-/* Worker 0 adds, and a clock of both is over. */
+/* Worker 0 adds, and both workers end a clock. */
 static void add_a_clock(fixture *f, float delta) {
     for (int32_t k = 0; k < WORKERS; k++) end_clock_of(f, k, k == 0 ? delta : 0);
     run(f);
@@ -213,7 +213,7 @@ static void close_all(fixture *f) {
     }
 }
 
-/* The replica of HOME's shards on another rank. */
+/* Returns the replica of HOME's shards on another rank. */
 static pli_server *home_at(fixture *f, int32_t rank) { return f->backups[rank].replica[HOME - FIRST]; }
 
 /* --- what the stand-in answers ------------------------------------------------------------------------------------ */
@@ -229,8 +229,8 @@ static void begin_snapshot(fixture *f) {
     forget(f, 0, &ticket);
 }
 
-/* The answers of who serves are lost, and then so is he: his stand-in answers. later: the log has already more than the
- * request. */
+/* The answers of the replica that serves are lost, and then it dies: the stand-in answers. later: the log already
+ * holds more than the request. */
 static void ask_of_both(pli_kind kind, size_t bytes, const void *body, size_t answer_bytes, const char *consistency,
                         bool later) {
     fixture    f;
@@ -266,7 +266,8 @@ static void test_requests_are_answered_again(void **state) {
     }
 }
 
-/* Who serves answers a snapshot's beginning before his log is confirmed, and not that rows are put back; and dies. */
+/* The replica that serves answers the beginning of a snapshot before its log is confirmed, but not that rows are put
+ * back. Then it dies. */
 static void test_what_was_answered_and_is_not_logged_is_said_again(void **state) {
     (void)state;
     struct { pli_wire_state at; float values[ROWS]; } rows = { .at = rows_of_values };
@@ -290,7 +291,7 @@ static void test_what_was_answered_and_is_not_logged_is_said_again(void **state)
     close_all(&f);
 }
 
-/* What changes behind a snapshot does not change its pieces, at the stand-in neither. */
+/* Changes behind a snapshot do not change its pieces, at the stand-in neither. */
 static void test_a_snapshot_outlives_a_copy(void **state) {
     (void)state;
     static const char *const consistency[] = { "bsp", "async" };
@@ -332,8 +333,9 @@ static void say_taken(fixture *f) {
     run(f);
 }
 
-/* When all has been taken neither replica keeps anything aside; who is late may ask what it had been, of the stand-in,
- * too. What the worker has said before is no safer for it: the clock that is under way counts once. */
+/* When all pieces have been taken, neither replica keeps anything aside. A worker that is late may ask what the
+ * snapshot was, the stand-in too. That makes nothing safer that the worker has said before: the clock that is under
+ * way counts once. */
 static void test_a_snapshot_that_was_taken_is_kept_nowhere(void **state) {
     (void)state;
     static const char *const consistency[] = { "bsp", "async" };
@@ -397,7 +399,7 @@ static void test_a_server_without_shards_is_lost(void **state) {
     close_all(&f);
 }
 
-/* Each death but the last is made good. */
+/* After each death but the last, a new replica is made. */
 static void test_one_after_the_other_may_die(void **state) {
     (void)state;
     static const char *const consistency[] = { "bsp", "async" };
@@ -420,7 +422,7 @@ static void test_one_after_the_other_may_die(void **state) {
     }
 }
 
-/* A new replica has no snapshot that was begun before it was made, and says so. */
+/* A new replica lacks snapshots that were begun before it was made, and says so. */
 static void test_a_new_copy_has_no_older_snapshot(void **state) {
     (void)state;
     fixture    f;
@@ -441,7 +443,7 @@ static void test_a_new_copy_has_no_older_snapshot(void **state) {
     close_all(&f);
 }
 
-/* What was under way when the other replica died is safe only when the new one has it. */
+/* Updates that were under way when the other replica died are safe only when the new one has them. */
 static void test_nothing_is_safe_before_the_new_copy_is_whole(void **state) {
     (void)state;
     fixture f;
@@ -453,7 +455,7 @@ static void test_nothing_is_safe_before_the_new_copy_is_whole(void **state) {
     kill_rank(&f, OTHER);
     assert_true(!pli_client_is_safe(&f.client[0]) && !pli_client_is_safe(&f.client[1]));
     f.log_lost = false;
-    kill_rank(&f, THIRD); /* who was to have it: there is none any more */
+    kill_rank(&f, THIRD); /* THIRD was to have the new replica: there is none any more */
     assert_true(pli_client_is_safe(&f.client[0]) && pli_client_is_safe(&f.client[1]));
     for (int32_t k = 0; k < WORKERS; k++) pli_client_end_clock(&f.client[k]);
     assert_true(pull(&f, 1, 3) == 3);
@@ -477,8 +479,8 @@ static void test_the_last_copy_is_missed(void **state) {
     close_all(&f);
 }
 
-/* A rank that only serves dies between its answers to the workers' good-bye: who is left knows that all have said
- * it. */
+/* A rank that only serves dies between its answers to the workers' good-byes. The replica that is left knows that all
+ * have said good-bye. */
 static void test_a_good_bye_is_answered_by_who_is_left(void **state) {
     (void)state;
     fixture    f;
@@ -498,7 +500,7 @@ static void test_a_good_bye_is_answered_by_who_is_left(void **state) {
     close_all(&f);
 }
 
-/* The same while a replica is made, on a rank that then ends in good order. */
+/* The same while a replica is being made on a rank that then ends in good order. */
 static void test_a_good_bye_while_a_copy_is_made(void **state) {
     (void)state;
     fixture    f;
@@ -517,7 +519,7 @@ static void test_a_good_bye_while_a_copy_is_made(void **state) {
     close_all(&f);
 }
 
-/* Both have ended clock 0, with 1 for row 3, and worker 1 has died; its server has prepared the clock. */
+/* Both workers have ended clock 0, with 1 for row 3. Worker 1 has died, and its server has prepared the clock. */
 static void die_in_a_prepared_clock(fixture *f) {
     open_all(f, "bsp");
     for (int32_t k = 0; k < WORKERS; k++) end_clock_of(f, k, 1);
@@ -527,7 +529,7 @@ static void die_in_a_prepared_clock(fixture *f) {
     assert_true(pli_client_must_stand_in(&f->client[0])); /* as one to whom SAFE came a moment later */
 }
 
-/* Worker 0 does, with 1 for each of these rows. */
+/* Worker 0 stands in for worker 1, with 1 for each of these rows. */
 static void stand_in(fixture *f, int64_t n, const uint64_t *rows) {
     static const float ones[] = { 1, 1 };
     pli_out            out;
@@ -540,8 +542,8 @@ static void stand_in(fixture *f, int64_t n, const uint64_t *rows) {
     run(f);
 }
 
-/* Workers stood in for one in a clock that is over, and the log knows it by the next SUM only: who serves from then on
- * is told once more. */
+/* Workers stood in for a dead one in a clock that is over. The log says so only with the next SUM, so the replica that
+ * serves from then on is told once more. */
 static void test_who_stood_in_says_so_to_the_next(void **state) {
     (void)state;
     fixture    f;
@@ -561,7 +563,7 @@ static void test_who_stood_in_says_so_to_the_next(void **state) {
     close_all(&f);
 }
 
-/* This shard counts what the dead one had pushed to row 3, others may count what stands in for it: which must be the
+/* This shard counts what the dead worker had pushed to row 3; others may count what stands in for it. Both must be the
  * same. */
 static void test_who_stands_in_pushes_the_same_rows(void **state) {
     (void)state;
@@ -577,7 +579,7 @@ static void test_who_stands_in_pushes_the_same_rows(void **state) {
         by_key = t % 2;
         die_in_a_prepared_clock(&f);
         stand_in(&f, tries[i].n, tries[i].rows);
-        /* Of a range nothing is told: it spans rows that no item touched. */
+        /* Ranges are not compared: a range spans rows that no item touched. */
         const bool passes = tries[i].same || !by_key;
         assert_int_equal(f.failed.code, passes ? PLAIT_OK : PLAIT_EMISMATCH);
         if (!passes) assert_non_null(strstr(f.failed.text, "table w, clock 0: the workers that stood in for rank 1"));
@@ -587,7 +589,7 @@ static void test_who_stands_in_pushes_the_same_rows(void **state) {
     by_key = 0;
 }
 
-/* A worker that has left repeats what it had redone of a clock that was prepared long before. */
+/* A worker that has left repeats what it had redone in a clock that was prepared long ago. */
 static void test_who_has_left_repeats_what_counts_no_more(void **state) {
     (void)state;
     fixture        f;
@@ -603,7 +605,7 @@ static void test_who_has_left_repeats_what_counts_no_more(void **state) {
 
 /* --- the end of a job --------------------------------------------------------------------------------------------- */
 
-/* The replica sends again what nobody has acknowledged; what is there still to be sent again after that? */
+/* The replica sends again what nobody has acknowledged. What is still left to be sent again after that? */
 static bool still_sends(fixture *f, int32_t rank, int place, uint64_t now_ns) {
     pli_out out;
     pli_out_init(&out);
@@ -616,7 +618,7 @@ static bool still_sends(fixture *f, int32_t rank, int place, uint64_t now_ns) {
     return out.keeps;
 }
 
-/* The end of a clock is logged, and before it is confirmed the job is over where the other replica was. */
+/* The end of a clock is logged. Before it is confirmed, the job is over at the other replica. */
 static void test_an_entry_that_comes_after_the_end_is_confirmed(void **state) {
     (void)state;
     fixture f;
@@ -633,7 +635,7 @@ static void test_an_entry_that_comes_after_the_end_is_confirmed(void **state) {
     close_all(&f);
 }
 
-/* A worker's job is over, and the stand-in has not heard that its answer has come. */
+/* A worker's job is over, but the stand-in has not heard that the worker got its answer. */
 static void test_an_answer_that_comes_after_the_end_is_acknowledged_to_the_stand_in(void **state) {
     (void)state;
     fixture    f;
@@ -653,7 +655,7 @@ static void test_an_answer_that_comes_after_the_end_is_acknowledged_to_the_stand
 
 /* --- what is refused ---------------------------------------------------------------------------------------------- */
 
-/* One that applies otherwise than the others is not kept, nor in the log. */
+/* A table that applies its updates otherwise than the other tables is refused, and does not go into the log. */
 static void test_a_refused_table_is_not_there(void **state) {
     (void)state;
     static const char *const consistency[][2] = { { "bsp", "async" }, { "ssp:1", "bsp" } };
@@ -675,8 +677,8 @@ static void test_a_refused_table_is_not_there(void **state) {
     }
 }
 
-/* Two ranks die, the worker that has pushed and who serves, before the log has the push: nobody has read it by then.
- * What the log has by then is read. */
+/* Two ranks die before the log has a push: the worker that pushed, and the replica that serves. By then nobody has
+ * read the push. What the log has by then may have been read. */
 static void test_nobody_reads_what_a_death_may_take_back(void **state) {
     static const char *const consistency[] = { "async", "ssp:1", "essp:1" };
     const pli_wire_pull      some = { .first = 3, .n = 1 };

@@ -53,7 +53,7 @@ static void make_keys(uint64_t *keys) {
 
 /* --- pulls -------------------------------------------------------------------------------------------------------- */
 
-/* Of both ranks together; each holds half of the rows and asks the other for these. */
+/* For both ranks together: each holds half of the rows, and asks the other for them. */
 static plait_status bytes_so_far(plait_comm *comm, double *bytes_out) {
     *bytes_out = (double)plait_comm_bytes_sent(comm);
     return plait_comm_allreduce(comm, bytes_out, 1, PLAIT_F64, PLAIT_SUM);
@@ -78,7 +78,7 @@ static plait_status pull_again_and_again(plait_job *with, void *user) {
     return PLAIT_OK;
 }
 
-/* All that travels in a clock with a pull of known keys, ends of clocks included, is little more than the values. */
+/* With a pull of known keys, all that travels in a clock, its end included, is little more than the values. */
 static void test_pulls_of_known_keys_cost_their_values(void **unused) {
     job         plain = { .consistency = "bsp", .work = pull_again_and_again }, cached = plain;
     plait_error err = { 0 };
@@ -115,7 +115,7 @@ static plait_status push_and_meet(plait_job *with, void *user) {
     return plait_job_barrier(with);
 }
 
-/* Rows kept back for any number of clocks are all there after a barrier, to the last one. */
+/* Rows that were kept back for any number of clocks are all there after a barrier. */
 static void test_a_barrier_brings_home_what_was_kept_back(void **unused) {
     static const char *const filters[] = { NULL, "topk:0.01", "randk:0.1,key-delta", "significant:3",
                                            "key-cache,significant:100,zstd" };

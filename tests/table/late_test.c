@@ -53,7 +53,8 @@ static plait_status all_are(plait_table *table, double x) {
     return PLAIT_OK;
 }
 
-/* The stayer sees all rounds; a table of a round sees its own, by the same names each time. */
+/* The table that stays sees all rounds. A table of one round sees its own round only, under the same names each
+ * time. */
 static plait_status play_round(plait_job *job, plait_table *stays, int round) {
     const int32_t workers = plait_comm_workers(plait_job_comm(job));
     plait_table  *dense, *sparse;
@@ -71,7 +72,7 @@ static plait_status play_round(plait_job *job, plait_table *stays, int round) {
         PLI_TRY(plait_table_get(sparse, 1, &key, seen));
         PLI_TRY(plait_job_clock(job));
     }
-    PLI_TRY(round % 2 == 0 ? plait_table_drop(&sparse) : PLAIT_OK); /* another is there while it goes */
+    PLI_TRY(round % 2 == 0 ? plait_table_drop(&sparse) : PLAIT_OK); /* another table is there while it goes */
     PLI_TRY(plait_job_barrier(job));
     PLI_TRY(all_are(dense, CLOCKS * workers));
     if (sparse != NULL) PLI_TRY(all_are(sparse, 2.0 * CLOCKS * workers));

@@ -34,7 +34,7 @@ typedef struct way {
     bool        exact, by_key; /* by_key: keyed or sparse tables, too */
 } way;
 
-/* The first ones also where hosts add up. */
+/* The first ones train also when hosts add up. */
 static const way ways[WAYS] = {
     { "ps", "bsp", false, true },
     { "ps", "bsp", true, true },
@@ -248,7 +248,7 @@ static void test_who_fails_ends_the_run(void **state) {
 
 static _Atomic int passed;
 
-/* The others wait at a barrier, in clocks that they could not begin without rank 2, or for its end. */
+/* The others wait at a barrier, in clocks that they cannot begin without rank 2, or for its end. */
 static plait_status go_without(plait_comm *comm, void *user) {
     worker          state = { .comm = comm, .me = plait_comm_rank(comm) }, *w = &state;
     plait_job_opts  job;

@@ -66,7 +66,8 @@ typedef struct setting {
 
 /* --- the serial loop ---------------------------------------------------------------------------------------------- */
 
-/* Rows are touched all (dense), or only where a gradient is (keyed), the missed penalties made up. */
+/* A step touches all rows (dense), or only those with a gradient (keyed), and makes up for the penalties they
+ * missed. */
 static void serial(const setting *s, double *w) {
     const problem *p = s->problem;
     plait_rule_numbers rule;
@@ -121,7 +122,7 @@ static void put(const setting *s, void *values, int64_t i, double x) {
     else ((double *)values)[i] = x;
 }
 
-/* One example: its keys are read, its gradient is pushed, one row counted. */
+/* Trains on one example: reads its keys, pushes its gradient, counts one row. */
 static plait_status one_example(const setting *s, plait_comm *comm, plait_table *table, int64_t i, const void *all) {
     const problem *p = s->problem;
     double         w[FEATURES], g[FEATURES], r = -p->target[i];

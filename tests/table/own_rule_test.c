@@ -12,7 +12,7 @@
 
 enum { ROWS = 50, COLS = 3, CLOCKS = 12, WORKERS = 3, RULES = 4 };
 
-/* Each application counts in every slot, differently; the value says that all of them were there. */
+/* Each application adds to every slot, differently; the value shows that all slots were there. */
 static void count_f32(const plait_rule_numbers *rule, const plait_step *step, int64_t n, float *w, float *const *slot,
                       const float *g, const float *penalty) {
     const float *most = rule->ops->user;
@@ -162,7 +162,8 @@ static void test_a_copy_has_the_bits(void **state) {
             }
 }
 
-/* Where a clock's pushes are applied as one: once a clock in which anybody touched the row; else once a push. */
+/* How often a row counts: once a clock in which anybody touched it, if a clock's pushes are applied as one; otherwise
+ * once a push. */
 static void test_state_is_found_again(void **state) {
     (void)state;
     for (size_t p = 0; p < PLACES; p++) {

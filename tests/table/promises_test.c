@@ -43,7 +43,8 @@ enum { WAYS = sizeof ways / sizeof ways[0], WORKERS = 3 };
 
 static const char *transport = "threads";
 
-/* Does the way go between processes? Where all tables are in one job, workers that take turns let the rest wait. */
+/* Does the way go between processes? If all tables are in one job, workers that take turns would make the others
+ * wait. */
 static bool goes_in(const way *w, bool together) {
     return !together || (strcmp(w->topology, "local") != 0 && strcmp(w->consistency, "sequential") != 0);
 }
@@ -120,7 +121,7 @@ static void must_in_sim(plait_work_fn *work, const setting *s) {
     assert_int_equal(status, 0);
 }
 
-/* Each way by itself, or all that go in one job. */
+/* Tests each way by itself, or all that go in one job. */
 static void run_all(plait_work_fn *work, const shape *of, bool sparse_only) {
     setting together = { .shape = *of };
     way     some[WAYS];
@@ -157,7 +158,7 @@ static void write_edges(bool reversed, uint64_t keys[EDGES], double values[EDGES
     }
 }
 
-/* Do its workers write rows side by side, where one of two steps may be lost? */
+/* Do its workers write rows side by side, so that one of two steps may be lost? */
 static bool is_shared(const way *w) { return strcmp(w->topology, "local") == 0 && is(w, "async"); }
 
 static plait_status check_edges(plait_job *job, plait_table *table, const setting *s, const way *w) {
@@ -365,7 +366,7 @@ static void test_what_a_barrier_has_shown_stays(void **state) {
 
 enum { BATCH = 16, VAP_STEPS = 30 };
 
-/* Worker 0 adds; the others look, when it has returned, at what they miss: less than V. */
+/* Worker 0 adds. When that call has returned, the others look what they miss: less than V. */
 static plait_status add_and_look(plait_job *job, void *user) {
     const setting *s = user;
     plait_comm    *comm = plait_job_comm(job);

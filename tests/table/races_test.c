@@ -114,7 +114,7 @@ static plait_status read_then_take_turns(plait_job *job, void *user) {
     return plait_job_barrier(job);
 }
 
-/* The same where the worker says that it goes on, as training does after a validation. */
+/* The same if the worker says that it goes on, as training does after a validation. */
 static plait_status read_then_resume(plait_job *job, void *user) {
     (void)user;
     plait_comm  *comm = plait_job_comm(job);
@@ -140,7 +140,7 @@ static void test_a_turn_after_a_barrier_sees_the_turns_before_it(void **state) {
     play(3, 0, "local", "sequential", read_then_resume, NULL);
 }
 
-/* A get that is begun at a barrier, and looked at when the worker has gone on: it has let nobody into a turn. */
+/* A get is begun at a barrier, and looked at when the worker has gone on: it has let nobody into a turn. */
 static plait_status begin_then_go_on(plait_job *job, void *user) {
     (void)user;
     plait_comm    *comm = plait_job_comm(job);
@@ -167,7 +167,7 @@ static void test_a_get_begun_at_a_barrier_is_no_turn(void **state) {
     play(2, 1, "ps", "sequential", begin_then_go_on, NULL);
 }
 
-/* Worker 0 has a turn to take, and takes none: it waits at the barrier that follows. */
+/* Worker 0 has a turn, and takes none: it waits at the barrier that follows. */
 static plait_status dump_at_barrier(plait_job *job, void *user) {
     (void)user;
     plait_comm    *comm = plait_job_comm(job);
@@ -220,7 +220,7 @@ static void test_gets_under_way_may_be_looked_at_in_any_order(void **state) {
     play(2, 1, "ps", "ssp:5", begin_twice, NULL);
 }
 
-/* The table lies on one of the servers; another may keep the book of leases. The third need not know. */
+/* The table lies on one of the servers, and another may keep the book of leases. The third need not know of either. */
 static plait_status leave_all(plait_job *job, void *user) {
     (void)user;
     plait_comm  *comm = plait_job_comm(job);
