@@ -76,7 +76,7 @@ def main(rows=500000, count=5):
     if peer is None:
         print("peer skipped: liblinear-train is missing (apt-get install liblinear-tools)")
     header(f"(b) L-BFGS to LIBLINEAR's objective, {rows} rows")
-    mine, theirs = pairs(count, train(text, 1e-3), peer)
+    mine, theirs = pairs(count, train(text, 7e-4), peer)
     result = mine[0].json()
     seconds, objective = median([run.seconds for run in mine]), result["objective"]
     entries = 40 * rows
