@@ -7,7 +7,8 @@
  *   slope at the start. So no step overshoots, and a row of weight 2 moves them as the row twice.
  *   Adaptive. Each weight has a rate of its own, from the squared slopes that it has met.
  *   Scale-free. Each feature is divided by its root mean square so far, and all by how many features a row has. So
- *   neither the units of the features nor their number matter, and nothing is measured before.
+ *   neither the units of the features nor their number matter. Dense features alone are centred before, by a sample
+ *   (supervised/scale.h).
  *
  * A feature j has a row of 2K + 2 values in a table, K the number of scores, and each only ever grows by a sum:
  *
