@@ -106,6 +106,7 @@ void pli_sha256_init(pli_sha256 *sha) {
 void pli_sha256_add(pli_sha256 *sha, const void *data, size_t bytes) {
     const uint8_t *at = data;
     size_t         held = (size_t)(sha->bytes % 64);
+    if (bytes == 0) return; /* data may be NULL */
     sha->bytes += bytes;
     if (held > 0) {
         size_t take = bytes < 64 - held ? bytes : 64 - held;

@@ -46,7 +46,7 @@ exits 2 'it goes with --transport sim; the number of clusters is --clusters$' si
 # --- help, man page, completion ---
 works help help train
 says_line help.out '^  --components N +for pca: number of'
-says_line help.out '^  --model logistic[|].*[|]pca'
+says_line help.out '^  --model logistic[|]' && says_line help.out '^      .*[|]pca'
 works model help pca
 says_line model.out '^  --components N '
 says_line model.out '^  --pca-solver auto[|]exact[|]randomised$'

@@ -2,7 +2,7 @@
 # The metrics file: a line a rank, then clocks and epochs, then the end; each line one JSON object.
 . "$(dirname "$0")/common.sh"
 
-works run train --data part --epochs 3 --workers 2 --servers 1 --topology ps --metrics m --out model --quiet
+works run train --data part --optimizer adagrad --epochs 3 --workers 2 --servers 1 --topology ps --metrics m --out model --quiet
 [ "$(grep -c '"event": "start"' m)" -eq 3 ] || fail "not one start line a rank"
 for rank in 0 1 2; do grep -q "\"event\": \"start\", \"rank\": $rank, \"host\": \"[^\"]*\", \"pid\": [0-9]" m || fail "no start of rank $rank"; done
 [ "$(grep -c '"event": "epoch"' m)" -eq 3 ] || fail "$(grep -c '"event": "epoch"' m) epochs instead of 3"
@@ -17,7 +17,7 @@ assert record["clocks"] > 0 and len(record["model_hash"]) == 64 and record["rank
         fail "a line is no JSON"
 fi
 # Moments of the run: none twice, the last is the record's; and where each worker's time went.
-works curve train --data part --epochs 3 --workers 2 --topology ps --consistency ssp:1 --metrics m --curve 8 --json --quiet
+works curve train --data part --optimizer adagrad --epochs 3 --workers 2 --topology ps --consistency ssp:1 --metrics m --curve 8 --json --quiet
 grep '"event": "point"' m >points
 [ "$(wc -l <points)" -eq 9 ] || fail "$(wc -l <points) points instead of 8 and the end"
 [ "$(sed 's/.*"clock": \([0-9]*\),.*/\1/' points | sort -n -u | wc -l)" -eq 9 ] || fail "a clock twice"

@@ -2,7 +2,7 @@
 # On a terminal a bar that fits, colored unless NO_COLOR; elsewhere plain lines, ever farther apart.
 . "$(dirname "$0")/common.sh"
 
-works plain train --data part --epochs 64
+works plain train --data part --optimizer adagrad --epochs 64
 awk '/clock/ { n++ } END { exit !(n >= 4 && n <= 12) }' plain.err || fail "$(grep -c clock plain.err) lines of progress in 64 epochs"
 LC_ALL=C grep -q "$(printf '\033\|\r')" plain.err && fail "escapes off a terminal"
 command -v python3 >/dev/null || skip "no python3, which gives the terminal"
@@ -33,7 +33,7 @@ assert "50/50" in bars[-1], bars
 assert b"model hash" in out, out
 END
 for columns in 40 60 80 200; do
-    TERM=xterm NO_COLOR='' python3 terminal.py $columns "$PLAIT" train --data part --epochs 50 || fail "$columns columns"
+    TERM=xterm NO_COLOR='' python3 terminal.py $columns "$PLAIT" train --data part --optimizer adagrad --epochs 50 || fail "$columns columns"
 done
-TERM=xterm NO_COLOR=1 python3 terminal.py 80 "$PLAIT" train --data part --epochs 50 || fail "80 columns, no color"
+TERM=xterm NO_COLOR=1 python3 terminal.py 80 "$PLAIT" train --data part --optimizer adagrad --epochs 50 || fail "80 columns, no color"
 finish

@@ -276,6 +276,9 @@ static plait_status train_worker(pli_run *run, plait_report *report_out, plait_m
     PLI_TRY(pli_resume_open(run));
     PLI_TRY(pli_prepare(run));
     if (run->opts->loaded != NULL) run->opts->loaded(run->opts->user);
+    if (run->optimizer_why[0] != '\0' && pli_comm_leads(run->comm))
+        pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn", "optimizer: %s, since %s", run->optimizer,
+                run->optimizer_why);
     pli_run_phase(run, "load", -1, &at);
     PLI_TRY(pli_resume_check(run));
     PLI_TRY(pli_keep_room(run));

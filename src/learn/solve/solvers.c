@@ -39,7 +39,7 @@ const pli_solver pli_solver_online = {
 
 const pli_solver pli_solver_lbfgs = {
     .name = "lbfgs",
-    .why = "the rows stay, and reads are whole clocks: L-BFGS converges, whatever the features' scales",
+    .why = "rows stay and reads are whole clocks, so L-BFGS converges, whatever the features' scales",
     .passes = true,
     .suits = suits_passes,
     .demand = { .who = "lbfgs",
@@ -51,8 +51,7 @@ const pli_solver pli_solver_lbfgs = {
 
 const pli_solver pli_solver_newton = {
     .name = "newton",
-    .why = "the rows stay, and the weights are few: sums of quadratic models need no step size, however stale reads "
-           "are",
+    .why = "rows stay and reads may be stale: a sum of the workers' models needs no step size",
     .passes = true,
     .adds = true,
     .suits = suits_passes,
