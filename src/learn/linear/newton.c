@@ -9,6 +9,7 @@
 
 #include "learn/solve/solver.h"
 #include "table/table.h"
+#include "tensor/gemm/gemm.h"
 
 enum { MODELS, LOSS, RENEWALS, NOTES };                     /* of the last row */
 enum { CHECK_EVERY = 4 };          /* clocks between two looks whether all have converged */
@@ -159,22 +160,24 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
 static plait_status look(pli_run *run) {
     pli_newton *n = newton_of(run);
     bool        complete = false;
-    double      worst;
+    double      worst[2]; /* the gap; was anybody told to stop? */
     PLI_TRY(plait_job_barrier(run->job));
     PLI_TRY(read_sum(run, &complete));
     n->gap = INFINITY;
     if (complete) PLI_TRY(aim(run));
-    worst = n->has_model ? n->gap : 0;
-    PLI_TRY(plait_comm_allreduce(run->comm, &worst, 1, PLAIT_F64, PLAIT_MAX));
-    n->gap = worst;
-    n->converged = worst <= tolerance(run);
+    worst[0] = n->has_model ? n->gap : 0;
+    worst[1] = pli_run_stopped(run);
+    PLI_TRY(plait_comm_allreduce(run->comm, worst, 2, PLAIT_F64, PLAIT_MAX));
+    n->gap = worst[0];
+    n->converged = worst[0] <= tolerance(run);
+    run->interrupted = run->interrupted || worst[1] > 0;
     return PLAIT_OK;
 }
 
 static plait_status epoch(pli_run *run, int64_t number, bool *end_out) {
     if ((number + 1) % CHECK_EVERY != 0 && number + 1 < run->epochs) return PLAIT_OK;
     PLI_TRY(look(run));
-    *end_out = *end_out || newton_of(run)->converged;
+    *end_out = *end_out || newton_of(run)->converged || run->interrupted;
     return PLAIT_OK;
 }
 
@@ -217,6 +220,7 @@ static plait_status make(pli_run *run, pli_newton *n) {
 
 plait_status pli_newton_begin(pli_run *run, int32_t *expected_out) {
     int64_t rows = 0;
+    pli_gemm_open();
     run->ways |= PLAIT_LEARNER_PASSES; /* rows stay in their order */
     for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
         const pli_block *block = pli_dataset_block(run->data, b);
@@ -261,5 +265,5 @@ static void end(pli_run *run) {
     pli_linear_fit_of(run)->newton = NULL;
 }
 
-const pli_steps pli_newton_steps = { .reads = true, .begin = begin, .end = end, .step = step, .finite = pli_fit_finite,
+const pli_steps pli_newton_steps = { .asks = true, .reads = true, .begin = begin, .end = end, .step = step, .finite = pli_fit_finite,
                                      .epoch = epoch, .finish = finish };

@@ -1,85 +1,35 @@
-/* The least point of a quadratic model with penalties. Without L1 it solves a linear system by Cholesky's
- * decomposition, in blocks so that most of the work is matrix products (Golub and Van Loan, "Matrix Computations", 4th
- * edition, algorithm 4.2.2); with L1 it goes coordinate by coordinate (Friedman, Hastie, Tibshirani, "Regularization
- * paths for generalized linear models via coordinate descent", 2010). */
+/* The least point of a quadratic model with penalties. Without L1 it solves a linear system (tensor/spectral/cholesky.h);
+ * with L1 it goes coordinate by coordinate (Friedman, Hastie, Tibshirani, "Regularization paths for generalized linear
+ * models via coordinate descent", 2010). */
 #include <math.h>
 #include <string.h>
 
 #include "learn/linear/newton.h"
-#include "tensor/gemm/gemm.h"
+#include "tensor/spectral/cholesky.h"
 
-enum { BLOCK = 48, SWEEPS = 1000 };
-
-/* Where the entry of weights (j, c) and (l, d) lies in h. */
-static int64_t entry(const pli_quadratic *q, int64_t j, int64_t c, int64_t l, int64_t d) {
-    const int64_t low = c < d ? c : d, high = c < d ? d : c;
-    const int64_t block = low * q->columns - low * (low - 1) / 2 + (high - low);
-    const int64_t row = c < d ? j : l, column = c < d ? l : j; /* the block of (low, high) has rows of low */
-    return (block * q->rows + (c == d ? j : row)) * q->rows + (c == d ? l : column);
-}
+enum { SWEEPS = 1000 };
 
 /* The whole matrix [n, n], n = rows columns, with the penalty on its diagonal. */
 static void unfold(const pli_quadratic *q, const pli_penalised *p, double *a) {
-    const int64_t n = q->rows * q->columns, k = q->columns;
-    for (int64_t j = 0; j < q->rows; j++)
-        for (int64_t c = 0; c < k; c++)
-            for (int64_t l = 0; l < q->rows; l++)
-                for (int64_t d = 0; d < k; d++) a[(j * k + c) * n + l * k + d] = q->h[entry(q, j, c, l, d)];
+    const int64_t rows = q->rows, k = q->columns, n = rows * k;
+    const double *h = q->h;
+    for (int64_t c = 0; c < k; c++)
+        for (int64_t d = c; d < k; d++, h += rows * rows)
+            for (int64_t j = 0; j < rows; j++)
+                for (int64_t l = 0; l < rows; l++) {
+                    a[(j * k + c) * n + l * k + d] = h[j * rows + l];
+                    if (c != d) a[(l * k + d) * n + j * k + c] = h[j * rows + l];
+                }
     for (int64_t i = 0; i < n; i++) a[i * n + i] += p->l2 * (p->factor != NULL ? p->factor[i] : 1);
 }
 
 /* --- Cholesky ----------------------------------------------------------------------------------------------------- */
 
-/* Decomposes the block of rows and columns [at, at + m), and the rows below it. false: not positive. */
-static bool decompose_block(int64_t n, int64_t at, int64_t m, double *a) {
-    for (int64_t j = at; j < at + m; j++) {
-        double pivot = a[j * n + j];
-        for (int64_t k = at; k < j; k++) pivot -= a[j * n + k] * a[j * n + k];
-        if (!(pivot > 0)) return false;
-        a[j * n + j] = pivot = sqrt(pivot);
-        for (int64_t i = j + 1; i < n; i++) {
-            double x = a[i * n + j];
-            for (int64_t k = at; k < j; k++) x -= a[i * n + k] * a[j * n + k];
-            a[i * n + j] = x / pivot;
-        }
-    }
-    return true;
-}
-
-/* a := L, in the lower triangle, with L L' = a. */
-static bool decompose(int64_t n, double *a, double *spare) {
-    for (int64_t at = 0; at < n; at += BLOCK) {
-        const int64_t m = n - at < BLOCK ? n - at : BLOCK, rest = n - at - m;
-        if (!decompose_block(n, at, m, a)) return false;
-        double *below = a + (at + m) * n + at, *corner = a + (at + m) * n + at + m;
-        for (int64_t i = 0; i < rest; i++)
-            for (int64_t k = 0; k < m; k++) spare[i * m + k] = -below[i * n + k];
-        for (int64_t i = 0; i < rest; i += 4 * BLOCK) { /* a strip of rows, up to the diagonal */
-            const int64_t rows = rest - i < 4 * BLOCK ? rest - i : 4 * BLOCK;
-            pli_gemm_f64(false, true, rows, i + rows, m, spare + i * m, m, below, n, 1, corner + i * n, n);
-        }
-    }
-    return true;
-}
-
-static void solve(int64_t n, const double *a, double *x) {
-    for (int64_t i = 0; i < n; i++) {
-        for (int64_t k = 0; k < i; k++) x[i] -= a[i * n + k] * x[k];
-        x[i] /= a[i * n + i];
-    }
-    for (int64_t i = n - 1; i >= 0; i--) {
-        x[i] /= a[i * n + i];
-        for (int64_t k = 0; k < i; k++) x[k] -= a[i * n + k] * x[i];
-    }
-}
-
 /* Adds ridge (t - near)^2 / 2 so that directions without curvature stay; more of it until the matrix is positive. The
  * point of rest does not depend on it. */
-static plait_status by_cholesky(const pli_quadratic *q, const pli_penalised *p, const double *near, double *a,
-                                double *least, plait_error *err) {
+static void by_cholesky(const pli_quadratic *q, const pli_penalised *p, const double *near, double *a, double *least) {
     const int64_t n = q->rows * q->columns;
-    double       *spare = pli_array((size_t)n * BLOCK, sizeof *spare), trace = 0;
-    if (spare == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a system of %lld weights", (long long)n);
+    double        trace = 0;
     for (double share = 1e-12; share < 1; share *= 100) {
         unfold(q, p, a);
         trace = 0;
@@ -89,14 +39,11 @@ static plait_status by_cholesky(const pli_quadratic *q, const pli_penalised *p, 
             a[i * n + i] += ridge;
             least[i] = q->r[i] + ridge * near[i];
         }
-        if (!decompose(n, a, spare)) continue;
-        solve(n, a, least);
-        pli_free(spare);
-        return PLAIT_OK;
+        if (!pli_cholesky(n, a)) continue;
+        pli_cholesky_solve(n, a, least);
+        return;
     }
-    memcpy(least, near, (size_t)n * sizeof *least); /* it has no curvature at all: nobody has added a model yet */
-    pli_free(spare);
-    return PLAIT_OK;
+    memcpy(least, near, (size_t)n * sizeof *least); /* it has no curvature at all */
 }
 
 /* --- with L1 ------------------------------------------------------------------------------------------------------ */
@@ -133,21 +80,25 @@ static plait_status by_coordinates(const pli_quadratic *q, const pli_penalised *
 
 plait_status pli_quadratic_least(const pli_quadratic *q, const pli_penalised *penalty, const double *near,
                                  double *scratch, double *least, plait_error *err) {
-    return penalty->l1 > 0 ? by_coordinates(q, penalty, near, scratch, least, err)
-                           : by_cholesky(q, penalty, near, scratch, least, err);
+    if (penalty->l1 > 0) return by_coordinates(q, penalty, near, scratch, least, err);
+    by_cholesky(q, penalty, near, scratch, least);
+    return PLAIT_OK;
 }
 
 double pli_quadratic_at(const pli_quadratic *q, const pli_penalised *p, const double *t) {
-    const int64_t k = q->columns;
+    const int64_t rows = q->rows, k = q->columns;
+    const double *h = q->h;
     double        value = 0;
-    for (int64_t j = 0; j < q->rows; j++)
-        for (int64_t c = 0; c < k; c++) {
-            const int64_t i = j * k + c;
-            const double  factor = p->factor != NULL ? p->factor[i] : 1;
-            double        across = 0;
-            for (int64_t l = 0; l < q->rows; l++)
-                for (int64_t d = 0; d < k; d++) across += q->h[entry(q, j, c, l, d)] * t[l * k + d];
-            value += t[i] * (across / 2 - q->r[i]) + factor * (p->l2 / 2 * t[i] * t[i] + p->l1 * fabs(t[i]));
-        }
+    for (int64_t c = 0; c < k; c++)
+        for (int64_t d = c; d < k; d++, h += rows * rows)
+            for (int64_t j = 0; j < rows; j++) {
+                double across = 0;
+                for (int64_t l = 0; l < rows; l++) across += h[j * rows + l] * t[l * k + d];
+                value += (c == d ? 0.5 : 1) * t[j * k + c] * across;
+            }
+    for (int64_t i = 0; i < rows * k; i++) {
+        const double factor = p->factor != NULL ? p->factor[i] : 1;
+        value += -q->r[i] * t[i] + factor * (p->l2 / 2 * t[i] * t[i] + p->l1 * fabs(t[i]));
+    }
     return value;
 }

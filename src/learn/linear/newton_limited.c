@@ -295,22 +295,24 @@ static void watch(pli_limited *n, double worst) {
 static plait_status look(pli_run *run) {
     pli_limited *n = limited_of(run);
     bool         complete = false;
-    double       worst;
+    double       worst[2]; /* the gap; was anybody told to stop? */
     PLI_TRY(plait_job_barrier(run->job));
     PLI_TRY(read_sums(run, &complete));
     if (n->in_step) agree_point(run);
-    worst = !n->has_model && !n->in_step ? 0 : complete ? n->gap : (double)INFINITY;
-    PLI_TRY(plait_comm_allreduce(run->comm, &worst, 1, PLAIT_F64, PLAIT_MAX));
-    n->converged = SAFETY * worst <= tolerance(run);
-    run->gap = SAFETY * worst;
-    if (!n->converged && !n->in_step) watch(n, worst);
+    worst[0] = !n->has_model && !n->in_step ? 0 : complete ? n->gap : (double)INFINITY;
+    worst[1] = pli_run_stopped(run);
+    PLI_TRY(plait_comm_allreduce(run->comm, worst, 2, PLAIT_F64, PLAIT_MAX));
+    n->converged = SAFETY * worst[0] <= tolerance(run);
+    run->gap = SAFETY * worst[0];
+    if (!n->converged && !n->in_step) watch(n, worst[0]);
+    run->interrupted = run->interrupted || worst[1] > 0;
     return PLAIT_OK;
 }
 
 static plait_status epoch(pli_run *run, int64_t number, bool *end_out) {
     if (!limited_of(run)->in_step && (number + 1) % CHECK_EVERY != 0 && number + 1 < run->epochs) return PLAIT_OK;
     PLI_TRY(look(run));
-    *end_out = *end_out || limited_of(run)->converged;
+    *end_out = *end_out || limited_of(run)->converged || run->interrupted;
     return PLAIT_OK;
 }
 
@@ -380,5 +382,5 @@ static void end(pli_run *run) {
     pli_linear_fit_of(run)->limited = NULL;
 }
 
-const pli_steps pli_limited_steps = { .reads = true, .begin = begin, .end = end, .step = step, .finite = pli_fit_finite,
+const pli_steps pli_limited_steps = { .asks = true, .reads = true, .begin = begin, .end = end, .step = step, .finite = pli_fit_finite,
                                       .epoch = epoch, .finish = finish };

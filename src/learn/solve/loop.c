@@ -60,6 +60,8 @@ static plait_status hear_others(pli_loop *loop, bool *stop_out) {
 static plait_status should_stop(pli_loop *loop, int64_t epoch, int64_t clock, bool *stop_out) {
     pli_run *run = loop->run;
     if (run->keep != NULL) return pli_keep_clock(run, epoch, clock, stop_out);
+    *stop_out = false;
+    if (loop->steps->asks) return PLAIT_OK;
     *stop_out = pli_run_stopped(run);
     if (run->opts->stop == NULL || !loop->sums_need_all) return PLAIT_OK;
     double stopped = *stop_out;

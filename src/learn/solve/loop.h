@@ -21,6 +21,8 @@
 /* A learner's side of the loop. All but begin and step may be NULL. */
 typedef struct pli_steps {
     bool parses; /* the step parses a stream's rows itself, by pli_stream_part; its batch is then NULL */
+    bool asks;   /* epoch asks whether anybody was told to stop, since some epochs end with sums of all: nobody stops by
+                  * itself elsewhere */
     bool reads;  /* the step keeps what it reads for the curve; else curve does so, before the step */
     /** Makes tables and memory. end follows in any case. */
     plait_status (*begin)(pli_run *run);
