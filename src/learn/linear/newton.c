@@ -265,5 +265,7 @@ static void end(pli_run *run) {
     pli_linear_fit_of(run)->newton = NULL;
 }
 
-const pli_steps pli_newton_steps = { .asks = true, .reads = true, .begin = begin, .end = end, .step = step, .finite = pli_fit_finite,
-                                     .epoch = epoch, .finish = finish };
+const pli_steps pli_newton_steps = {
+    .asks = true, .reads = true, .begin = begin, .end = end, .step = step, .finite = pli_fit_finite, .epoch = epoch,
+    .finish = finish
+};

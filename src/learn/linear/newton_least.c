@@ -1,6 +1,6 @@
-/* The least point of a quadratic model with penalties. Without L1 it solves a linear system (tensor/spectral/cholesky.h);
- * with L1 it goes coordinate by coordinate (Friedman, Hastie, Tibshirani, "Regularization paths for generalized linear
- * models via coordinate descent", 2010). */
+/* The least point of a quadratic model with penalties. Without L1 it solves a linear system
+ * (tensor/spectral/cholesky.h); with L1 it goes coordinate by coordinate (Friedman, Hastie, Tibshirani, "Regularization
+ * paths for generalized linear models via coordinate descent", 2010). */
 #include <math.h>
 #include <string.h>
 

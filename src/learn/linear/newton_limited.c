@@ -382,5 +382,7 @@ static void end(pli_run *run) {
     pli_linear_fit_of(run)->limited = NULL;
 }
 
-const pli_steps pli_limited_steps = { .asks = true, .reads = true, .begin = begin, .end = end, .step = step, .finite = pli_fit_finite,
-                                      .epoch = epoch, .finish = finish };
+const pli_steps pli_limited_steps = {
+    .asks = true, .reads = true, .begin = begin, .end = end, .step = step, .finite = pli_fit_finite, .epoch = epoch,
+    .finish = finish
+};
