@@ -100,6 +100,33 @@ static void test_many_weights(void **state) {
     plait_data_destroy(&data);
 }
 
+/* A run that ends early hands out a point where somebody was: the least point of its parabolas lies far out, where
+ * exp() is huge. */
+static void test_early_end(void **state) {
+    enum { ROWS = 300, COLS = 3 };
+    float       x[ROWS][COLS];
+    double      label[ROWS], before = INFINITY;
+    plait_data *data = NULL;
+    (void)state;
+    for (int64_t i = 0; i < ROWS; i++) {
+        pli_random r = pli_random_at(7, PLI_RANDOM_DATA, 0, (uint64_t)i);
+        for (int64_t j = 0; j < COLS; j++) x[i][j] = (float)(2 * pli_random_normal(&r));
+        label[i] = floor(exp((double)x[i][0] + (double)x[i][1]));
+    }
+    assert_int_equal(plait_data_from_dense(ROWS, COLS, x[0], label, NULL, &data, NULL), PLAIT_OK);
+    training t = training_of(data, "poisson", "newton");
+    t.opts.topology = "ps";
+    t.opts.consistency = "ssp:2";
+    for (int64_t epochs = 1; epochs <= 5; epochs++) {
+        t.opts.epochs = epochs;
+        must_train(&t, 2);
+        assert_true(isfinite(t.report.objective) && t.report.objective <= before);
+        before = t.report.objective;
+        plait_model_destroy(&t.model);
+    }
+    plait_data_destroy(&data);
+}
+
 /* Auto takes it where reads may be stale, and what does not suit goes by a rule, with the reason. */
 static void test_auto(void **state) {
     plait_data *data = points(200, 4, 2, 6), *wide = points(100, 1600, 2, 6);
@@ -148,6 +175,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_losses),       cmocka_unit_test(test_sorted_rows), cmocka_unit_test(test_l1),
         cmocka_unit_test(test_many_weights), cmocka_unit_test(test_auto),        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_early_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,9 @@ static const plait_learner_table tables[] = {
 
 /* --- decisions from options and data ------------------------------------------------------------------------------ */
 
-#define SOLVER_BYTES 80.0 /* of the vectors of a solver, for each weight */
+#define SOLVER_BYTES 80.0 /* of the vectors of L-BFGS, for each weight */
+#define NEWTON_BYTES 350.0
+#define CURVATURE_WORK 1e11 /* a few seconds a pass */
 
 static int64_t clamp(int64_t x, int64_t low, int64_t high) { return x < low ? low : x > high ? high : x; }
 
@@ -77,29 +79,42 @@ static double weights_of(const pli_run *run) {
     return ((double)run->features + 1) * (double)pli_fit_of(run)->goal.columns;
 }
 
+/* Products of a pass that adds up the curvature of each pair of weights. */
+static double curvature_work(const pli_run *run) {
+    const double k = (double)pli_fit_of(run)->goal.columns, d = (double)run->features + 1;
+    const double entries = (double)run->entries / (double)run->rows + 1;
+    return (double)run->train_rows * k * k / 2 * (entries > d / 2 ? d * d : entries * entries);
+}
+
 /* Are the weights so few that newton can keep the curvature of each pair? */
 static bool has_whole_curvature(const pli_run *run) {
     const double n = weights_of(run);
-    return n * (n + 1) / 2 <= PLI_NEWTON_VALUES;
+    return n * (n + 1) / 2 <= PLI_NEWTON_VALUES && curvature_work(run) <= CURVATURE_WORK;
 }
 
-/* Why the data do not suit the solver; NULL: they do. */
-static const char *unsuited(const pli_run *run) {
-    const double n = weights_of(run), there = (double)pli_memory_bytes();
+/* Why the data do not suit the solver; NULL: they do. there: memory, on the worker that has least. */
+static const char *unsuited(const pli_run *run, double there) {
+    const bool   newton = run->solver == &pli_solver_newton;
+    const double n = weights_of(run);
     if (run->solver == &pli_solver_online) return NULL;
     if (run->features == 0 || n > (double)(INT64_C(1) << 28))
         return "the features are too many, so weights grow by key";
-    if (there > 0 && n * SOLVER_BYTES > there) return "the weights are too many for a solver's vectors";
-    if (run->solver == &pli_solver_newton && !has_whole_curvature(run) &&
+    if (there > 0 && n * (newton ? NEWTON_BYTES : SOLVER_BYTES) > there)
+        return "the weights are too many for a solver's vectors";
+    if (newton && !has_whole_curvature(run) &&
         pli_pair_averages(pli_topology_find(run->topology), run->consistency, NULL))
         return "its workers average mirrors, and the weights are too many for newton to keep their whole curvature";
-    if (run->solver == &pli_solver_newton && run->opts->l1 > 0 && !has_whole_curvature(run))
+    if (newton && run->opts->l1 > 0 && !has_whole_curvature(run))
         return "with --l1 newton keeps the curvature of each pair of weights, and the weights are too many for that";
     return NULL;
 }
 
+/* Collective, since every worker must decide the same. */
 static plait_status check_solver(pli_run *run) {
-    const char *why = run->solver != NULL ? unsuited(run) : NULL;
+    double there = (double)pli_memory_bytes();
+    if (run->solver == NULL) return PLAIT_OK;
+    PLI_TRY(plait_comm_allreduce(run->comm, &there, 1, PLAIT_F64, PLAIT_MIN));
+    const char *why = unsuited(run, there);
     if (why == NULL || (!run->chooses && run->solver != &pli_solver_newton)) return PLAIT_OK;
     if (!run->chooses)
         return pli_fail(run->err, PLAIT_EREFUSED, "optimizer newton is refused: %s (%lld features, %lld scores); "

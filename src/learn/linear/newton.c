@@ -107,12 +107,13 @@ static plait_status aim(pli_run *run) {
     const double above = pli_quadratic_at(&n->sum, &p, n->at) - pli_quadratic_at(&n->sum, &p, n->least);
     const double objective = n->loss + penalty_at(run, n->at);
     n->gap = objective > 0 ? above / objective : above > 0 ? INFINITY : 0;
+    n->gap = isnan(n->gap) ? (double)INFINITY : fmax(n->gap, 0);
     return PLAIT_OK;
 }
 
 static plait_status renew_model(pli_run *run, const pli_batch *batch) {
     pli_newton  *n = newton_of(run);
-    const double reach = pli_linear_fit_of(run)->linear.goal.loss->reach;
+    const double reach = n->has_model ? pli_linear_fit_of(run)->linear.goal.loss->reach : 0;
     PLI_TRY(pli_newton_move(n->rows, batch, reach, n->has_model ? n->least : n->at, n->at, &n->whole));
     PLI_TRY(pli_newton_model(n->rows, batch, n->at, &n->own, &n->sums));
     pli_run_charge(run, batch, n->sum.columns * 2, pli_quadratic_values(&n->sum));
@@ -181,15 +182,27 @@ static plait_status epoch(pli_run *run, int64_t number, bool *end_out) {
     return PLAIT_OK;
 }
 
+plait_status pli_newton_same(pli_run *run, bool has_model, double *at, int64_t values) {
+    int64_t from = has_model ? plait_comm_rank(run->comm) : INT64_MAX;
+    PLI_TRY(plait_comm_allreduce(run->comm, &from, 1, PLAIT_I64, PLAIT_MIN));
+    if (from == INT64_MAX) return PLAIT_OK; /* nobody has moved: all are at the first point */
+    return plait_comm_broadcast(run->comm, at, (size_t)values * sizeof *at, (int32_t)from);
+}
+
+/* The least point is the solution where all models touch the loss near it. A run that ends before that takes a point
+ * where somebody was: the least point may be far out of what the parabolas are fair for. */
 static plait_status finish(pli_run *run) {
-    pli_newton *n = newton_of(run);
-    bool        complete;
+    pli_newton  *n = newton_of(run);
+    const double gap = n->gap; /* as all have agreed */
+    bool         complete;
     PLI_TRY(plait_job_barrier(run->job));
     PLI_TRY(read_sum(run, &complete));
     if (complete) PLI_TRY(aim(run));
     run->converged = n->converged;
-    run->gap = n->gap;
-    return pli_fit_solved_at(run, PLAIT_F64, complete ? n->least : n->at);
+    run->gap = gap;
+    double *const solution = n->converged ? n->least : n->at;
+    PLI_TRY(pli_newton_same(run, n->has_model, solution, n->sum.rows * n->sum.columns));
+    return pli_fit_solved_at(run, PLAIT_F64, solution);
 }
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */

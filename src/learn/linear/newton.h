@@ -43,6 +43,9 @@ static inline int64_t pli_quadratic_values(const pli_quadratic *q) {
  *  Collective. */
 plait_status pli_newton_begin(pli_run *run, int32_t *expected_out);
 
+/** newton.c: makes a point [values] the one of the lowest worker that has a model, on all workers. Collective. */
+plait_status pli_newton_same(pli_run *run, bool has_model, double *at, int64_t values);
+
 /* --- newton_rows.c ------------------------------------------------------------------------------------------------ */
 
 /* A worker's rows, and what it remembers of them. */

@@ -22,7 +22,7 @@
 #include "learn/solve/solver.h"
 #include "table/table.h"
 
-enum { SLOPE, MASS, MODELS = 0, LOSS, RENEWALS, NOTES, PAIRS_MAX = 10, CHECK_EVERY = 4, PATIENCE = 10 };
+enum { SLOPE, MASS, MODELS = 0, LOSS, RENEWALS, NOTES, PAIRS_MAX = 10, CHECK_EVERY = 4, PATIENCE = 10, LOOKS = 6 };
 enum { FARTHER = 8 }; /* times a loss's reach: pairs know what happens on the way, and steps shorten if all grows */
 #define GROWTH 0.01 /* of the objective, beyond what points that are apart explain */
 enum { SAFETY = 4 }; /* the pairs know some of the curvature only, so the gap is larger than they tell: measured */
@@ -45,6 +45,10 @@ struct pli_limited {
     int32_t          idle_looks;      /* looks in which the gap has not become smaller */
     double           least_gap;       /* of all looks */
     double          *d;               /* [values] in step: the direction from x_before */
+    double          *kept;            /* [values] the best point that all have looked at */
+    double           kept_objective;
+    double          *told;            /* [looks] the objective at each look */
+    int64_t          looks, told_capacity;
     double           base, descent;   /* in step: the objective at x_before; slope times d */
     double          *last, *delta; /* [table_values] what of the own model was pushed; what it has become */
     double           renewals, renewals_seen, renewals_paired; /* of all models, ever */
@@ -185,7 +189,7 @@ static void aim(pli_run *run) {
     take_pair(n);
     two_loops(run, n);
     const double fall = -dot(n->values, n->to, n->slope);
-    n->gap = n->objective > 0 ? fall / 2 / n->objective : INFINITY;
+    n->gap = n->objective > 0 && fall >= 0 ? fall / 2 / n->objective : (double)INFINITY;
     if (!(fall > 0)) { /* not downhill: the pairs are bad */
         n->pairs = 0;
         n->gap = INFINITY;
@@ -200,7 +204,7 @@ static plait_status renew_model(pli_run *run, const pli_batch *batch) {
     pli_limited *n = limited_of(run);
     double      *slope = n->delta + SLOPE * n->values, *mass = n->delta + MASS * n->values;
     if (!n->has_model) memcpy(n->to, n->at, (size_t)n->values * sizeof *n->at);
-    const double reach = n->in_step ? 0 : FARTHER * pli_linear_fit_of(run)->linear.goal.loss->reach;
+    const double reach = n->in_step || !n->has_model ? 0 : FARTHER * pli_linear_fit_of(run)->linear.goal.loss->reach;
     PLI_TRY(pli_newton_move(n->rows, batch, reach, n->to, n->at, &n->whole));
     pli_newton_slope(n->rows, batch, slope, &n->sums);
     for (int64_t i = 0; i < n->values; i++) mass[i] = n->own_diagonal[i] * n->at[i];
@@ -290,6 +294,26 @@ static void watch(pli_limited *n, double worst) {
     n->d[0] = (double)NAN;
 }
 
+/* Notes the objective, and keeps the best point. All have read the same. */
+static plait_status note_look(pli_run *run) {
+    pli_limited *n = limited_of(run);
+    if (!pli_grow((void **)&n->told, &n->told_capacity, n->looks + 1, sizeof *n->told))
+        return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a run's objectives");
+    n->told[n->looks++] = n->objective;
+    if (n->objective >= n->kept_objective) return PLAIT_OK;
+    n->kept_objective = n->objective;
+    memcpy(n->kept, n->x, (size_t)n->values * sizeof *n->x);
+    return PLAIT_OK;
+}
+
+/* The pairs may not know a direction in which the objective still falls. So what is left is not taken for less than
+ * twice what it fell in the last third of the looks, and not at all before there are LOOKS. */
+static double fall_of(const pli_limited *n) {
+    if (n->looks < LOOKS) return INFINITY;
+    const double now = n->told[n->looks - 1], then = n->told[n->looks - 1 - n->looks / 3];
+    return now > 0 ? 2 * fabs(then - now) / now : 0;
+}
+
 /* Is the slope small where all are? The gap is the largest that a worker sees. Nobody adds anything between the barrier
  * and the sum, so all read the same. Collective. */
 static plait_status look(pli_run *run) {
@@ -298,12 +322,13 @@ static plait_status look(pli_run *run) {
     double       worst[2]; /* the gap; was anybody told to stop? */
     PLI_TRY(plait_job_barrier(run->job));
     PLI_TRY(read_sums(run, &complete));
+    if (complete) PLI_TRY(note_look(run));
     if (n->in_step) agree_point(run);
     worst[0] = !n->has_model && !n->in_step ? 0 : complete ? n->gap : (double)INFINITY;
     worst[1] = pli_run_stopped(run);
     PLI_TRY(plait_comm_allreduce(run->comm, worst, 2, PLAIT_F64, PLAIT_MAX));
-    n->converged = SAFETY * worst[0] <= tolerance(run);
-    run->gap = SAFETY * worst[0];
+    run->gap = fmax(SAFETY * worst[0], fall_of(n));
+    n->converged = run->gap <= tolerance(run);
     if (!n->converged && !n->in_step) watch(n, worst[0]);
     run->interrupted = run->interrupted || worst[1] > 0;
     return PLAIT_OK;
@@ -316,13 +341,17 @@ static plait_status epoch(pli_run *run, int64_t number, bool *end_out) {
     return PLAIT_OK;
 }
 
+/* A run that ends early takes the best point that all have looked at. */
 static plait_status finish(pli_run *run) {
     pli_limited *n = limited_of(run);
     bool         complete;
     PLI_TRY(plait_job_barrier(run->job));
     PLI_TRY(read_sums(run, &complete));
     run->converged = n->converged;
-    return pli_fit_solved_at(run, PLAIT_F64, complete ? n->x : n->at);
+    const bool    is_best = complete && (n->converged || !(n->kept_objective < n->objective));
+    double *const solution = is_best ? n->x : n->looks > 0 ? n->kept : n->at;
+    PLI_TRY(pli_newton_same(run, n->has_model, solution, n->values));
+    return pli_fit_solved_at(run, PLAIT_F64, solution);
 }
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
@@ -330,7 +359,7 @@ static plait_status finish(pli_run *run) {
 static plait_status make(pli_run *run, pli_limited *n) {
     const pli_linear *linear = &pli_linear_fit_of(run)->linear;
     double **const    all[] = { &n->diagonal, &n->own_diagonal, &n->to,          &n->x,
-                                &n->slope,    &n->x_before,     &n->slope_before, &n->d };
+                                &n->slope,    &n->x_before,     &n->slope_before, &n->d, &n->kept };
     bool              ok = true;
     n->values = (linear->features + linear->intercept) * linear->goal.columns;
     n->table_values = 2 * n->values + NOTES;
@@ -357,7 +386,7 @@ static plait_status begin(pli_run *run) {
     pli_linear_fit_of(run)->limited = n;
     if (n == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for training");
     n->stretch = 1;
-    n->best = n->gap = n->least_gap = INFINITY;
+    n->best = n->gap = n->least_gap = n->kept_objective = INFINITY;
     PLI_TRY(make(run, n));
     PLI_TRY(pli_newton_begin(run, &n->expected));
     plait_table_opts_init(&t);
@@ -366,16 +395,20 @@ static plait_status begin(pli_run *run) {
     t.cols = 1;
     t.rows = n->table_values;
     PLI_TRY(pli_run_make_table(run, &t, &n->table));
+    const pli_travel as = pli_run_travel(run, "w");
     t.name = "w.diagonal";
     t.rows = n->values + 1;
-    return pli_run_make_table(run, &t, &n->diagonal_table);
+    t.topology = as.topology;
+    t.consistency = as.consistency;
+    t.filter = as.filter;
+    return plait_table_create(run->job, &t, &n->diagonal_table);
 }
 
 static void end(pli_run *run) {
     pli_limited *n = limited_of(run);
     if (n == NULL) return;
     double *const all[] = { n->diagonal, n->own_diagonal, n->penalty, n->at, n->to, n->x, n->slope, n->x_before,
-                            n->slope_before, n->s, n->y, n->last, n->delta, n->d };
+                            n->slope_before, n->s, n->y, n->last, n->delta, n->d, n->kept, n->told };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) pli_free(all[i]);
     pli_newton_rows_free(&n->rows);
     pli_free(n);

@@ -28,7 +28,6 @@ struct pli_newton_rows {
     double      *to;      /* [rows, columns] at the point that a move aims at */
     double      *raw, *bias; /* weights [features, columns] and intercepts [columns] in the data's units */
     bool         curved;  /* models have a curvature */
-    int64_t      stride;  /* of the rows that the curvature is taken from, each stride-th */
     group        group[GROUPS];
     const pli_batch *batch; /* of the pass at hand */
 };
@@ -55,13 +54,6 @@ static bool make_group(group *g, int64_t rows, int64_t k, bool curved) {
     return g->model.h != NULL && g->x != NULL && g->y != NULL && g->curve != NULL;
 }
 
-/* The curvature needs no more rows than tell it: it says how to get to the optimum, and not where that is. */
-static int64_t stride_of(const pli_run *run, int64_t own, int64_t weights) {
-    const int64_t enough = 40 * weights > 1 << 14 ? 40 * weights : 1 << 14;
-    (void)run;
-    return own > 2 * enough ? own / enough : 1;
-}
-
 plait_status pli_newton_rows_make(pli_run *run, const pli_batch *batch, bool curved, pli_newton_rows **rows_out) {
     const pli_linear *linear = &pli_linear_fit_of(run)->linear;
     const int64_t     k = linear->goal.columns, d = linear->features, rows = d + linear->intercept;
@@ -80,7 +72,6 @@ plait_status pli_newton_rows_make(pli_run *run, const pli_batch *batch, bool cur
     n->to = pli_calloc((size_t)(n->rows * k) + 1, sizeof *n->to);
     n->raw = pli_calloc((size_t)(d * k) + 1, sizeof *n->raw);
     n->bias = pli_calloc((size_t)k, sizeof *n->bias);
-    n->stride = stride_of(run, n->rows, rows * k);
     bool ok = n->begin != NULL && n->score != NULL && n->to != NULL && n->raw != NULL && n->bias != NULL;
     for (int g = 0; ok && g < GROUPS; g++) ok = make_group(&n->group[g], rows, k, curved);
     return ok ? PLAIT_OK : pli_fail(run->err, PLAIT_ENOMEM, "no memory for the curvature of %lld weights",
@@ -172,13 +163,13 @@ static void spread(const pli_newton_rows *n, const pli_block *block, int64_t r, 
 }
 
 /* Adds x x' curvature of m rows in g->x, with their curvatures in g->curve. */
-static void add_chunk(pli_newton_rows *n, group *g, int64_t m) {
+static void add_chunk(group *g, int64_t m) {
     const int64_t rows = g->model.rows, k = g->model.columns;
     double       *h = g->model.h;
     for (int64_t c = 0; c < k; c++)
         for (int64_t d = c; d < k; d++, h += rows * rows) {
             for (int64_t i = 0; i < m; i++) {
-                const double curve = g->curve[(i * k + c) * k + d] * (double)n->stride;
+                const double curve = g->curve[(i * k + c) * k + d];
                 for (int64_t j = 0; j < rows; j++) g->y[i * rows + j] = curve * g->x[i * rows + j];
             }
             pli_gemm_f64(true, false, rows, rows, m, g->x, rows, g->y, rows, 1, h, rows);
@@ -197,7 +188,7 @@ static void add_sparse(pli_newton_rows *n, group *g, const pli_block *block, int
                 const int64_t j = a < entries ? (int64_t)block->col[first + a] : n->linear.features;
                 double        x = a < entries && block->value != NULL ? (double)block->value[first + a] : 1.0;
                 if (a < entries && factor != NULL) x *= factor[j];
-                x *= curve[c * k + d] * (double)n->stride;
+                x *= curve[c * k + d];
                 for (int64_t b = 0; b < all; b++) {
                     const int64_t l = b < entries ? (int64_t)block->col[first + b] : n->linear.features;
                     double        z = b < entries && block->value != NULL ? (double)block->value[first + b] : 1.0;
@@ -229,7 +220,7 @@ static int64_t add_row(pli_newton_rows *n, group *g, const pli_block *block, int
     g->sums.rows++;
     for (int64_t c = 0; c < k; c++) slope[c] *= weight;
     add_slope(g, block, r, k, slope);
-    if (!n->curved || number % n->stride != 0) return waiting;
+    if (!n->curved) return waiting;
     goal->loss->second(goal->parameter, k, score, y, curve);
     for (int64_t i = 0; i < k * k; i++) curve[i] *= weight;
     if (!is_dense(n)) {
@@ -238,7 +229,7 @@ static int64_t add_row(pli_newton_rows *n, group *g, const pli_block *block, int
     }
     spread(n, block, r, g->x + waiting * g->model.rows);
     if (waiting + 1 < CHUNK) return waiting + 1;
-    add_chunk(n, g, CHUNK);
+    add_chunk(g, CHUNK);
     return 0;
 }
 
@@ -257,7 +248,7 @@ static void model_group(void *user, int64_t i, int32_t thread) {
             const pli_part *part = &n->batch->part[p];
             waiting = add_row(n, g, part->block, row_at(part, j), n->begin[p] + j, waiting, g->slope);
         }
-    if (waiting > 0) add_chunk(n, g, waiting);
+    if (waiting > 0) add_chunk(g, waiting);
 }
 
 /* H times the point, added to r. */

@@ -72,10 +72,18 @@ void pli_online_flow(const pli_goal *goal, int64_t k, const double *score, doubl
 
 /* --- one score ---------------------------------------------------------------------------------------------------- */
 
+/* From so many rows on a feature's scale is known, and its sums stay: float32 could not count much farther, so one of
+ * them would stop before the other. */
+#define SCALE_ROWS 8388608.0F
+
 /* Adds the row to the sums of a feature's scale, and divides its value by it; returns what it was divided by before,
  * inverted. */
 static inline double note_scale(bool raw, double weight, float *value, float *q) {
     const double x = (double)*value, before = inverse_scale(raw, load(q), load(q + 1));
+    if (load(q + 1) >= SCALE_ROWS) {
+        *value = (float)(x * before);
+        return before;
+    }
     const float  square = (float)((double)load(q) + weight * x * x);
     const float  count = (float)((double)load(q + 1) + weight);
     store(q, (double)square);
