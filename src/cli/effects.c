@@ -18,6 +18,7 @@ static bool has_momentum(const pli_train_settings *s) { return pli_is(s->optimiz
 static bool has_steps(const pli_train_settings *s) {
     return s->optimizer == NULL || pli_solver_find(s->optimizer) == NULL;
 }
+static bool takes_rate(const pli_train_settings *s) { return has_steps(s) || pli_is(s->optimizer, "online"); }
 static bool has_checkpoints(const pli_train_settings *s) { return s->checkpoint != NULL; }
 static bool has_metrics(const pli_train_settings *s) { return s->metrics != NULL || s->curve == 0; }
 static bool has_raw_x(const pli_train_settings *s) { return s->graph == NULL; }
@@ -121,7 +122,7 @@ static const struct effect {
     { "optimizer-state", is_parted, "with one worker" },
     { "epochs", NULL, NULL },
     { "batch", has_steps, "on an optimizer whose passes are over all rows" },
-    { "learning-rate", has_steps, "on an optimizer that finds its own step sizes" },
+    { "learning-rate", takes_rate, "on an optimizer that finds its own step sizes" },
     { "tolerance", NULL, NULL },
     { "momentum", has_momentum, "without --optimizer momentum" },
     { "schedule", has_steps, "on an optimizer that finds its own step sizes" },

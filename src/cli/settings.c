@@ -93,8 +93,8 @@ const pli_opt pli_train_rows[] = {
       "how much of the update rule's state a worker holds: all of it, or its own part (allreduce, bsp, dense weights)",
       0, 0, "optimizer" },
     { "epochs", PLI_OPT_I64, AT(epochs), NULL, "N",
-      "passes over the data; with 1 the data are streamed; default: as many as make 2400 clocks, from 5 to 100; nets: "
-      "10; lbfgs: until it converges",
+      "passes over the data; with 1 the data are streamed; default: until it converges (lbfgs, newton); update "
+      "rules: as many as make 2400 clocks, from 5 to 100; nets: 10",
       1, MANY, "optimizer" },
     { "batch", PLI_OPT_I64, AT(batch), NULL, "N",
       "rows in one clock, of all workers together; default a 64th of the rows, from 16 to 1024; nets: from 16 to 128; "
@@ -111,7 +111,7 @@ const pli_opt pli_train_rows[] = {
     { "momentum", PLI_OPT_F64, AT(momentum), NULL, "X",
       "for optimizer momentum: the share of the last step that is kept; default 0.9", 0, 0.999999999, "optimizer" },
     { "schedule", PLI_OPT_CHOICE, AT(schedule), NULL, "constant|invsqrt|cosine",
-      "how the step size falls; default cosine; a single pass, and ftrl: constant", 0, 0, "optimizer" },
+      "how the step size of an update rule falls; default cosine; a single pass, and ftrl: constant", 0, 0, "optimizer" },
     { "staleness-aware", PLI_OPT_FLAG, AT(staleness_aware), NULL, NULL,
       "divide the step of each push by its staleness; not with bsp, essp", 0, 0, "optimizer" },
     { "patience", PLI_OPT_I64, AT(patience), "0", "N", "stop after N epochs without a better validation loss; 0: never",

@@ -124,7 +124,8 @@ static const struct value_word {
       "|tree|forest|randomforest|random-forest|gbdt|gbm|xgboost|lightgbm|boosting|"
       "als|mf|lda|",
       PLI_LATER "; 'plait help' lists the models of this one" },
-    { "optimizer", "|l-bfgs|bfgs|owlqn|newton|liblinear|newton-cg|", "here it is lbfgs" },
+    { "optimizer", "|l-bfgs|bfgs|owlqn|liblinear|newton-cg|tron|", "here it is lbfgs" },
+    { "optimizer", "|vw|vowpal|vowpalwabbit|", "here it is online" },
     { "optimizer", "|adamw|adamax|nadam|amsgrad|", "the nearest is adam, with --l2" },
     { "optimizer", "|rmsprop|adadelta|", "the nearest is adagrad, or adam" },
     { "optimizer", "|nesterov|nag|", "the nearest is momentum" },

@@ -101,6 +101,8 @@ static const char *unsuited(const pli_run *run, double there) {
         return "the features are too many, so weights grow by key";
     if (there > 0 && n * (newton ? NEWTON_BYTES : SOLVER_BYTES) > there)
         return "the weights are too many for a solver's vectors";
+    if (newton && n > 16 * (double)run->entries * (double)pli_fit_of(run)->goal.columns)
+        return "there are far more weights than values in the data";
     if (newton && !has_whole_curvature(run) &&
         pli_pair_averages(pli_topology_find(run->topology), run->consistency, NULL))
         return "its workers average mirrors, and the weights are too many for newton to keep their whole curvature";

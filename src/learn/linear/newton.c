@@ -166,7 +166,7 @@ static plait_status look(pli_run *run) {
     PLI_TRY(read_sum(run, &complete));
     n->gap = INFINITY;
     if (complete) PLI_TRY(aim(run));
-    worst[0] = n->has_model ? n->gap : 0;
+    worst[0] = !n->has_model ? 0 : n->whole ? n->gap : (double)INFINITY; /* a cut move has not come where it aimed */
     worst[1] = pli_run_stopped(run);
     PLI_TRY(plait_comm_allreduce(run->comm, worst, 2, PLAIT_F64, PLAIT_MAX));
     n->gap = worst[0];

@@ -12,9 +12,10 @@
  * There is no line search, since nobody knows the loss at one point. A step is cut at the loss's reach, and becomes
  * shorter while the sum of the losses grows.
  *
- * If the workers' rows are not alike, the pairs are wrong, and the gap stops shrinking. Then the workers go in step for
- * the rest: between two clocks they agree on one point for all, so that slope and loss are those of one point, pairs
- * are exact, and a step that lowers the loss too little is taken back by half (Armijo). */
+ * If the workers' rows are not alike, or one is far ahead of the others, the pairs are wrong, and the gap stops
+ * shrinking. Then, and at the latest after LOOSE looks, the workers go in step for the rest: between two clocks they
+ * agree on one point for all, so that slope and loss are those of one point, pairs are exact, and a step that lowers
+ * the loss too little is taken back by half (Armijo). */
 #include <math.h>
 #include <string.h>
 
@@ -22,7 +23,7 @@
 #include "learn/solve/solver.h"
 #include "table/table.h"
 
-enum { SLOPE, MASS, MODELS = 0, LOSS, RENEWALS, NOTES, PAIRS_MAX = 10, CHECK_EVERY = 4, PATIENCE = 10, LOOKS = 6 };
+enum { SLOPE, MASS, MODELS = 0, LOSS, RENEWALS, NOTES, PAIRS_MAX = 10, CHECK_EVERY = 4, PATIENCE = 4, LOOSE = 12, LOOKS = 6 };
 enum { FARTHER = 8 }; /* times a loss's reach: pairs know what happens on the way, and steps shorten if all grows */
 #define GROWTH 0.01 /* of the objective, beyond what points that are apart explain */
 enum { SAFETY = 4 }; /* the pairs know some of the curvature only, so the gap is larger than they tell: measured */
@@ -42,7 +43,8 @@ struct pli_limited {
     double          *s, *y;        /* [memory, values] */
     double           sy[PAIRS_MAX];
     bool             in_step, is_due; /* workers go in step; the next clock is to go to `to` */
-    int32_t          idle_looks;      /* looks in which the gap has not become smaller */
+    int32_t          idle_looks;      /* looks in a row in which the gap has not become smaller */
+    int32_t          loose_looks;     /* looks before the workers go in step */
     double           least_gap;       /* of all looks */
     double          *d;               /* [values] in step: the direction from x_before */
     double          *kept;            /* [values] the best point that all have looked at */
@@ -75,17 +77,23 @@ static double dot(int64_t n, const double *a, const double *b) {
 
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
+/* Reads the sum of the diagonals, once, past a barrier: at any other moment a part of somebody's may be missing, in a
+ * place that was read before it came. */
+static plait_status read_diagonal(pli_run *run) {
+    pli_limited *n = limited_of(run);
+    const void  *values;
+    PLI_TRY(plait_table_read(n->diagonal_table, 0, n->values + 1, &values));
+    const double *from = values;
+    n->has_diagonal = from[n->values] > (double)n->expected - 0.5;
+    if (n->has_diagonal) memcpy(n->diagonal, from, (size_t)n->values * sizeof *from);
+    return PLAIT_OK;
+}
+
 /* Reads the sums: x, the slope of the objective there, the losses. *complete_out: every worker's model is in them. */
 static plait_status read_sums(pli_run *run, bool *complete_out) {
     pli_limited *n = limited_of(run);
     const void  *values;
     *complete_out = false;
-    if (!n->has_diagonal) {
-        PLI_TRY(plait_table_read(n->diagonal_table, 0, n->values + 1, &values));
-        const double *from = values;
-        n->has_diagonal = from[n->values] > (double)n->expected - 0.5;
-        if (n->has_diagonal) memcpy(n->diagonal, from, (size_t)n->values * sizeof *from);
-    }
     PLI_TRY(plait_table_read(n->table, 0, n->table_values, &values));
     const double *from = values, *notes = from + 2 * n->values;
     if (!n->has_diagonal || !(notes[MODELS] > (double)n->expected - 0.5)) return PLAIT_OK;
@@ -255,7 +263,28 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
 
 /* --- the end ------------------------------------------------------------------------------------------------------ */
 
-/* In step: all workers are at x, or, the first time, not yet. Every worker computes the same. */
+/* Notes the objective, and keeps the best point. All have read the same. */
+static plait_status note_look(pli_run *run) {
+    pli_limited *n = limited_of(run);
+    if (!pli_grow((void **)&n->told, &n->told_capacity, n->looks + 1, sizeof *n->told))
+        return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a run's objectives");
+    n->told[n->looks++] = n->objective;
+    if (n->objective >= n->kept_objective) return PLAIT_OK;
+    n->kept_objective = n->objective;
+    memcpy(n->kept, n->x, (size_t)n->values * sizeof *n->x);
+    return PLAIT_OK;
+}
+
+/* The pairs may not know a direction in which the objective still falls. So what is left is not taken for less than
+ * twice what it fell in the last third of the looks, and not at all before there are LOOKS. */
+static double fall_of(const pli_limited *n) {
+    if (n->looks < LOOKS) return INFINITY;
+    const double now = n->told[n->looks - 1], then = n->told[n->looks - 1 - n->looks / 3];
+    return now > 0 ? 2 * fabs(then - now) / now : 0;
+}
+
+/* In step: all workers are at x. The first time they are not yet; then they go to the best point that all have looked
+ * at. Every worker computes the same. */
 static void agree_point(pli_run *run) {
     pli_limited *n = limited_of(run);
     const bool   begins = n->d[0] != n->d[0]; /* no direction yet */
@@ -277,41 +306,19 @@ static void agree_point(pli_run *run) {
         n->stretch = begins ? 0 : 1;
     }
     for (int64_t i = 0; i < n->values; i++)
-        n->to[i] = begins ? n->x[i] : n->x_before[i] + n->stretch * n->d[i];
+        n->to[i] = begins ? n->kept[i] : n->x_before[i] + n->stretch * n->d[i];
 }
 
-/* Has the gap not become smaller for some looks? Then workers go in step from now on. */
+/* Has the gap not become smaller for some looks, or has it been long? Then workers go in step from now on. */
 static void watch(pli_limited *n, double worst) {
-    if (worst < 0.8 * n->least_gap) {
-        n->least_gap = worst;
-        n->idle_looks = 0;
-        return;
-    }
-    if (++n->idle_looks < PATIENCE) return;
+    const bool shrinks = worst < 0.8 * n->least_gap;
+    if (shrinks) n->least_gap = worst;
+    n->idle_looks = shrinks ? 0 : n->idle_looks + 1;
+    if (n->idle_looks < PATIENCE && ++n->loose_looks < LOOSE) return;
     n->in_step = true;
     n->pairs = 0;
     n->has_before = false;
     n->d[0] = (double)NAN;
-}
-
-/* Notes the objective, and keeps the best point. All have read the same. */
-static plait_status note_look(pli_run *run) {
-    pli_limited *n = limited_of(run);
-    if (!pli_grow((void **)&n->told, &n->told_capacity, n->looks + 1, sizeof *n->told))
-        return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a run's objectives");
-    n->told[n->looks++] = n->objective;
-    if (n->objective >= n->kept_objective) return PLAIT_OK;
-    n->kept_objective = n->objective;
-    memcpy(n->kept, n->x, (size_t)n->values * sizeof *n->x);
-    return PLAIT_OK;
-}
-
-/* The pairs may not know a direction in which the objective still falls. So what is left is not taken for less than
- * twice what it fell in the last third of the looks, and not at all before there are LOOKS. */
-static double fall_of(const pli_limited *n) {
-    if (n->looks < LOOKS) return INFINITY;
-    const double now = n->told[n->looks - 1], then = n->told[n->looks - 1 - n->looks / 3];
-    return now > 0 ? 2 * fabs(then - now) / now : 0;
 }
 
 /* Is the slope small where all are? The gap is the largest that a worker sees. Nobody adds anything between the barrier
@@ -321,6 +328,7 @@ static plait_status look(pli_run *run) {
     bool         complete = false;
     double       worst[2]; /* the gap; was anybody told to stop? */
     PLI_TRY(plait_job_barrier(run->job));
+    if (!n->has_diagonal) PLI_TRY(read_diagonal(run));
     PLI_TRY(read_sums(run, &complete));
     if (complete) PLI_TRY(note_look(run));
     if (n->in_step) agree_point(run);
@@ -335,7 +343,8 @@ static plait_status look(pli_run *run) {
 }
 
 static plait_status epoch(pli_run *run, int64_t number, bool *end_out) {
-    if (!limited_of(run)->in_step && (number + 1) % CHECK_EVERY != 0 && number + 1 < run->epochs) return PLAIT_OK;
+    const bool loose = limited_of(run)->has_diagonal && !limited_of(run)->in_step;
+    if (loose && (number + 1) % CHECK_EVERY != 0 && number + 1 < run->epochs) return PLAIT_OK;
     PLI_TRY(look(run));
     *end_out = *end_out || limited_of(run)->converged || run->interrupted;
     return PLAIT_OK;

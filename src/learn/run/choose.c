@@ -76,13 +76,16 @@ static bool goes(pli_run *run, const pli_solver *solver, char *why, size_t bytes
     return good;
 }
 
+/* If none goes, the reason is that of the solver that was meant for such a run: of a single pass the first. */
 void pli_run_choose_optimizer(pli_run *run) {
-    char why[sizeof run->optimizer_why] = "";
+    char why[sizeof run->optimizer_why] = "", last[sizeof why] = "";
     if (!run->chooses) return;
-    for (int i = 0; solvers_of(run)[i] != NULL; i++) {
-        if (run->learner->more->by_name_only || !goes(run, solvers_of(run)[i], why, sizeof why)) continue;
-        because(run, run->solver->why);
-        return;
+    for (int i = 0; solvers_of(run)[i] != NULL && !run->learner->more->by_name_only; i++) {
+        if (goes(run, solvers_of(run)[i], last, sizeof last)) {
+            because(run, run->solver->why);
+            return;
+        }
+        if (i == 0 || run->opts->epochs != 1) memcpy(why, last, sizeof why);
     }
     set(run, NULL);
     because(run, why[0] != '\0' ? why : "it is the default of this model");

@@ -249,6 +249,7 @@ static plait_status warn_if_astray(pli_run *run, double objective, double train_
     const double began = first.rows > 0 ? pli_sums_loss(&first) : (double)NAN;
     const bool whole = pli_comm_absent(run->comm) == 0; /* else the sums above lack the rows of the dead */
     if (run->interrupted || !whole || !pli_comm_leads(run->comm)) return PLAIT_OK;
+    if (run->solver != NULL && !run->solver->passes) objective = train_loss; /* it does not apply the penalty */
     if (!(objective > nothing * (1 + 1e-6))) return PLAIT_OK;
     const bool stale = (pli_promises_of(run->consistency, NULL) & PLAIT_WHOLE_CLOCKS) == 0;
     if (run->solver != NULL || train_loss < began)
@@ -317,7 +318,7 @@ plait_status pli_fit_judge(pli_run *run, const plait_model *model, plait_report 
 void pli_fit_report(const pli_run *run, plait_report *report) {
     const bool ends = run->solver != NULL && run->solver->passes && !run->interrupted; /* it knows where it is */
     report->converged = ends ? run->converged : -1;
-    report->gap = ends ? run->gap : (double)NAN;
+    report->gap = ends && isfinite(run->gap) ? run->gap : (double)NAN;
 }
 
 plait_status pli_fit_solved_at(pli_run *run, plait_type type, const void *values) {
