@@ -70,10 +70,10 @@ for topology in local ps; do
 done
 
 # A pass that was interrupted goes on from its checkpoint to the same model.
-works whole train --data rows --epochs 1 --topology ps --checkpoint d1 --checkpoint-every 10 --batch 100 --out whole --quiet
+works whole train --data rows --optimizer online --epochs 1 --topology ps --checkpoint d1 --checkpoint-every 10 --batch 100 --out whole --quiet
 rm -rf d2
 cp -r d1 d2
-works resumed train --data rows --epochs 1 --topology ps --resume d2 --batch 100 --out resumed --quiet
+works resumed train --data rows --optimizer online --epochs 1 --topology ps --resume d2 --batch 100 --out resumed --quiet
 cmp whole resumed || fail "a resumed pass ends at another model"
 
 # More passes, by name; a validation set chooses the best.

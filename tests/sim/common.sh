@@ -1,6 +1,6 @@
 # Sourced by the tests of sim, on top of those of the program.
 . "$(dirname "$0")/../acceptance/common.sh"
-sim="train --model logistic --data $data/a9a/a9a.gz --transport sim --epochs 1 --json --quiet"
+sim="train --model logistic --optimizer adagrad --data $data/a9a/a9a.gz --transport sim --epochs 1 --json --quiet"
 
 # cluster HOSTS lines...: writes c.yaml, with events
 cluster() {

@@ -20,9 +20,7 @@ static bool suits_passes(const pli_run *run, const char **why_out) {
 /* One pass, and no step size is given. */
 static bool suits_one_pass(const pli_run *run, const char **why_out) {
     const plait_train_opts *o = run->opts;
-    *why_out = o->epochs != 1         ? "the rows are passed over more than once"
-               : o->learning_rate > 0 ? "a learning rate was given, so an update rule takes steps of it"
-                                      : NULL;
+    *why_out = o->epochs != 1 ? "the rows are passed over more than once" : pli_solver_steps_given(run);
     return *why_out == NULL;
 }
 
