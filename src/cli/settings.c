@@ -111,7 +111,8 @@ const pli_opt pli_train_rows[] = {
     { "momentum", PLI_OPT_F64, AT(momentum), NULL, "X",
       "for optimizer momentum: the share of the last step that is kept; default 0.9", 0, 0.999999999, "optimizer" },
     { "schedule", PLI_OPT_CHOICE, AT(schedule), NULL, "constant|invsqrt|cosine",
-      "how the step size of an update rule falls; default cosine; a single pass, and ftrl: constant", 0, 0, "optimizer" },
+      "how the step size of an update rule falls; default cosine; a single pass, and ftrl: "
+      "constant", 0, 0, "optimizer" },
     { "staleness-aware", PLI_OPT_FLAG, AT(staleness_aware), NULL, NULL,
       "divide the step of each push by its staleness; not with bsp, essp", 0, 0, "optimizer" },
     { "patience", PLI_OPT_I64, AT(patience), "0", "N", "stop after N epochs without a better validation loss; 0: never",

@@ -23,7 +23,10 @@
 #include "learn/solve/solver.h"
 #include "table/table.h"
 
-enum { SLOPE, MASS, MODELS = 0, LOSS, RENEWALS, NOTES, PAIRS_MAX = 10, CHECK_EVERY = 4, PATIENCE = 4, LOOSE = 12, LOOKS = 6 };
+enum { SLOPE, MASS };                          /* parts of the table */
+enum { MODELS, LOSS, RENEWALS, NOTES };        /* its last values */
+enum { PAIRS_MAX = 10, CHECK_EVERY = 4 };      /* clocks between two looks */
+enum { PATIENCE = 4, LOOSE = 12, LOOKS = 6 };  /* looks: without a smaller gap, before going in step, before an end */
 enum { FARTHER = 8 }; /* times a loss's reach: pairs know what happens on the way, and steps shorten if all grows */
 #define GROWTH 0.01 /* of the objective, beyond what points that are apart explain */
 enum { SAFETY = 4 }; /* the pairs know some of the curvature only, so the gap is larger than they tell: measured */
