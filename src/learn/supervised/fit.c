@@ -318,7 +318,7 @@ plait_status pli_fit_judge(pli_run *run, const plait_model *model, plait_report 
 void pli_fit_report(const pli_run *run, plait_report *report) {
     const bool ends = run->solver != NULL && run->solver->passes && !run->interrupted; /* it knows where it is */
     report->converged = ends ? run->converged : -1;
-    report->gap = ends && isfinite(run->gap) ? run->gap : (double)NAN;
+    report->gap = ends ? run->gap : (double)NAN;
 }
 
 plait_status pli_fit_solved_at(pli_run *run, plait_type type, const void *values) {
