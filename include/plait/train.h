@@ -227,7 +227,7 @@ typedef struct plait_report {
     int     converged;     /* of a solver: 1: it ended within the tolerance, 0: too few epochs; -1: the optimizer
                               cannot say */
     double  gap;           /* of a solver: how far above its least value the objective ended, as a share of it, as far
-                              as the solver can tell; else NaN */
+                              as the solver can tell; infinity: it cannot yet; without a solver NaN */
     char    optimizer_why[256]; /* why this optimizer was chosen; empty: it was named */
     char    checkpoint_failed[256]; /* why the last checkpoint that was due failed; empty: none failed */
     int32_t n_tables;
