@@ -18,6 +18,8 @@
 #ifndef PLI_LEARN_LEARNER_H
 #define PLI_LEARN_LEARNER_H
 
+#include <math.h>
+
 #include <plait/learner.h>
 #include <plait/model.h>
 
@@ -178,6 +180,11 @@ static inline int32_t pli_run_holders(const pli_run *run) {
     return plait_comm_workers(run->comm) - run->opts->spares;
 }
 static inline bool pli_run_is_spare(const pli_run *run) { return plait_comm_rank(run->comm) >= pli_run_holders(run); }
+
+/** Within which share of its least value the objective is to end, of a solver that converges. */
+static inline double pli_run_tolerance(const pli_run *run) {
+    return isnan(run->opts->tolerance) ? 1e-4 : run->opts->tolerance;
+}
 
 /** Has the caller asked the run to stop? */
 static inline bool pli_run_stopped(const pli_run *run) {

@@ -32,8 +32,6 @@ struct pli_newton {
 
 static pli_newton *newton_of(const pli_run *run) { return pli_linear_fit_of(run)->newton; }
 
-static double tolerance(const pli_run *run) { return isnan(run->opts->tolerance) ? 1e-4 : run->opts->tolerance; }
-
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
 static int64_t linear_row(const pli_newton *n) { return pli_quadratic_blocks(&n->sum) * n->sum.rows; }
@@ -149,7 +147,8 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
     n->gap = INFINITY;
     if (complete && n->has_model) PLI_TRY(aim(run));
     /* A point that is as good as the least one keeps its model: others need not wait for the same once more. */
-    if (!n->has_model || (complete && (!n->whole || n->gap > 1e-3 * tolerance(run)))) PLI_TRY(renew_model(run, batch));
+    const bool is_near = n->whole && n->gap <= 1e-3 * pli_run_tolerance(run);
+    if (!n->has_model || (complete && !is_near)) PLI_TRY(renew_model(run, batch));
     pli_run_step(run, "compute", &at);
     *sums_out = n->sums;
     return PLAIT_OK;
@@ -170,7 +169,7 @@ static plait_status look(pli_run *run) {
     worst[1] = pli_run_stopped(run);
     PLI_TRY(plait_comm_allreduce(run->comm, worst, 2, PLAIT_F64, PLAIT_MAX));
     n->gap = worst[0];
-    n->converged = worst[0] <= tolerance(run);
+    n->converged = worst[0] <= pli_run_tolerance(run);
     run->interrupted = run->interrupted || worst[1] > 0;
     return PLAIT_OK;
 }

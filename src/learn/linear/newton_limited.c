@@ -65,8 +65,6 @@ struct pli_limited {
 
 static pli_limited *limited_of(const pli_run *run) { return pli_linear_fit_of(run)->limited; }
 
-static double tolerance(const pli_run *run) { return isnan(run->opts->tolerance) ? 1e-4 : run->opts->tolerance; }
-
 static double penalty_of(const pli_run *run, int64_t i) {
     const pli_limited *n = limited_of(run);
     return run->l2 * (n->penalty != NULL ? n->penalty[i] : 1);
@@ -339,7 +337,7 @@ static plait_status look(pli_run *run) {
     worst[1] = pli_run_stopped(run);
     PLI_TRY(plait_comm_allreduce(run->comm, worst, 2, PLAIT_F64, PLAIT_MAX));
     run->gap = fmax(SAFETY * worst[0], fall_of(n));
-    n->converged = run->gap <= tolerance(run);
+    n->converged = run->gap <= pli_run_tolerance(run);
     if (!n->converged && !n->in_step) watch(n, worst[0]);
     run->interrupted = run->interrupted || worst[1] > 0;
     return PLAIT_OK;

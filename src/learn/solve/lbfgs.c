@@ -279,7 +279,7 @@ static plait_status next_direction(pli_lbfgs *l, bool *end_out) {
     PLI_TRY(direction(l));
     const bool fresh = l->pairs == 0 && l->stretch == 1;
     run->gap = gap(l, true);
-    *end_out = run->gap <= pli_lbfgs_tolerance(run) || rests(l);
+    *end_out = run->gap <= pli_run_tolerance(run) || rests(l);
     if (*end_out || l->slope.vd < 0) return PLAIT_OK;
     /* Not downhill, by rounding: it is the optimum, or the pairs are bad. */
     if (fresh) run->gap = gap(l, false);
@@ -317,7 +317,7 @@ static plait_status iterate(pli_lbfgs *l) {
         PLI_TRY(pli_lbfgs_keep_objective(l));
     }
     run->interrupted = l->stop;
-    run->converged = !l->stop && run->gap <= pli_lbfgs_tolerance(run);
+    run->converged = !l->stop && run->gap <= pli_run_tolerance(run);
     return PLAIT_OK;
 }
 

@@ -300,7 +300,7 @@ static double gap(const pli_lbfgs *l, double decrement) {
 static plait_status iterate(blocks_run *o) {
     pli_lbfgs   *l = o->l;
     pli_run     *run = l->run;
-    const double tolerance = pli_lbfgs_tolerance(run);
+    const double tolerance = pli_run_tolerance(run);
     bool         end = false;
     memcpy(o->next, o->w, (size_t)o->n * sizeof *o->w);
     PLI_TRY(evaluate(o, &l->objective));

@@ -81,11 +81,6 @@ plait_status pli_lbfgs_keep_objective(pli_lbfgs *l);
 /** How much the objective fell in the last n iterations; infinite if there were not so many. */
 double pli_lbfgs_fell(const pli_lbfgs *l, int64_t n);
 
-/** The run's tolerance: the share of the objective that it may end above its least value. */
-static inline double pli_lbfgs_tolerance(const pli_run *run) {
-    return isnan(run->opts->tolerance) ? 1e-4 : run->opts->tolerance;
-}
-
 /** Writes the server functions that the run needs, for pli_learner_more.functions; returns how many. They run on the
  *  pool of comm. */
 int32_t pli_lbfgs_add_functions(plait_comm *comm, bool exact, plait_function *functions_out);
