@@ -98,13 +98,28 @@ static plait_status is_doomed(plait_comm *comm, plait_error *err) {
     return status;
 }
 
-/* Looks at the bell for at most SPIN_NS; true: it has rung. */
-static bool spin(const plait_comm *comm, uint32_t bell, uint64_t now_ns) {
-    for (uint64_t until = now_ns + SPIN_NS; pli_now_ns() < until;)
+/* For how long a rank looks before it gives way: not at all if there are more ranks than cores, and almost not at all
+ * if its last look was in vain. */
+static uint64_t look_ns(const plait_comm *comm) {
+    return !comm->world->may_spin ? 0 : comm->spun_in_vain ? GLANCE_NS : SPIN_NS;
+}
+
+/* Looks at the bell for a moment, and then gives its core to other ranks, YIELD_NS in all; true: it has rung. So ranks
+ * that share a core take turns without a system call that wakes a thread; such a call costs more than a small clock's
+ * work if it must start an idle core. */
+static bool spin(plait_comm *comm, uint32_t bell, uint64_t start_ns) {
+    const uint64_t own_ns = look_ns(comm);
+    for (uint64_t now_ns = start_ns; now_ns - start_ns < YIELD_NS; now_ns = pli_now_ns()) {
+        if (now_ns - start_ns >= own_ns) sched_yield();
         for (int i = 0; i < 16; i++) {
-            if (atomic_load_explicit(&comm->bell, memory_order_acquire) != bell) return true;
+            if (atomic_load_explicit(&comm->bell, memory_order_acquire) != bell) {
+                comm->spun_in_vain = now_ns - start_ns > own_ns;
+                return true;
+            }
             pli_relax();
         }
+    }
+    comm->spun_in_vain = true;
     return false;
 }
 
@@ -229,7 +244,10 @@ static plait_status wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const
     return status;
 }
 
-static bool is_no_use_to_spin(const pli_world *world) { return !world->may_spin || world->ops->progress != NULL; }
+/* Where a transport must be asked, or runs the ranks by itself, nobody rings meanwhile. */
+static bool is_no_use_to_spin(const pli_world *world) {
+    return world->ops->progress != NULL || world->ops->sleep != NULL;
+}
 
 plait_status pli_comm_wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason,
                            plait_error *err) {
@@ -246,9 +264,8 @@ bool pli_comm_wait_sure(plait_comm *comm, pli_ready_fn *ready, void *arg, const 
 static bool watch(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason) {
     char why[256];
     if (ready(arg)) return true;
-    uint64_t start_ns = pli_now_ns(), now_ns = start_ns, spin_ns = comm->spun_in_vain ? GLANCE_NS : SPIN_NS;
+    uint64_t start_ns = pli_now_ns(), now_ns = start_ns, spin_ns = look_ns(comm);
     bool     is = false;
-    if (!comm->world->may_spin) spin_ns = 0;
     while (!is && now_ns - start_ns < YIELD_NS) {
         if (now_ns - start_ns >= spin_ns) sched_yield();
         for (int i = 0; !(is = ready(arg)) && i < 16; i++) pli_relax();

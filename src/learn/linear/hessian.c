@@ -10,7 +10,7 @@
 
 #include "tensor/spectral/gram.h"
 
-enum { CHUNK = 512 };
+enum { CHUNK = 512, PARTS_A_GROUP = 16 };
 
 /* A group's sums for one block: gram [d, d] on and right of the diagonal, sum [d], mass. */
 typedef struct group {
@@ -54,21 +54,45 @@ static void weigh(const hessian_run *run, const group *at, const pli_csr *x, con
     }
 }
 
+static bool is_increasing(int64_t n, const uint32_t *col) {
+    bool is = true;
+    for (int64_t e = 1; e < n; e++) is = is && col[e - 1] < col[e];
+    return is;
+}
+
+/* Adds w x xt of a row whose columns increase: all pairs lie on or right of the diagonal. */
+static void add_sorted_pairs(int64_t n, const uint32_t *col, const float *value, double w, int64_t d, double *sums) {
+    for (int64_t e = 0; e < n; e++) {
+        const double v = value != NULL ? w * (double)value[e] : w;
+        double      *to = sums + col[e] * d;
+        sums[d * d + col[e]] += v;
+        if (value == NULL)
+            for (int64_t o = e; o < n; o++) to[col[o]] += v;
+        else
+            for (int64_t o = e; o < n; o++) to[col[o]] += v * (double)value[o];
+    }
+}
+
+static void add_any_pairs(int64_t n, const uint32_t *col, const float *value, double w, int64_t d, double *sums) {
+    for (int64_t e = 0; e < n; e++) {
+        const double v = value != NULL ? w * (double)value[e] : w;
+        sums[d * d + col[e]] += v;
+        for (int64_t o = e; o < n; o++) {
+            const int64_t low = col[e] < col[o] ? col[e] : col[o], high = col[e] < col[o] ? col[o] : col[e];
+            sums[low * d + high] += value != NULL ? v * (double)value[o] : v;
+        }
+    }
+}
+
 static void add_pairs(const pli_csr *x, pli_rows rows, int64_t d, const float *weight, double *sums) {
     for (int64_t i = 0; i < rows.n; i++) {
         const uint32_t r = rows.order[rows.first + i];
+        const int64_t  at = x->row_start[r], n = x->row_start[r + 1] - at;
+        const float   *value = x->value != NULL ? x->value + at : NULL;
         const double   w = (double)weight[r];
         if (w == 0) continue;
         sums[d * d + d] += w;
-        for (int64_t e = x->row_start[r]; e < x->row_start[r + 1]; e++) {
-            const int64_t a = x->col[e];
-            const double  v = x->value != NULL ? w * (double)x->value[e] : w;
-            sums[d * d + a] += v;
-            for (int64_t o = e; o < x->row_start[r + 1]; o++) {
-                const int64_t b = x->col[o], low = a < b ? a : b, high = a < b ? b : a;
-                sums[low * d + high] += x->value != NULL ? v * (double)x->value[o] : v;
-            }
-        }
+        (is_increasing(n, x->col + at) ? add_sorted_pairs : add_any_pairs)(n, x->col + at, value, w, d, sums);
     }
 }
 
@@ -98,6 +122,9 @@ static void add_group(void *user, int64_t g, int32_t thread) {
     const hessian_run *run = user;
     const group       *at = &run->group[g];
     (void)thread;
+    /* Writing first gives each page at once. If a page of calloc's is read first, it becomes the system's page of
+     * zeros, and the first write must then take that away from all cores. */
+    memset(at->sums, 0, (size_t)(run->to->blocks * run->size) * sizeof *at->sums);
     for (int64_t p = 0; p < run->batch->parts; p++) {
         const pli_part *part = &run->batch->part[p];
         if (p * run->groups / run->batch->parts != g) continue;
@@ -129,7 +156,7 @@ static bool make_groups(hessian_run *run) {
     bool               ok = true;
     for (int64_t g = 0; g < run->groups; g++) {
         group *at = &run->group[g];
-        *at = (group){ .sums = pli_calloc(blocks, (size_t)run->size * sizeof(double)),
+        *at = (group){ .sums = pli_array(blocks, (size_t)run->size * sizeof(double)),
                        .score = pli_calloc(k, CHUNK * sizeof(double)),
                        .second = pli_calloc(k, k * sizeof(double)),
                        .weight = pli_calloc(blocks, (size_t)run->rows_max * sizeof(float)),
@@ -160,12 +187,20 @@ static void write_block(const hessian_run *run, int64_t b, double *out) {
     }
 }
 
+/* Groups follow from the worker's parts of the data, never from its threads: fewer for large sums, and for a worker
+ * that has few parts, since each group costs as much memory and adding as the result. */
+static int64_t groups_for(const hessian_run *run) {
+    const int64_t most = (double)run->to->blocks * (double)run->size <= 1 << 18 ? PLI_HESSIAN_GROUPS : 2;
+    const int64_t by_parts = run->batch->parts / PARTS_A_GROUP > 1 ? run->batch->parts / PARTS_A_GROUP : 1;
+    return by_parts < most ? by_parts : most;
+}
+
 plait_status pli_hessian_add_up(const pli_hessian *to, const pli_weights *weights, const pli_batch *batch, double *out,
                                 plait_error *err) {
     const int64_t d = to->linear->features, m = d + to->linear->intercept;
     hessian_run   run = { .to = to, .weights = weights, .batch = batch, .size = d * d + d + 1, .rows_max = 1 };
     run.by_pairs = to->scale->centre == NULL && 64 * to->entries_per_row * to->entries_per_row < (double)(d * d);
-    run.groups = (double)to->blocks * (double)run.size <= 1 << 18 ? PLI_HESSIAN_GROUPS : 2;
+    run.groups = groups_for(&run);
     for (int64_t p = 0; p < batch->parts; p++)
         if (batch->part[p].block->rows > run.rows_max) run.rows_max = batch->part[p].block->rows;
     plait_status status = PLAIT_OK;

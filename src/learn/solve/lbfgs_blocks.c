@@ -45,8 +45,9 @@ typedef struct blocks_run {
 
 static plait_status take_memory(blocks_run *o) {
     const size_t vectors = 8 + 2 * MEMORY, n = (size_t)o->n, square = (size_t)(o->k * o->m * o->m);
-    double      *at = o->values = pli_calloc(vectors * n + 2 * square, sizeof *at);
+    double      *at = o->values = pli_array(vectors * n + 2 * square, sizeof *at);
     if (at == NULL) return pli_fail(o->l->run->err, PLAIT_ENOMEM, "no memory for %lld weights", (long long)o->n);
+    memset(at, 0, (vectors * n + 2 * square) * sizeof *at);
     double **vector[] = {
         &o->w, &o->slope, &o->next, &o->next_slope, &o->direction, &o->scratch, &o->penalty, &o->seen
     };
