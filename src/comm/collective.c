@@ -42,6 +42,8 @@ static bool same_call(const pli_coll *a, const pli_coll *b) {
            a->op == b->op && (a->root & 0xffff) == (b->root & 0xffff) && a->n == b->n;
 }
 
+static int32_t rank_of(const pli_collective *c, int32_t worker) { return c->rank != NULL ? c->rank[worker] : worker; }
+
 /* The machine's last touch: the waiting thread may free run now. */
 static void finish(pli_coll_run *run, pli_out *out) {
     pli_msg_free(&run->passing);
@@ -95,9 +97,10 @@ static bool send_part(pli_collective *c, pli_coll_run *run, uint64_t now_ns, con
 /* Does msg belong to this call? If not, the call has failed, and the error names both calls. */
 static bool check_part(pli_collective *c, pli_coll_run *run, const pli_coll_move *s, const pli_msg *msg) {
     pli_coll theirs = read_stamp(msg);
+    theirs.group = run->call.group;
     bool     as_long = msg->head.body_bytes == s->recv_bytes || (run->call.kind == PLI_PIECES && !run->call.meet);
     if (msg->head.arg32 == (uint32_t)run->number && same_call(&theirs, &run->call) && as_long) return true;
-    char     a[96], b[96];
+    char     a[PLI_COLL_TEXT], b[PLI_COLL_TEXT];
     int32_t  ago = (int32_t)((uint32_t)run->number - msg->head.arg32); /* > 0: msg belongs to an earlier call, which
                                                                         * did not use it */
     uint64_t number = ago > 0 ? run->number - (uint64_t)ago : run->number;
@@ -105,7 +108,7 @@ static bool check_part(pli_collective *c, pli_coll_run *run, const pli_coll_move
     pli_coll_tell(run->number - number < PLI_COLL_RECENT ? &c->recent[number % PLI_COLL_RECENT] : &run->call, b,
                   sizeof b);
     pli_fail(&run->error, PLAIT_EMISMATCH, "collective %llu: rank %d called %s where rank %d called %s",
-             (unsigned long long)number, s->from, a, c->me, b);
+             (unsigned long long)number, rank_of(c, s->from), a, rank_of(c, c->me), b);
     return false;
 }
 
@@ -178,12 +181,12 @@ static bool take_step(pli_collective *c, pli_coll_run *run, uint64_t now_ns, boo
     if (s.from >= 0) {
         pli_msg *msg = take_from(c, run, s.from);
         if (msg == NULL && !c->left[s.from]) {
-            atomic_store_explicit(&run->waits_for, s.from, memory_order_relaxed);
+            atomic_store_explicit(&run->waits_for, rank_of(c, s.from), memory_order_relaxed);
             return false;
         }
         if (msg == NULL) {
             if (c->error.code < 0) run->error = c->error;
-            else (void)pli_coll_missed(&run->call, s.from, &run->error);
+            else (void)pli_coll_missed(&run->call, rank_of(c, s.from), &run->error);
             return false;
         }
         if (!check_part(c, run, &s, msg)) {

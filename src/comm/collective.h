@@ -23,6 +23,7 @@
 #include <stdatomic.h>
 
 #include <plait/comm.h>
+#include <plait/group.h>
 
 #include "comm/hosts.h"
 #include "comm/links.h"
@@ -45,6 +46,7 @@ typedef struct pli_coll {
     plait_type    type;   /* reductions; else U8 */
     plait_reduce  op;     /* reductions only */
     const pli_coll_form *form; /* reductions by messages: pli_coll_choose sets it; else NULL */
+    plait_group         *group; /* whose members call it; NULL: all workers */
     const pli_hosts     *hosts; /* for forms that need it; NULL: all workers are on one host */
     int32_t       root;   /* broadcast; reductions and pieces: PLI_COLL_OF_TABLES, or 0; else 0  */
     int64_t       n;      /* elements; allgather: of one worker, or of all if starts is given; pieces: 0 */
@@ -92,10 +94,11 @@ size_t pli_coll_slice_at(const pli_coll *call, int32_t slice, int32_t slices);
 /** How many bytes worker `me` sends for this call in all, headers included. */
 uint64_t pli_coll_bytes(const pli_coll *call, int32_t me, int32_t workers);
 
-/** Writes "allreduce of 100 f32 (sum) by ring"; without a form the last two words are left out. */
+enum { PLI_COLL_TEXT = 160 };
+/** Writes "allreduce of 100 f32 (sum) by ring of group odd"; what there is not is left out. */
 void pli_coll_tell(const pli_coll *call, char *text, size_t bytes);
-/** Fails with EPEER: this worker has left without taking part in the call. */
-plait_status pli_coll_missed(const pli_coll *call, int32_t worker, plait_error *err);
+/** Fails with EPEER: this rank has left without taking part in the call. */
+plait_status pli_coll_missed(const pli_coll *call, int32_t rank, plait_error *err);
 
 /* --- the machine --------------------------------------------------------------------------------------- */
 
@@ -109,7 +112,7 @@ typedef struct pli_coll_run {
     pli_msg        *passing;   /* the last message copied into buf, to be passed on as it is    */
     size_t          passing_at; /* where it was copied                                          */
     plait_error     error;
-    _Atomic int32_t waits_for; /* the worker it waits for, or -1; read for the reason of a wait */
+    _Atomic int32_t waits_for; /* the rank it waits for, or -1; read for the reason of a wait */
     _Atomic bool    done;      /* release after error, the machine's last touch; acquire by the waiting thread */
 } pli_coll_run;
 
@@ -117,6 +120,7 @@ enum { PLI_COLL_RECENT = 16 };
 
 typedef struct pli_collective {
     int32_t          me, workers;
+    const int32_t   *rank;    /* [workers] how texts and waits name a member of a group; NULL: by its number */
     pli_links        links;
     struct pli_fifo { pli_msg *first, **last; } *come; /* [workers] messages received, not yet used, in order */
     bool            *left;    /* [workers] this worker will send nothing any more */

@@ -10,6 +10,7 @@
 #define PLI_COMM_COMM_H
 
 #include <plait/comm.h>
+#include <plait/group.h>
 
 #include "base/base.h"
 #include "comm/blocked.h"
@@ -34,7 +35,9 @@ enum {
     PLI_PORT_CLIENT = 4,
     PLI_PORT_GOSSIP = 5,
     PLI_PORT_REPLICA = 6, /* the second replica of another rank's shards */
-    PLI_PORT_MAX = 8
+    PLI_PORT_MAX = 8,
+    PLI_GROUPS_MAX = 4096, /* of a run, with that of all workers */
+    PLI_PORTS_ALL = PLI_PORT_MAX * PLI_GROUPS_MAX /* port p of group g is number g * PLI_PORT_MAX + p */
 };
 
 typedef struct pli_port pli_port;
@@ -54,6 +57,11 @@ int32_t pli_comm_job(const plait_comm *comm);
 plait_status pli_port_open(plait_comm *comm, uint32_t port, const pli_machine_ops *ops, void *state,
                            pli_port **port_out, plait_error *err);
 void         pli_port_close(pli_port **port);
+/** The same for a port that the members of a group have for themselves (comm/group.h). The machine behind it knows the
+ *  group's numbers alone: the members are 0 .. n - 1 in order of rank, and the run's servers follow. The port
+ *  translates them in messages and news of members; it hides ranks that are neither. group NULL: as pli_port_open. */
+plait_status pli_port_open_in(plait_comm *comm, plait_group *group, uint32_t port, const pli_machine_ops *ops,
+                              void *state, pli_port **port_out, plait_error *err);
 
 /** The rank's own thread calls into its machine: enter (takes the port), work on the state, leave (gives the port
  *  back, sends what is in out, runs what has come in the meantime). Sending never blocks on a peer. Do not wait
@@ -206,24 +214,29 @@ uint64_t pli_comm_span_end(const plait_comm *comm, pli_span_kind kind, const cha
 plait_status pli_comm_send(plait_comm *comm, int32_t to, int32_t tag, const void *data, size_t bytes);
 plait_status pli_comm_recv(plait_comm *comm, int32_t from, int32_t tag, void *data, size_t capacity, size_t *bytes_out,
                            int32_t *from_out);
-/** Merges cells [n] (tensor/exact_cells.h) of all workers; each gets the result. Collective over the workers. */
+
+/* Collectives of tables. They are collective over the workers or, with a group, over its members: "workers" are these
+ * then, numbered as the group numbers them. */
+
+/** Merges cells [n] (tensor/exact_cells.h) of all workers of the run; each gets the result. */
 plait_status pli_comm_sum_cells(plait_comm *comm, bool wide, int64_t n, void *cells);
 /** Reduces buf [n] of a clock's tables (of cells: by PLAIT_SUM). With request_out it is begun, as by
  *  plait_comm_allreduce_begin; with NULL it waits. It never meets a caller's own collective: EMISMATCH if the
  *  workers' order differs. */
-plait_status pli_comm_sum_tables(plait_comm *comm, plait_type type, plait_reduce op, int64_t n, void *buf,
-                                 plait_request **request_out);
+plait_status pli_comm_sum_tables(plait_comm *comm, plait_group *group, plait_type type, plait_reduce op, int64_t n,
+                                 void *buf, plait_request **request_out);
 /** Does a sum of n (type may be one of cells) go by messages even if it is waited for at once? Then a begun sum
  *  costs no more, and goes on while its worker computes. */
-bool pli_comm_sums_by_messages(const plait_comm *comm, int64_t n, plait_type type);
+bool pli_comm_sums_by_messages(const plait_comm *comm, const plait_group *group, int64_t n, plait_type type);
 /** Does a reduce-scatter of n (PLAIT_SUM; type may be one of cells) add in the same order as an allreduce, so that
  *  it gives the same bits? */
-bool pli_comm_scatters_alike(const plait_comm *comm, int64_t n, plait_type type);
-/** plait_comm_reduce_scatter of cells. Collective over the workers. */
-plait_status pli_comm_scatter_cells(plait_comm *comm, bool wide, int64_t n, void *cells);
+bool pli_comm_scatters_alike(const plait_comm *comm, const plait_group *group, int64_t n, plait_type type);
+/** plait_comm_reduce_scatter of cells. */
+plait_status pli_comm_scatter_cells(plait_comm *comm, plait_group *group, bool wide, int64_t n, void *cells);
 /** Each worker has its slice of buf [n] and gets the others'. The slices are those of `cut` >= n elements; the
- *  elements past n do not exist. Collective over the workers. */
-plait_status pli_comm_gather_slices(plait_comm *comm, void *buf, int64_t n, int64_t cut, size_t element_bytes);
+ *  elements past n do not exist. */
+plait_status pli_comm_gather_slices(plait_comm *comm, plait_group *group, void *buf, int64_t n, int64_t cut,
+                                    size_t element_bytes);
 /** Which workers share a host. */
 const pli_hosts *pli_comm_hosts(const plait_comm *comm);
 /** How sums are made here: a name of pli_collectives. */
@@ -239,7 +252,8 @@ plait_status pli_comm_bytes_of_all(plait_comm *comm, uint64_t *bytes_out);
  *  is, without a copy within a process. mine is taken in any case, and nobody may write to it any more. piece
  *  [workers] must be NULL before and is lent; a wait that returns PLAIT_OK fills it. The caller frees the pieces,
  *  and may only read them. */
-plait_status pli_comm_pieces_begin(plait_comm *comm, pli_msg *mine, pli_msg **piece, plait_request **request_out);
+plait_status pli_comm_pieces_begin(plait_comm *comm, plait_group *group, pli_msg *mine, pli_msg **piece,
+                                   plait_request **request_out);
 
 /** Memory that all ranks of the process see. The first rank that asks for `name` makes it (zeroed, 64-byte aligned);
  *  it is freed with the last release, or when all ranks have ended. NULL: ranks are not in one process, or out of

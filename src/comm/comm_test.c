@@ -129,7 +129,7 @@ static plait_status scatter_f64(plait_comm *comm, int64_t n, double *buf) {
         }
         for (int64_t i = 0; i < n; i++)
             if (i < first || i >= first + count) buf[i] = -1;
-        CHECK(pli_comm_gather_slices(comm, buf, n, n, sizeof *buf) == PLAIT_OK);
+        CHECK(pli_comm_gather_slices(comm, NULL, buf, n, n, sizeof *buf) == PLAIT_OK);
         for (int64_t i = 0; i < n; i++) {
             double want = 0;
             for (int32_t r = 0; r < w; r++) want += input(r, i);

@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     plait_status status = pli_msg_decode(data, size, 2, 4, 1, 1, &msg, &rest, &err);
     if ((status < 0) != (msg == NULL)) abort();
     if (msg == NULL) return 0;
-    if (msg->head.src != 2 || msg->head.dst != 1 || msg->head.port >= PLI_PORT_MAX) abort();
+    if (msg->head.src != 2 || msg->head.dst != 1 || msg->head.port >= PLI_PORTS_ALL) abort();
     if (rest != 0 && rest != msg->head.body_bytes) abort();
     if (msg->head.body_bytes > 0 && msg->body->bytes < msg->head.body_bytes) abort();
     pli_msg_free(&msg);

@@ -19,6 +19,7 @@ void pli_port_init(pli_port *port, plait_comm *comm, uint32_t number) {
     port->next_run = NULL;
     port->comm = comm;
     port->number = number;
+    port->numbers = NULL;
     port->job = 0;
     port->ops = NULL;
     port->machine = NULL;
@@ -91,14 +92,32 @@ void pli_comm_fail(plait_comm *comm, const plait_error *why) {
     pli_log(comm->world->log, PLAIT_LOG_DEBUG, comm->rank, "comm", "%s", why->text);
 }
 
-/* Collectives use all flags for their own purposes. */
-static bool is_counted(const pli_msg *msg) {
-    return msg->head.port < PLI_PORT_SERVER || !(msg->head.flags & PLI_MSG_UNCOUNTED);
+/* Puts a message (taken) into the inbox of the port of this rank for which it is. */
+static void hand(plait_comm *comm, pli_msg *msg, pli_work *work) {
+    pli_port *port = pli_comm_port(comm, msg->head.port);
+    if (port == NULL) {
+        plait_error why = { .rank = comm->rank };
+        pli_fail(&why, PLAIT_ENOMEM, "no memory for a port of a group");
+        pli_msg_free(&msg);
+        pli_comm_fail(comm, &why);
+        pli_comm_ring(comm);
+        return;
+    }
+    push(port, msg);
+    work_add(work, port);
 }
 
-static void send_one(plait_comm *comm, pli_msg *msg, pli_work *work) {
-    pli_world *world = comm->world;
-    int32_t    dst = msg->head.dst;
+/* Collectives use all flags for their own purposes. */
+static bool is_counted(const pli_msg *msg) {
+    return msg->head.port % PLI_PORT_MAX < PLI_PORT_SERVER || !(msg->head.flags & PLI_MSG_UNCOUNTED);
+}
+
+/* msg: its receiver is a rank of the run, its port one of the group whose port has sent it. */
+static void send_one(const pli_port *from, pli_msg *msg, pli_work *work) {
+    plait_comm *comm = from->comm;
+    pli_world  *world = comm->world;
+    int32_t     dst = msg->head.dst;
+    uint32_t    number = msg->head.port;
     msg->head.src = comm->rank;
     msg->head.epoch = pli_comm_epoch(comm);
     msg->head.incarnation = pli_comm_incarnation(comm);
@@ -106,12 +125,13 @@ static void send_one(plait_comm *comm, pli_msg *msg, pli_work *work) {
         pli_msg_free(&msg);
         return;
     }
-    if (dst < 0 || dst >= world->size || msg->head.port == 0 || msg->head.port >= PLI_PORT_MAX) {
+    if (dst < 0 || dst >= world->size || number == 0 || number >= PLI_PORT_MAX) {
         pli_log(world->log, PLAIT_LOG_ERROR, comm->rank, "comm", "a message to rank %d, port %u, which does not exist",
-                dst, msg->head.port);
+                dst, number);
         pli_msg_free(&msg);
         return;
     }
+    msg->head.port = (uint16_t)(from->number - from->number % PLI_PORT_MAX + number);
     if (dst != comm->rank && is_counted(msg))
         atomic_fetch_add_explicit(&comm->bytes_sent, sizeof(pli_head) + msg->head.body_bytes, memory_order_relaxed);
     if (!pli_world_is_local(world, dst) || (world->ops->carries_local && dst != comm->rank)) {
@@ -120,9 +140,7 @@ static void send_one(plait_comm *comm, pli_msg *msg, pli_work *work) {
         work->remote = true;
         return;
     }
-    pli_port *port = &world->local[dst - world->place.first].ports[msg->head.port];
-    push(port, msg);
-    work_add(work, port);
+    hand(&world->local[dst - world->place.first], msg, work);
 }
 
 void pli_comm_charge(plait_comm *comm, const pli_out *out) {
@@ -144,7 +162,8 @@ static void empty(pli_port *port, pli_out *out, uint64_t cause_ns, pli_work *wor
         next = msg->next;
         if (msg->head.seq > 0 && comm->world->place.resend_after_ns > 0) atomic_store(&port->owes, true);
         msg->head.job = port->job;
-        send_one(comm, msg, work);
+        msg->head.dst = pli_numbers_rank(port->numbers, msg->head.dst);
+        send_one(port, msg, work);
     }
     pli_comm_charge(comm, out);
     bool ring = out->ring;
@@ -153,6 +172,7 @@ static void empty(pli_port *port, pli_out *out, uint64_t cause_ns, pli_work *wor
         ring = true; /* a sleeping waiter must wake up earlier */
     }
     if (out->error.code < 0) {
+        out->error.rank = pli_numbers_rank(port->numbers, out->error.rank);
         pli_comm_fail(comm, &out->error);
         ring = true;
     }
@@ -171,7 +191,7 @@ static void take_late(const pli_port *port, pli_msg **msg, pli_work *work) {
     if (answer != NULL) {
         answer->head.dst = (*msg)->head.src;
         answer->head.job = (*msg)->head.job;
-        send_one(port->comm, answer, work);
+        send_one(port, answer, work);
     }
     pli_msg_free(msg);
 }
@@ -181,11 +201,28 @@ static void take(pli_port *port, uint64_t now_ns, pli_msg *msg, pli_out *out, ui
     uint64_t  origin_ns = msg->origin_ns != 0 ? msg->origin_ns : now_ns;
     pli_msg **answers = out->last;
     bool      rings = out->ring;
+    msg->head.src = pli_numbers_of(port->numbers, msg->head.src);
+    msg->head.dst = pli_numbers_of(port->numbers, msg->head.dst);
+    msg->head.port %= PLI_PORT_MAX;
+    if (msg->head.src < 0) { /* from nobody that the group knows */
+        pli_msg_free(&msg);
+        return;
+    }
     out->ring = false;
     port->ops->on_message(port->machine, now_ns, msg, out);
     stamp(*answers, origin_ns);
     if (out->ring) *cause_ns = origin_ns;
     out->ring = out->ring || rings;
+}
+
+static void tell_member(const pli_port *port, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
+    if (port->numbers == NULL) {
+        port->ops->on_member(port->machine, now_ns, event, out);
+        return;
+    }
+    pli_member_event own = *event;
+    own.rank = pli_numbers_of(port->numbers, event->rank);
+    if (own.rank >= 0) port->ops->on_member(port->machine, now_ns, &own, out);
 }
 
 /* Called with the lock held. Messages come first, then the member events that stood in the log before the inbox was
@@ -208,8 +245,7 @@ static void run_locked(pli_port *port, pli_work *work) {
     }
     for (int32_t i = atomic_load_explicit(&port->seen, memory_order_relaxed); open && i < events; i++) {
         const pli_member_event *event = &world->events[i];
-        if (event->rank != port->comm->rank && port->ops->on_member != NULL)
-            port->ops->on_member(port->machine, now_ns, event, &out);
+        if (event->rank != port->comm->rank && port->ops->on_member != NULL) tell_member(port, now_ns, event, &out);
     }
     atomic_store(&port->seen, events);
     stamp(out.first, now_ns);
@@ -241,8 +277,14 @@ void pli_work_run(pli_work *work, pli_world *world) {
 
 plait_status pli_port_open(plait_comm *comm, uint32_t number, const pli_machine_ops *ops, void *state,
                            pli_port **port_out, plait_error *err) {
+    return pli_port_open_in(comm, NULL, number, ops, state, port_out, err);
+}
+
+plait_status pli_port_open_in(plait_comm *comm, plait_group *group, uint32_t number, const pli_machine_ops *ops,
+                              void *state, pli_port **port_out, plait_error *err) {
     if (number == 0 || number >= PLI_PORT_MAX) return pli_fail(err, PLAIT_EINVAL, "there is no port %u", number);
-    pli_port *port = &comm->ports[number];
+    pli_port *port = pli_comm_port(comm, pli_group_id(group) * PLI_PORT_MAX + number);
+    if (port == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a port of a group");
     lock(port);
     if (atomic_load(&port->state) == PLI_PORT_OPEN) {
         unlock(port);
@@ -250,6 +292,7 @@ plait_status pli_port_open(plait_comm *comm, uint32_t number, const pli_machine_
     }
     port->ops = ops;
     port->machine = state;
+    port->numbers = pli_group_numbers(group);
     port->job = number < PLI_PORT_SERVER ? 0 : comm->jobs;
     atomic_store(&port->seen, 0);
     atomic_store(&port->wake_at_ns, PLI_NEVER);
@@ -272,6 +315,7 @@ void pli_port_close(pli_port **port_ptr) {
     atomic_store(&port->wake_at_ns, PLI_NEVER);
     atomic_store(&port->owes, false);
     port->machine = NULL;
+    port->numbers = NULL;
     unlock(port);
     pli_work work; /* drops the messages that have come */
     pli_work_init(&work);
@@ -305,17 +349,15 @@ void pli_world_deliver(pli_world *world, pli_msg *msg) {
         pli_world_control(world, msg);
         return;
     }
-    pli_port *port = &pli_world_comm(world, msg->head.dst)->ports[msg->head.port];
-    int32_t   src = msg->head.src, dst = msg->head.dst;
+    int32_t src = msg->head.src, dst = msg->head.dst;
     if (atomic_load_explicit(&world->ended[msg->head.src], memory_order_relaxed) == PLI_MEMBER_DIED + 1) {
         pli_msg_free(&msg); /* from a rank that has died */
         return;
     }
-    push(port, msg);
-    pli_doctor_received(world, src, dst);
     pli_work work;
     pli_work_init(&work);
-    work_add(&work, port);
+    hand(pli_world_comm(world, dst), msg, &work);
+    pli_doctor_received(world, src, dst);
     pli_work_run(&work, world);
 }
 
@@ -323,8 +365,10 @@ void pli_world_deliver(pli_world *world, pli_msg *msg) {
 void pli_world_tell(pli_world *world) {
     pli_work work;
     pli_work_init(&work);
-    for (int32_t i = 0; i < world->place.count; i++)
-        for (uint32_t p = 1; p < PLI_PORT_MAX; p++) work_add(&work, &world->local[i].ports[p]);
+    for (int32_t i = 0; i < world->place.count; i++) {
+        uint32_t at = 1;
+        for (pli_port *port; (port = pli_comm_next_port(&world->local[i], &at)) != NULL;) work_add(&work, port);
+    }
     pli_work_run(&work, world);
     for (int32_t i = 0; i < world->place.count; i++) pli_comm_ring(&world->local[i]);
 }
@@ -343,8 +387,8 @@ static void wake(pli_port *port) {
 
 uint64_t pli_comm_wakeups(plait_comm *comm, uint64_t now_ns) {
     uint64_t next = PLI_NEVER;
-    for (uint32_t p = 1; p < PLI_PORT_MAX; p++) {
-        pli_port *port = &comm->ports[p];
+    uint32_t number = 1;
+    for (pli_port *port; (port = pli_comm_next_port(comm, &number)) != NULL;) {
         if (atomic_load(&port->wake_at_ns) <= now_ns) wake(port);
         uint64_t at = atomic_load(&port->wake_at_ns);
         if (at < next) next = at;
@@ -352,8 +396,10 @@ uint64_t pli_comm_wakeups(plait_comm *comm, uint64_t now_ns) {
     return next;
 }
 
-bool pli_comm_owes(const plait_comm *comm) {
-    bool owes = false;
-    for (uint32_t p = 1; p < PLI_PORT_MAX; p++) owes = owes || atomic_load(&comm->ports[p].owes);
+bool pli_comm_owes(plait_comm *comm) {
+    bool     owes = false;
+    uint32_t at = 1;
+    for (const pli_port *port; (port = pli_comm_next_port(comm, &at)) != NULL;)
+        owes = owes || atomic_load(&port->owes);
     return owes;
 }

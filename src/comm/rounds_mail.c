@@ -69,8 +69,8 @@ void pli_doctor_received(pli_world *world, int32_t from, int32_t to) {
 
 /* Is no message in its machines' inboxes, and is none of its machines running? */
 static bool is_at_rest(plait_comm *comm) {
-    for (uint32_t p = 1; p < PLI_PORT_MAX; p++) {
-        pli_port *port = &comm->ports[p];
+    uint32_t at = 1;
+    for (pli_port *port; (port = pli_comm_next_port(comm, &at)) != NULL;) {
         if (atomic_load(&port->lock) != 0 || atomic_load(&port->queued) != 0) return false;
         if (atomic_load(&port->inbox) != NULL && atomic_load(&port->state) != PLI_PORT_NOT_YET) return false;
     }

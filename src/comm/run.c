@@ -103,11 +103,13 @@ static void init_comm(plait_comm *comm, pli_world *world, int32_t rank) {
 
 /* Frees messages for ports that were never opened. */
 static void destroy_comm(plait_comm *comm) {
-    for (uint32_t p = 0; p < PLI_PORT_MAX; p++)
-        for (pli_msg *msg = atomic_exchange(&comm->ports[p].inbox, NULL), *next; msg != NULL; msg = next) {
+    uint32_t at = 0;
+    for (pli_port *port; (port = pli_comm_next_port(comm, &at)) != NULL;)
+        for (pli_msg *msg = atomic_exchange(&port->inbox, NULL), *next; msg != NULL; msg = next) {
             next = msg->next;
             pli_msg_free(&msg);
         }
+    pli_comm_free_ports(comm);
     pli_free(comm->absent);
     pli_pool_destroy(&comm->pool);
     pthread_mutex_destroy(&comm->reason_lock);
@@ -255,10 +257,10 @@ int32_t pli_comm_job(const plait_comm *comm) { return comm->jobs; }
 
 static void close_ports(plait_comm *comm) {
     release_retired(comm);
-    for (uint32_t p = 1; p < PLI_PORT_MAX; p++) { /* ports of rooms above too, if a body has left one open */
-        pli_port *port = &comm->ports[p];
-        pli_port_close(&port);
-    }
+    uint32_t at = 1;
+    for (pli_port *port; (port = pli_comm_next_port(comm, &at)) != NULL;)
+        pli_port_close(&port); /* ports of rooms above too, if a body has left one open */
+    pli_groups_free(comm);
     pli_user_destroy(&comm->user);
     pli_collective_destroy(&comm->collective);
 }

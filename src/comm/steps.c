@@ -1,13 +1,15 @@
 /* The steps of each collective, as a pure function; the head of collective.h names the papers. A reduction's steps
  * are in its form. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/base.h"
 #include "comm/forms/forms.h"
+#include "comm/group.h"
 
 static const char *of_tables(const pli_coll *call) { return call->root == PLI_COLL_OF_TABLES ? ", of tables" : ""; }
 
-void pli_coll_tell(const pli_coll *call, char *text, size_t bytes) {
+static void tell_kind(const pli_coll *call, char *text, size_t bytes) {
     switch (call->kind) {
     case PLI_COLL_BARRIER: snprintf(text, bytes, "barrier"); return;
     case PLI_ALLREDUCE:
@@ -18,7 +20,8 @@ void pli_coll_tell(const pli_coll *call, char *text, size_t bytes) {
                  call->form != NULL ? call->form->name : "", call->begun ? ", begun" : "", of_tables(call));
         return;
     case PLI_BROADCAST:
-        snprintf(text, bytes, "broadcast of %lld bytes from rank %d", (long long)call->n, call->root);
+        snprintf(text, bytes, "broadcast of %lld bytes from rank %d", (long long)call->n,
+                 pli_numbers_rank(pli_group_numbers(call->group), call->root));
         return;
     case PLI_ALLGATHER: snprintf(text, bytes, "allgather of %lld bytes", (long long)call->n); return;
     case PLI_PIECES: snprintf(text, bytes, "allgather of pieces, begun%s", of_tables(call)); return;
@@ -26,11 +29,17 @@ void pli_coll_tell(const pli_coll *call, char *text, size_t bytes) {
     snprintf(text, bytes, "unknown collective %d", (int)call->kind);
 }
 
-plait_status pli_coll_missed(const pli_coll *call, int32_t worker, plait_error *err) {
-    char what[96];
+void pli_coll_tell(const pli_coll *call, char *text, size_t bytes) {
+    tell_kind(call, text, bytes);
+    size_t at = strlen(text);
+    if (call->group != NULL) snprintf(text + at, bytes - at, " of group %s", plait_group_name(call->group));
+}
+
+plait_status pli_coll_missed(const pli_coll *call, int32_t rank, plait_error *err) {
+    char what[PLI_COLL_TEXT];
     pli_coll_tell(call, what, sizeof what);
-    plait_status status = pli_fail(err, PLAIT_EPEER, "%s: rank %d has left without taking part", what, worker);
-    if (err != NULL) err->rank = worker;
+    plait_status status = pli_fail(err, PLAIT_EPEER, "%s: rank %d has left without taking part", what, rank);
+    if (err != NULL) err->rank = rank;
     return status;
 }
 

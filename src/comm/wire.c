@@ -17,7 +17,7 @@ static plait_status check_head(const pli_head *head, int32_t src, int32_t size, 
         return pli_fail(err, PLAIT_EFORMAT, "a message of rank %d says it comes from rank %d", src, head->src);
     if (head->dst < first || head->dst - first >= count)
         return pli_fail(err, PLAIT_EFORMAT, "a message of rank %d is for rank %d, which is not here", src, head->dst);
-    if (head->port >= PLI_PORT_MAX)
+    if (head->port >= PLI_PORTS_ALL || (head->port > 0 && head->port % PLI_PORT_MAX == 0))
         return pli_fail(err, PLAIT_EFORMAT, "a message of rank %d is for port %u", src, head->port);
     if (head->incarnation == 0) return pli_fail(err, PLAIT_EFORMAT, "a message of rank %d is of no incarnation", src);
     if (head->body_bytes > BODY_MAX)

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "comm/forms/forms.h"
+#include "comm/group.h"
 #include "comm/heartbeat.h"
 #include "comm/launcher.h"
 #include "comm/transport.h"
@@ -32,14 +33,27 @@ struct pli_port {
     _Atomic bool     owes;                 /* messages may be lost: one may not be acknowledged yet; written by the
                                             * holder */
     plait_comm      *comm;
-    uint32_t         number;
+    uint32_t         number; /* below PLI_PORTS_ALL */
+    const pli_numbers *numbers; /* of the group whose port it is; NULL: ranks are numbered as the run numbers them.
+                                 * The holder's */
     uint16_t         job; /* the holder's, like the next two; messages of an earlier job are dropped */
     const pli_machine_ops *ops;
     void                  *machine;
 };
 
+/* The ports of groups are made when the first message for one comes, or when the first of them is opened. */
+typedef struct pli_group_ports {
+    pli_port port[PLI_PORT_MAX];
+} pli_group_ports;
+enum { PLI_CHUNK = 64 };
+typedef struct pli_group_chunk {
+    _Atomic(pli_group_ports *) ports[PLI_CHUNK];
+} pli_group_chunk;
+
 struct plait_comm {
     pli_port   ports[PLI_PORT_MAX];
+    _Atomic(pli_group_chunk *) chunk[PLI_GROUPS_MAX / PLI_CHUNK]; /* any thread adds, release; pairs with acquire */
+    _Atomic uint32_t groups_to; /* all groups that have ports here are below; any thread raises it */
     pli_world *world;
     int32_t    rank;
 
@@ -90,6 +104,8 @@ struct plait_comm {
     uint8_t       *absent;  /* [workers]; NULL: collectives are not carried, and never were */
     int32_t        n_absent;
     pli_call      *under_way; /* begun and not waited for yet, newest first */
+    plait_group   *groups;    /* made and not destroyed, newest first; the rank's thread only, like the next */
+    uint32_t       n_groups;  /* how many were made, the same on all workers */
     pli_pool      *pool;
 
     pthread_t    thread; /* threads only */
@@ -141,6 +157,12 @@ void pli_work_init(pli_work *work);
 void pli_work_run(pli_work *work, pli_world *world);
 
 void pli_port_init(pli_port *port, plait_comm *comm, uint32_t number);
+/** The port with this number, below PLI_PORTS_ALL; it is made if there is none yet. NULL: out of memory. Any thread. */
+pli_port *pli_comm_port(plait_comm *comm, uint32_t number);
+/** The rank's ports, one after the other: *at starts at 1. NULL: there are no more. Any thread. */
+pli_port *pli_comm_next_port(plait_comm *comm, uint32_t *at);
+/** Frees the ports of groups, which are closed. */
+void pli_comm_free_ports(plait_comm *comm);
 /** Tells all machines here that the log of members has grown. */
 void pli_world_tell(pli_world *world);
 void pli_comm_ring(plait_comm *comm);
@@ -154,7 +176,7 @@ void pli_comm_charge(plait_comm *comm, const pli_out *out);
 uint64_t pli_comm_wakeups(plait_comm *comm, uint64_t now_ns);
 
 /** Has the rank sent a message that, as far as it knows, did not arrive yet? Only where messages may be lost. */
-bool pli_comm_owes(const plait_comm *comm);
+bool pli_comm_owes(plait_comm *comm);
 
 /** pli_comm_wait that only ready and its own deadline (PLI_NEVER: none) can end: for things that end by themselves. */
 bool pli_comm_wait_sure(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason,

@@ -120,6 +120,82 @@ static int call_fail(fixture *f, int arg) {
     return NEUTRAL_IF(plait_call_fail(N(0, &call), PLAIT_ESHAPE, N(2, "%d"), 1) == PLAIT_ESHAPE);
 }
 
+/* --- groups: one of the single worker ------------------------------------------------------------------------- */
+
+static const int32_t only[] = { 0 };
+
+static plait_group *group_of(fixture *f) {
+    plait_group *group = NULL;
+    plait_group_create(f->comm, "one", 1, only, &group);
+    return group;
+}
+static int group_create(fixture *f, int arg) {
+    plait_group *group = NULL;
+    return plait_group_create(N(0, f->comm), N(1, "one"), 1, N(3, only), N(4, &group));
+}
+static int group_destroy(fixture *f, int arg) {
+    plait_group *group = group_of(f);
+    return plait_group_destroy(N(0, &group));
+}
+static int group_name(fixture *f, int arg) { return NEUTRAL_IF(strcmp(plait_group_name(N(0, group_of(f))), "") == 0); }
+static int group_size(fixture *f, int arg) { return NEUTRAL_IF(plait_group_size(N(0, group_of(f))) == 0); }
+static int group_member(fixture *f, int arg) { return NEUTRAL_IF(plait_group_member(N(0, group_of(f)), 0) == -1); }
+static int group_rank(fixture *f, int arg) { return NEUTRAL_IF(plait_group_rank(N(0, group_of(f))) == -1); }
+static int group_at(fixture *f, int arg) {
+    return arg == 1 ? NEUTRAL_IF(plait_group_at(group_of(f), NULL, 1) != NULL)
+                    : NEUTRAL_IF(plait_group_at(N(0, group_of(f)), "here.c", 1) == NULL);
+}
+static int group_barrier(fixture *f, int arg) { return plait_group_barrier(N(0, group_of(f))); }
+static int group_allreduce(fixture *f, int arg) {
+    float buf[2] = { 1, 2 };
+    return plait_group_allreduce(N(0, group_of(f)), N(1, buf), 2, PLAIT_F32, PLAIT_SUM);
+}
+static int group_allreduce_begin(fixture *f, int arg) {
+    float        buf[2] = { 1, 2 };
+    plait_status status =
+        plait_group_allreduce_begin(N(0, group_of(f)), N(1, buf), 2, PLAIT_F32, PLAIT_SUM, N(5, &f->request));
+    return status < 0 ? status : plait_request_wait(&f->request);
+}
+static int group_slice(fixture *f, int arg) {
+    int64_t first, count;
+    plait_group_slice(N(0, group_of(f)), 9, 0, N(3, &first), N(4, &count));
+    return NEUTRAL;
+}
+static int group_reduce_scatter(fixture *f, int arg) {
+    float buf[2] = { 1, 2 };
+    return plait_group_reduce_scatter(N(0, group_of(f)), N(1, buf), 2, PLAIT_F32, PLAIT_SUM);
+}
+static int group_reduce_scatter_begin(fixture *f, int arg) {
+    float        buf[2] = { 1, 2 };
+    plait_status status =
+        plait_group_reduce_scatter_begin(N(0, group_of(f)), N(1, buf), 2, PLAIT_F32, PLAIT_SUM, N(5, &f->request));
+    return status < 0 ? status : plait_request_wait(&f->request);
+}
+static int group_broadcast(fixture *f, int arg) {
+    char buf[3] = "ab";
+    return plait_group_broadcast(N(0, group_of(f)), N(1, buf), sizeof buf, 0);
+}
+static int group_allgather(fixture *f, int arg) {
+    char all[3];
+    return plait_group_allgather(N(0, group_of(f)), N(1, "ab"), 3, N(3, all));
+}
+static int group_allgatherv(fixture *f, int arg) {
+    size_t       sizes[1];
+    void        *all = NULL;
+    plait_status status = plait_group_allgatherv(N(0, group_of(f)), N(1, "ab"), 3, N(3, sizes), N(4, &all));
+    plait_comm_free(all);
+    return status;
+}
+static int group_allgatherv_begin(fixture *f, int arg) {
+    size_t       sizes[1];
+    void        *all = NULL;
+    plait_status status = plait_group_allgatherv_begin(N(0, group_of(f)), N(1, "ab"), 3, N(3, sizes), N(4, &all),
+                                                       N(5, &f->request));
+    if (status >= 0) status = plait_request_wait(&f->request);
+    plait_comm_free(all);
+    return status;
+}
+
 const null_case comm_cases[] = {
     { "comm_opts_init", opts_init, NULL },
     { "comm_run", run, "opts" },
@@ -150,6 +226,23 @@ const null_case comm_cases[] = {
     { "comm_waits", waits, NULL },
     { "comm_doctor", doctor, NULL },
     { "comm_at", at, NULL },
+    { "group_create", group_create, NULL },
+    { "group_destroy", group_destroy, "group" },
+    { "group_name", group_name, NULL },
+    { "group_size", group_size, NULL },
+    { "group_member", group_member, NULL },
+    { "group_rank", group_rank, NULL },
+    { "group_at", group_at, NULL },
+    { "group_barrier", group_barrier, NULL },
+    { "group_allreduce", group_allreduce, NULL },
+    { "group_allreduce_begin", group_allreduce_begin, NULL },
+    { "group_slice", group_slice, NULL },
+    { "group_reduce_scatter", group_reduce_scatter, NULL },
+    { "group_reduce_scatter_begin", group_reduce_scatter_begin, NULL },
+    { "group_broadcast", group_broadcast, NULL },
+    { "group_allgather", group_allgather, NULL },
+    { "group_allgatherv", group_allgatherv, NULL },
+    { "group_allgatherv_begin", group_allgatherv_begin, NULL },
     { "shape_elements", shape_elements, NULL },
     { "call_fail", call_fail, NULL },
     { NULL, NULL, NULL },

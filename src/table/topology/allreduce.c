@@ -52,8 +52,8 @@ static plait_status open_states(const plait_table *table, plait_error *err) {
 static plait_status scatter(const plait_table *table, void *values, int64_t n) {
     plait_comm     *comm = table->job->comm;
     const pli_spec *spec = &table->spec;
-    if (spec->exact) return pli_comm_scatter_cells(comm, spec->type == PLAIT_F64, n, values);
-    if (!pli_comm_scatters_alike(comm, n, spec->type)) /* all of it, so that all hold the same bits */
+    if (spec->exact) return pli_comm_scatter_cells(comm, NULL, spec->type == PLAIT_F64, n, values);
+    if (!pli_comm_scatters_alike(comm, NULL, n, spec->type)) /* all of it, so that all hold the same bits */
         return plait_comm_allreduce(comm, values, n, spec->type, PLAIT_SUM);
     return plait_comm_reduce_scatter(comm, values, n, spec->type, PLAIT_SUM);
 }
@@ -66,7 +66,7 @@ static plait_status sum_part(const plait_table *table, const pli_sum *sum, const
     if (push[0] == 0) return PLAIT_OK; /* nobody has pushed */
     PLI_TRY(pli_mirror_apply_slice(table->state, push[1], s->first, s->own, s->state, err));
     pli_comm_work(table->job->comm, PLI_WORK_VALUES, (uint64_t)s->own);
-    return pli_comm_gather_slices(table->job->comm,
+    return pli_comm_gather_slices(table->job->comm, NULL,
                                   pli_at(pli_mirror_of(table)->shard.store.slab->memory, s->part * spec->width),
                                   s->n < rest ? s->n : rest, s->n, (size_t)spec->width);
 }

@@ -45,7 +45,7 @@ static bool go_together(const pli_spec *a, const pli_spec *b) {
 }
 
 bool pli_buckets_go_by_messages(const plait_table *table, int64_t n) {
-    return pli_comm_sums_by_messages(table->job->comm, n, type_of(&table->spec));
+    return pli_comm_sums_by_messages(table->job->comm, NULL, n, type_of(&table->spec));
 }
 
 /* The rest behind the last whole bucket is a bucket of its own, unless it is smaller than what stands behind the
@@ -211,16 +211,16 @@ static plait_status begin(pli_bucket *bucket, plait_error *err) {
         pli_msg *list = sum->list;
         sum->list = NULL;
         bucket->begun = true;
-        return pli_comm_pieces_begin(comm, list, sum->piece, &bucket->request);
+        return pli_comm_pieces_begin(comm, NULL, list, sum->piece, &bucket->request);
     }
     PLI_TRY(fill(bucket, err));
-    return pli_comm_sum_tables(comm, type_of(spec_of(bucket)), spec_of(bucket)->combine->reduce, bucket->n,
+    return pli_comm_sum_tables(comm, NULL, type_of(spec_of(bucket)), spec_of(bucket)->combine->reduce, bucket->n,
                                bucket->values, &bucket->request);
 }
 
 static plait_status sum_now(pli_bucket *bucket, plait_error *err) {
     PLI_TRY(fill(bucket, err));
-    PLI_TRY(pli_comm_sum_tables(bucket->part->table->job->comm, type_of(spec_of(bucket)),
+    PLI_TRY(pli_comm_sum_tables(bucket->part->table->job->comm, NULL, type_of(spec_of(bucket)),
                                 spec_of(bucket)->combine->reduce, bucket->n, bucket->values, NULL));
     bucket->summed = true;
     return PLAIT_OK;
@@ -229,7 +229,7 @@ static plait_status sum_now(pli_bucket *bucket, plait_error *err) {
 /* Is it begun first and waited for later? Else the transport sums it at once. */
 static bool travels(const pli_bucket *bucket) {
     return !is_waited_for(bucket) ||
-           pli_comm_sums_by_messages(bucket->part->table->job->comm, bucket->n, type_of(spec_of(bucket)));
+           pli_comm_sums_by_messages(bucket->part->table->job->comm, NULL, bucket->n, type_of(spec_of(bucket)));
 }
 
 /* Begins buckets in order. Those that the end of the clock waits for are begun one at a time, unless `together`: side
