@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/calibrate.h"
 #include "cli/cli.h"
 #include "comm/cluster.h"
 #include "comm/collective.h"
@@ -166,9 +167,17 @@ static void add_cost(pli_text *text, const char *name, double ns, const char *wh
     pli_text_add(text, "  %s: %-*s # %s\n", name, 17 - (int)strlen(name), value, what);
 }
 
+static void add_graph(pli_text *text, const pli_graph_cost *cost) {
+    add_cost(text, "flop", cost->flop_ns, "an operation of a graph's node");
+    add_cost(text, "moved", cost->moved_ns, "a byte that a node reads or writes");
+    add_cost(text, "node", cost->node_ns, "to begin a node");
+}
+
 static plait_status write_cluster(const calibrate_settings *s, bench *b, pli_text *text, plait_error *err) {
-    double message_ns;
+    double         message_ns;
+    pli_graph_cost graph;
     PLI_TRY(measure_message(&message_ns, err));
+    PLI_TRY(pli_calibrate_graph(&graph, err));
     fill(b);
     double entry_ns = best(entries, b);
     pli_text_add(
@@ -181,6 +190,7 @@ static plait_status write_cluster(const calibrate_settings *s, bench *b, pli_tex
     add_cost(text, "key", best(keys, b), "sorted or looked up");
     add_cost(text, "value", best(values, b), "an update rule applied");
     add_cost(text, "sum", best(sums, b), "added");
+    add_graph(text, &graph);
     add_cost(text, "message", message_ns, "to send or take one");
     add_cost(text, "byte", best(bytes, b) / sizeof(float), "and each of its bytes");
     return text->failed ? pli_fail(err, PLAIT_ENOMEM, "no memory for a cluster's file") : PLAIT_OK;

@@ -232,6 +232,7 @@ static plait_status make(pli_plan *p, const pli_plan_opts *opts, plait_error *er
     PLI_TRY(run_passes(p, opts, true, err));
     PLI_TRY(list_patches(p, err));
     if (opts->texts) PLI_TRY(keep_texts(p, err));
+    PLI_TRY(pli_plan_weigh(p, err));
     return pli_plan_tasks(p, err);
 }
 

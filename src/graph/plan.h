@@ -9,6 +9,7 @@
  *     copy.c       the needed part of the graph
  *     passes/      make a plan smaller or faster, with the same values
  *     order.c      the order of the nodes, and of the store's calls among them
+ *     weigh.c      operations and bytes of the nodes
  *     tasks.c      the tasks that threads take
  *     instance.c   the memory of a run
  *     run.c        a run: node after node
@@ -67,6 +68,7 @@ typedef struct pli_plan_node {
     const plait_op    **member;         /* [n_members] the ops of a fused node              */
     int32_t             n_members;
     double              cost_ns; /* estimated                                        */
+    double              flops, moved; /* operations, and bytes read and written: what a simulation charges */
 } pli_plan_node;
 
 /* A task for a thread: nodes [first, end), one after the other, or one node whose items several threads share. */
@@ -162,6 +164,8 @@ plait_status pli_plan_order(pli_plan *plan, plait_error *err);
 plait_status pli_plan_choose(pli_plan *plan, plait_error *err);
 plait_status pli_plan_choose_node(pli_plan *plan, pli_plan_node *node, plait_error *err);
 plait_status pli_plan_tasks(pli_plan *plan, plait_error *err);
+/** Counts the operations and bytes of each node (weigh.c). */
+plait_status pli_plan_weigh(pli_plan *plan, plait_error *err);
 /** Makes `node` run after `before` (pli_after). false: no memory. */
 bool    pli_plan_after(pli_plan *plan, int32_t node, int32_t before);
 int32_t pli_plan_add_value(pli_plan *plan, plait_value origin, plait_tensor t, pli_place place,

@@ -103,7 +103,12 @@ static plait_status run_traced(const run *r, int64_t k, int64_t first, int64_t e
 
 static plait_status run_one(void *user, int64_t k, int64_t first, int64_t end, int32_t thread, plait_error *err) {
     const run *r = user;
-    return (r->session->opts.trace != NULL ? run_traced : run_node)(r, k, first, end, thread, err);
+    const plait_status status =
+        (r->session->opts.trace != NULL ? run_traced : run_node)(r, k, first, end, thread, err);
+    const pli_plan_node *n = &r->plan->node[k];
+    if (r->session->charge != NULL && first == 0 && n->work != PLI_WORK_NONE)
+        r->session->charge(r->session->charge_user, n->flops, n->moved);
+    return status;
 }
 
 /* --- a plan ---------------------------------------------------------------------------------------------------- */

@@ -14,6 +14,9 @@ typedef struct pli_variable_use {
     int64_t version, last_get, last_inc;
 } pli_variable_use;
 
+/** A node has been computed: operations, and bytes read and written. */
+typedef void pli_charge_fn(void *user, double flops, double moved);
+
 struct plait_session {
     const plait_graph *graph;
     plait_session_opts opts;
@@ -28,6 +31,8 @@ struct plait_session {
     pli_plan          *plans;
     pli_variable_use  *use; /* [n_used] one for each variable */
     int64_t            n_used, use_capacity;
+    pli_charge_fn     *charge; /* told of the work of each node; NULL: nobody asks        */
+    void              *charge_user;
     _Atomic uint64_t   runs; /* every run counts itself; relaxed, it publishes nothing */
 };
 
@@ -35,6 +40,13 @@ struct plait_session {
  *  used. */
 plait_status pli_session_create(const plait_graph *graph, const plait_session_opts *opts, pli_pool *pool,
                                 plait_session **session_out, plait_error *err);
+
+/** Tells fn of each node that was computed, on the thread that computed it, before anything that comes after it begins:
+ *  for transports that simulate time. Set it before the first run. */
+static inline void pli_session_charge(plait_session *session, pli_charge_fn *fn, void *user) {
+    session->charge = fn;
+    session->charge_user = user;
+}
 
 /** The session's own store. */
 plait_status pli_memory_create(const plait_graph *graph, pli_pool *pool, pli_memory **memory_out,

@@ -64,5 +64,6 @@ const plait_op pli_op_add_n = {
     .in_place = 1,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_adds,
     .kernels = kernels,
 };

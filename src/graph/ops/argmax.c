@@ -56,5 +56,6 @@ const plait_op pli_op_argmax = {
     .attrs = attrs,
     .n_attrs = 2,
     .infer = infer,
+    .flops = pli_flops_input,
     .kernels = kernels,
 };

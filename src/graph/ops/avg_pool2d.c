@@ -68,5 +68,6 @@ const plait_op pli_op_avg_pool2d = {
     .n_attrs = PLI_POOLING_ATTRS,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_window,
     .kernels = kernels,
 };

@@ -76,5 +76,6 @@ const plait_op pli_op_avg_pool2d_gradient = {
     .shape_only = 1,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_window,
     .kernels = kernels,
 };

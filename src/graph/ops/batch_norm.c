@@ -23,5 +23,6 @@ const plait_op pli_op_batch_norm = {
     .user = (void *)&pli_norm_channels,
     .infer = pli_norm_infer,
     .gradient = gradient,
+    .flops = pli_flops_norm,
     .kernels = pli_norm_kernels,
 };

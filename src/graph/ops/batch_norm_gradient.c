@@ -17,5 +17,6 @@ const plait_op pli_op_batch_norm_gradient = {
     .user = (void *)&pli_norm_channels,
     .infer = pli_norm_gradient_infer,
     .gradient = gradient,
+    .flops = pli_flops_norm,
     .kernels = pli_norm_gradient_kernels,
 };

@@ -50,5 +50,6 @@ const plait_op pli_op_broadcast_like = {
     .shape_only = 2,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_none,
     .kernels = kernels,
 };

@@ -96,5 +96,6 @@ const plait_op pli_op_cast = {
     .in_place = 1,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_none,
     .kernels = kernels,
 };

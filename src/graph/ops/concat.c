@@ -95,5 +95,6 @@ const plait_op pli_op_concat = {
     .n_attrs = 1,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_none,
     .kernels = kernels,
 };

@@ -61,5 +61,6 @@ const plait_op pli_op_concat_part = {
     .shape_only = ~1u,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_none,
     .kernels = kernels,
 };

@@ -18,4 +18,5 @@ const plait_op pli_op_constant = {
     .attrs = attrs,
     .n_attrs = 1,
     .infer = infer,
+    .flops = pli_flops_none,
 };

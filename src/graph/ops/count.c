@@ -30,5 +30,6 @@ const plait_op pli_op_count = {
     .n_attrs = 1,
     .shape_only = 1,
     .infer = infer,
+    .flops = pli_flops_none,
     .kernels = kernels,
 };

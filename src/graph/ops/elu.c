@@ -38,5 +38,6 @@ const plait_op pli_op_elu = {
     .n_attrs = 1,
     .in_place = 1,
     .gradient = gradient,
+    .flops = pli_flops_curve,
     .map = { [PLAIT_F32] = elu_f32, [PLAIT_F64] = elu_f64 },
 };

@@ -33,5 +33,6 @@ const plait_op pli_op_erf = {
     .outputs = 1,
     .in_place = 1,
     .gradient = gradient,
+    .flops = pli_flops_curve,
     .map = { [PLAIT_F32] = erf_f32, [PLAIT_F64] = erf_f64 },
 };

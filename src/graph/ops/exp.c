@@ -25,5 +25,6 @@ const plait_op pli_op_exp = {
     .outputs = 1,
     .in_place = 1,
     .gradient = gradient,
+    .flops = pli_flops_curve,
     .map = { [PLAIT_F32] = exp_f32, [PLAIT_F64] = exp_f64 },
 };

@@ -29,4 +29,5 @@ const plait_op pli_op_expand_dims = {
     .flags = PLAIT_OP_ALIAS,
     .infer = infer,
     .gradient = pli_gradient_reshape,
+    .flops = pli_flops_none,
 };

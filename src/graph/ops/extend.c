@@ -33,5 +33,6 @@ const plait_op pli_op_extend = {
     .n_attrs = PLI_EXTEND_ATTRS,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_none,
     .kernels = kernels,
 };

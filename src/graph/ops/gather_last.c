@@ -57,5 +57,6 @@ const plait_op pli_op_gather_last = {
     .outputs = 1,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_none,
     .kernels = kernels,
 };

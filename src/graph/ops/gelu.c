@@ -42,5 +42,6 @@ const plait_op pli_op_gelu = {
     .outputs = 1,
     .in_place = 1,
     .gradient = gradient,
+    .flops = pli_flops_curve,
     .map = { [PLAIT_F32] = gelu_f32, [PLAIT_F64] = gelu_f64 },
 };

@@ -31,4 +31,5 @@ const plait_op pli_op_get_rows = {
     .shape_only = 1,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_none,
 };

@@ -13,4 +13,5 @@ const plait_op pli_op_identity = {
     .flags = PLAIT_OP_ALIAS,
     .infer = pli_infer_as_input,
     .gradient = gradient,
+    .flops = pli_flops_none,
 };

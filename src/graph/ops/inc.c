@@ -20,4 +20,5 @@ const plait_op pli_op_inc = {
     .flags = PLAIT_OP_STORE | PLAIT_OP_STATEFUL,
     .shape_only = 1,
     .infer = infer,
+    .flops = pli_flops_none,
 };

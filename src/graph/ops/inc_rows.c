@@ -25,4 +25,5 @@ const plait_op pli_op_inc_rows = {
     .flags = PLAIT_OP_STORE | PLAIT_OP_STATEFUL,
     .shape_only = 1,
     .infer = infer,
+    .flops = pli_flops_none,
 };

@@ -22,5 +22,6 @@ const plait_op pli_op_layer_norm = {
     .user = (void *)&pli_norm_lines,
     .infer = pli_norm_infer,
     .gradient = gradient,
+    .flops = pli_flops_norm,
     .kernels = pli_norm_kernels,
 };

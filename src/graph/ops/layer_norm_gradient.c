@@ -17,5 +17,6 @@ const plait_op pli_op_layer_norm_gradient = {
     .user = (void *)&pli_norm_lines,
     .infer = pli_norm_gradient_infer,
     .gradient = gradient,
+    .flops = pli_flops_norm,
     .kernels = pli_norm_gradient_kernels,
 };

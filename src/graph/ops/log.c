@@ -25,5 +25,6 @@ const plait_op pli_op_log = {
     .outputs = 1,
     .in_place = 1,
     .gradient = gradient,
+    .flops = pli_flops_curve,
     .map = { [PLAIT_F32] = log_f32, [PLAIT_F64] = log_f64 },
 };

@@ -31,5 +31,6 @@ const plait_op pli_op_mean = {
     .user = (void *)&kind,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_input,
     .kernels = pli_sum_kernels,
 };

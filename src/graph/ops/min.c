@@ -16,5 +16,6 @@ const plait_op pli_op_min = {
     .user = (void *)&extreme,
     .infer = pli_extreme_infer,
     .gradient = pli_extreme_gradient,
+    .flops = pli_flops_input,
     .kernels = pli_extreme_kernels,
 };

@@ -45,5 +45,6 @@ const plait_op pli_op_one_hot = {
     .attrs = attrs,
     .n_attrs = 2,
     .infer = infer,
+    .flops = pli_flops_none,
     .kernels = kernels,
 };

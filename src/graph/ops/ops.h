@@ -2,6 +2,7 @@
 #ifndef PLI_GRAPH_OPS_OPS_H
 #define PLI_GRAPH_OPS_OPS_H
 
+#include "graph/flops.h"
 #include "graph/graph.h"
 
 /* The list of ops, from which ops.c makes the registry. */

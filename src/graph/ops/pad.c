@@ -63,5 +63,6 @@ const plait_op pli_op_pad = {
     .n_attrs = 3,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_none,
     .kernels = kernels,
 };

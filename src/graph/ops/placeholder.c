@@ -25,4 +25,5 @@ const plait_op pli_op_placeholder = {
     .attrs = attrs,
     .n_attrs = 2,
     .infer = infer,
+    .flops = pli_flops_none,
 };

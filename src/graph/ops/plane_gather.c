@@ -47,5 +47,6 @@ const plait_op pli_op_plane_gather = {
     .outputs = 1,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_none,
     .kernels = kernels,
 };

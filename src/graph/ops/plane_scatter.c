@@ -77,5 +77,6 @@ const plait_op pli_op_plane_scatter = {
     .shape_only = 1,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_added,
     .kernels = kernels,
 };

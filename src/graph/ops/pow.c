@@ -40,5 +40,6 @@ const plait_op pli_op_pow = {
     .outputs = 1,
     .in_place = 3,
     .gradient = gradient,
+    .flops = pli_flops_curve,
     .map = { [PLAIT_F32] = pow_f32, [PLAIT_F64] = pow_f64 },
 };

@@ -29,5 +29,6 @@ const plait_op pli_op_random_uniform = {
     .shape_only = 1,
     .user = (void *)&draw,
     .infer = pli_infer_random,
+    .flops = pli_flops_curve,
     .kernels = pli_random_kernels,
 };

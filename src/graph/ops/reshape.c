@@ -46,4 +46,5 @@ const plait_op pli_op_reshape = {
     .flags = PLAIT_OP_ALIAS,
     .infer = infer,
     .gradient = pli_gradient_reshape,
+    .flops = pli_flops_none,
 };

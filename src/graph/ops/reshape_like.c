@@ -21,4 +21,5 @@ const plait_op pli_op_reshape_like = {
     .shape_only = 2,
     .infer = infer,
     .gradient = pli_gradient_reshape,
+    .flops = pli_flops_none,
 };

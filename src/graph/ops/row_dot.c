@@ -63,5 +63,6 @@ const plait_op pli_op_row_dot = {
     .n_attrs = 1,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_dot,
     .kernels = kernels,
 };

@@ -54,5 +54,6 @@ const plait_op pli_op_scatter_add = {
     .in_place = 1,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_added,
     .kernels = kernels,
 };

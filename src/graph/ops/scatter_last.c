@@ -61,5 +61,6 @@ const plait_op pli_op_scatter_last = {
     .shape_only = 1,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_added,
     .kernels = kernels,
 };

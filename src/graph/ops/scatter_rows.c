@@ -45,5 +45,6 @@ const plait_op pli_op_scatter_rows = {
     .shape_only = 1,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_added,
     .kernels = kernels,
 };

@@ -27,5 +27,6 @@ const plait_op pli_op_sigmoid = {
     .outputs = 1,
     .in_place = 1,
     .gradient = gradient,
+    .flops = pli_flops_curve,
     .map = { [PLAIT_F32] = sigmoid_f32, [PLAIT_F64] = sigmoid_f64 },
 };

@@ -44,5 +44,6 @@ const plait_op pli_op_sigmoid_cross_entropy = {
     .outputs = 1,
     .in_place = 3,
     .gradient = gradient,
+    .flops = pli_flops_curve,
     .map = { [PLAIT_F32] = map_f32, [PLAIT_F64] = map_f64 },
 };

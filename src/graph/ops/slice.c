@@ -36,5 +36,6 @@ const plait_op pli_op_slice = {
     .n_attrs = 4,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_none,
     .kernels = kernels,
 };

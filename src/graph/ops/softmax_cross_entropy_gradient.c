@@ -78,5 +78,6 @@ const plait_op pli_op_softmax_cross_entropy_gradient = {
     .in_place = 1,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_lines,
     .kernels = kernels,
 };

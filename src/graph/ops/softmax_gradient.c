@@ -71,5 +71,6 @@ const plait_op pli_op_softmax_gradient = {
     .in_place = 3,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_lines,
     .kernels = kernels,
 };

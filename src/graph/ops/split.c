@@ -77,5 +77,6 @@ const plait_op pli_op_split = {
     .n_attrs = 3,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_none,
     .kernels = kernels,
 };

@@ -32,4 +32,5 @@ const plait_op pli_op_squeeze = {
     .flags = PLAIT_OP_ALIAS,
     .infer = infer,
     .gradient = pli_gradient_reshape,
+    .flops = pli_flops_none,
 };

@@ -10,4 +10,5 @@ const plait_op pli_op_stop_gradient = {
     .outputs = 1,
     .flags = PLAIT_OP_ALIAS,
     .infer = pli_infer_as_input,
+    .flops = pli_flops_none,
 };

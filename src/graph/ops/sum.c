@@ -26,5 +26,6 @@ const plait_op pli_op_sum = {
     .user = (void *)&kind,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_input,
     .kernels = pli_sum_kernels,
 };

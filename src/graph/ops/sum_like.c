@@ -85,5 +85,6 @@ const plait_op pli_op_sum_like = {
     .shape_only = 2,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_input,
     .kernels = kernels,
 };

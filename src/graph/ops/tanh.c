@@ -27,5 +27,6 @@ const plait_op pli_op_tanh = {
     .outputs = 1,
     .in_place = 1,
     .gradient = gradient,
+    .flops = pli_flops_curve,
     .map = { [PLAIT_F32] = tanh_f32, [PLAIT_F64] = tanh_f64 },
 };

@@ -68,5 +68,6 @@ const plait_op pli_op_top_k = {
     .n_attrs = 1,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_input,
     .kernels = kernels,
 };

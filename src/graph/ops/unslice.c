@@ -48,5 +48,6 @@ const plait_op pli_op_unslice = {
     .shape_only = 1,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_none,
     .kernels = kernels,
 };

@@ -24,4 +24,5 @@ const plait_op pli_op_variable = {
     .n_attrs = 2,
     .flags = PLAIT_OP_STATEFUL,
     .infer = infer,
+    .flops = pli_flops_none,
 };

@@ -77,5 +77,6 @@ const plait_op pli_op_where = {
     .outputs = 1,
     .infer = infer,
     .gradient = gradient,
+    .flops = pli_flops_none,
     .kernels = kernels,
 };

@@ -14,5 +14,6 @@ const plait_op pli_op_zeros_like = {
     .shape_only = 1,
     .user = (void *)&number,
     .infer = pli_infer_as_input,
+    .flops = pli_flops_none,
     .kernels = pli_fill_kernels,
 };

@@ -21,6 +21,10 @@ static inline pli_net_fit *pli_net_fit_of(const pli_run *run) { return run->stat
 /** The module of kernels that the run's sessions use; NULL: Plait's own kernels. */
 const char *pli_net_kernels(const pli_run *run);
 
+/** net_train.c. A session of the net's graph, whose nodes a simulation charges one by one. */
+plait_status pli_net_session_create(pli_run *run, const plait_session_opts *opts, plait_session **session_out);
+/** Charges a simulation for making the arrays of a batch. */
+void pli_net_charge_rows(const pli_run *run, const pli_batch *batch);
 /** net_train.c. The first values [net->values] of the tables, in training's units. */
 void pli_net_first_values(const pli_run *run, float *values);
 /** The penalty's factors [rows, cols] of parameter p, in training's units. */

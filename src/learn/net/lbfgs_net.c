@@ -113,7 +113,7 @@ static plait_status begin(pli_lbfgs *l) {
     opts.store = &store;
     opts.seed = run->opts->seed;
     opts.kernels = pli_net_kernels(run);
-    return pli_session_create(pli_net_fit_of(run)->net->graph, &opts, run->pool, &n->session, run->err);
+    return pli_net_session_create(run, &opts, &n->session);
 }
 
 static plait_status in_type(const pli_lbfgs *l, float *values, void **out) {
@@ -211,7 +211,7 @@ static plait_status compute(pli_lbfgs *l, const void *values, pli_total *total) 
     for (int64_t i = 0; i < l->values; i++)
         n->values[i] = l->type == PLAIT_F64 ? (float)((const double *)values)[i] : ((const float *)values)[i];
     memset(n->sum, 0, (size_t)l->values * sizeof *n->sum);
-    pli_run_charge(run, &l->batch, pli_fit_of(run)->goal.columns, l->values);
+    pli_net_charge_rows(run, &l->batch);
     for (int32_t p = 0; p < l->batch.parts; p++) {
         PLI_TRY(run_part(l, &l->batch.part[p], total));
         if (!run->exact || l->batch.part[p].rows == 0) continue;

@@ -109,6 +109,28 @@ static void tell_op(void *user, const char *name, int32_t thread, uint64_t begin
                                         .end_ns = end_ns });
 }
 
+/* --- what computing costs, in a simulation ------------------------------------------------------------------------ */
+
+static void charge_node(void *user, double flops, double moved) {
+    plait_comm *comm = user;
+    pli_comm_work(comm, PLI_WORK_FLOPS, (uint64_t)flops);
+    pli_comm_work(comm, PLI_WORK_MOVED, (uint64_t)moved);
+    pli_comm_work(comm, PLI_WORK_NODES, 1);
+}
+
+plait_status pli_net_session_create(pli_run *run, const plait_session_opts *opts, plait_session **session_out) {
+    PLI_TRY(pli_session_create(pli_net_fit_of(run)->net->graph, opts, run->pool, session_out, run->err));
+    if (pli_comm_charges(run->comm)) pli_session_charge(*session_out, charge_node, run->comm);
+    return PLAIT_OK;
+}
+
+void pli_net_charge_rows(const pli_run *run, const pli_batch *batch) {
+    enum { ENTRY_BYTES = 16 }; /* column and value are read, a number is written */
+    if (!pli_comm_charges(run->comm)) return;
+    for (int32_t p = 0; p < batch->parts; p++)
+        pli_comm_work(run->comm, PLI_WORK_MOVED, (uint64_t)pli_part_entries(&batch->part[p]) * ENTRY_BYTES);
+}
+
 static plait_status bind(pli_net_worker *w) {
     const pli_net *net = pli_net_fit_of(w->run)->net;
     pli_stored     stored[PLI_NET_PARAMS];
@@ -136,7 +158,7 @@ static plait_status begin(pli_run *run) {
         opts.trace = tell_op;
         opts.trace_user = run;
     }
-    return pli_session_create(pli_net_fit_of(run)->net->graph, &opts, run->pool, &w->session, run->err);
+    return pli_net_session_create(run, &opts, &w->session);
 }
 
 static void end(pli_run *run) {
@@ -248,7 +270,7 @@ static plait_status compute(pli_run *run, const pli_batch *batch, pli_sums *sums
     pli_curve_keep(run, w->values);
     if (!pli_net_rows_reserve(pli_net_fit_of(run)->net, &w->rows, batch->rows))
         return no_memory(run, batch->rows);
-    pli_run_charge(run, batch, pli_fit_of(run)->goal.columns, pli_net_fit_of(run)->net->values);
+    pli_net_charge_rows(run, batch);
     PLI_TRY(run->exact ? step_by_blocks(w, batch) : step_at_once(w, batch, sums_out));
     pli_run_step(run, "compute", &since); /* with inc: a gradient leaves as soon as it is there */
     return PLAIT_OK;
