@@ -168,7 +168,9 @@ static void add_cost(pli_text *text, const char *name, double ns, const char *wh
 }
 
 static void add_graph(pli_text *text, const pli_graph_cost *cost) {
-    add_cost(text, "flop", cost->flop_ns, "an operation of a graph's node");
+    add_cost(text, "flop", cost->flop_ns, "an operation of a graph's node,");
+    add_cost(text, "tap", cost->tap_ns, "of a convolution,");
+    add_cost(text, "step", cost->step_ns, "of pooling and scattering");
     add_cost(text, "moved", cost->moved_ns, "a byte that a node reads or writes");
     add_cost(text, "node", cost->node_ns, "to begin a node");
 }

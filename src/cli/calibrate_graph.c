@@ -1,7 +1,8 @@
-/* The cost of a graph's nodes: three graphs are run, and three unknowns follow. Small nodes give the time to begin one;
- * matrix products, which do many operations on each byte, the time of an operation; sums of arrays, which do one operation
- * on twelve bytes, the time of a byte. Sizes are those of a net's layers for a batch of some hundred rows. */
+/* The cost of a graph's nodes. Small graphs are run, each of nodes of one kind: nodes of one element give the time to
+ * begin a node; copies, which do no operations, the time of a byte; products, convolutions and pooling the time of their
+ * operations, less that of their bytes. Sizes are those of a net's layers for a batch of some hundred rows. */
 #include <math.h>
+#include <plait/nn.h>
 #include <plait/ops.h>
 #include <plait/session.h>
 #include <stdio.h>
@@ -9,7 +10,10 @@
 #include "base/base.h"
 #include "cli/calibrate.h"
 
-enum { ROUNDS = 40, CHAIN = 200, LAYERS = 4, ROWS = 128, WIDTH = 256, PASSES = 8, LONG = 1 << 17 };
+enum {
+    ROUNDS = 40, CHAIN = 200, LAYERS = 4, ROWS = 128, WIDTH = 256, LONG = 1 << 19,
+    IMAGES = 64, CHANNELS = 8, FILTERS = 16, SIDE = 14
+};
 
 /* Nodes of one element, which cannot be fused because each is run alone: no passes. */
 static plait_value small_nodes(plait_graph *g) {
@@ -29,11 +33,31 @@ static plait_value products(plait_graph *g) {
     return x;
 }
 
-static plait_value passes(plait_graph *g) {
-    const plait_value first = plait_graph_placeholder(g, "x", PLAIT_F32, plait_shape_1(LONG));
-    plait_value       x = first;
-    for (int32_t i = 0; i < PASSES; i++) x = plait_op_add(g, x, first);
-    return x;
+static plait_value copies(plait_graph *g) {
+    const plait_value x = plait_graph_placeholder(g, "x", PLAIT_F32, plait_shape_1(LONG)), twice[] = { x, x };
+    return plait_op_concat(g, 2, twice, 0);
+}
+
+/* The middle layer of a small net for images, forward, and its two derivatives. */
+static plait_value convolutions(plait_graph *g) {
+    const plait_tensor filters = { .type = PLAIT_F32, .shape = { 4, { FILTERS, CHANNELS, 3, 3 } } };
+    const plait_shape  images = { 4, { IMAGES, CHANNELS, SIDE, SIDE } };
+    const plait_value  x = plait_graph_placeholder(g, "x", PLAIT_F32, images);
+    const plait_value  w = plait_graph_variable(g, "w", filters);
+    static const int64_t padding[] = { 1, 1, 1, 1 };
+    plait_value          d[2];
+    const plait_value  y = plait_op_conv2d(g, x, w, NULL, padding, NULL, 1), of[] = { x, w };
+    if (plait_graph_gradients(g, y, 2, of, d) < 0) return PLAIT_NONE;
+    return plait_op_add(g, plait_op_sum(g, d[0], 0, NULL, 0), plait_op_sum(g, d[1], 0, NULL, 0));
+}
+
+static plait_value windows(plait_graph *g) {
+    static const int64_t window[] = { 2, 2 };
+    const plait_shape    images = { 4, { IMAGES, CHANNELS, SIDE, SIDE } };
+    const plait_value    x = plait_graph_placeholder(g, "x", PLAIT_F32, images);
+    plait_value          d;
+    const plait_value    y = plait_op_pool2d(g, "max_pool2d", x, window, NULL, NULL);
+    return plait_graph_gradients(g, y, 1, &x, &d) < 0 ? PLAIT_NONE : d;
 }
 
 static plait_status time_run(plait_session *s, plait_value y, const plait_feed *feed, double *least_ns,
@@ -73,16 +97,22 @@ static plait_status measure(plait_value (*build)(plait_graph *), double *least_n
 }
 
 plait_status pli_calibrate_graph(pli_graph_cost *cost_out, plait_error *err) {
-    const double flops = 2.0 * ROWS * WIDTH * WIDTH, product_bytes = 4.0 * (2.0 * ROWS * WIDTH + WIDTH * WIDTH);
-    const double pass_bytes = 12.0 * LONG;
-    double       chain_ns, product_ns, pass_ns;
+    const double values = (double)IMAGES * CHANNELS * SIDE * SIDE, made = values / CHANNELS * FILTERS;
+    const double taps = 3 * 2.0 * made * CHANNELS * 9; /* forward, two derivatives */
+    const double steps = 1.25 * values; /* forward and back */
+    double       chain_ns, copy_ns, product_ns, conv_ns, window_ns;
     PLI_TRY(measure(small_nodes, &chain_ns, err));
+    PLI_TRY(measure(copies, &copy_ns, err));
     PLI_TRY(measure(products, &product_ns, err));
-    PLI_TRY(measure(passes, &pass_ns, err));
-    const double node_ns = chain_ns / CHAIN, product = product_ns / LAYERS - node_ns, pass = pass_ns / PASSES - node_ns;
-    /* product = flops f + product_bytes m, pass = LONG f + pass_bytes m */
-    const double flop_ns = (product * pass_bytes - pass * product_bytes) / (flops * pass_bytes - LONG * product_bytes);
-    const double moved_ns = (pass - LONG * flop_ns) / pass_bytes;
-    *cost_out = (pli_graph_cost){ .flop_ns = fmax(flop_ns, 0), .moved_ns = fmax(moved_ns, 0), .node_ns = node_ns };
+    PLI_TRY(measure(convolutions, &conv_ns, err));
+    PLI_TRY(measure(windows, &window_ns, err));
+    const double node = chain_ns / CHAIN, moved = (copy_ns - node) / (16.0 * LONG);
+    const double product = product_ns / LAYERS - node - moved * 4.0 * (2.0 * ROWS * WIDTH + WIDTH * WIDTH);
+    const double conv = conv_ns - moved * 4 * 3 * (values + made), window = window_ns - moved * 4 * 3 * values;
+    *cost_out = (pli_graph_cost){ .flop_ns = fmax(product, 0) / (2.0 * ROWS * WIDTH * WIDTH),
+                                  .tap_ns = fmax(conv, 0) / taps,
+                                  .step_ns = fmax(window, 0) / steps,
+                                  .moved_ns = moved,
+                                  .node_ns = node };
     return PLAIT_OK;
 }

@@ -9,7 +9,8 @@
 /* Figures of one core of the machine that Plait was written on; `plait calibrate` measures them anew. */
 const pli_cost pli_cluster_usual_cost = {
     .work_ns = { [PLI_WORK_PARSED] = 20, [PLI_WORK_ENTRIES] = 3, [PLI_WORK_KEYS] = 20, [PLI_WORK_VALUES] = 2,
-                 [PLI_WORK_SUMS] = 0.5, [PLI_WORK_FLOPS] = 0.01, [PLI_WORK_MOVED] = 0.01, [PLI_WORK_NODES] = 20,
+                 [PLI_WORK_SUMS] = 0.5, [PLI_WORK_FLOPS] = 0.01, [PLI_WORK_TAPS] = 0.03, [PLI_WORK_STEPS] = 0.5,
+                 [PLI_WORK_MOVED] = 0.02, [PLI_WORK_NODES] = 100,
                  [PLI_WORK_CLOCKS] = 0 },
     .message_ns = 2000,
     .byte_ns = 0.1,

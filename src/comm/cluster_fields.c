@@ -37,6 +37,8 @@ static const pli_field cost_fields[] = {
     { "value", PLI_FIELD_NANOSECONDS, AT(pli_cost, work_ns[PLI_WORK_VALUES]), 0, 1e12, false },
     { "sum", PLI_FIELD_NANOSECONDS, AT(pli_cost, work_ns[PLI_WORK_SUMS]), 0, 1e12, false },
     { "flop", PLI_FIELD_NANOSECONDS, AT(pli_cost, work_ns[PLI_WORK_FLOPS]), 0, 1e9, false },
+    { "tap", PLI_FIELD_NANOSECONDS, AT(pli_cost, work_ns[PLI_WORK_TAPS]), 0, 1e9, false },
+    { "step", PLI_FIELD_NANOSECONDS, AT(pli_cost, work_ns[PLI_WORK_STEPS]), 0, 1e9, false },
     { "moved", PLI_FIELD_NANOSECONDS, AT(pli_cost, work_ns[PLI_WORK_MOVED]), 0, 1e9, false },
     { "node", PLI_FIELD_NANOSECONDS, AT(pli_cost, work_ns[PLI_WORK_NODES]), 0, 1e12, false },
     { "clock", PLI_FIELD_NANOSECONDS, AT(pli_cost, work_ns[PLI_WORK_CLOCKS]), 0, 1e13, false },

@@ -24,7 +24,9 @@ typedef enum pli_work_kind {
     PLI_WORK_KEYS,    /* keys that were sorted or looked up */
     PLI_WORK_VALUES,  /* values that an update rule was applied to, or that were copied for a reader */
     PLI_WORK_SUMS,    /* values that were added, element by element */
-    PLI_WORK_FLOPS,   /* additions and multiplications of a graph's nodes */
+    PLI_WORK_TAPS,    /* operations of a graph's convolutions ... */
+    PLI_WORK_STEPS,   /* ... of its pooling and scattering ... */
+    PLI_WORK_FLOPS,   /* ... and of its other nodes */
     PLI_WORK_MOVED,   /* bytes that a graph's nodes read and wrote */
     PLI_WORK_NODES,   /* nodes of a graph that were computed */
     PLI_WORK_CLOCKS,  /* clocks that a worker has ended */

@@ -52,6 +52,15 @@ typedef enum pli_work { /* how a node is done */
                         PLI_WORK_INC_ROWS
 } pli_work;
 
+/* How much work a node is. Operations take very different times: products and loops over elements fill a core's
+ * vectors, convolutions also arrange their windows, pooling and scattering go to and fro in memory. */
+typedef struct pli_weight {
+    double taps;  /* operations of convolutions             */
+    double steps; /* operations of pooling and of scattering */
+    double flops; /* operations of all other ops            */
+    double moved; /* bytes read and written                 */
+} pli_weight;
+
 typedef struct pli_plan_node {
     const plait_op     *op;
     const plait_attr   *attr;
@@ -68,7 +77,7 @@ typedef struct pli_plan_node {
     const plait_op    **member;         /* [n_members] the ops of a fused node              */
     int32_t             n_members;
     double              cost_ns; /* estimated                                        */
-    double              flops, moved; /* operations, and bytes read and written: what a simulation charges */
+    pli_weight          weight;  /* what a simulation charges */
 } pli_plan_node;
 
 /* A task for a thread: nodes [first, end), one after the other, or one node whose items several threads share. */

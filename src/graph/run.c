@@ -106,8 +106,8 @@ static plait_status run_one(void *user, int64_t k, int64_t first, int64_t end, i
     const plait_status status =
         (r->session->opts.trace != NULL ? run_traced : run_node)(r, k, first, end, thread, err);
     const pli_plan_node *n = &r->plan->node[k];
-    if (r->session->charge != NULL && first == 0 && n->work != PLI_WORK_NONE)
-        r->session->charge(r->session->charge_user, n->flops, n->moved);
+    if (r->session->charge != NULL && n->work != PLI_WORK_NONE)
+        r->session->charge(r->session->charge_user, &n->weight);
     return status;
 }
 
@@ -127,7 +127,8 @@ plait_status pli_run_plan(plait_session *session, const pli_plan *plan, pli_inst
         pli_instance_bind(plan, instance, plan->fed[i], key->feeds[plan->value[plan->fed[i]].number].tensor.data);
     if (session->store.expect != NULL && plan->n_expect > 0)
         PLI_TRY(session->store.expect(session->store.user, (int32_t)plan->n_expect, plan->expect, err));
-    if (instance->crew != NULL && session->pool != NULL)
+    /* Work is charged to the simulated rank that calls: its nodes run one after the other, on its own thread. */
+    if (instance->crew != NULL && session->pool != NULL && session->charge == NULL)
         return pli_crew_run(instance->crew, session->pool, run_one, &r, err);
     plait_status status = PLAIT_OK;
     for (int64_t k = 0; k < plan->n_nodes && status == PLAIT_OK; k++)

@@ -14,8 +14,8 @@ typedef struct pli_variable_use {
     int64_t version, last_get, last_inc;
 } pli_variable_use;
 
-/** A node has been computed: operations, and bytes read and written. */
-typedef void pli_charge_fn(void *user, double flops, double moved);
+/** A node has been computed. */
+typedef void pli_charge_fn(void *user, const pli_weight *weight);
 
 struct plait_session {
     const plait_graph *graph;
@@ -41,8 +41,8 @@ struct plait_session {
 plait_status pli_session_create(const plait_graph *graph, const plait_session_opts *opts, pli_pool *pool,
                                 plait_session **session_out, plait_error *err);
 
-/** Tells fn of each node that was computed, on the thread that computed it, before anything that comes after it begins:
- *  for transports that simulate time. Set it before the first run. */
+/** Tells fn of each node that was computed: for transports that simulate time. Runs then use their caller's thread
+ *  alone, and fn is called on it after each node. Set it before the first run. */
 static inline void pli_session_charge(plait_session *session, pli_charge_fn *fn, void *user) {
     session->charge = fn;
     session->charge_user = user;

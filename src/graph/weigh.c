@@ -1,7 +1,8 @@
-/* How much work each node of a plan is: operations by its op's count (flops.h), and the bytes of the arrays that it reads
- * and writes. A simulation charges both, node by node, and a placement divides them. The store charges its own calls, so
- * a get or an inc has neither. */
+/* How much work each node of a plan is: operations by its op's count (flops.h), and the bytes of the arrays that it
+ * reads and writes. A simulation charges both, node by node, and a placement divides them. The store charges its own
+ * calls, so a get or an inc has neither. */
 #include "graph/flops.h"
+#include "graph/ops/ops.h"
 #include "graph/plan.h"
 
 static double bytes_of(const pli_plan *p, const pli_plan_node *n) {
@@ -9,16 +10,24 @@ static double bytes_of(const pli_plan *p, const pli_plan_node *n) {
     for (int32_t i = 0; i < n->n_in; i++)
         if (pli_plan_reads(n, i)) bytes += (double)pli_tensor_bytes(&p->value[p->input[n->input + i]].t);
     for (int32_t i = 0; i < n->n_out; i++)
-        if (p->value[n->output + i].place != PLI_PLACE_NONE) bytes += (double)pli_tensor_bytes(&p->value[n->output + i].t);
+        if (p->value[n->output + i].place != PLI_PLACE_NONE)
+            bytes += (double)pli_tensor_bytes(&p->value[n->output + i].t);
     return bytes;
 }
 
 /* The ops of a fused node, or of an epilogue. Their counts depend on the shape of their output alone. */
 static double members_of(const pli_plan_node *n, const plait_tensor *out) {
-    const plait_call call = { .in = out, .out = (plait_tensor *)(uintptr_t)out, .n_in = 1, .n_out = 1, .attr = n->attr };
-    double           flops = 0;
+    const plait_call call = {
+        .in = out, .out = (plait_tensor *)(uintptr_t)out, .n_in = 1, .n_out = 1, .attr = n->attr
+    };
+    double flops = 0;
     for (int32_t j = 0; j < n->n_members; j++) flops += pli_flops_of(n->member[j], &call);
     return flops;
+}
+
+static double *operations_of(const plait_op *op, pli_weight *w) {
+    if (op == &pli_op_conv2d || op == &pli_op_conv2d_input || op == &pli_op_conv2d_filter) return &w->taps;
+    return op->flops == pli_flops_window || op->flops == pli_flops_added ? &w->steps : &w->flops;
 }
 
 static plait_status weigh(const pli_plan *p, pli_plan_node *n, plait_error *err) {
@@ -31,8 +40,8 @@ static plait_status weigh(const pli_plan *p, pli_plan_node *n, plait_error *err)
     const plait_call call = {
         .in = in, .out = out, .n_in = n->n_in, .n_out = n->n_out, .attr = n->attr, .user = n->op->user, .error = err
     };
-    n->flops = members_of(n, &out[0]) + (fused ? 0 : pli_flops_of(n->op, &call));
-    n->moved = bytes_of(p, n);
+    n->weight = (pli_weight){ .flops = members_of(n, &out[0]), .moved = bytes_of(p, n) };
+    if (!fused) *operations_of(n->op, &n->weight) += pli_flops_of(n->op, &call);
     if (in != few) pli_free(in);
     return PLAIT_OK;
 }

@@ -111,10 +111,12 @@ static void tell_op(void *user, const char *name, int32_t thread, uint64_t begin
 
 /* --- what computing costs, in a simulation ------------------------------------------------------------------------ */
 
-static void charge_node(void *user, double flops, double moved) {
+static void charge_node(void *user, const pli_weight *w) {
     plait_comm *comm = user;
-    pli_comm_work(comm, PLI_WORK_FLOPS, (uint64_t)flops);
-    pli_comm_work(comm, PLI_WORK_MOVED, (uint64_t)moved);
+    pli_comm_work(comm, PLI_WORK_FLOPS, (uint64_t)w->flops);
+    pli_comm_work(comm, PLI_WORK_TAPS, (uint64_t)w->taps);
+    pli_comm_work(comm, PLI_WORK_STEPS, (uint64_t)w->steps);
+    pli_comm_work(comm, PLI_WORK_MOVED, (uint64_t)w->moved);
     pli_comm_work(comm, PLI_WORK_NODES, 1);
 }
 
