@@ -1,6 +1,6 @@
 /* The cost of a graph's nodes. Small graphs are run, each of nodes of one kind: nodes of one element give the time to
- * begin a node; copies, which do no operations, the time of a byte; products, convolutions and pooling the time of their
- * operations, less that of their bytes. Sizes are those of a net's layers for a batch of some hundred rows. */
+ * begin a node; copies, which do no operations, the time of a byte; products, convolutions and pooling the time of
+ * their operations, less that of their bytes. Sizes are those of a net's layers for a batch of some hundred rows. */
 #include <math.h>
 #include <plait/nn.h>
 #include <plait/ops.h>
