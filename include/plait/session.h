@@ -37,6 +37,76 @@ typedef struct plait_store {
     const char *(*owner)(void *user, int32_t variable);
 } plait_store;
 
+/* --- a graph cut in parts ------------------------------------------------------------------------------------- */
+
+/* An edge of a cut: a value that one part makes and another reads. */
+typedef struct plait_edge {
+    plait_value value;       /* in the graph                                                          */
+    int32_t     from, to;    /* parts: the producer and the reader                                    */
+    int32_t     replica;     /* of the graph (plait_cut)                                              */
+    int64_t     micro_batch; /* the number of the run; the same in all parts, and never used again    */
+} plait_edge;
+
+/* Carries values along the edges of a cut. Sessions of all parts use it: `send` in the producer's session, the other
+ * three in the reader's. A session calls it on the thread that runs the session.
+ * Flow control: a reader grants each edge of the graph a number of tensors that are sent and not yet received. A
+ * producer that has no grant left is told so and keeps the tensor, so neither side piles up memory. */
+typedef struct plait_channel {
+    void *user;
+    /** Begins to send a tensor. It is lent for this call only. *taken_out is set to 1; or to 0, if the reader has
+     *  granted no more: then nothing has happened, and the session tries again after `wait`. */
+    plait_status (*send)(void *user, const plait_edge *edge, const plait_tensor *tensor, int *taken_out,
+                         plait_error *error);
+    /** Receives the edge's tensor, if it has arrived: sets *data_out, which belongs to the channel and is lent until
+     *  `release`; this grants the producer one more. *data_out NULL: it has not arrived. `like` is the type and shape
+     *  that the reader expects (ESHAPE if the producer has sent another). Never waits. */
+    plait_status (*receive)(void *user, const plait_edge *edge, const plait_tensor *like, const void **data_out,
+                            plait_error *error);
+    /** Gives back what receive has lent. */
+    void (*release)(void *user, const plait_edge *edge, const void *data);
+    /** Waits until the edge can go on: the tensor has arrived, or (sends 1) the reader grants one more. The reason of
+     *  the wait names producer, reader, value and micro-batch.
+     *  Errors: EPEER the other part is gone; EDEADLOCK parts wait for each other; ETIMEOUT. */
+    plait_status (*wait)(void *user, const plait_edge *edge, int sends, plait_error *error);
+} plait_channel;
+
+/* Which part of a graph a session computes. All parts have the same graph and cut; each has a session, with `own` of
+ * its own, and all sessions make the same runs in the same order, with the same feeds and fetches.
+ *     A node without a place: one of a gradient lies with the node that it differentiates; a variable with the first
+ * node that reads it; an inc with its variable; a placeholder in part 0; another with the last part that it reads
+ * from. Constants, and nodes that read only shapes, are computed wherever they are needed. A variable that several
+ * parts read is sent by the part that has it. get_rows and incs must lie with their variable.
+ *     All parts feed the shapes of all feeds; data are read only in the part of the fed value's node (elsewhere they
+ * may be NULL). A fetch is filled in the part that computes it, and is left as it is in the others.
+ *     Values have the same bits as uncut, random ones too. */
+typedef struct plait_cut {
+    size_t               size;    /* set by plait_cut_init                                                  */
+    int32_t              parts;   /* number of parts                                                        */
+    int32_t              own;     /* the part of this session, from 0                                       */
+    int32_t              replica; /* of the graph; part of each edge, otherwise not looked at               */
+    const int32_t       *place;   /* [n_places] the part of each node; -1: none. NULL: none has a place. Nodes count in
+                                     the order in which they were added (plait_graph_nodes). Copied                  */
+    int64_t              n_places; /* nodes after these have no place                                        */
+    const plait_channel *channel; /* copied; needed if there are several parts                              */
+} plait_cut;
+
+PLAIT_API void plait_cut_init(plait_cut *cut);
+
+/** A channel in memory, for sessions of one process. threads: how many threads run them, one for each rank. grants:
+ *  how many tensors of an edge of the graph may be sent and not yet received, 1 or more. An edge that skips parts holds
+ *  its producer up if there are few: with parts + 1 it never does. If all threads wait and none can go on, the waits
+ *  end with EDEADLOCK. Errors: EINVAL; ENOMEM. Any thread. */
+typedef struct plait_memory_channel plait_memory_channel;
+PLAIT_API plait_status plait_memory_channel_create(int32_t threads, int32_t grants, plait_memory_channel **channel_out,
+                                                   plait_error *error_out);
+/** What a plait_cut takes; valid as long as the channel. */
+PLAIT_API const plait_channel *plait_memory_channel_calls(const plait_memory_channel *channel);
+/** The thread of a part makes no more runs, as after a failure. Waits for it end with EPEER once nothing of it is
+ *  left. */
+PLAIT_API void plait_memory_channel_leave(plait_memory_channel *channel, int32_t part);
+/** After the last session that uses it. *channel may be NULL. */
+PLAIT_API void plait_memory_channel_destroy(plait_memory_channel **channel);
+
 typedef struct plait_session plait_session;
 
 typedef struct plait_session_opts {
@@ -54,6 +124,7 @@ typedef struct plait_session_opts {
                                        NULL */
     void *trace_user;
     const char *kernels; /* a module whose kernels are preferred: "onednn" (convolutions); NULL: Plait's own alone */
+    const plait_cut *cut; /* the session computes one part of the graph; copied; NULL: all of it */
 } plait_session_opts;
 
 PLAIT_API void plait_session_opts_init(plait_session_opts *opts);
@@ -88,6 +159,26 @@ typedef struct plait_fetch {
 PLAIT_API plait_status plait_session_run(plait_session *session, const plait_feed *feeds, int32_t n_feeds,
                                          plait_fetch *fetches, int32_t n_fetches, const plait_value *exclude,
                                          int32_t n_exclude, plait_error *error_out);
+
+/* A micro-batch. All micro-batches of a call feed and fetch the same values; their shapes may differ. */
+typedef struct plait_batch {
+    const plait_feed *feeds;
+    plait_fetch      *fetches;
+    int32_t           n_feeds, n_fetches;
+} plait_batch;
+
+/** Runs micro-batches [n] through the parts of a cut graph, as a pipeline: while a later part works on one, an earlier
+ *  part works on the next. sessions [n_sessions]: those of this rank, in the order of their parts. n_sessions 1: rank r
+ *  has part r. More (for "interleaved"): of `ranks` ranks, rank r has the parts r, r + ranks, r + 2 ranks, ...
+ *  schedule: "gpipe": all micro-batches forward, then all backward (Huang et al., NeurIPS 2019); "1f1b": in turns, so
+ *  that at most `parts` are under way (PipeDream-flush: Narayanan et al., SC 2021); "interleaved": 1f1b over several
+ *  parts a rank; n is a multiple of the ranks.
+ *  Variables are got once, so all micro-batches read the same values. What their incs add up to is one inc, at the end.
+ *  Collective over the ranks of a cut. Errors: ENAME schedule; EINVAL; those of plait_session_run and of the channel.
+ *  No other run of these sessions may be under way. */
+PLAIT_API plait_status plait_session_run_batches(plait_session *const *sessions, int32_t n_sessions,
+                                                 const char *schedule, plait_batch *batches, int32_t n,
+                                                 plait_error *error_out);
 
 /** Copies all values of variable k, as the store has them, to data [its bytes]; it is a run that only gets the
  *  variable.

@@ -2,6 +2,7 @@
  * forwards copies it with its shapes. */
 #include <string.h>
 
+#include "graph/cut.h"
 #include "graph/ops/ops.h"
 #include "graph/plan.h"
 
@@ -18,6 +19,7 @@ typedef struct maker {
     bool              *excluded;
     int32_t           *feed;   /* the value's feed; -1: none */
     int32_t           *number; /* in the plan; -1: not there */
+    pli_parts          parts;  /* of a cut graph */
 } maker;
 
 static plait_status check_feed(const maker *m, const plait_feed *feed, int32_t i) {
@@ -238,10 +240,21 @@ static plait_status copy_node(maker *m, const pli_node *node, uint8_t need) {
     return status == PLAIT_OK ? append_node(m, node, out, need == NEED_VALUES) : status;
 }
 
+/* Adds the receives and sends of node k's outputs. */
+static plait_status join_parts(maker *m, int64_t k) {
+    const pli_node *node = &m->g->node[k];
+    for (plait_value v = node->value; v < node->value + node->n_values; v++) {
+        if (m->parts.received[v]) PLI_TRY(pli_cut_receive(m->plan, &m->parts, v, &m->number[v], m->err));
+        PLI_TRY(pli_cut_send(m->plan, &m->parts, v, m->number[v], m->err));
+    }
+    return PLAIT_OK;
+}
+
 static plait_status copy_needed(maker *m) {
     const plait_graph *g = m->g;
     for (int64_t k = 0; k < g->n_nodes; k++) {
         const pli_node *node = &g->node[k];
+        const bool      here = m->plan->cut == NULL || pli_cut_is_here(&m->parts, k);
         uint8_t         need = 0;
         for (plait_value v = node->value; v < node->value + node->n_values; v++) {
             if (m->need[v] == 0) continue;
@@ -250,10 +263,11 @@ static plait_status copy_needed(maker *m) {
             if (feed < 0) continue;
             plait_tensor t = m->plan->key.feeds[feed].tensor;
             t.data = NULL;
-            m->number[v] = pli_plan_add_value(m->plan, v, t, PLI_PLACE_FEED, feed);
+            m->number[v] = pli_plan_add_value(m->plan, v, t, here ? PLI_PLACE_FEED : PLI_PLACE_NONE, feed);
             if (m->number[v] < 0) return pli_plan_no_memory(m->err);
         }
-        if (need > 0) PLI_TRY(copy_node(m, node, need));
+        if (need > 0) PLI_TRY(copy_node(m, node, here ? need : NEED_SHAPE));
+        if (m->plan->cut != NULL) PLI_TRY(join_parts(m, k));
     }
     return PLAIT_OK;
 }
@@ -262,7 +276,11 @@ static plait_status number_fetches(maker *m) {
     const pli_plan_key *key = &m->plan->key;
     m->plan->fetch = pli_arena_take(&m->plan->arena, (size_t)key->n_fetches * sizeof *m->plan->fetch);
     if (m->plan->fetch == NULL) return pli_plan_no_memory(m->err);
-    for (int32_t i = 0; i < key->n_fetches; i++) m->plan->fetch[i] = m->number[key->fetches[i].value];
+    for (int32_t i = 0; i < key->n_fetches; i++) {
+        const plait_value v = key->fetches[i].value;
+        const bool        here = m->plan->cut == NULL || pli_cut_is_here(&m->parts, m->g->value[v].node);
+        m->plan->fetch[i] = here ? m->number[v] : -1;
+    }
     return PLAIT_OK;
 }
 
@@ -281,6 +299,8 @@ plait_status pli_plan_copy(pli_plan *plan, plait_error *err) {
     for (size_t v = 0; status == PLAIT_OK && v < n; v++) m.feed[v] = m.number[v] = -1;
     if (status == PLAIT_OK) status = mark_asked(&m);
     if (status == PLAIT_OK) status = mark_needed(&m);
+    if (status == PLAIT_OK && plan->cut != NULL)
+        status = pli_cut_find_parts(plan, m.need, m.feed, &m.parts, err);
     if (status == PLAIT_OK) status = copy_needed(&m);
     if (status == PLAIT_OK) status = number_fetches(&m);
     pli_free(m.need);

@@ -11,7 +11,7 @@ static void add_quoted(pli_text *text, const char *s) {
 }
 
 static void add_source(const pli_plan *p, pli_text *text, int32_t v) {
-    static const char *const places[] = { "shape of ", "", "feed ", "constant ", "variable ", "" };
+    static const char *const places[] = { "shape of ", "", "feed ", "constant ", "variable ", "", "received " };
     char                     name[80], shape[128];
     if (p->value[v].node >= 0) return;
     pli_value_text(p->graph, p->value[v].origin, name);

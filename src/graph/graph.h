@@ -22,6 +22,7 @@ typedef struct pli_node {
     int32_t         input, n_inputs;
     int32_t         value, n_values;
     int32_t         attr; /* the first of op->n_attrs in graph->attr */
+    int32_t         forward; /* the node whose gradient it helps to compute; -1: it belongs to no gradient */
 } pli_node;
 
 typedef struct pli_value {
@@ -48,6 +49,8 @@ struct plait_graph {
     pli_variable    *variable;
     int64_t          n_nodes, n_inputs, n_values, n_dims, n_attrs, n_variables;
     int64_t          node_capacity, input_capacity, value_capacity, dim_capacity, attr_capacity, variable_capacity;
+    int32_t          forward; /* of the nodes that are added now: 1 + the number of the node that is differentiated;
+                                 0: none is */
     pli_arena        arena;
     pli_keymap       by_op;   /* hash of an op's name -> its place in op                             */
     const plait_op **op;      /* Plait's own, then the program's; the list is owned, the ops are borrowed */

@@ -28,8 +28,7 @@ struct pli_memory {
 
 /* --- adding ---------------------------------------------------------------------------------------------------- */
 
-/* values += delta. Integers wrap; BOOL is a logical or. */
-static void add(plait_type type, int64_t n, const void *delta, void *values) {
+void pli_memory_add(plait_type type, int64_t n, const void *delta, void *values) {
     if (type == PLAIT_F32) {
         const float *x = delta;
         float       *y = values;
@@ -67,7 +66,7 @@ static void add_piece(void *user, int64_t i, int32_t thread) {
     const sum    *s = user;
     const int64_t first = i * PIECE, n = s->n - first < PIECE ? s->n - first : PIECE;
     (void)thread;
-    add(s->type, n, s->delta + (size_t)first * s->bytes, s->values + (size_t)first * s->bytes);
+    pli_memory_add(s->type, n, s->delta + (size_t)first * s->bytes, s->values + (size_t)first * s->bytes);
 }
 
 static void apply(pli_memory *m, const pending *p) {
@@ -81,7 +80,7 @@ static void apply(pli_memory *m, const pending *p) {
     const int64_t rows = shape->shape.dim[0], width = rows > 0 ? all / rows : 0;
     const size_t  bytes = (size_t)width * plait_type_bytes(shape->type);
     for (int64_t i = 0; i < p->n; i++)
-        add(shape->type, width, (const char *)p->delta + (size_t)i * bytes,
+        pli_memory_add(shape->type, width, (const char *)p->delta + (size_t)i * bytes,
             (char *)m->values[p->variable] + (size_t)p->rows[i] * bytes);
 }
 

@@ -1,6 +1,9 @@
 /* Orders a plan's nodes. Nodes that nothing needs are dropped, and each node comes after its inputs. A get comes just
  * before its first use, so that the store has time to fetch. An inc comes as soon as its delta is computed, so that it
- * travels while the rest is computed, but after all gets of its variable, which must see the values from before.
+ * travels while the rest is computed, but after all gets of its variable, which must see the values from before. In a
+ * part of a cut graph a send comes right after what it sends, and a receive where the graph has the value: so what is
+ * made in the forward pass is received in the forward pass, even if only the backward pass needs it, and the producer
+ * can go on with the next micro-batch.
  *
  * The order is that in which a depth-first walk leaves the nodes (Tarjan, "Edge-Disjoint Spanning Trees and Depth-First
  * Search", 1976). The walk starts at each node in the order of the graph, so nodes that were in order stay in order. */
@@ -25,6 +28,9 @@ typedef struct walk {
 
 static bool gets(const pli_plan_node *n) { return n->work == PLI_WORK_GET || n->work == PLI_WORK_GET_ROWS; }
 static bool incs(const pli_plan_node *n) { return n->work == PLI_WORK_INC || n->work == PLI_WORK_INC_ROWS; }
+
+/* The other part counts on it, so it stays even if no node here needs it any more. */
+static bool of_channel(const pli_plan_node *n) { return n->work == PLI_WORK_SEND || n->work == PLI_WORK_RECV; }
 
 static bool begin(walk *w, pli_plan *p) {
     const size_t n = (size_t)p->n_nodes;
@@ -74,6 +80,11 @@ static int32_t maker(const pli_plan *p, int64_t k, int32_t i) {
 static void mark_needed(walk *w) {
     const pli_plan *p = w->plan;
     int64_t         depth = 0;
+    for (int32_t k = 0; p->cut != NULL && k < p->n_nodes; k++) {
+        if (!of_channel(&p->node[k])) continue;
+        w->needed[k] = 1;
+        w->stack[depth++] = k;
+    }
     for (int32_t i = 0; i < p->key.n_fetches; i++) {
         const int32_t k = p->fetch[i] >= 0 ? p->value[p->fetch[i]].node : -1;
         if (k < 0 || w->needed[k]) continue;

@@ -112,6 +112,7 @@ static void sweep(plait_graph *g, pli_paths *p) {
     for (int32_t k = g->value[p->target].node; k >= 0 && g->status == PLAIT_OK; k--) {
         const pli_node node = g->node[k];
         bool           flows = false;
+        g->forward = k + 1;
         for (int32_t i = 0; i < node.n_values; i++) {
             const plait_value v = node.value + i;
             if (v != p->target) p->grad[v] = p->head[v] < 0 ? PLAIT_NONE : sum_of_partials(g, p, v);
@@ -122,6 +123,7 @@ static void sweep(plait_graph *g, pli_paths *p) {
         differentiate(g, p, k, d_out);
         link_edges(g, p, k);
     }
+    g->forward = 0;
 }
 
 static pli_paths *find(const plait_graph *g, plait_value target) {
@@ -146,6 +148,7 @@ pli_paths *pli_paths_of(plait_graph *g, plait_value target) {
         pli_graph_failed(g, PLAIT_ENOMEM, "no memory to differentiate");
         return NULL;
     }
+    g->forward = g->value[target].node + 1;
     p->grad[target] = pli_op1(g, &pli_op_ones_like, target);
     sweep(g, p);
     g->paths[g->n_paths++] = p;

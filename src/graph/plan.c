@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "graph/cut.h"
 #include "graph/dump.h"
 #include "graph/passes/passes.h"
 
@@ -146,10 +147,12 @@ static plait_status place(pli_plan *p, plait_error *err) {
     return PLAIT_OK;
 }
 
-/* The feed or variable that a value is, or is a view of; -1: neither, so it lies in the same place in every run. */
+/* The feed, variable or received value that a value is, or is a view of; -1: none, so it lies in the same
+ * place in every run. */
 static int32_t external(const pli_plan *p, int32_t v) {
     while (p->value[v].place == PLI_PLACE_VIEW) v = p->value[v].number;
-    return p->value[v].place == PLI_PLACE_FEED || p->value[v].place == PLI_PLACE_VARIABLE ? v : -1;
+    const pli_place place = p->value[v].place;
+    return place == PLI_PLACE_FEED || place == PLI_PLACE_VARIABLE || place == PLI_PLACE_RECEIVED ? v : -1;
 }
 
 /* Lists for each feed and variable the inputs and views that point to it: counts first, then fills. */
@@ -231,6 +234,7 @@ static plait_status make(pli_plan *p, const pli_plan_opts *opts, plait_error *er
     PLI_TRY(place(p, err));
     PLI_TRY(run_passes(p, opts, true, err));
     PLI_TRY(list_patches(p, err));
+    if (p->cut != NULL) pli_cut_find_turn(p);
     if (opts->texts) PLI_TRY(keep_texts(p, err));
     PLI_TRY(pli_plan_weigh(p, err));
     return pli_plan_tasks(p, err);
@@ -244,6 +248,7 @@ plait_status pli_plan_create(const plait_graph *graph, const pli_plan_key *key, 
     p->threads = opts->threads;
     p->grain_ns = opts->grain_ns;
     p->kernels = opts->kernels;
+    p->cut = opts->cut;
     pli_arena_init(&p->arena, ARENA_CHUNK_BYTES);
     pli_arena_init(&p->work, ARENA_CHUNK_BYTES);
     plait_status status = keep_key(p, key) ? PLAIT_OK : pli_plan_no_memory(err);

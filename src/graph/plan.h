@@ -7,13 +7,15 @@
  *
  *     plan.c       the key; the order in which a plan is made
  *     copy.c       the needed part of the graph
+ *     cut.c        the part of it that lies here, if the graph is cut
  *     passes/      make a plan smaller or faster, with the same values
  *     order.c      the order of the nodes, and of the store's calls among them
  *     weigh.c      operations and bytes of the nodes
  *     tasks.c      the tasks that threads take
  *     instance.c   the memory of a run
  *     run.c        a run: node after node
- *     crew.c       a run by several threads, which take tasks */
+ *     crew.c       a run by several threads, which take tasks
+ *     batches.c    runs of a cut graph, several at a time */
 #ifndef PLI_GRAPH_PLAN_H
 #define PLI_GRAPH_PLAN_H
 
@@ -29,7 +31,8 @@ typedef enum pli_place {
     PLI_PLACE_FEED,     /* the caller's: feed `number`                */
     PLI_PLACE_CONSTANT, /* t.data                                     */
     PLI_PLACE_VARIABLE, /* borrowed from the store: variable `number` */
-    PLI_PLACE_VIEW      /* in the place of the plan's value `number`  */
+    PLI_PLACE_VIEW,     /* in the place of the plan's value `number`  */
+    PLI_PLACE_RECEIVED  /* lent by the channel                        */
 } pli_place;
 
 typedef struct pli_plan_value {
@@ -49,7 +52,9 @@ typedef enum pli_work { /* how a node is done */
                         PLI_WORK_GET,
                         PLI_WORK_GET_ROWS,
                         PLI_WORK_INC,
-                        PLI_WORK_INC_ROWS
+                        PLI_WORK_INC_ROWS,
+                        PLI_WORK_SEND, /* of a cut graph (cut.h) */
+                        PLI_WORK_RECV
 } pli_work;
 
 /* How much work a node is. Operations take very different times: products and loops over elements fill a core's
@@ -72,6 +77,7 @@ typedef struct pli_plan_node {
     int32_t             input, n_in;   /* the first in plan->input                         */
     int32_t             output, n_out; /* the first in plan->value, the rest behind it     */
     int32_t             variable;      /* for a node that the store does                   */
+    int32_t             peer;          /* of a send or receive: the other part             */
     pli_work            work;
     int32_t             kernel_in, raw; /* epilogue: inputs of the kernel, and the output that it fills first */
     const plait_op    **member;         /* [n_members] the ops of a fused node              */
@@ -114,6 +120,7 @@ typedef struct pli_instance {
     unsigned char       *scratch; /* scratch_bytes for each thread                 */
     struct pli_crew     *crew;    /* what threads share during a run (run.c)       */
     int64_t              run;     /* number of the run in the session, from 1      */
+    int64_t              at;      /* of a cut graph: the node that comes next      */
 } pli_instance;
 
 typedef struct pli_plan {
@@ -141,6 +148,9 @@ typedef struct pli_plan {
     bool               incs;
     int32_t            threads; /* number of threads; 1: there are no tasks */
     const pli_kernel_set *kernels; /* of a module; NULL: none */
+    const plait_cut   *cut;        /* NULL: the plan is of the whole graph */
+    int64_t            turn;       /* of a cut graph: the first node of the backward pass */
+    const uint8_t     *late;       /* ... [graph nodes] 1: it belongs to the backward pass; while the plan is made */
     pli_arena          arena;
     pli_arena          work; /* used while the plan is made, then freed */
     pli_instance      *free; /* guarded by the session's lock ...       */
@@ -155,6 +165,7 @@ typedef struct pli_plan_opts {
     bool               texts;    /* 1: names for traces are made */
     double             grain_ns; /* the least work for which another thread is used */
     const pli_kernel_set *kernels;  /* of a module, tried first; NULL: none */
+    const plait_cut   *cut;      /* NULL: plans are of the whole graph */
 } pli_plan_opts;
 
 uint64_t     pli_plan_hash(const pli_plan_key *key);

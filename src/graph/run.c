@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "graph/crew.h"
+#include "graph/gather.h"
 #include "graph/session.h"
 
 typedef struct run {
@@ -17,6 +18,34 @@ static plait_status failed_at(const run *r, const pli_plan_node *n, plait_status
     if (err->code != status) return pli_fail(err, status, "%s: failed and did not say why", name);
     (void)pli_fail_at(err, "%s", name);
     return status;
+}
+
+/* --- nodes of the channel -------------------------------------------------------------------------------------- */
+
+static plait_edge edge_of(const plait_session *s, const pli_plan_node *n, const pli_instance *x) {
+    const bool sends = n->work == PLI_WORK_SEND;
+    return (plait_edge){ .value = n->origin,
+                         .from = sends ? s->cut.own : n->peer,
+                         .to = sends ? n->peer : s->cut.own,
+                         .replica = s->cut.replica,
+                         .micro_batch = x->run - 1 };
+}
+
+/* Sends or receives, if that is possible now. */
+static plait_status run_channel(const run *r, const pli_plan_node *n, bool *done_out, plait_error *err) {
+    const plait_channel *c = &r->session->channel;
+    const plait_edge     edge = edge_of(r->session, n, r->x);
+    if (n->work == PLI_WORK_SEND) {
+        int                taken = 0;
+        const plait_status status = c->send(c->user, &edge, &r->x->in[n->input], &taken, err);
+        *done_out = taken != 0;
+        return status;
+    }
+    const void *data = NULL;
+    PLI_TRY(c->receive(c->user, &edge, &r->plan->value[n->output].t, &data, err));
+    *done_out = data != NULL;
+    if (data != NULL) pli_instance_bind(r->plan, r->x, n->output, (void *)(uintptr_t)data);
+    return PLAIT_OK;
 }
 
 /* --- nodes of the store ---------------------------------------------------------------------------------------- */
@@ -42,6 +71,8 @@ static plait_status run_store(const run *r, const pli_plan_node *n, plait_error 
     }
     if (n->work == PLI_WORK_INC) {
         *(uint8_t *)out->data = 1;
+        if (r->session->gather != NULL)
+            return pli_gather_inc(r->session->gather, store, n->origin, n->variable, &in[1], err);
         return store->inc(store->user, n->variable, in[1].data, err);
     }
     const int64_t rows = plait_shape_elements(&in[1].shape);
@@ -49,6 +80,8 @@ static plait_status run_store(const run *r, const pli_plan_node *n, plait_error 
     if (n->work == PLI_WORK_GET_ROWS)
         return store->get_rows(store->user, n->variable, rows, in[1].data, out->data, err);
     *(uint8_t *)out->data = 1;
+    if (r->session->gather != NULL)
+        return pli_gather_inc_rows(r->session->gather, store, n->origin, n->variable, &in[1], &in[2], err);
     return store->inc_rows(store->user, n->variable, rows, in[1].data, in[2].data, err);
 }
 
@@ -134,4 +167,80 @@ plait_status pli_run_plan(plait_session *session, const pli_plan *plan, pli_inst
     for (int64_t k = 0; k < plan->n_nodes && status == PLAIT_OK; k++)
         status = run_one(&r, k, 0, plan->node[k].items, 0, err);
     return status;
+}
+
+/* --- a plan of a cut graph, by steps --------------------------------------------------------------------------- */
+
+void pli_plan_begin(plait_session *session, const pli_plan *plan, pli_instance *x, const pli_plan_key *key,
+                   int64_t number) {
+    (void)session;
+    x->at = 0;
+    x->run = number + 1;
+    for (int32_t i = 0; i < plan->n_fed; i++)
+        pli_instance_bind(plan, x, plan->fed[i], key->feeds[plan->value[plan->fed[i]].number].tensor.data);
+}
+
+/* The threads share the items of a large node. */
+typedef struct shared {
+    run         *run;
+    int64_t      k, items;
+    int32_t      pieces;
+    _Atomic int  failed; /* relaxed: pli_pool_for publishes what comes before its return */
+    plait_error  error;
+} shared;
+
+static void run_piece(void *user, int64_t i, int32_t thread) {
+    shared       *s = user;
+    const int64_t first = s->items * i / s->pieces, end = s->items * (i + 1) / s->pieces;
+    plait_error   own = { .code = PLAIT_OK };
+    if (first >= end || run_one(s->run, s->k, first, end, thread, &own) == PLAIT_OK) return;
+    if (atomic_exchange_explicit(&s->failed, 1, memory_order_relaxed) == 0) s->error = own;
+}
+
+static plait_status run_shared(run *r, int64_t k, plait_error *err) {
+    enum { SHARED = 2, PIECES = 4 }; /* grains of work, as in tasks.c; pieces for each thread */
+    const pli_plan_node *n = &r->plan->node[k];
+    const int32_t        threads = pli_pool_threads(r->session->pool);
+    if (threads == 1 || n->items <= 1 || n->cost_ns <= SHARED * r->plan->grain_ns)
+        return run_one(r, k, 0, n->items, 0, err);
+    shared s = { .run = r, .k = k, .items = n->items, .pieces = PIECES * threads };
+    pli_pool_for(r->session->pool, s.pieces, run_piece, &s);
+    if (s.failed != 0) *err = s.error;
+    return s.failed != 0 ? s.error.code : PLAIT_OK;
+}
+
+plait_status pli_plan_step(plait_session *session, const pli_plan *plan, pli_instance *x, int64_t until,
+                          bool *waits_out, bool *sends_out, plait_edge *edge_out, plait_error *err) {
+    plait_error own;
+    run         r = { .session = session, .plan = plan, .x = x, .step = (uint64_t)(x->run - 1) };
+    if (err == NULL) err = &own;
+    err->code = PLAIT_OK;
+    *waits_out = false;
+    for (; x->at < until; x->at++) {
+        const pli_plan_node *n = &plan->node[x->at];
+        if (n->work != PLI_WORK_SEND && n->work != PLI_WORK_RECV) {
+            PLI_TRY(run_shared(&r, x->at, err));
+            continue;
+        }
+        bool         done = false;
+        plait_status status = run_channel(&r, n, &done, err);
+        if (status != PLAIT_OK) return failed_at(&r, n, status, err);
+        if (done) continue;
+        *waits_out = true;
+        *sends_out = n->work == PLI_WORK_SEND;
+        *edge_out = edge_of(session, n, x);
+        return PLAIT_OK;
+    }
+    return PLAIT_OK;
+}
+
+void pli_plan_release(plait_session *session, const pli_plan *plan, pli_instance *x) {
+    const plait_channel *c = &session->channel;
+    for (int64_t k = 0; k < x->at; k++) {
+        const pli_plan_node *n = &plan->node[k];
+        if (n->work != PLI_WORK_RECV) continue;
+        const plait_edge edge = edge_of(session, n, x);
+        c->release(c->user, &edge, x->value[n->output].data);
+    }
+    x->at = 0;
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "graph/batches.h"
+#include "graph/cut.h"
 #include "graph/passes/passes.h"
 
 void plait_session_opts_init(plait_session_opts *opts) {
@@ -19,6 +21,19 @@ static plait_status check(const plait_graph *graph, const plait_session_opts *op
     const plait_store *s = opts->store;
     if (s != NULL && (s->get == NULL || s->get_rows == NULL || s->inc == NULL || s->inc_rows == NULL || s->end == NULL))
         return pli_fail(err, PLAIT_EINVAL, "a store needs get, get_rows, inc, inc_rows and end");
+    return opts->cut != NULL ? pli_cut_check(graph, opts->cut, err) : PLAIT_OK;
+}
+
+/* Keeps a copy of the cut. */
+static plait_status keep_cut(plait_session *s, const plait_cut *cut, plait_error *err) {
+    s->cut = *cut;
+    if (cut->channel != NULL) s->channel = *cut->channel;
+    s->cut.channel = &s->channel;
+    s->place = pli_array((size_t)cut->n_places, sizeof *s->place);
+    if (s->place == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a session");
+    if (cut->n_places > 0) memcpy(s->place, cut->place, (size_t)cut->n_places * sizeof *s->place);
+    s->cut.place = s->place;
+    s->plan_opts.cut = &s->cut;
     return PLAIT_OK;
 }
 
@@ -41,6 +56,7 @@ plait_status pli_session_create(const plait_graph *graph, const plait_session_op
                                     .dump = s->dump,
                                     .texts = s->opts.trace != NULL,
                                     .grain_ns = 20000 };
+    if (status == PLAIT_OK && s->opts.cut != NULL) status = keep_cut(s, s->opts.cut, err);
     if (status == PLAIT_OK && s->opts.kernels != NULL)
         status = pli_kernel_set_open(s->opts.kernels, &s->module, &s->plan_opts.kernels, err);
     if (s->opts.store != NULL)
@@ -83,6 +99,7 @@ void plait_session_destroy(plait_session **session) {
     if (s->own_pool) pli_pool_destroy(&s->pool);
     if (s->module != NULL) pli_module_close(&s->module);
     pli_free(s->dump);
+    pli_free(s->place);
     pthread_mutex_destroy(&s->lock);
     pli_free(s);
     *session = NULL;
@@ -91,7 +108,7 @@ void plait_session_destroy(plait_session **session) {
 /* --- plans ----------------------------------------------------------------------------------------------------- */
 
 /* Gives an instance back. well: a run used it, and succeeded. */
-static void give(plait_session *s, pli_plan *plan, pli_instance *instance, bool well) {
+void pli_session_give(plait_session *s, pli_plan *plan, pli_instance *instance, bool well) {
     pthread_mutex_lock(&s->lock);
     plan->runs--;
     if (well) pli_metadata_note(s, plan, instance->run);
@@ -129,8 +146,8 @@ static void forget_one(plait_session *s) {
 }
 
 /* Takes the plan of a key, and an instance to run it in; makes what is missing. */
-static plait_status take(plait_session *s, const pli_plan_key *key, pli_plan **plan_out, pli_instance **instance_out,
-                         plait_error *err) {
+plait_status pli_session_take(plait_session *s, const pli_plan_key *key, pli_plan **plan_out,
+                              pli_instance **instance_out, plait_error *err) {
     const uint64_t hash = pli_plan_hash(key);
     plait_status   status = PLAIT_OK;
     pthread_mutex_lock(&s->lock);
@@ -149,7 +166,7 @@ static plait_status take(plait_session *s, const pli_plan_key *key, pli_plan **p
     if (p != NULL) p->runs++;
     pthread_mutex_unlock(&s->lock);
     if (status == PLAIT_OK && x == NULL) status = pli_instance_create(p, s->plan_opts.threads, &x, err);
-    if (status != PLAIT_OK && p != NULL) give(s, p, NULL, false);
+    if (status != PLAIT_OK && p != NULL) pli_session_give(s, p, NULL, false);
     *plan_out = p;
     *instance_out = x;
     return status;
@@ -157,10 +174,19 @@ static plait_status take(plait_session *s, const pli_plan_key *key, pli_plan **p
 
 /* --- a run ----------------------------------------------------------------------------------------------------- */
 
-static plait_status check_memory(const pli_plan *p, const pli_plan_key *key, plait_error *err) {
+/* Does this part of a cut graph read the data of feed i? */
+static bool is_read(const pli_plan *p, int32_t i) {
+    for (int32_t k = 0; k < p->n_fed; k++)
+        if (p->value[p->fed[k]].number == i) return p->value[p->fed[k]].n_patches > 0;
+    return false;
+}
+
+plait_status pli_session_check_memory(const pli_plan *p, const pli_plan_key *key, plait_error *err) {
     char name[80];
     for (int32_t i = 0; i < key->n_feeds; i++) {
-        if (key->feeds[i].tensor.data != NULL || plait_shape_elements(&key->feeds[i].tensor.shape) == 0) continue;
+        if (key->feeds[i].tensor.data != NULL || plait_shape_elements(&key->feeds[i].tensor.shape) == 0 ||
+            (p->cut != NULL && !is_read(p, i)))
+            continue;
         pli_value_text(p->graph, key->feeds[i].value, name);
         return pli_fail(err, PLAIT_EINVAL, "feed of %s: no data", name);
     }
@@ -175,7 +201,7 @@ static plait_status check_memory(const pli_plan *p, const pli_plan_key *key, pla
     return PLAIT_OK;
 }
 
-static void hand_out(const pli_plan *p, const pli_instance *x, plait_fetch *fetches) {
+void pli_session_hand_out(const pli_plan *p, const pli_instance *x, plait_fetch *fetches) {
     for (int32_t i = 0; i < p->key.n_fetches; i++) {
         if (p->fetch[i] < 0 || fetches[i].tensor.data == NULL) continue;
         const plait_tensor *from = &x->value[p->fetch[i]];
@@ -191,10 +217,23 @@ static plait_status run_in(plait_session *s, const pli_plan *plan, pli_instance 
     if (s->memory != NULL)
         PLI_TRY(pli_memory_enter(s->memory, plan->n_expect + plan->n_push, plan->expect, plan->incs, err));
     plait_status status = pli_run_plan(s, plan, x, key, err);
-    if (status == PLAIT_OK) hand_out(plan, x, fetches);
+    if (status == PLAIT_OK) pli_session_hand_out(plan, x, fetches);
     const plait_status ended = s->store.end(s->store.user, status, status == PLAIT_OK ? err : NULL);
     if (s->memory != NULL) pli_memory_leave(s->memory);
     return status == PLAIT_OK ? ended : status;
+}
+
+plait_status pli_session_check_key(const plait_session *session, const pli_plan_key *key, plait_error *err) {
+    if (key->n_feeds < 0 || key->n_fetches < 0 || key->n_exclude < 0)
+        return pli_fail(err, PLAIT_EINVAL,
+                        "plait_session_run: %d feeds, %d fetches, %d values to exclude; expected 0 or more of each",
+                        key->n_feeds, key->n_fetches, key->n_exclude);
+    PLI_TRY(plait_graph_check(session->graph, err));
+    for (int32_t i = 0; i < key->n_feeds; i++)
+        if (key->feeds[i].tensor.shape.rank < 0 || key->feeds[i].tensor.shape.rank > PLAIT_RANK_MAX)
+            return pli_fail(err, PLAIT_ESHAPE, "feed %d has %d axes, which no array has", i,
+                            key->feeds[i].tensor.shape.rank);
+    return PLAIT_OK;
 }
 
 plait_status plait_session_run(plait_session *session, const plait_feed *feeds, int32_t n_feeds, plait_fetch *fetches,
@@ -204,27 +243,20 @@ plait_status plait_session_run(plait_session *session, const plait_feed *feeds, 
     PLI_TRY(PLI_GIVEN_OF(error_out, n_feeds, feeds));
     PLI_TRY(PLI_GIVEN_OF(error_out, n_fetches, fetches));
     PLI_TRY(PLI_GIVEN_OF(error_out, n_exclude, exclude));
-    if (n_feeds < 0 || n_fetches < 0 || n_exclude < 0)
-        return pli_fail(error_out, PLAIT_EINVAL,
-                        "plait_session_run: %d feeds, %d fetches, %d values to exclude; expected 0 or more of each",
-                        n_feeds, n_fetches, n_exclude);
-    PLI_TRY(plait_graph_check(session->graph, error_out));
-    for (int32_t i = 0; i < n_feeds; i++)
-        if (feeds[i].tensor.shape.rank < 0 || feeds[i].tensor.shape.rank > PLAIT_RANK_MAX)
-            return pli_fail(error_out, PLAIT_ESHAPE, "feed %d has %d axes, which no array has", i,
-                            feeds[i].tensor.shape.rank);
     const pli_plan_key key = { .feeds = feeds,
                                .fetches = fetches,
                                .exclude = exclude,
                                .n_feeds = n_feeds,
                                .n_fetches = n_fetches,
                                .n_exclude = n_exclude };
+    PLI_TRY(pli_session_check_key(session, &key, error_out));
+    if (session->plan_opts.cut != NULL) return pli_batches_run_one(session, &key, fetches, error_out);
     pli_plan          *plan = NULL;
     pli_instance      *x = NULL;
-    PLI_TRY(take(session, &key, &plan, &x, error_out));
-    plait_status status = check_memory(plan, &key, error_out);
+    PLI_TRY(pli_session_take(session, &key, &plan, &x, error_out));
+    plait_status status = pli_session_check_memory(plan, &key, error_out);
     if (status == PLAIT_OK) status = run_in(session, plan, x, &key, fetches, error_out);
-    give(session, plan, x, status == PLAIT_OK);
+    pli_session_give(session, plan, x, status == PLAIT_OK);
     return status;
 }
 

@@ -8,6 +8,7 @@
 #include "graph/plan.h"
 
 typedef struct pli_memory pli_memory; /* memory.c */
+typedef struct pli_gather pli_gather; /* gather.h */
 
 /* What a session notes about a variable, for plait_variable_info. */
 typedef struct pli_variable_use {
@@ -27,6 +28,10 @@ struct plait_session {
     pli_plan_opts      plan_opts;
     char              *dump;   /* a copy                                               */
     void              *module; /* the module of kernels, or NULL                     */
+    plait_cut          cut;     /* of a session of one part, whose plan_opts.cut points here ...  */
+    plait_channel      channel; /* ... a copy ...                                                */
+    int32_t           *place;   /* ... a copy                                                    */
+    pli_gather        *gather;  /* during runs of several micro-batches: adds up their incs; else NULL */
     pthread_mutex_t    lock;   /* guards plans, the lists of their free instances, and use */
     pli_plan          *plans;
     pli_variable_use  *use; /* [n_used] one for each variable */
@@ -52,6 +57,8 @@ static inline void pli_session_charge(plait_session *session, pli_charge_fn *fn,
 plait_status pli_memory_create(const plait_graph *graph, pli_pool *pool, pli_memory **memory_out,
                                plait_store *store_out, plait_error *err);
 void         pli_memory_destroy(pli_memory **memory);
+/** values += delta. Integers wrap; BOOL is a logical or. */
+void pli_memory_add(plait_type type, int64_t n, const void *delta, void *values);
 /** Sets a variable. Call it between enter (with incs) and leave. */
 void         pli_memory_set(pli_memory *memory, int32_t variable, const void *data);
 /** Called before and after a run: a run with incs has the memory for itself. enter gives the variables [n] memory and
@@ -63,6 +70,27 @@ void         pli_memory_leave(pli_memory *memory);
 plait_status pli_metadata_reserve(plait_session *session, plait_error *err);
 /** Notes that a run of the plan has succeeded. */
 void pli_metadata_note(plait_session *session, const pli_plan *plan, int64_t run);
+
+/** session.c. Takes the plan of a key, and a free instance; makes what is missing. give: gives the instance back; well:
+ *  a run used it and succeeded, which is noted. */
+plait_status pli_session_take(plait_session *session, const pli_plan_key *key, pli_plan **plan_out,
+                              pli_instance **instance_out, plait_error *err);
+void         pli_session_give(plait_session *session, pli_plan *plan, pli_instance *instance, bool well);
+/** Checks what plait_session_run is given; then the memory of its feeds and fetches, which need the plan. */
+plait_status pli_session_check_key(const plait_session *session, const pli_plan_key *key, plait_error *err);
+plait_status pli_session_check_memory(const pli_plan *plan, const pli_plan_key *key, plait_error *err);
+/** Copies what a run has computed to the fetches. */
+void pli_session_hand_out(const pli_plan *plan, const pli_instance *instance, plait_fetch *fetches);
+
+/** Begins a run of a cut graph, which then goes on by steps. number: of the run, the same in all parts. */
+void pli_plan_begin(plait_session *session, const pli_plan *plan, pli_instance *instance, const pli_plan_key *key,
+                   int64_t number);
+/** Runs nodes before `until`, as far as possible without waiting. *waits_out: true: the run waits for *edge_out (to be
+ *  sent if *sends_out, else to arrive), and goes on at the next call; false: it has come to `until`. */
+plait_status pli_plan_step(plait_session *session, const pli_plan *plan, pli_instance *instance, int64_t until,
+                          bool *waits_out, bool *sends_out, plait_edge *edge_out, plait_error *err);
+/** Gives back to the channel what the run has received. */
+void pli_plan_release(plait_session *session, const pli_plan *plan, pli_instance *instance);
 
 /** Runs a plan in an instance. Values borrowed from the store are not given back yet. */
 plait_status pli_run_plan(plait_session *session, const pli_plan *plan, pli_instance *instance, const pli_plan_key *key,

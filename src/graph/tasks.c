@@ -123,7 +123,7 @@ static plait_status link_tasks(pli_plan *p, int32_t *task_of, plait_error *err) 
 
 plait_status pli_plan_tasks(pli_plan *p, plait_error *err) {
     for (int64_t k = 0; k < p->n_nodes; k++) p->cost_ns += p->node[k].cost_ns + NODE_NS;
-    if (p->threads == 1 || p->cost_ns < ALONE * p->grain_ns) return PLAIT_OK;
+    if (p->threads == 1 || p->cut != NULL || p->cost_ns < ALONE * p->grain_ns) return PLAIT_OK;
     int32_t *task_of = pli_arena_take(&p->work, (size_t)p->n_nodes * sizeof *task_of),
             *previous_get = pli_arena_take(&p->work, (size_t)p->n_nodes * sizeof *previous_get);
     int32_t *last_get = pli_arena_take(&p->work, (size_t)p->graph->n_variables * sizeof *last_get);
