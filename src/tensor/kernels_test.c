@@ -222,7 +222,7 @@ static void check_add(const pli_kernels *k, const sparse_case *c, const pli_csr 
 
 static void test_sparse_rows(void **state) {
     (void)state;
-    static const int64_t widths[] = { 1, 2, 8, 11, 16, 29 };
+    static const int64_t widths[] = { 1, 2, 8, 9, 10, 11, 12, 13, 14, 15, 16, 29 };
     sparse_case c = { 0 };
     fill_sparse(&c);
     for (int with = 0; with < 4; with++) {

@@ -122,32 +122,55 @@ static int64_t chunk_end(const pli_part *part, int64_t i) {
     return end;
 }
 
+/* A chunk's rows, one score each. */
+typedef struct chunk {
+    double score[CHUNK_ROWS], y[CHUNK_ROWS], weight[CHUNK_ROWS], loss[CHUNK_ROWS], slope[CHUNK_ROWS];
+    bool   counts[CHUNK_ROWS]; /* the row has a target */
+} chunk;
+
+/* Finds the targets of rows i .. i + n - 1 of the part, and their losses and slopes. */
+static void judge_chunk(const pli_linear *linear, const pli_part *part, int64_t i, int64_t n, double bias, chunk *c) {
+    const pli_loss *loss = linear->goal.loss;
+    for (int64_t j = 0; j < n; j++) {
+        c->counts[j] = pli_linear_weigh(linear, part->block, row_at(part, i + j), &c->y[j], &c->weight[j]);
+        if (!c->counts[j]) c->y[j] = 1;
+        c->score[j] = c->counts[j] ? c->score[j] + bias : 0;
+    }
+    if (loss->many != NULL) {
+        loss->many(n, c->score, c->y, c->loss, c->slope);
+        return;
+    }
+    for (int64_t j = 0; j < n; j++)
+        if (c->counts[j]) c->loss[j] = loss->at(linear->goal.parameter, 1, &c->score[j], c->y[j], &c->slope[j]);
+}
+
 /* For one score a row, and columns as in the block. */
 static void gradient_by_chunks(const pli_linear *linear, const pli_weights *weights, const pli_part *part,
                                const pli_slopes *g, pli_sums *own) {
     const pli_block   *block = part->block;
     const pli_kernels *kernels = pli_kernels_get();
     pli_csr            x = { block->rows, block->row_start, block->col, block->value, block->packed };
-    double             score[CHUNK_ROWS], slope[CHUNK_ROWS];
+    chunk              c;
     float              narrow[CHUNK_ROWS];
     for (int64_t i = 0, end; i < part->rows; i = end) {
         end = chunk_end(part, i);
         pli_rows rows = { part->order, part->order != NULL ? i : part->first + i, end - i };
-        if (weights->f32 != NULL) kernels->csr_dot_f32(&x, rows, 1, weights->f32, score);
-        else kernels->csr_dot_f64(&x, rows, 1, weights->f64, score);
+        if (weights->f32 != NULL) kernels->csr_dot_f32(&x, rows, 1, weights->f32, c.score);
+        else kernels->csr_dot_f64(&x, rows, 1, weights->f64, c.score);
+        judge_chunk(linear, part, i, rows.n, weights->bias[0], &c);
         for (int64_t n = 0; n < rows.n; n++) {
-            double y, weight;
-            slope[n] = 0;
-            if (!pli_linear_weigh(linear, block, row_at(part, i + n), &y, &weight)) continue;
-            score[n] += weights->bias[0];
-            own->loss += weight * linear->goal.loss->at(linear->goal.parameter, 1, &score[n], y, &slope[n]);
-            g->bias[0] += slope[n] *= weight;
-            own->weight += weight;
+            if (!c.counts[n]) {
+                c.slope[n] = 0;
+                continue;
+            }
+            own->loss += c.weight[n] * c.loss[n];
+            g->bias[0] += c.slope[n] *= c.weight[n];
+            own->weight += c.weight[n];
             own->rows++;
         }
-        for (int64_t n = 0; g->f32 != NULL && n < rows.n; n++) narrow[n] = (float)slope[n];
+        for (int64_t n = 0; g->f32 != NULL && n < rows.n; n++) narrow[n] = (float)c.slope[n];
         if (g->f32 != NULL) kernels->csr_t_axpy_f32(&x, rows, 1, narrow, g->f32);
-        else kernels->csr_t_axpy_f64(&x, rows, 1, slope, g->f64);
+        else kernels->csr_t_axpy_f64(&x, rows, 1, c.slope, g->f64);
     }
 }
 

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "tensor/tensor.h"
+
 static double logistic_at(double parameter, int64_t k, const double *score, double y, double *slope) {
     (void)parameter, (void)k;
     double margin = y * score[0];
@@ -10,6 +12,16 @@ static double logistic_at(double parameter, int64_t k, const double *score, doub
     double p = 1.0 / (1.0 + e);    /* of the likelier side */
     slope[0] = margin >= 0 ? -y * e * p : -y * p;
     return (margin >= 0 ? 0.0 : -margin) + log1p(e);
+}
+
+/* The kernels compute several rows at once. With x = -y s the loss is log(1 + exp(x)), and its slope by s is -y times
+ * that function's slope. */
+static void logistic_many(int64_t n, const double *score, const double *y, double *loss, double *slope) {
+    const pli_kernels *kernels = pli_kernels_get();
+    for (int64_t i = 0; i < n; i++) slope[i] = -y[i] * score[i];
+    kernels->softplus_f64(n, slope, loss);
+    kernels->sigmoid_f64(n, slope, slope);
+    for (int64_t i = 0; i < n; i++) slope[i] *= -y[i];
 }
 
 static void logistic_second(double parameter, int64_t k, const double *score, double y, double *h) {
@@ -46,6 +58,7 @@ const pli_loss pli_loss_logistic = { .model = "logistic",
                                      .smooth = true,
                                      .curvature = 0.25,
                                      .at = logistic_at,
+                                     .many = logistic_many,
                                      .second = logistic_second,
                                      .reach = 3,
                                      .invariant = logistic_invariant,

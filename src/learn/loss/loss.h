@@ -33,6 +33,9 @@ typedef struct pli_loss {
     double      curvature; /* an upper bound of the second derivative by one score      */
     /** The loss of one row, and its slope [k] by the scores [k]. parameter: Huber's delta, the quantile, or unused. */
     double (*at)(double parameter, int64_t k, const double *score, double y, double *slope);
+    /** The same for n rows of one score: y, loss and slope are [n]. NULL: `at` is called for each row. The last digit
+     *  may differ from that of `at`. */
+    void (*many)(int64_t n, const double *score, const double *y, double *loss, double *slope);
     /** The second derivative [k, k] of the loss by the scores, or, where the loss is straight, a curvature that keeps
      *  the parabola above it. NULL: has none. reach: how far a score may move with that parabola still fair; 0: any
      *  distance. */

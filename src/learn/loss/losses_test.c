@@ -65,6 +65,35 @@ static void test_slopes_are_differences(void **state) {
     }
 }
 
+/* Many rows at once give what each row gives by itself, also where the exponential ends, and a NaN stays one. */
+static void test_many_rows_are_each_row(void **state) {
+    enum { N = 1003 };
+    static double score[N], y[N], loss[N], slope[N];
+    pli_random    r = pli_random_at(3, PLI_RANDOM_DATA, 0, 0);
+    int32_t       found = 0;
+    (void)state;
+    for (int32_t l = 0; pli_losses()[l] != NULL; l++) {
+        const pli_loss *of = pli_losses()[l];
+        if (of->many == NULL) continue;
+        found++;
+        for (int64_t i = 0; i < N; i++) {
+            y[i] = target_of(of, &r);
+            score[i] = i < 40 ? 50.0 * (double)(i - 20) : 4 * pli_random_normal(&r);
+        }
+        score[N - 1] = (double)NAN;
+        of->many(N, score, y, loss, slope);
+        for (int64_t i = 0; i < N - 1; i++) {
+            double       own;
+            const double want = of->at(0, 1, &score[i], y[i], &own);
+            assert_near(loss[i], want, 1e-15 * (1 + want));
+            assert_near(slope[i], own, 4e-16);
+            assert_true(i >= 40 || want > 1e-300 || loss[i] < 1e-300); /* small, not cut off */
+        }
+        assert_true(isnan(loss[N - 1]) && isnan(slope[N - 1]));
+    }
+    assert_int_equal(found, 1);
+}
+
 static void test_values(void **state) {
     (void)state;
     double score[3] = { 2, 0, 0 }, slope[3];
@@ -122,7 +151,8 @@ static void test_names(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_slopes_are_differences),
-                                        cmocka_unit_test(test_seconds_are_differences), cmocka_unit_test(test_values),
+                                        cmocka_unit_test(test_seconds_are_differences),
+                                        cmocka_unit_test(test_many_rows_are_each_row), cmocka_unit_test(test_values),
                                         cmocka_unit_test(test_probabilities), cmocka_unit_test(test_names) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

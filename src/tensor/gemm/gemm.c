@@ -6,10 +6,11 @@
 
 #include "tensor/gemm/sgemm.h"
 
-/* BLAS's number of threads holds for the whole process, and all our callers want the same. */
+/* BLAS's number of threads holds for the whole process, and all our callers want the same. Setting it again would start
+ * threads that the program has ended (cli/blas.h). */
 void pli_gemm_open(void) {
 #ifdef OPENBLAS_VERSION
-    openblas_set_num_threads(1);
+    if (openblas_get_num_threads() != 1) openblas_set_num_threads(1);
 #endif
 }
 
