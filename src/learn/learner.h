@@ -127,6 +127,9 @@ struct plait_training {
     pli_dataset *data, *validation, *test;
     pli_schema  *schema;
     bool         stream;
+    int32_t      lanes;  /* of a pass in the files' order (pli_batches_in_file_order); 0: each clock takes rows from all
+                          * blocks. A resumed run keeps lanes and tail of the run before. */
+    int64_t      tail;   /* clocks at the end of such a pass, without rows */
     int64_t      rows, train_rows, entries; /* of all workers */
     int64_t      features, classes;
     int64_t      train_labels;              /* n of the objective: train_rows; for text windows, their labels */

@@ -76,6 +76,35 @@ cp -r d1 d2
 works resumed train --data rows --optimizer online --epochs 1 --topology ps --resume d2 --batch 100 --out resumed --quiet
 cmp whole resumed || fail "a resumed pass ends at another model"
 
+# Rows sorted by label: the pass follows the file, so the next label is mostly the last one; the review at its end leaves
+# a model that knows the first rows as well as one that has seen them shuffled (0.33). VW 9.11 on these rows: 0.108.
+sort -k 1,1 -s rows >sorted
+works sorted train --data sorted --epochs 1 --json
+holds sorted progressive_loss "< 0.108"
+holds sorted train_loss "< 0.35"
+grep -q 'learnt once more' sorted.err || fail "nobody says that the rows' order mattered: $(cat sorted.err)"
+works shuffled train --data rows --epochs 1 --json
+grep -q 'learnt once more' shuffled.err && fail "a review of shuffled rows: $(cat shuffled.err)"
+"$PLAIT" train --data - --epochs 1 --json --quiet --out pipe.model <sorted >pipe.out || fail "a sorted pipe is not read"
+holds pipe progressive_loss "< 0.108"
+works judged eval --model-file pipe.model --data rows --json
+holds judged test_loss "< 0.35"
+for words in "--topology ps --consistency ssp:2" "--topology ps" "--topology allreduce"; do
+    works four train --data sorted --epochs 1 --workers 4 --json $words
+    holds four progressive_loss "< 0.13"
+    holds four train_loss "< 0.36"
+done
+works async train --data sorted --epochs 1 --workers 4 --consistency async --json
+holds async train_loss "< 0.36"
+
+# Workers that resume a pass take their lanes from it, so each row is learnt once.
+works two train --data sorted --epochs 1 --workers 2 --topology ps --checkpoint d3 --checkpoint-every 100 --json
+works other train --data sorted --epochs 1 --workers 4 --topology ps --resume d3 --json
+python3 -c 'import json, sys
+a, b = (json.loads(open(f + ".out").read().splitlines()[-1]) for f in ("two", "other"))
+sys.exit(not (a["rows"] == b["rows"] == 6000 and abs(b["progressive_loss"] / a["progressive_loss"] - 1) < 0.2))' ||
+    fail "4 workers resume another pass than that of 2: $(cat two.out other.out)"
+
 # More passes, by name; a validation set chooses the best.
 works passes train --data rows --epochs 5 --optimizer online --validation 0.2 --json
 holds passes validation_loss "< 0.36"

@@ -18,8 +18,8 @@ static void shuffle_block(const pli_batches *s, int64_t block, int64_t epoch, co
 
 /* One clock's part of a block with n kept rows; order NULL: in their own order. */
 static pli_part part_of(const pli_batches *s, const pli_block *block, const uint32_t *order, int64_t n, int64_t clock) {
-    int64_t from = pli_share(block->number, n, clock, s->clocks),
-            to = pli_share(block->number, n, clock + 1, s->clocks);
+    const int64_t from = pli_batches_share(s, block->number, n, clock),
+                  to = pli_batches_share(s, block->number, n, clock + 1);
     return (pli_part){ .block = block,
                        .order = order != NULL ? order + from : NULL,
                        .first = order != NULL ? 0 : from,
@@ -178,6 +178,7 @@ void pli_batches_destroy(pli_batches **batches) {
     if (batches == NULL || *batches == NULL) return;
     (*batches)->ops->destroy(*batches);
     pli_free((*batches)->part);
+    pli_free((*batches)->turn);
     pli_free(*batches);
     *batches = NULL;
 }

@@ -18,6 +18,11 @@ typedef struct pli_guest {
     uint32_t *kept, *order;
 } pli_guest;
 
+/* When a block's rows are taken: in turn `at` of `turns` equal parts of the pass. */
+typedef struct pli_turn {
+    int32_t at, turns;
+} pli_turn;
+
 struct pli_batches {
     const pli_batches_ops *ops;
     pli_dataset           *dataset;
@@ -34,6 +39,8 @@ struct pli_batches {
     bool (*skip)(void *user, int64_t row);
     void                  *user;
     struct pli_stream     *stream;
+    pli_turn              *turn; /* [blocks] in the files' order; NULL: each clock takes rows from all blocks */
+    int64_t                turn_clocks; /* those that take rows */
 };
 
 /** The first row of clock k of C in a block of n rows, floor((n k + phase) / C). Each block has its own phase in [0,
@@ -44,5 +51,9 @@ static inline int64_t pli_share(int64_t block, int64_t n, int64_t k, int64_t clo
     uint64_t phase = (uint64_t)(((unsigned __int128)turn * (uint64_t)clocks) >> 64);
     return (int64_t)(((unsigned __int128)(uint64_t)n * (uint64_t)k + phase) / (uint64_t)clocks);
 }
+
+/* turns.c */
+/** The first row of a clock in a block of n rows; n for clock = clocks. */
+int64_t pli_batches_share(const pli_batches *batches, int64_t block, int64_t n, int64_t clock);
 
 #endif

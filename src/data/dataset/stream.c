@@ -27,6 +27,7 @@ typedef struct pli_stream {
     int64_t      *source_row;                 /* [segments] how many rows of the source come before each */
     pli_rows     *held;                       /* [own] the rows of the clocks at hand, for get */
     pli_rows     *scratch;                    /* [threads] for part                      */
+    bool          slotted;                    /* each part has memory of its own there   */
     pli_found    *found;                      /* [own]                                   */
     int64_t       first_clock, clocks, group; /* the clocks at hand; how many clocks to take at once */
     plait_error  *error;                      /* [own] */
@@ -117,8 +118,8 @@ static plait_status loaded_part(pli_batches *s, int64_t clock, int32_t part, pli
         return pli_fail(err, PLAIT_EINVAL, "part %d of a stream", part);
     if (clock >= s->clocks) return PLAIT_END;
     const pli_block *block = &s->dataset->rows[part].b;
-    int64_t          from = pli_share(block->number, block->rows, clock, s->clocks),
-            to = pli_share(block->number, block->rows, clock + 1, s->clocks);
+    const int64_t    from = pli_batches_share(s, block->number, block->rows, clock),
+                     to = pli_batches_share(s, block->number, block->rows, clock + 1);
     *part_out = (pli_part){ .block = block, .first = from, .rows = to - from };
     return clock == s->clocks - 1 ? pli_datacache_check(s->dataset, err) : PLAIT_OK;
 }
@@ -132,9 +133,10 @@ plait_status pli_stream_part(pli_batches *s, int64_t clock, int32_t part, int32_
     if (clock >= s->clocks) return PLAIT_END;
     pli_cursor *cursor = &stream->cursor[part];
     int64_t     block = s->dataset->first + part, n = cursor->rows;
-    int64_t     from = pli_share(block, n, clock, s->clocks), to = pli_share(block, n, clock + 1, s->clocks);
+    int64_t from = pli_batches_share(s, block, n, clock), to = pli_batches_share(s, block, n, clock + 1);
     if (from != cursor->row)
         return pli_fail(err, PLAIT_EINVAL, "clock %lld of a stream out of order", (long long)clock);
+    if (s->turn != NULL && stream->slotted && from == to) pli_rows_free(&stream->scratch[thread]);
     PLI_TRY(take_rows(s, part, to, &stream->scratch[thread], err));
     *part_out = (pli_part){ .block = &stream->scratch[thread].b, .rows = to - from };
     return clock == s->clocks - 1 ? pli_sources_check(s->dataset->sources, err) : PLAIT_OK;
@@ -148,6 +150,7 @@ plait_status pli_stream_slots(pli_batches *s, int32_t slots, plait_error *err) {
     memset(scratch + stream->threads, 0, (size_t)(slots - stream->threads) * sizeof *scratch);
     stream->scratch = scratch;
     stream->threads = slots;
+    stream->slotted = true;
     return PLAIT_OK;
 }
 
@@ -156,9 +159,10 @@ plait_status pli_stream_slots(pli_batches *s, int32_t slots, plait_error *err) {
 static void take_group(void *user, int64_t i, int32_t thread) {
     pli_batches *s = user;
     pli_stream  *stream = s->stream;
-    int64_t      end =
-        pli_share(s->dataset->first + i, stream->cursor[i].rows, stream->first_clock + stream->clocks, s->clocks);
+    int64_t      end = pli_batches_share(s, s->dataset->first + i, stream->cursor[i].rows,
+                                         stream->first_clock + stream->clocks);
     (void)thread;
+    if (s->turn != NULL && end == stream->cursor[i].row) pli_rows_free(&stream->held[i]); /* its turn is not now */
     stream->status[i] = take_rows(s, (int32_t)i, end, &stream->held[i], &stream->error[i]);
 }
 
@@ -186,8 +190,8 @@ static plait_status get_streamed(pli_batches *s, int64_t epoch, int64_t clock, p
     *batch_out = (pli_batch){ .part = s->part, .parts = s->dataset->own };
     for (int32_t i = 0; i < s->dataset->own; i++) {
         int64_t n = stream->cursor[i].rows, block = s->dataset->first + i;
-        int64_t base = pli_share(block, n, stream->first_clock, s->clocks);
-        int64_t from = pli_share(block, n, clock, s->clocks), to = pli_share(block, n, clock + 1, s->clocks);
+        int64_t base = pli_batches_share(s, block, n, stream->first_clock);
+        int64_t from = pli_batches_share(s, block, n, clock), to = pli_batches_share(s, block, n, clock + 1);
         s->part[i] = (pli_part){ .block = &stream->held[i].b, .first = from - base, .rows = to - from };
         batch_out->rows += to - from;
     }

@@ -42,6 +42,8 @@ static void write_files(void) {
     gzclose(b);
 }
 
+static bool dealt; /* blocks are dealt over the files */
+
 static pli_dataset *open_folder(int32_t worker, int32_t workers) {
     const char     *paths[] = { folder };
     plait_data_opts opts;
@@ -50,7 +52,9 @@ static pli_dataset *open_folder(int32_t worker, int32_t workers) {
     plait_data_opts_init(&opts);
     opts.paths = paths;
     opts.n_paths = 1;
-    if (pli_dataset_open(&opts, NULL, worker, workers, &d, &err) != PLAIT_OK) fail_msg("%s", err.text);
+    plait_status status = dealt ? pli_dataset_open_dealt(&opts, NULL, worker, workers, &d, &err)
+                                : pli_dataset_open(&opts, NULL, worker, workers, &d, &err);
+    if (status != PLAIT_OK) fail_msg("%s", err.text);
     return d;
 }
 
@@ -93,8 +97,19 @@ static void agree_all(pli_dataset **d, int32_t workers, bool load, bool features
     pli_schema_destroy(&joined);
 }
 
-/* The prints of all rows in order of clock, block and row. */
-static void prints(int32_t workers, int32_t threads, bool load, bool by_part, uint64_t *print) {
+/* How batches are ordered: lanes 0: not by the files. */
+typedef struct file_order {
+    int32_t lanes;
+    int64_t tail;
+} file_order;
+
+static int by_number(const void *a, const void *b) {
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The prints of all rows in order of clock, block and row; in the files' order their numbers, sorted in each clock. */
+static void prints(int32_t workers, int32_t threads, bool load, bool by_part, file_order order, uint64_t *print) {
     pli_dataset *d[8] = { NULL };
     pli_batches *s[8] = { NULL };
     pli_pool    *pool = NULL;
@@ -107,8 +122,12 @@ static void prints(int32_t workers, int32_t threads, bool load, bool by_part, ui
                                    : pli_batches_stream(d[w], BATCH, pool, &s[w], &err);
         if (status != PLAIT_OK) fail_msg("%s", err.text);
         assert_int_equal(pli_batches_clocks(s[w]), clocks);
+        if (order.lanes == 0) continue;
+        assert_int_equal(pli_batches_in_file_order(s[w], order.lanes, clocks, &err), PLAIT_EINVAL);
+        assert_int_equal(pli_batches_in_file_order(s[w], order.lanes, order.tail, &err), PLAIT_OK);
     }
     for (int64_t clock = 0; clock < clocks; clock++) {
+        const int64_t begin = n;
         for (int32_t w = 0; w < workers; w++) {
             pli_batch batch = { NULL, pli_dataset_own_blocks(d[w]), 0 };
             if (!by_part) assert_int_equal(pli_batches_get(s[w], 0, clock, &batch, &err), PLAIT_OK);
@@ -118,9 +137,13 @@ static void prints(int32_t workers, int32_t threads, bool load, bool by_part, ui
                     assert_int_equal(pli_stream_part(s[w], clock, i, i % threads, &part, &err), PLAIT_OK);
                 else
                     part = batch.part[i];
-                for (int64_t k = 0; k < part.rows; k++) print[n++] = row_print(part.block, part.first + k);
+                assert_true(part.rows == 0 || clock < clocks - order.tail);
+                for (int64_t k = 0; k < part.rows; k++, n++)
+                    print[n] = order.lanes > 0 ? (uint64_t)(part.block->first_row + part.first + k)
+                                               : row_print(part.block, part.first + k);
             }
         }
+        if (order.lanes > 0) qsort(print + begin, (size_t)(n - begin), sizeof *print, by_number);
     }
     assert_int_equal(n, ROWS);
     pli_batch over;
@@ -139,13 +162,48 @@ static void test_stream_is_what_loading_gives(void **state) {
     } ways[] = { { 1, 1, false }, { 1, 3, false }, { 1, 2, true }, { 2, 1, false }, { 4, 2, true } };
     uint64_t *loaded = calloc(ROWS, sizeof *loaded), *streamed = calloc(ROWS, sizeof *streamed);
     (void)state;
-    prints(1, 1, true, false, loaded);
+    prints(1, 1, true, false, (file_order){ 0, 0 }, loaded);
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        prints(ways[i].workers, ways[i].threads, false, ways[i].by_part, streamed);
+        prints(ways[i].workers, ways[i].threads, false, ways[i].by_part, (file_order){ 0, 0 }, streamed);
         assert_memory_equal(loaded, streamed, ROWS * sizeof *loaded);
     }
     free(loaded);
     free(streamed);
+}
+
+/* One lane: the rows as the files have them, all before the tail begins; who reads them does not matter. */
+static void test_the_files_order(void **state) {
+    uint64_t *number = calloc(ROWS, sizeof *number);
+    (void)state;
+    dealt = true;
+    for (int way = 0; way < 4; way++) {
+        prints(1, way % 2 + 1, way == 0, way == 1, (file_order){ 1, way * 5 }, number);
+        for (uint64_t i = 0; i < ROWS; i++) assert_int_equal(number[i], i);
+    }
+    dealt = false;
+    free(number);
+}
+
+/* Each of four lanes goes through the whole of the files, never far from the others. Each row is there once, whoever
+ * reads it: four workers, or one. */
+static void test_lanes_go_side_by_side(void **state) {
+    const int32_t readers[] = { 4, 1, 2 };
+    uint64_t     *number = calloc(ROWS, sizeof *number);
+    char         *seen = calloc(ROWS, 1);
+    (void)state;
+    dealt = true;
+    for (int r = 0; r < 3; r++) {
+        prints(readers[r], 2, r == 1, r == 2, (file_order){ 4, 3 }, number);
+        memset(seen, 0, ROWS);
+        for (int64_t i = 0; i < ROWS; i++) {
+            assert_true(number[i] < ROWS && !seen[number[i]]);
+            seen[number[i]] = 1;
+            assert_true(llabs((long long)number[i] - i) < ROWS / 12); /* 64 blocks: the lanes are 4 of them apart */
+        }
+    }
+    dealt = false;
+    free(number);
+    free(seen);
 }
 
 static void test_order_is_checked(void **state) {
@@ -223,6 +281,8 @@ static int remove_folder(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stream_is_what_loading_gives),
+        cmocka_unit_test(test_the_files_order),
+        cmocka_unit_test(test_lanes_go_side_by_side),
         cmocka_unit_test(test_order_is_checked),
         cmocka_unit_test(test_pack),
         cmocka_unit_test(test_weights_that_do_not_fit),

@@ -35,8 +35,8 @@
 struct pli_resume {
     pli_checkpoint *checkpoint;
     char            folder[PLI_CHECKPOINT_FOLDER];
-    int64_t         clock, epoch, epoch_clock, epochs_done; /* epoch_clock: clocks of the epoch that are done */
-    int32_t         layout;
+    int64_t         clock, epoch, epoch_clock, epochs_done, tail; /* epoch_clock: clocks of the epoch that are done */
+    int32_t         layout, lanes;
     pli_total       progressive;
     double          best_loss, validation_loss, validation_accuracy;
     int64_t         best_epoch;

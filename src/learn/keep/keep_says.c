@@ -58,6 +58,10 @@ plait_status pli_keep_describe(const pli_run *run, int64_t epoch, int64_t clock,
     pli_json_text(text, "topology", run->topology);
     pli_json_text(text, "transport", plait_comm_transport(comm));
     pli_json_i64(text, "layout", run->layout);
+    if (run->lanes > 0) {
+        pli_json_i64(text, "lanes", run->lanes);
+        pli_json_i64(text, "tail", run->tail);
+    }
     pli_json_f64(text, "best_loss", run->best_loss);
     pli_json_f64(text, "validation_loss", run->validation_loss);
     pli_json_f64(text, "validation_accuracy", run->validation_accuracy);

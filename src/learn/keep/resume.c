@@ -44,7 +44,7 @@ static plait_status read_meta(const pli_run *run, const json_t *meta) {
     pli_resume *r = run->resume;
     const char *kind = json_string_value(json_object_get(meta, "kind"));
     const char *options = json_string_value(json_object_get(meta, "options"));
-    int64_t     layout = 0, version = 0;
+    int64_t     layout = 0, lanes = 0, version = 0;
     if (kind == NULL || strcmp(kind, "train") != 0)
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "%s/%s holds tables, but no run of train to resume; restore them by plait/checkpoint.h",
@@ -61,10 +61,16 @@ static plait_status read_meta(const pli_run *run, const json_t *meta) {
     PLI_TRY(read_count(run, meta, "best_epoch", 0, &r->best_epoch));
     PLI_TRY(read_count(run, meta, "layout", 0, &layout));
     if (layout > INT32_MAX) return malformed(run, "layout");
+    if (json_object_get(meta, "lanes") != NULL) { /* a pass in the files' order */
+        PLI_TRY(read_count(run, meta, "lanes", 0, &lanes));
+        PLI_TRY(read_count(run, meta, "tail", 0, &r->tail));
+    }
+    if (lanes > INT32_MAX) return malformed(run, "lanes");
     if (options == NULL) return malformed(run, "options");
     if (!read_cells(json_string_value(json_object_get(meta, "progressive")), &r->progressive))
         return malformed(run, "progressive");
     r->layout = (int32_t)layout;
+    r->lanes = (int32_t)lanes;
     r->best_loss = read_number(meta, "best_loss", INFINITY);
     r->validation_loss = read_number(meta, "validation_loss", NAN);
     r->validation_accuracy = read_number(meta, "validation_accuracy", NAN);

@@ -5,9 +5,12 @@
 #include "learn/linear/online.h"
 
 #include <math.h>
+#include <sched.h>
 #include <string.h>
 
 #include "table/table.h"
+
+enum { TAIL = 16 }; /* with several workers, one clock of so many is of a review */
 
 static pli_online *online_of(const pli_run *run) { return pli_linear_fit_of(run)->online; }
 
@@ -57,21 +60,19 @@ plait_status pli_online_take(const pli_run *run, pli_online_thread *thread, cons
     return PLAIT_OK;
 }
 
+/* Few parts have rows, and they mostly are in order already. */
 plait_status pli_online_find_order(pli_run *run, int32_t parts, const pli_part *part) {
     pli_online *o = online_of(run);
-    if (o->order != NULL) return PLAIT_OK;
-    uint64_t *at = pli_array((size_t)parts, sizeof *at);
-    uint32_t *order = pli_array((size_t)parts, sizeof *order);
-    bool      ok = at != NULL && order != NULL;
-    for (int32_t p = 0; ok && p < parts; p++) {
-        at[p] = part[p].block != NULL ? (uint64_t)part[p].block->first_row : 0;
-        order[p] = (uint32_t)p;
+    if (!pli_grow((void **)&o->order, &o->order_capacity, parts, sizeof *o->order))
+        return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a batch");
+    o->ordered = 0;
+    for (int32_t p = 0; p < parts; p++) {
+        if (part[p].rows == 0) continue;
+        int64_t i = o->ordered++;
+        for (; i > 0 && part[o->order[i - 1]].block->first_row > part[p].block->first_row; i--)
+            o->order[i] = o->order[i - 1];
+        o->order[i] = p;
     }
-    ok = ok && pli_sort_u64(parts, at, order);
-    pli_free(at);
-    if (!ok) pli_free(order);
-    if (!ok) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a batch");
-    o->order = order;
     return PLAIT_OK;
 }
 
@@ -128,15 +129,16 @@ static plait_status learn_batch(pli_run *run, const pli_batch *batch) {
     pli_linear_fit    *l = pli_linear_fit_of(run);
     pli_online_thread *h = pli_online_alone(l->online);
     const float       *was = total_values(l);
-    const double       earlier = (double)run->clocks_done * (double)run->batch;
+    const double       earlier = (double)run->clocks_done * (double)run->train_rows / (double)(run->clocks - run->tail);
     double             own = 0;
     h->totals = (pli_online_totals){ .weight = (double)was[0], .norm = (double)was[1], .rows = (double)was[2] };
-    if (pli_run_holders(run) == 1) PLI_TRY(pli_online_find_order(run, batch->parts, batch->part));
+    PLI_TRY(pli_online_find_order(run, batch->parts, batch->part));
     pli_loop_work_begin(run);
-    for (int32_t i = 0; i < batch->parts; i++) {
-        const int32_t   p = l->online->order != NULL ? (int32_t)l->online->order[i] : i;
+    for (int64_t i = 0; i < l->online->ordered; i++) {
+        const int32_t   p = l->online->order[i];
         const uint32_t *local = l->fit.scale.centre == NULL ? l->local + l->local_start[p] : NULL;
         plait_status    status = learn_part(run, &batch->part[p], local, earlier, &own);
+        if (status == PLAIT_OK && !l->online->reviews) status = pli_online_keep(run, h, &batch->part[p]);
         if (status < 0) {
             *run->err = h->error;
             return status;
@@ -151,7 +153,8 @@ static plait_status learn_batch(pli_run *run, const pli_batch *batch) {
     return PLAIT_OK;
 }
 
-static plait_status step_by_key(pli_run *run, const pli_batch *batch, pli_sums *sums_out) {
+/* Pushes `share` of what the values have grown by. */
+static plait_status step_by_key(pli_run *run, const pli_batch *batch, float share, pli_sums *sums_out) {
     pli_linear_fit *l = pli_linear_fit_of(run);
     pli_online     *o = l->online;
     int64_t         n;
@@ -165,12 +168,13 @@ static plait_status step_by_key(pli_run *run, const pli_batch *batch, pli_sums *
     memcpy(o->before, o->now, (size_t)values * sizeof *o->now);
     pli_online_alone(o)->sums = (pli_sums){ 0 };
     PLI_TRY(learn_batch(run, batch));
-    for (int64_t i = 0; i < values; i++) o->now[i] -= o->before[i];
+    *sums_out = pli_online_alone(o)->sums;
+    if (o->rule.judges) return PLAIT_OK;
+    for (int64_t i = 0; i < values; i++) o->now[i] = share * (o->now[i] - o->before[i]);
     pli_run_step(run, "compute", &at);
     PLI_TRY(plait_table_inc(l->w, n, l->keys, o->now, 0));
     if (l->b != NULL) PLI_TRY(plait_table_inc_range(l->b, 0, 2, intercept_values(l), 0));
     pli_run_step(run, "inc", &at);
-    *sums_out = pli_online_alone(o)->sums;
     return PLAIT_OK;
 }
 
@@ -191,9 +195,32 @@ static plait_status fetched(pli_run *run, const pli_batch *batch) {
     return pli_linear_fit_of(run)->fit.scale.centre != NULL ? take_all(run) : pli_linear_steps.fetched(run, batch);
 }
 
+/* Workers in the files' order learn best from neighbouring rows. Where they share a core and do not wait for each
+ * other, each gives way behind its few rows, so that they move through the files side by side. */
 static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
+    if (run->lanes > 1 && !online_of(run)->paced) sched_yield();
     if (online_of(run)->in_place) return pli_online_step_in_place(run, batch, clock, sums_out);
-    return step_by_key(run, batch, sums_out);
+    return step_by_key(run, batch, 1, sums_out);
+}
+
+plait_status pli_online_again(pli_run *run, const pli_batch *batch, double share, pli_sums *sums_out) {
+    pli_online *o = online_of(run);
+    const bool  paced = o->paced;
+    o->reviews = true;
+    o->paced = false; /* the push is a share already */
+    plait_status status = o->in_place ? pli_online_again_in_place(run, batch, sums_out) : fetched(run, batch);
+    if (status == PLAIT_OK && !o->in_place) status = step_by_key(run, batch, (float)share, sums_out);
+    o->reviews = false;
+    o->paced = paced;
+    return status;
+}
+
+/* Threads that learn side by side in shared memory count as workers. Workers that see each other's steps late review
+ * in many clocks. */
+static int32_t lanes(const pli_run *run, int64_t *tail_out) {
+    const pli_online *o = pli_linear_fit_of(run)->online;
+    *tail_out = pli_run_holders(run) > 1 && !o->unlocked ? run->clocks / TAIL : 0;
+    return pli_run_holders(run) * (o->unlocked ? o->threads : 1);
 }
 
 /* A spare reads one row, to keep in step. */
@@ -341,6 +368,7 @@ static void free_thread(pli_online_thread *thread) {
         pli_free(thread->row[i].x);
     }
     pli_free(thread->grown);
+    pli_online_sample_free(&thread->sample);
     pli_online_scratch_free(&thread->scratch);
 }
 
@@ -348,6 +376,7 @@ static void end(pli_run *run) {
     pli_online *o = online_of(run);
     for (int32_t t = 0; o != NULL && o->thread != NULL && t <= o->threads; t++) free_thread(&o->thread[t]);
     if (o != NULL) {
+        pli_free(o->review.part);
         pli_free(o->thread);
         pli_free(o->any);
         pli_free(o->now);
@@ -362,8 +391,9 @@ static void end(pli_run *run) {
 }
 
 #define STEPS                                                                                                          \
-    .begin = begin, .end = end, .fetched = fetched, .step = step, .idle = idle, .curve = keep_table,                   \
-    .finite = pli_fit_finite, .told = pli_fit_told, .epoch = pli_fit_epoch, .finish = pli_fit_finish
+    .lanes = lanes, .begin = begin, .end = end, .fetched = fetched, .step = step, .idle = idle, .curve = keep_table,   \
+    .behind = pli_online_review, .finite = pli_fit_finite, .told = pli_fit_told, .epoch = pli_fit_epoch,               \
+    .finish = pli_fit_finish
 
 const pli_steps pli_online_steps = { STEPS };
 const pli_steps pli_online_steps_in_place = { STEPS, .parses = true };

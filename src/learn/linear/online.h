@@ -32,6 +32,7 @@
  *     online_rule.c   the update of a row
  *     online.c        the tables, batches, the solution
  *     online_place.c  rows learnt in the table's own memory: one worker, or async over local
+ *     online_review.c a sample of the rows, learnt once more if the first ones were forgotten
  */
 #ifndef PLI_LEARN_LINEAR_ONLINE_H
 #define PLI_LEARN_LINEAR_ONLINE_H
@@ -47,6 +48,7 @@ typedef struct pli_online_rule {
     double          rate;    /* of scores of unit spread                             */
     double          unit;    /* the spread of the labels; 1 for classes              */
     bool            raw;     /* features are taken as they are: --normalize none     */
+    bool            judges;  /* rows are judged, and nothing is learnt from them     */
 } pli_online_rule;
 
 static inline int64_t pli_online_cols(int64_t columns) { return 2 * columns + 2; }
@@ -92,6 +94,23 @@ double pli_online_weight(const pli_online_rule *rule, const float *values, int64
 
 /* --- online.c, online_place.c ------------------------------------------------------------------------------------- */
 
+/* Some of the rows that a thread has learnt from (online_review.c). */
+typedef struct pli_online_sample {
+    pli_block block;
+    uint64_t *number; /* [rows] of the row in the data set */
+    uint32_t *order;  /* [rows] of the review */
+    int32_t   level;  /* a row is kept with the chance 2^-level */
+    int64_t   rows_capacity, start_capacity, label_capacity, weight_capacity;
+    int64_t   col_capacity, key_capacity, value_capacity;
+} pli_online_sample;
+
+/* A review under way: the samples of the worker's threads. */
+typedef struct pli_online_reviewed {
+    pli_part *part; /* [parts]; NULL: it has not begun */
+    int32_t   parts;
+    bool      learns; /* the model has forgotten rows */
+} pli_online_reviewed;
+
 /* A worker's thread. */
 typedef struct pli_online_thread {
     pli_online_row     row[2]; /* the row at hand, and the next one, whose values are prefetched */
@@ -99,6 +118,7 @@ typedef struct pli_online_thread {
     pli_online_totals  totals;
     pli_sums           sums;
     float             *grown; /* [cols] what the totals have grown by */
+    pli_online_sample  sample;
     plait_error        error;
     char               apart[64]; /* keeps the next thread's on another cache line */
 } pli_online_thread;
@@ -110,8 +130,11 @@ struct pli_online {
     int64_t            cols;
     uint64_t           total_key; /* the row of totals in w; with PLI_SPARSE it is row 1 of b */
     float             *any;       /* [2, cols] for small reads */
+    pli_online_reviewed review;
+    bool               reviews;   /* rows are learnt once more: they are not kept */
     bool               paced;     /* there are other workers, and none is far ahead */
-    uint32_t          *order; /* [parts] of a single worker, as they follow each other in the file; NULL: as they are */
+    int32_t           *order; /* [ordered] the parts of a clock that have rows, in the files' order */
+    int64_t            ordered, order_capacity;
     /* by key */
     float  *now, *before; /* [unique + 2, cols] the values of the batch's features, and as they were read */
     int64_t now_capacity, before_capacity;
@@ -129,9 +152,22 @@ static inline pli_online_thread *pli_online_alone(const pli_online *o) { return 
 plait_status pli_online_take(const pli_run *run, pli_online_thread *thread, const pli_block *block, int64_t number,
                              pli_online_row *row);
 
-/** Sorts the parts of one worker by the place of their blocks in the file, once: a clock of all rows then takes them in
- *  their own order. */
+/** Sets order and ordered to the parts with rows, in the order of the files. */
 plait_status pli_online_find_order(pli_run *run, int32_t parts, const pli_part *part);
+
+/** Judges the rows of a batch, if rule.judges, or learns from them, outside of the pass: `share` of what they teach
+ *  goes into the table, or all if it is in place. Sums over the rows to *sums_out. */
+plait_status pli_online_again(pli_run *run, const pli_batch *batch, double share, pli_sums *sums_out);
+
+/* --- online_review.c ---------------------------------------------------------------------------------------------- */
+
+/** Adds rows that the thread has learnt from to its sample, by chance. Errors: ENOMEM, in thread->error. */
+plait_status pli_online_keep(const pli_run *run, pli_online_thread *thread, const pli_part *part);
+void         pli_online_sample_free(pli_online_sample *sample);
+/** In a clock behind the last row of a pass in the files' order: learns from a share of the sample once more if the
+ *  model has forgotten its first rows, which the first call finds out. Not collective: each worker judges its own
+ *  sample. */
+plait_status pli_online_review(pli_run *run, int64_t clock);
 
 /* --- online_place.c ----------------------------------------------------------------------------------------------- */
 
@@ -139,6 +175,7 @@ plait_status pli_online_find_order(pli_run *run, int32_t parts, const pli_part *
 bool         pli_online_fits_in_place(const pli_run *run);
 /** Creates table w, in place if it can be. */
 plait_status pli_online_make_table(pli_run *run, const plait_table_opts *opts, plait_table **table_out);
+plait_status pli_online_again_in_place(pli_run *run, const pli_batch *batch, pli_sums *sums_out);
 plait_status pli_online_step_in_place(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out);
 
 #endif

@@ -75,7 +75,7 @@ static plait_status learn_part(pli_run *run, pli_online_thread *h, const pli_par
         if (pli_online_learn(&o->rule, &h->row[i & 1], &h->totals, &h->sums, &h->scratch) < 0)
             return pli_fail(&h->error, PLAIT_ENOMEM, "no memory for a row");
     }
-    return PLAIT_OK;
+    return o->reviews ? PLAIT_OK : pli_online_keep(run, h, part);
 }
 
 /* --- totals ------------------------------------------------------------------------------------------------------- */
@@ -91,7 +91,6 @@ static void read_totals(const pli_online *o, pli_online_totals *totals) {
 typedef struct in_place {
     pli_run        *run;
     const pli_part *part;  /* of loaded data; of one worker's stream those of this clock */
-    int32_t         parts;
     int64_t         clock;
     /* one worker */
     bool             learnt;    /* by the caller's thread, which alone looks */
@@ -114,6 +113,7 @@ static void part_side_by_side(void *user, int64_t i, int32_t thread) {
     read_totals(o, &before);
     h->totals = before;
     if (status == PLAIT_OK) status = learn_part(run, h, &part);
+    if (o->rule.judges) return;
     memset(h->grown, 0, (size_t)o->cols * sizeof *h->grown);
     h->grown[0] = (float)(h->totals.weight - before.weight);
     h->grown[1] = (float)(h->totals.norm - before.norm);
@@ -135,7 +135,7 @@ static void lane(void *user, int64_t i, int32_t thread) {
     (void)i;
     if (thread == 0 && !pass->learnt) {
         pass->learnt = true;
-        for (int32_t p = 0; p < pass->parts && learner->error.code == PLAIT_OK; p++)
+        for (int64_t p = 0; p < o->ordered && learner->error.code == PLAIT_OK; p++)
             learn_part(run, learner, &pass->part[o->order[p]]);
     }
     while (h->error.code == PLAIT_OK) {
@@ -174,8 +174,8 @@ static plait_status learn_alone(pli_run *run, const pli_batch *batch, int64_t cl
     const int32_t      parts = batch != NULL ? batch->parts : pli_dataset_own_blocks(run->data);
     const bool         more = batch == NULL && clock + 1 < run->clocks;
     if (batch == NULL && o->part[0] == NULL) PLI_TRY(begin_stream(run, clock, parts));
-    in_place pass = { .run = run, .part = batch != NULL ? batch->part : o->part[clock & 1], .parts = parts,
-                      .clock = clock, .next_parts = more ? parts : 0 };
+    in_place pass = { .run = run, .part = batch != NULL ? batch->part : o->part[clock & 1], .clock = clock,
+                      .next_parts = more ? parts : 0 };
     PLI_TRY(pli_online_find_order(run, parts, pass.part));
     read_totals(o, &h->totals);
     h->sums = (pli_sums){ 0 };
@@ -201,6 +201,12 @@ static plait_status learn_side_by_side(pli_run *run, const pli_batch *batch, int
         o->thread[t].sums = (pli_sums){ 0 };
     }
     return error_of(run);
+}
+
+plait_status pli_online_again_in_place(pli_run *run, const pli_batch *batch, pli_sums *sums_out) {
+    pli_online *o = online_of(run);
+    for (int32_t t = 0; t < o->threads; t++) o->thread[t].sums = (pli_sums){ 0 };
+    return learn_side_by_side(run, batch, 0, sums_out);
 }
 
 plait_status pli_online_step_in_place(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {

@@ -179,12 +179,28 @@ static void learn_all(const pli_online_rule *rule, pli_online_row *row, double a
 
 /* --- a row -------------------------------------------------------------------------------------------------------- */
 
+/* The score and the loss of a row from which nothing is learnt. */
+static void judge(const pli_online_rule *rule, const pli_online_row *row, double *score, double *slope,
+                  pli_sums *sums) {
+    const int64_t k = rule->columns;
+    for (int64_t c = 0; c < k; c++) score[c] = 0;
+    for (int64_t e = 0; e < row->n; e++)
+        for (int64_t c = 0; c < k; c++) score[c] += (double)row->x[e] * pli_online_weight(rule, row->at[e], c);
+    sums->rows++;
+    sums->loss += row->weight * rule->goal->loss->at(rule->goal->parameter, k, score, row->y, slope);
+    sums->weight += row->weight;
+}
+
 plait_status pli_online_learn(const pli_online_rule *rule, pli_online_row *row, pli_online_totals *totals,
                               pli_sums *sums, pli_online_scratch *scratch) {
     const pli_goal *goal = rule->goal;
     const int64_t   k = rule->columns;
     double         *score = scratch->score, *slope = score + k, norm = 0;
     if (!row->known) return PLAIT_OK;
+    if (rule->judges) {
+        judge(rule, row, score, slope, sums);
+        return PLAIT_OK;
+    }
     sums->rows++;
     totals->rows++;
     if (row->weight == 0) return PLAIT_OK;

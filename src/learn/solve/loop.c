@@ -118,6 +118,8 @@ static plait_status epoch_run(pli_loop *loop, int64_t epoch, int64_t first) {
         if (pli_curve_due(run) && !loop->steps->reads && loop->steps->curve != NULL) PLI_TRY(loop->steps->curve(run));
         PLI_TRY(step(loop, epoch, clock, &sums));
         PLI_TRY(count(loop, epoch, &sums));
+        if (run->lanes > 0 && loop->steps->behind != NULL && clock + (run->tail > 0 ? run->tail : 1) >= run->clocks)
+            PLI_TRY(loop->steps->behind(run, clock));
         PLI_TRY(end_clock(loop, epoch, clock));
         pli_run_phase(run, "clock", run->clocks_done, &at);
         run->clocks_done++;
@@ -181,16 +183,30 @@ static plait_status tell_shares(const pli_loop *loop) {
     return status;
 }
 
+/* In the files' order, if the learner wants it. A balanced run moves blocks by how long a clock's rows of a block take,
+ * so each clock needs rows of all. */
+static plait_status order_batches(pli_loop *loop) {
+    pli_run *run = loop->run;
+    if (loop->steps->lanes == NULL || run->epochs > 1 || run->balanced) return PLAIT_OK;
+    if (run->resume != NULL) {
+        run->lanes = run->resume->lanes;
+        run->tail = run->resume->tail;
+    } else run->lanes = loop->steps->lanes(run, &run->tail);
+    if (run->lanes == 0) return PLAIT_OK;
+    return pli_batches_in_file_order(loop->batches, run->lanes, run->tail, run->err);
+}
+
 static plait_status begin_batches(pli_loop *loop) {
     pli_run *run = loop->run;
     if (run->stream) {
         PLI_TRY(pli_batches_stream(run->data, run->batch, run->pool, &loop->batches, run->err));
         run->clocks = pli_batches_clocks(loop->batches);
-        return PLAIT_OK;
+        return order_batches(loop);
     }
     const bool shuffles = run->epochs > 1 && (run->ways & PLAIT_LEARNER_PASSES) == 0;
     PLI_TRY(pli_batches_create(run->data, run->opts->seed, run->clocks, shuffles,
                                run->fraction > 0 ? pli_run_holds_back : NULL, run, &loop->batches, run->err));
+    PLI_TRY(order_batches(loop));
     if (run->opts->replicas > 1) return pli_heir_begin(&loop->heir, run, loop->batches);
     return run->balanced ? pli_balance_begin(&loop->balance, run, loop->batches) : PLAIT_OK;
 }

@@ -24,6 +24,10 @@ typedef struct pli_steps {
     bool asks;   /* epoch asks whether anybody was told to stop, since some epochs end with sums of all: nobody stops by
                   * itself elsewhere */
     bool reads;  /* the step keeps what it reads for the curve; else curve does so, before the step */
+    /** How many workers or threads learn side by side from rows in the files' order, if the learner wants the rows of a
+     *  single pass so; and how many of run->clocks are to follow the last row. NULL: each clock takes rows from all
+     *  over the files. */
+    int32_t (*lanes)(const pli_run *run, int64_t *tail_out);
     /** Makes tables and memory. end follows in any case. */
     plait_status (*begin)(pli_run *run);
     void (*end)(pli_run *run);
@@ -35,6 +39,9 @@ typedef struct pli_steps {
     /** Reads without computing: a spare, which has no rows, keeps in step with the others by it. */
     plait_status (*idle)(pli_run *run);
     plait_status (*curve)(pli_run *run);
+    /** Called in each clock of the tail of a pass, before the clock ends; if it has no tail, in its last clock, past
+     *  the step. Not collective; gets and incs belong to that clock. */
+    plait_status (*behind)(pli_run *run, int64_t clock);
     /** EDIVERGED, with the remedy, unless the loss is finite. */
     plait_status (*finite)(const pli_run *run, double loss, int64_t clock);
     /** Called before the first clock, past a barrier. Collective. */
