@@ -103,9 +103,6 @@ static const char *unsuited(const pli_run *run, double there) {
         return "the weights are too many for a solver's vectors";
     if (newton && n > 16 * (double)run->entries * (double)pli_fit_of(run)->goal.columns)
         return "there are far more weights than values in the data";
-    if (newton && !has_whole_curvature(run) &&
-        pli_pair_averages(pli_topology_find(run->topology), run->consistency, NULL))
-        return "its workers average mirrors, and the weights are too many for newton to keep their whole curvature";
     if (newton && run->opts->l1 > 0 && !has_whole_curvature(run))
         return "with --l1 newton keeps the curvature of each pair of weights, and the weights are too many for that";
     return NULL;

@@ -15,7 +15,11 @@
  * If the workers' rows are not alike, or one is far ahead of the others, the pairs are wrong, and the gap stops
  * shrinking. Then, and at the latest after LOOSE looks, the workers go in step for the rest: between two clocks they
  * agree on one point for all, so that slope and loss are those of one point, pairs are exact, and a step that lowers
- * the loss too little is taken back by half (Armijo). */
+ * the loss too little is taken back by half (Armijo).
+ *
+ * If workers average mirrors (gossip, local-sgd), a mirror between two averages is no sum of all models: x = C / B of it
+ * is far off. Its average over all mirrors is their sum, however updates travelled (push-sum keeps it), and a barrier
+ * shows it. So the workers are in step from the first look on. */
 #include <math.h>
 #include <string.h>
 
@@ -45,6 +49,7 @@ struct pli_limited {
     double          *x_before, *slope_before;
     double          *s, *y;        /* [memory, values] */
     double           sy[PAIRS_MAX];
+    bool             averages;        /* reads are the sums behind a barrier alone */
     bool             in_step, is_due; /* workers go in step; the next clock is to go to `to` */
     int32_t          idle_looks;      /* looks in a row in which the gap has not become smaller */
     int32_t          loose_looks;     /* looks before the workers go in step */
@@ -310,12 +315,13 @@ static void agree_point(pli_run *run) {
         n->to[i] = begins ? n->kept[i] : n->x_before[i] + n->stretch * n->d[i];
 }
 
-/* Has the gap not become smaller for some looks, or has it been long? Then workers go in step from now on. */
+/* Has the gap not become smaller for some looks, or has it been long, or do mirrors hold no sums? Then workers go in step
+ * from now on. */
 static void watch(pli_limited *n, double worst) {
     const bool shrinks = worst < 0.8 * n->least_gap;
     if (shrinks) n->least_gap = worst;
     n->idle_looks = shrinks ? 0 : n->idle_looks + 1;
-    if (n->idle_looks < PATIENCE && ++n->loose_looks < LOOSE) return;
+    if (!n->averages && n->idle_looks < PATIENCE && ++n->loose_looks < LOOSE) return;
     n->in_step = true;
     n->pairs = 0;
     n->has_before = false;
@@ -397,6 +403,7 @@ static plait_status begin(pli_run *run) {
     if (n == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for training");
     n->stretch = 1;
     n->best = n->gap = n->least_gap = n->kept_objective = INFINITY;
+    n->averages = pli_pair_averages(pli_topology_find(run->topology), run->consistency, NULL);
     PLI_TRY(make(run, n));
     PLI_TRY(pli_newton_begin(run, &n->expected));
     plait_table_opts_init(&t);
