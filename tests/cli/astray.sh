@@ -29,6 +29,10 @@ for setting in adagrad/ps/async adagrad/gossip:ring/async sgd/gossip:ring/async 
         --consistency "${rest#*/}" --json
     is=silent
     grep -q 'warning: the objective is [0-9.]* times the least that a few more passes find.*more --epochs$' gap.err && is=told
+    remedy='ssp:2 or bsp' # what goes with the topology
+    case $setting in */ssp:2) remedy=bsp ;; */gossip:*) remedy=bsp ;; esac
+    [ $is = silent ] || grep -q -- "; take --consistency $remedy, or more --epochs$" gap.err ||
+        fail "$setting: the remedy is not $remedy: $(grep warning gap.err)"
     [ $is = told ] && told=$((told + 1)) || silent=$((silent + 1))
     awk -v is=$is -v x="$(field gap objective)" -v best="$(field best objective)" \
         'BEGIN { exit is == "told" ? x < 1.01 * best : x > 1.05 * best }' ||

@@ -34,6 +34,15 @@ json leaves.out 'o["pairs"][0]["reached"] and not o["pairs"][0]["stayed"]'
 grep -q '^[* ]!ps x bsp' leaves.out || fail "who leaves the target is not marked: $(cat leaves.out)"
 [ "$(sed '/^{/d' leaves.out | awk 'length($0) > 80' | wc -l)" -eq 0 ] || fail "lines are longer than 80 columns"
 
+# auto may choose another optimizer for each pair: then there is a column, and else none.
+works chosen compare --data part --workers 2 --epochs 40 --topology local,gossip:ring --consistency bsp --repeats 1 --json
+json chosen.out '[p["optimizer"] for p in o["pairs"]] == ["lbfgs", "newton"]'
+grep -q '^  setting  *optimizer  *time' chosen.out || fail "no column of optimizers: $(cat chosen.out)"
+grep -q '^[* ][! ]local x bsp  *lbfgs ' chosen.out || fail "local's optimizer is not told: $(cat chosen.out)"
+grep -q '^[* ][! ]gossip:ring x bsp  *newton ' chosen.out || fail "gossip's optimizer is not told: $(cat chosen.out)"
+json few.out '[p["optimizer"] for p in o["pairs"]] == ["adagrad"] * 3 + [None]'
+grep -q '^  setting.*optimizer' few.out && fail "a column of optimizers that are all the same: $(cat few.out)"
+
 # The page: whole, with its data, and nothing in it that a browser would fetch.
 grep -q '</html>' page.html || fail "the page has no end"
 grep -q '"topology": "local"' page.html || fail "the page has no data"

@@ -21,6 +21,7 @@ static const plait_learner_table tables[] = {
 
 #define SOLVER_BYTES 80.0 /* of the vectors of L-BFGS, for each weight */
 #define NEWTON_BYTES 350.0
+#define MIRROR_BYTES 128.0 /* more, where workers average mirrors: copies on their way, and the average */
 #define CURVATURE_WORK 1e11 /* a few seconds a pass */
 
 static int64_t clamp(int64_t x, int64_t low, int64_t high) { return x < low ? low : x > high ? high : x; }
@@ -99,7 +100,9 @@ static const char *unsuited(const pli_run *run, double there) {
     if (run->solver == &pli_solver_online) return NULL;
     if (run->features == 0 || n > (double)(INT64_C(1) << 28))
         return "the features are too many, so weights grow by key";
-    if (there > 0 && n * (newton ? NEWTON_BYTES : SOLVER_BYTES) > there)
+    const bool mirrors = pli_pair_averages(pli_topology_find(run->topology), run->consistency, NULL);
+    const double bytes = newton ? NEWTON_BYTES + (mirrors ? MIRROR_BYTES : 0) : SOLVER_BYTES;
+    if (there > 0 && n * bytes > there)
         return "the weights are too many for a solver's vectors";
     if (newton && n > 16 * (double)run->entries * (double)pli_fit_of(run)->goal.columns)
         return "there are far more weights than values in the data";

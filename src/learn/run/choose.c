@@ -76,13 +76,18 @@ static bool goes(pli_run *run, const pli_solver *solver, char *why, size_t bytes
     return good;
 }
 
+static const char *why_taken(const pli_run *run) {
+    const bool mirrors = pli_pair_averages(pli_topology_find(run->topology), run->consistency, NULL);
+    return mirrors && run->solver->why_mirrors != NULL ? run->solver->why_mirrors : run->solver->why;
+}
+
 /* If none goes, the reason is that of the solver that was meant for such a run: of a single pass the first. */
 void pli_run_choose_optimizer(pli_run *run) {
     char why[sizeof run->optimizer_why] = "", last[sizeof why] = "";
     if (!run->chooses) return;
     for (int i = 0; solvers_of(run)[i] != NULL && !run->learner->more->by_name_only; i++) {
         if (goes(run, solvers_of(run)[i], last, sizeof last)) {
-            because(run, run->solver->why);
+            because(run, why_taken(run));
             return;
         }
         if (i == 0 || run->opts->epochs != 1) memcpy(why, last, sizeof why);

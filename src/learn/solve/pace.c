@@ -48,9 +48,18 @@ void pli_pace_end(pli_run *run) {
     if (run->far_seconds == 0) run->far_seconds = run->end_seconds;
 }
 
-/* A bound of some clocks is none on a run that has not many more. */
+static bool trains(const pli_run *run, const char *consistency) {
+    plait_error    err;
+    const pli_pair pair = { .topology = run->topology,
+                            .consistency = consistency,
+                            .one_process = pli_comm_shares_process(run->comm) };
+    return pli_pair_check(&pair, &err) >= 0;
+}
+
+/* A bound of some clocks is none on a run that has not many more. Only what the topology goes with is named. */
 static const char *stricter(const pli_run *run) {
-    return (pli_promises_of(run->consistency, NULL) & PLAIT_BOUNDED_READS) != 0 ? "bsp" : "ssp:2 or bsp";
+    const bool bounded = (pli_promises_of(run->consistency, NULL) & PLAIT_BOUNDED_READS) != 0;
+    return bounded || !trains(run, "ssp:2") ? "bsp" : "ssp:2 or bsp";
 }
 
 plait_status pli_pace_tell(pli_run *run, double gap) {

@@ -14,6 +14,7 @@
 struct pli_solver {
     const char *name;   /* as --optimizer knows it                                          */
     const char *why;    /* why auto takes it: "reads are whole clocks, so ..."              */
+    const char *why_mirrors; /* the same, where workers average mirrors; NULL: as why           */
     pli_demand  demand; /* of the other settings (table/pairs/)                             */
     bool        passes; /* each clock is a pass over all rows                               */
     bool        adds;   /* its tables have no update rule                                   */

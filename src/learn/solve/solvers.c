@@ -50,6 +50,7 @@ const pli_solver pli_solver_lbfgs = {
 const pli_solver pli_solver_newton = {
     .name = "newton",
     .why = "rows stay and reads may be stale: a sum of the workers' models needs no step size",
+    .why_mirrors = "rows stay and workers average mirrors: a sum of the workers' models needs no step size",
     .passes = true,
     .adds = true,
     .suits = suits_passes,

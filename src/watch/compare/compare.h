@@ -33,6 +33,7 @@ typedef struct pli_compared_run {
     bool   progressive; /* loss is the mean over the rows as they came, because the objective could not be measured */
     double loss;        /* at the end */
     double seconds, clocks, bytes; /* of training */
+    char   optimizer[32];          /* that trained: auto may choose another for each pair; empty: not known */
     char   figure_name[32];        /* of the first of the learner's own figures; empty: it has none */
     double figure;
     pli_curve_point *point;        /* [points], by clock */
@@ -119,6 +120,10 @@ void pli_compare_table(const pli_comparison *comparison, int width, pli_text *te
 void pli_compare_json(const pli_comparison *comparison, pli_text *text); /* one line, no newline */
 void pli_compare_page(const pli_comparison *comparison, pli_text *text); /* HTML */
 
+/** The optimizer of the pair's runs; "": none has run. */
+const char *pli_compare_optimizer(const pli_comparison *comparison, int32_t pair);
+/** Did not all pairs that ran have the same? */
+bool        pli_compare_optimizers_differ(const pli_comparison *comparison);
 /** "ps x ssp:2" */
 void pli_compare_name(const pli_compared_pair *pair, char name[104]);
 /** 0.01234 -> "12.3 ms"; 1234567 -> "1.2 MB". INFINITY: "never". NaN: "-". */

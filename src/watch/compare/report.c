@@ -84,6 +84,8 @@ static void add_pair(pli_text *to, const pli_comparison *c, int32_t number) {
     pli_json_text(to, "consistency", p->consistency);
     pli_json_text(to, "outcome", p->outcome == PLI_RAN && p->runs == 0 ? "not run" : outcome_names[p->outcome]);
     pli_json_text(to, "reason", p->reason);
+    const char *optimizer = pli_compare_optimizer(c, number);
+    pli_json_text(to, "optimizer", optimizer[0] != '\0' ? optimizer : NULL);
     pli_json_i64(to, "runs", p->runs);
     pli_json_f64(to, "seconds_to_target", p->seconds);
     pli_json_f64(to, "seconds_to_target_min", p->seconds_min);

@@ -99,6 +99,8 @@ plait_status pli_compare_read(pli_compared_run *run, const char *printed, const 
     run->seconds = number(record, "train_seconds");
     run->clocks = number(record, "clocks");
     run->bytes = number(record, "bytes_sent");
+    const char *optimizer = json_string_value(json_object_get(record, "optimizer"));
+    snprintf(run->optimizer, sizeof run->optimizer, "%s", optimizer != NULL ? optimizer : "");
     json_decref(record);
     run->record = pli_format("%.*s", (int)length, line);
     if (run->record == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a run's record");
@@ -136,6 +138,22 @@ pli_compared_run *pli_compare_add(pli_comparison *c) {
         .figure = NAN
     };
     return run;
+}
+
+const char *pli_compare_optimizer(const pli_comparison *c, int32_t pair) {
+    for (int64_t i = 0; i < c->runs; i++)
+        if (c->run[i].pair == pair && c->run[i].optimizer[0] != '\0') return c->run[i].optimizer;
+    return "";
+}
+
+bool pli_compare_optimizers_differ(const pli_comparison *c) {
+    const char *first = "";
+    for (int32_t i = 0; i < c->pairs; i++) {
+        const char *own = pli_compare_optimizer(c, i);
+        if (own[0] != '\0' && first[0] != '\0' && strcmp(own, first) != 0) return true;
+        if (own[0] != '\0') first = own;
+    }
+    return false;
 }
 
 void pli_compare_free(pli_comparison *c) {

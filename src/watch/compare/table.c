@@ -102,6 +102,9 @@ static int figure_width(const pli_comparison *c) {
 }
 static int figure_room(const pli_comparison *c) { return c->figure_name != NULL ? figure_width(c) + 2 : 0; }
 
+/* The column of optimizers, if they differ: 0 or its width. */
+static int optimizer_room(const pli_comparison *c) { return pli_compare_optimizers_differ(c) ? 11 : 0; }
+
 static void add_row(const pli_comparison *c, int32_t pair, int widest, int width, pli_text *text) {
     const pli_compared_pair *p = &c->pair[pair];
     char                     name[104], time[24], low[24], high[24], bytes[24];
@@ -111,7 +114,10 @@ static void add_row(const pli_comparison *c, int32_t pair, int widest, int width
     pli_compare_seconds(p->seconds_max, high);
     pli_compare_bytes(p->bytes, bytes);
     bool marked = c->as_good != NULL && c->as_good[pair];
-    pli_text_add(text, "%c%c%-*s %9s", marked ? '*' : ' ', p->left > 0 ? '!' : ' ', widest, name, time);
+    pli_text_add(text, "%c%c%-*s ", marked ? '*' : ' ', p->left > 0 ? '!' : ' ', widest, name);
+    if (optimizer_room(c) > 0) pli_text_add(text, "%-10s ", pli_compare_optimizer(c, pair));
+    pli_text_add(text, "%9s", time);
+    widest += optimizer_room(c); /* of what follows there is room for less */
     if (width >= widest + 12 + 20 + 11) pli_text_add(text, "  %8.6g", p->loss);
     if (c->figure_name != NULL && width >= widest + 12 + 20 + 11 + figure_width(c))
         pli_text_add(text, "  %*.6g", figure_width(c), p->figure);
@@ -122,7 +128,10 @@ static void add_row(const pli_comparison *c, int32_t pair, int widest, int width
 }
 
 static void add_head(const pli_comparison *c, int widest, int width, pli_text *text) {
-    pli_text_add(text, "  %-*s %9s", widest, "setting", "time");
+    pli_text_add(text, "  %-*s ", widest, "setting");
+    if (optimizer_room(c) > 0) pli_text_add(text, "%-10s ", "optimizer");
+    pli_text_add(text, "%9s", "time");
+    widest += optimizer_room(c);
     if (width >= widest + 12 + 20 + 11) pli_text_add(text, "  %8s", "loss");
     if (c->figure_name != NULL && width >= widest + 12 + 20 + 11 + figure_width(c))
         pli_text_add(text, "  %*s", figure_width(c), c->figure_name);
