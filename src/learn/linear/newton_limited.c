@@ -17,8 +17,8 @@
  * agree on one point for all, so that slope and loss are those of one point, pairs are exact, and a step that lowers
  * the loss too little is taken back by half (Armijo).
  *
- * If workers average mirrors (gossip, local-sgd), a mirror between two averages is no sum of all models: x = C / B of it
- * is far off. Its average over all mirrors is their sum, however updates travelled (push-sum keeps it), and a barrier
+ * If workers average mirrors (gossip, local-sgd), a mirror between two averages is no sum of all models, and its C / B
+ * is far off. The average of all mirrors is their sum, however updates travelled (push-sum keeps it), and a barrier
  * shows it. So the workers are in step from the first look on. */
 #include <math.h>
 #include <string.h>
@@ -315,8 +315,8 @@ static void agree_point(pli_run *run) {
         n->to[i] = begins ? n->kept[i] : n->x_before[i] + n->stretch * n->d[i];
 }
 
-/* Has the gap not become smaller for some looks, or has it been long, or do mirrors hold no sums? Then workers go in step
- * from now on. */
+/* Has the gap not become smaller for some looks, or has it been long, or do mirrors hold no sums? Then workers go in
+ * step from now on. */
 static void watch(pli_limited *n, double worst) {
     const bool shrinks = worst < 0.8 * n->least_gap;
     if (shrinks) n->least_gap = worst;
