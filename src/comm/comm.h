@@ -35,6 +35,7 @@ enum {
     PLI_PORT_CLIENT = 4,
     PLI_PORT_GOSSIP = 5,
     PLI_PORT_REPLICA = 6, /* the second replica of another rank's shards */
+    PLI_PORT_CHANNEL = 7, /* values between the parts of a cut graph */
     PLI_PORT_MAX = 8,
     PLI_GROUPS_MAX = 4096, /* of a run, with that of all workers */
     PLI_PORTS_ALL = PLI_PORT_MAX * PLI_GROUPS_MAX /* port p of group g is number g * PLI_PORT_MAX + p */

@@ -185,11 +185,16 @@ static plait_status list_patches(pli_plan *p, plait_error *err) {
 /* --- texts ----------------------------------------------------------------------------------------------------- */
 
 /* The name of a node in traces, "matmul#12". A fused node has the names of all its ops and its last number: "fused add,
- * relu#3", or "matmul + add, relu#3" for an epilogue. */
+ * relu#3", or "matmul + add, relu#3" for an epilogue; "send relu#3 to part 1". */
 static void node_text(const plait_graph *graph, const pli_plan_node *n, const char *called, char name[256]) {
     char text[80], *number;
     int  at = 0;
     pli_value_text_as(graph, n->origin, called, text);
+    if (n->work == PLI_WORK_SEND || n->work == PLI_WORK_RECV) {
+        const bool sends = n->work == PLI_WORK_SEND;
+        snprintf(name, 256, "%s %s %s part %d", n->op->name, text, sends ? "to" : "from", n->peer);
+        return;
+    }
     if (n->n_members > 0) at = snprintf(name, 256, "%.60s%s", n->op->name, n->work == PLI_WORK_KERNEL ? " + " : " ");
     for (int32_t i = 0; i < n->n_members && at < 160; i++)
         at += snprintf(name + at, 256 - (size_t)at, "%s%.24s", i > 0 ? ", " : "", n->member[i]->name);
