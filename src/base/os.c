@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/opts.h"
 
 #define NS_IN_S UINT64_C(1000000000)
 
@@ -214,6 +215,9 @@ bool pli_is_terminal(int fd) { return isatty(fd) == 1; }
 
 int32_t pli_terminal_columns(int fd) {
     struct winsize size;
+    const char    *asked = pli_env("COLUMNS"); /* POSIX: it comes before what the terminal says */
+    const long     columns = asked != NULL ? strtol(asked, NULL, 10) : 0;
+    if (columns > 0 && columns <= INT16_MAX) return (int32_t)columns;
     if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
     return size.ws_col;
 }

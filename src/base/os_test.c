@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -83,7 +84,13 @@ static void test_terminal(void **state) {
     int ends[2];
     assert_int_equal(pipe(ends), 0);
     assert_false(pli_is_terminal(ends[0]));
+    unsetenv("COLUMNS");
     assert_int_equal(pli_terminal_columns(ends[0]), 80);
+    setenv("COLUMNS", "61", 1);
+    assert_int_equal(pli_terminal_columns(ends[0]), 61);
+    setenv("COLUMNS", "none", 1);
+    assert_int_equal(pli_terminal_columns(ends[0]), 80);
+    unsetenv("COLUMNS");
     close(ends[0]);
     close(ends[1]);
 }

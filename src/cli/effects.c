@@ -200,5 +200,8 @@ void pli_train_notes(const pli_train_settings *s, const pli_opts *opts, pli_text
         noted = e->option; /* one note an option is enough */
     }
     note_events(s, opts, text);
+    if (pli_is(s->optimizer, "online") && s->epochs != 1)
+        pli_text_add(text, "online applies no penalty, so in more than one epoch the model follows the rows ever "
+                           "closer; --validation 0.1 keeps the best epoch\n");
     if (s->out == NULL && !s->dry_run) pli_text_add(text, "the model is not saved; --out FILE saves it\n");
 }

@@ -1,5 +1,5 @@
-/* help - prints help for the program, a command, a model, or a setting (help_choices.c, help_filters.c); prints the
- * manual page and the completion script. */
+/* help - prints help for the program, a command, a model, or a setting (help_choices.c, help_filters.c,
+ * help_optimizers.c); prints the manual page and the completion script. */
 #include <plait/learner.h>
 #include <stdio.h>
 #include <string.h>
@@ -104,7 +104,7 @@ static void overview(pli_text *text) {
     pli_cli_wrap(text, names.data != NULL ? names.data : "", 2, width());
     pli_text_free(&names);
     add_lines(text, "\nmore: plait help COMMAND, plait help MODEL, plait help topology, plait help consistency, "
-                    "plait help pairs, plait help filters\n");
+                    "plait help pairs, plait help filters, plait help optimizer\n");
 }
 
 /* --- the command ------------------------------------------------------------------------------------ */
@@ -115,7 +115,8 @@ static bool topic(const char *name, pli_text *text) {
         pli_cli_help(command, pli_terminal_columns(1), text);
         return true;
     }
-    if (pli_cli_help_choice(name, text) || pli_cli_help_filter(name, text)) return true;
+    if (pli_cli_help_choice(name, text) || pli_cli_help_filter(name, text) || pli_cli_help_optimizer(name, text))
+        return true;
     for (size_t i = 0; pli_learners()[i] != NULL; i++) {
         if (strcmp(name, pli_learners()[i]->name) != 0) continue;
         add_learner(pli_learners()[i], text);
@@ -131,6 +132,7 @@ size_t pli_cli_topics(const char *names[PLI_CLI_TOPICS_MAX]) {
     for (size_t i = 0; pli_learners()[i] != NULL && n < PLI_CLI_TOPICS_MAX; i++) names[n++] = pli_learners()[i]->name;
     static const char *const settings[] = { "pairs", "topology", "consistency", "filters" };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) names[n++] = settings[i];
+    n += pli_cli_optimizers(names + n);
     for (size_t i = 0; pli_topologies()[i] != NULL && n < PLI_CLI_TOPICS_MAX; i++)
         names[n++] = pli_topologies()[i]->name;
     for (size_t i = 0; pli_consistencies()[i] != NULL && n < PLI_CLI_TOPICS_MAX; i++)
@@ -170,11 +172,12 @@ static int help(int argc, char *const *argv) {
 
 const pli_command pli_command_help = {
     .name = "help",
-    .usage = "help [COMMAND|MODEL|pairs|topology|consistency|filters] [--man] [--completion bash]",
+    .usage = "help [COMMAND|MODEL|pairs|topology|consistency|filters|optimizer] [--man] [--completion bash]",
     .summary = "describe a command, a model or a setting",
     .details = "'plait help pairs' shows which topologies and consistencies train together, and why the others are "
                "refused. 'plait help topology' lists how updates travel, 'plait help consistency' what a read may "
-               "miss, 'plait help filters' what makes messages smaller. Each name in these lists is a topic, too.",
+               "miss, 'plait help filters' what makes messages smaller, 'plait help optimizer' what "
+               "trains. Each name in these lists is a topic, too.",
     .rows = rows,
     .run = help,
 };

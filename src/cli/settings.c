@@ -86,8 +86,8 @@ const pli_opt pli_train_rows[] = {
     { "cache", PLI_OPT_FLAG, AT(in.cache), NULL, NULL,
       "keep a binary cache beside the data file; later runs read it instead", 0, 0, "data" },
 
-    { "optimizer", PLI_OPT_CHOICE, AT(optimizer), NULL, "auto|sgd|momentum|adagrad|adam|ftrl|lbfgs|newton|online",
-      "update rule, or solver; default auto: the one that suits the model, the data and the "
+    { "optimizer", PLI_OPT_CHOICE, AT(optimizer), "auto", "auto|sgd|momentum|adagrad|adam|ftrl|lbfgs|newton|online",
+      "update rule, or solver; auto: the one that suits the model, the data and the "
       "consistency", 0, 0, "optimizer" },
     { "optimizer-state", PLI_OPT_CHOICE, AT(optimizer_state), "whole", "whole|sharded",
       "how much of the update rule's state a worker holds: all of it, or its own part (allreduce, bsp, dense weights)",

@@ -261,4 +261,24 @@ for model in mlp cnn lstm graph; do
     grep -Eq 'no-intercept|the intercepts' net.out && fail "help $model tells of linear models"
     grep -q -- '--table NAME' net.out || fail "help $model does not tell how its tables are named"
 done
+# What trains: a topic for each optimizer; auto is the default and says its reason without quoting a refusal.
+gzip -dc "$data/a9a/a9a.gz" | head -n 500 >few
+for name in optimizer $("$PLAIT" help train | tr '|' '\n' | grep -xE 'sgd|momentum|adagrad|adam|ftrl|lbfgs') newton online; do
+    works topic help "$name"
+    grep -q 'optimizer' topic.out || fail "help $name does not say what it is: $(cat topic.out)"
+done
+COLUMNS=60 "$PLAIT" help newton >narrow.out || fail "help newton with COLUMNS=60"
+awk 'length > 60 { bad = 1 } END { exit bad }' narrow.out || fail "COLUMNS=60 is ignored: $(cat narrow.out)"
+awk 'length > 50 { good = 1 } END { exit !good }' narrow.out || fail "COLUMNS=60 is taken for less: $(cat narrow.out)"
+works config config
+grep -qx 'optimizer: auto' config.out || fail "config shows no default of optimizer"
+works kink train --data few --model hinge --epochs 2
+grep -q 'optimizer: adagrad, since newton does not fit: that loss has a kink' kink.err || fail "auto's reason: $(cat kink.err)"
+works twice train --data few --optimizer online --epochs 2
+grep -q 'online applies no penalty' twice.err || fail "two epochs of online without a word: $(cat twice.err)"
+works once train --data few --optimizer online --epochs 1 --out once.model
+grep -q 'no penalty' once.err && fail "a note about penalties on a single pass: $(cat once.err)"
+printf 'a,b,y\n1,2,0\n2,3,1\n' >cells.csv
+exits 2 'was trained on libsvm rows .* looks like a table; write it' no predict --model-file once.model --data cells.csv
+
 finish

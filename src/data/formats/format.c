@@ -79,6 +79,13 @@ static pli_data_format judge_format(const pli_source *source, pli_data_format fi
     return pli_chars_is(source) ? PLI_FORMAT_CHARS : PLI_FORMAT_TABLE;
 }
 
+/* Has the first line commas, but no index:value? */
+static bool begins_as_table(const pli_source *source) {
+    const unsigned char *newline = source->bytes > 0 ? memchr(source->data, '\n', source->bytes) : NULL;
+    const size_t         length = newline != NULL ? (size_t)(newline - source->data) : source->bytes;
+    return length > 0 && memchr(source->data, ',', length) != NULL && memchr(source->data, ':', length) == NULL;
+}
+
 plait_status pli_format_choose(const plait_data_opts *opts, const pli_sources *sources, const pli_schema *fixed,
                                pli_data_format *format_out, plait_error *err) {
     const pli_data_format known = fixed != NULL ? fixed->format : PLI_FORMAT_NONE;
@@ -88,6 +95,11 @@ plait_status pli_format_choose(const plait_data_opts *opts, const pli_sources *s
     for (int64_t i = 0; by_content && i < sources->n; i++)
         PLI_TRY(pli_foreign_check_text(&sources->source[i], err));
     if (format == PLI_FORMAT_NONE) format = judge_format(&sources->source[0], known, opts->delimiter != NULL);
+    if (known == PLI_FORMAT_LIBSVM && by_content && begins_as_table(&sources->source[0]))
+        return pli_fail(err, PLAIT_EINVAL,
+                        "%s: the model was trained on libsvm rows (label index:value ...), but this looks like a "
+                        "table; write it as libsvm rows with the same indices, or train on a table like this one",
+                        sources->source[0].path);
     if (known != PLI_FORMAT_NONE && known != format)
         return pli_fail(err, PLAIT_EINVAL, "%s: the model was trained on %s, but this is %s", sources->source[0].path,
                         pli_format_text(known), pli_format_text(format));

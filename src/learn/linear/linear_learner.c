@@ -12,7 +12,8 @@ static const plait_learner_table tables[] = {
     { .name = "w",
       .what =
           "the weights, one row for each feature, then one row of intercepts; if features grow by key, rows by key and "
-          "no intercepts; with lbfgs its other vectors travel in the same way" },
+          "no intercepts; with lbfgs its other vectors travel in the same way; with newton sums of weights, slopes and "
+          "curvature, and with online 2K + 2 values for each feature, K the number of scores" },
     { .name = "b", .what = "the intercepts, one dense row, if features grow by key", .small = 1 },
     { .name = NULL },
 };

@@ -24,6 +24,15 @@ static void because(pli_run *run, const char *why) {
     snprintf(run->optimizer_why, sizeof run->optimizer_why, "%s", why);
 }
 
+/* Says in a few words why a solver does not go, from a refusal, "X with Y is refused: REASON; nearest is Z": nobody has
+ * asked for X. */
+static void keep_reason(const pli_solver *solver, const char *refusal, char *why, size_t bytes) {
+    static const char refused[] = " refused: ";
+    const char       *reason = strstr(refusal, refused);
+    reason = reason != NULL ? reason + sizeof refused - 1 : refusal;
+    snprintf(why, bytes, "%s does not fit: %.*s", solver->name, (int)strcspn(reason, ";"), reason);
+}
+
 static plait_status check_name(const pli_run *run, const char *asked) {
     const char *names[64];
     size_t      n = 0;
@@ -71,7 +80,7 @@ static bool goes(pli_run *run, const pli_solver *solver, char *why, size_t bytes
         return false;
     }
     const bool good = pli_tables_check(run) >= 0;
-    if (!good) snprintf(why, bytes, "%s", run->err->text);
+    if (!good) keep_reason(solver, run->err->text, why, bytes);
     *run->err = before;
     return good;
 }
