@@ -100,6 +100,25 @@ static void test_many_weights(void **state) {
     plait_data_destroy(&data);
 }
 
+/* Where mirrors are averaged in some clocks alone, a step by the mirror at hand would not come to rest: the sums are
+ * read behind barriers, and few clocks do. */
+static void test_seldom_averages(void **state) {
+    static const char *const topology[] = { "ps", "gossip:ring" };
+    plait_data *data = points(400, 5, 3, 3);
+    training    t = training_of(data, "logistic", "newton");
+    const double least = optimum_of(&t);
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        t.opts.topology = topology[i];
+        t.opts.consistency = "local-sgd:8";
+        must_train(&t, 4);
+        assert_true(t.report.converged == 1 && t.report.objective <= least * (1 + 1e-4));
+        assert_in_range(t.report.epochs, 1, 16);
+        plait_model_destroy(&t.model);
+    }
+    plait_data_destroy(&data);
+}
+
 /* A run that ends early hands out a point where somebody was: the least point of its parabolas lies far out, where
  * exp() is huge. */
 static void test_early_end(void **state) {
@@ -180,7 +199,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_losses),       cmocka_unit_test(test_sorted_rows), cmocka_unit_test(test_l1),
         cmocka_unit_test(test_many_weights), cmocka_unit_test(test_auto),        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_early_end),
+        cmocka_unit_test(test_early_end),    cmocka_unit_test(test_seldom_averages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

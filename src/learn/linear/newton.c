@@ -26,6 +26,8 @@ struct pli_newton {
     double           renewals, renewals_seen; /* how often a model was renewed; the same when a clock last looked */
     double           gap;      /* how far the own point is above the least point, as a share of the objective */
     bool             has_model, whole, converged;
+    bool             rests;    /* mirrors are averaged in some clocks alone: sums are read behind barriers */
+    bool             complete; /* rests: every worker's model is in the sum that was read last */
     int32_t          expected; /* workers with rows */
     pli_sums         sums;
 };
@@ -136,7 +138,8 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
     uint64_t    at = pli_comm_span_begin(run->comm);
     (void)clock;
     if (n->rows == NULL) PLI_TRY(pli_newton_rows_make(run, batch, true, &n->rows));
-    PLI_TRY(read_sum(run, &complete));
+    if (n->rests) complete = n->complete;
+    else PLI_TRY(read_sum(run, &complete));
     pli_run_step(run, "get", &at);
     keep_curve(run);
     if (n->has_model && n->whole && n->renewals == n->renewals_seen) { /* nobody has moved since */
@@ -164,6 +167,7 @@ static plait_status look(pli_run *run) {
     PLI_TRY(plait_job_barrier(run->job));
     PLI_TRY(read_sum(run, &complete));
     n->gap = INFINITY;
+    n->complete = complete;
     if (complete) PLI_TRY(aim(run));
     worst[0] = !n->has_model ? 0 : n->whole ? n->gap : (double)INFINITY; /* a cut move has not come where it aimed */
     worst[1] = pli_run_stopped(run);
@@ -175,7 +179,8 @@ static plait_status look(pli_run *run) {
 }
 
 static plait_status epoch(pli_run *run, int64_t number, bool *end_out) {
-    if ((number + 1) % CHECK_EVERY != 0 && number + 1 < run->epochs) return PLAIT_OK;
+    const int64_t every = newton_of(run)->rests ? 1 : CHECK_EVERY;
+    if ((number + 1) % every != 0 && number + 1 < run->epochs) return PLAIT_OK;
     PLI_TRY(look(run));
     *end_out = *end_out || newton_of(run)->converged || run->interrupted;
     return PLAIT_OK;
@@ -244,11 +249,19 @@ plait_status pli_newton_begin(pli_run *run, int32_t *expected_out) {
     return PLAIT_OK;
 }
 
+/* Are mirrors averaged in some clocks alone, as by local-sgd? In the others a mirror holds the sum of what others were
+ * some clocks ago, and of what the worker has become since; steps by that do not come to rest. */
+static bool averages_seldom(const pli_run *run) {
+    const bool each_clock = (pli_promises_of(run->consistency, NULL) & (PLAIT_ROUNDS | PLAIT_ANY_READ)) != 0;
+    return !each_clock && pli_pair_averages(pli_topology_find(run->topology), run->consistency, NULL);
+}
+
 static plait_status begin(pli_run *run) {
     pli_newton      *n = pli_calloc(1, sizeof *n);
     plait_table_opts t;
     pli_linear_fit_of(run)->newton = n;
     if (n == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for training");
+    n->rests = averages_seldom(run);
     PLI_TRY(make(run, n));
     PLI_TRY(pli_newton_begin(run, &n->expected));
     plait_table_opts_init(&t);
