@@ -51,14 +51,25 @@ plait_status pli_job_push(plait_job *job, pli_client_table *table, pli_kind kind
 typedef struct waiting {
     const plait_job  *job;
     const pli_ticket *ticket;
-    const char       *what;
+    const char       *what; /* NULL: the get of the ticket */
 } waiting;
 
+void pli_exchange_name_get(const plait_job *job, const pli_ask *ask, char *text, size_t bytes) {
+    snprintf(text, bytes, "clock %lld of table %s", (long long)job->client.clock, ask->table->spec.name);
+}
+
+/* Any thread may ask; clock and table stand still while the worker waits. */
 static void tell(const void *arg, char *text, size_t bytes) {
     const waiting *w = arg;
+    const char    *what = w->what;
+    char           get[128];
     int32_t        rank = atomic_load_explicit(&w->ticket->held_rank, memory_order_acquire);
-    if (rank < 0) snprintf(text, bytes, "%s", w->what);
-    else snprintf(text, bytes, "%s, held up by rank %d (in clock %lld)", w->what, rank,
+    if (what == NULL) {
+        what = get;
+        pli_exchange_name_get(w->job, w->ticket->ask, get, sizeof get);
+    }
+    if (rank < 0) snprintf(text, bytes, "%s", what);
+    else snprintf(text, bytes, "%s, held up by rank %d (in clock %lld)", what, rank,
                   (long long)atomic_load_explicit(&w->ticket->held_clock, memory_order_relaxed));
 }
 

@@ -34,8 +34,12 @@ plait_status pli_exchange_send(pli_exchange *x, plait_status status);
 plait_status pli_exchange_wait(pli_exchange *x, plait_status status, const char *what, plait_error *err);
 
 /** Waits until the ticket has all its answers, and closes it in any case. Returns the first failure among the servers'
- *  answers. what: "clock 7 of table w", "barrier". */
+ *  answers. what: "creation of table w", "barrier"; NULL, for a ticket with an ask: the get's clock and table, put into
+ *  words only if somebody wants to know. */
 plait_status pli_job_wait(plait_job *job, pli_ticket *ticket, const char *what, plait_error *err);
+
+/** Writes "clock 7 of table w". */
+void pli_exchange_name_get(const plait_job *job, const pli_ask *ask, char *text, size_t bytes);
 
 /** Builds and sends what is pending, as pli_client_build_push does. Waits for no answer. */
 plait_status pli_job_push(plait_job *job, pli_client_table *table, pli_kind kind, plait_error *err);

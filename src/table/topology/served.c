@@ -133,15 +133,9 @@ static plait_status begin(pli_exchange *x, plait_table *table, const pli_rows *r
     return pli_ask_range(client, x->now_ns, pli_served_of(table), rows->first, rows->n, values, ask, &x->out, err);
 }
 
-static const char *name_wait(const plait_job *job, const pli_ask *ask, char text[WHAT_BYTES]) {
-    snprintf(text, WHAT_BYTES, "clock %lld of table %s", (long long)job->client.clock, ask->table->spec.name);
-    return text;
-}
-
 /* Waits, and fills in the answers; the caller abandons the ask. status: how asking went. */
 static plait_status await(pli_exchange *x, plait_status status, pli_ask *ask, plait_error *err) {
-    char what[WHAT_BYTES];
-    status = pli_exchange_wait(x, status, name_wait(x->job, ask, what), err);
+    status = pli_exchange_wait(x, status, NULL, err);
     return status < 0 ? status : pli_ask_finish(&x->job->client, ask, err);
 }
 
@@ -157,9 +151,8 @@ static plait_status served_get(plait_table *table, const pli_rows *rows, void *v
 static void complete_request(pli_get_request *request) {
     plait_job *job = request->job;
     pli_ask   *ask = &request->ask;
-    char       what[WHAT_BYTES];
     if (request->complete) return;
-    request->status = pli_job_wait(job, &ask->ticket, name_wait(job, ask, what), &request->error);
+    request->status = pli_job_wait(job, &ask->ticket, NULL, &request->error);
     if (request->status >= 0) request->status = pli_ask_finish(&job->client, ask, &request->error);
     request->complete = true;
     pli_ask_abandon(&request->ask);
@@ -284,9 +277,12 @@ static plait_status wait_for_servers(plait_table *table, int what, plait_error *
     plait_job   *job = table->job;
     pli_ask      ask;
     pli_exchange x;
+    char         name[WHAT_BYTES];
     pli_exchange_enter(&x, job, &ask.ticket);
     plait_status status = pli_ask_turn(&job->client, x.now_ns, pli_served_of(table), what, &ask, &x.out, err);
-    status = await(&x, status, &ask, err);
+    pli_exchange_name_get(job, &ask, name, sizeof name); /* the ticket has no ask, since it gets no values */
+    status = pli_exchange_wait(&x, status, name, err);
+    if (status >= 0) status = pli_ask_finish(&job->client, &ask, err);
     pli_ask_abandon(&ask);
     return status;
 }
