@@ -55,7 +55,8 @@ enum {
     PLAIT_LEARNER_ONE_EPOCH = 2, /* it takes one pass over the rows, in batches; --epochs above 1 is refused     */
     PLAIT_LEARNER_STREAMS = 4,   /* its batches may come from a stream, whose rows are seen once                 */
     PLAIT_LEARNER_STARTS = 8,    /* it has no update rule, and yet may begin from a model (--init-model)         */
-    PLAIT_LEARNER_VALIDATES = 16 /* it has no update rule, and yet judges rows held back (--validation)          */
+    PLAIT_LEARNER_VALIDATES = 16, /* it has no update rule, and yet judges rows held back (--validation)         */
+    PLAIT_LEARNER_STEPS = 32     /* it has no update rule, and yet takes --learning-rate, --l1, --l2 and --loss  */
 };
 
 /* An option of the learner's own: `--name value`, PLAIT_NAME, a line of a config file, and a key of the record. */

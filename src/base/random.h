@@ -16,7 +16,8 @@ typedef enum pli_purpose {
     PLI_RANDOM_ROUND = 6,   /* random rounding in filters   */
     PLI_RANDOM_CLUSTER = 7, /* events of a simulated cluster */
     PLI_RANDOM_GRAPH = 8,   /* a: run, b: piece of an array  */
-    PLI_RANDOM_CENTRES = 9  /* a: round, b: row of the data  */
+    PLI_RANDOM_CENTRES = 9, /* a: round, b: row of the data  */
+    PLI_RANDOM_TREES = 10   /* a: round, b: row of the data  */
 } pli_purpose;
 
 typedef struct pli_random {

@@ -12,7 +12,9 @@
 #include "table/topology/topology.h"
 
 static bool fits_huber(const pli_train_settings *s) { return pli_is(s->model, "huber") || pli_is(s->loss, "huber"); }
-static bool fits_quantile(const pli_train_settings *s) { return pli_is(s->model, "quantile"); }
+static bool fits_quantile(const pli_train_settings *s) {
+    return pli_is(s->model, "quantile") || pli_is(s->loss, "quantile");
+}
 static bool is_saved(const pli_train_settings *s) { return s->out != NULL; }
 static bool has_momentum(const pli_train_settings *s) { return pli_is(s->optimizer, "momentum"); }
 static bool has_steps(const pli_train_settings *s) {
@@ -89,7 +91,7 @@ static const struct effect {
     { "l1", NULL, NULL },
     { "l2", NULL, NULL },
     { "no-intercept", NULL, NULL },
-    { "quantile", fits_quantile, "without --model quantile" },
+    { "quantile", fits_quantile, "without --model quantile or --loss quantile" },
     { "huber-delta", fits_huber, "without --model huber or --loss huber" },
     { "class-weight", NULL, NULL },
     { "normalize", has_raw_x, "on a net of --graph, whose x holds the data in their own units" },

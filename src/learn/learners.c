@@ -17,7 +17,8 @@
     EACH(pli_graph)                                                                                                    \
     EACH(pli_bayes)                                                                                                    \
     EACH(pli_pca_learner)                                                                                              \
-    EACH(pli_kmeans_learner)
+    EACH(pli_kmeans_learner)                                                                                           \
+    EACH(pli_gbdt_learner)
 
 #define DECLARED(name) extern const plait_learner name;
 #define LISTED(name)   &name,

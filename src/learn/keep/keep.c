@@ -257,7 +257,9 @@ plait_status pli_keep_clock(pli_run *run, int64_t epoch, int64_t clock, bool *st
         const double share = PUMP_SHARE * k->clock_ns;
         PLI_TRY(pli_keep_pump(k, share < PUMP_LEAST ? PUMP_LEAST : share > PUMP_MOST ? PUMP_MOST : share));
     }
-    const bool counted = run->opts->checkpoint_clocks > 0 && run->clocks_done % run->opts->checkpoint_clocks == 0;
+    const int64_t every = run->opts->checkpoint_clocks;
+    const bool    counted = every > 0 && run->clocks_done / every > k->seen_clock / every;
+    k->seen_clock = run->clocks_done;
     if (run->clocks_done >= k->next_ask) {
         PLI_TRY(hear(k, &stop, &due));
         if (!stop) PLI_TRY(ask(k));
@@ -283,7 +285,7 @@ plait_status pli_keep_begin(pli_run *run) {
                   ? run->clocks_done
                   : -1;
     k->asked_ns = pli_comm_now(run->comm);
-    k->asked_clock = run->clocks_done;
+    k->asked_clock = k->seen_clock = run->clocks_done;
     k->due_ns = k->asked_ns + (uint64_t)(run->opts->checkpoint_seconds * 1e9);
     return pli_writer_open(run->opts->checkpoint, !pli_comm_charges(run->comm), &k->writer, run->err);
 }

@@ -38,6 +38,7 @@ struct pli_keep {
     plait_request *asked;
     int32_t        asked_lead; /* who led then: a new lead has not voted as the lead */
     int64_t        next_ask, asked_clock;
+    int64_t        seen_clock; /* of the last call; a learner may call after some clocks only */
     uint64_t       asked_ns;
     double         clock_ns; /* a clock of the slowest worker, as last heard */
 };

@@ -80,12 +80,13 @@ static void note_training(const pli_run *run, pli_above *above) {
     const plait_train_opts *o = run->opts;
     above->optimizer = o->optimizer != NULL && !is(o->optimizer, "auto") ? o->optimizer : NULL;
     above->schedule = o->schedule != NULL && !is(o->schedule, "constant");
-    above->rate = o->learning_rate > 0;
-    above->penalty = o->l1 > 0 || o->l2 > 0;
+    const bool steps = (run->ways & PLAIT_LEARNER_STEPS) != 0;
+    above->rate = o->learning_rate > 0 && !steps;
+    above->penalty = (o->l1 > 0 || o->l2 > 0) && !steps;
     above->validation = (o->validation != NULL && (run->ways & PLAIT_LEARNER_VALIDATES) == 0) || o->patience > 0;
     above->patience = o->patience > 0;
     above->start = o->init_model != NULL && (run->ways & PLAIT_LEARNER_STARTS) == 0;
-    above->net_options = o->layers != NULL || o->loss != NULL || o->graph_file != NULL;
+    above->net_options = o->layers != NULL || (o->loss != NULL && !steps) || o->graph_file != NULL;
     above->epochs = o->epochs > 1;
     above->batch = o->batch > 0;
     above->checkpoint = o->checkpoint != NULL;

@@ -1,0 +1,333 @@
+/* The rounds. In each, all workers take gradients at the scores of their rows, and grow one tree for each score. A
+ * round is an epoch of the run; its clocks are the steps of its trees.
+ *
+ * Checkpoints are cut between rounds. They hold the trees; the scores of a resumed run are added up from them, in the
+ * order in which they were added up before, so they have the same bits. */
+#include <math.h>
+#include <string.h>
+
+#include "learn/keep/keep.h"
+#include "learn/solve/progress.h"
+#include "learn/trees/trees.h"
+#include "table/table.h"
+
+#define START "trees.start"
+#define WHOLE "trees.whole"
+#define REAL  "trees.real"
+
+/* --- the base ----------------------------------------------------------------------------------------------------- */
+
+/* The weight of class k, block by block: exact, whoever has the block. */
+static plait_status class_weight(pli_run *run, int64_t k, double *out) {
+    const pli_gbdt *t = pli_gbdt_of(run);
+    const double    wanted = t->fit.goal.loss->target == PLI_CLASSES ? (double)k : k == 1 ? 1 : -1;
+    pli_total       total = { 0 };
+    pli_sums        all;
+    int64_t         row = 0;
+    for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
+        pli_sums sums = { 0 };
+        for (int64_t i = 0; i < pli_dataset_block(run->data, b)->rows; i++, row++)
+            if ((t->rows.held == NULL || !t->rows.held[row]) && t->rows.target[row] == wanted)
+                sums.weight += (double)t->rows.weight[row];
+        pli_total_add(&total, &sums);
+    }
+    PLI_TRY(pli_total_agree(run->comm, &total, &all));
+    *out = all.weight;
+    return PLAIT_OK;
+}
+
+/* The score of a model without trees: the log odds, the logarithms of the classes' shares, or the mean label. */
+static plait_status set_base(pli_run *run) {
+    pli_gbdt     *t = pli_gbdt_of(run);
+    const int64_t k = t->trees.columns, classes = t->fit.goal.classes;
+    double        weight[2] = { 0 }, sum = 0;
+    if (classes == 0) t->trees.base[0] = t->fit.label_mean;
+    for (int64_t c = 0; c < classes; c++) {
+        double *to = k > 1 ? &t->trees.base[c] : &weight[c];
+        PLI_TRY(class_weight(run, c, to));
+        sum += *to;
+    }
+    if (classes == 2) {
+        const double least = 1e-6 * sum;
+        t->trees.base[0] = log(fmax(weight[1], least) / fmax(weight[0], least));
+    }
+    for (int64_t c = 0; k > 1 && c < k; c++) t->trees.base[c] = log(fmax(t->trees.base[c] / sum, 1e-6));
+    return PLAIT_OK;
+}
+
+static void begin_scores(const pli_trees *trees, pli_bin_rows *rows) {
+    for (int64_t c = 0; c < trees->columns; c++)
+        for (int64_t r = 0; r < rows->n; r++) rows->score[c * rows->n + r] = trees->base[c];
+}
+
+/* --- scores from trees -------------------------------------------------------------------------------------------- */
+
+enum { ROWS = 16384 };
+
+typedef struct walking {
+    const pli_bins      *bins;
+    pli_bin_rows        *rows;
+    const pli_tree_node *tree;
+    double              *score;
+} walking;
+
+static void walk(void *user, int64_t c, int32_t thread) {
+    const walking *w = user;
+    const int64_t  end = (c + 1) * ROWS < w->rows->n ? (c + 1) * ROWS : w->rows->n;
+    (void)thread;
+    for (int64_t r = c * ROWS; r < end; r++)
+        w->score[r] += pli_bin_rows_leaf(w->rows, w->bins, w->tree, r)->value;
+}
+
+static void add_tree(const pli_run *run, const pli_bins *bins, const pli_tree_node *tree, int64_t column,
+                     pli_bin_rows *rows) {
+    walking w = { .bins = bins, .rows = rows, .tree = tree, .score = rows->score + column * rows->n };
+    pli_pool_for(run->pool, (rows->n + ROWS - 1) / ROWS, walk, &w);
+}
+
+/* --- validation --------------------------------------------------------------------------------------------------- */
+
+typedef struct judging {
+    const pli_goal     *goal;
+    const pli_bin_rows *rows;
+    const pli_dataset  *data;
+    int64_t            *first; /* [blocks] first row of each */
+    pli_sums           *sums;  /* [blocks] */
+} judging;
+
+/* Score and slope of a row, at most so many classes on the stack. */
+enum { COLUMNS = 64 };
+
+static void judge_block(void *user, int64_t b, int32_t thread) {
+    const judging *j = user;
+    const int64_t  k = j->goal->columns, n = j->rows->n, end = j->first[b] + pli_dataset_block(j->data, (int32_t)b)->rows;
+    double         on_stack[2 * COLUMNS], *score = k <= COLUMNS ? on_stack : pli_array((size_t)k, 2 * sizeof *score);
+    (void)thread;
+    if (score == NULL) j->sums[b].loss = NAN;
+    for (int64_t r = j->first[b]; score != NULL && r < end; r++) {
+        const double weight = (double)j->rows->weight[r], y = j->rows->target[r];
+        if (j->rows->held != NULL && !j->rows->held[r]) continue;
+        for (int64_t c = 0; c < k; c++) score[c] = j->rows->score[c * n + r];
+        j->sums[b].loss += weight * j->goal->loss->at(j->goal->parameter, k, score, y, score + k);
+        j->sums[b].weight += weight;
+        j->sums[b].rows++;
+        const double hit = (double)pli_goal_class(j->goal, score);
+        if (j->goal->classes > 0) j->sums[b].right += hit == (k > 1 ? y : y > 0) ? weight : 0;
+    }
+    if (score != on_stack) pli_free(score);
+}
+
+static plait_status judge(pli_run *run, const pli_dataset *data, const pli_bin_rows *rows, pli_sums *out) {
+    const int32_t blocks = pli_dataset_own_blocks(data);
+    judging       j = { .goal = &pli_gbdt_of(run)->fit.goal, .rows = rows, .data = data };
+    pli_total     total = { 0 };
+    j.first = pli_calloc((size_t)blocks + 1, sizeof *j.first);
+    j.sums = pli_calloc((size_t)blocks, sizeof *j.sums);
+    const bool ok = j.first != NULL && j.sums != NULL;
+    for (int32_t b = 0; ok && b < blocks; b++) j.first[b + 1] = j.first[b] + pli_dataset_block(data, b)->rows;
+    if (ok) pli_pool_for(run->pool, blocks, judge_block, &j);
+    for (int32_t b = 0; ok && b < blocks; b++) pli_total_add(&total, &j.sums[b]);
+    pli_free(j.first);
+    pli_free(j.sums);
+    if (!ok) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to validate");
+    PLI_TRY(pli_total_agree(run->comm, &total, out));
+    return pli_sums_check(out, "the validation", run->err);
+}
+
+static bool validates(const pli_run *run) { return run->fraction > 0 || run->validation != NULL; }
+
+/* Judges the rows held back, and remembers the best round. *end_out: patience is over. Collective. */
+static plait_status validate(pli_run *run, int64_t round, bool *end_out) {
+    pli_gbdt *t = pli_gbdt_of(run);
+    pli_sums  sums;
+    if (!validates(run)) return PLAIT_OK;
+    if (run->fraction > 0) PLI_TRY(judge(run, run->data, &t->rows, &sums));
+    else PLI_TRY(judge(run, run->validation, &t->validation, &sums));
+    run->validation_loss = pli_sums_loss(&sums);
+    if (t->fit.goal.classes > 0 && sums.weight > 0) run->validation_accuracy = sums.right / sums.weight;
+    if (run->validation_loss < run->best_loss) {
+        run->best_loss = run->validation_loss;
+        run->best_epoch = round;
+    }
+    run->stopped_early =
+        run->opts->patience > 0 && round - run->best_epoch >= run->opts->patience && round + 1 < run->epochs;
+    *end_out = *end_out || run->stopped_early;
+    return PLAIT_OK;
+}
+
+/* --- a round ------------------------------------------------------------------------------------------------------ */
+
+static plait_status grow_trees(pli_run *run, int64_t round) {
+    pli_gbdt     *t = pli_gbdt_of(run);
+    const int64_t k = t->trees.columns, n = t->rows.n;
+    t->exhausted = t->grower.rules.subsample >= 1 && t->grower.rules.colsample >= 1;
+    for (int64_t c = 0; c < k; c++) {
+        PLI_TRY(pli_grow_tree(&t->grower, round * k + c, t->gradients.cell + c * n, &t->gradients.scale[c],
+                         t->rows.score + c * n));
+        PLI_TRY(pli_trees_add(&t->trees, t->grower.nodes, t->grower.node, run->err));
+        add_tree(run, &t->bins, t->grower.node, c, &t->validation);
+        t->exhausted = t->exhausted && t->grower.nodes == 1;
+    }
+    return PLAIT_OK;
+}
+
+/* Was anybody told to stop? Collective. */
+static plait_status hear(pli_run *run, int64_t round, bool *stop_out) {
+    double stopped = pli_run_stopped(run);
+    if (run->keep != NULL) return pli_keep_clock(run, round, 0, stop_out);
+    PLI_TRY(plait_comm_allreduce(run->comm, &stopped, 1, PLAIT_F64, PLAIT_MAX));
+    *stop_out = stopped > 0;
+    return PLAIT_OK;
+}
+
+static plait_status run_round(pli_run *run, pli_meter *meter, int64_t round, bool *end_out) {
+    pli_gbdt *t = pli_gbdt_of(run);
+    uint64_t  at = pli_comm_span_begin(run->comm);
+    bool      stop = false;
+    PLI_TRY(pli_gradients_take(run, &t->rows, run->opts->progress != NULL || round == 0, &t->gradients));
+    pli_run_step(run, "gradients", &at);
+    pli_sums sums = pli_total_sums(&t->gradients.loss);
+    if (round == 0) {
+        run->first = sums;
+        pli_total_merge(&run->progressive, &t->gradients.loss);
+    }
+    PLI_TRY(grow_trees(run, round));
+    run->epochs_done = round + 1;
+    *end_out = t->exhausted;
+    PLI_TRY(validate(run, round, end_out));
+    pli_run_phase(run, "epoch", round, &at);
+    pli_meter_tell(meter, &sums, round, 0, true);
+    if (*end_out || round + 1 == run->epochs) return PLAIT_OK;
+    PLI_TRY(hear(run, round, &stop));
+    run->interrupted = stop;
+    *end_out = stop;
+    return PLAIT_OK;
+}
+
+/* --- the run ------------------------------------------------------------------------------------------------------ */
+
+static plait_status make_table(pli_run *run) {
+    pli_gbdt        *t = pli_gbdt_of(run);
+    plait_table_opts o;
+    plait_table_opts_init(&o);
+    o.name = "histogram";
+    o.type = PLAIT_I64;
+    o.rows = t->grower.slots * (t->bins.offset[t->bins.used] + 1);
+    o.cols = 2;
+    return plait_training_table(run, &o, &t->grower.table);
+}
+
+static plait_status begin(pli_run *run) {
+    pli_gbdt *t = pli_gbdt_of(run);
+    PLI_TRY(make_table(run));
+    PLI_TRY(pli_grower_make(&t->grower));
+    PLI_TRY(pli_keep_begin(run));
+    if (run->resume == NULL) PLI_TRY(set_base(run));
+    begin_scores(&t->trees, &t->rows);
+    begin_scores(&t->trees, &t->validation);
+    PLI_TRY(pli_resume_tables(run));
+    PLI_TRY(plait_job_barrier(run->job));
+    PLI_TRY(pli_grower_begin(&t->grower));
+    pli_job_resume(run->job);
+    return PLAIT_OK;
+}
+
+static plait_status all_rounds(pli_run *run) {
+    pli_meter meter;
+    bool      end = false;
+    PLI_TRY(begin(run));
+    pli_meter_start(&meter, run);
+    for (int64_t round = run->epochs_done; round < run->epochs && !end; round++)
+        PLI_TRY(run_round(run, &meter, round, &end));
+    PLI_TRY(pli_keep_settle(run));
+    return plait_job_barrier(run->job);
+}
+
+plait_status pli_gbdt_train(pli_run *run) {
+    const plait_status status = all_rounds(run);
+    run->kept = pli_keep_last(run, &run->unkept);
+    pli_keep_end(run);
+    return status;
+}
+
+/* --- checkpoints -------------------------------------------------------------------------------------------------- */
+
+/* kept is asked for the sizes first, and again for the values: at the same round, so the arrays are made anew only if
+ * trees have come. */
+static bool lay_out(pli_gbdt *t) {
+    const int64_t nodes = t->trees.start[t->trees.n];
+    pli_free(t->kept_whole);
+    pli_free(t->kept_real);
+    t->kept_whole = pli_array((size_t)nodes, PLI_TREES_WHOLE * sizeof *t->kept_whole);
+    t->kept_real = pli_array((size_t)nodes, PLI_TREES_REAL * sizeof *t->kept_real);
+    if (t->kept_whole == NULL || t->kept_real == NULL) return false;
+    pli_trees_lay_out(&t->trees, t->kept_whole, t->kept_real);
+    return true;
+}
+
+int32_t pli_gbdt_kept(const pli_run *run, pli_kept kept_out[PLI_KEPT]) {
+    pli_gbdt *t = pli_gbdt_of(run);
+    if (t->trees.start == NULL || !lay_out(t)) return 0;
+    const int64_t nodes = t->trees.start[t->trees.n];
+    kept_out[0] = (pli_kept){ START, "I64", t->trees.n + 1, 0, t->trees.start };
+    kept_out[1] = (pli_kept){ WHOLE, "I64", nodes, PLI_TREES_WHOLE, t->kept_whole };
+    kept_out[2] = (pli_kept){ REAL, "F64", nodes, PLI_TREES_REAL, t->kept_real };
+    return 3;
+}
+
+/* Which bin a split's cut stands for. */
+static int32_t bin_of_cut(const pli_bins *bins, const pli_tree_node *node) {
+    const int32_t j = node->feature < bins->features ? bins->place[node->feature] : -1;
+    for (int32_t b = 0; j >= 0 && b + 1 < bins->count[j]; b++)
+        if (bins->cut[bins->cut_start[j] + b] == node->cut) return b;
+    return j >= 0 && isinf(node->cut) ? bins->count[j] - 1 : -1;
+}
+
+static plait_status find_bins(pli_run *run) {
+    pli_gbdt *t = pli_gbdt_of(run);
+    for (int64_t i = 0; i < t->trees.start[t->trees.n]; i++) {
+        pli_tree_node *node = &t->trees.node[i];
+        if (node->feature < 0) continue;
+        node->bin = bin_of_cut(&t->bins, node);
+        if (node->bin < 0)
+            return pli_fail(run->err, PLAIT_EMISMATCH, "%s: its trees have cuts that these data do not have",
+                            run->opts->resume);
+    }
+    return PLAIT_OK;
+}
+
+static plait_status read_trees(pli_run *run, int64_t starts, int64_t nodes, int64_t *start, int64_t *whole,
+                               double *real) {
+    pli_gbdt *t = pli_gbdt_of(run);
+    if (start == NULL || whole == NULL || real == NULL)
+        return pli_fail(run->err, PLAIT_ENOMEM, "no memory for %lld trees", (long long)starts);
+    PLI_TRY(pli_resume_array(run, START, starts, sizeof *start, start));
+    PLI_TRY(pli_resume_array(run, WHOLE, nodes, PLI_TREES_WHOLE * sizeof *whole, whole));
+    PLI_TRY(pli_resume_array(run, REAL, nodes, PLI_TREES_REAL * sizeof *real, real));
+    PLI_TRY(pli_trees_take(&t->trees, starts - 1, start, nodes, whole, real, run->err));
+    return find_bins(run);
+}
+
+plait_status pli_gbdt_restore(pli_run *run) {
+    pli_gbdt *t = pli_gbdt_of(run);
+    int64_t   starts = 0, nodes = 0;
+    if (!pli_resume_has(run, START, &starts) || !pli_resume_has(run, WHOLE, &nodes) || starts < 1)
+        return pli_fail(run->err, PLAIT_EMISMATCH, "%s holds no trees", run->opts->resume);
+    int64_t     *start = pli_array((size_t)starts, sizeof *start);
+    int64_t     *whole = pli_array((size_t)nodes, PLI_TREES_WHOLE * sizeof *whole);
+    double      *real = pli_array((size_t)nodes, PLI_TREES_REAL * sizeof *real);
+    plait_status status = read_trees(run, starts, nodes, start, whole, real);
+    pli_free(start);
+    pli_free(whole);
+    pli_free(real);
+    if (status >= 0) status = set_base(run); /* it follows from the labels */
+    if (status < 0) return status;
+    begin_scores(&t->trees, &t->rows);
+    begin_scores(&t->trees, &t->validation);
+    for (int64_t i = 0; i < t->trees.n; i++) {
+        const pli_tree_node *tree = t->trees.node + t->trees.start[i];
+        add_tree(run, &t->bins, tree, i % t->trees.columns, &t->rows);
+        add_tree(run, &t->bins, tree, i % t->trees.columns, &t->validation);
+    }
+    return PLAIT_OK;
+}

@@ -1,0 +1,236 @@
+/* The learner gbdt: its options, and what follows from them and the data. */
+#include <math.h>
+#include <string.h>
+
+#include "learn/trees/trees.h"
+
+static const plait_learner_table tables[] = {
+    { .name = "histogram", .what = "sums of gradients by bin, of the nodes of a step: two whole numbers a bin" },
+    { .name = NULL },
+};
+
+enum { ROUNDS = 100, LEAVES = 31, DEPTH = 6, DEPTH_MOST = 16, LEAVES_MOST = 65536 };
+#define RATE 0.1
+
+/* A histogram's cell shares 62 bits between twice the number of rows and h. */
+enum { ROWS_MOST = 1 << 26 };
+
+static const plait_learner_option options[] = {
+    { .name = "grow", .kind = PLAIT_OPTION_NAME, .preset = "leaf", .names = "leaf depth",
+      .help = "leaf: always split the leaf with the largest gain; depth: split all leaves of a level in one clock" },
+    { .name = "leaves", .kind = PLAIT_OPTION_COUNT, .preset = "0", .high = LEAVES_MOST,
+      .help = "most leaves of a tree; 0: 31, or as many as the depth allows under --grow depth" },
+    { .name = "depth", .kind = PLAIT_OPTION_COUNT, .preset = "0", .high = DEPTH_MOST,
+      .help = "most splits on the way to a leaf; 0: any number, or 6 under --grow depth" },
+    { .name = "bins", .kind = PLAIT_OPTION_COUNT, .preset = "255", .low = 2, .high = PLI_BINS_MOST,
+      .help = "most bins that a feature's values are cut into" },
+    { .name = "min-rows", .kind = PLAIT_OPTION_COUNT, .preset = "20", .low = 1,
+      .help = "least rows of a leaf" },
+    { .name = "min-hessian", .kind = PLAIT_OPTION_NUMBER, .preset = "1e-3", .low = 0,
+      .help = "least sum of second derivatives in a leaf" },
+    { .name = "min-gain", .kind = PLAIT_OPTION_NUMBER, .preset = "0", .low = 0,
+      .help = "a split must gain more than this" },
+    { .name = "subsample", .kind = PLAIT_OPTION_NUMBER, .preset = "1", .low = 1e-6, .high = 1,
+      .help = "share of the rows that a round sees, drawn anew for each round" },
+    { .name = "colsample", .kind = PLAIT_OPTION_NUMBER, .preset = "1", .low = 1e-6, .high = 1,
+      .help = "share of the features that a tree may split by, drawn anew for each tree" },
+    { .name = NULL },
+};
+
+/* --- what follows from options ------------------------------------------------------------------------------------ */
+
+static plait_status check(pli_run *run) {
+    const plait_train_opts *o = run->opts;
+    pli_fit                *fit = pli_fit_of(run);
+    fit->ops = &pli_gbdt_fit_ops;
+    fit->wanted = o->loss;
+    if (o->loss != NULL && strcmp(o->loss, "hinge") == 0)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "loss hinge with model %s is refused: it has no curvature to fit leaves by; take --loss "
+                        "logistic", run->learner->name);
+    if (o->replicas > 1)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "--replicas with model %s is refused: a worker's scores are not in tables; take --checkpoint "
+                        "DIR, and resume from it", run->learner->name);
+    return PLAIT_OK;
+}
+
+static void settle_rules(pli_run *run) {
+    pli_tree_rules *r = &pli_gbdt_of(run)->grower.rules;
+    const int64_t   leaves = plait_training_count(run, "leaves"), depth = plait_training_count(run, "depth");
+    *r = (pli_tree_rules){ .l1 = run->l1, .l2 = run->l2, .rate = run->rate, .depth = depth };
+    r->level = strcmp(plait_training_name(run, "grow"), "depth") == 0;
+    if (r->level && depth == 0) r->depth = DEPTH;
+    r->leaves = leaves > 0 ? leaves : r->level ? (int64_t)1 << r->depth : LEAVES;
+    r->min_rows = plait_training_count(run, "min-rows");
+    r->min_hessian = plait_training_number(run, "min-hessian");
+    r->min_gain = plait_training_number(run, "min-gain");
+    r->subsample = plait_training_number(run, "subsample");
+    r->colsample = plait_training_number(run, "colsample");
+}
+
+/* A round is an epoch. Its clocks are not known before, so the run counts it as one. */
+static void settle(pli_run *run) {
+    const plait_train_opts *o = run->opts;
+    run->batch = run->examples = run->train_rows;
+    run->clocks = 1;
+    run->epochs = o->epochs > 0 ? o->epochs : ROUNDS;
+    run->rate = o->learning_rate > 0 ? o->learning_rate : RATE;
+    run->l1 = o->l1;
+    run->l2 = isnan(o->l2) ? 1 : o->l2;
+    settle_rules(run);
+    pli_shares_tell(run);
+}
+
+static plait_status prepare(pli_run *run) {
+    PLI_TRY(pli_labels_settle(run));
+    if (run->features == 0)
+        return pli_fail(run->err, PLAIT_EREFUSED, "model %s is refused on features that grow by key: hash them, as "
+                                                  "with --hash-bits 16", run->learner->name);
+    if (run->train_rows >= ROWS_MOST)
+        return pli_fail(run->err, PLAIT_EREFUSED, "model %s is refused on %lld rows: its exact sums have room for "
+                                                  "fewer than %d", run->learner->name, (long long)run->train_rows,
+                        (int)ROWS_MOST);
+    settle(run);
+    return PLAIT_OK;
+}
+
+/* --- what follows from the data ----------------------------------------------------------------------------------- */
+
+/* Of each leaf that may still be split there is a histogram. */
+static plait_status check_memory(const pli_run *run) {
+    const pli_gbdt *t = pli_gbdt_of(run);
+    const double    cells = (double)t->bins.offset[t->bins.used] + 1, there = (double)pli_memory_bytes();
+    const double    bytes = cells * sizeof(pli_sum_cell) * ((double)t->grower.rules.leaves + 4 * (double)t->grower.slots);
+    if (there <= 0 || bytes < there) return PLAIT_OK;
+    return pli_fail(run->err, PLAIT_ENOMEM,
+                    "histograms of %.0f bins for %lld leaves need about %.1f GB, but only %.1f GB are free; take fewer "
+                    "--bins or --leaves, or hash the features, as with --hash-bits 16",
+                    cells, (long long)t->grower.rules.leaves, bytes / 1e9, there / 1e9);
+}
+
+static plait_status make_gradients(pli_run *run) {
+    pli_gbdt     *t = pli_gbdt_of(run);
+    const size_t  k = (size_t)t->fit.goal.columns;
+    t->gradients.goal = &t->fit.goal;
+    t->gradients.kink = fmax(1e-2 * t->fit.label_spread, 1e-300);
+    const size_t cells = k * (size_t)t->rows.n;
+    t->gradients.cell = cells <= SIZE_MAX / sizeof(pli_sum_cell) ? pli_aligned(cells * sizeof(pli_sum_cell)) : NULL;
+    t->gradients.scale = pli_array(k, sizeof *t->gradients.scale);
+    t->gradients.most = pli_array(k, 2 * sizeof *t->gradients.most);
+    if (t->gradients.cell != NULL && t->gradients.scale != NULL && t->gradients.most != NULL) return PLAIT_OK;
+    return pli_fail(run->err, PLAIT_ENOMEM, "no memory for gradients of %lld rows", (long long)t->rows.n);
+}
+
+static plait_status measured(pli_run *run) {
+    pli_gbdt   *t = pli_gbdt_of(run);
+    pli_grower *g = &t->grower;
+    PLI_TRY(pli_bins_make(run, plait_training_count(run, "bins"), &t->bins));
+    g->slots = 1;
+    if (g->rules.level) g->slots = g->rules.depth > 5 ? PLI_GROW_SLOTS : (int64_t)1 << (g->rules.depth - 1);
+    PLI_TRY(check_memory(run));
+    PLI_TRY(pli_bin_rows_make(run, &t->bins, run->data, run->fraction > 0, &t->rows));
+    if (run->validation != NULL) PLI_TRY(pli_bin_rows_make(run, &t->bins, run->validation, false, &t->validation));
+    PLI_TRY(make_gradients(run));
+    g->run = run;
+    g->bins = &t->bins;
+    g->rows = &t->rows;
+    return pli_trees_make(&t->trees, run->features, t->fit.goal.columns, run->err);
+}
+
+static void end(pli_run *run) {
+    pli_gbdt *t = pli_gbdt_of(run);
+    pli_grower_free(&t->grower);
+    pli_bin_rows_free(&t->rows);
+    pli_bin_rows_free(&t->validation);
+    pli_bins_free(&t->bins);
+    pli_trees_free(&t->trees);
+    pli_free(t->gradients.cell);
+    pli_free(t->gradients.scale);
+    pli_free(t->gradients.most);
+    pli_free(t->kept_whole);
+    pli_free(t->kept_real);
+    pli_fit_end(run);
+}
+
+/* --- what was learnt ---------------------------------------------------------------------------------------------- */
+
+static double penalty(const pli_run *run, const pli_solution *solution) {
+    (void)run;
+    (void)solution;
+    return 0; /* the penalties shape leaves; the objective is the loss */
+}
+
+static pli_scoring scoring(const pli_run *run, const pli_solution *of) {
+    return (pli_scoring){ &pli_trees_scoring, &pli_gbdt_of(run)->trees, of, 1 };
+}
+
+const pli_fit_ops pli_gbdt_fit_ops = { .penalty = penalty, .scoring = scoring };
+
+static plait_status copy_trees(pli_run *run, plait_model *model) {
+    const pli_trees *from = &pli_gbdt_of(run)->trees;
+    pli_trees       *to = &((pli_gbdt_model *)model->own)->trees;
+    PLI_TRY(pli_trees_make(to, from->features, from->columns, run->err));
+    memcpy(to->base, from->base, (size_t)from->columns * sizeof *to->base);
+    for (int64_t t = 0; t < from->n; t++)
+        PLI_TRY(pli_trees_add(to, from->start[t + 1] - from->start[t], from->node + from->start[t], run->err));
+    return PLAIT_OK;
+}
+
+/* With validation, the model is that of the best round. */
+static plait_status finish(pli_run *run, plait_model *model) {
+    pli_gbdt *t = pli_gbdt_of(run);
+    if (run->best_loss < (double)INFINITY) {
+        pli_trees_cut(&t->trees, (run->best_epoch + 1) * t->trees.columns);
+        run->validation_loss = run->best_loss;
+        run->best = run->best_epoch + 1;
+    }
+    PLI_TRY(pli_fitted_take(run, model));
+    PLI_TRY(copy_trees(run, model));
+    pli_gbdt_open_model(model);
+    return PLAIT_OK;
+}
+
+static void more_options(const pli_run *run, pli_text *text) {
+    pli_text_add(text, "--loss %s\n", pli_fit_of(run)->loss);
+}
+
+static void describe(const pli_run *run, pli_text *json) {
+    pli_json_text(json, "loss", pli_fit_of(run)->loss);
+    pli_json_short(json, "learning_rate", run->rate);
+}
+
+static const pli_learner_more more = { .check_judged = pli_fit_check_judged, .judge = pli_fit_judge,
+                                       .options = more_options, .describe = describe, .kept = pli_gbdt_kept,
+                                       .restore = pli_gbdt_restore, .report = pli_fit_report,
+                                       .model = &pli_gbdt_model_ops };
+
+const plait_learner pli_gbdt_learner = {
+    .size = sizeof(plait_learner),
+    .name = "gbdt",
+    .summary = "gradient-boosted trees, by histograms",
+    .help = "gradient-boosted trees: each round grows a tree (of more than two classes, one for each) that the rows' "
+            "gradients choose, by histograms of binned values.\n"
+            "  labels   classes, or numbers with --loss squared, huber, quantile or poisson\n"
+            "  rounds   --epochs N (default 100); --learning-rate X (default 0.1) times each leaf's value\n"
+            "  missing  each split learns which side rows without a value take\n"
+            "  l1, l2   shrink the values of leaves; default 0 and 1\n"
+            "  ends     with --validation and --patience; the model keeps the rounds up to the best one\n"
+            "Sums are whole numbers: the model has the same bits with any number of workers and any topology. "
+            "'plait inspect --trees N' prints trees, 'plait inspect --weights' each feature's gain and splits.\n",
+    .labels = PLAIT_LABELS_EITHER,
+    .ways = PLAIT_LEARNER_PASSES | PLAIT_LEARNER_VALIDATES | PLAIT_LEARNER_STEPS,
+    .needs = PLAIT_WHOLE_CLOCKS | PLAIT_ONE_COPY,
+    .options = options,
+    .tables = tables,
+    .state_bytes = sizeof(pli_gbdt),
+    .model_bytes = sizeof(pli_gbdt_model),
+    .check = check,
+    .prepare = prepare,
+    .measured = measured,
+    .train = pli_gbdt_train,
+    .finish = finish,
+    .end = end,
+    .close = pli_gbdt_close,
+    .more = &more,
+};

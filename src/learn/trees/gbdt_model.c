@@ -1,0 +1,112 @@
+/* A fitted model of trees: its file, and what each feature is worth.
+ *
+ *     base [K]          the score of no tree
+ *     start [trees + 1] the first node of each tree; tree t belongs to score t % K
+ *     whole [nodes, 5]  feature (-1: a leaf), left and right (nodes of the tree), missing_left, rows
+ *     real [nodes, 4]   cut, value, gain, cover */
+#include <math.h>
+#include <string.h>
+
+#include "learn/trees/trees.h"
+
+static pli_gbdt_model *model_of(const plait_model *model) { return model->own; }
+
+void pli_gbdt_open_model(plait_model *model) {
+    pli_gbdt_model *own = model_of(model);
+    own->fitted.scoring = &pli_trees_scoring;
+    own->fitted.form = &own->trees;
+    own->fitted.row_labels = 1;
+}
+
+void pli_gbdt_close(plait_model *model) {
+    pli_trees_free(&model_of(model)->trees);
+    pli_fitted_close(model);
+}
+
+/* --- its file ----------------------------------------------------------------------------------------------------- */
+
+static pli_tensor tensor(const char *name, const char *type, int64_t rows, int64_t columns, const void *data) {
+    return (pli_tensor){ .name = name, .type = type, .dims = columns > 0 ? 2 : 1, .shape = { rows, columns },
+                         .data = data, .bytes = (size_t)(rows * (columns > 0 ? columns : 1)) * 8 };
+}
+
+static plait_status tensors(const plait_model *model, pli_model_tensors *out, plait_error *err) {
+    const pli_trees *t = &model_of(model)->trees;
+    const int64_t    nodes = t->start[t->n];
+    int64_t         *whole = pli_array((size_t)nodes, (PLI_TREES_WHOLE + PLI_TREES_REAL) * sizeof *whole);
+    double          *real = (double *)(void *)(whole + nodes * PLI_TREES_WHOLE);
+    if (whole == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to lay out %lld trees", (long long)t->n);
+    pli_trees_lay_out(t, whole, real);
+    out->scratch = whole;
+    out->tensor[out->n++] = tensor("base", "F64", t->columns, 0, t->base);
+    out->tensor[out->n++] = tensor("real", "F64", nodes, PLI_TREES_REAL, real);
+    out->tensor[out->n++] = tensor("start", "I64", t->n + 1, 0, t->start);
+    out->tensor[out->n++] = tensor("whole", "I64", nodes, PLI_TREES_WHOLE, whole);
+    return PLAIT_OK;
+}
+
+static void metadata(const plait_model *model, pli_model_meta *meta) {
+    pli_fitted_metadata(model, meta);
+    pli_model_meta_add(meta, "plait.loss", pli_fitted_of(model)->goal.loss->model);
+}
+
+static const pli_tensor *find(const pli_safetensors *file, const char *name, const char *type, int64_t columns) {
+    const pli_tensor *t = pli_safetensors_find(file, name);
+    if (t == NULL || strcmp(t->type, type) != 0 || t->dims != (columns > 0 ? 2 : 1)) return NULL;
+    return columns == 0 || t->shape[1] == columns ? t : NULL;
+}
+
+static plait_status load(const pli_safetensors *file, const char *path, plait_model *model, plait_error *err) {
+    const pli_tensor *base = find(file, "base", "F64", 0), *start = find(file, "start", "I64", 0),
+                     *whole = find(file, "whole", "I64", PLI_TREES_WHOLE),
+                     *real = find(file, "real", "F64", PLI_TREES_REAL);
+    const char       *loss = pli_safetensors_metadata(file, "plait.loss");
+    pli_trees        *trees = &model_of(model)->trees;
+    if (loss == NULL || base == NULL || start == NULL || whole == NULL || real == NULL || start->shape[0] < 1 ||
+        whole->shape[0] != real->shape[0])
+        return pli_not_a_model(path, "its trees are incomplete", err);
+    PLI_TRY(pli_fitted_read(file, path, model, loss, err));
+    const int64_t columns = pli_fitted_of(model)->goal.columns;
+    if (base->shape[0] != columns) return pli_not_a_model(path, "its trees do not match its labels", err);
+    PLI_TRY(pli_trees_make(trees, model->features, columns, err));
+    memcpy(trees->base, base->data, (size_t)columns * sizeof *trees->base);
+    const plait_status status =
+        pli_trees_take(trees, start->shape[0] - 1, start->data, whole->shape[0], whole->data, real->data, err);
+    if (status == PLAIT_EFORMAT) return pli_not_a_model(path, "its nodes are not trees", err);
+    pli_gbdt_open_model(model);
+    return status;
+}
+
+/* --- importances: for each feature, what its splits have gained together, and how many they are -------------------- */
+
+static int64_t rows(const plait_model *model) { return model_of(model)->trees.features; }
+static int64_t columns(const plait_model *model) {
+    (void)model;
+    return 2;
+}
+static uint64_t key(const plait_model *model, int64_t row) {
+    (void)model;
+    return (uint64_t)row;
+}
+
+static double weight(const plait_model *model, int64_t row, int64_t column) {
+    const pli_trees *t = &model_of(model)->trees;
+    double           sum = 0;
+    for (int64_t i = 0; i < t->start[t->n]; i++)
+        if (t->node[i].feature == row) sum += column == 0 ? t->node[i].gain : 1;
+    return sum;
+}
+
+static double intercept(const plait_model *model, int64_t column) {
+    (void)model, (void)column;
+    return NAN;
+}
+
+static void feature(const plait_model *model, int64_t row, pli_text *text) {
+    pli_schema_feature_name(model->schema, (uint64_t)row, text);
+}
+
+const pli_model_ops pli_gbdt_model_ops = {
+    .tensors = tensors, .metadata = metadata, .load = load, .predict = pli_fitted_predict, .eval = pli_fitted_eval,
+    .rows = rows, .columns = columns, .key = key, .weight = weight, .intercept = intercept, .feature = feature
+};

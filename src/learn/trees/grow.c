@@ -1,0 +1,376 @@
+/* A tree, step by step. See trees.h. All workers have the same sums, so they come to the same nodes; each moves its own
+ * rows between the leaves. */
+#include <math.h>
+#include <string.h>
+
+#include "learn/trees/trees.h"
+
+enum { ROWS = 16384 }; /* rows that a thread moves at once */
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+static int64_t most_leaves(const pli_tree_rules *r) { return r->leaves; }
+
+plait_status pli_grower_make(pli_grower *g) {
+    const size_t rows = (size_t)g->rows->n, leaves = (size_t)most_leaves(&g->rules);
+    PLI_TRY(pli_histograms_make(&g->histograms, g->bins, g->rows, g->run->pool, g->run->err));
+    const size_t cells = (size_t)g->slots * (size_t)g->histograms.size;
+    g->before = pli_aligned(cells * sizeof *g->before);
+    g->own = pli_aligned(cells * sizeof *g->own);
+    g->order = pli_array(rows, sizeof *g->order);
+    for (int i = 0; i < 2; i++) g->moved[i] = pli_array(rows, sizeof *g->moved[i]);
+    if (g->rules.colsample < 1) g->use = pli_array((size_t)g->bins->used, sizeof *g->use);
+    g->leaf = pli_array(leaves, sizeof *g->leaf);
+    g->node = pli_array(2 * leaves, sizeof *g->node);
+    g->spare = pli_calloc(leaves + 1, sizeof(pli_sum_cell *));
+    if (g->before != NULL && g->own != NULL && g->order != NULL && g->moved[0] != NULL && g->moved[1] != NULL &&
+        (g->rules.colsample >= 1 || g->use != NULL) && g->leaf != NULL && g->node != NULL && g->spare != NULL)
+        return PLAIT_OK;
+    return pli_fail(g->run->err, PLAIT_ENOMEM, "no memory to grow trees of %lld leaves", (long long)leaves);
+}
+
+void pli_grower_free(pli_grower *g) {
+    pli_histograms_free(&g->histograms);
+    pli_free(g->before);
+    pli_free(g->own);
+    pli_free(g->order);
+    pli_free(g->moved[0]);
+    pli_free(g->moved[1]);
+    pli_free(g->use);
+    for (int64_t i = 0; g->leaf != NULL && i < g->leaves; i++) pli_free(g->leaf[i].sums);
+    pli_free(g->leaf);
+    pli_free(g->node);
+    for (int64_t i = 0; g->spare != NULL && i < g->spares; i++) pli_free(g->spare[i]);
+    pli_free(g->spare);
+    *g = (pli_grower){ 0 };
+}
+
+static plait_status take_sums(pli_grower *g, pli_sum_cell **out) {
+    *out = g->spares > 0 ? g->spare[--g->spares] : pli_aligned((size_t)g->histograms.size * sizeof **out);
+    return *out != NULL ? PLAIT_OK : pli_fail(g->run->err, PLAIT_ENOMEM, "no memory for a histogram of %lld bins",
+                                              (long long)g->histograms.size);
+}
+
+static void give_sums(pli_grower *g, pli_growing_leaf *leaf) {
+    if (leaf->sums != NULL) g->spare[g->spares++] = leaf->sums;
+    leaf->sums = NULL;
+}
+
+/* --- a step ------------------------------------------------------------------------------------------------------- */
+
+plait_status pli_grower_begin(pli_grower *g) {
+    const void   *values;
+    const int64_t cells = g->slots * g->histograms.size;
+    PLI_TRY(plait_table_read(g->table, 0, cells, &values));
+    memcpy(g->before, values, (size_t)cells * sizeof *g->before);
+    return PLAIT_OK;
+}
+
+static void charge(const pli_grower *g, int64_t rows) {
+    const pli_bin_rows *r = g->rows;
+    if (!pli_comm_charges(g->run->comm)) return;
+    const int64_t a_row = r->dense != NULL ? g->bins->used : r->n > 0 ? r->start[r->n] / r->n + 1 : 1;
+    pli_comm_work(g->run->comm, PLI_WORK_ENTRIES, (uint64_t)(rows * a_row));
+}
+
+/* What has come into the table since the step before. */
+static plait_status read_sums(pli_grower *g, int64_t n, pli_growing_leaf *const *leaf) {
+    const int64_t size = g->histograms.size;
+    const void   *values;
+    PLI_TRY(plait_table_read(g->table, 0, n * size, &values));
+    const int64_t *now = values;
+    for (int64_t i = 0; i < n; i++) {
+        pli_sum_cell *to = leaf[i]->sums, *before = g->before + i * size;
+        for (int64_t b = 0; b < size; b++, now += 2) {
+            to[b].g = (int64_t)((uint64_t)now[0] - (uint64_t)before[b].g);
+            to[b].hn = (int64_t)((uint64_t)now[1] - (uint64_t)before[b].hn);
+            before[b] = (pli_sum_cell){ now[0], now[1] };
+        }
+        pli_histograms_complete(&g->histograms, to);
+    }
+    return PLAIT_OK;
+}
+
+/* Fills the sums of n leaves, n <= slots: one clock. */
+static plait_status add_up(pli_grower *g, int64_t n, pli_growing_leaf *const *leaf) {
+    const int64_t size = g->histograms.size;
+    int64_t       rows = 0;
+    uint64_t      at = pli_comm_span_begin(g->run->comm);
+    for (int64_t i = 0; i < n; i++) {
+        pli_histograms_add(&g->histograms, leaf[i]->n, g->order + leaf[i]->begin, g->cell, g->own + i * size);
+        charge(g, leaf[i]->n);
+        rows += leaf[i]->n;
+    }
+    pli_run_step(g->run, "histograms", &at);
+    if (rows > 0) PLI_TRY(plait_table_inc_range(g->table, 0, n * size, g->own, 0));
+    PLI_TRY(plait_job_clock(g->run->job));
+    g->run->clocks_done++;
+    PLI_TRY(read_sums(g, n, leaf));
+    pli_run_step(g->run, "sums", &at);
+    return PLAIT_OK;
+}
+
+/* --- moving rows -------------------------------------------------------------------------------------------------- */
+
+typedef struct moving {
+    const pli_grower *g;
+    const uint32_t   *order;
+    int64_t           n, begin;
+    const uint8_t    *dense; /* of the feature; NULL: sparse */
+    int32_t           width, used, bin;
+    uint8_t           missing; /* the bin of a missing value */
+    bool              missing_left;
+    int64_t          *left; /* [chunks] how many of each chunk go left; then where they go to */
+} moving;
+
+static bool goes_left(const moving *m, uint32_t row) {
+    const int32_t bin = m->dense != NULL ? m->dense[(int64_t)row * m->width]
+                                         : pli_bin_rows_at(m->g->rows, m->g->bins, row, m->used);
+    return bin == m->missing && m->g->bins->missing[m->used] ? m->missing_left : bin <= m->bin;
+}
+
+static void part_chunk(void *user, int64_t c, int32_t thread) {
+    const moving *m = user;
+    const int64_t first = c * ROWS, end = first + ROWS < m->n ? first + ROWS : m->n;
+    uint32_t     *left = m->g->moved[0] + m->begin + first, *right = m->g->moved[1] + m->begin + first;
+    int64_t       lefts = 0, rights = 0;
+    (void)thread;
+    for (int64_t i = first; i < end; i++) { /* both are written: no branch to guess */
+        const uint32_t row = m->order[i];
+        const bool     is_left = goes_left(m, row);
+        left[lefts] = row;
+        right[rights] = row;
+        lefts += is_left;
+        rights += !is_left;
+    }
+    m->left[c] = lefts;
+}
+
+/* Parts the leaf's rows, each side in its order; returns how many go left, or -1: out of memory. */
+static int64_t part_rows(pli_grower *g, const pli_growing_leaf *leaf) {
+    const pli_split    *s = &leaf->split;
+    const pli_bin_rows *r = g->rows;
+    const int64_t       chunks = (leaf->n + ROWS - 1) / ROWS;
+    uint32_t           *order = g->order + leaf->begin;
+    moving m = { .g = g, .order = order, .n = leaf->n, .begin = leaf->begin, .used = s->used, .bin = s->bin,
+                 .missing = (uint8_t)g->bins->count[s->used], .missing_left = s->missing_left };
+    int32_t stretch = 0;
+    while (r->dense != NULL && r->first[stretch + 1] <= s->used) stretch++;
+    if (r->dense != NULL) m.width = r->first[stretch + 1] - r->first[stretch];
+    if (r->dense != NULL) m.dense = r->dense[stretch] + (s->used - r->first[stretch]);
+    m.left = pli_array((size_t)chunks, sizeof *m.left);
+    if (m.left == NULL) return -1;
+    pli_pool_for(g->run->pool, chunks, part_chunk, &m);
+    int64_t lefts = 0, rights = 0;
+    for (int64_t c = 0; c < chunks; c++) {
+        memcpy(order + lefts, g->moved[0] + leaf->begin + c * ROWS, (size_t)m.left[c] * sizeof *order);
+        lefts += m.left[c];
+    }
+    for (int64_t c = 0; c < chunks; c++) {
+        const int64_t n = (c + 1 < chunks ? ROWS : leaf->n - c * ROWS) - m.left[c];
+        memcpy(order + lefts + rights, g->moved[1] + leaf->begin + c * ROWS, (size_t)n * sizeof *order);
+        rights += n;
+    }
+    pli_free(m.left);
+    return lefts;
+}
+
+/* --- splits ------------------------------------------------------------------------------------------------------- */
+
+static bool may_split(const pli_grower *g, const pli_growing_leaf *leaf) {
+    return (g->rules.depth == 0 || leaf->depth < g->rules.depth) &&
+           pli_sum_rows(g->scale, leaf->total.hn) >= 2 * g->rules.min_rows;
+}
+
+static void search(pli_grower *g, pli_growing_leaf *leaf) {
+    leaf->split = (pli_split){ .gain = 0 };
+    if (leaf->sums != NULL && may_split(g, leaf))
+        leaf->split = pli_split_find(g->bins, &g->rules, g->scale, leaf->sums, g->use, g->run->pool);
+    if (!(leaf->split.gain > 0)) give_sums(g, leaf);
+}
+
+static int32_t add_node(pli_grower *g, pli_sum_cell total) {
+    const double h = pli_sum_h(g->scale, total.hn);
+    g->node[g->nodes] = (pli_tree_node){ .feature = -1, .rows = pli_sum_rows(g->scale, total.hn), .cover = h,
+                                         .value = g->rules.rate *
+                                                  pli_leaf_value(&g->rules, pli_sum_g(g->scale, total.g), h) };
+    return (int32_t)g->nodes++;
+}
+
+static void make_split(pli_grower *g, const pli_growing_leaf *leaf, int32_t left, int32_t right) {
+    const pli_split *s = &leaf->split;
+    const int64_t    cuts = g->bins->count[s->used] - 1;
+    pli_tree_node   *node = &g->node[leaf->node];
+    node->feature = g->bins->feature[s->used];
+    node->left = left;
+    node->right = right;
+    node->bin = s->bin;
+    node->missing_left = s->missing_left;
+    node->cut = s->bin < cuts ? g->bins->cut[g->bins->cut_start[s->used] + s->bin] : (double)INFINITY;
+    node->gain = s->gain;
+    node->value = 0;
+}
+
+/* Splits a leaf: its left child takes its place, the right one comes last. The child with fewer rows of all workers
+ * gets new sums in *small_out, which the step fills; the other one gets those of the leaf. *small_out NULL: neither
+ * child is split any more. */
+static plait_status split_leaf(pli_grower *g, int64_t l, bool last, pli_growing_leaf **small_out,
+                               pli_growing_leaf **large_out) {
+    pli_growing_leaf *leaf = &g->leaf[l], *right = &g->leaf[g->leaves], old = *leaf;
+    const int64_t     lefts = part_rows(g, leaf);
+    if (lefts < 0) return pli_fail(g->run->err, PLAIT_ENOMEM, "no memory to move rows");
+    const pli_sum_cell rest = { old.total.g - old.split.left.g, old.total.hn - old.split.left.hn };
+    *leaf = (pli_growing_leaf){ .begin = old.begin, .n = lefts, .depth = old.depth + 1, .total = old.split.left };
+    *right = (pli_growing_leaf){ .begin = old.begin + lefts, .n = old.n - lefts, .depth = old.depth + 1,
+                                 .total = rest };
+    g->leaves++;
+    leaf->node = add_node(g, leaf->total);
+    right->node = add_node(g, right->total);
+    make_split(g, &old, leaf->node, right->node);
+    const bool left_is_small =
+        pli_sum_rows(g->scale, leaf->total.hn) <= pli_sum_rows(g->scale, right->total.hn);
+    *small_out = left_is_small ? leaf : right;
+    *large_out = left_is_small ? right : leaf;
+    (*large_out)->sums = old.sums;
+    if (!last && (may_split(g, leaf) || may_split(g, right))) return take_sums(g, &(*small_out)->sums);
+    give_sums(g, *large_out);
+    *small_out = NULL;
+    return PLAIT_OK;
+}
+
+/* The larger child has what its parent had less what the smaller one has. */
+static void take_off(const pli_grower *g, pli_growing_leaf *large, const pli_growing_leaf *small) {
+    for (int64_t b = 0; b < g->histograms.size; b++) {
+        large->sums[b].g -= small->sums[b].g;
+        large->sums[b].hn -= small->sums[b].hn;
+    }
+}
+
+/* Splits n leaves, and finds the splits of their children: one clock. */
+static plait_status split_leaves(pli_grower *g, int64_t n, const int64_t *which, bool last) {
+    pli_growing_leaf *small[PLI_GROW_SLOTS], *large[PLI_GROW_SLOTS];
+    int64_t           pairs = 0;
+    for (int64_t i = 0; i < n; i++) {
+        PLI_TRY(split_leaf(g, which[i], last, &small[pairs], &large[pairs]));
+        pairs += small[pairs] != NULL;
+    }
+    if (pairs == 0) return PLAIT_OK;
+    PLI_TRY(add_up(g, pairs, small));
+    for (int64_t i = 0; i < pairs; i++) {
+        take_off(g, large[i], small[i]);
+        search(g, small[i]);
+        search(g, large[i]);
+    }
+    return PLAIT_OK;
+}
+
+/* The leaf with the largest gain; of equal ones the first. -1: none has any. */
+static int64_t best_leaf(const pli_grower *g) {
+    int64_t best = -1;
+    for (int64_t l = 0; l < g->leaves; l++)
+        if (g->leaf[l].split.gain > 0 && (best < 0 || g->leaf[l].split.gain > g->leaf[best].split.gain)) best = l;
+    return best;
+}
+
+static plait_status grow_by_leaf(pli_grower *g) {
+    int64_t l;
+    while (g->leaves < g->rules.leaves && (l = best_leaf(g)) >= 0)
+        PLI_TRY(split_leaves(g, 1, &l, g->leaves + 1 == g->rules.leaves));
+    return PLAIT_OK;
+}
+
+/* All leaves of a level, some at a time. */
+static plait_status grow_by_level(pli_grower *g) {
+    for (int32_t depth = 0; depth < g->rules.depth; depth++) {
+        const int64_t there = g->leaves;
+        int64_t       which[PLI_GROW_SLOTS], n = 0;
+        for (int64_t l = 0; l < there; l++) {
+            const pli_growing_leaf *leaf = &g->leaf[l];
+            if (leaf->depth == depth && leaf->split.gain > 0 && g->leaves + n < g->rules.leaves) which[n++] = l;
+            if (n < g->slots && (n == 0 || l + 1 < there)) continue;
+            PLI_TRY(split_leaves(g, n, which, false));
+            n = 0;
+        }
+    }
+    return PLAIT_OK;
+}
+
+/* --- a tree ------------------------------------------------------------------------------------------------------- */
+
+static bool is_taken(const pli_grower *g, int64_t round, int64_t r) {
+    if (g->rows->held != NULL && g->rows->held[r]) return false;
+    if (!(g->rules.subsample < 1)) return true;
+    pli_random random = pli_random_at(g->run->opts->seed, PLI_RANDOM_TREES, (uint64_t)round,
+                                      (uint64_t)g->rows->number[r]);
+    return pli_random_f64(&random) < g->rules.subsample;
+}
+
+static int64_t take_rows(pli_grower *g, int64_t round) {
+    int64_t n = 0;
+    for (int64_t r = 0; r < g->rows->n; r++)
+        if (is_taken(g, round, r)) g->order[n++] = (uint32_t)r;
+    return n;
+}
+
+/* Draws the features of a tree: a sample of fixed size without repeats (Knuth, "Seminumerical Algorithms", algorithm
+ * S). */
+static void take_features(pli_grower *g, int64_t tree) {
+    pli_random random = pli_random_at(g->run->opts->seed, PLI_RANDOM_TREES, UINT64_MAX - 1, (uint64_t)tree);
+    int64_t    wanted = (int64_t)ceil(g->rules.colsample * g->bins->used);
+    for (int32_t j = 0; g->use != NULL && j < g->bins->used; j++) {
+        g->use[j] = pli_random_f64(&random) * (double)(g->bins->used - j) < (double)wanted;
+        wanted -= g->use[j];
+    }
+}
+
+typedef struct adding {
+    const pli_grower *g;
+    double           *score;
+    int64_t           round;
+} adding;
+
+static void add_leaf(void *user, int64_t l, int32_t thread) {
+    const adding           *a = user;
+    const pli_growing_leaf *leaf = &a->g->leaf[l];
+    const double            value = a->g->node[leaf->node].value;
+    (void)thread;
+    for (int64_t i = leaf->begin; i < leaf->begin + leaf->n; i++) a->score[a->g->order[i]] += value;
+}
+
+/* Rows that the tree has not seen walk down it. */
+static void add_others(void *user, int64_t c, int32_t thread) {
+    const adding *a = user;
+    const int64_t end = (c + 1) * ROWS < a->g->rows->n ? (c + 1) * ROWS : a->g->rows->n;
+    (void)thread;
+    for (int64_t r = c * ROWS; r < end; r++)
+        if (!is_taken(a->g, a->round, r))
+            a->score[r] += pli_bin_rows_leaf(a->g->rows, a->g->bins, a->g->node, r)->value;
+}
+
+static void add_scores(const pli_grower *g, int64_t round, double *score) {
+    adding a = { .g = g, .score = score, .round = round };
+    pli_pool_for(g->run->pool, g->leaves, add_leaf, &a);
+    if (g->rows->held == NULL && !(g->rules.subsample < 1)) return;
+    pli_pool_for(g->run->pool, (g->rows->n + ROWS - 1) / ROWS, add_others, &a);
+}
+
+plait_status pli_grow_tree(pli_grower *g, int64_t tree, const pli_sum_cell *cell, const pli_sum_scale *scale,
+                      double *score) {
+    const int64_t     round = tree / pli_fit_of(g->run)->goal.columns;
+    pli_growing_leaf *root = &g->leaf[0];
+    g->cell = cell;
+    g->scale = scale;
+    g->nodes = 0;
+    g->leaves = 1;
+    *root = (pli_growing_leaf){ .n = take_rows(g, round) };
+    take_features(g, tree);
+    PLI_TRY(take_sums(g, &root->sums));
+    PLI_TRY(add_up(g, 1, &root));
+    root->total = root->sums[g->histograms.size - 1];
+    root->node = add_node(g, root->total);
+    search(g, root);
+    PLI_TRY(g->rules.level ? grow_by_level(g) : grow_by_leaf(g));
+    for (int64_t l = 0; l < g->leaves; l++) give_sums(g, &g->leaf[l]);
+    add_scores(g, round, score);
+    return PLAIT_OK;
+}

@@ -1,0 +1,238 @@
+/* A worker's rows as bins. See trees.h. */
+#include <string.h>
+
+#include "learn/trees/trees.h"
+#include "tensor/tensor.h"
+
+/* Sparse rows cost four bytes for each bin that they name, dense ones a byte a feature. */
+#define SPARSE_BELOW 0.2
+
+/* A block, and the first of its rows among all own rows. */
+typedef struct piece {
+    const pli_block *block;
+    int64_t          first;
+} piece;
+
+typedef struct work {
+    const pli_run  *run;
+    const pli_bins *bins;
+    pli_bin_rows   *rows;
+    piece          *piece;
+    int32_t         pieces;
+    bool            sparse;
+    int64_t         unknown; /* a row whose label is not known, or -1; set by any thread, read past the loop */
+} work;
+
+static uint64_t column_of(const pli_block *block, int64_t e) {
+    return block->col != NULL ? block->col[e] : block->packed != NULL ? pli_packed_at(block->packed, e) : block->key[e];
+}
+
+/* --- a block ------------------------------------------------------------------------------------------------------ */
+
+static void take_label(work *w, const pli_block *block, int64_t r, int64_t at) {
+    double y = 0, weight = 0;
+    if (!pli_goal_target(&pli_fit_of(w->run)->goal, block->label[r], &y, &weight))
+        __atomic_store_n(&w->unknown, block->first_row + r, __ATOMIC_RELAXED); /* pairs with make's load */
+    w->rows->target[at] = y;
+    w->rows->weight[at] = (float)(block->weight != NULL ? weight * (double)block->weight[r] : weight);
+    w->rows->number[at] = block->first_row + r;
+    if (w->rows->held != NULL)
+        w->rows->held[at] = pli_run_holds_back((void *)(uintptr_t)w->run, block->first_row + r);
+}
+
+/* The used feature of an entry; -1: none. */
+static int32_t used_of(const work *w, const pli_block *block, int64_t e) {
+    const uint64_t column = column_of(block, e);
+    return column < (uint64_t)w->bins->features ? w->bins->place[column] : -1;
+}
+
+static int32_t bin_of(const work *w, const pli_block *block, int64_t e, int32_t j) {
+    return pli_bins_of(w->bins, j, block->value != NULL ? block->value[e] : 1);
+}
+
+static int32_t stretch_of(const pli_bin_rows *rows, int32_t j) {
+    int32_t s = 0;
+    while (rows->first[s + 1] <= j) s++;
+    return s;
+}
+
+static void fill_dense(void *user, int64_t i, int32_t thread) {
+    work            *w = user;
+    const pli_block *block = w->piece[i].block;
+    pli_bin_rows    *rows = w->rows;
+    (void)thread;
+    for (int32_t s = 0; s < rows->stretches; s++) {
+        const int32_t first = rows->first[s], width = rows->first[s + 1] - first;
+        uint8_t       zero[PLI_ROWS_WIDTH];
+        for (int32_t j = 0; j < width; j++) zero[j] = (uint8_t)w->bins->zero[first + j];
+        for (int64_t r = 0; r < block->rows; r++) memcpy(rows->dense[s] + (w->piece[i].first + r) * width, zero, (size_t)width);
+    }
+    for (int64_t r = 0; r < block->rows; r++) {
+        const int64_t at = w->piece[i].first + r;
+        take_label(w, block, r, at);
+        int32_t s = 0, last = -1;
+        for (int64_t e = block->row_start[r]; e < block->row_start[r + 1]; e++) {
+            const int32_t j = used_of(w, block, e);
+            if (j < 0) continue;
+            if (j < last) s = 0;
+            last = j;
+            while (rows->first[s + 1] <= j) s++;
+            const int32_t width = rows->first[s + 1] - rows->first[s];
+            rows->dense[s][at * width + j - rows->first[s]] = (uint8_t)bin_of(w, block, e, j);
+        }
+    }
+}
+
+/* Walks a sparse row's bins that are not the commonest of their feature. Features whose commonest bin is not that of 0
+ * are named by the rows without a value of them, too. entry NULL: counts. */
+static int64_t name_bins(const work *w, const pli_block *block, int64_t r, const int32_t *odd, int32_t odds,
+                         uint32_t *entry) {
+    const pli_bins *b = w->bins;
+    int64_t         n = 0;
+    int32_t         o = 0;
+    for (int64_t e = block->row_start[r]; e <= block->row_start[r + 1]; e++) {
+        const bool    end = e == block->row_start[r + 1];
+        const int32_t j = end ? b->used : used_of(w, block, e);
+        if (j < 0) continue;
+        for (; o < odds && odd[o] < j; o++) {
+            if (entry != NULL) entry[n] = (uint32_t)(b->offset[odd[o]] + b->zero[odd[o]]);
+            n++;
+        }
+        if (end) break;
+        if (o < odds && odd[o] == j) o++;
+        const int32_t bin = bin_of(w, block, e, j);
+        if (bin == b->common[j]) continue;
+        if (entry != NULL) entry[n] = (uint32_t)(b->offset[j] + bin);
+        n++;
+    }
+    return n;
+}
+
+typedef struct sparse_work {
+    work    *w;
+    int32_t *odd, odds;
+} sparse_work;
+
+static void count_sparse(void *user, int64_t i, int32_t thread) {
+    const sparse_work *s = user;
+    const piece       *p = &s->w->piece[i];
+    (void)thread;
+    for (int64_t r = 0; r < p->block->rows; r++)
+        s->w->rows->start[p->first + r + 1] = name_bins(s->w, p->block, r, s->odd, s->odds, NULL);
+}
+
+static void fill_sparse(void *user, int64_t i, int32_t thread) {
+    const sparse_work *s = user;
+    const piece       *p = &s->w->piece[i];
+    (void)thread;
+    for (int64_t r = 0; r < p->block->rows; r++) {
+        take_label(s->w, p->block, r, p->first + r);
+        (void)name_bins(s->w, p->block, r, s->odd, s->odds, s->w->rows->entry + s->w->rows->start[p->first + r]);
+    }
+}
+
+/* --- all rows ----------------------------------------------------------------------------------------------------- */
+
+static bool make_dense(work *w) {
+    pli_bin_rows *rows = w->rows;
+    const int32_t used = w->bins->used, stretches = (used + PLI_ROWS_WIDTH - 1) / PLI_ROWS_WIDTH;
+    rows->stretches = stretches;
+    rows->first = pli_array((size_t)stretches + 1, sizeof *rows->first);
+    rows->dense = pli_calloc((size_t)stretches, sizeof *rows->dense);
+    if (rows->first == NULL || rows->dense == NULL) return false;
+    for (int32_t s = 0; s <= stretches; s++) rows->first[s] = (int32_t)((int64_t)used * s / stretches);
+    for (int32_t s = 0; s < stretches; s++) {
+        rows->dense[s] = pli_array((size_t)rows->n + 1, (size_t)(rows->first[s + 1] - rows->first[s]));
+        if (rows->dense[s] == NULL) return false;
+    }
+    pli_pool_for(w->run->pool, w->pieces, fill_dense, w);
+    return true;
+}
+
+static bool make_sparse(work *w) {
+    pli_bin_rows *rows = w->rows;
+    sparse_work   s = { .w = w, .odd = pli_array((size_t)w->bins->used, sizeof *s.odd) };
+    rows->start = pli_calloc((size_t)rows->n + 1, sizeof *rows->start);
+    for (int32_t j = 0; s.odd != NULL && j < w->bins->used; j++)
+        if (w->bins->zero[j] != w->bins->common[j]) s.odd[s.odds++] = j;
+    if (s.odd != NULL && rows->start != NULL) {
+        pli_pool_for(w->run->pool, w->pieces, count_sparse, &s);
+        for (int64_t i = 0; i < rows->n; i++) rows->start[i + 1] += rows->start[i];
+        rows->entry = pli_array((size_t)rows->start[rows->n] + 1, sizeof *rows->entry);
+    }
+    if (rows->entry != NULL) pli_pool_for(w->run->pool, w->pieces, fill_sparse, &s);
+    pli_free(s.odd);
+    return rows->entry != NULL;
+}
+
+static bool make_arrays(const pli_run *run, bool split, pli_bin_rows *rows) {
+    const size_t n = (size_t)rows->n;
+    rows->weight = pli_array(n, sizeof *rows->weight);
+    rows->target = pli_array(n, sizeof *rows->target);
+    rows->number = pli_array(n, sizeof *rows->number);
+    rows->score = pli_array(n, (size_t)pli_fit_of(run)->goal.columns * sizeof *rows->score);
+    if (split) rows->held = pli_array(n, sizeof *rows->held);
+    return rows->weight != NULL && rows->target != NULL && rows->number != NULL && rows->score != NULL &&
+           (!split || rows->held != NULL);
+}
+
+plait_status pli_bin_rows_make(pli_run *run, const pli_bins *bins, const pli_dataset *data, bool split,
+                               pli_bin_rows *rows) {
+    const int32_t blocks = pli_dataset_own_blocks(data);
+    work          w = { .run = run, .bins = bins, .rows = rows, .pieces = blocks, .unknown = -1 };
+    *rows = (pli_bin_rows){ .n = 0 };
+    w.piece = pli_array((size_t)blocks, sizeof *w.piece);
+    bool ok = w.piece != NULL;
+    for (int32_t b = 0; ok && b < blocks; b++) {
+        w.piece[b] = (piece){ .block = pli_dataset_block(data, b), .first = rows->n };
+        rows->n += w.piece[b].block->rows;
+    }
+    ok = ok && rows->n <= UINT32_MAX && make_arrays(run, split, rows) &&
+         (bins->filled < SPARSE_BELOW ? make_sparse(&w) : make_dense(&w));
+    pli_free(w.piece);
+    const int64_t unknown = __atomic_load_n(&w.unknown, __ATOMIC_RELAXED);
+    if (!ok) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the bins of %lld rows", (long long)rows->n);
+    return unknown < 0 ? PLAIT_OK : pli_fail(run->err, PLAIT_EFORMAT, PLI_UNKNOWN_LABEL, (long long)unknown + 1);
+}
+
+void pli_bin_rows_free(pli_bin_rows *rows) {
+    for (int32_t s = 0; rows->dense != NULL && s < rows->stretches; s++) pli_free(rows->dense[s]);
+    pli_free(rows->dense);
+    pli_free(rows->first);
+    pli_free(rows->start);
+    pli_free(rows->entry);
+    pli_free(rows->weight);
+    pli_free(rows->target);
+    pli_free(rows->number);
+    pli_free(rows->held);
+    pli_free(rows->score);
+    *rows = (pli_bin_rows){ 0 };
+}
+
+/* --- a row -------------------------------------------------------------------------------------------------------- */
+
+int32_t pli_bin_rows_at(const pli_bin_rows *rows, const pli_bins *bins, int64_t row, int32_t j) {
+    if (rows->dense != NULL) {
+        const int32_t s = stretch_of(rows, j), width = rows->first[s + 1] - rows->first[s];
+        return rows->dense[s][row * width + j - rows->first[s]];
+    }
+    int64_t low = rows->start[row], high = rows->start[row + 1]; /* the first entry from the feature's first bin on */
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if ((int64_t)rows->entry[middle] < bins->offset[j]) low = middle + 1;
+        else high = middle;
+    }
+    const bool there = low < rows->start[row + 1] && (int64_t)rows->entry[low] < bins->offset[j + 1];
+    return there ? (int32_t)((int64_t)rows->entry[low] - bins->offset[j]) : bins->common[j];
+}
+
+const pli_tree_node *pli_bin_rows_leaf(const pli_bin_rows *rows, const pli_bins *bins, const pli_tree_node *tree,
+                                       int64_t row) {
+    const pli_tree_node *node = tree;
+    while (node->feature >= 0) {
+        const int32_t j = bins->place[node->feature], bin = pli_bin_rows_at(rows, bins, row, j);
+        const bool    left = bin == bins->count[j] ? node->missing_left : bin <= node->bin;
+        node = tree + (left ? node->left : node->right);
+    }
+    return node;
+}

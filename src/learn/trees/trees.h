@@ -1,0 +1,313 @@
+/* learn/trees/trees.h - gradient-boosted trees (`--model gbdt`): a sum of small decision trees, each fitted to the
+ * gradients that the sum before it leaves.
+ *
+ *     model.c        what a tree is; scores of rows
+ *     bins.c         values become bins: cuts at quantiles
+ *     rows.c         a worker's rows, as bins
+ *     histogram.c    sums of gradients by bin
+ *     split.c        the best split of a histogram
+ *     gradients.c    gradients of a round, as whole numbers
+ *     grow.c         a tree, step by step
+ *     boost.c        the rounds: gradients, trees, validation, checkpoints
+ *     gbdt_learner.c the learner: options, what follows from the data
+ *     gbdt_model.c   the fitted model: its file, its importances
+ *
+ * A tree. A node either splits rows by one feature (x <= cut goes left, and each split knows where a missing value
+ * goes), or is a leaf with a value. A row's score is the base plus the values of the leaves that it reaches; for K > 2
+ * classes there are K scores, and each round makes K trees.
+ *
+ * Bins. Each feature's values are cut into at most `--bins` bins of about equal weight, once, before the training. The
+ * cuts come from all rows, or from a sample of them that a hash of the row's number picks; so they are the same on each
+ * worker and for each number of workers. A row is then one byte a feature (dense) or a list of its bins that are not
+ * the feature's commonest (sparse).
+ *
+ * The histogram. For each bin, the sums over a node's rows of gradient g and curvature h, and the number of rows. They
+ * are whole numbers: g and h of a round are scaled by powers of two that follow from the largest |g| and h of all
+ * rows, and rounded. Sums of whole numbers do not depend on their order. So each worker reads the same sums, whatever
+ * the topology, the transport or the number of workers, and all workers find the same splits: the trees are the same
+ * bit for bit, under `--reduce plain` as well. A bin takes two cells:
+ *
+ *     cell 0    sum of g
+ *     cell 1    sum of h, times 2^count_bits, plus the number of rows
+ *
+ * One more bin after the last holds the node's own sums. Of sparse rows the commonest bin is what is left of these.
+ *
+ * A step is one clock. Each worker adds up the histograms of some nodes over its own rows, and incs them into the
+ * table `histogram`. The table only grows: a step's sums are what has come since the step before, so nothing is zeroed
+ * (integers wrap around, and differences stay exact). Then all workers search these histograms, and split:
+ *
+ *     leaf-wise     the leaf with the largest gain is split; the step's histogram is that of its smaller child
+ *     depth-wise    all leaves of a level are split; the step has the smaller child of each
+ *
+ * The larger child's histogram is its parent's less its sibling's, without a pass over rows.
+ *
+ * Papers: Friedman, "Greedy Function Approximation: A Gradient Boosting Machine", Annals of Statistics 2001; Chen and
+ * Guestrin, "XGBoost: A Scalable Tree Boosting System", KDD 2016 (gains, missing values); Ke et al., "LightGBM: A
+ * Highly Efficient Gradient Boosting Decision Tree", NIPS 2017 (histograms by leaves). */
+#ifndef PLI_LEARN_TREES_H
+#define PLI_LEARN_TREES_H
+
+#include "learn/supervised/fitted.h"
+
+/* --- trees (model.c) ---------------------------------------------------------------------------------------------- */
+
+typedef struct pli_tree_node {
+    int32_t feature;      /* of the data; -1: a leaf                                         */
+    int32_t left, right;  /* nodes of the tree, counted from its first                       */
+    int32_t bin;          /* in training: values of this bin and of lower ones go left       */
+    bool    missing_left; /* a missing value goes left                                       */
+    int64_t rows;         /* training rows that reached the node                             */
+    double  cut;          /* x <= cut goes left                                              */
+    double  value;        /* of a leaf, with the learning rate                               */
+    double  gain;         /* of the split                                                    */
+    double  cover;        /* sum of h over the node's rows                                   */
+} pli_tree_node;
+
+/* Trees in the order in which they were made: tree t belongs to score t % columns. */
+typedef struct pli_trees {
+    int64_t        features, columns, n; /* n: trees                            */
+    double        *base;                 /* [columns] score of no tree at all   */
+    int64_t       *start;                /* [n + 1] first node of each tree     */
+    pli_tree_node *node;                 /* [start[n]]                          */
+    int64_t        start_capacity, node_capacity;
+} pli_trees;
+
+plait_status pli_trees_make(pli_trees *trees, int64_t features, int64_t columns, plait_error *err);
+void         pli_trees_free(pli_trees *trees);
+/** Adds a tree of these nodes. Errors: ENOMEM, and then nothing has changed. */
+plait_status pli_trees_add(pli_trees *trees, int64_t nodes, const pli_tree_node *node, plait_error *err);
+/** Keeps the first n trees. */
+void pli_trees_cut(pli_trees *trees, int64_t n);
+/** Are the nodes trees, whose features are below features? false: not a model. */
+bool pli_trees_are_sound(const pli_trees *trees);
+
+/* How trees score rows; the form is the pli_trees. */
+extern const pli_scoring_ops pli_trees_scoring;
+
+/* --- bins (bins.c) ------------------------------------------------------------------------------------------------ */
+
+enum { PLI_BINS_MOST = 255 };
+
+/* The features that have more than one bin are used; they are numbered anew. */
+typedef struct pli_bins {
+    int64_t  features;   /* of the data                                                     */
+    int32_t  used;
+    int32_t *feature;    /* [used] which feature of the data                                */
+    int32_t *place;      /* [features] the number among the used; -1: not used              */
+    double  *cut;        /* [cut_start[used]] x is in bin b if b cuts lie below it          */
+    int64_t *cut_start;  /* [used + 1]                                                      */
+    int32_t *count;      /* [used] bins of values; a missing value is in bin `count`        */
+    bool    *missing;    /* [used] there are rows without a value                           */
+    int32_t *zero;       /* [used] the bin of 0, which rows of sparse data do not name      */
+    int32_t *common;     /* [used] the bin that most sampled rows are in                    */
+    int64_t *offset;     /* [used + 1] first bin of each in a histogram                     */
+    double   filled;     /* share of the sampled values that are not in the commonest bin   */
+} pli_bins;
+
+/** Finds the cuts, at most `most` bins a feature. Collective over the workers. Errors: ENOMEM, EREFUSED. */
+plait_status pli_bins_make(pli_run *run, int64_t most, pli_bins *bins);
+void         pli_bins_free(pli_bins *bins);
+
+/** The bin of a value of used feature j. */
+static inline int32_t pli_bins_of(const pli_bins *bins, int32_t j, float value) {
+    const double *cut = bins->cut + bins->cut_start[j];
+    int32_t       low = 0, high = bins->count[j] - 1;
+    if (value != value) return bins->missing[j] ? bins->count[j] : bins->zero[j];
+    while (low < high) { /* the first cut that is not below the value */
+        const int32_t middle = (low + high) / 2;
+        if (cut[middle] < (double)value) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+/* --- rows (rows.c) ------------------------------------------------------------------------------------------------ */
+
+enum { PLI_ROWS_WIDTH = 16 }; /* features of a stretch of dense bins, at most */
+
+/* Rows as bins. Dense: stretches of features, each row-major. Sparse: for each row, its bins by their place in a
+ * histogram, increasing. */
+typedef struct pli_bin_rows {
+    int64_t   n;
+    int32_t   stretches;
+    int32_t  *first;      /* [stretches + 1] first used feature of each stretch            */
+    uint8_t **dense;      /* [stretches] [n, first[s + 1] - first[s]]; NULL: sparse        */
+    int64_t  *start;      /* [n + 1] sparse                                                */
+    uint32_t *entry;      /* [start[n]]                                                    */
+    float    *weight;     /* [n] with the weight of the class                              */
+    double   *target;     /* [n] what losses take                                          */
+    int64_t  *number;     /* [n] in the data set                                           */
+    bool     *held;       /* [n] held back for validation; NULL: none is                   */
+    double   *score;      /* [columns, n]                                                  */
+} pli_bin_rows;
+
+/** The own rows of data. split: rows may be held back for validation. */
+plait_status pli_bin_rows_make(pli_run *run, const pli_bins *bins, const pli_dataset *data, bool split,
+                               pli_bin_rows *rows);
+void         pli_bin_rows_free(pli_bin_rows *rows);
+/** The bin of used feature j of a row. */
+int32_t pli_bin_rows_at(const pli_bin_rows *rows, const pli_bins *bins, int64_t row, int32_t j);
+/** Which node of the tree a row ends in. */
+const pli_tree_node *pli_bin_rows_leaf(const pli_bin_rows *rows, const pli_bins *bins, const pli_tree_node *tree,
+                                       int64_t row);
+
+/* --- gradients (gradients.c) -------------------------------------------------------------------------------------- */
+
+typedef struct pli_sum_cell {
+    int64_t g, hn; /* g; h << count_bits | rows */
+} __attribute__((aligned(16))) pli_sum_cell;
+
+/* How cells are read. */
+typedef struct pli_sum_scale {
+    int32_t count_bits, h_bits;
+    double  g, h; /* one unit of g and of h; powers of two */
+} pli_sum_scale;
+
+static inline int64_t pli_sum_rows(const pli_sum_scale *s, int64_t hn) {
+    return hn & (((int64_t)1 << s->count_bits) - 1);
+}
+static inline double pli_sum_h(const pli_sum_scale *s, int64_t hn) { return (double)(hn >> s->count_bits) * s->h; }
+static inline double pli_sum_g(const pli_sum_scale *s, int64_t g) { return (double)g * s->g; }
+
+/* The gradients of a round. */
+typedef struct pli_gradients {
+    const pli_goal *goal;
+    double          kink;  /* a loss with a kink is as curved as one of residuals of at least this size */
+    pli_sum_cell   *cell;  /* [columns, n] */
+    pli_sum_scale  *scale; /* [columns]    */
+    double         *most;  /* [2, columns] the largest |g| and h */
+    pli_total       loss;  /* of the rows trained on */
+} pli_gradients;
+
+/** At the rows' scores; losses: adds them up, too. Collective over the workers. Errors: EDIVERGED scores are not
+ *  finite. */
+plait_status pli_gradients_take(pli_run *run, const pli_bin_rows *rows, bool losses, pli_gradients *to);
+
+/* --- histograms (histogram.c) ------------------------------------------------------------------------------------- */
+
+typedef struct pli_histograms {
+    const pli_bins     *bins;
+    const pli_bin_rows *rows;
+    pli_pool           *pool;
+    int64_t             size;    /* cells of one: bins, and the sums of the node */
+    pli_sum_cell       *scratch; /* [threads, size] */
+} pli_histograms;
+
+plait_status pli_histograms_make(pli_histograms *h, const pli_bins *bins, const pli_bin_rows *rows, pli_pool *pool,
+                                 plait_error *err);
+void         pli_histograms_free(pli_histograms *h);
+/** Adds up n rows into out [size], which is overwritten. */
+void pli_histograms_add(const pli_histograms *h, int64_t n, const uint32_t *order, const pli_sum_cell *cell,
+                        pli_sum_cell *out);
+/** The sums of all workers are there: fills the bins that sparse rows do not name. */
+void pli_histograms_complete(const pli_histograms *h, pli_sum_cell *sums);
+
+/* --- splits (split.c) --------------------------------------------------------------------------------------------- */
+
+typedef struct pli_tree_rules {
+    double  l1, l2, min_gain, min_hessian, rate;
+    int64_t min_rows;
+    int64_t leaves, depth; /* depth 0: any */
+    bool    level;         /* depth-wise */
+    double  subsample, colsample;
+} pli_tree_rules;
+
+typedef struct pli_split {
+    double       gain; /* 0: none */
+    int32_t      used, bin;
+    bool         missing_left;
+    pli_sum_cell left;
+} pli_split;
+
+/** The best split of a node with these sums [size]. use [used]: which features may be taken; NULL: all. */
+pli_split pli_split_find(const pli_bins *bins, const pli_tree_rules *rules, const pli_sum_scale *scale,
+                         const pli_sum_cell *sums, const bool *use, pli_pool *pool);
+/** What a leaf with these sums is worth, without the learning rate. */
+double pli_leaf_value(const pli_tree_rules *rules, double g, double h);
+
+/* --- growing (grow.c) --------------------------------------------------------------------------------------------- */
+
+enum { PLI_GROW_SLOTS = 32 }; /* histograms of a step, at most */
+
+/* A leaf of the tree that grows. */
+typedef struct pli_growing_leaf {
+    int64_t       begin, n; /* own rows: order[begin .. begin + n - 1] */
+    int32_t       node, depth;
+    pli_sum_cell *sums;     /* [size]; NULL: it is not split any more  */
+    pli_sum_cell  total;
+    pli_split     split;
+} pli_growing_leaf;
+
+typedef struct pli_grower {
+    pli_run             *run;
+    const pli_bins      *bins;
+    pli_bin_rows        *rows;
+    pli_histograms       histograms;
+    pli_tree_rules       rules;
+    plait_table         *table;   /* [slots x size, 2] I64 */
+    int64_t              slots;
+    pli_sum_cell        *before;  /* [slots, size] what the table held before the step */
+    pli_sum_cell        *own;     /* [slots, size] */
+    uint32_t            *order, *moved[2]; /* [n] rows by leaf; scratch */
+    bool                *use;     /* [used] features of this tree; NULL: all */
+    pli_growing_leaf    *leaf;    /* [leaves] */
+    int64_t              leaves;
+    pli_tree_node       *node;    /* [2 leaves] */
+    int64_t              nodes;
+    pli_sum_cell       **spare;   /* histograms that are not in use */
+    int64_t              spares;
+    const pli_sum_scale *scale;   /* of the tree at hand */
+    const pli_sum_cell  *cell;    /* [n]                 */
+} pli_grower;
+
+plait_status pli_grower_make(pli_grower *g);
+void         pli_grower_free(pli_grower *g);
+/** Notes what the table holds, past a barrier: steps count from there. */
+plait_status pli_grower_begin(pli_grower *g);
+/** Grows tree `tree` from gradients cell [n], and moves the scores of the rows. Nodes are left in g->node. Collective.
+ *  scores [n]: of the tree's column. */
+plait_status pli_grow_tree(pli_grower *g, int64_t tree, const pli_sum_cell *cell, const pli_sum_scale *scale,
+                      double *scores);
+
+/* --- the run ------------------------------------------------------------------------------------------------------ */
+
+typedef struct pli_gbdt {
+    pli_fit        fit;
+    pli_bins       bins;
+    pli_bin_rows   rows, validation;
+    pli_gradients  gradients;
+    pli_grower     grower;
+    pli_trees      trees;
+    bool           exhausted; /* no tree of the last round had a split */
+    /* as checkpoints hold trees */
+    int64_t       *kept_start, *kept_whole; /* [trees + 1], [nodes, 5] */
+    double        *kept_real;               /* [nodes, 4]              */
+} pli_gbdt;
+
+static inline pli_gbdt *pli_gbdt_of(const pli_run *run) { return run->state; }
+
+plait_status pli_gbdt_train(pli_run *run);
+int32_t      pli_gbdt_kept(const pli_run *run, pli_kept kept_out[PLI_KEPT]);
+plait_status pli_gbdt_restore(pli_run *run);
+
+/* Trees as arrays, for files and checkpoints: whole [nodes, 5] is feature, left, right, missing_left, rows; real
+ * [nodes, 4] is cut, value, gain, cover. */
+enum { PLI_TREES_WHOLE = 5, PLI_TREES_REAL = 4 };
+void pli_trees_lay_out(const pli_trees *trees, int64_t *whole, double *real);
+/** Makes trees out of these arrays; base is left alone. Errors: ENOMEM, EFORMAT. */
+plait_status pli_trees_take(pli_trees *trees, int64_t n, const int64_t *start, int64_t nodes, const int64_t *whole,
+                            const double *real, plait_error *err);
+
+/* A model. */
+typedef struct pli_gbdt_model {
+    pli_fitted fitted;
+    pli_trees  trees;
+} pli_gbdt_model;
+
+extern const pli_fit_ops   pli_gbdt_fit_ops;
+extern const pli_model_ops pli_gbdt_model_ops;
+/** The trees are there: how they score. */
+void pli_gbdt_open_model(plait_model *model);
+void pli_gbdt_close(plait_model *model);
+
+#endif
