@@ -53,6 +53,8 @@ typedef struct plait_data_opts {
                                  none */
     const char *ngram;        /* vw: n-grams of up to this length in all namespaces, "2", or by first letters, "a2,b3";
                                  NULL: none */
+    int keep_missing; /* csv, tsv: 0: a missing number becomes its column's mean; 1: it stays NaN, for models that can
+                         learn from that (gbdt). A model's schema remembers it. Not with hash_bits */
 } plait_data_opts;
 
 PLAIT_API void plait_data_opts_init(plait_data_opts *opts);

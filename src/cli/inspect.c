@@ -5,14 +5,18 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "learn/learn.h"
 
 typedef struct inspect_settings {
-    bool weights;
+    bool    weights;
+    int64_t trees;
 } inspect_settings;
 
 static const pli_opt rows[] = {
     { "weights", PLI_OPT_FLAG, offsetof(inspect_settings, weights), NULL, NULL,
       "print the name and the weights of each feature that has any, separated by tabs", 0, 0, "output" },
+    { "trees", PLI_OPT_I64, offsetof(inspect_settings, trees), "0", "N",
+      "print the first N trees of a model of trees, a line for each node", 0, 1e15, "output" },
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
@@ -149,6 +153,17 @@ static void list_weights(const plait_model *model) {
     putchar('\n');
 }
 
+static plait_status list_trees(const plait_model *model, int64_t n, plait_error *err) {
+    plait_status status = PLAIT_OK;
+    for (int64_t t = 0; t < n && status == PLAIT_OK && !ferror(stdout); t++) {
+        pli_text text = { 0 };
+        status = pli_model_tree(model, t, &text, err);
+        if (status == PLAIT_OK && !text.failed) fputs(text.data, stdout);
+        pli_text_free(&text);
+    }
+    return status == PLAIT_END ? PLAIT_OK : status;
+}
+
 static int inspect(int argc, char *const *argv) {
     inspect_settings set = { 0 };
     pli_opts        *opts = NULL;
@@ -162,12 +177,11 @@ static int inspect(int argc, char *const *argv) {
     } else if (plait_model_load(files.item[0], &model, &err) < 0) {
         code = pli_cli_fail(&err);
     } else {
-        if (set.weights) {
-            list_weights(model);
-        } else {
-            describe(model);
-        }
-        code = pli_cli_end(PLI_EXIT_DONE);
+        plait_status status = PLAIT_OK;
+        if (set.trees > 0) status = list_trees(model, set.trees, &err);
+        else if (set.weights) list_weights(model);
+        else describe(model);
+        code = status < 0 ? pli_cli_fail(&err) : pli_cli_end(PLI_EXIT_DONE);
     }
     plait_model_destroy(&model);
     pli_opts_free(&opts);
@@ -176,7 +190,7 @@ static int inspect(int argc, char *const *argv) {
 
 const pli_command pli_command_inspect = {
     .name = "inspect",
-    .usage = "inspect FILE [--weights]",
+    .usage = "inspect FILE [--weights] [--trees N]",
     .summary = "show what a model holds",
     .details =
         "Each line holds a word, a tab and a value: the model's name and hash, its labels in the order of predict "
@@ -184,7 +198,10 @@ const pli_command pli_command_inspect = {
         "own options, and the name, type and shape of each array, before the features.\n\n"
         "With --weights there is one line for each feature whose weights are not all zero: its name and its weights "
         "(one, or one for each class), separated by tabs; the intercept comes last. A hashed feature has the name that "
-        "the data had for it, or hash:N. For arrays there is one line for each element.",
+        "the data had for it, or hash:N. For arrays there is one line for each element. "
+        "For trees the two numbers are what the feature's splits have gained, and how many they are.\n\n"
+        "With --trees there is one line for each node of the first N trees. A row goes to the line 'yes' below if the "
+        "condition holds; 'missing: yes' says where it goes without a value.",
     .rows = rows,
     .run = inspect,
 };

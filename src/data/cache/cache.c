@@ -44,6 +44,10 @@ static bool has_sound_keys(const pli_block *b, int64_t features) {
     return falls == 0;
 }
 
+static bool is_sound_value(float value, const pli_schema *schema) {
+    return fabsf(value) <= FLT_MAX || (isnan(value) && schema->keeps_missing);
+}
+
 /* Are the numbers as a parser would accept them? Values and weights must be finite, labels NaN (none) or finite;
  * text labels must be places in the dictionary. */
 static bool has_sound_numbers(const pli_block *b, const pli_schema *schema) {
@@ -51,7 +55,7 @@ static bool has_sound_numbers(const pli_block *b, const pli_schema *schema) {
     const bool        texts = schema->label_kind == PLI_LABEL_TEXT && column != NULL;
     const double      top = texts ? (double)column->dict.n : INFINITY;
     int64_t           bad = 0;
-    for (int64_t i = 0; b->value != NULL && i < b->entries; i++) bad += !(fabsf(b->value[i]) <= FLT_MAX);
+    for (int64_t i = 0; b->value != NULL && i < b->entries; i++) bad += !is_sound_value(b->value[i], schema);
     for (int64_t i = 0; b->weight != NULL && i < b->rows; i++) bad += !(b->weight[i] >= 0 && b->weight[i] <= FLT_MAX);
     for (int64_t i = 0; i < b->rows; i++) bad += fabs(b->label[i]) >= top || (texts && b->label[i] < 0);
     return bad == 0;

@@ -27,7 +27,8 @@ static void texts_of(plait_data_opts *o, const char **texts[TEXTS]) {
 /* Hashes all that the blocks depend on. */
 static plait_status make_stamp(pli_datacache_wish *wish, char *files, bool dealt, int32_t workers, plait_error *err) {
     const char **texts[TEXTS];
-    int64_t      numbers[] = { PLI_CACHE_VERSION, wish->opts.hash_bits, pli_cache_blocks(workers), dealt };
+    int64_t      numbers[] = { PLI_CACHE_VERSION, wish->opts.hash_bits, pli_cache_blocks(workers), dealt,
+                                 wish->opts.keep_missing };
     uint64_t     stamp = pli_hash_bytes(numbers, sizeof numbers, 0);
     pli_text     json = { 0 };
     texts_of(&wish->opts, texts);
@@ -65,6 +66,7 @@ static pli_datacache_wish *copy_wish(const plait_data_opts *opts, const pli_sche
     bool            good = true;
     wish->opts.size = opts->size;
     wish->opts.hash_bits = opts->hash_bits;
+    wish->opts.keep_missing = opts->keep_missing;
     texts_of(&wish->opts, to);
     texts_of(&given, from);
     for (size_t i = 0; good && i < TEXTS; i++) {

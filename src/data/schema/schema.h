@@ -54,6 +54,7 @@ struct pli_schema {
     int64_t         labels;
     bool            whole;     /* joined: its means are those of the whole data set */
     bool            has_names; /* a header gave them */
+    bool            keeps_missing; /* a missing number is NaN, and not its column's mean */
     bool            label_asked; /* --text-columns names the label: its cells are meant as texts */
     char            delimiter;
     bool            decimal_comma; /* numbers are written like 1,5 */

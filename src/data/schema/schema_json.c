@@ -92,6 +92,7 @@ static json_t *schema_json(const pli_schema *schema, bool for_model) {
     if (schema->least_label < 0 && !for_model)
         json_object_set_new(object, "least_label", json_real(schema->least_label));
     if (schema->unlabelled) json_object_set_new(object, "unlabelled", json_true());
+    if (schema->keeps_missing) json_object_set_new(object, "keeps_missing", json_true());
     json_t *labels = json_array();
     for (int64_t i = 0; i < schema->labels; i++)
         json_array_append_new(labels, json_integer((json_int_t)schema->label[i]));
@@ -198,6 +199,7 @@ static bool read_labels(const json_t *object, pli_schema *schema) {
     if (kind < 0 || !json_is_array(list)) return false;
     schema->label_kind = (pli_label_kind)kind;
     schema->unlabelled = json_is_true(json_object_get(object, "unlabelled"));
+    schema->keeps_missing = json_is_true(json_object_get(object, "keeps_missing"));
     schema->least_label = json_number_value(json_object_get(object, "least_label"));
     if (n == 0) return true;
     if ((schema->label = pli_array(n, sizeof *schema->label)) == NULL) return false;

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "learn/learn.h"
+
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
 static plait_status take_labels(plait_model *model, plait_error *err) {
@@ -190,6 +192,12 @@ const char *plait_model_feature(const plait_model *model, int64_t j) {
     if (ops != NULL) ops->feature(model, j, name);
     else pli_schema_feature_name(model->schema, (uint64_t)j, name);
     return name->data != NULL && !name->failed ? name->data : "";
+}
+
+plait_status pli_model_tree(const plait_model *model, int64_t t, pli_text *text, plait_error *err) {
+    const pli_model_ops *ops = pli_model_ops_of(model);
+    if (ops != NULL && ops->tree != NULL) return ops->tree(model, t, text, err);
+    return pli_fail(err, PLAIT_EREFUSED, "a model of kind %s has no trees; models of kind gbdt have", model->name);
 }
 
 double plait_model_weight(const plait_model *model, int64_t j, int64_t k) {

@@ -66,6 +66,8 @@ typedef struct pli_model_ops {
     double (*weight)(const plait_model *model, int64_t row, int64_t column);
     double (*intercept)(const plait_model *model, int64_t column);
     void (*feature)(const plait_model *model, int64_t row, pli_text *text);
+    /** As pli_model_tree (learn.h); NULL: the model has no trees. */
+    plait_status (*tree)(const plait_model *model, int64_t t, pli_text *text, plait_error *err);
 } pli_model_ops;
 
 /** The ops of the model's learner; NULL: the model is its named values. */

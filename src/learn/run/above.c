@@ -78,12 +78,13 @@ static void note_model(const pli_run *run, pli_above *above) {
 
 static void note_training(const pli_run *run, pli_above *above) {
     const plait_train_opts *o = run->opts;
+    const bool              steps = (run->ways & PLAIT_LEARNER_STEPS) != 0;
     above->optimizer = o->optimizer != NULL && !is(o->optimizer, "auto") ? o->optimizer : NULL;
     above->schedule = o->schedule != NULL && !is(o->schedule, "constant");
-    const bool steps = (run->ways & PLAIT_LEARNER_STEPS) != 0;
     above->rate = o->learning_rate > 0 && !steps;
     above->penalty = (o->l1 > 0 || o->l2 > 0) && !steps;
-    above->validation = (o->validation != NULL && (run->ways & PLAIT_LEARNER_VALIDATES) == 0) || o->patience > 0;
+    above->validation = (o->validation != NULL && (run->ways & PLAIT_LEARNER_VALIDATES) == 0) ||
+                        (o->patience > 0 && !steps);
     above->patience = o->patience > 0;
     above->start = o->init_model != NULL && (run->ways & PLAIT_LEARNER_STARTS) == 0;
     above->net_options = o->layers != NULL || (o->loss != NULL && !steps) || o->graph_file != NULL;

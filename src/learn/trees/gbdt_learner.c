@@ -55,6 +55,11 @@ static plait_status check(pli_run *run) {
     return PLAIT_OK;
 }
 
+static void reads(const pli_run *run, plait_data_opts *files) {
+    (void)run;
+    files->keep_missing = 1;
+}
+
 static void settle_rules(pli_run *run) {
     pli_tree_rules *r = &pli_gbdt_of(run)->grower.rules;
     const int64_t   leaves = plait_training_count(run, "leaves"), depth = plait_training_count(run, "depth");
@@ -200,7 +205,7 @@ static void describe(const pli_run *run, pli_text *json) {
     pli_json_short(json, "learning_rate", run->rate);
 }
 
-static const pli_learner_more more = { .check_judged = pli_fit_check_judged, .judge = pli_fit_judge,
+static const pli_learner_more more = { .reads = reads, .check_judged = pli_fit_check_judged, .judge = pli_fit_judge,
                                        .options = more_options, .describe = describe, .kept = pli_gbdt_kept,
                                        .restore = pli_gbdt_restore, .report = pli_fit_report,
                                        .model = &pli_gbdt_model_ops };

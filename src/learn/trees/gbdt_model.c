@@ -106,7 +106,52 @@ static void feature(const plait_model *model, int64_t row, pli_text *text) {
     pli_schema_feature_name(model->schema, (uint64_t)row, text);
 }
 
+/* --- a tree as text ----------------------------------------------------------------------------------------------- */
+
+static void add_node(const plait_model *model, const pli_tree_node *node, pli_text *text) {
+    char number[32];
+    if (node->feature < 0) {
+        pli_format_f64(node->value, number);
+        pli_text_add(text, "value %s, %lld rows\n", number, (long long)node->rows);
+        return;
+    }
+    pli_schema_feature_name(model->schema, (uint64_t)node->feature, text);
+    pli_format_f64(node->cut, number);
+    pli_text_add(text, " <= %s, missing: %s, gain %.6g, %lld rows\n", number, node->missing_left ? "yes" : "no",
+                 node->gain, (long long)node->rows);
+}
+
+/* A node that is still to be written. */
+typedef struct pending {
+    int32_t     node, depth;
+    const char *side;
+} pending;
+
+static plait_status tree(const plait_model *model, int64_t t, pli_text *text, plait_error *err) {
+    const pli_trees *trees = &model_of(model)->trees;
+    if (t < 0 || t >= trees->n) return PLAIT_END;
+    const pli_tree_node *node = trees->node + trees->start[t];
+    pending             *stack = pli_array((size_t)(trees->start[t + 1] - trees->start[t]) + 1, sizeof *stack);
+    int64_t              n = 0;
+    if (stack == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to print a tree");
+    pli_text_add(text, "tree %lld", (long long)t + 1);
+    if (trees->columns > 1) pli_text_add(text, " of label %s", model->label_text[t % trees->columns]);
+    pli_text_add(text, "\n");
+    stack[n++] = (pending){ .node = 0, .side = "" };
+    while (n > 0) { /* depth first, so the stack holds one node of each level, and its sibling */
+        const pending p = stack[--n];
+        pli_text_add(text, "%*s%s", 2 * p.depth, "", p.side);
+        add_node(model, &node[p.node], text);
+        if (node[p.node].feature < 0) continue;
+        stack[n++] = (pending){ .node = node[p.node].right, .depth = p.depth + 1, .side = "no: " };
+        stack[n++] = (pending){ .node = node[p.node].left, .depth = p.depth + 1, .side = "yes: " };
+    }
+    pli_free(stack);
+    return text->failed ? pli_fail(err, PLAIT_ENOMEM, "no memory to print a tree") : PLAIT_OK;
+}
+
 const pli_model_ops pli_gbdt_model_ops = {
     .tensors = tensors, .metadata = metadata, .load = load, .predict = pli_fitted_predict, .eval = pli_fitted_eval,
-    .rows = rows, .columns = columns, .key = key, .weight = weight, .intercept = intercept, .feature = feature
+    .rows = rows, .columns = columns, .key = key, .weight = weight, .intercept = intercept, .feature = feature,
+    .tree = tree
 };

@@ -59,24 +59,32 @@ void pli_trees_lay_out(const pli_trees *trees, int64_t *whole, double *real) {
     }
 }
 
-/* Children lie behind their parent, so a walk down the tree ends. */
-static bool is_sound(const pli_trees *trees, int64_t t) {
+/* Children lie behind their parent, so a walk down the tree ends; and each node but the first has one parent. child
+ * [nodes], zeros: notes who is a child. */
+static bool is_sound(const pli_trees *trees, int64_t t, bool *child) {
     const int64_t        nodes = trees->start[t + 1] - trees->start[t];
     const pli_tree_node *node = trees->node + trees->start[t];
+    int64_t              children = 0;
     for (int64_t i = 0; i < nodes; i++) {
+        const int32_t left = node[i].left, right = node[i].right;
         if (node[i].feature < 0) {
             if (!isfinite(node[i].value)) return false;
             continue;
         }
         if (node[i].feature >= trees->features || isnan(node[i].cut)) return false;
-        if (node[i].left <= i || node[i].left >= nodes || node[i].right <= i || node[i].right >= nodes) return false;
+        if (left <= i || left >= nodes || right <= i || right >= nodes || left == right) return false;
+        if (child[left] || child[right]) return false;
+        child[left] = child[right] = true;
+        children += 2;
     }
-    return nodes > 0;
+    return children + 1 == nodes;
 }
 
 bool pli_trees_are_sound(const pli_trees *trees) {
-    for (int64_t t = 0; t < trees->n; t++)
-        if (trees->start[t] > trees->start[t + 1] || !is_sound(trees, t)) return false;
+    bool *child = pli_calloc((size_t)trees->start[trees->n], sizeof *child), sound = child != NULL;
+    for (int64_t t = 0; sound && t < trees->n; t++) sound = is_sound(trees, t, child + trees->start[t]);
+    pli_free(child);
+    if (!sound) return false;
     for (int64_t k = 0; k < trees->columns; k++)
         if (!isfinite(trees->base[k])) return false;
     return trees->n % trees->columns == 0;

@@ -78,7 +78,7 @@ void         pli_trees_free(pli_trees *trees);
 plait_status pli_trees_add(pli_trees *trees, int64_t nodes, const pli_tree_node *node, plait_error *err);
 /** Keeps the first n trees. */
 void pli_trees_cut(pli_trees *trees, int64_t n);
-/** Are the nodes trees, whose features are below features? false: not a model. */
+/** Are the nodes trees, whose features are below features? false: not a model, or no memory to look. */
 bool pli_trees_are_sound(const pli_trees *trees);
 
 /* How trees score rows; the form is the pli_trees. */

@@ -367,6 +367,7 @@ plait_status pli_table_open(pli_dataset *d, const plait_data_opts *opts, const p
     for (int64_t i = 0; i < t->cells; i++) t->cell[i].column = -1;
     t->fixed = t->labels_optional = fixed != NULL;
     if (fixed == NULL) {
+        d->schema->keeps_missing = opts->keep_missing != 0;
         PLI_TRY(find_roles(d, opts, err));
     } else {
         kinds *found = NULL;

@@ -197,6 +197,7 @@ void pli_table_free_sums(pli_table_sums *sums) {
 }
 
 void pli_table_fill(const pli_dataset *d, pli_rows *rows) {
+    if (d->schema->keeps_missing) return;
     for (int64_t i = 0; i < rows->missings; i++) {
         int64_t entry = rows->missing[i];
         rows->b.value[entry] = (float)d->schema->column[column_of(d->schema, rows->b.col[entry])].mean;
