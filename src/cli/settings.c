@@ -41,8 +41,8 @@ const pli_opt pli_train_rows[] = {
     { "graph", PLI_OPT_TEXT, AT(graph), NULL, "FILE",
       "fit the net in this JSON or ONNX file, which computes scores from a placeholder x", 0, 0, "model" },
     { "loss", PLI_OPT_CHOICE, AT(loss), NULL, "logistic|hinge|squared|huber|quantile|poisson",
-      "the loss of a net or of trees; default logistic, or squared if the labels are numbers; poisson: trees only", 0, 0,
-      "model" },
+      "the loss of a net or of trees; default logistic, or squared if the labels are numbers; poisson: trees only",
+      0, 0, "model" },
     { "kernels", PLI_OPT_CHOICE, AT(kernels), "own", "own|onednn",
       "kernels that train a net: Plait's own, or oneDNN's for convolutions (an optional module)", 0, 0, "model" },
 

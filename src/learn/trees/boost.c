@@ -100,7 +100,8 @@ enum { COLUMNS = 64 };
 
 static void judge_block(void *user, int64_t b, int32_t thread) {
     const judging *j = user;
-    const int64_t  k = j->goal->columns, n = j->rows->n, end = j->first[b] + pli_dataset_block(j->data, (int32_t)b)->rows;
+    const int64_t  k = j->goal->columns, n = j->rows->n;
+    const int64_t  end = j->first[b] + pli_dataset_block(j->data, (int32_t)b)->rows;
     double         on_stack[2 * COLUMNS], *score = k <= COLUMNS ? on_stack : pli_array((size_t)k, 2 * sizeof *score);
     (void)thread;
     if (score == NULL) j->sums[b].loss = NAN;

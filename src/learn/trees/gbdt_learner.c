@@ -48,6 +48,10 @@ static plait_status check(pli_run *run) {
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "loss hinge with model %s is refused: it has no curvature to fit leaves by; take --loss "
                         "logistic", run->learner->name);
+    if (o->balance != NULL && strcmp(o->balance, "dynamic") == 0)
+        return pli_fail(run->err, PLAIT_EREFUSED, "--balance dynamic with model %s is refused: each row must stay with "
+                                                  "its worker from clock to clock; take --balance static",
+                        run->learner->name);
     if (o->replicas > 1)
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "--replicas with model %s is refused: a worker's scores are not in tables; take --checkpoint "
@@ -106,7 +110,8 @@ static plait_status prepare(pli_run *run) {
 static plait_status check_memory(const pli_run *run) {
     const pli_gbdt *t = pli_gbdt_of(run);
     const double    cells = (double)t->bins.offset[t->bins.used] + 1, there = (double)pli_memory_bytes();
-    const double    bytes = cells * sizeof(pli_sum_cell) * ((double)t->grower.rules.leaves + 4 * (double)t->grower.slots);
+    const double    histograms = (double)t->grower.rules.leaves + 4 * (double)t->grower.slots;
+    const double    bytes = cells * sizeof(pli_sum_cell) * histograms;
     if (there <= 0 || bytes < there) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_ENOMEM,
                     "histograms of %.0f bins for %lld leaves need about %.1f GB, but only %.1f GB are free; take fewer "

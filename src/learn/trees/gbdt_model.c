@@ -77,7 +77,7 @@ static plait_status load(const pli_safetensors *file, const char *path, plait_mo
     return status;
 }
 
-/* --- importances: for each feature, what its splits have gained together, and how many they are -------------------- */
+/* --- importances: what a feature's splits have gained together, and how many they are ----------------------------- */
 
 static int64_t rows(const plait_model *model) { return model_of(model)->trees.features; }
 static int64_t columns(const plait_model *model) {

@@ -65,7 +65,8 @@ static void fill_dense(void *user, int64_t i, int32_t thread) {
         const int32_t first = rows->first[s], width = rows->first[s + 1] - first;
         uint8_t       zero[PLI_ROWS_WIDTH];
         for (int32_t j = 0; j < width; j++) zero[j] = (uint8_t)w->bins->zero[first + j];
-        for (int64_t r = 0; r < block->rows; r++) memcpy(rows->dense[s] + (w->piece[i].first + r) * width, zero, (size_t)width);
+        for (int64_t r = 0; r < block->rows; r++)
+            memcpy(rows->dense[s] + (w->piece[i].first + r) * width, zero, (size_t)width);
     }
     for (int64_t r = 0; r < block->rows; r++) {
         const int64_t at = w->piece[i].first + r;

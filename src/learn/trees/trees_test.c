@@ -1,0 +1,121 @@
+/* Tests trees as arrays: what is no tree is refused, and a tree survives the way to arrays and back. Tests the best
+ * split and the value of a leaf beside the formulas. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "learn/trees/trees.h"
+
+enum { NODES = 5 };
+
+/* x0 <= 1 ? (x1 <= 2 ? 10 : 20) : 30; a missing x0 goes left */
+static const int64_t whole[NODES][PLI_TREES_WHOLE] = {
+    { 0, 1, 2, 1, 9 }, { 1, 3, 4, 0, 5 }, { -1, 0, 0, 0, 4 }, { -1, 0, 0, 0, 3 }, { -1, 0, 0, 0, 2 },
+};
+static const double real[NODES][PLI_TREES_REAL] = {
+    { 1, 0, 7, 9 }, { 2, 0, 3, 5 }, { 0, 30, 0, 4 }, { 0, 10, 0, 3 }, { 0, 20, 0, 2 },
+};
+static const int64_t start[2] = { 0, NODES };
+
+static plait_status take(const int64_t w[NODES][PLI_TREES_WHOLE], const double r[NODES][PLI_TREES_REAL],
+                         const int64_t *from, int64_t n) {
+    pli_trees    trees;
+    plait_error  err;
+    assert_int_equal(pli_trees_make(&trees, 2, 1, &err), PLAIT_OK);
+    const plait_status status = pli_trees_take(&trees, n, from, NODES, &w[0][0], &r[0][0], &err);
+    if (status == PLAIT_OK) {
+        int64_t back[NODES][PLI_TREES_WHOLE];
+        double  values[NODES][PLI_TREES_REAL];
+        pli_trees_lay_out(&trees, &back[0][0], &values[0][0]);
+        assert_memory_equal(back, w, sizeof back);
+        assert_memory_equal(values, r, sizeof values);
+    }
+    pli_trees_free(&trees);
+    return status;
+}
+
+static void trees_become_arrays_and_back(void **state) {
+    (void)state;
+    assert_int_equal(take(whole, real, start, 1), PLAIT_OK);
+}
+
+/* Each change of one number makes it no tree. */
+static void what_is_no_tree_is_refused(void **state) {
+    static const struct {
+        int     node, at;
+        int64_t value;
+    } bad[] = { { 0, 0, 2 },          { 0, 0, -2 }, { 0, 1, 0 },  { 0, 1, NODES }, { 0, 1, 2 }, { 1, 1, 2 },
+                { 1, 2, INT64_MAX }, { 1, 0, -1 }, { 2, 0, 1 }, { 0, 2, 3 } };
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        int64_t changed[NODES][PLI_TREES_WHOLE];
+        memcpy(changed, whole, sizeof changed);
+        changed[bad[i].node][bad[i].at] = bad[i].value;
+        assert_int_equal(take((const int64_t(*)[PLI_TREES_WHOLE])changed, real, start, 1), PLAIT_EFORMAT);
+    }
+    double values[NODES][PLI_TREES_REAL];
+    memcpy(values, real, sizeof values);
+    values[3][1] = NAN;
+    assert_int_equal(take(whole, (const double(*)[PLI_TREES_REAL])values, start, 1), PLAIT_EFORMAT);
+    assert_int_equal(take(whole, real, (const int64_t[]){ 0, 4 }, 1), PLAIT_EFORMAT);
+    assert_int_equal(take(whole, real, (const int64_t[]){ 0, 6, 5 }, 2), PLAIT_EFORMAT);
+    assert_int_equal(take(whole, real, (const int64_t[]){ 0, 5, 5 }, 2), PLAIT_EFORMAT);
+}
+
+/* One feature of three bins and one for missing values. */
+static pli_split best_of(const int64_t g[4], const int64_t n[4], pli_tree_rules *rules) {
+    int32_t       count = 3;
+    bool          missing = true;
+    int64_t       offset[2] = { 0, 4 };
+    pli_bins      bins = { .used = 1, .count = &count, .missing = &missing, .offset = offset };
+    pli_sum_scale scale = { .count_bits = 8, .g = 1, .h = 1 };
+    pli_sum_cell  cell[5] = { { 0 } };
+    for (int i = 0; i < 4; i++) {
+        cell[i] = (pli_sum_cell){ g[i], (n[i] << 8) + n[i] };
+        cell[4].g += cell[i].g;
+        cell[4].hn += cell[i].hn;
+    }
+    return pli_split_find(&bins, rules, &scale, cell, NULL, NULL);
+}
+
+static void the_best_split_is_found(void **state) {
+    (void)state;
+    pli_tree_rules    rules = { .l2 = 1, .min_rows = 1 };
+    const pli_split   s = best_of((const int64_t[]){ -6, 2, 4, -5 }, (const int64_t[]){ 3, 1, 2, 4 }, &rules);
+    /* missing values go left, with the first bin */
+    const double      gain = 11.0 * 11 / 8 + 6.0 * 6 / 4 - 5.0 * 5 / 11;
+    assert_int_equal(s.bin, 0);
+    assert_true(s.missing_left);
+    assert_true(fabs(s.gain - gain) < 1e-12);
+    rules.min_rows = 4;
+    assert_true(best_of((const int64_t[]){ -6, 2, 4, -5 }, (const int64_t[]){ 3, 1, 2, 4 }, &rules).gain < gain);
+    rules = (pli_tree_rules){ .l2 = 1, .min_rows = 1, .min_gain = gain };
+    assert_true(best_of((const int64_t[]){ -6, 2, 4, -5 }, (const int64_t[]){ 3, 1, 2, 4 }, &rules).gain == 0);
+    rules = (pli_tree_rules){ .l1 = 20, .min_rows = 1 };
+    assert_true(best_of((const int64_t[]){ -6, 2, 4, -5 }, (const int64_t[]){ 3, 1, 2, 4 }, &rules).gain == 0);
+    /* only the missing values differ */
+    rules = (pli_tree_rules){ .l2 = 1, .min_rows = 1 };
+    const pli_split apart = best_of((const int64_t[]){ 1, 1, 1, -9 }, (const int64_t[]){ 1, 1, 1, 3 }, &rules);
+    assert_int_equal(apart.bin, 2);
+    assert_false(apart.missing_left);
+}
+
+static void leaves_shrink(void **state) {
+    (void)state;
+    const pli_tree_rules rules = { .l1 = 1, .l2 = 2 };
+    assert_true(pli_leaf_value(&rules, -5, 6) == 0.5);
+    assert_true(pli_leaf_value(&rules, 5, 6) == -0.5);
+    assert_true(pli_leaf_value(&rules, 0.5, 6) == 0);
+    assert_true(pli_leaf_value(&(pli_tree_rules){ .l2 = 0 }, 1, 0) == 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(trees_become_arrays_and_back),
+                                        cmocka_unit_test(what_is_no_tree_is_refused),
+                                        cmocka_unit_test(the_best_split_is_found), cmocka_unit_test(leaves_shrink) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
