@@ -138,7 +138,7 @@ static const struct value_word {
     { "loss", "|mse|l2|least-squares|squared-error|squared-loss|", "here it is squared" },
     { "loss", "|svm|max-margin|", "here it is hinge" },
     { "loss", "|mae|l1|absolute|smooth-l1|", "the nearest is huber" },
-    { "loss", "|quantile|pinball|poisson|", "it is a model of its own: --model quantile, --model poisson" },
+    { "loss", "|pinball|", "here it is quantile" },
     { "format", "|svm|svmlight|svm-light|libfm|", "here it is libsvm" },
     { "format", "|txt|chars|", "here it is text" },
     { "format", "|mnist|ubyte|", "here it is idx" },

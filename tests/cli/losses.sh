@@ -53,7 +53,7 @@ done
 exits 2 'that loss has a kink' kink "$@" --model quantile --optimizer lbfgs
 exits 2 'quantile' range "$@" --model quantile --quantile 1
 exits 2 'quantile' nan "$@" --model quantile --quantile nan
-exits 2 'a model of its own' net "$@" --model mlp --loss poisson
+exits 2 'linear models and trees' net "$@" --model mlp --loss poisson
 works idle "$@" --model squared --epochs 2 --quantile 0.3
 grep -q 'quantile has no effect without --model quantile' idle.err || fail "--quantile without effect: $(cat idle.err)"
 finish

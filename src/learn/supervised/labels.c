@@ -111,7 +111,7 @@ static plait_status check_counts(const pli_run *run, const char *where) {
     const pli_loss *loss = pli_fit_of(run)->goal.loss;
     const double    least = pli_schema_least_label(run->schema);
     if (!is_of_model(run) && run->learner->optimizer != NULL && loss->log_mean)
-        return pli_fail(run->err, PLAIT_EINVAL, "loss %s is of linear models: take --model %s", loss->model,
+        return pli_fail(run->err, PLAIT_EINVAL, "loss %s is of linear models and trees: take --model %s", loss->model,
                         loss->model);
     if (!loss->log_mean || least >= 0) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_EFORMAT, "label: %s: %s takes counts and other numbers of 0 or more, but there is "

@@ -3,8 +3,8 @@
  * h is the second derivative. A loss that is straight, or nearly, has the curvature of a parabola that lies above it
  * and touches it at the score: for the quantile loss 1 / 2|r| with r = y - s (Hunter and Lange, "Quantile Regression
  * via an MM Algorithm", Journal of Computational and Graphical Statistics 2000), whose |r| is bounded from below. So
- * leaf values are steps in the label's own unit. Of K classes, h is that of one score times K / (K - 1), since the scores
- * have one degree of freedom too many (Friedman, 2001, section 4.6).
+ * leaf values are steps in the label's own unit. Of K classes, h is that of one score times K / (K - 1), since the
+ * scores have one degree of freedom too many (Friedman, 2001, section 4.6).
  *
  * A bin's sum of g needs as many bits as the largest |g| and the number of rows have together. h shares its cell with
  * the number of rows. So the more rows, the coarser h: with a million rows it has 22 bits. */

@@ -1,7 +1,7 @@
 /* The best split of a node. With the sums G and H of g and h, and penalties a (L1) and l (L2), a leaf's best value is
  * -T(G) / (H + l), and it takes T(G)^2 / (2 (H + l)) off the objective; T moves G towards 0 by a. A split's gain is
- * what both children take off more than the node, times two. Rows without a value go to the side where they gain more (Chen
- * and Guestrin, 2016, algorithm 3); if there are none, they will go with the larger child. */
+ * what both children take off more than the node, times two. Rows without a value go to the side where they gain more
+ * (Chen and Guestrin, 2016, algorithm 3); if there are none, they will go with the larger child. */
 #include <math.h>
 
 #include "learn/trees/trees.h"
