@@ -273,8 +273,8 @@ static bool same_text(const char *a, const char *b) { return a == b || (a != NUL
 static bool same_columns(const pli_schema *a, const pli_schema *b) {
     if (a->format != b->format || a->columns != b->columns || a->hash_bits != b->hash_bits ||
         a->segments != b->segments || a->axes != b->axes || a->window != b->window || a->apart != b->apart ||
-        a->unlabelled != b->unlabelled || a->keeps_missing != b->keeps_missing || !same_text(a->interactions, b->interactions) ||
-        !same_text(a->ngram, b->ngram) ||
+        a->unlabelled != b->unlabelled || a->keeps_missing != b->keeps_missing ||
+        !same_text(a->interactions, b->interactions) || !same_text(a->ngram, b->ngram) ||
         memcmp(a->length, b->length, (size_t)a->axes * sizeof *a->length) != 0)
         return false;
     for (int64_t i = 0; i < a->columns; i++)

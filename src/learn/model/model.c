@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "learn/learn.h"
-
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
 static plait_status take_labels(plait_model *model, plait_error *err) {

@@ -81,6 +81,9 @@ plait_status pli_model_create(const plait_learner *learner, pli_schema *schema, 
 /** Opens a model whose values are there, by learner->open. */
 plait_status pli_model_open(plait_model *model, plait_error *err);
 
+/** Adds tree t of a model of trees to text, as learn.h says. */
+plait_status pli_model_tree(const plait_model *model, int64_t t, pli_text *text, plait_error *err);
+
 /** Fails with EFORMAT: path is not a model of plait, with the reason. */
 plait_status pli_not_a_model(const char *path, const char *why, plait_error *err);
 /** Reads a count, 0 .. most, from a file's metadata. false: there is none. */
