@@ -23,6 +23,7 @@
 #ifndef PLAIT_TABLE_H
 #define PLAIT_TABLE_H
 
+#include <plait/group.h>
 #include <plait/job.h>
 
 #ifdef __cplusplus
@@ -103,13 +104,22 @@ typedef struct plait_table_opts {
                                      of the table; 0: not penalised); NULL: all 1. Copied.             */
     const void     *initial;      /* dense: [rows, cols] first values, the same on every worker; NULL: 0, or what the
                                      combine begins with. Copied. */
+    plait_group    *group;        /* whose table it is (docs/groups.md); NULL: all workers'                       */
 } plait_table_opts;
 
 PLAIT_API void plait_table_opts_init(plait_table_opts *opts);
 
+/* A table of a group is its members' alone: all that is said of workers here and in plait/job.h, they do and count by
+ * themselves. They alone create, zero and drop it and call its server functions, and only their clocks count for its
+ * consistency; they may end other numbers of clocks than the rest of the job, if that has no table that needs more. Its
+ * rows lie on the members' ranks. `last` and turns go by the members' order of rank.
+ * Refused are groups in a job with servers of their own ranks, backup workers, replicas 2 or opts.aggregate, with an
+ * event log, and in checkpoints. */
+
 /** Adds a table to the job, which frees it at its end. Errors: EREFUSED topology and consistency do not go
  *  together, or not with this transport (the text has the reason and the nearest); ENAME unknown topology,
- *  consistency, rule (the nearest is named); EMISMATCH the workers' options differ.
+ *  consistency, rule (the nearest is named); EMISMATCH the workers' options differ; with opts.group also EREFUSED the
+ *  caller is no member.
  *  Collective over the workers, in the same order on each. Behind the first clock: at a clock's edge, by all workers in
  *  the same clock (EMISMATCH), and a barrier as well; not with opts.replicas 2, nor where workers average copies
  *  (EREFUSED). */

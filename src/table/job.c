@@ -33,20 +33,20 @@ plait_status pli_job_agree(plait_job *job, const char *what, uint64_t hash, plai
     vote *all = pli_array((size_t)job->layout.workers, sizeof *all);
     if (all == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to agree on %s", what);
     plait_error  own = *err;
-    plait_status sent = plait_comm_allgather(job->comm, &mine, sizeof mine, all);
+    plait_status sent = pli_job_allgather(job, &mine, sizeof mine, all);
     if (status < 0 || sent < 0) {
         if (status < 0) *err = own;
         pli_free(all);
         return status < 0 ? status : sent;
     }
     for (int32_t w = 0; status >= 0 && w < job->layout.workers; w++) {
-        if (pli_comm_is_absent(job->comm, w)) continue;
+        if (pli_job_is_absent(job, w)) continue;
         if (all[w].status < 0)
-            status = pli_fail(err, PLAIT_EMISMATCH, "%s: rank %d failed: %s", what, w,
+            status = pli_fail(err, PLAIT_EMISMATCH, "%s: rank %d failed: %s", what, pli_job_rank_of(job, w),
                               plait_status_text((plait_status)all[w].status));
         else if (all[w].hash != hash)
-            status = pli_fail(err, PLAIT_EMISMATCH, "%s: the options of rank %d differ from those of rank %d", what, w,
-                              plait_comm_rank(job->comm));
+            status = pli_fail(err, PLAIT_EMISMATCH, "%s: the options of rank %d differ from those of rank %d", what,
+                              pli_job_rank_of(job, w), plait_comm_rank(job->comm));
     }
     pli_free(all);
     return status;
@@ -54,28 +54,29 @@ plait_status pli_job_agree(plait_job *job, const char *what, uint64_t hash, plai
 
 /* --- creation ------------------------------------------------------------------------------------------------- */
 
-static plait_status open_machines(plait_job *job, plait_error *err) {
+plait_status pli_job_open_machines(plait_job *job, plait_error *err) {
     plait_comm *comm = job->comm;
-    int32_t     rank = plait_comm_rank(comm);
+    int32_t     rank = pli_job_me(job);
+    const pli_event_sink *events = job->group == NULL ? pli_comm_events(comm) : NULL; /* logs do not know groups */
     uint32_t    epoch = pli_comm_epoch(comm), incarnation = pli_comm_incarnation(comm);
     job->worker = pli_comm_is_worker(comm);
     if (rank >= job->layout.first_server && rank < job->layout.first_server + job->layout.servers) {
         PLI_TRY(pli_server_open(&job->server, &job->layout, rank, epoch, incarnation, err));
         job->serves = true;
-        job->server.sink = pli_comm_events(comm);
+        job->server.sink = events;
         pli_raise_server_job(&job->server);
-        PLI_TRY(pli_port_open(comm, PLI_PORT_SERVER, &pli_server_ops, &job->server, &job->server_port, err));
+        PLI_TRY(pli_port_open_in(comm, job->group, PLI_PORT_SERVER, &pli_server_ops, &job->server, &job->server_port,
+                                 err));
     }
     if (job->layout.replicas > 1 && (job->serves || rank >= job->layout.workers - job->layout.spares)) {
-        const pli_event_sink *sink = pli_comm_events(comm);
-        PLI_TRY(pli_hosted_open(&job->hosted, &job->layout, rank, epoch, incarnation, sink, err));
+        PLI_TRY(pli_hosted_open(&job->hosted, &job->layout, rank, epoch, incarnation, events, err));
         PLI_TRY(pli_port_open(comm, PLI_PORT_REPLICA, &pli_hosted_ops, &job->hosted, &job->replica_port, err));
     }
     if (!job->worker) return PLAIT_OK;
     PLI_TRY(pli_client_open(&job->client, &job->layout, rank, epoch, incarnation, err));
-    pli_client_listen(&job->client, pli_comm_events(comm));
+    pli_client_listen(&job->client, events);
     pli_raise_job(job->client.sink, rank, &job->layout);
-    return pli_port_open(comm, PLI_PORT_CLIENT, &pli_client_ops, &job->client, &job->client_port, err);
+    return pli_port_open_in(comm, job->group, PLI_PORT_CLIENT, &pli_client_ops, &job->client, &job->client_port, err);
 }
 
 /* The ports serve one job after the other. So no message of this job may come while a server still has them open for
@@ -90,8 +91,11 @@ static plait_status meet_servers(plait_job *job) {
     return PLAIT_OK;
 }
 
-static void free_job(void *state) {
+void pli_job_free(void *state) {
     plait_job *job = state;
+    for (int64_t i = 0; i < job->parts; i++) pli_job_free(job->part[i]);
+    pli_free(job->part);
+    if (job->group != NULL) job->group->uses--;
     if (job->layout.replicas > 1 && job->worker) pli_comm_carry_no_more(job->comm);
     pli_port_close(&job->client_port);
     pli_port_close(&job->gossip_port);
@@ -105,7 +109,8 @@ static void free_job(void *state) {
     pli_port_close(&job->replica_port);
     if (job->serves) pli_server_close(&job->server);
     pli_hosted_close(&job->hosted);
-    for (int32_t i = 0; i < job->layout.n_functions; i++) pli_free((void *)job->functions[i].name);
+    for (int32_t i = 0; job->functions != NULL && i < job->layout.n_functions; i++)
+        pli_free((void *)job->functions[i].name); /* a part uses those of the whole job */
     pli_free(job->functions);
     pli_free(job->policies);
     pli_free(job->filters);
@@ -151,7 +156,7 @@ static plait_status create(plait_comm *comm, const plait_job_opts *opts, plait_j
     }
     job->comm = comm;
     plait_status status = pli_job_take_options(job, opts, err);
-    if (status >= 0) status = open_machines(job, err);
+    if (status >= 0) status = pli_job_open_machines(job, err);
     if (status >= 0) status = meet_servers(job);
     if (pli_comm_is_worker(comm)) {
         if (job->layout.workers == 0) job->layout.workers = plait_comm_workers(comm);
@@ -198,10 +203,11 @@ static plait_status say_bye(plait_job *job, plait_error *err) {
         return pli_comm_wait(job->comm, all_gone, job,
                              &(pli_reason){ .tell = tell_end, .show = show_end }, err);
     PLI_TRY(pli_job_settle(job, "plait_job_destroy", err));
+    for (int64_t i = 0; i < job->parts; i++) PLI_TRY(say_bye(job->part[i], err));
     int64_t none;
     /* No worker may close its machines before all are here: one of them may still have something for it. */
     return pli_client_says_bye(&job->client) ? pli_job_ask_all(job, PLI_BYE, "the end of the job", &none, err)
-                                             : plait_comm_barrier(job->comm);
+                                             : pli_job_meet(job);
 }
 
 plait_status plait_job_destroy(plait_job **job_ptr) {
@@ -221,7 +227,7 @@ plait_status plait_job_destroy(plait_job **job_ptr) {
     if (well && job->worker) pli_raise(job->client.sink, rank, false, PLI_EVENT_DONE);
     if (well && job->serves) pli_raise(job->server.sink, rank, true, PLI_EVENT_DONE);
     pli_comm_end_job(comm);
-    if (status < 0 || !pli_comm_retire(comm, job, free_job)) free_job(job);
+    if (status < 0 || !pli_comm_retire(comm, job, pli_job_free)) pli_job_free(job);
     return pli_comm_leave(comm, status);
 }
 
@@ -230,7 +236,7 @@ void pli_job_abandon(plait_job **job_ptr) {
     *job_ptr = NULL;
     if (job == NULL) return;
     pli_comm_end_job(job->comm);
-    free_job(job);
+    pli_job_free(job);
 }
 
 typedef struct run_arg {

@@ -46,7 +46,7 @@ static bool has_servers(const plait_job *job) { return job->client.n_used > 0; }
 
 static plait_status clock_servers(plait_job *job, plait_error *err) {
     if (!has_servers(job)) {
-        pli_raise_clock(job->client.sink, plait_comm_rank(job->comm), job->client.clock);
+        pli_raise_clock(job->client.sink, pli_job_me(job), job->client.clock);
         job->client.clock++;
         return PLAIT_OK;
     }
@@ -76,13 +76,9 @@ static void forget_flushes(plait_job *job) {
     for (int64_t i = 0; i < job->tables; i++) job->table[i]->flushed = false;
 }
 
-/* at_once: the caller waits until it has ended. */
-static plait_status begin_clock(plait_job *job, bool at_once) {
+/* Of the job's own tables. at_once: the caller waits until it has ended. */
+static plait_status begin_own_clock(plait_job *job, bool at_once) {
     plait_error *err = pli_job_error(job);
-    PLI_TRY(must_take_part(job, "plait_job_clock", err));
-    PLI_TRY(pli_job_finish_clock(job, err));
-    pli_comm_work(job->comm, PLI_WORK_CLOCKS, 1);
-    pli_comm_computed(job->comm);
     job->client.met = false;
     pli_served_finish_gets(job);
     for (int64_t i = 0; i < job->tables; i++) pli_table_unpin(job->table[i]);
@@ -104,6 +100,17 @@ static plait_status begin_clock(plait_job *job, bool at_once) {
     return status;
 }
 
+/* Parts come first, by the numbers of their groups: in one order on all ranks, so that collectives never cross. */
+static plait_status begin_clock(plait_job *job, bool at_once) {
+    plait_error *err = pli_job_error(job);
+    PLI_TRY(must_take_part(job, "plait_job_clock", err));
+    PLI_TRY(pli_job_finish_clock(job, err));
+    pli_comm_work(job->comm, PLI_WORK_CLOCKS, 1);
+    pli_comm_computed(job->comm);
+    for (int64_t i = 0; i < job->parts; i++) PLI_TRY(begin_own_clock(job->part[i], at_once));
+    return begin_own_clock(job, at_once);
+}
+
 bool pli_job_overlaps(const plait_job *job) {
     int64_t summed = 0;
     for (int64_t i = 0; i < job->tables; i++) {
@@ -111,11 +118,13 @@ bool pli_job_overlaps(const plait_job *job) {
         if (!job->table[i]->ops->overlaps(job->table[i])) return false;
         summed++;
     }
+    for (int64_t i = 0; i < job->parts; i++) summed += pli_job_overlaps(job->part[i]);
     return summed > 0;
 }
 
 plait_status pli_job_finish_clock(plait_job *job, plait_error *err) {
     plait_status status = PLAIT_OK;
+    for (int64_t i = 0; i < job->parts; i++) PLI_TRY(pli_job_finish_clock(job->part[i], err));
     if (!job->ticking) return PLAIT_OK;
     job->ticking = false;
     for (int64_t i = 0; status >= 0 && i < job->tables; i++)
@@ -166,6 +175,7 @@ plait_status plait_job_clock_begin(plait_job *job, plait_request **request_out) 
 /* --- barriers ----------------------------------------------------------------------------------------------------- */
 
 plait_status pli_job_must_have_ended(const plait_job *job, const char *call, plait_error *err) {
+    for (int64_t i = 0; i < job->parts; i++) PLI_TRY(pli_job_must_have_ended(job->part[i], call, err));
     if (job->client.ending)
         return pli_fail(err, PLAIT_EINVAL, "%s in clock %lld, in which a worker has died; end it by plait_job_clock",
                         call, (long long)plait_job_clock_now(job));
@@ -177,6 +187,7 @@ plait_status pli_job_must_have_ended(const plait_job *job, const char *call, pla
 }
 
 plait_status pli_job_settle(plait_job *job, const char *call, plait_error *err) {
+    for (int64_t i = 0; i < job->parts; i++) PLI_TRY(pli_job_settle(job->part[i], call, err));
     pli_served_finish_gets(job);
     PLI_TRY(pli_job_must_have_ended(job, call, err));
     PLI_TRY(pli_job_finish_clock(job, err));
@@ -188,14 +199,15 @@ plait_status pli_job_settle(plait_job *job, const char *call, plait_error *err) 
 static plait_status meet_at_barrier(plait_job *job) {
     plait_error *err = pli_job_error(job);
     if (!job->worker) return pli_fail(err, PLAIT_EINVAL, "plait_job_barrier is for workers; this rank is a server");
+    for (int64_t i = 0; i < job->parts; i++) PLI_TRY(meet_at_barrier(job->part[i]));
     for (int64_t i = 0; i < job->tables; i++) pli_table_unpin(job->table[i]);
     PLI_TRY(pli_job_settle(job, "plait_job_barrier", err));
     plait_status status = has_servers(job) ? pli_job_ask_all(job, PLI_BARRIER, "barrier", &job->dropped, err)
-                                           : plait_comm_barrier(job->comm);
+                                           : pli_job_meet(job);
     for (int64_t i = 0; status >= 0 && i < job->tables; i++)
         if (job->table[i]->ops->refresh != NULL) job->table[i]->ops->refresh(job->table[i]);
     job->client.met = status >= 0;
-    if (status >= 0) pli_raise(job->client.sink, plait_comm_rank(job->comm), false, PLI_EVENT_BARRIER);
+    if (status >= 0) pli_raise(job->client.sink, pli_job_me(job), false, PLI_EVENT_BARRIER);
     return status;
 }
 
@@ -207,23 +219,20 @@ plait_status plait_job_barrier(plait_job *job) {
 
 void pli_job_resume(plait_job *job) { pli_client_resume(&job->client); }
 
-static plait_status leave(plait_job *job) {
-    plait_error *err = pli_job_error(job);
-    uint64_t     now_ns;
-    pli_out      out;
-    PLI_TRY(must_take_part(job, "plait_job_leave", err));
-    if (job->layout.replicas > 1)
-        return pli_fail(err, PLAIT_EREFUSED,
-                        "plait_job_leave with %d replicas is refused: a dead worker's items may fall to one that has "
-                        "left; nearest is to continue with empty clocks", job->layout.replicas);
-    PLI_TRY(pli_job_must_have_ended(job, "plait_job_leave", err));
-    PLI_TRY(pli_job_finish_clock(job, err));
+static plait_status may_leave(const plait_job *job, plait_error *err) {
+    for (int64_t i = 0; i < job->parts; i++) PLI_TRY(may_leave(job->part[i], err));
     for (int64_t i = 0; i < job->tables; i++)
         if (pli_table_needs_all(job->table[i]) && job->layout.workers > 1)
             return pli_fail(
                 err, PLAIT_EREFUSED, "table %s: a worker cannot leave under %s x %s, which needs a part from each "
                                      "worker",
                 job->table[i]->spec.name, job->table[i]->spec.topology.text, job->table[i]->spec.consistency);
+    return PLAIT_OK;
+}
+
+static plait_status leave_own(plait_job *job, plait_error *err) {
+    uint64_t now_ns;
+    pli_out  out;
     pli_served_finish_gets(job);
     PLI_TRY(pli_served_send_kept(job, err));
     pli_port_enter(job->client_port, &now_ns, &out);
@@ -233,8 +242,22 @@ static plait_status leave(plait_job *job) {
     for (int64_t i = 0; i < job->tables; i++)
         if (job->table[i]->ops->leave != NULL) job->table[i]->ops->leave(job->table[i]);
     job->left = true;
-    pli_raise(job->client.sink, plait_comm_rank(job->comm), false, PLI_EVENT_LEAVE);
+    pli_raise(job->client.sink, pli_job_me(job), false, PLI_EVENT_LEAVE);
     return status;
+}
+
+static plait_status leave(plait_job *job) {
+    plait_error *err = pli_job_error(job);
+    PLI_TRY(must_take_part(job, "plait_job_leave", err));
+    if (job->layout.replicas > 1)
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "plait_job_leave with %d replicas is refused: a dead worker's items may fall to one that has "
+                        "left; nearest is to continue with empty clocks", job->layout.replicas);
+    PLI_TRY(pli_job_must_have_ended(job, "plait_job_leave", err));
+    PLI_TRY(pli_job_finish_clock(job, err));
+    PLI_TRY(may_leave(job, err));
+    for (int64_t i = 0; i < job->parts; i++) PLI_TRY(leave_own(job->part[i], err));
+    return leave_own(job, err);
 }
 
 plait_status plait_job_leave(plait_job *job) {

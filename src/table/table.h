@@ -30,6 +30,7 @@
 #define PLI_TABLE_TABLE_H
 
 #include "comm/comm.h"
+#include "comm/group.h"
 #include "table/client/client.h"
 #include "table/client/exchange.h"
 #include "table/copies/hosted.h"
@@ -106,8 +107,13 @@ extern const pli_topology_ops pli_served_ops, pli_mirror_ops, pli_hogwild_ops, p
 typedef struct pli_get_request pli_get_request;
 typedef struct pli_bucket pli_bucket;
 
+/* A job has a *part* for each group that has tables: a job of the members alone, with machines, ports and clocks of its
+ * own (group_part.c). All that a table's files know is their table's job, be it the whole or a part. */
 struct plait_job {
     plait_comm     *comm;
+    plait_group    *group; /* whose part it is; NULL: the whole job */
+    plait_job     **part;  /* [parts] of the whole job, by the groups' numbers */
+    int64_t         parts, parts_capacity;
     pli_layout      layout;
     char            topology[PLI_TOPOLOGY_TEXT], consistency[PLI_CONSISTENCY_TEXT], filter[PLI_FILTERS_TEXT];
     int64_t         batch;
@@ -179,6 +185,37 @@ static inline plait_status pli_table_leave(plait_table *table, plait_status stat
 
 /** May the table be created or dropped now, behind the first clock? table_create.c. */
 plait_status pli_table_check_late(const plait_table *table, plait_error *err);
+
+/* The job's workers are those of the run or, in a part, the group's members. */
+
+/** This rank's number among the job's workers (behind them: its servers). */
+static inline int32_t pli_job_me(const plait_job *job) {
+    return job->group != NULL ? plait_group_rank(job->group) : plait_comm_rank(job->comm);
+}
+/** The rank of the worker or server with this number. */
+static inline int32_t pli_job_rank_of(const plait_job *job, int32_t number) {
+    return pli_numbers_rank(pli_group_numbers(job->group), number);
+}
+/** As pli_comm_absentees and pli_comm_is_absent: a part has no absent workers, since it has no replicas. */
+static inline const uint8_t *pli_job_absentees(const plait_job *job) {
+    return job->group != NULL ? NULL : pli_comm_absentees(job->comm);
+}
+static inline bool pli_job_is_absent(const plait_job *job, int32_t worker) {
+    return job->group == NULL && pli_comm_is_absent(job->comm, worker);
+}
+/* Collectives of the job's workers (group_part.c). */
+plait_status pli_job_meet(plait_job *job); /* a barrier */
+plait_status pli_job_allgather(plait_job *job, const void *mine, size_t bytes, void *all);
+plait_status pli_job_allreduce(plait_job *job, void *buf, int64_t n, plait_type type); /* sums */
+void         pli_job_slice(const plait_job *job, int64_t n, int32_t worker, int64_t *first_out, int64_t *count_out);
+
+/** The job's part for a group of which the rank is a member; it is made if there is none yet. Collective over the
+ *  group's members. Errors: EMISMATCH a member is in another clock. */
+plait_status pli_job_part(plait_job *job, plait_group *group, plait_job **part_out, plait_error *err);
+/** Opens the machines of this rank: a server if it has shards, a client if it is a worker. job.c */
+plait_status pli_job_open_machines(plait_job *job, plait_error *err);
+/** Frees a job without a word to others, and its parts. job.c */
+void pli_job_free(void *job);
 
 /** Where calls of this rank leave their errors. */
 static inline plait_error *pli_job_error(const plait_job *job) { return pli_comm_error(job->comm); }

@@ -59,15 +59,14 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
                                         .replicas = job->layout.replicas,
                                         .spares = job->layout.spares,
                                         .servers = job->layout.servers,
+                                        .group = job->group != NULL ? plait_group_name(job->group) : NULL,
+                                        .only_servers = job->group != NULL ? plait_comm_servers(job->comm) : 0,
                                         .collective = pli_comm_collective(job->comm),
                                         .filter = own.filter,
                                         .filters = &filters,
                                         .rules = &rules },
                            err));
     PLI_TRY(pli_spec_make(job->next_id, &own, topology, consistency, job->batch, &rules, &table->spec, err));
-    for (int64_t i = 0; i < job->tables; i++)
-        if (strcmp(job->table[i]->spec.name, table->spec.name) == 0)
-            return pli_fail(err, PLAIT_EINVAL, "a table named %s exists already", table->spec.name);
     pli_spec *spec = &table->spec;
     const pli_topology_kind *kind = spec->topology.kind;
     spec->placement = pli_placement_make(spec->rows, pli_row_bytes(spec),
@@ -77,7 +76,7 @@ static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plai
 }
 
 /* What all workers agree on before anybody makes anything. */
-static plait_status prepare(plait_job *job, const plait_table_opts *opts, plait_table **table_out) {
+static plait_status prepare(plait_job *job, const plait_table_opts *opts, bool taken, plait_table **table_out) {
     plait_error  *err = pli_job_error(job);
     const int64_t clock = plait_job_clock_now(job);
     uint64_t      hash = 0;
@@ -90,6 +89,7 @@ static plait_status prepare(plait_job *job, const plait_table_opts *opts, plait_
     if (status >= 0 && !pli_grow((void **)&job->table, &job->tables_capacity, job->tables + 1, sizeof(void *)))
         status = pli_fail(err, PLAIT_ENOMEM, "no memory for a table");
     if (status >= 0) status = make_spec(job, opts, table, err);
+    if (status >= 0 && taken) status = pli_fail(err, PLAIT_EINVAL, "a table named %s exists already", table->spec.name);
     if (status >= 0) hash = pli_hash_bytes(&clock, sizeof clock, pli_spec_hash(&table->spec, opts->initial,
                                                                                 opts->penalty));
     status = pli_job_agree(job, "a table's creation", hash, status, err);
@@ -109,13 +109,41 @@ static plait_status open(plait_job *job, const plait_table_opts *opts, plait_tab
     return status;
 }
 
+static bool has_table(const plait_job *job, const char *name) {
+    for (int64_t i = 0; i < job->tables; i++)
+        if (strcmp(job->table[i]->spec.name, name) == 0) return true;
+    for (int64_t i = 0; i < job->parts; i++)
+        if (has_table(job->part[i], name)) return true;
+    return false;
+}
+
+/* The job that the table will belong to: the whole, or the part of its group. */
+static plait_status find_job(plait_job *job, const plait_table_opts *opts, plait_job **job_out) {
+    plait_error *err = pli_job_error(job);
+    *job_out = job;
+    if (opts->size != sizeof *opts || opts->group == NULL) return PLAIT_OK;
+    const char *name = opts->name != NULL ? opts->name : "";
+    if (opts->group->comm != job->comm)
+        return pli_fail(err, PLAIT_EINVAL, "table %s: group %s is of another run or rank", name,
+                        plait_group_name(opts->group));
+    if (plait_group_rank(opts->group) < 0)
+        return pli_fail(err, PLAIT_EREFUSED, "table %s of group %s: rank %d is no member", name,
+                        plait_group_name(opts->group), plait_comm_rank(job->comm));
+    PLI_TRY(pli_job_must_have_ended(job, "plait_table_create", err));
+    PLI_TRY(pli_job_finish_clock(job, err));
+    return pli_job_part(job, opts->group, job_out, err);
+}
+
 plait_status plait_table_create(plait_job *job, const plait_table_opts *opts, plait_table **table_out) {
     plait_table *table = NULL;
     PLI_TRY(pli_job_usable(job, __func__));
     PLI_TRY(PLI_GIVEN(pli_job_error(job), opts));
     PLI_TRY(PLI_GIVEN(pli_job_error(job), table_out));
+    const bool taken = opts->name != NULL && has_table(job, opts->name);
     pli_comm_enter(job->comm, "plait_table_create");
-    PLI_TRY(pli_comm_leave(job->comm, prepare(job, opts, &table)));
+    PLI_TRY(pli_comm_leave(job->comm, find_job(job, opts, &job)));
+    pli_comm_enter(job->comm, "plait_table_create");
+    PLI_TRY(pli_comm_leave(job->comm, prepare(job, opts, taken, &table)));
     plait_status status = is_late(job) ? plait_job_barrier(job) : PLAIT_OK;
     pli_comm_enter(job->comm, "plait_table_create");
     status = pli_comm_leave(job->comm, status < 0 ? status : open(job, opts, table));

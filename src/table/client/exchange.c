@@ -62,14 +62,16 @@ void pli_exchange_name_get(const plait_job *job, const pli_ask *ask, char *text,
 static void tell(const void *arg, char *text, size_t bytes) {
     const waiting *w = arg;
     const char    *what = w->what;
-    char           get[128];
-    int32_t        rank = atomic_load_explicit(&w->ticket->held_rank, memory_order_acquire);
+    char           get[128], group[64] = "";
+    int32_t        held = atomic_load_explicit(&w->ticket->held_rank, memory_order_acquire);
+    int32_t        rank = pli_job_rank_of(w->job, held);
+    if (w->job->group != NULL) snprintf(group, sizeof group, " (group %s)", plait_group_name(w->job->group));
     if (what == NULL) {
         what = get;
         pli_exchange_name_get(w->job, w->ticket->ask, get, sizeof get);
     }
-    if (rank < 0) snprintf(text, bytes, "%s", what);
-    else snprintf(text, bytes, "%s, held up by rank %d (in clock %lld)", what, rank,
+    if (rank < 0) snprintf(text, bytes, "%s%s", what, group);
+    else snprintf(text, bytes, "%s%s, held up by rank %d (in clock %lld)", what, group, rank,
                   (long long)atomic_load_explicit(&w->ticket->held_clock, memory_order_relaxed));
 }
 
@@ -78,10 +80,13 @@ static void show(const void *arg, pli_wait *wait) {
     wait->kind = PLI_WAIT_TABLE;
     wait->answered = atomic_load_explicit(&w->ticket->answered, memory_order_acquire); /* first: the holder is as new */
     wait->asked = atomic_load_explicit(&w->ticket->asked, memory_order_acquire);
-    wait->peer = atomic_load_explicit(&w->ticket->held_rank, memory_order_acquire);
+    wait->peer = pli_job_rank_of(w->job, atomic_load_explicit(&w->ticket->held_rank, memory_order_acquire));
     wait->any = atomic_load_explicit(&w->ticket->held_any, memory_order_relaxed);
     wait->first_server = w->job->layout.first_server;
     wait->servers = w->job->layout.servers;
+    if (w->job->group == NULL) return;
+    wait->first_server = 0; /* members need not be side by side: any worker may have to answer */
+    wait->servers = plait_comm_workers(w->job->comm);
 }
 
 static bool is_done(void *arg) { return pli_ticket_done(arg); }

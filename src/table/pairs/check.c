@@ -83,6 +83,7 @@ static const char *word_of(const pli_facts *f, const pli_pair_rule *rule, const 
         { "loses", of_filter(f, rule, true) },
         { "replicas", strcmp(name, "replicas") == 0 ? number(p->replicas, text) : NULL },
         { "spares", strcmp(name, "spares") == 0 ? number(p->spares, text) : NULL },
+        { "group", p->group },
         { "servers", strcmp(name, "servers") == 0 ? number(p->only_servers, text) : NULL },
         { "default", p->by_default ? " (the default)" : "" },
         { "instead", f->above->instead },

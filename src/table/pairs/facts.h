@@ -54,7 +54,8 @@ enum pli_of {
     PLI_OF_CHANGING,   /* one makes other bits of values on their way                    */
     PLI_OF_SHARED,     /* the topology is one process's memory                           */
     PLI_OF_SERVED,     /* the topology has rows lie on servers, or in that memory        */
-    PLI_OF_NEIGHBOURS  /* the topology averages with neighbours                          */
+    PLI_OF_NEIGHBOURS, /* the topology averages with neighbours                          */
+    PLI_OF_GROUP       /* its workers are a group's members                              */
 };
 #define PLI_OF(name) (UINT64_C(1) << PLI_OF_##name)
 

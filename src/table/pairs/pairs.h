@@ -78,6 +78,7 @@ typedef struct pli_pair {
     int32_t          replicas;        /* copies of each shard; 0, 1: the one */
     int32_t          spares;          /* workers without shards and items, for who dies */
     int32_t          servers;         /* ranks with shards; 0: not known yet */
+    const char      *group;           /* whose table it is; NULL: all workers' */
     int32_t          only_servers;    /* ranks with shards that are no workers */
     const char      *collective;      /* how sums go, with aggregates; NULL: not known yet */
     const char      *filter;          /* NULL, "": none */

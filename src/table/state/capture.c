@@ -76,7 +76,7 @@ static plait_status add_served(pli_capture *c, int32_t t, int32_t array, plait_e
         const pli_state_part part = {
             .table = t, .array = array, .first = first, .rows = rows_of_shard(c, t, s), .all = all
         };
-        if (taker_of(job, placement, s) == plait_comm_rank(job->comm))
+        if (taker_of(job, placement, s) == pli_job_me(job))
             PLI_TRY(add_part(c, &part, &(source){ .shard = s, .first = spec->rows > 0 ? first : 0 }, err));
         first += part.rows;
     }

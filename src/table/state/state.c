@@ -16,6 +16,7 @@ plait_status pli_state_check(const plait_table *table, plait_error *err) {
     return pli_pair_check(&(pli_pair){ .topology = spec->topology.text,
                                        .consistency = spec->consistency,
                                        .table = spec->name,
+                                       .group = job->group != NULL ? plait_group_name(job->group) : NULL,
                                        .scope = &scope,
                                        .one_process = plait_comm_one_process(job->comm) != 0,
                                        .rule = spec->ruled ? spec->rule.ops->name : NULL,

@@ -26,16 +26,16 @@ typedef struct slice {
 } slice;
 
 static slice slice_of(const plait_table *table, int64_t i) {
-    plait_comm    *comm = table->job->comm;
-    const int32_t  me = plait_comm_rank(comm);
+    const plait_job *job = table->job;
+    const int32_t  me = pli_job_me(job);
     const int64_t  values = table->spec.rows * table->spec.cols, cut = values + PLI_SUM_EXTRA;
     const int64_t  part = pli_bucket_first(table, cut, i), n = pli_bucket_first(table, cut, i + 1) - part;
     int64_t        first, own, own_before;
-    plait_comm_slice(comm, n, me, &first, &own);
+    pli_job_slice(job, n, me, &first, &own);
     first += part;
     if (first > values) first = values;
     if (own > values - first) own = values - first;
-    plait_comm_slice(comm, pli_bucket_first(table, cut, 1), me, &(int64_t){ 0 }, &own_before);
+    pli_job_slice(job, pli_bucket_first(table, cut, 1), me, &(int64_t){ 0 }, &own_before);
     return (slice){ .part = part, .n = n, .first = first, .own = own, .state = i * own_before };
 }
 
@@ -51,10 +51,12 @@ static plait_status open_states(const plait_table *table, plait_error *err) {
 /* Each worker gets its slice of the sum, applies the rule there, and all gather the values. */
 static plait_status scatter(const plait_table *table, void *values, int64_t n) {
     plait_comm     *comm = table->job->comm;
+    plait_group    *group = table->job->group;
     const pli_spec *spec = &table->spec;
-    if (spec->exact) return pli_comm_scatter_cells(comm, NULL, spec->type == PLAIT_F64, n, values);
-    if (!pli_comm_scatters_alike(comm, NULL, n, spec->type)) /* all of it, so that all hold the same bits */
-        return plait_comm_allreduce(comm, values, n, spec->type, PLAIT_SUM);
+    if (spec->exact) return pli_comm_scatter_cells(comm, group, spec->type == PLAIT_F64, n, values);
+    if (!pli_comm_scatters_alike(comm, group, n, spec->type)) /* all of it, so that all hold the same bits */
+        return pli_job_allreduce(table->job, values, n, spec->type);
+    if (group != NULL) return plait_group_reduce_scatter(group, values, n, spec->type, PLAIT_SUM);
     return plait_comm_reduce_scatter(comm, values, n, spec->type, PLAIT_SUM);
 }
 
@@ -66,14 +68,14 @@ static plait_status sum_part(const plait_table *table, const pli_sum *sum, const
     if (push[0] == 0) return PLAIT_OK; /* nobody has pushed */
     PLI_TRY(pli_mirror_apply_slice(table->state, push[1], s->first, s->own, s->state, err));
     pli_comm_work(table->job->comm, PLI_WORK_VALUES, (uint64_t)s->own);
-    return pli_comm_gather_slices(table->job->comm, NULL,
+    return pli_comm_gather_slices(table->job->comm, table->job->group,
                                   pli_at(pli_mirror_of(table)->shard.store.slab->memory, s->part * spec->width),
                                   s->n < rest ? s->n : rest, s->n, (size_t)spec->width);
 }
 
 static plait_status sum_in_slices(plait_table *table, const pli_sum *sum, plait_error *err) {
     int64_t push[2] = { sum->own.touched, sum->own.examples };
-    PLI_TRY(plait_comm_allreduce(table->job->comm, push, 2, PLAIT_I64, PLAIT_SUM));
+    PLI_TRY(pli_job_allreduce(table->job, push, 2, PLAIT_I64));
     for (int64_t i = parts_of(table); i-- > 0;) {
         const slice s = slice_of(table, i);
         PLI_TRY(sum_part(table, sum, &s, push, err));
@@ -87,7 +89,7 @@ static plait_status sum_in_slices(plait_table *table, const pli_sum *sum, plait_
 static plait_status mirror_open(plait_table *table, const void *initial, const void *penalty, plait_error *err) {
     plait_job      *job = table->job;
     const pli_scope scope = pli_layout_scope(&job->layout);
-    int32_t         rank = plait_comm_rank(job->comm);
+    int32_t         rank = pli_job_me(job);
     char            what[WHAT_BYTES];
     snprintf(what, sizeof what, "table %s", table->spec.name);
     pli_mirror *mirror = NULL;

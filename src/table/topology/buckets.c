@@ -45,7 +45,7 @@ static bool go_together(const pli_spec *a, const pli_spec *b) {
 }
 
 bool pli_buckets_go_by_messages(const plait_table *table, int64_t n) {
-    return pli_comm_sums_by_messages(table->job->comm, NULL, n, type_of(&table->spec));
+    return pli_comm_sums_by_messages(table->job->comm, table->job->group, n, type_of(&table->spec));
 }
 
 /* The rest behind the last whole bucket is a bucket of its own, unless it is smaller than what stands behind the
@@ -205,22 +205,23 @@ static plait_status fill(pli_bucket *bucket, plait_error *err) {
 }
 
 static plait_status begin(pli_bucket *bucket, plait_error *err) {
-    plait_comm *comm = bucket->part->table->job->comm;
+    const plait_job *job = bucket->part->table->job;
     if (bucket->lists) {
         pli_sum *sum = bucket->part->sum;
         pli_msg *list = sum->list;
         sum->list = NULL;
         bucket->begun = true;
-        return pli_comm_pieces_begin(comm, NULL, list, sum->piece, &bucket->request);
+        return pli_comm_pieces_begin(job->comm, job->group, list, sum->piece, &bucket->request);
     }
     PLI_TRY(fill(bucket, err));
-    return pli_comm_sum_tables(comm, NULL, type_of(spec_of(bucket)), spec_of(bucket)->combine->reduce, bucket->n,
-                               bucket->values, &bucket->request);
+    return pli_comm_sum_tables(job->comm, job->group, type_of(spec_of(bucket)), spec_of(bucket)->combine->reduce,
+                               bucket->n, bucket->values, &bucket->request);
 }
 
 static plait_status sum_now(pli_bucket *bucket, plait_error *err) {
+    const plait_job *job = bucket->part->table->job;
     PLI_TRY(fill(bucket, err));
-    PLI_TRY(pli_comm_sum_tables(bucket->part->table->job->comm, NULL, type_of(spec_of(bucket)),
+    PLI_TRY(pli_comm_sum_tables(job->comm, job->group, type_of(spec_of(bucket)),
                                 spec_of(bucket)->combine->reduce, bucket->n, bucket->values, NULL));
     bucket->summed = true;
     return PLAIT_OK;
@@ -228,8 +229,9 @@ static plait_status sum_now(pli_bucket *bucket, plait_error *err) {
 
 /* Is it begun first and waited for later? Else the transport sums it at once. */
 static bool travels(const pli_bucket *bucket) {
+    const plait_job *job = bucket->part->table->job;
     return !is_waited_for(bucket) ||
-           pli_comm_sums_by_messages(bucket->part->table->job->comm, NULL, bucket->n, type_of(spec_of(bucket)));
+           pli_comm_sums_by_messages(job->comm, job->group, bucket->n, type_of(spec_of(bucket)));
 }
 
 /* Begins buckets in order. Those that the end of the clock waits for are begun one at a time, unless `together`: side

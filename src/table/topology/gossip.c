@@ -49,10 +49,10 @@ static struct pli_averaged *averaged_of(const plait_table *table) { return table
 
 static plait_status open_machine(plait_job *job, plait_error *err) {
     if (job->gossip_port != NULL) return PLAIT_OK;
-    int32_t rank = plait_comm_rank(job->comm);
+    int32_t rank = pli_job_me(job);
     if (!pli_gossip_init(&job->gossip, rank, job->layout.workers, job->layout.resend_after_ns))
         return pli_fail(err, PLAIT_ENOMEM, "no memory to average with %d workers", job->layout.workers);
-    return pli_port_open(job->comm, PLI_PORT_GOSSIP, &pli_gossip_ops, &job->gossip, &job->gossip_port, err);
+    return pli_port_open_in(job->comm, job->group, PLI_PORT_GOSSIP, &pli_gossip_ops, &job->gossip, &job->gossip_port, err);
 }
 
 static plait_status open_copy(plait_table *table, const void *initial, const void *penalty, plait_error *err) {
@@ -82,7 +82,7 @@ static plait_status gossip_open(plait_table *table, const void *initial, const v
     char       what[WHAT_BYTES];
     snprintf(what, sizeof what, "table %s", table->spec.name);
     plait_status status = open_copy(table, initial, penalty, err);
-    pli_raise_table(pli_comm_events(job->comm), plait_comm_rank(job->comm), &table->spec, PLI_WAY_AVERAGED);
+    pli_raise_table(pli_comm_events(job->comm), pli_job_me(job), &table->spec, PLI_WAY_AVERAGED);
     return pli_job_agree(job, what, 0, status, err);
 }
 
@@ -117,7 +117,7 @@ static void raise_get(const plait_table *table, const pli_rows *rows) {
     const struct pli_averaged *a = table->state;
     const pli_mirror_seen     seen = { .version = a->pushes, .from = a->pushes, .to = a->pushes,
                                         .incs = table->spec.ruled ? 0 : a->incs };
-    pli_raise_mirror_get(pli_comm_events(table->job->comm), plait_comm_rank(table->job->comm), &table->spec,
+    pli_raise_mirror_get(pli_comm_events(table->job->comm), pli_job_me(table->job), &table->spec,
                           table->job->clock, &seen, rows->n, rows->keys, rows->first);
 }
 
@@ -165,7 +165,7 @@ static plait_status gossip_inc(plait_table *table, const pli_rows *rows, const v
     pli_job_resume(table->job);
     PLI_TRY(pli_pending_add_rows(&a->pending, rows->n, rows->keys, rows->first, delta, examples, err));
     a->incs++;
-    pli_raise_inc(pli_comm_events(table->job->comm), plait_comm_rank(table->job->comm), &table->spec, rows->n,
+    pli_raise_inc(pli_comm_events(table->job->comm), pli_job_me(table->job), &table->spec, rows->n,
                   rows->keys, rows->first, delta);
     return PLAIT_OK;
 }
@@ -206,7 +206,7 @@ static plait_status no_memory(const plait_table *table, plait_error *err) {
 
 static void raise_copy(const plait_table *table, pli_event_kind kind, int32_t peer, int64_t sent, int64_t clock) {
     pli_event_raise(pli_comm_events(table->job->comm),
-                    &(pli_event){ .kind = kind, .rank = plait_comm_rank(table->job->comm), .peer = peer,
+                    &(pli_event){ .kind = kind, .rank = pli_job_me(table->job), .peer = peer,
                                   .table = table->spec.id, .clock = clock, .seq = (uint64_t)sent });
 }
 
@@ -225,7 +225,7 @@ static plait_status move_own(plait_table *table, int64_t clock, plait_error *err
     const pli_pending   *p = &a->pending;
     if (!p->touched) return PLAIT_OK;
     const pli_push_part part = pli_push_part_of(p);
-    pli_raise_push(pli_comm_events(table->job->comm), plait_comm_rank(table->job->comm), PLI_EVENT_PUSH, spec->id,
+    pli_raise_push(pli_comm_events(table->job->comm), pli_job_me(table->job), PLI_EVENT_PUSH, spec->id,
                    clock);
     PLI_TRY(apply_own(table, clock, &part, err));
     pli_comm_work(table->job->comm, PLI_WORK_VALUES, (uint64_t)(part.n * spec->cols));
@@ -242,7 +242,7 @@ static void mix_block(const plait_table *table, int32_t n, pli_msg *const *copie
     plait_type                 type = table->spec.type;
     int64_t                    bytes = at * table->spec.width;
     double                     weight = 1 / (double)(n + 1);
-    int32_t                    me = plait_comm_rank(table->job->comm), i = 0;
+    int32_t                    me = pli_job_me(table->job), i = 0;
     memset(pli_at(into, bytes), 0, (size_t)(count * table->spec.width));
     for (; i < n && copies[i]->head.src < me; i++)
         pli_values_add_scaled(type, count, weight, pli_at_const(pli_msg_body(copies[i]), bytes), pli_at(into, bytes));
@@ -255,7 +255,7 @@ static plait_status give_to_all(plait_table *table, int64_t clock, plait_error *
     struct pli_averaged *a = table->state;
     plait_job           *job = table->job;
     int32_t              to[PLI_NEIGHBOURS_MAX], from[PLI_NEIGHBOURS_MAX], workers = job->layout.workers,
-                                                              me = plait_comm_rank(job->comm);
+                                                              me = pli_job_me(job);
     int32_t  n_to = pli_neighbours_to(a->graph, workers, me, a->rounds, to);
     int32_t  n_from = pli_neighbours_from(a->graph, workers, me, a->rounds, from);
     uint64_t now_ns;
@@ -329,7 +329,7 @@ static plait_status pass_on(plait_table *table, int64_t clock, plait_error *err)
     plait_status         status = PLAIT_OK;
     uint64_t             now_ns;
     pli_out              out;
-    int32_t to = pli_neighbours_next(a->graph, job->layout.workers, plait_comm_rank(job->comm), a->rounds++);
+    int32_t to = pli_neighbours_next(a->graph, job->layout.workers, pli_job_me(job), a->rounds++);
     pli_store_pay_all(&a->shard.store);
     if (!pli_store_own(&a->shard.store)) return no_memory(table, err);
     pli_port_enter(job->gossip_port, &now_ns, &out);
@@ -346,7 +346,7 @@ static plait_status pass_on(plait_table *table, int64_t clock, plait_error *err)
 /* Must the next clock wait for others to have ended this one? */
 static bool must_meet(const plait_table *table, int64_t clock) {
     const plait_job *job = table->job;
-    return !pli_policy_may_start(&averaged_of(table)->policy, job->layout.workers, plait_comm_rank(job->comm),
+    return !pli_policy_may_start(&averaged_of(table)->policy, job->layout.workers, pli_job_me(job),
                                  clock + 1, clock);
 }
 
@@ -366,7 +366,7 @@ static plait_status gossip_clock(plait_table *table, plait_error *err) {
 static plait_status gather_copies(plait_table *table, plait_error *err) {
     struct pli_averaged *a = table->state;
     plait_job           *job = table->job;
-    int32_t  list[PLI_NEIGHBOURS_MAX], workers = job->layout.workers, me = plait_comm_rank(job->comm);
+    int32_t  list[PLI_NEIGHBOURS_MAX], workers = job->layout.workers, me = pli_job_me(job);
     uint64_t now_ns;
     pli_out  out;
     pli_port_enter(job->gossip_port, &now_ns, &out);
@@ -392,7 +392,7 @@ static plait_status gossip_settle(plait_table *table, plait_error *err) {
     pli_store_get_rows(&a->shard.store, 0, table->spec.rows, a->average);
     pli_values_scale(table->spec.type, a->n, a->weight, a->average);
     pli_updates_set(&table->spec, a->average, a->n, a->weight);
-    PLI_TRY(plait_comm_allreduce(table->job->comm, a->average, a->n + 1, table->spec.type, PLAIT_SUM));
+    PLI_TRY(pli_job_allreduce(table->job, a->average, a->n + 1, table->spec.type));
     pli_values_scale(table->spec.type, a->n, 1 / pli_updates_at(&table->spec, a->average, a->n), a->average);
     return PLAIT_OK;
 }

@@ -69,17 +69,17 @@ static plait_status hogwild_open(plait_table *table, const void *initial, const 
     plait_job   *job = table->job;
     plait_status status = PLAIT_OK;
     char         what[WHAT_BYTES];
-    snprintf(what, sizeof what, "hogwild table %d", table->spec.id);
+    snprintf(what, sizeof what, "hogwild table %d of group %u", table->spec.id, pli_group_id(job->group));
     table->state = pli_comm_shared(job->comm, what, sizeof(struct pli_hogwild));
     if (table->state == NULL) {
         status = pli_fail(err, PLAIT_ENOMEM, "no shared memory for table %s", table->spec.name);
     } else {
         atomic_fetch_add(&hogwild_of(table)->refs, 1);
-        if (plait_comm_rank(job->comm) == table->spec.id % job->layout.workers)
+        if (pli_job_me(job) == table->spec.id % job->layout.workers)
             status = open_shared(table, initial, penalty, err);
     }
     snprintf(what, sizeof what, "table %s", table->spec.name);
-    pli_raise_table(pli_comm_events(job->comm), plait_comm_rank(job->comm), &table->spec, PLI_WAY_SHARED);
+    pli_raise_table(pli_comm_events(job->comm), pli_job_me(job), &table->spec, PLI_WAY_SHARED);
     return pli_job_agree(job, what, 0, status, err);
 }
 
@@ -420,7 +420,7 @@ static plait_status hogwild_zero(plait_table *table, int64_t number, plait_error
     struct pli_hogwild *h = table->state;
     const pli_spec     *spec = &h->spec;
     (void)number;
-    if (plait_comm_rank(table->job->comm) != spec->id % table->job->layout.workers) return PLAIT_OK;
+    if (pli_job_me(table->job) != spec->id % table->job->layout.workers) return PLAIT_OK;
     if (spec->rows == 0) {
         pli_hogwild_rows_close(&h->rows);
         return pli_hogwild_rows_open(&h->rows, spec) ? PLAIT_OK : no_memory(table, err);

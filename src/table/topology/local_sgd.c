@@ -281,7 +281,7 @@ static plait_status give_moved(plait_table *table, plait_error *err) {
 static bool ends_round(const plait_table *table) {
     const plait_job *job = table->job;
     int64_t          clock = job->clock;
-    return !pli_policy_may_start(&local_of(table)->policy, job->layout.workers, plait_comm_rank(job->comm), clock + 1,
+    return !pli_policy_may_start(&local_of(table)->policy, job->layout.workers, pli_job_me(job), clock + 1,
                                  clock);
 }
 
@@ -344,7 +344,7 @@ static plait_status local_settle(plait_table *table, plait_error *err) {
     sums.spec.placement = l->own.placement;
     pli_pending_clear(&l->average);
     pli_mirror *mirror = NULL;
-    PLI_TRY(pli_mirror_open(&sums.spec, &scope, plait_comm_rank(table->job->comm), NULL, NULL, NULL, &mirror, err));
+    PLI_TRY(pli_mirror_open(&sums.spec, &scope, pli_job_me(table->job), NULL, NULL, NULL, &mirror, err));
     sums.state = mirror;
     plait_status status = measure(table, err);
     if (status >= 0) status = sum_moved(table, &sums, err);

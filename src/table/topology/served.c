@@ -60,7 +60,7 @@ static plait_status create_shards(plait_table *table, const void *initial, const
 
 static int32_t teller_of(const plait_table *table) {
     const plait_job *job = table->job;
-    return pli_heir_of(pli_comm_absentees(job->comm), job->layout.workers, job->layout.spares,
+    return pli_heir_of(pli_job_absentees(job), job->layout.workers, job->layout.spares,
                        table->spec.id % job->layout.workers, (uint64_t)table->spec.id);
 }
 
@@ -77,15 +77,15 @@ static plait_status served_open(plait_table *table, const void *initial, const v
     snprintf(what, sizeof what, "table %s", table->spec.name);
     do {
         teller = teller_of(table);
-        if (status >= 0 && plait_comm_rank(job->comm) == teller) status = create_shards(table, initial, penalty, err);
+        if (status >= 0 && pli_job_me(job) == teller) status = create_shards(table, initial, penalty, err);
         status = pli_job_agree(job, what, 0, status, err);
-    } while (status >= 0 && pli_comm_is_absent(job->comm, teller));
+    } while (status >= 0 && pli_job_is_absent(job, teller));
     if (status < 0) return status;
     uint64_t now_ns;
     pli_out  out;
     pli_port_enter(job->client_port, &now_ns, &out); /* the machine sees which servers are used */
     status = pli_client_add_table(&job->client, served, err);
-    pli_raise_table(job->client.sink, plait_comm_rank(job->comm), &table->spec, PLI_WAY_SERVED);
+    pli_raise_table(job->client.sink, pli_job_me(job), &table->spec, PLI_WAY_SERVED);
     pli_port_leave(job->client_port, &out);
     return status;
 }
@@ -94,7 +94,7 @@ static plait_status served_open(plait_table *table, const void *initial, const v
 static plait_status served_drop(plait_table *table, plait_error *err) {
     plait_job   *job = table->job;
     plait_status status = PLAIT_OK;
-    if (plait_comm_rank(job->comm) == teller_of(table)) status = pli_state_drop(table, err);
+    if (pli_job_me(job) == teller_of(table)) status = pli_state_drop(table, err);
     PLI_TRY(pli_job_agree(job, "a table's end", 0, status, err));
     uint64_t now_ns;
     pli_out  out;
@@ -297,7 +297,7 @@ static plait_status accept_inc(plait_table *table, const pli_rows *rows, const v
     pli_pending *pending = &pli_served_of(table)->pending;
     PLI_TRY(pli_pending_add_rows(pending, rows->n, rows->keys, rows->first, delta, examples, err));
     pli_served_of(table)->incs++;
-    pli_raise_inc(table->job->client.sink, plait_comm_rank(table->job->comm), &table->spec, rows->n, rows->keys,
+    pli_raise_inc(table->job->client.sink, pli_job_me(table->job), &table->spec, rows->n, rows->keys,
                   rows->first, delta);
     return PLAIT_OK;
 }
@@ -323,7 +323,7 @@ static plait_status served_zero(plait_table *table, int64_t number, plait_error 
     int32_t      teller;
     do {
         teller = teller_of(table);
-        if (plait_comm_rank(job->comm) == teller) status = pli_state_zero(table, number, err);
+        if (pli_job_me(job) == teller) status = pli_state_zero(table, number, err);
         status = pli_job_agree(job, "a table's zeroing", 0, status, err);
     } while (status >= 0 && pli_comm_is_absent(job->comm, teller));
     pli_client_forget_rest(pli_served_of(table));

@@ -1,0 +1,87 @@
+/* The tables of a group live in a *part* of the job: a job of the members alone. It has machines of its own, which know
+ * the members by their numbers (comm/group.h), and so policies, barriers, server functions and clocks count them and
+ * nobody else, without a word about groups. The job ends a clock in all parts of which its rank is a member; a part
+ * that is made later begins at its members' clock. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "table/table.h"
+
+/* --- collectives of the job's workers ----------------------------------------------------------------------------- */
+
+plait_status pli_job_meet(plait_job *job) {
+    return job->group != NULL ? plait_group_barrier(job->group) : plait_comm_barrier(job->comm);
+}
+
+plait_status pli_job_allgather(plait_job *job, const void *mine, size_t bytes, void *all) {
+    return job->group != NULL ? plait_group_allgather(job->group, mine, bytes, all)
+                              : plait_comm_allgather(job->comm, mine, bytes, all);
+}
+
+plait_status pli_job_allreduce(plait_job *job, void *buf, int64_t n, plait_type type) {
+    return job->group != NULL ? plait_group_allreduce(job->group, buf, n, type, PLAIT_SUM)
+                              : plait_comm_allreduce(job->comm, buf, n, type, PLAIT_SUM);
+}
+
+void pli_job_slice(const plait_job *job, int64_t n, int32_t worker, int64_t *first_out, int64_t *count_out) {
+    if (job->group != NULL) plait_group_slice(job->group, n, worker, first_out, count_out);
+    else plait_comm_slice(job->comm, n, worker, first_out, count_out);
+}
+
+/* --- parts -------------------------------------------------------------------------------------------------------- */
+
+/* Options are those of the whole job, which outlives its parts. */
+static plait_job *make(const plait_job *job, plait_group *group) {
+    plait_job *part = pli_calloc(1, sizeof *part);
+    if (part == NULL) return NULL;
+    part->comm = job->comm;
+    part->group = group;
+    part->layout = job->layout;
+    part->layout.workers = part->layout.servers = plait_group_size(group);
+    part->layout.first_server = 0;
+    part->layout.first_clock = plait_job_clock_now(job);
+    const uint32_t id = pli_group_id(group);
+    part->layout.job_hash = pli_hash_bytes(&id, sizeof id, job->layout.job_hash);
+    memcpy(part->topology, job->topology, sizeof part->topology);
+    memcpy(part->consistency, job->consistency, sizeof part->consistency);
+    memcpy(part->filter, job->filter, sizeof part->filter);
+    part->batch = job->batch;
+    part->exact = job->exact;
+    atomic_store_explicit(&part->clock, part->layout.first_clock, memory_order_relaxed);
+    group->uses++;
+    return part;
+}
+
+/* Parts stand in the order of their groups' numbers. */
+static bool insert(plait_job *job, plait_job *part) {
+    if (!pli_grow((void **)&job->part, &job->parts_capacity, job->parts + 1, sizeof(void *))) return false;
+    int64_t at = job->parts++;
+    for (; at > 0 && pli_group_id(job->part[at - 1]->group) > pli_group_id(part->group); at--)
+        job->part[at] = job->part[at - 1];
+    job->part[at] = part;
+    return true;
+}
+
+plait_status pli_job_part(plait_job *job, plait_group *group, plait_job **part_out, plait_error *err) {
+    for (int64_t i = 0; i < job->parts; i++) {
+        if (job->part[i]->group != group) continue;
+        *part_out = job->part[i];
+        return PLAIT_OK;
+    }
+    if (job->left) return pli_fail(err, PLAIT_EINVAL, "plait_table_create after plait_job_leave");
+    if (job->layout.replicas > 1) /* before any collective: those of groups do not run then */
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "a table of group %s with %d replicas is refused: the members' collectives cannot go on "
+                        "without a dead member; nearest is replicas 1",
+                        plait_group_name(group), job->layout.replicas);
+    plait_job   *part = make(job, group);
+    plait_status status = part == NULL ? pli_fail(err, PLAIT_ENOMEM, "no memory for tables of a group") : PLAIT_OK;
+    if (part == NULL) return status;
+    status = pli_job_open_machines(part, err);
+    const int64_t clock = part->layout.first_clock;
+    status = pli_job_agree(part, "the first table of a group", pli_hash_bytes(&clock, sizeof clock, 17), status, err);
+    if (status >= 0 && !insert(job, part)) status = pli_fail(err, PLAIT_ENOMEM, "no memory for tables of a group");
+    if (status < 0) pli_job_free(part);
+    else *part_out = part;
+    return status;
+}
