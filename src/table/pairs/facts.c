@@ -103,7 +103,8 @@ static uint64_t table_of(const pli_facts *f) {
     const pli_pair   *p = f->pair;
     const plait_rule *rule = p->rule != NULL ? pli_rule_find(p->rule, p->rules) : NULL;
     const bool        averages = pli_pair_averages(f->kind, p->consistency, p->scope);
-    return bit(p->staleness_aware, PLI_OF(STALE_STEPS)) | bit(p->late, PLI_OF(LATE)) | bit(p->group != NULL, PLI_OF(GROUP)) | bit(p->exact, PLI_OF(EXACT)) |
+    return bit(p->staleness_aware, PLI_OF(STALE_STEPS)) | bit(p->late, PLI_OF(LATE)) |
+           bit(p->group != NULL, PLI_OF(GROUP)) | bit(p->exact, PLI_OF(EXACT)) |
            bit(p->sharded, PLI_OF(SHARDED)) | bit(p->rule == NULL, PLI_OF(ADDITIVE)) |
            bit(p->rule != NULL, PLI_OF(RULED)) | bit(p->type == PLAIT_I64, PLI_OF(INTEGERS)) |
            bit(!f->combine->adds, PLI_OF(PICKS)) | bit(f->combine->replaces, PLI_OF(REPLACES)) |

@@ -483,7 +483,7 @@ static const pli_pair_rule rules[] = {
       .why = "it {loses} for any number of clocks, and under {policy} a worker must read all that it has written",
       .remedy = "nearest is {filter} with async, or fixed8 with {consistency}" },
 
-    /* --- tables of groups ------------------------------------------------------------------------------------------ */
+    /* --- tables of groups ----------------------------------------------------------------------------------------- */
     { .on = PLI_ON(CHECKPOINT),
       .of = PLI_OF(GROUP),
       .what = "{kept} of table {table} of group {group} is",

@@ -52,7 +52,8 @@ static plait_status open_machine(plait_job *job, plait_error *err) {
     int32_t rank = pli_job_me(job);
     if (!pli_gossip_init(&job->gossip, rank, job->layout.workers, job->layout.resend_after_ns))
         return pli_fail(err, PLAIT_ENOMEM, "no memory to average with %d workers", job->layout.workers);
-    return pli_port_open_in(job->comm, job->group, PLI_PORT_GOSSIP, &pli_gossip_ops, &job->gossip, &job->gossip_port, err);
+    return pli_port_open_in(job->comm, job->group, PLI_PORT_GOSSIP, &pli_gossip_ops, &job->gossip, &job->gossip_port,
+                            err);
 }
 
 static plait_status open_copy(plait_table *table, const void *initial, const void *penalty, plait_error *err) {
