@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "table/pairs/pairs.h"
 #include "table/table.h"
 
 /* --- collectives of the job's workers ----------------------------------------------------------------------------- */
@@ -69,11 +70,14 @@ plait_status pli_job_part(plait_job *job, plait_group *group, plait_job **part_o
         return PLAIT_OK;
     }
     if (job->left) return pli_fail(err, PLAIT_EINVAL, "plait_table_create after plait_job_leave");
-    if (job->layout.replicas > 1) /* before any collective: those of groups do not run then */
-        return pli_fail(err, PLAIT_EREFUSED,
-                        "a table of group %s with %d replicas is refused: the members' collectives cannot go on "
-                        "without a dead member; nearest is replicas 1",
-                        plait_group_name(group), job->layout.replicas);
+    if (job->layout.replicas > 1) { /* before any collective: those of groups do not run then */
+        const pli_scope scope = pli_layout_scope(&job->layout);
+        PLI_TRY(pli_pair_check(&(pli_pair){ .topology = job->topology, .consistency = job->consistency,
+                                            .scope = &scope, .group = plait_group_name(group),
+                                            .one_process = plait_comm_one_process(job->comm) != 0,
+                                            .replicas = job->layout.replicas, .servers = job->layout.servers },
+                               err));
+    }
     plait_job   *part = make(job, group);
     plait_status status = part == NULL ? pli_fail(err, PLAIT_ENOMEM, "no memory for tables of a group") : PLAIT_OK;
     if (part == NULL) return status;

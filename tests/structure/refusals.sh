@@ -29,6 +29,7 @@ src/learn/run/tables.c           passes a refusal on
 src/learn/solve/balance.c        data: fewer blocks than workers
 src/optim/rules.c                a rule's own options
 src/table/client/lease.c         calls
+src/table/table_create.c         a caller that is no member of the group
 src/table/filter/                a filter's own demands; the order of filters
 src/table/job_clock.c            calls
 src/table/server/                messages
