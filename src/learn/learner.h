@@ -233,6 +233,9 @@ plait_status pli_agree_is_same(plait_comm *comm, const char *text, bool *same_ou
 /** Auto chose a solver that these data do not suit: the learner's update rule trains instead. Called in prepare, alike
  *  on all workers. why: for the record. */
 void pli_run_leave_solver(pli_run *run, const char *why);
+/** Auto chose a solver, and these data suit another one better: takes that, if it goes with all settings. Called in
+ *  prepare, alike on all workers. why: for the record. */
+bool pli_run_try_solver(pli_run *run, const pli_solver *solver, const char *why);
 /** The update rule of the run's tables; NULL: they have none. */
 const char *pli_run_rule(const pli_run *run);
 

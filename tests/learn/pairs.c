@@ -192,7 +192,7 @@ static void test_refused(void **state) {
     assert_int_equal(train(&t, 2, 1), PLAIT_EREFUSED);
     assert_non_null(strstr(t.error.text, "bsp"));
     t.opts.consistency = NULL;
-    t.opts.model = "hinge";
+    t.opts.model = "quantile";
     assert_int_equal(train(&t, 1, 1), PLAIT_EREFUSED);
     t.opts.model = "logistic";
     t.opts.optimizer = "adagard";

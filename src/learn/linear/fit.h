@@ -9,6 +9,7 @@
  *     lbfgs_linear.c    passes for L-BFGS
  *     online.h          row by row, in one pass
  *     newton.h          sums of quadratic models: few weights, any staleness
+ *     smoothing.c       a loss with a kink, made smooth for solvers
  *     gap.c             how far a model lies above the optimum
  *     linear_model.c    the fitted model
  */
@@ -87,6 +88,15 @@ void         pli_linear_end(pli_run *run);
 /** blocks.c, for --reduce exact: computes the gradient of each block's part of the batch by itself, and pushes each. */
 plait_status pli_blocks_push_dense(pli_run *run, const pli_weights *weights, const pli_batch *batch);
 plait_status pli_blocks_push_keyed(pli_run *run, const pli_weights *weights, int64_t unique, const pli_batch *batch);
+
+/* --- smoothing.c -------------------------------------------------------------------------------------------------- */
+
+/** Takes the smooth loss in place of one with a kink, at its first width. A smooth loss stays. */
+void pli_linear_soften(pli_linear *linear);
+/** Shrinks the width of a smoothed loss by a stage. Returns the new width as a share of the old one; 1: it is as small
+ *  as it gets, or the loss is no smoothed one. */
+double pli_linear_sharpen(pli_linear *linear);
+static inline bool pli_linear_is_soft(const pli_linear *linear) { return linear->goal.loss->excess != NULL; }
 
 /* --- gap.c -------------------------------------------------------------------------------------------------------- */
 

@@ -100,7 +100,8 @@ static plait_status push_metric(pli_lbfgs *l, int64_t slot, double share) {
     const pli_run   *run = l->run;
     const pli_scale *scale = &p->fit->fit.scale;
     int64_t          k = p->fit->linear.goal.columns, d = p->fit->linear.features, at = slot * l->values;
-    double           curvature = p->fit->linear.goal.loss->curvature / (double)run->train_rows;
+    const pli_goal  *goal = &p->fit->linear.goal;
+    double           curvature = pli_loss_curvature(goal->loss, goal->parameter) / (double)run->train_rows;
     double           weight = p->gradient.bias[slot * p->gradient.stride]; /* sum over the slot's rows */
     for (int64_t j = 0; j < l->rows; j++) {
         double own = 1e-3 * curvature * share;
@@ -134,14 +135,26 @@ static plait_status metric(pli_lbfgs *l) {
 
 /* --- blocks of the Hessian --------------------------------------------------------------------------------- */
 
-enum { BLOCK_ROWS_MAX = 512, BLOCKS_VALUES_MAX = 1 << 20 };
+enum { BLOCK_ROWS_MAX = 1024, BLOCKS_VALUES_MAX = 1 << 23, EXACT_VALUES_MAX = 1 << 16 };
+#define BLOCKS_WORK_MAX 3e11 /* products of all blocks: seconds, which hundreds of passes by a diagonal would cost, too */
 
-/* Under --reduce exact they would be summed block by block of the data, which costs more than it saves. With L1 the
- * orthants want a diagonal metric. */
+/* The products that all blocks take. */
+static double blocks_work(const pli_lbfgs *l) {
+    const double d = (double)l->rows, rows = (double)l->run->train_rows;
+    return rows * (double)l->columns * d * d / 2;
+}
+
+
+/* With L1 the orthants want a diagonal metric. Under --reduce exact the blocks are summed block by block of the data,
+ * which costs more than it saves, save for few weights of a smoothed loss: its kinks are steep, and pairs alone learn
+ * that late. */
 static bool has_blocks(const pli_lbfgs *l) {
     const linear_pass *p = l->own;
-    return p->fit->linear.goal.loss->second != NULL && !l->run->exact && l->run->l1 == 0 && l->type == PLAIT_F64 &&
-           l->rows <= BLOCK_ROWS_MAX && l->rows * l->values <= BLOCKS_VALUES_MAX;
+    const int64_t      values = l->rows * l->values;
+    return p->fit->linear.goal.loss->second != NULL && l->run->l1 == 0 && l->type == PLAIT_F64 &&
+           l->rows <= BLOCK_ROWS_MAX && blocks_work(l) <= BLOCKS_WORK_MAX &&
+           (l->run->exact ? l->is_soft && values <= EXACT_VALUES_MAX
+                          : values <= BLOCKS_VALUES_MAX);
 }
 
 static plait_status push_blocks(pli_lbfgs *l, const void *values, int64_t blocks) {
@@ -154,8 +167,15 @@ static plait_status push_blocks(pli_lbfgs *l, const void *values, int64_t blocks
     double *out = pli_calloc((size_t)(blocks * l->rows), (size_t)l->rows * sizeof *out);
     if (out == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the Hessian");
     raw_weights(l, values, &weights);
-    plait_status status = pli_hessian_add_up(&hessian, &weights, &l->batch, out, run->err);
-    if (status == PLAIT_OK) status = plait_table_inc_range(l->h, 0, blocks * l->rows, out, 0);
+    plait_status status = PLAIT_OK;
+    for (int32_t first = 0, n; status == PLAIT_OK && first < l->batch.parts; first += n) {
+        pli_batch some = l->batch;
+        n = run->exact ? 1 : l->batch.parts;
+        some.part += first;
+        some.parts = n;
+        status = pli_hessian_add_up(&hessian, &weights, &some, out, run->err);
+        if (status == PLAIT_OK) status = plait_table_inc_range(l->h, 0, blocks * l->rows, out, 0);
+    }
     pli_free(out);
     return status;
 }
@@ -171,8 +191,9 @@ static void pick_shape(pli_lbfgs *l, int32_t *groups_out) {
     l->columns = p->fit->linear.goal.columns;
     l->values = l->rows * l->columns;
     l->type = l->values <= 1 << 17 ? PLAIT_F64 : PLAIT_F32;
+    l->is_soft = pli_linear_is_soft(&p->fit->linear);
     p->is_large = l->type == PLAIT_F32 && p->fit->linear.goal.columns == 1;
-    l->args.memory = l->values <= 1 << 13 ? 16 : l->values <= 1 << 17 ? 8 : 4;
+    l->args.memory = l->values <= 1 << 13 || (l->is_soft && l->type == PLAIT_F64) ? 16 : l->values <= 1 << 17 ? 8 : 4;
     l->args.packed = l->type == PLAIT_F32;
     l->differences = p->fit->linear.goal.loss->target == PLI_CLASSES && run->start == NULL;
     l->args.free_row = p->fit->linear.intercept ? p->fit->linear.features : -1;
@@ -203,6 +224,11 @@ static plait_status begin(pli_lbfgs *l) {
     return PLAIT_OK;
 }
 
+static double sharpen(pli_lbfgs *l) {
+    linear_pass *p = l->own;
+    return pli_linear_sharpen(&p->fit->linear);
+}
+
 static void end(pli_lbfgs *l) {
     linear_pass *p = l->own;
     if (p == NULL) return;
@@ -226,6 +252,6 @@ static plait_status penalty(const pli_lbfgs *l, void **penalty_out) {
 
 const pli_lbfgs_pass pli_lbfgs_linear = {
     .begin = begin, .end = end, .initial = initial, .penalty = penalty, .metric = metric, .compute = compute,
-    .has_blocks = has_blocks, .blocks = push_blocks,
+    .has_blocks = has_blocks, .blocks = push_blocks, .sharpen = sharpen,
     .finite = pli_fit_finite, .solved = pli_fit_solved_at
 };

@@ -150,6 +150,7 @@ static void gradient_by_chunks(const pli_linear *linear, const pli_weights *weig
     const pli_block   *block = part->block;
     const pli_kernels *kernels = pli_kernels_get();
     pli_csr            x = { block->rows, block->row_start, block->col, block->value, block->packed };
+    const pli_goal    *goal = &linear->goal;
     chunk              c;
     float              narrow[CHUNK_ROWS];
     for (int64_t i = 0, end; i < part->rows; i = end) {
@@ -164,6 +165,8 @@ static void gradient_by_chunks(const pli_linear *linear, const pli_weights *weig
                 continue;
             }
             own->loss += c.weight[n] * c.loss[n];
+            if (goal->loss->excess != NULL)
+                own->absolute += c.weight[n] * goal->loss->excess(goal->parameter, 1, &c.score[n], c.y[n]);
             g->bias[0] += c.slope[n] *= c.weight[n];
             own->weight += c.weight[n];
             own->rows++;
@@ -189,7 +192,7 @@ static void gradient_by_scores(const pli_linear *linear, const pli_weights *weig
         if (weights->f32 != NULL) kernels->csr_dot_f32(&x, row, k, weights->f32, score);
         else kernels->csr_dot_f64(&x, row, k, weights->f64, score);
         for (int64_t c = 0; c < k; c++) score[c] += weights->bias[c];
-        own->loss += weight * linear->goal.loss->at(linear->goal.parameter, k, score, y, slope);
+        pli_goal_cost(&linear->goal, k, score, y, weight, slope, own);
         for (int64_t c = 0; c < k; c++) g->bias[c] += slope[c] *= weight;
         kernels->csr_t_axpy_f64(&x, row, k, slope, g->f64);
         own->weight += weight;
@@ -211,7 +214,7 @@ static void gradient_by_rows(const pli_linear *linear, const pli_weights *weight
         double y, weight;
         if (!pli_linear_weigh(linear, block, r, &y, &weight)) continue;
         score_row(k, weights, n, index, value, score);
-        own->loss += weight * linear->goal.loss->at(linear->goal.parameter, k, score, y, slope);
+        pli_goal_cost(&linear->goal, k, score, y, weight, slope, own);
         for (int64_t c = 0; c < k; c++) g->bias[c] += slope[c] *= weight;
         if (k > 1 || slope[0] != 0) scatter(n, index, value, k, slope, g->f64);
         own->weight += weight;

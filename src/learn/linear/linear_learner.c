@@ -58,7 +58,7 @@ static double default_rate(const pli_run *run) {
 static int64_t default_epochs(const pli_run *run) {
     const pli_linear_fit *l = run->state;
     if (run->lbfgs) return 2000;
-    if (run->solver == &pli_solver_newton) return 1000;
+    if (run->solver == &pli_solver_newton) return l->fit.goal.loss->smoothed != NULL ? 3000 : 1000;
     return clamp((l->rowwise ? 600 : 2400) / run->clocks, 5, 100);
 }
 
@@ -107,15 +107,33 @@ static const char *unsuited(const pli_run *run, double there) {
         return "the weights are too many for a solver's vectors";
     if (newton && n > 16 * (double)run->entries * (double)pli_fit_of(run)->goal.columns)
         return "there are far more weights than values in the data";
+    if (newton && pli_fit_of(run)->goal.loss->smoothed != NULL && !has_whole_curvature(run))
+        return "of a loss with a kink newton keeps the curvature of each pair of weights, and the weights are too many "
+               "for that";
     if (newton && run->opts->l1 > 0 && !has_whole_curvature(run))
         return "with --l1 newton keeps the curvature of each pair of weights, and the weights are too many for that";
     return NULL;
+}
+
+/* In two cases lbfgs needs far more passes: its orthants (OWL-QN) take small steps, and kinks between many classes bend
+ * in ways that its metric, one block for each score, does not know. */
+static void prefer_newton(pli_run *run) {
+    const bool kinks = pli_fit_of(run)->goal.loss->smoothed != NULL && pli_fit_of(run)->goal.columns > 1;
+    if (!run->chooses || !run->lbfgs || !has_whole_curvature(run)) return;
+    if (run->opts->l1 > 0)
+        (void)pli_run_try_solver(run, &pli_solver_newton,
+                                 "rows stay and weights are few: with --l1 sums of quadratic models take fewer passes "
+                                 "than L-BFGS");
+    else if (kinks)
+        (void)pli_run_try_solver(run, &pli_solver_newton,
+                                 "rows stay and weights are few: the curvature of each pair knows the loss's kinks");
 }
 
 /* Collective, since every worker must decide the same. */
 static plait_status check_solver(pli_run *run) {
     double there = (double)pli_memory_bytes();
     if (run->solver == NULL) return PLAIT_OK;
+    prefer_newton(run);
     PLI_TRY(plait_comm_allreduce(run->comm, &there, 1, PLAIT_F64, PLAIT_MIN));
     const char *why = unsuited(run, there);
     if (why == NULL || (!run->chooses && run->solver != &pli_solver_newton)) return PLAIT_OK;
@@ -199,6 +217,7 @@ static plait_status prepare(pli_run *run) {
     PLI_TRY(check_solver(run));
     settle_defaults(run);
     l->linear.goal = l->fit.goal; /* with its class weights */
+    if (run->solver != NULL && run->solver->passes) pli_linear_soften(&l->linear);
     PLI_TRY(settle_tables(run));
     PLI_TRY(check_start(run));
     return check_memory(run);

@@ -11,7 +11,7 @@
 #include "table/table.h"
 #include "tensor/gemm/gemm.h"
 
-enum { MODELS, LOSS, RENEWALS, NOTES };                     /* of the last row */
+enum { MODELS, LOSS, RENEWALS, EXCESS, NOTES };             /* of the last row */
 enum { CHECK_EVERY = 4 };          /* clocks between two looks whether all have converged */
 
 struct pli_newton {
@@ -22,7 +22,8 @@ struct pli_newton {
     pli_quadratic    sum, own, last; /* the model in the table; the own one; what of it was pushed */
     double           own_notes[NOTES], last_notes[NOTES];
     double          *at, *least, *scratch, *delta, *penalty;
-    double           loss;     /* of the models in the table */
+    double           loss, excess; /* of the models in the table; excess: of a smoothed loss, else 0 */
+    bool             sharper;  /* the loss has become sharper since the own model was made */
     double           renewals, renewals_seen; /* how often a model was renewed; the same when a clock last looked */
     double           gap;      /* how far the own point is above the least point, as a share of the objective */
     bool             has_model, whole, converged;
@@ -61,6 +62,7 @@ static plait_status read_sum(pli_run *run, bool *complete_out) {
         for (int64_t j = 0; j < d; j++) n->sum.r[j * n->sum.columns + c] = from[(linear_row(n) + c) * n->columns + j];
     const double *notes = from + (n->table_rows - 1) * n->columns;
     n->loss = notes[LOSS];
+    n->excess = notes[EXCESS];
     n->renewals = notes[RENEWALS];
     *complete_out = notes[MODELS] > (double)n->expected - 0.5;
     return PLAIT_OK;
@@ -113,13 +115,16 @@ static plait_status aim(pli_run *run) {
 
 static plait_status renew_model(pli_run *run, const pli_batch *batch) {
     pli_newton  *n = newton_of(run);
-    const double reach = n->has_model ? pli_linear_fit_of(run)->linear.goal.loss->reach : 0;
+    const pli_goal *goal = &pli_linear_fit_of(run)->linear.goal;
+    const double    reach = n->has_model ? pli_loss_reach(goal->loss, goal->parameter) : 0;
     PLI_TRY(pli_newton_move(n->rows, batch, reach, n->has_model ? n->least : n->at, n->at, &n->whole));
     PLI_TRY(pli_newton_model(n->rows, batch, n->at, &n->own, &n->sums));
     pli_run_charge(run, batch, n->sum.columns * 2, pli_quadratic_values(&n->sum));
     n->own_notes[MODELS] = 1;
     n->own_notes[RENEWALS]++;
     n->own_notes[LOSS] = n->sums.loss / (double)run->train_rows;
+    n->own_notes[EXCESS] = goal->loss->excess != NULL ? n->sums.absolute / (double)run->train_rows : 0;
+    n->sharper = false;
     n->has_model = true;
     return push(run);
 }
@@ -142,7 +147,7 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
     else PLI_TRY(read_sum(run, &complete));
     pli_run_step(run, "get", &at);
     keep_curve(run);
-    if (n->has_model && n->whole && n->renewals == n->renewals_seen) { /* nobody has moved since */
+    if (n->has_model && n->whole && !n->sharper && n->renewals == n->renewals_seen) { /* nobody has moved since */
         *sums_out = n->sums;
         return PLAIT_OK;
     }
@@ -150,7 +155,7 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
     n->gap = INFINITY;
     if (complete && n->has_model) PLI_TRY(aim(run));
     /* A point that is as good as the least one keeps its model: others need not wait for the same once more. */
-    const bool is_near = n->whole && n->gap <= 1e-3 * pli_run_tolerance(run);
+    const bool is_near = n->whole && !n->sharper && n->gap <= 1e-3 * pli_run_tolerance(run);
     if (!n->has_model || (complete && !is_near)) PLI_TRY(renew_model(run, batch));
     pli_run_step(run, "compute", &at);
     *sums_out = n->sums;
@@ -159,11 +164,24 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
 
 /* --- the end ------------------------------------------------------------------------------------------------------ */
 
+/* The excess of a smoothed loss, as a share of the objective at the own point. */
+static double excess_of(const pli_run *run) {
+    const pli_newton *n = newton_of(run);
+    const double      objective = n->loss + penalty_at(run, n->at);
+    return n->excess > 0 ? (objective > 0 ? n->excess / objective : (double)INFINITY) : 0;
+}
+
+/* All workers' points are near the least one of a smoothed loss: they go on with a sharper one, all at this moment. */
+static void sharpen(pli_run *run, double own, double excess) {
+    if (own > 0.2 * excess || excess <= pli_run_tolerance(run) / 2) return;
+    newton_of(run)->sharper = pli_linear_sharpen(&pli_linear_fit_of(run)->linear) < 1;
+}
+
 /* Do all workers' models touch the loss near the least point of their sum? Collective. */
 static plait_status look(pli_run *run) {
     pli_newton *n = newton_of(run);
     bool        complete = false;
-    double      worst[2]; /* the gap; was anybody told to stop? */
+    double      worst[3]; /* the gap; was anybody told to stop? the excess */
     PLI_TRY(plait_job_barrier(run->job));
     PLI_TRY(read_sum(run, &complete));
     n->gap = INFINITY;
@@ -171,9 +189,11 @@ static plait_status look(pli_run *run) {
     if (complete) PLI_TRY(aim(run));
     worst[0] = !n->has_model ? 0 : n->whole ? n->gap : (double)INFINITY; /* a cut move has not come where it aimed */
     worst[1] = pli_run_stopped(run);
-    PLI_TRY(plait_comm_allreduce(run->comm, worst, 2, PLAIT_F64, PLAIT_MAX));
-    n->gap = worst[0];
-    n->converged = worst[0] <= pli_run_tolerance(run);
+    worst[2] = n->has_model ? excess_of(run) : 0;
+    PLI_TRY(plait_comm_allreduce(run->comm, worst, 3, PLAIT_F64, PLAIT_MAX));
+    n->gap = worst[0] + worst[2];
+    n->converged = n->gap <= pli_run_tolerance(run);
+    if (!n->converged) sharpen(run, worst[0], worst[2]);
     run->interrupted = run->interrupted || worst[1] > 0;
     return PLAIT_OK;
 }

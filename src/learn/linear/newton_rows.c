@@ -21,7 +21,7 @@ typedef struct group {
 
 struct pli_newton_rows {
     pli_run     *run;
-    pli_linear   linear;
+    pli_linear   linear; /* the loss is that of the last pass */
     int64_t      rows;    /* own rows */
     int64_t     *begin;   /* [parts] the number of each part's first row */
     double      *score;   /* [rows, columns] at the point at hand */
@@ -215,7 +215,7 @@ static int64_t add_row(pli_newton_rows *n, group *g, const pli_block *block, int
     double          y, weight, *curve = n->curved ? g->curve + waiting * k * k : NULL;
     if (!pli_goal_target(goal, block->label[r], &y, &weight)) return waiting;
     if (block->weight != NULL) weight *= (double)block->weight[r];
-    g->sums.loss += weight * goal->loss->at(goal->parameter, k, score, y, slope);
+    pli_goal_cost(goal, k, score, y, weight, slope, &g->sums);
     g->sums.weight += weight;
     g->sums.rows++;
     for (int64_t c = 0; c < k; c++) slope[c] *= weight;
@@ -285,6 +285,7 @@ static void add_groups(pli_newton_rows *n, double *h, double *slope, pli_sums *s
 plait_status pli_newton_model(pli_newton_rows *n, const pli_batch *batch, const double *at, pli_quadratic *model,
                               pli_sums *sums_out) {
     n->batch = batch;
+    n->linear.goal = pli_linear_fit_of(n->run)->linear.goal;
     pli_pool_for(n->run->pool, GROUPS, model_group, n);
     add_groups(n, model->h, model->r, sums_out);
     for (int64_t i = 0; i < model->rows * model->columns; i++) model->r[i] = -model->r[i];

@@ -34,8 +34,10 @@ const pli_loss pli_loss_hinge = { .model = "hinge",
                                   .target = PLI_TWO_CLASSES,
                                   .curvature = 1,
                                   .at = hinge_at,
+                                  .smoothed = &pli_loss_hinge_smooth,
                                   .invariant = hinge_invariant };
 const pli_loss pli_loss_hinge_classes = { .model = "hinge",
                                           .target = PLI_CLASSES,
                                           .curvature = 1,
-                                          .at = hinge_classes_at };
+                                          .at = hinge_classes_at,
+                                          .smoothed = &pli_loss_hinge_classes_smooth };

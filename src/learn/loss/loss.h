@@ -8,6 +8,7 @@
 #define PLI_LEARN_LOSS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <plait/status.h>
@@ -41,6 +42,12 @@ typedef struct pli_loss {
      *  distance. */
     void (*second)(double parameter, int64_t k, const double *score, double y, double *h);
     double reach;
+    /** The smooth loss that solvers take in place of one with a kink. NULL: there is none. */
+    const struct pli_loss *smoothed;
+    /** Of a smoothed loss, whose parameter is its width: how much more the loss with the kink is, at these scores, than
+     *  its dual at the smoothed loss's slopes. It is never below 0. NULL: the loss is not a smoothed one. The curvature
+     *  is then to be divided by the width, and the reach to be taken times it. */
+    double (*excess)(double parameter, int64_t k, const double *score, double y);
     /** Probabilities of the classes from the scores: p [2] for two classes, [k] for more. NULL: has none. */
     void (*probability)(int64_t k, const double *score, double *p);
     /** One score: how far it moves if it follows the loss downhill, ds/dt = -slope(s), for the time `step`; in closed
@@ -52,6 +59,16 @@ typedef struct pli_loss {
 
 extern const pli_loss pli_loss_logistic, pli_loss_softmax, pli_loss_hinge, pli_loss_hinge_classes, pli_loss_squared,
     pli_loss_huber, pli_loss_quantile, pli_loss_poisson;
+/* Not listed: no model asks for them. */
+extern const pli_loss pli_loss_hinge_smooth, pli_loss_hinge_classes_smooth;
+
+/** curvature and reach with this parameter. */
+static inline double pli_loss_curvature(const pli_loss *loss, double parameter) {
+    return loss->excess != NULL ? loss->curvature / parameter : loss->curvature;
+}
+static inline double pli_loss_reach(const pli_loss *loss, double parameter) {
+    return loss->excess != NULL ? loss->reach * parameter : loss->reach;
+}
 
 /** All losses, NULL-terminated. */
 const pli_loss *const *pli_losses(void);

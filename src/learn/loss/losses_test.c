@@ -94,6 +94,41 @@ static void test_many_rows_are_each_row(void **state) {
     assert_int_equal(found, 1);
 }
 
+/* The smoothed hinge losses: slopes and second derivatives are differences; the excess is what the hinge loss is more
+ * than its dual at the slopes; and a narrow one is the hinge loss. */
+static void test_smoothed(void **state) {
+    const pli_loss *const losses[] = { &pli_loss_hinge, &pli_loss_hinge_classes };
+    pli_random            r = pli_random_at(3, PLI_RANDOM_DATA, 0, 0);
+    (void)state;
+    for (size_t l = 0; l < 2; l++)
+        for (int i = 0; i < 500; i++) {
+            const pli_loss *soft = losses[l]->smoothed;
+            const int64_t   k = losses[l]->target == PLI_CLASSES ? K : 1;
+            const double    width = i % 2 ? 0.5 : 0.05, e = 1e-5, y = target_of(losses[l], &r);
+            double          score[K], slope[K], up[K], down[K], h[K * K], unused[K], dual = 0;
+            for (int64_t c = 0; c < k; c++) score[c] = pli_random_normal(&r);
+            const double at = soft->at(width, k, score, y, slope);
+            const double sharp = losses[l]->at(0, k, score, y, unused);
+            soft->second(width, k, score, y, h);
+            for (int64_t c = 0; c < k; c++) { /* loss less scores times slopes: margins times their shares */
+                const double kept = score[c];
+                dual += k > 1 ? (c != (int64_t)y) * slope[c] : fabs(slope[c]);
+                score[c] = kept + e;
+                const double higher = soft->at(width, k, score, y, up);
+                score[c] = kept - e;
+                const double lower = soft->at(width, k, score, y, down);
+                score[c] = kept;
+                assert_near(slope[c], (higher - lower) / (2 * e), 1e-6);
+                for (int64_t d = 0; d < k; d++)
+                    assert_near(h[c * k + d], (up[d] - down[d]) / (2 * e), 2e-5 / (width * width));
+            }
+            for (int64_t c = 0; c < k; c++) dual += slope[c] * score[c];
+            assert_near(soft->excess(width, k, score, y), sharp - dual, 1e-12);
+            assert_true(at >= sharp && sharp - dual >= -1e-12);
+            assert_near(soft->at(1e-9, k, score, y, slope), sharp, 1e-8);
+        }
+}
+
 static void test_values(void **state) {
     (void)state;
     double score[3] = { 2, 0, 0 }, slope[3];
@@ -152,7 +187,8 @@ static void test_names(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_slopes_are_differences),
                                         cmocka_unit_test(test_seconds_are_differences),
-                                        cmocka_unit_test(test_many_rows_are_each_row), cmocka_unit_test(test_values),
+                                        cmocka_unit_test(test_many_rows_are_each_row),
+                                        cmocka_unit_test(test_smoothed), cmocka_unit_test(test_values),
                                         cmocka_unit_test(test_probabilities), cmocka_unit_test(test_names) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,8 @@
 /* What a pass over rows adds up. Each field but rows is weighted by the row's weight. It is a plain array of doubles,
  * so that it can be summed over workers at once. */
 typedef struct pli_sums {
-    double loss, weight, right, square, absolute; /* right: rows whose class was right; square, absolute: errors */
+    double loss, weight, right, square, absolute; /* right: rows whose class was right; square, absolute: errors. In
+                                                            training with a smoothed loss, absolute: its excess */
     double rows;
 } pli_sums;
 

@@ -33,10 +33,12 @@ void pli_learner_note(const plait_learner *learner, uint32_t ways, plait_propert
     if (solver != NULL) above->demand[1] = solver->demand;
 }
 
-/* Asked before the labels are read: a loss that is chosen by them (NULL here) has no kink. */
-static bool is_kinked(const char *loss) {
+/* Asked before the labels are read: a loss that is chosen by them (NULL here) has no kink. Solvers of linear models
+ * smooth some kinks themselves. */
+static bool is_kinked(const char *loss, bool net) {
     const pli_loss *found;
-    return loss != NULL && pli_loss_find(loss, 2, &found, NULL) >= 0 && !found->smooth;
+    return loss != NULL && pli_loss_find(loss, 2, &found, NULL) >= 0 && !found->smooth &&
+           (net || found->smoothed == NULL);
 }
 
 /* The first path that can be read only once; NULL: none. */
@@ -70,7 +72,7 @@ static void note_model(const pli_run *run, pli_above *above) {
     const bool              by_option = learner->labels == PLAIT_LABELS_EITHER; /* --loss chooses it */
     above->loss_by_option = by_option;
     above->loss = by_option ? o->loss : learner->name;
-    above->kinked = is_kinked(above->loss);
+    above->kinked = is_kinked(above->loss, above->net);
     above->dropout = run->drops;
     above->kernels = o->kernels != NULL && strcmp(o->kernels, "own") != 0 ? o->kernels : NULL;
     above->no_intercept = o->no_intercept != 0;

@@ -105,6 +105,17 @@ void pli_run_choose_optimizer(pli_run *run) {
     because(run, why[0] != '\0' ? why : "it is the default of this model");
 }
 
+bool pli_run_try_solver(pli_run *run, const pli_solver *solver, const char *why) {
+    const pli_solver *before = run->solver;
+    char              unused[sizeof run->optimizer_why];
+    if (!has(run, solver) || !goes(run, solver, unused, sizeof unused)) {
+        set(run, before);
+        return false;
+    }
+    because(run, why);
+    return true;
+}
+
 void pli_run_leave_solver(pli_run *run, const char *why) {
     set(run, NULL);
     because(run, why);

@@ -19,6 +19,7 @@
 #include "tensor/exact_cells.h"
 
 enum { TRIES_MAX = 30, GROWTH_MAX = 100 };
+enum { SOFT_LOOKS = 40 }; /* the smoothed losses' curvature has directions that pairs learn late */
 
 /* Calls a server function, whose answer is an array of doubles; under --reduce exact an array of cells, rounded here.
  */
@@ -87,6 +88,7 @@ static plait_status evaluate(pli_lbfgs *l) {
     pli_total_add(&total, &(pli_sums){ .right = pli_run_stopped(run) });
     PLI_TRY(pli_total_agree(run->comm, &total, &all));
     l->loss = all.loss / (double)run->train_rows;
+    l->excess = l->is_soft ? all.absolute / (double)run->train_rows : 0;
     l->stop = all.right > 0;
     pli_meter_tell(&l->meter, &sums, run->epochs_done, 0, false);
     return PLAIT_OK;
@@ -128,7 +130,7 @@ static void take_pair(pli_lbfgs *l) {
         l->stretch *= 4;
         return;
     }
-    l->stretch = 1;
+    l->stretch = l->first_stretch;
     for (int32_t j = 0; j < l->args.memory; j++) {
         l->sy[slot][j] = l->dots.sy[j];
         l->sy[j][slot] = l->dots.ys[j];
@@ -224,7 +226,7 @@ static plait_status first_gradient(pli_lbfgs *l) {
 /* Forgets the curvature: the next direction is the gradient's. */
 static plait_status start_again(pli_lbfgs *l) {
     l->pairs = 0;
-    l->stretch = 1;
+    l->stretch = l->first_stretch;
     memset(l->args.used, 0, sizeof l->args.used);
     l->args.step = l->args.step_before = 0;
     PLI_TRY(call(l, "lbfgs.step", &l->moved, sizeof l->moved)); /* g becomes 0 */
@@ -245,17 +247,22 @@ plait_status pli_lbfgs_keep_objective(pli_lbfgs *l) {
     return PLAIT_OK;
 }
 
+bool pli_lbfgs_may_sharpen(const pli_lbfgs *l, double own) {
+    const double excess = pli_lbfgs_excess(l);
+    return l->is_soft && excess > pli_run_tolerance(l->run) / 2 && own <= 0.2 * excess;
+}
+
 double pli_lbfgs_fell(const pli_lbfgs *l, int64_t n) {
     const int64_t last = l->run->epochs_done;
-    return last < n ? (double)INFINITY : l->fallen[last - n] - l->fallen[last];
+    return last - l->stage < n ? (double)INFINITY : l->fallen[last - n] - l->fallen[last];
 }
 
 /* How much the objective will still fall, by how it fell. It can nearly rest, and then fall again, if features are
  * correlated. Still, twice what it fell in the last third of all iterations was more than what was left, on all data
  * that docs/models.md names. */
 static double left_by_fall(const pli_lbfgs *l) {
-    const int64_t done = l->run->epochs_done;
-    return 2 * pli_lbfgs_fell(l, done / 3 > 5 ? done / 3 : 5);
+    const int64_t done = pli_lbfgs_done(l), least = l->is_soft ? SOFT_LOOKS : 5;
+    return 2 * pli_lbfgs_fell(l, done / 3 > least ? done / 3 : least);
 }
 
 /* How far the objective is above its least value, as a share of it. Half the Newton decrement vt H^-1 v tells it where
@@ -273,16 +280,34 @@ static bool rests(const pli_lbfgs *l) {
     return pli_lbfgs_fell(l, 4) <= 4 * close * fabs(l->objective);
 }
 
-/* Takes the next direction, or says that it is the end. */
+/* Goes on from here with a sharper loss. *end_out: there is none. The metric is that of the first loss. */
+static plait_status next_stage(pli_lbfgs *l, bool *end_out) {
+    const double narrower = l->pass->sharpen(l);
+    *end_out = !(narrower < 1);
+    if (*end_out) return PLAIT_OK;
+    l->first_stretch *= narrower;
+    PLI_TRY(start_again(l));
+    l->objective = penalised(l);
+    l->stage = l->run->epochs_done;
+    PLI_TRY(pli_lbfgs_keep_objective(l));
+    return direction(l);
+}
+
+/* Takes the next direction, or says that it is the end. A stage may end by a bolder guess than the run. */
 static plait_status next_direction(pli_lbfgs *l, bool *end_out) {
     pli_run *run = l->run;
     PLI_TRY(direction(l));
-    const bool fresh = l->pairs == 0 && l->stretch == 1;
-    run->gap = gap(l, true);
-    *end_out = run->gap <= pli_run_tolerance(run) || rests(l);
+    run->gap = gap(l, true) + pli_lbfgs_excess(l);
+    *end_out = run->gap <= pli_run_tolerance(run);
+    if (!*end_out) {
+        const double fell = 2 * pli_lbfgs_fell(l, 5) / l->objective;
+        *end_out = rests(l);
+        if (pli_lbfgs_may_sharpen(l, *end_out ? 0 : fmax(fell, gap(l, false)))) PLI_TRY(next_stage(l, end_out));
+    }
+    const bool fresh = l->pairs == 0 && l->stretch == l->first_stretch;
     if (*end_out || l->slope.vd < 0) return PLAIT_OK;
     /* Not downhill, by rounding: it is the optimum, or the pairs are bad. */
-    if (fresh) run->gap = gap(l, false);
+    if (fresh) run->gap = gap(l, false) + pli_lbfgs_excess(l);
     *end_out = fresh;
     return fresh ? PLAIT_OK : start_again(l);
 }
@@ -299,11 +324,11 @@ static plait_status iterate(pli_lbfgs *l) {
         PLI_TRY(next_direction(l, &end));
         if (end) break;
         if (!(l->slope.vd < 0)) continue;
-        const bool fresh = l->pairs == 0 && l->stretch == 1;
+        const bool fresh = l->pairs == 0 && l->stretch == l->first_stretch;
         PLI_TRY(line_search(l, &accepted));
         if (!accepted) {
             PLI_TRY(go_back(l));
-            if (fresh) run->gap = gap(l, false);
+            if (fresh) run->gap = gap(l, false) + pli_lbfgs_excess(l);
             if (fresh || l->stop) break;
             PLI_TRY(start_again(l));
             continue;
@@ -339,7 +364,7 @@ static plait_status begin(pli_lbfgs *l) {
 }
 
 plait_status pli_lbfgs_run(pli_run *run, const pli_lbfgs_pass *pass) {
-    pli_lbfgs    l = { .run = run, .pass = pass, .stretch = 1 };
+    pli_lbfgs    l = { .run = run, .pass = pass, .stretch = 1, .first_stretch = 1 };
     const void  *values = NULL;
     plait_status status = begin(&l);
     if (status == PLAIT_OK && by_blocks(&l)) {

@@ -125,6 +125,7 @@ static plait_status evaluate(blocks_run *o, double *objective_out) {
         square += o->penalty[i] * o->next[i] * o->next[i];
     }
     l->loss = all.loss / (double)run->train_rows;
+    l->excess = l->is_soft ? all.absolute / (double)run->train_rows : 0;
     l->stop = all.right > 0;
     *objective_out = l->loss + square / 2;
     pli_meter_tell(&l->meter, &own, run->epochs_done, 0, false);
@@ -284,7 +285,7 @@ static plait_status take_step(blocks_run *o) {
     o->fresh = false;
     o->l->run->epochs_done++;
     PLI_TRY(pli_lbfgs_keep_objective(o->l));
-    if (o->l->run->epochs_done < o->renewal) return PLAIT_OK;
+    if (pli_lbfgs_done(o->l) < o->renewal) return PLAIT_OK;
     o->renewal = 2 * o->renewal + FIRST_RENEWAL;
     return renew_metric(o, o->k);
 }
@@ -293,9 +294,31 @@ static plait_status take_step(blocks_run *o) {
  * for what the metric leaves out. After many iterations, so little does the metric know, it is no less than what the
  * objective fell in the last eighth of them. */
 static double gap(const pli_lbfgs *l, double decrement) {
-    const int64_t done = l->run->epochs_done;
+    const int64_t done = pli_lbfgs_done(l);
     const double  above = fmax(SAFETY * decrement, done >= MANY ? pli_lbfgs_fell(l, done / 8) : 0);
     return l->objective > 0 ? above / l->objective : above > 0 ? (double)INFINITY : 0;
+}
+
+/* Takes objective and gradient at w. */
+static plait_status evaluate_here(blocks_run *o) {
+    memcpy(o->next, o->w, (size_t)o->n * sizeof *o->w);
+    PLI_TRY(evaluate(o, &o->l->objective));
+    PLI_TRY(pli_lbfgs_keep_objective(o->l));
+    swap(&o->slope, &o->next_slope);
+    return PLAIT_OK;
+}
+
+/* Goes on from here with a sharper loss. *end_out: there is none. */
+static plait_status next_stage(blocks_run *o, bool *end_out) {
+    pli_lbfgs *l = o->l;
+    *end_out = !(l->pass->sharpen(l) < 1);
+    if (*end_out) return PLAIT_OK;
+    o->pairs = 0;
+    o->gamma = 1;
+    o->renewal = FIRST_RENEWAL;
+    l->stage = l->run->epochs_done;
+    PLI_TRY(evaluate_here(o));
+    return renew_metric(o, o->k);
 }
 
 static plait_status iterate(blocks_run *o) {
@@ -303,22 +326,23 @@ static plait_status iterate(blocks_run *o) {
     pli_run     *run = l->run;
     const double tolerance = pli_run_tolerance(run);
     bool         end = false;
-    memcpy(o->next, o->w, (size_t)o->n * sizeof *o->w);
-    PLI_TRY(evaluate(o, &l->objective));
+    PLI_TRY(evaluate_here(o));
     PLI_TRY(l->pass->finite(run, l->objective, 0));
-    PLI_TRY(pli_lbfgs_keep_objective(l));
-    swap(&o->slope, &o->next_slope);
     PLI_TRY(renew_metric(o, 1));
-    for (int64_t i = 0; !l->stop; i++) {
+    for (int64_t i = 0; !l->stop && !end; i++) {
         bool         accepted = false;
         uint64_t     at = pli_comm_span_begin(run->comm);
-        const double slope = take_direction(o);
-        run->gap = gap(l, -slope / 2);
+        const double slope = take_direction(o), own = gap(l, -slope / 2);
+        run->gap = own + pli_lbfgs_excess(l);
         if (run->gap <= tolerance || i == run->epochs) break;
+        if (pli_lbfgs_may_sharpen(l, own)) {
+            PLI_TRY(next_stage(o, &end));
+            continue;
+        }
         if (slope < 0) PLI_TRY(line_search(o, slope, &accepted));
         if (accepted) PLI_TRY(take_step(o));
         else if (!l->stop) PLI_TRY(start_again(o, &end));
-        if (end) break;
+        if (end && l->is_soft) PLI_TRY(next_stage(o, &end)); /* what is left of this stage is rounding */
         if (!accepted) continue;
         pli_run_phase(run, "iteration", i, &at);
         pli_meter_tell(&l->meter, &(pli_sums){ 0 }, i, 0, true);

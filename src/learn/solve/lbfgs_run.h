@@ -34,9 +34,13 @@ typedef struct pli_lbfgs {
     int32_t         age[PLI_LBFGS_MEMORY_MAX], pairs; /* slots, oldest first */
     double          objective, loss;
     double          length;         /* of the last step; 0: none */
+    double          first_stretch;  /* of a stage: how much flatter its loss's curvature is than the metric's */
     double          stretch;        /* factor of the metric's step, while no pair tells the curvature */
     double         *fallen; /* [iterations so far + 1] objectives: how it fell */
     int64_t         fallen_capacity;
+    bool            is_soft; /* the loss stands for one with a kink, and is made sharper by stages (pass->sharpen)  */
+    double          excess;  /* of such a loss, at the point at hand: what the smoothing adds to the objective's gap */
+    int64_t         stage;   /* iterations done when this stage began; 0: the only one */
     bool            stop;
     bool            differences; /* losses see no more of a row's scores than their differences, and w starts so, too */
     bool            single; /* the model computes in float32, whatever the tables have */
@@ -63,6 +67,9 @@ typedef struct pli_lbfgs_pass {
     /** Pushes the blocks [blocks, rows, rows] of the Hessian of the losses at these values to table h, blocks = 1 or
      *  columns; left of their diagonals, zeros. */
     plait_status (*blocks)(pli_lbfgs *l, const void *values, int64_t blocks);
+    /** Of a smoothed loss (is_soft): makes it sharper by a stage. Returns the new width as a share of the old one; 1:
+     *  it is as sharp as it gets. compute leaves the excess of its losses in the sums' `absolute`. */
+    double (*sharpen)(pli_lbfgs *l);
     /** EDIVERGED with the remedy, unless the loss is finite. */
     plait_status (*finite)(const pli_run *run, double loss, int64_t iteration);
     /** The iterations are over: takes these values as the solution. Collective. */
@@ -78,8 +85,17 @@ plait_status pli_lbfgs_run_by_blocks(pli_lbfgs *l);
 
 /** Notes the objective after run->epochs_done iterations. Errors: ENOMEM. */
 plait_status pli_lbfgs_keep_objective(pli_lbfgs *l);
-/** How much the objective fell in the last n iterations; infinite if there were not so many. */
+/** How much the objective fell in the last n iterations of this stage; infinite if there were not so many. */
 double pli_lbfgs_fell(const pli_lbfgs *l, int64_t n);
+
+/** The iterations of this stage. */
+static inline int64_t pli_lbfgs_done(const pli_lbfgs *l) { return l->run->epochs_done - l->stage; }
+/** The excess as a share of the objective. */
+static inline double pli_lbfgs_excess(const pli_lbfgs *l) {
+    return l->objective > 0 ? l->excess / l->objective : l->excess > 0 ? (double)INFINITY : 0;
+}
+/** Is the solver's own gap (a share of the objective) so small beside the excess that the next stage may begin? */
+bool pli_lbfgs_may_sharpen(const pli_lbfgs *l, double own);
 
 /** Writes the server functions that the run needs, for pli_learner_more.functions; returns how many. They run on the
  *  pool of comm. */

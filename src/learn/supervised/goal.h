@@ -24,6 +24,14 @@ bool pli_goal_target(const pli_goal *goal, double label, double *y_out, double *
 bool pli_goal_judge(const pli_goal *goal, const double *score, double label, double weight, double *slope,
                     pli_sums *sums);
 
+/** Adds a row's loss to sums, and of a smoothed loss its excess (sums->absolute). Writes the slope [K]; it and the
+ *  sums' other fields are the caller's to weight. */
+static inline void pli_goal_cost(const pli_goal *goal, int64_t k, const double *score, double y, double weight,
+                                 double *slope, pli_sums *sums) {
+    sums->loss += weight * goal->loss->at(goal->parameter, k, score, y, slope);
+    if (goal->loss->excess != NULL) sums->absolute += weight * goal->loss->excess(goal->parameter, k, score, y);
+}
+
 /** The number that a score means. */
 double pli_goal_number(const pli_goal *goal, double score);
 

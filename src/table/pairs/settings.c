@@ -113,7 +113,7 @@ static void no_intercept(pli_pair *pair, pli_above *above) {
 static void kinked(pli_pair *pair, pli_above *above) {
     (void)pair;
     above->kinked = above->loss_by_option = true;
-    above->loss = "hinge";
+    above->loss = "quantile";
 }
 
 static void schedule(pli_pair *pair, pli_above *above) {
@@ -167,7 +167,7 @@ const pli_setting *pli_settings(void) {
         { "a net with dropout", "--graph FILE", dropout },
         { "kernels of a module", "--kernels onednn", kernels },
         { "no intercept", "--no-intercept", no_intercept },
-        { "a loss with a kink", "--model hinge", kinked },
+        { "a loss with a kink", "--model quantile", kinked },
         { "a schedule", "--schedule cosine", schedule },
         { "an early end", "--patience N", patience },
         { "classes of equal weight", "--class-weight balanced", class_balance },
