@@ -33,7 +33,7 @@ static void test_known(void **state) {
     plait_data_destroy(&data);
 }
 
-/* The steps of an update rule, many of them and ever smaller, are never below the optimum by more than the tolerance. */
+/* An update rule, which takes many and ever smaller steps, never ends below the optimum. */
 static void test_default_is_least(void **state) {
     static const int64_t classes[] = { 2, 3 };
     (void)state;

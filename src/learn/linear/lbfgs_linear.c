@@ -136,7 +136,7 @@ static plait_status metric(pli_lbfgs *l) {
 /* --- blocks of the Hessian --------------------------------------------------------------------------------- */
 
 enum { BLOCK_ROWS_MAX = 1024, BLOCKS_VALUES_MAX = 1 << 23, EXACT_VALUES_MAX = 1 << 16 };
-#define BLOCKS_WORK_MAX 3e11 /* products of all blocks: seconds, which hundreds of passes by a diagonal would cost, too */
+#define BLOCKS_WORK_MAX 3e11 /* products of all blocks: seconds. Hundreds of passes by a diagonal cost as much */
 
 /* The products that all blocks take. */
 static double blocks_work(const pli_lbfgs *l) {
