@@ -219,7 +219,8 @@ static bool append_node(plait_graph *g, const plait_op *op, const plait_value *i
                                       .value = (int32_t)g->n_values,
                                       .n_values = (int32_t)n_out,
                                       .attr = (int32_t)g->n_attrs,
-                                      .forward = g->forward - 1 };
+                                      .forward = g->forward - 1,
+                                      .rank = -1 };
     for (int32_t i = 0; i < n; i++) g->input[g->n_inputs + i] = inputs[i];
     g->n_inputs += n;
     if (op->n_attrs > 0) memcpy(g->attr + g->n_attrs, attrs, (size_t)op->n_attrs * sizeof *attrs);

@@ -23,6 +23,7 @@ typedef struct pli_node {
     int32_t         value, n_values;
     int32_t         attr; /* the first of op->n_attrs in graph->attr */
     int32_t         forward; /* the node whose gradient it helps to compute; -1: it belongs to no gradient */
+    int32_t         rank; /* placed by hand (plait/place.h); -1: not */
 } pli_node;
 
 typedef struct pli_value {

@@ -8,6 +8,7 @@
 #include <plait/group.h>
 #include <plait/model.h>
 #include <plait/nn.h>
+#include <plait/place.h>
 #include <plait/session.h>
 #include <plait/table_store.h>
 

@@ -1,4 +1,4 @@
-/* Cases of plait/graph.h, plait/graph_file.h, plait/session.h. */
+/* Cases of plait/graph.h, plait/graph_file.h, plait/session.h, plait/place.h. */
 #include <string.h>
 
 #include "api/nulls.h"
@@ -152,6 +152,65 @@ static int variable_info(fixture *f, int arg) {
     return plait_session_variable_info(N(0, f->session), 0, N(2, &info), N(3, &f->err));
 }
 
+static int graph_place(fixture *f, int arg) {
+    plait_graph      *graph = fresh_graph(f);
+    const plait_value x = plait_graph_placeholder(graph, "x", PLAIT_F32, plait_shape_1(2));
+    return built(f, plait_graph_place(N(0, graph), x, N(2, "rank:0")));
+}
+static int placed(fixture *f, int arg) { return NEUTRAL_IF(plait_graph_placed(N(0, f->graph), f->x) == -1); }
+static int place_opts_init(fixture *f, int arg) {
+    plait_place_opts opts;
+    (void)f;
+    plait_place_opts_init(N(0, &opts));
+    return NEUTRAL;
+}
+/* Places the graph's variable on one rank. */
+static plait_status placed_graph(fixture *f, plait_placement **out) {
+    plait_place_opts opts;
+    plait_place_opts_init(&opts);
+    opts.fetches = &f->v;
+    opts.n_fetches = 1;
+    return plait_placement_create(f->graph, &opts, out, &f->err);
+}
+static int placement_create(fixture *f, int arg) {
+    plait_placement *p = NULL;
+    plait_place_opts opts;
+    plait_place_opts_init(&opts);
+    opts.fetches = &f->v;
+    opts.n_fetches = 1;
+    const plait_status status = plait_placement_create(N(0, f->graph), N(1, &opts), N(2, &p), N(3, &f->err));
+    plait_placement_destroy(&p);
+    return status;
+}
+static int placement_destroy(fixture *f, int arg) {
+    plait_placement *none = NULL;
+    (void)f;
+    plait_placement_destroy(N(0, &none));
+    return NEUTRAL;
+}
+static int placement_parts(fixture *f, int arg) {
+    plait_placement *p = NULL;
+    if (placed_graph(f, &p) < 0) return OTHER;
+    const int answer = NEUTRAL_IF(plait_placement_parts(N(0, p)) == NULL);
+    plait_placement_destroy(&p);
+    return answer;
+}
+static int placement_seconds(fixture *f, int arg) {
+    plait_placement *p = NULL;
+    if (placed_graph(f, &p) < 0) return OTHER;
+    const int answer = NEUTRAL_IF(plait_placement_seconds(N(0, p)) == 0);
+    plait_placement_destroy(&p);
+    return answer;
+}
+static int placement_share(fixture *f, int arg) {
+    plait_placement  *p = NULL;
+    plait_place_share share;
+    if (placed_graph(f, &p) < 0) return OTHER;
+    const plait_status status = plait_placement_share(N(0, p), 0, N(2, &share), N(3, &f->err));
+    plait_placement_destroy(&p);
+    return status;
+}
+
 const null_case graph_cases[] = {
     { "graph_create", create, NULL },
     { "graph_destroy", destroy, "graph" },
@@ -182,5 +241,13 @@ const null_case graph_cases[] = {
     { "session_variable", session_variable, NULL },
     { "session_set_variable", set_variable, NULL },
     { "session_variable_info", variable_info, NULL },
+    { "graph_place", graph_place, NULL },
+    { "graph_placed", placed, NULL },
+    { "place_opts_init", place_opts_init, NULL },
+    { "placement_create", placement_create, NULL },
+    { "placement_destroy", placement_destroy, "placement" },
+    { "placement_parts", placement_parts, NULL },
+    { "placement_seconds", placement_seconds, NULL },
+    { "placement_share", placement_share, NULL },
     { NULL, NULL, NULL },
 };

@@ -1,0 +1,259 @@
+/* Placements: the options are checked, some placements to begin with are judged and refined, and the best is kept. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "graph/place/place.h"
+
+enum { JUDGEMENTS = 20000, TASKS = 20000000, DRAWN = 4 };
+
+struct plait_placement {
+    int32_t           *part; /* [nodes of the graph] */
+    plait_place_share *share;
+    int32_t            ranks;
+    double             seconds;
+};
+
+void plait_place_opts_init(plait_place_opts *opts) {
+    if (opts == NULL) return;
+    *opts = (plait_place_opts){ .size = sizeof *opts,
+                                .ranks = 1,
+                                .flop_ns = 0.01,
+                                .tap_ns = 0.03,
+                                .step_ns = 0.5,
+                                .moved_ns = 0.02,
+                                .node_ns = 100,
+                                .message_ns = 2000,
+                                .micro_batches = 1,
+                                .method = "auto" };
+}
+
+double pli_place_latency(const plait_place_opts *o, int32_t from, int32_t to) {
+    return o->latency_s != NULL ? o->latency_s[(int64_t)from * o->ranks + to] : 20e-6;
+}
+
+double pli_place_bandwidth(const plait_place_opts *o, int32_t from, int32_t to) {
+    return o->bandwidth != NULL ? o->bandwidth[(int64_t)from * o->ranks + to] : 1.25e9;
+}
+
+/* --- options ------------------------------------------------------------------------------------------------------ */
+
+static const char *const methods[] = { "auto", "chain", "heft", "given" };
+
+static bool good_links(const plait_place_opts *o) {
+    for (int64_t i = 0; i < (int64_t)o->ranks * o->ranks; i++) {
+        if (i / o->ranks == i % o->ranks) continue;
+        if (o->latency_s != NULL && !(o->latency_s[i] >= 0 && isfinite(o->latency_s[i]))) return false;
+        if (o->bandwidth != NULL && !(o->bandwidth[i] > 0)) return false;
+    }
+    return true;
+}
+
+static plait_status check_rules(const plait_graph *g, const plait_place_opts *o, plait_error *err) {
+    for (int32_t i = 0; i < o->n_rules; i++) {
+        const plait_place_rule *r = &o->rules[i];
+        const bool              both = r->kind == PLAIT_PLACE_TOGETHER;
+        if (r->a < 0 || r->a >= g->n_values || (both && (r->b < 0 || r->b >= g->n_values)))
+            return pli_fail(err, PLAIT_EINVAL, "rule %d of a placement names no value of this graph", i);
+        if (!both && (r->rank < 0 || r->rank >= o->ranks))
+            return pli_fail(err, PLAIT_EINVAL, "rule %d of a placement: there is no rank %d of %d", i, r->rank,
+                            o->ranks);
+    }
+    for (int64_t k = 0; o->given != NULL && k < g->n_nodes; k++)
+        if (o->given[k] < 0 || o->given[k] >= o->ranks)
+            return pli_fail(err, PLAIT_EINVAL, "the given placement has node %lld on rank %d; there are %d ranks",
+                            (long long)k, o->given[k], o->ranks);
+    return PLAIT_OK;
+}
+
+static plait_status check(const plait_graph *g, const plait_place_opts *o, plait_error *err) {
+    enum { RANKS_MAX = 4096, MICRO_MAX = 4096, KNOWN = sizeof methods / sizeof *methods };
+    if (o->size != sizeof *o)
+        return pli_fail(err, PLAIT_EINVAL, "options of a placement: fill them by plait_place_opts_init");
+    PLI_TRY(plait_graph_check(g, err));
+    size_t m = 0;
+    while (o->method != NULL && m < KNOWN && strcmp(o->method, methods[m]) != 0) m++;
+    if (o->method == NULL || m == KNOWN)
+        return pli_fail_unknown(err, "method of placement", o->method != NULL ? o->method : "", methods, KNOWN);
+    if (o->ranks < 1 || o->ranks > RANKS_MAX || o->micro_batches < 1 || o->micro_batches > MICRO_MAX)
+        return pli_fail(err, PLAIT_EINVAL, "a placement over %d ranks of %d micro-batches: expected 1 to %d of each",
+                        o->ranks, o->micro_batches, RANKS_MAX);
+    if (o->n_feeds < 0 || o->n_fetches < 1 || o->n_rules < 0 || o->state_values < 0 || o->fetches == NULL ||
+        (o->n_feeds > 0 && o->feeds == NULL) || (o->n_rules > 0 && o->rules == NULL))
+        return pli_fail(err, PLAIT_EINVAL, "a placement needs fetches, and no count below 0");
+    if ((strcmp(o->method, "given") == 0) != (o->given != NULL))
+        return pli_fail(err, PLAIT_EINVAL, "`given` goes with the method \"given\", and only with it");
+    for (int32_t r = 0; o->speed != NULL && r < o->ranks; r++)
+        if (!(o->speed[r] > 0 && isfinite(o->speed[r])))
+            return pli_fail(err, PLAIT_EINVAL, "rank %d has speed %g; expected a number above 0", r, o->speed[r]);
+    if (!good_links(o))
+        return pli_fail(err, PLAIT_EINVAL, "a link's latency is to be 0 or more, and its bandwidth above 0");
+    const double costs[] = { o->flop_ns, o->tap_ns, o->step_ns, o->moved_ns, o->node_ns, o->message_ns };
+    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++)
+        if (!(costs[i] >= 0 && isfinite(costs[i])))
+            return pli_fail(err, PLAIT_EINVAL, "a cost of %g ns; expected 0 or more", costs[i]);
+    return check_rules(g, o, err);
+}
+
+/* --- the search --------------------------------------------------------------------------------------------------- */
+
+typedef struct contest {
+    pli_placing *load;
+    pli_judge   *judge;
+    int32_t     *part, *best; /* [units] */
+    int32_t     *order;       /* [ranks] */
+    pli_judged   judged;
+    bool         any;
+    int64_t      each; /* judgements for the refinement of one start */
+} contest;
+
+/* Refines the placement in part, and keeps it if it is the best. */
+static void enter(contest *c, bool refine) {
+    pli_judged judged = pli_judge_run(c->judge, c->part, NULL);
+    int64_t    budget = c->each;
+    if (refine) pli_refine(c->load, c->judge, c->load->opts->seed, &budget, c->part, &judged);
+    if (c->any && !pli_judged_better(&judged, &c->judged)) return;
+    memcpy(c->best, c->part, (size_t)c->load->units * sizeof *c->best);
+    c->judged = judged;
+    c->any = true;
+}
+
+static void draw(contest *c, uint64_t number) {
+    const int32_t ranks = c->load->opts->ranks;
+    pli_random    random = pli_random_at(c->load->opts->seed, PLI_RANDOM_GRAPH, number, 2);
+    for (int32_t u = 0; u < c->load->units; u++) {
+        int32_t r = (int32_t)pli_random_below(&random, (uint64_t)ranks);
+        while (!pli_place_allows(c->load, u, r)) r = (r + 1) % ranks; /* some rank is allowed: pin_units */
+        c->part[u] = r;
+    }
+}
+
+/* Ranks as they are, then the fastest first. */
+static void set_order(contest *c, bool fastest_first) {
+    const plait_place_opts *o = c->load->opts;
+    for (int32_t r = 0; r < o->ranks; r++) {
+        int32_t at = r;
+        for (; fastest_first && at > 0 && pli_place_speed(o, c->order[at - 1]) < pli_place_speed(o, r); at--)
+            c->order[at] = c->order[at - 1];
+        c->order[at] = r;
+    }
+}
+
+static bool enter_chains(contest *c, bool refine) {
+    for (int32_t way = 0; way < 2; way++) {
+        set_order(c, way == 1);
+        for (int32_t stages = c->load->opts->ranks; stages >= 1; stages /= 2) {
+            if (!pli_start_chain(c->load, c->order, stages, c->part)) return false;
+            enter(c, refine);
+        }
+    }
+    return true;
+}
+
+static bool run_contest(contest *c) {
+    const plait_place_opts *o = c->load->opts;
+    if (strcmp(o->method, "given") == 0) {
+        for (int64_t k = c->load->graph_nodes - 1; k >= 0; k--) c->part[c->load->of_node[k]] = o->given[k];
+        enter(c, false);
+        return true;
+    }
+    const bool all = strcmp(o->method, "auto") == 0;
+    if (strcmp(o->method, "chain") == 0) return enter_chains(c, false);
+    if (!pli_start_heft(c->load, c->part)) return false;
+    enter(c, all);
+    if (!all) return true;
+    set_order(c, true);
+    pli_start_one(c->load, c->order[0], c->part);
+    enter(c, true);
+    for (uint64_t i = 0; i < DRAWN; i++) {
+        draw(c, i);
+        enter(c, true);
+    }
+    return enter_chains(c, true);
+}
+
+/* --- the answer --------------------------------------------------------------------------------------------------- */
+
+static plait_status refuse_memory(const plait_place_opts *o, const plait_place_share *share, plait_error *err) {
+    char   text[200] = "";
+    size_t at = 0;
+    for (int32_t r = 0; r < o->ranks && at + 48 < sizeof text; r++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%srank %d needs %.0f of %llu", r > 0 ? ", " : "", r,
+                               share[r].variable_bytes + share[r].activation_bytes,
+                               (unsigned long long)o->memory_bytes[r]);
+    return pli_fail(err, PLAIT_EREFUSED,
+                    "the graph does not fit into the ranks' memory: %s bytes; take more ranks or a smaller batch",
+                    text);
+}
+
+static plait_status answer(contest *c, plait_placement *p, plait_error *err) {
+    const pli_placing *l = c->load;
+    pli_judge_run(c->judge, c->best, p->share);
+    p->seconds = c->judged.seconds;
+    for (int64_t k = 0; k < l->graph_nodes; k++) p->part[k] = c->best[l->of_node[k]];
+    return c->judged.excess > 0 ? refuse_memory(l->opts, p->share, err) : PLAIT_OK;
+}
+
+static plait_status place(pli_placing *l, plait_placement *p, plait_error *err) {
+    const size_t  units = ((size_t)l->units + 1) * sizeof(int32_t);
+    contest       c = { .load = l,
+                        .judge = pli_judge_make(l),
+                        .part = pli_arena_take(&l->arena, units),
+                        .best = pli_arena_take(&l->arena, units),
+                        .order = pli_arena_take(&l->arena, ((size_t)l->opts->ranks + 1) * sizeof(int32_t)) };
+    const int64_t tasks = (int64_t)l->nodes * l->opts->micro_batches + 1;
+    if (c.judge == NULL || c.part == NULL || c.best == NULL || c.order == NULL || tasks > INT32_MAX / 2)
+        return pli_fail(err, PLAIT_ENOMEM, "no memory to place a graph of %d nodes", l->nodes);
+    c.each = TASKS / tasks < JUDGEMENTS ? TASKS / tasks : JUDGEMENTS;
+    if (!run_contest(&c)) return pli_fail(err, PLAIT_ENOMEM, "no memory to place a graph of %d nodes", l->nodes);
+    return answer(&c, p, err);
+}
+
+plait_status plait_placement_create(const plait_graph *graph, const plait_place_opts *opts,
+                                    plait_placement **placement_out, plait_error *error_out) {
+    pli_placing load;
+    PLI_TRY(PLI_GIVEN(error_out, graph));
+    PLI_TRY(PLI_GIVEN(error_out, opts));
+    PLI_TRY(PLI_GIVEN(error_out, placement_out));
+    PLI_TRY(check(graph, opts, error_out));
+    PLI_TRY(pli_placing_make(graph, opts, &load, error_out));
+    plait_placement *p = pli_calloc(1, sizeof *p);
+    plait_status     status = PLAIT_OK;
+    if (p != NULL) {
+        *p = (plait_placement){ .part = pli_calloc((size_t)graph->n_nodes, sizeof *p->part),
+                                .share = pli_calloc((size_t)opts->ranks, sizeof *p->share),
+                                .ranks = opts->ranks };
+    }
+    if (p == NULL || p->part == NULL || p->share == NULL)
+        status = pli_fail(error_out, PLAIT_ENOMEM, "no memory for a placement");
+    if (status == PLAIT_OK) status = place(&load, p, error_out);
+    pli_placing_free(&load);
+    if (status == PLAIT_OK)
+        *placement_out = p;
+    else
+        plait_placement_destroy(&p);
+    return status;
+}
+
+void plait_placement_destroy(plait_placement **placement) {
+    plait_placement *p = placement == NULL ? NULL : *placement;
+    if (p == NULL) return;
+    pli_free(p->part);
+    pli_free(p->share);
+    pli_free(p);
+    *placement = NULL;
+}
+
+const int32_t *plait_placement_parts(const plait_placement *p) { return p != NULL ? p->part : NULL; }
+double         plait_placement_seconds(const plait_placement *p) { return p != NULL ? p->seconds : 0; }
+
+plait_status plait_placement_share(const plait_placement *placement, int32_t rank, plait_place_share *share_out,
+                                   plait_error *error_out) {
+    PLI_TRY(PLI_GIVEN(error_out, placement));
+    PLI_TRY(PLI_GIVEN(error_out, share_out));
+    if (rank < 0 || rank >= placement->ranks)
+        return pli_fail(error_out, PLAIT_EINVAL, "a placement over %d ranks has no rank %d", placement->ranks, rank);
+    *share_out = placement->share[rank];
+    return PLAIT_OK;
+}
