@@ -130,6 +130,8 @@ void             pli_borrowed_free(pli_borrowed **borrowed);
 void pli_dataset_label(const pli_dataset *dataset, pli_text *text);
 /** Are its labels in a file of their own (images in idx format)? */
 bool pli_dataset_has_label_file(const pli_dataset *dataset);
+/** Has one of its files a FILE.weight? Its rows then have their weights when all workers have agreed on it. */
+bool pli_dataset_has_weight_file(const pli_dataset *dataset);
 /** Sets the schema's names of hashed features, for the keys in `wanted` [n]: each key takes the first name that the
  *  data's first `bytes` (rounded up to a MiB) have for it, at most 2^20 names of 16 MiB together. Features that are not
  *  hashed need none; those hashed to more than 2^26 keys remain without. If the data cannot be read again, names are

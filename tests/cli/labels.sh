@@ -150,6 +150,15 @@ exits 1 "$zero" zero-stream train --data pipe --epochs 1 --weight-column w
 printf '0\n1\n' >none.weight
 works part-light train --data none --batch 1 --epochs 3 --metrics light.json
 grep -qi nan part-light.err part-light.out light.json && fail "NaN is told: $(cat part-light.err)"
+# The weights of a test set and of a file for validation count with any number of workers.
+awk 'BEGIN { for (i = 0; i < 200; i++) printf "%d 1:%d\n", i % 3 == 0, i % 5 }' >heavy
+awk 'BEGIN { for (i = 0; i < 200; i++) print i % 7 }' >heavy.weight
+for w in 1 2 3; do
+    works "heavy$w" train --data light --test heavy --validation heavy --epochs 1 --optimizer adagrad --workers "$w" --json
+    tail -n 1 "heavy$w.out" | grep -o '"\(test\|validation\)_loss": [^,}]*' >"heavy$w.loss"
+    [ "$(wc -l <"heavy$w.loss")" -ge 1 ] || fail "heavy$w.out: no test loss"
+    cmp -s heavy1.loss "heavy$w.loss" || fail "$w workers: $(cat "heavy$w.loss"), one: $(cat heavy1.loss)"
+done
 # Workers that see other labels than the rest: said where updates are applied as they come, and the steps decide the end.
 awk 'BEGIN { srand(5); for (i = 0; i < 6400; i++) {
     printf "%d 1:%.3f 2:%.3f\n", int(i / 100) % 2, rand(), rand() >"period"

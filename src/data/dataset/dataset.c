@@ -465,6 +465,8 @@ static uint64_t source_print(const pli_source *source, uint64_t seed) {
 
 bool pli_dataset_has_label_file(const pli_dataset *d) { return d->idx != NULL; }
 
+bool pli_dataset_has_weight_file(const pli_dataset *d) { return d->has_weights; }
+
 uint64_t pli_dataset_fingerprint(const pli_dataset *d) {
     static const uint64_t DEALT = UINT64_C(1) << 32;
     if (d->cached != NULL) return pli_datacache_fingerprint(d);

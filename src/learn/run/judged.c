@@ -24,8 +24,10 @@ static plait_status open_beside(pli_run *run, const plait_data_opts *files, cons
         trained != NULL && own.label != NULL && trained->label != NULL && strcmp(own.label, trained->label) == 0;
     if (same && pli_dataset_has_label_file(run->data) && strcmp(own.paths[0], trained->paths[0]) != 0) own.label = NULL;
     PLI_TRY(pli_run_open(run, files != NULL ? &own : NULL, memory, run->schema, false, data_out));
-    if (run->opts->replicas <= 1 || memory != NULL) return PLAIT_OK;
-    pli_schema  *joined = NULL; /* says how many rows each part has: another worker may have to read them */
+    if (memory != NULL || (run->opts->replicas <= 1 && !pli_dataset_has_weight_file(*data_out))) return PLAIT_OK;
+    /* It says how many rows each part has: which weights of FILE.weight are a worker's, and what another worker reads if
+     * it must. */
+    pli_schema  *joined = NULL;
     plait_status status = pli_run_agree_schema(run, *data_out, false, &joined);
     pli_schema_destroy(&joined);
     return status;
