@@ -25,8 +25,8 @@ static plait_status open_beside(pli_run *run, const plait_data_opts *files, cons
     if (same && pli_dataset_has_label_file(run->data) && strcmp(own.paths[0], trained->paths[0]) != 0) own.label = NULL;
     PLI_TRY(pli_run_open(run, files != NULL ? &own : NULL, memory, run->schema, false, data_out));
     if (memory != NULL || (run->opts->replicas <= 1 && !pli_dataset_has_weight_file(*data_out))) return PLAIT_OK;
-    /* It says how many rows each part has: which weights of FILE.weight are a worker's, and what another worker reads if
-     * it must. */
+    /* It says how many rows each part has: which weights of FILE.weight are a worker's own, and what another worker has
+     * to read. */
     pli_schema  *joined = NULL;
     plait_status status = pli_run_agree_schema(run, *data_out, false, &joined);
     pli_schema_destroy(&joined);
