@@ -42,7 +42,7 @@ typedef struct null_case {
 } null_case;
 
 /** The cases of each header; a case without a function ends the list. */
-extern const null_case comm_cases[], table_cases[], graph_cases[], learn_cases[], learner_cases[];
+extern const null_case comm_cases[], table_cases[], graph_cases[], channel_cases[], learn_cases[], learner_cases[];
 
 /** The k-th argument: NULL in the turn of argument k. */
 #define N(k, value) (arg == (k) ? NULL : (value))

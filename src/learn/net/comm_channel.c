@@ -270,6 +270,7 @@ static plait_status check(const plait_comm *comm, int32_t n, const int32_t *rank
 
 plait_status plait_comm_channel_create(plait_comm *comm, int32_t n_ranks, const int32_t *ranks, int32_t grants,
                                        plait_comm_channel **channel_out) {
+    if (comm == NULL) return PLAIT_EINVAL; /* there is nowhere to put the text */
     plait_error *err = pli_comm_error(comm);
     PLI_TRY(PLI_GIVEN(err, ranks));
     PLI_TRY(PLI_GIVEN(err, channel_out));
