@@ -127,8 +127,9 @@ typedef struct plait_train_opts {
     double                 learning_rate; /* 0: the default                                                 */
     double                 momentum;      /* for the rule momentum; default 0.9                              */
     double                 tolerance;     /* a solver that converges ends when the objective is within this share of its
-                                             least value, as far as it can tell; NaN: 1e-4. kmeans: when a pass
-                                             lowers the inertia by no more than this share; NaN: 1e-5         */
+                                             least value, as far as it can tell; NaN: 1e-4; below 1. Doubles tell no
+                                             less than 1e-12, so that is what a smaller one means. kmeans: when a
+                                             pass lowers the inertia by no more than this share; NaN: 1e-5    */
     const char            *schedule;      /* "constant" | "invsqrt" | "cosine"; NULL: cosine over more than one epoch */
     double                 l1, l2;        /* l2 NaN: 1/n; less for a net of small numbers (docs/models.md)   */
     int                    no_intercept;

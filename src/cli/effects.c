@@ -21,6 +21,15 @@ static bool has_steps(const pli_train_settings *s) {
     return s->optimizer == NULL || pli_solver_find(s->optimizer) == NULL;
 }
 static bool takes_rate(const pli_train_settings *s) { return has_steps(s) || pli_is(s->optimizer, "online"); }
+static bool is_net(const pli_train_settings *s) {
+    const plait_learner *learner = s->model != NULL ? pli_learner_find(s->model, NULL, 0) : NULL;
+    return s->graph != NULL || (learner != NULL && learner->more != NULL && learner->more->graph != NULL);
+}
+/* Does a solver train that ends by itself? Nets are trained by a rule unless one is named. */
+static bool converges(const pli_train_settings *s) {
+    return s->optimizer == NULL || pli_is(s->optimizer, "auto") ? !is_net(s)
+                                                               : !has_steps(s) && !pli_is(s->optimizer, "online");
+}
 static bool has_checkpoints(const pli_train_settings *s) { return s->checkpoint != NULL; }
 static bool has_metrics(const pli_train_settings *s) { return s->metrics != NULL || s->curve == 0; }
 static bool has_raw_x(const pli_train_settings *s) { return s->graph == NULL; }
@@ -39,11 +48,6 @@ static bool is_scalable(const pli_train_settings *s) { return !(s->l1 > 0 && s->
 /* May the run begin anew, so that it needs first weights? A resumed run has its own, but a run with --checkpoint may
  * find an empty folder. */
 static bool may_begin(const pli_train_settings *s) { return s->resume == NULL || s->checkpoint != NULL; }
-
-static bool is_net(const pli_train_settings *s) {
-    const plait_learner *learner = s->model != NULL ? pli_learner_find(s->model, NULL, 0) : NULL;
-    return s->graph != NULL || (learner != NULL && learner->more != NULL && learner->more->graph != NULL);
-}
 
 /* Does the run draw random numbers? L-BFGS of a linear model does not: it passes over all rows, and begins at zero. */
 static bool draws(const pli_train_settings *s) {
@@ -125,7 +129,7 @@ static const struct effect {
     { "epochs", NULL, NULL },
     { "batch", has_steps, "on an optimizer whose passes are over all rows" },
     { "learning-rate", takes_rate, "on an optimizer that finds its own step sizes" },
-    { "tolerance", NULL, NULL },
+    { "tolerance", converges, "on an optimizer that does not end by itself" },
     { "momentum", has_momentum, "without --optimizer momentum" },
     { "schedule", has_steps, "on an optimizer that finds its own step sizes" },
     { "staleness-aware", has_others, "with one worker" },

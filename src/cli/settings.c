@@ -108,7 +108,7 @@ const pli_opt pli_train_rows[] = {
     { "tolerance", PLI_OPT_F64, AT(tolerance), NULL, "X",
       "for solvers that converge: end within this share of the least objective; default 1e-4; kmeans: end when a pass "
       "lowers the inertia by no more than this share; default 1e-5",
-      0, INFINITY, "optimizer" },
+      0, 0.999999999, "optimizer" },
     { "momentum", PLI_OPT_F64, AT(momentum), NULL, "X",
       "for optimizer momentum: the share of the last step that is kept; default 0.9", 0, 0.999999999, "optimizer" },
     { "schedule", PLI_OPT_CHOICE, AT(schedule), NULL, "constant|invsqrt|cosine",

@@ -184,9 +184,10 @@ static inline int32_t pli_run_holders(const pli_run *run) {
 }
 static inline bool pli_run_is_spare(const pli_run *run) { return plait_comm_rank(run->comm) >= pli_run_holders(run); }
 
-/** Within which share of its least value the objective is to end, of a solver that converges. */
+/** Within which share of its least value the objective is to end, of a solver that converges. Doubles tell no less than
+ *  1e-12. */
 static inline double pli_run_tolerance(const pli_run *run) {
-    return isnan(run->opts->tolerance) ? 1e-4 : run->opts->tolerance;
+    return isnan(run->opts->tolerance) ? 1e-4 : fmax(run->opts->tolerance, 1e-12);
 }
 
 /** Has the caller asked the run to stop? */

@@ -61,6 +61,7 @@ static bool widen(pli_online_sample *s) {
 
 static void copy_entries(pli_online_sample *s, const pli_block *from, int64_t first, int64_t n) {
     const int64_t at = s->block.entries;
+    if (n == 0) return; /* the arrays may be NULL yet */
     if (from->value != NULL) memcpy(s->block.value + at, from->value + first, (size_t)n * sizeof *from->value);
     for (int64_t e = 0; e < n && from->value == NULL; e++) s->block.value[at + e] = 1;
     if (s->block.col != NULL) memcpy(s->block.col + at, from->col + first, (size_t)n * sizeof *from->col);
@@ -86,7 +87,7 @@ static bool add(pli_online_sample *s, const pli_block *from, int64_t row) {
 static void move(pli_online_sample *s, int64_t from, int64_t to, int64_t at) {
     pli_block    *b = &s->block;
     const int64_t first = b->row_start[from], n = b->row_start[from + 1] - first;
-    memmove(b->value + at, b->value + first, (size_t)n * sizeof *b->value);
+    if (n > 0) memmove(b->value + at, b->value + first, (size_t)n * sizeof *b->value);
     if (b->col != NULL) memmove(b->col + at, b->col + first, (size_t)n * sizeof *b->col);
     if (b->key != NULL) memmove(b->key + at, b->key + first, (size_t)n * sizeof *b->key);
     s->number[to] = s->number[from];

@@ -116,7 +116,8 @@ plait_status pli_options_check(pli_run *run) {
     PLI_TRY(check_number("l1", o->l1, false, err));
     if (!isnan(o->l2)) PLI_TRY(check_number("l2", o->l2, false, err));
     PLI_TRY(check_number("learning-rate", o->learning_rate, false, err));
-    if (!isnan(o->tolerance)) PLI_TRY(check_number("tolerance", o->tolerance, false, err));
+    if (!isnan(o->tolerance) && !(o->tolerance >= 0 && o->tolerance < 1))
+        return pli_fail(err, PLAIT_EINVAL, "tolerance is %g: expected a share, from 0 to below 1", o->tolerance);
     PLI_TRY(check_number("huber-delta", o->huber_delta, true, err));
     if (o->names_bytes < 0) return pli_fail(err, PLAIT_EINVAL, "names is %lld: expected 0 or more",
                                             (long long)o->names_bytes);
