@@ -81,7 +81,7 @@ static plait_status body(plait_comm *comm, void *user) {
     plait_comm_channel  *channel = NULL;
     plait_error          err = { .code = PLAIT_OK };
     plait_cut            cut, whole;
-    net                  n;
+    net                  n = { 0 };
     double               loss = 0, uncut = 0;
     if (plait_comm_workers(comm) != RANKS) return PLAIT_EINVAL;
     plait_cut_init(&whole); /* one part */

@@ -26,7 +26,7 @@ typedef struct plait_comm_channel plait_comm_channel;
 /** Opens the channel of a rank; a rank has one at a time. ranks [n_ranks] (copied): part p lies on ranks[p % n_ranks];
  *  all of them open the channel with the same list, within the same job. Replicas of a graph have ranks of their own.
  *  grants: how many tensors of an edge of the graph may be sent and not yet received, the same on all ranks; 0: 8. An
- *  edge that skips parts holds its producer up if there are few (with parts + 1 it never does).
+ *  edge that skips parts may make its producer wait, unless grants is at least parts + 1.
  *  Errors: EINVAL a rank that is none, one that is listed twice, or a channel that is open already; ENOMEM. The text is
  *  in plait_comm_error. Not collective: what others send before is kept. */
 PLAIT_API plait_status plait_comm_channel_create(plait_comm *comm, int32_t n_ranks, const int32_t *ranks,

@@ -54,7 +54,8 @@ typedef struct plait_data_opts {
     const char *ngram;        /* vw: n-grams of up to this length in all namespaces, "2", or by first letters, "a2,b3";
                                  NULL: none */
     int keep_missing; /* csv, tsv: 0: a missing number becomes its column's mean; 1: it stays NaN, for models that can
-                         learn from that (gbdt). A model's schema remembers it. Not with hash_bits */
+                         learn from that (gbdt). A model's schema remembers it. With hash_bits a missing
+                         number is 0 in any case */
 } plait_data_opts;
 
 PLAIT_API void plait_data_opts_init(plait_data_opts *opts);

@@ -12,8 +12,8 @@
  *     const int32_t *rank = plait_placement_parts(placement);
  *
  * Papers: Mirhoseini et al., "Device Placement Optimization with Reinforcement Learning", ICML 2017 (the problem);
- * Topcuoglu et al., "Performance-Effective and Low-Complexity Task Scheduling", TPDS 2002 (HEFT); Fiduccia and
- * Mattheyses, DAC 1982 (moves of single units); Jia et al., "Beyond Data and Model Parallelism" (FlexFlow), MLSys 2019
+ * Topcuoglu et al., "Performance-Effective and Low-Complexity Task Scheduling", TPDS 2002 (HEFT's choice of a rank); Fiduccia
+ * and Mattheyses, DAC 1982 (moves of single units); Jia et al., "Beyond Data and Model Parallelism" (FlexFlow), MLSys 2019
  * (simulation as the judge).
  * Threads: as plait/graph.h; a placement itself never changes, so any thread may read it. Not collective. */
 #ifndef PLAIT_PLACE_H
@@ -27,7 +27,7 @@ extern "C" {
 
 /** Places a value's node, and its unit, by hand: where is "rank:1/cpu:0", or "rank:1" for short. Returns value. The
  *  graph fails (plait_graph_check) with EINVAL if `where` has another form, and with ENAME if it names a device other
- *  than cpu:0, the only one that there is. */
+ *  than cpu:0, the only one that there is. plait_placement_create reads it; a plait_cut does not. */
 PLAIT_API plait_value plait_graph_place(plait_graph *graph, plait_value value, const char *where);
 /** The rank that plait_graph_place gave a value's node; -1: none. */
 PLAIT_API int32_t plait_graph_placed(const plait_graph *graph, plait_value value);

@@ -93,9 +93,9 @@ typedef struct plait_cut {
 PLAIT_API void plait_cut_init(plait_cut *cut);
 
 /** A channel in memory, for sessions of one process. threads: how many threads run them, one for each rank. grants:
- *  how many tensors of an edge of the graph may be sent and not yet received, 1 or more. An edge that skips parts holds
- *  its producer up if there are few: with parts + 1 it never does. If all threads wait and none can go on, the waits
- *  end with EDEADLOCK. Errors: EINVAL; ENOMEM. Any thread. */
+ *  how many tensors of an edge of the graph may be sent and not yet received, 1 or more. An edge that skips parts may
+ *  make its producer wait, unless grants is at least parts + 1. If all threads wait and none can go on, the waits
+ *  end with EDEADLOCK; other waits have no deadline. Errors: EINVAL; ENOMEM. Any thread. */
 typedef struct plait_memory_channel plait_memory_channel;
 PLAIT_API plait_status plait_memory_channel_create(int32_t threads, int32_t grants, plait_memory_channel **channel_out,
                                                    plait_error *error_out);

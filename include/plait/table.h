@@ -109,8 +109,8 @@ typedef struct plait_table_opts {
 
 PLAIT_API void plait_table_opts_init(plait_table_opts *opts);
 
-/* A table of a group is its members' alone: all that is said of workers here and in plait/job.h, they do and count by
- * themselves. They alone create, zero and drop it and call its server functions, and only their clocks count for its
+/* Only its members read and update a group's table. Read "workers", here and in plait/job.h, as "members". They alone
+ * create, zero and drop it and call its server functions, and only their clocks count for its
  * consistency; they may end other numbers of clocks than the rest of the job, if that has no table that needs more. Its
  * rows lie on the members' ranks. `last` and turns go by the members' order of rank.
  * Refused are groups in a job with servers of their own ranks, backup workers, replicas 2 or opts.aggregate, with an

@@ -15,7 +15,7 @@ enum {
     IMAGES = 64, CHANNELS = 8, FILTERS = 16, SIDE = 14
 };
 
-/* Nodes of one element, which cannot be fused because each is run alone: no passes. */
+/* Passes are off, so each node of one element runs alone. */
 static plait_value small_nodes(plait_graph *g) {
     plait_value x = plait_graph_placeholder(g, "x", PLAIT_F32, plait_shape_1(1));
     for (int32_t i = 0; i < CHAIN; i++) x = plait_op_relu(g, x);

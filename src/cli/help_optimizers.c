@@ -18,10 +18,11 @@ static const optimizer solvers[] = {
       "--validation 0.1, which keeps the best epoch. Its figure is progressive_loss. Its table is w: for each feature "
       "2K + 2 values, K the number of scores. docs/online.md" },
     { "lbfgs", "whole passes, with a line search; converges, whatever the features' scales",
-      "auto takes it for several epochs where reads are whole clocks (bsp) and the loss is smooth. It ends by itself "
-      "within --tolerance of the least objective; --epochs is an upper bound. docs/models.md" },
+      "auto takes it for several epochs where reads are whole clocks (bsp), for all losses but quantile. It ends by "
+      "itself within --tolerance of the least objective; --epochs is an upper bound. docs/models.md" },
     { "newton", "whole passes, by sums of quadratic models; reads may be stale (linear models)",
-      "auto takes it for several epochs under the loose consistencies (ssp, async, gossip, ...) if the loss is smooth. "
+      "auto takes it for several epochs under the loose consistencies (ssp, async, gossip, ...), not for quantile, "
+      "nor for hinge with many weights. "
       "It ends by itself within --tolerance of the least objective; --epochs is an upper bound. Its table is w: the "
       "workers' sums of weights, slopes and curvature; with many weights also w.diagonal. docs/newton.md" },
     { NULL, NULL, NULL },
@@ -31,8 +32,8 @@ static const optimizer rules[] = {
     { "sgd", "a step along the gradient", "" },
     { "momentum", "sgd that keeps a share of its last step (--momentum)", "" },
     { "adagrad", "a step size for each weight, by its gradients so far",
-      "auto takes it for linear models where no solver goes: a step size, batch or schedule was given, the loss has "
-      "a kink, or updates are averaged." },
+      "auto takes it for linear models where no solver goes: a step size, batch or schedule was given, the loss is "
+      "quantile, or hinge with many weights under stale reads, or a checkpoint or replicas are asked for." },
     { "adam", "a step size for each weight, by a moving mean of its gradients", "auto takes it for nets." },
     { "ftrl", "follows the regularised leader; with --l1 it leaves few weights other than 0", "" },
     { NULL, NULL, NULL },

@@ -22,11 +22,11 @@ const pli_opt pli_train_rows[] = {
       "model" },
     { "l1", PLI_OPT_F64, AT(l1), "0", "X", "weight of the penalty |w|; the intercept is never penalised", 0, INFINITY,
       "model" },
-    { "l2", PLI_OPT_F64, AT(l2), NULL, "X", "weight of the penalty |w|^2 / 2; default 1/rows, 0 turns it off", 0,
-      INFINITY, "model" },
+    { "l2", PLI_OPT_F64, AT(l2), NULL, "X", "weight of the penalty |w|^2 / 2; default 1/rows, gbdt: 1; 0 turns it off",
+      0, INFINITY, "model" },
     { "no-intercept", PLI_OPT_FLAG, AT(no_intercept), NULL, NULL, "fit no intercept", 0, 0, "model" },
     { "quantile", PLI_OPT_F64, AT(quantile), NULL, "X",
-      "which quantile model quantile predicts, above 0 and below 1; default 0.5, the median", 1e-300, 0.999999999999,
+      "which quantile the quantile loss predicts, above 0 and below 1; default 0.5, the median", 1e-300, 0.999999999999,
       "model" },
     { "huber-delta", PLI_OPT_F64, AT(huber_delta), NULL, "X",
       "residual above which the huber loss is linear; default 1", 1e-300, INFINITY, "model" },
@@ -41,7 +41,8 @@ const pli_opt pli_train_rows[] = {
     { "graph", PLI_OPT_TEXT, AT(graph), NULL, "FILE",
       "fit the net in this JSON or ONNX file, which computes scores from a placeholder x", 0, 0, "model" },
     { "loss", PLI_OPT_CHOICE, AT(loss), NULL, "logistic|hinge|squared|huber|quantile|poisson",
-      "the loss of a net or of trees; default logistic, or squared if the labels are numbers; poisson: trees only",
+      "the loss of a net or of trees; default logistic, or squared if the labels are numbers; poisson: trees only; "
+      "hinge: nets only",
       0, 0, "model" },
     { "kernels", PLI_OPT_CHOICE, AT(kernels), "own", "own|onednn",
       "kernels that train a net: Plait's own, or oneDNN's for convolutions (an optional module)", 0, 0, "model" },
@@ -95,15 +96,15 @@ const pli_opt pli_train_rows[] = {
       0, 0, "optimizer" },
     { "epochs", PLI_OPT_I64, AT(epochs), NULL, "N",
       "passes over the data; with 1 the data are streamed; default: until it converges (lbfgs, newton); update "
-      "rules: as many as make 2400 clocks, from 5 to 100; nets: 10",
+      "rules: as many as make 2400 clocks, from 5 to 100; nets: 10; gbdt: 100 rounds",
       1, MANY, "optimizer" },
     { "batch", PLI_OPT_I64, AT(batch), NULL, "N",
       "rows in one clock, of all workers together; default a 64th of the rows, from 16 to 1024; nets: from 16 to 128; "
       "lstm: 16",
       1, MANY, "optimizer" },
     { "learning-rate", PLI_OPT_F64, AT(learning_rate), NULL, "X",
-      "step size; default 1 for sgd, adagrad and ftrl, 0.1 for momentum, 0.05 for adam; other losses than logistic, "
-      "and nets: see docs/models.md",
+      "step size; default 1 for sgd, adagrad and ftrl, 0.1 for momentum, 0.05 for adam, gbdt: 0.1; other losses "
+      "than logistic, and nets: see docs/models.md",
       1e-300, INFINITY, "optimizer" },
     { "tolerance", PLI_OPT_F64, AT(tolerance), NULL, "X",
       "for solvers that converge: end within this share of the least objective; default 1e-4; kmeans: end when a pass "

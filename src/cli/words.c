@@ -121,8 +121,9 @@ static const struct value_word {
     { "model", "|rnn|gru|char-rnn|charrnn|", "here it is lstm" },
     { "model", "|onnx|torch|pytorch|keras|transformer|", "a net of your own comes by --graph FILE, in JSON or ONNX" },
     { "model",
-      "|tree|forest|randomforest|random-forest|gbdt|gbm|xgboost|lightgbm|boosting|"
-      "als|mf|lda|",
+      "|gbm|xgboost|lightgbm|boosting|gradient-boosting|tree|trees|gradientboostingclassifier|",
+      "here it is gbdt" },
+    { "model", "|forest|randomforest|random-forest|als|mf|lda|",
       PLI_LATER "; 'plait help' lists the models of this one" },
     { "optimizer", "|l-bfgs|bfgs|owlqn|liblinear|newton-cg|tron|", "here it is lbfgs" },
     { "optimizer", "|vw|vowpal|vowpalwabbit|", "here it is online" },

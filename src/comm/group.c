@@ -190,21 +190,6 @@ plait_status plait_group_create(plait_comm *comm, const char *name, int32_t n, c
     return pli_comm_leave(comm, create(comm, name, n, workers, group_out));
 }
 
-plait_status pli_group_meet(plait_comm *comm, uint32_t id, const char *name, int32_t n, const int32_t *workers,
-                            plait_group **group_out, plait_error *err) {
-    plait_group *group = NULL;
-    if (id == 0 || id >= PLI_GROUPS_MAX || n < 1 || n > comm->world->place.workers)
-        return pli_fail(err, PLAIT_EINVAL, "group %u of %d workers", id, n);
-    PLI_TRY(check(comm, name, n, workers, err));
-    for (const plait_group *g = comm->groups; g != NULL; g = g->next)
-        if (g->id == id) return pli_fail(err, PLAIT_EINVAL, "group %s: %s has the same number", name, g->name);
-    PLI_TRY(make(comm, id, name, n, workers, &group, err));
-    group->next = comm->groups;
-    comm->groups = group;
-    *group_out = group;
-    return PLAIT_OK;
-}
-
 /* --- the end ------------------------------------------------------------------------------------------------------ */
 
 plait_status plait_group_destroy(plait_group **group_ptr) {

@@ -50,11 +50,6 @@ static inline const pli_numbers *pli_group_numbers(const plait_group *group) {
 }
 static inline uint32_t pli_group_id(const plait_group *group) { return group == NULL ? 0 : group->id; }
 
-/** The handle of a group that this rank, which is a server, has heard of from members. Errors: EINVAL a group that is
- *  none, or another with its number; ENOMEM. */
-plait_status pli_group_meet(plait_comm *comm, uint32_t id, const char *name, int32_t n, const int32_t *workers,
-                            plait_group **group_out, plait_error *err);
-
 /** Frees all groups of a rank whose ports are closed. */
 void pli_groups_free(plait_comm *comm);
 

@@ -62,7 +62,7 @@ static bool can_go_on(const plait_memory_channel *c, const plait_edge *edge, boo
 
 static bool peer_left(const plait_memory_channel *c, const plait_edge *edge, bool sends) {
     const int32_t peer = sends ? edge->to : edge->from;
-    return peer >= 0 && peer < c->threads && c->left[peer];
+    return peer >= 0 && c->left[peer % c->threads]; /* a thread has every threads-th part, as a rank has */
 }
 
 static bool all_stuck(const plait_memory_channel *c) {
@@ -194,7 +194,8 @@ const plait_channel *plait_memory_channel_calls(const plait_memory_channel *chan
 }
 
 void plait_memory_channel_leave(plait_memory_channel *c, int32_t part) {
-    if (c == NULL || part < 0 || part >= c->threads) return;
+    if (c == NULL || part < 0) return;
+    part %= c->threads;
     pthread_mutex_lock(&c->lock);
     c->n_left += !c->left[part];
     c->left[part] = true;

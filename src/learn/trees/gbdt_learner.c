@@ -17,7 +17,7 @@ enum { ROWS_MOST = 1 << 26 };
 
 static const plait_learner_option options[] = {
     { .name = "grow", .kind = PLAIT_OPTION_NAME, .preset = "leaf", .names = "leaf depth",
-      .help = "leaf: always split the leaf with the largest gain; depth: split all leaves of a level in one clock" },
+      .help = "leaf: always split the leaf with the largest gain; depth: all leaves of a level, up to 32 in a clock" },
     { .name = "leaves", .kind = PLAIT_OPTION_COUNT, .preset = "0", .high = LEAVES_MOST,
       .help = "most leaves of a tree; 0: 31, or as many as the depth allows under --grow depth" },
     { .name = "depth", .kind = PLAIT_OPTION_COUNT, .preset = "0", .high = DEPTH_MOST,
@@ -106,7 +106,7 @@ static plait_status prepare(pli_run *run) {
 
 /* --- what follows from the data ----------------------------------------------------------------------------------- */
 
-/* Of each leaf that may still be split there is a histogram. */
+/* Each leaf that may still be split has a histogram. */
 static plait_status check_memory(const pli_run *run) {
     const pli_gbdt *t = pli_gbdt_of(run);
     const double    cells = (double)t->bins.offset[t->bins.used] + 1, there = (double)pli_memory_bytes();
