@@ -25,17 +25,15 @@ static void unfold(const pli_quadratic *q, const pli_penalised *p, double *a) {
 
 /* --- Cholesky ----------------------------------------------------------------------------------------------------- */
 
-/* Adds ridge (t - near)^2 / 2 so that directions without curvature stay; more of it until the matrix is positive. The
- * point of rest does not depend on it. */
+/* Adds a share of each diagonal element, times (t - near)^2 / 2, so that directions without curvature stay; more of it
+ * until the matrix is positive. The point of rest does not depend on it, and the share not on the features' units: the
+ * penalty of a column in tiny units is a diagonal element of any size beside the others. */
 static void by_cholesky(const pli_quadratic *q, const pli_penalised *p, const double *near, double *a, double *least) {
     const int64_t n = q->rows * q->columns;
-    double        trace = 0;
     for (double share = 1e-12; share < 1; share *= 100) {
         unfold(q, p, a);
-        trace = 0;
-        for (int64_t i = 0; i < n; i++) trace += a[i * n + i];
-        const double ridge = share * trace / (double)n;
         for (int64_t i = 0; i < n; i++) {
+            const double ridge = a[i * n + i] > 0 ? share * a[i * n + i] : 1;
             a[i * n + i] += ridge;
             least[i] = q->r[i] + ridge * near[i];
         }

@@ -140,6 +140,17 @@ static void swap(double **a, double **b) {
 
 /* --- the metric ------------------------------------------------------------------------------------------------- */
 
+/* Leaves the diagonal alone: a metric, if a poor one, of what is rounding beside the rest. false: it is not finite. */
+static bool factor_diagonal(const blocks_run *o, double *block, double most) {
+    for (int64_t i = 0; i < o->m; i++) {
+        const double here = fmax(block[i * o->m + i], most > 0 ? 1e-9 * most : 1);
+        if (!isfinite(here)) return false;
+        memset(block + i * o->m, 0, (size_t)o->m * sizeof *block);
+        block[i * o->m + i] = sqrt(here);
+    }
+    return true;
+}
+
 /* Adds the penalty to block b, and a little to its diagonal, and factors it; more is added until that goes well. If a
  * single block serves all scores, its penalty is that of the first. */
 static plait_status factor_block(blocks_run *o, int64_t b, double *block) {
@@ -158,6 +169,9 @@ static plait_status factor_block(blocks_run *o, int64_t b, double *block) {
             block[i * o->m + i] += ridge * fmax(block[i * o->m + i], most > 0 ? 1e-9 * most : 1);
         good = pli_cholesky(o->m, block);
     }
+    /* Without a penalty the curvature of rows that are told apart falls to nothing. */
+    if (!good) memcpy(block, copy, bytes);
+    good = good || factor_diagonal(o, block, most);
     pli_free(copy);
     return good ? PLAIT_OK : pli_fail(o->l->run->err, PLAIT_EDIVERGED, "the Hessian is not finite");
 }

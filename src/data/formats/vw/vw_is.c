@@ -27,6 +27,7 @@ typedef struct vw_line {
     bool    is_vw;       /* label [importance [base]] ['tag] | features */
     bool    has_value;   /* a feature is name:value */
     bool    spaced;      /* a blank stands behind each bar */
+    bool    named;       /* a name stands right behind each bar, and a blank before it */
     int64_t bars, words; /* words: those behind the bars, without namespaces */
 } vw_line;
 
@@ -39,13 +40,14 @@ static void look_behind_the_bar(const unsigned char *p, const unsigned char *end
         for (const unsigned char *c = word; c < p; c++) {
             line->bars += *c == '|';
             line->spaced = line->spaced && (*c != '|' || c + 1 == p);
+            line->named = line->named && (*c != '|' || (c == word && c + 1 < p));
             line->has_value |= *c == ':' && c > word && vw_number(c + 1, p) == p;
         }
     }
 }
 
 static vw_line look_at_vw(const unsigned char *p, const unsigned char *end) {
-    vw_line              line = { .spaced = true };
+    vw_line              line = { .spaced = true, .named = true };
     const unsigned char *bar = memchr(p, '|', (size_t)(end - p)), *at = skip_blanks(p, end), *next;
     int                  numbers = 0;
     if (bar == NULL) return line;
@@ -59,8 +61,8 @@ static vw_line look_at_vw(const unsigned char *p, const unsigned char *end) {
     return line;
 }
 
-/* It may also be a table of cells between bars: that has as many bars in each line, blanks beside them, and no
- * name:value. */
+/* It may also be a table of cells between bars: that has as many bars in each line, blanks on both sides of them or on
+ * none, and no name:value. */
 bool pli_vw_is(const pli_source *source) {
     const unsigned char *p = source->data + source->begin, *end = source->data + source->bytes, *next;
     int64_t              lines = 0, values = 0, texts = 0, bars = 0;
@@ -75,7 +77,7 @@ bool pli_vw_is(const pli_source *source) {
         bars = line.bars;
         lines++;
         values += line.has_value;
-        texts += line.bars == 1 && line.words > 1;
+        texts += line.words > (line.named ? 0 : 1) && (line.bars == 1 || line.named);
     }
     return lines > 0 && !cells && (values > 0 || 2 * texts > lines);
 }
