@@ -111,14 +111,12 @@ static plait_status find_part(const pli_plan *p, int32_t *part, plait_error *err
     return check_stores(g, part, err);
 }
 
-/* A node is late if it belongs to a gradient, or reads what does. */
+/* A node is late if it belongs to a gradient, or was added behind one: all parts agree on that, whatever they compute.
+ * If such a node counted as the forward pass's, its receive might come behind others of the backward pass, and the
+ * parts of a pipeline would wait for each other. */
 static void find_late(const plait_graph *g, uint8_t *late) {
-    for (int64_t k = 0; k < g->n_nodes; k++) {
-        const pli_node *node = &g->node[k];
-        late[k] = node->forward >= 0;
-        for (int32_t i = 0; i < node->n_inputs && late[k] == 0; i++)
-            late[k] = late[g->value[g->input[node->input + i]].node];
-    }
+    bool behind = false;
+    for (int64_t k = 0; k < g->n_nodes; k++) late[k] = behind = behind || g->node[k].forward >= 0;
 }
 
 /* --- the edges ------------------------------------------------------------------------------------------------- */

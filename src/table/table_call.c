@@ -8,13 +8,13 @@
 
 static plait_status find_function(const plait_job *job, const char *name, int32_t *at_out, plait_error *err) {
     for (int32_t i = 0; i < job->layout.n_functions; i++)
-        if (strcmp(job->functions[i].name, name) == 0) {
+        if (strcmp(job->layout.functions[i].name, name) == 0) {
             *at_out = i;
             return PLAIT_OK;
         }
     const char *names[64];
     size_t      n = job->layout.n_functions < 64 ? (size_t)job->layout.n_functions : 64;
-    for (size_t i = 0; i < n; i++) names[i] = job->functions[i].name;
+    for (size_t i = 0; i < n; i++) names[i] = job->layout.functions[i].name;
     return pli_fail_unknown(err, "server function", name, names, n);
 }
 
@@ -69,7 +69,7 @@ static plait_status call(plait_table *const *tables, int32_t n_tables, const cha
     for (int32_t i = 1; i < n_tables; i++)
         if (tables[i] == NULL) return pli_fail(err, PLAIT_EINVAL, "%s: tables[%d] is NULL", caller, i);
     PLI_TRY(find_function(job, name, &function, err));
-    c->fn = &job->functions[function];
+    c->fn = &job->layout.functions[function];
     PLI_TRY(check_aligned(tables, n_tables, err));
     if (c->rows < 0) c->rows = tables[0]->spec.rows;
     PLI_TRY(check_callable(tables[0], c->fn->updates != 0, name, err));
