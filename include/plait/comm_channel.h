@@ -33,8 +33,8 @@ PLAIT_API plait_status plait_comm_channel_create(plait_comm *comm, int32_t n_ran
                                                  int32_t grants, plait_comm_channel **channel_out);
 /** What a plait_cut takes; valid as long as the channel. */
 PLAIT_API const plait_channel *plait_comm_channel_calls(const plait_comm_channel *channel);
-/** Call it after the sessions that use it are destroyed, and when its ranks have received what this one has sent: copies
- *  that a lossy network may need again go with it. A rank that opens another channel in the same run calls
+/** Call it after the sessions that use it are destroyed, and when its ranks have received what this one has sent:
+ *  copies that a lossy network may need again go with it. A rank that opens another channel in the same run calls
  *  plait_comm_barrier before it destroys the first and after it has created the next, as all ranks of the two do; else
  *  tensors of one may be dropped for those of the other. *channel may be NULL. */
 PLAIT_API void plait_comm_channel_destroy(plait_comm_channel **channel);

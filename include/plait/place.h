@@ -13,8 +13,8 @@
  *
  * Papers: Mirhoseini et al., "Device Placement Optimization with Reinforcement Learning", ICML 2017 (the problem);
  * Topcuoglu et al., "Performance-Effective and Low-Complexity Task Scheduling", TPDS 2002 (HEFT's choice of a rank);
- * Fiduccia and Mattheyses, DAC 1982 (moves of single units); Jia et al., "Beyond Data and Model Parallelism" (FlexFlow),
- * MLSys 2019 (simulation as the judge).
+ * Fiduccia and Mattheyses, DAC 1982 (moves of single units); Jia et al., "Beyond Data and Model Parallelism",
+ * MLSys 2019 (FlexFlow: simulation as the judge).
  * Threads: as plait/graph.h; a placement itself never changes, so any thread may read it. Not collective. */
 #ifndef PLAIT_PLACE_H
 #define PLAIT_PLACE_H
