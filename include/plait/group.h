@@ -38,7 +38,7 @@ PLAIT_API plait_status plait_group_create(plait_comm *comm, const char *name, in
 
 /** Frees the caller's handle; *group may be NULL, and is NULL afterwards. Not collective: the others' handles live on,
  *  but a member calls it only when it has waited for all that it began. Errors: EINVAL a call that was begun is not
- *  waited for, or a table still has the group; then the handle stays. */
+ *  waited for, or the job in which the group has tables, or has had some, has not ended; then the handle stays. */
 PLAIT_API plait_status plait_group_destroy(plait_group **group);
 
 PLAIT_API const char *plait_group_name(const plait_group *group);

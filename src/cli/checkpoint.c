@@ -354,7 +354,7 @@ static int checkpoint(int argc, char *const *argv) {
 const pli_command pli_command_checkpoint = {
     .name = "checkpoint",
     .usage = "checkpoint list|verify|inspect DIR [--json]",
-    .summary = "list, verify or show checkpoints",
+    .summary = "list, verify or inspect checkpoints",
     .details = "DIR is the folder that train --checkpoint names, or the folder of one checkpoint in it.\n\n"
                "list: prints one line for each checkpoint, the oldest first: name, clock, state, parts, tensors and "
                "bytes. The state is complete, unfinished (its writing was cut off; the next checkpoint removes it) or "

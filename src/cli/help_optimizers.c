@@ -12,19 +12,18 @@ typedef struct optimizer {
 static const optimizer solvers[] = {
     { "online", "one pass: each row is judged, then learnt from; needs no step size (linear models)",
       "auto takes it for --epochs 1, unless a step size, batch, schedule, penalty or --init-model is given, for "
-      "settings that keep one copy of the values (not gossip, local-sgd) and sum plainly. It learns in the order of "
-      "the files, "
-      "and reviews a sample at the end if the first rows were forgotten. It applies no penalty: take --epochs 1, or "
-      "--validation 0.1, which keeps the best epoch. Its figure is progressive_loss. Its table is w: for each feature "
-      "2K + 2 values, K the number of scores. docs/online.md" },
+      "settings that keep one copy of the values (not gossip, local-sgd) and sum plainly. It learns in the order "
+      "of the files, and reviews a sample at the end if the first rows were forgotten. It applies no penalty: take "
+      "--epochs 1, or --validation 0.1, which keeps the best epoch. Its figure is progressive_loss. Its table is "
+      "w: for each feature 2K + 2 values, K the number of scores. docs/online.md" },
     { "lbfgs", "whole passes, with a line search; converges, whatever the features' scales",
-      "auto takes it for several epochs where reads are whole clocks (bsp), for all losses but quantile. It ends by "
-      "itself within --tolerance of the least objective; --epochs is an upper bound. docs/models.md" },
+      "auto takes it for several epochs where reads are whole clocks (bsp), for all losses but quantile; with few "
+      "weights newton is taken instead under --l1, and for hinge of more than two classes. It ends by itself within --tolerance of the least objective; --epochs is an upper bound. docs/models.md" },
     { "newton", "whole passes, by sums of quadratic models; reads may be stale (linear models)",
       "auto takes it for several epochs under the loose consistencies (ssp, async, gossip, ...), not for quantile, "
-      "nor for hinge with many weights. "
-      "It ends by itself within --tolerance of the least objective; --epochs is an upper bound. Its table is w: the "
-      "workers' sums of weights, slopes and curvature; with many weights also w.diagonal. docs/newton.md" },
+      "nor for hinge with many weights. It ends by itself within --tolerance of the least objective; --epochs is "
+      "an upper bound. Its table is w: the workers' sums of weights, slopes and curvature; with many weights also "
+      "w.diagonal. docs/newton.md" },
     { NULL, NULL, NULL },
 };
 

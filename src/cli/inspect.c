@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "learn/learn.h"
+#include "learn/model/model.h"
 
 typedef struct inspect_settings {
     bool    weights;

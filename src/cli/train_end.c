@@ -9,6 +9,8 @@
 #include "cli/again.h"
 #include "cli/record.h"
 #include "cli/verdict.h"
+#include "learn/learner.h"
+#include "learn/solve/solver.h"
 
 typedef pli_train_run run;
 
@@ -37,6 +39,17 @@ static bool goes_on_from_checkpoint(const run *r) {
     return report->checkpoint == report->clocks || !r->saved || report->features == 0;
 }
 
+/* What cannot begin from a saved model, because it needs more than the model holds: "model gbdt"; "": the run can. */
+static void find_no_start(const plait_report *report, char text[64]) {
+    const plait_learner *learner = pli_learner_find(report->model, NULL, 0);
+    const pli_solver    *solver = pli_solver_find(report->optimizer);
+    text[0] = '\0';
+    if (learner != NULL && learner->optimizer == NULL && (learner->ways & PLAIT_LEARNER_STARTS) == 0)
+        snprintf(text, 64, "model %s", report->model);
+    else if (solver != NULL && (solver->demand.traits & PLAIT_IN_SEQUENCE) != 0)
+        snprintf(text, 64, "optimizer %s", report->optimizer);
+}
+
 static void say_how_to_go_on(run *r) {
     if (!r->saved && r->report.checkpoint < 0) {
         pli_talk_say(&r->talk, "interrupted; nothing was saved, since there is no --checkpoint DIR or --out FILE");
@@ -46,6 +59,8 @@ static void say_how_to_go_on(run *r) {
     int64_t             left = r->epochs - report->epochs > 0 ? r->epochs - report->epochs : r->epochs > 0;
     const pli_again     again = command_of(r);
     pli_text            text = { 0 };
+    char                no_start[64];
+    find_no_start(report, no_start);
     pli_text_add(&text, "interrupted after clock %" PRId64 ", %" PRId64, report->clocks, report->epochs);
     if (r->epochs > 0) pli_text_add(&text, " of %" PRId64, r->epochs);
     pli_text_add(&text, " epochs done; ");
@@ -59,6 +74,11 @@ static void say_how_to_go_on(run *r) {
                      "what was learnt is in %s, but a model whose features grow by key cannot be started from (hash "
                      "them: --hash-bits 22)",
                      r->settings->out);
+    } else if (no_start[0] != '\0') {
+        pli_text_add(&text,
+                     "what was learnt is in %s, but %s does not begin from a model; a run with --checkpoint DIR can be "
+                     "resumed",
+                     r->settings->out, no_start);
     } else {
         pli_text_add(&text, "to go on from the saved weights (step sizes and the optimizer's state start anew)%s: ",
                      strcmp(report->transport, "mpi") == 0 ? ", under the same launcher" : "");

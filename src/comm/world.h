@@ -159,7 +159,8 @@ void pli_work_run(pli_work *work, pli_world *world);
 void pli_port_init(pli_port *port, plait_comm *comm, uint32_t number);
 /** The port with this number, below PLI_PORTS_ALL; it is made if there is none yet. NULL: out of memory. Any thread. */
 pli_port *pli_comm_port(plait_comm *comm, uint32_t number);
-/** The rank's ports, one after the other: *at starts at 1. NULL: there are no more. Any thread. */
+/** The rank's ports, one after the other: *at starts at 1, or at 0 for the one that is never opened,
+ *  too. NULL: there are no more. Any thread. */
 pli_port *pli_comm_next_port(plait_comm *comm, uint32_t *at);
 /** Frees the ports of groups, which are closed. */
 void pli_comm_free_ports(plait_comm *comm);

@@ -56,7 +56,7 @@ static plait_status take_off(batches *b, int32_t part, int32_t m, plait_error *e
     PLI_TRY(pli_session_take(s, &b->key[m], &f->plan, &f->x, err));
     PLI_TRY(pli_session_check_memory(f->plan, &b->key[m], err));
     PLI_TRY(enter(b, part, f->plan, err));
-    pli_plan_begin(s, f->plan, f->x, &b->key[m], b->number[part] + m);
+    pli_plan_begin(f->plan, f->x, &b->key[m], b->number[part] + m);
     return PLAIT_OK;
 }
 

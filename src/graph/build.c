@@ -11,7 +11,7 @@
 #include "graph/kernel.h"
 #include "graph/paths.h"
 
-enum { ARENA_CHUNK_BYTES = 1 << 16, INPUTS_MAX = 1 << 20, OUTPUTS_MAX = 64 };
+enum { ARENA_CHUNK_BYTES = 1 << 16, INPUTS_MAX = 1 << 20 };
 
 /* --- life ------------------------------------------------------------------------------------------------------ */
 
@@ -255,7 +255,7 @@ static plait_value append(plait_graph *g, const plait_op *op, const plait_value 
                           const plait_attr *attrs) {
     enum { FEW = 8 };
     if (is_plain(g, op, inputs, n)) return append_plain(g, op, inputs, n, attrs);
-    plait_tensor  few[FEW], out[OUTPUTS_MAX], *in = n <= FEW ? few : pli_array((size_t)n, sizeof *in);
+    plait_tensor  few[FEW], out[PLI_OUTPUTS_MAX], *in = n <= FEW ? few : pli_array((size_t)n, sizeof *in);
     const int64_t n_out = op->outputs > 0 ? op->outputs : attrs[0].u.i;
     if (in == NULL) return out_of_memory(g);
     plait_error err; /* not cleared: clearing it would be most of the work */
@@ -264,8 +264,9 @@ static plait_value append(plait_graph *g, const plait_op *op, const plait_value 
         .in = in, .out = out, .n_in = n, .n_out = (int32_t)n_out, .attr = attrs, .user = op->user, .error = &err
     };
     plait_status status = PLAIT_OK;
-    if (n_out < 1 || n_out > OUTPUTS_MAX)
-        status = plait_call_fail(&call, PLAIT_EINVAL, "%lld outputs; it has 1 to %d", (long long)n_out, OUTPUTS_MAX);
+    if (n_out < 1 || n_out > PLI_OUTPUTS_MAX)
+        status = plait_call_fail(&call, PLAIT_EINVAL, "%lld outputs; it has 1 to %d", (long long)n_out,
+                                 PLI_OUTPUTS_MAX);
     for (int32_t i = 0; i < n; i++) in[i] = pli_value_tensor(g, inputs[i]);
     for (int64_t i = 0; status == PLAIT_OK && i < n_out; i++) out[i] = (plait_tensor){ .type = PLAIT_F32 };
     if (status == PLAIT_OK) status = op->infer != NULL ? op->infer(&call) : pli_infer_map(op, &call);

@@ -226,13 +226,13 @@ static plait_status append_node(maker *m, const pli_node *node, const plait_tens
 }
 
 static plait_status copy_node(maker *m, const pli_node *node, uint8_t need) {
-    enum { FEW = 8, OUTPUTS_MAX = 64 };
+    enum { FEW = 8 };
     if (need == NEED_VALUES && is(node, &pli_op_placeholder)) {
         char name[80];
         pli_value_text(m->g, node->value, name);
         return pli_fail(m->err, PLAIT_EINVAL, "%s is needed and was not fed", name);
     }
-    plait_tensor few[FEW], out[OUTPUTS_MAX],
+    plait_tensor few[FEW], out[PLI_OUTPUTS_MAX],
         *in = node->n_inputs <= FEW ? few : pli_array((size_t)node->n_inputs, sizeof *in);
     if (in == NULL) return pli_plan_no_memory(m->err);
     plait_status status = infer(m, node, in, out);

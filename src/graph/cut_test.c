@@ -21,6 +21,7 @@ enum { LAYERS = 4, WIDTH = 6, ROWS = 12, STEPS = 3, PARTS_MAX = 8, TABLE = 5, VA
 typedef struct net {
     plait_graph *graph;
     plait_value  x, rows, target, loss, inc[VARIABLES];
+    plait_value  behind;            /* fetched, too, unless it is PLAIT_NONE */
     int64_t      begins[LAYERS + 1]; /* the first node of each layer, and of the loss */
     float        initial[VARIABLES][WIDTH * WIDTH];
 } net;
@@ -34,7 +35,7 @@ static plait_value variable(net *n, int32_t k, const char *name, plait_shape sha
 /* The rows of a table, then dense layers, the first two of which drop values, and a sum of squares. A variable, `s`, is
  * used by the second and the last layer. */
 static void make_net(net *n) {
-    *n = (net){ .graph = new_graph() };
+    *n = (net){ .graph = new_graph(), .behind = PLAIT_NONE };
     plait_graph *g = n->graph;
     plait_value  v[VARIABLES], dv[VARIABLES], h;
     char         name[16];
@@ -99,8 +100,9 @@ static plait_status step(part *p, plait_session **sessions, int32_t k) {
     float                x[BATCHES][ROWS * WIDTH], target[BATCHES][ROWS * WIDTH];
     int64_t              row[BATCHES][ROWS];
     plait_feed           feeds[BATCHES][3];
-    plait_fetch          fetches[BATCHES][VARIABLES + 1];
+    plait_fetch          fetches[BATCHES][VARIABLES + 2];
     plait_batch          batch[BATCHES];
+    const int32_t        wanted = VARIABLES + 1 + (p->net->behind != PLAIT_NONE);
     for (int32_t m = 0; m < p->batches; m++) {
         const bool given = p->cut == NULL || sessions[0]->cut.own == none; /* placeholders lie in part 0 */
         one_batch(p->net, k, m * each, each, given, x[m], row[m], target[m], feeds[m]);
@@ -108,11 +110,12 @@ static plait_status step(part *p, plait_session **sessions, int32_t k) {
         fetches[m][VARIABLES] = (plait_fetch){ .value = p->net->loss,
                                                .tensor = { .data = &p->out.loss[k * BATCHES + m] },
                                                .bytes = sizeof(float) };
-        batch[m] = (plait_batch){ feeds[m], fetches[m], 3, VARIABLES + 1 };
+        fetches[m][VARIABLES + 1] = (plait_fetch){ .value = p->net->behind };
+        batch[m] = (plait_batch){ feeds[m], fetches[m], 3, wanted };
     }
     if (p->schedule != NULL)
         return plait_session_run_batches(sessions, p->chunks, p->schedule, batch, p->batches, &p->out.error);
-    return plait_session_run(sessions[0], feeds[0], 3, fetches[0], VARIABLES + 1, NULL, 0, &p->out.error);
+    return plait_session_run(sessions[0], feeds[0], 3, fetches[0], wanted, NULL, 0, &p->out.error);
 }
 
 static void *run_part(void *user) {
@@ -156,7 +159,8 @@ static void run_cut(net *n, const int32_t *place, int64_t n_places, int32_t part
     part                  p[PARTS_MAX];
     plait_cut             cut[PARTS_MAX];
     pthread_t             thread[PARTS_MAX];
-    assert_int_equal(plait_memory_channel_create(ranks, chunks > 1 ? parts + 1 : 1, &channel, NULL), PLAIT_OK);
+    const bool skips = chunks > 1 || n->behind != PLAIT_NONE; /* an edge may skip parts, and hold its producer up */
+    assert_int_equal(plait_memory_channel_create(ranks, skips ? parts + 1 : 1, &channel, NULL), PLAIT_OK);
     memset(out, 0, sizeof *out);
     for (int32_t r = 0; r < ranks; r++) {
         plait_cut_init(&cut[r]);
@@ -291,6 +295,36 @@ static void test_micro_batches_add_up(void **state) {
     plait_graph_destroy(&n.graph);
 }
 
+/* The sum of a variable's squares. */
+static plait_value size_of(const net *n, const char *name) {
+    return plait_op_sum(n->graph, plait_op_square(n->graph, plait_graph_find(n->graph, name)), 0, NULL, 0);
+}
+
+/* A value that was added behind the gradients, and goes from part to part: it belongs to the backward pass, or gpipe's
+ * forward passes would wait for backward ones. */
+static void test_values_behind_the_gradients(void **state) {
+    (void)state;
+    static const char *const schedules[] = { "gpipe", "1f1b" };
+    net                      n;
+    outcome                  whole, cut;
+    int32_t                  place[200];
+    make_net(&n);
+    calm(&n);
+    run_uncut(&n, &whole);
+    n.behind = plait_op_add(n.graph, size_of(&n, "w0"), size_of(&n, "w1")); /* from part 0 to part 1 */
+    assert_int_equal(plait_graph_check(n.graph, NULL), PLAIT_OK);
+    for (int i = 0; i < 2; i++) {
+        place_layers(&n, 3, place);
+        for (int64_t k = 0; k < n.begins[LAYERS]; k++)
+            if (strcmp(n.graph->node[k].op->name, "variable") == 0) place[k] = -1;
+        run_cut(&n, place, n.begins[LAYERS] + 1, 3, 1, 1, schedules[i], 6, &cut);
+        for (int32_t v = 0; v < VARIABLES; v++)
+            for (int32_t j = 0; j < WIDTH * WIDTH; j++)
+                assert_true(fabs((double)cut.value[v][j] - (double)whole.value[v][j]) < 1e-5);
+    }
+    plait_graph_destroy(&n.graph);
+}
+
 /* --- refusals -------------------------------------------------------------------------------------------------- */
 
 static void refused_cut(const net *n, const plait_cut *cut, plait_status code, const char *part_of_text) {
@@ -387,6 +421,14 @@ static void test_waits_that_cannot_end(void **state) {
     assert_non_null(strstr(err.text, "part 1 waits for part 0 to send value 3 of micro-batch 9: it has left"));
     plait_memory_channel_destroy(&channel);
 
+    /* Of four parts on two threads, the second thread has parts 1 and 3. */
+    const plait_edge far = { .value = 3, .from = 3, .to = 0 };
+    assert_int_equal(plait_memory_channel_create(2, 1, &channel, NULL), PLAIT_OK);
+    c = plait_memory_channel_calls(channel);
+    plait_memory_channel_leave(channel, 1);
+    assert_int_equal(c->wait(c->user, &far, 0, &err), PLAIT_EPEER);
+    plait_memory_channel_destroy(&channel);
+
     assert_int_equal(plait_memory_channel_create(1, 1, &channel, NULL), PLAIT_OK);
     c = plait_memory_channel_calls(channel);
     assert_int_equal(c->wait(c->user, &edge, 0, &err), PLAIT_EDEADLOCK);
@@ -398,6 +440,7 @@ int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_layers_have_the_same_bits),
                                         cmocka_unit_test(test_random_cuts_have_the_same_bits),
                                         cmocka_unit_test(test_micro_batches_add_up),
+                                        cmocka_unit_test(test_values_behind_the_gradients),
                                         cmocka_unit_test(test_what_is_refused),
                                         cmocka_unit_test(test_waits_that_cannot_end) };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,8 @@
 
 #include "base/base.h"
 
+enum { PLI_OUTPUTS_MAX = 64 }; /* of a node */
+
 typedef struct pli_node {
     const plait_op *op;
     int32_t         input, n_inputs;

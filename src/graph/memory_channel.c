@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "graph/edge.h"
 #include "graph/plan.h"
 
 typedef struct parcel {
@@ -37,21 +38,17 @@ struct plait_memory_channel {
 
 enum { LINE_BYTES = 64 };
 
-static bool same_edge(const plait_edge *a, const plait_edge *b) {
-    return a->value == b->value && a->from == b->from && a->to == b->to && a->replica == b->replica;
-}
-
 /* --- under the lock -------------------------------------------------------------------------------------------- */
 
 static int32_t on_the_way(const plait_memory_channel *c, const plait_edge *edge) {
     int32_t n = 0;
-    for (const parcel *p = c->first; p != NULL; p = p->next) n += !p->received && same_edge(&p->edge, edge);
+    for (const parcel *p = c->first; p != NULL; p = p->next) n += !p->received && pli_edge_is(&p->edge, edge);
     return n;
 }
 
 static parcel *find(const plait_memory_channel *c, const plait_edge *edge) {
     parcel *p = c->first;
-    while (p != NULL && (p->received || !same_edge(&p->edge, edge) || p->edge.micro_batch != edge->micro_batch))
+    while (p != NULL && (p->received || !pli_edge_is(&p->edge, edge) || p->edge.micro_batch != edge->micro_batch))
         p = p->next;
     return p;
 }
@@ -102,9 +99,7 @@ static plait_status receive(void *user, const plait_edge *edge, const plait_tens
     plait_memory_channel *c = user;
     pthread_mutex_lock(&c->lock);
     parcel    *p = find(c, edge);
-    const bool fits = p == NULL || (p->tensor.type == like->type && p->tensor.shape.rank == like->shape.rank &&
-                                    memcmp(p->tensor.shape.dim, like->shape.dim,
-                                           (size_t)like->shape.rank * sizeof *like->shape.dim) == 0);
+    const bool fits = p == NULL || pli_edge_fits(&p->tensor, like);
     if (p != NULL && fits) {
         p->received = true;
         pthread_cond_broadcast(&c->changed);

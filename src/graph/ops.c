@@ -40,7 +40,7 @@ plait_status pli_op_check(const plait_op *op, plait_error *err) {
     if (op == NULL || op->size != sizeof *op || !is_name(op->name))
         return pli_fail(err, PLAIT_EINVAL, "an op needs its size and a name of letters, digits, '_' and '.'");
     if (op->summary == NULL || op->min_inputs < 0 || op->max_inputs < op->min_inputs || op->outputs < 0 ||
-        op->outputs > 64)
+        op->outputs > PLI_OUTPUTS_MAX)
         return pli_fail(err, PLAIT_EINVAL, "op %s needs a summary, and counts of inputs and outputs", op->name);
     if (op->n_attrs < 0 || op->n_attrs > ATTRS_MAX || (op->n_attrs > 0 && op->attrs == NULL))
         return pli_fail(err, PLAIT_EINVAL, "op %s has %d attributes; 0 to %d, as a list", op->name, op->n_attrs,

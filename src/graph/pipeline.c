@@ -65,9 +65,5 @@ bool pli_pipeline_next(const pli_pipeline *p, pli_pipeline_work *work_out) {
 }
 
 void pli_pipeline_done(pli_pipeline *p) {
-    pli_pipeline_work work;
-    if (!pli_pipeline_next(p, &work)) return;
-    p->in_flight += work.backward ? -1 : 1;
-    if (p->in_flight > p->peak) p->peak = p->in_flight;
     p->at++;
 }

@@ -37,8 +37,7 @@ extern const char *const pli_pipelines[PLI_PIPELINES];
 typedef struct pli_pipeline {
     pli_pipeline_kind kind;
     int32_t           ranks, chunks, micro_batches, rank;
-    int64_t           at;               /* pieces that are done                          */
-    int32_t           in_flight, peak;  /* forward but not yet backward, of all chunks   */
+    int64_t           at; /* pieces that are done */
 } pli_pipeline;
 
 /** Errors: ENAME an unknown schedule, with the nearest; EINVAL counts below 1, or that the schedule does not take. */

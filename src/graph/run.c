@@ -171,9 +171,7 @@ plait_status pli_run_plan(plait_session *session, const pli_plan *plan, pli_inst
 
 /* --- a plan of a cut graph, by steps --------------------------------------------------------------------------- */
 
-void pli_plan_begin(plait_session *session, const pli_plan *plan, pli_instance *x, const pli_plan_key *key,
-                   int64_t number) {
-    (void)session;
+void pli_plan_begin(const pli_plan *plan, pli_instance *x, const pli_plan_key *key, int64_t number) {
     x->at = 0;
     x->run = number + 1;
     for (int32_t i = 0; i < plan->n_fed; i++)

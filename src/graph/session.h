@@ -83,8 +83,7 @@ plait_status pli_session_check_memory(const pli_plan *plan, const pli_plan_key *
 void pli_session_hand_out(const pli_plan *plan, const pli_instance *instance, plait_fetch *fetches);
 
 /** Begins a run of a cut graph, which then goes on by steps. number: of the run, the same in all parts. */
-void pli_plan_begin(plait_session *session, const pli_plan *plan, pli_instance *instance, const pli_plan_key *key,
-                   int64_t number);
+void pli_plan_begin(const pli_plan *plan, pli_instance *instance, const pli_plan_key *key, int64_t number);
 /** Runs nodes before `until`, as far as possible without waiting. *waits_out: true: the run waits for *edge_out (to be
  *  sent if *sends_out, else to arrive), and goes on at the next call; false: it has come to `until`. */
 plait_status pli_plan_step(plait_session *session, const pli_plan *plan, pli_instance *instance, int64_t until,

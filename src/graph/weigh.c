@@ -33,7 +33,7 @@ static double *operations_of(const plait_op *op, pli_weight *w) {
 static plait_status weigh(const pli_plan *p, pli_plan_node *n, plait_error *err) {
     enum { FEW = 8 };
     const bool   fused = n->work == PLI_WORK_MAP && n->n_members > 0;
-    plait_tensor few[FEW], out[64], *in = n->n_in <= FEW ? few : pli_array((size_t)n->n_in, sizeof *in);
+    plait_tensor few[FEW], out[PLI_OUTPUTS_MAX], *in = n->n_in <= FEW ? few : pli_array((size_t)n->n_in, sizeof *in);
     if (in == NULL) return pli_plan_no_memory(err);
     for (int32_t i = 0; i < n->n_in; i++) in[i] = p->value[p->input[n->input + i]].t;
     for (int32_t i = 0; i < n->n_out; i++) out[i] = p->value[n->output + i].t;

@@ -14,10 +14,6 @@
  *  a run get the same answer. */
 plait_status pli_train_check(plait_comm *comm, const plait_train_opts *opts, plait_error *err);
 
-/** Adds tree t of a model of trees, a line for each node, to text; END: there are no more; EREFUSED: the model has
- *  none. Errors: ENOMEM. */
-plait_status pli_model_tree(const plait_model *model, int64_t t, pli_text *text, plait_error *err);
-
 /** All of Plait's own learners, NULL-ended. */
 const struct plait_learner *const *pli_learners(void);
 

@@ -49,7 +49,6 @@ static plait_job *make(const plait_job *job, plait_group *group) {
     part->batch = job->batch;
     part->exact = job->exact;
     atomic_store_explicit(&part->clock, part->layout.first_clock, memory_order_relaxed);
-    group->uses++;
     return part;
 }
 
@@ -60,6 +59,7 @@ static bool insert(plait_job *job, plait_job *part) {
     for (; at > 0 && pli_group_id(job->part[at - 1]->group) > pli_group_id(part->group); at--)
         job->part[at] = job->part[at - 1];
     job->part[at] = part;
+    part->group->uses++;
     return true;
 }
 
@@ -78,10 +78,9 @@ plait_status pli_job_part(plait_job *job, plait_group *group, plait_job **part_o
                                             .replicas = job->layout.replicas, .servers = job->layout.servers },
                                err));
     }
-    plait_job   *part = make(job, group);
-    plait_status status = part == NULL ? pli_fail(err, PLAIT_ENOMEM, "no memory for tables of a group") : PLAIT_OK;
-    if (part == NULL) return status;
-    status = pli_job_open_machines(part, err);
+    plait_job *part = make(job, group);
+    if (part == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for tables of a group");
+    plait_status  status = pli_job_open_machines(part, err);
     const int64_t clock = part->layout.first_clock;
     status = pli_job_agree(part, "the first table of a group", pli_hash_bytes(&clock, sizeof clock, 17), status, err);
     if (status >= 0 && !insert(job, part)) status = pli_fail(err, PLAIT_ENOMEM, "no memory for tables of a group");

@@ -91,11 +91,16 @@ static plait_status meet_servers(plait_job *job) {
     return PLAIT_OK;
 }
 
+/* The job has ended, so its groups may be destroyed. Its machines may live on, for messages that come late: where that
+ * is so, a destroyed group lives as long. */
+static void let_groups_go(plait_job *job) {
+    for (int64_t i = 0; i < job->parts; i++) job->part[i]->group->uses--;
+}
+
 void pli_job_free(void *state) {
     plait_job *job = state;
     for (int64_t i = 0; i < job->parts; i++) pli_job_free(job->part[i]);
     pli_free(job->part);
-    if (job->group != NULL) job->group->uses--;
     if (job->layout.replicas > 1 && job->worker) pli_comm_carry_no_more(job->comm);
     pli_port_close(&job->client_port);
     pli_port_close(&job->gossip_port);
@@ -227,6 +232,7 @@ plait_status plait_job_destroy(plait_job **job_ptr) {
     if (well && job->worker) pli_raise(job->client.sink, rank, false, PLI_EVENT_DONE);
     if (well && job->serves) pli_raise(job->server.sink, rank, true, PLI_EVENT_DONE);
     pli_comm_end_job(comm);
+    let_groups_go(job);
     if (status < 0 || !pli_comm_retire(comm, job, pli_job_free)) pli_job_free(job);
     return pli_comm_leave(comm, status);
 }
@@ -236,6 +242,7 @@ void pli_job_abandon(plait_job **job_ptr) {
     *job_ptr = NULL;
     if (job == NULL) return;
     pli_comm_end_job(job->comm);
+    let_groups_go(job);
     pli_job_free(job);
 }
 

@@ -90,6 +90,15 @@ done=$(sed -n 's/.*"event": "end".*"epochs": \([0-9]*\).*/\1/p' m)
 [ "$(grep -c '"event": "epoch"' m)" = "$done" ] || fail "$(grep -c '"event": "epoch"' m) epochs are reported of $done"
 grep -q 'nothing was saved' err || fail "without --out it is not told that nothing was saved"
 
+# What does not begin from a saved model offers no command that would be refused.
+rm -f none
+start --model gbdt --data part --epochs 1000000 --min-rows 1 --subsample 0.5 --out none
+until_holds 60 says m '"epoch"' || fail "no round of trees ends"
+kill -INT $pid
+ends 75
+grep -q 'what was learnt is in none, but model gbdt does not begin from a model; a run with --checkpoint DIR can be resumed$' err ||
+    fail "trees: $(tail -n 1 err)"
+
 # Of a net whose tables travel differently one needs all workers: none leaves by itself.
 rm -f mixed
 start --model mlp --layers 8 --data part --optimizer adagrad --epochs 1000000 --workers 3 --topology ps --table w2:topology=allreduce --out mixed

@@ -151,6 +151,28 @@ static void test_early_end(void **state) {
     plait_data_destroy(&data);
 }
 
+/* A column in tiny units has a penalty that is huge beside all curvature; it keeps no other weight from moving. */
+static void test_units(void **state) {
+    enum { ROWS = 400, COLS = 4 };
+    float       x[ROWS][COLS];
+    double      label[ROWS];
+    plait_data *data = NULL;
+    (void)state;
+    for (int64_t i = 0; i < ROWS; i++) {
+        pli_random r = pli_random_at(9, PLI_RANDOM_DATA, 0, (uint64_t)i);
+        double     score = pli_random_normal(&r);
+        for (int64_t j = 0; j < COLS; j++) {
+            x[i][j] = (float)pli_random_normal(&r);
+            score += (double)x[i][j];
+        }
+        x[i][0] *= 1e-12F;
+        label[i] = score > 0;
+    }
+    assert_int_equal(plait_data_from_dense(ROWS, COLS, x[0], label, NULL, &data, NULL), PLAIT_OK);
+    ends_at_the_optimum(training_of(data, "logistic", "newton"), PAIRS, 1e-4);
+    plait_data_destroy(&data);
+}
+
 /* Auto takes it where reads may be stale, and what does not suit goes by a rule, with the reason. */
 static void test_auto(void **state) {
     plait_data *data = points(200, 4, 2, 6), *wide = points(100, 1600, 2, 6);
@@ -204,7 +226,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_losses),       cmocka_unit_test(test_sorted_rows), cmocka_unit_test(test_l1),
         cmocka_unit_test(test_many_weights), cmocka_unit_test(test_auto),        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_early_end),    cmocka_unit_test(test_seldom_averages),
+        cmocka_unit_test(test_early_end),    cmocka_unit_test(test_units),
+           cmocka_unit_test(test_seldom_averages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -142,10 +142,35 @@ static void test_no_weights(void **state) {
     remove(path);
 }
 
+/* Rows that are told apart, and no penalty: the weights grow without end, and the curvature falls to nothing. */
+static void test_separable(void **state) {
+    enum { ROWS = 200, COLS = 4 };
+    float       x[ROWS][COLS];
+    double      label[ROWS];
+    plait_data *data = NULL;
+    (void)state;
+    for (int64_t i = 0; i < ROWS; i++) {
+        pli_random r = pli_random_at(5, PLI_RANDOM_DATA, 0, (uint64_t)i);
+        for (int64_t j = 0; j < COLS; j++) x[i][j] = (float)pli_random_normal(&r);
+        label[i] = x[i][0] + x[i][1] > 0;
+    }
+    assert_int_equal(plait_data_from_dense(ROWS, COLS, x[0], label, NULL, &data, NULL), PLAIT_OK);
+    training t = { .model = NULL };
+    plait_train_opts_init(&t.opts);
+    t.opts.memory = data;
+    t.opts.optimizer = "lbfgs";
+    t.opts.l2 = 0;
+    must_train(&t, 2);
+    assert_true(t.report.objective < 1e-4);
+    plait_model_destroy(&t.model);
+    plait_data_destroy(&data);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_tolerance_is_kept),
                                         cmocka_unit_test(test_too_few_epochs_are_told),
                                         cmocka_unit_test(test_all_topologies_agree),
-                                        cmocka_unit_test(test_no_optimum), cmocka_unit_test(test_no_weights) };
+                                        cmocka_unit_test(test_no_optimum), cmocka_unit_test(test_separable),
+                                        cmocka_unit_test(test_no_weights) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -265,6 +265,12 @@ static void test_groups_end_clocks_of_their_own(void **state) {
     }
 }
 
+static void run_story(const plait_job_opts *job, plait_work_fn *story, const void *user) {
+    plait_comm_opts opts = opts_of("threads", 0);
+    plait_error     err;
+    if (plait_run(&opts, job, story, (void *)(uintptr_t)user, &err) < 0) fail_msg("rank %d: %s", err.rank, err.text);
+}
+
 /* A group's first table in different clocks of its members. */
 static plait_status out_of_step(plait_job *job, void *user) {
     setting      s = { .topology = "ps", .consistency = "bsp" };
@@ -281,10 +287,8 @@ static plait_status out_of_step(plait_job *job, void *user) {
 }
 
 static void test_members_in_different_clocks_are_named(void **state) {
-    plait_comm_opts opts = opts_of("threads", 0);
-    plait_error     err;
     (void)state;
-    if (plait_run(&opts, NULL, out_of_step, NULL, &err) < 0) fail_msg("rank %d: %s", err.rank, err.text);
+    run_story(NULL, out_of_step, NULL);
 }
 
 /* --- checkpoints -------------------------------------------------------------------------------------------------- */
@@ -304,10 +308,77 @@ static plait_status capture(plait_job *job, void *user) {
 }
 
 static void test_checkpoints_refuse_a_table_of_a_group(void **state) {
+    (void)state;
+    run_story(NULL, capture, NULL);
+}
+
+/* --- server functions --------------------------------------------------------------------------------------------- */
+
+static plait_status add_up(void *user, const plait_slice *slices, int32_t n, const void *args, size_t args_bytes,
+                           void *answer, size_t answer_bytes) {
+    const double *values = slices[0].values;
+    double        total = 0;
+    (void)user, (void)n, (void)args, (void)args_bytes, (void)answer_bytes;
+    for (int64_t i = 0; i < slices[0].rows * slices[0].cols; i++) total += values[i];
+    memcpy(answer, &total, sizeof total);
+    return PLAIT_OK;
+}
+
+/* The members' shards alone answer. */
+static plait_status call_functions(plait_job *job, void *user) {
+    setting      s = { .topology = "ps", .consistency = "bsp" };
+    plait_comm  *comm = plait_job_comm(job);
+    plait_group *group[TABLES];
+    plait_table *table;
+    double       one = 1, answer = 0;
+    (void)user;
+    PLI_TRY(make_groups(comm, group));
+    if (!has(2, plait_comm_rank(comm))) return PLAIT_OK;
+    CHECK(make(job, &s, group[2], 2, "dense", ROWS, &table) == PLAIT_OK);
+    CHECK(plait_table_inc_range(table, plait_comm_rank(comm) * 100, 1, &one, 0) == PLAIT_OK);
+    CHECK(plait_job_clock(job) == PLAIT_OK);
+    CHECK(plait_table_call(&table, 1, "add up", NULL, 0, &answer, sizeof answer) == PLAIT_OK && answer == 3);
+    CHECK(plait_table_call(&table, 1, "add op", NULL, 0, &answer, sizeof answer) == PLAIT_ENAME);
+    CHECK(strstr(plait_comm_error(comm)->text, "add up") != NULL);
+    return PLAIT_OK;
+}
+
+static void test_functions_run_on_the_members_shards(void **state) {
+    const plait_function function = { .name = "add up", .run = add_up };
+    plait_job_opts       job;
+    (void)state;
+    plait_job_opts_init(&job);
+    job.functions = &function;
+    job.n_functions = 1;
+    run_story(&job, call_functions, NULL);
+}
+
+/* --- the end of a group ------------------------------------------------------------------------------------------- */
+
+/* A group may go when the job has ended in which it had tables, and not before. */
+static plait_status outlive_the_job(plait_comm *comm, void *user) {
+    setting      s = { .topology = "ps", .consistency = "bsp" };
+    plait_job   *job = NULL;
+    plait_group *group = NULL;
+    plait_table *table;
+    (void)user;
+    CHECK(plait_group_create(comm, "even", 2, members[0], &group) == PLAIT_OK);
+    CHECK(plait_job_create(comm, NULL, &job) == PLAIT_OK);
+    if (has(0, plait_comm_rank(comm))) {
+        CHECK(make(job, &s, group, 0, "dense", ROWS, &table) == PLAIT_OK);
+        CHECK(plait_table_drop(&table) == PLAIT_OK);
+        CHECK(plait_group_destroy(&group) == PLAIT_EINVAL && group != NULL);
+    }
+    CHECK(plait_job_destroy(&job) == PLAIT_OK);
+    CHECK(plait_group_destroy(&group) == PLAIT_OK && group == NULL);
+    return PLAIT_OK;
+}
+
+static void test_a_group_ends_behind_its_job(void **state) {
     plait_comm_opts opts = opts_of("threads", 0);
     plait_error     err;
     (void)state;
-    if (plait_run(&opts, NULL, capture, NULL, &err) < 0) fail_msg("rank %d: %s", err.rank, err.text);
+    if (plait_comm_run(&opts, outlive_the_job, NULL, &err) < 0) fail_msg("rank %d: %s", err.rank, err.text);
 }
 
 /* --- the doctor, and what is refused ------------------------------------------------------------------------------ */
@@ -389,6 +460,8 @@ int main(void) {
         cmocka_unit_test(test_groups_end_clocks_of_their_own),
         cmocka_unit_test(test_members_in_different_clocks_are_named),
         cmocka_unit_test(test_checkpoints_refuse_a_table_of_a_group),
+        cmocka_unit_test(test_functions_run_on_the_members_shards),
+        cmocka_unit_test(test_a_group_ends_behind_its_job),
         cmocka_unit_test(test_the_doctor_names_the_group_and_the_member),
         cmocka_unit_test(test_what_is_not_there_is_refused_by_name),
     };

@@ -78,7 +78,7 @@ plait_status pli_infer_done(const plait_call *call);
 plait_value pli_unbroadcast(plait_graph *graph, plait_value value, plait_value like);
 /** The gradient rule of an op whose output has the elements of input 0 in another shape. */
 void pli_gradient_reshape(const plait_gradient *at);
-/** The gradient rule of an op whose gradient is not zero, but not implemented: the graph fails by name. */
+/** Refuses to differentiate `what`, such as a gradient once more: the graph fails, with the name and the remedy. */
 void pli_gradient_refuse(const plait_gradient *at, const char *what);
 
 #endif

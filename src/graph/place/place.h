@@ -18,7 +18,7 @@
 typedef struct pli_placing {
     const plait_place_opts *opts;
     pli_arena               arena;
-    int32_t                 nodes, values, units, variables;
+    int32_t                 nodes, values, units;
     double                 *ns;         /* [nodes] at speed 1                                                    */
     double                 *operations; /* [nodes]                                                               */
     double                 *up;         /* [nodes] the longest way to the end, in ns                              */
@@ -74,8 +74,8 @@ static inline double pli_place_speed(const plait_place_opts *o, int32_t rank) {
     return o->speed != NULL ? o->speed[rank] : 1;
 }
 
-/** start.c. Fill part [units]; false: no memory. */
-bool pli_start_one(const pli_placing *load, int32_t rank, int32_t *part);
+/** start.c. Fill part [units]; false: no memory. one: all units on a rank, or on one that they are allowed on. */
+void pli_start_one(const pli_placing *load, int32_t rank, int32_t *part);
 /** Cuts the units, in their order, into runs for the first `stages` of the ranks in order [ranks]. */
 bool pli_start_chain(pli_placing *load, const int32_t *order, int32_t stages, int32_t *part);
 bool pli_start_heft(pli_placing *load, int32_t *part);

@@ -70,7 +70,7 @@ void pli_refine(const pli_placing *load, pli_judge *judge, uint64_t seed, int64_
         moved = swap_ranks(&s);
         const int32_t first = (int32_t)pli_random_below(&random, (uint64_t)load->units);
         const bool    forward = pli_random_below(&random, 2) == 0;
-        for (int32_t i = 0; i<load->units && * budget> 0; i++) {
+        for (int32_t i = 0; *budget > 0 && i < load->units; i++) {
             const int32_t at = (first + i) % load->units;
             if (move_unit(&s, forward ? at : load->units - 1 - at)) moved = true;
         }

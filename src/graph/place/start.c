@@ -4,12 +4,11 @@
 
 #include "graph/place/place.h"
 
-bool pli_start_one(const pli_placing *l, int32_t rank, int32_t *part) {
+void pli_start_one(const pli_placing *l, int32_t rank, int32_t *part) {
     for (int32_t u = 0; u < l->units; u++) {
         part[u] = rank;
         for (int32_t r = 0; r < l->opts->ranks && !pli_place_allows(l, u, part[u]); r++) part[u] = r;
     }
-    return true;
 }
 
 /* --- a chain ------------------------------------------------------------------------------------------------------ */

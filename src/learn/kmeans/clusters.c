@@ -4,6 +4,7 @@
 
 #include "graph/form/export.h"
 #include "learn/kmeans/kmeans.h"
+#include "learn/solve/block.h"
 
 enum { ROWS = 1024 };
 
@@ -45,14 +46,10 @@ typedef struct known_rows {
     float    *value;
 } known_rows;
 
-static uint64_t column_of(const pli_block *block, int64_t e) {
-    return block->col != NULL ? block->col[e] : block->packed != NULL ? pli_packed_at(block->packed, e) : block->key[e];
-}
-
 static bool knows_all(const pli_block *block, int64_t d) {
     uint64_t highest = 0;
     for (int64_t e = 0; e < block->entries; e++) {
-        const uint64_t column = column_of(block, e);
+        const uint64_t column = pli_block_column(block, e);
         highest = column > highest ? column : highest;
     }
     return block->key == NULL && highest < (uint64_t)d;
@@ -68,7 +65,7 @@ static plait_status leave_out(const pli_block *block, int64_t d, known_rows *row
     for (int64_t r = 0; r < block->rows; r++) {
         rows->start[r] = n;
         for (int64_t e = block->row_start[r]; e < block->row_start[r + 1]; e++) {
-            const uint64_t column = column_of(block, e);
+            const uint64_t column = pli_block_column(block, e);
             if (column >= (uint64_t)d) continue;
             rows->col[n] = (uint32_t)column;
             rows->value[n++] = block->value != NULL ? block->value[e] : 1;

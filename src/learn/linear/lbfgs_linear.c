@@ -144,7 +144,6 @@ static double blocks_work(const pli_lbfgs *l) {
     return rows * (double)l->columns * d * d / 2;
 }
 
-
 /* With L1 the orthants want a diagonal metric. Under --reduce exact the blocks are summed block by block of the data,
  * which costs more than it saves, save for few weights of a smoothed loss: its kinks are steep, and pairs alone learn
  * that late. */
@@ -153,8 +152,7 @@ static bool has_blocks(const pli_lbfgs *l) {
     const int64_t      values = l->rows * l->values;
     return p->fit->linear.goal.loss->second != NULL && l->run->l1 == 0 && l->type == PLAIT_F64 &&
            l->rows <= BLOCK_ROWS_MAX && blocks_work(l) <= BLOCKS_WORK_MAX &&
-           (l->run->exact ? l->is_soft && values <= EXACT_VALUES_MAX
-                          : values <= BLOCKS_VALUES_MAX);
+           (l->run->exact ? l->is_soft && values <= EXACT_VALUES_MAX : values <= BLOCKS_VALUES_MAX);
 }
 
 static plait_status push_blocks(pli_lbfgs *l, const void *values, int64_t blocks) {

@@ -66,7 +66,7 @@ typedef struct pli_model_ops {
     double (*weight)(const plait_model *model, int64_t row, int64_t column);
     double (*intercept)(const plait_model *model, int64_t column);
     void (*feature)(const plait_model *model, int64_t row, pli_text *text);
-    /** As pli_model_tree (learn.h); NULL: the model has no trees. */
+    /** As pli_model_tree; NULL: the model has no trees. */
     plait_status (*tree)(const plait_model *model, int64_t t, pli_text *text, plait_error *err);
 } pli_model_ops;
 
@@ -81,7 +81,8 @@ plait_status pli_model_create(const plait_learner *learner, pli_schema *schema, 
 /** Opens a model whose values are there, by learner->open. */
 plait_status pli_model_open(plait_model *model, plait_error *err);
 
-/** Adds tree t of a model of trees to text, as learn.h says. */
+/** Adds tree t of a model of trees, a line for each node, to text; END: there are no more; EREFUSED: the model has
+ *  none. Errors: ENOMEM. */
 plait_status pli_model_tree(const plait_model *model, int64_t t, pli_text *text, plait_error *err);
 
 /** Fails with EFORMAT: path is not a model of plait, with the reason. */

@@ -11,6 +11,7 @@
 
 #include "comm/comm.h"
 #include "comm/links.h"
+#include "graph/edge.h"
 #include "graph/graph.h"
 #include "learn/net/parcel.h"
 
@@ -39,14 +40,10 @@ struct plait_comm_channel {
 
 static int32_t rank_of(const plait_comm_channel *c, int32_t part) { return c->rank[part % c->n_ranks]; }
 
-static bool same_edge(const plait_edge *a, const plait_edge *b) {
-    return a->value == b->value && a->from == b->from && a->to == b->to && a->replica == b->replica;
-}
-
 /* The count of an edge; NULL: no memory. */
 static sent *count_of(plait_comm_channel *c, const plait_edge *edge) {
     int64_t at = 0;
-    while (at < c->n_sent && !same_edge(&c->sent[at].edge, edge)) at++;
+    while (at < c->n_sent && !pli_edge_is(&c->sent[at].edge, edge)) at++;
     if (at < c->n_sent) return &c->sent[at];
     if (!pli_grow((void **)&c->sent, &c->sent_capacity, c->n_sent + 1, sizeof *c->sent)) return NULL;
     c->sent[c->n_sent] = (sent){ .edge = *edge };
@@ -104,7 +101,7 @@ static pli_msg **find(plait_comm_channel *c, const plait_edge *edge) {
     plait_tensor t;
     for (pli_msg **at = &c->first; *at != NULL; at = &(*at)->next) {
         (void)pli_parcel_read(pli_msg_body(*at), (*at)->head.body_bytes, &of, &t, NULL); /* it was checked */
-        if (same_edge(&of, edge) && of.micro_batch == edge->micro_batch) return at;
+        if (pli_edge_is(&of, edge) && of.micro_batch == edge->micro_batch) return at;
     }
     return NULL;
 }
@@ -152,8 +149,7 @@ static bool fits(const pli_msg *msg, const plait_tensor *like, const void **data
     plait_tensor t;
     (void)pli_parcel_read(pli_msg_body(msg), msg->head.body_bytes, &edge, &t, NULL);
     *data_out = t.data;
-    return t.type == like->type && t.shape.rank == like->shape.rank &&
-           memcmp(t.shape.dim, like->shape.dim, (size_t)like->shape.rank * sizeof *like->shape.dim) == 0;
+    return pli_edge_fits(&t, like);
 }
 
 static plait_status receive(void *user, const plait_edge *edge, const plait_tensor *like, const void **data_out,

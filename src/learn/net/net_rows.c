@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "learn/net/net.h"
-#include "tensor/tensor.h"
+#include "learn/solve/block.h"
 
 bool pli_net_rows_reserve(const pli_net *net, pli_net_rows *to, int64_t rows) {
     const size_t bytes = net->symbols > 0 ? sizeof(int64_t) : sizeof(float);
@@ -27,12 +27,6 @@ void pli_net_rows_free(pli_net_rows *rows) {
     *rows = (pli_net_rows){ 0 };
 }
 
-static uint64_t key_at(const pli_block *block, int64_t entry) {
-    return block->col != NULL      ? block->col[entry]
-           : block->packed != NULL ? pli_packed_at(block->packed, entry)
-                                   : block->key[entry];
-}
-
 static void put_dense(const pli_block *block, int64_t row, int64_t features, const pli_scale *scale, float *x) {
     const bool scaled = scale != NULL && scale->factor != NULL;
     if (scaled && scale->centre != NULL)
@@ -40,7 +34,7 @@ static void put_dense(const pli_block *block, int64_t row, int64_t features, con
     else
         memset(x, 0, (size_t)features * sizeof *x);
     for (int64_t e = block->row_start[row]; e < block->row_start[row + 1]; e++) {
-        const uint64_t j = key_at(block, e);
+        const uint64_t j = pli_block_column(block, e);
         const double   value = block->value != NULL ? (double)block->value[e] : 1;
         if (j >= (uint64_t)features) continue; /* a feature that the model does not know */
         if (!scaled)
@@ -63,7 +57,7 @@ static bool put_entries(const pli_net *net, const pli_block *block, int64_t row,
                         pli_net_rows *to, int64_t at) {
     if (!grow_entries(to, to->entries + block->row_start[row + 1] - block->row_start[row])) return false;
     for (int64_t e = block->row_start[row]; e < block->row_start[row + 1]; e++) {
-        const uint64_t j = key_at(block, e);
+        const uint64_t j = pli_block_column(block, e);
         const double   value = block->value != NULL ? (double)block->value[e] : 1;
         if (j >= (uint64_t)net->features) continue;
         to->key[to->entries] = j;
@@ -92,7 +86,7 @@ static void put_symbols(const pli_net *net, const pli_block *block, int64_t row,
     const uint64_t width = (uint64_t)net->symbols + 1;
     for (int64_t t = 0; t < net->row_values; t++) x[t] = net->symbols;
     for (int64_t e = block->row_start[row]; e < block->row_start[row + 1]; e++) {
-        const uint64_t key = key_at(block, e);
+        const uint64_t key = pli_block_column(block, e);
         if (key < width * (uint64_t)net->row_values) x[key / width] = (int64_t)(key % width);
     }
 }

@@ -1,7 +1,7 @@
 /* Solutions as memory. See solution.h. */
 #include "learn/supervised/solution.h"
 
-#include "tensor/tensor.h"
+#include "learn/solve/block.h"
 
 plait_status pli_solution_make(int64_t rows, int64_t columns, bool keyed, pli_solution *solution_out,
                                plait_error *err) {
@@ -58,9 +58,7 @@ plait_status pli_solution_find(const pli_solution *solution, const pli_keymap *m
     if (local == NULL)
         return pli_fail(err, PLAIT_ENOMEM, "no memory to look up %lld entries", (long long)block->entries);
     for (int64_t e = 0; e < block->entries; e++) {
-        uint64_t key = block->col != NULL      ? block->col[e]
-                       : block->packed != NULL ? pli_packed_at(block->packed, e)
-                                               : block->key[e];
+        uint64_t key = pli_block_column(block, e);
         int64_t  row = map != NULL ? pli_keymap_find(map, key) : key < (uint64_t)solution->rows ? (int64_t)key : -1;
         local[e] = row >= 0 ? (uint32_t)row : UINT32_MAX;
     }

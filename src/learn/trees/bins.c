@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/sort.h"
+#include "learn/solve/block.h"
 #include "learn/trees/trees.h"
-#include "tensor/tensor.h"
 
 #define SAMPLE  200000.0
 #define ENTRIES 8000000.0 /* values of the sample, at most about so many */
@@ -49,10 +49,6 @@ static double weight_of(const pli_run *run, const pli_block *block, int64_t r) {
     return block->weight != NULL ? weight * (double)block->weight[r] : weight;
 }
 
-static uint64_t column_of(const pli_block *block, int64_t e) {
-    return block->col != NULL ? block->col[e] : block->packed != NULL ? pli_packed_at(block->packed, e) : block->key[e];
-}
-
 static bool is_sampled(const pli_run *run, int64_t row, double share) {
     if (share >= 1) return true;
     pli_random random = pli_random_at(run->opts->seed, PLI_RANDOM_TREES, UINT64_MAX, (uint64_t)row);
@@ -65,7 +61,7 @@ static void look(const pli_run *run, double *heaviest, double *missing) {
         const pli_block *block = pli_dataset_block(run->data, b);
         for (int64_t r = 0; r < block->rows; r++) *heaviest = fmax(*heaviest, weight_of(run, block, r));
         for (int64_t e = 0; block->value != NULL && e < block->entries; e++)
-            if (isnan(block->value[e])) missing[column_of(block, e)] = 1;
+            if (isnan(block->value[e])) missing[pli_block_column(block, e)] = 1;
     }
 }
 
@@ -75,7 +71,7 @@ static bool sample_row(const pli_block *block, int64_t r, uint64_t weight, pli_t
     for (int64_t e = block->row_start[r]; e < block->row_start[r + 1]; e++) {
         const float value = block->value != NULL ? block->value[e] : 1;
         one = (sampled){ .value = (isnan(value) ? 0 : order_of(value) << 32) | weight,
-                         .feature = (uint32_t)column_of(block, e), .missing = isnan(value) };
+                         .feature = (uint32_t)pli_block_column(block, e), .missing = isnan(value) };
         pli_text_add_bytes(to, &one, sizeof one);
     }
     return !to->failed;
@@ -281,14 +277,17 @@ static plait_status cut_all(const pli_run *run, const sampled *s, int64_t n, con
     w.key = pli_array((size_t)n, sizeof *w.key);
     w.cut = pli_array((size_t)d, (size_t)most * sizeof *w.cut);
     w.common = pli_array((size_t)d, sizeof *w.common);
-    plait_status status = pli_fail(run->err, PLAIT_ENOMEM, "no memory to cut %lld features into bins", (long long)d);
+    bool         ok = false;
+    plait_status status = PLAIT_OK;
     if (first != NULL && lost != NULL && w.key != NULL && w.cut != NULL && w.common != NULL) {
         w.cuts = lost + d;
         w.common_weight = lost + 2 * d;
         by_feature(n, s, d, first, w.key, lost, &w.zeros_of_all);
         pli_pool_for(run->pool, d, cut_feature, &w);
-        if (!__atomic_load_n(&w.failed, __ATOMIC_RELAXED)) status = keep_used(run, &w);
+        ok = !__atomic_load_n(&w.failed, __ATOMIC_RELAXED);
     }
+    if (ok) status = keep_used(run, &w);
+    else status = pli_fail(run->err, PLAIT_ENOMEM, "no memory to cut %lld features into bins", (long long)d);
     pli_free(first);
     pli_free(lost);
     pli_free(w.key);

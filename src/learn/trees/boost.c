@@ -164,7 +164,7 @@ static plait_status grow_trees(pli_run *run, int64_t round) {
     t->exhausted = t->grower.rules.subsample >= 1 && t->grower.rules.colsample >= 1;
     for (int64_t c = 0; c < k; c++) {
         PLI_TRY(pli_grow_tree(&t->grower, round * k + c, t->gradients.cell + c * n, &t->gradients.scale[c],
-                         t->rows.score + c * n));
+                              t->rows.score + c * n));
         PLI_TRY(pli_trees_add(&t->trees, t->grower.nodes, t->grower.node, run->err));
         add_tree(run, &t->bins, t->grower.node, c, &t->validation);
         t->exhausted = t->exhausted && t->grower.nodes == 1;

@@ -31,6 +31,7 @@ typedef struct work {
 
 /* --- as they are -------------------------------------------------------------------------------------------------- */
 
+/* As loss/logistic.c has them, by one exponential for loss, slope and curvature. */
 static double of_two(double score, double y, real *out) {
     const double margin = y * score, e = exp(-fabs(margin)), likelier = 1 / (1 + e);
     const double wrong = margin >= 0 ? e * likelier : likelier; /* probability of the other class */
@@ -117,7 +118,7 @@ static void set_scales(const pli_run *run, pli_gradients *to) {
     const int32_t count = bits_of(run->train_rows), g = 62 - count < G_BITS ? 62 - count : G_BITS,
                   h = 62 - 2 * count < H_BITS ? 62 - 2 * count : H_BITS;
     for (int64_t c = 0; c < k; c++)
-        to->scale[c] = (pli_sum_scale){ .count_bits = count, .h_bits = h, .g = unit_of(to->most[c], g),
+        to->scale[c] = (pli_sum_scale){ .count_bits = count, .g = unit_of(to->most[c], g),
                                         .h = unit_of(to->most[k + c], h) };
 }
 

@@ -9,10 +9,8 @@ enum { ROWS = 16384 }; /* rows that a thread moves at once */
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-static int64_t most_leaves(const pli_tree_rules *r) { return r->leaves; }
-
 plait_status pli_grower_make(pli_grower *g) {
-    const size_t rows = (size_t)g->rows->n, leaves = (size_t)most_leaves(&g->rules);
+    const size_t rows = (size_t)g->rows->n, leaves = (size_t)g->rules.leaves;
     PLI_TRY(pli_histograms_make(&g->histograms, g->bins, g->rows, g->run->pool, g->run->err));
     const size_t cells = (size_t)g->slots * (size_t)g->histograms.size;
     g->before = pli_aligned(cells * sizeof *g->before);
@@ -355,7 +353,7 @@ static void add_scores(const pli_grower *g, int64_t round, double *score) {
 }
 
 plait_status pli_grow_tree(pli_grower *g, int64_t tree, const pli_sum_cell *cell, const pli_sum_scale *scale,
-                      double *score) {
+                           double *score) {
     const int64_t     round = tree / pli_fit_of(g->run)->goal.columns;
     pli_growing_leaf *root = &g->leaf[0];
     g->cell = cell;

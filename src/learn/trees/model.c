@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "learn/solve/block.h"
 #include "learn/trees/trees.h"
-#include "tensor/tensor.h"
 
 enum { ROWS = 64 }; /* rows that are scored at once: a tree stays in the cache for all of them */
 
@@ -130,14 +130,10 @@ static plait_status open(const void *form, const pli_solution *solution, void **
 
 static void close(void *scorer) { (void)scorer; }
 
-static uint64_t column_of(const pli_block *block, int64_t e) {
-    return block->col != NULL ? block->col[e] : block->packed != NULL ? pli_packed_at(block->packed, e) : block->key[e];
-}
-
 /* Lays a row out in full, x [features] being zeros before; or, with zero, takes it away again. */
 static void spread(const pli_block *block, int64_t row, int64_t features, bool zero, float *x) {
     for (int64_t e = block->row_start[row]; e < block->row_start[row + 1]; e++) {
-        const uint64_t column = column_of(block, e);
+        const uint64_t column = pli_block_column(block, e);
         if (column < (uint64_t)features) x[column] = zero ? 0 : block->value != NULL ? block->value[e] : 1;
     }
 }

@@ -1,8 +1,8 @@
 /* A worker's rows as bins. See trees.h. */
 #include <string.h>
 
+#include "learn/solve/block.h"
 #include "learn/trees/trees.h"
-#include "tensor/tensor.h"
 
 /* Sparse rows cost four bytes for each bin that they name, dense ones a byte a feature. */
 #define SPARSE_BELOW 0.2
@@ -23,10 +23,6 @@ typedef struct work {
     int64_t         unknown; /* a row whose label is not known, or -1; set by any thread, read past the loop */
 } work;
 
-static uint64_t column_of(const pli_block *block, int64_t e) {
-    return block->col != NULL ? block->col[e] : block->packed != NULL ? pli_packed_at(block->packed, e) : block->key[e];
-}
-
 /* --- a block ------------------------------------------------------------------------------------------------------ */
 
 static void take_label(work *w, const pli_block *block, int64_t r, int64_t at) {
@@ -42,7 +38,7 @@ static void take_label(work *w, const pli_block *block, int64_t r, int64_t at) {
 
 /* The used feature of an entry; -1: none. */
 static int32_t used_of(const work *w, const pli_block *block, int64_t e) {
-    const uint64_t column = column_of(block, e);
+    const uint64_t column = pli_block_column(block, e);
     return column < (uint64_t)w->bins->features ? w->bins->place[column] : -1;
 }
 

@@ -159,7 +159,7 @@ typedef struct pli_sum_cell {
 
 /* How cells are read. */
 typedef struct pli_sum_scale {
-    int32_t count_bits, h_bits;
+    int32_t count_bits;
     double  g, h; /* one unit of g and of h; powers of two */
 } pli_sum_scale;
 
@@ -267,7 +267,7 @@ plait_status pli_grower_begin(pli_grower *g);
 /** Grows tree `tree` from gradients cell [n], and moves the scores of the rows. Nodes are left in g->node. Collective.
  *  scores [n]: of the tree's column. */
 plait_status pli_grow_tree(pli_grower *g, int64_t tree, const pli_sum_cell *cell, const pli_sum_scale *scale,
-                      double *scores);
+                           double *scores);
 
 /* --- the run ------------------------------------------------------------------------------------------------------ */
 
@@ -280,8 +280,8 @@ typedef struct pli_gbdt {
     pli_trees      trees;
     bool           exhausted; /* no tree of the last round had a split */
     /* as checkpoints hold trees */
-    int64_t       *kept_start, *kept_whole; /* [trees + 1], [nodes, 5] */
-    double        *kept_real;               /* [nodes, 4]              */
+    int64_t       *kept_whole; /* [nodes, 5] */
+    double        *kept_real;  /* [nodes, 4] */
 } pli_gbdt;
 
 static inline pli_gbdt *pli_gbdt_of(const pli_run *run) { return run->state; }

@@ -325,7 +325,7 @@ static plait_status served_zero(plait_table *table, int64_t number, plait_error 
         teller = teller_of(table);
         if (pli_job_me(job) == teller) status = pli_state_zero(table, number, err);
         status = pli_job_agree(job, "a table's zeroing", 0, status, err);
-    } while (status >= 0 && pli_comm_is_absent(job->comm, teller));
+    } while (status >= 0 && pli_job_is_absent(job, teller));
     pli_client_forget_rest(pli_served_of(table));
     return status;
 }

@@ -11,7 +11,7 @@ enum { WHAT_BYTES = 128 };
 
 static pli_msg *make_call(const plait_job *job, plait_table *const *tables, int32_t n, const pli_function_call *call) {
     uint64_t      numbers = pli_pad8((uint64_t)n * 4);
-    pli_wire_call wire = { .function = (uint32_t)(call->fn - job->functions), .updates = call->fn->updates != 0,
+    pli_wire_call wire = { .function = (uint32_t)(call->fn - job->layout.functions), .updates = call->fn->updates != 0,
                            .n_tables = (uint32_t)n, .met = job->client.met, .first = call->first, .rows = call->rows,
                            .args_bytes = call->args_bytes, .answer_bytes = call->answer_bytes };
     pli_msg *msg = pli_msg_new(sizeof wire + numbers + call->args_bytes);

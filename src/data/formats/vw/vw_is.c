@@ -77,7 +77,7 @@ bool pli_vw_is(const pli_source *source) {
         bars = line.bars;
         lines++;
         values += line.has_value;
-        texts += line.words > (line.named ? 0 : 1) && (line.bars == 1 || line.named);
+        texts += line.named ? line.words > 0 : line.bars == 1 && line.words > 1;
     }
     return lines > 0 && !cells && (values > 0 || 2 * texts > lines);
 }
