@@ -18,7 +18,8 @@ static const optimizer solvers[] = {
       "w: for each feature 2K + 2 values, K the number of scores. docs/online.md" },
     { "lbfgs", "whole passes, with a line search; converges, whatever the features' scales",
       "auto takes it for several epochs where reads are whole clocks (bsp), for all losses but quantile; with few "
-      "weights newton is taken instead under --l1, and for hinge of more than two classes. It ends by itself within --tolerance of the least objective; --epochs is an upper bound. docs/models.md" },
+      "weights newton is taken instead under --l1, and for hinge of more than two classes. It ends by itself "
+      "within --tolerance of the least objective; --epochs is an upper bound. docs/models.md" },
     { "newton", "whole passes, by sums of quadratic models; reads may be stale (linear models)",
       "auto takes it for several epochs under the loose consistencies (ssp, async, gossip, ...), not for quantile, "
       "nor for hinge with many weights. It ends by itself within --tolerance of the least objective; --epochs is "
