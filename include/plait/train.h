@@ -87,6 +87,12 @@ typedef struct plait_train_opts {
                                              classes                                                        */
     const char            *kernels;       /* nets: "own" or NULL | "onednn" (plait_session_opts.kernels); needs its
                                              module. It is used in training only, not to predict              */
+    int32_t     cut; /* nets: in how many stages the graph is cut by layers. `cut` workers hold a replica together,
+                        and workers / cut replicas train; 0 or 1: every worker has all of it (docs/pipelines.md)    */
+    int32_t     micro_batches; /* nets: in how many pieces a worker's (a replica's) rows of a clock go through the
+                                  graph; 0: 1. More round a gradient differently                                    */
+    const char *pipeline; /* with cut: in which order they go, "1f1b" (NULL), "gpipe", or "interleaved", where each
+                             worker has two stages (plait_session_run_batches)                                      */
     const plait_data_opts *data;          /* what to read; each rank reads its own blocks                    */
     const plait_data      *memory;        /* instead of data: a data set in memory, shared by the process's ranks */
     const plait_data_opts *test;          /* NULL: none                                                     */

@@ -105,6 +105,9 @@ static const struct effect {
     { "graph", NULL, NULL },
     { "loss", NULL, NULL },
     { "kernels", has_convolutions, "on a model without convolutions, since the module computes nothing else" },
+    { "cut", NULL, NULL },
+    { "micro-batches", NULL, NULL },
+    { "pipeline", NULL, NULL },
 
     { "data", NULL, NULL },
     { "test", NULL, NULL },

@@ -46,6 +46,15 @@ const pli_opt pli_train_rows[] = {
       0, 0, "model" },
     { "kernels", PLI_OPT_CHOICE, AT(kernels), "own", "own|onednn",
       "kernels that train a net: Plait's own, or oneDNN's for convolutions (an optional module)", 0, 0, "model" },
+    { "cut", PLI_OPT_I64, AT(cut), "1", "K",
+      "of a net: cut its graph by layers in K stages, each on a rank; workers / K replicas train together", 1,
+      RANKS_MAX, "model" },
+    { "micro-batches", PLI_OPT_I64, AT(micro_batches), "1", "M",
+      "of a net: the rows of a clock go through the graph in M pieces: with --cut, stages work at once; without, a "
+      "worker needs less memory",
+      1, 4096, "model" },
+    { "pipeline", PLI_OPT_CHOICE, AT(pipeline), NULL, "1f1b|gpipe|interleaved",
+      "with --cut: the order of the micro-batches; default 1f1b; interleaved: two stages a rank", 0, 0, "model" },
 
     { "data", PLI_OPT_LIST, AT(in.data), NULL, "D",
       "training data: file, directory, quoted pattern, or - for standard input", 0, 0, "data" },
@@ -329,6 +338,9 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     t->graph_file = s->graph;
     t->loss = s->loss;
     t->kernels = s->kernels;
+    t->cut = (int32_t)s->cut;
+    t->micro_batches = (int32_t)s->micro_batches;
+    t->pipeline = s->pipeline;
     t->validation = s->validation;
     t->topology = s->topology;
     t->consistency = s->consistency;

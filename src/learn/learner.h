@@ -178,11 +178,18 @@ struct plait_training {
     pli_curve   *curve;   /* NULL: the caller wants none */
 };
 
-/** How many workers have rows of their own. They come first; the spares follow. */
-static inline int32_t pli_run_holders(const pli_run *run) {
-    return plait_comm_workers(run->comm) - run->opts->spares;
+/** In how many stages the model is cut, one a rank (--cut); 1: it is whole. */
+static inline int32_t pli_run_stages(const pli_run *run) { return run->opts->cut > 1 ? run->opts->cut : 1; }
+static inline const char *pli_run_pipeline(const pli_run *run) {
+    return run->opts->pipeline != NULL ? run->opts->pipeline : "1f1b";
 }
-static inline bool pli_run_is_spare(const pli_run *run) { return plait_comm_rank(run->comm) >= pli_run_holders(run); }
+/** How many workers have rows of their own. They come first; later stages of a cut model follow, or the spares. */
+static inline int32_t pli_run_holders(const pli_run *run) {
+    return (plait_comm_workers(run->comm) - run->opts->spares) / pli_run_stages(run);
+}
+static inline bool pli_run_is_spare(const pli_run *run) {
+    return plait_comm_rank(run->comm) >= plait_comm_workers(run->comm) - run->opts->spares;
+}
 
 /** Within which share of its least value the objective is to end, of a solver that converges. Doubles tell no less than
  *  1e-12. */

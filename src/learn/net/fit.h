@@ -7,12 +7,14 @@
 #include "learn/supervised/fitted.h"
 
 typedef struct pli_net_worker pli_net_worker;
+typedef struct pli_stages     pli_stages; /* stages.h */
 
 typedef struct pli_net_fit {
     pli_fit         fit;
     pli_net        *net;
     pli_net_file    file; /* the file that the net was made from; text NULL: none */
-    plait_table    *table[PLI_NET_PARAMS];
+    plait_table    *table[PLI_NET_PARAMS]; /* NULL: another stage has it */
+    pli_stages     *stages; /* NULL: the net is whole, and so are its batches */
     pli_net_worker *worker; /* net_train.c */
 } pli_net_fit;
 
@@ -30,10 +32,9 @@ void pli_net_first_values(const pli_run *run, float *values);
 /** The penalty's factors [rows, cols] of parameter p, in training's units. */
 void pli_net_penalty_factors(const pli_run *run, int32_t p, float *factor);
 /** Puts rows from .. from + n - 1 of a part at place `at` and after it; returns how many labels they have, -1: no
- *  memory. feed: writes the feeds of the first n rows (label, weight, x); returns how many, -1: no memory. */
+ *  memory. */
 int64_t pli_net_take_rows(const pli_run *run, const pli_part *part, int64_t from, int64_t n, pli_net_rows *to,
                           int64_t at);
-int32_t pli_net_feed_rows(const pli_net *net, pli_net_rows *from, int64_t n, plait_feed feeds[PLI_NET_FEEDS + 2]);
 
 extern const pli_steps   pli_net_steps;
 extern const pli_fit_ops pli_net_fit_ops;

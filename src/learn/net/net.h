@@ -132,8 +132,8 @@ plait_value pli_net_first(pli_net *net, int64_t width, double gain);
 /** Is param p read and pushed by row? */
 static inline bool pli_net_by_row(const pli_net *net, int32_t p) { return net->sparse && p == 0; }
 
-/** Writes the initial values [net->values] of a net of layers; they depend on the seed alone. */
-void pli_net_initial(const pli_net *net, uint64_t seed, float *values);
+/** Writes the initial values [rows, cols] of parameter p of a net of layers; they depend on p and the seed alone. */
+void pli_net_initial(const pli_net *net, int32_t p, uint64_t seed, float *values);
 /** If the net is even, changes the scale to one number for all features. */
 void pli_net_even_scale(const pli_net *net, pli_scale *scale);
 /** Sets net->units from the labels' mean and spread over the rows that are trained on. */
@@ -176,6 +176,13 @@ int64_t pli_net_rows_put(const pli_net *net, const pli_block *block, int64_t row
                          pli_net_rows *to, int64_t at);
 /** Writes the feeds of the first `rows` rows, which are all that were put. Returns how many feeds; -1: no memory. */
 int32_t pli_net_rows_feed(const pli_net *net, pli_net_rows *from, int64_t rows, plait_feed feeds[PLI_NET_FEEDS]);
+/** The same for training: label and weight come first. */
+int32_t pli_net_feed_rows(const pli_net *net, pli_net_rows *from, int64_t rows, plait_feed feeds[PLI_NET_FEEDS + 2]);
+/** The same of rows whose keys are sorted; also of arrays that are NULL, for their shapes. */
+int32_t pli_net_feeds_of(const pli_net *net, const pli_net_rows *from, int64_t rows,
+                         plait_feed feeds[PLI_NET_FEEDS + 2]);
+/** How many feeds that are. */
+static inline int32_t pli_net_feeds(const pli_net *net) { return 2 + (net->sparse ? PLI_NET_FEEDS : 1); }
 
 /** Scores all rows of a block by values [net->values] in the data's units. Calls `each` for every row and every label
  *  of it, in order, with the label's scores [K]; false ends the pass. Any thread, several at once. */

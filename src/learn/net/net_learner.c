@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "graph/kernel_set.h"
-#include "learn/net/fit.h"
+#include "learn/net/stages.h"
 #include "learn/solve/lbfgs_run.h"
 #include "learn/solve/solver.h"
 
@@ -165,7 +165,8 @@ static plait_status prepare(pli_run *run) {
     settle_defaults(run);
     PLI_TRY(settle_tables(run));
     PLI_TRY(check_start(run));
-    return check_memory(run);
+    PLI_TRY(check_memory(run));
+    return pli_stages_plan(run, &pli_net_fit_of(run)->stages);
 }
 
 /* Measures training's units. A graph out of a file takes the data as they are. L-BFGS has one factor for both
@@ -195,6 +196,7 @@ static plait_status finish(pli_run *run, plait_model *model) {
 
 static void end(pli_run *run) {
     pli_net_fit *n = run->state;
+    pli_stages_destroy(&n->stages);
     pli_net_destroy(&n->net);
     pli_net_file_free(&n->file);
     pli_fit_end(run);

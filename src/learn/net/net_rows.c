@@ -119,16 +119,34 @@ int64_t pli_net_rows_put(const pli_net *net, const pli_block *block, int64_t row
     return labels;
 }
 
-int32_t pli_net_rows_feed(const pli_net *net, pli_net_rows *from, int64_t rows, plait_feed feeds[PLI_NET_FEEDS]) {
+/* The feeds of x and of its entries, whose keys are sorted. */
+static int32_t feed_x(const pli_net *net, const pli_net_rows *from, int64_t rows, plait_feed feeds[PLI_NET_FEEDS]) {
     plait_tensor x = plait_graph_describe(net->graph, net->x); /* a graph of the user's may have more axes than two */
     x.shape.dim[0] = rows;
     feeds[0] = (plait_feed){ net->x, plait_tensor_of(x.type, x.shape, from->x) };
     if (!net->sparse) return 1;
-    if (!number_columns(from)) return -1;
     const plait_shape entries = plait_shape_1(from->entries);
     feeds[1] = (plait_feed){ net->keys, plait_tensor_of(PLAIT_I64, plait_shape_1(from->unique), from->key) };
     feeds[2] = (plait_feed){ net->row, plait_tensor_of(PLAIT_I64, entries, from->row) };
     feeds[3] = (plait_feed){ net->column, plait_tensor_of(PLAIT_I64, entries, from->column) };
     feeds[4] = (plait_feed){ net->value, plait_tensor_of(PLAIT_F32, entries, from->value) };
     return PLI_NET_FEEDS;
+}
+
+int32_t pli_net_rows_feed(const pli_net *net, pli_net_rows *from, int64_t rows, plait_feed feeds[PLI_NET_FEEDS]) {
+    if (net->sparse && !number_columns(from)) return -1;
+    return feed_x(net, from, rows, feeds);
+}
+
+int32_t pli_net_feeds_of(const pli_net *net, const pli_net_rows *from, int64_t rows,
+                         plait_feed feeds[PLI_NET_FEEDS + 2]) {
+    const plait_shape labels = plait_shape_1(rows * net->row_labels);
+    feeds[0] = (plait_feed){ net->label, plait_tensor_of(PLAIT_F64, labels, from->label) };
+    feeds[1] = (plait_feed){ net->weight, plait_tensor_of(PLAIT_F64, labels, from->weight) };
+    return 2 + feed_x(net, from, rows, &feeds[2]);
+}
+
+int32_t pli_net_feed_rows(const pli_net *net, pli_net_rows *from, int64_t rows, plait_feed feeds[PLI_NET_FEEDS + 2]) {
+    if (net->sparse && !number_columns(from)) return -1;
+    return pli_net_feeds_of(net, from, rows, feeds);
 }

@@ -4,18 +4,21 @@
  * The graph's variables are the tables (table_store.h). A clock asks for all of them, in the order in which the last
  * run needed them, and the forward pass waits for each just before its first use. A gradient leaves as soon as the
  * backward pass has it, those of the last layers first (plait_table_flush). Under --reduce exact each block's rows are
- * a run of their own, and gradients leave in the last run. */
+ * a run of their own, and gradients leave in the last run.
+ *
+ * A rank of a net in stages (stages.h) has the tables and values of its own stage alone. */
 #include <string.h>
 
 #include "graph/session.h"
-#include "learn/net/fit.h"
+#include "learn/net/stages.h"
 #include "learn/net/table_store.h"
 
 struct pli_net_worker {
     pli_run           *run;
     plait_session     *session;
     plait_table_store *store;
-    float             *values; /* [net->values] as the tables have them */
+    float             *values; /* as the tables have them; [net->values] if this rank has all */
+    int64_t            at[PLI_NET_PARAMS]; /* the first value of each own parameter */
     pli_net_rows       rows;
 };
 
@@ -52,13 +55,16 @@ void pli_net_first_values(const pli_run *run, float *values) {
     if (run->start == NULL) {
         if (pli_net_fit_of(run)->file.text != NULL)
             memcpy(values, pli_net_fit_of(run)->file.first, (size_t)net->values * sizeof *values);
-        else pli_net_initial(net, run->opts->seed, values);
+        else
+            for (int32_t p = 0; p < net->n_params; p++)
+                pli_net_initial(net, p, run->opts->seed, values + net->param[p].at);
         return;
     }
     memcpy(values, pli_fitted_solution(run->start)->flat, (size_t)net->values * sizeof *values);
     pli_net_from_data_units(net, &pli_net_fit_of(run)->fit.scale, values);
 }
 
+/* initial [values of the parameter] */
 static plait_status create_table(pli_run *run, const plait_table_opts *like, int32_t p, const float *initial) {
     pli_net_fit         *n = pli_net_fit_of(run);
     const pli_net_param *param = &n->net->param[p];
@@ -69,7 +75,8 @@ static plait_status create_table(pli_run *run, const plait_table_opts *like, int
     t.cols = param->cols;
     t.keyed = pli_net_by_row(n->net, p);
     if (t.keyed) t.sharded = 0;
-    t.initial = initial + param->at;
+    t.initial = initial;
+    t.group = pli_stages_group(n->stages);
     double l1, l2;
     pli_net_last_factors(n->net, p, &l1, &l2);
     t.rule.l1 *= l1 / n->net->units.unit;
@@ -81,15 +88,31 @@ static plait_status create_table(pli_run *run, const plait_table_opts *like, int
     return status;
 }
 
-static plait_status create_tables(pli_run *run) {
-    const pli_net   *net = pli_net_fit_of(run)->net;
-    float           *initial = pli_array((size_t)net->values, sizeof *initial);
-    plait_table_opts like;
+/* Drawn values are made table by table: no rank needs memory for those of other stages. */
+static plait_status create_drawn(pli_run *run, const plait_table_opts *like, int32_t p) {
+    const pli_net_param *param = &pli_net_fit_of(run)->net->param[p];
+    float               *initial = pli_array((size_t)(param->rows * param->cols), sizeof *initial);
     if (initial == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the first weights");
-    plait_status status = pli_run_table_opts(run, &like);
-    pli_net_first_values(run, initial);
-    for (int32_t p = 0; status == PLAIT_OK && p < net->n_params; p++) status = create_table(run, &like, p, initial);
+    pli_net_initial(pli_net_fit_of(run)->net, p, run->opts->seed, initial);
+    const plait_status status = create_table(run, like, p, initial);
     pli_free(initial);
+    return status;
+}
+
+static bool draws(const pli_run *run) { return run->start == NULL && pli_net_fit_of(run)->file.text == NULL; }
+
+static plait_status create_tables(pli_run *run) {
+    const pli_net_fit *n = pli_net_fit_of(run);
+    float             *given = draws(run) ? NULL : pli_array((size_t)n->net->values, sizeof *given);
+    plait_table_opts   like;
+    if (given == NULL && !draws(run)) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the first weights");
+    plait_status status = pli_run_table_opts(run, &like);
+    if (given != NULL) pli_net_first_values(run, given);
+    for (int32_t p = 0; status == PLAIT_OK && p < n->net->n_params; p++)
+        if (pli_stages_have(n->stages, p))
+            status = given != NULL ? create_table(run, &like, p, given + n->net->param[p].at)
+                                   : create_drawn(run, &like, p);
+    pli_free(given);
     return status;
 }
 
@@ -138,18 +161,30 @@ static plait_status bind(pli_net_worker *w) {
     pli_stored     stored[PLI_NET_PARAMS];
     for (int32_t p = 0; p < net->n_params; p++)
         stored[p] = (pli_stored){ .table = pli_net_fit_of(w->run)->table[p],
-                                  .values = w->values + net->param[p].at,
+                                  .values = w->values + w->at[p],
                                   .by_row = pli_net_by_row(net, p) };
     return pli_table_store_bind(w->run->comm, net->n_params, stored, &w->store);
 }
 
+static plait_status make_values(pli_net_worker *w) {
+    const pli_net_fit *n = pli_net_fit_of(w->run);
+    int64_t            values = 0;
+    for (int32_t p = 0; p < n->net->n_params; p++) {
+        w->at[p] = values;
+        if (pli_stages_have(n->stages, p)) values += n->net->param[p].rows * n->net->param[p].cols;
+    }
+    w->values = pli_array((size_t)values, sizeof *w->values);
+    return w->values != NULL ? PLAIT_OK : pli_fail(w->run->err, PLAIT_ENOMEM, "no memory for a net's values");
+}
+
 static plait_status begin(pli_run *run) {
+    pli_stages     *stages = pli_net_fit_of(run)->stages;
     pli_net_worker *w = pli_net_fit_of(run)->worker = pli_calloc(1, sizeof *w);
     if (w == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's batches");
     w->run = run;
+    PLI_TRY(pli_stages_meet(stages));
     PLI_TRY(create_tables(run));
-    w->values = pli_array((size_t)pli_net_fit_of(run)->net->values, sizeof *w->values);
-    if (w->values == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's values");
+    PLI_TRY(make_values(w));
     PLI_TRY(bind(w));
     plait_session_opts opts;
     plait_session_opts_init(&opts);
@@ -160,12 +195,13 @@ static plait_status begin(pli_run *run) {
         opts.trace = tell_op;
         opts.trace_user = run;
     }
-    return pli_net_session_create(run, &opts, &w->session);
+    return stages != NULL ? pli_stages_open(stages, &opts) : pli_net_session_create(run, &opts, &w->session);
 }
 
 static void end(pli_run *run) {
     pli_net_worker *w = pli_net_fit_of(run)->worker;
     if (w == NULL) return;
+    pli_stages_close(pli_net_fit_of(run)->stages);
     plait_session_destroy(&w->session);
     plait_table_store_destroy(&w->store);
     pli_free(w->values);
@@ -176,15 +212,16 @@ static void end(pli_run *run) {
 
 /* --- a batch ----------------------------------------------------------------------------------------------------- */
 
-/* Gets all tables' values: begins every get before it waits for the first. */
+/* Gets all values of this rank's tables: begins every get before it waits for the first. */
 static plait_status read_values(const pli_run *run, float *values) {
     const pli_net *net = pli_net_fit_of(run)->net;
     plait_request *got[PLI_NET_PARAMS] = { NULL };
     plait_status   status = PLAIT_OK;
     int32_t        begun = 0;
     for (; status == PLAIT_OK && begun < net->n_params; begun++)
-        status = plait_table_get_range_begin(pli_net_fit_of(run)->table[begun], 0, net->param[begun].rows,
-                                             values + net->param[begun].at, &got[begun]);
+        if (pli_stages_have(pli_net_fit_of(run)->stages, begun))
+            status = plait_table_get_range_begin(pli_net_fit_of(run)->table[begun], 0, net->param[begun].rows,
+                                                 values + net->param[begun].at, &got[begun]);
     for (int32_t p = 0; p < begun; p++) {
         if (got[p] == NULL) continue;
         plait_status waited = plait_request_wait(&got[p]);
@@ -204,14 +241,6 @@ int64_t pli_net_take_rows(const pli_run *run, const pli_part *part, int64_t from
         labels += own;
     }
     return labels;
-}
-
-int32_t pli_net_feed_rows(const pli_net *net, pli_net_rows *from, int64_t n, plait_feed feeds[PLI_NET_FEEDS + 2]) {
-    const int32_t fed = pli_net_rows_feed(net, from, n, &feeds[2]);
-    feeds[0] = (plait_feed){ net->label, plait_tensor_of(PLAIT_F64, plait_shape_1(n * net->row_labels), from->label) };
-    feeds[1] =
-        (plait_feed){ net->weight, plait_tensor_of(PLAIT_F64, plait_shape_1(n * net->row_labels), from->weight) };
-    return fed < 0 ? fed : fed + 2;
 }
 
 static plait_status no_memory(const pli_run *run, int64_t rows) {
@@ -262,18 +291,22 @@ static plait_status step_at_once(pli_net_worker *w, const pli_batch *batch, pli_
 
 static plait_status compute(pli_run *run, const pli_batch *batch, pli_sums *sums_out) {
     pli_net_worker *w = pli_net_fit_of(run)->worker;
+    pli_stages     *stages = pli_net_fit_of(run)->stages;
     uint64_t        since = pli_comm_span_begin(run->comm);
     PLI_TRY(pli_table_store_clock(w->store));
     /* A worker without rows reads, too, or it would run ahead; a worker that is late hears of it by reading. */
-    if (batch->rows == 0 || run->opts->backup > 0 || pli_curve_waits(run))
+    if ((batch->rows == 0 && stages == NULL) || run->opts->backup > 0 || pli_curve_waits(run))
         PLI_TRY(pli_table_store_read(w->store, pli_curve_waits(run)));
     pli_run_step(run, "get", &since);
     if (plait_job_is_late(run->job)) return PLAIT_OK;
     pli_curve_keep(run, w->values);
-    if (!pli_net_rows_reserve(pli_net_fit_of(run)->net, &w->rows, batch->rows))
-        return no_memory(run, batch->rows);
     pli_net_charge_rows(run, batch);
-    PLI_TRY(run->exact ? step_by_blocks(w, batch) : step_at_once(w, batch, sums_out));
+    if (stages != NULL)
+        PLI_TRY(pli_stages_step(stages, w->store, batch, sums_out));
+    else if (!pli_net_rows_reserve(pli_net_fit_of(run)->net, &w->rows, batch->rows))
+        return no_memory(run, batch->rows);
+    else
+        PLI_TRY(run->exact ? step_by_blocks(w, batch) : step_at_once(w, batch, sums_out));
     pli_run_step(run, "compute", &since); /* with inc: a gradient leaves as soon as it is there */
     return PLAIT_OK;
 }
@@ -296,6 +329,7 @@ static plait_status extract(pli_run *run, pli_solution *solution_out) {
     float *values = pli_array((size_t)n->net->values, sizeof *values);
     if (values == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's values");
     plait_status status = read_values(run, values);
+    if (status == PLAIT_OK) status = pli_stages_gather(n->stages, values);
     if (status == PLAIT_OK) status = solution(run, PLAIT_F32, values, solution_out);
     pli_free(values);
     return status;

@@ -194,16 +194,14 @@ void pli_net_destroy(pli_net **net) {
 
 /* --- values ------------------------------------------------------------------------------------------------------ */
 
-void pli_net_initial(const pli_net *net, uint64_t seed, float *values) {
-    for (int32_t p = 0; p < net->n_params; p++) {
-        const pli_net_param *param = &net->param[p];
-        for (int64_t r = 0; r < param->rows; r++) {
-            pli_random random = pli_random_at(seed, PLI_RANDOM_INIT, (uint64_t)p, (uint64_t)r);
-            float     *row = values + param->at + r * param->cols;
-            for (int64_t c = 0; c < param->cols; c++)
-                row[c] = param->spread > 0 ? (float)(param->spread * (2 * pli_random_f64(&random) - 1)) : 0;
-            for (int64_t c = param->ones; c < param->ones + param->n_ones; c++) row[c] = 1;
-        }
+void pli_net_initial(const pli_net *net, int32_t p, uint64_t seed, float *values) {
+    const pli_net_param *param = &net->param[p];
+    for (int64_t r = 0; r < param->rows; r++) {
+        pli_random random = pli_random_at(seed, PLI_RANDOM_INIT, (uint64_t)p, (uint64_t)r);
+        float     *row = values + r * param->cols;
+        for (int64_t c = 0; c < param->cols; c++)
+            row[c] = param->spread > 0 ? (float)(param->spread * (2 * pli_random_f64(&random) - 1)) : 0;
+        for (int64_t c = param->ones; c < param->ones + param->n_ones; c++) row[c] = 1;
     }
 }
 

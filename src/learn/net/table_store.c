@@ -47,7 +47,7 @@ static plait_status told(const plait_table_store *store, plait_status status, pl
 /* --- a run -------------------------------------------------------------------------------------------------------- */
 
 static plait_status ask(variable *v) {
-    if (v->here || v->asked != NULL) return PLAIT_OK;
+    if (v->here || v->asked != NULL || v->table == NULL) return PLAIT_OK;
     return plait_table_get_range_begin(v->table, 0, v->rows, v->values, &v->asked);
 }
 
@@ -155,6 +155,7 @@ plait_status pli_table_store_read(plait_table_store *store, bool all_rows) {
     plait_status status = PLAIT_OK;
     for (int32_t k = 0; status >= 0 && k < store->n; k++) {
         variable *v = &store->variable[k];
+        if (v->table == NULL) continue;
         status = v->keyed ? plait_table_get_range(v->table, 0, all_rows ? v->rows : 1, v->values) : ask(v);
     }
     const plait_status waited = wait_for_all(store);
@@ -251,13 +252,12 @@ plait_status pli_table_store_bind(plait_comm *comm, int32_t n, const pli_stored 
     }
     for (; store->n < n; store->n++) {
         const pli_stored *v = &variables[store->n];
-        store->variable[store->n] =
-            (variable){ .table = v->table,
-                        .rows = v->table->spec.rows,
-                        .cols = v->table->spec.cols,
-                        .row_bytes = (size_t)v->table->spec.cols * plait_type_bytes(v->table->spec.type),
-                        .values = v->values,
-                        .keyed = v->by_row };
+        store->variable[store->n] = (variable){ .table = v->table, .values = v->values, .keyed = v->by_row };
+        if (v->table == NULL) continue;
+        variable *own = &store->variable[store->n];
+        own->rows = v->table->spec.rows;
+        own->cols = v->table->spec.cols;
+        own->row_bytes = (size_t)own->cols * plait_type_bytes(v->table->spec.type);
     }
     *store_out = store;
     return PLAIT_OK;

@@ -9,7 +9,7 @@
 
 /* A variable of the graph. */
 typedef struct pli_stored {
-    plait_table *table;
+    plait_table *table;  /* NULL: another part of a cut graph has it, and no run of this store uses it */
     void        *values; /* [rows, cols] the caller's memory, to which values are got */
     bool         by_row; /* runs get single rows from the table each time, never all of it */
 } pli_stored;

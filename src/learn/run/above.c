@@ -74,6 +74,9 @@ static void note_model(const pli_run *run, pli_above *above) {
     above->loss = by_option ? o->loss : learner->name;
     above->kinked = is_kinked(above->loss, above->net);
     above->dropout = run->drops;
+    above->cut = pli_run_stages(run) > 1;
+    above->micro_batches = o->micro_batches > 1;
+    above->curve = o->curve > 0;
     above->kernels = o->kernels != NULL && strcmp(o->kernels, "own") != 0 ? o->kernels : NULL;
     above->no_intercept = o->no_intercept != 0;
 }

@@ -8,8 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "graph/pipeline.h"
 #include "learn/loss/loss.h"
 #include "table/filter/filter.h"
+
+enum { MICRO_BATCHES_MAX = 4096 };
 
 static plait_status one_of(const char *what, const char *name, const char *const *names, plait_error *err) {
     size_t n = 0;
@@ -86,6 +89,27 @@ static plait_status check_given(const pli_run *run) {
     return o->test == NULL ? PLAIT_OK : pli_paths_check(o->test->paths, o->test->n_paths, run->err);
 }
 
+/* Checks --cut, --micro-batches and --pipeline. */
+static plait_status check_stages(const pli_run *run) {
+    const plait_train_opts *o = run->opts;
+    const int32_t           stages = pli_run_stages(run), workers = plait_comm_workers(run->comm);
+    const int32_t           micro_batches = o->micro_batches > 1 ? o->micro_batches : 1;
+    pli_pipeline            pipeline;
+    if (o->cut < 0 || o->micro_batches < 0 || o->micro_batches > MICRO_BATCHES_MAX)
+        return pli_fail(run->err, PLAIT_EINVAL,
+                        "a cut in %d stages with %d micro-batches: expected 1 or more of each, and at most %d "
+                        "micro-batches",
+                        o->cut, o->micro_batches, MICRO_BATCHES_MAX);
+    if (workers % stages != 0)
+        return pli_fail(run->err, PLAIT_EINVAL,
+                        "cut %d over %d worker%s: a replica of the model takes %d workers, so their number must be a "
+                        "multiple of it; take --workers %d",
+                        stages, workers, workers == 1 ? "" : "s", stages, (workers / stages + 1) * stages);
+    if (o->pipeline != NULL && stages == 1)
+        return pli_fail(run->err, PLAIT_EINVAL, "pipeline %s needs stages: take --cut 2 or more", o->pipeline);
+    return pli_pipeline_init(&pipeline, pli_run_pipeline(run), stages, 1, micro_batches, 0, run->err);
+}
+
 plait_status pli_options_check(pli_run *run) {
     static const char *const schedules[] = { "constant", "invsqrt", "cosine", NULL };
     static const char *const scalings[] = { "auto", "none", NULL };
@@ -107,6 +131,7 @@ plait_status pli_options_check(pli_run *run) {
     run->consistency = pli_run_travel(run, pli_run_first_table(run)).consistency;
     if ((o->data != NULL) == (o->memory != NULL))
         return pli_fail(err, PLAIT_EINVAL, "train needs data: either files or a data set in memory");
+    PLI_TRY(check_stages(run));
     PLI_TRY(check_model(run, &is_class));
     PLI_TRY(pli_settings_check(run));
     if (run->learner->check != NULL) PLI_TRY(run->learner->check(run));

@@ -60,7 +60,9 @@ static plait_status check_names(const pli_run *run, const pli_planned *planned, 
 static plait_status check_pair(const pli_run *run, const char *name, pli_fill fill, bool grows) {
     const plait_train_opts *o = run->opts;
     const pli_travel        travel = pli_run_travel(run, name);
-    const pli_scope      scope = { .setting = { .workers = plait_comm_workers(run->comm), .backup = o->backup } };
+    const bool           cut = pli_run_stages(run) > 1;
+    const pli_scope      scope = { .setting = { .workers = cut ? pli_run_holders(run) : plait_comm_workers(run->comm),
+                                                .backup = o->backup } };
     const pli_rule_scope rules = pli_run_rules(run);
     const pli_above      above = pli_run_above(run);
     const int32_t        servers = plait_comm_servers(run->comm);
@@ -84,6 +86,7 @@ static plait_status check_pair(const pli_run *run, const char *name, pli_fill fi
                                        .spares = o->spares,
                                        .servers = servers > 0 ? servers : pli_run_holders(run),
                                        .only_servers = first ? servers : 0,
+                                       .group = cut ? "stage 0" : NULL,
                                        .logged = pli_comm_events(run->comm) != NULL,
                                        .collective = pli_comm_collective(run->comm),
                                        .sharded = run->sharded && !is_small(run, name),

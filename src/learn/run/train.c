@@ -65,6 +65,8 @@ static plait_status agree_options(pli_run *run) {
     pli_text_add(&text, "--layers %s\n--loss %s\n", o->layers != NULL ? o->layers : "default",
                  o->loss != NULL ? o->loss : "default");
     pli_text_add(&text, "--kernels %s\n", o->kernels != NULL ? o->kernels : "own");
+    pli_text_add(&text, "--cut %d\n--micro-batches %d\n--pipeline %s\n", pli_run_stages(run), o->micro_batches,
+                 pli_run_pipeline(run));
     pli_text_add(&text, "tells weights %s\n", o->weights != NULL ? "yes" : "no");
     pli_text_add(&text, "--checkpoint %s, every %lld clocks or %g s\n--resume %s\n",
                  o->checkpoint != NULL ? o->checkpoint : "none", (long long)o->checkpoint_clocks, o->checkpoint_seconds,

@@ -34,7 +34,7 @@ typedef struct pli_steps {
     plait_status (*fetched)(pli_run *run, const pli_batch *batch);
     /** Writes sums over the rows to *sums_out; under --reduce exact it adds them, block by block, to run->loop->total
      *  instead. It is not called if the clock is complete without this worker; if its get tells it so, it computes
-     *  nothing. */
+     *  nothing. Nor is it called for a batch without rows, unless the model is cut (pli_run_stages). */
     plait_status (*step)(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out);
     /** Reads without computing: a spare, which has no rows, keeps in step with the others by it. */
     plait_status (*idle)(pli_run *run);

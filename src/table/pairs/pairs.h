@@ -48,6 +48,9 @@ typedef struct pli_above {
     bool        adds;           /* the model's tables add: no update rule is applied                     */
     bool        one_pass;       /* the model passes over the data once                                   */
     bool        whole_passes;   /* each clock of the model is a pass over all rows                       */
+    bool        cut;            /* the model is cut in stages, each on a rank */
+    bool        micro_batches;  /* rows of a clock go through the model in pieces */
+    bool        curve;          /* the objective at moments of the run is asked for */
     bool        no_intercept, schedule, rate, penalty, validation, patience, net_options;
     bool        start; /* from a model, of a learner that does not say that it may */
     bool        epochs, batch; /* more than one; given                                                   */

@@ -105,6 +105,17 @@ static void kernels(pli_pair *pair, pli_above *above) {
     above->kernels = "onednn";
 }
 
+static void cut(pli_pair *pair, pli_above *above) {
+    net(pair, above);
+    above->cut = true;
+    pair->group = "stage 0";
+}
+
+static void micro_batches(pli_pair *pair, pli_above *above) {
+    net(pair, above);
+    above->micro_batches = true;
+}
+
 static void no_intercept(pli_pair *pair, pli_above *above) {
     (void)pair;
     above->no_intercept = true;
@@ -166,6 +177,8 @@ const pli_setting *pli_settings(void) {
         { "a net", "--model mlp", net },
         { "a net with dropout", "--graph FILE", dropout },
         { "kernels of a module", "--kernels onednn", kernels },
+        { "a net in stages", "--cut 2", cut },
+        { "a net in micro-batches", "--micro-batches 4", micro_batches },
         { "no intercept", "--no-intercept", no_intercept },
         { "a loss with a kink", "--model quantile", kinked },
         { "a schedule", "--schedule cosine", schedule },

@@ -1,0 +1,52 @@
+/* learn/net/stages.h - a net in stages (--cut), through which a batch goes in micro-batches (--micro-batches).
+ *
+ * K ranks hold one replica of the net's graph, and R = workers / K replicas train together. Stage k of replica r lies
+ * on rank k R + r, so the ranks of stage 0 come first, and they alone have rows:
+ *
+ *              rank 0 .. R-1        R .. 2R-1          ...
+ *              stage 0: rows, w1    stage 1: w2        ...    last stage: scores, loss
+ *
+ * A clock of a replica:
+ *     stage 0 lays out the rows of each micro-batch and tells the others their shapes
+ *     the micro-batches go forward and backward as the schedule says (graph/batches.h); x's values, activations, labels
+ *     and slopes travel along the edges of the cut (plait/comm_channel.h)
+ *     each rank pushes the gradients of its own variables, whose tables belong to the group of its stage
+ *     the last stage tells the others the sums of losses
+ *
+ * A net that is not cut may have micro-batches: then one rank does all of it, and needs memory for one micro-batch. */
+#ifndef PLI_LEARN_STAGES_H
+#define PLI_LEARN_STAGES_H
+
+#include <plait/group.h>
+#include <plait/table_store.h>
+
+#include "learn/net/fit.h"
+
+/** Which stage each node of the net lies in. rows: of a micro-batch. place [nodes of the graph]: -1 for nodes that
+ *  follow others (plait_cut). The stages are runs of layers whose slowest takes least time, by the costs of simulation
+ *  (plait/place.h). Errors: EREFUSED there are fewer layers than stages (the text has their weights); ENOMEM. */
+plait_status pli_layers_place(const pli_net *net, int32_t stages, int64_t rows, int32_t *place, plait_error *err);
+
+/** Plans the stages of a run whose net and batch are known; *stages_out NULL: the net is whole, and so are its batches.
+ *  Errors: those of pli_layers_place. */
+plait_status pli_stages_plan(pli_run *run, pli_stages **stages_out);
+void         pli_stages_destroy(pli_stages **stages);
+
+/** Does this rank have parameter p? stages NULL: it has all. */
+bool         pli_stages_have(const pli_stages *stages, int32_t p);
+/** The group to which this rank's tables belong; NULL: all workers. */
+plait_group *pli_stages_group(const pli_stages *stages);
+
+/** Makes groups and the channel. Collective over all workers. */
+plait_status pli_stages_meet(pli_stages *stages);
+/** Makes the sessions of this rank's parts, with these options. */
+plait_status pli_stages_open(pli_stages *stages, const plait_session_opts *opts);
+/** Closes the sessions and the channel. Groups live until the run ends, since their tables do. */
+void         pli_stages_close(pli_stages *stages);
+
+/** A clock of the replica; sums_out: of this rank's own rows. A rank without rows calls it, too. */
+plait_status pli_stages_step(pli_stages *stages, plait_table_store *store, const pli_batch *batch, pli_sums *sums_out);
+/** Fills values [net->values], of which this rank has its own parameters', on all workers. Collective. */
+plait_status pli_stages_gather(const pli_stages *stages, float *values);
+
+#endif
