@@ -135,25 +135,35 @@ static plait_status measure(const layers *l, int64_t rows, double *seconds, plai
 
 /* --- runs of layers ----------------------------------------------------------------------------------------------- */
 
-/* Cuts n layers in `stages` runs: first [stages] is where each begins. worst [stages + 1, n + 1] and cut, likewise, are
- * the table of the best runs of the first layers. */
-static void cut_runs(const double *seconds, int32_t n, int32_t stages, double *worst, int32_t *cut, int32_t *first) {
-    const int32_t width = n + 1;
+/* worst [stages + 1, n + 1] and cut, likewise, are the table of the best runs of the first layers. */
+static void fill_runs(const double *seconds, int32_t n, int32_t stages, double *worst, int32_t *cut, int32_t *first) {
+    const size_t width = (size_t)n + 1;
     for (int32_t i = 0; i <= n; i++) worst[i] = i == 0 ? 0 : (double)INFINITY;
     for (int32_t s = 1; s <= stages; s++)
         for (int32_t i = 0; i <= n; i++) {
             double last = 0; /* of the run of layers j .. i - 1 */
-            worst[s * width + i] = (double)INFINITY;
-            cut[s * width + i] = i - 1;
+            worst[(size_t)s * width + (size_t)i] = (double)INFINITY;
+            cut[(size_t)s * width + (size_t)i] = i - 1;
             for (int32_t j = i - 1; j >= s - 1; j--) {
                 last += seconds[j];
-                const double before = worst[(s - 1) * width + j], slowest = last > before ? last : before;
-                if (!(slowest < worst[s * width + i])) continue;
-                worst[s * width + i] = slowest;
-                cut[s * width + i] = j;
+                const double before = worst[(size_t)(s - 1) * width + (size_t)j], slowest = last > before ? last : before;
+                if (!(slowest < worst[(size_t)s * width + (size_t)i])) continue;
+                worst[(size_t)s * width + (size_t)i] = slowest;
+                cut[(size_t)s * width + (size_t)i] = j;
             }
         }
-    for (int32_t s = stages, i = n; s > 0; s--) i = first[s - 1] = cut[s * width + i];
+    for (int32_t s = stages, i = n; s > 0; s--) i = first[s - 1] = cut[(size_t)s * width + (size_t)i];
+}
+
+bool pli_layers_cut(const double *seconds, int32_t n, int32_t stages, int32_t *first) {
+    const size_t cells = (size_t)(stages + 1) * (size_t)(n + 1);
+    double      *worst = pli_array(cells, sizeof *worst);
+    int32_t     *cut = pli_array(cells, sizeof *cut);
+    const bool   done = worst != NULL && cut != NULL;
+    if (done) fill_runs(seconds, n, stages, worst, cut, first);
+    pli_free(worst);
+    pli_free(cut);
+    return done;
 }
 
 static plait_status too_few(const layers *l, int32_t stages, plait_error *err) {
@@ -171,25 +181,20 @@ static plait_status too_few(const layers *l, int32_t stages, plait_error *err) {
 }
 
 static plait_status place(const layers *l, int32_t stages, int64_t rows, int32_t *place_out, plait_error *err) {
-    const int32_t n = l->layers;
-    const size_t  cells = (size_t)(stages + 1) * (size_t)(n + 1);
-    double       *seconds = pli_array((size_t)n, sizeof *seconds), *worst = pli_array(cells, sizeof *worst);
-    int32_t      *cut = pli_array(cells, sizeof *cut), *first = pli_array((size_t)stages, sizeof *first);
-    plait_status  status = PLAIT_OK;
-    if (seconds == NULL || worst == NULL || cut == NULL || first == NULL)
-        status = pli_fail(err, PLAIT_ENOMEM, "no memory to cut a net");
+    double      *seconds = pli_array((size_t)l->layers, sizeof *seconds);
+    int32_t     *first = pli_array((size_t)stages, sizeof *first);
+    plait_status status = PLAIT_OK;
+    if (seconds == NULL || first == NULL) status = pli_fail(err, PLAIT_ENOMEM, "no memory to cut a net");
     if (status >= 0) status = measure(l, rows, seconds, err);
-    if (status >= 0) {
-        cut_runs(seconds, n, stages, worst, cut, first);
+    if (status >= 0 && !pli_layers_cut(seconds, l->layers, stages, first))
+        status = pli_fail(err, PLAIT_ENOMEM, "no memory to cut a net");
+    if (status >= 0)
         for (int64_t k = 0; k < l->net->graph->n_nodes; k++) {
             int32_t s = stages - 1;
             while (k < l->n && first[s] > l->layer[k]) s--;
             place_out[k] = k < l->n && strcmp(l->net->graph->node[k].op->name, "placeholder") != 0 ? s : -1;
         }
-    }
     pli_free(seconds);
-    pli_free(worst);
-    pli_free(cut);
     pli_free(first);
     return status;
 }

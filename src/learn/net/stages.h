@@ -27,6 +27,10 @@
  *  (plait/place.h). Errors: EREFUSED there are fewer layers than stages (the text has their weights); ENOMEM. */
 plait_status pli_layers_place(const pli_net *net, int32_t stages, int64_t rows, int32_t *place, plait_error *err);
 
+/** Cuts n layers, of so many seconds each, in `stages` runs, 1 <= stages <= n: first [stages] is where each begins. The
+ *  slowest run takes least time. false: no memory. */
+bool pli_layers_cut(const double *seconds, int32_t n, int32_t stages, int32_t *first);
+
 /** Plans the stages of a run whose net and batch are known; *stages_out NULL: the net is whole, and so are its batches.
  *  Errors: those of pli_layers_place. */
 plait_status pli_stages_plan(pli_run *run, pli_stages **stages_out);

@@ -1,0 +1,115 @@
+#!/bin/sh
+# plait train --cut K: a net in stages over ranks has the bits of the whole net, on every transport; replicas of it reach
+# the accuracy of uncut workers; what does not go with it is refused; a rank that dies is named.
+# usage: stages.sh SIM MPIRUN   (yes or no; the mpirun, or no)
+. "$(dirname "$0")/common.sh"
+sim=$1 mpirun=$2
+digits=$data/digits/digits.csv.gz
+hash_of() { sed -n 's/.*"model_hash": "\([0-9a-f]*\)".*/\1/p' "$1.out"; }
+same() { # same NAME...: their models have equal bits
+    first=$1
+    [ -n "$(hash_of "$first")" ] || fail "$first has no model"
+    for other in "$@"; do
+        [ "$(hash_of "$first")" = "$(hash_of "$other")" ] || fail "$first and $other have different models"
+    done
+}
+
+# The same bits, and the same file.
+set -- --data "$digits" --label -1 --epochs 2 --seed 3 --quiet --json
+works whole train "$@" --model mlp --layers 32,16,12 --out whole.model
+works two train "$@" --model mlp --layers 32,16,12 --workers 2 --cut 2 --out two.model
+works four train "$@" --model mlp --layers 32,16,12 --workers 4 --cut 4 --topology ps
+same whole two four
+cmp -s whole.model two.model || fail "a cut net leaves another file"
+works predict predict --model-file two.model --data "$digits" --label -1
+[ "$(wc -l <predict.out)" = 1797 ] || fail "predict: not a line a row"
+works cnn train "$@" --model cnn --layers 4,6,8 --epochs 1
+works cnn4 train "$@" --model cnn --layers 4,6,8 --epochs 1 --workers 4 --cut 4
+same cnn cnn4
+cat "$0" "$0" >text
+works lstm train --data text --format text --window 32 --model lstm --layers 12,8 --batch 8 --epochs 1 --seed 3 --quiet --json
+works lstm4 train --data text --format text --window 32 --model lstm --layers 12,8 --batch 8 --epochs 1 --seed 3 --quiet --json \
+    --workers 4 --cut 4 --topology allreduce
+same lstm lstm4
+
+# A graph with branches, a transposed weight and dropout; its variables stand before x.
+cat >net.json <<'END'
+{"plait_graph": 1, "nodes": [
+{"name": "w1", "op": "variable", "shape": [64, 16], "initial": "he"}, {"name": "b1", "op": "variable", "shape": [16]},
+{"name": "w2t", "op": "variable", "shape": [16, 16], "initial": "glorot"},
+{"name": "w3", "op": "variable", "shape": [16, 16], "initial": "glorot"},
+{"name": "w4", "op": "variable", "shape": [16, 10], "initial": "glorot"}, {"name": "b4", "op": "variable", "shape": [10]},
+{"name": "w2", "op": "transpose", "inputs": ["w2t"], "attrs": {"perm": [1, 0]}},
+{"name": "x", "op": "placeholder", "shape": [null, 64]},
+{"name": "p1", "op": "matmul", "inputs": ["x", "w1"]}, {"name": "s1", "op": "add", "inputs": ["p1", "b1"]},
+{"name": "h", "op": "relu", "inputs": ["s1"]},
+{"name": "q", "op": "matmul", "inputs": ["h", "w2"]}, {"name": "k", "op": "matmul", "inputs": ["h", "w3"]},
+{"name": "qt", "op": "tanh", "inputs": ["q"]}, {"name": "m", "op": "mul", "inputs": ["qt", "k"]},
+{"name": "r", "op": "add", "inputs": ["m", "h"]}, {"name": "d", "op": "dropout", "inputs": ["r"], "attrs": {"rate": 0.1}},
+{"name": "p2", "op": "matmul", "inputs": ["d", "w4"]}, {"name": "scores", "op": "add", "inputs": ["p2", "b4"]}]}
+END
+works graph train "$@" --graph net.json
+works graph2 train "$@" --graph net.json --workers 2 --cut 2
+works graph3 train "$@" --graph net.json --workers 3 --cut 3 --pipeline gpipe
+same graph graph2 graph3
+exits 2 'a net of 3 layers \(w1, w2t, w3, w4\) in 4 stages is refused' many train "$@" --graph net.json --workers 4 --cut 4
+if "$PLAIT" version --json | grep -q '"onnx": {"found": true'; then
+    works cnnfile train "$@" --model cnn --layers 4,6,8 --epochs 1 --out cnn.model
+    works export export --model-file cnn.model --format onnx --out cnn.onnx
+    works onnx train "$@" --graph cnn.onnx
+    works onnx4 train "$@" --graph cnn.onnx --workers 4 --cut 4
+    same onnx onnx4
+fi
+
+# 2 x 2, with micro-batches: as accurate as two workers that have the whole net.
+set -- --data "$digits" --label -1 --validation 0.2 --epochs 8 --seed 3 --quiet --json --model mlp --layers 48,32,16
+works uncut train "$@" --workers 2 --topology ps
+works both train "$@" --workers 4 --topology ps --cut 2 --micro-batches 4
+loss() { sed -n 's/.*"validation_loss": \([0-9.e-]*\),.*/\1/p' "$1.out"; }
+near() { awk -v a="$(loss "$1")" -v b="$(loss "$2")" 'BEGIN { exit !(a > 0 && a < 1.01 * b && a > 0.99 * b) }'; }
+near both uncut || fail "validation loss $(loss both) in stages, $(loss uncut) whole"
+works tied train "$@" --workers 4 --topology ps --cut 2 --micro-batches 4 --pipeline interleaved
+same both tied
+if [ "$sim" = yes ]; then
+    works sim train "$@" --workers 4 --topology ps --cut 2 --micro-batches 4 --transport sim
+    same both sim
+fi
+if [ "$mpirun" != no ]; then
+    PLAIT_MPIRUN=$mpirun
+    export PLAIT_MPIRUN
+    works mpi launch -n 4 -- "$PLAIT" train "$@" --topology ps --cut 2 --micro-batches 4
+    same both mpi
+fi
+
+# Streamed rows lie on the first stage as well.
+set -- --data - --label -1 --epochs 1 --seed 3 --quiet --json --model mlp --layers 16
+gzip -dc "$digits" | "$PLAIT" train "$@" >stream1.out 2>stream1.err || fail "a stream: $(cat stream1.err)"
+gzip -dc "$digits" | "$PLAIT" train "$@" --workers 2 --cut 2 >stream2.out 2>stream2.err || fail "a cut stream: $(cat stream2.err)"
+same stream1 stream2
+
+# What does not go together, by name.
+set -- --data "$digits" --label -1 --quiet --model mlp --layers 16
+exits 2 'cut 2 over 3 workers' odd train "$@" --cut 2 --workers 3
+exits 2 'a net of 2 layers \(w1, w2\) in 3 stages is refused' layers train "$@" --cut 3 --workers 3
+exits 2 'pipeline wants one of' word train "$@" --cut 2 --workers 2 --pipeline gpip
+exits 2 'pipeline gpipe needs stages' alone train "$@" --pipeline gpipe
+exits 2 'cut with model logistic is refused' linear train --data "$digits" --label -1 --model logistic --cut 2 --workers 2
+exits 2 'a checkpoint of a cut model is refused' kept train "$@" --cut 2 --workers 2 --checkpoint d
+exits 2 'stage 0 with --servers 1 is refused' servers train "$@" --cut 2 --workers 2 --servers 1 --topology ps
+exits 2 'stage 0 with backup workers is refused' backup train "$@" --cut 2 --workers 4 --backup 1 --topology ps
+exits 2 'cut with lbfgs is refused' lbfgs train "$@" --cut 2 --workers 2 --optimizer lbfgs
+
+# A stage that dies is named, and nobody waits for it.
+if [ "$mpirun" != no ]; then
+    "$PLAIT" launch -n 4 -- "$PLAIT" train "$@" --cut 2 --micro-batches 2 --epochs 1000000 --metrics m >out 2>err &
+    pid=$!
+    trains() { gone $pid || says m '"epoch": 2[,}]'; }
+    until_holds 60 trains || fail "no epoch ends"
+    kill -KILL "$(sed -n 's/.*"rank": 3, .*"pid": \([0-9]*\).*/\1/p' m | head -n 1)"
+    until_holds 20 gone $pid || { fail "the run does not end"; kill -9 $pid; }
+    code=0
+    wait $pid || code=$?
+    [ $code -eq 3 ] || fail "exit $code after a death: $(cat err)"
+    says err 'rank 3' || fail "the dead rank is not named: $(cat err)"
+fi
+finish

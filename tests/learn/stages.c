@@ -1,0 +1,186 @@
+/* Tests nets in stages: cut by layers, a net has the bits of the whole one, however many stages and whatever the
+ * pipeline; micro-batches round gradients otherwise, and no more; replicas of a cut net are workers as others are. */
+#include "learn/train.h"
+
+enum { ROWS = 500, FEATURES = 9 };
+
+static training net(const plait_data *data) { return net_of(data, "12,8,6"); } /* 4 layers */
+
+static void finish(training *t, int32_t workers, char hash[65]) {
+    must_train(t, workers);
+    memcpy(hash, t->report.model_hash, 65);
+    plait_model_destroy(&t->model);
+}
+
+static void test_stages_have_the_bits_of_the_whole(void **state) {
+    (void)state;
+    static const char *const models[] = { "mlp", "cnn", "lstm" }, *const topologies[] = { "local", "allreduce", "ps" };
+    plait_data              *data = points(ROWS, FEATURES, 3, 5);
+    for (int m = 0; m < 3; m++) {
+        char     whole[65], cut[65];
+        training t = net(data);
+        t.opts.model = models[m];
+        t.opts.optimizer = "adam";
+        finish(&t, 1, whole);
+        for (int32_t stages = 2; stages <= 4; stages++) {
+            t.opts.cut = stages;
+            t.opts.topology = topologies[stages - 2];
+            const double loss = t.report.train_loss, progressive = t.report.progressive_loss;
+            finish(&t, stages, cut);
+            if (strcmp(whole, cut) != 0) fail_msg("%s in %d stages: %s instead of %s", models[m], stages, cut, whole);
+            assert_near(t.report.train_loss, loss, 0);
+            assert_near(t.report.progressive_loss, progressive, 0);
+        }
+    }
+    plait_data_destroy(&data);
+}
+
+/* Micro-batches of several sizes; the most are more than a batch has rows. */
+static void test_micro_batches_round_alone(void **state) {
+    (void)state;
+    static const char *const pipelines[] = { "gpipe", "1f1b", "interleaved" };
+    plait_data              *data = points(ROWS + 3, FEATURES, 0, 6);
+    training                 whole = net(data);
+    whole.opts.batch = 56; /* the last batch of an epoch is small */
+    whole.opts.optimizer = "sgd";
+    must_train(&whole, 1);
+    for (int32_t n = 2; n <= 128; n *= 8) {
+        training t = whole;
+        char     hash[3][65];
+        t.opts.micro_batches = n;
+        must_train(&t, 1);
+        const double off = distance(t.model, whole.model);
+        if (!(off < 1e-5)) fail_msg("%d micro-batches: off by %g", n, off);
+        assert_string_not_equal(t.report.model_hash, whole.report.model_hash);
+        for (int p = 0; p < 3; p++) {
+            training cut = t;
+            cut.opts.cut = 2;
+            cut.opts.pipeline = pipelines[p];
+            finish(&cut, 2, hash[p]);
+        }
+        assert_string_equal(hash[0], t.report.model_hash);
+        assert_string_equal(hash[1], t.report.model_hash);
+        assert_string_equal(hash[2], t.report.model_hash); /* blank rows add nothing */
+        plait_model_destroy(&t.model);
+    }
+    plait_model_destroy(&whole.model);
+    plait_data_destroy(&data);
+}
+
+static void test_replicas_are_workers(void **state) {
+    (void)state;
+    static const char *const pairs[][2] = {
+        { "ps", "bsp" },     { "allreduce", "bsp" },       { "local", "bsp" },
+        { "hybrid", "bsp" }, { "allreduce", "local-sgd:2" }, { "gossip:ring", "bsp" }
+    };
+    plait_data *data = points(ROWS, FEATURES, 3, 7);
+    for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
+        training whole = net(data), cut = net(data);
+        whole.opts.topology = cut.opts.topology = pairs[k][0];
+        whole.opts.consistency = cut.opts.consistency = pairs[k][1];
+        cut.opts.cut = 2;
+        cut.opts.micro_batches = 3;
+        cut.opts.validation = whole.opts.validation = "0.2";
+        must_train(&whole, 3);
+        must_train(&cut, 6);
+        const double off = distance(cut.model, whole.model);
+        if (!(off < 1e-5)) fail_msg("%s x %s: off by %g", pairs[k][0], pairs[k][1], off);
+        assert_near(cut.report.validation_loss, whole.report.validation_loss, 1e-5);
+        assert_near(cut.report.test_accuracy, whole.report.test_accuracy, 0.005);
+        plait_model_destroy(&whole.model);
+        plait_model_destroy(&cut.model);
+    }
+    plait_data_destroy(&data);
+}
+
+static void test_exact_sums_know_no_stages(void **state) {
+    (void)state;
+    plait_data *data = points(ROWS, FEATURES, 3, 8);
+    char        whole[65], cut[65];
+    training    t = net(data);
+    t.opts.exact = 1;
+    finish(&t, 1, whole);
+    const double loss = t.report.progressive_loss;
+    for (int32_t stages = 2; stages <= 4; stages++) {
+        t.opts.cut = stages;
+        finish(&t, 2 * stages, cut);
+        assert_string_equal(whole, cut);
+        assert_near(t.report.progressive_loss, loss, 0);
+    }
+    plait_data_destroy(&data);
+}
+
+static void refused(training t, int32_t workers, plait_status code, const char *text) {
+    if (train(&t, workers, 1) != code || strstr(t.error.text, text) == NULL) fail_msg("%s", t.error.text);
+    plait_model_destroy(&t.model);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    plait_data *data = points(60, FEATURES, 3, 9);
+    training    t = net(data);
+    t.opts.cut = 2;
+    refused(t, 3, PLAIT_EINVAL, "cut 2 over 3 workers");
+    t.opts.cut = 5;
+    refused(t, 5, PLAIT_EREFUSED, "a net of 4 layers (w1, w2, w3, w4) in 5 stages is refused");
+    t.opts.cut = -1;
+    refused(t, 1, PLAIT_EINVAL, "expected 1 or more");
+    t.opts.cut = 0;
+    t.opts.pipeline = "gpipe";
+    refused(t, 1, PLAIT_EINVAL, "needs stages");
+    t.opts.cut = 2;
+    t.opts.pipeline = "gpip";
+    refused(t, 2, PLAIT_ENAME, "did you mean 'gpipe'");
+    t.opts.pipeline = "interleaved";
+    t.opts.micro_batches = 3;
+    refused(t, 2, PLAIT_EINVAL, "a multiple of 2 micro-batches, not 3");
+    t.opts.pipeline = NULL;
+    t.opts.optimizer = "lbfgs";
+    refused(t, 2, PLAIT_EREFUSED, "cut with lbfgs is refused");
+    t.opts.cut = 0;
+    refused(t, 1, PLAIT_EREFUSED, "micro-batches with lbfgs are refused");
+    t = net(data);
+    t.opts.cut = 2;
+    t.opts.checkpoint = "nowhere";
+    refused(t, 2, PLAIT_EREFUSED, "a checkpoint of a cut model is refused");
+    t.opts.checkpoint = NULL;
+    t.opts.curve = 3;
+    refused(t, 2, PLAIT_EREFUSED, "a curve of a cut model is refused");
+    t.opts.curve = 0;
+    t.opts.balance = "dynamic";
+    refused(t, 2, PLAIT_EREFUSED, "balance dynamic with cut is refused");
+    t.opts.balance = NULL;
+    t.opts.layers = NULL;
+    t.opts.model = "logistic";
+    refused(t, 2, PLAIT_EREFUSED, "cut with model logistic is refused");
+    t.opts.cut = 0;
+    t.opts.micro_batches = 2;
+    refused(t, 1, PLAIT_EREFUSED, "micro-batches with model logistic are refused");
+    plait_data_destroy(&data);
+}
+
+/* A loss that is not finite is seen by the last stage; all ranks say so, and none waits. */
+static void test_a_loss_that_is_not_finite_ends_all(void **state) {
+    (void)state;
+    plait_data *data = points(ROWS, FEATURES, 0, 10);
+    training    t = net(data);
+    t.opts.cut = 4;
+    t.opts.micro_batches = 2;
+    t.opts.optimizer = "sgd";
+    t.opts.learning_rate = 1e30;
+    t.opts.epochs = 50;
+    refused(t, 8, PLAIT_EDIVERGED, "the loss is not finite");
+    plait_data_destroy(&data);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stages_have_the_bits_of_the_whole),
+        cmocka_unit_test(test_micro_batches_round_alone),
+        cmocka_unit_test(test_replicas_are_workers),
+        cmocka_unit_test(test_exact_sums_know_no_stages),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_a_loss_that_is_not_finite_ends_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
