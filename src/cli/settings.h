@@ -31,9 +31,10 @@ typedef struct pli_train_settings {
     const char   *model, *test, *validation, *transport, *topology, *consistency, *aggregate, *filter, *optimizer,
         *schedule, *class_weight;
     const char *normalize, *init_model, *out, *metrics, *events, *trace, *tensorboard, *config, *reduce, *balance,
-        *cluster, *collective, *optimizer_state, *layers, *graph, *loss, *kernels, *pipeline, *checkpoint, *checkpoint_every,
-        *resume;
-    int64_t     workers, servers, epochs, batch, patience, seed, replicas, spares, backup, curve, names, cut, micro_batches;
+        *cluster, *collective, *optimizer_state, *layers, *graph, *loss, *kernels, *pipeline, *checkpoint,
+        *checkpoint_every, *resume;
+    int64_t     workers, servers, epochs, batch, patience, seed, replicas, spares, backup, curve, names, cut,
+        micro_batches;
     double      learning_rate, momentum, tolerance, l1, l2, huber_delta, quantile;
     uint64_t    timeout_ns, heartbeat_ns;
     bool        no_intercept, staleness_aware, json, dry_run, quiet;

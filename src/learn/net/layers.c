@@ -139,19 +139,22 @@ static plait_status measure(const layers *l, int64_t rows, double *seconds, plai
 static void fill_runs(const double *seconds, int32_t n, int32_t stages, double *worst, int32_t *cut, int32_t *first) {
     const size_t width = (size_t)n + 1;
     for (int32_t i = 0; i <= n; i++) worst[i] = i == 0 ? 0 : (double)INFINITY;
-    for (int32_t s = 1; s <= stages; s++)
+    for (int32_t s = 1; s <= stages; s++) {
+        const double *fewer = worst + (size_t)(s - 1) * width; /* the best of one stage less */
+        double       *best = worst + (size_t)s * width;
         for (int32_t i = 0; i <= n; i++) {
             double last = 0; /* of the run of layers j .. i - 1 */
-            worst[(size_t)s * width + (size_t)i] = (double)INFINITY;
+            best[i] = (double)INFINITY;
             cut[(size_t)s * width + (size_t)i] = i - 1;
             for (int32_t j = i - 1; j >= s - 1; j--) {
                 last += seconds[j];
-                const double before = worst[(size_t)(s - 1) * width + (size_t)j], slowest = last > before ? last : before;
-                if (!(slowest < worst[(size_t)s * width + (size_t)i])) continue;
-                worst[(size_t)s * width + (size_t)i] = slowest;
+                const double slowest = last > fewer[j] ? last : fewer[j];
+                if (!(slowest < best[i])) continue;
+                best[i] = slowest;
                 cut[(size_t)s * width + (size_t)i] = j;
             }
         }
+    }
     for (int32_t s = stages, i = n; s > 0; s--) i = first[s - 1] = cut[(size_t)s * width + (size_t)i];
 }
 
@@ -175,9 +178,9 @@ static plait_status too_few(const layers *l, int32_t stages, plait_error *err) {
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%.60s", n++ > 0 ? ", " : "",
                                      l->net->param[p].name);
     return pli_fail(err, PLAIT_EREFUSED,
-                    "a net of %d layer%s (%s) in %d stages is refused: each stage needs a layer; take --cut %d or less, "
-                    "or more --layers",
-                    l->layers, l->layers == 1 ? "" : "s", names, stages, l->layers);
+                    "a net of %d layer%s (%s) in %d stages is refused: each stage needs a layer, and interleaved has "
+                    "two stages a rank; take a smaller --cut, or more --layers",
+                    l->layers, l->layers == 1 ? "" : "s", names, stages);
 }
 
 static plait_status place(const layers *l, int32_t stages, int64_t rows, int32_t *place_out, plait_error *err) {

@@ -265,7 +265,7 @@ static plait_status run_outline(pli_stages *s, plait_table_store *store, pli_sum
     return s->ranks == 1 ? PLAIT_OK : plait_group_broadcast(s->peers, sums_out, sizeof *sums_out, s->ranks - 1);
 }
 
-/* One rank counts the sums; all look at them, so that none waits for another that has seen a loss that is not finite. */
+/* One rank counts the sums. All look at them, so that all end with the reason if the loss is not finite. */
 static plait_status count(const pli_stages *s, const pli_sums *sums, pli_sums *sums_out) {
     const pli_run *run = s->run;
     PLI_TRY(pli_fit_finite(run, sums->loss, run->clocks_done));
