@@ -15,9 +15,10 @@ extern "C" {
 /** Writes a safetensors file: temporary name, sync, rename. Not collective. */
 PLAIT_API plait_status plait_model_save(const plait_model *model, const char *path, plait_error *error_out);
 
-/** Writes the model for other runtimes. format: "onnx" (docs/onnx.md has its inputs and outputs; it needs the module
- *  plait-onnx.so). Errors: ENAME another format; EMODULE; EREFUSED a model whose weights are stored by key, or a graph
- *  with an op that ONNX lacks (named); EIO; ENOMEM. Not collective. */
+/** Writes the model for other programs. format: "onnx" (docs/onnx.md has its inputs and outputs; it needs the module
+ *  plait-onnx.so); "xgboost-json": a model of trees, as XGBoost reads it (docs/trees.md). Errors: ENAME another format;
+ *  EMODULE; EREFUSED a model whose weights are stored by key, a graph with an op that ONNX lacks (named), a model that
+ *  has no such form; EIO; ENOMEM. Not collective. */
 PLAIT_API plait_status plait_model_export(const plait_model *model, const char *format, const char *path,
                                           plait_error *error_out);
 

@@ -12,7 +12,8 @@ typedef struct export_settings {
 
 static const pli_opt rows[] = {
     { "model-file", PLI_OPT_TEXT, AT(model_file), NULL, "FILE", "the model, as train --out wrote it", 0, 0, "model" },
-    { "format", PLI_OPT_CHOICE, AT(format), "onnx", "onnx", "format of the file", 0, 0, "run" },
+    { "format", PLI_OPT_CHOICE, AT(format), "onnx", "onnx|xgboost-json",
+      "format of the file; xgboost-json: models of trees, as XGBoost reads them", 0, 0, "run" },
     { "out", PLI_OPT_TEXT, AT(out), NULL, "FILE", "write to FILE, whole or not at all", 0, 0, "run" },
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
@@ -51,12 +52,13 @@ static int export(int argc, char *const *argv) {
 
 const pli_command pli_command_export = {
     .name = "export",
-    .usage = "export --model-file FILE --format onnx --out FILE",
+    .usage = "export --model-file FILE --format onnx|xgboost-json --out FILE",
     .summary = "write a model for other runtimes",
     .details = "The ONNX model (opset 17) takes a float input x [rows, features] in the data's own units; its columns "
                "are the features in the order of 'plait inspect'. A classifier gives probabilities [rows, classes], "
                "the same as predict --proba, and label [rows]; a hinge model gives scores and label; a regression "
-               "gives prediction [rows, 1]. docs/onnx.md has more.",
+               "gives prediction [rows, 1]. docs/onnx.md has more. With --format xgboost-json, a model of trees becomes a "
+               "file that XGBoost's load_model reads; it predicts the same, in float32.",
     .rows = rows,
     .run = export,
 };

@@ -134,11 +134,13 @@ const char *pli_export_texts(pli_export *to, int64_t n, const char *const *texts
 
 /* --- nodes ------------------------------------------------------------------------------------------------------ */
 
-/* Copies the attributes and the data that they point to. */
+/* Copies the attributes and the data that they point to; texts themselves are constants. */
 static const pli_onnx_attr *kept_attrs(pli_export *to, const pli_onnx_attr *attrs, int32_t n) {
     pli_onnx_attr *copy = (pli_onnx_attr *)(uintptr_t)kept(to, attrs, (size_t)n * sizeof *attrs);
     for (int32_t i = 0; copy != NULL && i < n; i++) {
-        if (copy[i].kind == PLI_ONNX_INTS) copy[i].ints = kept(to, attrs[i].ints, (size_t)attrs[i].n * sizeof(int64_t));
+        const size_t m = (size_t)attrs[i].n;
+        if (copy[i].kind == PLI_ONNX_INTS) copy[i].ints = kept(to, attrs[i].ints, m * sizeof *attrs[i].ints);
+        if (copy[i].kind == PLI_ONNX_TEXTS) copy[i].texts = kept(to, attrs[i].texts, m * sizeof *attrs[i].texts);
         if (copy[i].kind != PLI_ONNX_TENSOR) continue;
         pli_onnx_tensor *tensor = (pli_onnx_tensor *)(uintptr_t)kept(to, attrs[i].tensor, sizeof *tensor);
         if (tensor == NULL) break;
@@ -171,6 +173,15 @@ const char *pli_export_node(pli_export *to, const char *op, const char *const *i
                             int32_t n_attrs) {
     const char *name;
     pli_export_nodes(to, op, in, attrs, n_attrs, 1, &name);
+    return name;
+}
+
+const char *pli_export_ml_node(pli_export *to, const char *op, const char *const *in, const pli_onnx_attr *attrs,
+                               int32_t n_attrs) {
+    const int64_t before = to->n_nodes;
+    const char   *name = pli_export_node(to, op, in, attrs, n_attrs);
+    if (to->n_nodes > before) to->node[before].domain = PLI_ONNX_ML;
+    to->ml = true;
     return name;
 }
 
@@ -266,12 +277,25 @@ static plait_status write_file(const char *path, const void *bytes, size_t n, pl
     return status;
 }
 
+/* About what the attributes of a node take in a file: large ones are those of trees. */
+static size_t attrs_bytes(const pli_onnx_node *node) {
+    size_t bytes = 0;
+    for (int32_t i = 0; i < node->n_attrs; i++) {
+        const pli_onnx_attr *a = &node->attr[i];
+        bytes += (size_t)a->n * 6; /* a number of up to 2^31 takes at most five bytes and a tag */
+        for (int32_t k = 0; a->kind == PLI_ONNX_TEXTS && k < a->n; k++) bytes += strlen(a->texts[k]);
+        if (a->kind == PLI_ONNX_TENSOR) bytes += (size_t)plait_shape_elements(&a->tensor->tensor.shape) * 8;
+    }
+    return bytes;
+}
+
 plait_status pli_export_save(pli_export *to, const char *path, const char *name, plait_error *err) {
     void                 *handle = NULL, *bytes = NULL;
     const pli_onnx_codec *codec = NULL;
     size_t                n = 0, values = 0;
     const pli_onnx_model  model = { .ir = PLI_EXPORT_IR,
                                     .opset = PLI_EXPORT_OPSET,
+                                    .ml = to->ml ? PLI_EXPORT_ML : 0,
                                     .producer = "plait",
                                     .producer_version = PLI_VERSION,
                                     .name = name,
@@ -290,6 +314,7 @@ plait_status pli_export_save(pli_export *to, const char *path, const char *name,
         if (to->tensor[i].text == NULL)
             values +=
                 (size_t)plait_shape_elements(&to->tensor[i].tensor.shape) * plait_type_bytes(to->tensor[i].tensor.type);
+    for (int64_t i = 0; i < to->n_nodes; i++) values += attrs_bytes(&to->node[i]);
     if (values > FILE_BYTES_MAX - FILE_BYTES_MAX / 16)
         return pli_fail(err, PLAIT_EREFUSED, "a model of %zu bytes is refused: an ONNX file holds at most 2 GiB",
                         values);

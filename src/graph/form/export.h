@@ -9,7 +9,7 @@
 #include "graph/form/onnx.h"
 #include "graph/graph.h"
 
-enum { PLI_EXPORT_OPSET = 17, PLI_EXPORT_IR = 8, PLI_EXPORT_ENDS = 8 };
+enum { PLI_EXPORT_OPSET = 17, PLI_EXPORT_ML = 3, PLI_EXPORT_IR = 8, PLI_EXPORT_ENDS = 8 };
 
 typedef struct pli_export {
     pli_arena        arena;
@@ -21,6 +21,7 @@ typedef struct pli_export {
     int64_t          n_nodes, node_capacity, n_tensors, tensor_capacity;
     int32_t          n_in, n_out, n_notes;
     int64_t          made;  /* how many names got a number */
+    bool             ml;    /* a node is of the domain PLI_ONNX_ML */
     plait_error      error; /* the first failure; code OK: none yet */
 
     /* set by pli_export_begin */
@@ -51,6 +52,9 @@ const char *pli_export_texts(pli_export *to, int64_t n, const char *const *texts
 /** Adds a node with one output. in ends with NULL; attrs [n_attrs] are copied with the data that they point to. */
 const char *pli_export_node(pli_export *to, const char *op, const char *const *in, const pli_onnx_attr *attrs,
                             int32_t n_attrs);
+/** The same for an op of the domain PLI_ONNX_ML. */
+const char *pli_export_ml_node(pli_export *to, const char *op, const char *const *in, const pli_onnx_attr *attrs,
+                               int32_t n_attrs);
 /** The same with n_out outputs, whose names go to names_out. */
 void        pli_export_nodes(pli_export *to, const char *op, const char *const *in, const pli_onnx_attr *attrs,
                              int32_t n_attrs, int32_t n_out, const char **names_out);

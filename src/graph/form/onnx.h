@@ -10,7 +10,10 @@
 
 #include "base/base.h"
 
-#define PLI_ONNX_ABI 2u
+#define PLI_ONNX_ABI 3u
+
+/* The domain of ops for models that are no nets. */
+#define PLI_ONNX_ML "ai.onnx.ml"
 
 /* The versions that are read. From opset 22 on, the ops that are read differ only in their types
  * (tests/graph/onnx_nodes.py checks that). */
@@ -30,7 +33,7 @@ typedef enum pli_onnx_kind {
     PLI_ONNX_TENSOR = 4,
     PLI_ONNX_FLOATS = 6,
     PLI_ONNX_INTS = 7,
-    PLI_ONNX_TEXTS = 8 /* read only */
+    PLI_ONNX_TEXTS = 8
 } pli_onnx_kind;
 
 typedef struct pli_onnx_attr {
@@ -62,7 +65,8 @@ typedef struct pli_onnx_value {
 } pli_onnx_value;
 
 typedef struct pli_onnx_model {
-    int64_t                ir, opset; /* opset: of ops without a domain; -1: not given */
+    int64_t                ir, opset; /* opset: of ops without a domain; -1: not given   */
+    int64_t                ml;        /* opset of PLI_ONNX_ML; 0: not used; only written */
     const char            *producer, *producer_version, *name;
     int64_t                n_nodes, n_tensors, n_in, n_out, n_notes;
     const pli_onnx_node   *node;

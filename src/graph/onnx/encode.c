@@ -62,6 +62,11 @@ static Onnx__AttributeProto *attr_of(writer *w, const pli_onnx_attr *from) {
     } else if (from->kind == PLI_ONNX_FLOATS) {
         a->n_floats = (size_t)from->n;
         a->floats = (float *)(uintptr_t)from->floats;
+    } else if (from->kind == PLI_ONNX_TEXTS) {
+        a->strings = array(w, from->n, sizeof *a->strings);
+        a->n_strings = (size_t)from->n;
+        for (int32_t i = 0; !w->failed && i < from->n; i++)
+            a->strings[i] = (ProtobufCBinaryData){ strlen(from->texts[i]), (uint8_t *)text_of(from->texts[i]) };
     }
     return a;
 }
@@ -151,7 +156,7 @@ static void add_notes(writer *w, const pli_onnx_model *from, Onnx__ModelProto *m
 plait_status pli_onnx_encode(const pli_onnx_model *model, void **bytes_out, size_t *n_out, plait_error *err) {
     writer                   w = { .failed = false };
     Onnx__ModelProto         m = ONNX__MODEL_PROTO__INIT;
-    Onnx__OperatorSetIdProto set = ONNX__OPERATOR_SET_ID_PROTO__INIT, *sets[] = { &set };
+    Onnx__OperatorSetIdProto set = ONNX__OPERATOR_SET_ID_PROTO__INIT, ml = set, *sets[] = { &set, &ml };
     pli_arena_init(&w.arena, 1 << 16);
     m.has_ir_version = 1;
     m.ir_version = model->ir;
@@ -160,7 +165,10 @@ plait_status pli_onnx_encode(const pli_onnx_model *model, void **bytes_out, size
     set.domain = text_of("");
     set.has_version = 1;
     set.version = model->opset;
-    m.n_opset_import = 1;
+    ml.domain = text_of(PLI_ONNX_ML);
+    ml.has_version = 1;
+    ml.version = model->ml;
+    m.n_opset_import = model->ml > 0 ? 2 : 1;
     m.opset_import = sets;
     m.graph = graph_of(&w, model);
     add_notes(&w, model, &m);

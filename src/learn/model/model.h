@@ -68,6 +68,8 @@ typedef struct pli_model_ops {
     void (*feature)(const plait_model *model, int64_t row, pli_text *text);
     /** As pli_model_tree; NULL: the model has no trees. */
     plait_status (*tree)(const plait_model *model, int64_t t, pli_text *text, plait_error *err);
+    /** Writes the model as XGBoost has it, in JSON; NULL: it is no model of trees. Errors: ENOMEM. */
+    plait_status (*xgboost)(const plait_model *model, pli_text *json, plait_error *err);
 } pli_model_ops;
 
 /** The ops of the model's learner; NULL: the model is its named values. */

@@ -242,5 +242,6 @@ const plait_learner pli_gbdt_learner = {
     .finish = finish,
     .end = end,
     .close = pli_gbdt_close,
+    .export_onnx = pli_gbdt_export,
     .more = &more,
 };

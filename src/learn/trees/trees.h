@@ -11,6 +11,7 @@
  *     boost.c        the rounds: gradients, trees, validation, checkpoints
  *     gbdt_learner.c the learner: options, what follows from the data
  *     gbdt_model.c   the fitted model: its file, its importances
+ *     export_*.c     the model as ONNX, and as XGBoost has it
  *
  * A tree. A node either splits rows by one feature (x <= cut goes left, and each split knows where a missing value
  * goes), or is a leaf with a value. A row's score is the base plus the values of the leaves that it reaches; for K > 2
@@ -309,5 +310,9 @@ extern const pli_model_ops pli_gbdt_model_ops;
 /** The trees are there: how they score. */
 void pli_gbdt_open_model(plait_model *model);
 void pli_gbdt_close(plait_model *model);
+/** Writes the model for other programs: plait_learner.export_onnx, pli_model_ops.xgboost. */
+struct pli_export;
+plait_status pli_gbdt_export(const plait_model *model, struct pli_export *to, plait_error *err);
+plait_status pli_gbdt_xgboost(const plait_model *model, pli_text *json, plait_error *err);
 
 #endif
