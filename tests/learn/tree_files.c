@@ -1,6 +1,6 @@
-/* Tests what becomes of trees outside: the files for XGBoost and for ONNX are read here and scored by the rules of their
- * own formats, on rows with missing values; the scores are those of predict. bench/trees and graph.onnx.export compare
- * with the programs themselves. */
+/* Tests what becomes of trees outside: the files for XGBoost and for ONNX are read here and scored by the rules of
+ * their own formats, on rows with missing values; the scores are those of predict. bench/trees and graph.onnx.export
+ * compare with the programs themselves. */
 #include "learn/train.h"
 
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* Trees as ONNX: one node TreeEnsembleRegressor (ai.onnx.ml 3), which adds up the scores in double, as predict does. The
- * answers are made from the scores as for all models (supervised/export.c). */
+/* Trees as ONNX: one node TreeEnsembleRegressor (ai.onnx.ml 3), which adds up the scores in double, as predict does.
+ * The answers are made from the scores as for all models (supervised/export.c). */
 #include <string.h>
 
 #include "graph/form/export.h"
