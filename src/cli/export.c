@@ -57,8 +57,8 @@ const pli_command pli_command_export = {
     .details = "The ONNX model (opset 17) takes a float input x [rows, features] in the data's own units; its columns "
                "are the features in the order of 'plait inspect'. A classifier gives probabilities [rows, classes], "
                "the same as predict --proba, and label [rows]; a hinge model gives scores and label; a regression "
-               "gives prediction [rows, 1]. docs/onnx.md has more. With --format xgboost-json, a model of trees becomes "
-               "a file that XGBoost's load_model reads; it predicts the same, in float32.",
+               "gives prediction [rows, 1]. docs/onnx.md has more. With --format xgboost-json, a model of trees "
+               "becomes a file that XGBoost's load_model reads; it predicts the same, in float32.",
     .rows = rows,
     .run = export,
 };
