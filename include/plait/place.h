@@ -34,7 +34,8 @@ PLAIT_API int32_t plait_graph_placed(const plait_graph *graph, plait_value value
 
 typedef enum plait_place_rule_kind {
     PLAIT_PLACE_TOGETHER, /* the nodes of a and b on one rank      */
-    PLAIT_PLACE_NEVER     /* the node of a never on rank `rank`    */
+    PLAIT_PLACE_NEVER,    /* the node of a never on rank `rank`    */
+    PLAIT_PLACE_APART     /* the nodes of a and b on two ranks     */
 } plait_place_rule_kind;
 
 typedef struct plait_place_rule {
@@ -43,11 +44,25 @@ typedef struct plait_place_rule {
     int32_t               rank;
 } plait_place_rule;
 
+/** Keeps a rule with the graph: plait_placement_create obeys it beside those of its options, and plait_graph_save
+ *  writes it. A rule for a rank that a placement does not have says nothing. Errors: EINVAL the rule names no value of
+ *  the graph, or a rank below 0; ENOMEM. */
+PLAIT_API plait_status plait_graph_place_rule(plait_graph *graph, const plait_place_rule *rule, plait_error *error_out);
+/** Keeps with the graph how many bytes a rank may use, for placements whose options have no memory_bytes. 0: no bound.
+ *  Errors: EINVAL rank is not in [0, 4096); ENOMEM. */
+PLAIT_API plait_status plait_graph_place_memory(plait_graph *graph, int32_t rank, uint64_t bytes,
+                                                plait_error *error_out);
+/** Reads places and rules from the file at path into the graph: the object that graph files have under "place"
+ *  (docs/placement.md), alone or in a graph's file. Nodes that the file does not name keep their place.
+ *  Errors: EIO; EFORMAT; ENAME a node that the graph does not have (the nearest is named), or a device other than
+ *  cpu:0; ENOMEM. After an error the graph is as it was. */
+PLAIT_API plait_status plait_graph_place_file(plait_graph *graph, const char *path, plait_error *error_out);
+
 typedef struct plait_place_opts {
     size_t          size;                  /* set by plait_place_opts_init                                   */
     int32_t         ranks;                 /* >= 1                                                           */
     const double   *speed;                 /* [ranks] relative to the costs below; NULL: 1                   */
-    const uint64_t *memory_bytes;          /* [ranks] that a rank may use; NULL: no bound                    */
+    const uint64_t *memory_bytes;          /* [ranks] that a rank may use; NULL: the graph's, or no bound    */
     const double   *latency_s;             /* [ranks * ranks] from row to column; NULL: 20 us                */
     const double   *bandwidth;             /* [ranks * ranks] bytes a second; NULL: 1.25e9                   */
     double          flop_ns, tap_ns, step_ns, moved_ns, node_ns; /* costs, as docs/simulation.md has them    */
@@ -73,8 +88,9 @@ typedef struct plait_placement plait_placement;
 
 /** Places a graph. The same graph, options and seed give the same placement.
  *  Errors: EINVAL an option is out of range, or nodes of one unit are placed on two ranks by hand (both are named);
- *  ENAME unknown method (the nearest is named); EREFUSED no placement was found that the ranks' memory holds: the text
- *  has the bytes needed by rank, of the best one found; ESHAPE, ENOMEM; what a plan of the fetches fails with.
+ *  ENAME unknown method (the nearest is named); EREFUSED no placement was found that keeps what is to be apart on two
+ *  ranks, or none that the ranks' memory holds: the text has the bytes needed by rank, of the best one found; ESHAPE,
+ *  ENOMEM; what a plan of the fetches fails with.
  *  Nothing of the graph is computed or allocated. */
 PLAIT_API plait_status plait_placement_create(const plait_graph *graph, const plait_place_opts *opts,
                                               plait_placement **placement_out, plait_error *error_out);

@@ -57,6 +57,8 @@ void plait_graph_destroy(plait_graph **graph) {
     for (int64_t i = 0; i < g->n_paths; i++) pli_paths_destroy(&g->paths[i]);
     pli_free(g->paths);
     pli_free(g->named);
+    pli_free(g->place_rule);
+    pli_free(g->place_memory);
     pli_free(g->op);
     pli_keymap_destroy(&g->by_name);
     pli_keymap_destroy(&g->by_op);

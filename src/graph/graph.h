@@ -13,7 +13,7 @@
 #ifndef PLI_GRAPH_GRAPH_H
 #define PLI_GRAPH_GRAPH_H
 
-#include <plait/graph.h>
+#include <plait/place.h>
 
 #include "base/base.h"
 
@@ -63,6 +63,9 @@ struct plait_graph {
         plait_value value;
     } * named;
     int64_t      n_named, named_capacity;
+    plait_place_rule *place_rule;   /* for placements (plait/place.h)                           */
+    uint64_t         *place_memory; /* [n_place_memory] bytes that a rank may use; 0: no bound  */
+    int64_t           n_place_rules, place_rule_capacity, n_place_memory, place_memory_capacity;
     pli_paths  **paths; /* one for each y of plait_graph_gradients */
     int64_t      n_paths, paths_capacity;
     plait_status status; /* OK, or the first failure ... */

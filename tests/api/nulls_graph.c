@@ -157,6 +157,18 @@ static int graph_place(fixture *f, int arg) {
     const plait_value x = plait_graph_placeholder(graph, "x", PLAIT_F32, plait_shape_1(2));
     return built(f, plait_graph_place(N(0, graph), x, N(2, "rank:0")));
 }
+static int place_rule(fixture *f, int arg) {
+    plait_graph           *graph = fresh_graph(f);
+    const plait_place_rule rule = { .kind = PLAIT_PLACE_NEVER,
+                                    .a = plait_graph_placeholder(graph, "x", PLAIT_F32, plait_shape_1(2)) };
+    return plait_graph_place_rule(N(0, graph), N(1, &rule), N(2, &f->err));
+}
+static int place_memory(fixture *f, int arg) {
+    return plait_graph_place_memory(N(0, fresh_graph(f)), 0, 1, N(3, &f->err));
+}
+static int place_file(fixture *f, int arg) {
+    return plait_graph_place_file(N(0, fresh_graph(f)), N(1, f->graph_path), N(2, &f->err));
+}
 static int placed(fixture *f, int arg) { return NEUTRAL_IF(plait_graph_placed(N(0, f->graph), f->x) == -1); }
 static int place_opts_init(fixture *f, int arg) {
     plait_place_opts opts;
@@ -243,6 +255,9 @@ const null_case graph_cases[] = {
     { "session_variable_info", variable_info, NULL },
     { "graph_place", graph_place, NULL },
     { "graph_placed", placed, NULL },
+    { "graph_place_rule", place_rule, NULL },
+    { "graph_place_memory", place_memory, NULL },
+    { "graph_place_file", place_file, NULL },
     { "place_opts_init", place_opts_init, NULL },
     { "placement_create", placement_create, NULL },
     { "placement_destroy", placement_destroy, "placement" },

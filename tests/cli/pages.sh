@@ -11,7 +11,7 @@ done >missing
 [ -s missing ] && fail "not in the manual page: $(tr '\n' ' ' <missing)"
 grep -q -- '--join' train.out && fail "help offers what comes later"
 # Every option of every command stands in some page of the manual.
-for command in train launch predict eval compare inspect export audit doctor checkpoint calibrate config version help; do
+for command in train launch predict eval compare inspect export audit doctor checkpoint graph calibrate config version help; do
     works options help $command
     grep -oE '^  --[a-z0-9-]+' options.out | tr -d ' ' | while read -r option; do
         grep -qE -- "(^|[^a-z-])$option([^a-z0-9-]|\$)" "$PLAIT_SOURCE_DIR"/docs/*.md "$PLAIT_SOURCE_DIR"/README.md || echo "$command $option"

@@ -3,6 +3,7 @@
  *     file.c        finds out the form of a file; the public calls
  *     json_read.c   Plait's own form -> graph        json_write.c  graph -> Plait's own form
  *     literal.c     arrays in JSON, and first values by rule
+ *     place.c       places of nodes, and rules for them
  *     order.c       orders nodes so that each comes after its inputs, or finds the cycle
  *     onnx.h        ONNX as plain structs; the module plait-onnx converts them from bytes and to bytes
  *     import.c      ONNX -> graph; import_*.c: its ops (import_attrs.c: which attributes they have)
@@ -25,6 +26,13 @@ plait_status pli_form_of_onnx(const char *name, const void *bytes, size_t n, con
 /** Writes the graph as JSON, one node a line. values: with the variables' first values. Errors: ENOMEM; what
  *  plait_graph_check says. */
 plait_status pli_form_to_json(const plait_graph *graph, bool values, pli_text *text, plait_error *err);
+
+/** place.c. Reads the object "place" into the graph. Errors: EFORMAT, ENAME, EINVAL: the graph is as it was; ENOMEM. */
+plait_status pli_form_place(plait_graph *graph, const json_t *place, plait_error *err);
+/** The same for a text: the object alone, or a graph that has it. Error texts begin with name. */
+#define PLI_FORM_PLACE_NOTE "plait.place" /* the key in an ONNX model's metadata */
+plait_status pli_form_place_text(plait_graph *graph, const char *name, const char *text, size_t bytes,
+                                 plait_error *err);
 
 /* --- order ---------------------------------------------------------------------------------------------------- */
 

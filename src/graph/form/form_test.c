@@ -108,7 +108,11 @@ static void test_all_that_a_graph_has_is_written(void **state) {
         "{\"name\": \"bytes\", \"op\": \"constant\", \"type\": \"u8\", \"shape\": [2], \"values\": [0, 255]},\n"
         "{\"name\": \"whole\", \"op\": \"cast\", \"inputs\": [\"bytes\"], \"attrs\": {\"type\": \"f32\"}},\n"
         "{\"name\": \"one\", \"op\": \"reshape\", \"inputs\": [\"t\"], \"attrs\": {\"shape\": []}}],\n"
-        "\"outputs\": {\"where\": [\"top\", 1], \"best\": \"top\"}}";
+        "\"outputs\": {\"where\": [\"top\", 1], \"best\": \"top\"},\n"
+        "\"place\": {\"nodes\": {\"clipped\": \"rank:3\", \"turned\": \"rank:0/cpu:0\"}, \"memory\": {\"rank:2\": "
+        "77},\n"
+        "  \"forbid\": [[\"v\", \"rank:1\"]], \"apart\": [[\"top\", \"v\", \"c\"]], \"together\": [[\"x\", \"where\", "
+        "\"half\"]]}}";
     plait_graph *g = must_parse(text, 0), *again = NULL;
     pli_text     first = { 0 }, second = { 0 };
     plait_error  err;
@@ -128,7 +132,11 @@ static void test_all_that_a_graph_has_is_written(void **state) {
                                          "\"values\": [0, 255]",
                                          "\"type\": \"f32\"}", /* required, so written even if 0 or empty */
                                          "\"shape\": []}",
-                                         "[null, 4]" };
+                                         "[null, 4]",
+                                         "\"place\": {\"nodes\": {\"clipped\": \"rank:3/cpu:0\", \"turned\": "
+                                         "\"rank:0/cpu:0\"}, \"together\": [[\"x\", \"top\"], [\"top\", \"half\"]]",
+                                         "\"apart\": [[\"top\", \"v\"], [\"top\", \"c\"], [\"v\", \"c\"]], \"forbid\": "
+                                         "[[\"v\", \"rank:1\"]], \"memory\": {\"rank:2\": 77}}" };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (strstr(first.data, parts[i]) == NULL) fail_msg("no %s in %s", parts[i], first.data);
     assert_null(strstr(first.data, "\"high\"")); /* it has its preset */
@@ -136,6 +144,55 @@ static void test_all_that_a_graph_has_is_written(void **state) {
     pli_text_free(&second);
     plait_graph_destroy(&g);
     plait_graph_destroy(&again);
+}
+
+/* A place that is wrong is refused, and leaves the graph as it was. */
+static void test_wrong_places(void **state) {
+    (void)state;
+    static const struct {
+        const char  *place, *part;
+        plait_status code;
+    } wrong[] = {
+        { "[]", "place: it is to be an object", PLAIT_EFORMAT },
+        { "{\"node\": {}}", "did you mean 'nodes'", PLAIT_ENAME },
+        { "{\"nodes\": []}", "an object of places", PLAIT_EFORMAT },
+        { "{\"nodes\": {\"x\": \"rank:1\", \"yy\": \"rank:1\"}}", "unknown node 'yy'; did you mean 'y'", PLAIT_ENAME },
+        { "{\"nodes\": {\"x\": \"rank:1\", \"y\": \"rank:1/gpu:0\"}}", "no device 'gpu:0'", PLAIT_ENAME },
+        { "{\"nodes\": {\"x\": 1}}", "a place is to be a text", PLAIT_EFORMAT },
+        { "{\"together\": {}}", "array of lists", PLAIT_EFORMAT },
+        { "{\"together\": [[\"x\", \"y\"], [\"x\"]]}", "together, list 2: expected lists of two", PLAIT_EFORMAT },
+        { "{\"apart\": [[\"x\", 3]]}", "apart, list 1: a node's name", PLAIT_EFORMAT },
+        { "{\"forbid\": [[\"x\", \"0\"]]}", "forbid, list 1: place '0'", PLAIT_EINVAL },
+        { "{\"forbid\": [\"x\"]}", "a node and a rank", PLAIT_EFORMAT },
+        { "{\"memory\": {\"rank:0\": 0}}", "above 0", PLAIT_EFORMAT },
+        { "{\"memory\": {\"rank:4096\": 1}}", "at most 4096 ranks", PLAIT_EINVAL },
+        { "{\"memory\": [1]}", "is to be an object", PLAIT_EFORMAT },
+    };
+    static const char net[] =
+        "{\"plait_graph\": 1, \"nodes\": [{\"name\": \"x\", \"op\": \"placeholder\", \"shape\": [2]},"
+        "{\"name\": \"y\", \"op\": \"relu\", \"inputs\": [\"x\"]}]%s%s}";
+    char        *plain = pli_format(net, "", "");
+    plait_graph *g = must_parse(plain, 0);
+    pli_text     before = { 0 }, after = { 0 };
+    plait_error  err;
+    assert_int_equal(pli_form_to_json(g, true, &before, &err), PLAIT_OK);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        plait_graph *none = NULL;
+        char        *text = pli_format(net, ", \"place\": ", wrong[i].place);
+        assert_int_equal(parse(text, 0, &none, &err), wrong[i].code);
+        if (strstr(err.text, wrong[i].part) == NULL) fail_msg("'%s' does not say '%s'", err.text, wrong[i].part);
+        assert_null(none);
+        assert_int_equal(pli_form_place_text(g, "p", wrong[i].place, strlen(wrong[i].place), &err), wrong[i].code);
+        assert_memory_equal(err.text, "p: place", 8);
+        pli_free(text);
+    }
+    assert_int_equal(pli_form_place_text(g, "p", plain, strlen(plain), &err), PLAIT_EFORMAT); /* without a place */
+    assert_int_equal(pli_form_to_json(g, true, &after, &err), PLAIT_OK);
+    assert_string_equal(before.data, after.data);
+    pli_text_free(&before);
+    pli_text_free(&after);
+    pli_free(plain);
+    plait_graph_destroy(&g);
 }
 
 static void test_first_values_follow_their_rule(void **state) {
@@ -319,6 +376,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_documented_example_computes_and_comes_back),
         cmocka_unit_test(test_all_that_a_graph_has_is_written),
+        cmocka_unit_test(test_wrong_places),
         cmocka_unit_test(test_first_values_follow_their_rule),
         cmocka_unit_test(test_what_is_wrong_is_told_with_its_line),
         cmocka_unit_test(test_a_comma_of_the_host_stays_out),

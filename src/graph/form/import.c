@@ -407,10 +407,19 @@ plait_status pli_form_of_onnx(const char *name, const void *bytes, size_t n, con
     const pli_onnx_codec *codec = NULL;
     pli_onnx_model        model = { 0 };
     plait_error           own;
+    plait_graph          *graph = NULL;
     if (err == NULL) err = &own;
     PLI_TRY(pli_onnx_open(&handle, &codec, err));
     plait_status status = codec->decode(bytes, n, &model, err);
-    if (status == PLAIT_OK) status = import_model(&model, opts, graph_out, err);
+    if (status == PLAIT_OK) status = import_model(&model, opts, &graph, err);
+    for (int64_t i = 0; status == PLAIT_OK && i < model.n_notes; i++)
+        if (strcmp(model.note[2 * i], PLI_FORM_PLACE_NOTE) == 0)
+            status = pli_form_place_text(graph, "metadata '" PLI_FORM_PLACE_NOTE "'", model.note[2 * i + 1],
+                                         strlen(model.note[2 * i + 1]), err);
+    if (status == PLAIT_OK)
+        *graph_out = graph;
+    else
+        plait_graph_destroy(&graph);
     codec->free(&model);
     pli_module_close(&handle);
     return status < 0 ? pli_fail_at(err, "%s", name) : PLAIT_OK;

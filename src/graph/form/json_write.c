@@ -1,5 +1,6 @@
 /* Writes a graph in Plait's JSON form, one node a line, in the graph's order. A value without a name gets a name made
  * of its op and number. */
+#include <stdio.h>
 #include <string.h>
 
 #include "graph/form/form.h"
@@ -124,6 +125,83 @@ static void add_outputs(const plait_graph *g, const name_list *names, pli_text *
     pli_text_free(&outputs);
 }
 
+/* --- places ------------------------------------------------------------------------------------------------------- */
+
+static void add_places(const plait_graph *g, const name_list *names, pli_text *text) {
+    bool any = false;
+    char where[32];
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        if (g->node[i].rank < 0) continue;
+        if (!any) pli_json_object(text, "nodes");
+        any = true;
+        snprintf(where, sizeof where, "rank:%d/cpu:0", g->node[i].rank);
+        char        made[80];
+        const char *name = names->own[i];
+        if (name == NULL) pli_node_name(g, i, made);
+        pli_json_text(text, name != NULL ? name : made, where);
+    }
+    if (any) pli_json_end(text);
+}
+
+static void add_rules(const plait_graph *g, const name_list *names, plait_place_rule_kind kind, const char *key,
+                      pli_text *text) {
+    bool any = false;
+    char where[32];
+    for (int64_t i = 0; i < g->n_place_rules; i++) {
+        const plait_place_rule *r = &g->place_rule[i];
+        if (r->kind != kind) continue;
+        if (!any) pli_json_list(text, key);
+        any = true;
+        pli_json_list(text, NULL);
+        add_name(g, names, g->value[r->a].node, NULL, text);
+        snprintf(where, sizeof where, "rank:%d", r->rank);
+        if (kind == PLAIT_PLACE_NEVER)
+            pli_json_text(text, NULL, where);
+        else
+            add_name(g, names, g->value[r->b].node, NULL, text);
+        pli_json_list_end(text);
+    }
+    if (any) pli_json_list_end(text);
+}
+
+static void add_memory(const plait_graph *g, pli_text *text) {
+    char where[32];
+    bool any = false;
+    for (int64_t r = 0; r < g->n_place_memory; r++) {
+        if (g->place_memory[r] == 0) continue;
+        if (!any) pli_json_object(text, "memory");
+        any = true;
+        snprintf(where, sizeof where, "rank:%lld", (long long)r);
+        pli_json_i64(text, where, (int64_t)(g->place_memory[r] < INT64_MAX ? g->place_memory[r] : INT64_MAX));
+    }
+    if (any) pli_json_end(text);
+}
+
+static bool has_place(const plait_graph *g) {
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        if (g->node[i].rank >= 0) return true;
+    for (int64_t r = 0; r < g->n_place_memory; r++)
+        if (g->place_memory[r] > 0) return true;
+    return g->n_place_rules > 0;
+}
+
+/* What place.c reads. */
+static void add_place(const plait_graph *g, const name_list *names, pli_text *text) {
+    if (!has_place(g)) return;
+    pli_text place = { 0 };
+    pli_json_begin(&place);
+    add_places(g, names, &place);
+    add_rules(g, names, PLAIT_PLACE_TOGETHER, "together", &place);
+    add_rules(g, names, PLAIT_PLACE_APART, "apart", &place);
+    add_rules(g, names, PLAIT_PLACE_NEVER, "forbid", &place);
+    add_memory(g, &place);
+    pli_json_end(&place);
+    pli_text_add(text, ",\n \"place\": ");
+    pli_text_add_bytes(text, place.data, place.length);
+    text->failed = text->failed || place.failed;
+    pli_text_free(&place);
+}
+
 plait_status pli_form_to_json(const plait_graph *g, bool values, pli_text *text, plait_error *err) {
     PLI_TRY(plait_graph_check(g, err));
     name_list names = { pli_calloc((size_t)g->n_nodes, sizeof *names.own) };
@@ -140,6 +218,7 @@ plait_status pli_form_to_json(const plait_graph *g, bool values, pli_text *text,
     }
     pli_text_add(text, " ]");
     add_outputs(g, &names, text);
+    add_place(g, &names, text);
     pli_text_add(text, "}\n");
     pli_free(names.own);
     return text->failed ? pli_fail(err, PLAIT_ENOMEM, "no memory to write a graph of %lld nodes", (long long)g->n_nodes)

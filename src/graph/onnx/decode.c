@@ -271,6 +271,14 @@ static plait_status read_model(owner *o, pli_onnx_model *out, plait_error *err) 
     for (size_t i = 0; i < g->n_initializer; i++) PLI_TRY(read_tensor(o, g->initializer[i], true, &tensor[i], err));
     PLI_TRY(read_values(o, g->n_input, g->input, &out->in, err));
     PLI_TRY(read_values(o, g->n_output, g->output, &out->out, err));
+    const char **note = array(o, 2 * m->n_metadata_props, sizeof *note);
+    if (note == NULL) return no_memory(err);
+    for (size_t i = 0; i < m->n_metadata_props; i++) {
+        note[2 * i] = text_of(m->metadata_props[i]->key);
+        note[2 * i + 1] = text_of(m->metadata_props[i]->value);
+    }
+    out->note = note;
+    out->n_notes = (int64_t)m->n_metadata_props;
     out->node = node;
     out->tensor = tensor;
     out->n_nodes = (int64_t)g->n_node;

@@ -117,8 +117,8 @@ static plait_status pin_units(pli_placing *l, const plait_graph *g, plait_error 
                             l->pin[u]);
         l->pin[u] = rank;
     }
-    for (int32_t i = 0; i < o->n_rules; i++)
-        if (o->rules[i].kind == PLAIT_PLACE_NEVER)
+    for (int32_t i = 0; i < o->n_rules; i++) /* a graph's own rule may name a rank that is not there */
+        if (o->rules[i].kind == PLAIT_PLACE_NEVER && o->rules[i].rank < o->ranks)
             l->never[l->of_node[g->value[o->rules[i].a].node] * o->ranks + o->rules[i].rank] = true;
     for (int32_t u = 0; u < l->units; u++) {
         int32_t r = 0;
@@ -129,12 +129,34 @@ static plait_status pin_units(pli_placing *l, const plait_graph *g, plait_error 
     return PLAIT_OK;
 }
 
+/* Lists the pairs of units that are to be apart. */
+static plait_status list_apart(pli_placing *l, const plait_graph *g, plait_error *err) {
+    const plait_place_opts *o = l->opts;
+    char                    a[80], b[80];
+    for (int32_t i = 0; i < o->n_rules; i++) {
+        const plait_place_rule *r = &o->rules[i];
+        if (r->kind != PLAIT_PLACE_APART) continue;
+        const int32_t one = l->of_node[g->value[r->a].node], other = l->of_node[g->value[r->b].node];
+        pli_value_text(g, r->a, a);
+        pli_value_text(g, r->b, b);
+        if (one == other)
+            return pli_fail(err, PLAIT_EINVAL, "%s and %s are to be apart, but they belong to one unit", a, b);
+        if (l->pin[one] >= 0 && l->pin[one] == l->pin[other])
+            return pli_fail(err, PLAIT_EINVAL, "%s and %s are to be apart, but both are placed on rank %d", a, b,
+                            l->pin[one]);
+        l->apart[2 * l->n_apart] = one;
+        l->apart[2 * l->n_apart++ + 1] = other;
+    }
+    return PLAIT_OK;
+}
+
 static bool make_room(pli_placing *l, size_t readers) {
     const size_t n = (size_t)l->nodes, v = (size_t)l->values, u = (size_t)l->units;
 #define TAKE(field, count) (l->field = pli_arena_take(&l->arena, ((count) + 1) * sizeof *l->field))
     if (!(TAKE(ns, n) && TAKE(operations, n) && TAKE(up, n) && TAKE(unit, n) && TAKE(inputs, n) && TAKE(out, n) &&
           TAKE(outs, n) && TAKE(bytes, v) && TAKE(kept, v) && TAKE(first, v + 1) && TAKE(reader, readers) &&
-          TAKE(held, u) && TAKE(load_ns, u) && TAKE(pin, u) && TAKE(never, u * (size_t)l->opts->ranks)))
+          TAKE(apart, 2 * (size_t)l->opts->n_rules) && TAKE(held, u) && TAKE(load_ns, u) && TAKE(pin, u) &&
+          TAKE(never, u * (size_t)l->opts->ranks)))
         return false;
 #undef TAKE
     memset(l->kept, 0, (v + 1) * sizeof *l->kept);
@@ -182,7 +204,8 @@ static plait_status make(pli_placing *l, const plait_graph *g, const pli_plan *p
     list_readers(l, p);
     measure_ways(l);
     hold_variables(l, g, p);
-    return pin_units(l, g, err);
+    PLI_TRY(pin_units(l, g, err));
+    return list_apart(l, g, err);
 }
 
 plait_status pli_placing_make(const plait_graph *graph, const plait_place_opts *opts, pli_placing *load_out,

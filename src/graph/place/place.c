@@ -53,7 +53,7 @@ static bool good_links(const plait_place_opts *o) {
 static plait_status check_rules(const plait_graph *g, const plait_place_opts *o, plait_error *err) {
     for (int32_t i = 0; i < o->n_rules; i++) {
         const plait_place_rule *r = &o->rules[i];
-        const bool              both = r->kind == PLAIT_PLACE_TOGETHER;
+        const bool              both = r->kind != PLAIT_PLACE_NEVER;
         if (r->a < 0 || r->a >= g->n_values || (both && (r->b < 0 || r->b >= g->n_values)))
             return pli_fail(err, PLAIT_EINVAL, "rule %d of a placement names no value of this graph", i);
         if (!both && (r->rank < 0 || r->rank >= o->ranks))
@@ -68,7 +68,7 @@ static plait_status check_rules(const plait_graph *g, const plait_place_opts *o,
 }
 
 static plait_status check(const plait_graph *g, const plait_place_opts *o, plait_error *err) {
-    enum { RANKS_MAX = 4096, MICRO_MAX = 4096, KNOWN = sizeof methods / sizeof *methods };
+    enum { RANKS_MAX = PLI_PLACE_RANKS_MAX, MICRO_MAX = 4096, KNOWN = sizeof methods / sizeof *methods };
     if (o->size != sizeof *o)
         return pli_fail(err, PLAIT_EINVAL, "options of a placement: fill them by plait_place_opts_init");
     PLI_TRY(plait_graph_check(g, err));
@@ -175,13 +175,23 @@ static bool run_contest(contest *c) {
 
 /* --- the answer --------------------------------------------------------------------------------------------------- */
 
+/* Names ranks with what they need, as many as the text holds: first those that lack memory, then the others that have a
+ * bound. */
 static plait_status refuse_memory(const plait_place_opts *o, const plait_place_share *share, plait_error *err) {
-    char   text[200] = "";
-    size_t at = 0;
-    for (int32_t r = 0; r < o->ranks && at + 48 < sizeof text; r++)
-        at += (size_t)snprintf(text + at, sizeof text - at, "%srank %d needs %.0f of %llu", r > 0 ? ", " : "", r,
-                               share[r].variable_bytes + share[r].activation_bytes,
-                               (unsigned long long)o->memory_bytes[r]);
+    char    text[160] = "";
+    size_t  at = 0;
+    int32_t more = 0;
+    for (int round = 0; round < 2; round++)
+        for (int32_t r = 0; r < o->ranks; r++) {
+            const double needs = share[r].variable_bytes + share[r].activation_bytes, has = (double)o->memory_bytes[r];
+            if ((needs <= has) != (round == 1) || o->memory_bytes[r] == UINT64_MAX) continue;
+            if (at + 56 >= sizeof text)
+                more++;
+            else
+                at += (size_t)snprintf(text + at, sizeof text - at, "%srank %d needs %.0f of %.0f",
+                                       at > 0 ? ", " : "", r, needs, has);
+        }
+    if (more > 0) snprintf(text + at, sizeof text - at, ", and %d more", more);
     return pli_fail(err, PLAIT_EREFUSED,
                     "the graph does not fit into the ranks' memory: %s bytes; take more ranks or a smaller batch",
                     text);
@@ -192,6 +202,9 @@ static plait_status answer(contest *c, plait_placement *p, plait_error *err) {
     pli_judge_run(c->judge, c->best, p->share);
     p->seconds = c->judged.seconds;
     for (int64_t k = 0; k < l->graph_nodes; k++) p->part[k] = c->best[l->of_node[k]];
+    if (c->judged.broken > 0)
+        return pli_fail(err, PLAIT_EREFUSED, "no placement over %d ranks was found that keeps all nodes apart that are "
+                        "to be apart; take more ranks, or the method auto", l->opts->ranks);
     return c->judged.excess > 0 ? refuse_memory(l->opts, p->share, err) : PLAIT_OK;
 }
 
@@ -210,13 +223,9 @@ static plait_status place(pli_placing *l, plait_placement *p, plait_error *err) 
     return answer(&c, p, err);
 }
 
-plait_status plait_placement_create(const plait_graph *graph, const plait_place_opts *opts,
-                                    plait_placement **placement_out, plait_error *error_out) {
+static plait_status create(const plait_graph *graph, const plait_place_opts *opts, plait_placement **placement_out,
+                           plait_error *error_out) {
     pli_placing load;
-    PLI_TRY(PLI_GIVEN(error_out, graph));
-    PLI_TRY(PLI_GIVEN(error_out, opts));
-    PLI_TRY(PLI_GIVEN(error_out, placement_out));
-    PLI_TRY(check(graph, opts, error_out));
     PLI_TRY(pli_placing_make(graph, opts, &load, error_out));
     plait_placement *p = pli_calloc(1, sizeof *p);
     plait_status     status = PLAIT_OK;
@@ -233,6 +242,39 @@ plait_status plait_placement_create(const plait_graph *graph, const plait_place_
         *placement_out = p;
     else
         plait_placement_destroy(&p);
+    return status;
+}
+
+/* Adds the rules and the memory that the graph keeps to those of the options. */
+static bool add_kept(const plait_graph *g, plait_place_opts *o, plait_place_rule **rules, uint64_t **memory) {
+    const size_t given = (size_t)o->n_rules, kept = (size_t)g->n_place_rules;
+    *rules = pli_array(given + kept + 1, sizeof **rules);
+    *memory = pli_array((size_t)o->ranks, sizeof **memory);
+    if (*rules == NULL || *memory == NULL || given + kept > INT32_MAX) return false;
+    if (given > 0) memcpy(*rules, o->rules, given * sizeof **rules);
+    if (kept > 0) memcpy(*rules + given, g->place_rule, kept * sizeof **rules);
+    o->rules = *rules;
+    o->n_rules += (int32_t)kept;
+    for (int32_t r = 0; r < o->ranks; r++)
+        (*memory)[r] = r < g->n_place_memory && g->place_memory[r] > 0 ? g->place_memory[r] : UINT64_MAX;
+    if (o->memory_bytes == NULL && g->n_place_memory > 0) o->memory_bytes = *memory;
+    return true;
+}
+
+plait_status plait_placement_create(const plait_graph *graph, const plait_place_opts *opts,
+                                    plait_placement **placement_out, plait_error *error_out) {
+    plait_place_rule *rules = NULL;
+    uint64_t         *memory = NULL;
+    PLI_TRY(PLI_GIVEN(error_out, graph));
+    PLI_TRY(PLI_GIVEN(error_out, opts));
+    PLI_TRY(PLI_GIVEN(error_out, placement_out));
+    PLI_TRY(check(graph, opts, error_out));
+    plait_place_opts all = *opts;
+    plait_status     status = add_kept(graph, &all, &rules, &memory)
+                                  ? create(graph, &all, placement_out, error_out)
+                                  : pli_fail(error_out, PLAIT_ENOMEM, "no memory for the rules of a placement");
+    pli_free(rules);
+    pli_free(memory);
     return status;
 }
 

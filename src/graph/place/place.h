@@ -1,6 +1,6 @@
 /* graph/place/place.h - how a placement is found.
  *
- *     hand.c      places by hand
+ *     hand.c      places and rules by hand
  *     load.c      the graph as nodes with times, values with bytes, and units
  *     simulate.c  a step on the ranks: time by a list scheduler
  *     memory.c    bytes by rank
@@ -13,6 +13,11 @@
 #include <plait/place.h>
 
 #include "graph/plan.h"
+
+enum { PLI_PLACE_RANKS_MAX = 4096 };
+
+/** Reads "rank:1/cpu:0" or "rank:1". Errors: EINVAL another form; ENAME another device. */
+plait_status pli_place_parse(const char *where, int32_t *rank_out, plait_error *err);
 
 /* A graph to place: a plan's nodes and values, without what does not matter here. */
 typedef struct pli_placing {
@@ -33,6 +38,8 @@ typedef struct pli_placing {
     double                 *load_ns;    /* [units] */
     int32_t                *pin;        /* [units] the rank it must be on; -1: any */
     bool                   *never;      /* [units * ranks] */
+    int32_t                *apart;      /* [2 n_apart] pairs of units on two ranks */
+    int32_t                 n_apart;
     int32_t                *of_node;    /* [nodes of the graph] its unit; -1: none */
     int64_t                 graph_nodes;
 } pli_placing;
@@ -43,6 +50,7 @@ static inline void pli_placing_free(pli_placing *load) { pli_arena_destroy(&load
 
 /* What a placement comes to. share [ranks] is filled by the simulation and by memory. */
 typedef struct pli_judged {
+    int32_t broken; /* pairs that are to be apart, and are not */
     double excess; /* bytes beyond the ranks' memory, summed */
     double seconds, sent;
 } pli_judged;
@@ -60,6 +68,7 @@ typedef struct pli_memory_scratch {
 void pli_place_memory(const pli_placing *load, const int32_t *part, pli_memory_scratch *s);
 
 static inline bool pli_judged_better(const pli_judged *a, const pli_judged *b) {
+    if (a->broken != b->broken) return a->broken < b->broken;
     if (a->excess != b->excess) return a->excess < b->excess;
     if (a->seconds != b->seconds) return a->seconds < b->seconds;
     return a->sent < b->sent;

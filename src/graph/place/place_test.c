@@ -261,6 +261,55 @@ static void test_by_hand_and_rules(void **state) {
     plait_graph_destroy(&t.g);
 }
 
+/* The rules that a graph keeps: pairs that are to be apart, and the ranks' memory. */
+static void test_rules_of_the_graph(void **state) {
+    (void)state;
+    stage t;
+    build(&t, &scenes[0]);
+    t.opts.ranks = 3;
+    t.opts.bandwidth = NULL;
+    t.opts.node_ns = 100; /* so cheap that nothing is sent unless it must be */
+    static const char *const names[] = { "w0", "w2", "w5" };
+    plait_value              v[3];
+    plait_placement         *p = place(&t, "auto", NULL);
+    for (int i = 0; i < 3; i++) v[i] = plait_graph_find(t.g, names[i]);
+    const int32_t *part = plait_placement_parts(p);
+    assert_int_equal(part[t.g->value[v[0]].node], part[t.g->value[v[1]].node]);
+    plait_placement_destroy(&p);
+    for (int i = 0; i < 3; i++) {
+        const plait_place_rule apart = { PLAIT_PLACE_APART, v[i], v[(i + 1) % 3], 0 };
+        assert_int_equal(plait_graph_place_rule(t.g, &apart, &error), PLAIT_OK);
+    }
+    const plait_place_rule nowhere = { PLAIT_PLACE_NEVER, v[0], 0, 7 }; /* a rank that is not there */
+    assert_int_equal(plait_graph_place_rule(t.g, &nowhere, &error), PLAIT_OK);
+    p = place(&t, "auto", NULL);
+    assert_non_null(p);
+    part = plait_placement_parts(p);
+    for (int i = 0; i < 3; i++)
+        assert_int_not_equal(part[t.g->value[v[i]].node], part[t.g->value[v[(i + 1) % 3]].node]);
+    plait_placement_destroy(&p);
+    t.opts.ranks = 2; /* three cannot be apart on two */
+    assert_int_equal(plait_placement_create(t.g, &t.opts, &p, &error), PLAIT_EREFUSED);
+    assert_non_null(strstr(error.text, "keeps all nodes apart"));
+    t.opts.ranks = 3;
+    assert_int_equal(plait_graph_place_memory(t.g, 1, 1000, &error), PLAIT_OK); /* rank 1 holds nothing, so */
+    assert_int_equal(plait_placement_create(t.g, &t.opts, &p, &error), PLAIT_EREFUSED);
+    assert_non_null(strstr(error.text, "rank 1 needs "));
+    assert_null(strstr(error.text, "rank 0 needs ")); /* which has no bound */
+    assert_int_equal(plait_graph_place_memory(t.g, 1, 0, &error), PLAIT_OK);
+    p = place(&t, "auto", NULL);
+    assert_non_null(p);
+    plait_placement_destroy(&p);
+    plait_graph_place(t.g, v[0], "rank:1");
+    plait_graph_place(t.g, v[1], "rank:1");
+    assert_int_equal(plait_placement_create(t.g, &t.opts, &p, &error), PLAIT_EINVAL);
+    assert_non_null(strstr(error.text, "are to be apart, but both are placed on rank 1"));
+    const plait_place_rule bad = { PLAIT_PLACE_APART, v[0], 1 << 20, 0 };
+    assert_int_equal(plait_graph_place_rule(t.g, &bad, &error), PLAIT_EINVAL);
+    assert_int_equal(plait_graph_place_memory(t.g, 4096, 1, &error), PLAIT_EINVAL);
+    plait_graph_destroy(&t.g);
+}
+
 static void refuse_place(const char *where, plait_status status, const char *part) {
     plait_graph *g = NULL;
     assert_int_equal(plait_graph_create(NULL, 0, &g, &error), PLAIT_OK);
@@ -298,6 +347,7 @@ int main(void) {
         cmocka_unit_test(test_auto_against_random),
         cmocka_unit_test(test_one_rank_is_busy),
         cmocka_unit_test(test_by_hand_and_rules),
+        cmocka_unit_test(test_rules_of_the_graph),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -200,6 +200,8 @@ pli_judged pli_judge_run(pli_judge *j, const int32_t *part, plait_place_share *s
     const plait_place_opts *o = j->load->opts;
     pli_judged              judged = { .seconds = run_step(j, part) };
     for (int32_t r = 0; r < o->ranks; r++) judged.sent += j->sent[r];
+    for (int32_t i = 0; i < j->load->n_apart; i++)
+        judged.broken += part[j->load->apart[2 * i]] == part[j->load->apart[2 * i + 1]];
     if (o->memory_bytes != NULL || share != NULL) pli_place_memory(j->load, part, &j->memory);
     for (int32_t r = 0; o->memory_bytes != NULL && r < o->ranks; r++) {
         const double over = j->memory.held[r] + j->memory.most[r] - (double)o->memory_bytes[r];

@@ -1,0 +1,239 @@
+/* graph - what can be asked of a graph's file. `graph place` says which rank computes which node. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "cli/cli.h"
+#include "cli/graph_place.h"
+#include "cli/paths.h"
+#include "graph/graph.h"
+
+#define AT(field) offsetof(pli_place_settings, field)
+#define MANY      1e15
+
+static const pli_opt rows[] = {
+    { "ranks", PLI_OPT_I64, AT(ranks), NULL, "N", "how many ranks; default: the cores of --cluster", 1, 4096,
+      "placement" },
+    { "cluster", PLI_OPT_TEXT, AT(cluster), NULL, "FILE",
+      "the ranks' speeds, links and costs; default: equal hosts on one switch", 0, 0, "placement" },
+    { "place", PLI_OPT_TEXT, AT(place), "auto", "auto|chain|heft|FILE",
+      "how nodes are placed; FILE has places and rules, and auto does the rest", 0, 0, "placement" },
+    { "forbid", PLI_OPT_LIST, AT(forbid), NULL, "NODE:RANK", "keep a node off a rank", 0, 0, "placement" },
+    { "together", PLI_OPT_LIST, AT(together), NULL, "A:B", "place two nodes on one rank", 0, 0, "placement" },
+    { "apart", PLI_OPT_LIST, AT(apart), NULL, "A:B", "place two nodes on two ranks", 0, 0, "placement" },
+    { "memory", PLI_OPT_BYTES, AT(memory), "0", "BYTES", "what each rank may use; 0: what the file says, or no bound",
+      0, 0, "placement" },
+    { "fetch", PLI_OPT_LIST, AT(fetch), NULL, "NODE",
+      "what a step computes; default: scores, or all nodes that no other reads", 0, 0, "step" },
+    { "forward", PLI_OPT_FLAG, AT(forward), NULL, NULL, "only the forward pass, without gradients", 0, 0, "step" },
+    { "batch", PLI_OPT_I64, AT(batch), "64", "N", "rows of a step: the length of open first axes", 1, 1e9, "step" },
+    { "length", PLI_OPT_I64, AT(length), "32", "N", "the length of other open axes", 1, 1e9, "step" },
+    { "micro-batches", PLI_OPT_I64, AT(micro_batches), "1", "M", "parts of the batch that follow one another", 1, 4096,
+      "step" },
+    { "optimizer", PLI_OPT_TEXT, AT(optimizer), "auto", "RULE",
+      "the update rule, whose state takes memory beside the variables; auto: adagrad", 0, 0, "step" },
+    { "seed", PLI_OPT_I64, AT(seed), "0", "N", "of the search, and of random first values", 0, MANY, "step" },
+    { "out", PLI_OPT_TEXT, AT(out), NULL, "FILE", "write the placed graph here", 0, 0, "output" },
+    { "json", PLI_OPT_FLAG, AT(json), NULL, NULL, "print one JSON object", 0, 0, "output" },
+    { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
+};
+
+static const char *const words[] = { "place", NULL };
+
+/* What is printed. */
+typedef struct result {
+    const pli_place_settings *set;
+    const pli_place_step     *step;
+    const plait_placement    *placement;
+    double                    whole; /* seconds on the fastest rank alone; below 0: not known */
+} result;
+
+/* --- output ------------------------------------------------------------------------------------------------------- */
+
+static uint64_t memory_of(const result *r, int32_t rank) {
+    const plait_graph *g = r->step->graph;
+    return rank < g->n_place_memory ? g->place_memory[rank] : 0;
+}
+
+static const char *name_of(const plait_graph *g, const char *const *names, int64_t k, char made[80]) {
+    const char *name = names[g->node[k].value];
+    if (name == NULL) pli_node_name(g, k, made);
+    return name != NULL ? name : made;
+}
+
+static void rank_json(const result *r, int32_t rank, pli_text *text) {
+    plait_place_share share;
+    if (plait_placement_share(r->placement, rank, &share, NULL) < 0) return;
+    pli_json_object(text, NULL);
+    pli_json_i64(text, "rank", rank);
+    pli_json_i64(text, "nodes", share.nodes);
+    pli_json_f64(text, "flops", share.operations);
+    pli_json_f64(text, "variable_bytes", share.variable_bytes);
+    pli_json_f64(text, "activation_bytes", share.activation_bytes);
+    if (memory_of(r, rank) > 0)
+        pli_json_u64(text, "memory_bytes", memory_of(r, rank));
+    else
+        pli_json_null(text, "memory_bytes");
+    pli_json_f64(text, "sent_bytes", share.sent_bytes);
+    pli_json_f64(text, "busy_seconds", share.busy_s);
+    pli_json_f64(text, "idle_seconds", share.idle_s);
+    pli_json_end(text);
+}
+
+static void show_json(const result *r, const char *const *names, pli_text *text) {
+    const plait_graph *g = r->step->graph;
+    const int32_t     *rank = plait_placement_parts(r->placement);
+    char               made[80], where[32];
+    pli_json_begin(text);
+    pli_json_text(text, "graph", r->set->file);
+    pli_json_text(text, "method", r->step->opts.method);
+    pli_json_i64(text, "ranks", r->step->opts.ranks);
+    pli_json_i64(text, "batch", r->set->batch);
+    pli_json_i64(text, "micro_batches", r->set->micro_batches);
+    pli_json_bool(text, "backward", !r->set->forward);
+    pli_json_f64(text, "step_seconds", plait_placement_seconds(r->placement));
+    if (r->whole >= 0)
+        pli_json_f64(text, "whole_seconds", r->whole);
+    else
+        pli_json_null(text, "whole_seconds");
+    pli_json_list(text, "by_rank");
+    for (int32_t k = 0; k < r->step->opts.ranks; k++) rank_json(r, k, text);
+    pli_json_list_end(text);
+    pli_json_object(text, "place");
+    for (int64_t k = 0; k < r->step->own_nodes; k++) {
+        snprintf(where, sizeof where, "rank:%d/cpu:0", rank[k]);
+        pli_json_text(text, name_of(g, names, k, made), where);
+    }
+    pli_json_end(text);
+    pli_json_end(text);
+    pli_text_add(text, "\n");
+}
+
+static void show_rank(const result *r, int32_t rank, pli_text *text) {
+    plait_place_share share;
+    char              memory[32] = "-";
+    if (plait_placement_share(r->placement, rank, &share, NULL) < 0) return;
+    if (memory_of(r, rank) > 0) snprintf(memory, sizeof memory, "%" PRIu64, memory_of(r, rank));
+    pli_text_add(text, "rank:%d\t%d\t%.0f\t%.0f\t%.0f\t%s\t%.0f\t%.3g\t%.3g\n", rank, share.nodes, share.operations,
+                 share.variable_bytes, share.activation_bytes, memory, share.sent_bytes, share.busy_s * 1e3,
+                 share.idle_s * 1e3);
+}
+
+static void show(const result *r, const char *const *names, pli_text *text) {
+    const plait_graph *g = r->step->graph;
+    const int32_t     *rank = plait_placement_parts(r->placement);
+    char               made[80];
+    pli_text_add(text, "step_ms\t%.4g\n", plait_placement_seconds(r->placement) * 1e3);
+    if (r->whole >= 0) pli_text_add(text, "whole_ms\t%.4g\n", r->whole * 1e3);
+    pli_text_add(text, "\nrank\tnodes\tflops\tvariable_bytes\tactivation_bytes\tmemory_bytes\tsent_bytes\tbusy_ms\t"
+                       "idle_ms\n");
+    for (int32_t k = 0; k < r->step->opts.ranks; k++) show_rank(r, k, text);
+    pli_text_add(text, "\nnode\tplace\n");
+    for (int64_t k = 0; k < r->step->own_nodes; k++)
+        pli_text_add(text, "%s\trank:%d/cpu:0\n", name_of(g, names, k, made), rank[k]);
+}
+
+/* --- place -------------------------------------------------------------------------------------------------------- */
+
+/* Seconds of a step that the fastest rank computes alone, with all the memory that it needs; below 0: rules or places
+ * forbid it. */
+static double time_alone(const pli_place_step *step) {
+    plait_place_opts opts = step->opts;
+    plait_placement *p = NULL;
+    int32_t          fastest = 0;
+    double           seconds = -1;
+    int32_t         *all = pli_array((size_t)step->graph->n_nodes, sizeof *all);
+    uint64_t        *memory = pli_array((size_t)opts.ranks, sizeof *memory);
+    for (int32_t r = 1; r < opts.ranks; r++)
+        if (step->speed[r] > step->speed[fastest]) fastest = r;
+    for (int64_t k = 0; all != NULL && k < step->graph->n_nodes; k++) all[k] = fastest;
+    for (int32_t r = 0; memory != NULL && r < opts.ranks; r++) memory[r] = UINT64_MAX;
+    opts.method = "given";
+    opts.given = all;
+    opts.memory_bytes = memory;
+    if (all != NULL && memory != NULL && plait_placement_create(step->graph, &opts, &p, NULL) == PLAIT_OK)
+        seconds = plait_placement_seconds(p);
+    plait_placement_destroy(&p);
+    pli_free(memory);
+    pli_free(all);
+    return seconds;
+}
+
+static plait_status print(const result *r, plait_error *err) {
+    pli_text     text = { 0 };
+    const char **names = pli_value_names(r->step->graph);
+    if (names == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for names");
+    if (r->set->json)
+        show_json(r, names, &text);
+    else
+        show(r, names, &text);
+    pli_free(names);
+    return pli_cli_print(&text) ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory to print the placement");
+}
+
+static plait_status place(const pli_place_settings *set, plait_error *err) {
+    pli_place_step   step;
+    plait_placement *placement = NULL;
+    plait_status     status = pli_place_step_make(set, &step, err);
+    if (status == PLAIT_OK) status = plait_placement_create(step.graph, &step.opts, &placement, err);
+    if (status == PLAIT_OK && set->out != NULL)
+        status = pli_place_write(set, step.opts.ranks, plait_placement_parts(placement), err);
+    if (status == PLAIT_OK) status = print(&(result){ set, &step, placement, time_alone(&step) }, err);
+    plait_placement_destroy(&placement);
+    pli_place_step_free(&step);
+    return status < 0 ? pli_fail_at(err, "graph place") : PLAIT_OK;
+}
+
+/* --- the command -------------------------------------------------------------------------------------------------- */
+
+static bool check(const pli_place_settings *set) {
+    const pli_path out = { "--out", set->out, false },
+                   read[] = { { "the graph", set->file, false }, { "--cluster", set->cluster, false } };
+    if (set->out != NULL && strcmp(set->out, "-") == 0)
+        pli_cli_usage("graph place: --out wants a file; standard output has the placement");
+    else if (set->micro_batches > set->batch)
+        pli_cli_usage("graph place: %" PRId64 " micro-batches of %" PRId64 " rows", set->micro_batches, set->batch);
+    else if (pli_place_method(set) == NULL && !pli_file_exists(set->place))
+        pli_cli_usage("graph place: --place '%s' is no file, and none of auto, chain, heft", set->place);
+    else
+        return pli_paths_apart("graph place", &out, 1, read, 2, &(pli_text_list){ 0 });
+    return false;
+}
+
+static int graph(int argc, char *const *argv) {
+    pli_place_settings set = { .ranks = 0 };
+    pli_opts          *opts = NULL;
+    pli_text_list      given = { 0 };
+    plait_error        err = { .rank = -1 };
+    int                code = PLI_EXIT_USAGE;
+    if (!pli_cli_read(&pli_command_graph, argc, argv, &set, &given, &opts, &code)) return code;
+    if (given.n > 0 && strcmp(given.item[0], words[0]) != 0) {
+        pli_cli_unknown("word after graph:", given.item[0], words, 1);
+    } else if (given.n != 2) {
+        pli_cli_usage("graph: say 'plait graph place FILE --ranks N'");
+    } else {
+        set.file = given.item[1];
+        if (check(&set)) code = place(&set, &err) < 0 ? pli_cli_fail(&err) : pli_cli_end(PLI_EXIT_DONE);
+    }
+    pli_opts_free(&opts);
+    return code;
+}
+
+const pli_command pli_command_graph = {
+    .name = "graph",
+    .usage = "graph place FILE --ranks N|--cluster FILE [options]",
+    .summary = "say which rank computes which node of a graph",
+    .details =
+        "FILE is a graph in Plait's JSON form, or an ONNX model. Nothing is computed: each placement is judged by "
+        "the simulated time of a step, forward and backward, and the best one is printed: the step's time, the "
+        "time of one rank alone, what each rank has to do and to hold, and the rank of every node.\n\n"
+        "A file's key \"place\" has places and rules: nodes that have a place keep it. --place FILE reads them "
+        "from another file. --memory, --forbid, --together and --apart add rules. --out writes the graph with "
+        "the place of every node. A rank has one device, cpu:0; any other is refused.\n\n"
+        "Exit code 2: no placement keeps the rules, or fits into the ranks' memory; the message has the bytes "
+        "that are needed. docs/placement.md has more.",
+    .rows = rows,
+    .words = words,
+    .run = graph,
+};

@@ -1,0 +1,128 @@
+#!/bin/sh
+# plait graph place: a placement of a graph's file is printed and written, keeps the file's places and rules and those of
+# the command line, and is refused by name where it cannot be.
+. "$(dirname "$0")/common.sh"
+
+# Two branches of wide layers from x, so that two ranks are faster than one.
+cat >net.json <<'END'
+{"plait_graph": 1, "about": "two branches", "nodes": [
+{"name": "x", "op": "placeholder", "shape": [null, 256]},
+{"name": "w1", "op": "variable", "shape": [256, 1024], "initial": "he"},
+{"name": "w2", "op": "variable", "shape": [1024, 8], "initial": {"uniform": 0.4}},
+{"name": "v1", "op": "variable", "shape": [256, 1024], "initial": "he"},
+{"name": "v2", "op": "variable", "shape": [1024, 8]},
+{"name": "h", "op": "matmul", "inputs": ["x", "w1"]}, {"name": "left", "op": "matmul", "inputs": ["h", "w2"]},
+{"name": "k", "op": "matmul", "inputs": ["x", "v1"]}, {"name": "right", "op": "matmul", "inputs": ["k", "v2"]},
+{"name": "scores", "op": "add", "inputs": ["left", "right"]}],
+"outputs": {"best": "scores"}}
+END
+rank_of() { sed -n "s/^$2	rank:\([0-9]*\).cpu:0\$/\1/p" "$1.out"; }
+number() { sed -n "s/.*\"$2\": \([0-9.e+-]*\).*/\1/p" "$1.out"; }
+
+# The branches are on two ranks, and the step is faster than one rank alone. It repeats.
+works two graph place net.json --ranks 2 --batch 512
+[ "$(rank_of two w1)" != "$(rank_of two v1)" ] || fail "both branches are on one rank: $(cat two.out)"
+[ "$(rank_of two w1)" = "$(rank_of two h)" ] || fail "a variable is not with its first reader: $(cat two.out)"
+works again graph place net.json --ranks 2 --batch 512
+cmp -s two.out again.out || fail "the same command gives another placement"
+works json graph place net.json --ranks 2 --batch 512 --json
+awk -v step="$(number json step_seconds)" -v whole="$(number json whole_seconds)" 'BEGIN { exit !(step > 0 && step < 0.7 * whole) }' ||
+    fail "two ranks are not faster than one: $(cat json.out)"
+# Products of 512 rows in two branches: 2 x 512 x 1024 x (256 + 8) forward, the same again for the weights' gradients, and
+# 2 x 512 x 1024 x 8 for the hidden layer's; the placeholder has none.
+grep -o '"flops": [0-9.e+]*' json.out | awk '{ n += $2 } END { exit !(n > 1.12e9 && n < 1.15e9) }' || fail "flops: $(cat json.out)"
+
+# What is written keeps the file, and is read back as it was placed.
+works out graph place net.json --ranks 2 --batch 512 --out placed.json
+grep -q '"initial":"he"' placed.json || fail "first values by rule are lost: $(cat placed.json)"
+grep -q '"outputs": {"best":"scores"}' placed.json || fail "outputs are lost: $(cat placed.json)"
+grep -q '"about": "two branches"' placed.json || fail "about is lost: $(cat placed.json)"
+works back graph place placed.json --ranks 2 --batch 512 --seed 9
+cmp -s two.out back.out || fail "the placed graph is placed otherwise"
+
+# A graph trains to the same bits with places and without.
+sed 's/256/4/; s/256/4/; s/256/4/; s/ 8\]/ 3]/g' net.json >small.json
+works small-out graph place small.json --ranks 2 --apart w1:v1 --out small-placed.json
+for graph in small small-placed; do
+    works $graph train --graph $graph.json --data "$data/small/iris.csv" --epochs 1 --quiet --json
+    sed -n 's/.*"model_hash": "\([0-9a-f]*\)".*/\1/p' $graph.out >$graph.hash
+done
+[ -s small.hash ] && cmp -s small.hash small-placed.hash || fail "places change what is trained"
+
+# Places and rules: of the file, of another file, of the command line; a file's places are kept by --place auto.
+echo '{"nodes": {"left": "rank:0"}, "together": [["left", "w1", "k"]], "memory": {"rank:1": 90000000}}' >by.json
+works by graph place net.json --ranks 3 --place by.json --forbid scores:0 --forbid scores:1 --out by-placed.json
+for node in left w1 w2 h k v1; do [ "$(rank_of by $node)" = 0 ] || fail "$node is not on rank 0: $(cat by.out)"; done
+[ "$(rank_of by scores)" = 2 ] || fail "scores is on a rank that is forbidden: $(cat by.out)"
+grep -q '"forbid":\[\["scores","rank:0"\],\["scores","rank:1"\]\],"memory":{"rank:1":90000000}' by-placed.json ||
+    fail "rules are not written: $(tail -n 1 by-placed.json)"
+works apart graph place net.json --ranks 2 --apart w1:w2 --together w1:v1
+[ "$(rank_of apart w1)" != "$(rank_of apart w2)" ] || fail "not apart: $(cat apart.out)"
+[ "$(rank_of apart w1)" = "$(rank_of apart v1)" ] || fail "not together: $(cat apart.out)"
+for method in chain heft auto; do
+    works m-$method graph place net.json --ranks 2 --place $method --micro-batches 4 --json
+    grep -q "\"method\": \"$method\"" m-$method.out || fail "$method: $(cat m-$method.out)"
+done
+awk -v auto="$(number m-auto step_seconds)" -v chain="$(number m-chain step_seconds)" 'BEGIN { exit !(auto <= chain) }' ||
+    fail "auto is worse than chain"
+
+# A cluster's ranks: the host that is four times as fast has the wide branch.
+cat >cluster.yaml <<'END'
+version: 1
+hosts:
+  - {count: 1, speed: 0.25}
+  - {count: 1, speed: 4}
+END
+works cluster graph place net.json --cluster cluster.yaml --batch 512
+[ "$(rank_of cluster h)" = 1 ] || fail "the slow host has work: $(cat cluster.out)"
+
+# Memory: what does not fit is refused with the figures of each rank that lacks it; with enough ranks it fits.
+exits 2 'rank 0 needs [0-9]* of 1048576, rank 1 needs [0-9]* of 1048576 bytes' small graph place net.json --ranks 2 --memory 1M
+works fits graph place net.json --ranks 2 --memory 4M
+awk '/^rank:/ { if ($4 + $5 > $6 || $6 != 4194304) exit 1 }' fits.out || fail "beyond the memory: $(cat fits.out)"
+[ "$(rank_of fits w1)" != "$(rank_of fits v1)" ] || fail "both branches on one rank: $(cat fits.out)"
+works forward graph place net.json --ranks 1 --forward --optimizer adam --json
+grep -q '"variable_bytes": 2162688,' forward.out || fail "a forward pass holds state: $(cat forward.out)"
+works adam graph place net.json --ranks 1 --optimizer adam --json
+grep -q '"variable_bytes": 6488064,' adam.out || fail "adam has two values of state: $(cat adam.out)"
+
+# Refusals.
+sed 's/^"outputs".*/"place": {"nodes": {"h": "rank:0\/gpu:0"}}}/' net.json >gpu.json
+exits 2 "there is no device 'gpu:0'; each rank has one, cpu:0" gpu graph place gpu.json --ranks 2
+echo '{"nodes": {"hh": "rank:0"}}' >hh.json
+exits 2 "hh.json: place: unknown node 'hh'" hh graph place net.json --ranks 2 --place hh.json
+exits 2 'are to be apart, but they belong to one unit' unit graph place net.json --ranks 2 --apart w1:h
+exits 2 "is placed on rank 1, but there are 1 ranks" one graph place placed.json --ranks 1
+exits 2 "there is no rank 2 of 2" forbid graph place net.json --ranks 2 --forbid h:2
+exits 2 "NODE:RANK" forbid2 graph place net.json --ranks 2 --forbid h
+exits 2 'two nodes of the graph' pair graph place net.json --ranks 2 --together h:zzz
+exits 2 'none of auto, chain, heft' method graph place net.json --ranks 2 --place atuo
+exits 2 'how many ranks' ranks graph place net.json
+exits 2 'did you mean' word graph plaec net.json
+exits 2 'keeps no state' rule graph place net.json --ranks 2 --optimizer lbfgs
+exits 2 "no node 'zzz'" fetch graph place net.json --ranks 2 --fetch zzz
+exits 2 'write over the graph' over graph place net.json --ranks 2 --out net.json
+
+# ONNX: the metadata's key plait.place is read, and the placed graph is written in Plait's form, with its values.
+python=$PLAIT_SOURCE_DIR/.venv/bin/python
+if "$PLAIT" version --json | grep -q '"onnx": {"found": true' && "$python" -c 'import onnx' 2>/dev/null; then
+    works model train --model mlp --layers 8 --data "$data/small/iris.csv" --epochs 1 --normalize none --quiet --out mlp.model
+    works export export --model-file mlp.model --format onnx --out mlp.onnx
+    works onnx graph place mlp.onnx --ranks 2 --forward --json --out onnx.json
+    node=$(sed -n 's/.*"op": "matmul".*/&/p' onnx.json | sed -n '1s/.*"name": "\([^"]*\)".*/\1/p')
+    "$python" - "$node" <<'END'
+import sys, onnx, json
+m = onnx.load("mlp.onnx")
+note = m.metadata_props.add()
+note.key, note.value = "plait.place", json.dumps({"nodes": {sys.argv[1]: "rank:1/cpu:0"}})
+onnx.save(m, "placed.onnx")
+note.value = note.value.replace("cpu", "gpu")
+onnx.save(m, "gpu.onnx")
+END
+    works noted graph place placed.onnx --ranks 2 --forward
+    [ "$(rank_of noted "$node")" = 1 ] || fail "the metadata's place is not read: $(cat noted.out)"
+    [ "$(rank_of onnx "$node")" != 1 ] || fail "without metadata the node is elsewhere: $(cat onnx.out)"
+    exits 2 "metadata 'plait.place': place: place 'rank:1/gpu:0': there is no device" onnx-gpu graph place gpu.onnx --ranks 2
+    works json-again graph place onnx.json --ranks 2 --forward
+fi
+finish
