@@ -69,7 +69,7 @@ static plait_status make_graph(fixture *f) {
     plait_value dx;
     status = plait_graph_gradients(f->graph, f->y, 1, &f->x, &dx);
     if (status >= 0) status = plait_graph_check(f->graph, &f->err);
-    if (status >= 0) status = plait_graph_place_memory(f->graph, 0, 1 << 30, &f->err); /* so that the file has a place */
+    if (status >= 0) status = plait_graph_place_memory(f->graph, 0, 1 << 30, &f->err); /* so the file has a place */
     if (status >= 0) status = plait_graph_save(f->graph, f->graph_path, 1, &f->err);
     return status < 0 ? status : plait_session_create(f->graph, &opts, &f->session, &f->err);
 }
