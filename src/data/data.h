@@ -201,8 +201,15 @@ plait_status pli_batches_in_file_order(pli_batches *batches, int32_t lanes, int6
  *  parts; the clocks of a part come in order. PLAIT_END beyond the last clock. */
 plait_status pli_stream_part(pli_batches *stream, int64_t clock, int32_t part, int32_t thread, pli_part *part_out,
                              plait_error *err);
-/** Gives pli_stream_part so many memories instead of one a thread: `thread` then names the memory that a call parses
- *  into, and a part is valid until the next call that names the same. Errors: ENOMEM. */
+/** For several threads that parse one clock: cuts the rows of the clock into pieces, none of rows of two blocks, at
+ *  most `most` and one a block together, in the order of blocks and rows. Clocks come in order; all pieces of the clock
+ *  before have been parsed. One thread. PLAIT_END beyond the last clock; EFORMAT: a file has changed. */
+plait_status pli_stream_cut(pli_batches *stream, int64_t clock, int32_t most, int32_t *pieces_out, plait_error *err);
+/** Parses a piece of the clock that was cut last into the memory `slot`; the part is valid until the next call that
+ *  names the same slot. Any thread, each piece once. Errors: as reading has them. */
+plait_status pli_stream_piece(pli_batches *stream, int64_t clock, int32_t piece, int32_t slot, pli_part *part_out,
+                              plait_error *err);
+/** Makes so many slots, instead of one a thread. Errors: ENOMEM. */
 plait_status pli_stream_slots(pli_batches *stream, int32_t slots, plait_error *err);
 /** The batch of (epoch, clock in epoch); valid until the next call. */
 plait_status pli_batches_get(pli_batches *batches, int64_t epoch, int64_t clock, pli_batch *batch_out,

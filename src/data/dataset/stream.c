@@ -2,9 +2,10 @@
  *
  * Each own block has a cursor in its (mapped) text. A clock takes its share of rows from each block, in their own
  * order, so all cursors move together, and the batch is the same that loaded blocks would give without a shuffle.
- * Pages behind a cursor are dropped. There are two ways to read: pli_batches_get parses some clocks of all blocks at
+ * Pages behind a cursor are dropped. There are three ways to read: pli_batches_get parses some clocks of all blocks at
  * once with the pool's threads; pli_stream_part parses one block's share in the thread that is about to train on it,
- * so that it is still in the cache. */
+ * so that it is still in the cache; pli_stream_cut and pli_stream_piece let several threads parse one clock, also where
+ * all its rows are of one block. */
 #include <string.h>
 
 #include "data/cache/cache.h"
@@ -13,22 +14,41 @@
 
 enum { GROUP_BYTES = 8 << 20, DROP_BYTES = 256 << 10 };
 
+/* A place between two rows of a block. */
+typedef struct pli_spot {
+    int64_t segment, segment_row; /* rows of the segment before it */
+    size_t  at;                   /* in the segment's source       */
+    int64_t row;                  /* rows of the block before it   */
+} pli_spot;
+
 /* How far reading a block has come. Written by the thread that reads the block. */
 typedef struct pli_cursor {
-    int64_t segment, segment_row; /* rows taken of the segment */
-    size_t  at, dropped;          /* places in its source */
-    int64_t row, rows;            /* rows taken of the block, and all its rows */
+    pli_spot now, dropped; /* the pages before `dropped` were given back */
+    int64_t  rows;         /* of the block */
 } pli_cursor;
+
+/* Memory for parsed rows. */
+typedef struct pli_slot {
+    pli_rows  rows;
+    pli_found found; /* by the parser, which the pass before has found already */
+} pli_slot;
+
+/* Rows of a clock that are parsed by one call. */
+typedef struct pli_piece {
+    int32_t  own; /* block */
+    pli_spot from, to;
+} pli_piece;
 
 typedef struct pli_stream {
     pli_pool     *pool;
-    int32_t       threads;
+    int32_t       slots;
     pli_cursor   *cursor;                     /* [own] */
     int64_t      *source_row;                 /* [segments] how many rows of the source come before each */
-    pli_rows     *held;                       /* [own] the rows of the clocks at hand, for get */
-    pli_rows     *scratch;                    /* [threads] for part                      */
-    bool          slotted;                    /* each part has memory of its own there   */
-    pli_found    *found;                      /* [own]                                   */
+    pli_slot     *held;                       /* [own] the rows of the clocks at hand, for get */
+    pli_slot     *slot;                       /* [slots] for part and piece; at least one a thread */
+    pli_piece    *piece;                      /* [pieces] of the clock that was cut last  */
+    int32_t       pieces;
+    int64_t       piece_capacity;
     int64_t       first_clock, clocks, group; /* the clocks at hand; how many clocks to take at once */
     plait_error  *error;                      /* [own] */
     plait_status *status;                     /* [own] */
@@ -57,56 +77,90 @@ static size_t end_of_rows(const pli_dataset *d, const pli_source *source, size_t
     return (size_t)(p - source->data);
 }
 
-static void drop_behind(const pli_source *source, pli_cursor *cursor, bool all) {
-    if (!all && cursor->at - cursor->dropped < DROP_BYTES) return;
-    pli_source_drop(source, cursor->dropped, cursor->at);
-    cursor->dropped = pli_drop_again(cursor->at);
+static void drop(const pli_dataset *d, const pli_spot *from, size_t to) {
+    pli_source_drop(&d->sources->source[d->segment[from->segment].source], from->at, to);
 }
 
-/* Adds rows of the segment at the cursor to `rows`, at most `want`; *took_out is how many. */
-static plait_status take_from_segment(pli_batches *s, pli_cursor *cursor, int64_t want, pli_rows *rows,
-                                      pli_found *found, int64_t *took_out, plait_error *err) {
-    const pli_dataset *d = s->dataset;
-    const pli_segment *segment = &d->segment[cursor->segment];
-    const pli_source  *source = &d->sources->source[segment->source];
-    int64_t            before = rows->b.rows, took = want;
-    size_t             end = end_of_rows(d, source, cursor->at, segment->to, &took);
-    PLI_TRY(pli_parse_bytes(d, segment, cursor->at, end, rows, found, err));
-    if (rows->b.rows - before != took)
-        return pli_fail(err, PLAIT_EFORMAT, "%s: changed while it is read", source->path);
-    PLI_TRY(
-        pli_weigh_rows(rows, before, took, source, s->stream->source_row[cursor->segment] + cursor->segment_row, err));
-    cursor->at = end;
-    cursor->segment_row += took;
-    drop_behind(source, cursor, end >= segment->to);
-    *took_out = took;
+static pli_spot start_of(const pli_dataset *d, int64_t segment, int64_t row) {
+    return (pli_spot){ .segment = segment, .row = row, .at = segment < d->segments ? d->segment[segment].from : 0 };
+}
+
+/* Gives back the pages of the rows before the cursor, which have been parsed. */
+static void drop_behind(const pli_dataset *d, pli_cursor *cursor) {
+    const pli_spot *now = &cursor->now;
+    pli_spot       *from = &cursor->dropped;
+    if (from->row == now->row) return;
+    while (from->segment < now->segment) {
+        drop(d, from, d->segment[from->segment].to);
+        *from = start_of(d, from->segment + 1, from->row);
+    }
+    if (now->at - from->at < DROP_BYTES && now->row < cursor->rows) return;
+    drop(d, from, now->at);
+    *from = *now;
+    from->at = pli_drop_again(now->at);
+}
+
+static plait_status changed(const pli_source *source, plait_error *err) {
+    return pli_fail(err, PLAIT_EFORMAT, "%s: changed while it is read", source->path);
+}
+
+/* Moves the spot behind row `end` of its block. */
+static plait_status pass_rows(const pli_dataset *d, int32_t own, int64_t end, pli_spot *spot, plait_error *err) {
+    while (spot->row < end) {
+        if (spot->segment >= pli_segments_of(d, d->first + own).to) return changed(&d->sources->source[0], err);
+        const pli_segment *segment = &d->segment[spot->segment];
+        int64_t            took = end - spot->row;
+        spot->at = end_of_rows(d, &d->sources->source[segment->source], spot->at, segment->to, &took);
+        spot->segment_row += took;
+        spot->row += took;
+        if (spot->row < end) *spot = start_of(d, spot->segment + 1, spot->row);
+    }
     return PLAIT_OK;
 }
 
-static void enter_segment(const pli_dataset *d, pli_cursor *cursor, int64_t segment) {
-    cursor->segment = segment;
-    cursor->segment_row = 0;
-    if (segment < d->segments) cursor->at = cursor->dropped = d->segment[segment].from;
+/* Adds the rows of a segment between two spots. */
+static plait_status parse_between(const pli_batches *s, const pli_spot *from, const pli_spot *to, pli_slot *slot,
+                                  plait_error *err) {
+    const pli_dataset *d = s->dataset;
+    const pli_segment *segment = &d->segment[from->segment];
+    const pli_source  *source = &d->sources->source[segment->source];
+    const int64_t      before = slot->rows.b.rows, rows = to->segment_row - from->segment_row;
+    PLI_TRY(pli_parse_bytes(d, segment, from->at, to->at, &slot->rows, &slot->found, err));
+    if (slot->rows.b.rows - before != rows) return changed(source, err);
+    return pli_weigh_rows(&slot->rows, before, rows, source, s->stream->source_row[from->segment] + from->segment_row,
+                          err);
 }
 
-/* Replaces the contents of `rows` by the block's next rows, up to its row `end`. */
-static plait_status take_rows(pli_batches *s, int32_t own, int64_t end, pli_rows *rows, plait_error *err) {
+/* Replaces the contents of the slot by the rows between two spots of a block. */
+static plait_status parse_rows(const pli_batches *s, int32_t own, pli_spot from, const pli_spot *to, pli_slot *slot,
+                               plait_error *err) {
     const pli_dataset *d = s->dataset;
-    pli_cursor        *cursor = &s->stream->cursor[own];
+    pli_rows          *rows = &slot->rows;
     pli_rows_clear(rows);
     if (!pli_rows_reserve_rows(rows, 1) || !pli_rows_reserve(rows, 1))
         return pli_fail(err, PLAIT_ENOMEM, "no memory for a batch");
     rows->b.number = d->first + own;
-    rows->b.first_row = d->rows[own].b.first_row + cursor->row;
-    while (cursor->row < end) {
-        int64_t took = 0;
-        if (cursor->segment >= pli_segments_of(d, d->first + own).to)
-            return pli_fail(err, PLAIT_EFORMAT, "%s: changed while it is read", d->sources->source[0].path);
-        PLI_TRY(take_from_segment(s, cursor, end - cursor->row, rows, &s->stream->found[own], &took, err));
-        cursor->row += took;
-        if (cursor->row < end) enter_segment(d, cursor, cursor->segment + 1);
+    rows->b.first_row = d->rows[own].b.first_row + from.row;
+    if (from.row == to->row) return PLAIT_OK;
+    for (; from.segment < to->segment; from = start_of(d, from.segment + 1, 0)) {
+        const pli_spot end = { .at = d->segment[from.segment].to,
+                               .segment_row = d->schema->segment_rows[from.segment] };
+        PLI_TRY(parse_between(s, &from, &end, slot, err));
     }
+    PLI_TRY(parse_between(s, &from, to, slot, err));
     if (d->table != NULL) pli_table_fill(d, rows);
+    return PLAIT_OK;
+}
+
+/* Replaces the contents of the slot by the block's next rows, up to its row `end`. */
+static plait_status take_rows(pli_batches *s, int32_t own, int64_t end, pli_slot *slot, plait_error *err) {
+    pli_cursor    *cursor = &s->stream->cursor[own];
+    const pli_spot from = cursor->now;
+    pli_spot       to = from;
+    PLI_TRY(pass_rows(s->dataset, own, end, &to, err));
+    PLI_TRY(parse_rows(s, own, from, &to, slot, err));
+    cursor->now = to;
+    drop_behind(s->dataset, cursor);
     return PLAIT_OK;
 }
 
@@ -124,34 +178,94 @@ static plait_status loaded_part(pli_batches *s, int64_t clock, int32_t part, pli
     return clock == s->clocks - 1 ? pli_datacache_check(s->dataset, err) : PLAIT_OK;
 }
 
+/* The rows [*from_out, *to_out) of a block that a clock takes, which must be its next ones. */
+static plait_status next_rows(const pli_batches *s, int32_t own, int64_t clock, int64_t *from_out, int64_t *to_out,
+                              plait_error *err) {
+    const pli_cursor *cursor = &s->stream->cursor[own];
+    const int64_t     block = s->dataset->first + own;
+    *from_out = pli_batches_share(s, block, cursor->rows, clock);
+    *to_out = pli_batches_share(s, block, cursor->rows, clock + 1);
+    if (*from_out != cursor->now.row)
+        return pli_fail(err, PLAIT_EINVAL, "clock %lld of a stream out of order", (long long)clock);
+    return PLAIT_OK;
+}
+
 plait_status pli_stream_part(pli_batches *s, int64_t clock, int32_t part, int32_t thread, pli_part *part_out,
                              plait_error *err) {
     pli_stream *stream = s->stream;
+    int64_t     from, to;
     if (stream == NULL) return loaded_part(s, clock, part, part_out, err);
-    if (part < 0 || part >= s->dataset->own || thread < 0 || thread >= stream->threads)
+    if (part < 0 || part >= s->dataset->own || thread < 0 || thread >= stream->slots)
         return pli_fail(err, PLAIT_EINVAL, "part %d, thread %d of a stream", part, thread);
     if (clock >= s->clocks) return PLAIT_END;
-    pli_cursor *cursor = &stream->cursor[part];
-    int64_t     block = s->dataset->first + part, n = cursor->rows;
-    int64_t from = pli_batches_share(s, block, n, clock), to = pli_batches_share(s, block, n, clock + 1);
-    if (from != cursor->row)
-        return pli_fail(err, PLAIT_EINVAL, "clock %lld of a stream out of order", (long long)clock);
-    if (s->turn != NULL && stream->slotted && from == to) pli_rows_free(&stream->scratch[thread]);
-    PLI_TRY(take_rows(s, part, to, &stream->scratch[thread], err));
-    *part_out = (pli_part){ .block = &stream->scratch[thread].b, .rows = to - from };
+    PLI_TRY(next_rows(s, part, clock, &from, &to, err));
+    PLI_TRY(take_rows(s, part, to, &stream->slot[thread], err));
+    *part_out = (pli_part){ .block = &stream->slot[thread].rows.b, .rows = to - from };
     return clock == s->clocks - 1 ? pli_sources_check(s->dataset->sources, err) : PLAIT_OK;
 }
 
+/* --- a clock in pieces ------------------------------------------------------------------------------------------ */
+
 plait_status pli_stream_slots(pli_batches *s, int32_t slots, plait_error *err) {
     pli_stream *stream = s->stream;
-    if (stream == NULL || slots <= stream->threads) return PLAIT_OK; /* loaded blocks stay where they are */
-    pli_rows *scratch = pli_realloc(stream->scratch, (size_t)slots, sizeof *scratch);
-    if (scratch == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a stream");
-    memset(scratch + stream->threads, 0, (size_t)(slots - stream->threads) * sizeof *scratch);
-    stream->scratch = scratch;
-    stream->threads = slots;
-    stream->slotted = true;
+    if (stream == NULL || slots <= stream->slots) return PLAIT_OK; /* loaded blocks stay where they are */
+    pli_slot *slot = pli_realloc(stream->slot, (size_t)slots, sizeof *slot);
+    if (slot == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a stream");
+    memset(slot + stream->slots, 0, (size_t)(slots - stream->slots) * sizeof *slot);
+    stream->slot = slot;
+    stream->slots = slots;
     return PLAIT_OK;
+}
+
+/* Cuts the next rows of a block, up to its row `end`. */
+static plait_status cut_block(pli_batches *s, int32_t own, int64_t end, int64_t piece_rows, plait_error *err) {
+    pli_stream *stream = s->stream;
+    pli_cursor *cursor = &stream->cursor[own];
+    drop_behind(s->dataset, cursor);
+    while (cursor->now.row < end) {
+        if (!pli_grow((void **)&stream->piece, &stream->piece_capacity, stream->pieces + 1, sizeof *stream->piece))
+            return pli_fail(err, PLAIT_ENOMEM, "no memory for a batch");
+        pli_piece    *piece = &stream->piece[stream->pieces];
+        const int64_t left = end - cursor->now.row;
+        *piece = (pli_piece){ .own = own, .from = cursor->now, .to = cursor->now };
+        PLI_TRY(pass_rows(s->dataset, own, cursor->now.row + (left < piece_rows ? left : piece_rows), &piece->to, err));
+        cursor->now = piece->to;
+        stream->pieces++;
+    }
+    return PLAIT_OK;
+}
+
+plait_status pli_stream_cut(pli_batches *s, int64_t clock, int32_t most, int32_t *pieces_out, plait_error *err) {
+    pli_stream *stream = s->stream;
+    int64_t     rows = 0, from, to;
+    if (clock >= s->clocks) return PLAIT_END;
+    if (most < 1) return pli_fail(err, PLAIT_EINVAL, "a clock in %d pieces", (int)most);
+    *pieces_out = s->dataset->own;
+    if (stream == NULL) return PLAIT_OK;
+    for (int32_t i = 0; i < s->dataset->own; i++) {
+        PLI_TRY(next_rows(s, i, clock, &from, &to, err));
+        rows += to - from;
+    }
+    stream->pieces = 0;
+    for (int32_t i = 0; i < s->dataset->own; i++) {
+        const int64_t n = stream->cursor[i].rows;
+        to = pli_batches_share(s, s->dataset->first + i, n, clock + 1);
+        PLI_TRY(cut_block(s, i, to, (rows + most - 1) / most, err));
+    }
+    *pieces_out = stream->pieces;
+    return rows == 0 && clock == s->clocks - 1 ? pli_sources_check(s->dataset->sources, err) : PLAIT_OK;
+}
+
+plait_status pli_stream_piece(pli_batches *s, int64_t clock, int32_t piece, int32_t slot, pli_part *part_out,
+                              plait_error *err) {
+    pli_stream *stream = s->stream;
+    if (stream == NULL) return loaded_part(s, clock, piece, part_out, err);
+    if (piece < 0 || piece >= stream->pieces || slot < 0 || slot >= stream->slots)
+        return pli_fail(err, PLAIT_EINVAL, "piece %d, slot %d of a stream", (int)piece, (int)slot);
+    const pli_piece *p = &stream->piece[piece];
+    PLI_TRY(parse_rows(s, p->own, p->from, &p->to, &stream->slot[slot], err));
+    *part_out = (pli_part){ .block = &stream->slot[slot].rows.b, .rows = p->to.row - p->from.row };
+    return clock == s->clocks - 1 ? pli_sources_check(s->dataset->sources, err) : PLAIT_OK;
 }
 
 /* --- some clocks at once ---------------------------------------------------------------------------------------- */
@@ -162,7 +276,7 @@ static void take_group(void *user, int64_t i, int32_t thread) {
     int64_t      end = pli_batches_share(s, s->dataset->first + i, stream->cursor[i].rows,
                                          stream->first_clock + stream->clocks);
     (void)thread;
-    if (s->turn != NULL && end == stream->cursor[i].row) pli_rows_free(&stream->held[i]); /* its turn is not now */
+    if (s->turn != NULL && end == stream->cursor[i].now.row) pli_rows_free(&stream->held[i].rows); /* not its turn */
     stream->status[i] = take_rows(s, (int32_t)i, end, &stream->held[i], &stream->error[i]);
 }
 
@@ -192,7 +306,7 @@ static plait_status get_streamed(pli_batches *s, int64_t epoch, int64_t clock, p
         int64_t n = stream->cursor[i].rows, block = s->dataset->first + i;
         int64_t base = pli_batches_share(s, block, n, stream->first_clock);
         int64_t from = pli_batches_share(s, block, n, clock), to = pli_batches_share(s, block, n, clock + 1);
-        s->part[i] = (pli_part){ .block = &stream->held[i].b, .first = from - base, .rows = to - from };
+        s->part[i] = (pli_part){ .block = &stream->held[i].rows.b, .first = from - base, .rows = to - from };
         batch_out->rows += to - from;
     }
     return PLAIT_OK;
@@ -200,19 +314,21 @@ static plait_status get_streamed(pli_batches *s, int64_t epoch, int64_t clock, p
 
 /* --- life -------------------------------------------------------------------------------------------------------- */
 
+static void free_slot(pli_slot *slot) {
+    pli_rows_free(&slot->rows);
+    pli_found_free(&slot->found);
+}
+
 static void destroy_stream(pli_batches *s) {
     pli_stream *stream = s->stream;
     if (stream == NULL) return;
-    for (int32_t i = 0; i < s->dataset->own; i++) {
-        if (stream->held != NULL) pli_rows_free(&stream->held[i]);
-        if (stream->found != NULL) pli_found_free(&stream->found[i]);
-    }
-    for (int32_t i = 0; stream->scratch != NULL && i < stream->threads; i++) pli_rows_free(&stream->scratch[i]);
+    for (int32_t i = 0; stream->held != NULL && i < s->dataset->own; i++) free_slot(&stream->held[i]);
+    for (int32_t i = 0; stream->slot != NULL && i < stream->slots; i++) free_slot(&stream->slot[i]);
     pli_free(stream->cursor);
     pli_free(stream->source_row);
     pli_free(stream->held);
-    pli_free(stream->scratch);
-    pli_free(stream->found);
+    pli_free(stream->slot);
+    pli_free(stream->piece);
     pli_free(stream->error);
     pli_free(stream->status);
     pli_free(stream);
@@ -226,16 +342,15 @@ static bool allocate(pli_batches *s, pli_pool *pool) {
     pli_stream *stream = s->stream = pli_calloc(1, sizeof *stream);
     if (stream == NULL) return false;
     stream->pool = pool;
-    stream->threads = pli_pool_threads(pool);
+    stream->slots = pli_pool_threads(pool);
     stream->cursor = pli_calloc(own, sizeof *stream->cursor);
     stream->source_row = pli_calloc((size_t)s->dataset->segments, sizeof *stream->source_row);
     stream->held = pli_calloc(own, sizeof *stream->held);
-    stream->scratch = pli_calloc((size_t)stream->threads, sizeof *stream->scratch);
-    stream->found = pli_calloc(own, sizeof *stream->found);
+    stream->slot = pli_calloc((size_t)stream->slots, sizeof *stream->slot);
     stream->error = pli_calloc(own, sizeof *stream->error);
     stream->status = pli_calloc(own, sizeof *stream->status);
     return s->part != NULL && stream->cursor != NULL && stream->source_row != NULL && stream->held != NULL &&
-           stream->scratch != NULL && stream->found != NULL && stream->error != NULL && stream->status != NULL;
+           stream->slot != NULL && stream->error != NULL && stream->status != NULL;
 }
 
 static void place_cursors(pli_batches *s) {
@@ -247,7 +362,7 @@ static void place_cursors(pli_batches *s) {
             stream->source_row[i] = stream->source_row[i - 1] + d->schema->segment_rows[i - 1];
     for (int32_t i = 0; i < d->own; i++) {
         const pli_run_of_segments own = pli_segments_of(d, d->first + i);
-        enter_segment(d, &stream->cursor[i], own.from);
+        stream->cursor[i].now = stream->cursor[i].dropped = start_of(d, own.from, 0);
         for (int64_t k = own.from; k < own.to; k++) {
             stream->cursor[i].rows += d->schema->segment_rows[k];
             bytes += d->segment[k].to - d->segment[k].from;

@@ -103,13 +103,17 @@ typedef struct file_order {
     int64_t tail;
 } file_order;
 
+/* How a stream is read. */
+enum way { BY_CLOCK, BY_PART, BY_PIECE };
+enum { MOST = 5 }; /* pieces of a clock, beside one a block */
+
 static int by_number(const void *a, const void *b) {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
 }
 
 /* The prints of all rows in order of clock, block and row; in the files' order their numbers, sorted in each clock. */
-static void prints(int32_t workers, int32_t threads, bool load, bool by_part, file_order order, uint64_t *print) {
+static void prints(int32_t workers, int32_t threads, bool load, enum way way, file_order order, uint64_t *print) {
     pli_dataset *d[8] = { NULL };
     pli_batches *s[8] = { NULL };
     pli_pool    *pool = NULL;
@@ -122,6 +126,8 @@ static void prints(int32_t workers, int32_t threads, bool load, bool by_part, fi
                                    : pli_batches_stream(d[w], BATCH, pool, &s[w], &err);
         if (status != PLAIT_OK) fail_msg("%s", err.text);
         assert_int_equal(pli_batches_clocks(s[w]), clocks);
+        if (way == BY_PIECE)
+            assert_int_equal(pli_stream_slots(s[w], pli_dataset_own_blocks(d[w]) + MOST, &err), PLAIT_OK);
         if (order.lanes == 0) continue;
         assert_int_equal(pli_batches_in_file_order(s[w], order.lanes, clocks, &err), PLAIT_EINVAL);
         assert_int_equal(pli_batches_in_file_order(s[w], order.lanes, order.tail, &err), PLAIT_OK);
@@ -130,10 +136,19 @@ static void prints(int32_t workers, int32_t threads, bool load, bool by_part, fi
         const int64_t begin = n;
         for (int32_t w = 0; w < workers; w++) {
             pli_batch batch = { NULL, pli_dataset_own_blocks(d[w]), 0 };
-            if (!by_part) assert_int_equal(pli_batches_get(s[w], 0, clock, &batch, &err), PLAIT_OK);
+            if (way == BY_CLOCK) assert_int_equal(pli_batches_get(s[w], 0, clock, &batch, &err), PLAIT_OK);
+            if (way == BY_PIECE) {
+                const int32_t blocks = batch.parts;
+                assert_int_equal(pli_stream_cut(s[w], clock, MOST, &batch.parts, &err), PLAIT_OK);
+                assert_true(batch.parts <= blocks + MOST);
+                assert_true(order.lanes != 1 || load || batch.parts <= MOST + 2); /* of one block, or of two */
+            }
             for (int32_t i = 0; i < batch.parts; i++) {
                 pli_part part;
-                if (by_part)
+                if (way == BY_PIECE) {
+                    assert_int_equal(pli_stream_piece(s[w], clock, i, i, &part, &err), PLAIT_OK);
+                    assert_true(load || part.rows <= (BATCH + MOST - 1) / MOST + 1);
+                } else if (way == BY_PART)
                     assert_int_equal(pli_stream_part(s[w], clock, i, i % threads, &part, &err), PLAIT_OK);
                 else
                     part = batch.part[i];
@@ -158,13 +173,14 @@ static void prints(int32_t workers, int32_t threads, bool load, bool by_part, fi
 static void test_stream_is_what_loading_gives(void **state) {
     static const struct {
         int32_t workers, threads;
-        bool    by_part;
-    } ways[] = { { 1, 1, false }, { 1, 3, false }, { 1, 2, true }, { 2, 1, false }, { 4, 2, true } };
+        enum way way;
+    } ways[] = { { 1, 1, BY_CLOCK }, { 1, 3, BY_CLOCK }, { 1, 2, BY_PART }, { 2, 1, BY_CLOCK },
+                 { 4, 2, BY_PART },  { 1, 2, BY_PIECE }, { 4, 2, BY_PIECE } };
     uint64_t *loaded = calloc(ROWS, sizeof *loaded), *streamed = calloc(ROWS, sizeof *streamed);
     (void)state;
-    prints(1, 1, true, false, (file_order){ 0, 0 }, loaded);
+    prints(1, 1, true, BY_CLOCK, (file_order){ 0, 0 }, loaded);
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        prints(ways[i].workers, ways[i].threads, false, ways[i].by_part, (file_order){ 0, 0 }, streamed);
+        prints(ways[i].workers, ways[i].threads, false, ways[i].way, (file_order){ 0, 0 }, streamed);
         assert_memory_equal(loaded, streamed, ROWS * sizeof *loaded);
     }
     free(loaded);
@@ -176,8 +192,9 @@ static void test_the_files_order(void **state) {
     uint64_t *number = calloc(ROWS, sizeof *number);
     (void)state;
     dealt = true;
-    for (int way = 0; way < 4; way++) {
-        prints(1, way % 2 + 1, way == 0, way == 1, (file_order){ 1, way * 5 }, number);
+    for (int way = 0; way < 5; way++) {
+        prints(1, way % 2 + 1, way == 0, way == 1 ? BY_PART : way == 4 ? BY_PIECE : BY_CLOCK,
+               (file_order){ 1, way % 4 * 5 }, number);
         for (uint64_t i = 0; i < ROWS; i++) assert_int_equal(number[i], i);
     }
     dealt = false;
@@ -187,13 +204,13 @@ static void test_the_files_order(void **state) {
 /* Each of four lanes goes through the whole of the files, never far from the others. Each row is there once, whoever
  * reads it: four workers, or one. */
 static void test_lanes_go_side_by_side(void **state) {
-    const int32_t readers[] = { 4, 1, 2 };
+    const int32_t readers[] = { 4, 1, 2 }; /* loaded; by clock, by part, by piece */
     uint64_t     *number = calloc(ROWS, sizeof *number);
     char         *seen = calloc(ROWS, 1);
     (void)state;
     dealt = true;
     for (int r = 0; r < 3; r++) {
-        prints(readers[r], 2, r == 1, r == 2, (file_order){ 4, 3 }, number);
+        prints(readers[r], 2, r == 1, (enum way)r, (file_order){ 4, 3 }, number);
         memset(seen, 0, ROWS);
         for (int64_t i = 0; i < ROWS; i++) {
             assert_true(number[i] < ROWS && !seen[number[i]]);

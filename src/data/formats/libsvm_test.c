@@ -75,6 +75,58 @@ static void test_rows(void **state) {
     expect_rows("1 0:1 3:1\n-1 2:1\n", "auto", "1 0:1 3:1|-1 2:1|");
 }
 
+/* Entries as they mostly are take a short way; those behind a tab take the long one. Both read the same. */
+static void test_plain_entries_are_read_as_all_others(void **state) {
+    enum { LINES = 400, BYTES = 200000 };
+    char      *text = malloc(BYTES), *plain = malloc(BYTES), *other = malloc(BYTES);
+    pli_random r = pli_random_at(5, PLI_RANDOM_DATA, 0, 0);
+    (void)state;
+    for (int way = 0; way < 4; way++) { /* all 1; digits; all 1 and some decimals; out of order */
+        size_t at = 0;
+        for (int line = 0; line < LINES; line++) {
+            const int     n = (int)(pli_random_u64(&r) % 24);
+            unsigned long index = 0;
+            at += (size_t)snprintf(text + at, BYTES - at, "%d", line % 3);
+            for (int e = 0; e < n; e++) {
+                index += 1 + pli_random_u64(&r) % (e % 5 == 4 ? 30000000UL : 50);
+                const char *const value[] = { "1", e % 2 ? "7" : "0", e % 5 == 3 ? "-2.5e1" : "1", "1" };
+                const unsigned long back = way == 3 && e == 9 && index > 29000000 ? 28000000 : 0;
+                at += (size_t)snprintf(text + at, BYTES - at, " %lu:%s", index - back, value[way]);
+            }
+            at += (size_t)snprintf(text + at, BYTES - at, line % 7 == 0 ? " \r\n" : "\n");
+        }
+        for (int base = 0; base < 2; base++) {
+            pli_dataset *d = load(text, base == 0 ? "0" : "1");
+            rows_text(d, plain, BYTES);
+            pli_dataset_destroy(&d);
+            for (size_t i = 0; i < at; i++)
+                if (text[i] == ' ') text[i] = '\t';
+            d = load(text, base == 0 ? "0" : "1");
+            rows_text(d, other, BYTES);
+            pli_dataset_destroy(&d);
+            assert_string_equal(plain, other);
+            for (size_t i = 0; i < at; i++)
+                if (text[i] == '\t') text[i] = ' ';
+        }
+    }
+    free(text);
+    free(plain);
+    free(other);
+}
+
+/* What ends a run of plain entries. */
+static void test_ends_of_plain_entries(void **state) {
+    (void)state;
+    expect_rows("1 1:1 2:1 3:2 4:1\n", "1", "1 0:1 1:1 2:2 3:1|");
+    expect_rows("1 1:1 2:1# 3:2\n", "1", "1 0:1 1:1|");
+    expect_rows("1 1:1 2:1 #3:2\n2 1:1\n", "1", "1 0:1 1:1|2 0:1|");
+    expect_rows("1 1:1  2:1 \n", "1", "1 0:1 1:1|");
+    expect_rows("1 12345678:1 123456789:1 1234567890:1\n", "1", "1 12345677:1 123456788:1 1234567889:1|");
+    expect_rows("1 1:1 qid:7 2:1 3:12 4:1\n", "1", "1 0:1 1:1 2:12 3:1|");
+    expect_rows("1 5:1 3:1 4:1\n", "1", "1 2:1 3:1 4:1|");
+    expect_rows("1 1:1 2:1", "1", "1 0:1 1:1|");
+}
+
 static void test_bases(void **state) {
     (void)state;
     expect_rows("1 1:1\n", "0", "1 1:1|");
@@ -268,6 +320,8 @@ static int remove_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plain_entries_are_read_as_all_others),
+        cmocka_unit_test(test_ends_of_plain_entries),
         cmocka_unit_test(test_rows),     cmocka_unit_test(test_bases),
         cmocka_unit_test(test_values),   cmocka_unit_test(test_odd_lines),
         cmocka_unit_test(test_refusals), cmocka_unit_test(test_workers_see_the_same_rows),

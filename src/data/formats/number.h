@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define PLI_PARSE_PAD   32
+#define PLI_PARSE_PAD   64
 #define pli_likely(x)   __builtin_expect(!!(x), 1)
 #define pli_unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -25,6 +25,15 @@ extern const uint64_t pli_pow10_u64[20];
  *  none, or it is not finite. */
 const unsigned char *pli_number_slow(const unsigned char *text, double *out);
 
+/** The number of eight digits 0 .. 9, the first in the lowest byte. */
+static inline uint64_t pli_digits_value(uint64_t word) {
+    word = word * 10 + (word >> 8);
+    word = ((word & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x000f424000000064) +
+            ((word >> 16) & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x0000271000000001)) >>
+           32;
+    return (uint32_t)word;
+}
+
 /** Reads up to 8 digits into *out, returns how many there were. Branch-free. */
 static inline int pli_digits8(const unsigned char *text, uint64_t *out) {
     uint64_t word;
@@ -33,12 +42,7 @@ static inline int pli_digits8(const unsigned char *text, uint64_t *out) {
     uint64_t other =
         (((word & UINT64_C(0x7f7f7f7f7f7f7f7f)) + UINT64_C(0x7676767676767676)) | word) & UINT64_C(0x8080808080808080);
     int n = other != 0 ? __builtin_ctzll(other) >> 3 : 8;
-    word = n > 0 ? word << (64 - 8 * n) : 0; /* digits to the top, zeros before them */
-    word = word * 10 + (word >> 8);
-    word = ((word & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x000f424000000064) +
-            ((word >> 16) & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x0000271000000001)) >>
-           32;
-    *out = (uint32_t)word;
+    *out = pli_digits_value(n > 0 ? word << (64 - 8 * n) : 0); /* digits to the top, zeros before them */
     return n;
 }
 

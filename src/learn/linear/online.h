@@ -72,7 +72,7 @@ typedef struct pli_online_row {
 /* Scratch memory of the rule. */
 typedef struct pli_online_scratch {
     double *score;    /* [6K] */
-    float  *rate;     /* [capacity, K] */
+    float  *rate;     /* [capacity] two values an entry and score */
     int64_t capacity;
 } pli_online_scratch;
 
@@ -143,7 +143,8 @@ struct pli_online {
     bool           in_place, unlocked; /* unlocked: threads learn side by side */
     unsigned char *memory;             /* of the table's values; row j is at memory + j stride */
     int64_t        stride;
-    pli_part      *part[2]; /* [own blocks] of a stream: of an even clock, of an odd one */
+    pli_part      *part[2];   /* [pieces] of a stream: of an even clock, of an odd one */
+    int32_t        pieces[2];
 };
 
 static inline pli_online_thread *pli_online_alone(const pli_online *o) { return &o->thread[o->threads]; }

@@ -5,10 +5,12 @@
  * threads parse the next clock's rows meanwhile. */
 #include "learn/linear/online.h"
 
-#include <stdatomic.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "table/table.h"
+
+enum { PIECES = 16 }; /* of a clock's rows, for the threads to parse */
 
 static pli_online *online_of(const pli_run *run) { return pli_linear_fit_of(run)->online; }
 
@@ -93,9 +95,12 @@ typedef struct in_place {
     const pli_part *part;  /* of loaded data; of one worker's stream those of this clock */
     int64_t         clock;
     /* one worker */
-    bool             learnt;    /* by the caller's thread, which alone looks */
-    int32_t          next_parts;
-    _Atomic int32_t  next_part; /* the next to parse; a count, which orders nothing: the pool's end does */
+    bool            learnt; /* by the caller's thread, which alone looks */
+    bool            more;   /* there is a next clock to parse */
+    pthread_mutex_t lock;   /* of what follows */
+    bool            cut;
+    int32_t         next_piece, bad_piece;
+    plait_error     error;  /* of bad_piece, the first that could not be parsed */
 } in_place;
 
 /* A thread adds the totals of its rows behind each part. */
@@ -124,13 +129,38 @@ static void part_side_by_side(void *user, int64_t i, int32_t thread) {
 
 /* --- one worker --------------------------------------------------------------------------------------------------- */
 
+/* Notes that a piece could not be parsed. Pieces are begun in their order, so the first bad one does not depend on who
+ * is faster. */
+static void note_bad(in_place *pass, int32_t piece, const plait_error *error) {
+    if (pass->error.code == PLAIT_OK || piece < pass->bad_piece) {
+        pass->error = *error;
+        pass->bad_piece = piece;
+    }
+}
+
+/* The next piece of the next clock to parse, which the first caller cuts; -1: there is none. */
+static int32_t next_piece(in_place *pass) {
+    pli_online   *o = online_of(pass->run);
+    const int64_t next = pass->clock + 1;
+    int32_t       piece = -1;
+    plait_error   error;
+    if (!pass->more) return -1;
+    pthread_mutex_lock(&pass->lock);
+    if (!pass->cut && pli_stream_cut(pass->run->loop->batches, next, PIECES, &o->pieces[next & 1], &error) < 0)
+        note_bad(pass, 0, &error);
+    pass->cut = true;
+    if (pass->error.code == PLAIT_OK && pass->next_piece < o->pieces[next & 1]) piece = pass->next_piece++;
+    pthread_mutex_unlock(&pass->lock);
+    return piece;
+}
+
 /* The caller's thread learns this clock's rows, so the values stay in its core's cache; the others, and it too when
- * it is done, parse the parts of the next clock one by one. */
+ * it is done, parse the pieces of the next clock one by one. */
 static void lane(void *user, int64_t i, int32_t thread) {
     in_place          *pass = user;
     pli_run           *run = pass->run;
     pli_online        *o = online_of(run);
-    pli_online_thread *h = &o->thread[thread], *learner = pli_online_alone(o);
+    pli_online_thread *learner = pli_online_alone(o);
     const int64_t      next = pass->clock + 1;
     (void)i;
     if (thread == 0 && !pass->learnt) {
@@ -138,10 +168,14 @@ static void lane(void *user, int64_t i, int32_t thread) {
         for (int64_t p = 0; p < o->ordered && learner->error.code == PLAIT_OK; p++)
             learn_part(run, learner, &pass->part[o->order[p]]);
     }
-    while (h->error.code == PLAIT_OK) {
-        const int32_t p = atomic_fetch_add_explicit(&pass->next_part, 1, memory_order_relaxed);
-        if (p >= pass->next_parts) return;
-        pli_stream_part(run->loop->batches, next, p, p * 2 + (int32_t)(next & 1), &o->part[next & 1][p], &h->error);
+    for (int32_t p = next_piece(pass); p >= 0; p = next_piece(pass)) {
+        plait_error error;
+        if (pli_stream_piece(run->loop->batches, next, p, p * 2 + (int32_t)(next & 1), &o->part[next & 1][p],
+                             &error) >= 0)
+            continue;
+        pthread_mutex_lock(&pass->lock);
+        note_bad(pass, p, &error);
+        pthread_mutex_unlock(&pass->lock);
     }
 }
 
@@ -155,33 +189,43 @@ static plait_status error_of(pli_run *run) {
     return PLAIT_OK;
 }
 
+/* Lets `threads` threads learn this clock's rows and parse those of the next. */
+static plait_status share_out(pli_run *run, in_place *pass, int32_t threads) {
+    pthread_mutex_init(&pass->lock, NULL);
+    pli_pool_for(run->pool, threads, lane, pass);
+    if (!pass->learnt) lane(pass, 0, 0); /* others were quicker to take all lanes */
+    pthread_mutex_destroy(&pass->lock);
+    PLI_TRY(error_of(run));
+    if (pass->error.code == PLAIT_OK) return PLAIT_OK;
+    *run->err = pass->error;
+    return run->err->code;
+}
+
 /* Parses the first clock's rows of a stream. */
-static plait_status begin_stream(pli_run *run, int64_t clock, int32_t parts) {
-    pli_online *o = online_of(run);
+static plait_status begin_stream(pli_run *run, int64_t clock) {
+    pli_online   *o = online_of(run);
+    const int32_t most = pli_dataset_own_blocks(run->data) + PIECES;
     for (int i = 0; i < 2 && o->part[i] == NULL; i++) {
-        o->part[i] = pli_calloc((size_t)parts, sizeof *o->part[i]);
+        o->part[i] = pli_calloc((size_t)most, sizeof *o->part[i]);
         if (o->part[i] == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a batch");
     }
-    PLI_TRY(pli_stream_slots(run->loop->batches, 2 * parts, run->err));
-    in_place none = { .run = run, .clock = clock - 1, .next_parts = parts };
-    pli_pool_for(run->pool, o->threads, lane, &none);
-    return error_of(run);
+    PLI_TRY(pli_stream_slots(run->loop->batches, 2 * most, run->err));
+    in_place none = { .run = run, .clock = clock - 1, .more = true };
+    o->ordered = 0;
+    return share_out(run, &none, o->threads);
 }
 
 static plait_status learn_alone(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
     pli_online        *o = online_of(run);
     pli_online_thread *h = pli_online_alone(o);
-    const int32_t      parts = batch != NULL ? batch->parts : pli_dataset_own_blocks(run->data);
     const bool         more = batch == NULL && clock + 1 < run->clocks;
-    if (batch == NULL && o->part[0] == NULL) PLI_TRY(begin_stream(run, clock, parts));
+    if (batch == NULL && o->part[0] == NULL) PLI_TRY(begin_stream(run, clock));
     in_place pass = { .run = run, .part = batch != NULL ? batch->part : o->part[clock & 1], .clock = clock,
-                      .next_parts = more ? parts : 0 };
-    PLI_TRY(pli_online_find_order(run, parts, pass.part));
+                      .more = more };
+    PLI_TRY(pli_online_find_order(run, batch != NULL ? batch->parts : o->pieces[clock & 1], pass.part));
     read_totals(o, &h->totals);
     h->sums = (pli_sums){ 0 };
-    pli_pool_for(run->pool, more ? o->threads : 1, lane, &pass);
-    if (!pass.learnt) lane(&pass, 0, 0); /* others were quicker to take all lanes */
-    PLI_TRY(error_of(run));
+    PLI_TRY(share_out(run, &pass, more ? o->threads : 1));
     float *to = values_of(o, o->total_key);
     to[0] = (float)h->totals.weight;
     to[1] = (float)h->totals.norm;

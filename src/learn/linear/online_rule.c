@@ -79,30 +79,38 @@ void pli_online_flow(const pli_goal *goal, int64_t k, const double *score, doubl
 /* Adds the row to the sums of a feature's scale, and divides its value by it; returns what it was divided by before,
  * inverted. */
 static inline double note_scale(bool raw, double weight, float *value, float *q) {
-    const double x = (double)*value, before = inverse_scale(raw, load(q), load(q + 1));
-    if (load(q + 1) >= SCALE_ROWS) {
+    const float square = load(q), count = load(q + 1);
+    if (square == count && *value == 1 && count < SCALE_ROWS) { /* it always was 1: the usual case of sparse data */
+        const double sum = (double)count + weight;
+        store(q, sum);
+        store(q + 1, sum);
+        return raw || count > 0 ? 1 : 0;
+    }
+    const double x = (double)*value, before = inverse_scale(raw, square, count);
+    if (count >= SCALE_ROWS) {
         *value = (float)(x * before);
         return before;
     }
-    const float  square = (float)((double)load(q) + weight * x * x);
-    const float  count = (float)((double)load(q + 1) + weight);
-    store(q, (double)square);
-    store(q + 1, (double)count);
-    *value = (float)(x * inverse_scale(raw, square, count));
+    const float  new_square = (float)((double)square + weight * x * x), new_count = (float)((double)count + weight);
+    store(q, (double)new_square);
+    store(q + 1, (double)new_count);
+    *value = (float)(x * inverse_scale(raw, new_square, new_count));
     return before;
 }
 
-/* The score by the values before the row, which is added to the scales on the way. */
-static double score_one(const pli_online_rule *rule, pli_online_row *row, double *norm) {
+/* The score by the values before the row, which is added to the scales on the way. n [row->n] takes the sums of squared
+ * slopes: each value is fetched from memory once. */
+static double score_one(const pli_online_rule *rule, pli_online_row *row, double *norm, float *n) {
     float *const *at = row->at;
     float        *x = row->x;
-    const int64_t n = row->n;
     const double  weight = row->weight;
     const bool    raw = rule->raw;
     double        score = 0, sum = 0;
-    for (int64_t e = 0; e < n; e++) {
+    for (int64_t e = 0, entries = row->n; e < entries; e++) {
+        float *const values = at[e];
         const double was = (double)x[e];
-        score += (double)load(&at[e][0]) * was * note_scale(raw, weight, &x[e], at[e] + 2);
+        n[e] = load(&values[1]);
+        score += (double)load(&values[0]) * was * note_scale(raw, weight, &x[e], values + 2);
         sum += (double)x[e] * (double)x[e];
     }
     *norm = sum;
@@ -114,28 +122,41 @@ static double shrink(const pli_online_rule *rule, const pli_online_totals *total
     return rule->raw || !(totals->norm > 0) ? 1 : sqrt(totals->weight / totals->norm);
 }
 
+/* n [entries] grows by the row; rate [entries] is how far a unit of move takes each weight. No entry waits for another,
+ * so the compiler takes several at once. */
+static void rate_all(int64_t entries, rates r, double square, float all, const float *restrict x, float *restrict n,
+                     float *restrict rate) {
+    for (int64_t e = 0; e < entries; e++) {
+        n[e] = (float)((double)n[e] + square * (double)x[e] * (double)x[e]);
+        rate[e] = x[e] * all * rate_at(r, n[e]);
+    }
+}
+
+/* n [row->n]: the sums of squared slopes before the row. */
 static void learn_one(const pli_online_rule *rule, pli_online_row *row, double all, double score, double slope,
-                      pli_online_scratch *scratch) {
+                      float *n, pli_online_scratch *scratch) {
     const pli_loss *loss = rule->goal->loss;
     const double    square = row->weight * slope * slope, step = rule->rate * rule->unit * row->weight * row->share;
     const rates     r = rates_of(rule);
-    const int64_t   last = row->intercept ? row->n - 1 : row->n;
+    const int64_t   entries = row->n, last = row->intercept ? entries - 1 : entries;
     float *const   *at = row->at;
     const float    *x = row->x;
     float          *rate = scratch->rate;
     double          pace = 0, move;
-    for (int64_t e = 0; e < row->n; e++) {
-        const float n = (float)((double)load(&at[e][1]) + square * (double)x[e] * (double)x[e]);
-        store(&at[e][1], (double)n);
-        rate[e] = x[e] * (float)(e == last ? all * INTERCEPT : all) * rate_at(r, n);
-        pace += (double)x[e] * (double)rate[e];
+    rate_all(last, r, square, (float)all, x, n, rate);
+    rate_all(entries - last, r, square, (float)(all * INTERCEPT), x + last, n + last, rate + last);
+    for (int64_t e = 0; e < entries; e++) pace += (double)x[e] * (double)rate[e];
+    if (!(pace > 0)) {
+        for (int64_t e = 0; e < entries; e++) store(&at[e][1], (double)n[e]);
+        return;
     }
-    if (!(pace > 0)) return;
     if (loss->invariant != NULL) move = loss->invariant(rule->goal->parameter, score, row->y, step * pace);
     else pli_online_flow(rule->goal, 1, &score, row->y, &pace, step, &move, scratch->score + 3);
     const double by = move / pace;
-    for (int64_t e = 0, n = row->n; e < n; e++)
+    for (int64_t e = 0; e < entries; e++) {
         store(&at[e][0], (double)load(&at[e][0]) + by * (double)rate[e]);
+        store(&at[e][1], (double)n[e]);
+    }
 }
 
 /* --- a score for each class --------------------------------------------------------------------------------------- */
@@ -204,14 +225,16 @@ plait_status pli_online_learn(const pli_online_rule *rule, pli_online_row *row, 
     sums->rows++;
     totals->rows++;
     if (row->weight == 0) return PLAIT_OK;
-    if (!pli_grow((void **)&scratch->rate, &scratch->capacity, row->n * k, sizeof *scratch->rate)) return PLAIT_ENOMEM;
-    if (k == 1) score[0] = score_one(rule, row, &norm);
+    if (!pli_grow((void **)&scratch->rate, &scratch->capacity, 2 * row->n * k, sizeof *scratch->rate))
+        return PLAIT_ENOMEM;
+    float *const n = scratch->rate + row->n; /* with one score */
+    if (k == 1) score[0] = score_one(rule, row, &norm, n);
     else score_all(rule, row, score, &norm);
     sums->loss += row->weight * goal->loss->at(goal->parameter, k, score, row->y, slope);
     sums->weight += row->weight;
     totals->norm += row->weight * norm;
     totals->weight += row->weight;
-    if (k == 1) learn_one(rule, row, shrink(rule, totals), score[0], slope[0], scratch);
+    if (k == 1) learn_one(rule, row, shrink(rule, totals), score[0], slope[0], n, scratch);
     else learn_all(rule, row, shrink(rule, totals), scratch);
     return PLAIT_OK;
 }
