@@ -1,10 +1,10 @@
 /* LIBSVM text straight into CSR.
  *
- * The loop over the entries of a line is written for "123456:1 ": one branch-free read of up to eight digits, a test
- * for ':', a test for a one-digit value, a store. All rarer cases (long indices, other values, comments, qid, the
- * end of the line) leave it by one branch. It needs no test for the end of the text, since the caller gives whole
- * lines and a newline always comes first. It needs no test for room, since an entry takes at least four bytes of
- * text, and room for a quarter of the text's length is reserved. */
+ * Most entries are plain, "123456:1 ", and are read by plain.h. The loop over the entries of a line reads what is
+ * between them: one branch-free read of up to eight digits, a test for ':', a test for a one-digit value, a store. All
+ * rarer cases (long indices, other values, comments, qid, the end of the line) leave it by one branch. No test for the
+ * end of the text is needed, since the caller gives whole lines and a newline always comes first. No test for room is
+ * needed, since an entry takes at least four bytes of text, and room for a quarter of the text's length is reserved. */
 #include "data/formats/libsvm.h"
 
 #include <math.h>
@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "data/dataset/dataset.h"
+#include "data/formats/plain.h"
 
 typedef const unsigned char *cursor;
 
@@ -154,67 +155,6 @@ static inline uint64_t hashed(uint64_t index, uint64_t bits) {
     return (index ^ pli_hash_u64(index >> bits)) & ((UINT64_C(1) << bits) - 1);
 }
 
-/* Plain entries, "123:1 " with up to eight digits and a value of one digit, are most of what is read. Their colons
- * are found in 64 bytes at once, so no entry waits for the end of the one before (Langdale and Lemire, "Parsing gigabytes of
- * JSON per second", VLDB Journal 2019). */
-
-#define EACH_BYTE(x) (UINT64_C(0x0101010101010101) * (x))
-
-/* Bit i: is byte i a colon? */
-static inline uint64_t colons_of(cursor p) {
-    uint64_t bits = 0;
-    for (int i = 0; i < 8; i++) {
-        uint64_t word;
-        memcpy(&word, p + 8 * i, 8);
-        word ^= EACH_BYTE(':');
-        const uint64_t colon = ~(((word & EACH_BYTE(0x7f)) + EACH_BYTE(0x7f)) | word) & EACH_BYTE(0x80);
-        bits |= ((colon >> 7) * UINT64_C(0x0102040810204080) >> 56) << (8 * i);
-    }
-    return bits;
-}
-
-/* What is known of the entries of a line so far. */
-typedef struct entries {
-    int64_t  n;
-    uint64_t next, max, backwards, least; /* backwards: did an index not increase? */
-} entries;
-
-/* Reads plain entries with indices below limit into b->col, from p on, which is no blank. Returns where it stopped. */
-static inline cursor read_plain(const pli_block *b, cursor p, uint64_t base, uint64_t limit, entries *found) {
-    uint32_t *col = b->col;
-    float    *values = b->value;
-    entries   e = *found;
-    for (;;) {
-        const cursor window = p;
-        for (uint64_t colons = colons_of(window); colons != 0; colons &= colons - 1) {
-            const cursor   colon = window + __builtin_ctzll(colons);
-            const int64_t  digits = colon - p;
-            const unsigned value = (unsigned)(colon[1] - '0');
-            uint64_t       word;
-            if ((uint64_t)(digits - 1) >= 8 || value >= 10 || (values == NULL && value != 1)) goto stop;
-            memcpy(&word, p, 8);
-            word = (word ^ EACH_BYTE('0')) << (64 - 8 * digits);
-            if ((((word + EACH_BYTE(0x76)) | word) & EACH_BYTE(0x80)) != 0) goto stop;
-            const uint64_t index = pli_digits_value(word);
-            if ((colon[2] != ' ' && colon[2] != '\n') || index >= limit) goto stop;
-            e.backwards |= (uint64_t)(index < e.next);
-            e.next = index + 1;
-            e.max = index > e.max ? index : e.max;
-            e.least = index < e.least ? index : e.least;
-            col[e.n] = (uint32_t)(index - base);
-            if (values != NULL) values[e.n] = (float)value;
-            e.n++;
-            p = colon + 2;
-            if (*p == '\n') goto stop;
-            p++;
-        }
-        if (p == window) break;
-    }
-stop:
-    *found = e;
-    return p;
-}
-
 /* Adds the entries of a line to the rows, but does not end the row. Returns the start of the next line; NULL:
  * failed, or s->too_wide. */
 static inline cursor read_entries(parser *s, cursor p, const bool wide) {
@@ -222,13 +162,13 @@ static inline cursor read_entries(parser *s, cursor p, const bool wide) {
     const uint64_t base = (uint64_t)s->rules->base, hash_bits = (uint64_t)s->rules->hash_bits;
     const uint64_t limit = !wide && s->rules->limit > UINT32_MAX && hash_bits == 0 ? UINT32_MAX : s->rules->limit;
     const bool     may_be_plain = !wide && hash_bits == 0;
-    entries        e = { .n = b->entries, .max = s->found->max_index, .least = UINT64_MAX };
+    pli_entries    e = { .n = b->entries, .max = s->found->max_index, .least = UINT64_MAX };
     float         *values = b->value;
     bool           plain = may_be_plain;
     for (;;) {
         uint64_t index;
         if (pli_likely(*p == ' ')) p++;
-        if (plain) p = read_plain(b, p, base, limit, &e);
+        if (plain) p = pli_plain_read(b, p, base, limit, &e);
         int    digits = pli_digits8(p, &index);
         cursor colon = p + digits;
         if (pli_unlikely(*colon != ':' || digits == 0)) {
