@@ -78,7 +78,8 @@ PLAIT_API const void *plait_model_value(const plait_model *model, const char *na
 typedef enum plait_answer {
     PLAIT_ANSWER_LABEL,         /* [rows, 1]: the number of the class or cluster, or the value */
     PLAIT_ANSWER_PROBABILITIES, /* [rows, classes]                                             */
-    PLAIT_ANSWER_TRANSFORM      /* [rows, width]: the row in the model's own space             */
+    PLAIT_ANSWER_TRANSFORM,     /* [rows, width]: the row in the model's own space             */
+    PLAIT_ANSWER_CONTRIBUTIONS  /* [rows, K, features + 1]: what each feature adds to a score  */
 } plait_answer;
 
 /** Columns of an answer; 0: the model cannot give this one. */
@@ -87,6 +88,14 @@ PLAIT_API int64_t plait_model_width(const plait_model *model, plait_answer answe
  *  projection. Errors: EREFUSED the model has no such space. */
 PLAIT_API plait_status plait_model_transform(const plait_model *model, const plait_data *data, double *out,
                                              plait_error *error_out);
+
+/** Fills out [rows, K, features + 1] with what each feature adds to each of the K scores of a row (K: 1, or the classes
+ *  if there are more than two), by TreeSHAP. The last number is the mean score; together they are the score: log odds,
+ *  a value, or the logarithm of a count. Errors: EREFUSED the model is no sum of trees, or a tree has more than 1,000
+ *  levels; ENOMEM. Not collective; any thread. Paper: Lundberg, Erion and Lee, "Consistent Individualized Feature
+ *  Attribution for Tree Ensembles", 2018. */
+PLAIT_API plait_status plait_model_contributions(const plait_model *model, const plait_data *data, double *out,
+                                                 plait_error *error_out);
 
 /** Reads data as the model's schema says: columns by name, the same dictionaries, index base and hashing. Features
  *  that the model does not know are ignored, and opts->log gets a line about them. */

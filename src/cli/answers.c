@@ -13,7 +13,7 @@
 typedef struct answer_settings {
     pli_input   in;
     const char *model_file, *out;
-    bool        proba, quiet;
+    bool        proba, contributions, quiet;
 } answer_settings;
 
 #define AT(field) offsetof(answer_settings, field)
@@ -21,6 +21,9 @@ typedef struct answer_settings {
 const pli_opt pli_answer_rows[] = {
     { "proba", PLI_OPT_FLAG, AT(proba), NULL, NULL,
       "write one probability for each class, in the order of 'plait inspect', instead of the label", 0, 0, "model" },
+    { "contributions", PLI_OPT_FLAG, AT(contributions), NULL, NULL,
+      "of a model of trees: write what each feature adds to the score (SHAP values), and last the mean score; for more "
+      "than two classes so many numbers for each", 0, 0, "model" },
     { "model-file", PLI_OPT_TEXT, AT(model_file), NULL, "FILE", "the model, as train --out wrote it", 0, 0, "model" },
     { "data", PLI_OPT_LIST, AT(in.data), NULL, "D", "file, directory, quoted pattern, or - for standard input", 0, 0,
       "data" },
@@ -96,6 +99,7 @@ static plait_status write_rows(const plait_model *model, const plait_data *data,
 static plait_status ask(const plait_model *model, const plait_data *data, plait_answer answer, double *values,
                         plait_error *err) {
     if (answer == PLAIT_ANSWER_TRANSFORM) return plait_model_transform(model, data, values, err);
+    if (answer == PLAIT_ANSWER_CONTRIBUTIONS) return plait_model_contributions(model, data, values, err);
     return plait_model_predict(model, data, answer == PLAIT_ANSWER_PROBABILITIES, values, err);
 }
 
@@ -103,7 +107,9 @@ static plait_status write_all(const plait_model *model, const plait_data *data, 
                               plait_error *err) {
     sink          s = { 0 };
     const int64_t width = plait_model_width(model, answer), rows = plait_data_labels(data);
-    double       *values = pli_array((size_t)rows, (size_t)width * sizeof *values);
+    const int64_t free_bytes = pli_memory_bytes();
+    const bool    fits = free_bytes <= 0 || (double)rows * (double)width * sizeof(double) < (double)free_bytes;
+    double       *values = fits ? pli_array((size_t)rows, (size_t)width * sizeof *values) : NULL;
     if (values == NULL)
         return pli_fail(err, PLAIT_ENOMEM, "no memory for %" PRId64 " rows of %" PRId64 " numbers", rows, width);
     plait_status status = ask(model, data, answer, values, err);
@@ -140,6 +146,10 @@ static plait_status check_answer(const plait_model *model, plait_answer answer, 
     case PLAIT_ANSWER_LABEL:
         return pli_fail(err, PLAIT_EREFUSED,
                         "predict: model %s predicts no label and no value; use 'plait transform' with it", name);
+    case PLAIT_ANSWER_CONTRIBUTIONS:
+        return pli_fail(err, PLAIT_EREFUSED,
+                        "predict: --contributions: model %s is refused: only models of trees have them; 'plait inspect "
+                        "--weights' lists the weights of a linear model", name);
     case PLAIT_ANSWER_TRANSFORM: break;
     }
     return pli_fail(err, PLAIT_EREFUSED,
@@ -182,7 +192,10 @@ int pli_answers(const pli_command *command, plait_answer answer, int argc, char 
     if (!pli_cli_read(command, argc, argv, &set, NULL, &opts, &code)) return code;
     if (set.out != NULL && strcmp(set.out, "-") == 0) set.out = NULL;
     if (set.proba) answer = PLAIT_ANSWER_PROBABILITIES;
-    if (set.model_file == NULL) {
+    if (set.contributions) answer = PLAIT_ANSWER_CONTRIBUTIONS;
+    if (set.proba && set.contributions) {
+        pli_cli_usage("%s: --proba and --contributions are two different answers; ask for one", command->name);
+    } else if (set.model_file == NULL) {
         pli_cli_usage("%s: no model; name it with --model-file FILE", command->name);
     } else if (set.in.data.n == 0) {
         pli_cli_usage("%s: no data; name a file with --data D", command->name);

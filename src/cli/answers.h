@@ -4,7 +4,8 @@
 
 #include "cli/cli.h"
 
-/* Options of predict. The first is --proba; those of transform begin after it. */
+/* Options of predict. The first are of predict alone; those of transform begin after them. */
+enum { PLI_ANSWER_OF_PREDICT = 2 };
 extern const pli_opt pli_answer_rows[];
 
 /** Runs the command: reads its options and writes the answers: labels (--proba: probabilities) or transformed rows.

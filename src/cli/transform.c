@@ -12,6 +12,6 @@ const pli_command pli_command_transform = {
     .details =
         "A line holds numbers separated by tabs: the row's distance to each centre of a clustering, or its coordinate "
         "on each component of a projection. A model that has neither is refused; use 'plait predict' with it.",
-    .rows = pli_answer_rows + 1, /* without --proba */
+    .rows = pli_answer_rows + PLI_ANSWER_OF_PREDICT,
     .run = transform,
 };

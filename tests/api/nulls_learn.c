@@ -157,6 +157,12 @@ static int model_read(fixture *f, int arg) {
     plait_data_destroy(&data);
     return status;
 }
+/* The model is linear, and has none. */
+static int contributions(fixture *f, int arg) {
+    double       out[1];
+    plait_status status = plait_model_contributions(N(0, f->model), N(1, f->data), N(2, out), N(3, &f->err));
+    return status == PLAIT_EREFUSED && (arg < 0 || arg == 3) ? PLAIT_OK : status;
+}
 static int eval(fixture *f, int arg) {
     plait_report report;
     return plait_model_eval(N(0, f->model), N(1, f->data), N(2, &report), N(3, &f->err));
@@ -248,6 +254,7 @@ const null_case learn_cases[] = {
     { "model_intercept", intercept, NULL },
     { "model_hash", hash, NULL },
     { "model_predict", predict, NULL },
+    { "model_contributions", contributions, NULL },
     { "model_read", model_read, NULL },
     { "model_eval", eval, NULL },
     { "checkpoint_opts_init", checkpoint_opts_init, NULL },

@@ -56,6 +56,7 @@ awk 'NF != 2 || $0 !~ /^[0-9.e-]+ [0-9.e-]+$/ || $1 + $2 < 0.999999 || $1 + $2 >
     fail "predict --proba: not two probabilities a line"
 paste -d ' ' labels.out proba.out | awk '{ if (($3 > $2) != ($1 + 0 == 1)) bad = 1 } END { exit bad }' ||
     fail "predict --proba: not in the order of inspect"
+exits 2 "contributions: model logistic is refused" none predict --model-file model --data part --contributions
 works file predict --model-file model --data part --proba --out proba.file
 cmp -s proba.out proba.file || fail "predict --out differs from stdout"
 [ -s file.out ] && fail "predict --out: something on stdout"

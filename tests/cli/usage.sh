@@ -70,6 +70,7 @@ exits 2 "no model" nomodel inspect
 exits 2 "more than one" two inspect a b
 exits 1 "gone" gone inspect gone
 exits 1 "gone" gone predict --model-file gone --data part
+exits 2 "two different answers" two predict --model-file gone --data part --proba --contributions
 exits 2 "no number of processes" many launch -- plait train
 exits 2 "no command" nothing launch -n 2
 exits 2 "no command" nothing launch -n 2 --

@@ -1,6 +1,6 @@
 /* Tests what becomes of trees outside: the files for XGBoost and for ONNX are read here and scored by the rules of
  * their own formats, on rows with missing values; the scores are those of predict. bench/trees and graph.onnx.export
- * compare with the programs themselves. */
+ * compare with the programs themselves. Contributions are compared with Shapley values by their definition. */
 #include "learn/train.h"
 
 #include <unistd.h>
@@ -234,6 +234,73 @@ static void onnx_has_the_same_scores(void **state) {
     pli_module_close(&handle);
 }
 
+/* --- contributions ------------------------------------------------------------------------------------------------ */
+
+/* The mean score of tree t, from node i on, for a row of which only the features of `known` count; out of the file
+ * for XGBoost, which has each node's share of the rows. */
+static double mean_of(const json_t *tree, size_t i, const float *row, unsigned known) {
+    const int64_t left = whole_at(in(tree, "left_children"), i), right = whole_at(in(tree, "right_children"), i);
+    if (left < 0) return real_at(in(tree, "split_conditions"), i);
+    const int64_t feature = whole_at(in(tree, "split_indices"), i);
+    const float   value = row[feature], cut = (float)real_at(in(tree, "split_conditions"), i);
+    const bool    yes = isnan(value) ? whole_at(in(tree, "default_left"), i) != 0 : value < cut;
+    if ((known >> feature & 1) != 0) return mean_of(tree, (size_t)(yes ? left : right), row, known);
+    const json_t *cover = in(tree, "sum_hessian");
+    const double  a = real_at(cover, (size_t)left), b = real_at(cover, (size_t)right);
+    return (a * mean_of(tree, (size_t)left, row, known) + b * mean_of(tree, (size_t)right, row, known)) / (a + b);
+}
+
+/* Shapley values by their definition: over all orders of the features, how much each changes the mean when it becomes
+ * known. out [columns, COLS + 1]. */
+static void shapley(const json_t *booster, const float *row, int64_t columns, double *out) {
+    static const double before[COLS] = { 1.0 / 4, 1.0 / 12, 1.0 / 12, 1.0 / 4 }; /* s! (COLS - 1 - s)! / COLS! */
+    const json_t       *trees = in(booster, "trees");
+    memset(out, 0, (size_t)(columns * (COLS + 1)) * sizeof *out);
+    for (size_t t = 0; t < json_array_size(trees); t++) {
+        double mean[1 << COLS], *to = out + (int64_t)t % columns * (COLS + 1);
+        for (unsigned known = 0; known < 1 << COLS; known++)
+            mean[known] = mean_of(json_array_get(trees, t), 0, row, known);
+        to[COLS] += mean[0];
+        for (unsigned known = 0; known < 1 << COLS; known++)
+            for (int j = 0; j < COLS; j++)
+                if ((known >> j & 1) == 0)
+                    to[j] += before[__builtin_popcount(known)] * (mean[known | 1u << j] - mean[known]);
+    }
+}
+
+static void contributions_are_shapley_values(void **state) {
+    enum { WIDTH = CLASSES * (COLS + 1), LOOKED_AT = 12 };
+    static double out[ROWS * WIDTH], want[ROWS * CLASSES];
+    (void)state;
+    for (int kind = 0; kind < 4; kind++) {
+        char          path[96];
+        plait_data   *rows = NULL;
+        plait_model  *model = trained(kind, &rows);
+        const int64_t k = columns_of(kind), width = k * (COLS + 1), classes = plait_model_classes(model);
+        assert_int_equal(plait_model_width(model, PLAIT_ANSWER_CONTRIBUTIONS), width);
+        assert_int_equal(plait_model_contributions(model, rows, out, NULL), PLAIT_OK);
+        assert_int_equal(plait_model_predict(model, rows, 1, want, NULL), PLAIT_OK);
+        for (int64_t i = 0; i < ROWS; i++) { /* they add up to the score */
+            double score[CLASSES] = { 0 }, got[CLASSES];
+            for (int64_t c = 0; c < width; c++) score[c / (COLS + 1)] += out[i * width + c];
+            answer(kind, score, got);
+            for (int64_t c = 0; c < (classes > 0 ? classes : 1); c++)
+                assert_near(got[c], want[i * (classes > 0 ? classes : 1) + c], 1e-10 * fmax(1, fabs(got[c])));
+        }
+        assert_int_equal(plait_model_export(model, "xgboost-json", at("model.json", path), NULL), PLAIT_OK);
+        json_t *file = json_load_file(path, 0, NULL);
+        for (int64_t i = 0; i < LOOKED_AT; i++) {
+            double exact[WIDTH];
+            shapley(in(in(in(file, "learner"), "gradient_booster"), "model"), x[i], k, exact);
+            for (int64_t c = 0; c < width; c++)
+                assert_near(exact[c], out[i * width + c], 1e-5 * fmax(1, fabs(exact[c])));
+        }
+        json_decref(file);
+        plait_data_destroy(&rows);
+        plait_model_destroy(&model);
+    }
+}
+
 static void other_models_are_no_trees(void **state) {
     char        path[96];
     plait_data *data = points(100, 3, 2, 1);
@@ -246,6 +313,9 @@ static void other_models_are_no_trees(void **state) {
     assert_true(access(path, F_OK) != 0);
     assert_int_equal(plait_model_export(t.model, "xgboost", path, &t.error), PLAIT_ENAME);
     assert_non_null(strstr(t.error.text, "xgboost-json"));
+    double out[1];
+    assert_int_equal(plait_model_contributions(t.model, data, out, &t.error), PLAIT_EREFUSED);
+    assert_int_equal(plait_model_width(t.model, PLAIT_ANSWER_CONTRIBUTIONS), 0);
     plait_model_destroy(&t.model);
     plait_data_destroy(&data);
 }
@@ -265,6 +335,7 @@ static int remove_folder(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(xgboost_has_the_same_scores),
                                         cmocka_unit_test(onnx_has_the_same_scores),
+                                        cmocka_unit_test(contributions_are_shapley_values),
                                         cmocka_unit_test(other_models_are_no_trees) };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

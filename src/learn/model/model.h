@@ -70,6 +70,9 @@ typedef struct pli_model_ops {
     plait_status (*tree)(const plait_model *model, int64_t t, pli_text *text, plait_error *err);
     /** Writes the model as XGBoost has it, in JSON; NULL: it is no model of trees. Errors: ENOMEM. */
     plait_status (*xgboost)(const plait_model *model, pli_text *json, plait_error *err);
+    /** As plait_model_contributions, and how many numbers a row has; NULL: the model has none. */
+    int64_t (*contributions_width)(const plait_model *model);
+    plait_status (*contributions)(const plait_model *model, const pli_dataset *data, double *out, plait_error *err);
 } pli_model_ops;
 
 /** The ops of the model's learner; NULL: the model is its named values. */

@@ -34,7 +34,10 @@ plait_status plait_batch_row(const plait_batch *batch, int64_t i, plait_row *row
 
 int64_t plait_model_width(const plait_model *model, plait_answer answer) {
     if (model == NULL) return 0;
-    if (pli_model_ops_of(model) == NULL)
+    const pli_model_ops *ops = pli_model_ops_of(model);
+    if (answer == PLAIT_ANSWER_CONTRIBUTIONS)
+        return ops != NULL && ops->contributions != NULL ? ops->contributions_width(model) : 0;
+    if (ops == NULL)
         return model->learner->width != NULL ? model->learner->width(model, answer) : 0;
     if (answer == PLAIT_ANSWER_LABEL) return 1;
     return answer == PLAIT_ANSWER_PROBABILITIES ? model->classes : 0;
@@ -77,6 +80,21 @@ plait_status plait_model_transform(const plait_model *model, const plait_data *d
     pli_dataset *set = NULL;
     PLI_TRY(pli_dataset_of_memory(data, 0, 1, &set, error_out));
     plait_status status = answer_all(model, PLAIT_ANSWER_TRANSFORM, set, out, error_out);
+    pli_dataset_destroy(&set);
+    return status;
+}
+
+plait_status plait_model_contributions(const plait_model *model, const plait_data *data, double *out,
+                                       plait_error *error_out) {
+    PLI_TRY(PLI_GIVEN(error_out, model));
+    PLI_TRY(PLI_GIVEN(error_out, data));
+    PLI_TRY(PLI_GIVEN(error_out, out));
+    const pli_model_ops *ops = pli_model_ops_of(model);
+    pli_dataset         *set = NULL;
+    if (ops == NULL || ops->contributions == NULL)
+        return pli_fail(error_out, PLAIT_EREFUSED, "model %s has no contributions of features", model->name);
+    PLI_TRY(pli_dataset_of_memory(data, 0, 1, &set, error_out));
+    plait_status status = ops->contributions(model, set, out, error_out);
     pli_dataset_destroy(&set);
     return status;
 }

@@ -153,5 +153,6 @@ static plait_status tree(const plait_model *model, int64_t t, pli_text *text, pl
 const pli_model_ops pli_gbdt_model_ops = {
     .tensors = tensors, .metadata = metadata, .load = load, .predict = pli_fitted_predict, .eval = pli_fitted_eval,
     .rows = rows, .columns = columns, .key = key, .weight = weight, .intercept = intercept, .feature = feature,
-    .tree = tree, .xgboost = pli_gbdt_xgboost
+    .tree = tree, .xgboost = pli_gbdt_xgboost, .contributions_width = pli_gbdt_contributions_width,
+    .contributions = pli_gbdt_contributions
 };

@@ -130,8 +130,7 @@ static plait_status open(const void *form, const pli_solution *solution, void **
 
 static void close(void *scorer) { (void)scorer; }
 
-/* Lays a row out in full, x [features] being zeros before; or, with zero, takes it away again. */
-static void spread(const pli_block *block, int64_t row, int64_t features, bool zero, float *x) {
+void pli_trees_spread(const pli_block *block, int64_t row, int64_t features, bool zero, float *x) {
     for (int64_t e = block->row_start[row]; e < block->row_start[row + 1]; e++) {
         const uint64_t column = pli_block_column(block, e);
         if (column < (uint64_t)features) x[column] = zero ? 0 : block->value != NULL ? block->value[e] : 1;
@@ -140,11 +139,8 @@ static void spread(const pli_block *block, int64_t row, int64_t features, bool z
 
 static double leaf_of(const pli_tree_node *tree, const float *x) {
     const pli_tree_node *node = tree;
-    while (node->feature >= 0) {
-        const float value = x[node->feature];
-        const bool  left = isnan(value) ? node->missing_left : (double)value <= node->cut;
-        node = tree + (left ? node->left : node->right);
-    }
+    while (node->feature >= 0)
+        node = tree + (pli_tree_goes_left(node, x[node->feature]) ? node->left : node->right);
     return node->value;
 }
 
@@ -166,14 +162,14 @@ static plait_status score_block(const void *form, const pli_solution *solution, 
     for (int64_t first = 0, n; more && first < block->rows; first += n) {
         n = block->rows - first < most ? block->rows - first : most;
         for (int64_t i = 0; i < n; i++) {
-            spread(block, first + i, d, false, x + i * d);
+            pli_trees_spread(block, first + i, d, false, x + i * d);
             memcpy(score + i * k, trees->base, (size_t)k * sizeof *score);
         }
         for (int64_t t = 0; t < trees->n; t++)
             for (int64_t i = 0; i < n; i++)
                 score[i * k + t % k] += leaf_of(trees->node + trees->start[t], x + i * d);
         for (int64_t i = 0; i < n; i++) {
-            spread(block, first + i, d, true, x + i * d);
+            pli_trees_spread(block, first + i, d, true, x + i * d);
             more = more && each(user, block, first + i, block->label[first + i], score + i * k, score + most * k);
         }
     }

@@ -11,6 +11,7 @@
  *     boost.c        the rounds: gradients, trees, validation, checkpoints
  *     gbdt_learner.c the learner: options, what follows from the data
  *     gbdt_model.c   the fitted model: its file, its importances
+ *     shap.c         what each feature adds to a row's score
  *     export_*.c     the model as ONNX, and as XGBoost has it
  *
  * A tree. A node either splits rows by one feature (x <= cut goes left, and each split knows where a missing value
@@ -81,6 +82,13 @@ plait_status pli_trees_add(pli_trees *trees, int64_t nodes, const pli_tree_node 
 void pli_trees_cut(pli_trees *trees, int64_t n);
 /** Are the nodes trees, whose features are below features? false: not a model, or no memory to look. */
 bool pli_trees_are_sound(const pli_trees *trees);
+
+/** Which way a value goes at a split. */
+static inline bool pli_tree_goes_left(const pli_tree_node *node, float value) {
+    return value != value ? node->missing_left : (double)value <= node->cut;
+}
+/** Lays a row out in full, x [features] being zeros before; or, with zero, takes it away again. */
+void pli_trees_spread(const pli_block *block, int64_t row, int64_t features, bool zero, float *x);
 
 /* How trees score rows; the form is the pli_trees. */
 extern const pli_scoring_ops pli_trees_scoring;
@@ -314,5 +322,8 @@ void pli_gbdt_close(plait_model *model);
 struct pli_export;
 plait_status pli_gbdt_export(const plait_model *model, struct pli_export *to, plait_error *err);
 plait_status pli_gbdt_xgboost(const plait_model *model, pli_text *json, plait_error *err);
+/** What each feature adds to the scores: pli_model_ops.contributions. */
+int64_t      pli_gbdt_contributions_width(const plait_model *model);
+plait_status pli_gbdt_contributions(const plait_model *model, const pli_dataset *data, double *out, plait_error *err);
 
 #endif

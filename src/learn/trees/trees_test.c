@@ -1,5 +1,5 @@
 /* Tests trees as arrays: what is no tree is refused, and a tree survives the way to arrays and back. Tests the best
- * split and the value of a leaf beside the formulas. */
+ * split and the value of a leaf beside the formulas, and that contributions to deep trees are refused. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -113,9 +113,31 @@ static void leaves_shrink(void **state) {
     assert_true(pli_leaf_value(&(pli_tree_rules){ .l2 = 0 }, 1, 0) == 0);
 }
 
+/* A chain: node 2 i splits, its left child is a leaf. */
+static void deep_trees_have_no_contributions(void **state) {
+    enum { LEVELS = 1001 };
+    static pli_tree_node node[2 * LEVELS + 1];
+    pli_gbdt_model       own = { 0 };
+    plait_model          model = { .own = &own };
+    plait_error          err;
+    double               out[3];
+    (void)state;
+    for (int32_t i = 0; i < 2 * LEVELS + 1; i++) {
+        node[i] = (pli_tree_node){ .feature = -1 };
+        if (i % 2 == 0 && i < 2 * LEVELS) node[i] = (pli_tree_node){ .left = i + 1, .right = i + 2 };
+    }
+    assert_int_equal(pli_trees_make(&own.trees, 2, 1, &err), PLAIT_OK);
+    assert_int_equal(pli_trees_add(&own.trees, 2 * LEVELS + 1, node, &err), PLAIT_OK);
+    assert_int_equal(pli_gbdt_contributions_width(&model), 3);
+    assert_int_equal(pli_gbdt_contributions(&model, NULL, out, &err), PLAIT_EREFUSED);
+    assert_non_null(strstr(err.text, "1001 levels"));
+    pli_trees_free(&own.trees);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(trees_become_arrays_and_back),
                                         cmocka_unit_test(what_is_no_tree_is_refused),
-                                        cmocka_unit_test(the_best_split_is_found), cmocka_unit_test(leaves_shrink) };
+                                        cmocka_unit_test(the_best_split_is_found), cmocka_unit_test(leaves_shrink),
+                                        cmocka_unit_test(deep_trees_have_no_contributions) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
