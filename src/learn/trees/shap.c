@@ -1,7 +1,7 @@
 /* SHAP values: what each feature of a row adds to its score. They are the Shapley values of a game between features:
  * the worth of a set of features is the tree's mean value for a row of which only these are known. At a split by
- * another feature both branches count, each by its share of the training rows (of their h). The values of a row and the mean
- * of all trees add up to its score.
+ * another feature both branches count, each by its share of the training rows (of their h). The values of a row and
+ * the mean of all trees add up to its score.
  *
  * A path to a leaf has parts, one for each feature that it splits by: `one` is 1 if the row takes the path at the
  * feature's splits, else 0; `zero` is the share of the rows that do. weight[i] is the sum over all sets of i features
