@@ -172,6 +172,8 @@ bool         pli_mpi_tell_deaths(pli_transport *t);
 bool         pli_mpi_can_tell(void); /* can the MPI tell of deaths? */
 
 bool         pli_mpi_reduce(pli_transport *t); /* called by the driver; true: something has happened */
+bool         pli_mpi_is_reducing(pli_transport *t); /* MPI still has a sum, waited for or given up */
+bool         pli_mpi_end_reducing(pli_transport *t); /* frees given-up sums that have ended; true: there is no other */
 bool         pli_mpi_send_all(pli_transport *t);
 void         pli_mpi_fail(pli_transport *t, plait_status code, int mpi_code, const char *what);
 bool         pli_mpi_try_lock(pli_transport *t);

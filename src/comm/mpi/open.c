@@ -277,10 +277,15 @@ static plait_status start(pli_transport *t, plait_error *err) {
 
 /* --- leaving ------------------------------------------------------------------------------------------------------ */
 
+/* A sum that was begun and given up ends all the same if every worker has begun it; then MPI can still be finalized. */
+static bool has_work_left(pli_transport *t, bool all_ended) {
+    return !pli_mpi_is_idle(t) || (all_ended && !pli_world_is_gone(t->world, -1) && pli_mpi_is_reducing(t));
+}
+
 static void close_mpi(pli_transport **transport, bool all_ended) {
     pli_transport *t = *transport;
     if (t == NULL) return;
-    for (uint64_t until = pli_now_ns() + FLUSH_NS; t->started && !pli_mpi_is_idle(t) && pli_now_ns() < until;) {
+    for (uint64_t until = pli_now_ns() + FLUSH_NS; t->started && has_work_left(t, all_ended) && pli_now_ns() < until;) {
         pli_mpi_progress(t);
         sched_yield();
     }
@@ -290,7 +295,8 @@ static void close_mpi(pli_transport **transport, bool all_ended) {
         pthread_join(t->service, NULL);
     }
     *transport = NULL; /* until now messages came in, and some of them had to be answered */
-    if (!all_ended || pli_world_is_gone(t->world, -1) || t->failed || t->reducing != NULL) set_broken();
+    bool has_sum = !pli_mpi_end_reducing(t);
+    if (!all_ended || pli_world_is_gone(t->world, -1) || t->failed || has_sum) set_broken();
     if (!is_broken()) {
         pli_mpi_end_receiving(t);
         bool kept = !pli_mpi_end_steps(t);

@@ -100,12 +100,11 @@ static void fail(pli_transport *t, native *sum, int code) {
 }
 
 static void finish(pli_transport *t, native *sum, int code) {
-    const pli_coll *coll = &sum->call->coll;
     if (code != MPI_SUCCESS) {
         fail(t, sum, code);
         return;
     }
-    memcpy(coll->buf, sum->copy, pli_coll_buffer_bytes(coll));
+    if (sum->call != NULL) memcpy(sum->call->coll.buf, sum->copy, pli_coll_buffer_bytes(&sum->call->coll));
     atomic_store_explicit(&sum->done, true, memory_order_release);
     pli_world_ring(t->world, t->rank);
 }
@@ -133,7 +132,7 @@ bool pli_mpi_reduce(pli_transport *t) {
             if (t->gave_up || !have_met(sum->call) || !start(t, sum)) break; /* then no later one may start either */
             any = true;
         }
-        if (sum->request == MPI_REQUEST_NULL || sum->call == NULL) continue; /* done, or given up */
+        if (sum->request == MPI_REQUEST_NULL) continue; /* done */
         int done = 0, code = MPI_Test(&sum->request, &done, MPI_STATUS_IGNORE);
         if (code != MPI_SUCCESS || done) {
             finish(t, sum, code);
@@ -187,3 +186,26 @@ plait_status pli_mpi_wait(pli_transport *t, pli_call *call, plait_error *err) {
 }
 
 void pli_mpi_drop(pli_transport *t, pli_call *call) { (void)land(t, call); }
+
+bool pli_mpi_is_reducing(pli_transport *t) {
+    pli_mpi_lock(t);
+    bool any = false;
+    for (const native *sum = t->reducing; sum != NULL; sum = sum->next) any = any || sum->request != MPI_REQUEST_NULL;
+    pli_mpi_unlock(t);
+    return any && !t->failed;
+}
+
+bool pli_mpi_end_reducing(pli_transport *t) {
+    native **at = &t->reducing;
+    while (*at != NULL) {
+        native *sum = *at;
+        if (sum->broken || sum->request != MPI_REQUEST_NULL) {
+            at = &sum->next;
+            continue;
+        }
+        *at = sum->next;
+        pli_free(sum->copy);
+        pli_free(sum);
+    }
+    return t->reducing == NULL;
+}
