@@ -13,6 +13,7 @@ typedef enum pli_span_kind {
     PLI_SPAN_CALL,  /* a public call that may wait: "plait_job_clock"                */
     PLI_SPAN_WAIT,  /* detail: what is waited for */
     PLI_SPAN_OP,    /* a node of a graph, or a thread's part of it: "matmul#12"      */
+    PLI_SPAN_PIECE, /* a micro-batch in a part of a cut graph, forward or backward, or a bubble in it */
     PLI_SPAN_KINDS
 } pli_span_kind;
 
@@ -20,7 +21,7 @@ typedef struct pli_span {
     pli_span_kind kind;
     int32_t       rank, thread; /* thread 0: the rank's own                          */
     const char   *name, *detail; /* borrowed for the call; detail NULL: none         */
-    int64_t       number;       /* number of the epoch or clock, from 0; -1: none */
+    int64_t       number;       /* number of the epoch, clock or micro-batch, from 0; -1: none */
     uint64_t      begin_ns, end_ns; /* in the transport's time */
 } pli_span;
 

@@ -60,6 +60,10 @@ static plait_status take_off(batches *b, int32_t part, int32_t m, plait_error *e
     return PLAIT_OK;
 }
 
+static void tell(const plait_session *s, pli_piece piece, int32_t m, bool ends) {
+    if (s->piece != NULL) s->piece(s->piece_user, piece, m, ends);
+}
+
 static plait_status fly(batches *b, int32_t part, int32_t m, bool backward, plait_error *err) {
     plait_session       *s = b->session[part];
     const plait_channel *c = &s->channel;
@@ -70,16 +74,22 @@ static plait_status fly(batches *b, int32_t part, int32_t m, bool backward, plai
         plait_edge edge;
         PLI_TRY(pli_plan_step(s, f->plan, f->x, until, &waits, &sends, &edge, err));
         if (!waits) return PLAIT_OK;
+        tell(s, PLI_PIECE_BUBBLE, m, false);
         PLI_TRY(c->wait(c->user, &edge, sends, err));
+        tell(s, PLI_PIECE_BUBBLE, m, true);
     }
 }
 
 static plait_status do_piece(batches *b, pli_pipeline_work work, plait_error *err) {
-    const int32_t part = b->n_sessions == 1 ? 0 : work.part / b->schedule.ranks;
-    const flight *f = &b->flight[(int64_t)part * b->n + work.micro_batch];
+    const int32_t        part = b->n_sessions == 1 ? 0 : work.part / b->schedule.ranks;
+    const flight        *f = &b->flight[(int64_t)part * b->n + work.micro_batch];
+    const plait_session *s = b->session[part];
+    const pli_piece      piece = work.backward ? PLI_PIECE_BACKWARD : PLI_PIECE_FORWARD;
+    tell(s, piece, work.micro_batch, false);
     if (!work.backward) PLI_TRY(take_off(b, part, work.micro_batch, err));
     if (f->x == NULL) return PLAIT_OK; /* there is no backward pass: it landed after the forward one */
     PLI_TRY(fly(b, part, work.micro_batch, work.backward, err));
+    tell(s, piece, work.micro_batch, true);
     /* A single one has lent its deltas to the store, and lands after the store's end. */
     if (b->n > 1 && (work.backward || f->plan->turn == f->plan->n_nodes)) land(b, part, work.micro_batch, true);
     return PLAIT_OK;

@@ -18,6 +18,11 @@ typedef struct pli_variable_use {
 /** A node has been computed. */
 typedef void pli_charge_fn(void *user, const pli_weight *weight);
 
+/* A piece of a pipeline: a micro-batch goes through a part. A bubble is a wait within a piece. */
+typedef enum pli_piece { PLI_PIECE_FORWARD, PLI_PIECE_BACKWARD, PLI_PIECE_BUBBLE, PLI_PIECES } pli_piece;
+/** A piece begins, or ends. micro_batch: of the call of plait_session_run_batches, from 0. */
+typedef void pli_piece_fn(void *user, pli_piece piece, int32_t micro_batch, bool ends);
+
 struct plait_session {
     const plait_graph *graph;
     plait_session_opts opts;
@@ -38,6 +43,8 @@ struct plait_session {
     int64_t            n_used, use_capacity;
     pli_charge_fn     *charge; /* told of the work of each node; NULL: nobody asks        */
     void              *charge_user;
+    pli_piece_fn      *piece; /* told of the pieces of a pipeline; NULL: nobody asks      */
+    void              *piece_user;
     _Atomic uint64_t   runs; /* every run counts itself; relaxed, it publishes nothing */
 };
 
@@ -51,6 +58,12 @@ plait_status pli_session_create(const plait_graph *graph, const plait_session_op
 static inline void pli_session_charge(plait_session *session, pli_charge_fn *fn, void *user) {
     session->charge = fn;
     session->charge_user = user;
+}
+
+/** Tells fn of each piece of a pipeline, on the thread that runs it. Set it before the first run. */
+static inline void pli_session_watch(plait_session *session, pli_piece_fn *fn, void *user) {
+    session->piece = fn;
+    session->piece_user = user;
 }
 
 /** The session's own store. */

@@ -71,6 +71,18 @@ near both uncut || fail "validation loss $(loss both) in stages, $(loss uncut) w
 works tied train "$@" --workers 4 --topology ps --cut 2 --micro-batches 4 --pipeline interleaved
 same both tied
 if [ "$sim" = yes ]; then
+    # A trace has the schedule: each micro-batch of each clock goes through each part forward and backward.
+    works traced train --data "$digits" --label -1 --epochs 1 --quiet --model mlp --layers 48,32,16 --workers 2 --cut 2 \
+        --micro-batches 4 --batch 300 --transport sim --trace t.json
+    clocks=$(grep -o '"name": "clock", "ph": "X", "pid": 0' t.json | wc -l)
+    for piece in forward backward; do
+        for part in 0 1; do
+            n=$(grep -o "\"name\": \"$piece in part $part\", \"ph\": \"X\", \"pid\": $part" t.json | wc -l)
+            [ "$clocks" -gt 0 ] && [ "$n" -eq $((4 * clocks)) ] || fail "$n times $piece in part $part of $clocks clocks"
+        done
+    done
+    says t.json 'bubble in part 1' || fail "the trace has no bubble"
+    says t.json '"micro_batch": 3' || fail "the trace does not count micro-batches"
     works sim train "$@" --workers 4 --topology ps --cut 2 --micro-batches 4 --transport sim
     same both sim
 fi

@@ -13,12 +13,20 @@
 
 #include "graph/graph.h"
 #include "graph/pipeline.h"
+#include "graph/session.h"
 #include "learn/net/table_store.h"
 
 enum { CHUNKS = 2 /* parts of a rank under interleaved */, HEAD = 3, LENGTHS = 3 };
 /* An outline: HEAD numbers, then LENGTHS of each micro-batch. */
 enum { LEFT /* runs of the clock that follow */, MICRO_BATCHES, EXAMPLES };
 enum { ROWS, ENTRIES, UNIQUE };
+
+/* Traces the pieces of a part. */
+typedef struct tracer {
+    const pli_run *run;
+    char           name[PLI_PIECES][40];
+    uint64_t       begun_ns[PLI_PIECES];
+} tracer;
 
 struct pli_stages {
     pli_run            *run;
@@ -29,6 +37,7 @@ struct pli_stages {
     plait_group        *members, *peers; /* of the stage; of the replica */
     plait_comm_channel *channel;
     plait_session      *session[CHUNKS];
+    tracer              tracer[CHUNKS];
     /* of a run; [most] */
     pli_net_rows *rows;
     plait_feed   *feed; /* [most, PLI_NET_FEEDS + 2] */
@@ -151,6 +160,24 @@ plait_status pli_stages_meet(pli_stages *s) {
     return status;
 }
 
+static void trace(void *user, pli_piece piece, int32_t micro_batch, bool ends) {
+    tracer *t = user;
+    if (ends)
+        pli_comm_span_end(t->run->comm, PLI_SPAN_PIECE, t->name[piece], micro_batch, t->begun_ns[piece]);
+    else
+        t->begun_ns[piece] = pli_comm_span_begin(t->run->comm);
+}
+
+static void watch(pli_stages *s, int32_t chunk, int32_t part) {
+    tracer *t = &s->tracer[chunk];
+    if (pli_comm_spans(s->run->comm) == NULL) return;
+    t->run = s->run;
+    snprintf(t->name[PLI_PIECE_FORWARD], sizeof t->name[0], "forward in part %d", part);
+    snprintf(t->name[PLI_PIECE_BACKWARD], sizeof t->name[0], "backward in part %d", part);
+    snprintf(t->name[PLI_PIECE_BUBBLE], sizeof t->name[0], "bubble in part %d", part);
+    pli_session_watch(s->session[chunk], trace, t);
+}
+
 plait_status pli_stages_open(pli_stages *s, const plait_session_opts *opts) {
     plait_session_opts own = *opts;
     plait_cut          cut;
@@ -164,6 +191,7 @@ plait_status pli_stages_open(pli_stages *s, const plait_session_opts *opts) {
     for (int32_t c = 0; c < s->chunks; c++) {
         cut.own = c * s->ranks + s->stage;
         PLI_TRY(pli_net_session_create(s->run, &own, &s->session[c]));
+        watch(s, c, cut.own);
     }
     return PLAIT_OK;
 }

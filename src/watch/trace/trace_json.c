@@ -18,7 +18,7 @@ struct pli_trace_file {
     uint64_t     origin_ns, dropped, spans;
 };
 
-static const char *const kinds[PLI_SPAN_KINDS] = { "phase", "step", "call", "wait", "op" };
+static const char *const kinds[PLI_SPAN_KINDS] = { "phase", "step", "call", "wait", "op", "pipeline" };
 
 static plait_status flush(pli_trace_file *f, size_t least, plait_error *err) {
     if (f->text.failed) return pli_fail(err, PLAIT_ENOMEM, "trace: no memory for its text");
@@ -79,6 +79,7 @@ static void add_args(pli_trace_file *f, const span *s) {
     if (numbered)
         pli_json_i64(&f->text,
                      of_epoch                            ? "epoch"
+                     : s->kind == PLI_SPAN_PIECE         ? "micro_batch"
                      : strcmp(s->name, "iteration") == 0 ? "iteration"
                                                          : "clock",
                      s->number);
