@@ -79,5 +79,21 @@ else()
   message(STATUS "oneDNN: version 2 not found, the onednn module is not built (script/bootstrap --all installs it)")
 endif()
 
+# METIS, for placements of graphs.
+set(PLAIT_METIS_FOUND OFF)
+if(NOT CMAKE_CROSSCOMPILING)
+  find_path(PLAIT_METIS_INCLUDE metis.h)
+  find_library(PLAIT_METIS_LIBRARY metis)
+endif()
+if(PLAIT_METIS_INCLUDE AND PLAIT_METIS_LIBRARY)
+  set(PLAIT_METIS_FOUND ON)
+  add_library(plait_metis INTERFACE)
+  target_include_directories(plait_metis SYSTEM INTERFACE ${PLAIT_METIS_INCLUDE})
+  target_link_libraries(plait_metis INTERFACE ${PLAIT_METIS_LIBRARY})
+  message(STATUS "METIS: ${PLAIT_METIS_LIBRARY}")
+else()
+  message(STATUS "METIS: not found, the metis module is not built (script/bootstrap --all installs it)")
+endif()
+
 # protobuf-c, for modules whose files are made of its messages.
 include(PlaitProtobuf)

@@ -76,7 +76,8 @@ typedef struct plait_place_opts {
     const plait_place_rule *rules;         /* [n_rules] */
     int32_t                 n_rules;
     const char    *method;                 /* "auto": the best of the others, refined; "chain": contiguous runs of units
-                                              by dynamic programming; "heft"; "given": `given` as it is      */
+                                              by dynamic programming; "heft"; "metis": as auto, and from METIS'
+                                              cuts too; "given": `given` as it is           */
     const int32_t *given;                  /* [nodes of the graph] a rank each; for "given" alone            */
     uint64_t       seed;                   /* of the order of moves                                          */
 } plait_place_opts;
@@ -88,9 +89,9 @@ typedef struct plait_placement plait_placement;
 
 /** Places a graph. The same graph, options and seed give the same placement.
  *  Errors: EINVAL an option is out of range, or nodes of one unit are placed on two ranks by hand (both are named);
- *  ENAME unknown method (the nearest is named); EREFUSED no placement was found that keeps what is to be apart on two
- *  ranks, or none that the ranks' memory holds: the text has the bytes needed by rank, of the best one found; ESHAPE,
- *  ENOMEM; what a plan of the fetches fails with.
+ *  EMODULE metis is not installed; ENAME unknown method (the nearest is named); EREFUSED no placement was found that
+ *  keeps what is to be apart on two ranks, or none that the ranks' memory holds: the text has the bytes needed by rank,
+ *  of the best one found; ESHAPE, ENOMEM; what a plan of the fetches fails with.
  *  Nothing of the graph is computed or allocated. */
 PLAIT_API plait_status plait_placement_create(const plait_graph *graph, const plait_place_opts *opts,
                                               plait_placement **placement_out, plait_error *error_out);

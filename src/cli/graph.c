@@ -17,7 +17,7 @@ static const pli_opt rows[] = {
       "placement" },
     { "cluster", PLI_OPT_TEXT, AT(cluster), NULL, "FILE",
       "the ranks' speeds, links and costs; default: equal hosts on one switch", 0, 0, "placement" },
-    { "place", PLI_OPT_TEXT, AT(place), "auto", "auto|chain|heft|FILE",
+    { "place", PLI_OPT_TEXT, AT(place), "auto", "auto|chain|heft|metis|FILE",
       "how nodes are placed; FILE has places and rules, and auto does the rest", 0, 0, "placement" },
     { "forbid", PLI_OPT_LIST, AT(forbid), NULL, "NODE:RANK", "keep a node off a rank", 0, 0, "placement" },
     { "together", PLI_OPT_LIST, AT(together), NULL, "A:B", "place two nodes on one rank", 0, 0, "placement" },
@@ -195,7 +195,7 @@ static bool check(const pli_place_settings *set) {
     else if (set->micro_batches > set->batch)
         pli_cli_usage("graph place: %" PRId64 " micro-batches of %" PRId64 " rows", set->micro_batches, set->batch);
     else if (pli_place_method(set) == NULL && !pli_file_exists(set->place))
-        pli_cli_usage("graph place: --place '%s' is no file, and none of auto, chain, heft", set->place);
+        pli_cli_usage("graph place: --place '%s' is no file, and none of auto, chain, heft, metis", set->place);
     else
         return pli_paths_apart("graph place", &out, 1, read, 2, &(pli_text_list){ 0 });
     return false;

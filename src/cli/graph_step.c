@@ -14,7 +14,7 @@
 /* --- the graph and its rules -------------------------------------------------------------------------------------- */
 
 const char *pli_place_method(const pli_place_settings *set) {
-    static const char *const methods[] = { "auto", "chain", "heft" };
+    static const char *const methods[] = { "auto", "chain", "heft", "metis" };
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
         if (strcmp(set->place, methods[i]) == 0) return methods[i];
     return NULL;

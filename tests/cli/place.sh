@@ -66,6 +66,15 @@ done
 awk -v auto="$(number m-auto step_seconds)" -v chain="$(number m-chain step_seconds)" 'BEGIN { exit !(auto <= chain) }' ||
     fail "auto is worse than chain"
 
+# METIS is a module: with it the result is no worse than auto's, without it the message says how to install it.
+if "$PLAIT" version --json | grep -q '"metis": {"found": true'; then
+    works m-metis graph place net.json --ranks 2 --place metis --micro-batches 4 --json
+    awk -v auto="$(number m-auto step_seconds)" -v metis="$(number m-metis step_seconds)" 'BEGIN { exit !(metis > 0 && metis <= auto) }' ||
+        fail "metis is worse than auto: $(cat m-metis.out)"
+else
+    exits 2 'apt-get install libmetis-dev' no-metis graph place net.json --ranks 2 --place metis
+fi
+
 # A cluster's ranks: the host that is four times as fast has the wide branch.
 cat >cluster.yaml <<'END'
 version: 1

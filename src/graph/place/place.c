@@ -39,7 +39,7 @@ double pli_place_bandwidth(const plait_place_opts *o, int32_t from, int32_t to) 
 
 /* --- options ------------------------------------------------------------------------------------------------------ */
 
-static const char *const methods[] = { "auto", "chain", "heft", "given" };
+static const char *const methods[] = { "auto", "chain", "heft", "metis", "given" };
 
 static bool good_links(const plait_place_opts *o) {
     for (int64_t i = 0; i < (int64_t)o->ranks * o->ranks; i++) {
@@ -151,18 +151,33 @@ static bool enter_chains(contest *c, bool refine) {
     return true;
 }
 
-static bool run_contest(contest *c) {
+static plait_status no_memory(const pli_placing *l, plait_error *err) {
+    return pli_fail(err, PLAIT_ENOMEM, "no memory to place a graph of %d nodes", l->nodes);
+}
+
+/* Cuts by METIS for all ranks, for half of them, and so on. */
+static plait_status enter_metis(contest *c, bool refine, plait_error *err) {
+    set_order(c, true);
+    for (int32_t parts = c->load->opts->ranks; parts >= 2; parts /= 2) {
+        PLI_TRY(pli_start_metis(c->load, c->order, parts, c->part, err));
+        enter(c, refine);
+    }
+    return PLAIT_OK;
+}
+
+static plait_status run_contest(contest *c, plait_error *err) {
     const plait_place_opts *o = c->load->opts;
+    const bool              metis = strcmp(o->method, "metis") == 0, all = metis || strcmp(o->method, "auto") == 0;
     if (strcmp(o->method, "given") == 0) {
         for (int64_t k = c->load->graph_nodes - 1; k >= 0; k--) c->part[c->load->of_node[k]] = o->given[k];
         enter(c, false);
-        return true;
+        return PLAIT_OK;
     }
-    const bool all = strcmp(o->method, "auto") == 0;
-    if (strcmp(o->method, "chain") == 0) return enter_chains(c, false);
-    if (!pli_start_heft(c->load, c->part)) return false;
+    if (metis) PLI_TRY(enter_metis(c, true, err));
+    if (strcmp(o->method, "chain") == 0) return enter_chains(c, false) ? PLAIT_OK : no_memory(c->load, err);
+    if (!pli_start_heft(c->load, c->part)) return no_memory(c->load, err);
     enter(c, all);
-    if (!all) return true;
+    if (!all) return PLAIT_OK;
     set_order(c, true);
     pli_start_one(c->load, c->order[0], c->part);
     enter(c, true);
@@ -170,7 +185,7 @@ static bool run_contest(contest *c) {
         draw(c, i);
         enter(c, true);
     }
-    return enter_chains(c, true);
+    return enter_chains(c, true) ? PLAIT_OK : no_memory(c->load, err);
 }
 
 /* --- the answer --------------------------------------------------------------------------------------------------- */
@@ -217,9 +232,9 @@ static plait_status place(pli_placing *l, plait_placement *p, plait_error *err) 
                         .order = pli_arena_take(&l->arena, ((size_t)l->opts->ranks + 1) * sizeof(int32_t)) };
     const int64_t tasks = (int64_t)l->nodes * l->opts->micro_batches + 1;
     if (c.judge == NULL || c.part == NULL || c.best == NULL || c.order == NULL || tasks > INT32_MAX / 2)
-        return pli_fail(err, PLAIT_ENOMEM, "no memory to place a graph of %d nodes", l->nodes);
+        return no_memory(l, err);
     c.each = TASKS / tasks < JUDGEMENTS ? TASKS / tasks : JUDGEMENTS;
-    if (!run_contest(&c)) return pli_fail(err, PLAIT_ENOMEM, "no memory to place a graph of %d nodes", l->nodes);
+    PLI_TRY(run_contest(&c, err));
     return answer(&c, p, err);
 }
 

@@ -5,6 +5,7 @@
  *     simulate.c  a step on the ranks: time by a list scheduler
  *     memory.c    bytes by rank
  *     start.c     placements to begin with: one rank, chain cut, HEFT
+ *     multilevel.c  and by METIS, from the module that cutter.h describes
  *     refine.c    moves of units that shorten the simulated step
  *     place.c     the public calls */
 #ifndef PLI_GRAPH_PLACE_PLACE_H
@@ -88,6 +89,10 @@ void pli_start_one(const pli_placing *load, int32_t rank, int32_t *part);
 /** Cuts the units, in their order, into runs for the first `stages` of the ranks in order [ranks]. */
 bool pli_start_chain(pli_placing *load, const int32_t *order, int32_t stages, int32_t *part);
 bool pli_start_heft(pli_placing *load, int32_t *part);
+
+/** multilevel.c. Cuts the units for the first `parts` (2 or more) of the ranks in order. Errors: EMODULE; ENOMEM. */
+plait_status pli_start_metis(const pli_placing *load, const int32_t *order, int32_t parts, int32_t *part,
+                             plait_error *err);
 
 /** refine.c. Moves units while that makes the step better. *budget: judgements that are left. */
 void pli_refine(const pli_placing *load, pli_judge *judge, uint64_t seed, int64_t *budget, int32_t *part,

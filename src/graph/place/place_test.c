@@ -14,8 +14,10 @@
 #include <plait/ops.h>
 #include <plait/place.h>
 
+#include "base/module.h"
 #include "base/random.h"
 #include "graph/graph.h"
+#include "graph/place/cutter.h"
 
 enum { BATCH = 64, RANKS_MAX = 8 };
 
@@ -66,6 +68,23 @@ static plait_value ladder(plait_graph *g, plait_value x, int64_t n, int64_t widt
     return plait_op_sum(g, x, 0, NULL, 0);
 }
 
+/* A grid of layers: each reads its neighbours in the row before, as stencils and graph nets do. */
+static plait_value grid(plait_graph *g, plait_value x, int64_t rows, int64_t columns) {
+    plait_value row[16], next[16];
+    char        name[16];
+    for (int64_t c = 0; c < columns; c++) row[c] = x;
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t c = 0; c < columns; c++) {
+            snprintf(name, sizeof name, "g%lld.%lld", (long long)r, (long long)c);
+            const plait_value in = c > 0 ? plait_op_add(g, row[c], row[c - 1]) : row[c];
+            next[c] = layer(g, in, 64, 64, name);
+        }
+        memcpy(row, next, sizeof row);
+    }
+    const plait_value sum = plait_graph_op(g, "add_n", row, (int32_t)columns, NULL, 0);
+    return plait_op_sum(g, sum, 0, NULL, 0);
+}
+
 typedef struct scene {
     const char *name;
     plait_value (*build)(plait_graph *, plait_value, int64_t, int64_t);
@@ -89,8 +108,15 @@ static const scene scenes[] = {
     { "4 branches, slow links", branches, 4, 2, 4, 1, { 0 }, 1e4, 1e7, 0, true },
     { "ladder of 5", ladder, 5, 0, 2, 1, { 0 }, 3e5, 1.25e9, 0, true },
     { "ladder of 4, 2 micro-batches, uneven", ladder, 4, 0, 3, 2, { 1, 2, 1 }, 3e5, 1.25e9, 0, true },
+    { "grid of 6 x 8, trained, 4 ranks", grid, 6, 8, 4, 2, { 0 }, 2e5, 1.25e8, 0.4, true },
     { "branches without training, less memory", branches, 6, 2, 3, 1, { 0 }, 3e5, 1.25e9, 0.55, false },
+    /* hundreds of nodes take many seconds each: the long form of the test has them */
+    { "grid of 24 x 8, 4 ranks", grid, 24, 8, 4, 1, { 0 }, 2e5, 1.25e9, 0, false },
+    { "grid of 24 x 8, 8 ranks, 4 micro-batches", grid, 24, 8, 8, 4, { 0 }, 1e5, 1.25e9, 0, false },
+    { "12 branches of 16, 6 ranks", branches, 12, 16, 6, 1, { 0 }, 1e5, 1.25e8, 0, false },
+    { "chain of 200, 8 ranks, 8 micro-batches", chain, 200, 0, 8, 8, { 0 }, 1e5, 1.25e9, 0, false },
 };
+enum { SCENES = sizeof scenes / sizeof *scenes, LARGE = 4 };
 
 /* --- a scene ---------------------------------------------------------------------------------------------------- */
 
@@ -188,7 +214,7 @@ static void check_memory(const stage *t, const plait_placement *p, const char *n
 static void test_auto_against_random(void **state) {
     (void)state;
     const int64_t draws = getenv("PLAIT_TEST_FULL") != NULL ? 2000 : 200;
-    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
+    for (size_t i = 0; i < SCENES - (draws > 200 ? 0 : LARGE); i++) {
         stage   t;
         int64_t fitted = 0;
         build(&t, &scenes[i]);
@@ -207,6 +233,45 @@ static void test_auto_against_random(void **state) {
                       p != NULL ? plait_placement_seconds(p) * 1e3 : NAN);
         if (!(chosen <= 1.1 * random)) fail_msg("%s: %g s, random %g s", scenes[i].name, chosen, random);
         plait_placement_destroy(&p);
+        plait_graph_destroy(&t.g);
+    }
+}
+
+/* METIS' starts are among those of the method "metis", so it is never worse than auto; it keeps to memory and rules. */
+static void test_metis(void **state) {
+    (void)state;
+    void       *handle = NULL;
+    const void *given = NULL;
+    if (pli_module_load("metis", PLI_CUTTER_ABI, &handle, &given, &error) < 0) {
+        assert_non_null(strstr(error.text, "libmetis-dev"));
+        skip();
+    }
+    const pli_cutter *cutter = given;
+    /* two triangles and a light edge between them */
+    static const int32_t first[] = { 0, 2, 4, 7, 10, 12, 14 }, to[] = { 1, 2, 0, 2, 0, 1, 3, 2, 4, 5, 3, 5, 3, 4 },
+                         edge[] = { 9, 9, 9, 9, 9, 9, 1, 1, 9, 9, 9, 9, 9, 9 }, weight[] = { 1, 1, 1, 1, 1, 1 };
+    static const float   half[] = { 0.5f, 0.5f };
+    int32_t              part[6];
+    assert_true(cutter->cut(&(pli_cut_graph){ 6, 1, first, to, edge, weight }, 2, half, 3, part));
+    assert_true(part[0] == part[1] && part[1] == part[2] && part[3] == part[4] && part[4] == part[5]);
+    assert_int_not_equal(part[0], part[3]);
+    pli_module_close(&handle);
+    for (size_t i = 0; i < SCENES - LARGE - 2; i++) {
+        stage t;
+        build(&t, &scenes[i]);
+        const double whole = whole_bytes(&t);
+        for (int32_t r = 0; r < t.opts.ranks; r++) t.memory[r] = (uint64_t)(whole * scenes[i].memory);
+        if (scenes[i].memory > 0) t.opts.memory_bytes = t.memory;
+        plait_graph_place(t.g, t.fetch[0], "rank:1");
+        plait_placement *p = place(&t, "auto", NULL), *m = place(&t, "metis", NULL);
+        if (p == NULL || m == NULL) fail_msg("%s: %s", scenes[i].name, error.text);
+        if (t.opts.memory_bytes != NULL) check_memory(&t, m, scenes[i].name);
+        assert_int_equal(plait_placement_parts(m)[t.g->value[t.fetch[0]].node], 1);
+        if (!(plait_placement_seconds(m) <= plait_placement_seconds(p)))
+            fail_msg("%s: metis %g s, auto %g s", scenes[i].name, plait_placement_seconds(m),
+                     plait_placement_seconds(p));
+        plait_placement_destroy(&p);
+        plait_placement_destroy(&m);
         plait_graph_destroy(&t.g);
     }
 }
@@ -345,6 +410,7 @@ static void test_refusals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_auto_against_random),
+        cmocka_unit_test(test_metis),
         cmocka_unit_test(test_one_rank_is_busy),
         cmocka_unit_test(test_by_hand_and_rules),
         cmocka_unit_test(test_rules_of_the_graph),
