@@ -7,7 +7,7 @@ import struct
 (JOB, TABLE, GET, INC, PUSH, SEND, SUM, CLOCK, BARRIER, LEAVE, APPLY, DROP, TICK, GONE, DONE, GIVE, MIX, STAND,
  VIEW, SERVE, HAND, COPY, ZERO) = range(1, 24)
 
-VERSION = 5
+VERSIONS = 5, 6  # 6: chunks of groups
 
 
 class Cursor:
@@ -93,13 +93,13 @@ def worker_events(records):
 
 
 def workers(path):
-    """The events of each worker, by rank, from a log file that is whole."""
+    """The events of each worker about tables of all workers, by rank, from a log file that is whole."""
     data, at, streams = pathlib.Path(path).read_bytes(), 32, {}
-    if data[:8] != b"plaitlog" or struct.unpack_from("<I", data, 8)[0] != VERSION:
-        raise ValueError(f"{path}: no event log of version {VERSION}")
+    if data[:8] != b"plaitlog" or struct.unpack_from("<I", data, 8)[0] not in VERSIONS:
+        raise ValueError(f"{path}: no event log of versions {VERSIONS}")
     while at < len(data):
-        tag, side, rank, size = struct.unpack_from("<cBxxII", data, at)
-        if tag == b"R" and side == 0:
+        tag, side, group, rank, size = struct.unpack_from("<cBHII", data, at)
+        if tag == b"R" and side == 0 and group == 0:
             streams.setdefault(rank, bytearray()).extend(data[at + 16:at + 16 + size])
         at += 16 + size
     return {rank: worker_events(bytes(records)) for rank, records in sorted(streams.items())}

@@ -13,7 +13,10 @@
  * replica is known by its *home*, the server whose shards it holds, and its *place* in the chain of ranks that may hold
  * replicas of them; the server's own rank is place 0. When one of the two has died, the other hands its state (HAND)
  * to a new replica at a later place, which goes on from there (REPLICA). Each replica counts its own version; a new
- * replica begins at the version that it was handed. */
+ * replica begins at the version that it was handed.
+ *
+ * The tables of a group (plait/group.h) are a job of the members alone. Its events say so (`group`), and all their
+ * ranks are the group's numbers. */
 #ifndef PLI_BASE_EVENT_H
 #define PLI_BASE_EVENT_H
 
@@ -67,6 +70,15 @@ typedef struct pli_event_job {
     int32_t spares;                                 /* the last workers, which have no shards until a rank dies */
 } pli_event_job;
 
+/* A group in which a rank takes part. */
+typedef struct pli_event_group {
+    uint32_t       id;   /* 1, 2, ...: the same on all ranks */
+    const char    *name;
+    int64_t first_clock; /* the clock in which its first table was made; no member's event is of an earlier one */
+    int32_t        n;
+    const int32_t *rank; /* [n] the run's rank of each number, ascending: its members, and behind them the servers */
+} pli_event_group;
+
 typedef struct pli_event_table {
     const char *name, *topology, *consistency;
     int64_t     rows, cols; /* rows 0: sparse       */
@@ -97,6 +109,7 @@ typedef struct pli_event {
     int32_t        home;   /* server side: number of the server whose shards these are; at place 0 it is the rank's
                             * own, set or not */
     int32_t        place;  /* server side: which replica of them */
+    const pli_event_group *group; /* NULL: of all workers' tables */
     int32_t        rank, peer, table, shard, whom;
     int64_t        clock, rows;
     uint64_t       seq, version, row;

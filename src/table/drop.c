@@ -29,7 +29,7 @@ static plait_status drop(plait_table *table, plait_error *err) {
     plait_job *job = table->job;
     int64_t    left = 0;
     if (table->ops->drop != NULL) PLI_TRY(table->ops->drop(table, err));
-    pli_raise_drop(pli_comm_events(job->comm), pli_job_me(job), table->spec.id, plait_job_clock_now(job));
+    pli_raise_drop(pli_job_events(job), pli_job_me(job), table->spec.id, plait_job_clock_now(job));
     for (int64_t i = 0; i < job->tables; i++)
         if (job->table[i] != table) job->table[left++] = job->table[i];
     job->tables = left;

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "table/events.h"
 #include "table/pairs/pairs.h"
 #include "table/table.h"
 
@@ -29,6 +30,27 @@ void pli_job_slice(const plait_job *job, int64_t n, int32_t worker, int64_t *fir
     else plait_comm_slice(job->comm, n, worker, first_out, count_out);
 }
 
+/* --- events ------------------------------------------------------------------------------------------------------- */
+
+/* A part's machines raise events by numbers. The log learns whose numbers they are. */
+static void raise_in_part(void *user, const pli_event *event) {
+    const plait_job *part = user;
+    pli_event        with = *event;
+    with.group = &part->as_group;
+    pli_event_raise(pli_comm_events(part->comm), &with);
+}
+
+const pli_event_sink *pli_job_events(const plait_job *job) {
+    const pli_event_sink *events = pli_comm_events(job->comm);
+    return job->group == NULL || events == NULL ? events : &job->sink;
+}
+
+void pli_job_raise_done(plait_job *job) {
+    for (int64_t i = 0; i < job->parts; i++) pli_job_raise_done(job->part[i]);
+    if (job->worker) pli_raise(job->client.sink, pli_job_me(job), false, PLI_EVENT_DONE);
+    if (job->serves) pli_raise(job->server.sink, pli_job_me(job), true, PLI_EVENT_DONE);
+}
+
 /* --- parts -------------------------------------------------------------------------------------------------------- */
 
 /* Options are those of the whole job, which outlives its parts. */
@@ -41,6 +63,10 @@ static plait_job *make(const plait_job *job, plait_group *group) {
     part->layout.workers = part->layout.servers = plait_group_size(group);
     part->layout.first_server = 0;
     part->layout.first_clock = plait_job_clock_now(job);
+    part->as_group = (pli_event_group){ .id = group->id, .name = group->name,
+                                        .first_clock = part->layout.first_clock, .n = group->numbers.count,
+                                        .rank = group->numbers.rank };
+    part->sink = (pli_event_sink){ .raise = raise_in_part, .user = part };
     const uint32_t id = pli_group_id(group);
     part->layout.job_hash = pli_hash_bytes(&id, sizeof id, job->layout.job_hash);
     memcpy(part->topology, job->topology, sizeof part->topology);

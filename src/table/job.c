@@ -57,7 +57,7 @@ plait_status pli_job_agree(plait_job *job, const char *what, uint64_t hash, plai
 plait_status pli_job_open_machines(plait_job *job, plait_error *err) {
     plait_comm *comm = job->comm;
     int32_t     rank = pli_job_me(job);
-    const pli_event_sink *events = job->group == NULL ? pli_comm_events(comm) : NULL; /* logs do not know groups */
+    const pli_event_sink *events = pli_job_events(job);
     uint32_t    epoch = pli_comm_epoch(comm), incarnation = pli_comm_incarnation(comm);
     job->worker = pli_comm_is_worker(comm);
     if (rank >= job->layout.first_server && rank < job->layout.first_server + job->layout.servers) {
@@ -227,10 +227,8 @@ plait_status plait_job_destroy(plait_job **job_ptr) {
     pli_comm_enter(comm, "plait_job_destroy");
     plait_status status = say_bye(job, pli_job_error(job));
     if (job->layout.replicas > 1 && job->worker) pli_comm_carry_no_more(comm);
-    int32_t      rank = plait_comm_rank(job->comm);
     bool well = status >= 0 && !pli_comm_has_failed(comm); /* a killed rank may still hear its own server's good-bye */
-    if (well && job->worker) pli_raise(job->client.sink, rank, false, PLI_EVENT_DONE);
-    if (well && job->serves) pli_raise(job->server.sink, rank, true, PLI_EVENT_DONE);
+    if (well) pli_job_raise_done(job);
     pli_comm_end_job(comm);
     let_groups_go(job);
     if (status < 0 || !pli_comm_retire(comm, job, pli_job_free)) pli_job_free(job);

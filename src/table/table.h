@@ -114,6 +114,8 @@ struct plait_job {
     plait_group    *group; /* whose part it is; NULL: the whole job */
     plait_job     **part;  /* [parts] of the whole job, by the groups' numbers */
     int64_t         parts, parts_capacity;
+    pli_event_group as_group; /* of a part: how its events say whose they are, and */
+    pli_event_sink  sink;     /* where they go first */
     pli_layout      layout;
     char            topology[PLI_TOPOLOGY_TEXT], consistency[PLI_CONSISTENCY_TEXT], filter[PLI_FILTERS_TEXT];
     int64_t         batch;
@@ -205,6 +207,10 @@ static inline bool pli_job_is_absent(const plait_job *job, int32_t worker) {
 }
 /* Collectives of the job's workers (group_part.c). */
 plait_status pli_job_meet(plait_job *job); /* a barrier */
+/** Where the job's machines raise events; NULL: nowhere. Those of a part say whose they are. */
+const pli_event_sink *pli_job_events(const plait_job *job);
+/** The rank's part in the job, and in its parts, has ended well. */
+void pli_job_raise_done(plait_job *job);
 plait_status pli_job_allgather(plait_job *job, const void *mine, size_t bytes, void *all);
 plait_status pli_job_allreduce(plait_job *job, void *buf, int64_t n, plait_type type); /* sums */
 void         pli_job_slice(const plait_job *job, int64_t n, int32_t worker, int64_t *first_out, int64_t *count_out);

@@ -29,7 +29,7 @@ static plait_status zero(plait_table *table, plait_error *err) {
     plait_job   *job = table->job;
     plait_status status = table->ops->zero(table, ++table->zeros, err);
     PLI_TRY(pli_job_agree(job, "a table's zeroing", 0, status, err));
-    pli_raise_zero(pli_comm_events(job->comm), pli_job_me(job), table->spec.id, plait_job_clock_now(job));
+    pli_raise_zero(pli_job_events(job), pli_job_me(job), table->spec.id, plait_job_clock_now(job));
     return PLAIT_OK;
 }
 

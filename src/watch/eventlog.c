@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,16 +18,26 @@ typedef struct log_stream {
     bool              failed; /* set by prepare: the stream ends here */
 } log_stream;
 
+/* The streams of all ranks about the tables of one group, or (group 0) of all workers. */
+typedef struct log_part {
+    uint32_t    group;
+    int32_t     n;
+    int32_t    *rank;   /* [n] by number; NULL: a number is a rank */
+    log_stream *stream; /* [PLI_SIDES * n]                         */
+} log_part;
+
 struct pli_eventlog {
     pli_event_sink sink;
     char          *path;
-    int32_t        ranks;
-    log_stream    *stream; /* [PLI_SIDES * ranks] */
+    /* [PLI_LOG_GROUPS_MAX] by group; made by the first event of one, under the lock; release, pairs with part_of's
+     * acquire */
+    _Atomic(log_part *) *part;
     uint64_t (*now)(void *user);
     void           *user;
     pthread_mutex_t lock; /* guards the fields below */
     FILE           *file;
     uint64_t        chunks;
+    bool            lacks; /* streams for which there was no memory */
     int             errnum; /* of the first write that failed */
 };
 
@@ -36,8 +47,10 @@ static void put_u32(unsigned char *at, uint32_t x) {
     for (int i = 0; i < 4; i++) at[i] = (unsigned char)(x >> 8 * i);
 }
 
-static void write_chunk(pli_eventlog *log, char tag, int side, int32_t rank, const void *records, size_t bytes) {
-    unsigned char head[PLI_LOG_CHUNK_BYTES] = { (unsigned char)tag, (unsigned char)side };
+static void write_chunk(pli_eventlog *log, const unsigned char kind[4], int32_t rank, const void *records,
+                        size_t bytes) {
+    unsigned char head[PLI_LOG_CHUNK_BYTES];
+    memcpy(head, kind, 4);
     put_u32(head + 4, (uint32_t)rank);
     put_u32(head + 8, (uint32_t)bytes);
     put_u32(head + 12, pli_log_checksum(head, records, bytes));
@@ -49,18 +62,21 @@ static void write_chunk(pli_eventlog *log, char tag, int side, int32_t rank, con
     pthread_mutex_unlock(&log->lock);
 }
 
-static void flush(pli_eventlog *log, int32_t index) {
-    log_stream *s = &log->stream[index];
+static void flush(pli_eventlog *log, const log_part *part, int32_t index) {
+    log_stream         *s = &part->stream[index];
+    const int32_t       number = index / PLI_SIDES;
+    const unsigned char kind[4] = { 'R', (unsigned char)(index % PLI_SIDES), (unsigned char)part->group,
+                                    (unsigned char)(part->group >> 8) };
     if (s->at > s->begin)
-        write_chunk(log, 'R', index % PLI_SIDES, index / PLI_SIDES, s->begin, (size_t)(s->at - s->begin));
+        write_chunk(log, kind, part->rank == NULL ? number : part->rank[number], s->begin, (size_t)(s->at - s->begin));
     s->at = s->begin;
 }
 
 /* Makes room for a record of that many bytes: flushes the buffer, and grows it if the record is longer. */
-static bool reserve(pli_eventlog *log, int32_t index, size_t bytes) {
-    log_stream *s = &log->stream[index];
+static bool reserve(pli_eventlog *log, const log_part *part, int32_t index, size_t bytes) {
+    log_stream *s = &part->stream[index];
     if (s->begin != NULL && (size_t)(s->end - s->at) >= bytes) return true;
-    flush(log, index);
+    flush(log, part, index);
     if ((size_t)(s->end - s->begin) >= bytes) return true;
     size_t         capacity = bytes > BUFFER_BYTES ? bytes : BUFFER_BYTES;
     unsigned char *begin = pli_malloc(capacity);
@@ -179,10 +195,20 @@ static unsigned char *put_send(unsigned char *at, const pli_event *event, pli_st
     return at;
 }
 
-static unsigned char *put_job(unsigned char *at, const pli_event_job *job) {
+static unsigned char *put_group(unsigned char *at, const pli_event_group *group) {
+    int32_t next = 0;
+    at = put_z(put_text(at, group->name), group->first_clock);
+    at = put(at, (uint64_t)group->n);
+    for (int32_t i = 0; i < group->n; next = group->rank[i++] + 1) at = put(at, (uint64_t)(group->rank[i] - next));
+    return at;
+}
+
+static unsigned char *put_job(unsigned char *at, const pli_event *event) {
+    const pli_event_job *job = event->info.job;
     at = put(put(at, (uint64_t)job->workers), (uint64_t)job->servers);
     at = put(put(at, (uint64_t)job->first_server), (uint64_t)job->backup);
-    return put(put(at, (uint64_t)job->replicas), (uint64_t)job->spares);
+    at = put(put(at, (uint64_t)job->replicas), (uint64_t)job->spares);
+    return event->group == NULL ? at : put_group(at, event->group);
 }
 
 /* In a stream about several copies: says to which copy the record belongs. */
@@ -197,7 +223,7 @@ static unsigned char *put_whose(unsigned char *at, const pli_event *event, pli_s
 
 static unsigned char *put_fields(unsigned char *at, const pli_event *event, pli_stream_memory *memory) {
     switch (event->kind) {
-    case PLI_EVENT_JOB: return put_job(at, event->info.job);
+    case PLI_EVENT_JOB: return put_job(at, event);
     case PLI_EVENT_TABLE: return put_table(at, event);
     case PLI_EVENT_GET: return put_get(at, event, memory);
     case PLI_EVENT_INC:
@@ -228,6 +254,8 @@ static unsigned char *put_fields(unsigned char *at, const pli_event *event, pli_
 /* --- the sink ----------------------------------------------------------------------------------------------------- */
 
 static size_t bytes_of(const pli_event *event) {
+    if (event->kind == PLI_EVENT_JOB && event->group != NULL)
+        return SMALL_RECORD_BYTES + PLI_LOG_TEXT_MAX + 10 * (size_t)event->group->n;
     if (event->kind == PLI_EVENT_TABLE) return SMALL_RECORD_BYTES + 4 * (PLI_LOG_TEXT_MAX + 10);
     if (event->kind == PLI_EVENT_SEND) return SMALL_RECORD_BYTES + 20 * (size_t)event->n;
     if (event->kind == PLI_EVENT_GET)
@@ -260,13 +288,58 @@ static bool has_own_time(pli_event_kind kind) {
     return kind != PLI_EVENT_PUSH && kind != PLI_EVENT_SEND && kind != PLI_EVENT_TICK && kind != PLI_EVENT_VIEW;
 }
 
+static void free_part(log_part *part) {
+    if (part == NULL) return;
+    for (int32_t i = 0; part->stream != NULL && i < PLI_SIDES * part->n; i++) {
+        pli_memory_free(&part->stream[i].memory);
+        pli_free(part->stream[i].begin);
+    }
+    pli_free(part->stream);
+    pli_free(part->rank);
+    pli_free(part);
+}
+
+/* rank [n]: NULL for group 0. NULL: out of memory. */
+static log_part *make_part(uint32_t group, int32_t n, const int32_t *rank) {
+    log_part    *part = pli_calloc(1, sizeof *part);
+    const size_t bytes = PLI_SIDES * (size_t)n * sizeof *part->stream;
+    if (part == NULL) return NULL;
+    part->group = group;
+    part->n = n;
+    part->stream = pli_aligned(bytes);
+    part->rank = rank == NULL ? NULL : pli_array((size_t)n, sizeof *rank);
+    if (part->stream == NULL || (rank != NULL && part->rank == NULL)) {
+        free_part(part);
+        return NULL;
+    }
+    memset(part->stream, 0, bytes);
+    if (rank != NULL) memcpy(part->rank, rank, (size_t)n * sizeof *rank);
+    return part;
+}
+
+/* The streams to which an event of the group belongs. NULL: no memory for them; then the log is cut. */
+static log_part *part_of(pli_eventlog *log, const pli_event_group *group) {
+    if (group == NULL) return atomic_load_explicit(&log->part[0], memory_order_relaxed); /* made before any event */
+    if (group->id == 0 || group->id >= PLI_LOG_GROUPS_MAX) return NULL;
+    log_part *part = atomic_load_explicit(&log->part[group->id], memory_order_acquire);
+    if (part != NULL) return part;
+    pthread_mutex_lock(&log->lock);
+    part = atomic_load_explicit(&log->part[group->id], memory_order_relaxed);
+    if (part == NULL) part = make_part(group->id, group->n, group->rank);
+    log->lacks = log->lacks || part == NULL;
+    atomic_store_explicit(&log->part[group->id], part, memory_order_release);
+    pthread_mutex_unlock(&log->lock);
+    return part;
+}
+
 static void raise_event(void *user, const pli_event *event) {
-    pli_eventlog *log = user;
-    int32_t       index = PLI_SIDES * event->rank + pli_event_side(event->server, event->place);
-    if (event->rank < 0 || event->rank >= log->ranks) return;
-    log_stream *s = &log->stream[index];
+    pli_eventlog   *log = user;
+    const log_part *part = part_of(log, event->group);
+    int32_t         index = PLI_SIDES * event->rank + pli_event_side(event->server, event->place);
+    if (part == NULL || event->rank < 0 || event->rank >= part->n) return;
+    log_stream *s = &part->stream[index];
     if (s->failed) return;
-    if (!reserve(log, index, bytes_of(event)) || !prepare(s, event)) {
+    if (!reserve(log, part, index, bytes_of(event)) || !prepare(s, event)) {
         s->failed = true;
         return;
     }
@@ -277,13 +350,14 @@ static void raise_event(void *user, const pli_event *event) {
     if (now_ns > s->memory.time_ns) s->memory.time_ns = now_ns;
     s->at = put_fields(s->at, event, &s->memory);
     /* so that even a log that is cut says who took part */
-    if (event->kind == PLI_EVENT_JOB || event->kind == PLI_EVENT_TABLE) flush(log, index);
+    if (event->kind == PLI_EVENT_JOB || event->kind == PLI_EVENT_TABLE) flush(log, part, index);
 }
 
 static void keep(void *user, int32_t rank, int side) {
-    pli_eventlog *log = user;
-    if (rank < 0 || rank >= log->ranks || log->stream[PLI_SIDES * rank + side].begin == NULL) return;
-    flush(log, PLI_SIDES * rank + side);
+    pli_eventlog   *log = user;
+    const log_part *part = part_of(log, NULL);
+    if (rank < 0 || rank >= part->n || part->stream[PLI_SIDES * rank + side].begin == NULL) return;
+    flush(log, part, PLI_SIDES * rank + side);
 }
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
@@ -294,12 +368,10 @@ static uint64_t wall(void *user) {
 }
 
 static void free_log(pli_eventlog *log) {
-    for (int32_t i = 0; log->stream != NULL && i < PLI_SIDES * log->ranks; i++) {
-        pli_memory_free(&log->stream[i].memory);
-        pli_free(log->stream[i].begin);
-    }
+    for (int32_t g = 0; log->part != NULL && g < PLI_LOG_GROUPS_MAX; g++)
+        free_part(atomic_load_explicit(&log->part[g], memory_order_relaxed));
     pthread_mutex_destroy(&log->lock);
-    pli_free(log->stream);
+    pli_free((void *)log->part);
     pli_free(log->path);
     pli_free(log);
 }
@@ -317,16 +389,15 @@ plait_status pli_eventlog_open(const char *path, int32_t ranks, const char *run,
     if (log == NULL) return pli_fail(err, PLAIT_ENOMEM, "event log: no memory");
     pthread_mutex_init(&log->lock, NULL);
     log->sink = (pli_event_sink){ .raise = raise_event, .keep = keep, .user = log };
-    log->ranks = ranks;
     log->now = now != NULL ? now : wall;
     log->user = user;
     log->path = pli_strdup(path);
-    log->stream = pli_aligned(PLI_SIDES * (size_t)ranks * sizeof *log->stream);
-    if (log->path == NULL || log->stream == NULL) {
+    log->part = pli_calloc(PLI_LOG_GROUPS_MAX, sizeof *log->part);
+    if (log->part != NULL) atomic_init(&log->part[0], make_part(0, ranks, NULL));
+    if (log->path == NULL || log->part == NULL || part_of(log, NULL) == NULL) {
         free_log(log);
         return pli_fail(err, PLAIT_ENOMEM, "event log: no memory");
     }
-    memset(log->stream, 0, PLI_SIDES * (size_t)ranks * sizeof *log->stream);
     log->file = fopen(path, "wb");
     if (log->file == NULL) {
         int errnum = errno;
@@ -344,15 +415,19 @@ plait_status pli_eventlog_close(pli_eventlog **log_ptr, plait_error *err) {
     pli_eventlog *log = *log_ptr;
     *log_ptr = NULL;
     if (log == NULL) return PLAIT_OK;
-    bool          whole = true;
-    unsigned char chunks[8];
-    for (int32_t i = 0; i < PLI_SIDES * log->ranks; i++) {
-        flush(log, i);
-        whole = whole && !log->stream[i].failed;
+    bool                whole = !log->lacks;
+    const unsigned char end[4] = { 'E' };
+    unsigned char       chunks[8];
+    for (int32_t g = 0; g < PLI_LOG_GROUPS_MAX; g++) {
+        const log_part *part = atomic_load_explicit(&log->part[g], memory_order_relaxed);
+        for (int32_t i = 0; part != NULL && i < PLI_SIDES * part->n; i++) {
+            flush(log, part, i);
+            whole = whole && !part->stream[i].failed;
+        }
     }
     put_u32(chunks, (uint32_t)log->chunks);
     put_u32(chunks + 4, (uint32_t)(log->chunks >> 32));
-    if (whole) write_chunk(log, 'E', 0, 0, chunks, sizeof chunks);
+    if (whole) write_chunk(log, end, 0, chunks, sizeof chunks);
     if (fclose(log->file) != 0 && log->errnum == 0) log->errnum = errno;
     plait_status status =
         whole ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "%s: the event log is cut: no memory for it", log->path);

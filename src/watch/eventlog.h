@@ -3,11 +3,11 @@
  * A file is a head, chunks, and an end. All numbers are little-endian.
  *
  *     head    "plaitlog", u32 version, u32 0, char [16] name of the run
- *     chunk   u8 'R', u8 side (0 worker, 1 server, 2 copies of servers' shards at places > 0), u16 0, u32 rank,
- *             u32 bytes, u32 checksum, records [bytes]
+ *     chunk   u8 'R', u8 side (0 worker, 1 server, 2 copies of servers' shards at places > 0), u16 group, u32 rank,
+ *             u32 bytes, u32 checksum, records [bytes]. group 0: of all workers' tables; else of the group's tables
  *     end     a chunk 'E' without side and rank, whose 8 bytes are the number of chunks before it
  *
- * The records of one rank and side, over all chunks, are one *stream*. One thread at a time writes a stream, into the
+ * The records of one group, rank and side, over all chunks, are one *stream*. One thread at a time writes a stream, into the
  * stream's own buffer, so logging takes no lock until a buffer is full. A checksum is the low half of XXH3-64 over the
  * chunk's first 12 bytes and its records. A file without its end was cut. A log is written in place, and not under a
  * temporary name, because a run that crashes then leaves a log that can be read as far as it was written. If a job has
@@ -21,7 +21,9 @@
  *     WHOSE    (kind 0, without a time) home, place > 0: the copy to which the following records belong. Only in
  *     streams
  *              of side 2, before the first record and whenever the copy changes
- *     JOB      workers, servers, first_server, backup, replicas, spares
+ *     JOB      workers, servers, first_server, backup, replicas, spares; in a stream of a group also its name (length,
+ *              bytes), z first clock, n*(rank - the one before - 1). All ranks in its other records are numbers in
+ *              that list
  *     TABLE    table, rows, cols, shards, flags (1 ruled, 2 * way, 8 it does not add), texts (length, bytes): name,
  *              topology, consistency, and of one that does not add its combine
  *     GET      table, z clock - stream's clock, duration, incs, n*(shard + 1, z version, z from, to - from, age,
@@ -42,13 +44,15 @@
  *
  * Only a sample of a get's keys is written: the first, and all multiples of a power of two that is so large that few
  * are left. So a key that is sampled in one get is sampled in the next.
+ *
+ * Version 5 knows no groups: its chunks have 0 in the place of the group. It is read as well.
  */
 #ifndef PLI_WATCH_EVENTLOG_H
 #define PLI_WATCH_EVENTLOG_H
 
 #include "base/base.h"
 
-enum { PLI_EVENTLOG_VERSION = 5, PLI_EVENTLOG_SAMPLE = 8 };
+enum { PLI_EVENTLOG_VERSION = 6, PLI_EVENTLOG_OLDEST = 5, PLI_EVENTLOG_SAMPLE = 8 };
 
 /* --- writing --------------------------------------------------------------------------------------------------- */
 
@@ -85,6 +89,8 @@ const char *pli_logfile_cut(const pli_logfile *file);
 int32_t     pli_logfile_streams(const pli_logfile *file);
 int32_t     pli_logfile_rank(const pli_logfile *file, int32_t stream);
 bool        pli_logfile_is_server(const pli_logfile *file, int32_t stream);
+/** The number of the group whose tables the stream is about; 0: all workers'. */
+uint32_t    pli_logfile_group(const pli_logfile *file, int32_t stream);
 /** Is the file cut in which the stream ends? */
 bool pli_logfile_stream_is_cut(const pli_logfile *file, int32_t stream);
 

@@ -1,5 +1,5 @@
 /* An event log of any content gives an error or a verdict, and no access outside the file. The input is frames of a
- * byte (rank, side), two bytes of length, and records. This program adds the head, checksums and end of a file, because
+ * byte (rank, side, group), two bytes of length, and records. This program adds the head, checksums and end of a file, because
  * a fuzzer would not find them by chance. First byte: 1: the input is used as it is, 2: the end is left out. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +18,9 @@ static void add_u32(pli_text *file, uint64_t x) {
     pli_text_add_bytes(file, bytes, 4);
 }
 
-static void add_chunk(pli_text *file, char tag, unsigned side, unsigned rank, const void *records, size_t bytes) {
-    const char head[4] = { tag, (char)side };
+static void add_chunk(pli_text *file, char tag, unsigned side, unsigned group, unsigned rank, const void *records,
+                      size_t bytes) {
+    const char head[4] = { tag, (char)side, (char)group };
     size_t     at = file->length;
     pli_text_add_bytes(file, head, 4);
     add_u32(file, rank);
@@ -37,11 +38,11 @@ static void make_file(const uint8_t *data, size_t size, bool whole, pli_text *fi
     for (; size >= 3; chunks++) {
         size_t bytes = (size_t)data[1] | (size_t)data[2] << 8;
         if (bytes > size - 3) bytes = size - 3;
-        add_chunk(file, 'R', (data[0] >> 3 & 3) % PLI_SIDES, data[0] & 7, data + 3, bytes);
+        add_chunk(file, 'R', (data[0] >> 3 & 3) % PLI_SIDES, data[0] >> 5, data[0] & 7, data + 3, bytes);
         data += 3 + bytes;
         size -= 3 + bytes;
     }
-    if (whole) add_chunk(file, 'E', 0, 0, &chunks, sizeof chunks);
+    if (whole) add_chunk(file, 'E', 0, 0, 0, &chunks, sizeof chunks);
 }
 
 static void judge(const char *path) {

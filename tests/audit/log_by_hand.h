@@ -27,6 +27,7 @@ typedef struct maker {
     bool          replicas;
     int32_t       spares; /* how many of the workers are spares, if there are replicas */
     const char   *consistency;
+    const pli_event_group *group; /* whose tables these are; NULL: all workers' */
     char          cut_path[64]; /* of a rank whose log lies apart, and has no end */
     pli_eventlog *cut_log;      /* NULL: there is none */
     int32_t       cut_rank;
@@ -37,6 +38,7 @@ static inline uint64_t now_of(void *user) { return ((maker *)user)->now_ns; }
 static inline void raise_event(maker *m, pli_event event) {
     m->now_ns += 1000000;
     event.server = event.server || event.rank >= SERVER;
+    event.group = m->group;
     const bool            apart = m->cut_log != NULL && event.rank == m->cut_rank;
     const pli_event_sink *sink = pli_eventlog_sink(apart ? m->cut_log : m->log);
     sink->raise(sink->user, &event);
@@ -49,10 +51,10 @@ static inline void cut_short(maker *m, int32_t rank) {
     assert_int_equal(pli_eventlog_open(m->cut_path, RANKS, "0123456789abcdef", now_of, m, &m->cut_log, NULL), PLAIT_OK);
 }
 
-static inline void begin_table(maker *m, const pli_event_table *table, int32_t backup) {
+static inline void begin_group(maker *m, const pli_event_table *table, int32_t backup, const pli_event_group *group) {
     const pli_event_job job = { .workers = WORKERS, .servers = SHARDS, .first_server = SERVER, .backup = backup };
     const bool          replicas = table->way == PLI_WAY_SUMMED;
-    *m = (maker){ .replicas = replicas };
+    *m = (maker){ .replicas = replicas, .group = group };
     snprintf(m->path, sizeof m->path, "log_by_hand.%d.events", (int)getpid());
     assert_int_equal(pli_eventlog_open(m->path, RANKS, "0123456789abcdef", now_of, m, &m->log, NULL), PLAIT_OK);
     for (int32_t rank = 0; rank < RANKS; rank++) {
@@ -60,6 +62,10 @@ static inline void begin_table(maker *m, const pli_event_table *table, int32_t b
         if (rank < SERVER || !replicas)
             raise_event(m, (pli_event){ .kind = PLI_EVENT_TABLE, .rank = rank, .info.table = table });
     }
+}
+
+static inline void begin_table(maker *m, const pli_event_table *table, int32_t backup) {
+    begin_group(m, table, backup, NULL);
 }
 
 static inline void begin_with(maker *m, const char *consistency, bool ruled, bool replicas, int32_t backup) {

@@ -16,6 +16,7 @@ source_dir=$(cd "$here/../.." && pwd)
 full=${PLAIT_TEST_FULL:-}
 unset PLAIT_TEST_FULL PLAIT_SEED
 schedules=${PLAIT_SCHEDULES:-2000}
+export PLAIT_MODULES="$PWD/modules" # a mutant lies elsewhere, and some simulate
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 count=0
@@ -48,6 +49,7 @@ judge() {
     PLAIT_JUDGE=$judge PLAIT_SCHEDULES=$many timeout 300 "$2" >"$work/said" 2>"$work/errors" || code=$?
     count=$((count + 1))
     said=$(cat "$work/said" "$work/errors" | grep -m 1 -o '[^[]*PLAIT_SEED=.*') || said=proven
+    grep -q 'skipped: no' "$work/said" && code=skipped
     if [ "$code" = "$3" ] && { [ "$3" = 0 ] || [ "$said" != proven ]; }; then
         echo "$1: $said"
     else

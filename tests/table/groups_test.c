@@ -1,225 +1,17 @@
-/* Tables of groups. Four workers; two disjoint groups (even, odd), one that overlaps both (back: 1, 2, 3), and a table
- * of all workers beside them. Each table sums its members' updates, no more and no fewer, under every pair of topology
- * and consistency that trains for all workers; a pair that is refused for all is refused for a group. Members alone
- * count: the odd ones end ten clocks under bsp while the even ones stand in theirs. */
+/* Tables of groups (groups.h): clocks of their own, server functions, what is refused, and what the doctor says. Members
+ * alone count: the odd ones end ten clocks under bsp while the even ones stand in theirs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "table/groups.h"
 #include "table/state/state.h"
 #include "table/table.h"
-
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition))                                                                                              \
-            return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s: %.300s", __LINE__, #condition,        \
-                            plait_comm_error(comm)->text);                                                             \
-    } while (0)
-
-enum { WORKERS = 4, GROUPS = 3, ALL = GROUPS, TABLES = GROUPS + 1, ROWS = 700, KEYS = 9, CLOCKS = 6 };
-
-static const char *const group_names[TABLES] = { "even", "odd", "back", "all" };
-static const int32_t     sizes[TABLES] = { 2, 2, 3, WORKERS };
-static const int32_t     members[TABLES][WORKERS] = { { 0, 2 }, { 3, 1 }, { 1, 2, 3 }, { 0, 1, 2, 3 } };
-
-static bool has(int g, int32_t rank) {
-    for (int32_t i = 0; i < sizes[g]; i++)
-        if (members[g][i] == rank) return true;
-    return false;
-}
-
-typedef struct setting {
-    const char *transport, *topology, *consistency;
-    bool        exact, begun;
-    uint64_t    seed;
-    bool        refused; /* set by the workers: the pair is */
-} setting;
-
-/* What a worker adds in a clock: whole numbers, so that every order has the same sum. */
-static double term(const setting *s, int g, int32_t rank, int64_t clock, int64_t row) {
-    return (double)(pli_hash_u64(s->seed ^ (uint64_t)(((g * 16 + rank) * 64 + clock) * 1024 + row)) % 1000);
-}
-
-static double sum_of(const setting *s, int g, int64_t row) {
-    double sum = 0;
-    for (int32_t r = 0; r < WORKERS; r++)
-        for (int64_t clock = 0; has(g, r) && clock < CLOCKS; clock++) sum += term(s, g, r, clock, row);
-    return sum;
-}
-
-static plait_status make_groups(plait_comm *comm, plait_group **group) {
-    for (int g = 0; g < GROUPS; g++)
-        CHECK(plait_group_create(comm, group_names[g], sizes[g], members[g], &group[g]) == PLAIT_OK);
-    group[ALL] = NULL;
-    return PLAIT_OK;
-}
-
-static plait_status make(plait_job *job, const setting *s, plait_group *group, int g, const char *what, int64_t rows,
-                         plait_table **out) {
-    char             name[64];
-    plait_table_opts opts;
-    plait_table_opts_init(&opts);
-    snprintf(name, sizeof name, "%s of %s", what, group_names[g]);
-    opts.name = name;
-    opts.type = PLAIT_F64;
-    opts.rows = rows;
-    opts.exact = s->exact;
-    opts.topology = s->topology;
-    opts.consistency = s->consistency;
-    opts.group = group;
-    return plait_table_create(job, &opts, out);
-}
-
-/* Behind a barrier each worker reads the average of all copies, which moves by what is added: up to rounding. */
-static bool averages(const setting *s) { return strncmp(s->topology, "gossip", 6) == 0; }
-
-static plait_status end_clock(plait_job *job, bool begun) {
-    plait_request *request;
-    if (!begun) return plait_job_clock(job);
-    PLI_TRY(plait_job_clock_begin(job, &request));
-    return plait_request_wait(&request);
-}
-
-static plait_status add(plait_comm *comm, const setting *s, int g, int64_t clock, plait_table *dense,
-                        plait_table *sparse) {
-    double   delta[ROWS];
-    uint64_t keys[KEYS];
-    int32_t  me = plait_comm_rank(comm);
-    for (int64_t i = 0; i < ROWS; i++) delta[i] = term(s, g, me, clock, i);
-    CHECK(plait_table_inc_range(dense, 0, ROWS, delta, 0) == PLAIT_OK);
-    for (int64_t i = 0; i < KEYS; i++) keys[i] = (uint64_t)(i * 37);
-    if (sparse != NULL) CHECK(plait_table_inc(sparse, KEYS, keys, delta, 0) == PLAIT_OK);
-    return PLAIT_OK;
-}
-
-static plait_status look(plait_comm *comm, const setting *s, int g, plait_table *dense, plait_table *sparse) {
-    double   value[ROWS];
-    uint64_t keys[KEYS];
-    double   close = averages(s) ? 1e-6 : 0;
-    CHECK(plait_table_get_range(dense, 0, ROWS, value) == PLAIT_OK);
-    for (int64_t i = 0; i < ROWS; i++) {
-        const double off = value[i] - sum_of(s, g, i);
-        CHECK(off <= close && off >= -close);
-    }
-    for (int64_t i = 0; i < KEYS; i++) keys[i] = (uint64_t)(i * 37);
-    if (sparse == NULL) return PLAIT_OK;
-    CHECK(plait_table_get(sparse, KEYS, keys, value) == PLAIT_OK);
-    for (int64_t i = 0; i < KEYS; i++) CHECK(value[i] == sum_of(s, g, i));
-    return PLAIT_OK;
-}
-
-static plait_status count(plait_job *job, void *user) {
-    setting     *s = user;
-    plait_comm  *comm = plait_job_comm(job);
-    int32_t      me = plait_comm_rank(comm);
-    plait_group *group[TABLES];
-    plait_table *dense[TABLES] = { NULL }, *sparse[TABLES] = { NULL };
-    bool         served = strcmp(s->topology, "local") == 0 || strcmp(s->topology, "ps") == 0;
-    PLI_TRY(make_groups(comm, group));
-    plait_status whole = make(job, s, NULL, ALL, "dense", ROWS, &dense[ALL]);
-    char         why[512];
-    snprintf(why, sizeof why, "%s", plait_comm_error(comm)->text);
-    if (whole < 0) s->refused = true;
-    for (int g = 0; g < GROUPS; g++) {
-        if (!has(g, me)) {
-            CHECK(make(job, s, group[g], g, "dense", ROWS, &dense[g]) == PLAIT_EREFUSED && dense[g] == NULL);
-            CHECK(strstr(plait_comm_error(comm)->text, "no member") != NULL);
-            continue;
-        }
-        CHECK(make(job, s, group[g], g, "dense", ROWS, &dense[g]) == whole);
-        if (served && whole == PLAIT_OK) CHECK(make(job, s, group[g], g, "sparse", 0, &sparse[g]) == PLAIT_OK);
-        if (whole == PLAIT_OK) CHECK(make(job, s, group[g], g, "dense", ROWS, &dense[g]) == PLAIT_EINVAL); /* twice */
-    }
-    if (whole < 0) return whole == PLAIT_EREFUSED ? PLAIT_OK : whole;
-    for (int64_t clock = 0; clock < CLOCKS; clock++) {
-        for (int g = 0; g < TABLES; g++) {
-            if (!has(g, me)) continue;
-            double value;
-            CHECK(plait_table_get_range(dense[g], (clock * 13 + me) % ROWS, 1, &value) == PLAIT_OK);
-            PLI_TRY(add(comm, s, g, clock, dense[g], sparse[g]));
-        }
-        CHECK(end_clock(job, s->begun) == PLAIT_OK);
-    }
-    CHECK(plait_job_barrier(job) == PLAIT_OK);
-    for (int g = 0; g < TABLES; g++)
-        if (has(g, me)) PLI_TRY(look(comm, s, g, dense[g], sparse[g]));
-    return PLAIT_OK;
-}
-
-static plait_comm_opts opts_of(const char *transport, uint64_t seed) {
-    plait_comm_opts opts;
-    plait_comm_opts_init(&opts);
-    opts.transport = transport;
-    opts.workers = WORKERS;
-    opts.seed = seed;
-    opts.timeout_ns = UINT64_C(60) * 1000000000;
-    return opts;
-}
-
-static const char *const topologies[] = { "local", "ps", "allreduce", "hybrid", "gossip:ring", "gossip:exp" };
-static const char *const consistencies[] = { "bsp", "ssp:1", "essp:1", "asp:2:3", "bounded-delay:1", "sequential",
-                                             "async", "vap:1000000", "downpour:1:1", "local-sgd:1" };
-
-static void test_each_pair_counts_members_alone(void **state) {
-    int32_t ran = 0, refused = 0;
-    (void)state;
-    for (size_t t = 0; t < sizeof topologies / sizeof *topologies; t++)
-        for (size_t c = 0; c < sizeof consistencies / sizeof *consistencies; c++)
-            for (int how = 0; how < 3; how++) {
-                setting s = { .transport = "threads", .topology = topologies[t], .consistency = consistencies[c],
-                              .exact = how == 1, .begun = how == 2, .seed = (uint64_t)how };
-                plait_comm_opts opts = opts_of(s.transport, 0);
-                plait_error     err;
-                int64_t         live = pli_alloc_live();
-                if (plait_run(&opts, NULL, count, &s, &err) < 0)
-                    fail_msg("%s x %s%s%s: rank %d: %s", s.topology, s.consistency, s.exact ? ", exact" : "",
-                             s.begun ? ", begun" : "", err.rank, err.text);
-                assert_int_equal(pli_alloc_live(), live);
-                if (s.refused) refused++;
-                else ran++;
-            }
-    print_message("%d settings counted exactly, %d refused for groups as for all\n", ran, refused);
-    assert_true(ran >= 60);
-}
-
-/* Schedules by seed in simulated time: messages of the same instant come in another order each time. */
-static void test_seeded_schedules(void **state) {
-    const int seeds = getenv("PLAIT_TEST_FULL") != NULL ? 2000 : 60;
-    int32_t   ran = 0;
-    (void)state;
-    for (int seed = 0; seed < seeds; seed++) {
-        setting s = { .transport = "sim", .topology = seed % 4 == 3 ? "allreduce" : "ps",
-                      .consistency = seed % 4 == 3 ? (seed % 8 == 3 ? "bsp" : "bounded-delay:1")
-                                                   : consistencies[seed % 9],
-                      .exact = false, .begun = seed % 2 != 0, .seed = (uint64_t)seed };
-        pid_t child = fork(); /* a process can simulate once */
-        if (child == 0) {
-            plait_comm_opts opts = opts_of(s.transport, (uint64_t)seed);
-            plait_error     err;
-            plait_status    status = plait_run(&opts, NULL, count, &s, &err);
-            if (status < 0 && status != PLAIT_EMODULE)
-                fprintf(stderr, "seed %d, %s x %s: rank %d: %s\n", seed, s.topology, s.consistency, err.rank, err.text);
-            _exit(status == PLAIT_EMODULE ? 77 : status < 0 || s.refused);
-        }
-        int how;
-        assert_true(waitpid(child, &how, 0) == child && WIFEXITED(how));
-        if (WEXITSTATUS(how) == 77) {
-            print_message("skipped: no SimGrid\n");
-            return;
-        }
-        if (WEXITSTATUS(how) != 0) fail_msg("seed %d", seed);
-        ran++;
-    }
-    print_message("%d schedules\n", ran);
-}
 
 /* --- clocks of their own ------------------------------------------------------------------------------------------ */
 
@@ -455,8 +247,6 @@ static void test_what_is_not_there_is_refused_by_name(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_pair_counts_members_alone),
-        cmocka_unit_test(test_seeded_schedules),
         cmocka_unit_test(test_groups_end_clocks_of_their_own),
         cmocka_unit_test(test_members_in_different_clocks_are_named),
         cmocka_unit_test(test_checkpoints_refuse_a_table_of_a_group),

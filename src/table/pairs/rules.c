@@ -541,11 +541,6 @@ static const pli_pair_rule rules[] = {
       .what = "a table of group {group} with --aggregate host is",
       .why = "a host's workers add up for the whole job, not for a group",
       .remedy = "nearest is to leave it out" },
-    { .on = PLI_ON(EVENTS),
-      .of = PLI_OF(GROUP),
-      .what = "a table of group {group} with an event log is",
-      .why = "the log does not know members, so the audit would count clocks of all workers",
-      .remedy = "nearest is a run without --events" },
 
     /* --- ranks that only have shards ------------------------------------------------------------------------------ */
     { .on = PLI_ON(SERVERS),

@@ -94,10 +94,10 @@ static plait_status mirror_open(plait_table *table, const void *initial, const v
     snprintf(what, sizeof what, "table %s", table->spec.name);
     pli_mirror *mirror = NULL;
     plait_status status =
-        pli_mirror_open(&table->spec, &scope, rank, pli_comm_events(job->comm), initial, penalty, &mirror, err);
+        pli_mirror_open(&table->spec, &scope, rank, pli_job_events(job), initial, penalty, &mirror, err);
     table->state = mirror;
     if (status >= 0 && table->spec.sharded) status = open_states(table, err);
-    pli_raise_table(pli_comm_events(job->comm), rank, &table->spec, PLI_WAY_SUMMED);
+    pli_raise_table(pli_job_events(job), rank, &table->spec, PLI_WAY_SUMMED);
     for (int64_t clock = job->layout.first_clock; status >= 0 && clock < plait_job_clock_now(job); clock++)
         pli_mirror_skip(mirror, clock);
     return pli_job_agree(job, what, 0, status, err);

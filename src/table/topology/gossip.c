@@ -83,7 +83,7 @@ static plait_status gossip_open(plait_table *table, const void *initial, const v
     char       what[WHAT_BYTES];
     snprintf(what, sizeof what, "table %s", table->spec.name);
     plait_status status = open_copy(table, initial, penalty, err);
-    pli_raise_table(pli_comm_events(job->comm), pli_job_me(job), &table->spec, PLI_WAY_AVERAGED);
+    pli_raise_table(pli_job_events(job), pli_job_me(job), &table->spec, PLI_WAY_AVERAGED);
     return pli_job_agree(job, what, 0, status, err);
 }
 
@@ -118,7 +118,7 @@ static void raise_get(const plait_table *table, const pli_rows *rows) {
     const struct pli_averaged *a = table->state;
     const pli_mirror_seen     seen = { .version = a->pushes, .from = a->pushes, .to = a->pushes,
                                         .incs = table->spec.ruled ? 0 : a->incs };
-    pli_raise_mirror_get(pli_comm_events(table->job->comm), pli_job_me(table->job), &table->spec,
+    pli_raise_mirror_get(pli_job_events(table->job), pli_job_me(table->job), &table->spec,
                           table->job->clock, &seen, rows->n, rows->keys, rows->first);
 }
 
@@ -166,7 +166,7 @@ static plait_status gossip_inc(plait_table *table, const pli_rows *rows, const v
     pli_job_resume(table->job);
     PLI_TRY(pli_pending_add_rows(&a->pending, rows->n, rows->keys, rows->first, delta, examples, err));
     a->incs++;
-    pli_raise_inc(pli_comm_events(table->job->comm), pli_job_me(table->job), &table->spec, rows->n,
+    pli_raise_inc(pli_job_events(table->job), pli_job_me(table->job), &table->spec, rows->n,
                   rows->keys, rows->first, delta);
     return PLAIT_OK;
 }
@@ -206,7 +206,7 @@ static plait_status no_memory(const plait_table *table, plait_error *err) {
 }
 
 static void raise_copy(const plait_table *table, pli_event_kind kind, int32_t peer, int64_t sent, int64_t clock) {
-    pli_event_raise(pli_comm_events(table->job->comm),
+    pli_event_raise(pli_job_events(table->job),
                     &(pli_event){ .kind = kind, .rank = pli_job_me(table->job), .peer = peer,
                                   .table = table->spec.id, .clock = clock, .seq = (uint64_t)sent });
 }
@@ -226,7 +226,7 @@ static plait_status move_own(plait_table *table, int64_t clock, plait_error *err
     const pli_pending   *p = &a->pending;
     if (!p->touched) return PLAIT_OK;
     const pli_push_part part = pli_push_part_of(p);
-    pli_raise_push(pli_comm_events(table->job->comm), pli_job_me(table->job), PLI_EVENT_PUSH, spec->id,
+    pli_raise_push(pli_job_events(table->job), pli_job_me(table->job), PLI_EVENT_PUSH, spec->id,
                    clock);
     PLI_TRY(apply_own(table, clock, &part, err));
     pli_comm_work(table->job->comm, PLI_WORK_VALUES, (uint64_t)(part.n * spec->cols));

@@ -79,7 +79,7 @@ static plait_status hogwild_open(plait_table *table, const void *initial, const 
             status = open_shared(table, initial, penalty, err);
     }
     snprintf(what, sizeof what, "table %s", table->spec.name);
-    pli_raise_table(pli_comm_events(job->comm), pli_job_me(job), &table->spec, PLI_WAY_SHARED);
+    pli_raise_table(pli_job_events(job), pli_job_me(job), &table->spec, PLI_WAY_SHARED);
     return pli_job_agree(job, what, 0, status, err);
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "watch/audit/model.h"
-#include "watch/watch.h"
+#include "watch/eventcode.h"
 
 plait_status audit_no_memory(plait_error *err) {
     return pli_fail(err, PLAIT_ENOMEM, "no memory to audit an event log of this size");
@@ -20,6 +20,7 @@ void audit_violation(pli_audit *audit, audit_table *table, const pli_audit_viola
     if (!is_first) return;
     va_list arguments;
     audit->first = *violation;
+    audit->first.rank = audit_rank(audit, violation->rank);
     snprintf(audit->first.table, sizeof audit->first.table, "%s", table != NULL ? table->name : "");
     va_start(arguments, fmt);
     vsnprintf(audit->first.text, sizeof audit->first.text, fmt, arguments);
@@ -46,7 +47,7 @@ plait_status audit_stream(pli_audit *audit, int32_t stream, audit_step *step, vo
 /* Did anything happen? */
 static bool is_empty(const pli_audit *audit) {
     int64_t happened = 0;
-    for (int32_t w = 0; w < audit->job.workers; w++) happened += audit->worker[w].clocks;
+    for (int32_t w = 0; w < audit->job.workers; w++) happened += audit->worker[w].clocks - audit->first_clock;
     for (int64_t t = 0; t < audit->tables; t++) happened += audit->table[t].figures.incs + audit->table[t].figures.gets;
     return happened == 0;
 }
@@ -60,6 +61,7 @@ static void judge(pli_audit *audit) {
     for (int64_t t = 0; audit->as != NULL && audit->verdict == PLI_AUDIT_PROVEN && t < audit->tables; t++) {
         if (!audit->table[t].known || audit->table[t].way != PLI_WAY_SHARED) continue;
         audit->verdict = PLI_AUDIT_EMPTY;
+        audit->unlogged = true;
         snprintf(
             audit->why, sizeof audit->why,
             "table %s cannot be judged by %s: workers write its shared values in place (Hogwild), and it is not logged",
@@ -72,7 +74,7 @@ static void judge(pli_audit *audit) {
         snprintf(audit->why, sizeof audit->why,
                  "the run broke off: rank %d did not come to its end (last seen in clock %lld, at %.6f s); "
                  "up to there nothing is refuted",
-                 w, (long long)worker->clocks, audit_seconds(audit, worker->ended_ns));
+                 audit_rank(audit, w), (long long)worker->clocks, audit_seconds(audit, worker->ended_ns));
     }
 }
 
@@ -107,20 +109,6 @@ static plait_status run(pli_audit *audit, plait_error *err) {
     return PLAIT_OK;
 }
 
-plait_status pli_audit_run(const pli_logfile *file, const char *as, pli_audit **audit_out, plait_error *err) {
-    pli_promise promise;
-    if (as != NULL) PLI_TRY(pli_promise_read(as, &promise, err));
-    if (as != NULL && !promise.known) return pli_promise_unknown(as, err);
-    pli_audit *audit = pli_calloc(1, sizeof *audit);
-    if (audit == NULL) return audit_no_memory(err);
-    audit->file = file;
-    audit->as = as;
-    plait_status status = run(audit, err);
-    if (status < 0) pli_audit_free(&audit);
-    *audit_out = audit;
-    return status;
-}
-
 static void free_table(const pli_audit *audit, audit_table *table) {
     for (int32_t s = 0; table->shard != NULL && s < table->shards; s++) {
         for (int32_t i = 0; i < table->shard[s].replicas; i++) audit_free_holder(audit, &table->shard[s].replica[i]);
@@ -149,6 +137,9 @@ void pli_audit_free(pli_audit **audit_ptr) {
     pli_audit *audit = *audit_ptr;
     *audit_ptr = NULL;
     if (audit == NULL) return;
+    for (int64_t i = 0; i < audit->parts; i++) pli_audit_free(&audit->part[i]);
+    pli_free(audit->part);
+    pli_free(audit->rank);
     for (int64_t t = 0; t < audit->tables; t++) free_table(audit, &audit->table[t]);
     audit_free_places(audit);
     for (int32_t w = 0; audit->worker != NULL && w < audit->job.workers; w++) pli_free(audit->worker[w].view);
@@ -157,216 +148,77 @@ void pli_audit_free(pli_audit **audit_ptr) {
     pli_free(audit);
 }
 
-pli_audit_verdict          pli_audit_result(const pli_audit *audit) { return audit->verdict; }
-const pli_audit_violation *pli_audit_first(const pli_audit *audit) {
-    return audit->violations > 0 ? &audit->first : NULL;
+/* --- all jobs of a log -------------------------------------------------------------------------------------------- */
+
+static plait_status audit_group(pli_audit *whole, uint32_t group, plait_error *err) {
+    pli_audit *part = pli_calloc(1, sizeof *part);
+    if (part == NULL) return audit_no_memory(err);
+    *part = (pli_audit){ .file = whole->file, .as = whole->as, .group = group, .begun_ns = whole->begun_ns };
+    whole->part[whole->parts++] = part;
+    return run(part, err);
 }
+
+/* In the order of the groups' numbers. */
+static plait_status audit_groups(pli_audit *whole, plait_error *err) {
+    uint32_t last = 0;
+    int64_t  capacity = 0;
+    for (;;) {
+        uint32_t next = PLI_LOG_GROUPS_MAX;
+        for (int32_t i = 0; i < pli_logfile_streams(whole->file); i++) {
+            const uint32_t group = pli_logfile_group(whole->file, i);
+            if (group > last && group < next) next = group;
+        }
+        if (next == PLI_LOG_GROUPS_MAX) return PLAIT_OK;
+        if (!pli_grow((void **)&whole->part, &capacity, whole->parts + 1, sizeof(void *))) return audit_no_memory(err);
+        PLI_TRY(audit_group(whole, last = next, err));
+    }
+}
+
+plait_status pli_audit_run(const pli_logfile *file, const char *as, pli_audit **audit_out, plait_error *err) {
+    pli_promise promise;
+    if (as != NULL) PLI_TRY(pli_promise_read(as, &promise, err));
+    if (as != NULL && !promise.known) return pli_promise_unknown(as, err);
+    pli_audit *audit = pli_calloc(1, sizeof *audit);
+    if (audit == NULL) return audit_no_memory(err);
+    audit->file = file;
+    audit->as = as;
+    plait_status status = run(audit, err);
+    if (status >= 0) status = audit_groups(audit, err);
+    if (status < 0) pli_audit_free(&audit);
+    *audit_out = audit;
+    return status;
+}
+
+/* How much a job's verdict says about the log: a violation most, then a log that is cut, then values that no log tells
+ * of. A job in which nothing happened says nothing where something happened in another. */
+static int weight_of(const pli_audit *audit) {
+    switch (audit->verdict) {
+    case PLI_AUDIT_REFUTED: return 4;
+    case PLI_AUDIT_CUT: return 3;
+    case PLI_AUDIT_EMPTY: return audit->unlogged ? 2 : 0;
+    default: return 1;
+    }
+}
+
+const pli_audit *audit_decisive(const pli_audit *audit) {
+    const pli_audit *most = audit;
+    for (int64_t i = 0; i < audit->parts; i++)
+        if (weight_of(audit->part[i]) > weight_of(most)) most = audit->part[i];
+    return most;
+}
+
+pli_audit_verdict pli_audit_result(const pli_audit *audit) { return audit_decisive(audit)->verdict; }
+
+const pli_audit_violation *pli_audit_first(const pli_audit *audit) {
+    const pli_audit *first = audit->violations > 0 ? audit : NULL;
+    for (int64_t i = 0; i < audit->parts; i++) {
+        const pli_audit *part = audit->part[i];
+        if (part->violations > 0 && (first == NULL || part->first.time_ns < first->first.time_ns)) first = part;
+    }
+    return first == NULL ? NULL : &first->first;
+}
+
 const pli_audit_figures *pli_audit_table_figures(const pli_audit *audit, int32_t table) {
     const audit_table *of = audit_table_of(audit, table);
     return of == NULL ? NULL : &of->figures;
-}
-
-/* --- for people --------------------------------------------------------------------------------------------------- */
-
-static const char *verdict_name(const pli_audit *audit) {
-    static const char *const names[] = { "proven", "refuted", "cut", "empty" };
-    return names[audit->verdict];
-}
-
-static void add_averages(const audit_table *table, pli_text *text) {
-    pli_text_add(text, "  every copy that a worker gave was mixed once; a get holds the own updates");
-    if (table->promise.rounds == 1) pli_text_add(text, "; a clock begins with the copies of the clock before");
-    if (table->promise.rounds > 1)
-        pli_text_add(text, "; every %lld clocks with the copies of the clock before", (long long)table->promise.rounds);
-    pli_text_add(text, "\n");
-}
-
-static void add_promise(const pli_promise *promise, int32_t backup, pli_text *text) {
-    if (!promise->known) pli_text_add(text, "; what %s promises of other workers is not known here", promise->spec);
-    if (promise->bound == 0) pli_text_add(text, "; a get misses no update of an earlier clock");
-    if (promise->bound > 0)
-        pli_text_add(text, "; a get in clock c misses no update of clocks < c - %lld", (long long)promise->bound);
-    if (promise->exact && backup == 0) pli_text_add(text, ", and sees none of its own clock or later");
-    if (backup > 0) pli_text_add(text, " that was not dropped as late");
-    if (promise->turns) pli_text_add(text, "; a get holds the updates of all earlier turns and of no later one");
-    if (promise->fetch > 0) pli_text_add(text, "; values are at most %lld clocks old", (long long)promise->fetch - 1);
-    if (promise->push > 0) pli_text_add(text, "; an update leaves within %lld clocks", (long long)promise->push);
-    if (promise->barrier > 0)
-        pli_text_add(text, ", nor of clocks below the last multiple of %lld", (long long)promise->barrier);
-    if (promise->value > 0)
-        pli_text_add(text, "; a get misses updates of norm below %.9g%s", promise->value,
-                     promise->value_each ? " a worker" : "");
-}
-
-static void add_staleness(const audit_table *table, pli_text *text) {
-    const pli_audit_figures *figures = &table->figures;
-    if (figures->gets == 0) return;
-    if (table->way == PLI_WAY_AVERAGED) {
-        pli_text_add(text, "  staleness is not counted: a get returns the own copy, averaged with neighbours' only\n");
-        return;
-    }
-    pli_text_add(text, "  staleness in clocks: mean %.3g, most %lld\n",
-                 (double)figures->staleness_sum / (double)figures->gets, (long long)figures->staleness_max);
-    for (int i = 0; i < PLI_AUDIT_BINS; i++) {
-        double share = (double)figures->stale[i] / (double)figures->gets;
-        if (figures->stale[i] == 0) continue;
-        pli_text_add(text, "    %3d%s %10lld gets %6.2f %%  ", i, i == PLI_AUDIT_BINS - 1 ? "+" : " ",
-                     (long long)figures->stale[i], 100 * share);
-        for (int bar = 0; bar < (int)(40 * share + 0.5); bar++) pli_text_add(text, "#");
-        pli_text_add(text, "\n");
-    }
-}
-
-static void add_table(const pli_audit *audit, const audit_table *table, pli_text *text) {
-    const pli_audit_figures *figures = &table->figures;
-    pli_text_add(text, "table %s: %s, %s, judged as %s\n", table->name, table->topology,
-                 table->ruled                         ? "ruled"
-                 : strcmp(table->combine, "add") == 0 ? "additive"
-                                                      : table->combine,
-                 table->promise.spec);
-    if (table->way == PLI_WAY_SHARED) {
-        pli_text_add(
-            text, "  nothing is promised: workers write the shared values in place (Hogwild), and it is not logged\n");
-        return;
-    }
-    pli_text_add(text, "  %lld gets, %lld incs in %lld pushes, applied %lld times", (long long)figures->gets,
-                 (long long)figures->incs, (long long)figures->pushes, (long long)figures->applied);
-    if (figures->dropped > 0) pli_text_add(text, ", %lld dropped", (long long)figures->dropped);
-    if (figures->lost > 0) pli_text_add(text, ", %lld under way when their worker died", (long long)figures->lost);
-    if (figures->again > 0)
-        pli_text_add(text, ", %lld of them once more, which changes nothing under %s", (long long)figures->again,
-                     table->combine);
-    if (figures->needless > 0)
-        pli_text_add(text, ", %lld in the stead of a dead one whose own was there after all",
-                     (long long)figures->needless);
-    if (figures->unjudged > 0)
-        pli_text_add(text, "; %lld gets not judged, since the log of the copy that answered is cut before",
-                     (long long)figures->unjudged);
-    pli_text_add(text, "\n");
-    add_staleness(table, text);
-    if (figures->violations > 0) {
-        pli_text_add(text, "  refuted: %lld violation%s\n", (long long)figures->violations,
-                     pli_plural(figures->violations));
-        return;
-    }
-    if (table->way == PLI_WAY_AVERAGED) {
-        add_averages(table, text);
-        return;
-    }
-    pli_text_add(text, "  every update applied %s; a get holds the own updates; no row went back",
-                 table->repeats ? "at least once" : "once");
-    add_promise(&table->promise, audit->job.backup, text);
-    pli_text_add(text, "\n");
-}
-
-/* Tells who served a server's shards, one after the other, and which replicas were made on the way. */
-static void tell_places(const audit_home *home, pli_text *text) {
-    const audit_server *serves = home->n > 0 ? &home->replica[0] : NULL;
-    for (int64_t i = 1; i < home->n; i++) {
-        const audit_server *copy = &home->replica[i];
-        if (copy->copied > 0)
-            pli_text_add(text, "rank %d got a new replica of the shards of server %d (place %d)\n", copy->rank,
-                         copy->home, copy->place);
-        if (!copy->served) continue;
-        pli_text_add(text, "rank %d, a server, died; rank %d served the shards of server %d from then on\n",
-                     serves->rank, copy->rank, copy->home);
-        serves = copy;
-    }
-}
-
-static void tell_dead(const pli_audit *audit, pli_text *text) {
-    for (int32_t w = 0; audit->places > 1 && w < audit->job.workers; w++)
-        if (audit->worker[w].dead)
-            pli_text_add(text, "rank %d, a worker, died; %lld of its clocks were acknowledged\n", w,
-                         (long long)audit->worker[w].clocks);
-    for (int32_t h = 0; audit->places > 1 && h < audit->job.servers; h++) tell_places(&audit->home[h], text);
-}
-
-void pli_audit_text(const pli_audit *audit, pli_text *text) {
-    pli_text_add(text, "%lld event%s of %d worker%s and %d server%s%s\n", (long long)audit->events,
-                 pli_plural(audit->events), audit->job.workers, pli_plural(audit->job.workers), audit->job.servers,
-                 pli_plural(audit->job.servers), audit->places > 1 ? " with two replicas" : "");
-    tell_dead(audit, text);
-    bool judged = audit->verdict == PLI_AUDIT_PROVEN || audit->verdict == PLI_AUDIT_REFUTED;
-    for (int64_t t = 0; judged && t < audit->tables; t++)
-        if (audit->table[t].known) add_table(audit, &audit->table[t], text);
-    if (!judged)
-        pli_text_add(text, "%s\n", audit->why);
-    else if (audit->violations == 0)
-        pli_text_add(text, "proven\n");
-    else
-        pli_text_add(text, "refuted: %lld violation%s, the first (%s): %s\n", (long long)audit->violations,
-                     pli_plural(audit->violations), audit->first.rule, audit->first.text);
-}
-
-const char *pli_audit_why(const pli_audit *audit) {
-    const bool judged = audit->verdict == PLI_AUDIT_PROVEN || audit->verdict == PLI_AUDIT_REFUTED;
-    return judged ? NULL : audit->why;
-}
-
-/* --- for machines ------------------------------------------------------------------------------------------------- */
-
-static void json_first(const pli_audit *audit, pli_text *text) {
-    if (audit->violations == 0) {
-        pli_json_null(text, "first");
-        return;
-    }
-    pli_json_object(text, "first");
-    pli_json_text(text, "rule", audit->first.rule);
-    pli_json_text(text, "table", audit->first.table[0] != '\0' ? audit->first.table : NULL);
-    pli_json_i64(text, "rank", audit->first.rank);
-    pli_json_i64(text, "clock", audit->first.clock);
-    if (audit->first.has_row)
-        pli_json_i64(text, "row", (int64_t)audit->first.row);
-    else
-        pli_json_null(text, "row");
-    pli_json_text(text, "text", audit->first.text);
-    pli_json_end(text);
-}
-
-static void json_table(const audit_table *table, pli_text *text) {
-    const pli_audit_figures *figures = &table->figures;
-    int                      last = PLI_AUDIT_BINS - 1;
-    while (last > 0 && figures->stale[last] == 0) last--;
-    pli_json_object(text, NULL);
-    pli_json_text(text, "name", table->name);
-    pli_json_text(text, "topology", table->topology);
-    pli_json_text(text, "judged_as", table->promise.spec);
-    pli_json_bool(text, "promised", table->way != PLI_WAY_SHARED && table->own);
-    pli_json_i64(text, "gets", figures->gets);
-    pli_json_i64(text, "incs", figures->incs);
-    pli_json_i64(text, "pushes", figures->pushes);
-    pli_json_i64(text, "applied", figures->applied);
-    pli_json_i64(text, "dropped", figures->dropped);
-    pli_json_i64(text, "unjudged", figures->unjudged);
-    pli_json_i64(text, "violations", figures->violations);
-    if (table->way == PLI_WAY_AVERAGED) {
-        pli_json_null(text, "staleness");
-        pli_json_null(text, "staleness_max");
-        pli_json_null(text, "staleness_mean");
-    } else {
-        pli_json_list(text, "staleness");
-        for (int i = 0; i <= last; i++) pli_json_i64(text, NULL, figures->stale[i]);
-        pli_json_list_end(text);
-        pli_json_i64(text, "staleness_max", figures->staleness_max);
-        pli_json_f64(text, "staleness_mean",
-                     figures->gets == 0 ? 0 : (double)figures->staleness_sum / (double)figures->gets);
-    }
-    pli_json_end(text);
-}
-
-void pli_audit_json(const pli_audit *audit, pli_text *text) {
-    pli_json_begin(text);
-    pli_json_text(text, "verdict", verdict_name(audit));
-    pli_json_text(text, "why", audit->why[0] != '\0' ? audit->why : NULL);
-    pli_json_i64(text, "events", audit->events);
-    pli_json_i64(text, "workers", audit->job.workers);
-    pli_json_i64(text, "servers", audit->job.servers);
-    pli_json_i64(text, "violations", audit->violations);
-    json_first(audit, text);
-    pli_json_list(text, "tables");
-    for (int64_t t = 0; t < audit->tables; t++)
-        if (audit->table[t].known) json_table(&audit->table[t], text);
-    pli_json_list_end(text);
-    pli_json_end(text);
 }

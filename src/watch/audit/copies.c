@@ -7,12 +7,12 @@
 
 static void wrong(pli_audit *audit, audit_table *table, int32_t rank, const audit_copy *copy, const char *rule,
                   const char *what) {
-    audit_violation(audit, table,
-                    &(pli_audit_violation){ .rule = rule, .rank = rank, .clock = copy->clock,
-                                            .time_ns = copy->time_ns },
-                    "rank %d, at %.6f s in clock %lld, %s of table %s that rank %d gave in clock %lld", rank,
-                    audit_seconds(audit, copy->time_ns), (long long)copy->clock, what, table->name, copy->peer,
-                    (long long)copy->given);
+    audit_violation(
+        audit, table,
+        &(pli_audit_violation){ .rule = rule, .rank = rank, .clock = copy->clock, .time_ns = copy->time_ns },
+        "rank %d, at %.6f s in clock %lld, %s of table %s that rank %d gave in clock %lld", audit_rank(audit, rank),
+        audit_seconds(audit, copy->time_ns), (long long)copy->clock, what, table->name, audit_rank(audit, copy->peer),
+        (long long)copy->given);
 }
 
 /* The next copy, from index `from` on, that the giver gave to `to`. */
@@ -51,11 +51,11 @@ static void check_round(pli_audit *audit, audit_table *table, int32_t rank, int6
                         uint64_t time_ns) {
     if (audit->job.workers == 1 || (is_round(table, clock) ? gives > 0 && gives == mixes : gives == 0 && mixes == 0))
         return;
-    audit_violation(audit, table, &(pli_audit_violation){ .rule = "rounds", .rank = rank, .clock = clock,
-                                                          .time_ns = time_ns },
-                    "rank %d gave %lld copies of table %s in clock %lld and mixed %lld; %s promises %s", rank,
-                    (long long)gives, table->name, (long long)clock, (long long)mixes, table->promise.spec,
-                    is_round(table, clock) ? "one for one, at least one" : "none in this clock");
+    audit_violation(audit, table,
+                    &(pli_audit_violation){ .rule = "rounds", .rank = rank, .clock = clock, .time_ns = time_ns },
+                    "rank %d gave %lld copies of table %s in clock %lld and mixed %lld; %s promises %s",
+                    audit_rank(audit, rank), (long long)gives, table->name, (long long)clock, (long long)mixes,
+                    table->promise.spec, is_round(table, clock) ? "one for one, at least one" : "none in this clock");
 }
 
 static void check_rounds(pli_audit *audit, audit_table *table, int32_t rank) {
@@ -63,7 +63,7 @@ static void check_rounds(pli_audit *audit, audit_table *table, int32_t rank) {
     int64_t             g = 0, m = 0;
     for (int64_t i = 0; i < own->mixes; i++)
         if (own->mix[i].given != own->mix[i].clock) wrong(audit, table, rank, &own->mix[i], "rounds", "mixed a copy");
-    for (int64_t clock = 0; clock < audit->worker[rank].clocks; clock++) {
+    for (int64_t clock = audit->first_clock; clock < audit->worker[rank].clocks; clock++) {
         int64_t  gives = 0, mixes = 0;
         uint64_t time_ns = audit->worker[rank].ended_ns;
         for (; g < own->gives && own->give[g].clock <= clock; g++, gives++) time_ns = own->give[g].time_ns;

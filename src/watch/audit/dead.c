@@ -81,8 +81,9 @@ static void unapplied(pli_audit *audit, audit_table *table, const audit_holder *
                         .rule = "exactly once", .rank = worker, .clock = push->clock, .time_ns = push->time_ns },
                     "push %lld (of clock %lld, sent at %.6f s) of rank %d to shard %d of table %s was never applied by "
                     "the replica of %s, %s",
-                    (long long)part->push + 1, (long long)push->clock, audit_seconds(audit, push->time_ns), worker,
-                    shard->shard, table->name, audit_name_replica(shard->of, replica), what);
+                    (long long)part->push + 1, (long long)push->clock, audit_seconds(audit, push->time_ns),
+                    audit_rank(audit, worker), shard->shard, table->name, audit_name_replica(audit, shard->of, replica),
+                    what);
 }
 
 static void no_more(audit_table *table, const audit_holder *shard, audit_part *part) {
@@ -182,8 +183,8 @@ void audit_check_counted(pli_audit *audit, audit_table *table, const audit_holde
                                 .time_ns = shard->apply[part->at - 1].time_ns },
         "push %lld (of clock %lld, sent at %.6f s) of rank %d to shard %d of table %s was applied by the replica of "
         "%s, where it does not count in its clock: others have stood in for it",
-        (long long)part->push + 1, (long long)push->clock, audit_seconds(audit, push->time_ns), worker, shard->shard,
-        table->name, audit_name_replica(server, replica));
+        (long long)part->push + 1, (long long)push->clock, audit_seconds(audit, push->time_ns),
+        audit_rank(audit, worker), shard->shard, table->name, audit_name_replica(audit, server, replica));
 }
 
 /* --- who stands in ------------------------------------------------------------------------------------------------ */
@@ -208,7 +209,8 @@ static void check_stood_in(pli_audit *audit, const audit_server *server, int32_t
                 .rule = "exactly once", .rank = whom, .clock = clock, .time_ns = audit->worker[whom].ended_ns },
             "rank %d counts in clock %lld at the replica of %s, and rank %d, which died, does not; nor did "
             "rank %d stand in for it",
-            w, (long long)clock, audit_name_replica(server, replica), whom, w);
+            audit_rank(audit, w), (long long)clock, audit_name_replica(audit, server, replica),
+            audit_rank(audit, whom), audit_rank(audit, w));
         return;
     }
 }
@@ -231,8 +233,8 @@ static void differ(pli_audit *audit, audit_table *table, const audit_holder *sou
         "the replica of %s of shard %d of table %s applied at %.6f s, as its update %lld, one of rank %d, which the "
         "replica "
         "of %s, whose log it takes, has not as that",
-        audit_name_replica(shard->of, replica), shard->shard, table->name, audit_seconds(audit, apply->time_ns),
-        (long long)i + 1, apply->worker, audit_name_replica(source->of, from));
+        audit_name_replica(audit, shard->of, replica), shard->shard, table->name, audit_seconds(audit, apply->time_ns),
+        (long long)i + 1, audit_rank(audit, apply->worker), audit_name_replica(audit, source->of, from));
 }
 
 /* While it did not serve, a replica must have applied what its source had applied. */

@@ -33,10 +33,10 @@ static void name_push(const pli_audit *audit, const audit_table *table, int32_t 
     const audit_push *push = push_of(table, worker, part);
     char              replica[48];
     int n = snprintf(text, 256, "push %lld (of clock %lld, sent at %.6f s) of rank %d to shard %d of table %s",
-                     (long long)part->push + 1, (long long)push->clock, audit_seconds(audit, push->time_ns), worker,
-                     shard->shard, table->name);
+                     (long long)part->push + 1, (long long)push->clock, audit_seconds(audit, push->time_ns),
+                     audit_rank(audit, worker), shard->shard, table->name);
     if (shard->of != NULL && shard->of->place > 0)
-        snprintf(text + n, 256 - (size_t)n, ", in the replica of %s,", audit_name_replica(shard->of, replica));
+        snprintf(text + n, 256 - (size_t)n, ", in the replica of %s,", audit_name_replica(audit, shard->of, replica));
 }
 
 static pli_audit_violation violation_of(const audit_table *table, int32_t worker, const audit_part *part,
@@ -78,7 +78,7 @@ static void check_turn(pli_audit *audit, audit_table *table, const audit_holder 
     name_push(audit, table, event->peer, shard, part, name);
     audit_violation(audit, table, &v,
                     "%s was applied at %.6f s behind a push of rank %d of clock %lld, whose rows it replaces", name,
-                    audit_seconds(audit, event->time_ns), before->worker, (long long)other);
+                    audit_seconds(audit, event->time_ns), audit_rank(audit, before->worker), (long long)other);
 }
 
 static void apply_part(pli_audit *audit, audit_table *table, audit_holder *shard, const pli_event *event, int64_t i) {
@@ -126,8 +126,8 @@ static plait_status on_apply(pli_audit *audit, audit_table *table, const pli_eve
             &(pli_audit_violation){
                 .rule = "exactly once", .rank = event->peer, .clock = event->clock, .time_ns = event->time_ns },
             "shard %d of table %s, at %s, applied at %.6f s, in message %llu of rank %d, an update that was never sent",
-            event->shard, table->name, audit_name_replica(shard->of, replica), audit_seconds(audit, event->time_ns),
-            (unsigned long long)event->seq, event->peer);
+            event->shard, table->name, audit_name_replica(audit, shard->of, replica),
+            audit_seconds(audit, event->time_ns), (unsigned long long)event->seq, audit_rank(audit, event->peer));
     return PLAIT_OK;
 }
 
@@ -171,14 +171,15 @@ static plait_status on_tick(pli_audit *audit, audit_server *server, const pli_ev
     audit_ticks *ticks = &server->ticks[event->peer];
     int64_t      due = ticks->n;
     char         replica[48];
+    if (event->clock < audit->first_clock) return PLAIT_OK; /* a server enters all clocks before that */
     server->used = true;
     if (event->clock != due)
         audit_violation(audit, NULL,
                         &(pli_audit_violation){
                             .rule = "clocks", .rank = event->peer, .clock = event->clock, .time_ns = event->time_ns },
                         "the server of %s took the end of clock %lld of rank %d at %.6f s, when clock %lld was due",
-                        audit_name_replica(server, replica), (long long)event->clock, event->peer,
-                        audit_seconds(audit, event->time_ns), (long long)due);
+                        audit_name_replica(audit, server, replica), (long long)event->clock,
+                        audit_rank(audit, event->peer), audit_seconds(audit, event->time_ns), (long long)due);
     ticks->n = event->clock + 1;
     if (audit->places < 2) return PLAIT_OK;
     if (event->clock != ticks->told) return PLAIT_OK;
@@ -199,25 +200,25 @@ static void on_serve(pli_audit *audit, const audit_server *replica) {
 }
 
 /* Forgets what a replica did before it was made for the last time: that is not in its history. */
-static plait_status on_copy(audit_server *replica, plait_error *err) {
+static plait_status on_copy(const pli_audit *audit, audit_server *replica, plait_error *err) {
     if (--replica->due > 0 || replica->begun) return PLAIT_OK;
     return pli_fail(
         err, PLAIT_EFORMAT,
         "the event log contradicts itself: the replica of server %d's shards at place %d, rank %d, was made "
         "of one that was made after it",
-        replica->home, replica->place, replica->rank);
+        replica->home, replica->place, audit_rank(audit, replica->rank));
 }
 
 /* state: the place of the replicas that this pass looks at. */
 static plait_status on_event(pli_audit *audit, void *state, const pli_event *event, plait_error *err) {
     if (event->place != *(const int32_t *)state) return PLAIT_OK;
     audit_table  *table = audit_table_of(audit, event->table);
-    audit_server *replica = audit_replica_at(audit, event->home, event->place);
+    audit_server *replica = event->rank < 0 ? NULL : audit_replica_at(audit, event->home, event->place);
     if (replica == NULL) return PLAIT_OK; /* it was never whole */
-    if (replica->due > 0) return event->kind == PLI_EVENT_REPLICA ? on_copy(replica, err) : PLAIT_OK;
+    if (replica->due > 0) return event->kind == PLI_EVENT_REPLICA ? on_copy(audit, replica, err) : PLAIT_OK;
     if (event->kind != PLI_EVENT_HAND && event->peer >= audit->job.workers)
         return pli_fail(err, PLAIT_EFORMAT, "the event log contradicts itself: rank %d heard of a worker that is none",
-                        event->rank);
+                        audit_rank(audit, event->rank));
     switch (event->kind) {
     case PLI_EVENT_APPLY: return on_apply(audit, table, event, err);
     case PLI_EVENT_DROP: on_drop(audit, table, replica, event); return PLAIT_OK;
@@ -266,7 +267,7 @@ static void check_parts(pli_audit *audit, audit_table *table, const audit_holder
                                             .clock = pusher->push[i].clock,
                                             .time_ns = pusher->push[i].time_ns },
                     "push %lld of rank %d to table %s (clock %lld, at %.6f s) was not sent to shard %d once",
-                    (long long)i + 1, worker, table->name, (long long)pusher->push[i].clock,
+                    (long long)i + 1, audit_rank(audit, worker), table->name, (long long)pusher->push[i].clock,
                     audit_seconds(audit, pusher->push[i].time_ns), shard->shard);
 }
 
@@ -311,8 +312,9 @@ static void check_ticks(pli_audit *audit, const audit_server *server) {
         audit_violation(audit, NULL,
                         &(pli_audit_violation){
                             .rule = "clocks", .rank = w, .clock = server->ticks[w].n, .time_ns = worker->ended_ns },
-                        "rank %d ended %lld clocks, of which the server of %s knows %lld", w, (long long)worker->clocks,
-                        audit_name_replica(server, replica), (long long)server->ticks[w].n);
+                        "rank %d ended %lld clocks, of which the server of %s knows %lld", audit_rank(audit, w),
+                        (long long)(worker->clocks - audit->first_clock), audit_name_replica(audit, server, replica),
+                        (long long)(server->ticks[w].n - audit->first_clock));
     }
 }
 

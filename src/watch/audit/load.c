@@ -5,20 +5,47 @@
 #include "watch/audit/model.h"
 #include "watch/eventcode.h"
 
-static plait_status contradicts(const pli_event *event, const char *what, plait_error *err) {
+static plait_status contradicts(const pli_audit *audit, const pli_event *event, const char *what, plait_error *err) {
     return pli_fail(err, PLAIT_EFORMAT, "the event log contradicts itself: the %s of rank %d %s",
-                    event->server ? "server" : "worker", event->rank, what);
+                    event->server ? "server" : "worker", audit_rank(audit, event->rank), what);
 }
 
 /* --- job and tables ----------------------------------------------------------------------------------------------- */
 
+static int32_t streams_of(const pli_audit *audit) {
+    int32_t n = 0;
+    for (int32_t i = 0; i < pli_logfile_streams(audit->file); i++)
+        n += pli_logfile_group(audit->file, i) == audit->group;
+    return n;
+}
+
+static plait_status take_group(pli_audit *audit, const pli_event_group *group, plait_error *err) {
+    if (group == NULL) return PLAIT_OK;
+    audit->rank = pli_array((size_t)group->n, sizeof *audit->rank);
+    if (audit->rank == NULL) return audit_no_memory(err);
+    memcpy(audit->rank, group->rank, (size_t)group->n * sizeof *audit->rank);
+    audit->numbers = group->n;
+    audit->first_clock = group->first_clock;
+    snprintf(audit->group_name, sizeof audit->group_name, "%s", group->name);
+    return PLAIT_OK;
+}
+
+static bool is_same_group(const pli_audit *audit, const pli_event_group *group) {
+    return group == NULL ||
+           (group->n == audit->numbers && group->first_clock == audit->first_clock &&
+            memcmp(group->rank, audit->rank, (size_t)group->n * sizeof *audit->rank) == 0 &&
+            strncmp(group->name, audit->group_name, sizeof audit->group_name - 1) == 0);
+}
+
 static plait_status start_job(pli_audit *audit, const pli_event *event, plait_error *err) {
     const pli_event_job *job = event->info.job;
-    int32_t              streams = pli_logfile_streams(audit->file);
-    if (audit->job.workers != 0)
-        return memcmp(&audit->job, job, sizeof *job) == 0 ? PLAIT_OK : contradicts(event, "was in another job", err);
+    int32_t              streams = streams_of(audit);
+    if (audit->job.workers != 0) {
+        const bool same = memcmp(&audit->job, job, sizeof *job) == 0 && is_same_group(audit, event->group);
+        return same ? PLAIT_OK : contradicts(audit, event, "was in another job", err);
+    }
     if (job->workers < 1 || job->servers < 1 || job->spares >= job->workers)
-        return contradicts(event, "was in a job without workers", err);
+        return contradicts(audit, event, "was in a job without workers", err);
     audit->places = job->replicas < 2                                  ? 1
                     : job->servers + job->spares < PLI_LOG_PLACES_MAX ? job->servers + job->spares
                                                                       : PLI_LOG_PLACES_MAX;
@@ -32,17 +59,34 @@ static plait_status start_job(pli_audit *audit, const pli_event *event, plait_er
     audit->home = pli_calloc((size_t)job->servers, sizeof *audit->home);
     if (audit->worker == NULL || audit->home == NULL) return audit_no_memory(err);
     audit->job = *job;
-    for (int32_t w = 0; w < job->workers; w++) audit->worker[w].stream = -1;
+    PLI_TRY(take_group(audit, event->group, err));
+    for (int32_t w = 0; w < job->workers; w++)
+        audit->worker[w] = (audit_worker){ .stream = -1, .clocks = audit->first_clock };
     return PLAIT_OK;
+}
+
+/* A rank that is no member has taken part in the tables of a group. Nothing else is judged of what it did. */
+static void find_stranger(pli_audit *audit, int32_t stream, const pli_event *event) {
+    const int32_t rank = pli_logfile_rank(audit->file, stream);
+    audit_violation(audit, NULL,
+                    &(pli_audit_violation){ .rule = "members", .rank = -1, .clock = -1, .time_ns = event->time_ns },
+                    "rank %d, which is no member of group %s, took part in its tables as a %s from %.6f s on", rank,
+                    audit->group_name, event->server ? "server" : "worker", audit_seconds(audit, event->time_ns));
+    audit->first.rank = audit->first.rank < 0 ? rank : audit->first.rank;
 }
 
 static plait_status join(pli_audit *audit, int32_t stream, const pli_event *event, plait_error *err) {
     PLI_TRY(start_job(audit, event, err));
+    if (event->rank < 0) {
+        find_stranger(audit, stream, event);
+        return PLAIT_OK;
+    }
     audit_server *copy = NULL;
     if (event->server) PLI_TRY(audit_replica_of(audit, event, &copy, err));
-    if (!event->server && event->rank >= audit->job.workers) return contradicts(event, "is none of the job", err);
+    if (!event->server && event->rank >= audit->job.workers)
+        return contradicts(audit, event, "is none of the job", err);
     int32_t *of = event->server ? &copy->stream : &audit->worker[event->rank].stream;
-    if (*of >= 0 && event->place == 0) return contradicts(event, "has joined twice; a log holds one job", err);
+    if (*of >= 0 && event->place == 0) return contradicts(audit, event, "has joined twice; a log holds one job", err);
     *of = stream;
     return PLAIT_OK;
 }
@@ -88,14 +132,14 @@ static plait_status add_table(pli_audit *audit, const pli_event *event, plait_er
     const pli_event_table *info = event->info.table;
     int64_t                before = audit->tables;
     audit_table           *known = audit_table_of(audit, event->table);
-    if (audit->job.workers == 0) return contradicts(event, "knew a table before it had a job", err);
+    if (audit->job.workers == 0) return contradicts(audit, event, "knew a table before it had a job", err);
     if (known != NULL) {
         bool same = strncmp(known->name, info->name, sizeof known->name - 1) == 0 && known->way == info->way &&
                     known->shards == info->shards && known->rows == info->rows && known->ruled == info->ruled &&
                     strncmp(known->combine, info->combine, sizeof known->combine - 1) == 0;
-        if (!same) return contradicts(event, "knew a table by other dimensions", err);
+        if (!same) return contradicts(audit, event, "knew a table by other dimensions", err);
         same = strncmp(known->consistency, info->consistency, sizeof known->consistency - 1) == 0;
-        return same ? PLAIT_OK : contradicts(event, "knew a table by another consistency", err);
+        return same ? PLAIT_OK : contradicts(audit, event, "knew a table by another consistency", err);
     }
     if (event->table >= before) {
         if (!pli_grow((void **)&audit->table, &audit->tables_capacity, event->table + 1, sizeof *audit->table))
@@ -151,22 +195,22 @@ static plait_status add_part(const pli_audit *audit, const pli_event *event, con
     audit_table *table = audit_table_of(audit, p->table);
     if (table == NULL || event->peer >= audit->job.servers || p->shard >= table->shards ||
         table->pusher[event->rank].n == 0)
-        return contradicts(event, "sent a part of no push", err);
+        return contradicts(audit, event, "sent a part of no push", err);
     audit_shard *shard = &table->shard[p->shard];
     if (shard->home < 0) shard->home = event->peer;
-    if (shard->home != event->peer) return contradicts(event, "sent a part to who has not its shard", err);
+    if (shard->home != event->peer) return contradicts(audit, event, "sent a part to who has not its shard", err);
     audit_sender **of = &shard->replica[0].sender[event->rank];
     if (*of == NULL) *of = pli_calloc(1, sizeof **of);
     if (*of == NULL || !pli_grow((void **)&(*of)->part, &(*of)->capacity, (*of)->n + 1, sizeof *(*of)->part))
         return audit_no_memory(err);
     if ((*of)->n > 0 && (*of)->part[(*of)->n - 1].seq >= event->seq)
-        return contradicts(event, "sent messages out of order", err);
+        return contradicts(audit, event, "sent messages out of order", err);
     (*of)->part[(*of)->n++] = (audit_part){ .seq = event->seq, .push = table->pusher[event->rank].n - 1 };
     return PLAIT_OK;
 }
 
-static plait_status add_sum(audit_table *table, const pli_event *event, plait_error *err) {
-    if (table->way != PLI_WAY_SUMMED) return contradicts(event, "summed a table that no sum moves", err);
+static plait_status add_sum(const pli_audit *audit, audit_table *table, const pli_event *event, plait_error *err) {
+    if (table->way != PLI_WAY_SUMMED) return contradicts(audit, event, "summed a table that no sum moves", err);
     audit_mirror *mirror = &table->mirror[event->rank];
     if (!pli_grow((void **)&mirror->sum, &mirror->capacity, mirror->n + 1, sizeof *mirror->sum))
         return audit_no_memory(err);
@@ -179,7 +223,7 @@ static plait_status add_sum(audit_table *table, const pli_event *event, plait_er
 static plait_status add_copy(pli_audit *audit, audit_table *table, const pli_event *event, plait_error *err) {
     bool gives = event->kind == PLI_EVENT_GIVE;
     if (table->way != PLI_WAY_AVERAGED || event->peer >= audit->job.workers || event->peer == event->rank)
-        return contradicts(event, "averaged a copy that nobody has", err);
+        return contradicts(audit, event, "averaged a copy that nobody has", err);
     audit_copies *copies = &table->copies[event->rank];
     audit_copy  **list = gives ? &copies->give : &copies->mix;
     int64_t      *n = gives ? &copies->gives : &copies->mixes;
@@ -214,11 +258,12 @@ static bool has_copies(const audit_table *table) {
 static void check_label(pli_audit *audit, audit_table *table, const pli_event *event) {
     int64_t clocks = audit->worker[event->rank].clocks;
     if (event->clock == clocks || (has_copies(table) && event->clock == clocks - 1)) return;
-    audit_violation(audit, table,
-                    &(pli_audit_violation){
-                        .rule = "clocks", .rank = event->rank, .clock = clocks, .time_ns = event->time_ns },
-                    "rank %d pushed to table %s at %.6f s as of clock %lld, when it was in clock %lld", event->rank,
-                    table->name, audit_seconds(audit, event->time_ns), (long long)event->clock, (long long)clocks);
+    audit_violation(
+        audit, table,
+        &(pli_audit_violation){ .rule = "clocks", .rank = event->rank, .clock = clocks, .time_ns = event->time_ns },
+        "rank %d pushed to table %s at %.6f s as of clock %lld, when it was in clock %lld",
+        audit_rank(audit, event->rank), table->name, audit_seconds(audit, event->time_ns), (long long)event->clock,
+        (long long)clocks);
 }
 
 static void end_clock(pli_audit *audit, const pli_event *event) {
@@ -227,7 +272,8 @@ static void end_clock(pli_audit *audit, const pli_event *event) {
         audit_violation(audit, NULL,
                         &(pli_audit_violation){
                             .rule = "clocks", .rank = event->rank, .clock = event->clock, .time_ns = event->time_ns },
-                        "rank %d ended clock %lld after clock %lld (at %.6f s)", event->rank, (long long)event->clock,
+                        "rank %d ended clock %lld after clock %lld (at %.6f s)", audit_rank(audit, event->rank),
+                        (long long)event->clock,
                         (long long)worker->clocks - 1, audit_seconds(audit, event->time_ns));
     worker->clocks = event->clock + 1;
     worker->stands = false;
@@ -249,14 +295,14 @@ static plait_status load_worker(pli_audit *audit, audit_table *table, const pli_
     worker->ended_ns = event->time_ns;
     note_returned(audit, event);
     if ((event->kind == PLI_EVENT_PUSH || event->kind == PLI_EVENT_SUM) && event->clock < 0)
-        return contradicts(event, "pushed before its first clock", err);
+        return contradicts(audit, event, "pushed before its first clock", err);
     switch (event->kind) {
     case PLI_EVENT_INC: return add_inc(audit, table, event, err);
     case PLI_EVENT_PUSH:
         table->figures.pushes++;
         check_label(audit, table, event);
         return add_push(&table->pusher[event->rank], worker->stands, event, err);
-    case PLI_EVENT_SUM: return add_sum(table, event, err);
+    case PLI_EVENT_SUM: return add_sum(audit, table, event, err);
     case PLI_EVENT_GIVE:
     case PLI_EVENT_MIX: return add_copy(audit, table, event, err);
     case PLI_EVENT_SEND:
@@ -264,7 +310,7 @@ static plait_status load_worker(pli_audit *audit, audit_table *table, const pli_
         return PLAIT_OK;
     case PLI_EVENT_STAND: worker->stands = true; return PLAIT_OK;
     case PLI_EVENT_VIEW:
-        if (event->whom >= audit->job.workers) return contradicts(event, "stood in for nobody", err);
+        if (event->whom >= audit->job.workers) return contradicts(audit, event, "stood in for nobody", err);
         return add_view(worker, event, err);
     case PLI_EVENT_CLOCK: end_clock(audit, event); return PLAIT_OK;
     case PLI_EVENT_BARRIER: return add_barrier(audit, event, err);
@@ -275,35 +321,42 @@ static plait_status load_worker(pli_audit *audit, audit_table *table, const pli_
         table->pusher[event->rank].dropped = 1 + event->clock;
         return PLAIT_OK;
     case PLI_EVENT_GET: return PLAIT_OK;
-    default: return contradicts(event, "did what only servers do", err);
+    default: return contradicts(audit, event, "did what only servers do", err);
     }
 }
 
 /* Notes of a server only who it is; history.c does the rest. */
 static plait_status load_event(pli_audit *audit, void *state, const pli_event *event, plait_error *err) {
-    if (audit->events++ == 0 || event->time_ns < audit->begun_ns) audit->begun_ns = event->time_ns;
+    const bool first =
+        audit->events++ == 0 && audit->group == 0; /* a group's audit counts from the whole job's begin */
+    if (first || event->time_ns < audit->begun_ns) audit->begun_ns = event->time_ns;
     if (event->kind == PLI_EVENT_JOB) return join(audit, *(const int32_t *)state, event, err);
+    if (event->rank < 0) /* of no member */
+        return event->group != NULL ? PLAIT_OK : contradicts(audit, event, "acted outside of a job", err);
     if (event->kind == PLI_EVENT_TABLE) return add_table(audit, event, err);
     if (audit->job.workers == 0 || (!event->server && event->rank >= audit->job.workers))
-        return contradicts(event, "acted outside of a job", err);
+        return contradicts(audit, event, "acted outside of a job", err);
     if (event->server) return audit_load_replica(audit, *(const int32_t *)state, event, err);
     audit_table *table = audit_table_of(audit, event->table);
-    if (event->table >= 0 && table == NULL) return contradicts(event, "used a table that it had not declared", err);
+    if (event->table >= 0 && table == NULL)
+        return contradicts(audit, event, "used a table that it had not declared", err);
     return load_worker(audit, table, event, err);
 }
 
 plait_status audit_load(pli_audit *audit, plait_error *err) {
-    for (int32_t i = 0; i < pli_logfile_streams(audit->file); i++) PLI_TRY(audit_stream(audit, i, load_event, &i, err));
+    for (int32_t i = 0; i < pli_logfile_streams(audit->file); i++)
+        if (pli_logfile_group(audit->file, i) == audit->group) PLI_TRY(audit_stream(audit, i, load_event, &i, err));
     if (pli_logfile_cut(audit->file) != NULL) return PLAIT_OK; /* a rank that had written nothing yet has no log */
     for (int32_t w = 0; w < audit->job.workers; w++)
         if (audit->worker[w].stream < 0)
-            return pli_fail(err, PLAIT_EFORMAT, "the log of rank %d, a worker, is missing", w);
+            return pli_fail(err, PLAIT_EFORMAT, "the log of rank %d, a worker, is missing",
+                            audit_rank(audit, w));
     for (int32_t h = 0; h < audit->job.servers; h++)
         for (int32_t place = 0; place < audit->places && place < 2; place++) {
             const audit_server *copy = audit_replica_at(audit, h, place);
             if (copy == NULL || copy->stream < 0)
                 return pli_fail(err, PLAIT_EFORMAT, "the log of rank %d, a server, is missing",
-                                audit_rank_of(audit, h, place));
+                                audit_rank(audit, audit_rank_of(audit, h, place)));
         }
     return PLAIT_OK;
 }

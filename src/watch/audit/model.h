@@ -8,6 +8,8 @@
  *     zeros.c    what was made before a table was zeroed, and what behind it
  *     places.c   where shards have two replicas: on which ranks they lay, one after the other, and which of them counts
  *     dead.c     there, too: who died, what became of a dead one's share, and whether the replicas are the same
+ *     audit.c    all passes over the log of each job: of all workers, and of the members of each group
+ *     report.c   the result in words, and as JSON
  *
  * The log of a shard tells the vector that a version stands for: how many pushes of each worker were applied when the
  * shard had applied `version` parts. Of the vector the audit keeps what promises speak of: the first push that it does
@@ -175,8 +177,17 @@ typedef struct audit_home { /* the shards of one server, wherever they lay */
     int64_t       n, capacity, hands, hands_capacity;
 } audit_home;
 
+/* The audit of one job: of all workers, or of a group's members, whose tables are a job of their own. Its ranks are
+ * numbered as the job numbers them. */
 struct pli_audit {
     const pli_logfile *file;
+    pli_audit        **part;  /* [parts] of the groups, in the audit of all workers */
+    int64_t            parts;
+    uint32_t           group; /* 0: of all workers */
+    char               group_name[64];
+    int32_t           *rank;  /* [numbers] the run's rank of each of a group's numbers; NULL: they are the same */
+    int32_t            numbers;
+    int64_t            first_clock; /* in which the job began */
     const char        *as;
     pli_event_job      job; /* workers 0: not known yet */
     audit_worker      *worker;
@@ -190,6 +201,7 @@ struct pli_audit {
     int64_t            cells, events;
     uint64_t           begun_ns;     /* the first event */
     pli_audit_verdict  verdict;
+    bool               unlogged;     /* EMPTY, since its values are changed without a log */
     char               why[512];     /* of CUT and EMPTY */
     int64_t            violations;
     pli_audit_violation first;       /* the first in time */
@@ -198,6 +210,10 @@ struct pli_audit {
 /** Notes a violation; the first in time is kept. table may be NULL. */
 void audit_violation(pli_audit *audit, audit_table *table, const pli_audit_violation *violation, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+/** The run's rank of one of the job's numbers. */
+static inline int32_t audit_rank(const pli_audit *audit, int32_t number) {
+    return audit->rank == NULL || number < 0 || number >= audit->numbers ? number : audit->rank[number];
+}
 /** Seconds since the log's begin. */
 double audit_seconds(const pli_audit *audit, uint64_t time_ns);
 
@@ -225,6 +241,9 @@ static inline audit_holder *audit_holder_of(const pli_audit *audit, const audit_
     return NULL;
 }
 
+/** The job whose verdict is that of the whole log. */
+const pli_audit *audit_decisive(const pli_audit *audit);
+
 /** Feeds every event of a stream to step, until one fails. */
 typedef plait_status audit_step(pli_audit *audit, void *state, const pli_event *event, plait_error *err);
 plait_status audit_stream(pli_audit *audit, int32_t stream, audit_step *step, void *state, plait_error *err);
@@ -251,7 +270,7 @@ plait_status audit_open_holders(pli_audit *audit, plait_error *err);
 /** In the second pass: the copy hands over what it has to another, whose history begins with that. */
 plait_status audit_hand_over(pli_audit *audit, const audit_server *source, const pli_event *event, plait_error *err);
 /** "rank 4", or, if it is not at place 0, "rank 4 (place 1)". */
-const char *audit_name_replica(const audit_server *copy, char text[48]);
+const char *audit_name_replica(const pli_audit *audit, const audit_server *copy, char text[48]);
 /** Frees what a holder, or a copy, owns, but not itself. */
 void audit_free_holder(const pli_audit *audit, audit_holder *shard);
 void audit_free_places(pli_audit *audit);

@@ -87,7 +87,8 @@ static void check_barrier(pli_audit *audit, const reader *r, const view *v) {
     audit_wrong(audit, r, v, "barriers",
                 "after barrier %lld, before which rank %d had sent what became its update %lld "
                 "at %.6f s",
-                (long long)r->barriers, apply->worker, (long long)seen->needs, audit_seconds(audit, apply->time_ns));
+                (long long)r->barriers, audit_rank(audit, apply->worker), (long long)seen->needs,
+                audit_seconds(audit, apply->time_ns));
 }
 
 void audit_check_others(pli_audit *audit, const reader *r, const view *v) {

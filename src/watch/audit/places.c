@@ -24,26 +24,26 @@ int32_t audit_rank_of(const pli_audit *audit, int32_t home, int32_t place) {
     return job->first_server + (home + place - job->spares) % job->servers;
 }
 
-const char *audit_name_replica(const audit_server *replica, char text[48]) {
+const char *audit_name_replica(const pli_audit *audit, const audit_server *replica, char text[48]) {
     if (replica->place == 0)
-        snprintf(text, 48, "rank %d", replica->rank);
+        snprintf(text, 48, "rank %d", audit_rank(audit, replica->rank));
     else
-        snprintf(text, 48, "rank %d (place %d)", replica->rank, replica->place);
+        snprintf(text, 48, "rank %d (place %d)", audit_rank(audit, replica->rank), replica->place);
     return text;
 }
 
 /* --- first pass --------------------------------------------------------------------------------------------------- */
 
-static plait_status contradicts(const pli_event *event, const char *what, plait_error *err) {
+static plait_status contradicts(const pli_audit *audit, const pli_event *event, const char *what, plait_error *err) {
     return pli_fail(err, PLAIT_EFORMAT,
                     "the event log contradicts itself: the replica of server %d's shards at place %d, rank %d, %s",
-                    event->home, event->place, event->rank, what);
+                    event->home, event->place, audit_rank(audit, event->rank), what);
 }
 
 plait_status audit_replica_of(pli_audit *audit, const pli_event *event, audit_server **copy_out, plait_error *err) {
     if (event->home < 0 || event->home >= audit->job.servers || event->place >= audit->places ||
         audit_rank_of(audit, event->home, event->place) != event->rank)
-        return contradicts(event, "is none of the job", err);
+        return contradicts(audit, event, "is none of the job", err);
     audit_server *replica = *copy_out = audit_replica_at(audit, event->home, event->place);
     if (replica != NULL) return PLAIT_OK;
     audit_home *home = &audit->home[event->home];
@@ -76,8 +76,9 @@ static bool names_other(const pli_audit *audit, const pli_event *event) {
 static plait_status load_hand(pli_audit *audit, audit_server *replica, const pli_event *event, plait_error *err) {
     audit_home *home = &audit->home[replica->home];
     audit_hand *hand = hand_of(home, event->place, event->whom);
-    if (!names_other(audit, event)) return contradicts(event, "handed its state to nobody", err);
-    if (replica->place > 0 && !replica->served) return contradicts(event, "handed over what it did not serve", err);
+    if (!names_other(audit, event)) return contradicts(audit, event, "handed its state to nobody", err);
+    if (replica->place > 0 && !replica->served)
+        return contradicts(audit, event, "handed over what it did not serve", err);
     if (hand == NULL) {
         if (!pli_grow((void **)&home->hand, &home->hands_capacity, home->hands + 1, sizeof *home->hand))
             return audit_no_memory(err);
@@ -101,10 +102,10 @@ static plait_status load_gone(const pli_audit *audit, audit_server *replica, con
 static plait_status load_part(pli_audit *audit, const pli_event *event, plait_error *err) {
     audit_table *table = audit_table_of(audit, event->table);
     if (table == NULL || event->shard < 0 || event->shard >= table->shards)
-        return contradicts(event, "applied a part of nothing", err);
+        return contradicts(audit, event, "applied a part of nothing", err);
     audit_shard *shard = &table->shard[event->shard];
     if (shard->home < 0) shard->home = event->home;
-    return shard->home == event->home ? PLAIT_OK : contradicts(event, "applied a part of another's shard", err);
+    return shard->home == event->home ? PLAIT_OK : contradicts(audit, event, "applied a part of another's shard", err);
 }
 
 plait_status audit_load_replica(pli_audit *audit, int32_t stream, const pli_event *event, plait_error *err) {
@@ -115,20 +116,20 @@ plait_status audit_load_replica(pli_audit *audit, int32_t stream, const pli_even
     switch (event->kind) {
     case PLI_EVENT_APPLY:
     case PLI_EVENT_DROP:
-        if (!whole) return contradicts(event, "applied updates before it was whole", err);
+        if (!whole) return contradicts(audit, event, "applied updates before it was whole", err);
         return load_part(audit, event, err);
     case PLI_EVENT_TICK:
-        return whole ? PLAIT_OK : contradicts(event, "took the end of a clock before it was whole", err);
+        return whole ? PLAIT_OK : contradicts(audit, event, "took the end of a clock before it was whole", err);
     case PLI_EVENT_GONE: return load_gone(audit, replica, event, err);
     case PLI_EVENT_HAND: return load_hand(audit, replica, event, err);
     case PLI_EVENT_REPLICA:
-        if (!names_other(audit, event) || replica->served) return contradicts(event, "was made of nothing", err);
+        if (!names_other(audit, event) || replica->served) return contradicts(audit, event, "was made of nothing", err);
         replica->source = event->whom;
         replica->due = ++replica->copied;
         return PLAIT_OK;
     case PLI_EVENT_SERVE:
-        if (event->place == 0) return contradicts(event, "serves in its own place", err);
-        if (!whole) return contradicts(event, "served before it was whole", err);
+        if (event->place == 0) return contradicts(audit, event, "serves in its own place", err);
+        if (!whole) return contradicts(audit, event, "served before it was whole", err);
         replica->served = true;
         return PLAIT_OK;
     default: return PLAIT_OK;
@@ -154,7 +155,7 @@ static plait_status check_made(const pli_audit *audit, const audit_server *repli
         err, PLAIT_EFORMAT,
         "the event log contradicts itself: the replica of server %d's shards at place %d, rank %d, was made "
         "of that at place %d, which has handed over nothing to it",
-        replica->home, replica->place, replica->rank, replica->source);
+        replica->home, replica->place, audit_rank(audit, replica->rank), replica->source);
 }
 
 static void free_copy(const pli_audit *audit, audit_server *replica) {
@@ -245,6 +246,7 @@ plait_status audit_open_holders(pli_audit *audit, plait_error *err) {
             audit_server *replica = &audit->home[h].replica[i];
             replica->ticks = pli_calloc((size_t)audit->job.workers, sizeof *replica->ticks);
             if (replica->ticks == NULL) return audit_no_memory(err);
+            for (int32_t w = 0; w < audit->job.workers; w++) replica->ticks[w].n = audit->first_clock;
         }
     for (int64_t t = 0; t < audit->tables; t++)
         for (int32_t s = 0; audit->table[t].known && s < audit->table[t].shards; s++)

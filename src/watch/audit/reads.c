@@ -120,7 +120,8 @@ static plait_status on_get(pli_audit *audit, reader *r, audit_table *table, cons
         if ((v.piece->shard < 0) != (table->way != PLI_WAY_SERVED) || v.piece->shard >= table->shards ||
             v.piece->place >= audit->places)
             return pli_fail(err, PLAIT_EFORMAT,
-                            "the event log contradicts itself: rank %d read a shard that is not there", r->rank);
+                            "the event log contradicts itself: rank %d read a shard that is not there",
+                            audit_rank(audit, r->rank));
         v.seen = &v.reads->shard[v.piece->shard < 0 ? 0 : v.piece->shard];
         v.missing = AUDIT_NEVER;
         if (!check_piece(audit, r, &v)) return audit_no_memory(err);
@@ -155,7 +156,7 @@ static void check_pushed(pli_audit *audit, const reader *r, int32_t t, int64_t f
         audit, table,
         &(pli_audit_violation){ .rule = "pushes", .rank = r->rank, .clock = r->clock, .time_ns = event->time_ns },
         "rank %d %s clock %lld at %.6f s with an update of clock %lld of table %s not yet pushed; %s promises it",
-        r->rank,
+        audit_rank(audit, r->rank),
         event->kind == PLI_EVENT_CLOCK     ? "ended"
         : event->kind == PLI_EVENT_BARRIER ? "passed a barrier in"
                                            : "ended its part in",
@@ -188,13 +189,12 @@ static void check_way(pli_audit *audit, const reader *r, audit_table *table, con
     bool    ends = clocks <= 1 || (event->clock + 1) % clocks == 0,
          began = clocks <= 1 || r->table[event->table].got >= begun;
     if (table->way == PLI_WAY_AVERAGED || (ends && began)) return;
-    audit_violation(audit, table,
-                    &(pli_audit_violation){ .rule = "rounds", .rank = r->rank, .clock = event->clock,
-                                            .time_ns = event->time_ns },
-                    "rank %d pushed to table %s at %.6f s in clock %lld, %s; %s promises it", r->rank, table->name,
-                    audit_seconds(audit, event->time_ns), (long long)event->clock,
-                    ends ? "but had not got in this round what it began with" : "in the middle of a round",
-                    table->promise.spec);
+    audit_violation(
+        audit, table,
+        &(pli_audit_violation){ .rule = "rounds", .rank = r->rank, .clock = event->clock, .time_ns = event->time_ns },
+        "rank %d pushed to table %s at %.6f s in clock %lld, %s; %s promises it", audit_rank(audit, r->rank),
+        table->name, audit_seconds(audit, event->time_ns), (long long)event->clock,
+        ends ? "but had not got in this round what it began with" : "in the middle of a round", table->promise.spec);
 }
 
 static plait_status on_event(pli_audit *audit, void *state, const pli_event *event, plait_error *err) {
@@ -235,25 +235,26 @@ static void check_sums(pli_audit *audit, audit_table *table, int32_t rank) {
     const audit_mirror *mirror = &table->mirror[rank];
     const audit_worker  *worker = &audit->worker[rank];
     int64_t              every = table->promise.rounds > 1 ? table->promise.rounds : 1;
+    const int64_t        first = audit->first_clock / every; /* rounds before the job began */
     for (int64_t i = 0; i < mirror->n; i++) {
-        int64_t due = (i + 1) * every - 1;
+        int64_t due = (first + i + 1) * every - 1;
         if (mirror->sum[i].clock == due) continue;
         audit_violation(
             audit, table,
             &(pli_audit_violation){
                 .rule = "exactly once", .rank = rank, .clock = due, .time_ns = mirror->sum[i].time_ns },
             "the mirror of table %s at rank %d applied the sum of clock %lld, when that of clock %lld was due",
-            table->name, rank, (long long)mirror->sum[i].clock, (long long)due);
+            table->name, audit_rank(audit, rank), (long long)mirror->sum[i].clock, (long long)due);
         return;
     }
-    int64_t next = (mirror->n + 1) * every - 1;
+    int64_t next = (first + mirror->n + 1) * every - 1;
     const int64_t dropped = table->pusher[rank].dropped;
     if (!worker->done || next >= worker->clocks || (dropped > 0 && next >= dropped - 1)) return;
     audit_violation(audit, table,
                     &(pli_audit_violation){
                         .rule = "exactly once", .rank = rank, .clock = next, .time_ns = worker->ended_ns },
-                    "the mirror of table %s at rank %d never applied the sum of clock %lld", table->name, rank,
-                    (long long)next);
+                    "the mirror of table %s at rank %d never applied the sum of clock %lld", table->name,
+                    audit_rank(audit, rank), (long long)next);
 }
 
 /* --- all workers -------------------------------------------------------------------------------------------------- */
@@ -277,7 +278,9 @@ static void close_reader(const pli_audit *audit, reader *r) {
 }
 
 static plait_status read_worker(pli_audit *audit, int32_t rank, plait_error *err) {
-    reader       r = { .rank = rank, .table = pli_calloc((size_t)audit->tables, sizeof *r.table) };
+    reader       r = { .rank = rank,
+                       .clock = audit->first_clock,
+                       .table = pli_calloc((size_t)audit->tables, sizeof *r.table) };
     plait_status status = r.table == NULL ? audit_no_memory(err) : PLAIT_OK;
     for (int64_t t = 0; status >= 0 && t < audit->tables; t++)
         if (!open_reads(audit, &audit->table[t], &r.table[t])) status = audit_no_memory(err);

@@ -6,7 +6,7 @@
 /* "rank 2 in clock 7 got row 17 of table w, at 0.5 s, from version 12 of shard 1" */
 static void name_get(const pli_audit *audit, const reader *r, const view *v, uint64_t row, char text[256]) {
     int n = snprintf(text, 256, "rank %d in clock %lld got row %llu of table %s, at %.6f s, from version %llu of ",
-                     r->rank, (long long)r->clock, (unsigned long long)row, v->table->name,
+                     audit_rank(audit, r->rank), (long long)r->clock, (unsigned long long)row, v->table->name,
                      audit_seconds(audit, v->event->time_ns), (unsigned long long)v->piece->version);
     if (v->piece->shard < 0)
         snprintf(text + n, 256 - (size_t)n, "its mirror");
@@ -14,7 +14,7 @@ static void name_get(const pli_audit *audit, const reader *r, const view *v, uin
         n += snprintf(text + n, 256 - (size_t)n, "shard %d", v->piece->shard);
     if (v->piece->place > 0)
         snprintf(text + n, 256 - (size_t)n, " (place %d, rank %d)", v->piece->place,
-                 audit_rank_of(audit, v->table->shard[v->piece->shard].home, v->piece->place));
+                 audit_rank(audit, audit_rank_of(audit, v->table->shard[v->piece->shard].home, v->piece->place)));
 }
 
 /* Which push a turn stands for: "push 4 of rank 0 (clock 3, sent at 0.1 s, applied at 0.6 s)". */
@@ -23,7 +23,7 @@ static void name_turn(const pli_audit *audit, const view *v, int64_t turn, bool 
     int64_t             clock = turn / audit->job.workers, i = 0;
     const audit_pusher *pusher = &v->table->pusher[worker];
     while (i < pusher->n && pusher->push[i].clock < clock) i++;
-    snprintf(text, 256, "the updates of clock %lld of rank %d", (long long)clock, worker);
+    snprintf(text, 256, "the updates of clock %lld of rank %d", (long long)clock, audit_rank(audit, worker));
     if (i == pusher->n || v->piece->shard < 0) return;
     const audit_holder *shard = v->shard;
     const audit_sender *sender = shard->sender[worker];
@@ -34,8 +34,9 @@ static void name_turn(const pli_audit *audit, const view *v, int64_t turn, bool 
         p++;
     if (p == sender->n) return;
     const audit_part *part = &sender->part[p];
-    int n = snprintf(text, 256, "push %lld of rank %d (clock %lld, sent at %.6f s, ", (long long)part->push + 1, worker,
-                     (long long)clock, audit_seconds(audit, pusher->push[part->push].time_ns));
+    int               n =
+        snprintf(text, 256, "push %lld of rank %d (clock %lld, sent at %.6f s, ", (long long)part->push + 1,
+                 audit_rank(audit, worker), (long long)clock, audit_seconds(audit, pusher->push[part->push].time_ns));
     if (part->at > 0)
         snprintf(text + n, 256 - (size_t)n, "applied at %.6f s as update %lld)",
                  audit_seconds(audit, shard->apply[part->at - 1].time_ns), (long long)part->at);

@@ -45,8 +45,8 @@ static void wrong_side(pli_audit *audit, audit_table *table, const audit_holder 
     audit_violation(audit, table, &v,
                     "push %lld of rank %d to shard %d of table %s (clock %lld, sent at %.6f s) was made %s the worker "
                     "zeroed the table at %.6f s, but applied %s the shard was zeroed",
-                    (long long)part->push + 1, worker, shard->shard, table->name, (long long)push->clock,
-                    audit_seconds(audit, push->time_ns), before ? "before" : "after",
+                    (long long)part->push + 1, audit_rank(audit, worker), shard->shard, table->name,
+                    (long long)push->clock, audit_seconds(audit, push->time_ns), before ? "before" : "after",
                     audit_seconds(audit, v.time_ns), before ? "after" : "before");
 }
 
@@ -73,8 +73,8 @@ static void check_shard(pli_audit *audit, audit_table *table, const audit_holder
     const pli_audit_violation v = violation_of(table, worker, both);
     audit_violation(audit, table, &v,
                     "rank %d zeroed table %s in clock %lld, at %.6f s, for the %lld. time, and shard %d was not",
-                    worker, table->name, (long long)v.clock, audit_seconds(audit, v.time_ns), (long long)both + 1,
-                    shard->shard);
+                    audit_rank(audit, worker), table->name, (long long)v.clock, audit_seconds(audit, v.time_ns),
+                    (long long)both + 1, shard->shard);
 }
 
 /* Before a mirror is zeroed it has applied the sums of all clocks before. (In rounds not every clock has one.) */
@@ -82,15 +82,15 @@ static void check_mirror(pli_audit *audit, audit_table *table, int32_t worker) {
     const audit_pusher *pusher = &table->pusher[worker];
     for (int64_t k = 0; k < pusher->zeros && table->promise.rounds <= 1; k++) {
         const struct audit_zero *zero = &pusher->zero[k];
-        if (zero->sums == zero->clock || (zero->sums > 0 && table->mirror[worker].sum[zero->sums - 1].clock ==
-                                                               zero->clock - 1))
+        if (zero->sums == zero->clock - audit->first_clock ||
+            (zero->sums > 0 && table->mirror[worker].sum[zero->sums - 1].clock == zero->clock - 1))
             continue;
         const pli_audit_violation v = violation_of(table, worker, k);
         audit_violation(audit, table, &v,
                         "rank %d zeroed its mirror of table %s in clock %lld, at %.6f s, when it had applied %lld "
                         "sums: that of clock %lld was under way",
-                        worker, table->name, (long long)zero->clock, audit_seconds(audit, zero->time_ns),
-                        (long long)zero->sums, (long long)zero->clock - 1);
+                        audit_rank(audit, worker), table->name, (long long)zero->clock,
+                        audit_seconds(audit, zero->time_ns), (long long)zero->sums, (long long)zero->clock - 1);
     }
 }
 
@@ -105,8 +105,9 @@ static void check_clocks(pli_audit *audit, audit_table *table, int32_t worker) {
     if (k == both && lacks) return;
     const int32_t             whose = k < pusher->zeros ? worker : 0;
     const pli_audit_violation v = violation_of(table, whose, k);
-    audit_violation(audit, table, &v, "rank %d zeroed table %s in clock %lld, at %.6f s, and rank %d did not", whose,
-                    table->name, (long long)v.clock, audit_seconds(audit, v.time_ns), whose == worker ? 0 : worker);
+    audit_violation(audit, table, &v, "rank %d zeroed table %s in clock %lld, at %.6f s, and rank %d did not",
+                    audit_rank(audit, whose), table->name, (long long)v.clock, audit_seconds(audit, v.time_ns),
+                    audit_rank(audit, whose == worker ? 0 : worker));
 }
 
 void audit_check_zeros(pli_audit *audit) {
