@@ -1,6 +1,6 @@
 /* An event log of any content gives an error or a verdict, and no access outside the file. The input is frames of a
- * byte (rank, side, group), two bytes of length, and records. This program adds the head, checksums and end of a file, because
- * a fuzzer would not find them by chance. First byte: 1: the input is used as it is, 2: the end is left out. */
+ * byte (rank, side, group), two bytes of length, and records. This program adds the head, checksums and end of a file,
+ * because a fuzzer would not find them by chance. First byte: 1: the input is used as it is, 2: the end is left out. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Tables of groups (groups.h): clocks of their own, server functions, what is refused, and what the doctor says. Members
- * alone count: the odd ones end ten clocks under bsp while the even ones stand in theirs. */
+/* Tables of groups (groups.h): clocks of their own, server functions, what is refused, and what the doctor says.
+ * Members alone count: the odd ones end ten clocks under bsp while the even ones stand in theirs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
