@@ -8,7 +8,8 @@
  *     end     a chunk 'E' without side and rank, whose 8 bytes are the number of chunks before it
  *
  * The records of one group, rank and side, over all chunks, are one *stream*. One thread at a time writes a stream,
- * into the stream's own buffer, so logging takes no lock until a buffer is full. A checksum is the low half of XXH3-64 over the
+ * into the stream's own buffer, so
+ * logging takes no lock until a buffer is full. A checksum is the low half of XXH3-64 over the
  * chunk's first 12 bytes and its records. A file without its end was cut. A log is written in place, and not under a
  * temporary name, because a run that crashes then leaves a log that can be read as far as it was written. If a job has
  * replicas, it goes on without a rank that was killed; then a stream's records are written to the file before any other

@@ -1,7 +1,7 @@
 /* Tables of groups (groups.h) hold the sum of their members' updates, no more and no fewer, under every pair of
  * topology and consistency that trains for all workers; a pair that is refused for all is refused for a group. Each run
- * is judged a second time by the audit of its event log. PLAIT_JUDGE=audit leaves schedules to the audit alone: the program ends
- * with 4 when it refutes one, which PLAIT_SEED=seed replays. */
+ * is judged a second time by the audit of its event log. PLAIT_JUDGE=audit leaves schedules to the audit alone: the
+ * program ends with 4 when it refutes one, which PLAIT_SEED=seed replays. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
