@@ -175,12 +175,19 @@ static bool can_report(const work *w, plait_error *err) {
     return true;
 }
 
+/* What all runs read is looked for once, before the first of them begins. */
+static bool can_read(const work *w, plait_error *err) {
+    const char *const *test = (const char *const *)&w->job.test;
+    return pli_paths_check_read(w->job.in.data.item, w->job.in.data.n, err) >= 0 &&
+           (*test == NULL || pli_paths_check_read(test, 1, err) >= 0);
+}
+
 static int run(work *w) {
     plait_error     err = { .rank = -1 };
     pli_comparison *r = &w->result;
     int             code = PLI_EXIT_FAILED;
     if (!pli_compare_make_pairs(w)) return PLI_EXIT_USAGE;
-    if (!can_report(w, &err) || !pli_compare_make_place(w, &err)) return pli_cli_fail(&err);
+    if (!can_read(w, &err) || !can_report(w, &err) || !pli_compare_make_place(w, &err)) return pli_cli_fail(&err);
     r->repeats = (int32_t)w->set.repeats;
     r->target_given = pli_compare_is_given(w->own_opts, "target") ? w->set.target : (double)NAN;
     r->settings = w->settings.data != NULL ? w->settings.data : "";

@@ -66,3 +66,17 @@ bool pli_paths_apart(const char *command, const pli_path *written, size_t n_writ
             return false;
     return check_names(command, written, n_written, "--data", data->item, data->n);
 }
+
+plait_status pli_paths_check_read(const char *const *names, int64_t n, plait_error *err) {
+    pli_text     list = { 0 };
+    plait_status status = pli_sources_list(names, n, &list, err);
+    char        *rest = NULL, *file = status >= 0 && list.data != NULL ? strtok_r(list.data, "\n", &rest) : NULL;
+    for (; file != NULL && status >= 0; file = strtok_r(NULL, "\n", &rest)) {
+        pli_mapped mapped;
+        if (pli_is_pipe(file)) continue;
+        status = pli_map_file(file, &mapped, err);
+        if (status >= 0) pli_unmap_file(&mapped);
+    }
+    pli_text_free(&list);
+    return status;
+}

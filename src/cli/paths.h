@@ -1,5 +1,5 @@
-/* cli/paths.h - refuses a command that would write to a file that it reads, or twice to the same file: a typo would
- * destroy the data. */
+/* cli/paths.h - looks for the files that a command reads before its work begins, and refuses a command that would write to
+ * a file that it reads, or twice to the same file: a typo would destroy the data. */
 #ifndef PLI_CLI_PATHS_H
 #define PLI_CLI_PATHS_H
 
@@ -15,5 +15,9 @@ typedef struct pli_path {
  */
 bool pli_paths_apart(const char *command, const pli_path *written, size_t n_written, const pli_path *read,
                      size_t n_read, const pli_text_list *data);
+
+/** Can all files that the names stand for be opened? Errors: EIO one is not there or may not be read, or nothing
+ *  matches. */
+plait_status pli_paths_check_read(const char *const *names, int64_t n, plait_error *err);
 
 #endif

@@ -53,13 +53,18 @@ exits 2 'out.*is for a single run' out compare --data part --out model
 exits 2 'no data' nothing compare --topology ps
 exits 2 'can be read only once' pipe compare --data -
 exits 1 'nowhere/page' nowhere compare --data part --report nowhere/page.html
-run missing compare --data gone --topology local --consistency bsp --quiet
+for words in "--data gone" "--data part --test gone" "--data gone/*.svm"; do
+    exits 1 'gone' missing compare $words --topology local,ps --consistency bsp
+    grep -q 'pairs' missing.out missing.err && fail "$words: pairs begin before the file is looked for: $(cat missing.err)"
+done
+printf '1 1:x\n' >wrong
+run missing compare --data wrong --topology local --consistency bsp --quiet
 [ $code -eq 1 ] || fail "exit $code where no run could read its data"
-grep -q 'local x bsp failed: .*gone' missing.out || fail "no reason: $(cat missing.out)"
+grep -q 'local x bsp failed: .*wrong' missing.out || fail "no reason: $(cat missing.out)"
 # What stops all settings is said once, and nothing is repeated.
-exits 1 '' all compare --data gone --workers 2 --topology local,ps,allreduce --consistency bsp,bounded-delay:1
-grep -q '^  all 6 settings failed: .*gone' all.out || fail "what stops all settings: $(cat all.out)"
-[ "$(grep -c gone all.out)" -eq 1 ] || fail "said $(grep -c gone all.out) times: $(cat all.out)"
+exits 1 '' all compare --data wrong --workers 2 --topology local,ps,allreduce --consistency bsp,bounded-delay:1
+grep -q '^  all 6 settings failed: .*wrong' all.out || fail "what stops all settings: $(cat all.out)"
+[ "$(grep -c wrong all.out)" -eq 1 ] || fail "said $(grep -c wrong all.out) times: $(cat all.out)"
 grep -q 'repeat\|loss' all.out all.err && fail "repeats of what never ran: $(cat all.out all.err)"
 works some compare --data part --workers 2 --epochs 1 --topology local,allreduce,ps --consistency bsp,ssp:1,essp:1 --repeats 1 --quiet
 grep -q '^  allreduce x ssp:1 refused' some.out && grep -q '^  allreduce x essp:1 refused' some.out || fail "reasons of their own: $(cat some.out)"

@@ -76,6 +76,11 @@ echo "the quick brown fox jumps over 1 lazy dog" >one.txt
 for model in logistic lstm; do
     exits 1 'one.txt: row [0-9]+ has a character' $model train --model $model --data fox.txt --test one.txt --format text --epochs 2
 done
+printf '%s\n' "It was a dark night" "and the rain fell in torrents" "except at times when it was checked" "by a gust of wind" >prose.txt
+exits 1 'prose.txt: plain text: its lines have no labels.*--format text' prose train --data prose.txt
+exits 1 'prose.txt: plain text' prose train --model mlp --data prose.txt --epochs 1
+works prose train --model lstm --layers 2 --window 8 --data prose.txt --epochs 1
+grep -q 'prose.txt: read as text, by characters' prose.err || fail "lstm does not say that it reads characters: $(cat prose.err)"
 mv x-labels-idx1-ubyte elsewhere
 exits 2 'name the file of labels by --label FILE' unlabelled train --data x-images-idx3-ubyte
 

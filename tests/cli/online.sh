@@ -25,6 +25,9 @@ done
 works t1 train --data rows --epochs 1 --threads 1 --out t1 --quiet
 works t2 train --data rows --epochs 1 --threads 2 --out t2 --quiet
 cmp t1 t2 || fail "the number of threads changes the model"
+works free train --data rows --epochs 1 --threads 2 --consistency async --json
+hash() { sed -n 's/.*"model_hash": "\([0-9a-f]*\)".*/\1/p' "$1.out"; }
+[ "$(hash free)" = "$(hash alone)" ] || fail "async with one worker learns in another order: $(cat free.out alone.out)"
 works logged train --data rows --epochs 1 --events log --out logged --quiet
 same t1 logged 1e-3
 works audit audit log

@@ -134,11 +134,7 @@ static plait_status open_all(pli_dataset *d, const plait_data_opts *opts, const 
     if (format == PLI_FORMAT_TABLE)
         PLI_TRY(pli_table_begin(d, opts, fixed, err)); /* finds headers, which are no rows */
     if (format == PLI_FORMAT_IDX) PLI_TRY(pli_idx_open(d, opts, fixed, err));
-    if (format == PLI_FORMAT_CHARS) {
-        if (fixed == NULL && (opts->format == NULL || strcmp(opts->format, "text") != 0))
-            pli_dataset_note(d, "%s: read as text, by characters; --format says otherwise", d->sources->source[0].path);
-        PLI_TRY(pli_chars_open(d, opts, fixed, err));
-    }
+    if (format == PLI_FORMAT_CHARS) PLI_TRY(pli_chars_open(d, opts, fixed, err));
     PLI_TRY(pli_dataset_cut(d, err));
     PLI_TRY(open_schema(d, opts, fixed, err));
     d->schema->format = format;

@@ -103,8 +103,23 @@ static plait_status check_options(const pli_dataset *d, const plait_data_opts *o
     return PLAIT_OK;
 }
 
+/* Plain text has no labels. A model of sequences learns which character comes next; every other model is given text
+ * by mistake more often than not. */
+static plait_status check_text(pli_dataset *d, const plait_data_opts *opts, const pli_schema *fixed, plait_error *err) {
+    const char *path = d->sources->source[0].path;
+    if (fixed != NULL || (opts->format != NULL && strcmp(opts->format, "text") == 0)) return PLAIT_OK;
+    if (!opts->apart && !d->unlabelled)
+        return pli_fail(err, PLAIT_EFORMAT,
+                        "%s: plain text: its lines have no labels (\"label index:value ...\", or cells with a column of "
+                        "labels); --model lstm learns the text by characters, and --format text lets every model do so",
+                        path);
+    pli_dataset_note(d, "%s: read as text, by characters; --format says otherwise", path);
+    return PLAIT_OK;
+}
+
 plait_status pli_chars_open(pli_dataset *d, const plait_data_opts *opts, const pli_schema *fixed, plait_error *err) {
     PLI_TRY(check_options(d, opts, fixed, err));
+    PLI_TRY(check_text(d, opts, fixed, err));
     struct pli_chars *c = d->chars = pli_calloc(1, sizeof *c);
     if (c == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the description of the data");
     c->sources = d->sources;

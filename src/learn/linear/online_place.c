@@ -1,4 +1,4 @@
-/* Online learning in the table's own memory: under async over local, where threads learn side by side without locks,
+/* Online learning in the table's own memory: under async over local, where workers learn side by side without locks,
  * and for one worker, since nobody else could see the values between two clocks.
  *
  * One worker learns its rows one after another, so the result does not depend on its threads; of a stream the other
@@ -31,7 +31,10 @@ plait_status pli_online_make_table(pli_run *run, const plait_table_opts *opts, p
     pli_online      *o = online_of(run);
     plait_table_opts t = *opts;
     if (!pli_online_fits_in_place(run)) return pli_run_make_table(run, opts, table_out);
-    o->unlocked = pli_pair_is_unlocked(pli_topology_find(run->topology), run->consistency, NULL);
+    /* A worker alone keeps to the files' order under async as well. On loaded rows its threads would learn faster side
+     * by side, but in a file that is sorted by label each would see other labels. */
+    o->unlocked = pli_run_holders(run) > 1 &&
+                  pli_pair_is_unlocked(pli_topology_find(run->topology), run->consistency, NULL);
     t.topology = run->topology;
     t.consistency = o->unlocked ? run->consistency : "async";
     t.filter = "";
