@@ -1,5 +1,5 @@
-/* cli/paths.h - looks for the files that a command reads before its work begins, and refuses a command that would write to
- * a file that it reads, or twice to the same file: a typo would destroy the data. */
+/* cli/paths.h - looks for the files that a command reads before its work begins, and refuses a command that would write
+ * to a file that it reads, or twice to the same file: a typo would destroy the data. */
 #ifndef PLI_CLI_PATHS_H
 #define PLI_CLI_PATHS_H
 

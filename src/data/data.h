@@ -191,10 +191,13 @@ plait_status pli_dataset_scan(pli_dataset *dataset, bool features, pli_pool *poo
  *  rows at hand; its first_row is the number of the first of them in the data set. PLAIT_END after the last clock. */
 plait_status pli_batches_stream(pli_dataset *dataset, int64_t b, pli_pool *pool, pli_batches **batches_out,
                                 plait_error *err);
-/** From now on a clock takes the next rows in the order of the files instead of a share of each block; for batches that
- *  were not asked for yet, without a shuffle. Blocks are seen as `lanes` runs, each of which is read from its first
- *  piece to its last at the same time as the others (turns.c). The last `tail` clocks take no rows. Errors: ENOMEM,
- *  EINVAL. */
+/** The first epoch takes the rows of each block in their own order, though the batches were made to shuffle. Before the
+ *  first batch. */
+void         pli_batches_begin_in_order(pli_batches *batches);
+/** From now on a clock takes the next rows in the order of the files instead of a share of each block. For batches that
+ *  were not asked for yet, without a shuffle; if only the first epoch is in order, for that one. Blocks are seen as
+ *  `lanes` runs, each of which is read from its first piece to its last at the same time as the others (turns.c). The
+ *  last `tail` clocks take no rows. Errors: ENOMEM, EINVAL. */
 plait_status pli_batches_in_file_order(pli_batches *batches, int32_t lanes, int64_t tail, plait_error *err);
 /** Replaces pli_batches_get on a stream: the calling thread parses part `part` (own block) of a clock into memory of
  *  `thread` (< pool's threads), valid until that thread's next call. Threads may call at the same time for different

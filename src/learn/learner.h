@@ -127,6 +127,7 @@ struct plait_training {
     pli_dataset *data, *validation, *test;
     pli_schema  *schema;
     bool         stream;
+    bool         in_order; /* the first epoch takes the rows of each block in their own order, as a single pass does */
     int32_t      lanes;  /* of a pass in the files' order (pli_batches_in_file_order); 0: each clock takes rows from all
                           * blocks. A resumed run keeps lanes and tail of the run before. */
     int64_t      tail;   /* clocks at the end of such a pass, without rows */

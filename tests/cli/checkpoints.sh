@@ -40,6 +40,28 @@ if [ "$simgrid" != yes ] && [ "$simgrid" != no ]; then
     finish
 fi
 
+# --- each row once an epoch, though the run resumes for more epochs, or fewer --------------------------------------------
+
+# Row i has feature i alone and the label 1, so its weight says how often it was learnt.
+awk 'BEGIN { for (i = 1; i <= 640; i++) print 1, i ":1" }' >own
+# counts N: by sgd, w = 1 - (1 - rate / rows of the clock)^N; clocks have 63 to 67 rows.
+counts() {
+    works weights inspect second.model --weights
+    awk -F '\t' -v n="$1" '$2 != 0 { k = log(1 - $2) / log(1 - 2 / 64); rows++; bad += (k - n) ^ 2 > 0.1 }
+        END { exit !(rows == 640 && bad == 0) }' weights.out || fail "$2: rows were not learnt $1 times each: $(head -n 4 weights.out)"
+}
+for setting in "--workers 1" "--workers 2 --topology ps"; do
+    set -- --model squared --data own --optimizer sgd --schedule constant --learning-rate 2 --batch 64 --l2 0 --no-intercept --normalize none $setting
+    for epochs in "1 3" "2 1"; do # each has 10 clocks
+        rm -rf d
+        works first train "$@" --epochs ${epochs% *} --checkpoint d --checkpoint-every 8
+        [ "$epochs" = "1 3" ] || rm -rf "d/$(last_of d)"
+        [ "$(last_of d)" = checkpoint-000000000008 ] || fail "$setting: no checkpoint within the first epoch: $(ls d)"
+        works second train "$@" --epochs ${epochs#* } --resume d --out second.model
+        counts ${epochs#* } "$setting, from $epochs epochs"
+    done
+done
+
 # --- any number of workers, every topology, under exact sums ----------------------------------------------------------
 
 # matrix words...: all 1 <= N, M <= 4

@@ -79,6 +79,17 @@ cp -r d1 d2
 works resumed train --data rows --optimizer online --epochs 1 --topology ps --resume d2 --batch 100 --out resumed --quiet
 cmp whole resumed || fail "a resumed pass ends at another model"
 
+# Interrupted within its first epoch it may go on for more epochs: row i has feature i alone, and all were learnt equally
+# often if their weights agree (once, twice and three times are 10 % apart).
+awk 'BEGIN { for (i = 1; i <= 640; i++) print 1 + i % 2, i ":1" }' >own
+set -- --data own --optimizer online --batch 64 --no-intercept --normalize none --topology ps
+rm -rf d4
+works once train "$@" --epochs 1 --checkpoint d4 --checkpoint-every 4
+works onward train "$@" --epochs 2 --resume d4 --out onward.model
+works weights inspect onward.model --weights
+awk -F '\t' '$2 != 0 { w = $2 < 0 ? -$2 : $2; if (rows++ == 0 || w < low) low = w; if (rows == 1 || w > high) high = w }
+    END { exit !(rows == 640 && high < 1.02 * low) }' weights.out || fail "some rows were learnt more often than others: $(head -n 4 weights.out)"
+
 # Rows sorted by label: the pass follows the file, so the next label is mostly the last one; the review at its end leaves
 # a model that knows the first rows as well as one that has seen them shuffled (0.33). VW 9.11 on these rows: 0.108.
 sort -k 1,1 -s rows >sorted

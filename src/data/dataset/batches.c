@@ -33,13 +33,15 @@ static plait_status check_clock(const pli_batches *s, int64_t epoch, int64_t clo
 }
 
 static void enter_epoch(pli_batches *s, int64_t epoch) {
-    for (int32_t i = 0; s->shuffle && s->epoch != epoch && i < s->dataset->own; i++)
-        shuffle_block(s, s->dataset->rows[i].b.number, epoch, s->kept[i], s->n_kept[i], s->order[i]);
+    if (s->epoch == epoch) return;
     s->epoch = epoch;
+    for (int32_t i = 0; !pli_batches_are_in_order(s) && i < s->dataset->own; i++)
+        shuffle_block(s, s->dataset->rows[i].b.number, epoch, s->kept[i], s->n_kept[i], s->order[i]);
 }
 
 static pli_part own_part(const pli_batches *s, int32_t i, int64_t clock) {
-    return part_of(s, &s->dataset->rows[i].b, s->shuffle ? s->order[i] : s->kept[i], s->n_kept[i], clock);
+    return part_of(s, &s->dataset->rows[i].b, pli_batches_are_in_order(s) ? s->kept[i] : s->order[i], s->n_kept[i],
+                   clock);
 }
 
 static plait_status get_loaded(pli_batches *s, int64_t epoch, int64_t clock, pli_batch *batch_out, plait_error *err) {
@@ -125,8 +127,9 @@ plait_status pli_batches_part(pli_batches *s, int32_t block, int64_t epoch, int6
     PLI_TRY(check_clock(s, epoch, clock, err));
     if (s->ops != &loaded_ops || block < 0 || block >= d->blocks)
         return pli_fail(err, PLAIT_EINVAL, "block %d of %d, or of a stream", block, d->blocks);
+    enter_epoch(s, epoch);
+    const bool shuffles = !pli_batches_are_in_order(s);
     if (block >= d->first && block < d->first + d->own) {
-        enter_epoch(s, epoch);
         *part_out = own_part(s, block - d->first, clock);
         return PLAIT_OK;
     }
@@ -134,9 +137,9 @@ plait_status pli_batches_part(pli_batches *s, int32_t block, int64_t epoch, int6
     if (s->guest == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a list of blocks");
     if (s->guest[block] == NULL) PLI_TRY(invite(s, block, &s->guest[block], err));
     pli_guest *guest = s->guest[block];
-    if (s->shuffle && guest->epoch != epoch) shuffle_block(s, block, epoch, guest->kept, guest->n_kept, guest->order);
+    if (shuffles && guest->epoch != epoch) shuffle_block(s, block, epoch, guest->kept, guest->n_kept, guest->order);
     guest->epoch = epoch;
-    *part_out = part_of(s, &guest->rows.b, s->shuffle ? guest->order : guest->kept, guest->n_kept, clock);
+    *part_out = part_of(s, &guest->rows.b, shuffles ? guest->order : guest->kept, guest->n_kept, clock);
     return PLAIT_OK;
 }
 
@@ -171,6 +174,8 @@ plait_status pli_batches_get(pli_batches *batches, int64_t epoch, int64_t clock,
                              plait_error *err) {
     return batches->ops->get(batches, epoch, clock, batch_out, err);
 }
+
+void pli_batches_begin_in_order(pli_batches *batches) { batches->first_in_order = true; }
 
 int64_t pli_batches_clocks(const pli_batches *batches) { return batches->clocks; }
 

@@ -29,7 +29,7 @@ struct pli_batches {
     int64_t                clocks;
     pli_part              *part; /* [own blocks] */
     uint64_t               seed;
-    bool                   shuffle;
+    bool                   shuffle, first_in_order; /* the first epoch is not shuffled */
     int64_t                epoch;  /* the epoch that order belongs to; -1: none */
     uint32_t             **kept;   /* [own] rows not skipped; an entry NULL: all */
     int64_t               *n_kept; /* [own] */
@@ -42,6 +42,11 @@ struct pli_batches {
     pli_turn              *turn; /* [blocks] in the files' order; NULL: each clock takes rows from all blocks */
     int64_t                turn_clocks; /* those that take rows */
 };
+
+/** Does the epoch at hand take rows in their own order? */
+static inline bool pli_batches_are_in_order(const pli_batches *s) {
+    return !s->shuffle || (s->first_in_order && s->epoch == 0);
+}
 
 /** The first row of clock k of C in a block of n rows, floor((n k + phase) / C). Each block has its own phase in [0,
  *  C), which spreads the rows of many short blocks over all clocks. */

@@ -18,7 +18,7 @@ static int32_t lane_start(int32_t blocks, int32_t lane, int32_t lanes) {
 
 plait_status pli_batches_in_file_order(pli_batches *s, int32_t lanes, int64_t tail, plait_error *err) {
     const pli_dataset *d = s->dataset;
-    if (lanes < 1 || tail < 0 || tail >= s->clocks || s->shuffle)
+    if (lanes < 1 || tail < 0 || tail >= s->clocks || (s->shuffle && !s->first_in_order))
         return pli_fail(err, PLAIT_EINVAL, "%d lanes of a pass in the files' order, %lld of %lld clocks behind it",
                         (int)lanes, (long long)tail, (long long)s->clocks);
     if (lanes > d->blocks) lanes = d->blocks;
@@ -38,7 +38,7 @@ plait_status pli_batches_in_file_order(pli_batches *s, int32_t lanes, int64_t ta
 }
 
 int64_t pli_batches_share(const pli_batches *s, int64_t block, int64_t n, int64_t clock) {
-    if (s->turn == NULL) return pli_share(block, n, clock, s->clocks);
+    if (s->turn == NULL || !pli_batches_are_in_order(s)) return pli_share(block, n, clock, s->clocks);
     const pli_turn turn = s->turn[block];
     const int64_t  clocks = s->turn_clocks, within = clock * turn.turns - turn.at * clocks;
     return pli_share(block, n, within < 0 ? 0 : within > clocks ? clocks : within, clocks);

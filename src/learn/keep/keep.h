@@ -37,6 +37,7 @@ struct pli_resume {
     char            folder[PLI_CHECKPOINT_FOLDER];
     int64_t         clock, epoch, epoch_clock, epochs_done, tail; /* epoch_clock: clocks of the epoch that are done */
     int32_t         layout, lanes;
+    int64_t         in_order; /* does the first epoch take each block's rows in their own order? -1: it does not say */
     pli_total       progressive;
     double          best_loss, validation_loss, validation_accuracy;
     int64_t         best_epoch;

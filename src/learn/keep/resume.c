@@ -44,7 +44,7 @@ static plait_status read_meta(const pli_run *run, const json_t *meta) {
     pli_resume *r = run->resume;
     const char *kind = json_string_value(json_object_get(meta, "kind"));
     const char *options = json_string_value(json_object_get(meta, "options"));
-    int64_t     layout = 0, lanes = 0, version = 0;
+    int64_t     layout = 0, lanes = 0, version = 0, in_order = -1;
     if (kind == NULL || strcmp(kind, "train") != 0)
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "%s/%s holds tables, but no run of train to resume; restore them by plait/checkpoint.h",
@@ -66,11 +66,13 @@ static plait_status read_meta(const pli_run *run, const json_t *meta) {
         PLI_TRY(read_count(run, meta, "tail", 0, &r->tail));
     }
     if (lanes > INT32_MAX) return malformed(run, "lanes");
+    if (json_object_get(meta, "in_order") != NULL) PLI_TRY(read_count(run, meta, "in_order", 0, &in_order));
     if (options == NULL) return malformed(run, "options");
     if (!read_cells(json_string_value(json_object_get(meta, "progressive")), &r->progressive))
         return malformed(run, "progressive");
     r->layout = (int32_t)layout;
     r->lanes = (int32_t)lanes;
+    r->in_order = lanes > 0 ? 1 : in_order;
     r->best_loss = read_number(meta, "best_loss", INFINITY);
     r->validation_loss = read_number(meta, "validation_loss", NAN);
     r->validation_accuracy = read_number(meta, "validation_accuracy", NAN);

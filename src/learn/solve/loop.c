@@ -145,6 +145,7 @@ static plait_status all_epochs(pli_loop *loop) {
     pli_job_resume(run->job);
     const int64_t begin = run->resume != NULL ? run->resume->epoch : 0;
     for (int64_t epoch = begin; epoch < run->epochs && !end; epoch++) {
+        if (epoch > 0) run->lanes = 0; /* only the first one can be in the files' order */
         uint64_t      at = pli_comm_span_begin(run->comm);
         const int64_t first = run->resume != NULL && epoch == begin ? run->resume->epoch_clock : 0;
         plait_status  status = epoch_run(loop, epoch, first);
@@ -183,29 +184,41 @@ static plait_status tell_shares(const pli_loop *loop) {
     return status;
 }
 
+/* Does the run go on within its first epoch? */
+static bool is_in_first_epoch(const pli_run *run) {
+    return run->resume != NULL && run->resume->epoch == 0 && run->resume->epoch_clock > 0;
+}
+
 /* In the files' order, if the learner wants it. A balanced run moves blocks by how long a clock's rows of a block take,
  * so each clock needs rows of all. */
 static plait_status order_batches(pli_loop *loop) {
     pli_run *run = loop->run;
-    if (loop->steps->lanes == NULL || run->epochs > 1 || run->balanced) return PLAIT_OK;
-    if (run->resume != NULL) {
+    if (loop->steps->lanes == NULL) return PLAIT_OK;
+    if (is_in_first_epoch(run)) {
         run->lanes = run->resume->lanes;
         run->tail = run->resume->tail;
-    } else run->lanes = loop->steps->lanes(run, &run->tail);
+    } else if (run->epochs == 1 && !run->balanced) {
+        run->lanes = loop->steps->lanes(run, &run->tail);
+    }
     if (run->lanes == 0) return PLAIT_OK;
     return pli_batches_in_file_order(loop->batches, run->lanes, run->tail, run->err);
 }
 
+/* A single pass takes each block's rows in their own order; with more epochs each is shuffled. A run that resumes may
+ * be to take more epochs, or fewer, than the run before: it ends the epoch as that was begun, so that each row is taken
+ * once. */
 static plait_status begin_batches(pli_loop *loop) {
     pli_run *run = loop->run;
+    run->in_order = is_in_first_epoch(run) && run->resume->in_order >= 0 ? run->resume->in_order : run->epochs == 1;
     if (run->stream) {
         PLI_TRY(pli_batches_stream(run->data, run->batch, run->pool, &loop->batches, run->err));
         run->clocks = pli_batches_clocks(loop->batches);
         return order_batches(loop);
     }
-    const bool shuffles = run->epochs > 1 && (run->ways & PLAIT_LEARNER_PASSES) == 0;
+    const bool shuffles = (run->epochs > 1 || !run->in_order) && (run->ways & PLAIT_LEARNER_PASSES) == 0;
     PLI_TRY(pli_batches_create(run->data, run->opts->seed, run->clocks, shuffles,
                                run->fraction > 0 ? pli_run_holds_back : NULL, run, &loop->batches, run->err));
+    if (run->in_order) pli_batches_begin_in_order(loop->batches);
     PLI_TRY(order_batches(loop));
     if (run->opts->replicas > 1) return pli_heir_begin(&loop->heir, run, loop->batches);
     return run->balanced ? pli_balance_begin(&loop->balance, run, loop->batches) : PLAIT_OK;
