@@ -50,6 +50,25 @@ for q in 0.5:0.1136458315430125:79 0.9:0.05342569101237235:135; do
     sed 1d "$iris" | cut -d , -f 3 | paste -d ' ' - below.out | awk '$1 <= $2' >under
     near "$(wc -l <under)" "${want#*:}" 0.08 || fail "quantile ${q%%:*}: $(wc -l <under) labels of 150 lie below"
 done
+# One pass: the labels' unit does not matter to a quantile, nor large counts to poisson (half the deviance is about 1/2).
+LC_ALL=C awk 'BEGIN { srand(6); for (i = 0; i < 6000; i++) {
+    line = ""; s = 0; g = -6
+    for (j = 1; j <= 12; j++) if (rand() < 0.4) { x = rand() * 2 - 1; s += (j % 5 - 2) * 0.4 * x; line = line sprintf(" %d:%.6f", j, x) }
+    for (k = 0; k < 12; k++) g += rand()
+    y = 2 + s + 0.4 * g
+    printf "%.9g%s\n", y * 1e-3, line >"small"; printf "%.9g%s\n", y, line >"plain"; printf "%.9g%s\n", y * 1e6, line >"large"
+    mean = 1000 * exp(s); count = int(mean + sqrt(mean) * g); print (count > 0 ? count : 0) line >"counts" } }'
+for q in 0.5 0.9; do
+    for unit in small:1e-3 plain:1 large:1e6; do
+        works one train --data ${unit%:*} --model quantile --quantile $q --epochs 1 --json
+        [ "${unit%:*}" = small ] && first=$(awk -v a="$(field one progressive_loss)" 'BEGIN { printf "%.17g", a / 1e-3 }')
+        near "$(awk -v a="$(field one progressive_loss)" -v u="${unit#*:}" 'BEGIN { printf "%.17g", a / u }')" "$first" 0.02 ||
+            fail "quantile $q of labels in units of ${unit#*:}: $(field one progressive_loss), not $first times that"
+    done
+done
+near "$first" 0.075 0.1 || fail "one pass of quantile 0.9: a loss of $first, not about 0.07 to 0.08"
+works one train --data counts --model poisson --epochs 1 --json
+near "$(field one train_loss)" 0.55 0.2 || fail "one pass of large counts: a loss of $(field one train_loss), not about 0.55"
 exits 2 'that loss has a kink' kink "$@" --model quantile --optimizer lbfgs
 exits 2 'quantile' range "$@" --model quantile --quantile 1
 exits 2 'quantile' nan "$@" --model quantile --quantile nan

@@ -348,12 +348,18 @@ static plait_status make_threads(pli_run *run, pli_online *o) {
     return ok ? PLAIT_OK : pli_fail(run->err, PLAIT_ENOMEM, "no memory for %d threads", (int)o->threads);
 }
 
+/* Scores that are logarithms of counts spread by less than 1 if the counts spread by less than their mean. */
+static double spread_of_scores(const pli_linear_fit *l) {
+    if (!l->linear.goal.loss->log_mean) return l->fit.label_spread;
+    return l->linear.intercept ? fmin(1, l->fit.slope_spread / exp(l->fit.label_mean)) : 1;
+}
+
 static plait_status begin(pli_run *run) {
     pli_linear_fit *l = pli_linear_fit_of(run);
     pli_online     *o = l->online = pli_calloc(1, sizeof *o);
     if (o == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for training");
     o->rule = (pli_online_rule){ .goal = &l->linear.goal, .columns = l->linear.goal.columns, .rate = run->rate,
-                                 .unit = l->fit.label_spread, .raw = l->fit.raw };
+                                 .unit = spread_of_scores(l), .slope = l->fit.slope_spread, .raw = l->fit.raw };
     o->cols = pli_online_cols(o->rule.columns);
     o->total_key = (uint64_t)(l->linear.features + l->linear.intercept);
     /* Where reads are bounded, the others are about as far; else they may not have begun, or have ended. */

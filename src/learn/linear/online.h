@@ -22,6 +22,10 @@
  *
  *     rate_k(n) = rate / (sqrt(n + N0) + C n)
  *
+ * That is for scores and slopes of unit spread. With scores of spread U and slopes of spread S, n / S^2 stands for n,
+ * and U / S for the rate. The squared loss has S = U, the labels' spread; a quantile loss has S <= 1 in every unit of
+ * the labels; counts with mean m and spread D have S = D, and U = D / m, since scores are logarithms.
+ *
  * n estimates the curvature of the loss, too (it is Fisher's information); so the term C n takes over on long streams,
  * where a rate of 1 / n is the better one.
  *
@@ -46,7 +50,8 @@ typedef struct pli_online_rule {
     const pli_goal *goal;
     int64_t         columns; /* K                                                    */
     double          rate;    /* of scores of unit spread                             */
-    double          unit;    /* the spread of the labels; 1 for classes              */
+    double          unit;    /* the spread of the scores; 1 for classes              */
+    double          slope;   /* of the loss by the score, at a spread; 1 for classes */
     bool            raw;     /* features are taken as they are: --normalize none     */
     bool            judges;  /* rows are judged, and nothing is learnt from them     */
 } pli_online_rule;

@@ -30,13 +30,13 @@ static inline double inverse_scale(bool raw, float q, float c) {
     return q > 0 && isfinite(q) ? sqrt((double)c / (double)q) : 0;
 }
 
-/* The constants in the unit of the scores. */
+/* The constants in the unit of the slopes. */
 typedef struct rates {
     float first, last;
 } rates;
 
 static rates rates_of(const pli_online_rule *rule) {
-    return (rates){ .first = (float)(N0 * rule->unit * rule->unit), .last = (float)(C / rule->unit) };
+    return (rates){ .first = (float)(N0 * rule->slope * rule->slope), .last = (float)(C / rule->slope) };
 }
 
 static inline float rate_at(rates r, float n) { return 1 / (sqrtf(n + r.first) + r.last * n); }

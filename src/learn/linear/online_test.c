@@ -111,7 +111,7 @@ typedef struct learner {
 
 static void begin(learner *l, const pli_goal *goal, double unit) {
     memset(l, 0, sizeof *l);
-    l->rule = (pli_online_rule){ .goal = goal, .columns = goal->columns, .rate = 0.6, .unit = unit };
+    l->rule = (pli_online_rule){ .goal = goal, .columns = goal->columns, .rate = 0.6, .unit = unit, .slope = unit };
     l->row = (pli_online_row){ .n = FEATURES, .at = l->at, .x = l->x, .share = 1, .known = true };
     assert_true(pli_online_scratch_make(&l->scratch, goal->columns));
 }

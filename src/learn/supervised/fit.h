@@ -47,6 +47,7 @@ typedef struct pli_fit {
     bool               raw;    /* --normalize none: features are not scaled                              */
     double            *class_weight;
     double             label_mean, label_spread; /* of numbers (mean 0 without intercept); else 0 and 1  */
+    double             slope_spread; /* of numbers: the loss's slope where the label is a spread away from the mean */
     pli_shares         shares;
     pli_scale          scale;
     pli_solution       solution, best; /* in the data's units */

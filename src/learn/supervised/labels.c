@@ -262,25 +262,40 @@ static plait_status check_weights(const pli_run *run, const double *counts) {
                     own > 0 ? " by their class" : "");
 }
 
+/* The largest slope of the loss at the score for `mean`, where the label is a spread away. It is the spread for the
+ * squared loss, at most delta for Huber's, a number below 1 for quantiles, and the spread of counts. */
+static double slope_at(const pli_goal *goal, double mean, double spread) {
+    const bool   counts = goal->loss->log_mean;
+    const double score = !counts ? mean : mean > 0 ? log(mean) : 0;
+    double       above = 0, below = 0;
+    goal->loss->at(goal->parameter, 1, &score, mean + spread, &above);
+    if (!counts) goal->loss->at(goal->parameter, 1, &score, mean - spread, &below);
+    return fmax(fabs(above), fabs(below));
+}
+
 /* Measures mean and spread of numbers: scores begin at the mean (or at its logarithm), and the default rate follows the
  * spread, since rules with a metric of their own move by about the rate, whatever the unit of the labels. */
 static void measure_labels(pli_run *run, const double sums[MOMENTS]) {
-    if (pli_fit_of(run)->goal.loss->target != PLI_NUMBER || !(sums[0] > 0)) return;
-    double mean = sums[1] / sums[0], square = sums[2] / sums[0];
-    if (pli_fit_of(run)->goal.loss->log_mean) {
-        if (pli_fit_of(run)->intercept && mean > 0) pli_fit_of(run)->label_mean = log(mean);
-        return; /* scores are logarithms, whose spread does not follow the labels' unit */
+    pli_fit *fit = pli_fit_of(run);
+    if (fit->goal.loss->target != PLI_NUMBER || !(sums[0] > 0)) return;
+    const double mean = sums[1] / sums[0], square = sums[2] / sums[0];
+    const double spread = fit->intercept ? square - mean * mean : square;
+    const bool   spreads = spread > 1e-13 * square;
+    if (spreads) fit->slope_spread = slope_at(&fit->goal, fit->intercept ? mean : 0, sqrt(spread));
+    if (!(fit->slope_spread > 0)) fit->slope_spread = 1;
+    if (fit->goal.loss->log_mean) { /* scores are logarithms, whose spread does not follow the labels' unit */
+        if (fit->intercept && mean > 0) fit->label_mean = log(mean);
+        return;
     }
-    double spread = pli_fit_of(run)->intercept ? square - mean * mean : square;
-    if (pli_fit_of(run)->intercept) pli_fit_of(run)->label_mean = mean;
-    if (spread > 1e-13 * square) pli_fit_of(run)->label_spread = sqrt(spread);
+    if (fit->intercept) fit->label_mean = mean;
+    if (spreads) fit->label_spread = sqrt(spread);
 }
 
 plait_status pli_labels_settle(pli_run *run) {
     PLI_TRY(pli_label_need(run->schema, run->opts->model, run->err));
     PLI_TRY(settle_classes(run));
     int64_t n = pli_fit_of(run)->goal.classes;
-    pli_fit_of(run)->label_spread = 1;
+    pli_fit_of(run)->label_spread = pli_fit_of(run)->slope_spread = 1;
     if (run->stream) PLI_TRY(pli_sample_take(run));
     double *counts = pli_calloc(2 * (size_t)counts_of(n), sizeof *counts), *own = counts + counts_of(n);
     if (counts == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to count labels");
