@@ -111,7 +111,7 @@ static plait_status check_text(pli_dataset *d, const plait_data_opts *opts, cons
     if (!opts->apart && !d->unlabelled)
         return pli_fail(err, PLAIT_EFORMAT,
                         "%s: plain text: its lines have no labels (\"label index:value ...\", or cells with a column "
-                        "of labels); --model lstm learns the text by characters, and --format text lets every model do so",
+                        "of labels); --model lstm learns the text by characters, and --format text lets every model",
                         path);
     pli_dataset_note(d, "%s: read as text, by characters; --format says otherwise", path);
     return PLAIT_OK;
