@@ -31,7 +31,7 @@ typedef struct work {
 
 /* --- as they are -------------------------------------------------------------------------------------------------- */
 
-/* As loss/logistic.c has them, by one exponential for loss, slope and curvature. */
+/* As loss/logistic.c has them, by one exponential e for loss, slope and curvature; returns e. */
 static double of_two(double score, double y, real *out) {
     const double margin = y * score, e = exp(-fabs(margin)), likelier = 1 / (1 + e);
     const double wrong = margin >= 0 ? e * likelier : likelier; /* probability of the other class */
@@ -39,9 +39,19 @@ static double of_two(double score, double y, real *out) {
     return e;
 }
 
-static double loss_of_two(double score, double y, double e) {
-    const double margin = y * score;
-    return (margin >= 0 ? 0 : -margin) + log1p(e);
+/* The losses of rows of two classes. Those of log(1 + e) are added up as a product, whose logarithm is taken now and
+ * then. */
+typedef struct two_losses {
+    double sum, product;
+} two_losses;
+
+static void add_two(two_losses *l, double margin, double e, double weight, int64_t row) {
+    if (margin < 0) l->sum -= weight * margin;
+    if (weight == 1) l->product *= 1 + e;
+    else l->sum += weight * log1p(e);
+    if ((row & 255) != 0) return; /* a factor is at most 2 */
+    l->sum += log(l->product);
+    l->product = 1;
 }
 
 static double curvature(const pli_gradients *to, double score, double y) {
@@ -58,10 +68,6 @@ static double of_row(const work *w, int64_t r, double *score, double *slope, rea
     const int64_t   k = goal->columns, n = w->rows->n;
     const double    y = w->rows->target[r];
     for (int64_t c = 0; c < k; c++) score[c] = w->rows->score[c * n + r];
-    if (goal->loss->target == PLI_TWO_CLASSES) {
-        const double e = of_two(score[0], y, out);
-        return w->losses ? loss_of_two(score[0], y, e) : 0;
-    }
     const double loss = goal->loss->at(goal->parameter, k, score, y, slope);
     if (goal->loss->target == PLI_NUMBER) {
         *out = (real){ slope[0], curvature(w->to, score[0], y) };
@@ -74,15 +80,35 @@ static double of_row(const work *w, int64_t r, double *score, double *slope, rea
     return loss;
 }
 
-static void take_chunk(void *user, int64_t chunk, int32_t thread) {
-    work         *w = user;
-    const int64_t k = w->to->goal->columns, n = w->rows->n, end = (chunk + 1) * ROWS < n ? (chunk + 1) * ROWS : n;
-    double        on_stack[4 * COLUMNS_ON_STACK], *most = w->most + chunk * 2 * k;
-    double       *room = k <= COLUMNS_ON_STACK ? on_stack : pli_array((size_t)k, 4 * sizeof *room);
+/* Threads have neighbouring chunks at the same time, so what they add up stays their own until the end. */
+static void take_two(const work *w, int64_t first, int64_t end, double most[2], pli_sums *sums) {
+    const pli_bin_rows *rows = w->rows;
+    real               *all = (real *)(void *)w->to->cell;
+    two_losses          losses = { .product = 1 };
+    double              g = 0, h = 0;
+    for (int64_t r = first; r < end; r++) {
+        if (rows->held != NULL && rows->held[r]) continue;
+        const double weight = (double)rows->weight[r], y = rows->target[r];
+        real         x;
+        const double e = of_two(rows->score[r], y, &x);
+        x = (real){ x.g * weight, x.h * weight };
+        all[r] = x;
+        if (!(fabs(x.g) <= g)) g = fabs(x.g);
+        if (!(x.h <= h)) h = x.h;
+        if (w->losses) add_two(&losses, y * rows->score[r], e, weight, r);
+        sums->weight += weight;
+        sums->rows++;
+    }
+    sums->loss = losses.sum + log(losses.product);
+    most[0] = g;
+    most[1] = h;
+}
+
+/* room [4 columns] is scratch. */
+static void take_any(const work *w, int64_t first, int64_t end, double *room, double *most, pli_sums *sums) {
+    const int64_t k = w->to->goal->columns, n = w->rows->n;
     real         *all = (real *)(void *)w->to->cell, *out = (real *)(void *)(room + 2 * k);
-    (void)thread;
-    for (int64_t c = 0; c < 2 * k; c++) most[c] = room != NULL ? 0 : (double)NAN;
-    for (int64_t r = chunk * ROWS; room != NULL && r < end; r++) {
+    for (int64_t r = first; r < end; r++) {
         if (w->rows->held != NULL && w->rows->held[r]) continue;
         const double weight = (double)w->rows->weight[r], loss = of_row(w, r, room, room + k, out);
         for (int64_t c = 0; c < k; c++) {
@@ -91,10 +117,27 @@ static void take_chunk(void *user, int64_t chunk, int32_t thread) {
             if (!(fabs(x.g) <= most[c])) most[c] = fabs(x.g);
             if (!(x.h <= most[k + c])) most[k + c] = x.h;
         }
-        w->sums[chunk].loss += weight * loss;
-        w->sums[chunk].weight += weight;
-        w->sums[chunk].rows++;
+        sums->loss += weight * loss;
+        sums->weight += weight;
+        sums->rows++;
     }
+}
+
+static void take_chunk(void *user, int64_t chunk, int32_t thread) {
+    work         *w = user;
+    const int64_t k = w->to->goal->columns, n = w->rows->n, end = (chunk + 1) * ROWS < n ? (chunk + 1) * ROWS : n;
+    double        on_stack[6 * COLUMNS_ON_STACK];
+    double       *room = k <= COLUMNS_ON_STACK ? on_stack : pli_array((size_t)k, 6 * sizeof *room);
+    double       *most = w->most + chunk * 2 * k;
+    pli_sums      sums = { 0 };
+    (void)thread;
+    for (int64_t c = 0; room == NULL && c < 2 * k; c++) most[c] = (double)NAN;
+    if (room == NULL) return;
+    memset(room, 0, 2 * (size_t)k * sizeof *room);
+    if (w->to->goal->loss->target == PLI_TWO_CLASSES) take_two(w, chunk * ROWS, end, room, &sums);
+    else take_any(w, chunk * ROWS, end, room + 2 * k, room, &sums);
+    memcpy(most, room, 2 * (size_t)k * sizeof *room);
+    w->sums[chunk] = sums;
     if (room != on_stack) pli_free(room);
 }
 

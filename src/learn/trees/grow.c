@@ -5,7 +5,7 @@
 
 #include "learn/trees/trees.h"
 
-enum { ROWS = 16384 }; /* rows that a thread moves at once */
+enum { ROWS = 4096 }; /* rows that a thread scores at once */
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
@@ -108,71 +108,6 @@ static plait_status add_up(pli_grower *g, int64_t n, pli_growing_leaf *const *le
     return PLAIT_OK;
 }
 
-/* --- moving rows -------------------------------------------------------------------------------------------------- */
-
-typedef struct moving {
-    const pli_grower *g;
-    const uint32_t   *order;
-    int64_t           n, begin;
-    const uint8_t    *dense; /* of the feature; NULL: sparse */
-    int32_t           width, used, bin;
-    uint8_t           missing; /* the bin of a missing value */
-    bool              missing_left;
-    int64_t          *left; /* [chunks] how many of each chunk go left; then where they go to */
-} moving;
-
-static bool goes_left(const moving *m, uint32_t row) {
-    const int32_t bin = m->dense != NULL ? m->dense[(int64_t)row * m->width]
-                                         : pli_bin_rows_at(m->g->rows, m->g->bins, row, m->used);
-    return bin == m->missing && m->g->bins->missing[m->used] ? m->missing_left : bin <= m->bin;
-}
-
-static void part_chunk(void *user, int64_t c, int32_t thread) {
-    const moving *m = user;
-    const int64_t first = c * ROWS, end = first + ROWS < m->n ? first + ROWS : m->n;
-    uint32_t     *left = m->g->moved[0] + m->begin + first, *right = m->g->moved[1] + m->begin + first;
-    int64_t       lefts = 0, rights = 0;
-    (void)thread;
-    for (int64_t i = first; i < end; i++) { /* both are written: no branch to guess */
-        const uint32_t row = m->order[i];
-        const bool     is_left = goes_left(m, row);
-        left[lefts] = row;
-        right[rights] = row;
-        lefts += is_left;
-        rights += !is_left;
-    }
-    m->left[c] = lefts;
-}
-
-/* Parts the leaf's rows, each side in its order; returns how many go left, or -1: out of memory. */
-static int64_t part_rows(pli_grower *g, const pli_growing_leaf *leaf) {
-    const pli_split    *s = &leaf->split;
-    const pli_bin_rows *r = g->rows;
-    const int64_t       chunks = (leaf->n + ROWS - 1) / ROWS;
-    uint32_t           *order = g->order + leaf->begin;
-    moving m = { .g = g, .order = order, .n = leaf->n, .begin = leaf->begin, .used = s->used, .bin = s->bin,
-                 .missing = (uint8_t)g->bins->count[s->used], .missing_left = s->missing_left };
-    int32_t stretch = 0;
-    while (r->dense != NULL && r->first[stretch + 1] <= s->used) stretch++;
-    if (r->dense != NULL) m.width = r->first[stretch + 1] - r->first[stretch];
-    if (r->dense != NULL) m.dense = r->dense[stretch] + (s->used - r->first[stretch]);
-    m.left = pli_array((size_t)chunks, sizeof *m.left);
-    if (m.left == NULL) return -1;
-    pli_pool_for(g->run->pool, chunks, part_chunk, &m);
-    int64_t lefts = 0, rights = 0;
-    for (int64_t c = 0; c < chunks; c++) {
-        memcpy(order + lefts, g->moved[0] + leaf->begin + c * ROWS, (size_t)m.left[c] * sizeof *order);
-        lefts += m.left[c];
-    }
-    for (int64_t c = 0; c < chunks; c++) {
-        const int64_t n = (c + 1 < chunks ? ROWS : leaf->n - c * ROWS) - m.left[c];
-        memcpy(order + lefts + rights, g->moved[1] + leaf->begin + c * ROWS, (size_t)n * sizeof *order);
-        rights += n;
-    }
-    pli_free(m.left);
-    return lefts;
-}
-
 /* --- splits ------------------------------------------------------------------------------------------------------- */
 
 static bool may_split(const pli_grower *g, const pli_growing_leaf *leaf) {
@@ -180,10 +115,13 @@ static bool may_split(const pli_grower *g, const pli_growing_leaf *leaf) {
            pli_sum_rows(g->scale, leaf->total.hn) >= 2 * g->rules.min_rows;
 }
 
-static void search(pli_grower *g, pli_growing_leaf *leaf) {
+static void find_split(const pli_grower *g, pli_growing_leaf *leaf) {
     leaf->split = (pli_split){ .gain = 0 };
     if (leaf->sums != NULL && may_split(g, leaf))
         leaf->split = pli_split_find(g->bins, &g->rules, g->scale, leaf->sums, g->use, g->run->pool);
+}
+
+static void settle_split(pli_grower *g, pli_growing_leaf *leaf) {
     if (!(leaf->split.gain > 0)) give_sums(g, leaf);
 }
 
@@ -215,7 +153,7 @@ static void make_split(pli_grower *g, const pli_growing_leaf *leaf, int32_t left
 static plait_status split_leaf(pli_grower *g, int64_t l, bool last, pli_growing_leaf **small_out,
                                pli_growing_leaf **large_out) {
     pli_growing_leaf *leaf = &g->leaf[l], *right = &g->leaf[g->leaves], old = *leaf;
-    const int64_t     lefts = part_rows(g, leaf);
+    const int64_t     lefts = pli_part_rows(g, leaf);
     if (lefts < 0) return pli_fail(g->run->err, PLAIT_ENOMEM, "no memory to move rows");
     const pli_sum_cell rest = { old.total.g - old.split.left.g, old.total.hn - old.split.left.hn };
     *leaf = (pli_growing_leaf){ .begin = old.begin, .n = lefts, .depth = old.depth + 1, .total = old.split.left };
@@ -244,6 +182,33 @@ static void take_off(const pli_grower *g, pli_growing_leaf *large, const pli_gro
     }
 }
 
+typedef struct searching {
+    const pli_grower  *g;
+    pli_growing_leaf **small, **large;
+} searching;
+
+/* Item 2 p: the smaller child of pair p; 2 p + 1: the larger. */
+static void search_child(void *user, int64_t i, int32_t thread) {
+    const searching  *s = user;
+    pli_growing_leaf *leaf = i % 2 == 0 ? s->small[i / 2] : s->large[i / 2];
+    (void)thread;
+    if (i % 2 == 1) take_off(s->g, leaf, s->small[i / 2]);
+    find_split(s->g, leaf);
+}
+
+/* Threads share the children if there are enough of them, and else the features of each: a loop inside a loop is
+ * serial. */
+static void search_children(pli_grower *g, int64_t pairs, pli_growing_leaf **small, pli_growing_leaf **large) {
+    searching s = { .g = g, .small = small, .large = large };
+    if (pli_pool_threads(g->run->pool) <= 2 * pairs) pli_pool_for(g->run->pool, 2 * pairs, search_child, &s);
+    else
+        for (int64_t i = 0; i < 2 * pairs; i++) search_child(&s, i, 0);
+    for (int64_t i = 0; i < pairs; i++) {
+        settle_split(g, small[i]);
+        settle_split(g, large[i]);
+    }
+}
+
 /* Splits n leaves, and finds the splits of their children: one clock. */
 static plait_status split_leaves(pli_grower *g, int64_t n, const int64_t *which, bool last) {
     pli_growing_leaf *small[PLI_GROW_SLOTS], *large[PLI_GROW_SLOTS];
@@ -254,11 +219,7 @@ static plait_status split_leaves(pli_grower *g, int64_t n, const int64_t *which,
     }
     if (pairs == 0) return PLAIT_OK;
     PLI_TRY(add_up(g, pairs, small));
-    for (int64_t i = 0; i < pairs; i++) {
-        take_off(g, large[i], small[i]);
-        search(g, small[i]);
-        search(g, large[i]);
-    }
+    search_children(g, pairs, small, large);
     return PLAIT_OK;
 }
 
@@ -366,7 +327,8 @@ plait_status pli_grow_tree(pli_grower *g, int64_t tree, const pli_sum_cell *cell
     PLI_TRY(add_up(g, 1, &root));
     root->total = root->sums[g->histograms.size - 1];
     root->node = add_node(g, root->total);
-    search(g, root);
+    find_split(g, root);
+    settle_split(g, root);
     PLI_TRY(g->rules.level ? grow_by_level(g) : grow_by_leaf(g));
     for (int64_t l = 0; l < g->leaves; l++) give_sums(g, &g->leaf[l]);
     add_scores(g, round, score);

@@ -46,12 +46,6 @@ static int32_t bin_of(const work *w, const pli_block *block, int64_t e, int32_t 
     return pli_bins_of(w->bins, j, block->value != NULL ? block->value[e] : 1);
 }
 
-static int32_t stretch_of(const pli_bin_rows *rows, int32_t j) {
-    int32_t s = 0;
-    while (rows->first[s + 1] <= j) s++;
-    return s;
-}
-
 static void fill_dense(void *user, int64_t i, int32_t thread) {
     work            *w = user;
     const pli_block *block = w->piece[i].block;
@@ -130,6 +124,37 @@ static void fill_sparse(void *user, int64_t i, int32_t thread) {
 
 /* --- all rows ----------------------------------------------------------------------------------------------------- */
 
+enum { TURNED = 4096 }; /* rows that are turned at once: they stay in the cache */
+
+static void turn(void *user, int64_t c, int32_t thread) {
+    pli_bin_rows *rows = ((work *)user)->rows;
+    const int64_t end = (c + 1) * TURNED < rows->n ? (c + 1) * TURNED : rows->n;
+    (void)thread;
+    for (int32_t s = 0; s < rows->stretches; s++) {
+        const int32_t width = rows->first[s + 1] - rows->first[s];
+        for (int32_t j = 0; j < width; j++) {
+            uint8_t       *to = rows->column[rows->first[s] + j];
+            const uint8_t *from = rows->dense[s] + j;
+            for (int64_t r = c * TURNED; r < end; r++) to[r] = from[r * width];
+        }
+    }
+}
+
+/* The columns lie in one piece of memory, which the first of them owns. */
+static bool make_columns(work *w) {
+    pli_bin_rows *rows = w->rows;
+    const size_t  used = (size_t)w->bins->used;
+    uint8_t      *all = pli_array((size_t)rows->n + 1, used);
+    rows->column = pli_calloc(used, sizeof *rows->column);
+    if (all == NULL || rows->column == NULL) {
+        pli_free(all);
+        return false;
+    }
+    for (size_t j = 0; j < used; j++) rows->column[j] = all + j * (size_t)rows->n;
+    pli_pool_for(w->run->pool, (rows->n + TURNED - 1) / TURNED, turn, w);
+    return true;
+}
+
 static bool make_dense(work *w) {
     pli_bin_rows *rows = w->rows;
     const int32_t used = w->bins->used, stretches = (used + PLI_ROWS_WIDTH - 1) / PLI_ROWS_WIDTH;
@@ -143,7 +168,7 @@ static bool make_dense(work *w) {
         if (rows->dense[s] == NULL) return false;
     }
     pli_pool_for(w->run->pool, w->pieces, fill_dense, w);
-    return true;
+    return make_columns(w);
 }
 
 static bool make_sparse(work *w) {
@@ -195,6 +220,8 @@ plait_status pli_bin_rows_make(pli_run *run, const pli_bins *bins, const pli_dat
 void pli_bin_rows_free(pli_bin_rows *rows) {
     for (int32_t s = 0; rows->dense != NULL && s < rows->stretches; s++) pli_free(rows->dense[s]);
     pli_free(rows->dense);
+    if (rows->column != NULL) pli_free(rows->column[0]);
+    pli_free(rows->column);
     pli_free(rows->first);
     pli_free(rows->start);
     pli_free(rows->entry);
@@ -209,10 +236,7 @@ void pli_bin_rows_free(pli_bin_rows *rows) {
 /* --- a row -------------------------------------------------------------------------------------------------------- */
 
 int32_t pli_bin_rows_at(const pli_bin_rows *rows, const pli_bins *bins, int64_t row, int32_t j) {
-    if (rows->dense != NULL) {
-        const int32_t s = stretch_of(rows, j), width = rows->first[s + 1] - rows->first[s];
-        return rows->dense[s][row * width + j - rows->first[s]];
-    }
+    if (rows->dense != NULL) return rows->column[j][row];
     int64_t low = rows->start[row], high = rows->start[row + 1]; /* the first entry from the feature's first bin on */
     while (low < high) {
         const int64_t middle = (low + high) / 2;

@@ -8,6 +8,7 @@
  *     split.c        the best split of a histogram
  *     gradients.c    gradients of a round, as whole numbers
  *     grow.c         a tree, step by step
+ *     part.c         rows of a leaf go to its children
  *     boost.c        the rounds: gradients, trees, validation, checkpoints
  *     gbdt_learner.c the learner: options, what follows from the data
  *     gbdt_model.c   the fitted model: its file, its importances
@@ -117,17 +118,16 @@ typedef struct pli_bins {
 plait_status pli_bins_make(pli_run *run, int64_t most, pli_bins *bins);
 void         pli_bins_free(pli_bins *bins);
 
-/** The bin of a value of used feature j. */
+/** The bin of a value of used feature j: how many cuts lie below it, by halves and without branches. */
 static inline int32_t pli_bins_of(const pli_bins *bins, int32_t j, float value) {
-    const double *cut = bins->cut + bins->cut_start[j];
-    int32_t       low = 0, high = bins->count[j] - 1;
+    const double *cut = bins->cut + bins->cut_start[j], *at = cut;
     if (value != value) return bins->missing[j] ? bins->count[j] : bins->zero[j];
-    while (low < high) { /* the first cut that is not below the value */
-        const int32_t middle = (low + high) / 2;
-        if (cut[middle] < (double)value) low = middle + 1;
-        else high = middle;
+    for (int32_t n = bins->count[j] - 1; n > 0;) {
+        const int32_t half = (n + 1) / 2;
+        at += half & -(int32_t)(at[half - 1] < (double)value);
+        n -= half;
     }
-    return low;
+    return (int32_t)(at - cut);
 }
 
 /* --- rows (rows.c) ------------------------------------------------------------------------------------------------ */
@@ -141,6 +141,7 @@ typedef struct pli_bin_rows {
     int32_t   stretches;
     int32_t  *first;      /* [stretches + 1] first used feature of each stretch            */
     uint8_t **dense;      /* [stretches] [n, first[s + 1] - first[s]]; NULL: sparse        */
+    uint8_t **column;     /* [used] [n] the same by features, to part rows by one          */
     int64_t  *start;      /* [n + 1] sparse                                                */
     uint32_t *entry;      /* [start[n]]                                                    */
     float    *weight;     /* [n] with the weight of the class                              */
@@ -269,6 +270,9 @@ typedef struct pli_grower {
     const pli_sum_cell  *cell;    /* [n]                 */
 } pli_grower;
 
+/** Parts the rows of a leaf by its split (part.c), each side in its order; returns how many go left, or -1: out of
+ *  memory. */
+int64_t      pli_part_rows(pli_grower *g, const pli_growing_leaf *leaf);
 plait_status pli_grower_make(pli_grower *g);
 void         pli_grower_free(pli_grower *g);
 /** Notes what the table holds, past a barrier: steps count from there. */

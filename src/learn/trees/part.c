@@ -1,0 +1,76 @@
+/* Parts the rows of a leaf that is split. Each chunk of rows parts its own, and when all know how many rows go left in
+ * the chunks before, each puts its two parts where they belong: both passes run on all threads, and the order of the
+ * rows is the same for any number of them. */
+#include <string.h>
+
+#include "learn/trees/trees.h"
+
+enum { ROWS = 4096 }; /* rows that a thread moves at once */
+
+typedef struct moving {
+    const pli_grower *g;
+    const uint32_t   *order;
+    int64_t           n, begin;
+    const uint8_t    *column; /* of the feature; NULL: sparse */
+    int32_t           used, bin;
+    uint8_t           missing; /* the bin of a missing value */
+    bool              has_missing, missing_left;
+    uint32_t         *to;   /* = order, in the second pass */
+    int64_t          *left; /* [chunks + 1] how many of each chunk go left; then how many of the chunks before it */
+} moving;
+
+static bool goes_left(const moving *m, uint32_t row) {
+    const int32_t bin = m->column != NULL ? m->column[row] : pli_bin_rows_at(m->g->rows, m->g->bins, row, m->used);
+    return m->has_missing && bin == m->missing ? m->missing_left : bin <= m->bin;
+}
+
+static void part_chunk(void *user, int64_t c, int32_t thread) {
+    const moving *m = user;
+    const int64_t first = c * ROWS, end = first + ROWS < m->n ? first + ROWS : m->n;
+    uint32_t     *left = m->g->moved[0] + m->begin + first, *right = m->g->moved[1] + m->begin + first;
+    int64_t       lefts = 0, rights = 0;
+    (void)thread;
+    for (int64_t i = first; i < end; i++) { /* both are written: no branch to guess */
+        const uint32_t row = m->order[i];
+        const bool     is_left = goes_left(m, row);
+        left[lefts] = row;
+        right[rights] = row;
+        lefts += is_left;
+        rights += !is_left;
+    }
+    m->left[c] = lefts;
+}
+
+static void join_chunk(void *user, int64_t c, int32_t thread) {
+    const moving *m = user;
+    const int64_t first = c * ROWS, n = first + ROWS < m->n ? ROWS : m->n - first, chunks = (m->n + ROWS - 1) / ROWS;
+    const int64_t lefts = m->left[c + 1] - m->left[c], rights_before = first - m->left[c];
+    (void)thread;
+    memcpy(m->to + m->left[c], m->g->moved[0] + m->begin + first, (size_t)lefts * sizeof *m->to);
+    memcpy(m->to + m->left[chunks] + rights_before, m->g->moved[1] + m->begin + first,
+           (size_t)(n - lefts) * sizeof *m->to);
+}
+
+int64_t pli_part_rows(pli_grower *g, const pli_growing_leaf *leaf) {
+    const pli_split    *s = &leaf->split;
+    const pli_bin_rows *r = g->rows;
+    const int64_t       chunks = (leaf->n + ROWS - 1) / ROWS;
+    uint32_t           *order = g->order + leaf->begin;
+    moving m = { .g = g, .order = order, .n = leaf->n, .begin = leaf->begin, .used = s->used, .bin = s->bin,
+                 .missing = (uint8_t)g->bins->count[s->used], .has_missing = g->bins->missing[s->used],
+                 .missing_left = s->missing_left, .to = order };
+    if (r->dense != NULL) m.column = r->column[s->used];
+    m.left = pli_array((size_t)chunks + 1, sizeof *m.left);
+    if (m.left == NULL) return -1;
+    pli_pool_for(g->run->pool, chunks, part_chunk, &m);
+    int64_t lefts = 0;
+    for (int64_t c = 0; c < chunks; c++) {
+        const int64_t own = m.left[c];
+        m.left[c] = lefts;
+        lefts += own;
+    }
+    m.left[chunks] = lefts;
+    pli_pool_for(g->run->pool, chunks, join_chunk, &m);
+    pli_free(m.left);
+    return lefts;
+}
