@@ -4,7 +4,7 @@
 #include "learn/solve/block.h"
 #include "learn/trees/trees.h"
 
-/* Sparse rows cost four bytes for each bin that they name, dense ones a byte a feature. */
+/* Sparse rows cost four bytes for each bin that they name, dense ones two bytes a feature. */
 #define SPARSE_BELOW 0.2
 
 /* A block, and the first of its rows among all own rows. */

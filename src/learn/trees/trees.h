@@ -21,8 +21,8 @@
  *
  * Bins. Each feature's values are cut into at most `--bins` bins of about equal weight, once, before the training. The
  * cuts come from all rows, or from a sample of them that a hash of the row's number picks; so they are the same on each
- * worker and for each number of workers. A row is then one byte a feature (dense) or a list of its bins that are not
- * the feature's commonest (sparse).
+ * worker and for each number of workers. A row is then a byte a feature, laid out twice (dense), or a list of its bins
+ * that are not the feature's commonest (sparse).
  *
  * The histogram. For each bin, the sums over a node's rows of gradient g and curvature h, and the number of rows. They
  * are whole numbers: g and h of a round are scaled by powers of two that follow from the largest |g| and h of all
