@@ -50,6 +50,8 @@ typedef enum pli_event_kind {
                         * handed to it */
     PLI_EVENT_ZERO,  /* a worker has zeroed the table together with all others, before clock's updates; or a shard
                       * was zeroed, which is a version of its own */
+    PLI_EVENT_TURN,  /* a worker takes its turn in a step (`seq`) of schedule `table`, in clock: its variables, and the
+                      * keys that they touch: touch [n]; row 1: all workers take the same turn */
     PLI_EVENT_KINDS
 } pli_event_kind;
 
@@ -103,6 +105,15 @@ typedef struct pli_event_part {
     int32_t table, shard;
 } pli_event_part;
 
+/* A key that the update of a scheduled variable touches (plait/schedule.h). The touches of one variable stand together;
+ * a variable without keys has one of space -1. */
+typedef struct pli_event_touch {
+    int64_t  variable;
+    int32_t  space;
+    bool     writes;
+    uint64_t key;
+} pli_event_touch;
+
 typedef struct pli_event {
     pli_event_kind kind;
     bool           server; /* raised by the rank's server side, not by its worker */
@@ -119,6 +130,7 @@ typedef struct pli_event {
     union {
         const pli_event_piece *piece;
         const pli_event_part  *part;
+        const pli_event_touch *touch;
         const pli_event_job   *job;
         const pli_event_table *table;
     } info;

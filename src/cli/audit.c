@@ -2,11 +2,11 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
-#include "watch/audit/audit.h"
+#include "watch/audit/schedule.h"
 
 typedef struct audit_settings {
     const char *as;
-    bool        json;
+    bool        json, schedule;
 } audit_settings;
 
 #define AT(field) offsetof(audit_settings, field)
@@ -14,6 +14,8 @@ typedef struct audit_settings {
 static const pli_opt rows[] = {
     { "as", PLI_OPT_TEXT, AT(as), NULL, "CONSISTENCY", "prove this consistency instead of the run's own", 0, 0,
       "audit" },
+    { "schedule", PLI_OPT_FLAG, AT(schedule), NULL, NULL,
+      "prove that no two scheduled steps that may have missed each other conflicted", 0, 0, "audit" },
     { "json", PLI_OPT_FLAG, AT(json), NULL, NULL, "print one JSON object", 0, 0, "output" },
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
@@ -35,6 +37,21 @@ static int report(const audit_settings *set, const pli_audit *result) {
     if (!pli_cli_print(&text)) return PLI_EXIT_FAILED;
     if (why != NULL) pli_cli_usage("audit: %s", why); /* this says why; the code says that it failed */
     return pli_cli_end(code_of(pli_audit_result(result)));
+}
+
+static int report_schedule(const audit_settings *set, const pli_logfile *file) {
+    pli_text           text = { 0 };
+    pli_schedule_proof proof;
+    plait_error        err = { .rank = -1 };
+    if (pli_schedule_prove(file, set->as, &proof, &err) < 0) return pli_cli_fail(&err);
+    if (set->json) pli_schedule_json(&proof, &text);
+    else pli_schedule_text(&proof, &text);
+    if (!pli_cli_print(&text)) return PLI_EXIT_FAILED;
+    if (proof.verdict == PLI_AUDIT_EMPTY)
+        pli_cli_usage("audit: the log has no scheduled steps: nothing to prove");
+    if (proof.verdict == PLI_AUDIT_CUT)
+        pli_cli_usage("audit: %s is cut: the run did not end, so nothing is proven", pli_logfile_cut(file));
+    return pli_cli_end(code_of(proof.verdict));
 }
 
 /* false: a file is missing, but FILE.RANK, written by ranks that are processes, exists; an error was printed. */
@@ -67,8 +84,10 @@ static int audit(int argc, char *const *argv) {
     } else if (!check_names(&files)) {
         code = PLI_EXIT_FAILED; /* as for any file that cannot be read */
     } else if (pli_logfile_open((const char *const *)files.item, (int32_t)files.n, &file, &err) < 0 ||
-               pli_audit_run(file, set.as, &result, &err) < 0) {
+               (!set.schedule && pli_audit_run(file, set.as, &result, &err) < 0)) {
         code = pli_cli_fail(&err);
+    } else if (set.schedule) {
+        code = report_schedule(&set, file);
     } else {
         code = report(&set, result);
     }
@@ -80,7 +99,7 @@ static int audit(int argc, char *const *argv) {
 
 const pli_command pli_command_audit = {
     .name = "audit",
-    .usage = "audit [--as CONSISTENCY] [--json] FILE...",
+    .usage = "audit [--as CONSISTENCY] [--schedule] [--json] FILE...",
     .summary = "prove or refute from event logs what a run's consistency promised",
     .details =
         "Reads the event log that train --events FILE has written. If ranks are processes there is one file for each "
@@ -89,6 +108,8 @@ const pli_command pli_command_audit = {
         "own updates; what a worker reads of a row never goes back; a get holds the updates of others that the table's "
         "consistency promises. It prints how stale the gets were, and names the first violation by rank, row and "
         "clock.\n\n"
+        "With --schedule it judges scheduled steps (plait/schedule.h) alone: that no two turns that may have missed "
+        "each other touch the same key, one of them writing it. It names the two.\n\n"
         "Exit code 0: proven. 4: refuted. 1: the log cannot be read, is cut off or is empty; standard error says why.",
     .rows = rows,
     .run = audit,

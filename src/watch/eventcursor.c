@@ -20,7 +20,8 @@ struct pli_log_cursor {
     pli_event_piece     *piece;
     uint64_t            *keys; /* of all pieces; the pieces point to them when the last is read */
     pli_event_part      *part;
-    int64_t              pieces_capacity, keys_capacity, parts_capacity, ranks_capacity, n_keys;
+    pli_event_touch     *touch;
+    int64_t              pieces_capacity, keys_capacity, parts_capacity, touches_capacity, ranks_capacity, n_keys;
     bool                 no_memory;
 };
 
@@ -276,6 +277,29 @@ static bool take_copy(pli_log_cursor *c) {
     return true;
 }
 
+static bool take_turn(pli_log_cursor *c) {
+    enum { SPACES = 256 };
+    pli_event *event = &c->event;
+    uint64_t   n, kind, key = 0, variable = 0;
+    if (event->server || !take(c, INT64_MAX, &event->seq) || !take_clock(c, c->memory.clock, &event->clock) ||
+        !take(c, 1, &event->row) || !take(c, UINT32_MAX, &n) || n > (uint64_t)(c->end - c->at))
+        return false;
+    event->n = (int64_t)n;
+    if (!pli_grow((void **)&c->touch, &c->touches_capacity, event->n + 1, sizeof *c->touch)) {
+        c->no_memory = true;
+        return false;
+    }
+    for (uint64_t i = 0; i < n; i++) {
+        if (!take_near(c, variable, &variable) || variable > INT64_MAX || !take(c, 2 * SPACES + 1, &kind) ||
+            !take_near(c, key, &key))
+            return false;
+        c->touch[i] = (pli_event_touch){ .variable = (int64_t)variable, .space = (int32_t)(kind >> 1) - 1,
+                                         .writes = (kind & 1) != 0, .key = key };
+    }
+    event->info.touch = c->touch;
+    return true;
+}
+
 /* Reads WHOSE: the copy to which the following records belong. */
 static bool take_whose(pli_log_cursor *c) {
     return take_i32(c, PLI_LOG_SHARDS_MAX - 1, &c->memory.home) &&
@@ -302,6 +326,7 @@ static bool take_fields(pli_log_cursor *c) {
     case PLI_EVENT_SUM:
         return take_i32(c, PLI_LOG_TABLES_MAX - 1, &event->table) && take_clock(c, c->memory.clock, &event->clock);
     case PLI_EVENT_ZERO: return take_zero(c);
+    case PLI_EVENT_TURN: return take_turn(c);
     case PLI_EVENT_GIVE:
     case PLI_EVENT_MIX: return take_copy(c);
     case PLI_EVENT_CLOCK:
@@ -383,6 +408,7 @@ void pli_log_cursor_close(pli_log_cursor **cursor_ptr) {
     pli_free(c->piece);
     pli_free(c->keys);
     pli_free(c->part);
+    pli_free(c->touch);
     pli_free(c->ranks);
     pli_free(c);
 }

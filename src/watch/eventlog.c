@@ -195,6 +195,22 @@ static unsigned char *put_send(unsigned char *at, const pli_event *event, pli_st
     return at;
 }
 
+static unsigned char *put_turn(unsigned char *at, const pli_event *event, pli_stream_memory *memory) {
+    int64_t  variable = 0;
+    uint64_t key = 0;
+    at = put(put_clock(put(at, event->seq), event, memory), event->row);
+    at = put(at, (uint64_t)event->n);
+    for (int64_t i = 0; i < event->n; i++) {
+        const pli_event_touch *touch = &event->info.touch[i];
+        at = put_z(at, touch->variable - variable);
+        at = put(at, 2 * (uint64_t)(touch->space + 1) + touch->writes);
+        at = put_z(at, (int64_t)(touch->key - key));
+        variable = touch->variable;
+        key = touch->key;
+    }
+    return at;
+}
+
 static unsigned char *put_group(unsigned char *at, const pli_event_group *group) {
     int32_t next = 0;
     at = put_z(put_text(at, group->name), group->first_clock);
@@ -245,6 +261,7 @@ static unsigned char *put_fields(unsigned char *at, const pli_event *event, pli_
     case PLI_EVENT_TICK: return put_seq(put(at, (uint64_t)event->peer), event, memory);
     case PLI_EVENT_GONE: return put(at, (uint64_t)event->peer);
     case PLI_EVENT_VIEW: return put(put_seq(put(at, (uint64_t)event->peer), event, memory), (uint64_t)event->whom);
+    case PLI_EVENT_TURN: return put_turn(at, event, memory);
     case PLI_EVENT_HAND:
     case PLI_EVENT_REPLICA: return put(put(at, (uint64_t)event->peer), (uint64_t)event->whom);
     default: return at;
@@ -258,6 +275,7 @@ static size_t bytes_of(const pli_event *event) {
         return SMALL_RECORD_BYTES + PLI_LOG_TEXT_MAX + 10 * (size_t)event->group->n;
     if (event->kind == PLI_EVENT_TABLE) return SMALL_RECORD_BYTES + 4 * (PLI_LOG_TEXT_MAX + 10);
     if (event->kind == PLI_EVENT_SEND) return SMALL_RECORD_BYTES + 20 * (size_t)event->n;
+    if (event->kind == PLI_EVENT_TURN) return SMALL_RECORD_BYTES + 22 * (size_t)event->n;
     if (event->kind == PLI_EVENT_GET)
         return SMALL_RECORD_BYTES + (size_t)event->n * (90 + 10 * 2 * PLI_EVENTLOG_SAMPLE);
     return SMALL_RECORD_BYTES;

@@ -27,6 +27,7 @@ src/learn/run/choose.c           a model without such a solver
 src/learn/run/prepare.c          data: text whose windows lie apart
 src/learn/run/tables.c           passes a refusal on
 src/learn/solve/balance.c        data: fewer blocks than workers
+src/sched/schedule.c             a program's schedule, which asks its job for properties
 src/optim/rules.c                a rule's own options
 src/table/client/lease.c         calls
 src/table/table_create.c         a caller that is no member of the group

@@ -1,0 +1,127 @@
+/* sched - schedules: what a step updates, on whichever worker it is asked. See plait/schedule.h.
+ *
+ *     fenwick.c   draws a variable with a chance in proportion to its weight
+ *     order.c     the candidates of a step, by the order that the program names
+ *     rotate.c    the ring of blocks
+ *     pairs.c     how much candidates interfere: asked for once, kept in a bounded cache
+ *     choose.c    which candidates are taken, and who owns them
+ *     schedule.c  the object: its options, its table
+ *     step.c      one step; what the event log hears of it
+ *
+ * All workers compute the same plan. So nothing here may depend on the rank, save which variables are the own ones.
+ */
+#ifndef PLI_SCHED_H
+#define PLI_SCHED_H
+
+#include <plait/schedule.h>
+
+#include "base/base.h"
+#include "base/event.h"
+
+/* --- fenwick.c ---------------------------------------------------------------------------------------------------- */
+
+/* Weights of variables, with sums of prefixes in O(log n): node i (from 1) holds the sum of the i & -i weights that end
+ * with it. Rounding adds up in the nodes, so they are made anew now and then. */
+typedef struct pli_fenwick {
+    int64_t n;
+    double *weight; /* [n]     */
+    double *node;   /* [n + 1] */
+    int64_t since;  /* changes since the nodes were made */
+} pli_fenwick;
+
+bool pli_fenwick_init(pli_fenwick *f, int64_t n, double weight); /* false: out of memory */
+void pli_fenwick_destroy(pli_fenwick *f);
+void pli_fenwick_set(pli_fenwick *f, int64_t i, double weight);
+/** The variable in whose share of the total the point lies, 0 <= share < 1. -1: all weights are 0. */
+int64_t pli_fenwick_find(const pli_fenwick *f, double share);
+
+/* --- order.c ------------------------------------------------------------------------------------------------------ */
+
+typedef enum pli_order { PLI_ROUND_ROBIN, PLI_RANDOM_ORDER, PLI_PRIORITY, PLI_ROTATE, PLI_ORDERS } pli_order;
+
+/* Variables with an owner each (each 0), or without (owner -1). */
+typedef struct pli_plan {
+    int64_t  n, capacity;
+    int64_t *variable;
+    int32_t *owner;
+} pli_plan;
+
+/** The order of this name; NULL: round-robin. Errors: ENAME. */
+plait_status pli_order_find(const char *name, pli_order *order_out, plait_error *err);
+/** Writes the candidates of a step to s->candidate, none twice. */
+plait_status pli_order_candidates(plait_schedule *s);
+/** round-robin: keeps those candidates that were not taken for the next step. */
+void         pli_order_settle(plait_schedule *s);
+
+/* --- pairs.c ------------------------------------------------------------------------------------------------------ */
+
+typedef struct pli_pairs {
+    int64_t          slots; /* a power of two, or 0 */
+    plait_variables *pair;  /* [slots]; a -1: free  */
+    double          *value;
+    int64_t          asked; /* pairs of which the program was asked */
+    /* of a step: candidates x candidates */
+    double          *matrix;
+    plait_variables *missing;
+    double          *answer;
+    int64_t          matrix_capacity, missing_capacity, answer_capacity;
+} pli_pairs;
+
+bool         pli_pairs_init(pli_pairs *p, int64_t cache);
+void         pli_pairs_destroy(pli_pairs *p);
+void         pli_pairs_forget(pli_pairs *p);
+/** Fills p->matrix [n, n] with the interference of the candidates. Errors: EINVAL an answer below 0 or NaN. */
+plait_status pli_pairs_fill(plait_schedule *s, int64_t n, const int64_t *candidate);
+
+/* --- choose.c ----------------------------------------------------------------------------------------------------- */
+
+/** Makes s->plan of the step from s->candidate. */
+plait_status pli_choose(plait_schedule *s);
+
+/* --- the object --------------------------------------------------------------------------------------------------- */
+
+struct plait_schedule {
+    plait_job          *job;
+    plait_error        *err;
+    plait_schedule_opts opts;
+    char                name[48];
+    pli_order           order;
+    int32_t             workers, rank;
+    int64_t             take, room; /* the most variables of a step; the most candidates */
+    int64_t             step, updates;
+    uint64_t            hash;       /* of all plans so far */
+    /* order */
+    pli_fenwick weights;            /* priority */
+    int64_t    *stamp;              /* [variables] 1 + the step in which the variable was a candidate or taken */
+    int64_t     cursor;             /* round-robin */
+    int64_t    *waiting, n_waiting; /* round-robin: candidates that were not taken [room] */
+    int64_t    *candidate, n_candidates;
+    double     *held;               /* [room] priority: weights of the candidates drawn, while they cannot be drawn */
+    pli_pairs   pairs;
+    double     *sum;                /* choose: [room] interference of those taken */
+    int32_t    *count;              /* choose: [workers] how many each has */
+    pli_plan    plan, was, before;  /* of the last three steps */
+    int64_t    *own, n_own;         /* [room] */
+    double     *change;             /* [room] */
+    /* priority of owned variables: changes travel in a table. An owner incs those of step s in step s + 1, and all read
+     * them in step s + 2, when they are whole. */
+    plait_table *table;
+    double      *known;             /* [variables] of the table, as of the last read */
+    int64_t     *told, n_told;      /* the own variables of the last step, whose changes are to be inc'ed, */
+    double      *told_change;       /* and these */
+    uint64_t    *key;               /* [room] */
+    double      *value;             /* [room] */
+    pli_event_touch *touch;
+    plait_touch     *touched;
+    int64_t          touch_capacity, touched_capacity;
+};
+
+/** Sets the weight that a variable is drawn with after it has changed by so much. */
+static inline void pli_schedule_weigh(plait_schedule *s, int64_t variable, double change) {
+    if (s->order == PLI_PRIORITY) pli_fenwick_set(&s->weights, variable, s->opts.floor + change);
+}
+
+/** step.c: what the event log hears of the own turn. */
+plait_status pli_schedule_log(plait_schedule *s);
+
+#endif

@@ -1,0 +1,228 @@
+/* Logs of scheduled steps, made by hand: a right one is proven, and a mistake in one place is refuted, by name. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "watch/audit/schedule.h"
+
+enum { W = 3, P = 8, STEPS = 17, APART = P / W };
+
+/* A way to rotate P blocks over W workers. Block b is key b of space 0, and each reads its own key of space 1. */
+typedef struct plan {
+    const char *name, *rule; /* rule NULL: it is right */
+    const char *consistency;
+    int64_t (*block)(int32_t worker, int64_t step);
+    int64_t (*step)(int32_t worker, int64_t step);  /* the number that is logged; NULL: the step's */
+    int64_t (*clock)(int32_t worker, int64_t step); /* NULL: the step's */
+    bool (*takes)(int32_t worker, int64_t step);    /* NULL: always */
+    int64_t twice;                                  /* the block beside it that worker 1 takes in step 4; 0: none */
+} plan;
+
+static int64_t ring(int32_t w, int64_t t) { return (w * APART + t) % P; }
+static int64_t late_by_one(int32_t w, int64_t t) { return (w * APART + t - (w == 1 && t >= 5)) % P; }
+static int64_t stays(int32_t w, int64_t t) { return w == 2 && t == 6 ? ring(w, t - 1) : ring(w, t); }
+static int64_t stays_with_its_neighbour(int32_t w, int64_t t) { return t == 6 && w == 1 ? ring(2, t) : ring(w, t); }
+static int64_t two_steps_at_once(int32_t w, int64_t t) { return (w * APART + (w == 0 ? 2 * t : t)) % P; }
+static int64_t other_way(int32_t w, int64_t t) { return (w * APART + (w == 0 ? P * STEPS - t : t)) % P; }
+static int64_t too_near(int32_t w, int64_t t) { return (w + t) % P; }
+static int64_t modulo_workers(int32_t w, int64_t t) { return (w * APART + t) % (P - 3); }
+static int64_t same_start(int32_t w, int64_t t) { return (w / 2 * APART + t) % P; }
+static int64_t by_rank_alone(int32_t w, int64_t t) { return t < 9 ? ring(w, t) : (t - 9) % P * (w >= 0); }
+static int64_t swapped(int32_t w, int64_t t) { return t == 7 ? ring((w + 1) % W, t) : ring(w, t); }
+static int64_t ahead(int32_t w, int64_t t) { return t + (w == 2 && t >= 8); }
+static int64_t ahead_from_one(int32_t w, int64_t t) { return t + (w == 2 && t >= 1); }
+static bool    misses_one(int32_t w, int64_t t) { return !(w == 1 && t == 3); }
+static bool    ends_early(int32_t w, int64_t t) { return !(w == 2 && t == STEPS - 1); }
+static int64_t clock_twice(int32_t w, int64_t t) { return w == 1 && t == 5 ? 4 : t; }
+
+static const plan plans[] = {
+    { "right, bsp", NULL, "bsp", .block = ring },
+    { "right, ssp:1: P >= W (S + 1)", NULL, "ssp:1", .block = ring },
+    { "right, async: of one clock", NULL, "async", .block = ring },
+    { "another order, still one owner", NULL, "bsp", .block = swapped },
+    { "a bound that is wider than the ring", "conflict", "ssp:2", .block = ring },
+    { "a worker moves on a step late", "conflict", "ssp:1", .block = late_by_one },
+    { "a worker keeps its block", "conflict", "ssp:1", .block = stays },
+    { "a worker takes its neighbour's", "owner", "bsp", .block = stays_with_its_neighbour },
+    { "a worker moves by two", "owner", "bsp", .block = two_steps_at_once },
+    { "a worker moves the other way", "owner", "bsp", .block = other_way },
+    { "workers stand side by side under ssp", "conflict", "ssp:1", .block = too_near },
+    { "the ring is too short", "conflict", "ssp:1", .block = modulo_workers },
+    { "two workers begin at one place", "owner", "bsp", .block = same_start },
+    { "all take the same from a step on", "owner", "async", .block = by_rank_alone },
+    { "two swap, and each block still rests for a step", NULL, "ssp:1", .block = swapped },
+    { "a worker is a step ahead", "steps", "bsp", .block = ring, .step = ahead },
+    { "a worker is a clock ahead", "steps", "bsp", .block = ring, .clock = ahead_from_one },
+    { "a worker misses a step", "steps", "bsp", .block = ring, .takes = misses_one },
+    { "a worker ends a step early", "steps", "bsp", .block = ring, .takes = ends_early },
+    { "two steps in one clock", "steps", "bsp", .block = ring, .clock = clock_twice },
+    { "a worker takes a second block", "owner", "bsp", .block = ring, .twice = 1 + (APART * 2 + 4) % P },
+    { "a second block that a neighbour has next", "conflict", ""
+                                                              "ssp:1", .block = ring, .twice = 1 + (APART * 2 + 5) % P },
+};
+
+static pli_eventlog *log_of;
+static char          path[64];
+
+static void begin(const char *consistency) {
+    const pli_event_job   job = { .workers = W, .replicas = 1 };
+    const pli_event_table table = { .name = "w", .topology = "allreduce", .consistency = consistency, .rows = 9,
+                                    .cols = 1, .way = PLI_WAY_SUMMED, .combine = "add" };
+    snprintf(path, sizeof path, "schedule_by_hand.%d.events", (int)getpid());
+    assert_int_equal(pli_eventlog_open(path, W, "0123456789abcdef", NULL, NULL, &log_of, NULL), PLAIT_OK);
+    const pli_event_sink *sink = pli_eventlog_sink(log_of);
+    for (int32_t w = 0; w < W; w++) {
+        sink->raise(sink->user, &(pli_event){ .kind = PLI_EVENT_JOB, .rank = w, .info.job = &job });
+        sink->raise(sink->user, &(pli_event){ .kind = PLI_EVENT_TABLE, .rank = w, .info.table = &table });
+    }
+}
+
+static void take(int32_t w, int64_t step, int64_t clock, bool together, int64_t n, const pli_event_touch *touch) {
+    const pli_event_sink *sink = pli_eventlog_sink(log_of);
+    sink->raise(sink->user, &(pli_event){ .kind = PLI_EVENT_TURN, .rank = w, .table = -1, .clock = clock,
+                                          .seq = (uint64_t)step, .row = together, .n = n, .info.touch = touch });
+}
+
+static pli_schedule_proof prove(const char *as) {
+    pli_logfile       *file = NULL;
+    pli_schedule_proof proof;
+    const char        *name = path;
+    if (log_of != NULL) assert_int_equal(pli_eventlog_close(&log_of, NULL), PLAIT_OK);
+    assert_int_equal(pli_logfile_open(&name, 1, &file, NULL), PLAIT_OK);
+    assert_int_equal(pli_schedule_prove(file, as, &proof, NULL), PLAIT_OK);
+    pli_logfile_close(&file);
+    return proof;
+}
+
+static void rotate(const plan *p) {
+    begin(p->consistency);
+    for (int32_t w = 0; w < W; w++)
+        for (int64_t t = 0; t < STEPS; t++) {
+            const int64_t         block = p->block(w, t), clock = p->clock != NULL ? p->clock(w, t) : t;
+            const pli_event_touch touch[] = { { .variable = block, .writes = true, .key = (uint64_t)block },
+                                              { .variable = block, .space = 1, .key = (uint64_t)w },
+                                              { .variable = p->twice - 1, .writes = true,
+                                                .key = (uint64_t)p->twice - 1 } };
+            if (p->takes != NULL && !p->takes(w, t)) continue;
+            take(w, p->step != NULL ? p->step(w, t) : t, clock, false, 2 + (p->twice > 0 && w == 1 && t == 4), touch);
+        }
+}
+
+static void test_mistakes_in_rotation(void **state) {
+    int mistakes = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        const plan *p = &plans[i];
+        rotate(p);
+        const pli_schedule_proof proof = prove(NULL);
+        const bool               right = proof.verdict == PLI_AUDIT_PROVEN;
+        if (right != (p->rule == NULL) || (!right && strcmp(proof.first.rule, p->rule) != 0))
+            fail_msg("%s: %s %s", p->name, right ? "proven" : proof.first.rule, right ? "" : proof.first.text);
+        mistakes += !right;
+    }
+    assert_true(mistakes >= 10);
+    unlink(path);
+}
+
+/* What is named: the key, both variables, both workers, both clocks. */
+static void test_the_two_are_named(void **state) {
+    (void)state;
+    rotate(&plans[4]);
+    const pli_schedule_proof proof = prove(NULL);
+    assert_int_equal(proof.apart, 2);
+    assert_int_equal(proof.first.clock, 2);
+    assert_string_equal(proof.first.text,
+                        "key 2 of space 0 is touched by variable 2 (rank 1, step 0, clock 0, written) and by variable "
+                        "2 (rank 0, step 2, clock 2, written), which may have missed each other");
+    const pli_schedule_proof as = prove("bsp");
+    assert_int_equal(as.verdict, PLI_AUDIT_PROVEN);
+    assert_int_equal(as.steps, STEPS);
+    assert_int_equal(as.keys, 2 * W * STEPS);
+    unlink(path);
+}
+
+/* Variables that all workers update together: keys that only they read do not matter, one that is written does. */
+static pli_schedule_proof together(bool second_writes, int64_t other_variable, int64_t others) {
+    begin("bsp");
+    for (int32_t w = 0; w < W; w++) {
+        const pli_event_touch touch[] = { { .variable = 4, .writes = true, .key = 40 },
+                                          { .variable = 4, .key = 7 },
+                                          { .variable = w == 2 ? other_variable : 5, .writes = true, .key = 50 },
+                                          { .variable = w == 2 ? other_variable : 5, .writes = second_writes,
+                                            .key = 7 } };
+        take(w, 0, 0, true, w == 2 ? others : 4, touch);
+    }
+    const pli_schedule_proof proof = prove(NULL);
+    unlink(path);
+    return proof;
+}
+
+static void test_steps_that_all_take(void **state) {
+    (void)state;
+    assert_int_equal(together(false, 5, 4).verdict, PLI_AUDIT_PROVEN);
+    const pli_schedule_proof written = together(true, 5, 4), other = together(false, 6, 4);
+    const pli_schedule_proof less = together(false, 5, 2);
+    assert_int_equal(written.verdict, PLI_AUDIT_REFUTED);
+    assert_string_equal(written.first.rule, "conflict");
+    assert_string_equal(other.first.rule, "same");
+    assert_string_equal(less.first.rule, "same");
+}
+
+static void test_nothing_is_proven_of_nothing(void **state) {
+    (void)state;
+    begin("bsp");
+    assert_int_equal(prove(NULL).verdict, PLI_AUDIT_EMPTY);
+    unlink(path);
+}
+
+/* A log without its end is cut, unless what it has is enough to refute. */
+static void test_a_cut_log(void **state) {
+    (void)state;
+    for (int bad = 0; bad < 2; bad++) {
+        rotate(&plans[bad ? 12 : 0]);
+        assert_int_equal(pli_eventlog_close(&log_of, NULL), PLAIT_OK);
+        FILE *file = fopen(path, "r+");
+        assert_non_null(file);
+        fseek(file, 0, SEEK_END);
+        assert_int_equal(ftruncate(fileno(file), ftell(file) - 3), 0);
+        fclose(file);
+        assert_int_equal(prove(NULL).verdict, bad ? PLI_AUDIT_REFUTED : PLI_AUDIT_CUT);
+        unlink(path);
+    }
+}
+
+static void test_how_it_is_told(void **state) {
+    pli_text text = { 0 };
+    (void)state;
+    rotate(&plans[1]);
+    const pli_schedule_proof proof = prove(NULL);
+    pli_schedule_text(&proof, &text);
+    assert_non_null(strstr(text.data, "17 steps of 3 workers: 51 variables, 102 keys\n"));
+    assert_non_null(strstr(text.data, "proven: "));
+    pli_text_free(&text);
+    text = (pli_text){ 0 };
+    pli_schedule_json(&proof, &text);
+    json_t *json = pli_json_read(text.data, text.length, NULL);
+    assert_non_null(json);
+    assert_string_equal(json_string_value(json_object_get(json, "verdict")), "proven");
+    assert_int_equal(json_integer_value(json_object_get(json, "apart")), 1);
+    json_decref(json);
+    pli_text_free(&text);
+    unlink(path);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_mistakes_in_rotation),     cmocka_unit_test(test_the_two_are_named),
+        cmocka_unit_test(test_steps_that_all_take),      cmocka_unit_test(test_nothing_is_proven_of_nothing),
+        cmocka_unit_test(test_a_cut_log),                cmocka_unit_test(test_how_it_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
