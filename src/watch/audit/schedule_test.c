@@ -64,8 +64,8 @@ static const plan plans[] = {
     { "a worker ends a step early", "steps", "bsp", .block = ring, .takes = ends_early },
     { "two steps in one clock", "steps", "bsp", .block = ring, .clock = clock_twice },
     { "a worker takes a second block", "owner", "bsp", .block = ring, .twice = 1 + (APART * 2 + 4) % P },
-    { "a second block that a neighbour has next", "conflict", ""
-                                                              "ssp:1", .block = ring, .twice = 1 + (APART * 2 + 5) % P },
+    { "a second block that a neighbour has next", "conflict", "ssp:1", .block = ring,
+      .twice = 1 + (APART * 2 + 5) % P },
 };
 
 static pli_eventlog *log_of;
