@@ -10,6 +10,10 @@
 #include <xxhash.h>
 
 #include "base/alloc.h"
+#include "base/hash_blocks.h"
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 uint64_t pli_hash_bytes(const void *data, size_t bytes, uint64_t seed) {
     return XXH3_64bits_withSeed(data, bytes, seed);
@@ -56,7 +60,7 @@ void pli_hasher_destroy(pli_hasher **hasher) {
     *hasher = NULL;
 }
 
-static const uint32_t K[64] = {
+const uint32_t pli_sha256_k[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
     0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
@@ -90,13 +94,33 @@ static void compress(uint32_t state[8], const uint8_t *block) {
     for (int t = 0; t < 64; t++) {
         uint32_t s1 = rotr(v[4], 6) ^ rotr(v[4], 11) ^ rotr(v[4], 25);
         uint32_t s0 = rotr(v[0], 2) ^ rotr(v[0], 13) ^ rotr(v[0], 22);
-        uint32_t t1 = v[7] + s1 + ((v[4] & v[5]) ^ (~v[4] & v[6])) + K[t] + w[t];
+        uint32_t t1 = v[7] + s1 + ((v[4] & v[5]) ^ (~v[4] & v[6])) + pli_sha256_k[t] + w[t];
         uint32_t t2 = s0 + ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
         v[7] = v[6], v[6] = v[5], v[5] = v[4], v[4] = v[3] + t1;
         v[3] = v[2], v[2] = v[1], v[1] = v[0], v[0] = t1 + t2;
     }
     for (int i = 0; i < 8; i++) state[i] += v[i];
 }
+
+/* --- the processor's own instructions ----------------------------------------------------------------------------- */
+
+#ifdef __x86_64__
+/* Has the processor instructions for SHA-256? The question costs some microseconds under a hypervisor. */
+static bool has_instructions(void) {
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b >> 29 & 1) != 0 && __builtin_cpu_supports("sse4.1");
+}
+static void compress_many(uint32_t state[8], const uint8_t *block, size_t blocks) {
+    pli_sha256_blocks_shani(state, block, blocks);
+}
+#else
+static bool has_instructions(void) { return false; }
+static void compress_many(uint32_t state[8], const uint8_t *block, size_t blocks) {
+    for (; blocks > 0; block += 64, blocks--) compress(state, block);
+}
+#endif
+
+enum { MANY_BYTES = 1 << 16 };
 
 void pli_sha256_init(pli_sha256 *sha) {
     *sha = (pli_sha256){ .state = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab,
@@ -114,6 +138,10 @@ void pli_sha256_add(pli_sha256 *sha, const void *data, size_t bytes) {
         at += take, bytes -= take;
         if (held + take < 64) return;
         compress(sha->state, sha->block);
+    }
+    if (bytes >= MANY_BYTES && has_instructions()) {
+        compress_many(sha->state, at, bytes / 64);
+        at += bytes / 64 * 64, bytes %= 64;
     }
     for (; bytes >= 64; at += 64, bytes -= 64) compress(sha->state, at);
     if (bytes > 0) memcpy(sha->block, at, bytes);

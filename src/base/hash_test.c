@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -94,6 +95,28 @@ static void test_hasher(void **state) {
     assert_null(hasher);
 }
 
+/* Much at once may go by the processor's own instructions. */
+static void test_sha256_of_much_at_once(void **state) {
+    enum { BYTES = 300001 };
+    uint8_t   *bytes = malloc(BYTES);
+    pli_sha256 pieces, whole;
+    char       by_pieces[65], at_once[65];
+    (void)state;
+    for (uint32_t i = 0; i < BYTES; i++) bytes[i] = (uint8_t)pli_hash_u64(i);
+    for (size_t held = 0; held < 130; held += 43) {
+        pli_sha256_init(&pieces);
+        for (size_t at = 0; at < BYTES; at += 1000)
+            pli_sha256_add(&pieces, bytes + at, BYTES - at < 1000 ? BYTES - at : 1000);
+        pli_sha256_end(&pieces, by_pieces);
+        pli_sha256_init(&whole);
+        pli_sha256_add(&whole, bytes, held);
+        pli_sha256_add(&whole, bytes + held, BYTES - held);
+        pli_sha256_end(&whole, at_once);
+        assert_string_equal(by_pieces, at_once);
+    }
+    free(bytes);
+}
+
 static void test_mixer_spreads_low_bits(void **state) {
     (void)state;
     int count[64] = { 0 };
@@ -106,6 +129,7 @@ int main(void) {
         cmocka_unit_test(test_sha256_examples),        cmocka_unit_test(test_sha256_million_letters),
         cmocka_unit_test(test_sha256_split_anywhere),  cmocka_unit_test(test_xxh3),
         cmocka_unit_test(test_mixer_spreads_low_bits), cmocka_unit_test(test_hasher),
+        cmocka_unit_test(test_sha256_of_much_at_once),
     };
     return cmocka_run_group_tests_name("base.hash", tests, NULL, NULL);
 }
