@@ -86,6 +86,18 @@ typedef struct plait_path {
 PLAIT_API int64_t plait_graph_paths(const plait_graph *graph, plait_value y, plait_value x,
                                     int (*visit)(void *user, const plait_path *path), void *user);
 
+/* --- subgraphs ---------------------------------------------------------------------------------------- */
+
+/** Names a set of nodes, those of values [n]: a part that a session may leave out, or train alone (plait_session_opts
+ *  exclude and train). A variable that only these nodes read belongs to it without being named. Nodes may lie in
+ *  several subgraphs. Gradients belong to the node that they differentiate, incs to their variable.
+ *  Errors: EINVAL the name is empty, has a comma or is taken, or a value is none of this graph; ENOMEM. */
+PLAIT_API plait_status plait_graph_subgraph(plait_graph *graph, const char *name, const plait_value *values, int32_t n,
+                                            plait_error *error_out);
+/** How many there are; the name of number k, borrowed; NULL: there is none. */
+PLAIT_API int32_t      plait_graph_subgraphs(const plait_graph *graph);
+PLAIT_API const char  *plait_graph_subgraph_name(const plait_graph *graph, int32_t k);
+
 /* --- variables ---------------------------------------------------------------------------------------- */
 
 PLAIT_API int32_t plait_graph_variables(const plait_graph *graph);

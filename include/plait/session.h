@@ -124,13 +124,20 @@ typedef struct plait_session_opts {
                                        NULL */
     void *trace_user;
     const char *kernels; /* a module whose kernels are preferred: "onednn" (convolutions); NULL: Plait's own alone */
+    const char *exclude; /* subgraphs that runs leave out, "aux,tail" (plait_graph_subgraph); NULL: none      */
+    const char *train;   /* the subgraphs whose variables runs change: incs of all others are left out; NULL: all */
     const plait_cut *cut; /* the session computes one part of the graph; copied; NULL: all of it */
 } plait_session_opts;
 
 PLAIT_API void plait_session_opts_init(plait_session_opts *opts);
 
 /** Makes a session. opts may be NULL. The graph is borrowed for the session's life; it may grow between runs.
- *  Errors: what plait_graph_check says; ENAME unknown pass or kernels; EMODULE the kernels' module is missing (the text
+ *      What exclude names is not computed and not got, in no run: a placeholder there needs no feed, gradients of its
+ *  nodes and incs of its variables are left out, and its variables keep their values. A run whose fetches need one of
+ *  its values is refused, unless the value is fed. Incs that train leaves out are not computed either; fetch them like
+ *  the others, for their effects.
+ *  Errors: what plait_graph_check says; ENAME unknown pass, kernels or subgraph; EINVAL a subgraph is both excluded and
+ *  trained, or train names no variable; EMODULE the kernels' module is missing (the text
  *  has the command that installs it); EINVAL the store lacks a function; ENOMEM. */
 PLAIT_API plait_status plait_session_create(const plait_graph *graph, const plait_session_opts *opts,
                                             plait_session **session_out, plait_error *error_out);

@@ -87,6 +87,9 @@ typedef struct plait_train_opts {
                                              classes                                                        */
     const char            *kernels;       /* nets: "own" or NULL | "onednn" (plait_session_opts.kernels); needs its
                                              module. It is used in training only, not to predict              */
+    const char *exclude, *train; /* model "graph": lists of the graph's subgraphs, as in plait_session_opts: those that
+                        are left out, whose variables keep their values, and those that alone are trained; NULL: none,
+                        all. With an update rule only                                                        */
     int32_t     cut; /* nets: in how many stages the graph is cut by layers. `cut` workers hold a replica together,
                         and workers / cut replicas train; 0 or 1: every worker has all of it (docs/pipelines.md)    */
     int32_t     micro_batches; /* nets: in how many pieces a worker's (a replica's) rows of a clock go through the

@@ -103,6 +103,8 @@ static const struct effect {
     { "init-model", may_begin, "on a run that resumes from --resume DIR" },
     { "layers", NULL, NULL },
     { "graph", NULL, NULL },
+    { "exclude", NULL, NULL },
+    { "train", NULL, NULL },
     { "loss", NULL, NULL },
     { "kernels", has_convolutions, "on a model without convolutions, since the module computes nothing else" },
     { "cut", NULL, NULL },

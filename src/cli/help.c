@@ -109,27 +109,32 @@ static void overview(pli_text *text) {
 
 /* --- the command ------------------------------------------------------------------------------------ */
 
+static const plait_learner *find_learner(const char *name) {
+    size_t i = 0;
+    while (pli_learners()[i] != NULL && strcmp(name, pli_learners()[i]->name) != 0) i++;
+    return pli_learners()[i];
+}
+
 static bool topic(const char *name, pli_text *text) {
     const pli_command *command = pli_command_find(name);
     if (command != NULL) {
         pli_cli_help(command, pli_terminal_columns(1), text);
-        return true;
+        if (find_learner(name) == NULL) return true;
+        pli_text_add(text, "\nThe model of this name:\n\n"); /* graph is both */
     }
     if (pli_cli_help_choice(name, text) || pli_cli_help_filter(name, text) || pli_cli_help_optimizer(name, text))
         return true;
-    for (size_t i = 0; pli_learners()[i] != NULL; i++) {
-        if (strcmp(name, pli_learners()[i]->name) != 0) continue;
-        add_learner(pli_learners()[i], text);
-        return true;
-    }
-    return false;
+    if (find_learner(name) == NULL) return false;
+    add_learner(find_learner(name), text);
+    return true;
 }
 
 size_t pli_cli_topics(const char *names[PLI_CLI_TOPICS_MAX]) {
     size_t n = 0;
     for (size_t i = 0; pli_commands()[i] != NULL && n < PLI_CLI_TOPICS_MAX / 2; i++)
         names[n++] = pli_commands()[i]->name;
-    for (size_t i = 0; pli_learners()[i] != NULL && n < PLI_CLI_TOPICS_MAX; i++) names[n++] = pli_learners()[i]->name;
+    for (size_t i = 0; pli_learners()[i] != NULL && n < PLI_CLI_TOPICS_MAX; i++)
+        if (pli_command_find(pli_learners()[i]->name) == NULL) names[n++] = pli_learners()[i]->name;
     static const char *const settings[] = { "pairs", "topology", "consistency", "filters" };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) names[n++] = settings[i];
     n += pli_cli_optimizers(names + n);

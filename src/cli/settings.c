@@ -40,6 +40,10 @@ const pli_opt pli_train_rows[] = {
       0, "model" },
     { "graph", PLI_OPT_TEXT, AT(graph), NULL, "FILE",
       "fit the net in this JSON or ONNX file, which computes scores from a placeholder x", 0, 0, "model" },
+    { "exclude", PLI_OPT_TEXT, AT(exclude), NULL, "NAMES",
+      "subgraphs of --graph that training leaves out; their variables keep their values", 0, 0, "model" },
+    { "train", PLI_OPT_TEXT, AT(train), NULL, "NAMES",
+      "train only the variables of these subgraphs of --graph; all others keep their values", 0, 0, "model" },
     { "loss", PLI_OPT_CHOICE, AT(loss), NULL, "logistic|hinge|squared|huber|quantile|poisson",
       "the loss of a net or of trees; default logistic, or squared if the labels are numbers; poisson: trees only; "
       "hinge: nets only",
@@ -336,6 +340,8 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     t->model = pli_train_model(s, opts);
     t->layers = s->layers;
     t->graph_file = s->graph;
+    t->exclude = s->exclude;
+    t->train = s->train;
     t->loss = s->loss;
     t->kernels = s->kernels;
     t->cut = (int32_t)s->cut;

@@ -31,8 +31,8 @@ typedef struct pli_train_settings {
     const char   *model, *test, *validation, *transport, *topology, *consistency, *aggregate, *filter, *optimizer,
         *schedule, *class_weight;
     const char *normalize, *init_model, *out, *metrics, *events, *trace, *tensorboard, *config, *reduce, *balance,
-        *cluster, *collective, *optimizer_state, *layers, *graph, *loss, *kernels, *pipeline, *checkpoint,
-        *checkpoint_every, *resume;
+        *cluster, *collective, *optimizer_state, *layers, *graph, *exclude, *train, *loss, *kernels, *pipeline,
+        *checkpoint, *checkpoint_every, *resume;
     int64_t     workers, servers, epochs, batch, patience, seed, replicas, spares, backup, curve, names, cut,
         micro_batches;
     double      learning_rate, momentum, tolerance, l1, l2, huber_delta, quantile;

@@ -10,6 +10,7 @@
 
 #include "graph/kernel.h"
 #include "graph/paths.h"
+#include "graph/subgraph.h"
 
 enum { ARENA_CHUNK_BYTES = 1 << 16, INPUTS_MAX = 1 << 20 };
 
@@ -57,6 +58,8 @@ void plait_graph_destroy(plait_graph **graph) {
     for (int64_t i = 0; i < g->n_paths; i++) pli_paths_destroy(&g->paths[i]);
     pli_free(g->paths);
     pli_free(g->named);
+    for (int64_t i = 0; i < g->n_subgraphs; i++) pli_free(g->subgraph[i].node);
+    pli_free(g->subgraph);
     pli_free(g->place_rule);
     pli_free(g->place_memory);
     pli_free(g->op);

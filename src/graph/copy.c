@@ -5,6 +5,7 @@
 #include "graph/cut.h"
 #include "graph/ops/ops.h"
 #include "graph/plan.h"
+#include "graph/subgraph.h"
 
 /* --- what is needed -------------------------------------------------------------------------------------------- */
 
@@ -59,6 +60,7 @@ static plait_status mark_asked(maker *m) {
             return pli_fail(m->err, PLAIT_EINVAL, "exclude %d is no value of this graph", i);
         m->excluded[key->exclude[i]] = true;
     }
+    if (m->plan->choice != NULL) PLI_TRY(pli_choice_mark(m->plan->choice, m->g, m->excluded, m->err));
     for (int32_t i = 0; i < key->n_fetches; i++) {
         const plait_value v = key->fetches[i].value;
         if (v < 0 || v >= m->g->n_values)
@@ -74,6 +76,17 @@ static plait_status refuse_excluded(const maker *m, plait_value v) {
     return pli_fail(m->err, PLAIT_EINVAL, "%s is needed but excluded; feed it", name);
 }
 
+/* Is only the shape needed of a node that is left out, and does the graph know it? Then its inputs are not needed: what
+ * is left out needs no feed, even if a gradient reads its shape. */
+static bool is_known(const maker *m, const pli_node *node, uint8_t need) {
+    if (need != NEED_SHAPE) return false;
+    for (plait_value v = node->value; v < node->value + node->n_values; v++) {
+        const plait_tensor t = pli_value_tensor(m->g, v);
+        if (!m->excluded[v] || plait_shape_elements(&t.shape) < 0) return false;
+    }
+    return true;
+}
+
 /* Nodes come after their inputs, so a single walk backwards meets all uses of a value before the node that makes it. */
 static plait_status mark_needed(maker *m) {
     const plait_graph *g = m->g;
@@ -85,7 +98,7 @@ static plait_status mark_needed(maker *m) {
             if (m->excluded[v] && m->need[v] == NEED_VALUES) return refuse_excluded(m, v);
             if (m->need[v] > need) need = m->need[v];
         }
-        if (need == 0) continue;
+        if (need == 0 || is_known(m, node, need)) continue;
         for (int32_t i = 0; i < node->n_inputs; i++) {
             const bool        shape_only = need == NEED_SHAPE || (i < 32 && (node->op->shape_only >> i & 1) != 0);
             const plait_value v = g->input[node->input + i];
@@ -240,6 +253,16 @@ static plait_status copy_node(maker *m, const pli_node *node, uint8_t need) {
     return status == PLAIT_OK ? append_node(m, node, out, need == NEED_VALUES) : status;
 }
 
+/* Adds the outputs of a node whose shapes the graph knows. */
+static plait_status add_known(maker *m, const pli_node *node) {
+    for (plait_value v = node->value; v < node->value + node->n_values; v++) {
+        if (m->feed[v] >= 0) continue;
+        m->number[v] = pli_plan_add_value(m->plan, v, pli_value_tensor(m->g, v), PLI_PLACE_NONE, 0);
+        if (m->number[v] < 0) return pli_plan_no_memory(m->err);
+    }
+    return PLAIT_OK;
+}
+
 /* Adds the receives and sends of node k's outputs. */
 static plait_status join_parts(maker *m, int64_t k) {
     const pli_node *node = &m->g->node[k];
@@ -266,7 +289,10 @@ static plait_status copy_needed(maker *m) {
             m->number[v] = pli_plan_add_value(m->plan, v, t, here ? PLI_PLACE_FEED : PLI_PLACE_NONE, feed);
             if (m->number[v] < 0) return pli_plan_no_memory(m->err);
         }
-        if (need > 0) PLI_TRY(copy_node(m, node, here ? need : NEED_SHAPE));
+        if (is_known(m, node, need))
+            PLI_TRY(add_known(m, node));
+        else if (need > 0)
+            PLI_TRY(copy_node(m, node, here ? need : NEED_SHAPE));
         if (m->plan->cut != NULL) PLI_TRY(join_parts(m, k));
     }
     return PLAIT_OK;
@@ -299,8 +325,7 @@ plait_status pli_plan_copy(pli_plan *plan, plait_error *err) {
     for (size_t v = 0; status == PLAIT_OK && v < n; v++) m.feed[v] = m.number[v] = -1;
     if (status == PLAIT_OK) status = mark_asked(&m);
     if (status == PLAIT_OK) status = mark_needed(&m);
-    if (status == PLAIT_OK && plan->cut != NULL)
-        status = pli_cut_find_parts(plan, m.need, m.feed, &m.parts, err);
+    if (status == PLAIT_OK && plan->cut != NULL) status = pli_cut_find_parts(plan, m.need, m.feed, &m.parts, err);
     if (status == PLAIT_OK) status = copy_needed(&m);
     if (status == PLAIT_OK) status = number_fetches(&m);
     pli_free(m.need);

@@ -42,6 +42,7 @@ typedef struct pli_variable {
 } pli_variable;
 
 typedef struct pli_paths pli_paths; /* paths.h */
+struct pli_subgraph;                /* subgraph.h */
 
 struct plait_graph {
     pli_node        *node;
@@ -63,6 +64,8 @@ struct plait_graph {
         plait_value value;
     } * named;
     int64_t      n_named, named_capacity;
+    struct pli_subgraph *subgraph;
+    int64_t           n_subgraphs, subgraph_capacity;
     plait_place_rule *place_rule;   /* for placements (plait/place.h)                           */
     uint64_t         *place_memory; /* [n_place_memory] bytes that a rank may use; 0: no bound  */
     int64_t           n_place_rules, place_rule_capacity, n_place_memory, place_memory_capacity;

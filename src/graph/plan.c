@@ -254,6 +254,7 @@ plait_status pli_plan_create(const plait_graph *graph, const pli_plan_key *key, 
     p->grain_ns = opts->grain_ns;
     p->kernels = opts->kernels;
     p->cut = opts->cut;
+    p->choice = opts->choice;
     pli_arena_init(&p->arena, ARENA_CHUNK_BYTES);
     pli_arena_init(&p->work, ARENA_CHUNK_BYTES);
     plait_status status = keep_key(p, key) ? PLAIT_OK : pli_plan_no_memory(err);

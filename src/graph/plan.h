@@ -149,6 +149,7 @@ typedef struct pli_plan {
     int32_t            threads; /* number of threads; 1: there are no tasks */
     const pli_kernel_set *kernels; /* of a module; NULL: none */
     const plait_cut   *cut;        /* NULL: the plan is of the whole graph */
+    const struct pli_choice *choice; /* as in the options */
     int64_t            turn;       /* of a cut graph: the first node of the backward pass */
     const uint8_t     *late;       /* ... [graph nodes] 1: it belongs to the backward pass; while the plan is made */
     pli_arena          arena;
@@ -166,6 +167,7 @@ typedef struct pli_plan_opts {
     double             grain_ns; /* the least work for which another thread is used */
     const pli_kernel_set *kernels;  /* of a module, tried first; NULL: none */
     const plait_cut   *cut;      /* NULL: plans are of the whole graph */
+    const struct pli_choice *choice; /* subgraphs to leave out or to train; NULL: none */
 } pli_plan_opts;
 
 uint64_t     pli_plan_hash(const pli_plan_key *key);

@@ -57,6 +57,8 @@ plait_status pli_session_create(const plait_graph *graph, const plait_session_op
                                     .texts = s->opts.trace != NULL,
                                     .grain_ns = 20000 };
     if (status == PLAIT_OK && s->opts.cut != NULL) status = keep_cut(s, s->opts.cut, err);
+    if (status == PLAIT_OK) status = pli_choice_read(graph, s->opts.exclude, s->opts.train, &s->choice, err);
+    if (pli_choice_any(&s->choice)) s->plan_opts.choice = &s->choice;
     if (status == PLAIT_OK && s->opts.kernels != NULL)
         status = pli_kernel_set_open(s->opts.kernels, &s->module, &s->plan_opts.kernels, err);
     if (s->opts.store != NULL)
@@ -100,6 +102,7 @@ void plait_session_destroy(plait_session **session) {
     if (s->module != NULL) pli_module_close(&s->module);
     pli_free(s->dump);
     pli_free(s->place);
+    pli_choice_free(&s->choice);
     pthread_mutex_destroy(&s->lock);
     pli_free(s);
     *session = NULL;

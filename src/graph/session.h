@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "graph/plan.h"
+#include "graph/subgraph.h"
 
 typedef struct pli_memory pli_memory; /* memory.c */
 typedef struct pli_gather pli_gather; /* gather.h */
@@ -36,6 +37,7 @@ struct plait_session {
     plait_cut          cut;     /* of a session of one part, whose plan_opts.cut points here ...  */
     plait_channel      channel; /* ... a copy ...                                                */
     int32_t           *place;   /* ... a copy                                                    */
+    pli_choice         choice; /* of subgraphs; plan_opts.choice points here, if there is any */
     pli_gather        *gather;  /* during runs of several micro-batches: adds up their incs; else NULL */
     pthread_mutex_t    lock;   /* guards plans, the lists of their free instances, and use */
     pli_plan          *plans;

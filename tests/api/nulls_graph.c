@@ -157,6 +157,15 @@ static int graph_place(fixture *f, int arg) {
     const plait_value x = plait_graph_placeholder(graph, "x", PLAIT_F32, plait_shape_1(2));
     return built(f, plait_graph_place(N(0, graph), x, N(2, "rank:0")));
 }
+static int subgraph(fixture *f, int arg) {
+    plait_graph      *graph = fresh_graph(f);
+    const plait_value x = plait_graph_placeholder(graph, "x", PLAIT_F32, plait_shape_1(2));
+    return plait_graph_subgraph(N(0, graph), N(1, "part"), N(2, &x), 1, N(4, &f->err));
+}
+static int subgraphs(fixture *f, int arg) { return NEUTRAL_IF(plait_graph_subgraphs(N(0, f->graph)) == 0); }
+static int subgraph_name(fixture *f, int arg) {
+    return NEUTRAL_IF(plait_graph_subgraph_name(N(0, f->graph), 0) == NULL);
+}
 static int place_rule(fixture *f, int arg) {
     plait_graph           *graph = fresh_graph(f);
     const plait_place_rule rule = { .kind = PLAIT_PLACE_NEVER,
@@ -255,6 +264,9 @@ const null_case graph_cases[] = {
     { "session_variable_info", variable_info, NULL },
     { "graph_place", graph_place, NULL },
     { "graph_placed", placed, NULL },
+    { "graph_subgraph", subgraph, NULL },
+    { "graph_subgraphs", subgraphs, NULL },
+    { "graph_subgraph_name", subgraph_name, NULL },
     { "graph_place_rule", place_rule, NULL },
     { "graph_place_memory", place_memory, NULL },
     { "graph_place_file", place_file, NULL },

@@ -4,6 +4,7 @@
  *     json_read.c   Plait's own form -> graph        json_write.c  graph -> Plait's own form
  *     literal.c     arrays in JSON, and first values by rule
  *     place.c       places of nodes, and rules for them
+ *     subgraph.c    named sets of nodes
  *     order.c       orders nodes so that each comes after its inputs, or finds the cycle
  *     onnx.h        ONNX as plain structs; the module plait-onnx converts them from bytes and to bytes
  *     import.c      ONNX -> graph; import_*.c: its ops (import_attrs.c: which attributes they have)
@@ -27,6 +28,11 @@ plait_status pli_form_of_onnx(const char *name, const void *bytes, size_t n, con
  *  plait_graph_check says. */
 plait_status pli_form_to_json(const plait_graph *graph, bool values, pli_text *text, plait_error *err);
 
+/** The value with this name (of an output, or of a node's output 0). Errors: EFORMAT name is NULL; ENAME, the nearest
+ *  is named. */
+plait_status pli_form_value(const plait_graph *graph, const char *name, plait_value *value_out, plait_error *err);
+/** subgraph.c. Reads the object "subgraphs" into the graph. Errors: EFORMAT, ENAME, EINVAL, ENOMEM. */
+plait_status pli_form_subgraphs(plait_graph *graph, const json_t *subgraphs, plait_error *err);
 /** place.c. Reads the object "place" into the graph. Errors: EFORMAT, ENAME, EINVAL: the graph is as it was; ENOMEM. */
 plait_status pli_form_place(plait_graph *graph, const json_t *place, plait_error *err);
 /** The same for a text: the object alone, or a graph that has it. Error texts begin with name. */

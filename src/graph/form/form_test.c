@@ -109,6 +109,7 @@ static void test_all_that_a_graph_has_is_written(void **state) {
         "{\"name\": \"whole\", \"op\": \"cast\", \"inputs\": [\"bytes\"], \"attrs\": {\"type\": \"f32\"}},\n"
         "{\"name\": \"one\", \"op\": \"reshape\", \"inputs\": [\"t\"], \"attrs\": {\"shape\": []}}],\n"
         "\"outputs\": {\"where\": [\"top\", 1], \"best\": \"top\"},\n"
+        "\"subgraphs\": {\"a\": [\"where\", \"v\"], \"b b\": [\"x\"]},\n"
         "\"place\": {\"nodes\": {\"clipped\": \"rank:3\", \"turned\": \"rank:0/cpu:0\"}, \"memory\": {\"rank:2\": "
         "77},\n"
         "  \"forbid\": [[\"v\", \"rank:1\"]], \"apart\": [[\"top\", \"v\", \"c\"]], \"together\": [[\"x\", \"where\", "
@@ -133,6 +134,7 @@ static void test_all_that_a_graph_has_is_written(void **state) {
                                          "\"type\": \"f32\"}", /* required, so written even if 0 or empty */
                                          "\"shape\": []}",
                                          "[null, 4]",
+                                         "\"subgraphs\": {\"a\": [\"top\", \"v\"], \"b b\": [\"x\"]}",
                                          "\"place\": {\"nodes\": {\"clipped\": \"rank:3/cpu:0\", \"turned\": "
                                          "\"rank:0/cpu:0\"}, \"together\": [[\"x\", \"top\"], [\"top\", \"half\"]]",
                                          "\"apart\": [[\"top\", \"v\"], [\"top\", \"c\"], [\"v\", \"c\"]], \"forbid\": "

@@ -342,7 +342,7 @@ static plait_status read_nodes(reader *r) {
 /* --- the file ------------------------------------------------------------------------------------------------- */
 
 static plait_status check_whole(reader *r, const json_t *root) {
-    static const char *const keys[] = { "plait_graph", "nodes", "outputs", "about", "place" };
+    static const char *const keys[] = { "plait_graph", "nodes", "outputs", "about", "place", "subgraphs" };
     const json_t            *version = json_object_get(root, "plait_graph");
     if (!json_is_object(root) || !json_is_integer(version))
         return pli_fail(r->err, PLAIT_EFORMAT, "%s: no graph: it is to begin {\"plait_graph\": 1, \"nodes\": [",
@@ -375,7 +375,9 @@ plait_status pli_form_of_json(const char *name, const char *text, size_t bytes, 
     if (status == PLAIT_OK) status = plait_graph_create(opts->ops, opts->n_ops, &r.graph, r.err);
     if (status == PLAIT_OK) status = read_nodes(&r);
     if (status == PLAIT_OK) status = name_outputs(&r, json_object_get(root, "outputs"));
-    const json_t *place = json_object_get(root, "place");
+    const json_t *place = json_object_get(root, "place"), *subgraphs = json_object_get(root, "subgraphs");
+    if (status == PLAIT_OK && subgraphs != NULL && (status = pli_form_subgraphs(r.graph, subgraphs, r.err)) < 0)
+        pli_fail_at(r.err, "%s", name);
     if (status == PLAIT_OK && place != NULL && (status = pli_form_place(r.graph, place, r.err)) < 0)
         pli_fail_at(r.err, "%s", name);
     if (status == PLAIT_OK)

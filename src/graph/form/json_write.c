@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/form/form.h"
+#include "graph/subgraph.h"
 
 /* The names by which nodes refer to each other's outputs. */
 typedef struct name_list {
@@ -185,6 +186,22 @@ static bool has_place(const plait_graph *g) {
     return g->n_place_rules > 0;
 }
 
+static void add_subgraphs(const plait_graph *g, const name_list *names, pli_text *text) {
+    if (g->n_subgraphs == 0) return;
+    pli_text sets = { 0 };
+    pli_json_begin(&sets);
+    for (int64_t s = 0; s < g->n_subgraphs; s++) {
+        pli_json_list(&sets, g->subgraph[s].name);
+        for (int64_t i = 0; i < g->subgraph[s].n; i++) add_name(g, names, g->subgraph[s].node[i], NULL, &sets);
+        pli_json_list_end(&sets);
+    }
+    pli_json_end(&sets);
+    pli_text_add(text, ",\n \"subgraphs\": ");
+    pli_text_add_bytes(text, sets.data, sets.length);
+    text->failed = text->failed || sets.failed;
+    pli_text_free(&sets);
+}
+
 /* What place.c reads. */
 static void add_place(const plait_graph *g, const name_list *names, pli_text *text) {
     if (!has_place(g)) return;
@@ -218,6 +235,7 @@ plait_status pli_form_to_json(const plait_graph *g, bool values, pli_text *text,
     }
     pli_text_add(text, " ]");
     add_outputs(g, &names, text);
+    add_subgraphs(g, &names, text);
     add_place(g, &names, text);
     pli_text_add(text, "}\n");
     pli_free(names.own);

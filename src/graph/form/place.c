@@ -17,18 +17,22 @@ typedef struct placer {
     bool         apply;
 } placer;
 
-static plait_status find(const placer *p, const char *name, plait_value *value_out) {
+plait_status pli_form_value(const plait_graph *g, const char *name, plait_value *value_out, plait_error *err) {
     enum { FEW = 4096 };
-    if (name == NULL) return pli_fail(p->err, PLAIT_EFORMAT, "a node's name is to be a text");
-    *value_out = plait_graph_find(p->g, name);
+    if (name == NULL) return pli_fail(err, PLAIT_EFORMAT, "a node's name is to be a text");
+    *value_out = plait_graph_find(g, name);
     if (*value_out >= 0) return PLAIT_OK;
-    const size_t n = (size_t)(p->g->n_named < FEW ? p->g->n_named : FEW);
+    const size_t n = (size_t)(g->n_named < FEW ? g->n_named : FEW);
     const char **names = pli_array(n, sizeof *names);
-    if (names == NULL) return pli_fail(p->err, PLAIT_ENOMEM, "no memory for names");
-    for (size_t i = 0; i < n; i++) names[i] = p->g->named[i].name;
-    const plait_status status = pli_fail_unknown(p->err, "node", name, names, n);
+    if (names == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for names");
+    for (size_t i = 0; i < n; i++) names[i] = g->named[i].name;
+    const plait_status status = pli_fail_unknown(err, "node", name, names, n);
     pli_free(names);
     return status;
+}
+
+static plait_status find(const placer *p, const char *name, plait_value *value_out) {
+    return pli_form_value(p->g, name, value_out, p->err);
 }
 
 static plait_status read_rank(const placer *p, const json_t *value, int32_t *rank_out) {

@@ -92,13 +92,27 @@ static plait_status find_x(pli_net *net, plait_error *err) {
              (long long)net->row_values, (long long)net->row_values);
     if (x.type != PLAIT_F32 || x.shape.rank < 2 || x.shape.dim[0] >= 0 || width != net->row_values)
         return wrong(g, "x", net->x, why, err);
-    for (int64_t i = 0; i < g->n_nodes; i++)
-        if (g->node[i].value != net->x && strcmp(g->node[i].op->name, "placeholder") == 0) {
-            char text[80];
-            pli_value_text(g, g->node[i].value, text);
-            return pli_fail(err, PLAIT_EREFUSED, "the graph's %s is refused: rows are fed only to x", text);
-        }
     return PLAIT_OK;
+}
+
+/* Refuses placeholders that scores depend on, but for x. Others are never fed, as nothing that is run needs them. */
+static plait_status check_fed(const pli_net *net, plait_error *err) {
+    const plait_graph *g = net->graph;
+    plait_status       status = PLAIT_OK;
+    bool              *needed = pli_calloc((size_t)g->n_nodes, sizeof *needed);
+    if (needed == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a graph");
+    needed[g->value[net->scores].node] = true;
+    for (int64_t i = g->n_nodes - 1; i >= 0 && status == PLAIT_OK; i--) {
+        const pli_node *node = &g->node[i];
+        if (!needed[i]) continue;
+        for (int32_t k = 0; k < node->n_inputs; k++) needed[g->value[g->input[node->input + k]].node] = true;
+        if (node->value == net->x || strcmp(node->op->name, "placeholder") != 0) continue;
+        char text[80];
+        pli_value_text(g, node->value, text);
+        status = pli_fail(err, PLAIT_EREFUSED, "the graph's %s is refused: rows are fed only to x", text);
+    }
+    pli_free(needed);
+    return status;
 }
 
 /* Finds scores [any, K]. A vector becomes a column; two scores of two classes become their difference. */
@@ -194,6 +208,7 @@ static plait_status open_graph(pli_net *net, plait_error *err) {
     PLI_TRY(check_ops(net->graph, &drops, err));
     PLI_TRY(find_x(net, err));
     PLI_TRY(find_scores(net, err));
+    PLI_TRY(check_fed(net, err));
     PLI_TRY(take_variables(net, err));
     return drops ? without_dropout(net, own, err) : PLAIT_OK;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "graph/kernel_set.h"
+#include "graph/subgraph.h"
 #include "learn/net/stages.h"
 #include "learn/solve/lbfgs_run.h"
 #include "learn/solve/solver.h"
@@ -66,6 +67,25 @@ static void reads(const pli_run *run, plait_data_opts *files) {
 
 /* --- decisions from the data -------------------------------------------------------------------------------------- */
 
+/* Checks the subgraphs that are chosen. A table whose incs runs leave out is never pushed to, so it keeps its values: a
+ * rule, with its penalty, is applied to what is pushed. */
+static plait_status check_subgraphs(pli_run *run, const pli_net *net) {
+    const plait_train_opts *o = run->opts;
+    pli_choice              choice = { .n = 0 };
+    if (o->exclude == NULL && o->train == NULL) return PLAIT_OK;
+    PLI_TRY(pli_choice_read(net->graph, o->exclude, o->train, &choice, run->err));
+    bool        *off = pli_calloc((size_t)net->graph->n_values, sizeof *off);
+    plait_status status = off != NULL ? pli_choice_mark(&choice, net->graph, off, run->err)
+                                      : pli_fail(run->err, PLAIT_ENOMEM, "no memory for subgraphs");
+    int32_t trained = 0;
+    for (int32_t p = 0; status == PLAIT_OK && p < net->n_params; p++) trained += !off[net->param[p].inc];
+    if (status == PLAIT_OK && trained == 0)
+        status = pli_fail(run->err, PLAIT_EINVAL, "exclude %s leaves no variable to train", o->exclude);
+    pli_free(off);
+    pli_choice_free(&choice);
+    return status;
+}
+
 static plait_status make_net(pli_run *run) {
     pli_net_fit        *n = run->state;
     const pli_net_kind *kind = pli_net_kind_find(run->learner->name);
@@ -76,7 +96,8 @@ static plait_status make_net(pli_run *run) {
     plait_status status = pli_net_create(kind, of_file ? n->file.text : layers, run->schema, &n->fit.goal,
                                          run->features, density, &n->net, run->err);
     if (status < 0) return of_file ? pli_fail_at(run->err, "%s", run->opts->graph_file) : status;
-    return PLAIT_OK;
+    status = check_subgraphs(run, n->net);
+    return status < 0 ? pli_fail_at(run->err, "%s", run->opts->graph_file) : PLAIT_OK;
 }
 
 static int64_t default_epochs(const pli_run *run) { return run->lbfgs ? 100 : 10; }
@@ -131,6 +152,10 @@ static plait_status settle_tables(pli_run *run) {
     const pli_net    *net = pli_net_fit_of(run)->net;
     pli_planned       planned[PLI_NET_PARAMS];
     const pli_planned all = { .name = "w" };
+    if (run->lbfgs && (run->opts->exclude != NULL || run->opts->train != NULL))
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "optimizer lbfgs with exclude or train is refused: it moves all values together; take an "
+                        "update rule, such as adam");
     if (run->lbfgs) return pli_tables_settle(run, &all, 1);
     for (int32_t p = 0; p < net->n_params; p++)
         planned[p] = (pli_planned){ .name = net->param[p].name, .sparse = pli_net_by_row(net, p) };

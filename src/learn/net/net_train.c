@@ -191,6 +191,8 @@ static plait_status begin(pli_run *run) {
     opts.store = plait_table_store_calls(w->store);
     opts.seed = run->opts->seed;
     opts.kernels = pli_net_kernels(run);
+    opts.exclude = run->opts->exclude;
+    opts.train = run->opts->train;
     if (pli_comm_spans(run->comm) != NULL) {
         opts.trace = tell_op;
         opts.trace_user = run;

@@ -63,6 +63,10 @@ static plait_status check_model(const pli_run *run, bool *classes_out) {
     *classes_out = run->learner->labels != PLAIT_LABELS_NUMBERS && run->learner->labels != PLAIT_LABELS_NONE;
     if (run->learner->labels == PLAIT_LABELS_EITHER && o->loss != NULL)
         PLI_TRY(pli_loss_is_class(o->loss, classes_out, run->err));
+    if ((o->exclude != NULL || o->train != NULL) && o->graph_file == NULL)
+        return pli_fail(run->err, PLAIT_EINVAL, "%s %s names a subgraph, and only a graph out of a file has them; take "
+                        "--graph FILE", o->exclude != NULL ? "exclude" : "train",
+                        o->exclude != NULL ? o->exclude : o->train);
     return o->kernels == NULL ? PLAIT_OK : one_of("kernels", o->kernels, names, run->err);
 }
 

@@ -64,6 +64,8 @@ static plait_status agree_options(pli_run *run) {
                  o->consistency != NULL ? o->consistency : PLI_CONSISTENCY_DEFAULT);
     pli_text_add(&text, "--layers %s\n--loss %s\n", o->layers != NULL ? o->layers : "default",
                  o->loss != NULL ? o->loss : "default");
+    pli_text_add(&text, "--exclude %s\n--train %s\n", o->exclude != NULL ? o->exclude : "nothing",
+                 o->train != NULL ? o->train : "all");
     pli_text_add(&text, "--kernels %s\n", o->kernels != NULL ? o->kernels : "own");
     pli_text_add(&text, "--cut %d\n--micro-batches %d\n--pipeline %s\n", pli_run_stages(run), o->micro_batches,
                  pli_run_pipeline(run));
