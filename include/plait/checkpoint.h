@@ -36,7 +36,9 @@ PLAIT_API void plait_checkpoint_opts_init(plait_checkpoint_opts *opts);
  *  all. Errors: EINVAL; EREFUSED workers have copies of a table that differ, or write it without a lock (async over
  *  local), or its filters round; EIO, ENOSPACE: earlier checkpoints are unchanged; ENOMEM. The text is in
  *  plait_comm_error of the job's communicator. If the job has two replicas (plait_job_opts.replicas) and a
- *  worker dies meanwhile, the living workers save again. Collective over the workers, with the same tables and dir. */
+ *  worker dies meanwhile, the living workers save again. Collective over the workers, with the same tables and dir; but
+ *  of groups' tables each worker gives those in which it takes part, so n may be 0. Then also EINVAL: two groups have
+ *  tables of one name; EMISMATCH: the workers are in different clocks. */
 PLAIT_API plait_status plait_checkpoint_save(plait_job *job, plait_table *const *tables, int32_t n,
                                              const plait_checkpoint_opts *opts);
 
@@ -88,7 +90,8 @@ PLAIT_API plait_status plait_checkpoint_read(plait_checkpoint *checkpoint, const
  *  rule. The job begins at the checkpoint's clock, and has not ended a clock yet. Returns when all workers have
  *  restored their part. Errors: EMISMATCH no such table is in the checkpoint, or it has another shape or rule; EINVAL
  *  the job began at another clock, or has ended a clock; ECHECKSUM, EIO; ENOMEM. The text is in plait_comm_error of the
- *  job's communicator. Collective over the workers. */
+ *  job's communicator. Collective over the workers, or over the members of the table's group; the saved table may have
+ *  belonged to any group, or to all workers. */
 PLAIT_API plait_status plait_checkpoint_restore(plait_checkpoint *checkpoint, plait_table *table, const char *name);
 
 #ifdef __cplusplus

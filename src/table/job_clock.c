@@ -217,7 +217,10 @@ plait_status plait_job_barrier(plait_job *job) {
     return pli_comm_leave(job->comm, meet_at_barrier(job));
 }
 
-void pli_job_resume(plait_job *job) { pli_client_resume(&job->client); }
+void pli_job_resume(plait_job *job) {
+    for (int64_t i = 0; i < job->parts; i++) pli_job_resume(job->part[i]);
+    pli_client_resume(&job->client);
+}
 
 static plait_status may_leave(const plait_job *job, plait_error *err) {
     for (int64_t i = 0; i < job->parts; i++) PLI_TRY(may_leave(job->part[i], err));

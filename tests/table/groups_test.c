@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "table/groups.h"
-#include "table/state/state.h"
 #include "table/table.h"
 
 /* --- clocks of their own ------------------------------------------------------------------------------------------ */
@@ -81,27 +80,6 @@ static plait_status out_of_step(plait_job *job, void *user) {
 static void test_members_in_different_clocks_are_named(void **state) {
     (void)state;
     run_story(NULL, out_of_step, NULL);
-}
-
-/* --- checkpoints -------------------------------------------------------------------------------------------------- */
-
-static plait_status capture(plait_job *job, void *user) {
-    setting      s = { .topology = "ps", .consistency = "bsp" };
-    plait_comm  *comm = plait_job_comm(job);
-    plait_group *group[TABLES];
-    plait_table *table;
-    (void)user;
-    PLI_TRY(make_groups(comm, group));
-    if (!has(0, plait_comm_rank(comm))) return PLAIT_OK;
-    CHECK(make(job, &s, group[0], 0, "dense", ROWS, &table) == PLAIT_OK);
-    CHECK(pli_state_check(table, pli_comm_error(comm)) == PLAIT_EREFUSED);
-    CHECK(strstr(plait_comm_error(comm)->text, "group even") != NULL);
-    return PLAIT_OK;
-}
-
-static void test_checkpoints_refuse_a_table_of_a_group(void **state) {
-    (void)state;
-    run_story(NULL, capture, NULL);
 }
 
 /* --- server functions --------------------------------------------------------------------------------------------- */
@@ -249,7 +227,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_groups_end_clocks_of_their_own),
         cmocka_unit_test(test_members_in_different_clocks_are_named),
-        cmocka_unit_test(test_checkpoints_refuse_a_table_of_a_group),
         cmocka_unit_test(test_functions_run_on_the_members_shards),
         cmocka_unit_test(test_a_group_ends_behind_its_job),
         cmocka_unit_test(test_the_doctor_names_the_group_and_the_member),

@@ -1,12 +1,12 @@
-/* plait/checkpoint.h: a program without plait_train saves its tables and puts them back. A save is a capture
- * (table/state/state.h) that is taken to its end at once; keep.c takes the checkpoints of plait_train. */
+/* plait/checkpoint.h: a program without plait_train saves its tables and puts them back. A save is a cut
+ * (cuts.h) that is taken to its end at once; keep.c takes the checkpoints of plait_train. */
 #include <plait/checkpoint.h>
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "learn/keep/kept_tables.h"
+#include "learn/keep/cuts.h"
 #include "base/json.h"
 #include "table/table.h"
 
@@ -20,7 +20,7 @@ typedef struct saving {
     plait_comm                  *comm;
     plait_error                 *err;
     const plait_checkpoint_opts *opts;
-    pli_capture                 *capture;
+    pli_cuts                    *cuts;
     pli_writer                  *writer;
     char                         folder[PLI_CHECKPOINT_FOLDER];
     int32_t                      absent, lead; /* workers that were missing at the cut, and who led */
@@ -37,7 +37,7 @@ static bool is_torn(const saving *s) {
 /* If any worker has failed, all fail, each with what it knows. Collective. */
 static plait_status agree(saving *s) {
     double worst[2] = { pli_writer_status(s->writer, NULL) < 0 ? 1 + plait_comm_rank(s->comm) : 0,
-                        pli_capture_is_torn(s->capture) };
+                        pli_cuts_are_torn(s->cuts) };
     PLI_TRY(plait_comm_allreduce(s->comm, worst, 2, PLAIT_F64, PLAIT_MAX));
     s->lost = worst[1] > 0;
     if (worst[0] == 0) return PLAIT_OK;
@@ -50,7 +50,7 @@ static plait_status agree(saving *s) {
 
 static void take(void *user, pli_msg *rows) { pli_writer_put(user, rows); }
 
-static plait_status write_part(saving *s, plait_table *const *tables, int64_t clock) {
+static plait_status write_part(saving *s, int64_t clock) {
     pli_part_plan plan = { 0 };
     bool          done = false;
     int32_t       place, living;
@@ -61,20 +61,20 @@ static plait_status write_part(saving *s, plait_table *const *tables, int64_t cl
     PLI_TRY(plait_comm_broadcast(s->comm, s->folder, sizeof s->folder, pli_comm_lead(s->comm)));
     if (is_torn(s)) return PLAIT_OK;
     pli_comm_living(s->comm, &place, &living);
-    pli_kept_plan(s->capture, tables, &plan);
+    pli_cuts_plan(s->cuts, &plan);
     pli_writer_begin(s->writer, s->folder, place, living, &plan);
-    while (!done && !pli_capture_is_torn(s->capture))
-        PLI_TRY(pli_capture_pump(s->capture, INT64_C(64) << 20, true, take, s->writer, &done, s->err));
+    while (!done && !pli_cuts_are_torn(s->cuts))
+        PLI_TRY(pli_cuts_pump(s->cuts, INT64_C(64) << 20, true, take, s->writer, &done, s->err));
     if (done) pli_writer_finish(s->writer);
     return agree(s);
 }
 
-static plait_status commit(saving *s, plait_table *const *tables, int32_t n) {
+static plait_status commit(saving *s) {
     pli_text meta = { 0 };
     pli_json_begin(&meta);
     pli_json_text(&meta, "kind", "tables");
     pli_json_i64(&meta, "version", 1);
-    pli_kept_units(s->capture, tables, n, &meta);
+    pli_cuts_units(s->cuts, &meta);
     pli_json_text(&meta, "note", s->opts->note != NULL ? s->opts->note : "");
     pli_json_end(&meta);
     plait_status status =
@@ -89,10 +89,10 @@ static plait_status save_once(saving *s, plait_job *job, plait_table *const *tab
     s->lead = pli_comm_lead(s->comm);
     s->whole = false;
     s->folder[0] = '\0';
-    PLI_TRY(pli_capture_begin(job, n, tables, &s->capture, s->err));
-    plait_status status = write_part(s, tables, plait_job_clock_now(job));
-    if (status >= 0 && !is_torn(s)) status = commit(s, tables, n);
-    pli_capture_end(&s->capture);
+    PLI_TRY(pli_cuts_begin(job, n, tables, &s->cuts, s->err));
+    plait_status status = write_part(s, plait_job_clock_now(job));
+    if (status >= 0 && !is_torn(s)) status = commit(s);
+    pli_cuts_end(&s->cuts);
     return status;
 }
 
@@ -112,26 +112,32 @@ static plait_status save(saving *s, plait_job *job, plait_table *const *tables, 
     return status;
 }
 
+static bool is_part(const plait_job *job, const plait_job *part) {
+    for (int64_t i = 0; i < job->parts; i++)
+        if (job->part[i] == part) return true;
+    return false;
+}
+
 plait_status plait_checkpoint_save(plait_job *job, plait_table *const *tables, int32_t n,
                                    const plait_checkpoint_opts *opts) {
     PLI_TRY(pli_job_usable(job, __func__));
     saving s = { .comm = plait_job_comm(job), .err = pli_job_error(job), .opts = opts };
-    PLI_TRY(PLI_GIVEN(s.err, tables));
+    PLI_TRY(PLI_GIVEN_OF(s.err, n, tables));
     PLI_TRY(PLI_GIVEN(s.err, opts));
     if (opts->size == sizeof *opts && opts->dir == NULL)
         return pli_fail(s.err, PLAIT_EINVAL, "%s: opts->dir is NULL", __func__);
-    if (opts->size != sizeof *opts || opts->keep < 1 || n < 1)
+    if (opts->size != sizeof *opts || opts->keep < 1 || n < 0)
         return pli_fail(
             s.err, PLAIT_EINVAL,
-            "the checkpoint options were not filled by plait_checkpoint_opts_init, or keep no checkpoint, or name no "
-            "table");
+            "the checkpoint options were not filled by plait_checkpoint_opts_init, or keep no checkpoint, or there "
+            "are fewer than 0 tables");
     for (int32_t i = 0; i < n; i++)
         if (tables[i] == NULL)
             return pli_fail(s.err, PLAIT_EINVAL, "%s: tables[%d] is NULL", __func__, i);
-        else if (tables[i]->job != job)
+        else if (tables[i]->job != job && !is_part(job, tables[i]->job))
             return pli_fail(s.err, PLAIT_EINVAL, "table %s is of another job", plait_table_name(tables[i]));
     plait_status status = save(&s, job, tables, n);
-    pli_capture_end(&s.capture);
+    pli_cuts_end(&s.cuts);
     pli_writer_close(&s.writer);
     return status;
 }
@@ -248,7 +254,7 @@ plait_status plait_checkpoint_restore(plait_checkpoint *c, plait_table *table, c
     do { /* the share of a worker that died may be missing */
         before = pli_comm_absent(job->comm);
         plait_status status =
-            pli_kept_put(job->comm, c->file, c->dir, name != NULL ? name : plait_table_name(table), table, err);
+            pli_kept_put(c->file, c->dir, name != NULL ? name : plait_table_name(table), table, err);
         PLI_TRY(pli_job_agree(job, "the restoring of a table", (uint64_t)clock, status, err));
     } while (pli_comm_absent(job->comm) != before);
     return plait_job_barrier(job);

@@ -35,7 +35,7 @@ static plait_status give_up(pli_keep *k) {
     pli_writer_drop(k->writer);
     if (k->phase == PLI_KEEP_CUT && pli_keep_leads(k))
         snprintf(k->folder, sizeof k->folder, "%s", pli_writer_folder(k->writer));
-    pli_capture_end(&k->capture);
+    pli_cuts_end(&k->cuts);
     pli_part_plan_free(&k->plan);
     k->phase = PLI_KEEP_IDLE;
     PLI_TRY(plait_comm_barrier(run->comm)); /* nobody writes there any more */
@@ -157,7 +157,7 @@ static double failed_rank(pli_keep *k) {
 }
 
 /* Can this worker no longer take its part? Then all drop the checkpoint, as after a death. */
-static double is_torn(const pli_keep *k) { return k->capture != NULL && pli_capture_is_torn(k->capture); }
+static double is_torn(const pli_keep *k) { return k->cuts != NULL && pli_cuts_are_torn(k->cuts); }
 
 static void see_written(pli_keep *k) {
     if (k->phase == PLI_KEEP_TAKEN && k->finishing && pli_writer_is_done(k->writer, false)) k->phase = PLI_KEEP_WRITTEN;
@@ -302,7 +302,7 @@ void pli_keep_end(pli_run *run) {
     run->keep = NULL;
     if (k == NULL) return;
     pli_comm_drop(&k->asked);
-    pli_capture_end(&k->capture);
+    pli_cuts_end(&k->cuts);
     pli_writer_close(&k->writer);
     pli_part_plan_free(&k->plan);
     pli_free(k->meta);

@@ -56,7 +56,7 @@ plait_status pli_keep_cut(pli_run *run, int64_t epoch, int64_t clock) {
     k->absent = pli_comm_absent(run->comm);
     k->redo = false;
     k->folder[0] = '\0';
-    PLI_TRY(pli_capture_begin(run->job, k->tables, k->table, &k->capture, run->err));
+    PLI_TRY(pli_cuts_begin(run->job, k->tables, k->table, &k->cuts, run->err));
     pli_job_resume(run->job);
     PLI_TRY(pli_comm_sum_cells(run->comm, true, PLI_SUMS, progressive.cell));
     pli_writer_start(k->writer);
@@ -68,7 +68,7 @@ plait_status pli_keep_cut(pli_run *run, int64_t epoch, int64_t clock) {
     k->finishing = false;
     plan_kept(run, &k->plan);
     pli_row_values_plan(run, &k->plan);
-    pli_kept_plan(k->capture, k->table, &k->plan);
+    pli_cuts_plan(k->cuts, &k->plan);
     if (!put_kept(run) || !pli_row_values_put(run, put_bytes, k))
         return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the parts of a checkpoint that are not tables");
     if (pli_keep_leads(k)) PLI_TRY(pli_keep_describe(run, epoch, clock, &progressive, &meta));
@@ -93,15 +93,15 @@ plait_status pli_keep_pump(pli_keep *k, double budget_ns) {
     bool           done = false;
     int64_t        before = -1;
     if ((k->phase != PLI_KEEP_CUT && k->phase != PLI_KEEP_TAKEN) || k->finishing) return PLAIT_OK;
-    while (!done && !pli_capture_is_torn(k->capture) &&
+    while (!done && !pli_cuts_are_torn(k->cuts) &&
            (budget_ns == 0 || (before != k->bytes && pli_writer_behind(k->writer) < BEHIND_MOST &&
                                (double)(pli_comm_now(k->run->comm) - since_ns) < budget_ns))) {
         before = k->bytes;
-        PLI_TRY(pli_capture_pump(k->capture, PUMP_BYTES, budget_ns == 0, take, k, &done, k->run->err));
+        PLI_TRY(pli_cuts_pump(k->cuts, PUMP_BYTES, budget_ns == 0, take, k, &done, k->run->err));
     }
     note_stall(k, since_ns);
     if (!done) return PLAIT_OK;
-    pli_capture_end(&k->capture);
+    pli_cuts_end(&k->cuts);
     pli_writer_finish(k->writer);
     k->finishing = true;
     return PLAIT_OK;

@@ -67,7 +67,7 @@ plait_status pli_keep_describe(const pli_run *run, int64_t epoch, int64_t clock,
     pli_json_f64(text, "validation_loss", run->validation_loss);
     pli_json_f64(text, "validation_accuracy", run->validation_accuracy);
     pli_json_i64(text, "best_epoch", run->best_epoch);
-    pli_kept_units(k->capture, k->table, k->tables, text);
+    pli_cuts_units(k->cuts, text);
     pli_json_text(text, "progressive", words);
     pli_json_text(text, "options", status == PLAIT_OK ? options.data : NULL);
     pli_json_end(text);

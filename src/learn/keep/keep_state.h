@@ -3,7 +3,7 @@
 #define PLI_LEARN_KEEP_STATE_H
 
 #include "learn/keep/keep.h"
-#include "learn/keep/kept_tables.h"
+#include "learn/keep/cuts.h"
 #include "table/table.h"
 
 /* How far the checkpoint at hand is. */
@@ -22,7 +22,7 @@ struct pli_keep {
     plait_table  *table[PLI_TABLES];
     int32_t       tables;
     pli_writer   *writer;
-    pli_capture  *capture;
+    pli_cuts     *cuts;
     pli_keep_phase phase;
     bool          finishing; /* the writer was told that no more comes */
     int32_t       lead, absent;                  /* who led at the cut, and how many were missing (see_deaths) */

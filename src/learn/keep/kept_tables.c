@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "comm/comm.h"
 
 enum { READ_BYTES = 4 << 20 };
 
@@ -32,16 +31,9 @@ void pli_kept_plan(const pli_capture *capture, plait_table *const *table, pli_pa
     }
 }
 
-void pli_kept_units(const pli_capture *capture, plait_table *const *table, int32_t n, pli_text *json) {
-    pli_json_object(json, "units");
-    for (int32_t t = 0; t < n; t++) pli_json_i64(json, plait_table_name(table[t]), pli_capture_units(capture, t));
-    pli_json_end(json);
-}
-
 /* --- putting back ------------------------------------------------------------------------------------------------- */
 
 typedef struct putting {
-    plait_comm     *comm;
     pli_checkpoint *from;
     const char     *where, *name;
     plait_table    *table;
@@ -113,7 +105,7 @@ static plait_status put_units(const putting *p) {
     const int64_t number = json_integer_value(units);
     json_decref(meta);
     if (!there) return not_this(p, "units");
-    if (!pli_state_is_copied(p->table) && !pli_comm_leads(p->comm)) return PLAIT_OK;
+    if (!pli_state_is_copied(p->table) && !pli_state_leads(p->table)) return PLAIT_OK;
     return pli_state_put_units(p->table, number, p->err);
 }
 
@@ -133,14 +125,14 @@ static plait_status put_all(const putting *p) {
         const pli_checkpoint_tensor *tensor = find(p, arrays[i], &rows);
         if (tensor == NULL) return PLAIT_EMISMATCH;
         int64_t first = 0, share = rows;
-        if (!pli_state_is_copied(p->table)) pli_state_share(p->comm, rows, &first, &share);
+        if (!pli_state_is_copied(p->table)) pli_state_share(p->table, rows, &first, &share);
         PLI_TRY(put_rows(p, arrays[i], tensor, keys, first, share));
     }
     return PLAIT_OK;
 }
 
-plait_status pli_kept_put(plait_comm *comm, pli_checkpoint *checkpoint, const char *where, const char *name,
-                          plait_table *table, plait_error *err) {
-    const putting p = { .comm = comm, .from = checkpoint, .where = where, .name = name, .table = table, .err = err };
+plait_status pli_kept_put(pli_checkpoint *checkpoint, const char *where, const char *name, plait_table *table,
+                          plait_error *err) {
+    const putting p = { .from = checkpoint, .where = where, .name = name, .table = table, .err = err };
     return put_all(&p);
 }

@@ -7,13 +7,12 @@
 
 /** Adds the tensors of this worker's part, in the order in which the capture hands them over. */
 void pli_kept_plan(const pli_capture *capture, plait_table *const *table, pli_part_plan *plan);
-/** Writes "units": {"w": 12, ...}: up to which unit each table's lazy penalties are applied. */
-void pli_kept_units(const pli_capture *capture, plait_table *const *table, int32_t n, pli_text *json);
 
 /** Puts the tensors of `name` in a checkpoint back into a new table; each worker puts its share. where: the directory
  *  of the checkpoint, for errors. A barrier must follow; if a worker is missing from it, all must put once more.
- *  Errors: EMISMATCH, ECHECKSUM, EIO, ENOMEM. Collective over the workers. */
-plait_status pli_kept_put(plait_comm *comm, pli_checkpoint *checkpoint, const char *where, const char *name,
-                          plait_table *table, plait_error *err);
+ *  Errors: EMISMATCH, ECHECKSUM, EIO, ENOMEM. Collective over the workers, or
+ *  the members of the table's group. */
+plait_status pli_kept_put(pli_checkpoint *checkpoint, const char *where, const char *name, plait_table *table,
+                          plait_error *err);
 
 #endif

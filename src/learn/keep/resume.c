@@ -216,8 +216,8 @@ plait_status pli_resume_tables(pli_run *run) {
     int32_t      absent = pli_comm_absent(run->comm);
     do {
         for (int32_t t = 0; status >= 0 && t < run->n_made; t++)
-            status = pli_kept_put(run->comm, r->checkpoint, run->opts->resume, plait_table_name(run->made[t]),
-                                  run->made[t], run->err);
+            status = pli_kept_put(r->checkpoint, run->opts->resume, plait_table_name(run->made[t]), run->made[t],
+                                  run->err);
         if (status >= 0 && run->opts->replicas > 1) status = plait_comm_barrier(run->comm);
     } while (status >= 0 && pli_run_again(run, &absent)); /* the share of a worker that died may be missing */
     if (status >= 0) status = pli_row_values_restore(run);

@@ -516,11 +516,6 @@ static const pli_pair_rule rules[] = {
       .remedy = "leave --curve out" },
 
     /* --- tables of groups ----------------------------------------------------------------------------------------- */
-    { .on = PLI_ON(CHECKPOINT),
-      .of = PLI_OF(GROUP),
-      .what = "{kept} of table {table} of group {group} is",
-      .why = "a checkpoint is written and read by all workers together",
-      .remedy = "nearest is a table of all workers" },
     { .on = PLI_ON(SERVERS),
       .of = PLI_OF(GROUP),
       .what = "a table of group {group} with --servers {servers} is",

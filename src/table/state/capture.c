@@ -159,7 +159,7 @@ static plait_status snap_copies(pli_capture *c, plait_error *err) {
         int64_t first, rows;
         if (!pli_state_is_copied(c->table[t])) continue;
         pli_store *store = copy_of(c->table[t]);
-        pli_state_share(c->job->comm, store->rows, &first, &rows);
+        pli_state_share(c->table[t], store->rows, &first, &rows);
         PLI_TRY(pli_snap_begin(store, first, rows, &c->snap[t], err));
         c->units[t] = c->snap[t]->units;
     }

@@ -55,9 +55,15 @@ int64_t pli_state_bytes(const plait_table *table, int32_t array, plait_type *typ
 
 bool pli_state_is_copied(const plait_table *table) { return table->ops->copy != NULL; }
 
-void pli_state_share(const plait_comm *comm, int64_t rows, int64_t *first_out, int64_t *n_out) {
-    int32_t me, workers;
-    pli_comm_living(comm, &me, &workers);
+bool pli_state_leads(const plait_table *table) {
+    const plait_job *job = table->job;
+    return job->group != NULL ? plait_group_rank(job->group) == 0 : pli_comm_leads(job->comm);
+}
+
+void pli_state_share(const plait_table *table, int64_t rows, int64_t *first_out, int64_t *n_out) {
+    const plait_job *job = table->job;
+    int32_t          me = pli_job_me(job), workers = job->layout.workers;
+    if (job->group == NULL) pli_comm_living(job->comm, &me, &workers);
     *first_out = rows / workers * me + (me < rows % workers ? me : rows % workers);
     *n_out = rows / workers + (me < rows % workers);
 }

@@ -36,8 +36,10 @@ const char *pli_state_name(const plait_table *table, int32_t array, char text[64
 /** Bytes of a row of the array. For PAID and KEYS, whose numbers have 8 bytes, *type_out is PLAIT_I64. */
 int64_t pli_state_bytes(const plait_table *table, int32_t array, plait_type *type_out);
 
-/** This worker's share, if all living workers divide the rows among them. */
-void pli_state_share(const plait_comm *comm, int64_t rows, int64_t *first_out, int64_t *n_out);
+/** This worker's share, if all living workers, or the members of the table's group, divide the rows among them. */
+void pli_state_share(const plait_table *table, int64_t rows, int64_t *first_out, int64_t *n_out);
+/** Is this worker the one of them that does what one must do? */
+bool pli_state_leads(const plait_table *table);
 
 /* --- taking --------------------------------------------------------------------------------------------------- */
 
@@ -51,7 +53,8 @@ typedef struct pli_state_part {
 } pli_state_part;
 
 /** Passes a barrier and begins a capture of tables [n] as they are then; one capture of a job at a time. Gets until the
- *  next inc take no turn, as behind any barrier. Collective over the workers, with the same tables. */
+ *  next inc take no turn, as behind any barrier. job: whose tables all of them are; of a group's, its part. Collective
+ *  over its workers, with the same tables. */
 plait_status pli_capture_begin(plait_job *job, int32_t n, plait_table *const *tables, pli_capture **capture_out,
                                plait_error *err);
 const pli_state_part *pli_capture_parts(const pli_capture *capture, int64_t *n_out);
