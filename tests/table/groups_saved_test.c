@@ -1,6 +1,6 @@
 /* Checkpoints of a job with groups' tables (plait/checkpoint.h). A saved job goes on in the same groups with the same
- * bits; a group's table is restored into other groups, into a table of all workers, and back. A run that is killed while
- * it saves leaves the checkpoint before whole. */
+ * bits; a group's table is restored into other groups, into a table of all workers, and back. A run that is killed
+ * while it saves leaves the checkpoint before whole. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -105,7 +105,8 @@ static plait_status push(plait_comm *comm, int t, int64_t clock, const pair *tab
     float    delta[ROWS];
     uint64_t keys[KEYS];
     if (!pushes) return PLAIT_OK;
-    for (int64_t i = 0; i < ROWS; i++) delta[i] = (float)(pli_hash_u64((uint64_t)((t * 64 + clock) * 1024 + i)) % 97) - 40;
+    for (int64_t i = 0; i < ROWS; i++)
+        delta[i] = (float)(pli_hash_u64((uint64_t)((t * 64 + clock) * 1024 + i)) % 97) - 40;
     for (uint64_t i = 0; i < KEYS; i++) keys[i] = i * 1000003 % (1000 + (uint64_t)clock * 7);
     CHECK(plait_table_inc_range(table->dense, 0, ROWS, delta, 1) == PLAIT_OK);
     CHECK(plait_table_inc(table->sparse, KEYS, keys, delta, 1) == PLAIT_OK);
@@ -206,11 +207,11 @@ static void run_through(story *s) {
 
 static void test_the_rest_of_a_run_has_the_same_bits(void **state) {
     static const layout as[] = {
-        { .workers = 4 },                            /* the same groups */
-        { .workers = 4, .split = 1 },                /* 1 and 3 members, who were 2 and 2 */
-        { .workers = 2, .split = 1 },                /* fewer workers */
+        { .workers = 4 },             /* the same groups */
+        { .workers = 4, .split = 1 }, /* 1 and 3 members, who were 2 and 2 */
+        { .workers = 2, .split = 1 }, /* fewer workers */
         { .workers = 3, .split = 2 },
-        { .workers = 4, .swapped = true },           /* a group's table into one of all, and one of all into a group's */
+        { .workers = 4, .swapped = true }, /* a group's table into one of all, and one of all into a group's */
         { .workers = 2, .split = 1, .swapped = true },
     };
     static story whole, rest;
