@@ -53,6 +53,9 @@ const pli_opt pli_train_rows[] = {
     { "cut", PLI_OPT_I64, AT(cut), "1", "K",
       "of a net: cut its graph by layers in K stages, each on a rank; workers / K replicas train together", 1,
       RANKS_MAX, "model" },
+    { "columns", PLI_OPT_I64, AT(columns), "1", "N",
+      "of an mlp: cut its layers in N columns, each on a rank; workers / N replicas train together; not with --cut", 1,
+      RANKS_MAX, "model" },
     { "micro-batches", PLI_OPT_I64, AT(micro_batches), "1", "M",
       "of a net: the rows of a clock go through the graph in M pieces: with --cut, stages work at once; without, a "
       "worker needs less memory",
@@ -345,6 +348,7 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     t->loss = s->loss;
     t->kernels = s->kernels;
     t->cut = (int32_t)s->cut;
+    t->columns = (int32_t)s->columns;
     t->micro_batches = (int32_t)s->micro_batches;
     t->pipeline = s->pipeline;
     t->validation = s->validation;

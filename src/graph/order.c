@@ -7,6 +7,7 @@
  *
  * The order is that in which a depth-first walk leaves the nodes (Tarjan, "Edge-Disjoint Spanning Trees and Depth-First
  * Search", 1976). The walk starts at each node in the order of the graph, so nodes that were in order stay in order. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "graph/plan.h"
@@ -209,14 +210,38 @@ static plait_status list_variables(pli_plan *p, plait_error *err) {
     return PLAIT_OK;
 }
 
+/* Where a walk starts: at node k, which stands for a value of the graph. */
+typedef struct start {
+    plait_value origin;
+    int32_t     k;
+} start;
+
+static int by_origin(const void *a, const void *b) {
+    const start *x = a, *y = b;
+    if (x->origin != y->origin) return x->origin < y->origin ? -1 : 1;
+    return (x->k > y->k) - (x->k < y->k);
+}
+
+/* Passes put fused nodes behind all others. In a part of a cut graph they go back to where the graph has their last
+ * value: else the part would wait for receives before it computes what comes ahead of them. */
+static start *list_starts(pli_plan *p) {
+    start *all = pli_arena_take(&p->work, (size_t)p->n_nodes * sizeof *all);
+    if (all == NULL) return NULL;
+    for (int32_t k = 0; k < p->n_nodes; k++) all[k] = (start){ p->node[k].origin, k };
+    if (p->cut != NULL && p->n_nodes > 1) qsort(all, (size_t)p->n_nodes, sizeof *all, by_origin);
+    return all;
+}
+
 plait_status pli_plan_order(pli_plan *p, plait_error *err) {
     walk w;
     if (!begin(&w, p)) return pli_plan_no_memory(err);
+    const start *starts = list_starts(p);
+    if (starts == NULL) return pli_plan_no_memory(err);
     name_makers(p);
     mark_needed(&w);
     list_gets(&w);
-    for (int32_t k = 0; k < p->n_nodes; k++)
-        if (w.needed[k] && p->node[k].work != PLI_WORK_GET) visit(&w, k);
+    for (int64_t i = 0; i < p->n_nodes; i++)
+        if (w.needed[starts[i].k] && p->node[starts[i].k].work != PLI_WORK_GET) visit(&w, starts[i].k);
     for (int32_t k = 0; k < p->n_nodes; k++) /* gets that only fetches need */
         if (w.needed[k]) visit(&w, k);
     int32_t *order = pli_arena_take(&p->work, (size_t)p->n_nodes * sizeof *order);

@@ -179,10 +179,13 @@ struct plait_training {
     pli_curve   *curve;   /* NULL: the caller wants none */
 };
 
-/** In how many stages the model is cut, one a rank (--cut); 1: it is whole. */
-static inline int32_t pli_run_stages(const pli_run *run) { return run->opts->cut > 1 ? run->opts->cut : 1; }
+/** In how many stages or columns the model is cut, one a rank (--cut, --columns); 1: it is whole. */
+static inline int32_t pli_run_stages(const pli_run *run) {
+    return run->opts->cut > 1 ? run->opts->cut : run->opts->columns > 1 ? run->opts->columns : 1;
+}
+/** In which order micro-batches go through it. Columns need each other's sums, so all go forward first. */
 static inline const char *pli_run_pipeline(const pli_run *run) {
-    return run->opts->pipeline != NULL ? run->opts->pipeline : "1f1b";
+    return run->opts->pipeline != NULL ? run->opts->pipeline : run->opts->columns > 1 ? "gpipe" : "1f1b";
 }
 /** How many workers have rows of their own. They come first; later stages of a cut model follow, or the spares. */
 static inline int32_t pli_run_holders(const pli_run *run) {

@@ -93,6 +93,24 @@ if [ "$mpirun" != no ]; then
     same both mpi
 fi
 
+# Layers in columns: the same net but for rounding, on every transport, and its file is one of a whole net.
+set -- --data "$digits" --label -1 --validation 0.2 --epochs 4 --seed 3 --quiet --json --model mlp --layers 48,32,16
+works rows train "$@"
+works columns train "$@" --workers 2 --columns 2 --topology ps --out columns.model
+near columns rows || fail "validation loss $(loss columns) in columns, $(loss rows) whole"
+works predict2 predict --model-file columns.model --data "$digits" --label -1
+[ "$(wc -l <predict2.out)" = 1797 ] || fail "predict: not a line a row"
+if [ "$sim" = yes ]; then
+    works columnsim train "$@" --workers 2 --columns 2 --topology ps --transport sim
+    same columns columnsim
+fi
+if [ "$mpirun" != no ]; then
+    works columnsmpi launch -n 2 -- "$PLAIT" train "$@" --columns 2 --topology ps
+    same columns columnsmpi
+fi
+exits 2 'columns with model lstm is refused' columnslstm train --data "$digits" --label -1 --model lstm --workers 2 --columns 2
+exits 2 'a net is cut in one way' twoways train "$@" --workers 2 --columns 2 --cut 2
+
 # Streamed rows lie on the first stage as well.
 set -- --data - --label -1 --epochs 1 --seed 3 --quiet --json --model mlp --layers 16
 gzip -dc "$digits" | "$PLAIT" train "$@" >stream1.out 2>stream1.err || fail "a stream: $(cat stream1.err)"

@@ -110,6 +110,38 @@ static void test_exact_sums_know_no_stages(void **state) {
     plait_data_destroy(&data);
 }
 
+/* Sums over columns round otherwise, and nothing else differs: penalties, first values and L2 are those of the whole. */
+static void test_columns_round_alone(void **state) {
+    (void)state;
+    static const char *const layers[] = { "12", "12,8", "13,8,6", "16,8,8,5" };
+    for (int k = 0; k < 4; k++) {
+        plait_data *data = points(ROWS, FEATURES, k % 2 == 0 ? 3 : 0, 11);
+        training    whole = net(data);
+        whole.opts.layers = layers[k];
+        whole.opts.optimizer = "sgd";
+        whole.opts.l1 = 1e-3;
+        must_train(&whole, 1);
+        for (int32_t columns = 2; columns <= 3; columns++) {
+            training t = whole;
+            t.opts.columns = columns;
+            t.opts.micro_batches = columns - 1;
+            must_train(&t, columns);
+            const double off = distance(t.model, whole.model);
+            if (!(off < 1e-5)) fail_msg("layers %s in %d columns: off by %g", layers[k], columns, off);
+            assert_near(t.report.objective, whole.report.objective, 1e-5);
+            plait_model_destroy(&t.model);
+            t.opts.exact = 1; /* so that replicas add no rounding of their own */
+            char one[65], two[65];
+            finish(&t, columns, one);
+            t.opts.topology = "allreduce";
+            finish(&t, 2 * columns, two);
+            assert_string_equal(one, two);
+        }
+        plait_model_destroy(&whole.model);
+        plait_data_destroy(&data);
+    }
+}
+
 static void refused(training t, int32_t workers, plait_status code, const char *text) {
     if (train(&t, workers, 1) != code || strstr(t.error.text, text) == NULL) fail_msg("%s", t.error.text);
     plait_model_destroy(&t.model);
@@ -123,6 +155,18 @@ static void test_refusals(void **state) {
     refused(t, 3, PLAIT_EINVAL, "cut 2 over 3 workers");
     t.opts.cut = 5;
     refused(t, 5, PLAIT_EREFUSED, "a net of 4 layers (w1, w2, w3, w4) in 5 stages is refused");
+    t.opts.columns = 2;
+    refused(t, 10, PLAIT_EINVAL, "a net is cut in one way");
+    t.opts.cut = 0;
+    refused(t, 3, PLAIT_EINVAL, "columns 2 over 3 workers");
+    t.opts.layers = "12,1";
+    refused(t, 2, PLAIT_EREFUSED, "a layer of 1 units in 2 columns is refused");
+    t.opts.layers = "";
+    refused(t, 2, PLAIT_EREFUSED, "without hidden layers is refused");
+    t.opts.layers = NULL;
+    t.opts.model = "cnn";
+    refused(t, 2, PLAIT_EREFUSED, "columns with model cnn is refused");
+    t = net(data);
     t.opts.cut = -1;
     refused(t, 1, PLAIT_EINVAL, "expected 1 or more");
     t.opts.cut = 0;
@@ -179,6 +223,7 @@ int main(void) {
         cmocka_unit_test(test_micro_batches_round_alone),
         cmocka_unit_test(test_replicas_are_workers),
         cmocka_unit_test(test_exact_sums_know_no_stages),
+        cmocka_unit_test(test_columns_round_alone),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_a_loss_that_is_not_finite_ends_all),
     };

@@ -14,11 +14,16 @@ typedef struct pli_net_fit {
     pli_net        *net;
     pli_net_file    file; /* the file that the net was made from; text NULL: none */
     plait_table    *table[PLI_NET_PARAMS]; /* NULL: another stage has it */
+    pli_net        *pieces; /* the net in columns; NULL: net itself is trained */
     pli_stages     *stages; /* NULL: the net is whole, and so are its batches */
     pli_net_worker *worker; /* net_train.c */
 } pli_net_fit;
 
 static inline pli_net_fit *pli_net_fit_of(const pli_run *run) { return run->state; }
+/** The net whose graph is trained: its parameters are the run's tables. */
+static inline const pli_net *pli_net_trained(const pli_run *run) {
+    return pli_net_fit_of(run)->pieces != NULL ? pli_net_fit_of(run)->pieces : pli_net_fit_of(run)->net;
+}
 
 /** The module of kernels that the run's sessions use; NULL: Plait's own kernels. */
 const char *pli_net_kernels(const pli_run *run);
@@ -27,7 +32,9 @@ const char *pli_net_kernels(const pli_run *run);
 plait_status pli_net_session_create(pli_run *run, const plait_session_opts *opts, plait_session **session_out);
 /** Charges a simulation for making the arrays of a batch. */
 void pli_net_charge_rows(const pli_run *run, const pli_batch *batch);
-/** net_train.c. The first values [net->values] of the tables, in training's units. */
+/** net_tables.c. Makes this rank's tables. */
+plait_status pli_net_create_tables(pli_run *run);
+/** net_tables.c. The first values [net->values] of the whole net, in training's units. */
 void pli_net_first_values(const pli_run *run, float *values);
 /** The penalty's factors [rows, cols] of parameter p, in training's units. */
 void pli_net_penalty_factors(const pli_run *run, int32_t p, float *factor);

@@ -7,8 +7,8 @@
 
 static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_error *err) {
     const int64_t k = net->goal->columns;
-    plait_value   h = n > 0 ? pli_net_first(net, width[0], 2) : pli_net_first(net, k, 1);
-    (void)err;
+    if (net->columns > 1) return pli_columns_build(net, width, n, err);
+    plait_value h = n > 0 ? pli_net_first(net, width[0], 2) : pli_net_first(net, k, 1);
     for (int32_t i = 1; i <= n; i++) {
         h = plait_op_relu(net->graph, h);
         h = i < n ? pli_net_dense(net, h, width[i - 1], width[i], i + 1, 2)

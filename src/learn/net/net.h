@@ -35,6 +35,8 @@ typedef struct pli_net_param {
     double      spread;     /* initial values are uniform in +- spread; 0: zeros         */
     int64_t     ones, n_ones; /* initial values ones .. ones + n_ones - 1 of a row are 1 */
     bool        penalised;  /* weights are, biases are not                               */
+    int32_t     of; /* the parameter of the whole net that it is a piece of: its own number in a whole net (columns.c) */
+    int64_t     row0, col0; /* where the piece lies in that parameter's rows and columns */
     plait_value value, inc;
 } pli_net_param;
 
@@ -95,6 +97,9 @@ struct pli_net {
     pli_net_param       param[PLI_NET_PARAMS];
     int32_t             n_params;
     int64_t             values; /* of all params */
+    int32_t             columns; /* pieces of a layer, each of a rank of its own; 1: the net is whole */
+    int32_t            *place;   /* [n_place] of columns: the rank of each of the first nodes, -1: none; owned */
+    int64_t             n_place, place_capacity;
 };
 
 /** All kinds, NULL-ended; the one of this name, or NULL. */
@@ -103,11 +108,12 @@ const pli_net_kind *pli_net_kind_find(const char *name);
 
 /** Makes a net, with its gradients, for rows of a schema's features. layers: the list, NULL: the kind's default; for a
  *  kind with open, the text of its file. goal is borrowed for the net's life. density: the share of a row's features
- *  that is given, 1 if it is not known; it only decides how rows are fed. Errors: EINVAL if layers is no list of
- *  numbers above 0; EREFUSED if a kind with dense rows has too many features; ENOMEM. */
+ *  that is given, 1 if it is not known; it only decides how rows are fed. columns: of an mlp; 1: a whole net. Errors:
+ *  EINVAL if layers is no list of numbers above 0; EREFUSED if a kind with dense rows has too many features, or layers
+ *  are too small for the columns; ENOMEM. */
 plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const pli_schema *schema,
-                            const pli_goal *goal, int64_t features, double density, pli_net **net_out,
-                            plait_error *err);
+                            const pli_goal *goal, int64_t features, double density, int32_t columns,
+                            pli_net **net_out, plait_error *err);
 void         pli_net_destroy(pli_net **net);
 
 /** Reads a graph from a file, in JSON or ONNX. Errors: as plait_graph_load; EREFUSED if a variable is not of f32. */
@@ -130,7 +136,14 @@ plait_value pli_net_dense(pli_net *net, plait_value x, int64_t n, int64_t width,
 /** The first layer of a kind with entries: a dense layer over all features, fed dense or by entries. */
 plait_value pli_net_first(pli_net *net, int64_t width, double gain);
 /** Is param p read and pushed by row? */
-static inline bool pli_net_by_row(const pli_net *net, int32_t p) { return net->sparse && p == 0; }
+static inline bool pli_net_by_row(const pli_net *net, int32_t p) { return net->sparse && net->param[p].of == 0; }
+
+
+/** columns.c: builds an mlp in net->columns columns, as a kind's build does. */
+plait_status pli_columns_build(pli_net *net, const int64_t *width, int32_t n, plait_error *err);
+/** Copies the values of a piece out of those of the whole parameter, or back to their places there. */
+void pli_columns_take(const pli_net_param *whole, const pli_net_param *part, const float *from, float *to);
+void pli_columns_put(const pli_net_param *whole, const pli_net_param *part, const float *from, float *to);
 
 /** Writes the initial values [rows, cols] of parameter p of a net of layers; they depend on p and the seed alone. */
 void pli_net_initial(const pli_net *net, int32_t p, uint64_t seed, float *values);

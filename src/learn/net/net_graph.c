@@ -156,7 +156,9 @@ static plait_status take_variables(pli_net *net, plait_error *err) {
             return pli_fail(err, PLAIT_EREFUSED,
                             "variable '%.60s' is refused: a table has a name of at most %zu bytes, and f32 values",
                             name, sizeof p->name - 1);
-        *p = (pli_net_param){ .rows = rows, .cols = all / rows, .at = net->values, .penalised = t.shape.rank > 1 };
+        *p = (pli_net_param){
+            .rows = rows, .cols = all / rows, .at = net->values, .penalised = t.shape.rank > 1, .of = k
+        };
         memcpy(p->name, name, strlen(name) + 1);
         p->value = plait_graph_find(g, name);
         net->values += all;

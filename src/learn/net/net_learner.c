@@ -43,6 +43,11 @@ static plait_status check(pli_run *run) {
                         o->model);
     if (kind->open != NULL && o->layers != NULL)
         return pli_fail(run->err, PLAIT_EINVAL, "layers %s: a graph has its own layers; leave --layers out", o->layers);
+    if (o->columns > 1 && kind != &pli_net_mlp)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "columns with model %s is refused: only the dense layers of an mlp lie in columns; nearest is "
+                        "--cut %d",
+                        o->model, o->columns);
     if (kind->open == NULL) PLI_TRY(pli_net_check_layers(kind, o->layers, run->err));
     return check_kernels(run);
 }
@@ -94,10 +99,13 @@ static plait_status make_net(pli_run *run) {
     const char         *layers = run->opts->layers;
     if (layers == NULL && run->start != NULL) layers = pli_net_of(run->start)->layers;
     plait_status status = pli_net_create(kind, of_file ? n->file.text : layers, run->schema, &n->fit.goal,
-                                         run->features, density, &n->net, run->err);
+                                         run->features, density, 1, &n->net, run->err);
     if (status < 0) return of_file ? pli_fail_at(run->err, "%s", run->opts->graph_file) : status;
     status = check_subgraphs(run, n->net);
-    return status < 0 ? pli_fail_at(run->err, "%s", run->opts->graph_file) : PLAIT_OK;
+    if (status < 0) return pli_fail_at(run->err, "%s", run->opts->graph_file);
+    if (run->opts->columns <= 1) return PLAIT_OK;
+    return pli_net_create(kind, layers, run->schema, &n->fit.goal, run->features, density, run->opts->columns,
+                          &n->pieces, run->err);
 }
 
 static int64_t default_epochs(const pli_run *run) { return run->lbfgs ? 100 : 10; }
@@ -204,6 +212,7 @@ static plait_status measured(pli_run *run) {
     pli_net_even_scale(n->net, &n->fit.scale);
     const bool apart = run->lbfgs && run->l1 > 0 && run->l2 > 0;
     if (!none) pli_net_set_units(n->net, n->fit.label_mean, apart ? 1 : n->fit.label_spread);
+    if (n->pieces != NULL) n->pieces->units = n->net->units;
     settle_penalty(run);
     return PLAIT_OK;
 }
@@ -222,6 +231,7 @@ static plait_status finish(pli_run *run, plait_model *model) {
 static void end(pli_run *run) {
     pli_net_fit *n = run->state;
     pli_stages_destroy(&n->stages);
+    pli_net_destroy(&n->pieces);
     pli_net_destroy(&n->net);
     pli_net_file_free(&n->file);
     pli_fit_end(run);

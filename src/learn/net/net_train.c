@@ -22,100 +22,6 @@ struct pli_net_worker {
     pli_net_rows       rows;
 };
 
-/* --- tables ------------------------------------------------------------------------------------------------------ */
-
-static bool is_scaled(const pli_run *run, int32_t p) {
-    return p == 0 && pli_net_fit_of(run)->fit.scale.factor != NULL && (run->l1 > 0 || run->l2 > 0);
-}
-
-void pli_net_penalty_factors(const pli_run *run, int32_t p, float *factor) {
-    const pli_net_param *param = &pli_net_fit_of(run)->net->param[p];
-    for (int64_t r = 0; r < param->rows; r++)
-        for (int64_t c = 0; c < param->cols; c++)
-            factor[r * param->cols + c] =
-                is_scaled(run, p) ? (float)pli_scale_penalty(&pli_net_fit_of(run)->fit.scale,
-                                                             pli_net_fit_of(run)->net->even ? 0 : r, run->l1, run->l2)
-                                  : param->penalised;
-}
-
-/* The penalty's factors of a parameter; NULL: all 1. */
-static plait_status penalty_of(const pli_run *run, int32_t p, float **penalty_out) {
-    const pli_net_param *param = &pli_net_fit_of(run)->net->param[p];
-    *penalty_out = NULL;
-    if (param->penalised && !is_scaled(run, p)) return PLAIT_OK;
-    float *factor = pli_array((size_t)(param->rows * param->cols), sizeof *factor);
-    if (factor == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for penalties");
-    pli_net_penalty_factors(run, p, factor);
-    *penalty_out = factor;
-    return PLAIT_OK;
-}
-
-void pli_net_first_values(const pli_run *run, float *values) {
-    const pli_net *net = pli_net_fit_of(run)->net;
-    if (run->start == NULL) {
-        if (pli_net_fit_of(run)->file.text != NULL)
-            memcpy(values, pli_net_fit_of(run)->file.first, (size_t)net->values * sizeof *values);
-        else
-            for (int32_t p = 0; p < net->n_params; p++)
-                pli_net_initial(net, p, run->opts->seed, values + net->param[p].at);
-        return;
-    }
-    memcpy(values, pli_fitted_solution(run->start)->flat, (size_t)net->values * sizeof *values);
-    pli_net_from_data_units(net, &pli_net_fit_of(run)->fit.scale, values);
-}
-
-/* initial [values of the parameter] */
-static plait_status create_table(pli_run *run, const plait_table_opts *like, int32_t p, const float *initial) {
-    pli_net_fit         *n = pli_net_fit_of(run);
-    const pli_net_param *param = &n->net->param[p];
-    plait_table_opts     t = *like;
-    float               *penalty = NULL;
-    t.name = param->name;
-    t.rows = param->rows;
-    t.cols = param->cols;
-    t.keyed = pli_net_by_row(n->net, p);
-    if (t.keyed) t.sharded = 0;
-    t.initial = initial;
-    t.group = pli_stages_group(n->stages);
-    double l1, l2;
-    pli_net_last_factors(n->net, p, &l1, &l2);
-    t.rule.l1 *= l1 / n->net->units.unit;
-    t.rule.l2 *= l2 / n->net->units.unit;
-    PLI_TRY(penalty_of(run, p, &penalty));
-    t.penalty = penalty;
-    plait_status status = pli_run_make_table(run, &t, &n->table[p]);
-    pli_free(penalty);
-    return status;
-}
-
-/* Drawn values are made table by table: no rank needs memory for those of other stages. */
-static plait_status create_drawn(pli_run *run, const plait_table_opts *like, int32_t p) {
-    const pli_net_param *param = &pli_net_fit_of(run)->net->param[p];
-    float               *initial = pli_array((size_t)(param->rows * param->cols), sizeof *initial);
-    if (initial == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the first weights");
-    pli_net_initial(pli_net_fit_of(run)->net, p, run->opts->seed, initial);
-    const plait_status status = create_table(run, like, p, initial);
-    pli_free(initial);
-    return status;
-}
-
-static bool draws(const pli_run *run) { return run->start == NULL && pli_net_fit_of(run)->file.text == NULL; }
-
-static plait_status create_tables(pli_run *run) {
-    const pli_net_fit *n = pli_net_fit_of(run);
-    float             *given = draws(run) ? NULL : pli_array((size_t)n->net->values, sizeof *given);
-    plait_table_opts   like;
-    if (given == NULL && !draws(run)) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the first weights");
-    plait_status status = pli_run_table_opts(run, &like);
-    if (given != NULL) pli_net_first_values(run, given);
-    for (int32_t p = 0; status == PLAIT_OK && p < n->net->n_params; p++)
-        if (pli_stages_have(n->stages, p))
-            status = given != NULL ? create_table(run, &like, p, given + n->net->param[p].at)
-                                   : create_drawn(run, &like, p);
-    pli_free(given);
-    return status;
-}
-
 /* --- life -------------------------------------------------------------------------------------------------------- */
 
 /* Adds an op to the trace. A simulation charges a batch as a whole, so there an op takes no time of its own. */
@@ -144,7 +50,7 @@ static void charge_node(void *user, const pli_weight *w) {
 }
 
 plait_status pli_net_session_create(pli_run *run, const plait_session_opts *opts, plait_session **session_out) {
-    PLI_TRY(pli_session_create(pli_net_fit_of(run)->net->graph, opts, run->pool, session_out, run->err));
+    PLI_TRY(pli_session_create(pli_net_trained(run)->graph, opts, run->pool, session_out, run->err));
     if (pli_comm_charges(run->comm)) pli_session_charge(*session_out, charge_node, run->comm);
     return PLAIT_OK;
 }
@@ -157,7 +63,7 @@ void pli_net_charge_rows(const pli_run *run, const pli_batch *batch) {
 }
 
 static plait_status bind(pli_net_worker *w) {
-    const pli_net *net = pli_net_fit_of(w->run)->net;
+    const pli_net *net = pli_net_trained(w->run);
     pli_stored     stored[PLI_NET_PARAMS];
     for (int32_t p = 0; p < net->n_params; p++)
         stored[p] = (pli_stored){ .table = pli_net_fit_of(w->run)->table[p],
@@ -167,11 +73,11 @@ static plait_status bind(pli_net_worker *w) {
 }
 
 static plait_status make_values(pli_net_worker *w) {
-    const pli_net_fit *n = pli_net_fit_of(w->run);
-    int64_t            values = 0;
-    for (int32_t p = 0; p < n->net->n_params; p++) {
+    const pli_net *net = pli_net_trained(w->run);
+    int64_t        values = 0;
+    for (int32_t p = 0; p < net->n_params; p++) {
         w->at[p] = values;
-        if (pli_stages_have(n->stages, p)) values += n->net->param[p].rows * n->net->param[p].cols;
+        if (pli_stages_have(pli_net_fit_of(w->run)->stages, p)) values += net->param[p].rows * net->param[p].cols;
     }
     w->values = pli_array((size_t)values, sizeof *w->values);
     return w->values != NULL ? PLAIT_OK : pli_fail(w->run->err, PLAIT_ENOMEM, "no memory for a net's values");
@@ -183,7 +89,7 @@ static plait_status begin(pli_run *run) {
     if (w == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's batches");
     w->run = run;
     PLI_TRY(pli_stages_meet(stages));
-    PLI_TRY(create_tables(run));
+    PLI_TRY(pli_net_create_tables(run));
     PLI_TRY(make_values(w));
     PLI_TRY(bind(w));
     plait_session_opts opts;
@@ -216,7 +122,7 @@ static void end(pli_run *run) {
 
 /* Gets all values of this rank's tables: begins every get before it waits for the first. */
 static plait_status read_values(const pli_run *run, float *values) {
-    const pli_net *net = pli_net_fit_of(run)->net;
+    const pli_net *net = pli_net_trained(run);
     plait_request *got[PLI_NET_PARAMS] = { NULL };
     plait_status   status = PLAIT_OK;
     int32_t        begun = 0;
@@ -324,6 +230,20 @@ static plait_status solution(const pli_run *run, plait_type type, const void *va
     return PLAIT_OK;
 }
 
+/* Values of the whole net out of those of its pieces. */
+static plait_status join_pieces(const pli_run *run, float *values) {
+    const pli_net *pieces = pli_net_fit_of(run)->pieces, *net = pli_net_fit_of(run)->net;
+    float         *apart = pli_array((size_t)net->values, sizeof *apart);
+    if (apart == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's values");
+    memcpy(apart, values, (size_t)net->values * sizeof *apart);
+    for (int32_t p = 0; p < pieces->n_params; p++) {
+        const pli_net_param *whole = &net->param[pieces->param[p].of];
+        pli_columns_put(whole, &pieces->param[p], apart + pieces->param[p].at, values + whole->at);
+    }
+    pli_free(apart);
+    return PLAIT_OK;
+}
+
 /* Reads the tables after a barrier, so the solution is the same on every worker. */
 static plait_status extract(pli_run *run, pli_solution *solution_out) {
     const pli_net_fit *n = pli_net_fit_of(run);
@@ -332,6 +252,7 @@ static plait_status extract(pli_run *run, pli_solution *solution_out) {
     if (values == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's values");
     plait_status status = read_values(run, values);
     if (status == PLAIT_OK) status = pli_stages_gather(n->stages, values);
+    if (status == PLAIT_OK && n->pieces != NULL) status = join_pieces(run, values);
     if (status == PLAIT_OK) status = solution(run, PLAIT_F32, values, solution_out);
     pli_free(values);
     return status;

@@ -64,7 +64,8 @@ plait_value pli_net_variable(pli_net *net, char letter, int32_t layer, plait_sha
                                 "layer %d has more weights than a net may have; take smaller layers", (int)layer);
     const int64_t rows = shape.rank > 1 ? shape.dim[0] : 1;
     *p = (pli_net_param){
-        .rows = rows, .cols = n / rows, .at = net->values, .spread = spread, .penalised = letter != 'b'
+        .rows = rows, .cols = n / rows, .at = net->values, .spread = spread, .penalised = letter != 'b',
+        .of = net->n_params
     };
     snprintf(p->name, sizeof p->name, "%c%d", letter, (int)layer);
     p->value = plait_graph_variable(net->graph, p->name, plait_tensor_of(PLAIT_F32, shape, NULL));
@@ -144,8 +145,8 @@ static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_e
 }
 
 plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const pli_schema *schema,
-                            const pli_goal *goal, int64_t features, double density, pli_net **net_out,
-                            plait_error *err) {
+                            const pli_goal *goal, int64_t features, double density, int32_t columns,
+                            pli_net **net_out, plait_error *err) {
     const bool large = features > FEATURES_MAX;
     const bool few = features >= SPARSE_FEATURES && density * SPARSE_ONE_OF < 1;
     int64_t width[PLI_NET_LAYERS];
@@ -166,6 +167,7 @@ plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const 
     net->kind = kind;
     net->goal = goal;
     net->features = features;
+    net->columns = columns;
     net->units = (pli_net_units){ .goal = goal, .spread = 1, .unit = 1 };
     net->loss_op = pli_net_loss_op(&net->units);
     net->axes = pli_schema_row_shape(schema, net->length);
@@ -188,6 +190,7 @@ void pli_net_destroy(pli_net **net) {
     plait_graph_destroy(&(*net)->graph);
     plait_graph_destroy(&(*net)->calm);
     pli_free((*net)->text);
+    pli_free((*net)->place);
     pli_free(*net);
     *net = NULL;
 }

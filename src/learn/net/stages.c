@@ -47,7 +47,7 @@ struct pli_stages {
     int64_t      *outline; /* [HEAD + LENGTHS most] */
 };
 
-static const pli_net *net_of(const pli_stages *s) { return pli_net_fit_of(s->run)->net; }
+static const pli_net *net_of(const pli_stages *s) { return pli_net_trained(s->run); }
 static int64_t *lengths_of(const pli_stages *s, int32_t m) { return s->outline + HEAD + LENGTHS * (int64_t)m; }
 
 /* --- planned ------------------------------------------------------------------------------------------------------ */
@@ -80,6 +80,19 @@ static void find_stages(pli_stages *s) {
             if (g->node[k].value == net->param[p].value) s->stage_of[p] = s->place[k] % s->ranks;
 }
 
+/* By layers; a net in columns knows its places. */
+static plait_status find_places(pli_stages *s) {
+    const pli_net *net = net_of(s);
+    const int64_t  rows = s->run->batch / s->replicas / s->most;
+    if (net->columns == 1)
+        return pli_layers_place(net, s->ranks * s->chunks, rows > 1 ? rows : 1, s->place, s->run->err);
+    for (int64_t k = 0; k < plait_graph_nodes(net->graph); k++) s->place[k] = k < net->n_place ? net->place[k] : -1;
+    return PLAIT_OK;
+}
+
+/* The rank of a replica that has the loss. */
+static int32_t judge_of(const pli_stages *s) { return net_of(s)->columns > 1 ? 0 : s->ranks - 1; }
+
 plait_status pli_stages_plan(pli_run *run, pli_stages **stages_out) {
     const plait_train_opts *o = run->opts;
     const int32_t           ranks = pli_run_stages(run), most = o->micro_batches > 1 ? o->micro_batches : 1;
@@ -93,10 +106,8 @@ plait_status pli_stages_plan(pli_run *run, pli_stages **stages_out) {
     s->stage = plait_comm_rank(run->comm) / s->replicas;
     s->replica = plait_comm_rank(run->comm) % s->replicas;
     s->chunks = ranks > 1 && strcmp(pli_run_pipeline(run), pli_pipelines[PLI_INTERLEAVED]) == 0 ? CHUNKS : 1;
-    const int64_t rows = run->batch / s->replicas / most;
-    plait_status  status = make_arrays(s);
-    if (status >= 0)
-        status = pli_layers_place(net_of(s), ranks * s->chunks, rows > 1 ? rows : 1, s->place, run->err);
+    plait_status status = make_arrays(s);
+    if (status >= 0) status = find_places(s);
     if (status < 0) {
         pli_stages_destroy(&s);
         return status;
@@ -290,7 +301,7 @@ static plait_status run_outline(pli_stages *s, plait_table_store *store, pli_sum
     pli_table_store_flushes(store, s->outline[LEFT] == 0);
     PLI_TRY(plait_session_run_batches(s->session, s->chunks, pli_run_pipeline(s->run), s->batch, count, s->run->err));
     for (int32_t m = 0; m < count; m++) pli_sums_add(sums_out, &s->sums[m]);
-    return s->ranks == 1 ? PLAIT_OK : plait_group_broadcast(s->peers, sums_out, sizeof *sums_out, s->ranks - 1);
+    return s->ranks == 1 ? PLAIT_OK : plait_group_broadcast(s->peers, sums_out, sizeof *sums_out, judge_of(s));
 }
 
 /* One rank counts the sums. All look at them, so that all end with the reason if the loss is not finite. */

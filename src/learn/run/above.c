@@ -75,6 +75,7 @@ static void note_model(const pli_run *run, pli_above *above) {
     above->kinked = is_kinked(above->loss, above->net);
     above->dropout = run->drops;
     above->cut = pli_run_stages(run) > 1;
+    above->columns = o->columns > 1;
     above->micro_batches = o->micro_batches > 1;
     above->curve = o->curve > 0;
     above->kernels = o->kernels != NULL && strcmp(o->kernels, "own") != 0 ? o->kernels : NULL;

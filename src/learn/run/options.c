@@ -99,17 +99,20 @@ static plait_status check_stages(const pli_run *run) {
     const int32_t           stages = pli_run_stages(run), workers = plait_comm_workers(run->comm);
     const int32_t           micro_batches = o->micro_batches > 1 ? o->micro_batches : 1;
     pli_pipeline            pipeline;
-    if (o->cut < 0 || o->micro_batches < 0 || o->micro_batches > MICRO_BATCHES_MAX)
+    if (o->cut > 1 && o->columns > 1)
+        return pli_fail(run->err, PLAIT_EINVAL, "cut %d with columns %d: a net is cut in one way; take one of the two",
+                        o->cut, o->columns);
+    if (o->cut < 0 || o->columns < 0 || o->micro_batches < 0 || o->micro_batches > MICRO_BATCHES_MAX)
         return pli_fail(run->err, PLAIT_EINVAL,
-                        "a cut in %d stages with %d micro-batches: expected 1 or more of each, and at most %d "
+                        "cut %d, columns %d, micro-batches %d: expected 1 or more of each, and at most %d "
                         "micro-batches",
-                        o->cut, o->micro_batches, MICRO_BATCHES_MAX);
+                        o->cut, o->columns, o->micro_batches, MICRO_BATCHES_MAX);
     if (workers % stages != 0)
         return pli_fail(run->err, PLAIT_EINVAL,
-                        "cut %d over %d worker%s: a replica of the model takes %d workers, so their number must be a "
+                        "%s %d over %d worker%s: a replica of the model takes %d workers, so their number must be a "
                         "multiple of it; take --workers %d",
-                        stages, workers, workers == 1 ? "" : "s", stages, (workers / stages + 1) * stages);
-    if (o->pipeline != NULL && stages == 1)
+                        o->columns > 1 ? "columns" : "cut", stages, workers, workers == 1 ? "" : "s", stages, (workers / stages + 1) * stages);
+    if (o->pipeline != NULL && o->cut <= 1)
         return pli_fail(run->err, PLAIT_EINVAL, "pipeline %s needs stages: take --cut 2 or more", o->pipeline);
     return pli_pipeline_init(&pipeline, pli_run_pipeline(run), stages, 1, micro_batches, 0, run->err);
 }

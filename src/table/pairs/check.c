@@ -92,6 +92,7 @@ static const char *word_of(const pli_facts *f, const pli_pair_rule *rule, const 
         { "of loss", f->above->loss_by_option ? "loss" : "model" },
         { "loss", f->above->loss },
         { "kernels", f->above->kernels },
+        { "cut", f->above->columns ? "columns" : "cut" },
         { "kept", f->above->checkpoint ? "a checkpoint" : "a resumed run" },
         { "pipe", is_stdin(f->above->pipe) ? "the standard input (-)" : f->above->pipe },
     };

@@ -48,7 +48,8 @@ typedef struct pli_above {
     bool        adds;           /* the model's tables add: no update rule is applied                     */
     bool        one_pass;       /* the model passes over the data once                                   */
     bool        whole_passes;   /* each clock of the model is a pass over all rows                       */
-    bool        cut;            /* the model is cut in stages, each on a rank */
+    bool        cut;            /* the model is cut, in stages or columns, each on a rank ... */
+    bool        columns;        /* ... in columns */
     bool        micro_batches;  /* rows of a clock go through the model in pieces */
     bool        curve;          /* the objective at moments of the run is asked for */
     bool        no_intercept, schedule, rate, penalty, validation, patience, net_options;

@@ -1,0 +1,121 @@
+/* The tables of a net: one for each parameter that this rank has, with the run's update rule, first values and
+ * penalties.
+ *
+ * First values depend on the seed and the parameter's place in the net, never on who has it. Where a rank has a piece of
+ * a parameter (columns.c), values and penalties are those of the whole, of which the piece is taken. */
+#include <string.h>
+
+#include "learn/net/stages.h"
+
+static bool is_scaled(const pli_run *run, int32_t p) {
+    return p == 0 && pli_net_fit_of(run)->fit.scale.factor != NULL && (run->l1 > 0 || run->l2 > 0);
+}
+
+void pli_net_penalty_factors(const pli_run *run, int32_t p, float *factor) {
+    const pli_net_param *param = &pli_net_fit_of(run)->net->param[p];
+    for (int64_t r = 0; r < param->rows; r++)
+        for (int64_t c = 0; c < param->cols; c++)
+            factor[r * param->cols + c] =
+                is_scaled(run, p) ? (float)pli_scale_penalty(&pli_net_fit_of(run)->fit.scale,
+                                                             pli_net_fit_of(run)->net->even ? 0 : r, run->l1, run->l2)
+                                  : param->penalised;
+}
+
+/* The penalty's factors of a parameter; NULL: all 1. */
+static plait_status penalty_of(const pli_run *run, int32_t p, float **penalty_out) {
+    const pli_net_param *param = &pli_net_fit_of(run)->net->param[p];
+    *penalty_out = NULL;
+    if (param->penalised && !is_scaled(run, p)) return PLAIT_OK;
+    float *factor = pli_array((size_t)(param->rows * param->cols), sizeof *factor);
+    if (factor == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for penalties");
+    pli_net_penalty_factors(run, p, factor);
+    *penalty_out = factor;
+    return PLAIT_OK;
+}
+
+void pli_net_first_values(const pli_run *run, float *values) {
+    const pli_net *net = pli_net_fit_of(run)->net;
+    if (run->start == NULL) {
+        if (pli_net_fit_of(run)->file.text != NULL)
+            memcpy(values, pli_net_fit_of(run)->file.first, (size_t)net->values * sizeof *values);
+        else
+            for (int32_t p = 0; p < net->n_params; p++)
+                pli_net_initial(net, p, run->opts->seed, values + net->param[p].at);
+        return;
+    }
+    memcpy(values, pli_fitted_solution(run->start)->flat, (size_t)net->values * sizeof *values);
+    pli_net_from_data_units(net, &pli_net_fit_of(run)->fit.scale, values);
+}
+
+/* *values, of the whole parameter, become those of a piece. */
+static plait_status take_piece(const pli_run *run, const pli_net_param *whole, const pli_net_param *part,
+                               float **values) {
+    if (*values == NULL || (part->rows == whole->rows && part->cols == whole->cols)) return PLAIT_OK;
+    float *own = pli_array((size_t)(part->rows * part->cols), sizeof *own);
+    if (own == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the first weights");
+    pli_columns_take(whole, part, *values, own);
+    pli_free(*values);
+    *values = own;
+    return PLAIT_OK;
+}
+
+/* The first values of a whole parameter, out of those that are given, or drawn. */
+static plait_status first_of(const pli_run *run, int32_t p, const float *given, float **values_out) {
+    const pli_net       *net = pli_net_fit_of(run)->net;
+    const pli_net_param *param = &net->param[p];
+    const size_t         n = (size_t)(param->rows * param->cols);
+    *values_out = pli_array(n, sizeof **values_out);
+    if (*values_out == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the first weights");
+    if (given != NULL) memcpy(*values_out, given + param->at, n * sizeof *given);
+    else pli_net_initial(net, p, run->opts->seed, *values_out);
+    return PLAIT_OK;
+}
+
+static plait_status make_table(pli_run *run, const plait_table_opts *like, int32_t p, const float *initial,
+                               const float *penalty) {
+    pli_net_fit         *n = pli_net_fit_of(run);
+    const pli_net_param *part = &pli_net_trained(run)->param[p];
+    plait_table_opts     t = *like;
+    double               l1, l2;
+    t.name = part->name;
+    t.rows = part->rows;
+    t.cols = part->cols;
+    t.keyed = pli_net_by_row(pli_net_trained(run), p);
+    if (t.keyed) t.sharded = 0;
+    t.initial = initial;
+    t.penalty = penalty;
+    t.group = pli_stages_group(n->stages);
+    pli_net_last_factors(n->net, part->of, &l1, &l2);
+    t.rule.l1 *= l1 / n->net->units.unit;
+    t.rule.l2 *= l2 / n->net->units.unit;
+    return pli_run_make_table(run, &t, &n->table[p]);
+}
+
+static plait_status create_table(pli_run *run, const plait_table_opts *like, int32_t p, const float *given) {
+    const pli_net_param *part = &pli_net_trained(run)->param[p], *whole = &pli_net_fit_of(run)->net->param[part->of];
+    float               *initial = NULL, *penalty = NULL;
+    plait_status         status = first_of(run, part->of, given, &initial);
+    if (status >= 0) status = penalty_of(run, part->of, &penalty);
+    if (status >= 0) status = take_piece(run, whole, part, &initial);
+    if (status >= 0) status = take_piece(run, whole, part, &penalty);
+    if (status >= 0) status = make_table(run, like, p, initial, penalty);
+    pli_free(initial);
+    pli_free(penalty);
+    return status;
+}
+
+static bool draws(const pli_run *run) { return run->start == NULL && pli_net_fit_of(run)->file.text == NULL; }
+
+/* Drawn values are made table by table: no rank needs memory for those of other ranks. */
+plait_status pli_net_create_tables(pli_run *run) {
+    const pli_net_fit *n = pli_net_fit_of(run);
+    float             *given = draws(run) ? NULL : pli_array((size_t)n->net->values, sizeof *given);
+    plait_table_opts   like;
+    if (given == NULL && !draws(run)) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the first weights");
+    plait_status status = pli_run_table_opts(run, &like);
+    if (given != NULL) pli_net_first_values(run, given);
+    for (int32_t p = 0; status == PLAIT_OK && p < pli_net_trained(run)->n_params; p++)
+        if (pli_stages_have(n->stages, p)) status = create_table(run, &like, p, given);
+    pli_free(given);
+    return status;
+}
