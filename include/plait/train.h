@@ -92,8 +92,9 @@ typedef struct plait_train_opts {
                         all. With an update rule only                                                        */
     int32_t     cut; /* nets: in how many stages the graph is cut by layers. `cut` workers hold a replica together,
                         and workers / cut replicas train; 0 or 1: every worker has all of it (docs/pipelines.md)    */
-    int32_t     columns; /* model "mlp": in how many columns the layers are cut: `columns` workers hold a replica together.
-                            Sums over columns round otherwise than those of a whole net; 0 or 1: whole. Not with cut  */
+    int32_t     columns; /* model "mlp": in how many columns the layers are cut: `columns` workers hold a replica
+                            together. Sums over columns round otherwise than those of a whole net; 0 or 1: whole. Not
+                            with cut                                                                               */
     int32_t     micro_batches; /* nets: in how many pieces a worker's (a replica's) rows of a clock go through the
                                   graph; 0: 1. More round a gradient differently                                    */
     const char *pipeline; /* with cut: in which order they go, "1f1b" (NULL), "gpipe", or "interleaved", where each

@@ -110,7 +110,7 @@ static void test_exact_sums_know_no_stages(void **state) {
     plait_data_destroy(&data);
 }
 
-/* Sums over columns round otherwise, and nothing else differs: penalties, first values and L2 are those of the whole. */
+/* Sums over columns round otherwise, and nothing else differs: penalties and first values are those of the whole. */
 static void test_columns_round_alone(void **state) {
     (void)state;
     static const char *const layers[] = { "12", "12,8", "13,8,6", "16,8,8,5" };

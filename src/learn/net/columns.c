@@ -3,10 +3,10 @@
  *     rank k:   h_k = relu(x W1[:, k] + b1[k])      z_k = h_k W2[k, :]
  *     rank 0:   z = z_0 + ... + z_N-1 + b2
  *
- * Each first layer of a pair is cut by columns and the second by rows, so nothing but x and z travels (Shoeybi et al.,
+ * The first layer of a pair is cut by columns and the second by rows, so nothing but x and z travels (Shoeybi et al.,
  * "Megatron-LM", 2019, section 3; layers over machines: Dean et al., "Large Scale Distributed Deep Networks", NIPS
- * 2012). A last layer without a partner stays whole on rank 0. Sums over columns round otherwise than those of the whole
- * net. A piece is a parameter of this graph, and says which values of the whole net's parameter it has. */
+ * 2012). A last layer without a partner stays whole on rank 0. Sums over columns round otherwise than those of the
+ * whole net. A piece is a parameter of this graph, and says which values of the whole net's parameter it has. */
 #include <stdio.h>
 #include <string.h>
 
@@ -96,8 +96,8 @@ plait_status pli_columns_build(pli_net *net, const int64_t *width, int32_t n, pl
     for (int32_t i = 0; i < n; i++)
         if (width[i] < net->columns)
             return pli_fail(err, PLAIT_EREFUSED,
-                            "a layer of %lld units in %d columns is refused: each rank needs one; take fewer --columns, "
-                            "or larger --layers",
+                            "a layer of %lld units in %d columns is refused: each rank needs one; take fewer "
+                            "--columns, or larger --layers",
                             (long long)width[i], net->columns);
     place(net, plait_graph_nodes(net->graph), 0); /* what is there already has no place */
     for (int32_t i = 0; i <= n; i += 2) {

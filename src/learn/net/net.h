@@ -35,7 +35,7 @@ typedef struct pli_net_param {
     double      spread;     /* initial values are uniform in +- spread; 0: zeros         */
     int64_t     ones, n_ones; /* initial values ones .. ones + n_ones - 1 of a row are 1 */
     bool        penalised;  /* weights are, biases are not                               */
-    int32_t     of; /* the parameter of the whole net that it is a piece of: its own number in a whole net (columns.c) */
+    int32_t     of; /* the whole net's parameter of which it is a piece (columns.c); in a whole net its own number */
     int64_t     row0, col0; /* where the piece lies in that parameter's rows and columns */
     plait_value value, inc;
 } pli_net_param;

@@ -1,8 +1,8 @@
 /* The tables of a net: one for each parameter that this rank has, with the run's update rule, first values and
  * penalties.
  *
- * First values depend on the seed and the parameter's place in the net, never on who has it. Where a rank has a piece of
- * a parameter (columns.c), values and penalties are those of the whole, of which the piece is taken. */
+ * First values depend on the seed and the parameter's place in the net, never on who has it. Where a rank has a piece
+ * of a parameter (columns.c), values and penalties are those of the whole, of which the piece is taken. */
 #include <string.h>
 
 #include "learn/net/stages.h"

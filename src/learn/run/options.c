@@ -111,7 +111,8 @@ static plait_status check_stages(const pli_run *run) {
         return pli_fail(run->err, PLAIT_EINVAL,
                         "%s %d over %d worker%s: a replica of the model takes %d workers, so their number must be a "
                         "multiple of it; take --workers %d",
-                        o->columns > 1 ? "columns" : "cut", stages, workers, workers == 1 ? "" : "s", stages, (workers / stages + 1) * stages);
+                        o->columns > 1 ? "columns" : "cut", stages, workers, workers == 1 ? "" : "s", stages,
+                        (workers / stages + 1) * stages);
     if (o->pipeline != NULL && o->cut <= 1)
         return pli_fail(run->err, PLAIT_EINVAL, "pipeline %s needs stages: take --cut 2 or more", o->pipeline);
     return pli_pipeline_init(&pipeline, pli_run_pipeline(run), stages, 1, micro_batches, 0, run->err);
