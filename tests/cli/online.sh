@@ -7,6 +7,7 @@ gzip -dc "$data/a9a/a9a.gz" | head -n 6000 >rows
 works alone train --data rows --epochs 1 --json
 grep -q '"optimizer": "online"' alone.out || fail "a single pass is not online: $(cat alone.out)"
 grep -q '"optimizer_why": "each row is seen once' alone.out || fail "the record does not say why"
+grep -q '"optimizer_why": "[^"]*applies no penalty' alone.out || fail "the record does not say that no penalty is applied"
 grep -q '"converged": null' alone.out || fail "a pass claims to know whether it converged"
 holds alone progressive_loss "< 0.36" # VW 9.11 on these rows: 0.3563; adagrad by batches: 0.39
 for words in "--consistency async" "--topology ps" "--topology allreduce" "--topology hybrid"; do
@@ -65,7 +66,7 @@ holds cells progressive_loss "< 0.5"
 "$PLAIT" train --data - --epochs 1 --json --quiet <rows >pipe.out || fail "a pipe is not read"
 holds pipe progressive_loss "< 0.36"
 works digits train --data "$data/digits/digits.csv.gz" --label 65 --epochs 1 --json
-holds digits progressive_loss "< 0.65" # VW's own probabilities: 0.62 to 0.65 by order
+holds digits progressive_loss "< 0.35" # VW's own probabilities: 0.62 to 0.65 by order
 for topology in local ps; do
     awk '{ printf "%s", $1; for (i = 2; i <= NF; i++) { split($i, e, ":"); printf " %.0f:%s", e[1] * 7919 * 104729, e[2] } print "" }' rows >far
     works far train --data far --epochs 1 --topology $topology --json

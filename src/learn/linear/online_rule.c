@@ -76,30 +76,29 @@ void pli_online_flow(const pli_goal *goal, int64_t k, const double *score, doubl
  * them would stop before the other. */
 #define SCALE_ROWS 8388608.0F
 
-/* Adds the row to the sums of a feature's scale, and divides its value by it; returns what it was divided by before,
- * inverted. */
-static inline double note_scale(bool raw, double weight, float *value, float *q) {
+/* Adds the row to the sums of a feature's scale, and divides its value by it. */
+static inline void note_scale(bool raw, double weight, float *value, float *q) {
     const float square = load(q), count = load(q + 1);
     if (square == count && *value == 1 && count < SCALE_ROWS) { /* it always was 1: the usual case of sparse data */
         const double sum = (double)count + weight;
         store(q, sum);
         store(q + 1, sum);
-        return raw || count > 0 ? 1 : 0;
+        return;
     }
-    const double x = (double)*value, before = inverse_scale(raw, square, count);
+    const double x = (double)*value;
     if (count >= SCALE_ROWS) {
-        *value = (float)(x * before);
-        return before;
+        *value = (float)(x * inverse_scale(raw, square, count));
+        return;
     }
-    const float  new_square = (float)((double)square + weight * x * x), new_count = (float)((double)count + weight);
+    const float new_square = (float)((double)square + weight * x * x), new_count = (float)((double)count + weight);
     store(q, (double)new_square);
     store(q + 1, (double)new_count);
     *value = (float)(x * inverse_scale(raw, new_square, new_count));
-    return before;
 }
 
-/* The score by the values before the row, which is added to the scales on the way. n [row->n] takes the sums of squared
- * slopes: each value is fetched from memory once. */
+/* The score by the values before the row. The row's features, which are known before its label, are added to the scales
+ * first: so no scaled value is above the root of the number of rows, even if the feature was all but 0 before.
+ * n [row->n] takes the sums of squared slopes: each value is fetched from memory once. */
 static double score_one(const pli_online_rule *rule, pli_online_row *row, double *norm, float *n) {
     float *const *at = row->at;
     float        *x = row->x;
@@ -108,9 +107,9 @@ static double score_one(const pli_online_rule *rule, pli_online_row *row, double
     double        score = 0, sum = 0;
     for (int64_t e = 0, entries = row->n; e < entries; e++) {
         float *const values = at[e];
-        const double was = (double)x[e];
         n[e] = load(&values[1]);
-        score += (double)load(&values[0]) * was * note_scale(raw, weight, &x[e], values + 2);
+        note_scale(raw, weight, &x[e], values + 2);
+        score += (double)load(&values[0]) * (double)x[e];
         sum += (double)x[e] * (double)x[e];
     }
     *norm = sum;
@@ -166,8 +165,8 @@ static void score_all(const pli_online_rule *rule, pli_online_row *row, double *
     for (int64_t c = 0; c < k; c++) score[c] = 0;
     for (int64_t e = 0; e < row->n; e++) {
         const float *at = row->at[e];
-        const double was = (double)row->x[e];
-        const double x = was * note_scale(rule->raw, row->weight, &row->x[e], row->at[e] + 2 * k);
+        note_scale(rule->raw, row->weight, &row->x[e], row->at[e] + 2 * k);
+        const double x = (double)row->x[e];
         for (int64_t c = 0; c < k; c++) score[c] += (double)load(&at[c]) * x;
         *norm += (double)row->x[e] * (double)row->x[e];
     }

@@ -186,6 +186,22 @@ static void test_weight_2_is_the_row_twice(void **state) {
     pli_online_scratch_free(&twice.scratch);
 }
 
+/* A feature was all but 0 at first: its scale is tiny when it comes with its usual value. */
+static void test_the_scale_knows_the_row(void **state) {
+    const pli_goal goals[] = { { .loss = &pli_loss_logistic, .columns = 1, .classes = 2 },
+                               { .loss = &pli_loss_softmax, .columns = 3, .classes = 3 } };
+    (void)state;
+    for (int g = 0; g < 2; g++) {
+        learner l;
+        begin(&l, &goals[g], 1);
+        learn(&l, (double[FEATURES]){ 1e-4, 1 }, 1, 1);
+        const double before = l.sums.loss;
+        learn(&l, (double[FEATURES]){ 1, 1 }, g == 0 ? -1 : 0, 1);
+        assert_true(l.sums.loss - before < 4);
+        pli_online_scratch_free(&l.scratch);
+    }
+}
+
 static void test_odd_values(void **state) {
     const pli_goal goal = { .loss = &pli_loss_logistic, .columns = 1, .classes = 2 };
     learner        l;
@@ -205,7 +221,7 @@ int main(void) {
         cmocka_unit_test(test_closed_forms_are_integrals), cmocka_unit_test(test_steps_add_up),
         cmocka_unit_test(test_extremes),                   cmocka_unit_test(test_flow_of_classes),
         cmocka_unit_test(test_units_do_not_matter),        cmocka_unit_test(test_weight_2_is_the_row_twice),
-        cmocka_unit_test(test_odd_values),
+        cmocka_unit_test(test_odd_values),                 cmocka_unit_test(test_the_scale_knows_the_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

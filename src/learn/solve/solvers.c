@@ -26,7 +26,8 @@ static bool suits_one_pass(const pli_run *run, const char **why_out) {
 
 const pli_solver pli_solver_online = {
     .name = "online",
-    .why = "each row is seen once: online learning needs no step size, whatever the features' scales",
+    .why = "each row is seen once: online learning needs no step size, whatever the features' scales (it applies no "
+           "penalty; the objective counts it)",
     .adds = true,
     .suits = suits_one_pass,
     .demand = { .who = "online",
