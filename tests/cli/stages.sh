@@ -93,6 +93,23 @@ if [ "$mpirun" != no ]; then
     same both mpi
 fi
 
+# The audit proves what each pair promises, group by group.
+for pair in "ps bsp" "allreduce bsp" "ps ssp:2" "ps essp:1" "local async" "gossip:ring bsp"; do
+    rm -f ev
+    works logged train --data "$digits" --label -1 --epochs 1 --quiet --model mlp --layers 24,16,12 --workers 4 --cut 2 \
+        --micro-batches 2 --topology "${pair% *}" --consistency "${pair#* }" --events ev
+    works audited audit ev
+    says audited.out '^proven' || fail "$pair: $(tail -n 3 audited.out)"
+done
+
+# Subgraphs are chosen as in a whole net: the others keep their values.
+sed 's/^{"plait_graph": 1, /&"subgraphs": {"body": ["p1", "s1", "h"], "head": ["p2", "scores"]}, /' net.json >parts.json
+works head train --data "$digits" --label -1 --epochs 1 --seed 3 --quiet --json --graph parts.json --train head
+works head2 train --data "$digits" --label -1 --epochs 1 --seed 3 --quiet --json --graph parts.json --train head --workers 2 --cut 2
+same head head2
+works nothead train --data "$digits" --label -1 --epochs 1 --seed 3 --quiet --json --graph parts.json --workers 2 --cut 2
+[ "$(hash_of head)" != "$(hash_of nothead)" ] || fail "--train changes nothing"
+
 # Layers in columns: the same net but for rounding, on every transport, and its file is one of a whole net.
 set -- --data "$digits" --label -1 --validation 0.2 --epochs 4 --seed 3 --quiet --json --model mlp --layers 48,32,16
 works rows train "$@"
