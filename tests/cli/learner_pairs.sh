@@ -1,5 +1,5 @@
 #!/bin/sh
-# kmeans, pca and bayes under every pair that trains them, as plait help pairs lists the pairs, with 1, 2 and 4 workers on
+# kmeans, pca, bayes and gbdt under every pair that trains them, as plait help pairs lists the pairs, with 1, 2 and 4 workers on
 # threads and on simulated hosts: the same bits where sums are exact, else the same figures. They go on after SIGKILL from
 # their newest checkpoint, and without a rank that dies.
 # usage: learner_pairs.sh yes|no (is there a simulator?) WORKERS..., or with the path of mpirun: where ranks are processes
@@ -14,6 +14,7 @@ bayes="train --model bayes $rows --batch 450"
 pca="train --model pca $rows --components 6 --reduce exact"
 wide="$pca --pca-solver randomised --power-passes 4"
 kmeans="train --model kmeans $rows --clusters 5 --reduce exact --tolerance 0 --epochs 6"
+gbdt="train --model gbdt $rows --epochs 2 --grow depth --depth 3 --subsample 0.7"
 small="train --model kmeans $rows --clusters 5 --batch 300 --epochs 4 --tolerance 0"
 
 works help help pairs
@@ -48,6 +49,7 @@ every() {
         pairs_of pca "$2" | sed 's/^/wide /' >>pairs
         pairs_of pca "$2" | sed 's/^/kmeans /' >>pairs # whole passes need what pca needs
         pairs_of kmeans "$2" | sed 's/^/small /' >>pairs
+        pairs_of gbdt "$2" | sed 's/^/gbdt /' >>pairs
         while read -r what topology consistency; do
             settings="$3 --topology $topology --consistency $consistency"
             about="$what, $settings"
@@ -57,13 +59,14 @@ every() {
             pca) alike "$about" pca $pca $settings ;;
             wide) alike "$about" wide $wide $settings ;;
             kmeans) alike "$about" kmeans $kmeans $settings ;;
+            gbdt) alike "$about" gbdt $gbdt $settings ;;
             small) near "$about" inertia "$(field kmeans inertia)" 0.12 $small $settings ;;
             esac
         done <pairs
     done
 }
 
-for what in bayes pca wide kmeans; do
+for what in bayes pca wide kmeans gbdt; do
     eval "words=\$$what"
     # shellcheck disable=SC2086,SC2154
     works $what $words
@@ -109,8 +112,9 @@ resumed() { # resumed RUNNER
         goes_on "bayes" "$1" $bayes --batch 6
         goes_on "pca" "$1" $pca --pca-solver randomised --power-passes 120
         goes_on "kmeans" "$1" $kmeans --epochs 200 --clusters 40 --seed 2 --batch 100
+        goes_on "gbdt" "$1" $gbdt --epochs 60
     }
-    [ $killed -ge 2 ] || fail "only $killed of 3 runs were killed before they ended"
+    [ $killed -ge 3 ] || fail "only $killed of 4 runs were killed before they ended"
 }
 
 # --- where ranks are processes ----------------------------------------------------------------------------------------
@@ -138,7 +142,7 @@ if [ "$way" != yes ] && [ "$way" != no ]; then
     PLAIT_MPIRUN=$way
     export PLAIT_MPIRUN
     for topology in allreduce ps; do
-        for what in bayes pca kmeans; do
+        for what in bayes pca kmeans gbdt; do
             eval "words=\$$what"
             # shellcheck disable=SC2086
             alike "$what, processes, $topology" $what launch -n 3 -- "$PLAIT" $words --topology $topology

@@ -212,6 +212,60 @@ static void a_missing_value_takes_the_better_side(void **state) {
     assert_int_equal(system(command), 0);
 }
 
+/* --- monotone ----------------------------------------------------------------------------------------------------- */
+
+/* How often the value falls along column j, or rises (sign -1), over all rows with 64 values put there. */
+static int64_t turns(const plait_model *model, int64_t j, int sign) {
+    enum { PLACES = 64, LINES = 10 };
+    float       grid[PLACES * COLS];
+    double      score[PLACES];
+    int64_t     wrong = 0;
+    plait_data *line = NULL;
+    for (int64_t i = 0; i < LINES; i++) {
+        for (int64_t p = 0; p < PLACES; p++) {
+            memcpy(grid + p * COLS, x + i * COLS, COLS * sizeof *grid);
+            grid[p * COLS + j] = (float)p / PLACES;
+        }
+        assert_int_equal(plait_data_from_dense(PLACES, COLS, grid, NULL, NULL, &line, NULL), PLAIT_OK);
+        assert_int_equal(plait_model_predict(model, line, 1, score, NULL), PLAIT_OK);
+        for (int64_t p = 1; p < PLACES; p++) wrong += sign * (score[p] - score[p - 1]) < 0;
+        plait_data_destroy(&line);
+    }
+    return wrong;
+}
+
+/* Column 0 lowers the planted values, against the noise; column 1 raises them if column 0 is small. */
+static void scores_only_rise_or_fall(void **state) {
+    static const plait_learner_setting both[] = { { "monotone", "-0,+1" }, { "min-rows", "2" }, { "grow", "leaf" } };
+    static const plait_learner_setting level[] = { { "monotone", "-0,+1" }, { "min-rows", "2" }, { "grow", "depth" } };
+    plait_data *data = make_data(0);
+    (void)state;
+    for (int64_t i = 0; i < ROWS; i++) {
+        pli_random r = pli_random_at(6, PLI_RANDOM_DATA, 0, (uint64_t)i);
+        label[i] += 6 * pli_random_normal(&r);
+    }
+    plait_data_destroy(&data);
+    assert_int_equal(plait_data_from_dense(ROWS, COLS, x, label, NULL, &data, NULL), PLAIT_OK);
+    for (int way = 0; way < 2; way++) {
+        char     hash[65] = "";
+        training t = trees_of(data, way == 0 ? both : level, 3);
+        t.opts.loss = "squared";
+        t.opts.epochs = 15;
+        for (int32_t workers = 1; workers < 4; workers++) same(&t, workers, 1, hash);
+        must_train(&t, 1);
+        assert_int_equal(turns(t.model, 0, -1), 0);
+        assert_int_equal(turns(t.model, 1, 1), 0);
+        assert_true(turns(t.model, 2, 1) > 0 && turns(t.model, 2, -1) > 0);
+        plait_model_destroy(&t.model);
+        t.opts.settings++; /* without */
+        t.opts.n_settings--;
+        must_train(&t, 1);
+        assert_true(turns(t.model, 0, -1) > 0 && turns(t.model, 1, 1) > 0);
+        plait_model_destroy(&t.model);
+    }
+    plait_data_destroy(&data);
+}
+
 /* --- checkpoints -------------------------------------------------------------------------------------------------- */
 
 static void a_resumed_run_has_the_same_bits(void **state) {
@@ -255,7 +309,7 @@ static void refuse(training *t, int32_t workers, plait_status status, const char
 
 static void what_makes_no_sense_is_refused_by_name(void **state) {
     static const plait_learner_setting bad[] = { { "bins", "256" }, { "bins", "1" }, { "grow", "up" },
-                                                 { "depth", "17" },
+                                                 { "depth", "17" }, { "monotone", "+9" }, { "monotone", "1" }, { "monotone", "+1," },
                                                  { "subsample", "0" }, { "colsample", "1.5" }, { "min-rows", "0" } };
     plait_data *data = make_data(1);
     training    t;
@@ -288,6 +342,10 @@ static void what_makes_no_sense_is_refused_by_name(void **state) {
     t.opts.filter = "fp16";
     t.opts.topology = "ps";
     refuse(&t, 2, PLAIT_EREFUSED, "fp16");
+    plait_data *four = make_data(2);
+    t = trees_of(four, &(plait_learner_setting){ "monotone", "+1" }, 1);
+    refuse(&t, 1, PLAIT_EREFUSED, "monotone with 4 classes");
+    plait_data_destroy(&four);
     for (int64_t i = 0; i < ROWS * COLS; i++) x[i] = 2;
     plait_data_destroy(&data);
     assert_int_equal(plait_data_from_dense(ROWS, COLS, x, label, NULL, &data, NULL), PLAIT_OK);
@@ -302,6 +360,7 @@ int main(void) {
                                         cmocka_unit_test(each_loss_falls),
                                         cmocka_unit_test(patience_ends_at_the_best_round),
                                         cmocka_unit_test(a_missing_value_takes_the_better_side),
+                                        cmocka_unit_test(scores_only_rise_or_fall),
                                         cmocka_unit_test(a_resumed_run_has_the_same_bits),
                                         cmocka_unit_test(what_makes_no_sense_is_refused_by_name) };
     return cmocka_run_group_tests(tests, NULL, NULL);

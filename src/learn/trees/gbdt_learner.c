@@ -34,6 +34,8 @@ static const plait_learner_option options[] = {
       .help = "share of the rows that a round sees, drawn anew for each round" },
     { .name = "colsample", .kind = PLAIT_OPTION_NUMBER, .preset = "1", .low = 1e-6, .high = 1,
       .help = "share of the features that a tree may split by, drawn anew for each tree" },
+    { .name = "monotone", .kind = PLAIT_OPTION_TEXT, .preset = "",
+      .help = "features along which scores may only rise or fall, as in +age,-price" },
     { .name = NULL },
 };
 
@@ -132,10 +134,23 @@ static plait_status make_gradients(pli_run *run) {
     return pli_fail(run->err, PLAIT_ENOMEM, "no memory for gradients of %lld rows", (long long)t->rows.n);
 }
 
+static plait_status settle_monotone(pli_run *run) {
+    pli_gbdt   *t = pli_gbdt_of(run);
+    const char *text = plait_training_name(run, "monotone");
+    if (text[0] == '\0') return PLAIT_OK;
+    if (t->fit.goal.columns > 1)
+        return pli_fail(run->err, PLAIT_EREFUSED, "--monotone with %lld classes is refused: a probability of one class "
+                                                  "depends on the scores of all", (long long)t->fit.goal.columns);
+    t->grower.rules.sign = pli_array((size_t)t->bins.used, sizeof *t->grower.rules.sign);
+    if (t->grower.rules.sign == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for signs of features");
+    return pli_monotone_read(run->schema, &t->bins, text, t->grower.rules.sign, run->err);
+}
+
 static plait_status measured(pli_run *run) {
     pli_gbdt   *t = pli_gbdt_of(run);
     pli_grower *g = &t->grower;
     PLI_TRY(pli_bins_make(run, plait_training_count(run, "bins"), &t->bins));
+    PLI_TRY(settle_monotone(run));
     g->slots = 1;
     if (g->rules.level) g->slots = g->rules.depth > 5 ? PLI_GROW_SLOTS : (int64_t)1 << (g->rules.depth - 1);
     PLI_TRY(check_memory(run));

@@ -31,6 +31,7 @@ void pli_grower_free(pli_grower *g) {
     pli_histograms_free(&g->histograms);
     pli_free(g->before);
     pli_free(g->own);
+    pli_free(g->rules.sign);
     pli_free(g->order);
     pli_free(g->moved[0]);
     pli_free(g->moved[1]);
@@ -118,19 +119,31 @@ static bool may_split(const pli_grower *g, const pli_growing_leaf *leaf) {
 static void find_split(const pli_grower *g, pli_growing_leaf *leaf) {
     leaf->split = (pli_split){ .gain = 0 };
     if (leaf->sums != NULL && may_split(g, leaf))
-        leaf->split = pli_split_find(g->bins, &g->rules, g->scale, leaf->sums, g->use, g->run->pool);
+        leaf->split = pli_split_find(g->bins, &g->rules, g->scale, leaf->sums, leaf->bounds, g->use,
+                                     g->run->pool);
 }
 
 static void settle_split(pli_grower *g, pli_growing_leaf *leaf) {
     if (!(leaf->split.gain > 0)) give_sums(g, leaf);
 }
 
-static int32_t add_node(pli_grower *g, pli_sum_cell total) {
-    const double h = pli_sum_h(g->scale, total.hn);
-    g->node[g->nodes] = (pli_tree_node){ .feature = -1, .rows = pli_sum_rows(g->scale, total.hn), .cover = h,
-                                         .value = g->rules.rate *
-                                                  pli_leaf_value(&g->rules, pli_sum_g(g->scale, total.g), h) };
+static double value_of(const pli_grower *g, const pli_growing_leaf *leaf) {
+    return pli_leaf_value(&g->rules, pli_sum_g(g->scale, leaf->total.g), pli_sum_h(g->scale, leaf->total.hn),
+                          leaf->bounds);
+}
+
+static int32_t add_node(pli_grower *g, const pli_growing_leaf *leaf) {
+    g->node[g->nodes] = (pli_tree_node){ .feature = -1, .rows = pli_sum_rows(g->scale, leaf->total.hn),
+                                         .cover = pli_sum_h(g->scale, leaf->total.hn),
+                                         .value = g->rules.rate * value_of(g, leaf) };
     return (int32_t)g->nodes++;
+}
+
+/* Behind a split by a feature that is not free, all leaves of one side stay on its side of the middle. */
+static void set_bounds(const pli_grower *g, int8_t sign, pli_growing_leaf *left, pli_growing_leaf *right) {
+    const double middle = (value_of(g, left) + value_of(g, right)) / 2;
+    if (sign > 0) left->bounds.high = right->bounds.low = middle;
+    if (sign < 0) left->bounds.low = right->bounds.high = middle;
 }
 
 static void make_split(pli_grower *g, const pli_growing_leaf *leaf, int32_t left, int32_t right) {
@@ -156,12 +169,14 @@ static plait_status split_leaf(pli_grower *g, int64_t l, bool last, pli_growing_
     const int64_t     lefts = pli_part_rows(g, leaf);
     if (lefts < 0) return pli_fail(g->run->err, PLAIT_ENOMEM, "no memory to move rows");
     const pli_sum_cell rest = { old.total.g - old.split.left.g, old.total.hn - old.split.left.hn };
-    *leaf = (pli_growing_leaf){ .begin = old.begin, .n = lefts, .depth = old.depth + 1, .total = old.split.left };
+    *leaf = (pli_growing_leaf){ .begin = old.begin, .n = lefts, .depth = old.depth + 1, .total = old.split.left,
+                                .bounds = old.bounds };
     *right = (pli_growing_leaf){ .begin = old.begin + lefts, .n = old.n - lefts, .depth = old.depth + 1,
-                                 .total = rest };
+                                 .total = rest, .bounds = old.bounds };
     g->leaves++;
-    leaf->node = add_node(g, leaf->total);
-    right->node = add_node(g, right->total);
+    leaf->node = add_node(g, leaf);
+    right->node = add_node(g, right);
+    if (g->rules.sign != NULL) set_bounds(g, g->rules.sign[old.split.used], leaf, right);
     make_split(g, &old, leaf->node, right->node);
     const bool left_is_small =
         pli_sum_rows(g->scale, leaf->total.hn) <= pli_sum_rows(g->scale, right->total.hn);
@@ -321,12 +336,12 @@ plait_status pli_grow_tree(pli_grower *g, int64_t tree, const pli_sum_cell *cell
     g->scale = scale;
     g->nodes = 0;
     g->leaves = 1;
-    *root = (pli_growing_leaf){ .n = take_rows(g, round) };
+    *root = (pli_growing_leaf){ .n = take_rows(g, round), .bounds = PLI_UNBOUND };
     take_features(g, tree);
     PLI_TRY(take_sums(g, &root->sums));
     PLI_TRY(add_up(g, 1, &root));
     root->total = root->sums[g->histograms.size - 1];
-    root->node = add_node(g, root->total);
+    root->node = add_node(g, root);
     find_split(g, root);
     settle_split(g, root);
     PLI_TRY(g->rules.level ? grow_by_level(g) : grow_by_leaf(g));

@@ -15,9 +15,14 @@ static double worth(const pli_tree_rules *r, double g, double h) {
     return below > 0 ? t * t / below : 0;
 }
 
-double pli_leaf_value(const pli_tree_rules *r, double g, double h) {
+double pli_leaf_value(const pli_tree_rules *r, double g, double h, pli_bounds bounds) {
     const double below = h + r->l2;
-    return below > 0 ? -shrunk(g, r->l1) / below : 0;
+    return fmin(fmax(below > 0 ? -shrunk(g, r->l1) / below : 0, bounds.low), bounds.high);
+}
+
+/* What a leaf of this value takes off the objective, times two: worth(), if it is the best value. */
+static double worth_at(const pli_tree_rules *r, double g, double h, double value) {
+    return -(2 * g * value + (h + r->l2) * value * value + 2 * r->l1 * fabs(value));
 }
 
 typedef struct work {
@@ -27,10 +32,21 @@ typedef struct work {
     const pli_sum_cell   *sums;
     const bool           *use;
     pli_sum_cell          total;
+    pli_bounds            bounds;
     double                parent; /* the node's own worth */
     int32_t               chunks;
     pli_split             best[CHUNKS];
 } work;
+
+/* The gain of a split by feature j where leaves have bounds; -1: the feature is not free, and the children's values are
+ * in the wrong order. */
+static double bounded_gain(const work *w, int32_t j, double g_left, double h_left, double g_right, double h_right) {
+    const pli_tree_rules *r = w->rules;
+    const double left = pli_leaf_value(r, g_left, h_left, w->bounds),
+                 right = pli_leaf_value(r, g_right, h_right, w->bounds);
+    if ((double)r->sign[j] * (right - left) < 0) return -1;
+    return worth_at(r, g_left, h_left, left) + worth_at(r, g_right, h_right, right) - w->parent;
+}
 
 /* Is this the best split so far? Then it is taken. */
 static void look_at(const work *w, int32_t j, int32_t bin, bool missing_left, pli_sum_cell left, pli_split *best) {
@@ -40,8 +56,9 @@ static void look_at(const work *w, int32_t j, int32_t bin, bool missing_left, pl
     if (pli_sum_rows(s, left.hn) < r->min_rows || pli_sum_rows(s, right.hn) < r->min_rows) return;
     const double h_left = pli_sum_h(s, left.hn), h_right = pli_sum_h(s, right.hn);
     if (h_left < r->min_hessian || h_right < r->min_hessian) return;
-    const double gain =
-        worth(r, pli_sum_g(s, left.g), h_left) + worth(r, pli_sum_g(s, right.g), h_right) - w->parent;
+    const double g_left = pli_sum_g(s, left.g), g_right = pli_sum_g(s, right.g);
+    const double gain = r->sign == NULL ? worth(r, g_left, h_left) + worth(r, g_right, h_right) - w->parent
+                                        : bounded_gain(w, j, g_left, h_left, g_right, h_right);
     if (!(gain > best->gain) || !(gain > r->min_gain)) return;
     *best = (pli_split){ .gain = gain, .used = j, .bin = bin, .missing_left = missing_left, .left = left };
 }
@@ -74,11 +91,13 @@ static void look_at_chunk(void *user, int64_t c, int32_t thread) {
 }
 
 pli_split pli_split_find(const pli_bins *bins, const pli_tree_rules *rules, const pli_sum_scale *scale,
-                         const pli_sum_cell *sums, const bool *use, pli_pool *pool) {
+                         const pli_sum_cell *sums, pli_bounds bounds, const bool *use, pli_pool *pool) {
     const int64_t bins_of_all = bins->offset[bins->used], chunks = bins_of_all / BINS_A_CHUNK + 1;
     work          w = { .bins = bins, .rules = rules, .scale = scale, .sums = sums, .use = use,
-                        .total = sums[bins_of_all] };
-    w.parent = worth(rules, pli_sum_g(scale, w.total.g), pli_sum_h(scale, w.total.hn));
+                        .total = sums[bins_of_all], .bounds = bounds };
+    const double g = pli_sum_g(scale, w.total.g), h = pli_sum_h(scale, w.total.hn);
+    w.parent = rules->sign == NULL ? worth(rules, g, h)
+                                   : worth_at(rules, g, h, pli_leaf_value(rules, g, h, bounds));
     w.chunks = (int32_t)(chunks > CHUNKS ? CHUNKS : chunks > bins->used ? bins->used : chunks);
     pli_pool_for(pool, w.chunks, look_at_chunk, &w);
     for (int32_t c = 1; c < w.chunks; c++)

@@ -6,6 +6,7 @@
  *     rows.c         a worker's rows, as bins
  *     histogram.c    sums of gradients by bin
  *     split.c        the best split of a histogram
+ *     monotone.c     features along which scores may only rise, or fall
  *     gradients.c    gradients of a round, as whole numbers
  *     grow.c         a tree, step by step
  *     part.c         rows of a leaf go to its children
@@ -49,6 +50,8 @@
  * Highly Efficient Gradient Boosting Decision Tree", NIPS 2017 (histograms by leaves). */
 #ifndef PLI_LEARN_TREES_H
 #define PLI_LEARN_TREES_H
+
+#include <math.h>
 
 #include "learn/supervised/fitted.h"
 
@@ -220,7 +223,14 @@ typedef struct pli_tree_rules {
     int64_t leaves, depth; /* depth 0: any */
     bool    level;         /* depth-wise */
     double  subsample, colsample;
+    int8_t *sign; /* [used] 1: scores must not fall as the feature grows; -1: not rise; 0: free. NULL: all are free */
 } pli_tree_rules;
+
+/* Between which values a leaf must stay, without the learning rate, so that scores rise or fall as they must. */
+typedef struct pli_bounds {
+    double low, high;
+} pli_bounds;
+#define PLI_UNBOUND ((pli_bounds){ -(double)INFINITY, (double)INFINITY })
 
 typedef struct pli_split {
     double       gain; /* 0: none */
@@ -229,11 +239,16 @@ typedef struct pli_split {
     pli_sum_cell left;
 } pli_split;
 
-/** The best split of a node with these sums [size]. use [used]: which features may be taken; NULL: all. */
+/** The best split of a node with these sums [size]. use [used]: which features may be taken; NULL: all. bounds: of the
+ *  node; only read if rules->sign is there. */
 pli_split pli_split_find(const pli_bins *bins, const pli_tree_rules *rules, const pli_sum_scale *scale,
-                         const pli_sum_cell *sums, const bool *use, pli_pool *pool);
-/** What a leaf with these sums is worth, without the learning rate. */
-double pli_leaf_value(const pli_tree_rules *rules, double g, double h);
+                         const pli_sum_cell *sums, pli_bounds bounds, const bool *use, pli_pool *pool);
+/** The value of a leaf with these sums, without the learning rate. */
+double pli_leaf_value(const pli_tree_rules *rules, double g, double h, pli_bounds bounds);
+
+/** Reads names of features with signs, "+age,-price" (monotone.c). sign [used]. Errors: EINVAL. */
+plait_status pli_monotone_read(const pli_schema *schema, const pli_bins *bins, const char *text, int8_t *sign,
+                               plait_error *err);
 
 /* --- growing (grow.c) --------------------------------------------------------------------------------------------- */
 
@@ -245,6 +260,7 @@ typedef struct pli_growing_leaf {
     int32_t       node, depth;
     pli_sum_cell *sums;     /* [size]; NULL: it is not split any more  */
     pli_sum_cell  total;
+    pli_bounds    bounds;
     pli_split     split;
 } pli_growing_leaf;
 

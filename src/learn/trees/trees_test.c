@@ -79,7 +79,7 @@ static pli_split best_of(const int64_t g[4], const int64_t n[4], pli_tree_rules 
         cell[4].g += cell[i].g;
         cell[4].hn += cell[i].hn;
     }
-    return pli_split_find(&bins, rules, &scale, cell, NULL, NULL);
+    return pli_split_find(&bins, rules, &scale, cell, PLI_UNBOUND, NULL, NULL);
 }
 
 static void the_best_split_is_found(void **state) {
@@ -107,10 +107,11 @@ static void the_best_split_is_found(void **state) {
 static void leaves_shrink(void **state) {
     (void)state;
     const pli_tree_rules rules = { .l1 = 1, .l2 = 2 };
-    assert_true(pli_leaf_value(&rules, -5, 6) == 0.5);
-    assert_true(pli_leaf_value(&rules, 5, 6) == -0.5);
-    assert_true(pli_leaf_value(&rules, 0.5, 6) == 0);
-    assert_true(pli_leaf_value(&(pli_tree_rules){ .l2 = 0 }, 1, 0) == 0);
+    assert_true(pli_leaf_value(&rules, -5, 6, PLI_UNBOUND) == 0.5);
+    assert_true(pli_leaf_value(&rules, 5, 6, PLI_UNBOUND) == -0.5);
+    assert_true(pli_leaf_value(&rules, 0.5, 6, PLI_UNBOUND) == 0);
+    assert_true(pli_leaf_value(&rules, -5, 6, (pli_bounds){ -1, 0.25 }) == 0.25);
+    assert_true(pli_leaf_value(&(pli_tree_rules){ .l2 = 0 }, 1, 0, PLI_UNBOUND) == 0);
 }
 
 /* A chain: node 2 i splits, its left child is a leaf. */

@@ -1,0 +1,44 @@
+/* Monotone constraints: the user knows that scores may only rise, or only fall, as a feature grows. A split by such a
+ * feature is taken only if its children's values are in that order, and all leaves below stay on their side of the
+ * middle between them; so the order holds for the whole tree, and for a sum of trees. A missing value is no place on
+ * the feature's axis, and is not bound by it.
+ *
+ * Papers: XGBoost and LightGBM do the same (LightGBM's method "basic"); Auguste, Malory and Smirnov, "A better method
+ * to enforce monotonic constraints in regression and classification trees", 2020, describe it, and better ones. */
+#include <string.h>
+
+#include "learn/trees/trees.h"
+
+/* One word: a sign and a name. */
+static plait_status read_word(const pli_schema *schema, const pli_bins *bins, const char *word, size_t n, int8_t *sign,
+                              plait_error *err) {
+    pli_text     name = { 0 };
+    plait_status status = PLAIT_ENAME;
+    if (n < 2 || (word[0] != '+' && word[0] != '-'))
+        return pli_fail(err, PLAIT_EINVAL, "monotone: '%.*s': expected names of features with signs, as in +age,-price",
+                        (int)(n < 100 ? n : 100), word);
+    for (int64_t f = 0; f < bins->features && status == PLAIT_ENAME; f++) {
+        name.length = 0;
+        pli_schema_feature_name(schema, (uint64_t)f, &name);
+        if (name.failed) status = pli_fail(err, PLAIT_ENOMEM, "no memory for names of features");
+        else if (name.length == n - 1 && memcmp(name.data, word + 1, n - 1) == 0) status = PLAIT_OK;
+        if (status == PLAIT_OK && bins->place[f] >= 0) sign[bins->place[f]] = word[0] == '+' ? 1 : -1;
+    }
+    pli_text_free(&name);
+    if (status != PLAIT_ENAME) return status;
+    return pli_fail(err, PLAIT_EINVAL, "monotone: the data have no feature '%.*s'", (int)(n < 100 ? n - 1 : 99),
+                    word + 1);
+}
+
+plait_status pli_monotone_read(const pli_schema *schema, const pli_bins *bins, const char *text, int8_t *sign,
+                               plait_error *err) {
+    memset(sign, 0, (size_t)bins->used * sizeof *sign);
+    for (const char *at = text; *at != '\0';) {
+        const size_t n = strcspn(at, ",");
+        PLI_TRY(read_word(schema, bins, at, n, sign, err));
+        at += n;
+        if (*at == ',' && *++at == '\0')
+            return pli_fail(err, PLAIT_EINVAL, "monotone: '%.100s' ends with a comma", text);
+    }
+    return PLAIT_OK;
+}
