@@ -27,7 +27,8 @@ extern "C" {
 
 /** Places a value's node, and its unit, by hand: where is "rank:1/cpu:0", or "rank:1" for short. Returns value. The
  *  graph fails (plait_graph_check) with EINVAL if `where` has another form, and with ENAME if it names a device other
- *  than cpu:0, the only one that there is. plait_placement_create reads it; a plait_cut does not. */
+ *  than cpu:0, the only one that there is. plait_placement_create reads it, and a plait_cut without places of its own.
+ */
 PLAIT_API plait_value plait_graph_place(plait_graph *graph, plait_value value, const char *where);
 /** The rank that plait_graph_place gave a value's node; -1: none. */
 PLAIT_API int32_t plait_graph_placed(const plait_graph *graph, plait_value value);
@@ -77,7 +78,8 @@ typedef struct plait_place_opts {
     int32_t                 n_rules;
     const char    *method;                 /* "auto": the best of the others, refined; "chain": contiguous runs of units
                                               by dynamic programming; "heft"; "metis": as auto, and from METIS'
-                                              cuts too; "given": `given` as it is           */
+                                              cuts too; "given": `given` as it is, whatever places
+                                              and rules the graph keeps                      */
     const int32_t *given;                  /* [nodes of the graph] a rank each; for "given" alone            */
     uint64_t       seed;                   /* of the order of moves                                          */
 } plait_place_opts;

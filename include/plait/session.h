@@ -84,8 +84,9 @@ typedef struct plait_cut {
     int32_t              parts;   /* number of parts                                                        */
     int32_t              own;     /* the part of this session, from 0                                       */
     int32_t              replica; /* of the graph; part of each edge, otherwise not looked at               */
-    const int32_t       *place;   /* [n_places] the part of each node; -1: none. NULL: none has a place. Nodes count in
-                                     the order in which they were added (plait_graph_nodes). Copied                  */
+    const int32_t       *place;   /* [n_places] the part of each node; -1: none. NULL: those of plait_graph_place, a
+                                     rank as the part of its number. Nodes count in the order in which they were added
+                                     (plait_graph_nodes). Copied                                                     */
     int64_t              n_places; /* nodes after these have no place                                        */
     const plait_channel *channel; /* copied; needed if there are several parts                              */
 } plait_cut;

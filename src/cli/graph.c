@@ -136,8 +136,8 @@ static void show(const result *r, const char *const *names, pli_text *text) {
 
 /* --- place -------------------------------------------------------------------------------------------------------- */
 
-/* Seconds of a step that the fastest rank computes alone, with all the memory that it needs; below 0: rules or places
- * forbid it. */
+/* Seconds of a step that the fastest rank computes alone, with all the memory that it needs; below 0: no memory to tell
+ * it. */
 static double time_alone(const pli_place_step *step) {
     plait_place_opts opts = step->opts;
     plait_placement *p = NULL;

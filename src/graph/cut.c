@@ -12,6 +12,12 @@ void plait_cut_init(plait_cut *cut) {
     if (cut != NULL) *cut = (plait_cut){ .size = sizeof *cut, .parts = 1 };
 }
 
+/* Where the cut has no places, those of the graph count (plait_graph_place), a rank as the part of this number. */
+static int32_t place_of(const plait_graph *g, const plait_cut *cut, int64_t k) {
+    if (cut->n_places == 0) return g->node[k].rank;
+    return k < cut->n_places ? cut->place[k] : UNPLACED;
+}
+
 plait_status pli_cut_check(const plait_graph *graph, const plait_cut *cut, plait_error *err) {
     if (cut->size != sizeof *cut) return pli_fail(err, PLAIT_EINVAL, "a cut: fill it by plait_cut_init");
     if (cut->parts < 1 || cut->own < 0 || cut->own >= cut->parts)
@@ -22,11 +28,12 @@ plait_status pli_cut_check(const plait_graph *graph, const plait_cut *cut, plait
     if (cut->parts > 1 && (c == NULL || c->send == NULL || c->receive == NULL || c->release == NULL || c->wait == NULL))
         return pli_fail(err, PLAIT_EINVAL, "a cut in %d parts needs a channel with send, receive, release and wait",
                         cut->parts);
-    for (int64_t k = 0; k < cut->n_places && k < graph->n_nodes; k++) {
-        if (cut->place[k] < cut->parts && cut->place[k] >= UNPLACED) continue;
+    for (int64_t k = 0; k < graph->n_nodes; k++) {
+        const int32_t place = place_of(graph, cut, k);
+        if (place < cut->parts && place >= UNPLACED) continue;
         char name[80];
         pli_value_text(graph, graph->node[k].value, name);
-        return pli_fail(err, PLAIT_EINVAL, "%s is placed in part %d of %d", name, cut->place[k], cut->parts);
+        return pli_fail(err, PLAIT_EINVAL, "%s is placed in part %d of %d", name, place, cut->parts);
     }
     return PLAIT_OK;
 }
@@ -101,7 +108,7 @@ static plait_status find_part(const pli_plan *p, int32_t *part, plait_error *err
     const plait_graph *g = p->graph;
     PLI_TRY(pli_cut_check(g, p->cut, err));
     for (int64_t k = 0; k < g->n_nodes; k++)
-        part[k] = is_anywhere(&g->node[k]) ? PLI_PART_ANY : k < p->cut->n_places ? p->cut->place[k] : UNPLACED;
+        part[k] = is_anywhere(&g->node[k]) ? PLI_PART_ANY : place_of(g, p->cut, k);
     place_nodes(g, part);
     place_variables(g, part);
     place_nodes(g, part); /* those that lie with a variable, and what reads them */

@@ -337,6 +337,30 @@ static void refused_cut(const net *n, const plait_cut *cut, plait_status code, c
     if (strstr(err.text, part_of_text) == NULL) fail_msg("'%s' does not say '%s'", err.text, part_of_text);
 }
 
+/* The graph's own places, as plait_graph_place and a file set them, are those of a cut that has none. */
+static void test_places_of_the_graph(void **state) {
+    (void)state;
+    net     n;
+    outcome uncut, cut;
+    int32_t place[200];
+    char    where[32];
+    make_net(&n);
+    run_uncut(&n, &uncut);
+    place_layers(&n, 3, place);
+    for (int64_t k = 0; k <= n.begins[LAYERS]; k++) {
+        snprintf(where, sizeof where, "rank:%d/cpu:0", place[k]);
+        const pli_node *node = &n.graph->node[k];
+        if (node->op->n_attrs > 0 && strcmp(node->op->name, "variable") == 0) continue;
+        if (place[k] >= 0 && strcmp(node->op->name, "placeholder") != 0) plait_graph_place(n.graph, node->value, where);
+    }
+    run_cut(&n, NULL, 0, 3, 1, 1, NULL, 1, &cut);
+    check_same(&uncut, &cut);
+    plait_cut cuts;
+    plait_cut_init(&cuts);
+    refused_cut(&n, &cuts, PLAIT_EINVAL, "is placed in part 1 of 1");
+    plait_graph_destroy(&n.graph);
+}
+
 static void test_what_is_refused(void **state) {
     (void)state;
     net                   n;
@@ -441,6 +465,7 @@ int main(void) {
                                         cmocka_unit_test(test_random_cuts_have_the_same_bits),
                                         cmocka_unit_test(test_micro_batches_add_up),
                                         cmocka_unit_test(test_values_behind_the_gradients),
+                                        cmocka_unit_test(test_places_of_the_graph),
                                         cmocka_unit_test(test_what_is_refused),
                                         cmocka_unit_test(test_waits_that_cannot_end) };
     return cmocka_run_group_tests(tests, NULL, NULL);

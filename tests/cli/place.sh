@@ -47,6 +47,11 @@ for graph in small small-placed; do
     works $graph train --graph $graph.json --data "$data/small/iris.csv" --epochs 1 --quiet --json
     sed -n 's/.*"model_hash": "\([0-9a-f]*\)".*/\1/p' $graph.out >$graph.hash
 done
+for graph in small small-placed; do # layers are cut in stages by themselves
+    works $graph-cut train --graph $graph.json --data "$data/small/iris.csv" --epochs 1 --quiet --json --workers 2 --cut 2
+    sed -n 's/.*"model_hash": "\([0-9a-f]*\)".*/\1/p' $graph-cut.out >$graph-cut.hash
+done
+[ -s small-cut.hash ] && cmp -s small-cut.hash small-placed-cut.hash || fail "places change what a cut net trains"
 [ -s small.hash ] && cmp -s small.hash small-placed.hash || fail "places change what is trained"
 
 # Places and rules: of the file, of another file, of the command line; a file's places are kept by --place auto.

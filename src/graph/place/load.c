@@ -108,7 +108,7 @@ static plait_status pin_units(pli_placing *l, const plait_graph *g, plait_error 
     for (int32_t u = 0; u < l->units; u++) l->pin[u] = -1;
     for (int32_t k = 0; k < g->n_nodes; k++) {
         const int32_t u = l->of_node[k], rank = g->node[k].rank;
-        if (rank < 0) continue;
+        if (rank < 0 || o->given != NULL) continue;
         pli_value_text(g, g->node[k].value, name);
         if (rank >= o->ranks)
             return pli_fail(err, PLAIT_EINVAL, "%s is placed on rank %d, but there are %d ranks", name, rank, o->ranks);

@@ -262,6 +262,7 @@ static plait_status create(const plait_graph *graph, const plait_place_opts *opt
 
 /* Adds the rules and the memory that the graph keeps to those of the options. */
 static bool add_kept(const plait_graph *g, plait_place_opts *o, plait_place_rule **rules, uint64_t **memory) {
+    if (o->given != NULL) return true; /* it is judged as it is */
     const size_t given = (size_t)o->n_rules, kept = (size_t)g->n_place_rules;
     *rules = pli_array(given + kept + 1, sizeof **rules);
     *memory = pli_array((size_t)o->ranks, sizeof **memory);

@@ -369,6 +369,13 @@ static void test_rules_of_the_graph(void **state) {
     plait_graph_place(t.g, v[1], "rank:1");
     assert_int_equal(plait_placement_create(t.g, &t.opts, &p, &error), PLAIT_EINVAL);
     assert_non_null(strstr(error.text, "are to be apart, but both are placed on rank 1"));
+    int32_t *zeros = calloc((size_t)plait_graph_nodes(t.g), sizeof *zeros);
+    plait_graph_place(t.g, v[2], "rank:5");
+    p = place(&t, "given", zeros); /* is judged as it is, whatever the graph keeps */
+    assert_non_null(p);
+    assert_int_equal(plait_placement_parts(p)[t.g->value[v[2]].node], 0);
+    plait_placement_destroy(&p);
+    free(zeros);
     const plait_place_rule bad = { PLAIT_PLACE_APART, v[0], 1 << 20, 0 };
     assert_int_equal(plait_graph_place_rule(t.g, &bad, &error), PLAIT_EINVAL);
     assert_int_equal(plait_graph_place_memory(t.g, 4096, 1, &error), PLAIT_EINVAL);
