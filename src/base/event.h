@@ -50,7 +50,7 @@ typedef enum pli_event_kind {
                         * handed to it */
     PLI_EVENT_ZERO,  /* a worker has zeroed the table together with all others, before clock's updates; or a shard
                       * was zeroed, which is a version of its own */
-    PLI_EVENT_TURN,  /* a worker takes its turn in a step (`seq`) of schedule `table`, in clock: its variables, and the
+    PLI_EVENT_TURN,  /* a worker takes its turn in step `seq` of a schedule, in clock: its variables, and the
                       * keys that they touch: touch [n]; row 1: all workers take the same turn */
     PLI_EVENT_KINDS
 } pli_event_kind;

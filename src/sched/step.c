@@ -50,9 +50,10 @@ plait_status pli_schedule_log(plait_schedule *s) {
     int64_t               n = 0;
     if (sink == NULL) return PLAIT_OK;
     for (int64_t i = 0; i < s->n_own; i++) PLI_TRY(add_touches(s, s->own[i], &n));
+    /* A step ends a clock, so the clock is its number among the steps of all of the job's schedules. */
+    const int64_t clock = plait_job_clock_now(s->job);
     pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_TURN, .rank = s->rank, .table = -1, .row = s->opts.each != 0,
-                                        .clock = plait_job_clock_now(s->job), .seq = (uint64_t)s->step, .n = n,
-                                        .info.touch = s->touch });
+                                        .clock = clock, .seq = (uint64_t)clock, .n = n, .info.touch = s->touch });
     return PLAIT_OK;
 }
 

@@ -9,8 +9,7 @@
  *               workers update together
  *     owner     a variable has one owner in a step, and is in it once
  *     same      a step that all workers take alike has the same variables on each of them
- *     steps     every worker takes steps 0, 1, 2, ..., one in each of its clocks at most, and each step in the same
- *               clock as all others
+ *     steps     every worker takes every step, in order, at most one in a clock, and in the same clock as all others
  *
  * It knows neither the orders of schedules nor the program's conflict function. */
 #ifndef PLI_WATCH_SCHEDULE_H
