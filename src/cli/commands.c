@@ -165,7 +165,8 @@ static void hint(const pli_opt *rows, plait_error *err) {
         const char *say = variable ? word_for(rows, m.name) : pli_words_option(rows, m.name);
         if (say != NULL) pli_fail(err, err->code, "%.*s; %s", (int)m.length, before.text, say);
     } else if (is_no_choice(before.text, &m)) {
-        const char *say = pli_words_value(m.name, m.value);
+        const bool  of_data = strcasecmp(m.name, "format") != 0 || has_option(rows, "data"); /* export writes a model */
+        const char *say = of_data ? pli_words_value(m.name, m.value) : NULL;
         if (say != NULL) pli_fail(err, err->code, "%.*s '%s': %s", (int)m.length, before.text, m.value, say);
     }
 }

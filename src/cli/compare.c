@@ -69,6 +69,16 @@ static bool check_report(const work *w) {
     return false;
 }
 
+/* compare draws each run's curve, which a net that is cut over ranks does not have. */
+static bool check_cut(const work *w) {
+    const bool cut = w->job.cut > 1;
+    if (!cut && w->job.columns <= 1) return true;
+    pli_cli_usage("compare: --%s is refused: compare draws each run's loss over time, but no worker reads the weights "
+                  "of all layers while it trains; leave it out, or run 'plait train' for each setting",
+                  cut ? "cut" : "columns");
+    return false;
+}
+
 static bool check(const work *w) {
     for (const char *const *name = refused; *name != NULL; name++) {
         if (pli_opts_origin(w->job_opts, *name, NULL) != PLI_FROM_FLAG) continue;
@@ -96,7 +106,7 @@ static bool check(const work *w) {
         return false;
     }
     if (w->job.in.data.n == 0) pli_cli_usage("compare: no data; say --data D");
-    return w->job.in.data.n > 0 && check_report(w);
+    return w->job.in.data.n > 0 && check_cut(w) && check_report(w);
 }
 
 static bool read_options(work *w, int argc, char *const *argv, int *code) {

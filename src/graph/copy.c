@@ -73,7 +73,7 @@ static plait_status mark_asked(maker *m) {
 static plait_status refuse_excluded(const maker *m, plait_value v) {
     char name[80];
     pli_value_text(m->g, v, name);
-    return pli_fail(m->err, PLAIT_EINVAL, "%s is needed but excluded; feed it", name);
+    return pli_fail(m->err, PLAIT_EINVAL, "%s is needed but excluded; feed it, or exclude less", name);
 }
 
 /* Is only the shape needed of a node that is left out, and does the graph know it? Then its inputs are not needed: what

@@ -51,6 +51,7 @@ grep -n '@COMPARISON@\|https\{0,1\}://\|//[a-z]*\.\|<script[^>]*src\|<link[^>]*h
 # Names and options that are wrong are said before anything runs; what a run says is its row.
 exits 2 'out.*is for a single run' out compare --data part --out model
 exits 2 'no data' nothing compare --topology ps
+exits 2 'cut is refused: compare draws' cut compare --data part --model mlp --workers 2 --cut 2
 exits 2 'can be read only once' pipe compare --data -
 exits 1 'nowhere/page' nowhere compare --data part --report nowhere/page.html
 for words in "--data gone" "--data part --test gone" "--data gone/*.svm"; do

@@ -100,6 +100,7 @@ fi
 exits 2 'no file to write' out export --model-file own.model
 exits 2 'no model' model export --out a.onnx
 exits 2 'did you mean onnx' format export --model-file own.model --format onxn --out a.onnx
+exits 2 "not 'json'\$" json export --model-file own.model --format json --out a.json
 exits 2 '--out' same export --model-file own.model --out own.model
 if "$PLAIT" version --json | grep -q '"onnx": {"found": true'; then
     works export export --model-file own.model --format onnx --out own.onnx

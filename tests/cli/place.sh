@@ -111,6 +111,7 @@ exits 2 "there is no rank 2 of 2" forbid graph place net.json --ranks 2 --forbid
 exits 2 "NODE:RANK" forbid2 graph place net.json --ranks 2 --forbid h
 exits 2 'two nodes of the graph' pair graph place net.json --ranks 2 --together h:zzz
 exits 2 'none of auto, chain, heft' method graph place net.json --ranks 2 --place atuo
+exits 2 'each micro-batch needs a row' pieces graph place net.json --ranks 2 --batch 2 --micro-batches 3
 exits 2 'how many ranks' ranks graph place net.json
 exits 2 'did you mean' word graph plaec net.json
 exits 2 'keeps no state' rule graph place net.json --ranks 2 --optimizer lbfgs

@@ -310,7 +310,7 @@ static void refuse(training *t, int32_t workers, plait_status status, const char
 static void what_makes_no_sense_is_refused_by_name(void **state) {
     static const plait_learner_setting bad[] = { { "bins", "256" }, { "bins", "1" }, { "grow", "up" },
                                                  { "depth", "17" }, { "monotone", "+9" }, { "monotone", "1" },
-                                                 { "monotone", "+1," },
+                                                 { "monotone", "+1," }, { "monotone", "+1,-1" },
                                                  { "subsample", "0" }, { "colsample", "1.5" }, { "min-rows", "0" } };
     plait_data *data = make_data(1);
     training    t;

@@ -178,8 +178,8 @@ static plait_status too_few(const layers *l, int32_t stages, plait_error *err) {
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%.60s", n++ > 0 ? ", " : "",
                                      l->net->param[p].name);
     return pli_fail(err, PLAIT_EREFUSED,
-                    "a net of %d layer%s (%s) in %d stages is refused: each stage needs a layer, and interleaved has "
-                    "two stages a rank; take a smaller --cut, or more --layers",
+                    "a net of %d layer%s (%s) in %d stages is refused: each stage needs a layer (interleaved: two "
+                    "stages a rank); take a smaller --cut, or more --layers",
                     l->layers, l->layers == 1 ? "" : "s", names, stages);
 }
 

@@ -22,7 +22,12 @@ static plait_status read_word(const pli_schema *schema, const pli_bins *bins, co
         pli_schema_feature_name(schema, (uint64_t)f, &name);
         if (name.failed) status = pli_fail(err, PLAIT_ENOMEM, "no memory for names of features");
         else if (name.length == n - 1 && memcmp(name.data, word + 1, n - 1) == 0) status = PLAIT_OK;
-        if (status == PLAIT_OK && bins->place[f] >= 0) sign[bins->place[f]] = word[0] == '+' ? 1 : -1;
+        if (status != PLAIT_OK || bins->place[f] < 0) continue;
+        const int8_t given = word[0] == '+' ? 1 : -1;
+        if (sign[bins->place[f]] == -given)
+            status = pli_fail(err, PLAIT_EINVAL, "monotone: '%.*s' is to rise and to fall; name it once",
+                              (int)(n < 100 ? n - 1 : 99), word + 1);
+        else sign[bins->place[f]] = given;
     }
     pli_text_free(&name);
     if (status != PLAIT_ENAME) return status;
