@@ -193,7 +193,8 @@ static bool check(const pli_place_settings *set) {
     if (set->out != NULL && strcmp(set->out, "-") == 0)
         pli_cli_usage("graph place: --out wants a file; standard output has the placement");
     else if (set->micro_batches > set->batch)
-        pli_cli_usage("graph place: --micro-batches %" PRId64 " of --batch %" PRId64 ": each micro-batch needs a row; take fewer",
+        pli_cli_usage("graph place: --micro-batches %" PRId64 " of --batch %" PRId64 ": each micro-batch needs a row; "
+                      "take fewer",
                       set->micro_batches, set->batch);
     else if (pli_place_method(set) == NULL && !pli_file_exists(set->place))
         pli_cli_usage("graph place: --place '%s' is no file, and none of auto, chain, heft, metis", set->place);
