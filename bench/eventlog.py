@@ -5,9 +5,9 @@ import pathlib
 import struct
 
 (JOB, TABLE, GET, INC, PUSH, SEND, SUM, CLOCK, BARRIER, LEAVE, APPLY, DROP, TICK, GONE, DONE, GIVE, MIX, STAND,
- VIEW, SERVE, HAND, COPY, ZERO) = range(1, 24)
+ VIEW, SERVE, HAND, COPY, ZERO, TURN) = range(1, 25)
 
-VERSIONS = 5, 6  # 6: chunks of groups
+VERSIONS = 5, 6, 7  # 6: chunks of groups; 7: turns of schedules
 
 
 class Cursor:
@@ -83,6 +83,11 @@ def worker_events(records):
             c.numbers(4)
         elif kind == ZERO:
             c.numbers(3)
+        elif kind == TURN:
+            c.number()
+            of = clock + c.signed()
+            c.number()
+            c.numbers(3 * c.number())
         elif kind == CLOCK:
             of = clock + c.signed()
             clock = of + 1

@@ -126,8 +126,10 @@ static plait_status make(plait_schedule *s, const char *order) {
 }
 
 plait_status plait_schedule_create(plait_job *job, const plait_schedule_opts *opts, plait_schedule **schedule_out) {
-    if (job == NULL || opts == NULL || schedule_out == NULL) return PLAIT_EINVAL;
-    plait_error    *err = pli_comm_error(job->comm);
+    if (job == NULL) return PLAIT_EINVAL;
+    plait_error *err = pli_comm_error(job->comm);
+    PLI_TRY(PLI_GIVEN(err, opts));
+    PLI_TRY(PLI_GIVEN(err, schedule_out));
     plait_schedule *s = pli_calloc(1, sizeof *s);
     if (s == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a schedule");
     plait_schedule_opts_init(&s->opts);

@@ -9,6 +9,7 @@
 #include <plait/model.h>
 #include <plait/nn.h>
 #include <plait/place.h>
+#include <plait/schedule.h>
 #include <plait/session.h>
 #include <plait/table_store.h>
 
@@ -42,7 +43,8 @@ typedef struct null_case {
 } null_case;
 
 /** The cases of each header; a case without a function ends the list. */
-extern const null_case comm_cases[], table_cases[], graph_cases[], channel_cases[], learn_cases[], learner_cases[];
+extern const null_case comm_cases[], table_cases[], graph_cases[], channel_cases[], learn_cases[], learner_cases[],
+    schedule_cases[];
 
 /** The k-th argument: NULL in the turn of argument k. */
 #define N(k, value) (arg == (k) ? NULL : (value))

@@ -37,7 +37,8 @@ static null_turn turns[CASES_MAX];
 static int32_t   n_turns;
 
 static const null_case *const all_cases[] = { comm_cases,    table_cases, graph_cases,
-                                              channel_cases, learn_cases, learner_cases };
+                                              channel_cases, learn_cases, learner_cases,
+                                              schedule_cases };
 
 static const null_case *find_case(const char *function) {
     for (size_t i = 0; i < sizeof all_cases / sizeof *all_cases; i++)
