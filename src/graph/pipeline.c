@@ -25,8 +25,8 @@ plait_status pli_pipeline_init(pli_pipeline *p, const char *schedule, int32_t ra
                         chunks);
     if (kind == PLI_INTERLEAVED && micro_batches % ranks != 0)
         return pli_fail(err, PLAIT_EINVAL,
-                        "schedule interleaved over %d ranks takes a multiple of %d micro-batches, not %d", ranks, ranks,
-                        micro_batches);
+                        "schedule interleaved over %d ranks takes a multiple of %d micro-batches, not %d; take %d",
+                        ranks, ranks, micro_batches, (micro_batches / ranks + 1) * ranks);
     *p = (pli_pipeline){
         .kind = (pli_pipeline_kind)kind, .ranks = ranks, .chunks = chunks, .micro_batches = micro_batches, .rank = rank
     };

@@ -177,7 +177,7 @@ static void test_refusals(void **state) {
     refused(t, 2, PLAIT_ENAME, "did you mean 'gpipe'");
     t.opts.pipeline = "interleaved";
     t.opts.micro_batches = 3;
-    refused(t, 2, PLAIT_EINVAL, "a multiple of 2 micro-batches, not 3");
+    refused(t, 2, PLAIT_EINVAL, "a multiple of 2 micro-batches, not 3; take 4");
     t.opts.pipeline = NULL;
     t.opts.optimizer = "lbfgs";
     refused(t, 2, PLAIT_EREFUSED, "cut with lbfgs is refused");

@@ -298,7 +298,8 @@ plait_status pli_onnx_decode(const void *bytes, size_t n, pli_onnx_model *model_
     plait_status status =
         o->message != NULL
             ? read_model(o, &model, err)
-            : pli_fail(err, PLAIT_EFORMAT, "no ONNX model, or one that was cut or altered: its bytes are no message");
+            : pli_fail(err, PLAIT_EFORMAT, "no graph in JSON, and no ONNX model, or one that was cut or "
+                                          "altered: its bytes are no message");
     if (status == PLAIT_OK)
         *model_out = model;
     else

@@ -272,14 +272,16 @@ plait_status pli_schedule_prove(const pli_logfile *file, const char *as, pli_sch
 /* --- telling ------------------------------------------------------------------------------------------------------ */
 
 void pli_schedule_text(const pli_schedule_proof *p, pli_text *text) {
-    pli_text_add(text, "%lld steps of %d workers: %lld variables, %lld keys\n", (long long)p->steps, p->workers,
-                 (long long)p->variables, (long long)p->keys);
+    pli_text_add(text, "%lld step%s of %d worker%s: %lld variable%s, %lld key%s\n", (long long)p->steps,
+                 pli_plural(p->steps), p->workers, pli_plural(p->workers), (long long)p->variables,
+                 pli_plural(p->variables), (long long)p->keys, pli_plural(p->keys));
     if (p->unbounded)
         pli_text_add(text, "%s bounds nothing: only turns of the same clock are judged\n", p->consistency);
     else if (p->turns > 0)
         pli_text_add(text, "under %s, turns %s may have missed each other\n", p->consistency,
                      p->apart == 0 ? "of the same clock" : "of near clocks");
-    if (p->apart > 0) pli_text_add(text, "near: at most %lld clocks apart\n", (long long)p->apart);
+    if (p->apart > 0) pli_text_add(text, "near: at most %lld clock%s apart\n", (long long)p->apart,
+                                    pli_plural(p->apart));
     if (p->verdict == PLI_AUDIT_PROVEN) pli_text_add(text, "proven: no two of them conflicted\n");
     if (p->verdict == PLI_AUDIT_REFUTED) pli_text_add(text, "refuted (%s): %s\n", p->first.rule, p->first.text);
 }
