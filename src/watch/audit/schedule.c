@@ -201,15 +201,15 @@ static void judge_members(judge *j) {
     }
 }
 
-/* May a and b, of the same key, have missed each other? */
+/* May a and b, of the same key, have missed each other? Within a step that all take alike they are meant to touch the
+ * same variables, so there only two variables of one worker are a conflict. */
 static bool is_conflict(const judge *j, const touch *a, const touch *b) {
     if (!a->writes && !b->writes) return false;
-    if (a->together && b->together) return a->step == b->step && a->rank == b->rank && a->variable != b->variable;
+    if (a->together && b->together && a->step == b->step) return a->rank == b->rank && a->variable != b->variable;
     const int64_t apart = a->clock < b->clock ? b->clock - a->clock : a->clock - b->clock;
     return a->rank != b->rank && apart <= j->proof->apart;
 }
 
-/* Steps that all take alike are in step with each other, so of their turns one for each worker is judged by itself. */
 static void judge_touches(judge *j) {
     if (j->touches > 0) qsort(j->touch, (size_t)j->touches, sizeof *j->touch, by_key);
     for (int64_t i = 0, end; i < j->touches; i = end) {

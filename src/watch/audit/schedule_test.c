@@ -175,6 +175,30 @@ static void test_steps_that_all_take(void **state) {
     assert_string_equal(less.first.rule, "same");
 }
 
+/* Steps that all take alike, one in each clock. same_key: the second step's variable writes the key of the first's. */
+static pli_schedule_proof one_after_another(const char *consistency, bool same_key) {
+    begin(consistency);
+    for (int32_t w = 0; w < W; w++)
+        for (int64_t t = 0; t < 2; t++) {
+            const pli_event_touch touch = { .variable = t, .writes = true, .key = same_key ? 40 : 40 + (uint64_t)t };
+            take(w, t, t, true, 1, &touch);
+        }
+    const pli_schedule_proof proof = prove(NULL);
+    unlink(path);
+    return proof;
+}
+
+/* Under a bound of S one worker's step may miss what another has pushed in the step before. */
+static void test_steps_that_all_take_under_stale_reads(void **state) {
+    (void)state;
+    assert_int_equal(one_after_another("bsp", true).verdict, PLI_AUDIT_PROVEN);
+    assert_int_equal(one_after_another("ssp:1", false).verdict, PLI_AUDIT_PROVEN);
+    const pli_schedule_proof stale = one_after_another("ssp:1", true);
+    assert_int_equal(stale.verdict, PLI_AUDIT_REFUTED);
+    assert_string_equal(stale.first.rule, "conflict");
+    assert_int_equal(stale.first.clock, 1);
+}
+
 static void test_nothing_is_proven_of_nothing(void **state) {
     (void)state;
     begin("bsp");
@@ -223,6 +247,7 @@ int main(void) {
         cmocka_unit_test(test_mistakes_in_rotation),     cmocka_unit_test(test_the_two_are_named),
         cmocka_unit_test(test_steps_that_all_take),      cmocka_unit_test(test_nothing_is_proven_of_nothing),
         cmocka_unit_test(test_a_cut_log),                cmocka_unit_test(test_how_it_is_told),
+        cmocka_unit_test(test_steps_that_all_take_under_stale_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
