@@ -18,7 +18,8 @@ typedef enum pli_purpose {
     PLI_RANDOM_GRAPH = 8,   /* a: run, b: piece of an array  */
     PLI_RANDOM_CENTRES = 9, /* a: round, b: row of the data  */
     PLI_RANDOM_TREES = 10,  /* a: round, b: row of the data  */
-    PLI_RANDOM_SCHED = 11   /* a: step of a schedule        */
+    PLI_RANDOM_SCHED = 11,  /* a: step of a schedule        */
+    PLI_RANDOM_DUAL = 12    /* a: first own block, b: clock */
 } pli_purpose;
 
 typedef struct pli_random {

@@ -25,6 +25,11 @@ static const optimizer solvers[] = {
       "nor for hinge with many weights. It ends by itself within --tolerance of the least objective; --epochs is "
       "an upper bound. Its table is w: the workers' sums of weights, slopes and curvature; with many weights also "
       "w.diagonal. docs/newton.md" },
+    { "cd", "hinge: whole passes, row by row in the dual problem; reads may be stale (linear models)",
+      "auto takes it for hinge with more weights than newton keeps the curvature of, if there is a penalty --l2, no "
+      "--l1 and one copy of the values (not gossip, local-sgd): of one worker, and of several under the loose "
+      "consistencies. It ends by itself within --tolerance of the least objective, and its gap is certain; --epochs is "
+      "an upper bound. Its table is w: the weights, and a row for the intercepts. docs/models.md" },
     { NULL, NULL, NULL },
 };
 
@@ -33,7 +38,7 @@ static const optimizer rules[] = {
     { "momentum", "sgd that keeps a share of its last step (--momentum)", "" },
     { "adagrad", "a step size for each weight, by its gradients so far",
       "auto takes it for linear models where no solver goes: a step size, batch or schedule was given, the loss is "
-      "quantile, or hinge with many weights under stale reads, or a checkpoint or replicas are asked for." },
+      "quantile, or a checkpoint or replicas are asked for." },
     { "adam", "a step size for each weight, by a moving mean of its gradients", "auto takes it for nets." },
     { "ftrl", "follows the regularised leader; with --l1 it leaves few weights other than 0", "" },
     { NULL, NULL, NULL },

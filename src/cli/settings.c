@@ -104,14 +104,14 @@ const pli_opt pli_train_rows[] = {
     { "cache", PLI_OPT_FLAG, AT(in.cache), NULL, NULL,
       "keep a binary cache beside the data file; later runs read it instead", 0, 0, "data" },
 
-    { "optimizer", PLI_OPT_CHOICE, AT(optimizer), "auto", "auto|sgd|momentum|adagrad|adam|ftrl|lbfgs|newton|online",
+    { "optimizer", PLI_OPT_CHOICE, AT(optimizer), "auto", "auto|sgd|momentum|adagrad|adam|ftrl|lbfgs|newton|cd|online",
       "update rule, or solver; auto: the one that suits the model, the data and the "
       "consistency", 0, 0, "optimizer" },
     { "optimizer-state", PLI_OPT_CHOICE, AT(optimizer_state), "whole", "whole|sharded",
       "how much of the update rule's state a worker holds: all of it, or its own part (allreduce, bsp, dense weights)",
       0, 0, "optimizer" },
     { "epochs", PLI_OPT_I64, AT(epochs), NULL, "N",
-      "passes over the data; with 1 the data are streamed; default: until it converges (lbfgs, newton); update "
+      "passes over the data; with 1 the data are streamed; default: until it converges (lbfgs, newton, cd); update "
       "rules: as many as make 2400 clocks, from 5 to 100; nets: 10; gbdt: 100 rounds",
       1, MANY, "optimizer" },
     { "batch", PLI_OPT_I64, AT(batch), NULL, "N",

@@ -266,7 +266,7 @@ for model in mlp cnn lstm graph; do
 done
 # What trains: a topic for each optimizer; auto is the default and says its reason without quoting a refusal.
 gzip -dc "$data/a9a/a9a.gz" | head -n 500 >few
-for name in optimizer $("$PLAIT" help train | tr '|' '\n' | grep -xE 'sgd|momentum|adagrad|adam|ftrl|lbfgs') newton online; do
+for name in optimizer $("$PLAIT" help train | tr '|' '\n' | grep -xE 'sgd|momentum|adagrad|adam|ftrl|lbfgs') newton cd online; do
     works topic help "$name"
     grep -q 'optimizer' topic.out || fail "help $name does not say what it is: $(cat topic.out)"
 done

@@ -9,6 +9,7 @@
  *     lbfgs_linear.c    passes for L-BFGS
  *     online.h          row by row, in one pass
  *     newton.h          sums of quadratic models: few weights, any staleness
+ *     dual.h            hinge by its dual problem, row by row
  *     smoothing.c       a loss with a kink, made smooth for solvers
  *     gap.c             how far a model lies above the optimum
  *     linear_model.c    the fitted model
@@ -31,6 +32,7 @@ struct pli_row_worker;
 typedef struct pli_newton pli_newton;   /* newton.c */
 typedef struct pli_limited pli_limited; /* newton_limited.c */
 typedef struct pli_online pli_online;   /* online.h */
+typedef struct pli_dual pli_dual;       /* dual.c */
 
 typedef struct pli_linear_fit {
     pli_fit      fit;
@@ -58,6 +60,7 @@ typedef struct pli_linear_fit {
     pli_newton  *newton;  /* by sums of quadratic models */
     pli_limited *limited; /* the same for many weights   */
     pli_online  *online;  /* row by row, in one pass     */
+    pli_dual    *dual;    /* by the dual problem         */
     /* row by row */
     struct pli_row_worker *hogwild; /* [threads] */
 } pli_linear_fit;
@@ -80,8 +83,8 @@ extern const pli_fit_ops pli_linear_fit_ops;
 
 /* --- steps.c, blocks.c, hogwild.c --------------------------------------------------------------------------------- */
 
-extern const pli_steps pli_linear_steps, pli_hogwild_steps, pli_newton_steps, pli_limited_steps, pli_online_steps,
-    pli_online_steps_in_place;
+extern const pli_steps pli_linear_steps, pli_hogwild_steps, pli_newton_steps, pli_limited_steps, pli_dual_steps,
+    pli_online_steps, pli_online_steps_in_place;
 plait_status pli_linear_begin(pli_run *run);
 void         pli_linear_end(pli_run *run);
 

@@ -58,6 +58,7 @@ static double default_rate(const pli_run *run) {
 static int64_t default_epochs(const pli_run *run) {
     const pli_linear_fit *l = run->state;
     if (run->lbfgs) return 2000;
+    if (run->solver == &pli_solver_cd) return 3000;
     if (run->solver == &pli_solver_newton) return l->fit.goal.loss->smoothed != NULL ? 3000 : 1000;
     return clamp((l->rowwise ? 600 : 2400) / run->clocks, 5, 100);
 }
@@ -94,6 +95,17 @@ static bool has_whole_curvature(const pli_run *run) {
     return n * (n + 1) / 2 <= PLI_NEWTON_VALUES && curvature_work(run) <= CURVATURE_WORK;
 }
 
+/* Why the dual problem (dual.h) does not suit; NULL: it does. */
+static const char *unsuited_dual(const pli_run *run, double there) {
+    const plait_train_opts *o = run->opts;
+    const double            rows = (double)run->train_rows * (double)pli_fit_of(run)->goal.columns;
+    if (pli_fit_of(run)->goal.loss->smoothed == NULL) return "only hinge has a dual problem that it knows";
+    if (o->l2 <= 0 || o->l1 > 0) return "it needs a penalty: --l2 above 0, and no --l1";
+    if (run->start != NULL) return "it cannot begin from a model";
+    if (there > 0 && 32 * weights_of(run) + 8 * rows > there) return "rows and weights are too many for its vectors";
+    return NULL;
+}
+
 /* Why the data do not suit the solver; NULL: they do. there: memory, on the worker that has least. */
 static const char *unsuited(const pli_run *run, double there) {
     const bool   newton = run->solver == &pli_solver_newton;
@@ -101,6 +113,7 @@ static const char *unsuited(const pli_run *run, double there) {
     if (run->solver == &pli_solver_online) return NULL;
     if (run->features == 0 || n > (double)(INT64_C(1) << 28))
         return "the features are too many, so weights grow by key";
+    if (run->solver == &pli_solver_cd) return unsuited_dual(run, there);
     const bool mirrors = pli_pair_averages(pli_topology_find(run->topology), run->consistency, NULL);
     const double bytes = newton ? NEWTON_BYTES + (mirrors ? MIRROR_BYTES : 0) : SOLVER_BYTES;
     if (there > 0 && n * bytes > there)
@@ -129,18 +142,28 @@ static void prefer_newton(pli_run *run) {
                                  "rows stay and weights are few: the curvature of each pair knows the loss's kinks");
 }
 
+/* Smoothing comes near kinks in few passes where the curvature of each pair of weights is kept, whatever the features'
+ * scales. With more weights, rows are taken one by one in the dual problem. Of several workers whose reads are whole
+ * clocks, L-BFGS by smoothing comes nearer. */
+static void prefer_dual(pli_run *run, double there) {
+    if (!run->chooses || run->solver == &pli_solver_online || unsuited_dual(run, there) != NULL) return;
+    if (has_whole_curvature(run) || (run->lbfgs && pli_run_holders(run) > 1)) return;
+    (void)pli_run_try_solver(run, &pli_solver_cd, pli_solver_cd.why);
+}
+
 /* Collective, since every worker must decide the same. */
 static plait_status check_solver(pli_run *run) {
     double there = (double)pli_memory_bytes();
     if (run->solver == NULL) return PLAIT_OK;
-    prefer_newton(run);
     PLI_TRY(plait_comm_allreduce(run->comm, &there, 1, PLAIT_F64, PLAIT_MIN));
+    prefer_newton(run);
+    prefer_dual(run, there);
     const char *why = unsuited(run, there);
-    if (why == NULL || (!run->chooses && run->solver != &pli_solver_newton)) return PLAIT_OK;
+    if (why == NULL || (!run->chooses && run->lbfgs)) return PLAIT_OK;
     if (!run->chooses)
-        return pli_fail(run->err, PLAIT_EREFUSED, "optimizer newton is refused: %s (%lld features, %lld scores); "
-                                                  "nearest is --optimizer %s", why, (long long)run->features,
-                        (long long)pli_fit_of(run)->goal.columns, run->learner->optimizer);
+        return pli_fail(run->err, PLAIT_EREFUSED, "optimizer %s is refused: %s (%lld features, %lld scores); "
+                                                  "nearest is --optimizer %s", run->optimizer, why,
+                        (long long)run->features, (long long)pli_fit_of(run)->goal.columns, run->learner->optimizer);
     pli_run_leave_solver(run, why);
     return PLAIT_OK;
 }
@@ -217,7 +240,7 @@ static plait_status prepare(pli_run *run) {
     PLI_TRY(check_solver(run));
     settle_defaults(run);
     l->linear.goal = l->fit.goal; /* with its class weights */
-    if (run->solver != NULL && run->solver->passes) pli_linear_soften(&l->linear);
+    if (run->solver != NULL && (run->solver->demand.traits & PLAIT_SMOOTH) != 0) pli_linear_soften(&l->linear);
     PLI_TRY(settle_tables(run));
     PLI_TRY(check_start(run));
     return check_memory(run);
@@ -227,6 +250,7 @@ static plait_status measured(pli_run *run) {
     pli_linear_fit *l = run->state;
     l->fit.scale = (pli_scale){ .features = run->features };
     if (l->fit.raw || l->form == PLI_SPARSE || (run->l1 > 0 && run->l2 > 0)) return PLAIT_OK;
+    if (run->solver == &pli_solver_cd) return PLAIT_OK; /* the penalty's units are those of its problem */
     PLI_TRY(pli_fit_measure_scale(run));
     if (run->solver == &pli_solver_online && l->fit.scale.centre == NULL) pli_scale_destroy(&l->fit.scale);
     return PLAIT_OK; /* online learning scales as it learns, and takes centres alone */
@@ -237,6 +261,7 @@ static plait_status measured(pli_run *run) {
 static plait_status train(pli_run *run) {
     const pli_linear_fit *l = run->state;
     if (run->lbfgs) return pli_lbfgs_run(run, &pli_lbfgs_linear);
+    if (run->solver == &pli_solver_cd) return pli_loop_run(run, &pli_dual_steps);
     if (run->solver == &pli_solver_newton)
         return pli_loop_run(run, has_whole_curvature(run) ? &pli_newton_steps : &pli_limited_steps);
     if (run->solver == &pli_solver_online)
@@ -257,7 +282,8 @@ static void describe(const pli_run *run, pli_text *json) {
     pli_json_bool(json, "intercept", pli_fit_of(run)->intercept);
 }
 
-static const pli_solver *const solvers[] = { &pli_solver_online, &pli_solver_lbfgs, &pli_solver_newton, NULL };
+static const pli_solver *const solvers[] = { &pli_solver_online, &pli_solver_lbfgs, &pli_solver_newton,
+                                             &pli_solver_cd, NULL };
 
 static const pli_learner_more more = {
     .solvers = solvers,

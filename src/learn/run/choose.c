@@ -95,6 +95,7 @@ void pli_run_choose_optimizer(pli_run *run) {
     char why[sizeof run->optimizer_why] = "", last[sizeof why] = "";
     if (!run->chooses) return;
     for (int i = 0; solvers_of(run)[i] != NULL && !run->learner->more->by_name_only; i++) {
+        if (solvers_of(run)[i]->by_data) continue;
         if (goes(run, solvers_of(run)[i], last, sizeof last)) {
             because(run, why_taken(run));
             return;

@@ -5,6 +5,7 @@
  *     online   one pass, row by row                            each row is seen once
  *     lbfgs    whole passes, server functions                  reads are whole clocks
  *     newton   whole passes, sums of quadratic models          reads may be stale; few weights
+ *     cd       whole passes, row by row in the dual problem    a loss with a kink and a dual, and l2 > 0
  */
 #ifndef PLI_LEARN_SOLVER_H
 #define PLI_LEARN_SOLVER_H
@@ -18,11 +19,12 @@ struct pli_solver {
     pli_demand  demand; /* of the other settings (table/pairs/)                             */
     bool        passes; /* each clock is a pass over all rows                               */
     bool        adds;   /* its tables have no update rule                                   */
+    bool        by_data; /* auto takes it only where the learner, once it knows the data, prefers it       */
     /** Does auto consider it for these options? why_out: else why not. It is asked before the data are read. */
     bool (*suits)(const pli_run *run, const char **why_out);
 };
 
-extern const pli_solver pli_solver_online, pli_solver_lbfgs, pli_solver_newton;
+extern const pli_solver pli_solver_online, pli_solver_lbfgs, pli_solver_newton, pli_solver_cd;
 
 /** All solvers, NULL-ended. */
 const pli_solver *const *pli_solvers(void);

@@ -60,7 +60,22 @@ const pli_solver pli_solver_newton = {
                           PLAIT_HOLDS_SHARE | PLAIT_COMPARES | PLAIT_SMOOTH }
 };
 
-static const pli_solver *const solvers[] = { &pli_solver_online, &pli_solver_lbfgs, &pli_solver_newton, NULL };
+const pli_solver pli_solver_cd = {
+    .name = "cd",
+    .why = "rows stay and the penalty gives the loss a dual problem: ascent row by row needs no step size",
+    .passes = true,
+    .adds = true,
+    .by_data = true,
+    .suits = suits_passes,
+    .demand = { .who = "cd",
+                .needs = PLAIT_ONE_COPY,
+                .why = "its sum of what each row weighs must not be averaged",
+                .traits = PLAIT_ALL_ROWS | PLAIT_ROWS_STAY | PLAIT_OWN_STEPS | PLAIT_MORE_THAN_TABLES | PLAIT_OWN_END |
+                          PLAIT_HOLDS_SHARE | PLAIT_COMPARES }
+};
+
+static const pli_solver *const solvers[] = { &pli_solver_online, &pli_solver_lbfgs, &pli_solver_newton,
+                                             &pli_solver_cd, NULL };
 
 const pli_solver *const *pli_solvers(void) { return solvers; }
 
