@@ -11,11 +11,11 @@
  * loss minimization", JMLR 2013). No step size, no smoothing: a kink is a corner of the simplex.
  *
  * The table holds the sum that is w. A worker reads it, goes over its rows, and adds what its rows have changed. The
- * workers do not see each other's rows meanwhile, so each takes a row's effect on the scores for `caution` times as large as it
- * is, with as many workers: then the sum of all their changes still raises the dual value (CoCoA+: Ma et al., "Adding
- * vs. averaging in distributed primal-dual optimization", ICML 2015). If reads are so stale that it falls all the same,
- * caution grows. What is in the table always belongs to the shares of the workers' rows, however late a read was, so
- * the only point of rest is the optimum.
+ * workers do not see each other's rows meanwhile, so each takes a row's effect on the scores for `caution` times as
+ * large as it is, with as many workers: then the sum of all their changes still raises the dual value (CoCoA+: Ma et
+ * al., "Adding vs. averaging in distributed primal-dual optimization", ICML 2015). If reads are so stale that it falls
+ * all the same, caution grows. What is in the table always belongs to the shares of the workers' rows, however late a
+ * read was, so the only point of rest is the optimum.
  *
  * The intercept has no penalty, and so its dual problem has a constraint: the shares of each class sum to 0. It is kept
  * by a proximal point method (Rockafellar, "Augmented Lagrangians and applications of the proximal point algorithm in
