@@ -21,6 +21,14 @@ works two train "$@" --model mlp --layers 32,16,12 --workers 2 --cut 2 --out two
 works four train "$@" --model mlp --layers 32,16,12 --workers 4 --cut 4 --topology ps
 same whole two four
 cmp -s whole.model two.model || fail "a cut net leaves another file"
+# Two replicas have the bits of two whole nets, wherever a run repeats: no update is lost, doubled or late by a clock.
+for pair in "allreduce bsp" "allreduce bounded-delay:3" "allreduce local-sgd:5" "ps sequential" "ps local-sgd:4" \
+    "gossip:ring bsp" "local bsp"; do
+    together="--topology ${pair% *} --consistency ${pair#* } --batch 90 --optimizer adagrad"
+    works apart train "$@" --model mlp --layers 16,12 $together --workers 2
+    works staged train "$@" --model mlp --layers 16,12 $together --workers 4 --cut 2
+    same apart staged
+done
 works predict predict --model-file two.model --data "$digits" --label -1
 [ "$(wc -l <predict.out)" = 1797 ] || fail "predict: not a line a row"
 works cnn train "$@" --model cnn --layers 4,6,8 --epochs 1
