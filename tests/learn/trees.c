@@ -320,6 +320,8 @@ static void what_makes_no_sense_is_refused_by_name(void **state) {
         assert_true(train(&t, 1, 1) < 0);
         assert_non_null(strstr(t.error.text, bad[i].name));
     }
+    t = trees_of(data, &(plait_learner_setting){ "monotone", "+11" }, 1);
+    refuse(&t, 1, PLAIT_ENAME, "monotone: unknown feature '11'; did you mean '1'?");
     t = trees_of(data, NULL, 0);
     t.opts.loss = "hinge";
     refuse(&t, 1, PLAIT_EREFUSED, "loss hinge with model gbdt");

@@ -5,9 +5,36 @@
  *
  * Papers: XGBoost and LightGBM do the same (LightGBM's method "basic"); Auguste, Malory and Smirnov, "A better method
  * to enforce monotonic constraints in regression and classification trees", 2020, describe it, and better ones. */
+#include <stdio.h>
 #include <string.h>
 
 #include "learn/trees/trees.h"
+
+enum { NAMES = 1000, NAME_BYTES = 64 }; /* what an error looks through for the nearest name */
+
+/* Fails, since the data have no feature of the given name [n bytes], and names the nearest. */
+static plait_status refuse_name(const pli_schema *schema, int64_t features, const char *given, size_t n,
+                                plait_error *err) {
+    const size_t count = features < NAMES ? (size_t)features : NAMES;
+    char(*name)[NAME_BYTES] = pli_array(count + 1, sizeof *name);
+    const char **list = pli_array(count + 1, sizeof *list);
+    pli_text     text = { 0 };
+    bool         made = name != NULL && list != NULL;
+    for (size_t f = 0; made && f < count; f++) {
+        text.length = 0;
+        pli_schema_feature_name(schema, (uint64_t)f, &text);
+        made = !text.failed;
+        if (made) snprintf(name[f], sizeof name[f], "%.*s", (int)text.length, text.data);
+        list[f] = name[f];
+    }
+    if (made) snprintf(name[count], sizeof name[count], "%.*s", (int)(n < NAME_BYTES ? n : NAME_BYTES), given);
+    if (made) pli_fail_unknown(err, "feature", name[count], list, count);
+    else pli_fail(err, PLAIT_ENOMEM, "no memory for names of features");
+    pli_text_free(&text);
+    pli_free(list);
+    pli_free(name);
+    return pli_fail_at(err, "monotone");
+}
 
 /* One word: a sign and a name. */
 static plait_status read_word(const pli_schema *schema, const pli_bins *bins, const char *word, size_t n, int8_t *sign,
@@ -31,8 +58,7 @@ static plait_status read_word(const pli_schema *schema, const pli_bins *bins, co
     }
     pli_text_free(&name);
     if (status != PLAIT_ENAME) return status;
-    return pli_fail(err, PLAIT_EINVAL, "monotone: the data have no feature '%.*s'", (int)(n < 100 ? n - 1 : 99),
-                    word + 1);
+    return refuse_name(schema, bins->features, word + 1, n - 1, err);
 }
 
 plait_status pli_monotone_read(const pli_schema *schema, const pli_bins *bins, const char *text, int8_t *sign,
