@@ -161,9 +161,10 @@ static plait_status check_solver(pli_run *run) {
     const char *why = unsuited(run, there);
     if (why == NULL || (!run->chooses && run->lbfgs)) return PLAIT_OK;
     if (!run->chooses)
-        return pli_fail(run->err, PLAIT_EREFUSED, "optimizer %s is refused: %s (%lld features, %lld scores); "
+        return pli_fail(run->err, PLAIT_EREFUSED, "optimizer %s is refused: %s (%lld feature%s, %lld score%s); "
                                                   "nearest is --optimizer %s", run->optimizer, why,
-                        (long long)run->features, (long long)pli_fit_of(run)->goal.columns, run->learner->optimizer);
+                        (long long)run->features, pli_plural(run->features), (long long)pli_fit_of(run)->goal.columns,
+                        pli_plural(pli_fit_of(run)->goal.columns), run->learner->optimizer);
     pli_run_leave_solver(run, why);
     return PLAIT_OK;
 }
