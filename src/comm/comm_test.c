@@ -10,15 +10,11 @@
 
 #include <cmocka.h>
 
+#include "check.h"
 #include "comm/world.h"
 
 /* A body runs on a thread of its own, from which cmocka's asserts may not jump: it returns an error, whose text has
  * the line. */
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
-    } while (0)
-
 static plait_comm_opts opts_of(int32_t workers, int32_t servers, const char *collective) {
     plait_comm_opts opts;
     plait_comm_opts_init(&opts);

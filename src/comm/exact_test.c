@@ -9,17 +9,13 @@
 
 #include <cmocka.h>
 
+#include "check.h"
 #include "comm/world.h"
 #include "tensor/exact.h"
 #include "tensor/exact_cells.h"
 
 /* A body runs on a thread of its own, from which cmocka's asserts may not jump: it returns an error, whose text has
  * the line. */
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
-    } while (0)
-
 enum { TERMS = 48, LONGEST = 5000, WORKERS_MAX = 8 };
 static const int64_t lengths[] = { 0, 1, 5, 300, 2049, LONGEST };
 

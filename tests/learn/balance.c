@@ -2,6 +2,7 @@
  * runs repeat. Its share falls to a quarter of the others', each row is used once an epoch whoever has it, and under
  * bsp the model is that of a run in which every worker keeps its blocks. Without arguments the ranks are threads; with
  * a test's name, this process is one of an MPI job. */
+#include "check.h"
 #include "learn/train.h"
 
 #include <stdatomic.h>
@@ -11,11 +12,6 @@
 #include "table/server/leases.h"
 
 enum { ROWS = 4000, ROWS_MAX = 40000, FEATURES = 7, EPOCHS = 5, BATCH = 100, SLOW = 1, ROW_NS = 1000 };
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
-    } while (0)
 
 /* --- time that the test counts: these wrap functions of the library (the linker's --wrap) ---------------------- */
 

@@ -7,15 +7,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "comm/comm.h"
 #include "comm/launcher.h"
 #include "group_story.h"
 #include "tensor/exact_cells.h"
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
-    } while (0)
 
 static double input(int32_t rank, int64_t i) { return (double)((rank + 1) * 37 + i * 11 % 101) / 7.0; }
 

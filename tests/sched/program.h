@@ -5,17 +5,13 @@
 
 #include <plait/schedule.h>
 
+#include "check.h"
 #include "comm/comm.h"
 #include "table/table.h"
 #include "watch/audit/schedule.h"
 
 /* ../table/witness.h keeps the log in memory; both audits read it. */
 #include "table/witness.h"
-
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
-    } while (0)
 
 typedef struct program {
     const char *transport, *topology, *consistency, *order;

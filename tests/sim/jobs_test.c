@@ -12,14 +12,10 @@
 
 #include <cmocka.h>
 
+#include "check.h"
 #include "table/table.h"
 
 enum { JOBS = 4, CLOCKS = 6, ROWS = 4, WORKERS = 3, SEEDS = 3 };
-
-#define CHECK(condition)                                                                                              \
-    do {                                                                                                              \
-        if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
-    } while (0)
 
 static plait_status work(plait_job *job) {
     static const double ones[ROWS] = { 1, 1, 1, 1 };

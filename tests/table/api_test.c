@@ -11,13 +11,9 @@
 
 #include <cmocka.h>
 
+#include "check.h"
 #include "table/pairs/pairs.h"
 #include "table/table.h"
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
-    } while (0)
 
 static plait_status run_on(int32_t workers, int32_t servers, const char *topology, const char *consistency,
                            const plait_function *functions, int32_t n, plait_work_fn *work, void *user,

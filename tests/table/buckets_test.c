@@ -10,16 +10,12 @@
 
 #include <cmocka.h>
 
+#include "check.h"
 #include "comm/collective.h"
 #include "comm/forms/forms.h"
 #include "comm/reduce.h"
 #include "table/topology/buckets.h"
 #include "end_clock.h"
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
-    } while (0)
 
 enum { TABLES_MAX = 12, CLOCKS = 4 };
 

@@ -12,15 +12,11 @@
 
 #include <cmocka.h>
 
+#include "check.h"
 #include "table/server/functions.h"
 #include "table/state/snap.h"
 #include "tensor/exact_cells.h"
 #include "watched.h"
-
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
-    } while (0)
 
 enum { ROWS = 3000, COLS = 2, DRAWS = 30 };
 

@@ -9,12 +9,8 @@
 
 #include <cmocka.h>
 
+#include "check.h"
 #include "table/table.h"
-
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
-    } while (0)
 
 enum { ROWS = 300, COLS = 3, CLOCKS = 5, KEYS = 7, TABLES = 3 };
 

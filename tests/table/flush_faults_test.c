@@ -11,14 +11,10 @@
 
 #include <cmocka.h>
 
+#include "check.h"
 #include "table/copies/mirror.h"
 #include "table/table.h"
 #include "table/topology/buckets.h"
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
-    } while (0)
 
 enum { LARGE = 20000 }; /* 80 kB: leaves at once, and lies in a bucket of its own or with others */
 

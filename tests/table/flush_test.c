@@ -10,13 +10,9 @@
 
 #include <cmocka.h>
 
+#include "check.h"
 #include "table/table.h"
 #include "end_clock.h"
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
-    } while (0)
 
 enum { TABLES_MAX = 12, CLOCKS = 4, SEEDS = 4 };
 

@@ -8,14 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "check.h"
 #include "table/table.h"
-
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition))                                                                                              \
-            return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s: %.300s", __LINE__, #condition,        \
-                            plait_comm_error(comm)->text);                                                             \
-    } while (0)
 
 enum { WORKERS = 4, GROUPS = 3, ALL = GROUPS, TABLES = GROUPS + 1, ROWS = 700, KEYS = 9, CLOCKS = 6 };
 

@@ -15,14 +15,8 @@
 #include <cmocka.h>
 #include <plait/checkpoint.h>
 
+#include "check.h"
 #include "table/table.h"
-
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition))                                                                                              \
-            return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s: %.300s", __LINE__, #condition,        \
-                            plait_comm_error(comm)->text);                                                             \
-    } while (0)
 
 enum { WORKERS = 4, ROWS = 500, KEYS = 40, CUT = 4, END = 9, TABLES = 3 };
 
@@ -60,7 +54,7 @@ static plait_status make_groups(plait_comm *comm, const layout *as, plait_group 
     return PLAIT_OK;
 }
 
-/* Whose table t is: 0, 1 a group's; -1 all workers'. */
+/* The group that has table t, 0 or 1; -1: all workers have it. */
 static int owner_of(const layout *as, int t) {
     if (as->swapped && t != 1) return t == 0 ? -1 : 0;
     return t == 2 ? -1 : t;

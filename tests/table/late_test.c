@@ -10,12 +10,8 @@
 
 #include <cmocka.h>
 
+#include "check.h"
 #include "watched.h"
-
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
-    } while (0)
 
 enum { ROWS = 200, COLS = 2, KEYS = 6, ROUNDS = 3, CLOCKS = 3 };
 

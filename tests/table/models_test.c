@@ -13,12 +13,8 @@
 
 #include <cmocka.h>
 
+#include "check.h"
 #include "table/table.h"
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
-    } while (0)
 
 enum { EXAMPLES = 96, FEATURES = 6, BATCH = 24, CLOCKS = 40 };
 

@@ -12,14 +12,10 @@
 
 #include <cmocka.h>
 
+#include "check.h"
 #include "table/table.h"
 #include "watch/audit/audit.h"
 #include "watch/eventlog.h"
-
-#define CHECK(condition)                                                                                              \
-    do {                                                                                                              \
-        if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
-    } while (0)
 
 enum { ROWS = 4 };
 static const double ones[ROWS] = { 1, 1, 1, 1 };

@@ -9,15 +9,11 @@
 
 #include <cmocka.h>
 
+#include "check.h"
 #include "comm/collective.h"
 #include "comm/forms/forms.h"
 #include "table/copies/mirror.h"
 #include "table/table.h"
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
-    } while (0)
 
 enum { CLOCKS = 5, LARGEST = 6000 };
 

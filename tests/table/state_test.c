@@ -10,15 +10,11 @@
 
 #include <cmocka.h>
 
+#include "check.h"
 #include "table/state/state.h"
 #include "table/table.h"
 
 enum { ROWS = 700, COLS = 3, TABLES = 3, BLOCKS = 12, CUT = 5, CLOCKS = 12, KEYS_MOST = 400 };
-
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
-    } while (0)
 
 /* What a cut holds, in the memory that all workers share: each writes its own rows. */
 typedef struct cut {

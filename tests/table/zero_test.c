@@ -10,15 +10,11 @@
 
 #include <cmocka.h>
 
+#include "check.h"
 #include "table/state/state.h"
 #include "table/table.h"
 
 #include "watched.h"
-
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
-    } while (0)
 
 enum { ROWS = 90, COLS = 2, KEYS = 9, TABLES = 4, BEFORE = 3, BEHIND = 4 };
 

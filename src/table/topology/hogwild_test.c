@@ -13,12 +13,8 @@
 
 #include <cmocka.h>
 
+#include "check.h"
 #include "table/table.h"
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) return pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "line %d: %s", __LINE__, #condition); \
-    } while (0)
 
 enum { KEYS = 20000, PER_CALL = 50, THREADS = 3, WORKERS = 2, HOT_CALLS = 3000 /* on the last key */ };
 
