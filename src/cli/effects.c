@@ -51,8 +51,9 @@ static bool may_begin(const pli_train_settings *s) { return s->resume == NULL ||
 
 /* Does the run draw random numbers? L-BFGS of a linear model does not: it passes over all rows, and begins at zero. */
 static bool draws(const pli_train_settings *s) {
-    double fraction;
-    return has_steps(s) || is_net(s) || (s->validation != NULL && pli_parse_f64(s->validation, &fraction));
+    double            fraction;
+    const pli_solver *solver = s->optimizer != NULL ? pli_solver_find(s->optimizer) : NULL;
+    return has_steps(s) || (solver != NULL && solver->draws) || is_net(s) || (s->validation != NULL && pli_parse_f64(s->validation, &fraction));
 }
 
 static bool has_convolutions(const pli_train_settings *s) {

@@ -183,6 +183,8 @@ idle "--normalize has no effect with both --l1 and --l2" $t --normalize none --l
 idle "--seed has no effect on this optimizer of a linear model, which uses no random numbers" $t --seed 3 --optimizer lbfgs
 works effect $t --epochs 1 --workers 2 --topology allreduce --collective ring --timeout 60s --seed 3 --optimizer-state sharded
 grep -q 'no effect' effect.err && fail "an option with an effect is said to have none: $(grep 'no effect' effect.err)"
+works order $t --epochs 1 --model hinge --optimizer cd --seed 3
+grep -q 'no effect' order.err && fail "the seed of cd's order is said to have no effect: $(grep 'no effect' order.err)"
 
 # A pair of --table that is refused is found before the data are read.
 exits 2 "table w2: topology allreduce x ssp:1 is refused" table train --data gone --model mlp --workers 2 --topology ps --table w2:topology=allreduce,consistency=ssp:1

@@ -19,6 +19,7 @@ struct pli_solver {
     pli_demand  demand; /* of the other settings (table/pairs/)                             */
     bool        passes; /* each clock is a pass over all rows                               */
     bool        adds;   /* its tables have no update rule                                   */
+    bool        draws;  /* it goes through the rows in an order that the seed decides      */
     bool        by_data; /* auto takes it only where the learner, once it knows the data, prefers it       */
     /** Does auto consider it for these options? why_out: else why not. It is asked before the data are read. */
     bool (*suits)(const pli_run *run, const char **why_out);

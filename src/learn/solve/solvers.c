@@ -63,6 +63,7 @@ const pli_solver pli_solver_newton = {
 const pli_solver pli_solver_cd = {
     .name = "cd",
     .why = "rows stay and the penalty gives the loss a dual problem: ascent row by row needs no step size",
+    .draws = true,
     .passes = true,
     .adds = true,
     .by_data = true,
