@@ -53,7 +53,8 @@ static bool may_begin(const pli_train_settings *s) { return s->resume == NULL ||
 static bool draws(const pli_train_settings *s) {
     double            fraction;
     const pli_solver *solver = s->optimizer != NULL ? pli_solver_find(s->optimizer) : NULL;
-    return has_steps(s) || (solver != NULL && solver->draws) || is_net(s) || (s->validation != NULL && pli_parse_f64(s->validation, &fraction));
+    return has_steps(s) || (solver != NULL && solver->draws) || is_net(s) ||
+           (s->validation != NULL && pli_parse_f64(s->validation, &fraction));
 }
 
 static bool has_convolutions(const pli_train_settings *s) {
