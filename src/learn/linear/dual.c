@@ -62,7 +62,6 @@ static plait_status find_frame(pli_run *run) {
     pli_dual     *n = dual_of(run);
     const int64_t d = n->point.features;
     double       *sum = pli_calloc((size_t)d + 2, sizeof *sum);
-    n->frame.per_row = 1 / (run->l2 * (double)run->train_rows);
     n->frame.mean = sum;
     if (sum == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for %lld weights", (long long)d);
     add_blocks(run, d, sum);
