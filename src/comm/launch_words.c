@@ -1,8 +1,8 @@
 /* When mpirun cannot reach a machine, it writes a page of general advice to standard output, ssh writes a line to
- * standard error, and mpirun ends with 255. Then no rank has been started, since mpirun first starts a daemon on
- * each machine. So as long as nothing else has come, text that looks like mpirun's own is held back: lines of ssh,
- * and pages between two rules of dashes. At the first other byte the held text is passed on, and from then on all
- * text goes through as it comes. */
+ * standard error, and mpirun ends with 255. Without ssh it writes another page, and ends with 250. Then no rank has
+ * been started, since mpirun first starts a daemon on each machine. So as long as nothing else has come, text that
+ * looks like mpirun's own is held back: lines of ssh, and pages between two rules of dashes. At the first other byte
+ * the held text is passed on, and from then on all text goes through as it comes. */
 #include "comm/launch_words.h"
 
 #include <errno.h>
@@ -143,7 +143,21 @@ static bool copy_line(const pli_text *text, const char *begin, size_t skip, cons
     return true;
 }
 
+/* Has mpirun found no ssh to start daemons by? The page may come on either stream. */
+static bool lacks_ssh(const pli_launch_words *w, char why[PLI_LAUNCH_WHY]) {
+    for (int i = 0; i < STREAMS; i++) {
+        const pli_text *page = &w->stream[i].held;
+        if (w->stream[i].through || page->data == NULL) continue;
+        if (strstr(page->data, "No available launching agents") == NULL) continue;
+        snprintf(why, PLI_LAUNCH_WHY,
+                 "mpirun finds no ssh, or not what PRTE_MCA_plm_ssh_agent names (apt-get install openssh-client)");
+        return true;
+    }
+    return false;
+}
+
 static bool is_unreached(const pli_launch_words *w, char why[PLI_LAUNCH_WHY]) {
+    if (lacks_ssh(w, why)) return true;
     static const char host[] = "  Remote host:";
     const pli_text   *page = &w->stream[0].held;
     if (w->stream[0].through || page->data == NULL || strstr(page->data, "daemon failed to report back") == NULL)

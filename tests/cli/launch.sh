@@ -33,6 +33,10 @@ for way in "--hosts nosuchhost.invalid" "--hostfile hosts"; do
         unreached launch -n 2 $way -- plait train --data part
     [ "$(cat unreached.out unreached.err | wc -l)" -eq 1 ] || fail "$way: $(cat unreached.out unreached.err)"
 done
+export PRTE_MCA_plm_ssh_agent=nosuchagent # as on a machine without ssh
+exits 1 '^plait: launch: no rank was started: mpirun finds no ssh, .*openssh-client.; each machine must be reached by .ssh HOST true.' \
+    without launch -n 2 --hosts far -- plait train --data part
+[ "$(cat without.out without.err | wc -l)" -eq 1 ] || fail "without ssh: $(cat without.out without.err)"
 printf '#!/bin/sh\nshift\nexec sh -c "$*"\n' >agent
 printf '#!/bin/sh\nprintf "%%s" ---\n>&2 printf "%%s" ssh\nprintf "%%60s\\n" "" | tr " " -\nexit 7\n' >talker
 chmod +x agent talker
