@@ -246,7 +246,7 @@ function(plait_mpi_test name)
     plait_test_program(${target} SOURCES ${ARG_SOURCES} ROOM "${ARG_ROOM}" USES ${ARG_USES} LIBS ${ARG_LIBS})
     set(ARG_COMMAND $<TARGET_FILE:${target}>)
   endif()
-  add_test(NAME ${name} COMMAND ${PLAIT_MPIRUN} -n ${ARG_RANKS} ${ARG_COMMAND} ${ARG_ARGS}
+  add_test(NAME ${name} COMMAND sh ${PROJECT_SOURCE_DIR}/tests/mpi/mpirun.sh ${PLAIT_MPIRUN} -n ${ARG_RANKS} ${ARG_COMMAND} ${ARG_ARGS}
            WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   plait_test_properties(${name} LABELS mpi ${ARG_ROOM} ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT})
   set_tests_properties(${name} PROPERTIES PROCESSORS 2)

@@ -45,7 +45,7 @@ void     pli_cpu_name(char name[128]);    /* "" if the system does not say */
 void     pli_kernel_name(char name[128]); /* "Linux 6.1.0 x86_64"          */
 double   pli_load(void);                  /* runnable tasks, averaged over a minute; NaN: not known */
 /** Makes a new directory NAME-XXXXXX for temporary files of this user only, below TMPDIR or /tmp. The caller frees
- *  its path; NULL: it could not be made. remove also removes the files in it, but no directories. */
+ *  its path; NULL: it could not be made. remove removes all that is in it, too; it follows no links. */
 char *pli_temporary_directory(const char *name);
 void  pli_remove_directory(const char *path);
 

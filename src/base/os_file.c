@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -299,11 +300,13 @@ char *pli_temporary_directory(const char *name) {
     return NULL;
 }
 
+static int remove_entry(const char *path, const struct stat *what, int kind, struct FTW *at) {
+    (void)what, (void)kind, (void)at;
+    (void)remove(path);
+    return 0;
+}
+
 void pli_remove_directory(const char *path) {
-    DIR *directory = opendir(path);
-    for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            unlinkat(dirfd(directory), entry->d_name, 0);
-    if (directory != NULL) closedir(directory);
-    rmdir(path);
+    enum { OPEN_AT_ONCE = 16 };
+    (void)nftw(path, remove_entry, OPEN_AT_ONCE, FTW_DEPTH | FTW_PHYS);
 }

@@ -5,7 +5,10 @@
  *
  * Nothing outlives a launch. When this process dies, the kernel signals mpirun (PR_SET_PDEATHSIG), which ends its
  * ranks. When mpirun dies, this process adopts what mpirun had started (PR_SET_CHILD_SUBREAPER), kills and reaps it.
- * Process groups would not help, since mpirun gives each rank a group of its own. */
+ * Process groups would not help, since mpirun gives each rank a group of its own.
+ *
+ * mpirun gets a new directory for its files. By itself it takes ompi.PID in the system's; a killed mpirun leaves that
+ * there, and a later one that the system gives the same process number refuses to start. */
 #include "comm/launch.h"
 
 #include <dlfcn.h>
@@ -156,11 +159,11 @@ static bool has_shared_memory(const pli_launch_job *job) {
     return pli_is_directory("/dev/shm") && pli_free_bytes("/dev/shm") >= (int64_t)job->processes * OF_A_RANK;
 }
 
-/* Builds mpirun's environment. loopback: preload's setting, or NULL. */
+/* Builds mpirun's environment, with room for one more setting. loopback: preload's setting, or NULL. */
 static const char **environment(const pli_launch_job *job, const char *loopback) {
     size_t n = 0, kept = 0;
     while (environ[n] != NULL) n++;
-    const char **env = pli_array(n + SETTINGS + 3, sizeof *env);
+    const char **env = pli_array(n + SETTINGS + 4, sizeof *env);
     if (env == NULL) return NULL;
     for (size_t i = 0; i < n; i++)
         if (loopback == NULL || strncmp(environ[i], "LD_PRELOAD=", 11) != 0) env[kept++] = environ[i];
@@ -170,6 +173,18 @@ static const char **environment(const pli_launch_job *job, const char *loopback)
     if (is_on_one_host(job) && has_shared_memory(job) && !is_set(of_one_host)) env[kept++] = of_one_host;
     env[kept] = NULL;
     return env;
+}
+
+/* Gives mpirun a new directory, unless the user has named one. Without room for it mpirun takes its usual one. Returns
+ * the setting, which lives as long as env, or NULL; *folder_out: the directory. The caller frees both. */
+static char *give_directory(const char **env, char **folder_out) {
+    static const char name[] = "PRTE_MCA_prte_local_tmpdir_base=";
+    if (is_set(name) || (*folder_out = pli_temporary_directory("mpirun")) == NULL) return NULL;
+    char *setting = pli_format("%s%s", name, *folder_out);
+    while (*env != NULL) env++;
+    *env = setting; /* if NULL, there is none more */
+    env[1] = NULL;
+    return setting;
 }
 
 static size_t count(char *const *words) {
@@ -360,13 +375,18 @@ plait_status pli_launch(pli_launch_job *job, plait_error *err) {
     job->was_ended = job->was_asked = job->unreached = false;
     line         all;
     char        *loopback = is_on_one_host(job) ? preload() : NULL;
+    char        *folder = NULL;
     const char **env = environment(job, loopback);
     make_line(&all, mpirun, number, job);
+    char *directory = env != NULL ? give_directory(env, &folder) : NULL;
     plait_status status = all.memory && env != NULL
                               ? run(all.words, env, job, err)
                               : pli_fail(err, PLAIT_ENOMEM, "no memory for the command of mpirun");
     free_line(&all);
+    if (folder != NULL) pli_remove_directory(folder);
     pli_free(env);
+    pli_free(directory);
+    pli_free(folder);
     pli_free(loopback);
     pli_free(mpirun);
     return status;

@@ -54,6 +54,29 @@ static void test_command_and_environment(void **state) {
     unsetenv("OMPI_MCA_mpi_yield_when_idle");
 }
 
+/* A new directory for mpirun's files, which is gone afterwards with all that a killed mpirun leaves there. */
+static void test_a_directory_of_its_own(void **state) {
+    (void)state;
+    char path[4096] = "";
+    setenv("NOTED", script, 1);
+    assert_int_equal(launch(1, "mkdir $PRTE_MCA_prte_local_tmpdir_base/ompi.1 && "
+                               ": >$PRTE_MCA_prte_local_tmpdir_base/ompi.1/pmix.vm.tool && "
+                               "echo $PRTE_MCA_prte_local_tmpdir_base >$NOTED.place"), 0);
+    unsetenv("NOTED");
+    char *place = pli_format("%s.place", script);
+    FILE *file = fopen(place, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%4095s", path), 1);
+    fclose(file);
+    unlink(place);
+    pli_free(place);
+    assert_non_null(strstr(path, "/mpirun-"));
+    assert_int_equal(access(path, F_OK), -1);
+    setenv("PRTE_MCA_prte_local_tmpdir_base", "/tmp", 1); /* the user's own */
+    assert_int_equal(launch(1, "test $PRTE_MCA_prte_local_tmpdir_base = /tmp"), 0);
+    unsetenv("PRTE_MCA_prte_local_tmpdir_base");
+}
+
 static int32_t launch_on(const char *hosts, const char *hostfile, const char *command) {
     char          *argv[] = { "sh", "-c", (char *)command, NULL };
     plait_error    err;
@@ -213,6 +236,7 @@ static void test_a_launcher_without_an_mpi_is_seen(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_command_and_environment),
+        cmocka_unit_test(test_a_directory_of_its_own),
         cmocka_unit_test(test_other_machines),
         cmocka_unit_test(test_signals_are_handed_on),
         cmocka_unit_test(test_nothing_outlives_a_launch),
