@@ -1,7 +1,8 @@
 /* Scheduled work: a chain of masses on springs comes to rest. Each mass moves to the middle of its neighbours, so two
  * neighbours must not move at the same time; and the masses that moved farthest are the next to look at.
- * 14_schedule [TOPOLOGY [TRANSPORT [WORKERS]]] */
+ * 14_schedule [TOPOLOGY [TRANSPORT [WORKERS [LOG]]]]; then plait audit --schedule LOG proves that none did */
 #include <math.h>
+#include <plait/events.h>
 #include <plait/schedule.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,7 +83,11 @@ int main(int argc, char **argv) {
     job.topology = argc > 1 ? argv[1] : NULL;
     comm.transport = argc > 2 ? argv[2] : NULL;
     comm.workers = argc > 3 ? atoi(argv[3]) : 2;
-    if (plait_run(&comm, &job, work, &off, &error) < 0) return fprintf(stderr, "%s\n", error.text), 2;
+    if (argc > 4 && plait_events_create(argv[4], &job.events, &error) < 0)
+        return fprintf(stderr, "%s\n", error.text), 2;
+    plait_status ran = plait_run(&comm, &job, work, &off, &error);
+    if (plait_events_close(&job.events, ran < 0 ? NULL : &error) < 0 || ran < 0)
+        return fprintf(stderr, "%s\n", error.text), 2;
     printf("the farthest mass is %.2g from its place of rest\n", off);
     return off < 1e-2 ? 0 : 1;
 }

@@ -56,6 +56,8 @@ typedef struct plait_job_opts {
                                           ssp and essp they get in each clock to keep in step (under async nothing
                                           does). Living spares are the first to take over what a dead worker held.
                                           0 <= spares < workers */
+    struct plait_events  *events;      /* the log of what the ranks do (plait/events.h), of all ranks or of none; it is
+                                          closed after the run. NULL: none                                 */
 } plait_job_opts;
 
 PLAIT_API void plait_job_opts_init(plait_job_opts *opts);

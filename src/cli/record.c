@@ -253,16 +253,3 @@ end:
     pli_free(done);
     return status;
 }
-
-void pli_run_id(char id[17]) {
-    struct {
-        uint64_t now;
-        int64_t  pid;
-        char     host[256];
-    } key;
-    memset(&key, 0, sizeof key);
-    key.now = pli_now_ns();
-    key.pid = pli_pid();
-    pli_host_name(key.host);
-    snprintf(id, 17, "%016" PRIx64, pli_hash_bytes(&key, sizeof key, 0));
-}

@@ -17,7 +17,5 @@ void pli_done_remove(const char *path);
 /** Writes and syncs path.done, as the last action of a run with --out path. ranks_lost [n_lost]. */
 plait_status pli_done_write(const char *path, const char *run, int64_t clocks, const char *model_hash,
                             const int32_t *ranks_lost, int32_t n_lost, plait_error *err);
-/** Makes a name for this run: 16 hexadecimal digits, different for each run. */
-void pli_run_id(char id[17]);
 
 #endif

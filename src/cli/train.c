@@ -201,7 +201,7 @@ static plait_status work(plait_comm *comm, void *user) {
         if (status < 0) err = *plait_comm_error(comm);
     }
     if (status >= 0 && r->settings->events != NULL && !r->settings->dry_run)
-        status = pli_run_events_open(&r->events, comm, r->settings->events, r->id, &err);
+        status = plait_events_record(comm, r->events);
     if (status >= 0 && pli_comm_leads(comm)) r->prepared = true;
     const bool traces = r->settings->trace != NULL && !r->settings->dry_run;
     if (status >= 0 && traces) status = pli_run_trace_open(&r->trace, comm, &err);
@@ -241,7 +241,6 @@ static int train(int argc, char *const *argv) {
               .argv = argv,
               .alone = -1,
               .epochs = settings.epochs,
-              .events = PLI_RUN_EVENTS_INIT,
               .trace = PLI_RUN_TRACE_INIT };
     pli_run_id(r.id);
     pli_record_init(&r.report);
@@ -250,6 +249,10 @@ static int train(int argc, char *const *argv) {
     if (!pli_train_plan_make(&settings, opts, &r.talk.log, &r.plan)) goto close_talk;
     if (settings.events != NULL &&
         pli_check_writable(settings.events, " (--events)", &err) < 0) { /* by each rank's process */
+        code = pli_cli_fail(&err);
+        goto close_talk;
+    }
+    if (settings.events != NULL && pli_events_create(settings.events, r.id, &r.events, &err) < 0) {
         code = pli_cli_fail(&err);
         goto close_talk;
     }
@@ -268,6 +271,7 @@ static int train(int argc, char *const *argv) {
     r.plan.train.stop = &r.signals.stop;
     code = run_all(&r);
 close_talk:
+    (void)plait_events_close(&r.events, NULL);
     pli_talk_close(&r.talk);
     pli_opts_free(&opts);
     return code;

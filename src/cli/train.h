@@ -2,7 +2,6 @@
 #ifndef PLI_CLI_TRAIN_H
 #define PLI_CLI_TRAIN_H
 
-#include "cli/events.h"
 #include "cli/lost.h"
 #include "cli/settings.h"
 #include "cli/signals.h"
@@ -11,6 +10,7 @@
 #include "comm/comm.h"
 #include "learn/learn.h"
 #include "watch/board/board.h"
+#include "watch/events.h"
 #include "watch/watch.h"
 
 typedef struct pli_train_run {
@@ -25,7 +25,7 @@ typedef struct pli_train_run {
     char                      id[17];
     _Atomic int32_t           size;  /* of the job; each rank writes the same number             */
     _Atomic int32_t           alone; /* the process's only rank; -1: there are several           */
-    pli_run_events            events;
+    plait_events             *events;
     pli_run_trace             trace;
     /* Written by the leading rank's thread, read when all ranks are done. */
     bool         led; /* the leading rank lives in this process */

@@ -139,7 +139,7 @@ typedef struct logs {
 static logs close_logs(run *r) {
     logs ended = { .lead = r->lead_failed };
     (void)pli_metrics_close(&r->metrics, &ended.metrics);
-    (void)pli_run_events_close(&r->events, &ended.events);
+    (void)plait_events_close(&r->events, &ended.events);
     (void)pli_board_close(&r->board, &ended.board);
     (void)pli_run_trace_close(&r->trace, r->settings->trace, &ended.dropped, &ended.trace);
     return ended;

@@ -195,6 +195,12 @@ pli_pool *pli_comm_pool(plait_comm *comm);                 /* of opts.threads th
 const plait_log *pli_comm_log(const plait_comm *comm);
 plait_error *pli_comm_error(plait_comm *comm);             /* the rank's last error, to be filled */
 
+/* The event log of a run, as far as a job knows it (plait/events.h): the room that writes logs lies above. record makes
+ * the rank's jobs raise their events into it. Collective over all ranks. */
+struct plait_events {
+    plait_status (*record)(struct plait_events *events, plait_comm *comm);
+};
+
 /** Where the rank's jobs raise events; NULL: nowhere. Set it before a job is created; the sink outlives the run. */
 void                  pli_comm_set_events(plait_comm *comm, const pli_event_sink *sink);
 const pli_event_sink *pli_comm_events(const plait_comm *comm);

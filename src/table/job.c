@@ -153,6 +153,7 @@ static plait_status create(plait_comm *comm, const plait_job_opts *opts, plait_j
     plait_job_opts defaults;
     plait_job_opts_init(&defaults);
     if (opts == NULL) opts = &defaults;
+    if (opts->events != NULL) PLI_TRY(opts->events->record(opts->events, comm));
     PLI_TRY(pli_comm_next_job(comm));
     plait_job *job = pli_calloc(1, sizeof *job);
     if (job == NULL) {

@@ -4,6 +4,7 @@
 #define TESTS_API_NULLS_H
 
 #include <plait/checkpoint.h>
+#include <plait/events.h>
 #include <plait/graph_file.h>
 #include <plait/group.h>
 #include <plait/model.h>

@@ -196,6 +196,45 @@ static int group_allgatherv_begin(fixture *f, int arg) {
     return status;
 }
 
+/* --- event logs: each of a run of its own ----------------------------------------------------------------------- */
+
+static int events_create(fixture *f, int arg) {
+    plait_events *events = NULL;
+    plait_status  status = plait_events_create(N(0, f->out_path), N(1, &events), N(2, &f->err));
+    plait_events_close(&events, NULL);
+    return status;
+}
+
+typedef struct to_record {
+    plait_events *events;
+    int           arg;
+    plait_status  status;
+} to_record;
+
+static plait_status record_in(plait_comm *comm, void *user) {
+    to_record *r = user;
+    const int  arg = r->arg;
+    r->status = plait_events_record(N(0, comm), N(1, r->events));
+    return arg != 0 ? r->status : PLAIT_OK; /* without comm there is no text */
+}
+static int events_record(fixture *f, int arg) {
+    plait_comm_opts opts;
+    to_record       r = { .arg = arg };
+    plait_comm_opts_init(&opts);
+    plait_status status = plait_events_create(f->out_path, &r.events, &f->err);
+    if (status >= 0) status = plait_comm_run(&opts, record_in, &r, &f->err);
+    plait_events_close(&r.events, NULL);
+    return status < 0 ? status : r.status;
+}
+
+static int events_close(fixture *f, int arg) {
+    plait_events *events = NULL;
+    plait_events_create(f->out_path, &events, &f->err);
+    plait_status status = plait_events_close(N(0, &events), N(1, &f->err));
+    plait_events_close(&events, NULL);
+    return status;
+}
+
 const null_case comm_cases[] = {
     { "comm_opts_init", opts_init, NULL },
     { "comm_run", run, "opts" },
@@ -245,5 +284,8 @@ const null_case comm_cases[] = {
     { "group_allgatherv_begin", group_allgatherv_begin, NULL },
     { "shape_elements", shape_elements, NULL },
     { "call_fail", call_fail, NULL },
+    { "events_create", events_create, NULL },
+    { "events_record", events_record, NULL },
+    { "events_close", events_close, "events" },
     { NULL, NULL, NULL },
 };
