@@ -76,4 +76,16 @@ for key in trace_hash model_hash; do
 done
 awk -v a="$(field sim-static virtual_seconds)" -v b="$(field sim-dynamic virtual_seconds)" 'BEGIN { exit !(b < 0.7 * a) }' ||
     fail "static took $(field sim-static virtual_seconds) simulated seconds, dynamic $(field sim-dynamic virtual_seconds)"
+
+# A net waits for the others' gradients while it computes; that is no work of its own. One of four hosts has half the speed.
+printf 'version: 1\nhosts: [{count: 3}, {count: 1, speed: 0.5}]\ncost: {flop: 1ns}\n' >half.yaml
+printf 'version: 1\nhosts: [{count: 4}]\ncost: {flop: 1ns}\n' >even.yaml
+gzip -dc "$data/digits/digits.csv.gz" >digits.csv
+for run in even.static half.static half.dynamic; do
+    works net-$run train --model mlp --layers 64,64 --data digits.csv --label -1 --batch 128 --epochs 10 --workers 4 \
+        --transport sim --cluster ${run%.*}.yaml --balance ${run#*.} --json --quiet
+done
+awk -v even="$(field net-even.static virtual_seconds)" -v a="$(field net-half.static virtual_seconds)" \
+    -v b="$(field net-half.dynamic virtual_seconds)" 'BEGIN { ideal = even * 4 / 3.5; exit !(b < 1.15 * ideal && a > 1.6 * ideal) }' ||
+    fail "a net over hosts of speed 1, 1, 1, 1/2: static $(field net-half.static virtual_seconds) simulated seconds, dynamic $(field net-half.dynamic virtual_seconds), alike $(field net-even.static virtual_seconds)"
 finish

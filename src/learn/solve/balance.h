@@ -32,7 +32,7 @@ plait_status pli_balance_check(const pli_run *run);
 plait_status pli_balance_begin(pli_balance *balance, pli_run *run, pli_batches *batches);
 /** The worker's batch of a clock. */
 plait_status pli_balance_batch(pli_balance *balance, int64_t epoch, int64_t clock, pli_batch *batch_out);
-/** Call these around the computation over the batch's rows, which waits for nobody. */
+/** Call these around the computation over the batch's rows. Times in which it waits for others do not count. */
 void pli_balance_begin_work(pli_balance *balance);
 void pli_balance_end_work(pli_balance *balance);
 void pli_balance_end(pli_balance *balance);
