@@ -106,7 +106,7 @@ static plait_status run_items(const run *r, int64_t k, int64_t first, int64_t en
     }
     plait_call call = pli_plan_call(r->plan, r->x, k, thread, err);
     call.seed = pli_hash_u64(r->session->opts.seed + pli_hash_u64((uint64_t)(uint32_t)n->origin));
-    call.step = r->step;
+    call.step = r->step + r->session->draws;
     call.log = r->session->opts.log;
     plait_status status = PLAIT_OK;
     for (int64_t i = first; i < end && status == PLAIT_OK; i++) {

@@ -48,6 +48,7 @@ struct plait_session {
     pli_piece_fn      *piece; /* told of the pieces of a pipeline; NULL: nobody asks      */
     void              *piece_user;
     _Atomic uint64_t   runs; /* every run counts itself; relaxed, it publishes nothing */
+    uint64_t           draws; /* added to a run's number where random ops draw by it   */
 };
 
 /** As plait_session_create, but with the threads of pool (borrowed; NULL: only the caller); opts->threads is not
@@ -60,6 +61,12 @@ plait_status pli_session_create(const plait_graph *graph, const plait_session_op
 static inline void pli_session_charge(plait_session *session, pli_charge_fn *fn, void *user) {
     session->charge = fn;
     session->charge_user = user;
+}
+
+/** The random ops of the next run draw by this number, and those of later runs by the ones that follow. Without it a
+ *  session counts its runs from 0. Called by the thread that runs the session, between runs. */
+static inline void pli_session_draw_from(plait_session *session, uint64_t number) {
+    session->draws = number - atomic_load_explicit(&session->runs, memory_order_relaxed);
 }
 
 /** Tells fn of each piece of a pipeline, on the thread that runs it. Set it before the first run. */

@@ -144,6 +144,12 @@ struct plait_job {
     uint64_t        snaps;  /* how many snapshots were begun: state.c                       */
 };
 
+/* Where a table lies in a larger one, of which groups have a piece each: its first row and column there, and the
+ * larger one's size. rows 0: the table is whole. Only checkpoints and descriptions look at it. */
+typedef struct pli_piece {
+    int64_t rows, cols, row0, col0;
+} pli_piece;
+
 struct plait_table {
     plait_job              *job;
     pli_spec                spec;
@@ -154,6 +160,7 @@ struct plait_table {
     int64_t                 zeros;   /* how many times it was zeroed */
     pli_msg                *pins;    /* what read() has lent, newest first */
     void                   *state;   /* what the ops keep for it, from open to close */
+    pli_piece               whole;   /* of which it is a piece */
 };
 
 /** Does a clock need a part of every worker? Then none may leave or stop by itself. */

@@ -149,7 +149,6 @@ exits 2 'a net of 2 layers \(w1, w2\) in 3 stages is refused' layers train "$@" 
 exits 2 'pipeline wants one of' word train "$@" --cut 2 --workers 2 --pipeline gpip
 exits 2 'pipeline gpipe needs stages' alone train "$@" --pipeline gpipe
 exits 2 'cut with model logistic is refused' linear train --data "$digits" --label -1 --model logistic --cut 2 --workers 2
-exits 2 'a checkpoint of a cut model is refused' kept train "$@" --cut 2 --workers 2 --checkpoint d
 exits 2 'stage 0 with --servers 1 is refused' servers train "$@" --cut 2 --workers 2 --servers 1 --topology ps
 exits 2 'stage 0 with backup workers is refused' backup train "$@" --cut 2 --workers 4 --backup 1 --topology ps
 exits 2 'cut with lbfgs is refused' lbfgs train "$@" --cut 2 --workers 2 --optimizer lbfgs

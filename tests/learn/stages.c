@@ -185,9 +185,6 @@ static void test_refusals(void **state) {
     refused(t, 1, PLAIT_EREFUSED, "micro-batches with lbfgs are refused");
     t = net(data);
     t.opts.cut = 2;
-    t.opts.checkpoint = "nowhere";
-    refused(t, 2, PLAIT_EREFUSED, "a checkpoint of a cut model is refused");
-    t.opts.checkpoint = NULL;
     t.opts.curve = 3;
     refused(t, 2, PLAIT_EREFUSED, "a curve of a cut model is refused");
     t.opts.curve = 0;

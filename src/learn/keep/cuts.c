@@ -22,7 +22,7 @@ typedef struct entry {
     int64_t  clock;  /* the worker's */
     int32_t  status; /* why the worker cannot take part; PLAIT_OK: it can */
     uint32_t group;
-    char     name[PLI_TABLE_NAME_MAX + 1]; /* "" in a worker's first entry, which stands for no table */
+    char     name[PLI_KEPT_NAME]; /* "" in a worker's first entry, which stands for no table */
 } entry;
 
 struct pli_cuts {
@@ -83,7 +83,7 @@ static bool say(const pli_cuts *cuts, plait_status status, entry **mine_out, int
         for (int32_t t = 0; t < cuts->cut[i].n; t++, n++) {
             const cut *c = &cuts->cut[i];
             mine[n] = (entry){ .clock = mine[0].clock, .group = pli_group_id(c->job->group) };
-            snprintf(mine[n].name, sizeof mine[n].name, "%s", plait_table_name(c->table[t]));
+            pli_kept_name(c->table[t], mine[n].name);
         }
     *mine_out = mine;
     return true;
@@ -150,9 +150,12 @@ static plait_status share_units(pli_cuts *cuts, plait_error *err) {
     if (cuts->units == NULL) return no_memory(err);
     for (int64_t e = 0; e < cuts->entries; e++)
         for (int64_t i = 0; i < cuts->n; i++)
-            for (int32_t t = 0; t < cuts->cut[i].n; t++)
-                if (strcmp(plait_table_name(cuts->cut[i].table[t]), cuts->all[e].name) == 0)
+            for (int32_t t = 0; t < cuts->cut[i].n; t++) {
+                char name[PLI_KEPT_NAME];
+                pli_kept_name(cuts->cut[i].table[t], name);
+                if (strcmp(name, cuts->all[e].name) == 0)
                     cuts->units[e] = pli_capture_units(cuts->cut[i].capture, t);
+            }
     return plait_comm_allreduce(plait_job_comm(cuts->job), cuts->units, cuts->entries, PLAIT_I64, PLAIT_MAX);
 }
 

@@ -22,10 +22,11 @@ void pli_kept_plan(const pli_capture *capture, plait_table *const *table, pli_pa
     int64_t               n;
     const pli_state_part *part = pli_capture_parts(capture, &n);
     for (int64_t i = 0; i < n; i++) {
-        char               text[64];
+        char               text[64], name[PLI_KEPT_NAME];
         const plait_table *of = table[part[i].table];
         const bool         numbers = part[i].array >= PLI_STATE_PAID;
-        pli_part_plan_add(plan, plait_table_name(of), pli_state_name(of, part[i].array, text),
+        pli_kept_name(of, name);
+        pli_part_plan_add(plan, name, pli_state_name(of, part[i].array, text),
                           type_of(of, part[i].array), part[i].first, part[i].rows, numbers ? 0 : plait_table_cols(of),
                           part[i].all);
     }
@@ -62,12 +63,13 @@ static const pli_checkpoint_tensor *find(const putting *p, int32_t array, int64_
     return tensor;
 }
 
-/* Has the checkpoint arrays of this table that the table lacks? Its rule has other memory, which would be lost. */
-static bool has_more(const putting *p) {
-    const size_t length = strlen(p->name);
+/* Has the checkpoint arrays of this table that the table lacks? Its rule has other memory, which would be lost.
+ * kept: the name under which the table, or a piece of it, was kept. */
+static bool has_more(const putting *p, const char *kept) {
+    const size_t length = strlen(kept);
     for (int64_t i = 0; i < pli_checkpoint_tensors(p->from); i++) {
         const char *name = pli_checkpoint_tensor_at(p->from, i)->name;
-        bool        known = strncmp(name, p->name, length) != 0 || name[length] != '.';
+        bool        known = strncmp(name, kept, length) != 0 || name[length] != '.';
         int32_t     arrays[PLI_STATE_ARRAYS], n = pli_state_arrays(p->table, arrays);
         char        text[64];
         for (int32_t a = 0; a < n; a++)
@@ -97,28 +99,34 @@ static plait_status put_rows(const putting *p, int32_t array, const pli_checkpoi
     return status;
 }
 
-static plait_status put_units(const putting *p) {
+static bool read_units(const putting *p, const char *kept, int64_t *units_out) {
     const char   *text = pli_checkpoint_meta(p->from);
     json_t       *meta = pli_json_read(text, strlen(text), NULL);
-    const json_t *units = json_object_get(json_object_get(meta, "units"), p->name);
+    const json_t *units = json_object_get(json_object_get(meta, "units"), kept);
     const bool    there = json_is_integer(units);
-    const int64_t number = json_integer_value(units);
+    *units_out = json_integer_value(units);
     json_decref(meta);
-    if (!there) return not_this(p, "units");
+    return there;
+}
+
+static plait_status put_units(const putting *p, const char *kept) {
+    int64_t number;
+    if (!read_units(p, kept, &number)) return not_this(p, "units");
     if (!pli_state_is_copied(p->table) && !pli_state_leads(p->table)) return PLAIT_OK;
     return pli_state_put_units(p->table, number, p->err);
 }
 
-static plait_status put_all(const putting *p) {
+/* A table that was kept as it is. */
+static plait_status put_same(const putting *p) {
     const bool                   sparse = plait_table_rows(p->table) == 0;
     int32_t                      arrays[PLI_STATE_ARRAYS], n = pli_state_arrays(p->table, arrays);
     int64_t                      rows = -1;
     const pli_checkpoint_tensor *keys = NULL;
     char                         name[PLI_CHECKPOINT_NAME];
-    PLI_TRY(put_units(p));
+    PLI_TRY(put_units(p, p->name));
     snprintf(name, sizeof name, "%s.values", p->name);
     if (sparse && pli_checkpoint_find(p->from, name) == NULL) return PLAIT_OK; /* the table was still empty */
-    if (has_more(p)) return not_this(p, "(its rule's memory)");
+    if (has_more(p, p->name)) return not_this(p, "(its rule's memory)");
     if (sparse && (keys = find(p, PLI_STATE_KEYS, &rows)) == NULL) return PLAIT_EMISMATCH;
     for (int32_t i = 0; i < n; i++) {
         if (arrays[i] == PLI_STATE_KEYS) continue;
@@ -131,8 +139,69 @@ static plait_status put_all(const putting *p) {
     return PLAIT_OK;
 }
 
+/* --- out of pieces ------------------------------------------------------------------------------------------------ */
+
+static plait_status check_pieces(const putting *p, const pli_kept_pieces *pieces) {
+    int64_t first, units;
+    if (pieces->n == 0) return not_this(p, "values");
+    if (!read_units(p, pieces->piece[0].name, &first)) return not_this(p, "units");
+    for (int64_t i = 0; i < pieces->n; i++) {
+        if (has_more(p, pieces->piece[i].name)) return not_this(p, "(its rule's memory)");
+        if (!read_units(p, pieces->piece[i].name, &units)) return not_this(p, "units");
+        if (units != first)
+            return pli_fail(p->err, PLAIT_EMISMATCH,
+                            "%s/%s: the pieces of table %s are of different clocks, so they cannot be joined; go on "
+                            "with as many columns as before",
+                            p->where, pli_checkpoint_folder(p->from), plait_table_name(p->table));
+    }
+    return PLAIT_OK;
+}
+
+/* Puts back rows first .. first + n - 1 of an array, a few at a time. */
+static plait_status put_joined(const putting *p, const pli_kept_pieces *pieces, int32_t array, int64_t first,
+                               int64_t n) {
+    plait_type    type;
+    char          text[64];
+    const char   *what = pli_state_name(p->table, array, text);
+    const int64_t row_bytes = pli_state_bytes(p->table, array, &type), most = 1 + READ_BYTES / row_bytes;
+    void         *rows = pli_array((size_t)most, (size_t)row_bytes);
+    plait_status  status = PLAIT_OK;
+    if (rows == NULL)
+        return pli_fail(p->err, PLAIT_ENOMEM, "no memory to restore table %s", plait_table_name(p->table));
+    for (int64_t at = first, m; status >= 0 && at < first + n; at += m) {
+        m = first + n - at < most ? first + n - at : most;
+        status = pli_kept_pieces_read(pieces, p->table, what, type_of(p->table, array), at, m, rows, p->err);
+        if (status >= 0) status = pli_state_put(p->table, array, at, m, NULL, rows, p->err);
+    }
+    pli_free(rows);
+    return status;
+}
+
+static plait_status put_pieces(const putting *p, const pli_kept_pieces *pieces) {
+    int32_t arrays[PLI_STATE_ARRAYS], n = pli_state_arrays(p->table, arrays);
+    int64_t first = 0, share = plait_table_rows(p->table);
+    PLI_TRY(check_pieces(p, pieces));
+    PLI_TRY(put_units(p, pieces->piece[0].name));
+    if (!pli_state_is_copied(p->table)) pli_state_share(p->table, share, &first, &share);
+    for (int32_t i = 0; i < n; i++) PLI_TRY(put_joined(p, pieces, arrays[i], first, share));
+    return PLAIT_OK;
+}
+
+/* Was the table kept as it is: whole, or not yet there? */
+static bool is_same(const putting *p) {
+    char name[PLI_CHECKPOINT_NAME];
+    snprintf(name, sizeof name, "%s.values", p->name);
+    return plait_table_rows(p->table) == 0 ||
+           (p->table->whole.rows == 0 && pli_checkpoint_find(p->from, name) != NULL);
+}
+
 plait_status pli_kept_put(pli_checkpoint *checkpoint, const char *where, const char *name, plait_table *table,
                           plait_error *err) {
-    const putting p = { .from = checkpoint, .where = where, .name = name, .table = table, .err = err };
-    return put_all(&p);
+    const putting   p = { .from = checkpoint, .where = where, .name = name, .table = table, .err = err };
+    pli_kept_pieces pieces;
+    if (is_same(&p)) return put_same(&p);
+    PLI_TRY(pli_kept_pieces_find(checkpoint, where, name, &pieces, err));
+    const plait_status status = put_pieces(&p, &pieces);
+    pli_kept_pieces_free(&pieces);
+    return status;
 }

@@ -2,6 +2,7 @@
 #ifndef PLI_LEARN_KEPT_TABLES_H
 #define PLI_LEARN_KEPT_TABLES_H
 
+#include "learn/keep/kept_pieces.h"
 #include "learn/keep/writer.h"
 #include "table/state/state.h"
 

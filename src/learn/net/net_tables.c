@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "learn/net/stages.h"
+#include "table/table.h"
 
 static bool is_scaled(const pli_run *run, int32_t p) {
     return p == 0 && pli_net_fit_of(run)->fit.scale.factor != NULL && (run->l1 > 0 || run->l2 > 0);
@@ -88,7 +89,11 @@ static plait_status make_table(pli_run *run, const plait_table_opts *like, int32
     pli_net_last_factors(n->net, part->of, &l1, &l2);
     t.rule.l1 *= l1 / n->net->units.unit;
     t.rule.l2 *= l2 / n->net->units.unit;
-    return pli_run_make_table(run, &t, &n->table[p]);
+    PLI_TRY(pli_run_make_table(run, &t, &n->table[p]));
+    const pli_net_param *whole = &n->net->param[part->of];
+    if (part->rows != whole->rows || part->cols != whole->cols)
+        n->table[p]->whole = (pli_piece){ whole->rows, whole->cols, part->row0, part->col0 };
+    return PLAIT_OK;
 }
 
 static plait_status create_table(pli_run *run, const plait_table_opts *like, int32_t p, const float *given) {

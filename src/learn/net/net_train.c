@@ -197,11 +197,19 @@ static plait_status step_at_once(pli_net_worker *w, const pli_batch *batch, pli_
     return run_rows(w, batch->rows, labels, sums_out);
 }
 
+/* Random ops draw by the clock, so a run that resumes draws what a straight one does. */
+static void begin_draws(pli_net_worker *w, pli_stages *stages) {
+    const uint64_t first = (uint64_t)w->run->clocks_done << 24; /* far more than the runs of a clock */
+    if (stages != NULL) pli_stages_draw_from(stages, first);
+    else pli_session_draw_from(w->session, first);
+}
+
 static plait_status compute(pli_run *run, const pli_batch *batch, pli_sums *sums_out) {
     pli_net_worker *w = pli_net_fit_of(run)->worker;
     pli_stages     *stages = pli_net_fit_of(run)->stages;
     uint64_t        since = pli_comm_span_begin(run->comm);
     PLI_TRY(pli_table_store_clock(w->store));
+    begin_draws(w, stages);
     /* A worker without rows reads, too, or it would run ahead; a worker that is late hears of it by reading. */
     if ((batch->rows == 0 && stages == NULL) || run->opts->backup > 0 || pli_curve_waits(run))
         PLI_TRY(pli_table_store_read(w->store, pli_curve_waits(run)));

@@ -207,6 +207,10 @@ plait_status pli_stages_open(pli_stages *s, const plait_session_opts *opts) {
     return PLAIT_OK;
 }
 
+void pli_stages_draw_from(pli_stages *s, uint64_t number) {
+    for (int32_t c = 0; c < s->chunks; c++) pli_session_draw_from(s->session[c], number);
+}
+
 void pli_stages_close(pli_stages *s) {
     if (s == NULL) return;
     for (int32_t c = 0; c < s->chunks; c++) plait_session_destroy(&s->session[c]);

@@ -45,6 +45,8 @@ plait_group *pli_stages_group(const pli_stages *stages);
 plait_status pli_stages_meet(pli_stages *stages);
 /** Makes the sessions of this rank's parts, with these options. */
 plait_status pli_stages_open(pli_stages *stages, const plait_session_opts *opts);
+/** The random ops of the next run draw by this number, and those of later runs by the ones that follow. */
+void         pli_stages_draw_from(pli_stages *stages, uint64_t number);
 /** Closes the sessions and the channel. Groups live until the run ends, since their tables do. */
 void         pli_stages_close(pli_stages *stages);
 
