@@ -88,4 +88,21 @@ done
 awk -v even="$(field net-even.static virtual_seconds)" -v a="$(field net-half.static virtual_seconds)" \
     -v b="$(field net-half.dynamic virtual_seconds)" 'BEGIN { ideal = even * 4 / 3.5; exit !(b < 1.15 * ideal && a > 1.6 * ideal) }' ||
     fail "a net over hosts of speed 1, 1, 1, 1/2: static $(field net-half.static virtual_seconds) simulated seconds, dynamic $(field net-half.dynamic virtual_seconds), alike $(field net-even.static virtual_seconds)"
+
+# Two replicas of a net in two stages: the last rank, stage 1 of the second replica, is slow. That replica gets fewer rows, and
+# every row is computed once an epoch.
+for run in even.static half.static half.dynamic; do
+    works cut-$run train --model mlp --layers 64,64,64 --data digits.csv --label -1 --batch 128 --epochs 10 --workers 4 --cut 2 \
+        --micro-batches 8 --transport sim --cluster ${run%.*}.yaml --balance ${run#*.} --metrics cut.$run --json --quiet --out cut.$run.model
+done
+same cut.half.static.model cut.half.dynamic.model 1e-5
+for epoch in $(seq 10); do
+    # shellcheck disable=SC2046
+    set -- $(shares cut.half.dynamic $epoch)
+    [ $# -eq 2 ] && [ $(($1 + $2)) -eq 1797 ] || fail "epoch $epoch of a balanced cut net has rows $*"
+done
+[ "$2" -lt 800 ] || fail "the replica with a slow stage has computed $2 rows of 1797"
+awk -v even="$(field cut-even.static virtual_seconds)" -v a="$(field cut-half.static virtual_seconds)" \
+    -v b="$(field cut-half.dynamic virtual_seconds)" 'BEGIN { ideal = even * 2 / (1 + even / a); exit !(b < 1.15 * ideal && b < 0.9 * a) }' ||
+    fail "two replicas in two stages: static $(field cut-half.static virtual_seconds), dynamic $(field cut-half.dynamic virtual_seconds), alike $(field cut-even.static virtual_seconds) simulated seconds"
 finish

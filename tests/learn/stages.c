@@ -188,9 +188,6 @@ static void test_refusals(void **state) {
     t.opts.curve = 3;
     refused(t, 2, PLAIT_EREFUSED, "a curve of a cut model is refused");
     t.opts.curve = 0;
-    t.opts.balance = "dynamic";
-    refused(t, 2, PLAIT_EREFUSED, "balance dynamic with cut is refused");
-    t.opts.balance = NULL;
     t.opts.layers = NULL;
     t.opts.model = "logistic";
     refused(t, 2, PLAIT_EREFUSED, "cut with model logistic is refused");

@@ -14,6 +14,7 @@
 #include "graph/edge.h"
 #include "graph/graph.h"
 #include "learn/net/parcel.h"
+#include "learn/net/stages.h"
 
 enum { PARCEL = 1, GRANT = 2, GRANTS = 8 };
 
@@ -36,6 +37,7 @@ struct plait_comm_channel {
     pli_msg  *lent;          /* those that were, until they are given back */
     sent     *sent;
     int64_t   n_sent, sent_capacity;
+    uint64_t  waited_ns; /* in all; the rank's own */
 };
 
 static int32_t rank_of(const plait_comm_channel *c, int32_t part) { return c->rank[part % c->n_ranks]; }
@@ -238,7 +240,9 @@ static plait_status wait_for(void *user, const plait_edge *edge, int sends, plai
     const pli_reason reason = { .tell = tell, .show = show, .arg = &w };
     pli_comm_enter(c->comm, "the channel of a cut graph");
     plait_error *own = pli_comm_error(c->comm); /* the call is added to it */
-    plait_status status = pli_comm_wait(c->comm, is_over, &w, &reason, own);
+    const uint64_t begun_ns = pli_comm_now(c->comm);
+    plait_status   status = pli_comm_wait(c->comm, is_over, &w, &reason, own);
+    c->waited_ns += pli_comm_now(c->comm) - begun_ns;
     if (status >= 0 && !w.good) {
         char text[160];
         tell(&w, text, sizeof text);
@@ -299,6 +303,8 @@ plait_status plait_comm_channel_create(plait_comm *comm, int32_t n_ranks, const 
 const plait_channel *plait_comm_channel_calls(const plait_comm_channel *channel) {
     return channel == NULL ? NULL : &channel->calls;
 }
+
+uint64_t pli_comm_channel_waited_ns(const plait_comm_channel *channel) { return channel->waited_ns; }
 
 void plait_comm_channel_destroy(plait_comm_channel **channel) {
     plait_comm_channel *c = channel == NULL ? NULL : *channel;

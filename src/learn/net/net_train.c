@@ -291,9 +291,11 @@ const pli_fit_ops pli_net_fit_ops = {
 
 static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
     (void)clock;
+    const pli_stages *stages = pli_net_fit_of(run)->stages;
+    const uint64_t    waited_ns = pli_stages_waited_ns(stages);
     pli_loop_work_begin(run);
     PLI_TRY(compute(run, batch, sums_out));
-    pli_loop_work_end(run);
+    pli_loop_work_end_within(run, pli_stages_waited_ns(stages) - waited_ns);
     return PLAIT_OK;
 }
 

@@ -211,6 +211,10 @@ void pli_stages_draw_from(pli_stages *s, uint64_t number) {
     for (int32_t c = 0; c < s->chunks; c++) pli_session_draw_from(s->session[c], number);
 }
 
+uint64_t pli_stages_waited_ns(const pli_stages *s) {
+    return s == NULL || s->channel == NULL ? 0 : pli_comm_channel_waited_ns(s->channel);
+}
+
 void pli_stages_close(pli_stages *s) {
     if (s == NULL) return;
     for (int32_t c = 0; c < s->chunks; c++) plait_session_destroy(&s->session[c]);

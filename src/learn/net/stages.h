@@ -17,6 +17,7 @@
 #ifndef PLI_LEARN_STAGES_H
 #define PLI_LEARN_STAGES_H
 
+#include <plait/comm_channel.h>
 #include <plait/group.h>
 #include <plait/table_store.h>
 
@@ -52,6 +53,10 @@ void         pli_stages_close(pli_stages *stages);
 
 /** A clock of the replica; sums_out: of this rank's own rows. A rank without rows calls it, too. */
 plait_status pli_stages_step(pli_stages *stages, plait_table_store *store, const pli_batch *batch, pli_sums *sums_out);
+/** How long this rank has waited for the others of its replica, since the sessions were made; stages NULL: 0. */
+uint64_t     pli_stages_waited_ns(const pli_stages *stages);
+/** The same of a channel (comm_channel.c). */
+uint64_t     pli_comm_channel_waited_ns(const plait_comm_channel *channel);
 /** Fills values [net->values], of which this rank has its own parameters', on all workers. Collective. */
 plait_status pli_stages_gather(const pli_stages *stages, float *values);
 

@@ -6,7 +6,7 @@
 #include "table/table.h"
 
 plait_status pli_balance_check(const pli_run *run) {
-    int32_t blocks = pli_dataset_blocks(run->data), workers = plait_comm_workers(run->comm);
+    int32_t blocks = pli_dataset_blocks(run->data), workers = pli_run_holders(run);
     if (blocks < 2 * workers)
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "balance dynamic with %d workers is refused: the data have %d blocks, and a worker with a "
@@ -17,7 +17,7 @@ plait_status pli_balance_check(const pli_run *run) {
 
 plait_status pli_balance_begin(pli_balance *balance, pli_run *run, pli_batches *batches) {
     int64_t blocks = pli_dataset_blocks(run->data);
-    *balance = (pli_balance){ .run = run, .batches = batches, .terms = { .blocks = blocks, .clocks = run->clocks } };
+    *balance = (pli_balance){ .run = run, .batches = batches, .terms = { blocks, run->clocks, pli_run_holders(run) } };
     balance->lease = pli_array((size_t)blocks, sizeof *balance->lease);
     balance->held = pli_array((size_t)blocks, sizeof *balance->held);
     balance->part = pli_array((size_t)blocks, sizeof *balance->part);
@@ -59,8 +59,9 @@ static plait_status renew(pli_balance *balance) {
 plait_status pli_balance_batch(pli_balance *balance, int64_t epoch, int64_t clock, pli_batch *batch_out) {
     pli_run *run = balance->run;
     int64_t  now = epoch * balance->terms.clocks + clock;
-    if (clock % PLI_LEASE_EVERY == 0) PLI_TRY(renew(balance));
     *batch_out = (pli_batch){ .part = balance->part };
+    if (plait_comm_rank(run->comm) >= balance->terms.tenants) return PLAIT_OK;
+    if (clock % PLI_LEASE_EVERY == 0) PLI_TRY(renew(balance));
     for (int64_t i = 0; i < balance->n; i++) {
         const pli_lease *lease = &balance->lease[i];
         if (now < lease->from || now >= lease->until) continue;
@@ -83,8 +84,8 @@ static uint64_t own_ns(const pli_balance *balance) {
 
 void pli_balance_begin_work(pli_balance *balance) { balance->work_ns = own_ns(balance); }
 
-void pli_balance_end_work(pli_balance *balance) {
+void pli_balance_end_work(pli_balance *balance, uint64_t within_ns) {
     balance->computed[balance->epoch] += balance->batch_rows;
     balance->pace.rows += (double)balance->batch_rows;
-    balance->pace.seconds += (double)(own_ns(balance) - balance->work_ns) * 1e-9;
+    balance->pace.seconds += (double)(own_ns(balance) + within_ns - balance->work_ns) * 1e-9;
 }

@@ -4,7 +4,8 @@
  * decides who, at clocks that both sides know beforehand. The worker's side is here: it measures how many rows it
  * computes a second, asks for leases every PLI_LEASE_EVERY clocks and at the beginning of an epoch, and makes a clock's
  * batch of the blocks on its leases. It measures the computation alone, without messages and waits: these would make a
- * worker with more rows look faster, and so draw ever more rows to it.
+ * worker with more rows look faster, and so draw ever more rows to it. Where the model is cut, only the ranks of stage
+ * 0 have rows and ask; each asks for its replica, whose speed is that of its slowest stage.
  */
 #ifndef PLI_LEARN_BALANCE_H
 #define PLI_LEARN_BALANCE_H
@@ -32,9 +33,10 @@ plait_status pli_balance_check(const pli_run *run);
 plait_status pli_balance_begin(pli_balance *balance, pli_run *run, pli_batches *batches);
 /** The worker's batch of a clock. */
 plait_status pli_balance_batch(pli_balance *balance, int64_t epoch, int64_t clock, pli_batch *batch_out);
-/** Call these around the computation over the batch's rows. Times in which it waits for others do not count. */
+/** Call these around the computation over the batch's rows. Times in which it waits for others do not count, save
+ *  within_ns: how long it waited for the ranks that compute for the same rows. */
 void pli_balance_begin_work(pli_balance *balance);
-void pli_balance_end_work(pli_balance *balance);
+void pli_balance_end_work(pli_balance *balance, uint64_t within_ns);
 void pli_balance_end(pli_balance *balance);
 
 #endif

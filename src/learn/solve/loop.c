@@ -167,17 +167,17 @@ static plait_status all_epochs(pli_loop *loop) {
 /* Tells the caller how many rows each worker has computed in each epoch of a balanced run. Collective. */
 static plait_status tell_shares(const pli_loop *loop) {
     const pli_run *run = loop->run;
-    int32_t        workers = plait_comm_workers(run->comm);
+    int32_t        workers = plait_comm_workers(run->comm), holders = pli_run_holders(run);
     int64_t        epochs = run->epochs, *all = pli_array((size_t)(epochs * workers), sizeof *all);
-    int64_t       *rows = pli_array((size_t)workers, sizeof *rows);
+    int64_t       *rows = pli_array((size_t)holders, sizeof *rows);
     plait_status   status =
         all != NULL && rows != NULL
               ? plait_comm_allgather(run->comm, loop->balance.computed, (size_t)epochs * sizeof *all, all)
               : pli_fail(run->err, PLAIT_ENOMEM, "no memory for the workers' shares");
     bool tells = status == PLAIT_OK && run->opts->shares != NULL && pli_comm_leads(run->comm);
     for (int64_t epoch = 0; tells && epoch < run->epochs_done; epoch++) {
-        for (int32_t w = 0; w < workers; w++) rows[w] = all[w * epochs + epoch];
-        run->opts->shares(run->opts->user, &(plait_shares){ .epoch = epoch + 1, .workers = workers, .rows = rows });
+        for (int32_t w = 0; w < holders; w++) rows[w] = all[w * epochs + epoch];
+        run->opts->shares(run->opts->user, &(plait_shares){ .epoch = epoch + 1, .workers = holders, .rows = rows });
     }
     pli_free(rows);
     pli_free(all);

@@ -73,12 +73,16 @@ plait_status pli_loop_run(pli_run *run, const pli_steps *steps);
 /** The steps of a learner that has plait_learner.step (steps.c). */
 extern const pli_steps pli_learner_steps;
 
-/** Call these around the computation over a batch's rows: a balanced run measures how long it takes. */
+/** Call these around the computation over a batch's rows: a balanced run measures how long it takes (balance.h). */
 static inline void pli_loop_work_begin(pli_run *run) {
     if (run->balanced) pli_balance_begin_work(&run->loop->balance);
 }
 static inline void pli_loop_work_end(pli_run *run) {
-    if (run->balanced) pli_balance_end_work(&run->loop->balance);
+    if (run->balanced) pli_balance_end_work(&run->loop->balance, 0);
+}
+/** The same; within_ns of that time it waited for the other ranks of its replica. */
+static inline void pli_loop_work_end_within(pli_run *run, uint64_t within_ns) {
+    if (run->balanced) pli_balance_end_work(&run->loop->balance, within_ns);
 }
 
 #endif

@@ -22,29 +22,30 @@ typedef struct estate {
 } estate;
 
 struct pli_book {
-    int32_t         workers;
+    int32_t         tenants;
     pli_lease_terms terms;
-    tenant         *tenant; /* [workers] */
+    tenant         *tenant; /* [tenants] */
     estate         *estate; /* [blocks]  */
 };
 
 /* --- life ---------------------------------------------------------------------------------------------------- */
 
 plait_status pli_book_open(int32_t workers, const pli_lease_terms *terms, pli_book **book_out, plait_error *err) {
-    if (workers < 1 || terms->blocks < 1 || terms->blocks > INT32_MAX || terms->clocks < 1)
-        return pli_fail(err, PLAIT_EFORMAT, "leases of %lld blocks over %lld clocks for %d workers",
-                        (long long)terms->blocks, (long long)terms->clocks, workers);
+    if (workers < terms->tenants || terms->tenants < 1 || terms->blocks < 1 || terms->blocks > INT32_MAX ||
+        terms->clocks < 1)
+        return pli_fail(err, PLAIT_EFORMAT, "leases of %lld blocks over %lld clocks for %lld of %d workers",
+                        (long long)terms->blocks, (long long)terms->clocks, (long long)terms->tenants, workers);
     pli_book *book = pli_calloc(1, sizeof *book);
     if (book == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for leases");
-    book->workers = workers;
+    book->tenants = (int32_t)terms->tenants;
     book->terms = *terms;
-    book->tenant = pli_calloc((size_t)workers, sizeof *book->tenant);
+    book->tenant = pli_calloc((size_t)book->tenants, sizeof *book->tenant);
     book->estate = pli_calloc((size_t)terms->blocks, sizeof *book->estate);
     if (book->tenant == NULL || book->estate == NULL) {
         pli_book_close(&book);
         return pli_fail(err, PLAIT_ENOMEM, "no memory for leases of %lld blocks", (long long)terms->blocks);
     }
-    for (int32_t w = 0; w < workers; w++) book->tenant[w].asked = -1;
+    for (int32_t w = 0; w < book->tenants; w++) book->tenant[w].asked = -1;
     for (int64_t b = 0; b < terms->blocks; b++) book->estate[b] = (estate){ .holder = -1, .heir = -1, .home = -1 };
     *book_out = book;
     return PLAIT_OK;
@@ -59,10 +60,14 @@ void pli_book_close(pli_book **book) {
 }
 
 bool pli_book_is_about(const pli_book *book, const pli_lease_terms *terms) {
-    return book->terms.blocks == terms->blocks && book->terms.clocks == terms->clocks;
+    return book->terms.blocks == terms->blocks && book->terms.clocks == terms->clocks &&
+           book->terms.tenants == terms->tenants;
 }
 
 plait_status pli_book_bring(pli_book *book, int32_t worker, const pli_lease *lease, int64_t n, plait_error *err) {
+    if (worker >= book->tenants)
+        return pli_fail(err, PLAIT_EFORMAT, "rank %d asks for leases; only ranks below %d have rows", worker,
+                        book->tenants);
     for (int64_t i = 0; i < n; i++) {
         if (lease[i].block < 0 || lease[i].block >= book->terms.blocks || lease[i].rows < 0)
             return pli_fail(err, PLAIT_EFORMAT, "rank %d brings block %lld of %lld rows; there are %lld blocks", worker,
@@ -85,7 +90,7 @@ static double rate_of(const tenant *t) { return t->rows / t->seconds; }
 /* Finds the seconds that all workers take if shares fit speeds. false: some worker's speed is not known yet. */
 static bool unit_of_speed(const pli_book *book, double *unit_out) {
     double rows = 0, speed = 0;
-    for (int32_t w = 0; w < book->workers; w++) {
+    for (int32_t w = 0; w < book->tenants; w++) {
         const tenant *t = &book->tenant[w];
         if (t->asked < 0 || !(t->rows > 0) || !(t->seconds > 0)) return false;
         rows += t->load;
@@ -105,8 +110,8 @@ static double time_of(const pli_book *book, int32_t worker, double more, double 
 static int32_t heir_of(const pli_book *book, int32_t giver, double unit) {
     int32_t best = -1;
     double  rows = 0, least = INFINITY;
-    for (int32_t w = 0; w < book->workers; w++) rows += book->tenant[w].load;
-    for (int32_t w = 0; w < book->workers; w++) {
+    for (int32_t w = 0; w < book->tenants; w++) rows += book->tenant[w].load;
+    for (int32_t w = 0; w < book->tenants; w++) {
         double time = time_of(book, w, rows / (double)book->terms.blocks, unit);
         if (w == giver || book->tenant[w].left || time >= least) continue;
         least = time;
@@ -206,4 +211,6 @@ int64_t pli_book_leases(const pli_book *book, int32_t worker, pli_lease *lease) 
     return n;
 }
 
-void pli_book_leave(pli_book *book, int32_t worker) { book->tenant[worker].left = true; }
+void pli_book_leave(pli_book *book, int32_t worker) {
+    if (worker < book->tenants) book->tenant[worker].left = true;
+}

@@ -35,7 +35,8 @@ typedef struct pli_lease {
 
 /* The terms of a job's leases, the same from all workers. */
 typedef struct pli_lease_terms {
-    int64_t blocks, clocks /* clocks: of one epoch */;
+    int64_t blocks, clocks; /* clocks: of one epoch */
+    int64_t tenants;        /* so many workers have blocks, the first of the job; the others never ask */
 } pli_lease_terms;
 
 /* What a worker has done since it last asked. */
@@ -51,12 +52,13 @@ static inline int64_t pli_lease_next(int64_t clock, int64_t clocks) {
 
 typedef struct pli_book pli_book;
 
+/** Errors: EFORMAT the terms make no sense in a job of so many workers. */
 plait_status pli_book_open(int32_t workers, const pli_lease_terms *terms, pli_book **book_out, plait_error *err);
 void         pli_book_close(pli_book **book);
 bool         pli_book_is_about(const pli_book *book, const pli_lease_terms *terms);
 
 /** The worker brings blocks [n], before it asks for the first time. Errors: EFORMAT somebody else has a block, or it
- *  does not exist. */
+ *  does not exist; or the worker is no tenant. */
 plait_status pli_book_bring(pli_book *book, int32_t worker, const pli_lease *lease, int64_t n, plait_error *err);
 /** The worker asks at the beginning of a clock; the book decides what it gives away. Errors: EFORMAT another clock was
  *  due. */

@@ -31,7 +31,7 @@ static int64_t rows_of(int64_t block) { return block % 11 == 5 ? 0 : 90 + block 
 static void begin(play *p, int32_t workers, int64_t blocks, int64_t clocks) {
     memset(p, 0, sizeof *p);
     p->workers = workers;
-    p->terms = (pli_lease_terms){ .blocks = blocks, .clocks = clocks };
+    p->terms = (pli_lease_terms){ .blocks = blocks, .clocks = clocks, .tenants = workers };
     assert_int_equal(pli_book_open(workers, &p->terms, &p->book, NULL), PLAIT_OK);
     for (int32_t w = 0; w < workers; w++) {
         p->speed[w] = 1000;
@@ -176,16 +176,20 @@ static void test_what_is_refused(void **state) {
     (void)state;
     plait_error     err;
     pli_book       *book = NULL;
-    pli_lease_terms terms = { 4, 10 };
+    pli_lease_terms terms = { 4, 10, 2 };
     pli_pace        pace = { 1, 1 };
     int64_t         live = pli_alloc_live();
-    assert_int_equal(pli_book_open(2, &(pli_lease_terms){ 0, 10 }, &book, &err), PLAIT_EFORMAT);
-    assert_int_equal(pli_book_open(2, &terms, &book, &err), PLAIT_OK);
-    assert_false(pli_book_is_about(book, &(pli_lease_terms){ 4, 11 }));
+    assert_int_equal(pli_book_open(2, &(pli_lease_terms){ 0, 10, 2 }, &book, &err), PLAIT_EFORMAT);
+    assert_int_equal(pli_book_open(2, &(pli_lease_terms){ 4, 10, 3 }, &book, &err), PLAIT_EFORMAT);
+    assert_int_equal(pli_book_open(2, &(pli_lease_terms){ 4, 10, 0 }, &book, &err), PLAIT_EFORMAT);
+    assert_int_equal(pli_book_open(3, &terms, &book, &err), PLAIT_OK);
+    assert_false(pli_book_is_about(book, &(pli_lease_terms){ 4, 11, 2 }));
     assert_int_equal(pli_book_bring(book, 0, &(pli_lease){ .block = 1, .rows = 5 }, 1, &err), PLAIT_OK);
     assert_int_equal(pli_book_bring(book, 1, &(pli_lease){ .block = 1, .rows = 5 }, 1, &err), PLAIT_EFORMAT);
     assert_int_equal(pli_book_bring(book, 1, &(pli_lease){ .block = 4, .rows = 5 }, 1, &err), PLAIT_EFORMAT);
     assert_int_equal(pli_book_bring(book, 1, &(pli_lease){ .block = 2, .rows = -5 }, 1, &err), PLAIT_EFORMAT);
+    assert_int_equal(pli_book_bring(book, 2, NULL, 0, &err), PLAIT_EFORMAT); /* it is no tenant */
+    pli_book_leave(book, 2);
     assert_int_equal(pli_book_ask(book, 0, 1, &pace, &err), PLAIT_EFORMAT);
     assert_int_equal(pli_book_ask(book, 0, 0, &pace, &err), PLAIT_OK);
     assert_int_equal(pli_book_ask(book, 0, 10, &pace, &err), PLAIT_EFORMAT); /* 8 was due */
