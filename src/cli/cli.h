@@ -80,6 +80,8 @@ bool pli_cli_help_choice(const char *name, pli_text *text);
 void pli_cli_help_pairs(pli_text *text);
 /** Adds the help for "filters", or for one filter, such as "topk" or "topk:0.1". false: the name is neither. */
 bool pli_cli_help_filter(const char *name, pli_text *text);
+/** Adds what the option of this name, without dashes, means; false: no command has it. */
+bool pli_cli_help_option(const char *name, pli_text *text);
 /* Adds help for an update rule, a solver, or "optimizer": all of them; false: the name is none. */
 bool pli_cli_help_optimizer(const char *name, pli_text *text);
 /* Writes these names, and returns how many they are. */

@@ -1,5 +1,5 @@
-/* help - prints help for the program, a command, a model, or a setting (help_choices.c, help_filters.c,
- * help_optimizers.c); prints the manual page and the completion script. */
+/* help - prints help for the program, a command, a model, a setting (help_choices.c, help_filters.c,
+ * help_optimizers.c), or an option (help_options.c); prints the manual page and the completion script. */
 #include <plait/learner.h>
 #include <stdio.h>
 #include <string.h>
@@ -124,7 +124,7 @@ static bool topic(const char *name, pli_text *text) {
     }
     if (pli_cli_help_choice(name, text) || pli_cli_help_filter(name, text) || pli_cli_help_optimizer(name, text))
         return true;
-    if (find_learner(name) == NULL) return false;
+    if (find_learner(name) == NULL) return pli_cli_help_option(name, text);
     add_learner(find_learner(name), text);
     return true;
 }
@@ -151,12 +151,22 @@ static int unknown(const char *name) {
     return pli_cli_unknown("topic", name, known, pli_cli_topics(known));
 }
 
+/* --man and --completion, which are options of help itself. */
+static bool is_own(const char *name) {
+    const pli_opt *row = rows;
+    while (row->name != NULL && strcmp(row->name, name) != 0) row++;
+    return row->name != NULL;
+}
+
 static int help(int argc, char *const *argv) {
     help_settings set = { 0 };
     pli_opts     *opts = NULL;
     pli_text_list words = { 0 };
     pli_text      text = { 0 };
     int           code = PLI_EXIT_DONE;
+    if (argc > 0 && strncmp(argv[0], "--", 2) == 0 && pli_cli_help_option(argv[0] + 2, &text) && !is_own(argv[0] + 2))
+        return pli_cli_print(&text) ? pli_cli_end(PLI_EXIT_DONE) : PLI_EXIT_FAILED;
+    pli_text_free(&text);
     if (!pli_cli_read(&pli_command_help, argc, argv, &set, &words, &opts, &code)) return code;
     if (set.man) {
         pli_cli_manual(&text);
@@ -177,12 +187,12 @@ static int help(int argc, char *const *argv) {
 
 const pli_command pli_command_help = {
     .name = "help",
-    .usage = "help [COMMAND|MODEL|pairs|topology|consistency|filters|optimizer] [--man] [--completion bash]",
-    .summary = "describe a command, a model or a setting",
+    .usage = "help [COMMAND|MODEL|OPTION|pairs|topology|consistency|filters|optimizer] [--man] [--completion bash]",
+    .summary = "describe a command, a model, a setting or an option",
     .details = "'plait help pairs' shows which topologies and consistencies train together, and why the others are "
                "refused. 'plait help topology' lists how updates travel, 'plait help consistency' what a read may "
                "miss, 'plait help filters' what makes messages smaller, 'plait help optimizer' what "
-               "trains. Each name in these lists is a topic, too.",
+               "trains. Each name in these lists is a topic, too, and so is each option: 'plait help l2'.",
     .rows = rows,
     .run = help,
 };

@@ -24,6 +24,14 @@ grep -q 'refused' help.out || fail "no refused pair"
 grep -q 'nearest' help.out || fail "no reason for a refused pair"
 grep -q '\]trains\|\]refused' help.out && fail "columns of help pairs run together"
 [ "$(grep -c '^\[' help.out)" -lt 10 ] || fail "$(grep -c '^\[' help.out) footnotes of help pairs"
+for words in "help l2" "help --l2"; do
+    # shellcheck disable=SC2086
+    works help $words
+    grep -q '^train:' help.out && grep -q '^  --l2 X .*penalty' help.out || fail "plait $words: $(cat help.out)"
+done
+works help help out
+[ "$(grep -c '^  --out FILE' help.out)" -ge 3 ] && grep -q '^predict, transform:' help.out || fail "help out: $(cat help.out)"
+exits 2 "did you mean 'train'" help help trian
 works help help consistency
 grep -q '^  ssp:S  *[a-z]' help.out || fail "help consistency does not tell of ssp: $(cat help.out)"
 works help help topology

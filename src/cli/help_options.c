@@ -1,0 +1,68 @@
+/* help OPTION - what an option means, and which commands take it. Commands whose text of it is the same stand
+ * together. */
+#include <string.h>
+
+#include "cli/cli.h"
+
+static int width(void) { return pli_terminal_columns(1) < 100 ? pli_terminal_columns(1) : 100; }
+
+static const pli_opt *find(const pli_opt *rows, const char *name) {
+    while (rows != NULL && rows->name != NULL && strcmp(rows->name, name) != 0) rows++;
+    return rows != NULL && rows->name != NULL && pli_opt_is_shown(rows) ? rows : NULL;
+}
+
+/* Adds the row as 'plait help COMMAND' has it, without the line of its group. false: no memory. */
+static bool add_row(const pli_opt *row, pli_text *text) {
+    const pli_opt one[] = { *row, { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL } };
+    pli_text      line = { 0 };
+    pli_opts_help(one, width(), &line);
+    if (line.data == NULL) return false;
+    pli_text_add(text, "%s", strchr(line.data, '\n') + 1);
+    pli_text_free(&line);
+    return true;
+}
+
+static bool same_text(const char *a, const char *b) { return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0); }
+
+static bool same(const pli_opt *a, const pli_opt *b) {
+    return same_text(a->argument, b->argument) && same_text(a->preset, b->preset) && strcmp(a->help, b->help) == 0;
+}
+
+/* Adds "train, compare" for the commands whose rows are the same as that of command `first`. */
+static void add_owners(pli_opt *const *tables, size_t first, const char *name, pli_text *text) {
+    pli_text owners = { 0 };
+    for (size_t i = first; pli_commands()[i] != NULL; i++) {
+        const pli_opt *other = find(tables[i], name);
+        if (other != NULL && same(other, find(tables[first], name)))
+            pli_text_add(&owners, "%s%s", i > first ? ", " : "", pli_commands()[i]->name);
+    }
+    pli_text_add(&owners, ":");
+    if (owners.data != NULL) pli_cli_wrap(text, owners.data, 0, width());
+    pli_text_free(&owners);
+}
+
+/* Has a command before number i a row that is the same? */
+static bool was_told(pli_opt *const *tables, size_t i, const pli_opt *row) {
+    for (size_t k = 0; k < i; k++) {
+        const pli_opt *other = find(tables[k], row->name);
+        if (other != NULL && same(other, row)) return true;
+    }
+    return false;
+}
+
+bool pli_cli_help_option(const char *name, pli_text *text) {
+    size_t n = 0, told = 0;
+    while (pli_commands()[n] != NULL) n++;
+    pli_opt **tables = pli_calloc(n, sizeof *tables);
+    for (size_t i = 0; tables != NULL && i < n; i++) tables[i] = pli_command_rows(pli_commands()[i]);
+    for (size_t i = 0; tables != NULL && i < n; i++) {
+        const pli_opt *row = find(tables[i], name);
+        if (row == NULL || was_told(tables, i, row)) continue;
+        if (told++ > 0) pli_text_add(text, "\n");
+        add_owners(tables, i, name, text);
+        if (!add_row(row, text)) break;
+    }
+    for (size_t i = 0; tables != NULL && i < n; i++) pli_free(tables[i]);
+    pli_free(tables);
+    return told > 0;
+}
