@@ -97,6 +97,9 @@ typedef struct plait_train_opts {
                             with cut                                                                               */
     int32_t     micro_batches; /* nets: in how many pieces a worker's (a replica's) rows of a clock go through the
                                   graph; 0: 1. More round a gradient differently                                    */
+    const char *place; /* with cut: how nodes get their stage. "layers"; "auto", by simulated time; or a file with
+                          places (plait_graph_place_file), to which the search adds those of the other nodes. NULL: the
+                          places that the graph keeps, or, where it keeps none, layers (docs/placement.md)         */
     const char *pipeline; /* with cut: in which order they go, "1f1b" (NULL), "gpipe", or "interleaved", where each
                              worker has two stages (plait_session_run_batches)                                      */
     const plait_data_opts *data;          /* what to read; each rank reads its own blocks                    */

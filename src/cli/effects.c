@@ -110,6 +110,7 @@ static const struct effect {
     { "loss", NULL, NULL },
     { "kernels", has_convolutions, "on a model without convolutions, since the module computes nothing else" },
     { "cut", NULL, NULL },
+    { "place", NULL, NULL },
     { "columns", NULL, NULL },
     { "micro-batches", NULL, NULL },
     { "pipeline", NULL, NULL },

@@ -53,6 +53,10 @@ const pli_opt pli_train_rows[] = {
     { "cut", PLI_OPT_I64, AT(cut), "1", "K",
       "of a net: cut its graph by layers in K stages, each on a rank; workers / K replicas train together", 1,
       RANKS_MAX, "model" },
+    { "place", PLI_OPT_TEXT, AT(place), NULL, "auto|layers|FILE",
+      "with --cut: which stage has which node; auto: by simulated time; FILE has places; default: the places that "
+      "--graph keeps, else layers",
+      0, 0, "model" },
     { "columns", PLI_OPT_I64, AT(columns), "1", "N",
       "of an mlp: cut its layers in N columns, each on a rank; workers / N replicas train together; not with --cut", 1,
       RANKS_MAX, "model" },
@@ -351,6 +355,7 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     t->columns = (int32_t)s->columns;
     t->micro_batches = (int32_t)s->micro_batches;
     t->pipeline = s->pipeline;
+    t->place = s->place;
     t->validation = s->validation;
     t->topology = s->topology;
     t->consistency = s->consistency;

@@ -31,7 +31,7 @@ typedef struct pli_train_settings {
     const char   *model, *test, *validation, *transport, *topology, *consistency, *aggregate, *filter, *optimizer,
         *schedule, *class_weight;
     const char *normalize, *init_model, *out, *metrics, *events, *trace, *tensorboard, *config, *reduce, *balance,
-        *cluster, *collective, *optimizer_state, *layers, *graph, *exclude, *train, *loss, *kernels, *pipeline,
+        *cluster, *collective, *optimizer_state, *layers, *graph, *exclude, *train, *loss, *kernels, *pipeline, *place,
         *checkpoint, *checkpoint_every, *resume;
     int64_t     workers, servers, epochs, batch, patience, seed, replicas, spares, backup, curve, names, cut,
         columns, micro_batches;

@@ -140,4 +140,58 @@ END
     exits 2 "metadata 'plait.place': place: place 'rank:1/gpu:0': there is no device" onnx-gpu graph place gpu.onnx --ranks 2
     works json-again graph place onnx.json --ranks 2 --forward
 fi
+# --- training by a placement: whatever the places, the bits of the whole net ---------------------------------------------
+
+digits=$data/digits/digits.csv.gz
+hash_of() { field "$1" model_hash; }
+same() { [ "$(hash_of "$1")" = "$(hash_of "$2")" ] || fail "$3: $(hash_of "$1"), not $(hash_of "$2")"; }
+stages_of() { sed -n 's/^plait: place: \(.*\); a clock takes.*/\1/p' "$1.err"; }
+sed -n '/^cat >net.json/,/^END/{/^cat/d;/^END/d;p}' "$(dirname "$0")/stages.sh" >deep.json
+set -- --data "$digits" --label -1 --seed 3 --epochs 1 --batch 120 --json --graph deep.json
+works whole train "$@"
+echo '{"nodes": {"w1": "rank:0", "b1": "rank:0", "w2t": "rank:1", "w3": "rank:2", "scores": "rank:3", "p2": "rank:3"}}' >chain.json
+echo '{"nodes": {"w1": "rank:1", "b1": "rank:1", "w2t": "rank:0", "w3": "rank:0", "w4": "rank:1"}}' >back.json
+works chain train "$@" --workers 4 --cut 4 --place chain.json --checkpoint kept --checkpoint-every 7
+same chain whole "by hand"
+[ "$(stages_of chain)" = "stage 0: w1, b1; stage 1: w2t; stage 2: w3; stage 3: w4, b4" ] || fail "by hand: $(stages_of chain)"
+works back train "$@" --workers 2 --cut 2 --place back.json
+same back whole "stages that read from each other"
+works auto train "$@" --workers 2 --cut 2 --place auto
+same auto whole "placed by the search"
+works resumed train "$@" --workers 3 --cut 3 --place layers --resume kept
+same resumed whole "from stages by hand to stages by layers"
+# Replicas; micro-batches go forward first where stages are no chain.
+works uncut train "$@" --workers 2 --topology ps --micro-batches 3
+works replicas train "$@" --workers 4 --cut 2 --topology ps --micro-batches 3 --place back.json
+same replicas uncut "replicas by hand"
+says replicas.err "pipeline: gpipe, since .* in stage 0 reads relu 'h' of stage 1" || fail "gpipe is not told: $(cat replicas.err)"
+exits 2 "pipeline 1f1b with these places is refused: stages are no chain, since .* in stage 0 reads relu 'h' of stage 1" \
+    order train "$@" --workers 2 --cut 2 --place back.json --pipeline 1f1b
+# The graph's own places; a cluster's memory; branches on two ranks are faster than one, so auto finds them.
+works placed graph place deep.json --ranks 2 --apart w1:w4 --out deep-placed.json
+set -- --data "$digits" --label -1 --seed 3 --epochs 1 --batch 120 --json
+works own train "$@" --graph deep-placed.json --workers 2 --cut 2
+same own whole "the graph's own places"
+case $(stages_of own) in *w1*stage\ 1*w4*) ;; *) fail "the graph's places are not taken: $(stages_of own)" ;; esac
+works layers train "$@" --graph deep-placed.json --workers 2 --cut 2 --place layers
+[ -z "$(stages_of layers)" ] || fail "--place layers takes the graph's places"
+echo '{"memory": {"rank:0": 20000, "rank:1": 20000}}' >memory.json
+sed 's/64, 16/64, 300/; s/"shape": \[16\]/"shape": [300]/; s/16, 16/300, 300/g; s/16, 10/300, 10/' deep.json >wide.json
+exits 2 'rank 0 needs' memory train "$@" --graph wide.json --workers 2 --cut 2 --place memory.json
+sed 's/256/64/g; s/ 8\]/ 10]/g' net.json >branches.json
+works branches train "$@" --graph branches.json --workers 2 --cut 2 --place auto --batch 1797
+[ "$(rank_of two w1)" != "$(rank_of two v1)" ] && case $(stages_of branches) in
+*w1*stage\ 1*v1* | *v1*stage\ 1*w1*) ;;
+*) fail "auto leaves both branches in one stage: $(stages_of branches)" ;;
+esac
+
+# What is wrong, by name.
+exits 2 'is placed on rank:3, but --cut 2 has stages 0 to 1; take --cut 4' beyond train "$@" --graph deep.json --workers 2 --cut 2 \
+    --place chain.json
+echo '{"nodes": {"w9": "rank:1"}}' >node.json
+exits 2 "unknown node 'w9'; did you mean 'w" node train "$@" --graph deep.json --workers 2 --cut 2 --place node.json
+exits 1 'place nowhere: no such file; expected auto, layers' file train "$@" --graph deep.json --workers 2 --cut 2 --place nowhere
+exits 2 'place auto needs stages' uncutplace train "$@" --graph deep.json --place auto
+exits 2 'pipeline interleaved with places is refused' inter train "$@" --graph deep.json --workers 2 --cut 2 --place auto \
+    --pipeline interleaved --micro-batches 2
 finish

@@ -33,6 +33,8 @@ struct pli_stages {
     int32_t             ranks, chunks, replicas, stage, replica;
     int32_t             most; /* micro-batches of a run, at most */
     int32_t            *place; /* [nodes of the graph] a part each; part p lies in stage p % ranks */
+    const char         *pipeline; /* in which order micro-batches go */
+    int32_t             judge;    /* the stage that has the loss */
     int32_t             stage_of[PLI_NET_PARAMS];
     plait_group        *members, *peers; /* of the stage; of the replica */
     plait_comm_channel *channel;
@@ -84,14 +86,16 @@ static void find_stages(pli_stages *s) {
 static plait_status find_places(pli_stages *s) {
     const pli_net *net = net_of(s);
     const int64_t  rows = s->run->batch / s->replicas / s->most;
+    if (net->columns == 1 && s->ranks > 1 && pli_placed_by(s->run, net)) {
+        PLI_TRY(pli_placed_place(s->run, net, s->ranks, rows > 1 ? rows : 1, s->place, &s->pipeline));
+        s->judge = s->place[net->graph->value[net->sums].node];
+        return PLAIT_OK;
+    }
     if (net->columns == 1)
         return pli_layers_place(net, s->ranks * s->chunks, rows > 1 ? rows : 1, s->place, s->run->err);
     for (int64_t k = 0; k < plait_graph_nodes(net->graph); k++) s->place[k] = k < net->n_place ? net->place[k] : -1;
     return PLAIT_OK;
 }
-
-/* The rank of a replica that has the loss. */
-static int32_t judge_of(const pli_stages *s) { return net_of(s)->columns > 1 ? 0 : s->ranks - 1; }
 
 plait_status pli_stages_plan(pli_run *run, pli_stages **stages_out) {
     const plait_train_opts *o = run->opts;
@@ -106,6 +110,8 @@ plait_status pli_stages_plan(pli_run *run, pli_stages **stages_out) {
     s->stage = plait_comm_rank(run->comm) / s->replicas;
     s->replica = plait_comm_rank(run->comm) % s->replicas;
     s->chunks = ranks > 1 && strcmp(pli_run_pipeline(run), pli_pipelines[PLI_INTERLEAVED]) == 0 ? CHUNKS : 1;
+    s->pipeline = pli_run_pipeline(run);
+    s->judge = net_of(s)->columns > 1 ? 0 : ranks - 1;
     plait_status status = make_arrays(s);
     if (status >= 0) status = find_places(s);
     if (status < 0) {
@@ -307,9 +313,9 @@ static plait_status run_outline(pli_stages *s, plait_table_store *store, pli_sum
     for (int32_t m = 0; m < count; m++) make_batch(s, m);
     plait_table_store_examples(store, s->outline[EXAMPLES]);
     pli_table_store_flushes(store, s->outline[LEFT] == 0);
-    PLI_TRY(plait_session_run_batches(s->session, s->chunks, pli_run_pipeline(s->run), s->batch, count, s->run->err));
+    PLI_TRY(plait_session_run_batches(s->session, s->chunks, s->pipeline, s->batch, count, s->run->err));
     for (int32_t m = 0; m < count; m++) pli_sums_add(sums_out, &s->sums[m]);
-    return s->ranks == 1 ? PLAIT_OK : plait_group_broadcast(s->peers, sums_out, sizeof *sums_out, judge_of(s));
+    return s->ranks == 1 ? PLAIT_OK : plait_group_broadcast(s->peers, sums_out, sizeof *sums_out, s->judge);
 }
 
 /* One rank counts the sums. All look at them, so that all end with the reason if the loss is not finite. */

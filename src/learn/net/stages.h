@@ -28,6 +28,13 @@
  *  (plait/place.h). Errors: EREFUSED there are fewer layers than stages (the text has their weights); ENOMEM. */
 plait_status pli_layers_place(const pli_net *net, int32_t stages, int64_t rows, int32_t *place, plait_error *err);
 
+/** The same by a placement: is the net placed by --place, or by places that its graph keeps? */
+bool pli_placed_by(const pli_run *run, const pli_net *net);
+/** *pipeline becomes "gpipe" where stages are no chain, unless the run asks for another. Errors: EINVAL, with the names
+ *  of the nodes; those of plait_graph_place_file and plait_placement_create. Collective over the workers. */
+plait_status pli_placed_place(const pli_run *run, const pli_net *net, int32_t stages, int64_t rows, int32_t *place,
+                              const char **pipeline);
+
 /** Cuts n layers, of so many seconds each, in `stages` runs, 1 <= stages <= n: first [stages] is where each begins. The
  *  slowest run takes least time. false: no memory. */
 bool pli_layers_cut(const double *seconds, int32_t n, int32_t stages, int32_t *first);

@@ -93,7 +93,17 @@ static plait_status check_given(const pli_run *run) {
     return o->test == NULL ? PLAIT_OK : pli_paths_check(o->test->paths, o->test->n_paths, run->err);
 }
 
-/* Checks --cut, --micro-batches and --pipeline. */
+/* A file's contents are read when the graph is known. */
+static plait_status check_place(const pli_run *run) {
+    const char *place = run->opts->place;
+    if (place == NULL) return PLAIT_OK;
+    if (run->opts->cut <= 1)
+        return pli_fail(run->err, PLAIT_EINVAL, "place %s needs stages: take --cut 2 or more", place);
+    if (strcmp(place, "auto") == 0 || strcmp(place, "layers") == 0 || pli_file_exists(place)) return PLAIT_OK;
+    return pli_fail(run->err, PLAIT_EIO, "place %s: no such file; expected auto, layers, or a file with places", place);
+}
+
+/* Checks --cut, --place, --micro-batches and --pipeline. */
 static plait_status check_stages(const pli_run *run) {
     const plait_train_opts *o = run->opts;
     const int32_t           stages = pli_run_stages(run), workers = plait_comm_workers(run->comm);
@@ -115,6 +125,7 @@ static plait_status check_stages(const pli_run *run) {
                         (workers / stages + 1) * stages);
     if (o->pipeline != NULL && o->cut <= 1)
         return pli_fail(run->err, PLAIT_EINVAL, "pipeline %s needs stages: take --cut 2 or more", o->pipeline);
+    PLI_TRY(check_place(run));
     return pli_pipeline_init(&pipeline, pli_run_pipeline(run), stages, 1, micro_batches, 0, run->err);
 }
 
