@@ -1,7 +1,7 @@
 /* Cuts a net in stages by a placement (plait/place.h): by hand, from a file, or found.
  *
- * A node's rank in the placement is its stage. Nodes without a place are placed by simulated time, among those that have
- * one. Stages are a *chain* if no stage reads what a later one computes; then micro-batches may go through them in any
+ * A node's rank in the placement is its stage. Nodes without a place are placed by simulated time, among those that
+ * have one. Stages are a *chain* if no stage reads what a later one computes; then micro-batches may go through them in any
  * order. Where places come from the search alone, stages are numbered anew so that they are a chain, if they can be. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -178,8 +178,8 @@ static void tell(const placing *p, double seconds) {
         if (n == 0) pli_text_add(&text, " no weights");
     }
     if (!text.failed)
-        pli_log(pli_comm_log(p->run->comm), PLAIT_LOG_INFO, -1, "learn", "place: %s; a clock takes %.3g ms by simulation",
-                text.data, 1e3 * seconds);
+        pli_log(pli_comm_log(p->run->comm), PLAIT_LOG_INFO, -1, "learn", "place: %s; a clock takes %.3g ms by "
+                "simulation", text.data, 1e3 * seconds);
     pli_text_free(&text);
 }
 
