@@ -1,8 +1,9 @@
 /* Cuts a net in stages by a placement (plait/place.h): by hand, from a file, or found.
  *
  * A node's rank in the placement is its stage. Nodes without a place are placed by simulated time, among those that
- * have one. Stages are a *chain* if no stage reads what a later one computes; then micro-batches may go through them in any
- * order. Where places come from the search alone, stages are numbered anew so that they are a chain, if they can be. */
+ * have one. Stages are a *chain* if no stage reads what a later one computes; then micro-batches may go through them in
+ * any order. Where places come from the search alone, stages are numbered anew so that they are a chain, if they can
+ * be. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
