@@ -74,6 +74,16 @@ typedef struct plait_learner_setting {
     const char *name, *value;
 } plait_learner_setting;
 
+/* A penalty of a path, when its model is found. */
+typedef struct plait_penalty {
+    int64_t number, of; /* from 1                                                   */
+    double  l1;
+    int64_t nonzeros;   /* weights that are not 0, without the intercept            */
+    double  objective;  /* at this l1                                               */
+    double  gap;        /* how far above its least value it is, as a share of it, at most */
+    double  validation_loss; /* NaN: there are no validation rows                   */
+} plait_penalty;
+
 struct plait_learner;
 struct plait_report;
 typedef struct plait_train_opts {
@@ -198,6 +208,10 @@ typedef struct plait_train_opts {
     int64_t                names_bytes;   /* hashed features: how much of the data's text is looked through, once
                                              training has ended, for the names of those with a weight; 0: none, they
                                              stay hashes; default 16 MiB                                    */
+    int64_t path; /* models "squared" and "logistic", optimizer "cd": how many penalties to fit, from the least l1 at
+                     which all weights are 0 down to l1, or to a thousandth of it if l1 is 0. The model is that of the
+                     last, or with validation rows that of the least validation loss. 0: l1 alone            */
+    void (*penalty)(void *user, const plait_penalty *penalty); /* called for each penalty of a path, on one rank */
 } plait_train_opts;
 
 /* A table of a run, with the settings that it had. */

@@ -44,6 +44,7 @@ static bool is_parted(const pli_train_settings *s) { return has_others(s) || !pl
 
 /* Can features be scaled? With both penalties they cannot: a scaled weight would have another penalty. */
 static bool is_scalable(const pli_train_settings *s) { return !(s->l1 > 0 && s->l2 > 0); }
+static bool is_not_by_weight(const pli_train_settings *s) { return !pli_is(s->optimizer, "cd"); }
 
 /* May the run begin anew, so that it needs first weights? A resumed run has its own, but a run with --checkpoint may
  * find an empty folder. */
@@ -96,11 +97,13 @@ static const struct effect {
     { "model", NULL, NULL },
     { "l1", NULL, NULL },
     { "l2", NULL, NULL },
+    { "path", NULL, NULL },
     { "no-intercept", NULL, NULL },
     { "quantile", fits_quantile, "without --model quantile or --loss quantile" },
     { "huber-delta", fits_huber, "without --model huber or --loss huber" },
     { "class-weight", NULL, NULL },
     { "normalize", has_raw_x, "on a net of --graph, whose x holds the data in their own units" },
+    { "normalize", is_not_by_weight, "with --optimizer cd, whose steps do not depend on scales" },
     { "normalize", is_scalable, "with both --l1 and --l2: features are then never scaled" },
     { "init-model", may_begin, "on a run that resumes from --resume DIR" },
     { "layers", NULL, NULL },

@@ -87,9 +87,9 @@ static plait_status measure(const eval_settings *set, pli_talk *talk, plait_repo
 static int show(const eval_settings *set, const plait_report *report) {
     pli_text text = { 0 };
     if (set->json) {
-        pli_record_json(report, NULL, &text);
+        pli_record_json(report, NULL, NULL, &text);
     } else {
-        pli_record_text(report, NULL, &text);
+        pli_record_text(report, NULL, NULL, &text);
     }
     return pli_cli_print(&text) ? pli_cli_end(PLI_EXIT_DONE) : PLI_EXIT_FAILED;
 }

@@ -77,7 +77,45 @@ static void own_options(pli_text *text, const plait_report *r) {
     }
 }
 
-void pli_record_json(const plait_report *r, const plait_simulated *simulated, pli_text *text) {
+void pli_path_add(pli_path *path, const plait_penalty *penalty) {
+    if (penalty->number == 1) path->n = 0;
+    if (!pli_grow((void **)&path->at, &path->capacity, path->n + 1, sizeof *path->at)) return;
+    path->at[path->n++] = *penalty;
+}
+
+static void add_path(pli_text *text, const pli_path *path) {
+    if (path == NULL || path->n == 0) {
+        pli_json_null(text, "path");
+        return;
+    }
+    pli_json_list(text, "path");
+    for (int64_t i = 0; i < path->n; i++) {
+        pli_json_object(text, NULL);
+        pli_json_f64(text, "lambda", path->at[i].l1);
+        pli_json_i64(text, "nonzeros", path->at[i].nonzeros);
+        pli_json_f64(text, "objective", path->at[i].objective);
+        pli_json_f64(text, "gap", path->at[i].gap);
+        pli_json_f64(text, "validation_loss", path->at[i].validation_loss);
+        pli_json_end(text);
+    }
+    pli_json_list_end(text);
+}
+
+static void path_text(pli_text *text, const pli_path *path) {
+    if (path == NULL || path->n == 0) return;
+    const bool judged = isfinite(path->at[0].validation_loss);
+    pli_text_add(text, "%-18s %-12s %9s %12s %9s%s\n", "path", "l1", "weights", "objective", "gap",
+                 judged ? "   validation" : "");
+    for (int64_t i = 0; i < path->n; i++) {
+        const plait_penalty *p = &path->at[i];
+        pli_text_add(text, "%18" PRId64 " %-12.6g %9" PRId64 " %12.6g %9.2g", p->number, p->l1, p->nonzeros,
+                     p->objective, p->gap);
+        if (judged) pli_text_add(text, " %12.6g", p->validation_loss);
+        pli_text_add(text, "\n");
+    }
+}
+
+void pli_record_json(const plait_report *r, const plait_simulated *simulated, const pli_path *path, pli_text *text) {
     pli_json_begin(text);
     name(text, "model", r->model);
     count(text, "rows", r->rows);
@@ -121,6 +159,7 @@ void pli_record_json(const plait_report *r, const plait_simulated *simulated, pl
     pli_json_f64(text, "validation_loss", r->validation_loss);
     count(text, "best_epoch", r->best_epoch);
     truth(text, "stopped_early", r->stopped_early);
+    add_path(text, path);
     own_options(text, r);
     for (int32_t i = 0; i < r->n_figures; i++) pli_json_f64(text, r->figures[i].name, r->figures[i].value);
     pli_json_end(text);
@@ -168,7 +207,7 @@ static void convergence(pli_text *text, const plait_report *r) {
     pli_text_add(text, "\n");
 }
 
-void pli_record_text(const plait_report *r, const plait_simulated *simulated, pli_text *text) {
+void pli_record_text(const plait_report *r, const plait_simulated *simulated, const pli_path *path, pli_text *text) {
     if (r->model[0] != '\0') pli_text_add(text, "%-18s %s\n", "model", r->model);
     if (r->rows >= 0) pli_text_add(text, "%-18s %" PRId64 "\n", "rows", r->rows);
     if (r->features >= 0) pli_text_add(text, "%-18s %" PRId64 "\n", "features", r->features);
@@ -189,6 +228,7 @@ void pli_record_text(const plait_report *r, const plait_simulated *simulated, pl
                      pli_plural(r->epochs));
         convergence(text, r);
     }
+    path_text(text, path);
     figure(text, "objective", r->objective);
     figure(text, "train loss", r->train_loss);
     figure(text, "progressive loss", r->progressive_loss);

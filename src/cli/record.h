@@ -4,13 +4,22 @@
 
 #include "cli/cli.h"
 
+/* The penalties of a path (--path), in order. */
+typedef struct pli_path {
+    int64_t        n, capacity;
+    plait_penalty *at; /* [n] */
+} pli_path;
+/** Adds one; the first of a path begins it anew. Without memory it is left out. */
+void pli_path_add(pli_path *path, const plait_penalty *penalty);
+
 /** Initializes a report in which nothing applies. */
 void pli_record_init(plait_report *report);
-/** Adds one line of JSON with the documented keys, in their order. */
-void pli_record_json(const plait_report *report, const plait_simulated *simulated,
-                     pli_text *text); /* simulated may be NULL */
+/** Adds one line of JSON with the documented keys, in their order. simulated, path: may be NULL. */
+void pli_record_json(const plait_report *report, const plait_simulated *simulated, const pli_path *path,
+                     pli_text *text);
 /** Adds text for people, one figure a line; figures that do not apply are left out. */
-void pli_record_text(const plait_report *report, const plait_simulated *simulated, pli_text *text);
+void pli_record_text(const plait_report *report, const plait_simulated *simulated, const pli_path *path,
+                     pli_text *text);
 
 /** Removes path.done of an earlier run. */
 void pli_done_remove(const char *path);

@@ -24,6 +24,10 @@ const pli_opt pli_train_rows[] = {
       "model" },
     { "l2", PLI_OPT_F64, AT(l2), NULL, "X", "weight of the penalty |w|^2 / 2; default 1/rows, gbdt: 1; 0 turns it off",
       0, INFINITY, "model" },
+    { "path", PLI_OPT_I64, AT(path), "0", "N",
+      "squared and logistic, with optimizer cd: fit N penalties, from the least --l1 at which all weights are 0 down to "
+      "--l1, or to a thousandth of it; the model is the last, or that of the least validation loss",
+      0, 100000, "model" },
     { "no-intercept", PLI_OPT_FLAG, AT(no_intercept), NULL, NULL, "fit no intercept", 0, 0, "model" },
     { "quantile", PLI_OPT_F64, AT(quantile), NULL, "X",
       "which quantile the quantile loss predicts, above 0 and below 1; default 0.5, the median", 1e-300, 0.999999999999,
@@ -370,6 +374,7 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     if (given(opts, "tolerance")) t->tolerance = s->tolerance;
     if (s->schedule != NULL) t->schedule = s->schedule;
     t->l1 = s->l1;
+    t->path = s->path;
     t->l2 = given(opts, "l2") ? s->l2 : (double)NAN;
     t->no_intercept = s->no_intercept;
     if (given(opts, "huber-delta")) t->huber_delta = s->huber_delta;

@@ -34,7 +34,7 @@ typedef struct pli_train_settings {
         *cluster, *collective, *optimizer_state, *layers, *graph, *exclude, *train, *loss, *kernels, *pipeline, *place,
         *checkpoint, *checkpoint_every, *resume;
     int64_t     workers, servers, epochs, batch, patience, seed, replicas, spares, backup, curve, names, cut,
-        columns, micro_batches;
+        columns, micro_batches, path;
     double      learning_rate, momentum, tolerance, l1, l2, huber_delta, quantile;
     uint64_t    timeout_ns, heartbeat_ns;
     bool        no_intercept, staleness_aware, json, dry_run, quiet;

@@ -54,6 +54,12 @@ static void on_point(void *user, const plait_point *point) {
     pli_metrics_point(r->metrics, point);
 }
 
+static void on_penalty(void *user, const plait_penalty *penalty) {
+    run *r = user;
+    pli_path_add(&r->path, penalty);
+    pli_metrics_penalty(r->metrics, penalty);
+}
+
 static void on_loaded(void *user) {
     run *r = user;
     pli_waiting_is_over(&r->waiting);
@@ -152,6 +158,7 @@ static plait_status fit(run *r, plait_comm *comm, plait_report *report, plait_mo
         opts.shares = on_shares;
         opts.checkpointed = on_checkpointed;
         opts.point = on_point;
+        opts.penalty = on_penalty;
     }
     plait_status status = plait_train(comm, &opts, report, model_out);
     if (status >= 0) return gather(r, comm, report, err);
@@ -274,6 +281,7 @@ close_talk:
     (void)plait_events_close(&r.events, NULL);
     pli_talk_close(&r.talk);
     pli_opts_free(&opts);
+    pli_free(r.path.at);
     return code;
 }
 

@@ -3,6 +3,7 @@
 #define PLI_CLI_TRAIN_H
 
 #include "cli/lost.h"
+#include "cli/record.h"
 #include "cli/settings.h"
 #include "cli/signals.h"
 #include "cli/trace.h"
@@ -39,6 +40,7 @@ typedef struct pli_train_run {
     bool            outcast;  /* this process's rank was taken for dead */
     bool         survived; /* a rank has died, and the run went on; any rank may set it */
     plait_error     lead_failed; /* why a rank that came to lead could not continue an output */
+    pli_path        path;        /* its penalties, so far */
     pli_lost        lost;        /* the lost ranks that the leading rank knows */
     int64_t      epochs; /* planned: as requested, then as last reported; 0: not known */
 } pli_train_run;

@@ -122,9 +122,9 @@ static int show(run *r) {
         if (!r->settings->json) return pli_cli_end(PLI_EXIT_DONE);
     }
     if (r->settings->json) {
-        pli_record_json(&r->report, simulated, &text);
+        pli_record_json(&r->report, simulated, &r->path, &text);
     } else {
-        pli_record_text(&r->report, simulated, &text);
+        pli_record_text(&r->report, simulated, &r->path, &text);
         pli_lost_row(&r->lost, pli_train_workers(r), r->plan.train.spares, &text);
     }
     return pli_cli_print(&text) ? pli_cli_end(PLI_EXIT_DONE) : PLI_EXIT_FAILED;

@@ -125,6 +125,20 @@ void pli_metrics_shares(pli_metrics *metrics, const plait_shares *shares) {
     put(metrics, &line, false);
 }
 
+void pli_metrics_penalty(pli_metrics *metrics, const plait_penalty *penalty) {
+    if (metrics == NULL) return;
+    pli_text line = { 0 };
+    begin(&line, "penalty");
+    pli_json_i64(&line, "number", penalty->number);
+    pli_json_i64(&line, "of", penalty->of);
+    pli_json_f64(&line, "lambda", penalty->l1);
+    pli_json_i64(&line, "nonzeros", penalty->nonzeros);
+    pli_json_f64(&line, "objective", penalty->objective);
+    pli_json_f64(&line, "gap", penalty->gap);
+    pli_json_f64(&line, "validation_loss", penalty->validation_loss);
+    put(metrics, &line, false);
+}
+
 void pli_metrics_checkpoint(pli_metrics *metrics, const plait_checkpointed *c) {
     if (metrics == NULL) return;
     pli_text line = { 0 };

@@ -22,6 +22,8 @@ void pli_metrics_start(pli_metrics *metrics, int32_t rank, const char *host, int
 void pli_metrics_progress(pli_metrics *metrics, const plait_progress *progress);
 /** A line "shares": the rows that each worker has computed in an epoch, with --balance dynamic. */
 void pli_metrics_shares(pli_metrics *metrics, const plait_shares *shares);
+/** A line "penalty": one of a path of penalties is fitted. */
+void pli_metrics_penalty(pli_metrics *metrics, const plait_penalty *penalty);
 /** A line "point": a moment of the run's curve. */
 void pli_metrics_point(pli_metrics *metrics, const plait_point *point);
 /** A line "checkpoint": a checkpoint is complete. */

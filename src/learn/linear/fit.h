@@ -10,6 +10,7 @@
  *     online.h          row by row, in one pass
  *     newton.h          sums of quadratic models: few weights, any staleness
  *     dual.h            hinge by its dual problem, row by row
+ *     coordinates.h     squared and logistic losses with --l1, coordinate by coordinate
  *     smoothing.c       a loss with a kink, made smooth for solvers
  *     gap.c             how far a model lies above the optimum
  *     linear_model.c    the fitted model
@@ -33,6 +34,7 @@ typedef struct pli_newton pli_newton;   /* newton.c */
 typedef struct pli_limited pli_limited; /* newton_limited.c */
 typedef struct pli_online pli_online;   /* online.h */
 typedef struct pli_dual pli_dual;       /* dual.c */
+struct pli_coordinates;                 /* coordinates.h */
 
 typedef struct pli_linear_fit {
     pli_fit      fit;
@@ -61,6 +63,7 @@ typedef struct pli_linear_fit {
     pli_limited *limited; /* the same for many weights   */
     pli_online  *online;  /* row by row, in one pass     */
     pli_dual    *dual;    /* by the dual problem         */
+    struct pli_coordinates *coordinates; /* coordinate by coordinate */
     /* row by row */
     struct pli_row_worker *hogwild; /* [threads] */
 } pli_linear_fit;

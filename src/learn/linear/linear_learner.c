@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "learn/linear/coordinates.h"
 #include "learn/linear/newton.h"
 #include "learn/linear/online.h"
 #include "learn/solve/lbfgs_run.h"
@@ -59,6 +60,7 @@ static int64_t default_epochs(const pli_run *run) {
     const pli_linear_fit *l = run->state;
     if (run->lbfgs) return 2000;
     if (run->solver == &pli_solver_cd) return 3000;
+    if (run->solver == &pli_solver_coordinates) return 1000 + 50 * run->opts->path;
     if (run->solver == &pli_solver_newton) return l->fit.goal.loss->smoothed != NULL ? 3000 : 1000;
     return clamp((l->rowwise ? 600 : 2400) / run->clocks, 5, 100);
 }
@@ -99,10 +101,21 @@ static bool has_whole_curvature(const pli_run *run) {
 static const char *unsuited_dual(const pli_run *run, double there) {
     const plait_train_opts *o = run->opts;
     const double            rows = (double)run->train_rows * (double)pli_fit_of(run)->goal.columns;
-    if (pli_fit_of(run)->goal.loss->smoothed == NULL) return "only hinge has a dual problem that it knows";
+    if (pli_fit_of(run)->goal.loss->smoothed == NULL) return "it knows hinge, by its dual problem, and squared and logistic, by coordinates";
     if (o->l2 <= 0 || o->l1 > 0) return "it needs a penalty: --l2 above 0, and no --l1";
     if (run->start != NULL) return "it cannot begin from a model";
     if (there > 0 && 32 * weights_of(run) + 8 * rows > there) return "rows and weights are too many for its vectors";
+    return NULL;
+}
+
+/* Why coordinates (coordinates.h) do not suit; NULL: they do. */
+static const char *unsuited_coordinates(const pli_run *run, double there) {
+    const double bytes = 12 * (double)run->entries + 64 * (double)run->rows + 128 * weights_of(run);
+    if (pli_fit_of(run)->goal.columns > 1) return "it fits one score, and more than two classes have a score each";
+    if (run->opts->l1 <= 0 && run->opts->path == 0) return "it needs --l1 above 0, or a --path of them";
+    if (run->start != NULL) return "it cannot begin from a model";
+    if (pli_run_holders(run) > 1) return "it fits on one worker";
+    if (there > 0 && bytes > there) return "a copy of the rows by columns does not fit into the memory";
     return NULL;
 }
 
@@ -114,6 +127,7 @@ static const char *unsuited(const pli_run *run, double there) {
     if (run->features == 0 || n > (double)(INT64_C(1) << 28))
         return "the features are too many, so weights grow by key";
     if (run->solver == &pli_solver_cd) return unsuited_dual(run, there);
+    if (run->solver == &pli_solver_coordinates) return unsuited_coordinates(run, there);
     const bool mirrors = pli_pair_averages(pli_topology_find(run->topology), run->consistency, NULL);
     const double bytes = newton ? NEWTON_BYTES + (mirrors ? MIRROR_BYTES : 0) : SOLVER_BYTES;
     if (there > 0 && n * bytes > there)
@@ -151,16 +165,26 @@ static void prefer_dual(pli_run *run, double there) {
     (void)pli_run_try_solver(run, &pli_solver_cd, pli_solver_cd.why);
 }
 
+/* A path of penalties is taken by coordinates alone. */
+static plait_status check_path(pli_run *run) {
+    if (run->opts->path == 0 || run->solver == &pli_solver_coordinates) return PLAIT_OK;
+    if (run->chooses && pli_run_try_solver(run, &pli_solver_coordinates, pli_solver_coordinates.why)) return PLAIT_OK;
+    return pli_fail(run->err, PLAIT_EREFUSED, "--path with optimizer %s and model %s is refused: coordinates alone take "
+                                              "a path of penalties; nearest is --optimizer cd, with --model squared or "
+                                              "logistic", run->optimizer, run->opts->model);
+}
+
 /* Collective, since every worker must decide the same. */
 static plait_status check_solver(pli_run *run) {
     double there = (double)pli_memory_bytes();
+    PLI_TRY(check_path(run));
     if (run->solver == NULL) return PLAIT_OK;
     PLI_TRY(plait_comm_allreduce(run->comm, &there, 1, PLAIT_F64, PLAIT_MIN));
     prefer_newton(run);
     prefer_dual(run, there);
     const char *why = unsuited(run, there);
     if (why == NULL || (!run->chooses && run->lbfgs)) return PLAIT_OK;
-    if (!run->chooses)
+    if (!run->chooses || run->opts->path > 0)
         return pli_fail(run->err, PLAIT_EREFUSED, "optimizer %s is refused: %s (%lld feature%s, %lld score%s); "
                                                   "nearest is --optimizer %s", run->optimizer, why,
                         (long long)run->features, pli_plural(run->features), (long long)pli_fit_of(run)->goal.columns,
@@ -251,6 +275,7 @@ static plait_status measured(pli_run *run) {
     pli_linear_fit *l = run->state;
     l->fit.scale = (pli_scale){ .features = run->features };
     if (l->fit.raw || l->form == PLI_SPARSE || (run->l1 > 0 && run->l2 > 0)) return PLAIT_OK;
+    if (run->solver == &pli_solver_coordinates) return PLAIT_OK; /* each weight has its own curvature */
     if (run->solver == &pli_solver_cd) return PLAIT_OK; /* the penalty's units are those of its problem */
     PLI_TRY(pli_fit_measure_scale(run));
     if (run->solver == &pli_solver_online && l->fit.scale.centre == NULL) pli_scale_destroy(&l->fit.scale);
@@ -263,6 +288,7 @@ static plait_status train(pli_run *run) {
     const pli_linear_fit *l = run->state;
     if (run->lbfgs) return pli_lbfgs_run(run, &pli_lbfgs_linear);
     if (run->solver == &pli_solver_cd) return pli_loop_run(run, &pli_dual_steps);
+    if (run->solver == &pli_solver_coordinates) return pli_coordinates_train(run);
     if (run->solver == &pli_solver_newton)
         return pli_loop_run(run, has_whole_curvature(run) ? &pli_newton_steps : &pli_limited_steps);
     if (run->solver == &pli_solver_online)
@@ -285,13 +311,16 @@ static void describe(const pli_run *run, pli_text *json) {
 
 static const pli_solver *const solvers[] = { &pli_solver_online, &pli_solver_lbfgs, &pli_solver_newton,
                                              &pli_solver_cd, NULL };
+static const pli_solver *const solvers_by_weight[] = { &pli_solver_online, &pli_solver_lbfgs, &pli_solver_newton,
+                                                       &pli_solver_coordinates, NULL };
 
-static const pli_learner_more more = {
-    .solvers = solvers,
-    .functions = functions, .check_judged = pli_fit_check_judged, .finite = pli_fit_solved, .judge = pli_fit_judge,
-    .describe = describe, .kept = pli_fit_kept, .restore = pli_fit_restore, .worth = pli_fit_worth,
+#define MORE                                                                                                           \
+    .functions = functions, .check_judged = pli_fit_check_judged, .finite = pli_fit_solved, .judge = pli_fit_judge,    \
+    .describe = describe, .kept = pli_fit_kept, .restore = pli_fit_restore, .worth = pli_fit_worth,                    \
     .report = pli_fit_report, .model = &pli_linear_model_ops
-};
+
+static const pli_learner_more more = { MORE, .solvers = solvers };
+static const pli_learner_more more_by_weight = { MORE, .solvers = solvers_by_weight }; /* smooth, one score */
 
 #define OBJECTIVE                                                                                                      \
     "\nObjective: the weighted mean of the loss + l2/2 |w|^2 + l1 |w|; the intercept is never penalised.\n"            \
@@ -303,10 +332,10 @@ static const pli_learner_more more = {
     .size = sizeof(plait_learner), .ways = PLAIT_LEARNER_STREAMS, .optimizer = "adagrad", .tables = tables,            \
     .state_bytes = sizeof(pli_linear_fit), .model_bytes = sizeof(pli_linear_model), .check = check,                    \
     .prepare = prepare, .measured = measured, .train = train, .finish = finish, .end = pli_fit_end,                    \
-    .close = pli_fitted_close, .export_onnx = pli_linear_export, .more = &more
+    .close = pli_fitted_close, .export_onnx = pli_linear_export
 
 const plait_learner pli_logistic = {
-    LINEAR, .name = "logistic", .labels = PLAIT_LABELS_CLASSES,
+    LINEAR, .more = &more_by_weight, .name = "logistic", .labels = PLAIT_LABELS_CLASSES,
     .summary = "logistic regression; softmax regression for more than two classes",
     .help = "logistic regression: classification, binary or multinomial.\n"
             "  loss     ln(1 + exp(-y f)) with y = -1, +1; with more than two classes -ln softmax(f)[y]\n"
@@ -315,35 +344,35 @@ const plait_learner pli_logistic = {
             OBJECTIVE
 };
 const plait_learner pli_hinge = {
-    LINEAR, .name = "hinge", .labels = PLAIT_LABELS_CLASSES, .summary = "a linear support vector machine",
+    LINEAR, .more = &more, .name = "hinge", .labels = PLAIT_LABELS_CLASSES, .summary = "a linear support vector machine",
     .help = "linear support vector machine: classification, binary or multiclass.\n"
             "  loss     max(0, 1 - y f) with y = -1, +1; with more classes max(0, 1 + max over k of f[k] - f[y])\n"
             "  reports  loss, accuracy, and for two classes the area under the ROC curve; it has no probabilities\n"
             OBJECTIVE
 };
 const plait_learner pli_squared = {
-    LINEAR, .name = "squared", .labels = PLAIT_LABELS_NUMBERS, .summary = "least squares, ridge, lasso",
+    LINEAR, .more = &more_by_weight, .name = "squared", .labels = PLAIT_LABELS_NUMBERS, .summary = "least squares, ridge, lasso",
     .help = "linear regression by least squares.\n"
             "  loss     (f - y)^2 / 2\n"
             "  reports  loss, root mean squared error, mean absolute error\n"
             OBJECTIVE
 };
 const plait_learner pli_huber = {
-    LINEAR, .name = "huber", .labels = PLAIT_LABELS_NUMBERS, .summary = "regression that outliers move little",
+    LINEAR, .more = &more, .name = "huber", .labels = PLAIT_LABELS_NUMBERS, .summary = "regression that outliers move little",
     .help = "linear regression that outliers move little.\n"
             "  loss     r^2 / 2 if |r| = |f - y| is at most delta (--huber-delta), else delta (|r| - delta / 2)\n"
             "  reports  loss, root mean squared error, mean absolute error\n"
             OBJECTIVE
 };
 const plait_learner pli_quantile = {
-    LINEAR, .name = "quantile", .labels = PLAIT_LABELS_NUMBERS, .summary = "quantiles, as the median, of numbers",
+    LINEAR, .more = &more, .name = "quantile", .labels = PLAIT_LABELS_NUMBERS, .summary = "quantiles, as the median, of numbers",
     .help = "linear quantile regression: the score is the quantile --quantile of the label; 0.5 is the median.\n"
             "  loss     q r if r = y - f is above 0, else (q - 1) r\n"
             "  reports  loss, root mean squared error, mean absolute error\n"
             OBJECTIVE
 };
 const plait_learner pli_poisson = {
-    LINEAR, .name = "poisson", .labels = PLAIT_LABELS_NUMBERS, .summary = "Poisson regression of counts",
+    LINEAR, .more = &more, .name = "poisson", .labels = PLAIT_LABELS_NUMBERS, .summary = "Poisson regression of counts",
     .help = "Poisson regression: the score is the logarithm of the mean; predict gives the mean.\n"
             "  loss     exp(f) - y - y (f - ln y), half the deviance\n"
             "  labels   numbers of 0 or more, such as counts\n"

@@ -38,7 +38,8 @@ static plait_status check_name(const pli_run *run, const char *asked) {
     size_t      n = 0;
     names[n++] = "auto";
     for (; pli_rules()[n - 1] != NULL && n < 24; n++) names[n] = pli_rules()[n - 1]->name;
-    for (int i = 0; pli_solvers()[i] != NULL && n < 32; i++) names[n++] = pli_solvers()[i]->name;
+    for (int i = 0; pli_solvers()[i] != NULL && n < 32; i++)
+        if (pli_solver_find(pli_solvers()[i]->name) == pli_solvers()[i]) names[n++] = pli_solvers()[i]->name;
     for (int32_t i = 0; i < run->opts->n_rules && n < 64; i++) names[n++] = run->opts->rules[i].name;
     for (size_t i = 0; i < n; i++)
         if (strcmp(names[i], asked) == 0) return PLAIT_OK;
@@ -51,6 +52,13 @@ static bool has(const pli_run *run, const pli_solver *solver) {
     return false;
 }
 
+/* The learner's own solver of this name, or else any. */
+static const pli_solver *find(const pli_run *run, const char *name) {
+    for (int i = 0; solvers_of(run)[i] != NULL; i++)
+        if (strcmp(solvers_of(run)[i]->name, name) == 0) return solvers_of(run)[i];
+    return pli_solver_find(name);
+}
+
 plait_status pli_run_name_optimizer(pli_run *run) {
     const char *asked = run->opts->optimizer;
     PLI_TRY(pli_rules_check_own(run->opts->rules, run->opts->n_rules, run->err));
@@ -60,7 +68,7 @@ plait_status pli_run_name_optimizer(pli_run *run) {
     }
     run->chooses = asked == NULL || strcmp(asked, "auto") == 0;
     if (!run->chooses) PLI_TRY(check_name(run, asked));
-    set(run, run->chooses ? NULL : pli_solver_find(asked));
+    set(run, run->chooses ? NULL : find(run, asked));
     if (run->chooses) return PLAIT_OK;
     if (run->solver == NULL) run->optimizer = asked;
     else if (!has(run, run->solver))

@@ -169,6 +169,7 @@ plait_status pli_options_check(pli_run *run) {
         return pli_fail(err, PLAIT_EINVAL, "quantile is %g: expected a number above 0 and below 1", o->quantile);
     if (!(o->momentum >= 0 && o->momentum < 1))
         return pli_fail(err, PLAIT_EINVAL, "momentum is %g: expected a number from 0 to below 1", o->momentum);
+    if (o->path < 0) return pli_fail(err, PLAIT_EINVAL, "path is %lld: expected 0 or more", (long long)o->path);
     if (o->epochs < 0) return pli_fail(err, PLAIT_EINVAL, "epochs is %lld: expected 1 or more", (long long)o->epochs);
     if (o->batch < 0) return pli_fail(err, PLAIT_EINVAL, "batch is %lld: expected 1 or more", (long long)o->batch);
     if (o->class_weight != NULL && !is_class)

@@ -85,6 +85,7 @@ static plait_status agree_options(pli_run *run) {
                  o->schedule != NULL ? o->schedule : "constant");
     pli_text_add(&text, "--l1 %.17g\n--l2 %.17g\n--no-intercept %d\n--huber-delta %.17g\n--quantile %.17g\n", o->l1,
                  o->l2, o->no_intercept != 0, o->huber_delta, o->quantile);
+    pli_text_add(&text, "--path %lld\n", (long long)o->path);
     pli_text_add(&text, "--class-weight %s\n", o->class_weight != NULL ? o->class_weight : "none");
     pli_text_add(
         &text,

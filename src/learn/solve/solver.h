@@ -6,6 +6,9 @@
  *     lbfgs    whole passes, server functions                  reads are whole clocks
  *     newton   whole passes, sums of quadratic models          reads may be stale; few weights
  *     cd       whole passes, row by row in the dual problem    a loss with a kink and a dual, and l2 > 0
+ *     cd       whole passes, weight by weight                  a smooth loss of one score, and l1 > 0
+ *
+ * Two solvers may have one name. A learner has one of them at most.
  */
 #ifndef PLI_LEARN_SOLVER_H
 #define PLI_LEARN_SOLVER_H
@@ -25,11 +28,11 @@ struct pli_solver {
     bool (*suits)(const pli_run *run, const char **why_out);
 };
 
-extern const pli_solver pli_solver_online, pli_solver_lbfgs, pli_solver_newton, pli_solver_cd;
+extern const pli_solver pli_solver_online, pli_solver_lbfgs, pli_solver_newton, pli_solver_cd, pli_solver_coordinates;
 
 /** All solvers, NULL-ended. */
 const pli_solver *const *pli_solvers(void);
-/** The solver of this name; NULL: none. */
+/** A solver of this name; NULL: none. */
 const pli_solver *pli_solver_find(const char *name);
 
 /** Is the option a solver's that finds its own steps, so that auto leaves it to an update rule? Says which. NULL: no

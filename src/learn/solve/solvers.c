@@ -75,8 +75,22 @@ const pli_solver pli_solver_cd = {
                           PLAIT_HOLDS_SHARE | PLAIT_COMPARES }
 };
 
+const pli_solver pli_solver_coordinates = {
+    .name = "cd",
+    .why = "a path of penalties was asked for, which coordinates take from one to the next",
+    .passes = true,
+    .adds = true,
+    .by_data = true,
+    .suits = suits_passes,
+    .demand = { .who = "cd",
+                .needs = PLAIT_WHOLE_CLOCKS | PLAIT_ONE_COPY,
+                .why = "all workers must move the same coordinate by the same sum",
+                .traits = PLAIT_ALL_ROWS | PLAIT_ROWS_STAY | PLAIT_OWN_STEPS | PLAIT_MORE_THAN_TABLES | PLAIT_OWN_END |
+                          PLAIT_COMPARES }
+};
+
 static const pli_solver *const solvers[] = { &pli_solver_online, &pli_solver_lbfgs, &pli_solver_newton,
-                                             &pli_solver_cd, NULL };
+                                             &pli_solver_cd, &pli_solver_coordinates, NULL };
 
 const pli_solver *const *pli_solvers(void) { return solvers; }
 

@@ -1,0 +1,364 @@
+/* The path of penalties, and the working set at each of them. See coordinates.h.
+ *
+ * A path goes from the least l1 at which all weights are 0 down to --l1, or to a thousandth of it, by equal factors. Each
+ * penalty begins at the weights of the one before. Without a path there is one penalty. A look is an epoch of the run,
+ * and a clock. */
+#include "learn/linear/coordinates.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "learn/solve/progress.h"
+#include "table/table.h"
+
+enum { GROWTH_LEAST = 64, TIGHTER_MOST = 24 };
+#define PATH_RATIO 1e-3
+
+static pli_coordinates *coordinates_of(const pli_run *run) { return pli_linear_fit_of(run)->coordinates; }
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+static plait_status take_memory(pli_run *run, pli_coordinates *c) {
+    const size_t   d = (size_t)c->columns.features + 1, n = (size_t)c->columns.rows + 1;
+    double **const of_columns[] = { &c->w, &c->g, &c->h, &c->first, &c->spread, &c->mean, &c->before };
+    double **const of_rows[] = { &c->score, &c->q, &c->step };
+    bool           ok = true;
+    for (size_t i = 0; i < sizeof of_columns / sizeof *of_columns; i++)
+        ok = (*of_columns[i] = pli_calloc(d, sizeof(double))) != NULL && ok;
+    for (size_t i = 0; i < sizeof of_rows / sizeof *of_rows; i++)
+        ok = (*of_rows[i] = pli_calloc(n, sizeof(double))) != NULL && ok;
+    if (c->logistic || !c->columns.even) ok = (c->omega = pli_calloc(n, sizeof *c->omega)) != NULL && ok;
+    c->out = pli_calloc(d, sizeof *c->out);
+    c->in = pli_calloc(d, sizeof *c->in);
+    c->working = pli_calloc(d, sizeof *c->working);
+    c->moving = pli_calloc(d, sizeof *c->moving);
+    ok = ok && c->out != NULL && c->in != NULL && c->working != NULL && c->moving != NULL;
+    return ok ? PLAIT_OK : pli_fail(run->err, PLAIT_ENOMEM, "no memory for %zu rows and %zu columns", n - 1, d - 1);
+}
+
+static void free_all(pli_run *run) {
+    pli_coordinates *c = coordinates_of(run);
+    if (c == NULL) return;
+    void *const all[] = { c->w, c->g, c->h, c->first, c->spread, c->mean, c->before, c->score, c->q, c->step, c->omega,
+                          c->out, c->in, c->working, c->moving, c->gram, c->label_slope };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) pli_free(all[i]);
+    pli_columns_free(&c->columns);
+    pli_free(c);
+    pli_linear_fit_of(run)->coordinates = NULL;
+}
+
+/* --- what follows from the data ----------------------------------------------------------------------------------- */
+
+/* Means, curvature and spread of the columns, by the rows' weights. Collective. */
+static plait_status measure_columns(pli_coordinates *c) {
+    const pli_columns *x = &c->columns;
+    c->all = 0;
+    for (int64_t i = 0; i < x->rows; i++) c->all += x->v[i];
+    for (int64_t j = 0; j < x->features; j++) pli_column_sums(x, j, x->v, &c->first[j], &c->spread[j]);
+    PLI_TRY(pli_coordinates_sum(c, &c->all, 1));
+    PLI_TRY(pli_coordinates_sum(c, c->first, x->features));
+    PLI_TRY(pli_coordinates_sum(c, c->spread, x->features));
+    for (int64_t j = 0; j < x->features; j++) {
+        const double whole = c->spread[j];
+        if (c->intercept) {
+            c->mean[j] = c->first[j] / c->all;
+            c->spread[j] -= c->first[j] * c->mean[j];
+        }
+        if (!(c->spread[j] > 1e-12 * whole)) c->spread[j] = 0; /* a column without spread has no weight */
+        c->h[j] = c->spread[j];
+    }
+    c->mass = c->all;
+    if (c->omega != NULL) memcpy(c->omega, x->v, (size_t)x->rows * sizeof *x->v);
+    return PLAIT_OK;
+}
+
+/* Products of columns cost features for a weight that moves, residuals the entries of its column; and all products must
+ * be computed once. The numbers are those of all workers' rows, so all decide alike. */
+static bool takes_products(const pli_coordinates *c) {
+    const double d = (double)c->columns.features, entries = (double)c->run->entries;
+    return !c->logistic && entries > d * d && d <= 4096;
+}
+
+/* Called after the look at weights 0. */
+static plait_status multiply_columns(pli_run *run, pli_coordinates *c) {
+    const pli_columns *x = &c->columns;
+    const int64_t      d = x->features;
+    c->gram = pli_array((size_t)(d * d) + 1, sizeof *c->gram);
+    c->label_slope = pli_calloc((size_t)d + 1, sizeof *c->label_slope);
+    if (c->gram == NULL || c->label_slope == NULL)
+        return pli_fail(run->err, PLAIT_ENOMEM, "no memory for products of %lld columns", (long long)d);
+    PLI_TRY(pli_columns_products(run, x, c->intercept ? c->mean : NULL, c->gram));
+    PLI_TRY(pli_coordinates_sum(c, c->gram, d * d));
+    for (int64_t j = 0; j < d; j++) c->h[j] = c->spread[j] > 0 ? c->gram[j * d + j] : 0;
+    memcpy(c->label_slope, c->g, (size_t)d * sizeof *c->g);
+    c->label_square = c->look.square;
+    return PLAIT_OK;
+}
+
+static plait_status begin(pli_run *run) {
+    pli_linear_fit  *l = pli_linear_fit_of(run);
+    pli_coordinates *c = l->coordinates = pli_calloc(1, sizeof *c);
+    plait_table_opts t;
+    if (c == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for training");
+    c->run = run;
+    c->logistic = l->linear.goal.classes > 0;
+    c->intercept = l->linear.intercept;
+    c->l2 = run->l2;
+    PLI_TRY(pli_columns_make(run, &c->columns));
+    PLI_TRY(take_memory(run, c));
+    PLI_TRY(measure_columns(c));
+    plait_table_opts_init(&t);
+    t.name = "w";
+    t.type = PLAIT_F64;
+    t.rows = run->features + 1;
+    t.cols = 1;
+    PLI_TRY(pli_run_make_table(run, &t, &c->table));
+    PLI_TRY(plait_job_barrier(run->job));
+    pli_job_resume(run->job);
+    return PLAIT_OK;
+}
+
+/* --- the working set ---------------------------------------------------------------------------------------------- */
+
+/* Leaves out the columns whose weights are 0 at the optimum for certain: the best dual point lies within the radius of
+ * the one at hand, so its slope for column j is no further from that one's than radius times the column's length. */
+static void leave_out(pli_coordinates *c) {
+    for (int64_t j = 0; j < c->columns.features; j++)
+        if (!c->out[j] && c->w[j] == 0)
+            c->out[j] = c->look.scale * fabs(c->g[j]) + c->look.radius * sqrt(c->spread[j] + c->l2) < c->l1;
+}
+
+static void take_in(pli_coordinates *c, int64_t j) {
+    c->in[j] = true;
+    c->working[c->n_working++] = j;
+}
+
+typedef struct candidate {
+    double  slope;
+    int64_t column;
+} candidate;
+
+static int by_slope(const void *x, const void *y) {
+    const candidate *a = x, *b = y;
+    if (a->slope != b->slope) return a->slope > b->slope ? -1 : 1;
+    return (a->column > b->column) - (a->column < b->column);
+}
+
+/* Adds columns whose slopes are too large for weight 0, those with the largest first: the set at most doubles, since
+ * many of them will be 0 once the first have moved. expected: also those with slopes above it, all of them. */
+static plait_status choose(pli_coordinates *c, double expected) {
+    const int64_t d = c->columns.features;
+    int64_t       n = 0;
+    candidate    *found = pli_array((size_t)d + 1, sizeof *found);
+    if (found == NULL) return pli_fail(c->run->err, PLAIT_ENOMEM, "no memory for the working set");
+    for (int64_t j = 0; j < d; j++) {
+        if (c->in[j] || c->out[j]) continue;
+        if (c->w[j] != 0 || fabs(c->g[j]) >= expected) take_in(c, j);
+        else if (fabs(c->g[j]) > c->l1) found[n++] = (candidate){ fabs(c->g[j]), j };
+    }
+    qsort(found, (size_t)n, sizeof *found, by_slope);
+    const int64_t most = c->n_working > GROWTH_LEAST ? c->n_working : GROWTH_LEAST;
+    for (int64_t i = 0; i < n && i < most; i++) take_in(c, found[i].column);
+    pli_free(found);
+    return PLAIT_OK;
+}
+
+static void begin_set(pli_coordinates *c) {
+    memset(c->out, 0, (size_t)c->columns.features * sizeof *c->out);
+    memset(c->in, 0, (size_t)c->columns.features * sizeof *c->in);
+    c->n_working = 0;
+}
+
+/* Columns that were left out leave the working set. */
+static void clear_set(pli_coordinates *c) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < c->n_working; i++) {
+        const int64_t j = c->working[i];
+        if (c->out[j]) c->in[j] = false;
+        else c->working[n++] = j;
+    }
+    c->n_working = n;
+}
+
+/* The curvature of a logistic loss changes with the point. Collective. */
+static plait_status bend_columns(pli_coordinates *c) {
+    double *sums = pli_calloc((size_t)c->n_working + 1, 2 * sizeof *sums);
+    if (sums == NULL) return pli_fail(c->run->err, PLAIT_ENOMEM, "no memory for the working set");
+    for (int64_t i = 0; i < c->n_working; i++)
+        pli_column_sums(&c->columns, c->working[i], c->omega, &sums[2 * i], &sums[2 * i + 1]);
+    const plait_status status = pli_coordinates_sum(c, sums, 2 * c->n_working);
+    for (int64_t i = 0; i < c->n_working; i++) {
+        const int64_t j = c->working[i];
+        const double  first = c->intercept ? sums[2 * i] : 0;
+        c->first[j] = first;
+        c->h[j] = c->spread[j] > 0 ? fmax(sums[2 * i + 1] - (first != 0 ? first * first / c->mass : 0), 0) : 0;
+    }
+    pli_free(sums);
+    return status;
+}
+
+/* --- one penalty -------------------------------------------------------------------------------------------------- */
+
+/* Ends the clock of a look. Was anybody told to stop? Collective. */
+static plait_status end_look(pli_coordinates *c, pli_meter *meter) {
+    pli_run *run = c->run;
+    double   stopped = pli_run_stopped(run);
+    PLI_TRY(pli_fit_finite(run, c->look.loss, run->clocks_done));
+    PLI_TRY(plait_job_clock(run->job));
+    run->clocks_done++;
+    run->epochs_done++;
+    pli_sums sums = { .loss = c->look.loss * (double)run->train_rows, .weight = c->all * (double)run->train_rows,
+                      .rows = (double)c->columns.rows };
+    if (run->first.rows == 0) run->first = sums;
+    if (run->epochs_done == 1) pli_total_add(&run->progressive, &sums);
+    pli_meter_tell(meter, &sums, run->epochs_done - 1, 0, true);
+    PLI_TRY(plait_comm_allreduce(run->comm, &stopped, 1, PLAIT_F64, PLAIT_MAX));
+    run->interrupted = stopped > 0;
+    return PLAIT_OK;
+}
+
+/* Looks, and passes over the working set, until the gap is small enough. strong: slopes above it are expected to get a
+ * weight. *done_out: it is. Collective. */
+static plait_status solve(pli_coordinates *c, double strong, pli_meter *meter, bool *done_out) {
+    pli_run *run = c->run;
+    double   share = 0.1;
+    int      tighter = 0;
+    begin_set(c);
+    for (bool first = true;; first = false) {
+        PLI_TRY(pli_coordinates_look(c));
+        PLI_TRY(pli_coordinates_gap(c));
+        PLI_TRY(end_look(c, meter));
+        const double allowed = pli_run_tolerance(run) * c->look.primal;
+        *done_out = c->look.gap <= allowed;
+        if (*done_out || run->interrupted || run->epochs_done >= run->epochs || tighter >= TIGHTER_MOST) return PLAIT_OK;
+        const int64_t before = c->n_working;
+        leave_out(c);
+        clear_set(c);
+        PLI_TRY(choose(c, first ? strong : INFINITY));
+        if (c->n_working <= before && !first) {
+            share /= 4;
+            tighter++;
+        }
+        if (c->logistic) PLI_TRY(bend_columns(c));
+        pli_coordinates_pass(c, share * (c->logistic ? fmax(allowed, 0.1 * c->look.gap) : allowed));
+        PLI_TRY(pli_coordinates_settle(c));
+    }
+}
+
+/* --- the path ----------------------------------------------------------------------------------------------------- */
+
+typedef struct path {
+    int64_t n;
+    double  most, least; /* the largest penalty and the last */
+    double *values;      /* [features + 1] the weights chosen */
+    double  loss;        /* their validation loss             */
+    double  l1, gap;
+    int64_t done; /* at how many of the penalties the gap was small enough */
+} path;
+
+static double penalty_of(const path *p, int64_t i) {
+    if (i + 1 == p->n) return p->least;
+    return p->most * pow(p->least / p->most, (double)i / (double)(p->n - 1));
+}
+
+/* Which penalties there are. The largest is the least at which all weights are 0. */
+static void lay_out(const pli_coordinates *c, path *p) {
+    const plait_train_opts *o = c->run->opts;
+    p->most = 0;
+    for (int64_t j = 0; j < c->columns.features; j++) p->most = fmax(p->most, fabs(c->g[j]));
+    p->n = o->path > 0 ? o->path : 1;
+    p->least = o->l1 > 0 ? o->l1 : PATH_RATIO * p->most;
+    if (!(p->least < p->most) || !(p->most > 0)) p->n = 1;
+}
+
+static double intercept_of(const pli_coordinates *c) {
+    double b = c->bias;
+    for (int64_t j = 0; c->gram != NULL && c->intercept && j < c->columns.features; j++) b -= c->w[j] * c->mean[j];
+    return b;
+}
+
+static void keep(const pli_coordinates *c, path *p, double loss) {
+    memcpy(p->values, c->w, (size_t)c->columns.features * sizeof *c->w);
+    p->values[c->columns.features] = intercept_of(c);
+    p->loss = loss;
+    p->l1 = c->l1;
+    p->gap = c->look.primal > 0 ? c->look.gap / c->look.primal : 0;
+}
+
+static plait_status validate(pli_coordinates *c, path *p, double *loss_out) {
+    pli_run     *run = c->run;
+    pli_solution now = { 0 };
+    double       accuracy, *values = p->values + c->columns.features + 1;
+    *loss_out = NAN;
+    if (run->validation == NULL && !(run->fraction > 0)) return PLAIT_OK;
+    memcpy(values, c->w, (size_t)c->columns.features * sizeof *c->w);
+    values[c->columns.features] = intercept_of(c);
+    PLI_TRY(pli_linear_fit_ops.solution(run, PLAIT_F64, values, &now));
+    const plait_status status = pli_fit_validate(run, &now, loss_out, &accuracy);
+    pli_solution_free(&now);
+    return status;
+}
+
+static void tell(const pli_coordinates *c, const path *p, int64_t i, double loss) {
+    const pli_run *run = c->run;
+    plait_penalty  told = { .number = i + 1, .of = p->n, .l1 = c->l1, .objective = c->look.primal,
+                            .validation_loss = loss };
+    told.gap = c->look.primal > 0 ? c->look.gap / c->look.primal : 0;
+    for (int64_t j = 0; j < c->columns.features; j++) told.nonzeros += c->w[j] != 0;
+    if (run->opts->path > 0 && run->opts->penalty != NULL && pli_comm_leads(run->comm))
+        run->opts->penalty(run->opts->user, &told);
+}
+
+/* The table holds the weights at the end. Only the leading worker adds them. */
+static plait_status push(pli_coordinates *c, const path *p) {
+    if (pli_comm_leads(c->run->comm))
+        PLI_TRY(plait_table_inc_range(c->table, 0, c->columns.features + 1, p->values, 0));
+    PLI_TRY(plait_job_clock(c->run->job));
+    c->run->clocks_done++;
+    return PLAIT_OK;
+}
+
+static plait_status walk(pli_coordinates *c, path *p, pli_meter *meter) {
+    pli_run *run = c->run;
+    double   before = p->most;
+    for (int64_t i = 0; i < p->n && !run->interrupted && run->epochs_done < run->epochs; i++) {
+        bool   done;
+        double loss;
+        c->l1 = penalty_of(p, i);
+        PLI_TRY(solve(c, p->n > 1 ? 2 * c->l1 - before : INFINITY, meter, &done));
+        PLI_TRY(validate(c, p, &loss));
+        tell(c, p, i, loss);
+        if (i == 0 || isnan(loss) || loss < p->loss) keep(c, p, loss);
+        before = c->l1;
+        p->done += done;
+    }
+    return PLAIT_OK;
+}
+
+static plait_status train(pli_run *run, path *p) {
+    pli_meter        meter;
+    pli_coordinates *c = coordinates_of(run);
+    pli_meter_start(&meter, run);
+    PLI_TRY(pli_coordinates_look(c)); /* at weights 0 */
+    if (takes_products(c)) PLI_TRY(multiply_columns(run, c));
+    lay_out(c, p);
+    p->values = pli_calloc((size_t)c->columns.features + 1, 2 * sizeof *p->values);
+    if (p->values == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for weights");
+    PLI_TRY(walk(c, p, &meter));
+    PLI_TRY(push(c, p));
+    run->l1 = p->l1;
+    run->gap = p->gap;
+    run->converged = p->done == p->n;
+    PLI_TRY(plait_job_barrier(run->job));
+    return pli_fit_solved_at(run, PLAIT_F64, p->values);
+}
+
+plait_status pli_coordinates_train(pli_run *run) {
+    path         p = { .loss = INFINITY };
+    plait_status status = begin(run);
+    if (status == PLAIT_OK) status = train(run, &p);
+    pli_free(p.values);
+    free_all(run);
+    return status;
+}

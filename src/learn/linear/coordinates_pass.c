@@ -1,0 +1,59 @@
+/* Passes over the working set. See coordinates.h. */
+#include <math.h>
+
+#include "learn/linear/coordinates.h"
+
+enum { PASSES_MOST = 100000 }; /* a bound that only rounding comes to */
+
+/* The weight that is best for slope g, all others fixed. */
+static double best(const pli_coordinates *c, int64_t j, double g) {
+    const double z = c->h[j] * c->w[j] + g, size = fabs(z) - c->l1;
+    return size <= 0 ? 0 : (z > 0 ? size : -size) / (c->h[j] + c->l2);
+}
+
+/* Keeps the slopes of all columns up to date. */
+static void add_products(pli_coordinates *c, int64_t j, double change) {
+    const double *row = c->gram + j * c->columns.features;
+    double       *g = c->g;
+    for (int64_t k = 0; k < c->columns.features; k++) g[k] -= change * row[k];
+}
+
+static void add_column(pli_coordinates *c, int64_t j, double change) {
+    const double even = c->omega == NULL ? c->columns.v[0] : 1;
+    pli_column_add(&c->columns, j, -change * even, c->omega, c->q);
+    if (c->intercept) c->lag -= change * c->first[j] / c->mass;
+}
+
+/* Moves one weight to its best value. Returns by how much the objective falls, at least. */
+static double move(pli_coordinates *c, int64_t j) {
+    if (!(c->h[j] > 0)) return 0;
+    const double g = c->gram != NULL ? c->g[j] : pli_column_dot(&c->columns, j, c->q) - c->lag * c->first[j];
+    const double to = best(c, j, g), change = to - c->w[j];
+    if (change == 0) return 0;
+    if (c->gram != NULL) add_products(c, j, change);
+    else add_column(c, j, change);
+    c->w[j] = to;
+    c->updates++;
+    return (c->h[j] + c->l2) / 2 * change * change;
+}
+
+/* Passes over the weights that are not 0, which are few, until they rest. */
+static void move_those(pli_coordinates *c, double target, int64_t *passes) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < c->n_working; i++)
+        if (c->w[c->working[i]] != 0) c->moving[n++] = c->working[i];
+    for (; *passes < PASSES_MOST; (*passes)++) {
+        double fall = 0;
+        for (int64_t i = 0; i < n; i++) fall += move(c, c->moving[i]);
+        if (!(fall > target)) return;
+    }
+}
+
+void pli_coordinates_pass(pli_coordinates *c, double target) {
+    for (int64_t passes = 0; passes < PASSES_MOST; passes++) {
+        double fall = 0;
+        for (int64_t i = 0; i < c->n_working; i++) fall += move(c, c->working[i]);
+        if (!(fall > target)) return;
+        move_those(c, target / 2, &passes);
+    }
+}
