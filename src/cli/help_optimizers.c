@@ -25,11 +25,13 @@ static const optimizer solvers[] = {
       "nor for hinge with many weights. It ends by itself within --tolerance of the least objective; --epochs is "
       "an upper bound. Its table is w: the workers' sums of weights, slopes and curvature; with many weights also "
       "w.diagonal. docs/newton.md" },
-    { "cd", "hinge: whole passes, row by row in the dual problem; reads may be stale (linear models)",
-      "auto takes it for hinge with more weights than newton keeps the curvature of, if there is a penalty --l2, no "
-      "--l1 and one copy of the values (not gossip, local-sgd): of one worker, and of several under the loose "
-      "consistencies. It ends by itself within --tolerance of the least objective, and its gap is certain; --epochs is "
-      "an upper bound. Its table is w: the weights, and a row for the intercepts. docs/models.md" },
+    { "cd", "hinge: row by row in the dual problem; squared, logistic: weight by weight, with --l1 (linear models)",
+      "Squared and logistic: auto takes it for --path N. It needs --l1 or --path, and no more than two classes; its "
+      "gap is a duality gap. docs/optimizers.md. Hinge: auto takes it with more weights than newton keeps the "
+      "curvature of, if there is a penalty --l2, no --l1 and one copy of the values (not gossip, local-sgd): of one "
+      "worker, and of several under the loose consistencies. It ends by itself within --tolerance of the least "
+      "objective, and its gap is certain; --epochs is an upper bound. Its table is w: the weights, and a row for the "
+      "intercepts. docs/models.md" },
     { NULL, NULL, NULL },
 };
 

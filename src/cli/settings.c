@@ -25,8 +25,8 @@ const pli_opt pli_train_rows[] = {
     { "l2", PLI_OPT_F64, AT(l2), NULL, "X", "weight of the penalty |w|^2 / 2; default 1/rows, gbdt: 1; 0 turns it off",
       0, INFINITY, "model" },
     { "path", PLI_OPT_I64, AT(path), "0", "N",
-      "squared and logistic, with optimizer cd: fit N penalties, from the least --l1 at which all weights are 0 down to "
-      "--l1, or to a thousandth of it; the model is the last, or that of the least validation loss",
+      "squared and logistic, with optimizer cd: fit N penalties, from the least --l1 at which all weights are 0 down "
+      "to --l1, or to a thousandth of it; the model is the last, or that of the least validation loss",
       0, 100000, "model" },
     { "no-intercept", PLI_OPT_FLAG, AT(no_intercept), NULL, NULL, "fit no intercept", 0, 0, "model" },
     { "quantile", PLI_OPT_F64, AT(quantile), NULL, "X",

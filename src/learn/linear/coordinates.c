@@ -1,8 +1,8 @@
 /* The path of penalties, and the working set at each of them. See coordinates.h.
  *
- * A path goes from the least l1 at which all weights are 0 down to --l1, or to a thousandth of it, by equal factors. Each
- * penalty begins at the weights of the one before. Without a path there is one penalty. A look is an epoch of the run,
- * and a clock. */
+ * A path goes from the least l1 at which all weights are 0 down to --l1, or to a thousandth of it, by equal factors.
+ * Each penalty begins at the weights of the one before. Without a path there is one penalty. A look is an epoch of the
+ * run, and a clock. */
 #include "learn/linear/coordinates.h"
 
 #include <math.h>
@@ -231,7 +231,8 @@ static plait_status solve(pli_coordinates *c, double strong, pli_meter *meter, b
         PLI_TRY(end_look(c, meter));
         const double allowed = pli_run_tolerance(run) * c->look.primal;
         *done_out = c->look.gap <= allowed;
-        if (*done_out || run->interrupted || run->epochs_done >= run->epochs || tighter >= TIGHTER_MOST) return PLAIT_OK;
+        const bool over = run->interrupted || run->epochs_done >= run->epochs || tighter >= TIGHTER_MOST;
+        if (*done_out || over) return PLAIT_OK;
         const int64_t before = c->n_working;
         leave_out(c);
         clear_set(c);

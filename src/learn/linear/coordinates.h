@@ -32,6 +32,7 @@
  *     coordinates.c          the path of penalties, the working set
  *     coordinates_look.c     looks: slopes, the duality gap; line searches
  *     coordinates_pass.c     passes over the working set
+ *     coordinates_joint.c    joint steps of all weights that are not 0
  *     columns.c              own rows by columns; products of columns
  */
 #ifndef PLI_LEARN_LINEAR_COORDINATES_H
@@ -56,8 +57,8 @@ typedef struct pli_columns {
 plait_status pli_columns_make(pli_run *run, pli_columns *columns);
 void         pli_columns_free(pli_columns *columns);
 
-/** Writes to gram [features, features] the products of all pairs of columns over own rows, each less its mean (NULL: 0):
- *  sum v (x_j - mean_j) (x_k - mean_k). Errors: ENOMEM. */
+/** Writes to gram [features, features] the products of all pairs of columns over own rows, each less its mean (NULL:
+ *  0): sum v (x_j - mean_j) (x_k - mean_k). Errors: ENOMEM. */
 plait_status pli_columns_products(pli_run *run, const pli_columns *columns, const double *mean, double *gram);
 
 /** sum x_ij q_i. */
@@ -75,7 +76,7 @@ typedef struct pli_look {
     double square, target; /* squared loss: sum v r^2, sum v r y                                      */
     double primal;         /* the objective                                                           */
     double gap;            /* how far it is above its least value, at most                            */
-    double scale, radius;  /* the dual point is scale times the residuals; no farther than radius from the best one */
+    double scale, radius;  /* the dual point is scale times the residuals; radius: how far from the best one */
 } pli_look;
 
 typedef struct pli_coordinates {
@@ -130,5 +131,15 @@ plait_status pli_coordinates_sum(const pli_coordinates *c, double *sums, int64_t
 
 /** Passes over the working set until one lowers the objective by `target` at most. */
 void pli_coordinates_pass(pli_coordinates *c, double target);
+/** The slope of column j at the weights at hand. */
+double pli_coordinates_slope(const pli_coordinates *c, int64_t j);
+/** Adds to a weight, and keeps residuals or slopes up to date. */
+void pli_coordinates_move(pli_coordinates *c, int64_t j, double change);
+
+/* --- coordinates_joint.c ------------------------------------------------------------------------------------------ */
+
+/** Moves the weights of these columns [n], none of which is 0, towards the least point that they have while none
+ *  changes its sign. Returns by how much the objective falls: 0 if no step goes downhill. */
+double pli_coordinates_joint(pli_coordinates *c, int64_t n, const int64_t *column, double target);
 
 #endif

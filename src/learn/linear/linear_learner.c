@@ -101,7 +101,8 @@ static bool has_whole_curvature(const pli_run *run) {
 static const char *unsuited_dual(const pli_run *run, double there) {
     const plait_train_opts *o = run->opts;
     const double            rows = (double)run->train_rows * (double)pli_fit_of(run)->goal.columns;
-    if (pli_fit_of(run)->goal.loss->smoothed == NULL) return "it knows hinge, by its dual problem, and squared and logistic, by coordinates";
+    if (pli_fit_of(run)->goal.loss->smoothed == NULL)
+        return "it knows hinge, by its dual problem, and squared and logistic, by coordinates";
     if (o->l2 <= 0 || o->l1 > 0) return "it needs a penalty: --l2 above 0, and no --l1";
     if (run->start != NULL) return "it cannot begin from a model";
     if (there > 0 && 32 * weights_of(run) + 8 * rows > there) return "rows and weights are too many for its vectors";
@@ -169,9 +170,9 @@ static void prefer_dual(pli_run *run, double there) {
 static plait_status check_path(pli_run *run) {
     if (run->opts->path == 0 || run->solver == &pli_solver_coordinates) return PLAIT_OK;
     if (run->chooses && pli_run_try_solver(run, &pli_solver_coordinates, pli_solver_coordinates.why)) return PLAIT_OK;
-    return pli_fail(run->err, PLAIT_EREFUSED, "--path with optimizer %s and model %s is refused: coordinates alone take "
-                                              "a path of penalties; nearest is --optimizer cd, with --model squared or "
-                                              "logistic", run->optimizer, run->opts->model);
+    return pli_fail(run->err, PLAIT_EREFUSED,
+                    "--path with optimizer %s and model %s is refused: coordinates alone take a path of penalties; "
+                    "nearest is --optimizer cd, with --model squared or logistic", run->optimizer, run->opts->model);
 }
 
 /* Collective, since every worker must decide the same. */
@@ -335,7 +336,8 @@ static const pli_learner_more more_by_weight = { MORE, .solvers = solvers_by_wei
     .close = pli_fitted_close, .export_onnx = pli_linear_export
 
 const plait_learner pli_logistic = {
-    LINEAR, .more = &more_by_weight, .name = "logistic", .labels = PLAIT_LABELS_CLASSES,
+    LINEAR, .more = &more_by_weight,
+    .name = "logistic", .labels = PLAIT_LABELS_CLASSES,
     .summary = "logistic regression; softmax regression for more than two classes",
     .help = "logistic regression: classification, binary or multinomial.\n"
             "  loss     ln(1 + exp(-y f)) with y = -1, +1; with more than two classes -ln softmax(f)[y]\n"
@@ -344,35 +346,40 @@ const plait_learner pli_logistic = {
             OBJECTIVE
 };
 const plait_learner pli_hinge = {
-    LINEAR, .more = &more, .name = "hinge", .labels = PLAIT_LABELS_CLASSES, .summary = "a linear support vector machine",
+    LINEAR, .more = &more,
+    .name = "hinge", .labels = PLAIT_LABELS_CLASSES, .summary = "a linear support vector machine",
     .help = "linear support vector machine: classification, binary or multiclass.\n"
             "  loss     max(0, 1 - y f) with y = -1, +1; with more classes max(0, 1 + max over k of f[k] - f[y])\n"
             "  reports  loss, accuracy, and for two classes the area under the ROC curve; it has no probabilities\n"
             OBJECTIVE
 };
 const plait_learner pli_squared = {
-    LINEAR, .more = &more_by_weight, .name = "squared", .labels = PLAIT_LABELS_NUMBERS, .summary = "least squares, ridge, lasso",
+    LINEAR, .more = &more_by_weight,
+    .name = "squared", .labels = PLAIT_LABELS_NUMBERS, .summary = "least squares, ridge, lasso",
     .help = "linear regression by least squares.\n"
             "  loss     (f - y)^2 / 2\n"
             "  reports  loss, root mean squared error, mean absolute error\n"
             OBJECTIVE
 };
 const plait_learner pli_huber = {
-    LINEAR, .more = &more, .name = "huber", .labels = PLAIT_LABELS_NUMBERS, .summary = "regression that outliers move little",
+    LINEAR, .more = &more,
+    .name = "huber", .labels = PLAIT_LABELS_NUMBERS, .summary = "regression that outliers move little",
     .help = "linear regression that outliers move little.\n"
             "  loss     r^2 / 2 if |r| = |f - y| is at most delta (--huber-delta), else delta (|r| - delta / 2)\n"
             "  reports  loss, root mean squared error, mean absolute error\n"
             OBJECTIVE
 };
 const plait_learner pli_quantile = {
-    LINEAR, .more = &more, .name = "quantile", .labels = PLAIT_LABELS_NUMBERS, .summary = "quantiles, as the median, of numbers",
+    LINEAR, .more = &more,
+    .name = "quantile", .labels = PLAIT_LABELS_NUMBERS, .summary = "quantiles, as the median, of numbers",
     .help = "linear quantile regression: the score is the quantile --quantile of the label; 0.5 is the median.\n"
             "  loss     q r if r = y - f is above 0, else (q - 1) r\n"
             "  reports  loss, root mean squared error, mean absolute error\n"
             OBJECTIVE
 };
 const plait_learner pli_poisson = {
-    LINEAR, .more = &more, .name = "poisson", .labels = PLAIT_LABELS_NUMBERS, .summary = "Poisson regression of counts",
+    LINEAR, .more = &more,
+    .name = "poisson", .labels = PLAIT_LABELS_NUMBERS, .summary = "Poisson regression of counts",
     .help = "Poisson regression: the score is the logarithm of the mean; predict gives the mean.\n"
             "  loss     exp(f) - y - y (f - ln y), half the deviance\n"
             "  labels   numbers of 0 or more, such as counts\n"

@@ -3,6 +3,7 @@
 
 #include "learn/keep/keep.h"
 #include "learn/run/run.h"
+#include "learn/solve/solver.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -103,6 +104,18 @@ static plait_status check_place(const pli_run *run) {
     return pli_fail(run->err, PLAIT_EIO, "place %s: no such file; expected auto, layers, or a file with places", place);
 }
 
+/* A path of penalties needs a solver that takes one. */
+static plait_status check_path(const pli_run *run) {
+    const pli_learner_more *more = run->learner->more;
+    if (run->opts->path < 0)
+        return pli_fail(run->err, PLAIT_EINVAL, "path is %lld: expected 0 or more", (long long)run->opts->path);
+    if (run->opts->path == 0) return PLAIT_OK;
+    for (int i = 0; more != NULL && more->solvers != NULL && more->solvers[i] != NULL; i++)
+        if (more->solvers[i] == &pli_solver_coordinates) return PLAIT_OK;
+    return pli_fail(run->err, PLAIT_EINVAL, "path with model %s: linear models alone have a path of penalties; take "
+                                            "--model squared or logistic", run->opts->model);
+}
+
 /* Checks --cut, --place, --micro-batches and --pipeline. */
 static plait_status check_stages(const pli_run *run) {
     const plait_train_opts *o = run->opts;
@@ -155,6 +168,7 @@ plait_status pli_options_check(pli_run *run) {
     PLI_TRY(pli_settings_check(run));
     if (run->learner->check != NULL) PLI_TRY(run->learner->check(run));
     PLI_TRY(pli_run_name_optimizer(run));
+    PLI_TRY(check_path(run));
     if (o->schedule != NULL) PLI_TRY(one_of("schedule", o->schedule, schedules, err));
     if (o->normalize != NULL) PLI_TRY(one_of("normalization", o->normalize, scalings, err));
     PLI_TRY(check_number("l1", o->l1, false, err));
@@ -169,7 +183,6 @@ plait_status pli_options_check(pli_run *run) {
         return pli_fail(err, PLAIT_EINVAL, "quantile is %g: expected a number above 0 and below 1", o->quantile);
     if (!(o->momentum >= 0 && o->momentum < 1))
         return pli_fail(err, PLAIT_EINVAL, "momentum is %g: expected a number from 0 to below 1", o->momentum);
-    if (o->path < 0) return pli_fail(err, PLAIT_EINVAL, "path is %lld: expected 0 or more", (long long)o->path);
     if (o->epochs < 0) return pli_fail(err, PLAIT_EINVAL, "epochs is %lld: expected 1 or more", (long long)o->epochs);
     if (o->batch < 0) return pli_fail(err, PLAIT_EINVAL, "batch is %lld: expected 1 or more", (long long)o->batch);
     if (o->class_weight != NULL && !is_class)

@@ -1,0 +1,67 @@
+#!/bin/sh
+# Squared and logistic losses by coordinates (--optimizer cd), and a path of penalties (--path): the conditions of the
+# optimum, computed here from the model and the rows; what the record says; what is refused.
+. "$(dirname "$0")/common.sh"
+
+# conditions MODEL L1: by which share of L1 the model misses them; rows of `part` hold ones, labels -1 and 1
+conditions() {
+    weights "$1" >w.tsv
+    LC_ALL=C awk -v l1="$2" -v kind="$3" '
+        function abs(v) { return v < 0 ? -v : v }
+        NR == FNR { w[$1] = $2; next }
+        {
+            y = $1; s = w["(intercept)"]; n++
+            for (i = 2; i <= NF; i++) { split($i, f, ":"); s += w[f[1]] * f[2] }
+            r = kind == "squared" ? y - s : y / (1 + exp(y * s))
+            b += r
+            for (i = 2; i <= NF; i++) { split($i, f, ":"); g[f[1]] += r * f[2] }
+        }
+        END {
+            most = abs(b / n)
+            for (j in g) {
+                off = w[j] != 0 ? abs(g[j] / n - (w[j] > 0 ? l1 : -l1)) : abs(g[j] / n) - l1
+                if (w[j] != 0) used++
+                if (off > most) most = off
+            }
+            if (used == 0) print "none"
+            else printf "%.3g\n", most / l1
+        }' w.tsv part
+}
+
+for model in squared logistic; do
+    works one train --data part --model $model --optimizer cd --l1 0.01 --l2 0 --tolerance 1e-10 --out one --json --quiet
+    [ "$(field one converged)" = true ] || fail "$model: not converged: $(cat one.out)"
+    missed=$(conditions one 0.01 $model)
+    awk -v m="$missed" 'BEGIN { exit !(m ~ /^[0-9]/ && m < 1e-3) }' || fail "$model: conditions are missed by $missed"
+    [ "$(weights one | wc -l)" -lt 60 ] || fail "$model: few weights are 0" # inspect leaves zeros out
+
+    # A path: all zeros first, more weights and a lower objective later; one object, one line of metrics each.
+    works path train --data part --model $model --path 8 --l2 0 --json --quiet --metrics metrics --out last
+    [ "$(field path optimizer)" = cd ] || fail "--path is not by cd: $(cat path.out)"
+    [ "$(grep -c '"event": "penalty"' metrics)" -eq 8 ] || fail "metrics have no 8 penalties"
+    tail -n 1 path.out | awk '{ print gsub(/"lambda":/, "") }' | grep -qx 8 || fail "the record has no 8 penalties: $(cat path.out)"
+    sed -n 's/.*"event": "penalty".*"lambda": \([^,]*\), "nonzeros": \([^,]*\), "objective": \([^,]*\), "gap": \([^,]*\),.*/\1 \2 \3 \4/p' metrics |
+        awk 'NR == 1 && $2 != 0 { exit 1 } NR > 1 && ($1 >= l || $3 > o || $4 > 1e-4) { exit 1 } { l = $1; o = $3 } END { exit NR != 8 }' ||
+        fail "$model: the path is not monotone: $(cat metrics)"
+    works text train --data part --model $model --path 8 --l2 0 --quiet
+    grep -Eq '^ +8 ' text.out || fail "the path is not printed: $(cat text.out)"
+done
+[ "$(field one path)" = null ] || fail "a run without a path has one"
+
+works best train --data part --path 12 --l2 0 --validation 0.3 --json --quiet
+holds best validation_loss "< 0.6"
+
+# What is asked for wrongly.
+exits 2 "did you mean.*cd|cd" typo train --data part --optimizer cdd --l1 0.1
+exits 2 "did you mean '--path'|--path" typo train --data part --pth 5
+exits 2 "integer|number" word train --data part --path many
+exits 2 "needs --l1 above 0" none train --data part --optimizer cd
+for model in huber quantile; do
+    exits 2 "knows hinge.*squared and logistic" loss train --data part --model $model --optimizer cd --l1 0.1 --label 1
+done
+exits 2 "path with model kmeans" kmeans train --data part --model kmeans --path 4
+exits 2 "nearest is --optimizer cd" rule train --data part --optimizer adagrad --path 4
+exits 2 "same coordinate" stale train --data part --optimizer cd --l1 0.01 --consistency async
+works note train --data part --optimizer cd --l1 0.01 --normalize none
+grep -q "normalize has no effect" note.err || fail "--normalize is not noted: $(cat note.err)"
+finish
