@@ -26,7 +26,7 @@ typedef struct plait_data_opts {
     size_t             size;          /* set by plait_data_opts_init                                      */
     const char *const *paths;         /* [n_paths] files, "-", directories, shell patterns                */
     int64_t            n_paths;
-    const char        *format;        /* "auto" | "libsvm" | "csv" | "tsv" | "idx" | "text" | "vw"        */
+    const char        *format;        /* "auto" | "libsvm" | "csv" | "tsv" | "idx" | "text" | "vw" | "ratings" */
     const char        *index_base;    /* libsvm: "auto" | "0" | "1"                                       */
     const char        *header;        /* csv, tsv: "auto" | "yes" | "no"                                  */
     const char        *label; /* csv, tsv: the label's column, by name or number (from 1; negative: from the end); NULL:
@@ -56,6 +56,11 @@ typedef struct plait_data_opts {
     int keep_missing; /* csv, tsv: 0: a missing number becomes its column's mean; 1: it stays NaN, for models that can
                          learn from that (gbdt). A model's schema remembers it. With hash_bits a missing
                          number is 0 in any case */
+    int pairs; /* csv, tsv, ratings: 1: a row is a pair, a user and an item, and the label is the value that the user
+                  gave; ratings are always so. The user's column is the one named user, user_id or userId, the item's
+                  the one named item, item_id, itemId, movie, movie_id or movieId; else they are the first two columns
+                  but label and weight. Their cells are texts; further columns are left out. The label's column: label,
+                  a header's rating, value or score, else the third column */
 } plait_data_opts;
 
 PLAIT_API void plait_data_opts_init(plait_data_opts *opts);

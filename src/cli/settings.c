@@ -48,9 +48,9 @@ const pli_opt pli_train_rows[] = {
       "subgraphs of --graph that training leaves out; their variables keep their values", 0, 0, "model" },
     { "train", PLI_OPT_TEXT, AT(train), NULL, "NAMES",
       "train only the variables of these subgraphs of --graph; all others keep their values", 0, 0, "model" },
-    { "loss", PLI_OPT_CHOICE, AT(loss), NULL, "logistic|hinge|squared|huber|quantile|poisson",
+    { "loss", PLI_OPT_CHOICE, AT(loss), NULL, "logistic|hinge|squared|huber|quantile|poisson|implicit|bpr",
       "the loss of a net or of trees; default logistic, or squared if the labels are numbers; poisson: trees only; "
-      "hinge: nets only",
+      "hinge: nets only; of mf: squared (default), implicit or bpr",
       0, 0, "model" },
     { "kernels", PLI_OPT_CHOICE, AT(kernels), "own", "own|onednn",
       "kernels that train a net: Plait's own, or oneDNN's for convolutions (an optional module)", 0, 0, "model" },
@@ -76,7 +76,7 @@ const pli_opt pli_train_rows[] = {
     { "test", PLI_OPT_TEXT, AT(test), NULL, "D", "test data; the finished model is measured on it", 0, 0, "data" },
     { "validation", PLI_OPT_TEXT, AT(validation), NULL, "X",
       "validation data: a file, or the fraction of the data to hold back (0.1)", 0, 0, "data" },
-    { "format", PLI_OPT_CHOICE, AT(in.format), "auto", "auto|libsvm|csv|tsv|idx|text|vw",
+    { "format", PLI_OPT_CHOICE, AT(in.format), "auto", "auto|libsvm|csv|tsv|idx|text|vw|ratings",
       "format of the data; auto looks at the content", 0, 0, "data" },
     { "index-base", PLI_OPT_CHOICE, AT(in.index_base), "auto", "auto|0|1", "number of the first feature in libsvm data",
       0, 0, "data" },
@@ -112,7 +112,8 @@ const pli_opt pli_train_rows[] = {
     { "cache", PLI_OPT_FLAG, AT(in.cache), NULL, NULL,
       "keep a binary cache beside the data file; later runs read it instead", 0, 0, "data" },
 
-    { "optimizer", PLI_OPT_CHOICE, AT(optimizer), "auto", "auto|sgd|momentum|adagrad|adam|ftrl|lbfgs|newton|cd|online",
+    { "optimizer", PLI_OPT_CHOICE, AT(optimizer), "auto",
+      "auto|sgd|momentum|adagrad|adam|ftrl|lbfgs|newton|cd|als|online",
       "update rule, or solver; auto: the one that suits the model, the data and the "
       "consistency", 0, 0, "optimizer" },
     { "optimizer-state", PLI_OPT_CHOICE, AT(optimizer_state), "whole", "whole|sharded",

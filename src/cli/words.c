@@ -144,7 +144,7 @@ static const struct value_word {
     { "format", "|txt|chars|", "here it is text" },
     { "format", "|mnist|ubyte|", "here it is idx" },
     { "format", "|vowpal-wabbit|vowpalwabbit|vowpal|", "here it is vw" },
-    { "format", "|ratings|", PLI_LATER "; this one reads libsvm, csv, tsv, idx, text and vw" },
+    { "format", "|triples|movielens|libmf|", "here it is ratings" },
     { "format", "|json|jsonl|parquet|arrow|npy|npz|hdf5|h5|", "this version does not read it; write it as csv" },
     { "schedule", "|cosine-annealing|cosineannealing|cos|", "here it is cosine" },
     { "schedule", "|inv-sqrt|inverse-sqrt|sqrt|invscaling|", "here it is invsqrt" },

@@ -56,6 +56,19 @@ void         pli_schema_label_text(const pli_schema *schema, int64_t k, pli_text
 /** The name of a feature: column name, "column=value", or the index as the file writes it. Into text. */
 void         pli_schema_feature_name(const pli_schema *schema, uint64_t key, pli_text *text);
 
+/* The keys of a table of pairs (plait_data_opts.pairs): a row has its user's key and its item's, or one of the two if
+ * the schema does not know the other. */
+typedef struct pli_schema_pair {
+    uint64_t first_user, first_item;
+    int64_t  users, items;
+} pli_schema_pair;
+/** false: the rows are no pairs. */
+bool pli_schema_pairs(const pli_schema *schema, pli_schema_pair *pair_out);
+/** The name of a user (0 .. users - 1) or an item, borrowed; and the user of this name, -1: it is unknown. */
+const char *pli_schema_user(const pli_schema *schema, int64_t user);
+const char *pli_schema_item(const pli_schema *schema, int64_t item);
+int64_t     pli_schema_find_user(const pli_schema *schema, const char *name);
+
 /** Are its features hashed, so that a key is no name? */
 bool pli_schema_is_hashed(const pli_schema *schema);
 

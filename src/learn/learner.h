@@ -53,6 +53,9 @@ typedef struct pli_kept {
 } pli_kept;
 enum { PLI_KEPT = 4, PLI_LEARNER_FUNCTIONS = 8 };
 
+/* Hears of one item for a user, the best first. A status below 0 ends the call. */
+typedef plait_status pli_recommended(void *to, const char *user, const char *item, double score);
+
 /* What one of Plait's own learners says beyond plait_learner; each field may be NULL. */
 typedef struct pli_learner_more {
     /** The solvers that it can train with, NULL-ended, those that auto prefers first; NULL: none. by_name_only: auto
@@ -88,6 +91,9 @@ typedef struct pli_learner_more {
     const plait_graph *(*graph)(const pli_run *run);
     /** Fills other fields of the report, such as converged. */
     void (*report)(const pli_run *run, plait_report *report);
+    /** As pli_model_recommend (model/model.h); NULL: the model knows no users and items. */
+    plait_status (*recommend)(const plait_model *model, const plait_data *users, int64_t top, pli_pool *pool,
+                              pli_recommended *tell, void *to, plait_error *err);
     /** How its models are used and saved if they are more than named values (model/model.h). */
     const struct pli_model_ops *model;
 } pli_learner_more;

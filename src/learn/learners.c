@@ -18,7 +18,8 @@
     EACH(pli_bayes)                                                                                                    \
     EACH(pli_pca_learner)                                                                                              \
     EACH(pli_kmeans_learner)                                                                                           \
-    EACH(pli_gbdt_learner)
+    EACH(pli_gbdt_learner)                                                                                             \
+    EACH(pli_mf_learner)
 
 #define DECLARED(name) extern const plait_learner name;
 #define LISTED(name)   &name,

@@ -15,6 +15,7 @@ src/cli/ask.c                    another user's process
 src/cli/commands.c               exit codes
 src/cli/answers.c                a model without such an answer
 src/learn/bayes/                 data: features that grow by key; a model's form
+src/learn/factors/               data: no users and items; one option's own words
 src/learn/keep/resume.c          what a checkpoint holds
 src/learn/model/                 what a model cannot do
 src/learn/kmeans/                data: features that grow by key

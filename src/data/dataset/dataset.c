@@ -244,6 +244,23 @@ static bool take_labels(pli_schema *schema, const pli_found *found) {
     return good;
 }
 
+/* Says of how many rows the model knows no user, or no item. */
+static void note_cold(pli_dataset *d, const pli_found *found, int64_t n) {
+    static const char *const what[] = { "user", "item" };
+    for (int k = 0; k < 2; k++) {
+        int64_t     rows = 0;
+        const char *text = NULL;
+        for (int64_t i = 0; i < n; i++) {
+            if (text == NULL && found[i].cold[k] > 0) text = found[i].cold_text[k];
+            rows += found[i].cold[k];
+        }
+        if (rows > 0)
+            pli_dataset_note(d, "%lld rows name %ss that the model does not know, first \"%s\"; what is not "
+                                "known counts 0",
+                             (long long)rows, what[k], text);
+    }
+}
+
 static void note_found(pli_dataset *d, const pli_found *found, int64_t n) {
     pli_found all = { 0 };
     for (int64_t i = 0; i < n; i++) {
@@ -258,6 +275,8 @@ static void note_found(pli_dataset *d, const pli_found *found, int64_t n) {
     if (all.dropped > 0)
         pli_dataset_note(d, "%lld values of features that the model does not know (it has %lld) are ignored",
                          (long long)all.dropped, (long long)d->schema->features);
+    note_cold(d, found, n);
+    for (int64_t i = 0; i < n; i++) all.unknown_texts -= found[i].cold[0] + found[i].cold[1];
     if (all.unknown_texts > 0)
         pli_dataset_note(d, "%lld cells hold texts that the model does not know; they count as missing",
                          (long long)all.unknown_texts);

@@ -44,7 +44,8 @@ static const struct {
                 { "tsv", PLI_FORMAT_TABLE },
                 { "idx", PLI_FORMAT_IDX },
                 { "text", PLI_FORMAT_CHARS },
-                { "vw", PLI_FORMAT_VW } };
+                { "vw", PLI_FORMAT_VW },
+                { "ratings", PLI_FORMAT_TABLE } };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 static plait_status format_by_name(const char *name, pli_data_format *format_out, plait_error *err) {
@@ -56,7 +57,8 @@ static plait_status format_by_name(const char *name, pli_data_format *format_out
         return PLAIT_OK;
     }
     const char *near = pli_nearest(name, names, FORMATS);
-    return pli_fail(err, PLAIT_ENAME, "no data format \"%s\"%s%s%s; expected auto, libsvm, csv, tsv, idx, text or vw",
+    return pli_fail(err, PLAIT_ENAME, "no data format \"%s\"%s%s%s; expected auto, libsvm, csv, tsv, idx, text, vw or "
+                    "ratings",
                     name, near != NULL ? ", did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
 }
 
@@ -95,6 +97,7 @@ plait_status pli_format_choose(const plait_data_opts *opts, const pli_sources *s
     for (int64_t i = 0; by_content && i < sources->n; i++)
         PLI_TRY(pli_foreign_check_text(&sources->source[i], err));
     if (format == PLI_FORMAT_NONE) format = judge_format(&sources->source[0], known, opts->delimiter != NULL);
+    if (format == PLI_FORMAT_CHARS && opts->pairs != 0 && by_content) format = PLI_FORMAT_TABLE;
     if (known == PLI_FORMAT_LIBSVM && by_content && begins_as_table(&sources->source[0]))
         return pli_fail(err, PLAIT_EINVAL,
                         "%s: the model was trained on libsvm rows (label index:value ...), but this looks like a "

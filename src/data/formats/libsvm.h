@@ -26,6 +26,8 @@ typedef struct pli_found {
     double     least_label; /* the least below 0; 0: none is */
     pli_names *names; /* NULL: parsers forget names; else (vw, tables) they give it those that it wants */
     uint64_t   letters[4]; /* vw: a bit for the first letter of each namespace */
+    int64_t    cold[2];    /* pairs: rows whose user, or item, the model does not know; the first such text */
+    char       cold_text[2][40];
 } pli_found;
 bool pli_found_label(pli_found *found, double label); /* false: out of memory */
 void pli_found_free(pli_found *found);

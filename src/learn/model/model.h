@@ -90,6 +90,14 @@ plait_status pli_model_open(plait_model *model, plait_error *err);
  *  none. Errors: ENOMEM. */
 plait_status pli_model_tree(const plait_model *model, int64_t t, pli_text *text, plait_error *err);
 
+/** EREFUSED: the model knows no users and items. */
+plait_status pli_model_recommends(const plait_model *model, plait_error *err);
+/** Tells the `top` best items of each user of the rows, in their order, without the items that a user's rows name;
+ *  users
+ *  NULL: of all users, and all items. The rows were read with the model's schema. Errors: EREFUSED, ENOMEM. */
+plait_status pli_model_recommend(const plait_model *model, const plait_data *users, int64_t top, pli_pool *pool,
+                                 pli_recommended *tell, void *to, plait_error *err);
+
 /** Fails with EFORMAT: path is not a model of plait, with the reason. */
 plait_status pli_not_a_model(const char *path, const char *why, plait_error *err);
 /** Reads a count, 0 .. most, from a file's metadata. false: there is none. */

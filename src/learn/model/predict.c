@@ -170,7 +170,7 @@ bool pli_report_take(plait_report *report, const plait_figure *figure, bool test
     } own[] = {
         { "loss", &report->train_loss, &report->test_loss }, { "accuracy", NULL, &report->test_accuracy },
         { "auc", NULL, &report->test_auc },                  { "rmse", NULL, &report->test_rmse },
-        { "mae", NULL, &report->test_mae },
+        { "mae", NULL, &report->test_mae },                  { "objective", &report->objective, NULL },
     };
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         if (strcmp(figure->name, own[i].name) != 0) continue;

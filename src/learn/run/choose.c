@@ -73,8 +73,9 @@ plait_status pli_run_name_optimizer(pli_run *run) {
     if (run->solver == NULL) run->optimizer = asked;
     else if (!has(run, run->solver))
         return pli_fail(run->err, PLAIT_EREFUSED,
-                        "optimizer %s with model %s is refused: it is written for linear models; nearest is "
-                        "--optimizer %s", asked, run->opts->model, run->learner->optimizer);
+                        "optimizer %s with model %s is refused: it is written for %s; nearest is --optimizer "
+                        "%s", asked, run->opts->model, run->solver->of != NULL ? run->solver->of : "linear models",
+                        run->learner->optimizer);
     return PLAIT_OK;
 }
 

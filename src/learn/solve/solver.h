@@ -7,6 +7,7 @@
  *     newton   whole passes, sums of quadratic models          reads may be stale; few weights
  *     cd       whole passes, row by row in the dual problem    a loss with a kink and a dual, and l2 > 0
  *     cd       whole passes, weight by weight                  a smooth loss of one score, and l1 > 0
+ *     als      of factorisations: one side's rows in turn      reads are whole clocks
  *
  * Two solvers may have one name. A learner has one of them at most.
  */
@@ -24,11 +25,13 @@ struct pli_solver {
     bool        adds;   /* its tables have no update rule                                   */
     bool        draws;  /* it goes through the rows in an order that the seed decides      */
     bool        by_data; /* auto takes it only where the learner, once it knows the data, prefers it       */
+    const char *of;         /* what it is written for: "linear models" */
     /** Does auto consider it for these options? why_out: else why not. It is asked before the data are read. */
     bool (*suits)(const pli_run *run, const char **why_out);
 };
 
-extern const pli_solver pli_solver_online, pli_solver_lbfgs, pli_solver_newton, pli_solver_cd, pli_solver_coordinates;
+extern const pli_solver pli_solver_online, pli_solver_lbfgs, pli_solver_newton, pli_solver_cd, pli_solver_coordinates,
+    pli_solver_als;
 
 /** All solvers, NULL-ended. */
 const pli_solver *const *pli_solvers(void);

@@ -89,8 +89,22 @@ const pli_solver pli_solver_coordinates = {
                           PLAIT_COMPARES }
 };
 
+const pli_solver pli_solver_als = {
+    .name = "als",
+    .why = "with one side's factors held, the other's are least squares",
+    .adds = true,
+    .draws = true,
+    .by_data = true,
+    .of = "factorisations",
+    .demand = { .who = "als",
+                .needs = PLAIT_WHOLE_CLOCKS | PLAIT_ONE_COPY,
+                .why = "one side is solved while the other is held",
+                .traits = PLAIT_ALL_ROWS | PLAIT_ROWS_STAY | PLAIT_OWN_STEPS }
+};
+
 static const pli_solver *const solvers[] = { &pli_solver_online, &pli_solver_lbfgs, &pli_solver_newton,
-                                             &pli_solver_cd, &pli_solver_coordinates, NULL };
+                                             &pli_solver_cd, &pli_solver_coordinates, &pli_solver_als,
+                                             NULL };
 
 const pli_solver *const *pli_solvers(void) { return solvers; }
 

@@ -241,6 +241,8 @@ static int64_t default_label(const pli_table_rules *t) {
     return t->title ? t->cells - 1 : 0;
 }
 
+int64_t pli_table_name(const pli_table_rules *t, const char *name) { return find_name(t, name); }
+
 /* Without labels, a column that would otherwise be the label is a feature. The user is told, since it may give the
  * answer away. */
 static void note_no_label(pli_dataset *d) {
@@ -256,19 +258,26 @@ static plait_status find_roles(pli_dataset *d, const plait_data_opts *opts, plai
     pli_table_rules *t = d->table;
     pli_schema      *schema = d->schema;
     const bool       none = schema->unlabelled;
-    int64_t          label = none ? -1 : default_label(t), weight = -1;
-    if (none) note_no_label(d);
-    else if (opts->label != NULL) PLI_TRY(find_column(d, "the label", opts->label, &label, err));
+    const bool       pairs = pli_table_of_pairs(opts);
+    int64_t          label = none ? -1 : pairs ? pli_pairs_label(t) : default_label(t), weight = -1;
+    if (none && !pairs) note_no_label(d);
+    else if (!none && opts->label != NULL) PLI_TRY(find_column(d, "the label", opts->label, &label, err));
     if (opts->weight_column != NULL) PLI_TRY(find_column(d, "the weights", opts->weight_column, &weight, err));
+    if (pairs && label < 0 && !none)
+        return pli_fail(err, PLAIT_EFORMAT, "%s: %lld column%s and none of values: expected a user, an item and a "
+                                            "value in each line; --label none reads users and items alone",
+                        d->sources->source[0].path, (long long)t->cells, t->cells == 1 ? "" : "s");
     if (label == weight && !none)
         return pli_fail(err, PLAIT_EINVAL, "column \"%s\" is both label and weight", t->name[label]);
     PLI_TRY(mark_texts(d, opts->text_columns, err));
+    if (pairs) PLI_TRY(pli_pairs_columns(d, label, weight, err));
     schema->has_names = t->header;
     schema->delimiter = t->delimiter;
     schema->decimal_comma = t->decimal_comma;
     for (int64_t i = 0; i < t->cells; i++) {
         pli_table_cell *cell = &t->cell[i];
         bool            text = cell->role == PLI_ROLE_TEXT;
+        if (pairs && !text && i != label && i != weight) continue;
         if (i == weight && text)
             return pli_fail(err, PLAIT_EFORMAT, "%s: the weights in column \"%.60s\" are not numbers",
                             d->sources->source[0].path, t->name[i]);
@@ -329,7 +338,7 @@ static plait_status match_by_name(pli_dataset *d, const plait_data_opts *opts, p
             passed += at >= 0;
         else if (at >= 0)
             take_role(d, at, column);
-        else if (!is_label && schema->column[column].role != PLI_ROLE_WEIGHT)
+        else if (!is_label && schema->column[column].role != PLI_ROLE_WEIGHT && !pli_pairs_may_lack(schema, column))
             return no_such_column(d, "a feature of the model", schema->column[column].name, err);
     }
     for (int64_t i = 0; i < t->cells; i++) ignored += t->cell[i].column < 0;
@@ -346,6 +355,7 @@ static void finish_rules(pli_dataset *d) {
     int32_t          last = -1;
     t->schema = d->schema;
     t->in_order = d->schema->hash_bits == 0;
+    pli_pairs_rules(t);
     for (int64_t i = 0; i < t->cells; i++) {
         pli_table_cell *cell = &t->cell[i];
         t->has_weights |= cell->role == PLI_ROLE_WEIGHT && cell->column >= 0;
@@ -373,7 +383,8 @@ plait_status pli_table_open(pli_dataset *d, const plait_data_opts *opts, const p
         kinds *found = NULL;
         PLI_TRY(find_kinds(d, fixed, &found, err));
         pli_free(found);
-        PLI_TRY(fixed->has_names && t->header ? match_by_name(d, opts, err) : match_by_place(d, err));
+        const bool numbered = !fixed->has_names && !t->header && pli_pairs_numbered(fixed, t->cells);
+        PLI_TRY((fixed->has_names && t->header) || numbered ? match_by_name(d, opts, err) : match_by_place(d, err));
     }
     finish_rules(d);
     pli_schema_number(d->schema);

@@ -31,6 +31,7 @@ typedef struct pli_table_rules {
     bool              in_order;      /* the file's columns have increasing keys */
     bool              decimal_comma; /* 1,5 is a number, like 1.5 */
     bool              labels_optional, has_weights, has_text, fixed;
+    int32_t           user, item; /* of pairs: their columns in the schema; -1: rows are no pairs */
     char            **name; /* [cells] */
 } pli_table_rules;
 
@@ -51,6 +52,23 @@ plait_status pli_table_begin(pli_dataset *d, const plait_data_opts *opts, const 
 /** Finds columns, their roles and kinds, from a sample of every block or from `fixed`. Makes d->schema's columns. */
 plait_status pli_table_open(pli_dataset *d, const plait_data_opts *opts, const pli_schema *fixed, plait_error *err);
 void         pli_table_close(pli_table_rules **table);
+
+/* pairs.c */
+/** Is each row a user, an item and a value (plait_data_opts.pairs)? */
+bool    pli_table_of_pairs(const plait_data_opts *opts);
+/** The label's column if the user names none. */
+int64_t pli_pairs_label(const pli_table_rules *t);
+/** Makes the columns of users and items texts, and leaves out what is neither, nor label (-1: none) nor weight. Errors:
+ *  EFORMAT there are no such columns, or the values are no numbers. */
+plait_status pli_pairs_columns(pli_dataset *d, int64_t label, int64_t weight, plait_error *err);
+/** Of pairs: may the model's data lack this column? Users alone have no items. */
+bool    pli_pairs_may_lack(const pli_schema *fixed, int64_t column);
+/** Sets rules->user and item. */
+void    pli_pairs_rules(pli_table_rules *rules);
+/** Are columns without names, c1, c2, ..., those of the model by their numbers, though there may be more or fewer? */
+bool    pli_pairs_numbered(const pli_schema *fixed, int64_t cells);
+/** The column of this name, -1: there is none (table.c). */
+int64_t pli_table_name(const pli_table_rules *t, const char *name);
 
 /* table_learn.c */
 /** Learns the dictionaries of text columns from the own blocks, if there are any. */

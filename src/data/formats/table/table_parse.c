@@ -188,10 +188,21 @@ static bool name_text(parser *s, uint32_t key, const char *column, const char *t
     return good || no_memory(s);
 }
 
+/* Remembers the first user and the first item that the model does not know. */
+static void note_cold(parser *s, int32_t column, const char *text, size_t length) {
+    const int which = column == s->t->item;
+    char     *to = s->found->cold_text[which];
+    if (s->t->user < 0 || (column != s->t->user && column != s->t->item)) return;
+    if (s->found->cold[which]++ == 0)
+        snprintf(to, sizeof s->found->cold_text[which], "%.*s", length < 39 ? (int)length : 39, text);
+}
+
 static bool read_text(parser *s, int64_t i, const pli_cell *cell) {
     const pli_table_cell *c = &s->t->cell[i];
     const pli_column     *column = &s->t->schema->column[c->column];
     size_t                length;
+    if (pli_cell_is_missing(cell) && s->t->user >= 0 && !s->t->fixed)
+        return refuse(s, cell->text, i, c->column == s->t->user ? "a user" : "an item", cell);
     if (pli_cell_is_missing(cell)) return true;
     const char *text = pli_cell_text(cell, &s->buffer, &length);
     if (text == NULL) return no_memory(s);
@@ -203,6 +214,7 @@ static bool read_text(parser *s, int64_t i, const pli_cell *cell) {
     int64_t place = pli_dict_find(&column->dict, text, length);
     if (place >= 0) return put(s, (uint32_t)(column->first_key + (uint64_t)place), 1.0f);
     s->found->unknown_texts++;
+    note_cold(s, c->column, text, length);
     return true;
 }
 

@@ -1,0 +1,289 @@
+/* Stochastic gradient by rotation. Blocks of items lie on a ring, and each worker takes one in a step
+ * (plait/schedule.h, order rotate): so no two workers ever move the same row, and after as many steps as there are
+ * blocks each worker has met all of its ratings once (Gemulla, Nijkamp, Haas and Sismanis, KDD 2011). Users stay with
+ * their worker.
+ *
+ * A step reads the block's rows, moves them and the users', and pushes how far the items have moved. Users are pushed
+ * in the last step of an epoch, for checkpoints and for the model. What a table holds after a push may differ from what
+ * was computed by a rounding; a worker goes on from what the table holds, so a run that resumes has the same bits. */
+#include <math.h>
+#include <string.h>
+
+#include "learn/factors/factors.h"
+
+/* --- rows --------------------------------------------------------------------------------------------------------- */
+
+bool pli_factor_rows_make(pli_factor_rows *rows, int64_t n, int64_t rank) {
+    rows->n = n;
+    rows->rank = rank;
+    rows->width = (rank + PLI_FACTOR_LANES - 1) / PLI_FACTOR_LANES * PLI_FACTOR_LANES;
+    const size_t bytes = (size_t)(n > 0 ? n : 1) * (size_t)rows->width * sizeof *rows->row;
+    rows->row = pli_aligned(bytes);
+    rows->side = pli_calloc((size_t)n, 2 * sizeof *rows->side);
+    if (rows->row != NULL) memset(rows->row, 0, bytes);
+    return rows->row != NULL && rows->side != NULL;
+}
+
+void pli_factor_rows_free(pli_factor_rows *rows) {
+    pli_free(rows->row);
+    pli_free(rows->side);
+    *rows = (pli_factor_rows){ 0 };
+}
+
+void pli_factor_rows_read(pli_factor_rows *rows, int64_t n, const float *table) {
+    const int64_t cols = rows->rank + PLI_FACTOR_FIRST;
+    for (int64_t i = 0; i < n; i++) {
+        memcpy(rows->side + 2 * i, table + i * cols, PLI_FACTOR_FIRST * sizeof *table);
+        memcpy(rows->row + i * rows->width, table + i * cols + PLI_FACTOR_FIRST, (size_t)rows->rank * sizeof *table);
+    }
+}
+
+void pli_factor_rows_write(const pli_factor_rows *rows, int64_t n, float *table) {
+    const int64_t cols = rows->rank + PLI_FACTOR_FIRST;
+    for (int64_t i = 0; i < n; i++) {
+        memcpy(table + i * cols, rows->side + 2 * i, PLI_FACTOR_FIRST * sizeof *table);
+        memcpy(table + i * cols + PLI_FACTOR_FIRST, rows->row + i * rows->width, (size_t)rows->rank * sizeof *table);
+    }
+}
+
+/* --- a block ------------------------------------------------------------------------------------------------------ */
+
+/* How a block's tiles are gone through. */
+typedef struct going {
+    pli_mf                   *m;
+    const pli_factor_kernels *kernels;
+    pli_factor_step           step;
+    int64_t                   block, t;
+} going;
+
+static void run_tile(void *user, int64_t s, int32_t thread) {
+    const going            *g = user;
+    pli_mf                 *m = g->m;
+    const pli_factor_cells *c = &m->cells;
+    const int64_t           at = (g->block * c->strips + g->t) * c->strips + s, from = c->start[at];
+    const int64_t           n = c->start[at + 1] - from;
+    (void)thread;
+    m->tile_loss[s] += m->loss == PLI_FACTORS_BPR
+                           ? g->kernels->ranked(&g->step, n, c->rating + from,
+                                                m->other + from - c->start[g->block * c->strips * c->strips])
+                           : g->kernels->squared(&g->step, n, c->rating + from);
+}
+
+static bool has_rated(const pli_mf *m, uint32_t user, uint64_t item) {
+    int64_t low = m->of_users.start[user], high = m->of_users.start[user + 1];
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (m->of_users.rating[middle].item < item) low = middle + 1;
+        else high = middle;
+    }
+    return low < m->of_users.start[user + 1] && m->of_users.rating[low].item == item;
+}
+
+/* For each rating of a tile an item of the same strip that the user has not rated; after some tries any. Which follows
+ * from seed, epoch and rating. */
+static void draw_tile(void *user, int64_t tile, int32_t thread) {
+    const going            *g = user;
+    pli_mf                 *m = g->m;
+    const pli_factor_cells *c = &m->cells;
+    const int64_t strips = c->strips, s = tile % strips, t = tile / strips;
+    const int64_t  first = c->start[g->block * strips * strips];
+    const int64_t *cut = c->item_cut + g->block * (strips + 1) + (s + t) % strips;
+    const int64_t  at = g->block * strips * strips + tile;
+    (void)thread;
+    if (c->start[at] == c->start[at + 1]) return;
+    pli_random random = pli_random_at(m->seed, PLI_RANDOM_FACTORS, (uint64_t)m->epoch,
+                                      (uint64_t)((m->rank_of_worker * m->blocks + g->block) * strips * strips + tile));
+    for (int64_t i = c->start[at]; i < c->start[at + 1]; i++) {
+        const pli_rating *r = &c->rating[i];
+        int64_t           other = r->item;
+        for (int tries = 0; tries < 8; tries++) {
+            other = cut[0] + (int64_t)pli_random_below(&random, (uint64_t)(cut[1] - cut[0]));
+            if (!has_rated(m, r->user, m->key[m->block_cut[g->block] + other])) break;
+        }
+        m->other[i - first] = (uint32_t)other;
+    }
+}
+
+static void go_through(pli_run *run, int64_t block) {
+    pli_mf       *m = pli_mf_of(run);
+    const int64_t strips = m->cells.strips, first = block * strips * strips;
+    const int64_t n = m->cells.start[first + strips * strips] - m->cells.start[first];
+    going         g = { .m = m, .kernels = pli_factor_kernels_get(), .block = block };
+    g.step = (pli_factor_step){ .user = { m->user_rows.row, m->user_rows.side },
+                                .item = { m->item_rows.row, m->item_rows.side }, .width = m->user_rows.width,
+                                .rank = (int32_t)m->rank, .mean = (float)m->mean, .rate = (float)run->rate,
+                                .l2 = (float)run->l2 };
+    if (n == 0) return;
+    memset(m->tile_loss, 0, (size_t)strips * sizeof *m->tile_loss);
+    if (m->loss == PLI_FACTORS_BPR) pli_pool_for(run->pool, strips * strips, draw_tile, &g);
+    for (g.t = 0; g.t < strips; g.t++) pli_pool_for(run->pool, strips, run_tile, &g);
+    for (int64_t s = 0; s < strips; s++) m->sums.loss += m->tile_loss[s];
+    for (int64_t i = m->cells.start[first]; i < m->cells.start[first + strips * strips]; i++)
+        m->sums.weight += (double)m->cells.rating[i].weight;
+    m->sums.rows += (double)n;
+    if (pli_comm_charges(run->comm)) pli_comm_work(run->comm, PLI_WORK_ENTRIES, (uint64_t)(6 * n * m->rank));
+}
+
+/* --- a step ------------------------------------------------------------------------------------------------------- */
+
+/* Pushes by how much rows differ from base, and notes in base what the table then holds. */
+static plait_status push_rows(pli_mf *m, const pli_factor_rows *rows, int64_t n, float *base) {
+    const int64_t values = n * m->cols;
+    pli_factor_rows_write(rows, n, m->delta);
+    for (int64_t i = 0; i < values; i++) {
+        m->delta[i] -= base[i];
+        base[i] += m->delta[i];
+    }
+    return PLAIT_OK;
+}
+
+static plait_status get_items(pli_mf *m, int64_t first, int64_t n) {
+    if (m->key != NULL) return plait_table_get(m->items, n, m->key + first, m->item_base);
+    return plait_table_get_range(m->items, first, n, m->item_base);
+}
+
+static plait_status push_items(pli_mf *m, int64_t first, int64_t n) {
+    PLI_TRY(push_rows(m, &m->item_rows, n, m->item_base));
+    if (m->key != NULL) return plait_table_inc(m->items, n, m->key + first, m->delta, 0);
+    return plait_table_inc_range(m->items, first, n, m->delta, 0);
+}
+
+static plait_status push_users(pli_mf *m) {
+    const int64_t n = m->of_users.n;
+    if (n == 0) return PLAIT_OK;
+    PLI_TRY(push_rows(m, &m->user_rows, n, m->user_base));
+    PLI_TRY(plait_table_inc_range(m->users, m->of_users.first, n, m->delta, 0));
+    pli_factor_rows_read(&m->user_rows, n, m->user_base);
+    return PLAIT_OK;
+}
+
+static plait_status push(void *user, const plait_turn *turn) {
+    pli_run *run = user;
+    pli_mf  *m = pli_mf_of(run);
+    for (int64_t k = 0; k < turn->n; k++) {
+        const int64_t block = turn->variable[k], first = m->block_cut[block], n = m->block_cut[block + 1] - first;
+        if (n == 0) continue;
+        PLI_TRY(get_items(m, first, n));
+        pli_factor_rows_read(&m->item_rows, n, m->item_base);
+        go_through(run, block);
+        PLI_TRY(push_items(m, first, n));
+    }
+    return turn->step % m->blocks == m->blocks - 1 ? push_users(m) : PLAIT_OK;
+}
+
+/* --- the keys of a step ------------------------------------------------------------------------------------------- */
+
+enum { SPACE_ITEMS, SPACE_USERS };
+
+/* The items of the block, and the users with ratings there; all are written. */
+static int64_t touches(void *user, int64_t block, int64_t room, plait_touch *touch) {
+    pli_mf       *m = pli_mf_of(user);
+    const int64_t tiles = m->cells.strips * m->cells.strips, from = m->cells.start[block * tiles],
+                  to = m->cells.start[(block + 1) * tiles];
+    int64_t       n = 0;
+    memset(m->seen, 0, (size_t)m->of_users.n);
+    for (int64_t i = m->block_cut[block]; i < m->block_cut[block + 1]; i++, n++)
+        if (n < room)
+            touch[n] = (plait_touch){ SPACE_ITEMS, 1, m->key != NULL ? m->key[i] : (uint64_t)i };
+    for (int64_t i = from; i < to; i++) {
+        const uint32_t u = m->cells.rating[i].user;
+        if (m->seen[u]) continue;
+        m->seen[u] = 1;
+        if (n < room) touch[n] = (plait_touch){ SPACE_USERS, 1, (uint64_t)(m->of_users.first + u) };
+        n++;
+    }
+    return n;
+}
+
+/* --- epochs ------------------------------------------------------------------------------------------------------- */
+
+/* Under bpr an item is compared with items of its own block, so who is whose neighbour is drawn anew in each epoch. */
+static plait_status arrange(pli_run *run) {
+    pli_mf       *m = pli_mf_of(run);
+    const int64_t items = m->pair.items, row_bytes = m->user_rows.width * (int64_t)sizeof(float);
+    if (m->key != NULL) {
+        pli_random random = pli_random_at(m->seed, PLI_RANDOM_FACTORS, (uint64_t)m->epoch, UINT64_MAX);
+        uint32_t  *order = pli_array((size_t)items, sizeof *order);
+        if (order == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to shuffle items");
+        pli_random_permutation(&random, items, order);
+        for (int64_t i = 0; i < items; i++) {
+            m->key[i] = order[i];
+            m->place[order[i]] = (uint32_t)i;
+        }
+        pli_free(order);
+        for (int64_t b = 0; b <= m->blocks; b++) m->block_cut[b] = items * b / m->blocks;
+    } else if (m->cells.rating != NULL) {
+        return PLAIT_OK;
+    }
+    pli_factor_cells_free(&m->cells);
+    PLI_TRY(pli_factor_cells_make(&m->of_users, m->blocks, m->block_cut, m->place, row_bytes, m->seed, &m->cells,
+                                  run->err));
+    pli_free(m->tile_loss);
+    m->tile_loss = pli_calloc((size_t)m->cells.strips, sizeof *m->tile_loss);
+    if (m->tile_loss == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for %lld strips",
+                                              (long long)m->cells.strips);
+    if (m->key == NULL) pli_ratings_free_rows(&m->of_users); /* the cells have them */
+    return PLAIT_OK;
+}
+
+static plait_status make_memory(pli_run *run) {
+    pli_mf *m = pli_mf_of(run);
+    int64_t most = m->of_users.n;
+    int64_t block = 0;
+    for (int64_t b = 0; b < m->blocks; b++)
+        if (m->block_cut[b + 1] - m->block_cut[b] > block) block = m->block_cut[b + 1] - m->block_cut[b];
+    if (m->loss == PLI_FACTORS_BPR) block = (m->pair.items + m->blocks - 1) / m->blocks;
+    if (block > most) most = block;
+    m->user_base = pli_array((size_t)(m->of_users.n * m->cols), sizeof *m->user_base);
+    m->item_base = pli_array((size_t)(block * m->cols), sizeof *m->item_base);
+    m->delta = pli_array((size_t)(most * m->cols), sizeof *m->delta);
+    m->seen = pli_calloc((size_t)m->of_users.n, 1);
+    bool good = pli_factor_rows_make(&m->user_rows, m->of_users.n, m->rank) &&
+                pli_factor_rows_make(&m->item_rows, block, m->rank);
+    if (m->loss == PLI_FACTORS_BPR) {
+        m->key = pli_array((size_t)m->pair.items, sizeof *m->key);
+        m->place = pli_array((size_t)m->pair.items, sizeof *m->place);
+        m->other = pli_array((size_t)m->of_users.ratings, sizeof *m->other);
+        good = good && m->key != NULL && m->place != NULL && m->other != NULL;
+    }
+    good = good && m->user_base != NULL && m->item_base != NULL && m->delta != NULL && m->seen != NULL;
+    return good ? PLAIT_OK : pli_fail(run->err, PLAIT_ENOMEM, "no memory for factors of %lld users and %lld items",
+                                      (long long)m->of_users.n, (long long)block);
+}
+
+plait_status pli_rotate_begin(pli_run *run) {
+    pli_mf             *m = pli_mf_of(run);
+    plait_schedule_opts o;
+    PLI_TRY(make_memory(run));
+    if (m->of_users.n > 0)
+        PLI_TRY(plait_table_get_range(m->users, m->of_users.first, m->of_users.n, m->user_base));
+    pli_factor_rows_read(&m->user_rows, m->of_users.n, m->user_base);
+    plait_schedule_opts_init(&o);
+    o.name = "ratings";
+    o.order = "rotate";
+    o.variables = m->blocks;
+    o.push = push;
+    o.touches = touches;
+    o.user = run;
+    return plait_schedule_create(run->job, &o, &m->schedule);
+}
+
+plait_status pli_rotate_epoch(pli_run *run) {
+    pli_mf *m = pli_mf_of(run);
+    PLI_TRY(arrange(run));
+    for (int64_t b = 0; b < m->blocks; b++) {
+        PLI_TRY(plait_schedule_step(m->schedule));
+        run->clocks_done++;
+        pli_run_tell_lost(run);
+    }
+    return PLAIT_OK;
+}
+
+void pli_rotate_end(pli_mf *m) {
+    plait_schedule_destroy(&m->schedule);
+    pli_factor_cells_free(&m->cells);
+    pli_factor_rows_free(&m->user_rows);
+    pli_factor_rows_free(&m->item_rows);
+    void *memory[] = { m->user_base, m->item_base, m->delta, m->key, m->place, m->other, m->tile_loss, m->seen };
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) pli_free(memory[i]);
+}

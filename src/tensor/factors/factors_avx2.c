@@ -1,0 +1,7 @@
+#include "tensor/factors/factors_loops.h"
+
+static const pli_factor_kernels kernels = {
+    .name = "avx2", .squared = squared, .ranked = ranked, .outer = outer, .dot = dot
+};
+
+const pli_factor_kernels *pli_factor_kernels_avx2(void) { return &kernels; }

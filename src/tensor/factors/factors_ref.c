@@ -1,0 +1,7 @@
+#include "tensor/factors/factors_loops.h"
+
+static const pli_factor_kernels kernels = {
+    .name = "ref", .squared = squared, .ranked = ranked, .outer = outer, .dot = dot
+};
+
+const pli_factor_kernels *pli_factor_kernels_ref(void) { return &kernels; }

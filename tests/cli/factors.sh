@@ -1,0 +1,155 @@
+#!/bin/sh
+# Factorisation: ratings as text and as tables; als has the same bits with 1, 2 and 4 workers under every pair that it can
+# have, and sgd under ssp:2 those of bsp; a run goes on with another number of workers; the audit certifies the rotation;
+# cold rows, unknown users and mistakes are named; recommend leaves out what --data names.
+. "$(dirname "$0")/common.sh"
+
+# ratings FROM TO: three factors of 60 users and 40 items, each pair that the numbers choose
+ratings() {
+    awk -v from="$1" -v to="$2" 'BEGIN { for (k = from; k < to; k++) { u = (k * 7919) % 60; i = (k * 104729 + int(k / 60)) % 40;
+        r = 3 + sin(u) + cos(i) + sin(u * 1.7) * cos(i * 2.3); printf "user%d item%d %.2f\n", u, i, r } }'
+}
+ratings 0 1500 >train
+ratings 1500 1700 >test
+train="train --model mf --data train --test test --json --quiet --components 6 --epochs 8"
+hash_of() { field "$1" model_hash; }
+alike() { [ "$(hash_of "$1")" = "$(hash_of "$2")" ] || fail "$3: another model than $1"; }
+below() { awk -v x="$(field "$1" "$2")" -v y="$3" 'BEGIN { exit !(x < y) }' || fail "$1: $2 is $(field "$1" "$2"), not below $3"; }
+
+# --- it learns, and workers do not matter to als ---------------------------------------------------------------------------
+# shellcheck disable=SC2086
+works sgd $train --epochs 40 --l2 0.01 --out model
+below sgd test_rmse 0.35
+# shellcheck disable=SC2086
+works als $train --optimizer als --l2 0.01
+below als test_rmse 0.15
+for setting in "--workers 2" "--workers 4 --topology ps" "--workers 3 --topology allreduce" "--workers 2 --threads 2" \
+    "--workers 4 --topology ps --consistency bounded-delay:0"; do
+    # shellcheck disable=SC2086
+    works other $train --optimizer als --l2 0.01 $setting
+    alike als other "als $setting"
+done
+# shellcheck disable=SC2086
+works implicit $train --loss implicit
+# shellcheck disable=SC2086
+works other $train --loss implicit --workers 4 --topology ps
+alike implicit other "implicit, 4 workers"
+[ "$(field implicit optimizer)" = als ] || fail "implicit: optimizer $(field implicit optimizer)"
+awk 'BEGIN { for (u = 0; u < 60; u++) for (i = 0; i < 40; i++) if (i % 4 == u % 4) print "u" u, "i" i }' >liked
+awk '{ u = substr($1, 2); i = int(substr($2, 2) / 4); print >((u + i) % 5 == 0 ? "liked.test" : "liked.train") }' liked
+liked="train --model mf --format ratings --data liked.train --test liked.test --label none --json --quiet --components 8"
+for loss in bpr implicit; do # users like a quarter of the items; some of those were held back
+    # shellcheck disable=SC2086
+    works $loss $liked --loss $loss --epochs 30 --workers 2 --out liked.model
+    works measured eval --model-file liked.model --data liked.test --json
+    [ "$(field measured test_auc)" = "$(field $loss test_auc)" ] || fail "$loss: eval says $(field measured test_auc)"
+    awk -v x="$(field $loss test_auc)" 'BEGIN { exit !(x > 0.7 && x <= 1) }' || fail "$loss: auc $(field $loss test_auc)"
+done
+
+# --- rotation: with blocks enough, stale reads miss nothing; and it is certified ------------------------------------------
+# shellcheck disable=SC2086
+works four $train --workers 4 --topology ps
+for setting in "ps ssp:2" "ps ssp:3" "local bsp" "allreduce bsp" "ps async"; do
+    # shellcheck disable=SC2086
+    works other $train --workers 4 --topology ${setting% *} --consistency ${setting#* }
+    case $setting in
+    *async) below other test_rmse 0.9 ;;
+    *) alike four other "sgd $setting" ;;
+    esac
+done
+# shellcheck disable=SC2086
+works logged $train --workers 4 --topology ps --consistency ssp:2 --epochs 2 --events events
+works certified audit --schedule events
+works model_audit audit events
+# shellcheck disable=SC2086
+works logged $train --workers 4 --topology ps --consistency ssp:2 --epochs 2 --item-blocks 4 --events events
+"$PLAIT" audit --schedule events >refuted 2>&1
+[ $? = 4 ] || fail "too few blocks for ssp:2 are certified: $(cat refuted)"
+says refuted conflict || fail "audit: $(cat refuted)"
+
+# --- it goes on with another number of workers -----------------------------------------------------------------------------
+# shellcheck disable=SC2086
+works whole $train --optimizer als --workers 2
+# shellcheck disable=SC2086
+works part $train --optimizer als --epochs 3 --checkpoint kept --checkpoint-every 1 --workers 4
+# shellcheck disable=SC2086
+works rest $train --optimizer als --resume kept --workers 1
+alike whole rest "als, resumed"
+# shellcheck disable=SC2086
+works whole $train --workers 2
+# shellcheck disable=SC2086
+works part $train --epochs 3 --checkpoint steps --checkpoint-every 1 --workers 2
+# shellcheck disable=SC2086
+works rest $train --resume steps --workers 2
+alike whole rest "sgd, resumed"
+# shellcheck disable=SC2086
+works rest $train --resume steps --workers 4 --topology ps
+below rest test_rmse 0.9
+
+# --- tables: columns by name, in another order, with more --------------------------------------------------------------------
+awk 'BEGIN { print "time,item,rating,user" } { print NR "," $2 "," $3 "," $1 }' train >named.csv
+awk 'BEGIN { print "user,item" } { print $1 "," $2 }' test >pairs.csv
+# shellcheck disable=SC2086
+works table train --model mf --data named.csv --optimizer als --epochs 8 --components 6 --json --out byname
+says table.err 'left out, from "time" on' || fail "named.csv: $(cat table.err)"
+# shellcheck disable=SC2086
+works same train --model mf --data train --optimizer als --epochs 8 --components 6 --json --out asis
+works a predict --model-file byname --data pairs.csv
+works b predict --model-file asis --data test
+paste a.out b.out | awk '{ d = $1 - $2; if (d > 1e-4 || d < -1e-4) bad = 1 } END { exit bad }' || fail "a table gives other values"
+
+# --- cold rows -----------------------------------------------------------------------------------------------------------------
+printf 'nobody item3 3\nuser3 nothing 3\nnobody nothing 3\n' >cold
+works cold predict --model-file model --data cold
+says cold.err 'name users that the model does not know, first "nobody"' || fail "cold: $(cat cold.err)"
+says cold.err 'name items that the model does not know, first "nothing"' || fail "cold: $(cat cold.err)"
+[ "$(wc -l <cold.out)" = 3 ] || fail "cold: $(cat cold.out)"
+works cold_eval eval --model-file model --data cold --json
+awk -v x="$(field cold_eval test_rmse)" 'BEGIN { exit !(x > 0) }' || fail "cold: $(cat cold_eval.out)"
+
+# --- recommend -------------------------------------------------------------------------------------------------------------------
+works best recommend --model-file model --top 3
+[ "$(wc -l <best.out)" = 180 ] || fail "recommend: $(wc -l <best.out) lines"
+awk -F '\t' 'NF != 3 || ($1 == last && $3 > score) { exit 1 } { last = $1; score = $3 }' best.out || fail "recommend: not in order"
+printf 'user5\nnobody\nuser2\n' >users
+works some recommend --model-file model --top 2 --data users
+[ "$(cut -f 1 some.out | uniq | tr '\n' ' ')" = "user5 user2 " ] || fail "recommend --data: $(cat some.out)"
+says some.err 'first "nobody"' || fail "recommend: $(cat some.err)"
+works fresh recommend --model-file model --top 3 --data train
+cut -f 1,2 fresh.out | tr '\t' ' ' | while read -r user item; do grep -q "^$user $item " train && echo "$user $item"; done >again
+[ -s again ] && fail "recommend names items that --data names: $(head -n 1 again)"
+works written recommend --model-file model --top 3 --out best
+cmp -s best best.out || fail "recommend --out writes something else"
+works linear train --model logistic --data part --epochs 1 --out other --quiet
+exits 2 '^plait: recommend: model logistic is refused: only a factorisation' none recommend --model-file other --top 3
+exits 2 '^plait: recommend: no model' none recommend --top 3
+exits 2 "unknown option --topp; did you mean --top" none recommend --model-file model --topp 3
+
+# --- mistakes ----------------------------------------------------------------------------------------------------------------------
+mf="train --model mf --quiet"
+# shellcheck disable=SC2086
+exits 2 'needs a user, an item and a value' none $mf --data part
+{ head -n 20 train && echo 'user1 item1 bad' && tail -n 20 train; } >bad
+# shellcheck disable=SC2086
+exits 1 '^plait: bad:21: column "c3": expected a label (a finite number), found "bad"' none $mf --format ratings --data bad
+{ head -n 20 train && echo 'user1 item1' && tail -n 20 train; } >bad
+# shellcheck disable=SC2086
+exits 1 '^plait: bad:21: expected 3 cells, found 2' none $mf --format ratings --data bad
+# shellcheck disable=SC2086
+exits 2 'without values take --loss implicit' none $mf --format ratings --data liked --label none
+# shellcheck disable=SC2086
+exits 1 'none of values' none $mf --format ratings --data liked
+# shellcheck disable=SC2086
+exits 2 'hinge' none $mf --data train --loss hinge
+# shellcheck disable=SC2086
+exits 2 'with --loss implicit\|--loss implicit with\|--optimizer sgd and --loss implicit' none $mf --data train --loss implicit --optimizer sgd
+# shellcheck disable=SC2086
+exits 2 'nearest is --optimizer sgd' none $mf --data train --optimizer adam
+# shellcheck disable=SC2086
+exits 2 'als.*nearest' none $mf --data train --optimizer als --topology ps --consistency ssp:2
+# shellcheck disable=SC2086
+exits 2 'nearest' none $mf --data train --topology gossip:ring --workers 3
+# shellcheck disable=SC2086
+exits 2 'nearest is --checkpoint' none $mf --data train --workers 4 --topology ps --replicas 2
+exits 2 'written for factorisations' none train --model logistic --data part --optimizer als
+finish
