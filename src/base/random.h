@@ -19,7 +19,7 @@ typedef enum pli_purpose {
     PLI_RANDOM_CENTRES = 9, /* a: round, b: row of the data  */
     PLI_RANDOM_TREES = 10,  /* a: round, b: row of the data  */
     PLI_RANDOM_SCHED = 11,  /* a: step of a schedule        */
-    PLI_RANDOM_DUAL = 12,   /* a: first own block, b: clock */
+    PLI_RANDOM_DUAL = 12,   /* a: first own block, or -1 for the order of turns; b: pass */
     PLI_RANDOM_FACTORS = 13 /* a: epoch, b: worker, block and tile */
 } pli_purpose;
 

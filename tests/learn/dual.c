@@ -83,7 +83,8 @@ static plait_data *cloud(int64_t rows, int64_t features, int64_t classes) {
     return data;
 }
 
-static void test_loose(void **state) {
+/* Workers take turns, so all pairs come as near as one worker does. */
+static void test_pairs(void **state) {
     static const char *const pairs[][2] = { { "local", "bsp" }, { "local", "async" }, { "ps", "ssp:2" },
                                             { "ps", "downpour:3:3" }, { "ps", "vap:0.1" },
                                             { "allreduce", "bounded-delay:2" } };
@@ -94,13 +95,12 @@ static void test_loose(void **state) {
         one.opts.tolerance = 1e-5;
         one.opts.epochs = 20000;
         const double least = objective_of(&one, 1);
-        for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        for (size_t i = (size_t)classes % 2; i < sizeof pairs / sizeof *pairs; i += 2) {
             training t = by_dual(data);
             t.opts.topology = pairs[i][0];
             t.opts.consistency = pairs[i][1];
-            t.opts.tolerance = 1e-2;
             t.opts.epochs = 20000;
-            assert_true(objective_of(&t, 4) <= least * 1.01);
+            assert_true(objective_of(&t, 4) <= least * 1.0001);
             assert_int_equal(t.report.converged, 1);
         }
         plait_data_destroy(&data);
@@ -145,6 +145,9 @@ static void test_auto(void **state) {
     assert_string_equal(t.report.optimizer, "cd");
     assert_int_equal(t.report.converged, 1);
     t.opts.topology = "ps";
+    objective_of(&t, 3); /* few rows touch few features, so turns get them by key */
+    assert_string_equal(t.report.optimizer, "cd");
+    assert_int_equal(t.report.converged, 1);
     t.opts.consistency = "ssp:2";
     objective_of(&t, 3);
     assert_string_equal(t.report.optimizer, "cd");
@@ -174,7 +177,7 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_known),   cmocka_unit_test(test_gap_is_certain),
-                                        cmocka_unit_test(test_loose),   cmocka_unit_test(test_weights),
+                                        cmocka_unit_test(test_pairs),   cmocka_unit_test(test_weights),
                                         cmocka_unit_test(test_auto),    cmocka_unit_test(test_refused) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

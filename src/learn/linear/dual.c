@@ -1,9 +1,10 @@
 /* The clocks of coordinate ascent in the dual problem. See dual.h.
  *
- * One table, w, of float64: u [features, columns], then t [columns] of the constant feature. Every few clocks all
- * workers look at the same point, past a barrier. They add up the true objective there and the dual value: the
- * difference is how far the point is above the least value, up to what the intercept's constraint is off by. Where
- * that is small enough, shares that keep the constraint give a bound that is certain (dual_bound.c). */
+ * One table, w, of float64: u [features, columns], then t [columns] of the constant feature, then inner [columns], u
+ * times the rows' mean. A turn gets what its rows touch, by key, or the whole table. Every few passes all look
+ * at the same point, past a barrier. They add up the true objective there and the dual value: the difference is how
+ * far the point is above the least value, up to what the intercept's constraint is off by. Where that is small enough,
+ * shares that keep the constraint give a bound that is certain (dual_bound.c). */
 #include "learn/linear/dual.h"
 
 #include <math.h>
@@ -12,23 +13,26 @@
 #include "learn/linear/newton.h"
 #include "learn/solve/solver.h"
 #include "table/table.h"
-#include "table/topology/topology.h"
 
-enum { LOOK_EVERY = 4 }; /* clocks */
+enum { LOOK_EVERY = 4 }; /* passes */
 
 struct pli_dual {
     plait_table   *table;
     pli_dual_rows *rows;
     pli_dual_frame frame;
-    pli_dual_point point;  /* as read; u and t lie one behind the other */
+    pli_dual_point point;  /* as read; u, t and inner lie one behind the other */
     pli_batch      batch;  /* all own rows */
     int64_t        values; /* of the table */
     double        *before; /* [values] the point before a pass; else scratch */
     double        *best;   /* [features + 1, columns] weights of the least objective that all have looked at */
     double        *flow, *factor; /* [classes, classes]; [classes] */
-    double         least, most; /* the least objective at any look; the largest bound from below that is certain */
-    double         caution, value; /* value: the proximal problem's dual value at the last look */
+    double         least, bound; /* the least objective at any look; the largest bound from below that is certain */
     double         gain;           /* mean of weight a_y over all rows, at the last look */
+    pli_dual_turns turns;
+    int64_t        shuffled; /* the pass whose order the rows have */
+    uint64_t      *keys;     /* [most + 2] features that a turn's rows touch; then t and inner */
+    uint8_t       *mark;     /* [features] */
+    int64_t        most;     /* of keys: beyond them a turn gets the whole table */
     bool           converged;
 };
 
@@ -73,13 +77,6 @@ static plait_status find_frame(pli_run *run) {
     return PLAIT_OK;
 }
 
-/* If they do not, a worker's read holds some of what others have changed in the same clock, and less caution is enough
- * at first. */
-static bool reads_whole_clocks(const pli_run *run) {
-    const pli_topology_kind *topology = pli_topology_find(run->topology);
-    return (pli_pair_properties(topology, run->consistency, NULL) & PLAIT_WHOLE_CLOCKS) != 0;
-}
-
 static plait_status begin(pli_run *run) {
     const pli_linear *linear = &pli_linear_fit_of(run)->linear;
     const int64_t     k = linear->goal.columns;
@@ -89,27 +86,33 @@ static plait_status begin(pli_run *run) {
     pli_linear_fit_of(run)->dual = n;
     if (n == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for training");
     n->point = (pli_dual_point){ .features = linear->features, .columns = k };
-    n->values = (linear->features + 1) * k;
+    n->values = (linear->features + 2) * k;
+    n->most = linear->features / 2;
+    n->shuffled = -1;
     n->least = INFINITY;
-    n->most = n->value = -INFINITY;
+    n->bound = -INFINITY;
     n->point.u = pli_calloc((size_t)n->values, sizeof(double));
     n->point.t = n->point.u != NULL ? n->point.u + linear->features * k : NULL;
+    n->point.inner = n->point.t != NULL ? n->point.t + k : NULL;
     n->point.base = pli_calloc((size_t)k, sizeof(double));
     n->before = pli_calloc((size_t)n->values, sizeof(double));
     n->best = pli_calloc((size_t)n->values, sizeof(double));
+    n->keys = pli_calloc((size_t)n->most + 2, sizeof *n->keys);
+    n->mark = pli_calloc((size_t)linear->features + 1, 1);
     n->flow = pli_calloc((size_t)(classes_of(n) * classes_of(n)), sizeof(double));
     n->factor = pli_calloc((size_t)classes_of(n), sizeof(double));
     if (n->point.u == NULL || n->point.base == NULL || n->before == NULL || n->best == NULL || n->flow == NULL ||
-        n->factor == NULL)
+        n->factor == NULL || n->keys == NULL || n->mark == NULL)
         return pli_fail(run->err, PLAIT_ENOMEM, "no memory for vectors of %lld weights", (long long)n->values);
     n->frame.per_row = 1 / (run->l2 * (double)run->train_rows);
     if (linear->intercept) PLI_TRY(find_frame(run));
     PLI_TRY(pli_newton_begin(run, &holders));
-    n->caution = reads_whole_clocks(run) ? holders : fmax(holders / 2, 1);
+    PLI_TRY(pli_dual_turns_make(run, &n->turns));
+    run->epochs *= n->turns.turns;
     plait_table_opts_init(&t);
     t.name = "w";
     t.type = PLAIT_F64;
-    t.rows = linear->features + 1;
+    t.rows = linear->features + 2;
     t.cols = k;
     return pli_run_make_table(run, &t, &n->table);
 }
@@ -118,8 +121,9 @@ static void end(pli_run *run) {
     pli_dual *n = dual_of(run);
     if (n == NULL) return;
     pli_dual_rows_free(&n->rows);
+    pli_dual_turns_free(&n->turns);
     void *const all[] = { n->frame.mean, n->point.u, n->point.base, n->before, n->best, n->flow, n->factor,
-                          n->batch.part };
+                          n->batch.part,  n->keys,       n->mark };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) pli_free(all[i]);
     pli_free(n);
     pli_linear_fit_of(run)->dual = NULL;
@@ -130,7 +134,7 @@ static void end(pli_run *run) {
 static plait_status read_point(pli_run *run) {
     pli_dual   *n = dual_of(run);
     const void *values;
-    PLI_TRY(plait_table_read(n->table, 0, n->point.features + 1, &values));
+    PLI_TRY(plait_table_read(n->table, 0, n->point.features + 2, &values));
     memcpy(n->point.u, values, (size_t)n->values * sizeof *n->point.u);
     return PLAIT_OK;
 }
@@ -159,29 +163,79 @@ static void write_weights(const pli_run *run, double *to) {
         }
 }
 
-static void keep_curve(pli_run *run) {
+static plait_status keep_curve(pli_run *run) {
     const pli_dual *n = dual_of(run);
     float          *values = (float *)(void *)n->before;
-    if (!pli_curve_waits(run)) return;
+    if (!pli_curve_waits(run)) return PLAIT_OK;
+    PLI_TRY(read_point(run));
     write_weights(run, n->before);
     for (int64_t i = 0; i < n->values; i++) values[i] = (float)n->before[i];
     pli_curve_keep(run, values);
+    return PLAIT_OK;
+}
+
+/* Gets what a turn's rows touch: n_keys rows of the table; -1: all of it. */
+static plait_status get(pli_run *run, int64_t n_keys) {
+    pli_dual     *n = dual_of(run);
+    const int64_t k = n->point.columns;
+    if (n_keys < 0) {
+        PLI_TRY(read_point(run));
+        memcpy(n->before, n->point.u, (size_t)n->values * sizeof *n->before);
+        return PLAIT_OK;
+    }
+    PLI_TRY(plait_table_get(n->table, n_keys, n->keys, n->before));
+    for (int64_t i = 0; i < n_keys; i++)
+        memcpy(n->point.u + (int64_t)n->keys[i] * k, n->before + i * k, (size_t)k * sizeof *n->before);
+    return PLAIT_OK;
+}
+
+/* Adds by how much the point has moved since. */
+static plait_status inc(pli_run *run, int64_t n_keys) {
+    pli_dual     *n = dual_of(run);
+    const int64_t k = n->point.columns;
+    if (n_keys < 0) {
+        for (int64_t i = 0; i < n->values; i++) n->before[i] = n->point.u[i] - n->before[i];
+        return plait_table_inc_range(n->table, 0, n->point.features + 2, n->before, 0);
+    }
+    for (int64_t i = 0; i < n_keys; i++)
+        for (int64_t c = 0; c < k; c++)
+            n->before[i * k + c] = n->point.u[(int64_t)n->keys[i] * k + c] - n->before[i * k + c];
+    return plait_table_inc(n->table, n_keys, n->keys, n->before, 0);
+}
+
+/* The keys of what the rows touch, those of t and inner included; -1: take the whole table. */
+static int64_t find_keys(pli_dual *n, int64_t first, int64_t end) {
+    int64_t n_keys = -1;
+    if (n->turns.shares > 1)
+        n_keys = pli_dual_touched(n->rows, &n->batch, first, end, n->most, n->mark, n->keys);
+    for (int64_t i = 0; n_keys >= 0 && i < 2; i++) n->keys[n_keys++] = (uint64_t)(n->point.features + i);
+    return n_keys;
+}
+
+static plait_status take_turn(pli_run *run, int64_t pass, int32_t share, pli_sums *sums_out) {
+    pli_dual     *n = dual_of(run);
+    const int64_t rows = pli_dual_rows_count(n->rows), shares = n->turns.shares;
+    const int64_t first = rows * share / shares, end = rows * (share + 1) / shares;
+    uint64_t      at = pli_comm_span_begin(run->comm);
+    if (pass != n->shuffled) pli_dual_shuffle(n->rows, &n->batch, (uint64_t)pass);
+    n->shuffled = pass;
+    const int64_t n_keys = find_keys(n, first, end);
+    PLI_TRY(get(run, n_keys));
+    pli_run_step(run, "get", &at);
+    pli_dual_ascend(n->rows, &n->batch, first, end, &n->point, sums_out);
+    pli_run_step(run, "compute", &at);
+    return inc(run, n_keys);
 }
 
 static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
     pli_dual *n = dual_of(run);
-    uint64_t  at = pli_comm_span_begin(run->comm);
     (void)clock;
     if (n->rows == NULL) PLI_TRY(keep_batch(run, batch));
-    PLI_TRY(read_point(run));
-    pli_run_step(run, "get", &at);
-    keep_curve(run);
-    memcpy(n->before, n->point.u, (size_t)n->values * sizeof *n->before);
-    pli_dual_pass(n->rows, &n->batch, (uint64_t)run->epochs_done, n->caution, &n->point, sums_out);
-    for (int64_t i = 0; i < n->values; i++) n->before[i] = (n->point.u[i] - n->before[i]) / n->caution;
-    pli_run_charge(run, batch, 2 * n->point.columns, n->values);
-    pli_run_step(run, "compute", &at);
-    return plait_table_inc_range(n->table, 0, n->point.features + 1, n->before, 0);
+    PLI_TRY(keep_curve(run));
+    const int32_t share = pli_dual_turns_share(&n->turns, run->epochs_done);
+    if (share < 0) return PLAIT_OK;
+    if (share == 0) pli_run_charge(run, batch, 2 * n->point.columns, n->values); /* of the pass */
+    return take_turn(run, run->epochs_done / n->turns.turns, share, sums_out);
 }
 
 /* --- looks -------------------------------------------------------------------------------------------------------- */
@@ -194,16 +248,13 @@ static double penalty_of(const pli_run *run, const double *weights) {
     return run->l2 / 2 * square;
 }
 
-/* The dual values at the point at hand: of the proximal problem, and with the intercepts taken for the best ones. */
-static void find_values(const pli_run *run, double penalty, double *proximal_out, double *own_out) {
+/* The dual value at the point at hand, with the intercepts taken for the best ones. */
+static double value_of_point(const pli_run *run, double penalty) {
     const pli_dual *n = dual_of(run);
-    const double    rows = n->gain - penalty;
-    *proximal_out = *own_out = rows;
-    for (int64_t c = 0; c < n->point.columns; c++) {
-        const double slope = run->l2 * n->point.t[c], moved = n->frame.constant * n->point.t[c];
-        *proximal_out -= (n->point.base[c] + moved / 2) * slope;
-        *own_out -= (n->point.base[c] + moved) * slope;
-    }
+    double          value = n->gain - penalty;
+    for (int64_t c = 0; c < n->point.columns; c++)
+        value -= (n->point.base[c] + n->frame.constant * n->point.t[c]) * run->l2 * n->point.t[c];
+    return value;
 }
 
 /* A bound from below that is certain, by shares that keep the constraint. Collective. */
@@ -212,7 +263,7 @@ static plait_status bound(pli_run *run, double penalty) {
     const int64_t values = n->point.features * n->point.columns;
     double        square = 0, *u = n->before;
     if (n->frame.mean == NULL) { /* no intercept, no constraint */
-        n->most = fmax(n->most, n->gain - penalty);
+        n->bound = fmax(n->bound, n->gain - penalty);
         return PLAIT_OK;
     }
     if (!pli_dual_balance(classes_of(n), n->flow, n->factor)) return PLAIT_OK;
@@ -220,20 +271,15 @@ static plait_status bound(pli_run *run, double penalty) {
     if (n->rows != NULL) pli_dual_scaled(n->rows, &n->batch, n->factor, u, u + values);
     PLI_TRY(plait_comm_allreduce(run->comm, u, values + 1, PLAIT_F64, PLAIT_SUM));
     for (int64_t i = 0; i < values; i++) square += u[i] * u[i];
-    n->most = fmax(n->most, u[values] / (double)run->train_rows - run->l2 / 2 * square);
+    n->bound = fmax(n->bound, u[values] / (double)run->train_rows - run->l2 / 2 * square);
     return PLAIT_OK;
 }
 
 static double above(const pli_dual *n, double from) { return n->least > 0 ? fmax(n->least - from, 0) / n->least : 0; }
 
-/* The intercepts' centres follow them; and if the dual value fell, reads are staler than workers were ready for. */
-static void move_on(const pli_run *run, double penalty) {
-    pli_dual *n = dual_of(run);
-    double    now, unused;
-    find_values(run, penalty, &now, &unused);
-    if (now < n->value - 1e-12 * fabs(n->value)) n->caution *= 2;
+/* The intercepts' centres follow them. */
+static void move_on(pli_dual *n) {
     for (int64_t c = 0; c < n->point.columns; c++) n->point.base[c] += n->frame.constant * n->point.t[c];
-    find_values(run, penalty, &n->value, &unused);
 }
 
 /* All workers take the sums over all rows at the point behind a barrier. Collective. */
@@ -246,18 +292,17 @@ static plait_status add_up(pli_run *run, pli_dual_sums *sums_out) {
     PLI_TRY(read_point(run));
     memset(n->flow, 0, (size_t)cells * sizeof *n->flow);
     if (n->rows != NULL) pli_dual_judge(n->rows, &n->batch, &n->point, &own, n->flow);
-    double all[] = { own.loss, own.gain, pli_run_stopped(run) };
-    PLI_TRY(plait_comm_allreduce(run->comm, all, 3, PLAIT_F64, PLAIT_SUM));
+    double all[] = { own.loss, own.gain };
+    PLI_TRY(plait_comm_allreduce(run->comm, all, 2, PLAIT_F64, PLAIT_SUM));
     PLI_TRY(plait_comm_allreduce(run->comm, n->flow, cells, PLAIT_F64, PLAIT_SUM));
     *sums_out = (pli_dual_sums){ .loss = all[0] / rows, .gain = all[1] / rows };
-    run->interrupted = run->interrupted || all[2] > 0;
     return PLAIT_OK;
 }
 
 /* last: no clock follows, so the bound is wanted in any case. Collective. */
 static plait_status look(pli_run *run, bool last) {
     pli_dual     *n = dual_of(run);
-    double        unused, own;
+    double        own;
     pli_dual_sums sums;
     PLI_TRY(add_up(run, &sums));
     write_weights(run, n->before);
@@ -267,28 +312,43 @@ static plait_status look(pli_run *run, bool last) {
         n->least = sums.loss + penalty;
         memcpy(n->best, n->before, (size_t)n->values * sizeof *n->best);
     }
-    find_values(run, penalty, &unused, &own);
-    run->gap = above(n, fmax(own, n->most));
+    own = value_of_point(run, penalty);
+    run->gap = above(n, fmax(own, n->bound));
     if (run->gap <= pli_run_tolerance(run) || last || run->interrupted) {
         PLI_TRY(bound(run, penalty));
-        run->gap = above(n, n->most);
+        run->gap = above(n, n->bound);
     }
     n->converged = run->gap <= pli_run_tolerance(run);
-    move_on(run, penalty);
+    move_on(n);
     return PLAIT_OK;
 }
 
+/* Was anybody told to stop? Collective. */
+static plait_status hear(pli_run *run) {
+    double stopped = pli_run_stopped(run);
+    PLI_TRY(plait_comm_allreduce(run->comm, &stopped, 1, PLAIT_F64, PLAIT_MAX));
+    run->interrupted = run->interrupted || stopped > 0;
+    return PLAIT_OK;
+}
+
+/* An epoch of the loop is one turn. */
 static plait_status epoch(pli_run *run, int64_t number, bool *end_out) {
+    pli_dual  *n = dual_of(run);
     const bool last = number + 1 == run->epochs;
-    if ((number + 1) % LOOK_EVERY != 0 && !last) return PLAIT_OK;
+    PLI_TRY(hear(run));
+    if ((number + 1) % (LOOK_EVERY * n->turns.turns) != 0 && !last && !run->interrupted)
+        return n->turns.lags ? plait_job_barrier(run->job) : PLAIT_OK;
     PLI_TRY(look(run, last));
-    *end_out = *end_out || dual_of(run)->converged || run->interrupted;
+    *end_out = *end_out || n->converged || run->interrupted;
     return PLAIT_OK;
 }
 
 static plait_status finish(pli_run *run) {
-    run->converged = dual_of(run)->converged;
-    return pli_fit_solved_at(run, PLAIT_F64, dual_of(run)->best);
+    const pli_dual *n = dual_of(run);
+    run->converged = n->converged;
+    run->epochs_done = (run->epochs_done + n->turns.turns - 1) / n->turns.turns; /* passes */
+    run->epochs /= n->turns.turns;
+    return pli_fit_solved_at(run, PLAIT_F64, n->best);
 }
 
 const pli_steps pli_dual_steps = {

@@ -30,7 +30,7 @@ struct pli_dual_rows {
     uint8_t              *pause, *patience; /* [rows] passes to leave out now; the last number of those */
     uint32_t             *order; /* [rows]                      */
     int32_t              *part;  /* [rows] the part of each row */
-    double               *score, *p, *inner; /* [columns] each; inner: u mean */
+    double               *score, *p; /* [columns] each */
     group                 group[GROUPS];
     /* of the judgement at hand */
     const pli_batch      *batch;
@@ -90,7 +90,6 @@ static bool take_memory(pli_dual_rows *r, int32_t parts) {
     r->part = pli_calloc(n, sizeof *r->part);
     r->score = pli_calloc(k, sizeof *r->score);
     r->p = pli_calloc(k, sizeof *r->p);
-    r->inner = pli_calloc(k, sizeof *r->inner);
     for (int g = 0; g < GROUPS; g++) {
         r->group[g].flow = pli_calloc((size_t)(r->classes * r->classes), sizeof(double));
         r->group[g].score = pli_calloc(k, sizeof(double));
@@ -98,7 +97,7 @@ static bool take_memory(pli_dual_rows *r, int32_t parts) {
         ok = ok && r->group[g].flow != NULL && r->group[g].score != NULL && r->group[g].scratch != NULL;
     }
     return ok && r->begin != NULL && r->share != NULL && r->pause != NULL && r->patience != NULL && r->order != NULL &&
-           r->part != NULL && r->score != NULL && r->p != NULL && r->inner != NULL;
+           r->part != NULL && r->score != NULL && r->p != NULL;
 }
 
 plait_status pli_dual_rows_make(pli_run *run, const pli_dual_frame *frame, const pli_batch *batch,
@@ -133,7 +132,7 @@ void pli_dual_rows_free(pli_dual_rows **rows) {
         pli_free(r->group[g].scratch);
     }
     void *const all[] = { r->begin, r->share, r->y, r->weight, r->square, r->cross, r->pause, r->patience, r->order,
-                          r->part, r->score, r->p, r->inner };
+                          r->part, r->score, r->p };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) pli_free(all[i]);
     pli_free(r);
 }
@@ -141,17 +140,17 @@ void pli_dual_rows_free(pli_dual_rows **rows) {
 /* --- scores ------------------------------------------------------------------------------------------------------- */
 
 /* inner := u mean: what the scores of all rows have in common. */
-static void find_inner(pli_dual_rows *r, const pli_dual_point *at) {
-    memset(r->inner, 0, (size_t)r->columns * sizeof *r->inner);
+static void find_inner(const pli_dual_rows *r, const pli_dual_point *at) {
+    memset(at->inner, 0, (size_t)r->columns * sizeof *at->inner);
     for (int64_t j = 0; r->frame->mean != NULL && j < at->features; j++)
-        for (int64_t c = 0; c < r->columns; c++) r->inner[c] += r->frame->mean[j] * at->u[j * r->columns + c];
+        for (int64_t c = 0; c < r->columns; c++) at->inner[c] += r->frame->mean[j] * at->u[j * r->columns + c];
 }
 
 /* The scores of a row: (u - t mean) (x - mean) + base + constant t. */
 static void find_scores(const pli_dual_rows *r, const pli_dual_point *at, const row *x, double cross, double *score) {
     const int64_t k = r->columns;
     const double  own = r->frame->mean_square + r->frame->constant - cross;
-    for (int64_t c = 0; c < k; c++) score[c] = at->base[c] - r->inner[c] + at->t[c] * own;
+    for (int64_t c = 0; c < k; c++) score[c] = at->base[c] - at->inner[c] + at->t[c] * own;
     if (k == 1) {
         double sum = 0;
         for (int64_t e = 0; e < x->n; e++) sum += value_of(x, e) * at->u[x->col[e]];
@@ -175,7 +174,7 @@ static void add_row(pli_dual_rows *r, pli_dual_point *at, const row *x, double c
     }
     for (int64_t c = 0; c < k && r->frame->mean != NULL; c++) {
         at->t[c] += change[c];
-        r->inner[c] += cross * change[c];
+        at->inner[c] += cross * change[c];
     }
 }
 
@@ -231,10 +230,10 @@ static double loss_of(const pli_dual_rows *r, double y, const double *score, dou
     return r->linear->goal.loss->at(r->linear->goal.parameter, r->columns, score, y, scratch);
 }
 
-static void visit(pli_dual_rows *r, const pli_batch *batch, int64_t number, double caution, pli_dual_point *point,
+static void visit(pli_dual_rows *r, const pli_batch *batch, int64_t number, pli_dual_point *point,
                   pli_sums *sums) {
     const row    x = row_of(r, batch, r->part[number], number);
-    const double weight = r->weight[number], unit = caution * weight * r->frame->per_row;
+    const double weight = r->weight[number], unit = weight * r->frame->per_row;
     find_scores(r, point, &x, r->cross[number], r->score);
     sums->loss += weight * loss_of(r, r->y[number], r->score, r->p);
     sums->weight += weight;
@@ -249,18 +248,37 @@ static void visit(pli_dual_rows *r, const pli_batch *batch, int64_t number, doub
     add_row(r, point, &x, r->cross[number], r->p);
 }
 
-void pli_dual_pass(pli_dual_rows *r, const pli_batch *batch, uint64_t clock, double caution, pli_dual_point *point,
-                   pli_sums *sums_out) {
+int64_t pli_dual_rows_count(const pli_dual_rows *r) { return r->rows; }
+
+void pli_dual_shuffle(pli_dual_rows *r, const pli_batch *batch, uint64_t pass) {
     const int64_t first = batch->parts > 0 && r->rows > 0 ? batch->part[0].block->number : 0;
-    pli_random    random = pli_random_at(r->run->opts->seed, PLI_RANDOM_DUAL, (uint64_t)first, clock);
-    *sums_out = (pli_sums){ 0 };
+    pli_random    random = pli_random_at(r->run->opts->seed, PLI_RANDOM_DUAL, (uint64_t)first, pass);
     pli_random_permutation(&random, r->rows, r->order);
-    find_inner(r, point);
-    for (int64_t i = 0; i < r->rows; i++) {
+}
+
+int64_t pli_dual_touched(const pli_dual_rows *r, const pli_batch *batch, int64_t first, int64_t end, int64_t most,
+                         uint8_t *mark, uint64_t *keys) {
+    int64_t n = 0;
+    for (int64_t i = first; i < end && n <= most; i++) {
+        const row x = row_of(r, batch, r->part[r->order[i]], r->order[i]);
+        for (int64_t e = 0; e < x.n && n <= most; e++) {
+            if (mark[x.col[e]] || n++ == most) continue;
+            mark[x.col[e]] = 1;
+            keys[n - 1] = x.col[e];
+        }
+    }
+    for (int64_t i = 0; i < (n < most ? n : most); i++) mark[keys[i]] = 0;
+    return n <= most && pli_sort_u64(n, keys, NULL) ? n : -1;
+}
+
+void pli_dual_ascend(pli_dual_rows *r, const pli_batch *batch, int64_t first, int64_t end, pli_dual_point *point,
+                     pli_sums *sums_out) {
+    *sums_out = (pli_sums){ 0 };
+    for (int64_t i = first; i < end; i++) {
         const int64_t number = r->order[i];
         if (!(r->weight[number] > 0)) continue;
         if (r->pause[number] > 0) r->pause[number]--;
-        else visit(r, batch, number, caution, point, sums_out);
+        else visit(r, batch, number, point, sums_out);
     }
 }
 

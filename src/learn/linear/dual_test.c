@@ -59,7 +59,38 @@ static void test_balance(void **state) {
     assert_true(!pli_dual_balance(2, torn, factor) || factor[1] < 1e-200);
 }
 
+/* Each pass has each share of each worker's rows once, and no turn is two workers'. */
+static void test_turns(void **state) {
+    enum { HOLDERS = 3, SHARES = 5, TURNS = HOLDERS * SHARES, PASSES = 4 };
+    uint32_t order[HOLDERS][TURNS];
+    int32_t  share[HOLDERS][TURNS], first[PASSES] = { 0 };
+    (void)state;
+    pli_dual_turns turns[HOLDERS];
+    for (int32_t w = 0; w < HOLDERS; w++)
+        turns[w] = (pli_dual_turns){ .holders = HOLDERS, .place = w, .shares = SHARES, .turns = TURNS, .seed = 1,
+                                     .pass = -1, .order = order[w], .share = share[w] };
+    for (int64_t pass = 0; pass < PASSES; pass++) {
+        int seen[HOLDERS][SHARES] = { { 0 } };
+        for (int64_t i = 0; i < TURNS; i++) {
+            int32_t active = 0;
+            for (int32_t w = 0; w < HOLDERS; w++) {
+                const int32_t own = pli_dual_turns_share(&turns[w], pass * TURNS + i);
+                if (own < 0) continue;
+                assert_true(own < SHARES);
+                seen[w][own]++;
+                active++;
+                if (i == 0) first[pass] = w * SHARES + own;
+            }
+            assert_int_equal(active, 1);
+        }
+        for (int32_t w = 0; w < HOLDERS; w++)
+            for (int32_t s = 0; s < SHARES; s++) assert_int_equal(seen[w][s], 1);
+    }
+    assert_true(first[0] != first[1] || first[1] != first[2] || first[2] != first[3]);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_simplex), cmocka_unit_test(test_balance) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_simplex), cmocka_unit_test(test_balance),
+                                        cmocka_unit_test(test_turns) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

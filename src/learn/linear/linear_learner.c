@@ -158,11 +158,10 @@ static void prefer_newton(pli_run *run) {
 }
 
 /* Smoothing comes near kinks in few passes where the curvature of each pair of weights is kept, whatever the features'
- * scales. With more weights, rows are taken one by one in the dual problem. Of several workers whose reads are whole
- * clocks, L-BFGS by smoothing comes nearer. */
+ * scales. With more weights, rows are taken one by one in the dual problem. */
 static void prefer_dual(pli_run *run, double there) {
     if (!run->chooses || run->solver == &pli_solver_online || unsuited_dual(run, there) != NULL) return;
-    if (has_whole_curvature(run) || (run->lbfgs && pli_run_holders(run) > 1)) return;
+    if (has_whole_curvature(run)) return;
     (void)pli_run_try_solver(run, &pli_solver_cd, pli_solver_cd.why);
 }
 
