@@ -175,6 +175,7 @@ struct plait_training {
     double       gap;        /* of a solver that can tell it (plait_report.gap) */
     int64_t      kept; /* clock of the last checkpoint; -1: none */
     plait_error  unkept; /* why the last checkpoint that was due was not written; code 0: it was */
+    int64_t      turns; /* epochs of the loop in which one pass is made, of a solver whose workers take turns; else 0 */
     int64_t      epochs_done, clocks_done, clocks_skipped; /* skipped: completed without this worker */
     bool         interrupted, paced;
     uint64_t     pace_ns; /* pace.c measures from this moment */

@@ -108,7 +108,8 @@ static plait_status begin(pli_run *run) {
     if (linear->intercept) PLI_TRY(find_frame(run));
     PLI_TRY(pli_newton_begin(run, &holders));
     PLI_TRY(pli_dual_turns_make(run, &n->turns));
-    run->epochs *= n->turns.turns;
+    run->turns = n->turns.turns;
+    run->epochs *= run->turns;
     plait_table_opts_init(&t);
     t.name = "w";
     t.type = PLAIT_F64;
@@ -347,7 +348,6 @@ static plait_status finish(pli_run *run) {
     const pli_dual *n = dual_of(run);
     run->converged = n->converged;
     run->epochs_done = (run->epochs_done + n->turns.turns - 1) / n->turns.turns; /* passes */
-    run->epochs /= n->turns.turns;
     return pli_fit_solved_at(run, PLAIT_F64, n->best);
 }
 

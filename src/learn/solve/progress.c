@@ -16,17 +16,19 @@ static int32_t computing(const pli_run *run) {
 }
 
 void pli_meter_tell(pli_meter *meter, const pli_sums *sums, int64_t epoch, int64_t clock, bool epoch_ended) {
-    pli_run *run = meter->run;
+    pli_run      *run = meter->run;
+    const int64_t turns = run->turns > 1 ? run->turns : 1;
     if (run->opts->progress == NULL || !pli_comm_leads(run->comm)) return;
     meter->rows += sums->rows;
     pli_sums_add(&meter->lately, sums);
     uint64_t now = pli_comm_now(run->comm);
+    epoch_ended = epoch_ended && (epoch + 1) % turns == 0;
     if (!epoch_ended && now - meter->told_ns < 100000000) return;
     double  seconds = (double)(now - meter->begun_ns) * 1e-9, lately = (double)(now - meter->told_ns) * 1e-9;
     int64_t done = epoch * run->clocks + clock + 1, all = run->clocks * run->epochs;
     int64_t before = run->resume != NULL ? run->resume->clock : 0; /* done by an earlier run */
-    plait_progress p = { .epoch = epoch + 1,
-                         .epochs = run->epochs,
+    plait_progress p = { .epoch = epoch / turns + 1,
+                         .epochs = run->epochs / turns,
                          .clock = done,
                          .clocks = all,
                          .loss = pli_sums_loss(&meter->lately),
