@@ -211,6 +211,11 @@ typedef struct plait_train_opts {
     int64_t path; /* models "squared" and "logistic", optimizer "cd": how many penalties to fit, from the least l1 at
                      which all weights are 0 down to l1, or to a thousandth of it if l1 is 0. The model is that of the
                      last, or with validation rows that of the least validation loss. 0: l1 alone            */
+    int64_t together; /* optimizer "cd" of these models: how many weights move together in a step (plait/schedule.h); 0:
+                         several workers take 8, and one worker, or any where products of columns pay, takes passes */
+    const char *order;  /* of them: "priority" or NULL | "random" | "round-robin"                          */
+    double interference; /* the most that weights of a step may interfere, as the sum of |correlation| of their columns;
+                            NaN: 0.5. From 1 on they may drive each other up                               */
     void (*penalty)(void *user, const plait_penalty *penalty); /* called for each penalty of a path, on one rank */
 } plait_train_opts;
 

@@ -44,6 +44,10 @@ static bool is_parted(const pli_train_settings *s) { return has_others(s) || !pl
 
 /* Can features be scaled? With both penalties they cannot: a scaled weight would have another penalty. */
 static bool is_scalable(const pli_train_settings *s) { return !(s->l1 > 0 && s->l2 > 0); }
+static bool is_by_weight(const pli_train_settings *s) {
+    return (pli_is(s->model, "squared") || pli_is(s->model, "logistic")) && (pli_is(s->optimizer, "cd") || s->path > 0);
+}
+static bool is_scheduled(const pli_train_settings *s) { return is_by_weight(s) && (s->together > 0 || has_others(s)); }
 static bool is_not_by_weight(const pli_train_settings *s) { return !pli_is(s->optimizer, "cd"); }
 
 /* May the run begin anew, so that it needs first weights? A resumed run has its own, but a run with --checkpoint may
@@ -98,6 +102,9 @@ static const struct effect {
     { "l1", NULL, NULL },
     { "l2", NULL, NULL },
     { "path", NULL, NULL },
+    { "together", is_by_weight, "on an optimizer that moves all weights at once" },
+    { "order", is_scheduled, "without --together N or several workers by --optimizer cd" },
+    { "interference", is_scheduled, "without --together N or several workers by --optimizer cd" },
     { "no-intercept", NULL, NULL },
     { "quantile", fits_quantile, "without --model quantile or --loss quantile" },
     { "huber-delta", fits_huber, "without --model huber or --loss huber" },

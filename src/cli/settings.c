@@ -28,6 +28,14 @@ const pli_opt pli_train_rows[] = {
       "squared and logistic, with optimizer cd: fit N penalties, from the least --l1 at which all weights are 0 down "
       "to --l1, or to a thousandth of it; the model is the last, or that of the least validation loss",
       0, 100000, "model" },
+    { "together", PLI_OPT_I64, AT(together), "0", "N",
+      "squared and logistic, with optimizer cd: how many weights move together in a step, as a schedule chooses them; "
+      "0: 8 with several workers, else passes over all", 0, 4096, "model" },
+    { "order", PLI_OPT_CHOICE, AT(order), "priority", "priority|random|round-robin",
+      "in which order the schedule takes weights", 0, 0, "model" },
+    { "interference", PLI_OPT_F64, AT(interference), "0.5", "X",
+      "the most that weights of a step may interfere: the sum of |correlation| of their columns", 0, INFINITY,
+      "model" },
     { "no-intercept", PLI_OPT_FLAG, AT(no_intercept), NULL, NULL, "fit no intercept", 0, 0, "model" },
     { "quantile", PLI_OPT_F64, AT(quantile), NULL, "X",
       "which quantile the quantile loss predicts, above 0 and below 1; default 0.5, the median", 1e-300, 0.999999999999,
@@ -376,6 +384,9 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     if (s->schedule != NULL) t->schedule = s->schedule;
     t->l1 = s->l1;
     t->path = s->path;
+    t->together = s->together;
+    t->order = s->order;
+    t->interference = s->interference;
     t->l2 = given(opts, "l2") ? s->l2 : (double)NAN;
     t->no_intercept = s->no_intercept;
     if (given(opts, "huber-delta")) t->huber_delta = s->huber_delta;

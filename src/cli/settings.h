@@ -32,10 +32,10 @@ typedef struct pli_train_settings {
         *schedule, *class_weight;
     const char *normalize, *init_model, *out, *metrics, *events, *trace, *tensorboard, *config, *reduce, *balance,
         *cluster, *collective, *optimizer_state, *layers, *graph, *exclude, *train, *loss, *kernels, *pipeline, *place,
-        *checkpoint, *checkpoint_every, *resume;
+        *checkpoint, *checkpoint_every, *resume, *order;
     int64_t     workers, servers, epochs, batch, patience, seed, replicas, spares, backup, curve, names, cut,
-        columns, micro_batches, path;
-    double      learning_rate, momentum, tolerance, l1, l2, huber_delta, quantile;
+        columns, micro_batches, path, together;
+    double      learning_rate, momentum, tolerance, l1, l2, huber_delta, quantile, interference;
     uint64_t    timeout_ns, heartbeat_ns;
     bool        no_intercept, staleness_aware, json, dry_run, quiet;
 } pli_train_settings;

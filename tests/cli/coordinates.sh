@@ -51,6 +51,32 @@ done
 works best train --data part --path 12 --l2 0 --validation 0.3 --json --quiet
 holds best validation_loss "< 0.6"
 
+# Several workers take steps of several weights, as a schedule chooses them. The audit proves that no two of a step are
+# too much alike, and refutes a run that did not look.
+for words in "--workers 2" "--workers 4 --topology ps" "--workers 3 --topology allreduce"; do
+    # shellcheck disable=SC2086
+    works steps train --data part --optimizer cd --l1 0.02 --l2 0 --tolerance 1e-6 --events log --out steps --json --quiet $words
+    [ "$(field steps converged)" = true ] || fail "$words: not converged: $(cat steps.out)"
+    missed=$(conditions steps 0.02 logistic)
+    awk -v m="$missed" 'BEGIN { exit !(m ~ /^[0-9]/ && m < 5e-2) }' || fail "$words: conditions are missed by $missed"
+    works audit audit --schedule log
+    works audit audit log
+done
+# Columns 1 to 6 are alike; 7 to 12, too.
+LC_ALL=C awk 'BEGIN { srand(5); for (i = 0; i < 200; i++) {
+    a = rand(); b = rand(); line = ""
+    for (j = 1; j <= 12; j++) { x = (j <= 6 ? a : b) + 0.1 * rand(); line = line " " j ":" x; if (j % 5 == 0) s = x }
+    print a - b + s line } }' >alike
+works checked train --data alike --model squared --optimizer cd --l1 0.001 --l2 0 --together 4 --events log --json --quiet
+works audit audit --schedule log
+run wild train --data alike --model squared --optimizer cd --l1 0.001 --l2 0 --together 4 --interference 100 --events log --quiet
+run refuted audit --schedule log
+[ $code -eq 4 ] || fail "audit of columns that are alike: $code"
+grep -q "refuted (conflict)" refuted.out || fail "a step of columns that are alike is not refuted: $(cat refuted.out)"
+exits 1 "drive each other up" apart train --data alike --model squared --optimizer cd --l1 0.001 --l2 0 --together 12 --interference 100 --order random
+works note train --data part --optimizer lbfgs --together 4
+grep -q "together has no effect" note.err || fail "--together is not noted: $(cat note.err)"
+
 # What is asked for wrongly.
 exits 2 "did you mean.*cd|cd" typo train --data part --optimizer cdd --l1 0.1
 exits 2 "did you mean '--path'|--path" typo train --data part --pth 5

@@ -188,6 +188,104 @@ static void test_best_of_path(void **state) {
     free_problem(p);
 }
 
+/* --- steps of several weights ------------------------------------------------------------------------------------- */
+
+static void test_workers(void **state) {
+    static const struct {
+        const char *topology, *consistency;
+        int32_t     workers;
+    } runs[] = { { "local", "bsp", 1 },     { "local", "bsp", 2 }, { "ps", "bsp", 3 },
+                 { "allreduce", "bsp", 4 }, { "hybrid", "bsp", 2 }, { "ps", "bounded-delay:0", 2 } };
+    (void)state;
+    for (int m = 0; m < 2; m++) {
+        problem *p = problem_of(m);
+        training alone = by_weight(p, models[m]);
+        alone.opts.l1 = 0.05;
+        must_train(&alone, 1);
+        plait_model_destroy(&alone.model);
+        for (size_t i = 0; i < 2 * sizeof runs / sizeof *runs; i++) { /* products or passes where they go; steps */
+            training t = by_weight(p, models[m]);
+            t.opts.topology = runs[i / 2].topology;
+            t.opts.consistency = runs[i / 2].consistency;
+            t.opts.l1 = 0.05;
+            t.opts.tolerance = 1e-7;
+            t.opts.together = i % 2 == 0 ? 0 : 6;
+            must_train(&t, runs[i / 2].workers);
+            assert_int_equal(t.report.converged, 1);
+            assert_true(missed(p, &t, 0.05) < 2e-2);
+            assert_near(t.report.objective, alone.report.objective, 2e-7 * alone.report.objective);
+            plait_model_destroy(&t.model);
+        }
+        free_problem(p);
+    }
+}
+
+/* Groups of six columns with a correlation of 0.9. */
+static plait_data *alike(void) {
+    enum { N = 400, D = 96, GROUP = 6 };
+    float      *x = pli_calloc(N * D, sizeof *x);
+    double      label[N];
+    plait_data *data = NULL;
+    for (int i = 0; i < N; i++) {
+        pli_random r = pli_random_at(8, PLI_RANDOM_DATA, 0, (uint64_t)i);
+        label[i] = 0.3 * pli_random_normal(&r);
+        for (int j = 0, g = 0; g < D / GROUP; g++) {
+            const double common = sqrt(0.9) * pli_random_normal(&r);
+            for (int k = 0; k < GROUP; k++, j++) {
+                x[i * D + j] = (float)(common + sqrt(0.1) * pli_random_normal(&r));
+                if (j % 4 == 0) label[i] += cos((double)j) * (double)x[i * D + j];
+            }
+        }
+    }
+    assert_int_equal(plait_data_from_dense(N, D, x, label, NULL, &data, NULL), PLAIT_OK);
+    pli_free(x);
+    return data;
+}
+
+static training on_alike(const plait_data *data, const char *order, int64_t together) {
+    training t = { .model = NULL };
+    plait_train_opts_init(&t.opts);
+    t.opts.memory = data;
+    t.opts.model = "squared";
+    t.opts.optimizer = "cd";
+    t.opts.l1 = 0.01;
+    t.opts.l2 = 0;
+    t.opts.tolerance = 1e-6;
+    t.opts.order = order;
+    t.opts.together = together;
+    return t;
+}
+
+static double updates_of(training *t) {
+    must_train(t, 2);
+    plait_model_destroy(&t->model);
+    assert_int_equal(t->report.converged, 1);
+    for (int32_t i = 0; i < t->report.n_figures; i++)
+        if (strcmp(t->report.figures[i].name, "updates") == 0) return t->report.figures[i].value;
+    fail_msg("the report has no updates");
+    return NAN;
+}
+
+/* Weights that the schedule lets move together come to the optimum of one after another with hardly more moves. Without
+ * it they drive each other up. */
+static void test_together(void **state) {
+    static const char *const orders[] = { "priority", "round-robin", "random" };
+    plait_data *data = alike();
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        training     one = on_alike(data, orders[i], 1), many = on_alike(data, orders[i], 8);
+        const double serial = updates_of(&one), scheduled = updates_of(&many);
+        assert_true(scheduled <= 1.3 * serial);
+        assert_true(many.report.clocks < one.report.clocks / 2);
+        assert_near(many.report.objective, one.report.objective, 2e-6 * one.report.objective);
+    }
+    training wild = on_alike(data, "random", 32);
+    wild.opts.interference = 1000;
+    assert_int_equal(train(&wild, 2, 1), PLAIT_EDIVERGED);
+    assert_non_null(strstr(wild.error.text, "drive each other up"));
+    plait_data_destroy(&data);
+}
+
 static void refused(problem *p, training t, const char *why) {
     (void)p;
     assert_int_equal(train(&t, 1, 1), PLAIT_EREFUSED);
@@ -219,7 +317,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_conditions),    cmocka_unit_test(test_gap_is_certain),
         cmocka_unit_test(test_newton_agrees), cmocka_unit_test(test_path),
-        cmocka_unit_test(test_best_of_path),  cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_best_of_path),  cmocka_unit_test(test_workers),
+        cmocka_unit_test(test_together),      cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 #include "learn/solve/progress.h"
 #include "table/table.h"
 
-enum { GROWTH_LEAST = 64, TIGHTER_MOST = 24 };
+enum { GROWTH_LEAST = 64, TIGHTER_MOST = 32 };
 #define PATH_RATIO 1e-3
 
 static pli_coordinates *coordinates_of(const pli_run *run) { return pli_linear_fit_of(run)->coordinates; }
@@ -43,7 +43,9 @@ static void free_all(pli_run *run) {
     void *const all[] = { c->w, c->g, c->h, c->first, c->spread, c->mean, c->before, c->score, c->q, c->step, c->omega,
                           c->out, c->in, c->working, c->moving, c->gram, c->label_slope };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) pli_free(all[i]);
+    pli_coordinates_steps_free(c);
     pli_columns_free(&c->columns);
+    pli_linear_fit_of(run)->updates = c->updates;
     pli_free(c);
     pli_linear_fit_of(run)->coordinates = NULL;
 }
@@ -77,7 +79,7 @@ static plait_status measure_columns(pli_coordinates *c) {
  * be computed once. The numbers are those of all workers' rows, so all decide alike. */
 static bool takes_products(const pli_coordinates *c) {
     const double d = (double)c->columns.features, entries = (double)c->run->entries;
-    return !c->logistic && entries > d * d && d <= 4096;
+    return c->run->opts->together == 0 && !c->logistic && entries > d * d && d <= 4096;
 }
 
 /* Called after the look at weights 0. */
@@ -112,7 +114,8 @@ static plait_status begin(pli_run *run) {
     t.name = "w";
     t.type = PLAIT_F64;
     t.rows = run->features + 1;
-    t.cols = 1;
+    t.cols = 2;
+    t.keyed = 1;
     PLI_TRY(pli_run_make_table(run, &t, &c->table));
     PLI_TRY(plait_job_barrier(run->job));
     pli_job_resume(run->job);
@@ -129,7 +132,7 @@ static void leave_out(pli_coordinates *c) {
             c->out[j] = c->look.scale * fabs(c->g[j]) + c->look.radius * sqrt(c->spread[j] + c->l2) < c->l1;
 }
 
-static void take_in(pli_coordinates *c, int64_t j) {
+void pli_coordinates_take_in(pli_coordinates *c, int64_t j) {
     c->in[j] = true;
     c->working[c->n_working++] = j;
 }
@@ -154,12 +157,12 @@ static plait_status choose(pli_coordinates *c, double expected) {
     if (found == NULL) return pli_fail(c->run->err, PLAIT_ENOMEM, "no memory for the working set");
     for (int64_t j = 0; j < d; j++) {
         if (c->in[j] || c->out[j]) continue;
-        if (c->w[j] != 0 || fabs(c->g[j]) >= expected) take_in(c, j);
+        if (c->w[j] != 0 || fabs(c->g[j]) >= expected) pli_coordinates_take_in(c, j);
         else if (fabs(c->g[j]) > c->l1) found[n++] = (candidate){ fabs(c->g[j]), j };
     }
     qsort(found, (size_t)n, sizeof *found, by_slope);
     const int64_t most = c->n_working > GROWTH_LEAST ? c->n_working : GROWTH_LEAST;
-    for (int64_t i = 0; i < n && i < most; i++) take_in(c, found[i].column);
+    for (int64_t i = 0; i < n && i < most; i++) pli_coordinates_take_in(c, found[i].column);
     pli_free(found);
     return PLAIT_OK;
 }
@@ -242,7 +245,9 @@ static plait_status solve(pli_coordinates *c, double strong, pli_meter *meter, b
             tighter++;
         }
         if (c->logistic) PLI_TRY(bend_columns(c));
-        pli_coordinates_pass(c, share * (c->logistic ? fmax(allowed, 0.1 * c->look.gap) : allowed));
+        const double target = share * (c->logistic ? fmax(allowed, 0.1 * c->look.gap) : allowed);
+        if (c->steps != NULL) PLI_TRY(pli_coordinates_steps_take(c, target));
+        else pli_coordinates_pass(c, target);
         PLI_TRY(pli_coordinates_settle(c));
     }
 }
@@ -313,11 +318,16 @@ static void tell(const pli_coordinates *c, const path *p, int64_t i, double loss
 
 /* The table holds the weights at the end. Only the leading worker adds them. */
 static plait_status push(pli_coordinates *c, const path *p) {
-    if (pli_comm_leads(c->run->comm))
-        PLI_TRY(plait_table_inc_range(c->table, 0, c->columns.features + 1, p->values, 0));
-    PLI_TRY(plait_job_clock(c->run->job));
+    const int64_t d = c->columns.features;
+    double       *values = pli_calloc((size_t)d + 1, 2 * sizeof *values);
+    if (values == NULL) return pli_fail(c->run->err, PLAIT_ENOMEM, "no memory for %lld weights", (long long)d);
+    for (int64_t j = 0; j <= d; j++) values[2 * j] = p->values[j];
+    plait_status status = PLAIT_OK;
+    if (pli_comm_leads(c->run->comm)) status = plait_table_inc_range(c->table, 0, d + 1, values, 0);
+    if (status == PLAIT_OK) status = plait_job_clock(c->run->job);
     c->run->clocks_done++;
-    return PLAIT_OK;
+    pli_free(values);
+    return status;
 }
 
 static plait_status walk(pli_coordinates *c, path *p, pli_meter *meter) {
@@ -343,6 +353,7 @@ static plait_status train(pli_run *run, path *p) {
     pli_meter_start(&meter, run);
     PLI_TRY(pli_coordinates_look(c)); /* at weights 0 */
     if (takes_products(c)) PLI_TRY(multiply_columns(run, c));
+    else if (run->opts->together > 0 || pli_run_holders(run) > 1) PLI_TRY(pli_coordinates_steps_make(c));
     lay_out(c, p);
     p->values = pli_calloc((size_t)c->columns.features + 1, 2 * sizeof *p->values);
     if (p->values == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for weights");

@@ -32,6 +32,7 @@
  *     coordinates.c          the path of penalties, the working set
  *     coordinates_look.c     looks: slopes, the duality gap; line searches
  *     coordinates_pass.c     passes over the working set
+ *     coordinates_steps.c    steps of several weights by a schedule, over several workers
  *     coordinates_joint.c    joint steps of all weights that are not 0
  *     columns.c              own rows by columns; products of columns
  */
@@ -81,7 +82,8 @@ typedef struct pli_look {
 
 typedef struct pli_coordinates {
     pli_run     *run;
-    plait_table *table; /* [features + 1, 1] the weights and the intercept */
+    plait_table *table; /* [features + 1, 2] the weights and the intercept; slopes (coordinates_steps.c) */
+    struct pli_steps_by_weight *steps; /* NULL: passes */
     pli_columns  columns;
     bool         logistic, intercept;
     double       l1, l2;
@@ -135,6 +137,22 @@ void pli_coordinates_pass(pli_coordinates *c, double target);
 double pli_coordinates_slope(const pli_coordinates *c, int64_t j);
 /** Adds to a weight, and keeps residuals or slopes up to date. */
 void pli_coordinates_move(pli_coordinates *c, int64_t j, double change);
+
+/** The weight that is best for column j if its slope is g, all others fixed. */
+double pli_coordinates_best(const pli_coordinates *c, int64_t j, double g);
+
+/* --- coordinates_steps.c ------------------------------------------------------------------------------------------ */
+
+/* Steps of several weights at once, of one worker or of several: a schedule decides which. All workers take them. */
+
+/** Makes the schedule. Collective. */
+plait_status pli_coordinates_steps_make(pli_coordinates *c);
+void         pli_coordinates_steps_free(pli_coordinates *c);
+/** Takes steps until as many as there are columns in the working set lower the objective by `target` at most. Errors:
+ *  EDIVERGED the weights of a step drive each other up. Collective. */
+plait_status pli_coordinates_steps_take(pli_coordinates *c, double target);
+/** Takes a column into the working set that it is not in. */
+void         pli_coordinates_take_in(pli_coordinates *c, int64_t j);
 
 /* --- coordinates_joint.c ------------------------------------------------------------------------------------------ */
 

@@ -6,8 +6,7 @@
 /* Single passes between two joint steps; a bound that only rounding comes to. */
 enum { PASSES = 5, ROUNDS_MOST = 10000 };
 
-/* The weight that is best for slope g, all others fixed. */
-static double best(const pli_coordinates *c, int64_t j, double g) {
+double pli_coordinates_best(const pli_coordinates *c, int64_t j, double g) {
     const double z = c->h[j] * c->w[j] + g, size = fabs(z) - c->l1;
     return size <= 0 ? 0 : (z > 0 ? size : -size) / (c->h[j] + c->l2);
 }
@@ -40,7 +39,7 @@ void pli_coordinates_move(pli_coordinates *c, int64_t j, double change) {
 /* Moves one weight to its best value. Returns by how much the objective falls, at least. */
 static double move(pli_coordinates *c, int64_t j) {
     if (!(c->h[j] > 0)) return 0;
-    const double to = best(c, j, pli_coordinates_slope(c, j)), change = to - c->w[j];
+    const double to = pli_coordinates_best(c, j, pli_coordinates_slope(c, j)), change = to - c->w[j];
     pli_coordinates_move(c, j, change);
     c->w[j] = to;
     return (c->h[j] + c->l2) / 2 * change * change;

@@ -64,6 +64,7 @@ typedef struct pli_linear_fit {
     pli_online  *online;  /* row by row, in one pass     */
     pli_dual    *dual;    /* by the dual problem         */
     struct pli_coordinates *coordinates; /* coordinate by coordinate */
+    int64_t   updates;    /* of them, when training is over */
     /* row by row */
     struct pli_row_worker *hogwild; /* [threads] */
 } pli_linear_fit;

@@ -75,6 +75,7 @@ static pli_form default_form(const pli_run *run) {
     bool   dense = values <= 4096 || values <= 2 * touched;
     if (values > 4096 && !run->exact && topology->on_servers)
         dense = dense && values <= 16 * touched / pli_run_holders(run);
+    if (run->solver == &pli_solver_coordinates) return PLI_KEYED;
     if (run->solver != NULL && run->solver != &pli_solver_online) return PLI_DENSE;
     if (run->features == 0 || values > (double)(INT64_C(1) << 28)) return PLI_SPARSE;
     return dense && run->solver == NULL ? PLI_DENSE : PLI_KEYED;
@@ -115,7 +116,6 @@ static const char *unsuited_coordinates(const pli_run *run, double there) {
     if (pli_fit_of(run)->goal.columns > 1) return "it fits one score, and more than two classes have a score each";
     if (run->opts->l1 <= 0 && run->opts->path == 0) return "it needs --l1 above 0, or a --path of them";
     if (run->start != NULL) return "it cannot begin from a model";
-    if (pli_run_holders(run) > 1) return "it fits on one worker";
     if (there > 0 && bytes > there) return "a copy of the rows by columns does not fit into the memory";
     return NULL;
 }
@@ -309,6 +309,14 @@ static void describe(const pli_run *run, pli_text *json) {
     pli_json_bool(json, "intercept", pli_fit_of(run)->intercept);
 }
 
+/* By coordinates the record says how often a weight moved. */
+static void report(const pli_run *run, plait_report *r) {
+    pli_fit_report(run, r);
+    if (run->solver != &pli_solver_coordinates || r->n_figures == PLAIT_FIGURES) return;
+    r->figures[r->n_figures++] = (plait_figure){ .name = "updates",
+                                                 .value = (double)pli_linear_fit_of(run)->updates };
+}
+
 static const pli_solver *const solvers[] = { &pli_solver_online, &pli_solver_lbfgs, &pli_solver_newton,
                                              &pli_solver_cd, NULL };
 static const pli_solver *const solvers_by_weight[] = { &pli_solver_online, &pli_solver_lbfgs, &pli_solver_newton,
@@ -317,7 +325,7 @@ static const pli_solver *const solvers_by_weight[] = { &pli_solver_online, &pli_
 #define MORE                                                                                                           \
     .functions = functions, .check_judged = pli_fit_check_judged, .finite = pli_fit_solved, .judge = pli_fit_judge,    \
     .describe = describe, .kept = pli_fit_kept, .restore = pli_fit_restore, .worth = pli_fit_worth,                    \
-    .report = pli_fit_report, .model = &pli_linear_model_ops
+    .report = report, .model = &pli_linear_model_ops
 
 static const pli_learner_more more = { MORE, .solvers = solvers };
 static const pli_learner_more more_by_weight = { MORE, .solvers = solvers_by_weight }; /* smooth, one score */

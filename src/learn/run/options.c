@@ -106,9 +106,14 @@ static plait_status check_place(const pli_run *run) {
 
 /* A path of penalties needs a solver that takes one. */
 static plait_status check_path(const pli_run *run) {
+    static const char *const orders[] = { "priority", "random", "round-robin", NULL };
     const pli_learner_more *more = run->learner->more;
     if (run->opts->path < 0)
         return pli_fail(run->err, PLAIT_EINVAL, "path is %lld: expected 0 or more", (long long)run->opts->path);
+    if (run->opts->together < 0 || run->opts->interference < 0)
+        return pli_fail(run->err, PLAIT_EINVAL, "together %lld, interference %g: expected 0 or more of each",
+                        (long long)run->opts->together, run->opts->interference);
+    if (run->opts->order != NULL) PLI_TRY(one_of("order", run->opts->order, orders, run->err));
     if (run->opts->path == 0) return PLAIT_OK;
     for (int i = 0; more != NULL && more->solvers != NULL && more->solvers[i] != NULL; i++)
         if (more->solvers[i] == &pli_solver_coordinates) return PLAIT_OK;

@@ -13,7 +13,7 @@ void plait_train_opts_init(plait_train_opts *opts) {
     if (opts == NULL) return;
     *opts = (plait_train_opts){
         .size = sizeof *opts, .model = "logistic", .l2 = NAN, .momentum = 0.9, .tolerance = NAN, .huber_delta = 1,
-        .quantile = 0.5, .names_bytes = 16 << 20,
+        .quantile = 0.5, .interference = NAN, .names_bytes = 16 << 20,
         .normalize = "auto", .checkpoint_seconds = 300, .checkpoint_keep = 2
     };
 }
@@ -85,7 +85,8 @@ static plait_status agree_options(pli_run *run) {
                  o->schedule != NULL ? o->schedule : "constant");
     pli_text_add(&text, "--l1 %.17g\n--l2 %.17g\n--no-intercept %d\n--huber-delta %.17g\n--quantile %.17g\n", o->l1,
                  o->l2, o->no_intercept != 0, o->huber_delta, o->quantile);
-    pli_text_add(&text, "--path %lld\n", (long long)o->path);
+    pli_text_add(&text, "--path %lld\n--together %lld\n--order %s\n--interference %.17g\n", (long long)o->path,
+                 (long long)o->together, o->order != NULL ? o->order : "priority", o->interference);
     pli_text_add(&text, "--class-weight %s\n", o->class_weight != NULL ? o->class_weight : "none");
     pli_text_add(
         &text,
