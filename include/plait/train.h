@@ -257,6 +257,7 @@ typedef struct plait_report {
     char    model_hash[65]; /* filled for the first rank of a process only: a thousand would take seconds */
     int     interrupted; /* 1: ended by *stop */
     int64_t checkpoint;  /* clock of the last checkpoint that the run wrote; -1: none */
+    double  oob_loss, oob_accuracy; /* of a forest: of each row, by the trees that have not seen it; NaN: none */
     int64_t best_epoch;    /* from 1: the epoch with the least validation_loss, whose weights the model has; -1: none */
     int     stopped_early; /* 1: by patience; 0: no; -1: there were no validation rows */
     int     converged;     /* of a solver: 1: it ended within the tolerance, 0: too few epochs; -1: the optimizer

@@ -17,7 +17,7 @@ void pli_record_init(plait_report *r) {
     };
     r->objective = r->train_loss = r->progressive_loss = NAN;
     r->test_loss = r->test_accuracy = r->test_auc = r->test_rmse = r->test_mae = NAN;
-    r->validation_loss = r->gap = NAN;
+    r->validation_loss = r->gap = r->oob_loss = r->oob_accuracy = NAN;
     r->load_seconds = r->train_seconds = r->cpu_seconds = r->clocks_per_second = r->idle_share = NAN;
     r->compute_seconds = r->wait_seconds = r->network_seconds = NAN;
 }
@@ -157,6 +157,8 @@ void pli_record_json(const plait_report *r, const plait_simulated *simulated, co
     truth(text, "converged", r->converged);
     pli_json_f64(text, "gap", r->gap);
     pli_json_f64(text, "validation_loss", r->validation_loss);
+    pli_json_f64(text, "oob_loss", r->oob_loss);
+    pli_json_f64(text, "oob_accuracy", r->oob_accuracy);
     count(text, "best_epoch", r->best_epoch);
     truth(text, "stopped_early", r->stopped_early);
     add_path(text, path);

@@ -19,6 +19,7 @@
     EACH(pli_pca_learner)                                                                                              \
     EACH(pli_kmeans_learner)                                                                                           \
     EACH(pli_gbdt_learner)                                                                                             \
+    EACH(pli_forest_learner)                                                                                           \
     EACH(pli_mf_learner)
 
 #define DECLARED(name) extern const plait_learner name;

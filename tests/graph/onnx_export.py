@@ -253,8 +253,11 @@ def trees():
         x, k = blobs(classes)
         x[np.random.default_rng(2).random(x.shape) < 1 / 3] = np.nan
         check(f"trees{classes}", *csv("trees.csv", x, k), "--model", "gbdt", "--epochs", 20, "--min-rows", 5, back=False)
+        check(f"forest{classes}", *csv("trees.csv", x, k), "--model", "forest", "--epochs", 20, back=False)
     x, y = numbers()
     x = np.round(x)
+    check("forest numbers", *csv("numbers.csv", x, y), "--model", "forest", "--loss", "squared", "--epochs", 20,
+          proba=False, outputs=("prediction",), back=False)
     for loss in ("squared", "huber", "quantile", "poisson"):
         check(f"trees {loss}", *csv("numbers.csv", x, np.floor(np.abs(y))), "--model", "gbdt", "--loss", loss, "--epochs", 20,
               proba=False, outputs=("prediction",), back=False)

@@ -84,6 +84,7 @@ plait_status pli_report_fill(pli_run *run, plait_report *r) {
     r->n_tables = run->n_tables;
     memcpy(r->tables, run->table, sizeof r->tables);
     r->validation_loss = run->validation_loss;
+    r->oob_loss = r->oob_accuracy = NAN;
     r->load_seconds = run->load_seconds;
     r->train_seconds = run->train_seconds;
     r->wait_seconds = (double)(run->times.wait_ns + (run->times.in_flight ? 0 : run->times.network_ns)) * 1e-9;

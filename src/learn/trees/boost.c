@@ -42,6 +42,7 @@ static plait_status set_base(pli_run *run) {
     const int64_t k = t->trees.columns, classes = t->fit.goal.classes;
     double        weight[2] = { 0 }, sum = 0;
     if (classes == 0) t->trees.base[0] = t->fit.label_mean;
+    if (t->trees.shares) return PLAIT_OK; /* trees of a forest have the shares themselves */
     for (int64_t c = 0; c < classes; c++) {
         double *to = k > 1 ? &t->trees.base[c] : &weight[c];
         PLI_TRY(class_weight(run, c, to));
@@ -88,6 +89,7 @@ static void add_tree(const pli_run *run, const pli_bins *bins, const pli_tree_no
 /* --- validation --------------------------------------------------------------------------------------------------- */
 
 typedef struct judging {
+    const pli_gbdt     *trees;
     const pli_goal     *goal;
     const pli_bin_rows *rows;
     const pli_dataset  *data;
@@ -109,6 +111,8 @@ static void judge_block(void *user, int64_t b, int32_t thread) {
         const double weight = (double)j->rows->weight[r], y = j->rows->target[r];
         if (j->rows->held != NULL && !j->rows->held[r]) continue;
         for (int64_t c = 0; c < k; c++) score[c] = j->rows->score[c * n + r];
+        if (j->trees->grower.rules.bagged)
+            pli_bag_scores(&j->trees->trees, (double)(j->trees->trees.n / k), score);
         j->sums[b].loss += weight * j->goal->loss->at(j->goal->parameter, k, score, y, score + k);
         j->sums[b].weight += weight;
         j->sums[b].rows++;
@@ -120,7 +124,7 @@ static void judge_block(void *user, int64_t b, int32_t thread) {
 
 static plait_status judge(pli_run *run, const pli_dataset *data, const pli_bin_rows *rows, pli_sums *out) {
     const int32_t blocks = pli_dataset_own_blocks(data);
-    judging       j = { .goal = &pli_gbdt_of(run)->fit.goal, .rows = rows, .data = data };
+    judging       j = { .trees = pli_gbdt_of(run), .goal = &pli_gbdt_of(run)->fit.goal, .rows = rows, .data = data };
     pli_total     total = { 0 };
     j.first = pli_calloc((size_t)blocks + 1, sizeof *j.first);
     j.sums = pli_calloc((size_t)blocks, sizeof *j.sums);
@@ -161,7 +165,7 @@ static plait_status validate(pli_run *run, int64_t round, bool *end_out) {
 static plait_status grow_trees(pli_run *run, int64_t round) {
     pli_gbdt     *t = pli_gbdt_of(run);
     const int64_t k = t->trees.columns, n = t->rows.n;
-    t->exhausted = t->grower.rules.subsample >= 1 && t->grower.rules.colsample >= 1;
+    t->exhausted = t->grower.rules.subsample >= 1 && t->grower.rules.colsample >= 1 && !t->grower.rules.bagged;
     for (int64_t c = 0; c < k; c++) {
         PLI_TRY(pli_grow_tree(&t->grower, round * k + c, t->gradients.cell + c * n, &t->gradients.scale[c],
                               t->rows.score + c * n));
@@ -185,14 +189,17 @@ static plait_status run_round(pli_run *run, pli_meter *meter, int64_t round, boo
     pli_gbdt *t = pli_gbdt_of(run);
     uint64_t  at = pli_comm_span_begin(run->comm);
     bool      stop = false;
+    t->gradients.round = round;
     PLI_TRY(pli_gradients_take(run, &t->rows, run->opts->progress != NULL || round == 0, &t->gradients));
     pli_run_step(run, "gradients", &at);
     pli_sums sums = pli_total_sums(&t->gradients.loss);
-    if (round == 0) {
-        run->first = sums;
-        pli_total_merge(&run->progressive, &t->gradients.loss);
-    }
+    if (round == 0) pli_total_merge(&run->progressive, &t->gradients.loss);
     PLI_TRY(grow_trees(run, round));
+    if (t->grower.rules.bagged) {
+        PLI_TRY(pli_bag_judge(run, &t->left_out));
+        sums = t->left_out;
+    }
+    if (round == 0) run->first = sums;
     run->epochs_done = round + 1;
     *end_out = t->exhausted;
     PLI_TRY(validate(run, round, end_out));
@@ -327,7 +334,9 @@ plait_status pli_gbdt_restore(pli_run *run) {
     begin_scores(&t->trees, &t->validation);
     for (int64_t i = 0; i < t->trees.n; i++) {
         const pli_tree_node *tree = t->trees.node + t->trees.start[i];
-        add_tree(run, &t->bins, tree, i % t->trees.columns, &t->rows);
+        if (t->grower.rules.bagged)
+            pli_grow_add_others(&t->grower, tree, i, t->rows.score + i % t->trees.columns * t->rows.n);
+        else add_tree(run, &t->bins, tree, i % t->trees.columns, &t->rows);
         add_tree(run, &t->bins, tree, i % t->trees.columns, &t->validation);
     }
     return PLAIT_OK;

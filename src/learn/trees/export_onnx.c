@@ -100,6 +100,16 @@ static const char *scores(const pli_trees *trees, const arrays *a, pli_export *t
     return pli_export_ml_node(to, "TreeEnsembleRegressor", in, attrs, (int32_t)(sizeof attrs / sizeof *attrs));
 }
 
+/* Shares of votes become scores, as pli_bag_scores makes them. */
+static const char *of_shares(const pli_trees *trees, pli_export *to, const char *shares) {
+    const char *const bounded[] = { shares, pli_export_number(to, PLAIT_F32, PLI_LEAST_SHARE),
+                                    pli_export_number(to, PLAIT_F32, 1 - PLI_LEAST_SHARE), NULL };
+    const char       *share = pli_export_node(to, "Clip", bounded, NULL, 0);
+    if (trees->columns > 1) return pli_export_1(to, "Log", share);
+    const char *rest = pli_export_2(to, "Sub", pli_export_number(to, PLAIT_F32, 1), share);
+    return pli_export_1(to, "Log", pli_export_2(to, "Div", share, rest));
+}
+
 plait_status pli_gbdt_export(const plait_model *model, pli_export *to, plait_error *err) {
     const pli_trees *trees = &((const pli_gbdt_model *)model->own)->trees;
     arrays           a;
@@ -109,7 +119,8 @@ plait_status pli_gbdt_export(const plait_model *model, pli_export *to, plait_err
     const bool ok = make_arrays(trees, &a);
     if (ok) {
         fill(trees, &a);
-        pli_fitted_export(model, to, PLAIT_F32, scores(trees, &a, to));
+        const char *sums = scores(trees, &a, to);
+        pli_fitted_export(model, to, PLAIT_F32, trees->shares ? of_shares(trees, to, sums) : sums);
     }
     free_arrays(&a);
     return ok ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory to export %lld trees", (long long)trees->n);

@@ -186,6 +186,9 @@ plait_status pli_gbdt_xgboost(const plait_model *model, pli_text *json, plait_er
     pli_text         labels = { 0 };
     const char      *zero = NULL;
     int64_t          most = 1;
+    if (trees->shares)
+        return pli_fail(err, PLAIT_EREFUSED, "a forest of classes as xgboost-json is refused: XGBoost's trees add up "
+                                             "scores, and these add up shares of votes; take --format onnx");
     for (int64_t t = 0; t < trees->n; t++)
         most = trees->start[t + 1] - trees->start[t] > most ? trees->start[t + 1] - trees->start[t] : most;
     int32_t *parent = pli_calloc((size_t)most, sizeof *parent);

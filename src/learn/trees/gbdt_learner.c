@@ -1,4 +1,5 @@
-/* The learner gbdt: its options, and what follows from them and the data. */
+/* The learner gbdt: its options, and what follows from them and the data; the latter is shared with the learner
+ * forest. */
 #include <math.h>
 #include <string.h>
 
@@ -41,7 +42,7 @@ static const plait_learner_option options[] = {
 
 /* --- what follows from options ------------------------------------------------------------------------------------ */
 
-static plait_status check(pli_run *run) {
+plait_status pli_trees_check(pli_run *run) {
     const plait_train_opts *o = run->opts;
     pli_fit                *fit = pli_fit_of(run);
     fit->ops = &pli_gbdt_fit_ops;
@@ -61,7 +62,7 @@ static plait_status check(pli_run *run) {
     return PLAIT_OK;
 }
 
-static void reads(const pli_run *run, plait_data_opts *files) {
+void pli_trees_reads(const pli_run *run, plait_data_opts *files) {
     (void)run;
     files->keep_missing = 1;
 }
@@ -81,19 +82,16 @@ static void settle_rules(pli_run *run) {
 }
 
 /* A round is an epoch. Its clocks are not known before, so the run counts it as one. */
-static void settle(pli_run *run) {
+void pli_trees_settle(pli_run *run, int64_t rounds) {
     const plait_train_opts *o = run->opts;
     run->batch = run->examples = run->train_rows;
     run->clocks = 1;
-    run->epochs = o->epochs > 0 ? o->epochs : ROUNDS;
-    run->rate = o->learning_rate > 0 ? o->learning_rate : RATE;
+    run->epochs = o->epochs > 0 ? o->epochs : rounds;
     run->l1 = o->l1;
-    run->l2 = isnan(o->l2) ? 1 : o->l2;
-    settle_rules(run);
     pli_shares_tell(run);
 }
 
-static plait_status prepare(pli_run *run) {
+plait_status pli_trees_prepare(pli_run *run) {
     PLI_TRY(pli_labels_settle(run));
     if (run->features == 0)
         return pli_fail(run->err, PLAIT_EREFUSED, "model %s is refused on features that grow by key: hash them, as "
@@ -102,23 +100,31 @@ static plait_status prepare(pli_run *run) {
         return pli_fail(run->err, PLAIT_EREFUSED, "model %s is refused on %lld rows: its exact sums have room for "
                                                   "fewer than %d", run->learner->name, (long long)run->train_rows,
                         (int)ROWS_MOST);
-    settle(run);
+    return PLAIT_OK;
+}
+
+static plait_status prepare(pli_run *run) {
+    PLI_TRY(pli_trees_prepare(run));
+    run->rate = run->opts->learning_rate > 0 ? run->opts->learning_rate : RATE;
+    run->l2 = isnan(run->opts->l2) ? 1 : run->opts->l2;
+    pli_trees_settle(run, ROUNDS);
+    settle_rules(run);
     return PLAIT_OK;
 }
 
 /* --- what follows from the data ----------------------------------------------------------------------------------- */
 
 /* Each leaf that may still be split has a histogram. */
-static plait_status check_memory(const pli_run *run) {
+static plait_status check_memory(const pli_run *run, double waiting) {
     const pli_gbdt *t = pli_gbdt_of(run);
     const double    cells = (double)t->bins.offset[t->bins.used] + 1, there = (double)pli_memory_bytes();
-    const double    histograms = (double)t->grower.rules.leaves + 4 * (double)t->grower.slots;
+    const double    histograms = waiting + 4 * (double)t->grower.slots;
     const double    bytes = cells * sizeof(pli_sum_cell) * histograms;
     if (there <= 0 || bytes < there) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_ENOMEM,
-                    "histograms of %.0f bins for %lld leaves need about %.1f GB, but only %.1f GB are free; take fewer "
+                    "histograms of %.0f bins for %.0f leaves need about %.1f GB, but only %.1f GB are free; take fewer "
                     "--bins or --leaves, or hash the features, as with --hash-bits 16",
-                    cells, (long long)t->grower.rules.leaves, bytes / 1e9, there / 1e9);
+                    cells, waiting, bytes / 1e9, there / 1e9);
 }
 
 static plait_status make_gradients(pli_run *run) {
@@ -146,14 +152,11 @@ static plait_status settle_monotone(pli_run *run) {
     return pli_monotone_read(run->schema, &t->bins, text, t->grower.rules.sign, run->err);
 }
 
-static plait_status measured(pli_run *run) {
+plait_status pli_trees_measured(pli_run *run, int64_t slots, double waiting) {
     pli_gbdt   *t = pli_gbdt_of(run);
     pli_grower *g = &t->grower;
-    PLI_TRY(pli_bins_make(run, plait_training_count(run, "bins"), &t->bins));
-    PLI_TRY(settle_monotone(run));
-    g->slots = 1;
-    if (g->rules.level) g->slots = g->rules.depth > 5 ? PLI_GROW_SLOTS : (int64_t)1 << (g->rules.depth - 1);
-    PLI_TRY(check_memory(run));
+    g->slots = slots;
+    PLI_TRY(check_memory(run, waiting));
     PLI_TRY(pli_bin_rows_make(run, &t->bins, run->data, run->fraction > 0, &t->rows));
     if (run->validation != NULL) PLI_TRY(pli_bin_rows_make(run, &t->bins, run->validation, false, &t->validation));
     PLI_TRY(make_gradients(run));
@@ -163,7 +166,16 @@ static plait_status measured(pli_run *run) {
     return pli_trees_make(&t->trees, run->features, t->fit.goal.columns, run->err);
 }
 
-static void end(pli_run *run) {
+static plait_status measured(pli_run *run) {
+    pli_gbdt             *t = pli_gbdt_of(run);
+    const pli_tree_rules *r = &t->grower.rules;
+    PLI_TRY(pli_bins_make(run, plait_training_count(run, "bins"), &t->bins));
+    PLI_TRY(settle_monotone(run));
+    const int64_t slots = !r->level ? 1 : r->depth > 5 ? PLI_GROW_SLOTS : (int64_t)1 << (r->depth - 1);
+    return pli_trees_measured(run, slots, (double)r->leaves);
+}
+
+void pli_trees_end(pli_run *run) {
     pli_gbdt *t = pli_gbdt_of(run);
     pli_grower_free(&t->grower);
     pli_bin_rows_free(&t->rows);
@@ -192,6 +204,12 @@ static pli_scoring scoring(const pli_run *run, const pli_solution *of) {
 
 const pli_fit_ops pli_gbdt_fit_ops = { .penalty = penalty, .scoring = scoring };
 
+/* A model has the mean of a forest's trees as a sum. */
+static void share_out(pli_trees *trees) {
+    const double rounds = (double)(trees->n / trees->columns);
+    for (int64_t i = 0; i < trees->start[trees->n]; i++) trees->node[i].value /= rounds;
+}
+
 static plait_status copy_trees(pli_run *run, plait_model *model) {
     const pli_trees *from = &pli_gbdt_of(run)->trees;
     pli_trees       *to = &((pli_gbdt_model *)model->own)->trees;
@@ -199,24 +217,26 @@ static plait_status copy_trees(pli_run *run, plait_model *model) {
     memcpy(to->base, from->base, (size_t)from->columns * sizeof *to->base);
     for (int64_t t = 0; t < from->n; t++)
         PLI_TRY(pli_trees_add(to, from->start[t + 1] - from->start[t], from->node + from->start[t], run->err));
+    to->shares = from->shares;
     return PLAIT_OK;
 }
 
 /* With validation, the model is that of the best round. */
-static plait_status finish(pli_run *run, plait_model *model) {
+plait_status pli_trees_finish(pli_run *run, plait_model *model) {
     pli_gbdt *t = pli_gbdt_of(run);
     if (run->best_loss < (double)INFINITY) {
         pli_trees_cut(&t->trees, (run->best_epoch + 1) * t->trees.columns);
         run->validation_loss = run->best_loss;
         run->best = run->best_epoch + 1;
     }
+    if (t->grower.rules.bagged) share_out(&t->trees);
     PLI_TRY(pli_fitted_take(run, model));
     PLI_TRY(copy_trees(run, model));
     pli_gbdt_open_model(model);
     return PLAIT_OK;
 }
 
-static void more_options(const pli_run *run, pli_text *text) {
+void pli_trees_options(const pli_run *run, pli_text *text) {
     pli_text_add(text, "--loss %s\n", pli_fit_of(run)->loss);
 }
 
@@ -225,8 +245,9 @@ static void describe(const pli_run *run, pli_text *json) {
     pli_json_short(json, "learning_rate", run->rate);
 }
 
-static const pli_learner_more more = { .reads = reads, .check_judged = pli_fit_check_judged, .judge = pli_fit_judge,
-                                       .options = more_options, .describe = describe, .kept = pli_gbdt_kept,
+static const pli_learner_more more = { .reads = pli_trees_reads, .check_judged = pli_fit_check_judged,
+                                       .judge = pli_fit_judge,
+                                       .options = pli_trees_options, .describe = describe, .kept = pli_gbdt_kept,
                                        .restore = pli_gbdt_restore, .report = pli_fit_report,
                                        .model = &pli_gbdt_model_ops };
 
@@ -250,12 +271,12 @@ const plait_learner pli_gbdt_learner = {
     .tables = tables,
     .state_bytes = sizeof(pli_gbdt),
     .model_bytes = sizeof(pli_gbdt_model),
-    .check = check,
+    .check = pli_trees_check,
     .prepare = prepare,
     .measured = measured,
     .train = pli_gbdt_train,
-    .finish = finish,
-    .end = end,
+    .finish = pli_trees_finish,
+    .end = pli_trees_end,
     .close = pli_gbdt_close,
     .export_onnx = pli_gbdt_export,
     .more = &more,

@@ -48,6 +48,7 @@ static plait_status tensors(const plait_model *model, pli_model_tensors *out, pl
 static void metadata(const plait_model *model, pli_model_meta *meta) {
     pli_fitted_metadata(model, meta);
     pli_model_meta_add(meta, "plait.loss", pli_fitted_of(model)->goal.loss->model);
+    if (model_of(model)->trees.shares) pli_model_meta_add(meta, "plait.shares", "yes");
 }
 
 static const pli_tensor *find(const pli_safetensors *file, const char *name, const char *type, int64_t columns) {
@@ -70,6 +71,7 @@ static plait_status load(const pli_safetensors *file, const char *path, plait_mo
     if (base->shape[0] != columns) return pli_not_a_model(path, "its trees do not match its labels", err);
     PLI_TRY(pli_trees_make(trees, model->features, columns, err));
     memcpy(trees->base, base->data, (size_t)columns * sizeof *trees->base);
+    trees->shares = pli_safetensors_metadata(file, "plait.shares") != NULL;
     const plait_status status =
         pli_trees_take(trees, start->shape[0] - 1, start->data, whole->shape[0], whole->data, real->data, err);
     if (status == PLAIT_EFORMAT) return pli_not_a_model(path, "its nodes are not trees", err);
@@ -111,7 +113,7 @@ static void feature(const plait_model *model, int64_t row, pli_text *text) {
 static void add_node(const plait_model *model, const pli_tree_node *node, pli_text *text) {
     char number[32];
     if (node->feature < 0) {
-        pli_format_f64(node->value, number);
+        pli_format_f64(node->value + 0.0, number); /* no -0 */
         pli_text_add(text, "value %s, %lld rows\n", number, (long long)node->rows);
         return;
     }

@@ -80,6 +80,23 @@ static double of_row(const work *w, int64_t r, double *score, double *slope, rea
     return loss;
 }
 
+/* Of a forest: of the rows in the round's bag. */
+static void take_bag(const work *w, int64_t first, int64_t end, double *room, double *most) {
+    const pli_gradients *to = w->to;
+    const int64_t        k = to->goal->columns, n = w->rows->n;
+    real                *all = (real *)(void *)to->cell;
+    for (int64_t r = first; r < end; r++) {
+        if (w->rows->held != NULL && w->rows->held[r]) continue;
+        const int32_t times = pli_bag_draw(to->seed, to->round, w->rows->number[r], to->mean);
+        pli_bag_gradient(to->goal, w->rows->target[r], times * (double)w->rows->weight[r], to->base, room, room + k);
+        for (int64_t c = 0; c < k; c++) {
+            all[c * n + r] = (real){ room[c], room[k + c] };
+            if (!(fabs(room[c]) <= most[c])) most[c] = fabs(room[c]);
+            if (!(room[k + c] <= most[k + c])) most[k + c] = room[k + c];
+        }
+    }
+}
+
 /* Threads have neighbouring chunks at the same time, so what they add up stays their own until the end. */
 static void take_two(const work *w, int64_t first, int64_t end, double most[2], pli_sums *sums) {
     const pli_bin_rows *rows = w->rows;
@@ -134,7 +151,8 @@ static void take_chunk(void *user, int64_t chunk, int32_t thread) {
     for (int64_t c = 0; room == NULL && c < 2 * k; c++) most[c] = (double)NAN;
     if (room == NULL) return;
     memset(room, 0, 2 * (size_t)k * sizeof *room);
-    if (w->to->goal->loss->target == PLI_TWO_CLASSES) take_two(w, chunk * ROWS, end, room, &sums);
+    if (w->to->base != NULL) take_bag(w, chunk * ROWS, end, room + 2 * k, room);
+    else if (w->to->goal->loss->target == PLI_TWO_CLASSES) take_two(w, chunk * ROWS, end, room, &sums);
     else take_any(w, chunk * ROWS, end, room + 2 * k, room, &sums);
     memcpy(most, room, 2 * (size_t)k * sizeof *room);
     w->sums[chunk] = sums;

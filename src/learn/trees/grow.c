@@ -17,12 +17,15 @@ plait_status pli_grower_make(pli_grower *g) {
     g->own = pli_aligned(cells * sizeof *g->own);
     g->order = pli_array(rows, sizeof *g->order);
     for (int i = 0; i < 2; i++) g->moved[i] = pli_array(rows, sizeof *g->moved[i]);
-    if (g->rules.colsample < 1) g->use = pli_array((size_t)g->bins->used, sizeof *g->use);
+    if (g->rules.colsample < 1 || g->rules.tries > 0)
+        g->use = pli_array(2 * (size_t)g->slots, (size_t)g->bins->used * sizeof *g->use);
+    if (g->rules.bagged) g->stack = pli_array(leaves, sizeof *g->stack);
     g->leaf = pli_array(leaves, sizeof *g->leaf);
     g->node = pli_array(2 * leaves, sizeof *g->node);
     g->spare = pli_calloc(leaves + 1, sizeof(pli_sum_cell *));
     if (g->before != NULL && g->own != NULL && g->order != NULL && g->moved[0] != NULL && g->moved[1] != NULL &&
-        (g->rules.colsample >= 1 || g->use != NULL) && g->leaf != NULL && g->node != NULL && g->spare != NULL)
+        ((g->rules.colsample >= 1 && g->rules.tries == 0) || g->use != NULL) &&
+        (!g->rules.bagged || g->stack != NULL) && g->leaf != NULL && g->node != NULL && g->spare != NULL)
         return PLAIT_OK;
     return pli_fail(g->run->err, PLAIT_ENOMEM, "no memory to grow trees of %lld leaves", (long long)leaves);
 }
@@ -36,6 +39,7 @@ void pli_grower_free(pli_grower *g) {
     pli_free(g->moved[0]);
     pli_free(g->moved[1]);
     pli_free(g->use);
+    pli_free(g->stack);
     for (int64_t i = 0; g->leaf != NULL && i < g->leaves; i++) pli_free(g->leaf[i].sums);
     pli_free(g->leaf);
     pli_free(g->node);
@@ -116,11 +120,25 @@ static bool may_split(const pli_grower *g, const pli_growing_leaf *leaf) {
            pli_sum_rows(g->scale, leaf->total.hn) >= 2 * g->rules.min_rows;
 }
 
-static void find_split(const pli_grower *g, pli_growing_leaf *leaf) {
+/* Draws `wanted` of the used features, without repeats (Knuth, "Seminumerical Algorithms", algorithm S). */
+static void draw_features(const pli_grower *g, uint64_t a, uint64_t b, int64_t wanted, bool *use) {
+    pli_random random = pli_random_at(g->run->opts->seed, PLI_RANDOM_TREES, a, b);
+    for (int32_t j = 0; j < g->bins->used; j++) {
+        use[j] = pli_random_f64(&random) * (double)(g->bins->used - j) < (double)wanted;
+        wanted -= use[j];
+    }
+}
+
+/* item: which of the leaves that are searched at the same time. */
+static void find_split(const pli_grower *g, pli_growing_leaf *leaf, int64_t item) {
+    bool *use = g->use;
     leaf->split = (pli_split){ .gain = 0 };
-    if (leaf->sums != NULL && may_split(g, leaf))
-        leaf->split = pli_split_find(g->bins, &g->rules, g->scale, leaf->sums, leaf->bounds, g->use,
-                                     g->run->pool);
+    if (leaf->sums == NULL || !may_split(g, leaf)) return;
+    if (g->rules.tries > 0) {
+        use += item * g->bins->used;
+        draw_features(g, UINT64_MAX - 2 - (uint64_t)g->tree, (uint64_t)leaf->node, g->rules.tries, use);
+    }
+    leaf->split = pli_split_find(g->bins, &g->rules, g->scale, leaf->sums, leaf->bounds, use, g->run->pool);
 }
 
 static void settle_split(pli_grower *g, pli_growing_leaf *leaf) {
@@ -208,7 +226,7 @@ static void search_child(void *user, int64_t i, int32_t thread) {
     pli_growing_leaf *leaf = i % 2 == 0 ? s->small[i / 2] : s->large[i / 2];
     (void)thread;
     if (i % 2 == 1) take_off(s->g, leaf, s->small[i / 2]);
-    find_split(s->g, leaf);
+    find_split(s->g, leaf, i);
 }
 
 /* Threads share the children if there are enough of them, and else the features of each: a loop inside a loop is
@@ -269,10 +287,29 @@ static plait_status grow_by_level(pli_grower *g) {
     return PLAIT_OK;
 }
 
+/* The newest leaves first, some at a time: at most slots x depth histograms wait. */
+static plait_status grow_newest_first(pli_grower *g) {
+    g->waiting = 0;
+    if (g->leaf[0].split.gain > 0) g->stack[g->waiting++] = 0;
+    while (g->waiting > 0 && g->leaves < g->rules.leaves) {
+        int64_t       which[PLI_GROW_SLOTS], n = 0;
+        const int64_t before = g->leaves;
+        while (g->waiting > 0 && n < g->slots && before + n < g->rules.leaves) which[n++] = g->stack[--g->waiting];
+        PLI_TRY(split_leaves(g, n, which, false));
+        for (int64_t i = 0; i < n; i++) { /* the left child took its parent's place, the right ones came last */
+            if (g->leaf[which[i]].split.gain > 0) g->stack[g->waiting++] = which[i];
+            if (g->leaf[before + i].split.gain > 0) g->stack[g->waiting++] = before + i;
+        }
+    }
+    return PLAIT_OK;
+}
+
 /* --- a tree ------------------------------------------------------------------------------------------------------- */
 
 static bool is_taken(const pli_grower *g, int64_t round, int64_t r) {
     if (g->rows->held != NULL && g->rows->held[r]) return false;
+    if (g->rules.bagged)
+        return pli_bag_draw(g->run->opts->seed, round, g->rows->number[r], g->rules.subsample) > 0;
     if (!(g->rules.subsample < 1)) return true;
     pli_random random = pli_random_at(g->run->opts->seed, PLI_RANDOM_TREES, (uint64_t)round,
                                       (uint64_t)g->rows->number[r]);
@@ -286,21 +323,19 @@ static int64_t take_rows(pli_grower *g, int64_t round) {
     return n;
 }
 
-/* Draws the features of a tree: a sample of fixed size without repeats (Knuth, "Seminumerical Algorithms", algorithm
- * S). */
+/* Draws the features of a tree. */
 static void take_features(pli_grower *g, int64_t tree) {
-    pli_random random = pli_random_at(g->run->opts->seed, PLI_RANDOM_TREES, UINT64_MAX - 1, (uint64_t)tree);
-    int64_t    wanted = (int64_t)ceil(g->rules.colsample * g->bins->used);
-    for (int32_t j = 0; g->use != NULL && j < g->bins->used; j++) {
-        g->use[j] = pli_random_f64(&random) * (double)(g->bins->used - j) < (double)wanted;
-        wanted -= g->use[j];
-    }
+    g->tree = tree;
+    if (g->rules.colsample < 1)
+        draw_features(g, UINT64_MAX - 1, (uint64_t)tree, (int64_t)ceil(g->rules.colsample * g->bins->used), g->use);
 }
 
 typedef struct adding {
-    const pli_grower *g;
-    double           *score;
-    int64_t           round;
+    const pli_grower    *g;
+    const pli_tree_node *node;
+    double              *score;
+    int64_t              round;
+    bool                 counts; /* of a forest: this is the round's first tree */
 } adding;
 
 static void add_leaf(void *user, int64_t l, int32_t thread) {
@@ -317,15 +352,25 @@ static void add_others(void *user, int64_t c, int32_t thread) {
     const int64_t end = (c + 1) * ROWS < a->g->rows->n ? (c + 1) * ROWS : a->g->rows->n;
     (void)thread;
     for (int64_t r = c * ROWS; r < end; r++)
-        if (!is_taken(a->g, a->round, r))
-            a->score[r] += pli_bin_rows_leaf(a->g->rows, a->g->bins, a->g->node, r)->value;
+        if (!is_taken(a->g, a->round, r)) {
+            if (a->counts) a->g->rows->votes[r]++;
+            a->score[r] += pli_bin_rows_leaf(a->g->rows, a->g->bins, a->node, r)->value;
+        }
 }
 
-static void add_scores(const pli_grower *g, int64_t round, double *score) {
-    adding a = { .g = g, .score = score, .round = round };
-    pli_pool_for(g->run->pool, g->leaves, add_leaf, &a);
-    if (g->rows->held == NULL && !(g->rules.subsample < 1)) return;
+void pli_grow_add_others(const pli_grower *g, const pli_tree_node *node, int64_t tree, double *score) {
+    const int64_t k = pli_fit_of(g->run)->goal.columns;
+    adding        a = { .g = g, .node = node, .score = score, .round = tree / k,
+                        .counts = g->rules.bagged && tree % k == 0 };
     pli_pool_for(g->run->pool, (g->rows->n + ROWS - 1) / ROWS, add_others, &a);
+}
+
+/* The score of a row in a forest is that of the trees that have not seen it. */
+static void add_scores(const pli_grower *g, int64_t tree, double *score) {
+    adding a = { .g = g, .node = g->node, .score = score };
+    if (!g->rules.bagged) pli_pool_for(g->run->pool, g->leaves, add_leaf, &a);
+    if (g->rules.bagged || g->rows->held != NULL || g->rules.subsample < 1)
+        pli_grow_add_others(g, g->node, tree, score);
 }
 
 plait_status pli_grow_tree(pli_grower *g, int64_t tree, const pli_sum_cell *cell, const pli_sum_scale *scale,
@@ -342,10 +387,10 @@ plait_status pli_grow_tree(pli_grower *g, int64_t tree, const pli_sum_cell *cell
     PLI_TRY(add_up(g, 1, &root));
     root->total = root->sums[g->histograms.size - 1];
     root->node = add_node(g, root);
-    find_split(g, root);
+    find_split(g, root, 0);
     settle_split(g, root);
-    PLI_TRY(g->rules.level ? grow_by_level(g) : grow_by_leaf(g));
+    PLI_TRY(g->rules.bagged ? grow_newest_first(g) : g->rules.level ? grow_by_level(g) : grow_by_leaf(g));
     for (int64_t l = 0; l < g->leaves; l++) give_sums(g, &g->leaf[l]);
-    add_scores(g, round, score);
+    add_scores(g, tree, score);
     return PLAIT_OK;
 }

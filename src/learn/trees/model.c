@@ -170,6 +170,7 @@ static plait_status score_block(const void *form, const pli_solution *solution, 
                 score[i * k + t % k] += leaf_of(trees->node + trees->start[t], x + i * d);
         for (int64_t i = 0; i < n; i++) {
             pli_trees_spread(block, first + i, d, true, x + i * d);
+            if (trees->shares) pli_bag_scores(trees, 1, score + i * k);
             more = more && each(user, block, first + i, block->label[first + i], score + i * k, score + most * k);
         }
     }

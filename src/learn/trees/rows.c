@@ -229,6 +229,7 @@ void pli_bin_rows_free(pli_bin_rows *rows) {
     pli_free(rows->target);
     pli_free(rows->number);
     pli_free(rows->held);
+    pli_free(rows->votes);
     pli_free(rows->score);
     *rows = (pli_bin_rows){ 0 };
 }

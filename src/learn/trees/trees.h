@@ -1,5 +1,6 @@
-/* learn/trees/trees.h - gradient-boosted trees (`--model gbdt`): a sum of small decision trees, each fitted to the
- * gradients that the sum before it leaves.
+/* learn/trees/trees.h - decision trees. Gradient-boosted ones (`--model gbdt`) are a sum of small trees, each fitted to
+ * the gradients that the sum before it leaves. A forest (`--model forest`) is a mean of large trees, each fitted to the
+ * labels of other rows, drawn by chance.
  *
  *     model.c        what a tree is; scores of rows
  *     bins.c         values become bins: cuts at quantiles
@@ -10,8 +11,10 @@
  *     gradients.c    gradients of a round, as whole numbers
  *     grow.c         a tree, step by step
  *     part.c         rows of a leaf go to its children
+ *     bag.c          which rows a tree of a forest sees, and how often; what trees say of rows that they have not seen
  *     boost.c        the rounds: gradients, trees, validation, checkpoints
- *     gbdt_learner.c the learner: options, what follows from the data
+ *     gbdt_learner.c the learner gbdt: options, what follows from the data
+ *     forest_learner.c  the learner forest, which shares all but its options and its rounds
  *     gbdt_model.c   the fitted model: its file, its importances
  *     shap.c         what each feature adds to a row's score
  *     export_*.c     the model as ONNX, and as XGBoost has it
@@ -42,12 +45,13 @@
  *
  *     leaf-wise     the leaf with the largest gain is split; the step's histogram is that of its smaller child
  *     depth-wise    all leaves of a level are split; the step has the smaller child of each
+ *     newest first  some of the newest leaves are split (a forest): few histograms wait, however large the tree
  *
  * The larger child's histogram is its parent's less its sibling's, without a pass over rows.
  *
  * Papers: Friedman, "Greedy Function Approximation: A Gradient Boosting Machine", Annals of Statistics 2001; Chen and
  * Guestrin, "XGBoost: A Scalable Tree Boosting System", KDD 2016 (gains, missing values); Ke et al., "LightGBM: A
- * Highly Efficient Gradient Boosting Decision Tree", NIPS 2017 (histograms by leaves). */
+ * Highly Efficient Gradient Boosting Decision Tree", NIPS 2017 (histograms by leaves). bag.c has those of forests. */
 #ifndef PLI_LEARN_TREES_H
 #define PLI_LEARN_TREES_H
 
@@ -75,6 +79,7 @@ typedef struct pli_trees {
     double        *base;                 /* [columns] score of no tree at all   */
     int64_t       *start;                /* [n + 1] first node of each tree     */
     pli_tree_node *node;                 /* [start[n]]                          */
+    bool           shares;               /* sums are shares of votes for classes (bag.c), and scores their logarithms */
     int64_t        start_capacity, node_capacity;
 } pli_trees;
 
@@ -151,6 +156,7 @@ typedef struct pli_bin_rows {
     double   *target;     /* [n] what losses take                                          */
     int64_t  *number;     /* [n] in the data set                                           */
     bool     *held;       /* [n] held back for validation; NULL: none is                   */
+    int32_t  *votes;      /* [n] of a forest: how many rounds the row's score is the sum of; NULL: of gbdt */
     double   *score;      /* [columns, n]                                                  */
 } pli_bin_rows;
 
@@ -190,6 +196,11 @@ typedef struct pli_gradients {
     pli_sum_scale  *scale; /* [columns]    */
     double         *most;  /* [2, columns] the largest |g| and h */
     pli_total       loss;  /* of the rows trained on */
+    /* of a forest: */
+    const double   *base;  /* [columns] what trees are fitted to the labels less of; NULL: of gbdt */
+    uint64_t        seed;
+    int64_t         round;
+    double          mean;  /* of the bag's draws */
 } pli_gradients;
 
 /** At the rows' scores; losses: adds them up, too. Collective over the workers. Errors: EDIVERGED scores are not
@@ -223,6 +234,8 @@ typedef struct pli_tree_rules {
     int64_t leaves, depth; /* depth 0: any */
     bool    level;         /* depth-wise */
     double  subsample, colsample;
+    bool    bagged;   /* of a forest: rows are drawn with repeats, `subsample` times each on average */
+    int64_t tries;    /* how many features each split chooses from; 0: all that the tree may split by */
     int8_t *sign; /* [used] 1: scores must not fall as the feature grows; -1: not rise; 0: free. NULL: all are free */
 } pli_tree_rules;
 
@@ -275,7 +288,11 @@ typedef struct pli_grower {
     pli_sum_cell        *before;  /* [slots, size] what the table held before the step */
     pli_sum_cell        *own;     /* [slots, size] */
     uint32_t            *order, *moved[2]; /* [n] rows by leaf; scratch */
-    bool                *use;     /* [used] features of this tree; NULL: all */
+    bool                *use;     /* [used] features of this tree; NULL: all. With rules.tries: [2 slots, used], those
+                                   * of a split */
+    int64_t              tree;    /* the number of the tree at hand */
+    int64_t             *stack;   /* [leaves] newest first: leaves that may be split */
+    int64_t              waiting; /* how many */
     pli_growing_leaf    *leaf;    /* [leaves] */
     int64_t              leaves;
     pli_tree_node       *node;    /* [2 leaves] */
@@ -298,6 +315,9 @@ plait_status pli_grower_begin(pli_grower *g);
 plait_status pli_grow_tree(pli_grower *g, int64_t tree, const pli_sum_cell *cell, const pli_sum_scale *scale,
                            double *scores);
 
+/** Adds a tree's values to the scores of the rows that it has not seen. tree: its number. */
+void pli_grow_add_others(const pli_grower *g, const pli_tree_node *node, int64_t tree, double *score);
+
 /* --- the run ------------------------------------------------------------------------------------------------------ */
 
 typedef struct pli_gbdt {
@@ -308,6 +328,7 @@ typedef struct pli_gbdt {
     pli_grower     grower;
     pli_trees      trees;
     bool           exhausted; /* no tree of the last round had a split */
+    pli_sums       left_out;  /* of a forest: rows judged by trees that have not seen them */
     /* as checkpoints hold trees */
     int64_t       *kept_whole; /* [nodes, 5] */
     double        *kept_real;  /* [nodes, 4] */
@@ -316,8 +337,42 @@ typedef struct pli_gbdt {
 static inline pli_gbdt *pli_gbdt_of(const pli_run *run) { return run->state; }
 
 plait_status pli_gbdt_train(pli_run *run);
+
+/* What gbdt and forest share of a run (gbdt_learner.c), in this order. check: refuses settings. prepare: of the data;
+ * the learner then sets the rules. settle: `rounds` is the default of --epochs. measured: bins and rows, with memory
+ * for so many leaves that wait for their split. */
+plait_status pli_trees_check(pli_run *run);
+void         pli_trees_reads(const pli_run *run, plait_data_opts *files);
+plait_status pli_trees_prepare(pli_run *run);
+void         pli_trees_settle(pli_run *run, int64_t rounds);
+plait_status pli_trees_measured(pli_run *run, int64_t slots, double waiting);
+plait_status pli_trees_finish(pli_run *run, plait_model *model);
+void         pli_trees_end(pli_run *run);
+void         pli_trees_options(const pli_run *run, pli_text *text);
 int32_t      pli_gbdt_kept(const pli_run *run, pli_kept kept_out[PLI_KEPT]);
 plait_status pli_gbdt_restore(pli_run *run);
+
+/* --- bags (bag.c) ------------------------------------------------------------------------------------------------- */
+
+/* Shares stay this far from 0 and 1: else one row without a vote would make the log loss infinite. */
+#define PLI_LEAST_SHARE 1e-6
+
+/** How often a tree of the round sees a row of the data: a Poisson number of this mean. */
+int32_t pli_bag_draw(uint64_t seed, int64_t round, int64_t row, double mean);
+/** The gradients of squared loss at no score: -times y and times, of a label's number or a class's 0 or 1, less `base`
+ *  [columns]. out [columns]: g, h. */
+static inline void pli_bag_gradient(const pli_goal *goal, double y, double times, const double *base, double *g,
+                                    double *h) {
+    for (int64_t c = 0; c < goal->columns; c++) {
+        const double wanted = goal->classes == 0 ? y : goal->columns > 1 ? (double)((int64_t)y == c) : (double)(y > 0);
+        g[c] = -times * (wanted - base[c]);
+        h[c] = times;
+    }
+}
+/** Sums of values over trees become scores: sum [columns] is overwritten. trees: how many were added up. */
+void pli_bag_scores(const pli_trees *forest, double trees, double *sum);
+/** Judges each row trained on by the trees that have not seen it. Collective. */
+plait_status pli_bag_judge(pli_run *run, pli_sums *out);
 
 /* Trees as arrays, for files and checkpoints: whole [nodes, 5] is feature, left, right, missing_left, rows; real
  * [nodes, 4] is cut, value, gain, cover. */

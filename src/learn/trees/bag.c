@@ -1,0 +1,74 @@
+/* Bags: which rows a tree of a forest sees, and how often; and what the trees say of rows that they have not seen.
+ *
+ * A bootstrap sample of n rows has each row a binomial number of times, nearly Poisson of mean 1. So each row draws its
+ * own number, by the seed, the round and its place in the data: no worker needs to know the others' rows, and the
+ * sample is the same for any number of workers (Oza and Russell, "Online Bagging and Boosting", AISTATS 2001).
+ *
+ * A tree of a forest is fitted to the labels themselves by squared loss: of a class, to 1 for its rows and 0 for the
+ * others. Of two classes that chooses the splits of Gini's impurity. Of K > 2 classes a round has a tree for each, on
+ * the same bag. A leaf's value is the share of the class among its rows, so the mean over trees is a probability
+ * (Breiman, "Random Forests", Machine Learning 45, 2001; Malley et al., "Probability Machines", Methods of Information
+ * in Medicine 51, 2012). Scores are its logarithms, as losses take them.
+ *
+ * A row is left out by about a third of the trees. Their mean for it judges the forest without other data
+ * (out-of-bag). */
+#include <math.h>
+#include <string.h>
+
+#include "learn/trees/trees.h"
+
+int32_t pli_bag_draw(uint64_t seed, int64_t round, int64_t row, double mean) {
+    enum { MOST = 64 };
+    pli_random random = pli_random_at(seed, PLI_RANDOM_TREES, (uint64_t)round, (uint64_t)row);
+    double     left = pli_random_f64(&random), chance = exp(-mean);
+    int32_t    times = 0;
+    while (left >= chance && times < MOST) { /* by inversion */
+        left -= chance;
+        chance *= mean / ++times;
+    }
+    return times;
+}
+
+static double between(double share) { return fmin(fmax(share, PLI_LEAST_SHARE), 1 - PLI_LEAST_SHARE); }
+
+void pli_bag_scores(const pli_trees *forest, double trees, double *sum) {
+    const int64_t k = forest->columns;
+    for (int64_t c = 0; c < k; c++) {
+        const double mean = forest->base[c] + (sum[c] - forest->base[c]) / trees, share = between(mean);
+        sum[c] = !forest->shares ? mean : k > 1 ? log(share) : log(share / (1 - share));
+    }
+}
+
+/* --- rows left out ------------------------------------------------------------------------------------------------ */
+
+/* The row's sums in a block, by the block's own rows. room [2 columns] is scratch. */
+static void judge_row(const pli_gbdt *t, int64_t r, double *room, pli_sums *sums) {
+    const pli_bin_rows *rows = &t->rows;
+    const pli_goal     *goal = &t->fit.goal;
+    const int64_t       k = goal->columns;
+    const double        weight = (double)rows->weight[r], y = rows->target[r];
+    if (rows->votes[r] == 0 || (rows->held != NULL && rows->held[r])) return;
+    for (int64_t c = 0; c < k; c++) room[c] = rows->score[c * rows->n + r];
+    pli_bag_scores(&t->trees, rows->votes[r], room);
+    sums->loss += weight * goal->loss->at(goal->parameter, k, room, y, room + k);
+    sums->weight += weight;
+    sums->rows++;
+    if (goal->classes > 0)
+        sums->right += (double)pli_goal_class(goal, room) == (k > 1 ? y : (double)(y > 0)) ? weight : 0;
+}
+
+plait_status pli_bag_judge(pli_run *run, pli_sums *out) {
+    const pli_gbdt *t = pli_gbdt_of(run);
+    pli_total       total = { 0 };
+    double         *room = pli_array((size_t)t->trees.columns, 2 * sizeof *room);
+    int64_t         row = 0;
+    if (room == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to judge rows");
+    for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
+        pli_sums      sums = { 0 };
+        const int64_t end = row + pli_dataset_block(run->data, b)->rows;
+        for (; row < end; row++) judge_row(t, row, room, &sums);
+        pli_total_add(&total, &sums);
+    }
+    pli_free(room);
+    return pli_total_agree(run->comm, &total, out);
+}
