@@ -137,6 +137,34 @@ PLAIT_API plait_status plait_job_barrier(plait_job *job);
  *  (sums, averages of copies, opts.aggregate). */
 PLAIT_API plait_status plait_job_leave(plait_job *job);
 
+/* --- the tables of a job, as any rank sees them: docs/doctor.md ------------------------------------------------- */
+
+/* What one rank has to do with a table. */
+typedef struct plait_table_part {
+    char       name[64];  /* of the table; "": the rank has not answered, and the other fields say nothing          */
+    char       group[64]; /* whose members alone have it; "": all workers                                           */
+    char       topology[32], consistency[48];
+    plait_type type;
+    int32_t    rank, members; /* members: how many workers take part in the table                                   */
+    int64_t    rows, cols;    /* of the table; rows 0: it is sparse                                                 */
+    int64_t    first, held;   /* the rank has rows first .. first + held - 1; of a sparse table `held` of any keys   */
+    int        copy;          /* 1: they are its own copy of the whole table; 0: its shard; others are elsewhere     */
+    int64_t    bytes;         /* of their values, keys and rule's state                                             */
+    int64_t    version; /* the shard has all updates of clocks before this one. A copy has its worker's clock, under
+                           gossip and local-sgd without what has not come yet; -1: no rows are here, or all workers
+                           share them without a lock (async over local)                                             */
+    int64_t    clock;              /* in which the worker is; -1: the rank only serves                              */
+    int64_t    last_get, last_push; /* the clock in which it last read, and last called inc; -1: never              */
+} plait_table_part;
+
+/** Says which ranks have what of which table: *parts_out [*n_out], sorted by name, group and rank, freed with
+ *  plait_comm_free. Ranks are asked wherever they are; those of other processes have timeout_ns to answer, also while
+ *  they compute. Each rank tells of its own moment, and goes on meanwhile; behind a barrier of all workers all is of
+ *  that moment. Copies of shards (opts.replicas) are not told. Errors: ENOMEM. Any rank that has not ended, any thread,
+ *  one call at a time of a process. Not collective. */
+PLAIT_API plait_status plait_job_describe(const plait_comm *comm, uint64_t timeout_ns, int64_t *n_out,
+                                          plait_table_part **parts_out, plait_error *error_out);
+
 /** Notes the caller's source line for the next call, as plait_comm_at does. */
 PLAIT_API plait_job *plait_job_at(plait_job *job, const char *file, int32_t line);
 

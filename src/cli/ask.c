@@ -33,11 +33,20 @@ int pli_ask_listen(void) {
     return -1;
 }
 
+pli_question pli_ask_question(int caller) {
+    char          letter = PLI_ASK_WAITS;
+    struct pollfd ready = { .fd = caller, .events = POLLIN };
+    if (poll(&ready, 1, 200) > 0 && recv(caller, &letter, 1, MSG_DONTWAIT) == 1 && letter == PLI_ASK_TABLES)
+        return PLI_ASK_TABLES;
+    return PLI_ASK_WAITS;
+}
+
 int pli_ask_accept(int listening) {
     struct ucred peer;
     int          fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
     if (fd < 0) return -1;
     if (peer_of(fd, &peer) && (peer.uid == geteuid() || peer.uid == 0)) return fd;
+    (void)pli_ask_question(fd); /* an end that is closed with something unread loses what it has sent */
     pli_ask_answer(fd, REFUSED);
     return -1;
 }
@@ -118,7 +127,8 @@ static plait_status read_answer(int fd, int64_t pid, uint64_t timeout_ns, pli_te
                     (long long)pid);
 }
 
-plait_status pli_ask(int64_t pid, uint64_t timeout_ns, pli_text *answer, plait_error *err) {
+plait_status pli_ask(int64_t pid, pli_question question, uint64_t timeout_ns, pli_text *answer, plait_error *err) {
+    const char         letter = (char)question;
     struct sockaddr_un address;
     struct ucred       peer;
     socklen_t          bytes = address_of(pid, &address);
@@ -129,6 +139,8 @@ plait_status pli_ask(int64_t pid, uint64_t timeout_ns, pli_text *answer, plait_e
         status = cannot_ask(pid, errno, err);
     } else if (!peer_of(fd, &peer) || peer.pid != (pid_t)pid) {
         status = pli_fail(err, PLAIT_EIO, "another process answers for process %lld", (long long)pid);
+    } else if (send(fd, &letter, 1, MSG_NOSIGNAL) != 1 && errno != EPIPE && errno != ECONNRESET) {
+        status = pli_fail_errno(err, errno, "process %lld cannot be asked", (long long)pid);
     } else {
         status = read_answer(fd, pid, timeout_ns, answer, err);
     }

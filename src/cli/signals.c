@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/ask.h"
+#include "cli/described.h"
 #include "cli/verdict.h"
 
 #define PATIENCE_NS UINT64_C(1000000000) /* the time for ranks of other processes to say what they wait for */
@@ -56,6 +57,17 @@ static char *waits(pli_signals *s) {
     return text;
 }
 
+/* One line for each rank's part of each table. NULL: no memory. */
+static char *tables(pli_signals *s) {
+    pli_text text = { 0 };
+    pthread_mutex_lock(&s->mutex);
+    if (s->n == 0) pli_text_add(&text, "no rank runs here at this moment\n");
+    else pli_described_tell(s->comm[0], PATIENCE_NS, &text);
+    pthread_mutex_unlock(&s->mutex);
+    if (text.failed) pli_text_free(&text);
+    return text.data;
+}
+
 static void tell_waits(pli_signals *s) {
     char *text = waits(s), *rest = NULL;
     for (char *line = text == NULL ? NULL : strtok_r(text, "\n", &rest); line != NULL;
@@ -67,7 +79,7 @@ static void tell_waits(pli_signals *s) {
 static void answer(pli_signals *s) {
     int caller = pli_ask_accept(s->asked);
     if (caller < 0) return;
-    char *text = waits(s);
+    char *text = pli_ask_question(caller) == PLI_ASK_TABLES ? tables(s) : waits(s);
     pli_ask_answer(caller, text != NULL ? text : "out of memory\n");
     pli_free(text);
 }

@@ -13,6 +13,8 @@ enum {
     PLI_CONTROL_ASK = 16, /* arg64: number of the round; arg32 1: with counts */
     PLI_CONTROL_LOOK = 17, /* the same; body: pli_look and, with counts, sent [size] and received [size] */
     PLI_CONTROL_BEAT = 18,  /* a sign of life, like any other message */
+    PLI_CONTROL_ASK_SHEET = 20, /* arg64: number of the question */
+    PLI_CONTROL_SHEET = 21,     /* the same; body: the rows of the rank's sheet (sheet.h) */
     PLI_CONTROL_DEAD = 19   /* arg32: a rank that has died without a word; body: how, as for pli_world_died */
 };
 

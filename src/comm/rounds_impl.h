@@ -11,6 +11,9 @@ typedef struct pli_doctor_mail {
     pli_look look;
     uint64_t round, counted_round; /* of the look, and of the last answer with counts */
     uint64_t heard_ns;
+    uint64_t *sheet; /* [sheet_rows] of the last answer; NULL: none, or it was taken */
+    int64_t   sheet_rows;
+    uint64_t  sheet_round;
     uint64_t *moved; /* sent [size], received [size], of counted_round */
 } pli_doctor_mail;
 
@@ -44,6 +47,8 @@ void pli_doctor_look_at(plait_comm *comm, uint64_t now_ns, pli_look *look);
  *  nothing any more: the others may close as soon as they have heard that of all ranks, and a later message would be
  *  left over for the next run. */
 void pli_doctor_ask(pli_world *world, int32_t rank, uint64_t round, bool counted);
+/** Asks all ranks elsewhere for their sheets; returns the question's number. */
+uint64_t pli_doctor_ask_sheets(pli_world *world);
 /** Reports that a silent rank is heard again. */
 void pli_doctor_tell_life(pli_world *world, int32_t rank);
 

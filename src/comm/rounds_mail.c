@@ -34,7 +34,10 @@ void pli_doctor_close(pli_world *world) {
     pli_doctor *d = world->doctor;
     world->doctor = NULL;
     if (d == NULL) return;
-    for (int32_t r = 0; d->mail != NULL && r < world->size; r++) pli_free(d->mail[r].moved);
+    for (int32_t r = 0; d->mail != NULL && r < world->size; r++) {
+        pli_free(d->mail[r].moved);
+        pli_free(d->mail[r].sheet);
+    }
     pli_free(d->now);
     pli_free(d->before);
     pli_free(d->stuck);
@@ -211,8 +214,65 @@ static void take_answer(pli_world *world, const pli_msg *msg) {
     pli_futex_wake(&d->came, INT32_MAX);
 }
 
+/* --- sheets ------------------------------------------------------------------------------------------------------- */
+
+uint64_t pli_doctor_ask_sheets(pli_world *world) {
+    pli_doctor *d = world->doctor;
+    pthread_mutex_lock(&d->mail_lock);
+    const uint64_t number = ++d->rounds;
+    for (int32_t r = 0; !d->muted && r < world->size; r++) {
+        if (pli_world_is_local(world, r) || pli_world_has_ended(world, r)) continue;
+        pli_msg *msg = control(world, PLI_CONTROL_ASK_SHEET, r, number, false, 0);
+        if (msg != NULL) world->ops->send(world->transport, msg);
+    }
+    pthread_mutex_unlock(&d->mail_lock);
+    return number;
+}
+
+static void answer_sheet(pli_world *world, const pli_msg *question) {
+    pli_doctor *d = world->doctor;
+    uint64_t   *rows;
+    int64_t     n;
+    if (!pli_sheet_copy(&pli_world_comm(world, question->head.dst)->sheet, &rows, &n)) return;
+    const size_t bytes = (size_t)n * PLI_SHEET_WORDS * sizeof *rows;
+    pli_msg     *msg = control(world, PLI_CONTROL_SHEET, question->head.src, question->head.arg64, false, bytes);
+    if (msg != NULL) msg->head.src = question->head.dst;
+    if (msg != NULL && bytes > 0) memcpy(pli_msg_body(msg), rows, bytes);
+    pli_free(rows);
+    pthread_mutex_lock(&d->mail_lock);
+    if (!d->muted && msg != NULL) {
+        world->ops->send(world->transport, msg);
+        msg = NULL;
+    }
+    pthread_mutex_unlock(&d->mail_lock);
+    pli_msg_free(&msg);
+}
+
+static void take_sheet(pli_world *world, const pli_msg *msg) {
+    pli_doctor      *d = world->doctor;
+    pli_doctor_mail *m = &d->mail[msg->head.src];
+    const size_t     bytes = msg->head.body_bytes, row_bytes = PLI_SHEET_WORDS * sizeof(uint64_t);
+    uint64_t        *rows = bytes % row_bytes == 0 ? pli_malloc(bytes + 1) : NULL;
+    if (rows == NULL) return;
+    if (bytes > 0) memcpy(rows, pli_msg_body(msg), bytes);
+    pthread_mutex_lock(&d->mail_lock);
+    if (msg->head.arg64 > d->asked_first && msg->head.arg64 <= d->rounds && msg->head.arg64 > m->sheet_round) {
+        pli_free(m->sheet);
+        m->sheet = rows;
+        m->sheet_rows = (int64_t)(bytes / row_bytes);
+        m->sheet_round = msg->head.arg64;
+        rows = NULL;
+    }
+    pthread_mutex_unlock(&d->mail_lock);
+    pli_free(rows);
+    atomic_fetch_add(&d->came, 1);
+    pli_futex_wake(&d->came, INT32_MAX);
+}
+
 void pli_doctor_control(pli_world *world, const pli_msg *msg) {
     if (world->doctor->mail == NULL || pli_world_is_local(world, msg->head.src)) return;
     if (msg->head.kind == PLI_CONTROL_ASK) answer(world, msg);
     if (msg->head.kind == PLI_CONTROL_LOOK) take_answer(world, msg);
+    if (msg->head.kind == PLI_CONTROL_ASK_SHEET) answer_sheet(world, msg);
+    if (msg->head.kind == PLI_CONTROL_SHEET) take_sheet(world, msg);
 }

@@ -96,6 +96,7 @@ static void init_comm(plait_comm *comm, pli_world *world, int32_t rank) {
     comm->rank = rank;
     comm->error.rank = -1;
     comm->result_why.rank = rank;
+    pli_sheet_init(&comm->sheet);
     pthread_mutex_init(&comm->reason_lock, NULL);
     pthread_mutex_init(&comm->failed_lock, NULL);
     for (uint32_t p = 0; p < PLI_PORT_MAX; p++) pli_port_init(&comm->ports[p], comm, p);
@@ -112,6 +113,7 @@ static void destroy_comm(plait_comm *comm) {
     pli_comm_free_ports(comm);
     pli_free(comm->absent);
     pli_pool_destroy(&comm->pool);
+    pli_sheet_destroy(&comm->sheet);
     pthread_mutex_destroy(&comm->reason_lock);
     pthread_mutex_destroy(&comm->failed_lock);
 }

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "comm/sheet.h"
 #include "comm/forms/forms.h"
 #include "comm/group.h"
 #include "comm/heartbeat.h"
@@ -67,6 +68,7 @@ struct plait_comm {
     uint64_t span_ns; /* when the call began */
     bool     spun_in_vain; /* the last spin was in vain: see watch; the rank's thread only */
 
+    pli_sheet         sheet; /* what the rank shows */
     pthread_mutex_t   reason_lock;
     const pli_reason *reason;      /* what the rank waits for; NULL: it works; under reason_lock, like the next three */
     pli_call_site          waits_at;

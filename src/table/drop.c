@@ -34,6 +34,7 @@ static plait_status drop(plait_table *table, plait_error *err) {
         if (job->table[i] != table) job->table[left++] = job->table[i];
     job->tables = left;
     table->ops->close(table);
+    pli_sheet_free(table->shown);
     pli_free(table);
     return PLAIT_OK;
 }

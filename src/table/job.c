@@ -7,6 +7,7 @@
 #include "table/copies/replicas.h"
 #include "table/events.h"
 #include "table/pairs/pairs.h"
+#include "table/shown.h"
 #include "table/table.h"
 
 void plait_job_opts_init(plait_job_opts *opts) {
@@ -64,6 +65,8 @@ plait_status pli_job_open_machines(plait_job *job, plait_error *err) {
         PLI_TRY(pli_server_open(&job->server, &job->layout, rank, epoch, incarnation, err));
         job->serves = true;
         job->server.sink = events;
+        job->server.sheet = pli_comm_sheet(comm);
+        job->server.group = job->group != NULL ? plait_group_name(job->group) : "";
         pli_raise_server_job(&job->server);
         PLI_TRY(pli_port_open_in(comm, job->group, PLI_PORT_SERVER, &pli_server_ops, &job->server, &job->server_port,
                                  err));
@@ -106,6 +109,7 @@ void pli_job_free(void *state) {
     pli_port_close(&job->gossip_port);
     for (int64_t i = 0; i < job->tables; i++) {
         job->table[i]->ops->close(job->table[i]);
+        pli_sheet_free(job->table[i]->shown);
         pli_free(job->table[i]);
     }
     pli_client_close(&job->client);
@@ -231,6 +235,7 @@ plait_status plait_job_destroy(plait_job **job_ptr) {
     bool well = status >= 0 && !pli_comm_has_failed(comm); /* a killed rank may still hear its own server's good-bye */
     if (well) pli_job_raise_done(job);
     pli_comm_end_job(comm);
+    pli_shown_hide(job);
     let_groups_go(job);
     if (status < 0 || !pli_comm_retire(comm, job, pli_job_free)) pli_job_free(job);
     return pli_comm_leave(comm, status);

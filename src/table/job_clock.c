@@ -4,6 +4,7 @@
 
 #include "table/client/aggregate.h"
 #include "table/events.h"
+#include "table/shown.h"
 #include "table/table.h"
 #include "table/topology/buckets.h"
 
@@ -97,6 +98,7 @@ static plait_status begin_own_clock(plait_job *job, bool at_once) {
     if (job->ticking) forget_flushes(job);
     if (job->ticking) return at_once ? pli_job_finish_clock(job, err) : PLAIT_OK;
     atomic_fetch_add_explicit(&job->clock, 1, memory_order_relaxed);
+    pli_shown_clock(job);
     return status;
 }
 
@@ -130,6 +132,7 @@ plait_status pli_job_finish_clock(plait_job *job, plait_error *err) {
     for (int64_t i = 0; status >= 0 && i < job->tables; i++)
         if (job->table[i]->ops->clock_end != NULL) status = job->table[i]->ops->clock_end(job->table[i], err);
     atomic_fetch_add_explicit(&job->clock, 1, memory_order_relaxed);
+    pli_shown_clock(job);
     return status;
 }
 

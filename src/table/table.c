@@ -1,6 +1,7 @@
 /* The public calls on tables' rows: arguments are checked here, then the table's topology does the work. */
 #include <string.h>
 
+#include "table/shown.h"
 #include "table/table.h"
 
 const char *plait_table_name(const plait_table *table) { return table == NULL ? "" : table->spec.name; }
@@ -85,9 +86,15 @@ static void charge(const plait_table *table, const pli_rows *rows) {
 
 /* --- get ---------------------------------------------------------------------------------------------------------- */
 
+/* Others see when the rank last read, or pushed. */
+static void show(const plait_table *table, int32_t what) {
+    pli_sheet_set(table->shown, what, plait_job_clock_now(table->job) + 1);
+}
+
 static plait_status get(plait_table *table, const pli_rows *rows, void *values, plait_error *err) {
     PLI_TRY(pli_job_finish_clock(table->job, err));
     charge(table, rows);
+    show(table, PLI_SHOWN_GET);
     return table->ops->get(table, rows, values, err);
 }
 
@@ -117,6 +124,7 @@ static plait_status get_begin(plait_table *table, const pli_rows *rows, void *va
     if (rows->n > 0 && table->ops->get_begin != NULL) {
         PLI_TRY(pli_job_finish_clock(table->job, err));
         charge(table, rows);
+        show(table, PLI_SHOWN_GET);
         return table->ops->get_begin(table, rows, values, request_out, err);
     }
     plait_request *request = pli_done_request();
@@ -155,6 +163,7 @@ plait_status plait_table_read(plait_table *table, int64_t first, int64_t n, cons
     PLI_TRY(pli_table_check_range(table, first, n, err));
     pli_table_enter(table, "plait_table_read");
     plait_status status = pli_job_finish_clock(table->job, err);
+    if (status >= 0) show(table, PLI_SHOWN_GET);
     return pli_table_leave(table, status < 0 ? status : table->ops->read(table, first, n, values_out, err));
 }
 
@@ -189,6 +198,7 @@ static plait_status inc(plait_table *table, const pli_rows *rows, const void *de
         return pli_fail(err, PLAIT_EINVAL, "table %s: inc after plait_table_flush in clock %lld", table->spec.name,
                         (long long)plait_job_clock_now(table->job));
     charge(table, rows);
+    show(table, PLI_SHOWN_PUSH);
     if (!table->ops->any_thread) table->updated = plait_job_clock_now(table->job) + 1;
     return table->ops->inc(table, rows, delta, examples, err);
 }

@@ -161,6 +161,7 @@ struct plait_table {
     pli_msg                *pins;    /* what read() has lent, newest first */
     void                   *state;   /* what the ops keep for it, from open to close */
     pli_piece               whole;   /* of which it is a piece */
+    pli_sheet_row          *shown;   /* what others see of it (shown.h); NULL: nothing */
 };
 
 /** Does a clock need a part of every worker? Then none may leave or stop by itself. */

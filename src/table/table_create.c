@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "table/pairs/pairs.h"
+#include "table/shown.h"
 #include "table/table.h"
 
 void plait_table_opts_init(plait_table_opts *opts) {
@@ -105,8 +106,10 @@ static plait_status open(plait_job *job, const plait_table_opts *opts, plait_tab
     table->ops = ops_of(&table->spec, &scope);
     plait_status status = table->ops->open(table, opts->initial, opts->penalty, pli_job_error(job));
     if (status < 0) table->ops->close(table);
-    else job->table[job->tables++] = table;
-    return status;
+    if (status < 0) return status;
+    job->table[job->tables++] = table;
+    pli_shown_table(table);
+    return PLAIT_OK;
 }
 
 static bool has_table(const plait_job *job, const char *name) {

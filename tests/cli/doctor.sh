@@ -13,6 +13,19 @@ for i in 1 2 3 4 5; do
     grep -Eqv '^rank [0-2] (works, and waits for nothing|waits for .* \(plait_(table|job|comm)_[a-z_]*, call [0-9]+; [0-9.]+ s\))$' ask.out &&
         fail "odd lines: $(cat ask.out)"
 done
+# Its tables: w of 118 features lies on one rank or more, each row once; all three have pushed.
+tables() { # tables FILE: what is odd about w's lines, of three workers
+    awk -F '\t' 'NR == 1 && $1 != "table" { print "no titles" }
+        NR > 1 && $1 == "w" {
+            n++
+            if ($3 != 3 || $4 != "ps" || $6 != "118 x 1" || $11 < 1 || $13 < 0 || $13 > $11) print "odd:", $0
+            if ($8 != "-") { split($8, r, "-"); rows += r[2] - r[1] + 1; if ($9 != 8 * (r[2] - r[1] + 1) || $10 > $11 + 1) print "odd:", $0 }
+        }
+        END { if (n != 3 || rows != 118) print n, "lines,", rows, "rows" }' "$1"
+}
+works ask doctor --tables $pid
+[ -z "$(tables ask.out)" ] || fail "$(tables ask.out): $(cat ask.out)"
+exits 2 'unknown option --table; did you mean --tables' wrong doctor --table $pid
 kill -STOP $pid
 # The signal reaches the threads one by one.
 is_stopped() { ! cat /proc/"$1"/task/*/status | grep '^State:' | grep -qv 'T (stopped)'; }
@@ -59,10 +72,14 @@ pid_of() { sed -n 's/.*"rank": '"$1"', .*"pid": \([0-9]*\).*/\1/p' m | head -n 1
 frozen=$(pid_of 1)
 works all doctor "$(pid_of 2)"
 [ "$(grep -c '^rank [0-2] ' all.out)" -eq 3 ] || fail "not a line for each of 3 processes: $(cat all.out)"
+works ask doctor --tables "$(pid_of 2)"
+[ -z "$(tables ask.out)" ] || fail "processes: $(tables ask.out): $(cat ask.out)"
 kill -STOP "$frozen"
 until_holds 60 says err 'rank 1: no sign of life since' || fail "the frozen rank is not named"
 works frozen doctor "$(pid_of 0)"
 grep -q '^rank 1 does not answer$' frozen.out || fail "the frozen rank is said to answer: $(cat frozen.out)"
+works ask doctor --tables "$(pid_of 0)"
+grep -q '^rank 1 does not answer$' ask.out || fail "the frozen rank tells of its tables: $(cat ask.out)"
 grep -q '^rank 0 waits for .*plait_' frozen.out || fail "who waits for it is not told: $(cat frozen.out)"
 kill -CONT "$frozen"
 until_holds 60 says err 'rank 1 gives signs of life again' || fail "its return is not told"

@@ -2,6 +2,8 @@
  * pipeline; micro-batches round gradients otherwise, and no more; replicas of a cut net are workers as others are. */
 #include "learn/train.h"
 
+#include <plait/job.h>
+
 enum { ROWS = 500, FEATURES = 9 };
 
 static training net(const plait_data *data) { return net_of(data, "12,8,6"); } /* 4 layers */
@@ -142,6 +144,67 @@ static void test_columns_round_alone(void **state) {
     }
 }
 
+/* --- what the job says of its tables ------------------------------------------------------------------------------ */
+
+typedef struct described {
+    training    t;
+    plait_comm *comm; /* of rank 0, whose trained() asks while the others wait */
+    int32_t     seen;
+} described;
+
+/* Each weight of the model is in a table of one stage's group; all clocks are in all its rows. */
+static void look(void *user, const plait_report *report, const plait_model *model) {
+    described        *d = user;
+    plait_table_part *part;
+    int64_t           n, values = 0, held = 0;
+    assert_int_equal(plait_job_describe(d->comm, UINT64_C(10000000000), &n, &part, NULL), PLAIT_OK);
+    for (int64_t i = 0; i < n; i++) {
+        const bool first = i == 0 || strcmp(part[i].name, part[i - 1].name) != 0 ||
+                           strcmp(part[i].group, part[i - 1].group) != 0;
+        const int64_t size = part[i].rows * part[i].cols;
+        if (first) assert_true(held == values);
+        if (first) values += size;
+        held += part[i].copy ? (first ? size : 0) : part[i].held * part[i].cols;
+        assert_int_equal(part[i].members, 2);
+        assert_true(strncmp(part[i].group, "stage ", 6) == 0 && part[i].rank / 2 == part[i].group[6] - '0');
+        assert_int_equal(part[i].clock, report->clocks);
+        assert_int_equal(part[i].last_push, report->clocks - 1);
+        if (part[i].held > 0) assert_int_equal(part[i].version, report->clocks);
+    }
+    assert_true(held == values && values == plait_model_rows(model));
+    plait_comm_free(part);
+    d->seen++;
+}
+
+static plait_status describe_body(plait_comm *comm, void *user) {
+    described *d = user;
+    if (plait_comm_rank(comm) == 0) d->comm = comm;
+    return train_body(comm, &d->t);
+}
+
+static void test_metadata_is_what_the_stages_hold(void **state) {
+    (void)state;
+    static const char *const topologies[] = { "ps", "allreduce", "hybrid", "local" };
+    plait_data              *data = points(ROWS, FEATURES, 3, 12);
+    for (int k = 0; k < 8; k++) {
+        plait_comm_opts c;
+        described       d = { .t = net(data) };
+        plait_comm_opts_init(&c);
+        c.transport = "threads";
+        c.workers = 4;
+        d.t.opts.topology = topologies[k % 4];
+        d.t.opts.optimizer = "adam";
+        if (k < 4) d.t.opts.cut = 2;
+        else d.t.opts.columns = 2;
+        d.t.opts.trained = look;
+        d.t.opts.user = &d;
+        if (plait_comm_run(&c, describe_body, &d, &d.t.error) != PLAIT_OK) fail_msg("%s", d.t.error.text);
+        assert_int_equal(d.seen, 1);
+        plait_model_destroy(&d.t.model);
+    }
+    plait_data_destroy(&data);
+}
+
 static void refused(training t, int32_t workers, plait_status code, const char *text) {
     if (train(&t, workers, 1) != code || strstr(t.error.text, text) == NULL) fail_msg("%s", t.error.text);
     plait_model_destroy(&t.model);
@@ -218,6 +281,7 @@ int main(void) {
         cmocka_unit_test(test_replicas_are_workers),
         cmocka_unit_test(test_exact_sums_know_no_stages),
         cmocka_unit_test(test_columns_round_alone),
+        cmocka_unit_test(test_metadata_is_what_the_stages_hold),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_a_loss_that_is_not_finite_ends_all),
     };

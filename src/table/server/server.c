@@ -1,4 +1,5 @@
 /* The server's life, its clocks, its streams, and what becomes of workers. See server.h. */
+#include "table/shown.h"
 #include "table/copies/replicas.h"
 #include "table/events.h"
 
@@ -56,6 +57,7 @@ void pli_server_drop(pli_server *server, int64_t id) {
     pli_server_table *table = server->table[id];
     if (table == NULL) return;
     pli_server_snap_end(table);
+    pli_sheet_free(table->shown);
     pli_shard_close(&table->shard);
     pli_policy_destroy(&table->policy);
     pli_server_readers_close(table);
@@ -152,6 +154,7 @@ static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out)
     pli_server *server = state;
     if (server->failed) pli_msg_free(&msg);
     else take_message(server, now_ns, msg, out);
+    pli_shown_change(server);
     server->failed = server->failed || out->error.code < 0;
 }
 
@@ -234,6 +237,7 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
         forget_worker(server, now_ns, event->rank);
     }
     pli_server_look_again(server, now_ns, out);
+    pli_shown_change(server);
 }
 
 static pli_msg *late(const pli_msg *msg) { return pli_wire_late(msg, PLI_PORT_CLIENT); }

@@ -21,6 +21,7 @@
 #define PLI_TABLE_SERVER_H
 
 #include "comm/comm.h"
+#include "comm/sheet.h"
 #include "table/server/wire.h"
 #include "table/state/shard.h"
 
@@ -73,6 +74,7 @@ typedef struct pli_server_table {
     struct pli_snap *snap; /* that is being taken; NULL: none; server_state.c */
     uint64_t   state; /* parts of pushes applied, and zeroings: the version of the shard */
     int64_t    zeros; /* number of the last zeroing                                    */
+    pli_sheet_row *shown; /* what others see of it (shown.h); NULL: nothing            */
 } pli_server_table;
 
 /* One part of a push, as it was decoded when it came: it points into the message. */
@@ -128,6 +130,8 @@ typedef struct pli_server {
     int64_t            decoded_capacity;
     pli_book          *book; /* who computes which block; NULL: nobody has asked here */
     const pli_event_sink *sink;
+    pli_sheet         *sheet; /* where its shards are shown; NULL: nowhere */
+    const char        *group; /* as what; "": all workers                  */
     _Atomic bool       all_gone; /* release, pairs with the acquire of who waits for the end */
 } pli_server;
 

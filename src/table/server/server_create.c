@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "table/events.h"
+#include "table/shown.h"
 #include "table/state/values.h"
 
 static bool right_size(uint64_t bytes, int64_t want) { return bytes == 0 || bytes == (uint64_t)want; }
@@ -93,6 +94,7 @@ plait_status pli_server_create(pli_server *server, const pli_msg *msg, plait_err
     server->restless = server->restless || !table->policy.ops->waits_for_slowest;
     if (spec.id >= server->tables) server->tables = spec.id + 1;
     pli_raise_server_table(server, &spec);
+    pli_shown_shard(server, table);
     return PLAIT_OK;
 close_readers:
     pli_free(table->progress);
