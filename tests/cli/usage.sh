@@ -30,7 +30,7 @@ for words in "help l2" "help --l2"; do
     grep -q '^train:' help.out && grep -q '^  --l2 X .*penalty' help.out || fail "plait $words: $(cat help.out)"
 done
 works help help out
-[ "$(grep -c '^  --out FILE' help.out)" -ge 3 ] && grep -q '^predict, transform:' help.out || fail "help out: $(cat help.out)"
+[ "$(grep -c '^  --out FILE' help.out)" -ge 3 ] && grep -q '^predict, transform' help.out || fail "help out: $(cat help.out)"
 exits 2 "did you mean 'train'" help help trian
 works help help consistency
 grep -q '^  ssp:S  *[a-z]' help.out || fail "help consistency does not tell of ssp: $(cat help.out)"
