@@ -119,7 +119,7 @@ static plait_status learn_part(pli_run *run, const pli_part *part, const uint32_
         for (int64_t e = 0; e < entries; e++) row->at[e] = o->now + (local != NULL ? (int64_t)*local++ : e) * o->cols;
         if (row->intercept) row->at[entries] = intercept_values(l);
         const double all = earlier + ++*own * pli_run_holders(run), seen = h->totals.rows + 1;
-        row->share = o->paced && seen < all ? seen / all : 1;
+        row->share = o->paced && seen < all ? sqrt(seen / all) : 1;
         if (pli_online_learn(&o->rule, row, &h->totals, &h->sums, &h->scratch) < 0) return no_memory(&h->error);
     }
     return PLAIT_OK;
