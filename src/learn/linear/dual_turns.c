@@ -8,7 +8,7 @@
 #include "learn/linear/dual.h"
 #include "table/topology/topology.h"
 
-enum { TURNS = 64, LEAST_ROWS = 32 /* of a turn; a clock costs more than fewer are worth */ };
+enum { TURNS = 64, LEAST_ROWS = 64 /* of a turn; a clock costs more than fewer are worth */ };
 
 static bool reads_whole_clocks(const pli_run *run) {
     const pli_topology_kind *topology = pli_topology_find(run->topology);
