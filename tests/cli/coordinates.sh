@@ -62,6 +62,22 @@ for words in "--workers 2" "--workers 4 --topology ps" "--workers 3 --topology a
     works audit audit --schedule log
     works audit audit log
 done
+works elastic train --data part --optimizer cd --l1 0.02 --workers 2 --json --quiet
+works elastic1 train --data part --optimizer cd --l1 0.02 --json --quiet --out start
+holds elastic objective "< $(field elastic1 objective) * 1.0002"
+exits 2 "nobody could take back" dead train --data part --optimizer cd --l1 0.02 --workers 2 --topology ps --replicas 2
+# From a model of another penalty; by products, by passes and by steps.
+for words in "--model squared" "--model logistic" "--model squared --together 2"; do
+    # shellcheck disable=SC2086
+    works start train --data part --optimizer cd --l1 0.05 --l2 0 --out start --quiet $words
+    # shellcheck disable=SC2086
+    works cold train --data part --optimizer cd --l1 0.03 --l2 0 --tolerance 1e-7 --json --quiet $words
+    # shellcheck disable=SC2086
+    works warm train --data part --optimizer cd --l1 0.03 --l2 0 --tolerance 1e-7 --json --quiet --init-model start $words
+    holds warm objective "< $(field cold objective) * 1.000001"
+    holds warm progressive_loss "< $(field cold progressive_loss)"
+done
+exits 2 "path begins at weights 0" start train --data part --model squared --path 4 --init-model start
 # Columns 1 to 6 are alike; 7 to 12, too.
 LC_ALL=C awk 'BEGIN { srand(5); for (i = 0; i < 200; i++) {
     a = rand(); b = rand(); line = ""

@@ -210,10 +210,11 @@ static void test_workers(void **state) {
             t.opts.l1 = 0.05;
             t.opts.tolerance = 1e-7;
             t.opts.together = i % 2 == 0 ? 0 : 6;
+            t.opts.l2 = i % 3 == 0 ? 0 : 0.001;
             must_train(&t, runs[i / 2].workers);
             assert_int_equal(t.report.converged, 1);
             assert_true(missed(p, &t, 0.05) < 2e-2);
-            assert_near(t.report.objective, alone.report.objective, 2e-7 * alone.report.objective);
+            if (i % 3 == 0) assert_near(t.report.objective, alone.report.objective, 2e-7 * alone.report.objective);
             plait_model_destroy(&t.model);
         }
         free_problem(p);

@@ -82,7 +82,7 @@ static bool takes_products(const pli_coordinates *c) {
     return c->run->opts->together == 0 && !c->logistic && entries > d * d && d <= 4096;
 }
 
-/* Called after the look at weights 0. */
+/* Called after the first look. */
 static plait_status multiply_columns(pli_run *run, pli_coordinates *c) {
     const pli_columns *x = &c->columns;
     const int64_t      d = x->features;
@@ -93,9 +93,26 @@ static plait_status multiply_columns(pli_run *run, pli_coordinates *c) {
     PLI_TRY(pli_columns_products(run, x, c->intercept ? c->mean : NULL, c->gram));
     PLI_TRY(pli_coordinates_sum(c, c->gram, d * d));
     for (int64_t j = 0; j < d; j++) c->h[j] = c->spread[j] > 0 ? c->gram[j * d + j] : 0;
-    memcpy(c->label_slope, c->g, (size_t)d * sizeof *c->g);
     c->label_square = c->look.square;
+    for (int64_t j = 0; j < d; j++) {
+        c->label_slope[j] = c->g[j];
+        for (int64_t k = 0; k < d; k++) c->label_slope[j] += c->gram[j * d + k] * c->w[k];
+        c->label_square += c->w[j] * (c->label_slope[j] + c->g[j]);
+        c->bias += c->intercept ? c->w[j] * c->mean[j] : 0; /* with products it is that of weights 0 */
+    }
     return PLAIT_OK;
+}
+
+/* Begins at the weights of --init-model. */
+static void take_start(pli_run *run, pli_coordinates *c) {
+    if (run->start == NULL) return;
+    const pli_solution *start = pli_fitted_solution(run->start);
+    c->bias = c->intercept ? start->bias[0] : 0;
+    for (int64_t i = 0; i < c->columns.rows; i++) c->score[i] = c->bias;
+    for (int64_t j = 0; j < c->columns.features; j++) {
+        c->w[j] = c->spread[j] > 0 ? start->weight[j] : 0;
+        if (c->w[j] != 0) pli_column_add(&c->columns, j, c->w[j], NULL, c->score);
+    }
 }
 
 static plait_status begin(pli_run *run) {
@@ -110,6 +127,7 @@ static plait_status begin(pli_run *run) {
     PLI_TRY(pli_columns_make(run, &c->columns));
     PLI_TRY(take_memory(run, c));
     PLI_TRY(measure_columns(c));
+    take_start(run, c);
     plait_table_opts_init(&t);
     t.name = "w";
     t.type = PLAIT_F64;
@@ -351,7 +369,7 @@ static plait_status train(pli_run *run, path *p) {
     pli_meter        meter;
     pli_coordinates *c = coordinates_of(run);
     pli_meter_start(&meter, run);
-    PLI_TRY(pli_coordinates_look(c)); /* at weights 0 */
+    PLI_TRY(pli_coordinates_look(c)); /* at weights 0, unless there is a model to start from */
     if (takes_products(c)) PLI_TRY(multiply_columns(run, c));
     else if (run->opts->together > 0 || pli_run_holders(run) > 1) PLI_TRY(pli_coordinates_steps_make(c));
     lay_out(c, p);

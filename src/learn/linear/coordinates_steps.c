@@ -76,8 +76,10 @@ static double priority_of(const pli_coordinates *c, int64_t j, double by) {
     return 1 + (usual > 0 ? fmin(fall / usual, FAR) : 0);
 }
 
+/* Of a logistic loss the curvature at hand is known for the working set alone. */
 static double way_of(const pli_coordinates *c, int64_t j, double slope) {
-    return c->h[j] > 0 && !c->out[j] ? pli_coordinates_best(c, j, slope) - c->w[j] : 0;
+    const bool known = c->in[j] || (!c->logistic && !c->out[j]);
+    return known && c->h[j] > 0 ? pli_coordinates_best(c, j, slope) - c->w[j] : 0;
 }
 
 /* All ways are computed before any weight moves. */
@@ -233,7 +235,8 @@ static plait_status diverged(const pli_coordinates *c) {
                     INTERFERENCE, (long long)c->steps->take);
 }
 
-/* If steps go downhill they lower the objective by half of `fall` at least, so the sum has a bound. */
+/* If steps go downhill they lower the objective by half of `fall` at least, so the sum has a bound. The parabola that
+ * stands for a logistic loss may be deeper than the objective, but not by far. */
 plait_status pli_coordinates_steps_take(pli_coordinates *c, double target) {
     steps        *s = c->steps;
     const char   *order = c->run->opts->order;
@@ -249,7 +252,7 @@ plait_status pli_coordinates_steps_take(pli_coordinates *c, double target) {
             c->run->clocks_done++;
             lately += s->fall;
             sum += s->fall;
-            if (!(sum <= 8 * c->look.primal)) return diverged(c);
+            if (!(sum <= (c->logistic ? 1e6 : 8) * c->look.primal)) return diverged(c);
         }
         if (!(lately > target)) return PLAIT_OK;
     }

@@ -115,7 +115,7 @@ static const char *unsuited_coordinates(const pli_run *run, double there) {
     const double bytes = 12 * (double)run->entries + 64 * (double)run->rows + 128 * weights_of(run);
     if (pli_fit_of(run)->goal.columns > 1) return "it fits one score, and more than two classes have a score each";
     if (run->opts->l1 <= 0 && run->opts->path == 0) return "it needs --l1 above 0, or a --path of them";
-    if (run->start != NULL) return "it cannot begin from a model";
+    if (run->start != NULL && run->opts->path > 0) return "a path begins at weights 0, not at those of --init-model";
     if (there > 0 && bytes > there) return "a copy of the rows by columns does not fit into the memory";
     return NULL;
 }
