@@ -76,7 +76,15 @@ static void list_features(const plait_model *model, int64_t n) {
     for (int64_t j = 0; j < n && !ferror(stdout); j++) put_line("feature", plait_model_feature(model, j));
 }
 
-static void describe(const plait_model *model) {
+static plait_status describe_own(const plait_model *model, plait_error *err) {
+    pli_text     text = { 0 };
+    plait_status status = pli_model_inspect(model, &text, err);
+    if (status >= 0 && text.data != NULL) fputs(text.data, stdout);
+    pli_text_free(&text);
+    return status;
+}
+
+static plait_status describe(const plait_model *model, plait_error *err) {
     const int64_t n = plait_model_rows(model); /* the features that have weights */
     char          hash[65];
     plait_model_hash(model, hash);
@@ -87,14 +95,16 @@ static void describe(const plait_model *model) {
     printf("classes\t%" PRId64 "\n", plait_model_classes(model));
     for (int64_t k = 0; k < plait_model_classes(model); k++) put_line("label", plait_model_label(model, k));
     if (describe_arrays(model)) {
+        PLI_TRY(describe_own(model, err));
         list_features(model, plait_model_features(model));
-        return;
+        return PLAIT_OK;
     }
     if (isnan(plait_model_intercept(model, 0))) { /* a net has values, not features */
         printf("values\t%" PRId64 "\n", n);
-        return;
+        return PLAIT_OK;
     }
     list_features(model, n);
+    return PLAIT_OK;
 }
 
 static void put_number(double value) {
@@ -180,7 +190,7 @@ static int inspect(int argc, char *const *argv) {
         plait_status status = PLAIT_OK;
         if (set.trees > 0) status = list_trees(model, set.trees, &err);
         else if (set.weights) list_weights(model);
-        else describe(model);
+        else status = describe(model, &err);
         code = status < 0 ? pli_cli_fail(&err) : pli_cli_end(PLI_EXIT_DONE);
     }
     plait_model_destroy(&model);
@@ -195,7 +205,8 @@ const pli_command pli_command_inspect = {
     .details =
         "Each line holds a word, a tab and a value: the model's name and hash, its labels in the order of predict "
         "--proba, the names of its features. A model whose values are arrays (a clustering, a projection) shows its "
-        "own options, and the name, type and shape of each array, before the features.\n\n"
+        "own options, and the name, type and shape of each array, before the features. A model of topics shows for "
+        "each topic its share of the prior and its ten most frequent words.\n\n"
         "With --weights there is one line for each feature whose weights are not all zero: its name and its weights "
         "(one, or one for each class), separated by tabs; the intercept comes last. A hashed feature has the name that "
         "the data had for it, or hash:N. For arrays there is one line for each element. "

@@ -87,6 +87,10 @@ typedef struct pli_learner_more {
      *  and the penalty. Collective. */
     plait_status (*worth)(pli_run *run, plait_type type, const void *values, double *loss, double *weight,
                           double *penalty);
+    /** How many times row_cols values it keeps for a row, if rows have different numbers (as a document's tokens). */
+    int64_t (*row_values)(const pli_block *block, int64_t row);
+    /** Adds lines about a model for `plait inspect`, before its features. Errors: ENOMEM. */
+    plait_status (*inspect)(const plait_model *model, pli_text *text, plait_error *err);
     /** The graph, for the caller to look at (plait_train_opts.graph). */
     const plait_graph *(*graph)(const pli_run *run);
     /** Fills other fields of the report, such as converged. */

@@ -20,7 +20,8 @@
     EACH(pli_kmeans_learner)                                                                                           \
     EACH(pli_gbdt_learner)                                                                                             \
     EACH(pli_forest_learner)                                                                                           \
-    EACH(pli_mf_learner)
+    EACH(pli_mf_learner)                                                                                               \
+    EACH(pli_lda_learner)
 
 #define DECLARED(name) extern const plait_learner name;
 #define LISTED(name)   &name,

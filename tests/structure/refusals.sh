@@ -24,6 +24,7 @@ src/learn/net/                   graphs as nets; rows as they fit a net
 src/learn/supervised/            data: labels; a model without probabilities
 src/learn/pca/                   data: features that grow by key; passes that its solver counts
 src/learn/trees/                 data: keys, rows, nothing to split by; rows that stay with their worker
+src/learn/topics/                data: keys, weights, tokens; topics that no table holds
 src/learn/run/choose.c           a model without such a solver
 src/learn/run/prepare.c          data: text whose windows lie apart
 src/learn/run/tables.c           passes a refusal on

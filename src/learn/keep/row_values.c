@@ -10,6 +10,7 @@ struct pli_row_values {
     int64_t         row_bytes;
     int32_t         blocks;
     int64_t        *rows;   /* [blocks] rows of a block whose values are there */
+    int64_t       **start;  /* [blocks] [rows + 1] where each row begins, in values; NULL: rows have equal numbers */
     unsigned char **values; /* [blocks] [rows, row_bytes]; NULL: this worker has had no row of the block */
 };
 
@@ -31,7 +32,9 @@ void pli_row_values_end(pli_run *run) {
     run->row_values = NULL;
     if (v == NULL) return;
     for (int32_t b = 0; v->values != NULL && b < v->blocks; b++) pli_free(v->values[b]);
+    for (int32_t b = 0; v->start != NULL && b < v->blocks; b++) pli_free(v->start[b]);
     pli_free(v->values);
+    pli_free(v->start);
     pli_free(v->rows);
     pli_free(v);
 }
@@ -44,17 +47,39 @@ plait_status pli_row_values_begin(pli_run *run) {
     v->row_bytes = learner->row_cols * bytes_of(learner->row_type);
     v->blocks = pli_dataset_blocks(run->data);
     v->rows = pli_calloc((size_t)v->blocks, sizeof *v->rows);
+    v->start = pli_calloc((size_t)v->blocks, sizeof *v->start);
     v->values = pli_calloc((size_t)v->blocks, sizeof *v->values);
-    return v->rows != NULL && v->values != NULL ? PLAIT_OK : no_memory(run);
+    return v->rows != NULL && v->start != NULL && v->values != NULL ? PLAIT_OK : no_memory(run);
+}
+
+/* How many values a row has, of a learner whose rows have different numbers; NULL: all have row_cols. */
+static int64_t (*own_count(const pli_run *run))(const pli_block *block, int64_t row) {
+    return run->learner->more != NULL ? run->learner->more->row_values : NULL;
+}
+
+/* Where each row's values begin. */
+static plait_status place_rows(pli_run *run, const pli_block *block) {
+    int64_t (*count)(const pli_block *, int64_t) = own_count(run);
+    if (count == NULL) return PLAIT_OK;
+    int64_t *start = run->row_values->start[block->number] = pli_calloc((size_t)block->rows + 1, sizeof *start);
+    if (start == NULL) return no_memory(run);
+    for (int64_t r = 0; r < block->rows; r++) start[r + 1] = start[r] + count(block, r);
+    return PLAIT_OK;
+}
+
+/* How many rows the tensor of a block has. */
+static int64_t tensor_rows(const pli_row_values *v, int32_t b) {
+    return v->start[b] != NULL ? v->start[b][v->rows[b]] : v->rows[b];
 }
 
 static plait_status hold(pli_run *run, const pli_block *block) {
     pli_row_values *v = run->row_values;
     if (v->values[block->number] != NULL) return PLAIT_OK;
-    v->values[block->number] = pli_calloc((size_t)block->rows + 1, (size_t)v->row_bytes);
-    if (v->values[block->number] == NULL) return no_memory(run);
+    if (v->start[block->number] == NULL) PLI_TRY(place_rows(run, block));
     v->rows[block->number] = block->rows;
-    return PLAIT_OK;
+    const size_t rows = (size_t)tensor_rows(v, (int32_t)block->number);
+    v->values[block->number] = pli_calloc(rows + 1, (size_t)v->row_bytes);
+    return v->values[block->number] != NULL ? PLAIT_OK : no_memory(run);
 }
 
 plait_status pli_row_values_hold(pli_run *run, const pli_batch *batch) {
@@ -69,7 +94,9 @@ void *plait_training_row_values(plait_training *run, const plait_batch *batch, i
     while (i >= b->part[p].rows) i -= b->part[p++].rows;
     const pli_part *part = &b->part[p];
     const int64_t   row = part->order != NULL ? (int64_t)part->order[i] : part->first + i;
-    return run->row_values->values[part->block->number] + row * run->row_values->row_bytes;
+    const int64_t  *start = run->row_values->start[part->block->number];
+    return run->row_values->values[part->block->number] +
+           (start != NULL ? start[row] : row) * run->row_values->row_bytes;
 }
 
 /* --- in checkpoints ----------------------------------------------------------------------------------------------- */
@@ -80,8 +107,8 @@ void pli_row_values_plan(const pli_run *run, pli_part_plan *plan) {
     for (int32_t b = 0; v != NULL && b < v->blocks; b++) {
         if (v->values[b] == NULL) continue;
         name_of(b, name);
-        pli_part_plan_add(plan, name, "", type_of(run->learner->row_type), 0, v->rows[b], run->learner->row_cols,
-                          v->rows[b]);
+        const int64_t rows = tensor_rows(v, b);
+        pli_part_plan_add(plan, name, "", type_of(run->learner->row_type), 0, rows, run->learner->row_cols, rows);
     }
 }
 
@@ -89,7 +116,7 @@ bool pli_row_values_put(const pli_run *run, bool (*put)(void *user, const void *
     const pli_row_values *v = run->row_values;
     bool                  done = true;
     for (int32_t b = 0; v != NULL && done && b < v->blocks; b++)
-        if (v->values[b] != NULL) done = put(user, v->values[b], v->rows[b] * v->row_bytes);
+        if (v->values[b] != NULL) done = put(user, v->values[b], tensor_rows(v, b) * v->row_bytes);
     return done;
 }
 
@@ -101,7 +128,8 @@ plait_status pli_row_values_restore(pli_run *run) {
         name_of((int32_t)block->number, name);
         if (!pli_resume_has(run, name, NULL)) continue; /* no clock so far had a row of the block */
         PLI_TRY(hold(run, block));
-        PLI_TRY(pli_resume_array(run, name, block->rows, v->row_bytes, v->values[block->number]));
+        PLI_TRY(pli_resume_array(run, name, tensor_rows(v, (int32_t)block->number), v->row_bytes,
+                                 v->values[block->number]));
     }
     return PLAIT_OK;
 }

@@ -192,6 +192,11 @@ const char *plait_model_feature(const plait_model *model, int64_t j) {
     return name->data != NULL && !name->failed ? name->data : "";
 }
 
+plait_status pli_model_inspect(const plait_model *model, pli_text *text, plait_error *err) {
+    const pli_learner_more *more = model->learner->more;
+    return more != NULL && more->inspect != NULL ? more->inspect(model, text, err) : PLAIT_OK;
+}
+
 plait_status pli_model_tree(const plait_model *model, int64_t t, pli_text *text, plait_error *err) {
     const pli_model_ops *ops = pli_model_ops_of(model);
     if (ops != NULL && ops->tree != NULL) return ops->tree(model, t, text, err);

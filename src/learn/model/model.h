@@ -86,6 +86,8 @@ plait_status pli_model_create(const plait_learner *learner, pli_schema *schema, 
 /** Opens a model whose values are there, by learner->open. */
 plait_status pli_model_open(plait_model *model, plait_error *err);
 
+/** Adds what the model's learner says about it, whole lines; nothing if it says nothing. Errors: ENOMEM. */
+plait_status pli_model_inspect(const plait_model *model, pli_text *text, plait_error *err);
 /** Adds tree t of a model of trees, a line for each node, to text; END: there are no more; EREFUSED: the model has
  *  none. Errors: ENOMEM. */
 plait_status pli_model_tree(const plait_model *model, int64_t t, pli_text *text, plait_error *err);

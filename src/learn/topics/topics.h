@@ -1,0 +1,80 @@
+/* learn/topics/topics.h - the learner lda: documents as mixtures of topics (latent Dirichlet allocation).
+ *
+ * Each token of a document has a topic; a topic is a distribution over words. The tokens' topics are drawn anew, one
+ * after the other, from their distribution given all others (counts.h): collapsed Gibbs sampling.
+ *
+ *   model     Blei, Ng and Jordan, "Latent Dirichlet Allocation", JMLR 2003
+ *   tables    words [words, topics], how often each word has each topic, and totals [1, topics], their sums. Both count
+ *             in whole numbers, so sums are exact, and every inc takes from one topic what it gives to another: the
+ *             totals always add up to the number of tokens, however stale a read is
+ *   a clock   reads the rows of the batch's words, draws all its tokens, and incs what has changed. A worker sees its
+ *             own changes at once and those of others by the run's consistency: Newman et al., "Distributed Algorithms
+ *             for Topic Models", JMLR 2009. Under --reduce exact each block of rows begins with the counts of the
+ *             clock's beginning, so that no number depends on the workers
+ *   tokens    their topics are values of rows (keep/row_values.h), four in a number: they stay with their worker. The
+ *             first ones are a function of the seed and the token's place, so tables begin with their counts, and a row
+ *             that no clock has had has them still
+ *   priors    beta is fixed. The alphas are fitted, each topic its own, by Minka's fixed point ("Estimating a Dirichlet
+ *             distribution", 2000), one step an epoch (prior.c)
+ *   model     counts, alphas, beta; rows are understood by a fixed point over their topics (infer.c) */
+#ifndef PLI_LEARN_TOPICS_TOPICS_H
+#define PLI_LEARN_TOPICS_TOPICS_H
+
+#include "learn/learner.h"
+#include "learn/topics/counts.h"
+
+typedef struct pli_lda {
+    int32_t           k;
+    int64_t           words, tokens; /* tokens: of all rows trained on */
+    double            beta;
+    bool              fits; /* the alphas are fitted */
+    plait_table      *word, *total, *fit;
+    pli_topic_counts  counts;
+    pli_topic_scan   *scan;
+    double           *alpha;    /* [k] of this epoch; checkpoints keep it */
+    int64_t          *seen;     /* [k + 1] what fit held at the epoch's beginning; checkpoints keep it */
+    int64_t          *now;      /* [k + 1] */
+    int64_t          *fitted;   /* [k + 1] what this clock adds to fit */
+    int64_t          *read;     /* [n, k] the rows of the batch's words as they were read */
+    int64_t          *change;   /* [n, k] what the clock adds to them */
+    int64_t          *read_total, *change_total; /* [k] */
+    uint64_t         *key;      /* [n] the batch's words, increasing */
+    int64_t           n;
+    uint8_t          *in_batch; /* [words] */
+} pli_lda;
+
+static inline pli_lda *pli_lda_of(const pli_run *run) { return run->state; }
+
+/** A row as a document. Its topics are missing. */
+pli_document pli_lda_document(const plait_row *row);
+/** The first topics of row `row` of the data set. */
+void pli_lda_first(uint64_t seed, int64_t row, int32_t topics, const pli_document *d);
+
+/** sample.c: a clock. */
+plait_status pli_lda_step(pli_run *run, const plait_batch *batch, plait_step_sums *told);
+
+/** prior.c: adds a sampled document to `fitted`; takes a step when the epoch's sums are whole. */
+void pli_prior_add(int32_t k, const double *alpha, const int32_t *in_doc, int64_t tokens, int64_t *fitted);
+void pli_prior_step(int32_t k, const int64_t *sums, double *alpha);
+double pli_prior_digamma_from(double x, int64_t n);
+
+/* A fitted model. */
+typedef struct pli_lda_model {
+    int64_t        words;
+    int32_t        k;
+    const int64_t *count; /* [words, k], of the model's values */
+    const double  *alpha; /* [k] */
+    double         alpha_sum, beta;
+    float         *phi;   /* [words, k]: the probability of the word in the topic */
+} pli_lda_model;
+
+plait_status pli_lda_open(plait_model *model, plait_error *err);
+void         pli_lda_close(plait_model *model);
+int64_t      pli_lda_width(const plait_model *model, plait_answer answer);
+plait_status pli_lda_predict(const plait_model *model, plait_answer answer, const plait_rows *rows, double *out,
+                             plait_error *err);
+plait_status pli_lda_measure(const plait_model *model, const plait_rows *rows, double *sums, plait_error *err);
+int32_t      pli_lda_figures(const plait_model *model, const double *sums, plait_figure *figures);
+plait_status pli_lda_inspect(const plait_model *model, pli_text *text, plait_error *err);
+
+#endif
