@@ -32,9 +32,9 @@ works config config --config c.yaml --show-origin
 says_line config.out '^components: 3 +# c.yaml:4$'
 says_line config.out '^# pca-solver: +# default$'
 
-exits 2 '^plait: train: --components with model logistic: only pca, lda have it$' other train --data part --components 3
-PLAIT_COMPONENTS=3 exits 2 '^plait: train: PLAIT_COMPONENTS with model logistic: only pca, lda have it$' other train --data part
-exits 2 '^plait: train: c.yaml:4: components with model hinge: only pca, lda have it$' other train --config c.yaml --model hinge
+exits 2 '^plait: train: --components with model logistic: only pca, mf, lda have it$' other train --data part --components 3
+PLAIT_COMPONENTS=3 exits 2 '^plait: train: PLAIT_COMPONENTS with model logistic: only pca, mf, lda have it$' other train --data part
+exits 2 '^plait: train: c.yaml:4: components with model hinge: only pca, mf, lda have it$' other train --config c.yaml --model hinge
 exits 2 '^plait: compare: all 2 settings.*components with model logistic|--components with model logistic: only pca' other \
     compare --data part --topology local,ps --consistency bsp --components 3
 exits 2 'unknown option --component; did you mean --components' typo train --data part --component 3
