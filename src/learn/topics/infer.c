@@ -2,7 +2,7 @@
  *
  * The mixture of a document is a fixed point: each word is shared among the topics by the mixture, and the mixture
  * follows from the shares, theta_k ~ alpha_k + sum of the word counts times their shares (Asuncion et al., "On
- * Smoothing and Inference for Topic Models", UAI 2009). It has no random numbers: the same document always gets the same.
+ * Smoothing and Inference for Topic Models", UAI 2009). It has no random numbers.
  *
  * Perplexity by document completion (Wallach et al., "Evaluation Methods for Topic Models", ICML 2009): a coin decides
  * for each token in which half it is. The mixture is found from one half, and perplexity is exp(-mean log probability)

@@ -5,8 +5,8 @@
  * it moves.
  *
  *   word      q(k) ~ (m_kw + beta) / (m_k + V beta), with the counts m of the clock's beginning. An alias table
- *             (Walker, 1977; Vose, 1991) draws from it by one random number: column i keeps topic i below its limit, and
- *             has another topic above.
+ *             (Walker, 1977; Vose, 1991) draws from it by one random number: column i keeps topic i below its limit,
+ *             and has another topic above.
  *   document  q(k) ~ n_dk + alpha_k, the token included: the topic of a random token of the document, or, with the
  *             share of the alphas, a draw from the alphas' own alias table.
  *
