@@ -6,6 +6,7 @@
 #include <plait/ops.h>
 
 #include "cli/graph_place.h"
+#include "graph/form/form.h"
 #include "comm/cluster.h"
 #include "graph/graph.h"
 #include "graph/ops/ops.h"
@@ -18,6 +19,20 @@ const char *pli_place_method(const pli_place_settings *set) {
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
         if (strcmp(set->place, methods[i]) == 0) return methods[i];
     return NULL;
+}
+
+/* Is one of the two no node of the graph? Names the nearest. A text with several colons can be read in several ways. */
+static plait_status name_unknown(const plait_graph *g, const char *option, const char *text,
+                                 const plait_place_rule *rule, plait_error *err) {
+    const char *colon = strchr(text, ':');
+    plait_value value;
+    if (colon == NULL || strchr(colon + 1, ':') != NULL) return PLAIT_OK;
+    char *name = pli_format("%.*s", (int)(colon - text), text);
+    if (name == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a rule");
+    plait_status status = pli_form_value(g, name, &value, err);
+    pli_free(name);
+    if (status >= 0 && rule->kind != PLAIT_PLACE_NEVER) status = pli_form_value(g, colon + 1, &value, err);
+    return status < 0 ? pli_fail_at(err, "--%s '%.80s'", option, text) : status;
 }
 
 /* Reads "A:B". Names may have colons, so every colon is tried. */
@@ -36,6 +51,7 @@ static plait_status read_pair(plait_graph *g, const char *option, const char *te
             return PLAIT_OK;
         }
     }
+    PLI_TRY(name_unknown(g, option, text, rule, err));
     return pli_fail(err, PLAIT_EINVAL, "--%s '%.80s': expected %s of the graph", option, text,
                     rule->kind == PLAIT_PLACE_NEVER ? "NODE:RANK, with a node" : "A:B, two nodes");
 }

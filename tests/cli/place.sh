@@ -109,7 +109,7 @@ exits 2 'are to be apart, but they belong to one unit' unit graph place net.json
 exits 2 "is placed on rank 1, but there are 1 ranks" one graph place placed.json --ranks 1
 exits 2 "there is no rank 2 of 2" forbid graph place net.json --ranks 2 --forbid h:2
 exits 2 "NODE:RANK" forbid2 graph place net.json --ranks 2 --forbid h
-exits 2 'two nodes of the graph' pair graph place net.json --ranks 2 --together h:zzz
+exits 2 "--together 'h:zzz': unknown node 'zzz'" pair graph place net.json --ranks 2 --together h:zzz
 exits 2 'none of auto, chain, heft' method graph place net.json --ranks 2 --place atuo
 exits 2 'each micro-batch needs a row' pieces graph place net.json --ranks 2 --batch 2 --micro-batches 3
 exits 2 'how many ranks' ranks graph place net.json
@@ -194,4 +194,6 @@ exits 1 'place nowhere: no such file; expected auto, layers' file train "$@" --g
 exits 2 'place auto needs stages' uncutplace train "$@" --graph deep.json --place auto
 exits 2 'pipeline interleaved with places is refused' inter train "$@" --graph deep.json --workers 2 --cut 2 --place auto \
     --pipeline interleaved --micro-batches 2
+exits 2 "--apart 'w1:w9': unknown node 'w9'; did you mean 'w1'" apart graph place net.json --ranks 2 --apart w1:w9
+exits 2 "--forbid 'w9:0': unknown node 'w9'" forbid graph place net.json --ranks 2 --forbid w9:0
 finish

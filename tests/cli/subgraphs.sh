@@ -59,6 +59,7 @@ grep -q '"subgraphs": {"body":\["p1","s1","h"\]' placed.json || fail "subgraphs 
 
 # Refusals.
 exits 2 "unknown subgraph 'haed'; did you mean 'head'" near train "$@" --train haed
+exits 2 "unknown subgraph 'haed'; did you mean 'head'" early train "$@" --data nowhere.csv --train haed
 exits 2 "is to be trained and to be excluded" both train "$@" --train head --exclude head
 sed 's/"side": \["aux", "noise"\]/"side": ["noise"]/' net.json >novar.json
 exits 2 "no variable lies there" none train --graph novar.json --data "$iris" --train side

@@ -116,8 +116,10 @@ plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const 
                             pli_net **net_out, plait_error *err);
 void         pli_net_destroy(pli_net **net);
 
-/** Reads a graph from a file, in JSON or ONNX. Errors: as plait_graph_load; EREFUSED if a variable is not of f32. */
-plait_status pli_net_file_read(const char *path, uint64_t seed, pli_net_file *file_out, plait_error *err);
+/** Reads a graph from a file, in JSON or ONNX. exclude, train: lists of its subgraphs that will be asked for, or NULL.
+ *  Errors: as plait_graph_load; EREFUSED if a variable is not of f32; ENAME, EINVAL of the lists. */
+plait_status pli_net_file_read(const char *path, uint64_t seed, const char *exclude, const char *train,
+                               pli_net_file *file_out, plait_error *err);
 void         pli_net_file_free(pli_net_file *file);
 
 /** The layers argument by which pli_net_create makes the same net. */

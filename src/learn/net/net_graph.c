@@ -11,6 +11,7 @@
 #include <plait/nn.h>
 
 #include "graph/form/form.h"
+#include "graph/subgraph.h"
 #include "learn/net/net.h"
 
 /* --- from a file -------------------------------------------------------------------------------------------------- */
@@ -40,7 +41,17 @@ static plait_status first_values(const plait_graph *g, pli_net_file *file, plait
     return PLAIT_OK;
 }
 
-plait_status pli_net_file_read(const char *path, uint64_t seed, pli_net_file *file_out, plait_error *err) {
+/* Are there the subgraphs that the run names? */
+static plait_status check_names(const plait_graph *g, const char *exclude, const char *train, plait_error *err) {
+    pli_choice choice = { .n = 0 };
+    if (exclude == NULL && train == NULL) return PLAIT_OK;
+    const plait_status status = pli_choice_read(g, exclude, train, &choice, err);
+    pli_choice_free(&choice);
+    return status;
+}
+
+plait_status pli_net_file_read(const char *path, uint64_t seed, const char *exclude, const char *train,
+                               pli_net_file *file_out, plait_error *err) {
     plait_graph_file_opts opts;
     plait_graph          *g = NULL;
     pli_text              text = { 0 };
@@ -48,7 +59,8 @@ plait_status pli_net_file_read(const char *path, uint64_t seed, pli_net_file *fi
     plait_graph_file_opts_init(&opts);
     opts.seed = seed;
     PLI_TRY(plait_graph_load(path, &opts, &g, err));
-    plait_status status = first_values(g, &file, err);
+    plait_status status = check_names(g, exclude, train, err);
+    if (status == PLAIT_OK) status = first_values(g, &file, err);
     if (status < 0) pli_fail_at(err, "%s", path);
     for (int64_t i = 0; i < g->n_nodes; i++) file.drops = file.drops || strcmp(g->node[i].op->name, "dropout") == 0;
     if (status == PLAIT_OK) status = pli_form_to_json(g, false, &text, err);

@@ -57,7 +57,8 @@ static plait_status read_graph(pli_run *run) {
     pli_net_fit *n = run->state;
     char         print[40];
     if (run->opts->graph_file == NULL) return PLAIT_OK;
-    PLI_TRY(pli_net_file_read(run->opts->graph_file, run->opts->seed, &n->file, run->err));
+    PLI_TRY(pli_net_file_read(run->opts->graph_file, run->opts->seed, run->opts->exclude, run->opts->train, &n->file,
+                              run->err));
     run->drops = n->file.drops;
     const uint64_t hash = pli_hash_bytes(n->file.text, strlen(n->file.text), 0);
     snprintf(print, sizeof print, "--graph with hash %016" PRIx64,
