@@ -24,7 +24,7 @@
 
 #include "table/table.h"
 
-enum { TOGETHER = 8, WINDOWS = 200, PROVEN_COLUMNS = 2048 };
+enum { TOGETHER = 8, WINDOWS = 200, PROVEN_COLUMNS = 2048, CACHE = 1 << 19 };
 #define INTERFERENCE 0.5
 #define FLOOR 1e-9
 #define AT_REST 0.2 /* the priority of a weight that stays 0 */
@@ -198,6 +198,8 @@ plait_status pli_coordinates_steps_make(pli_coordinates *c) {
     opts.variables = (int64_t)d;
     opts.order = o->order != NULL ? o->order : "priority";
     opts.take = s->take;
+    opts.candidates = 2 * s->take; /* each pair of them costs two columns, once */
+    opts.cache = CACHE;
     opts.each = 1;
     opts.seed = o->seed;
     opts.floor = FLOOR;
