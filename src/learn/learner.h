@@ -62,6 +62,7 @@ typedef struct pli_learner_more {
      *  takes none of them. */
     const pli_solver *const *solvers;
     bool                     by_name_only;
+    bool                     adds; /* its tables have no update rule, though it takes --optimizer */
     /** The server functions of its tables, on any rank; returns how many, at most PLI_LEARNER_FUNCTIONS. */
     int32_t (*functions)(plait_comm *comm, const plait_train_opts *opts, plait_function *functions_out);
     /** Reads a file of the learner's own before the data are read; all ranks agree on it. Collective. */

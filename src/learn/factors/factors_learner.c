@@ -139,7 +139,7 @@ static plait_status settle_solver(pli_run *run) {
 }
 
 static void settle_numbers(pli_run *run) {
-    static const double rates[] = { 0.1, 0, 0.05 }, penalties[] = { 0.1, 0.01, 0.01 };
+    static const double rates[] = { 0.1, 0, 0.1 }, penalties[] = { 0.1, 0.01, 0.01 };
     const plait_train_opts *o = run->opts;
     pli_mf                 *m = pli_mf_of(run);
     m->rank = plait_training_count(run, "components");
@@ -154,6 +154,7 @@ static void settle_numbers(pli_run *run) {
     run->rate = o->learning_rate > 0 ? o->learning_rate : rates[m->loss];
     run->l2 = isnan(o->l2) ? penalties[m->loss] : o->l2;
     run->l1 = 0;
+    run->schedule = m->als ? NULL : o->schedule != NULL ? o->schedule : "cosine";
     run->weights = 0;
     if (m->loss != PLI_FACTORS_IMPLICIT) pli_run_note_unused(run, "confidence", "without --loss implicit");
     if (m->als) pli_run_note_unused(run, "item-blocks", "on --optimizer als, which solves all items in a clock");
@@ -276,7 +277,7 @@ static void describe(const pli_run *run, pli_text *json) {
 
 static const pli_solver *const solvers[] = { &pli_solver_als, NULL };
 
-static const pli_learner_more more = { .solvers = solvers, .by_name_only = true, .reads = reads,
+static const pli_learner_more more = { .solvers = solvers, .by_name_only = true, .adds = true, .reads = reads,
                                        .options = more_options, .describe = describe, .recommend = pli_mf_recommend };
 
 const plait_learner pli_mf_learner = {

@@ -11,10 +11,9 @@
 
 /* --- tables ------------------------------------------------------------------------------------------------------- */
 
-/* Factors begin as small numbers around 0, such that products of two rows have a spread of a tenth; implicit ones are
- * positive on average, as what they approach. */
+/* Factors begin as small numbers around 0, such that products of two rows are small beside ratings. */
 static void draw_rows(const pli_mf *m, uint64_t seed, uint64_t table, int64_t rows, float *out) {
-    const double width = sqrt(3 * 0.1 / sqrt((double)m->rank)); /* the variance within it is width^2 / 3 */
+    const double width = sqrt(3 * 0.03 / sqrt((double)m->rank)); /* the variance within it is width^2 / 3 */
     for (int64_t i = 0; i < rows; i++) {
         pli_random random = pli_random_at(seed, PLI_RANDOM_INIT, table, (uint64_t)i);
         float     *row = out + i * m->cols;

@@ -132,6 +132,8 @@ void pli_run_leave_solver(pli_run *run, const char *why) {
 }
 
 const char *pli_run_rule(const pli_run *run) {
-    const bool adds = run->learner->optimizer == NULL || (run->solver != NULL && run->solver->adds);
+    const pli_learner_more *more = run->learner->more;
+    const bool adds = run->learner->optimizer == NULL || (more != NULL && more->adds) ||
+                      (run->solver != NULL && run->solver->adds);
     return adds ? NULL : run->optimizer;
 }

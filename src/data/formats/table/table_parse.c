@@ -134,7 +134,7 @@ static bool refuse(parser *s, cursor at, int64_t column, const char *expected, c
 /* Refuses a text in a column of numbers. It may be an error in the data, or the column may be meant as texts. */
 static bool refuse_number(parser *s, int64_t i, const pli_cell *cell, const char *expected) {
     refuse(s, cell->text, i, expected, cell);
-    if (pli_cell_is_number(cell, s->t->decimal_comma) || s->t->fixed) return false;
+    if (pli_cell_is_number(cell, s->t->decimal_comma) || s->t->fixed || s->t->user >= 0) return false;
     size_t used = strlen(s->bad->text);
     snprintf(s->bad->text + used, sizeof s->bad->text - used,
              "; correct the cell or leave it empty, or read the whole column as texts: --text-columns %.40s",
@@ -225,7 +225,9 @@ static bool read_label(parser *s, int64_t i, const pli_cell *cell) {
     if (!s->has_label) return s->t->labels_optional ? true : refuse(s, cell->text, i, "a label", cell);
     if (!c->label_is_text) {
         if (pli_cell_number(cell, s->t->decimal_comma, &s->label)) return true;
-        if (!s->t->labels_optional) return refuse_number(s, i, cell, "a label (a finite number)");
+        if (!s->t->labels_optional)
+            return refuse_number(s, i, cell, s->t->user >= 0 ? "a value (a finite number)"
+                                                             : "a label (a finite number)");
         s->has_label = false;
         s->found->unknown_labels++;
         return true;
