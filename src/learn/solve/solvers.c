@@ -14,7 +14,7 @@ const char *pli_solver_steps_given(const pli_run *run) {
 /* A solver that passes over the rows again and again finds its steps, and its end, by itself. */
 static bool suits_passes(const pli_run *run, const char **why_out) {
     *why_out = run->opts->epochs == 1    ? "a single pass was asked for"
-               : run->opts->patience > 0 ? "--patience ends a run by its validation losses, and solvers end by themselves"
+               : run->opts->patience > 0 ? "--patience ends a run by validation losses, and solvers end by themselves"
                                          : pli_solver_steps_given(run);
     return *why_out == NULL;
 }
