@@ -56,7 +56,8 @@ const pli_opt pli_train_rows[] = {
       "subgraphs of --graph that training leaves out; their variables keep their values", 0, 0, "model" },
     { "train", PLI_OPT_TEXT, AT(train), NULL, "NAMES",
       "train only the variables of these subgraphs of --graph; all others keep their values", 0, 0, "model" },
-    { "loss", PLI_OPT_CHOICE, AT(loss), NULL, "logistic|hinge|squared|huber|quantile|poisson|implicit|bpr",
+    { "loss", PLI_OPT_CHOICE, AT(loss), NULL,
+      "logistic|hinge|squared|huber|quantile|poisson|ndcg|pairwise|implicit|bpr",
       "the loss of a net or of trees; default logistic, or squared if the labels are numbers; poisson: trees only; "
       "hinge: nets only; of mf: squared (default), implicit or bpr",
       0, 0, "model" },

@@ -86,8 +86,14 @@ typedef struct pli_block {
     float    *value;     /* [entries]; NULL: all ones                                                */
     double   *label;     /* [rows]: the number as written; text labels: place in the dictionary; NaN: none given */
     float    *weight;    /* [rows]; NULL: all 1                                                      */
+    uint64_t *query;     /* [rows] whose answers are ranked together: 0: the row names none; else pli_query_id and the
+                          * file's number. A query never lies in two blocks. NULL: no row names any */
     int32_t   earlier;   /* text: how many labels a row has besides `label`: the symbols before it (pli_block_labels) */
 } pli_block;
+
+enum { PLI_QUERY_BITS = 33 };
+/** The number behind qid:, of a row that names a query. */
+static inline uint64_t pli_query_id(uint64_t query) { return (query & ((UINT64_C(1) << PLI_QUERY_BITS) - 1)) - 1; }
 
 /** How many labels a row has: 1, except in text windows; there each of its last places has one, the symbol that
  *  follows. */
@@ -131,6 +137,8 @@ int32_t pli_dataset_blocks(const pli_dataset *dataset);       /* P, of the whole
 int32_t pli_dataset_first_block(const pli_dataset *dataset);  /* own blocks: first .. first + own - 1 */
 int32_t pli_dataset_own_blocks(const pli_dataset *dataset);
 const pli_block *pli_dataset_block(const pli_dataset *dataset, int32_t own); /* own = 0 .. own_blocks-1; loaded */
+/** Where a row of an own block is written, as "file:line". Into text: nothing if it is not known. */
+void    pli_dataset_place(const pli_dataset *dataset, int64_t row, pli_text *text);
 int64_t pli_dataset_rows(const pli_dataset *dataset);         /* own rows                        */
 int32_t pli_dataset_home(const pli_dataset *dataset, int32_t block); /* the worker that owns the block */
 /** Any block of the whole data set, loaded and agreed; another worker's block is read once more. Any thread. Errors:

@@ -44,6 +44,12 @@ static size_t next_line(const pli_sources *sources, const size_t *begin, const s
     return newline != NULL ? start[low] + (size_t)(newline + 1 - source->data - begin[low]) : start[low + 1];
 }
 
+static size_t behind_query(const pli_dataset *d, const size_t *start, size_t at) {
+    const int64_t i = source_at(d->sources, start, at);
+    if (at == start[i] || at >= start[d->sources->n]) return at;
+    return start[i] + pli_query_end(&d->sources->source[i], d->begin[i], d->begin[i] + at - start[i]) - d->begin[i];
+}
+
 /* The share at/parts of total, without overflow. */
 static size_t share(size_t total, int32_t at, int32_t parts) {
     return (size_t)((unsigned __int128)total * (uint32_t)at / (uint32_t)parts);
@@ -88,6 +94,7 @@ plait_status pli_dataset_cut(pli_dataset *d, plait_error *err) {
         size_t to = share(total, p + 1, d->blocks);
         if (p + 1 < d->blocks)
             to = d->row_bytes > 0 ? next_row(d, start, to) : next_line(d->sources, d->begin, start, to);
+        if (d->by_query) to = behind_query(d, start, to);
         if (to < from) to = from;
         d->piece_segment[p] = d->segments;
         add_segments(d, start, p, from, to);

@@ -135,6 +135,7 @@ static plait_status open_all(pli_dataset *d, const plait_data_opts *opts, const 
         PLI_TRY(pli_table_begin(d, opts, fixed, err)); /* finds headers, which are no rows */
     if (format == PLI_FORMAT_IDX) PLI_TRY(pli_idx_open(d, opts, fixed, err));
     if (format == PLI_FORMAT_CHARS) PLI_TRY(pli_chars_open(d, opts, fixed, err));
+    d->by_query = format == PLI_FORMAT_LIBSVM;
     PLI_TRY(pli_dataset_cut(d, err));
     PLI_TRY(open_schema(d, opts, fixed, err));
     d->schema->format = format;
@@ -271,7 +272,9 @@ static void note_found(pli_dataset *d, const pli_found *found, int64_t n) {
         all.passed_labels += found[i].passed_labels;
     }
     if (all.passed_labels > 0) pli_dataset_note(d, "note: labels in the data are ignored (--label none)");
-    if (all.qids > 0) pli_dataset_note(d, "the qid: of %lld rows is ignored", (long long)all.qids);
+    if (all.qids > 0)
+        pli_dataset_note(d, "%lld rows name queries (qid:), which --loss ndcg and pairwise use",
+                         (long long)all.qids);
     if (all.dropped > 0)
         pli_dataset_note(d, "%lld values of features that the model does not know (it has %lld) are ignored",
                          (long long)all.dropped, (long long)d->schema->features);

@@ -51,6 +51,7 @@ struct pli_dataset {
     int32_t                    blocks, first, own, worker, workers;
     pli_rows                  *rows; /* [own]; the arrays are borrowed if of_memory */
     bool                       loaded, scanned, agreed, of_memory, is_fixed, has_weights;
+    bool                       by_query; /* blocks are cut between queries */
     bool                       dealt; /* blocks are dealt over the files */
     bool                       unlabelled; /* asked for, or because the model is: rows are read without labels */
     pli_schema                *schema; /* first what the own blocks held, then what was agreed; the rows' keys belong
@@ -118,6 +119,10 @@ plait_status pli_weigh_block(const pli_dataset *d, int32_t block, pli_rows *rows
 /** Now that the rows of all segments are known: sets the number of each own block's first row and, if asked to, the
  *  weights. Errors: EFORMAT a file of weights does not fit, or there are no rows at all. */
 plait_status pli_number_rows(pli_dataset *d, const int64_t *segment_rows, bool weights, plait_error *err);
+
+/* queries.c */
+/** Moves a cut at the byte `at` of a source, where a line begins, behind the rows of the query that it would part. */
+size_t pli_query_end(const pli_source *source, size_t begin, size_t at);
 
 /* cut.c */
 /** Sets which blocks belong to this worker. */

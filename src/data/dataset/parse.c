@@ -60,6 +60,8 @@ plait_status pli_parse_block(const pli_dataset *d, int32_t block, pli_rows *rows
         int64_t            before = rows->b.rows;
         PLI_TRY(pli_parse_bytes(d, segment, segment->from, segment->to, rows, found, err));
         segment_rows[i] = rows->b.rows - before;
+        for (int64_t r = before; rows->b.query != NULL && r < rows->b.rows; r++) /* files have queries of their own */
+            if (rows->b.query[r] != 0) rows->b.query[r] |= (uint64_t)segment->source << PLI_QUERY_BITS;
         pli_source_drop(&d->sources->source[segment->source], segment->from, segment->to);
     }
     return PLAIT_OK;

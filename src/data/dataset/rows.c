@@ -6,6 +6,8 @@
 void pli_rows_clear(pli_rows *rows) {
     rows->b.rows = rows->b.entries = rows->missings = 0;
     if (rows->b.row_start != NULL) rows->b.row_start[0] = 0;
+    pli_free(rows->b.query); /* the next rows may name none */
+    rows->b.query = NULL;
     if (rows->b.key != NULL) { /* the next rows may have narrow keys again */
         pli_free(rows->b.key);
         rows->b.key = NULL;
@@ -27,6 +29,7 @@ void pli_rows_free(pli_rows *rows) {
     pli_free(rows->spare);
     pli_free(rows->b.label);
     pli_free(rows->b.weight);
+    pli_free(rows->b.query);
     pli_free(rows->missing);
     *rows = (pli_rows){ 0 };
 }
@@ -78,6 +81,11 @@ bool pli_rows_reserve_rows(pli_rows *rows, int64_t more_rows) {
         if (weights == NULL) return false;
         rows->b.weight = weights;
     }
+    if (rows->b.query != NULL) {
+        uint64_t *queries = pli_realloc(rows->b.query, (size_t)capacity, sizeof *queries);
+        if (queries == NULL) return false;
+        rows->b.query = queries;
+    }
     rows->row_capacity = capacity;
     return true;
 }
@@ -118,6 +126,11 @@ bool pli_rows_need_weights(pli_rows *rows) {
     return true;
 }
 
+bool pli_rows_need_queries(pli_rows *rows) {
+    if (rows->b.query == NULL) rows->b.query = pli_calloc((size_t)rows->row_capacity, sizeof *rows->b.query);
+    return rows->b.query != NULL;
+}
+
 /* Never fails: memory that cannot be made smaller stays as it is. */
 static void *shrunk(void *memory, int64_t count, size_t bytes) {
     void *fresh = memory != NULL ? pli_realloc(memory, (size_t)count, bytes) : NULL;
@@ -131,6 +144,7 @@ void pli_rows_shrink(pli_rows *rows) {
     b->row_start = shrunk(b->row_start, b->rows + 1, sizeof *b->row_start);
     b->label = shrunk(b->label, b->rows, sizeof *b->label);
     b->weight = shrunk(b->weight, b->rows, sizeof *b->weight);
+    b->query = shrunk(b->query, b->rows, sizeof *b->query);
     b->col = shrunk(b->col, b->entries, sizeof *b->col);
     b->key = shrunk(b->key, b->entries, sizeof *b->key);
     b->value = shrunk(b->value, b->entries, sizeof *b->value);

@@ -23,6 +23,7 @@ typedef struct parser {
     pli_bad                *bad;
     plait_status            status;
     bool                    unsorted, too_wide; /* of the current line */
+    uint64_t                query;              /* of the current line; 0: it names none */
 } parser;
 
 plait_status pli_bad_at(pli_bad *bad, const unsigned char *at, const char *fmt, ...) {
@@ -126,6 +127,15 @@ static cursor read_long_index(parser *s, cursor p, uint64_t *out) {
     return at > p && *at == ':' ? at : NULL;
 }
 
+/* Reads the number of a query; 0 is none, so *out is one more. NULL: there is none, or it is too large. */
+static cursor read_query(cursor p, uint64_t *out) {
+    const cursor from = p;
+    uint64_t     id = 0;
+    for (; (unsigned)(*p - '0') < 10 && id <= UINT32_MAX; p++) id = id * 10 + (uint64_t)(*p - '0');
+    *out = id + 1;
+    return p > from && id <= UINT32_MAX && *p <= ' ' ? p : NULL;
+}
+
 /* Reads what is no plain entry: the end of the line (*ended is set), or qid:N. Returns the place behind it. */
 static cursor read_odd(parser *s, cursor p, bool *ended) {
     if (at_end_of_line(p)) {
@@ -133,12 +143,10 @@ static cursor read_odd(parser *s, cursor p, bool *ended) {
         return skip_line(p);
     }
     if (memcmp(p, "qid:", 4) == 0) {
-        uint64_t id;
-        int      n = pli_digits8(p + 4, &id);
-        if (n == 0) return fail(s, p, "expected qid:number");
-        for (p += 4 + n; (unsigned)(*p - '0') < 10;) p++;
+        const cursor end = read_query(p + 4, &s->query);
+        if (end == NULL) return fail(s, p, "expected qid:number, below 2^32");
         s->found->qids++;
-        return p;
+        return end;
     }
     return fail(s, p, "expected index:value with an index that is a whole number");
 }
@@ -245,6 +253,8 @@ static bool end_row(parser *s, cursor line, double label) {
     }
     if (!pli_found_label(s->found, label)) return no_memory(s) != NULL;
     if (b->weight != NULL) b->weight[b->rows] = 1.0f;
+    if (s->query != 0 && !pli_rows_need_queries(s->rows)) return no_memory(s) != NULL;
+    if (b->query != NULL) b->query[b->rows] = s->query;
     b->label[b->rows++] = label;
     b->row_start[b->rows] = b->entries;
     return true;
@@ -255,6 +265,7 @@ static cursor read_row(parser *s, cursor p) {
     double  label;
     cursor  line = p;
     int64_t from = s->rows->b.entries;
+    s->query = 0;
     if (s->rows->b.rows == s->rows->row_capacity && !pli_rows_reserve_rows(s->rows, 1)) return no_memory(s);
     if ((p = read_label(s, p, &label)) == NULL) return NULL;
     cursor end = s->rows->b.col != NULL ? read_entries(s, p, false) : read_entries(s, p, true);
@@ -296,6 +307,19 @@ const unsigned char *pli_libsvm_row(const unsigned char *from, const unsigned ch
         from = newline != NULL ? newline + 1 : to;
     }
     return to;
+}
+
+uint64_t pli_libsvm_query(const unsigned char *row, const unsigned char *to) {
+    for (int word = 0; word < 2; word++) { /* behind the label, or first if there is no label */
+        unsigned char copy[16] = { 0 };
+        uint64_t      query;
+        const size_t  n = to - row > 15 ? 15 : (size_t)(to - row);
+        memcpy(copy, row, n);
+        if (memcmp(copy, "qid:", 4) == 0) return read_query(copy + 4, &query) != NULL ? query : 0;
+        while (row < to && *row > ' ') row++;
+        while (row < to && is_blank(*row)) row++;
+    }
+    return 0;
 }
 
 bool pli_libsvm_has_zero(const unsigned char *from, const unsigned char *to) {

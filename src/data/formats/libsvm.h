@@ -51,6 +51,8 @@ plait_status pli_libsvm_parse(const void *rules, const unsigned char *from, cons
 const unsigned char *pli_libsvm_row(const unsigned char *from, const unsigned char *to);
 /** Gives names to keys of hashed rows [from, to): their indices as written. false: out of memory. */
 bool pli_libsvm_name(const unsigned char *from, const unsigned char *to, int32_t bits, pli_names *names);
+/** The query that a row names (pli_block.query, without the file), or 0. */
+uint64_t pli_libsvm_query(const unsigned char *row, const unsigned char *to);
 /** Does any row of [from, to) begin with an index 0? */
 bool pli_libsvm_has_zero(const unsigned char *from, const unsigned char *to);
 

@@ -37,6 +37,10 @@ static plait_status check(pli_run *run) {
     if (o->layers != NULL)
         return pli_fail(run->err, PLAIT_EINVAL, "layers %s: model %s has no layers; take --model mlp",
                         o->layers, o->model);
+    const pli_loss *loss = NULL;
+    if (o->loss != NULL && pli_loss_find(o->loss, 0, &loss, NULL) == PLAIT_OK && loss->query != NULL)
+        return pli_fail(run->err, PLAIT_EREFUSED, "loss %s with model %s is refused: only trees of --model gbdt learn "
+                                                  "rankings", o->loss, o->model);
     if (o->loss != NULL)
         return pli_fail(run->err, PLAIT_EINVAL, "loss %s: model %s has its own loss; take --model %s",
                         o->loss, o->model, o->loss);

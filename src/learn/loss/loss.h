@@ -55,10 +55,16 @@ typedef struct pli_loss {
      *  Langford, "Online Importance Weight Aware Updates", UAI 2011). NULL: the slope is integrated
      *  (linear/online.h). */
     double (*invariant)(double parameter, double score, double y, double step);
+    /** A loss of rankings: the loss of a query's n rows together, and its NDCG@10; NaN: out of memory. slope and h [n]
+     *  are what trees are fitted to, not always the loss's own derivatives; NULL: not wanted. Labels are whole numbers
+     *  from 0 to PLI_QUERY_LABEL_MOST, and `at` is always 0. NULL: rows have losses of their own. */
+    double (*query)(int64_t n, const double *score, const double *y, double *slope, double *h, double *ndcg_out);
 } pli_loss;
 
+enum { PLI_QUERY_LABEL_MOST = 31 };
+
 extern const pli_loss pli_loss_logistic, pli_loss_softmax, pli_loss_hinge, pli_loss_hinge_classes, pli_loss_squared,
-    pli_loss_huber, pli_loss_quantile, pli_loss_poisson;
+    pli_loss_huber, pli_loss_quantile, pli_loss_poisson, pli_loss_ndcg, pli_loss_pairwise;
 /* Not listed: no model asks for them. */
 extern const pli_loss pli_loss_hinge_smooth, pli_loss_hinge_classes_smooth;
 

@@ -7,7 +7,8 @@
 
 static const pli_loss *const losses[] = { &pli_loss_logistic, &pli_loss_softmax, &pli_loss_hinge,
                                           &pli_loss_hinge_classes, &pli_loss_squared, &pli_loss_huber,
-                                          &pli_loss_quantile,      &pli_loss_poisson, NULL };
+                                          &pli_loss_quantile,      &pli_loss_poisson,
+                                          &pli_loss_ndcg,          &pli_loss_pairwise, NULL };
 
 const pli_loss *const *pli_losses(void) { return losses; }
 

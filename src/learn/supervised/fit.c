@@ -310,7 +310,8 @@ plait_status pli_fit_judge(pli_run *run, const plait_model *model, plait_report 
     PLI_TRY(judge_pace(run, solution, &sums));
     PLI_TRY(pli_total_agree(run->comm, &total, &sums));
     report->train_loss = pli_sums_loss(&sums);
-    report->objective = sums.loss / (double)run->train_labels + penalty;
+    const bool ranks = pli_fit_of(run)->goal.loss->query != NULL; /* the mean is over queries */
+    report->objective = ranks ? report->train_loss : sums.loss / (double)run->train_labels + penalty;
     if (run->learner->optimizer != NULL) PLI_TRY(warn_if_astray(run, report->objective, report->train_loss));
     return judge_test(run, solution, report);
 }

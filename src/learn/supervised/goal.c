@@ -16,6 +16,7 @@ static int64_t class_of(const pli_goal *goal, double label) {
 bool pli_goal_target(const pli_goal *goal, double label, double *y_out, double *class_weight_out) {
     *class_weight_out = 1;
     *y_out = label;
+    if (goal->loss->query != NULL) return label >= 0 && label <= PLI_QUERY_LABEL_MOST && label == floor(label);
     if (goal->classes == 0) return isfinite(label) && !(goal->loss->log_mean && label < 0);
     int64_t k = class_of(goal, label);
     if (k < 0) return false;
@@ -32,6 +33,14 @@ int64_t pli_goal_class(const pli_goal *goal, const double *score) {
     for (int64_t c = 1; c < goal->columns; c++)
         if (score[c] > score[best]) best = c;
     return best;
+}
+
+void pli_goal_judge_query(const pli_goal *goal, int64_t n, const double *score, const double *y, pli_sums *sums) {
+    double ndcg = 0;
+    sums->loss += goal->loss->query(n, score, y, NULL, NULL, &ndcg);
+    sums->right += ndcg;
+    sums->weight++;
+    sums->rows += (double)n;
 }
 
 bool pli_goal_judge(const pli_goal *goal, const double *score, double label, double weight, double *slope,

@@ -24,6 +24,9 @@ bool pli_goal_target(const pli_goal *goal, double label, double *y_out, double *
 bool pli_goal_judge(const pli_goal *goal, const double *score, double label, double weight, double *slope,
                     pli_sums *sums);
 
+/** A loss of rankings: adds a query's loss, and as `right` its NDCG@10. y [n]: targets. */
+void pli_goal_judge_query(const pli_goal *goal, int64_t n, const double *score, const double *y, pli_sums *sums);
+
 /** Adds a row's loss to sums, and of a smoothed loss its excess (sums->absolute). Writes the slope [K]; it and the
  *  sums' other fields are the caller's to weight. */
 static inline void pli_goal_cost(const pli_goal *goal, int64_t k, const double *score, double y, double weight,

@@ -52,6 +52,21 @@ static void tell_unknown(const judge *j, int64_t row, double label, plait_error 
     else pli_fail(err, PLAIT_EFORMAT, "row %lld: the label %g is not among the model's labels", (long long)row, label);
 }
 
+/* Rankings: the sums are those of the block's queries, which are whole. */
+static plait_status judge_queries(const judge *j, const pli_block *block, const double *score, pli_sums *sums,
+                                  plait_error *err) {
+    *sums = (pli_sums){ 0 };
+    for (int64_t r = 0; r < block->rows; r++)
+        if (block->query == NULL || block->query[r] == 0)
+            return pli_fail(err, PLAIT_EFORMAT, "row %lld names no query (qid:N behind the label), so it cannot be "
+                            "judged by loss %s", (long long)(block->first_row + r + 1), j->goal->loss->model);
+    for (int64_t from = 0, end; from < block->rows; from = end) {
+        for (end = from + 1; end < block->rows && block->query[end] == block->query[from];) end++;
+        pli_goal_judge_query(j->goal, end - from, score + from, block->label + from, sums);
+    }
+    return PLAIT_OK;
+}
+
 static void judge_one(void *user, int64_t own, int32_t thread) {
     judge           *j = user;
     const pli_block *block = j->block[own];
@@ -60,6 +75,8 @@ static void judge_one(void *user, int64_t own, int32_t thread) {
     const pli_scoring *s = j->scoring;
     if (s->ops->block(s->form, s->solution, j->scorer, block, judge_row, &b, &j->error[own]) == PLAIT_OK && b.failed)
         tell_unknown(j, block->first_row + b.row + 1, b.unknown, &j->error[own]);
+    else if (!b.failed && j->goal->loss->query != NULL && j->error[own].code >= 0)
+        (void)judge_queries(j, block, b.score, &b.sums, &j->error[own]);
     j->sums[own] = b.sums;
 }
 
@@ -90,8 +107,9 @@ plait_status pli_judge_blocks(const pli_goal *goal, const pli_scoring *scoring, 
     j.sums = pli_calloc((size_t)blocks, sizeof *j.sums);
     j.error = pli_calloc((size_t)blocks, sizeof *j.error);
     j.first = pli_calloc((size_t)blocks, sizeof *j.first);
-    j.score = rank ? pli_array((size_t)rows, sizeof *j.score) : NULL;
-    if (j.sums == NULL || j.error == NULL || j.first == NULL || (rank && j.score == NULL)) {
+    const bool keep = rank || goal->loss->query != NULL;
+    j.score = keep ? pli_array((size_t)rows, sizeof *j.score) : NULL;
+    if (j.sums == NULL || j.error == NULL || j.first == NULL || (keep && j.score == NULL)) {
         pli_fail(err, status, "no memory to judge %lld rows", (long long)rows);
         goto out;
     }
@@ -132,6 +150,8 @@ void pli_judge_report(plait_report *report, const pli_goal *goal, const pli_sums
     if (goal->classes > 0) {
         report->test_accuracy = sums->right / sums->weight;
         report->test_auc = auc;
+    } else if (goal->loss->query != NULL) {
+        report->figures[report->n_figures++] = (plait_figure){ "test_ndcg10", sums->right / sums->weight };
     } else {
         report->test_rmse = sqrt(sums->square / sums->weight);
         report->test_mae = sums->absolute / sums->weight;

@@ -118,6 +118,21 @@ static plait_status check_counts(const pli_run *run, const char *where) {
                                              "%g; --model squared takes any", where, loss->model, least);
 }
 
+/* A loss of rankings needs a learner that takes queries whole, and labels that are grades. */
+static plait_status check_grades(const pli_run *run, const char *where) {
+    const pli_loss *loss = pli_fit_of(run)->goal.loss;
+    const int64_t   n = pli_schema_labels(run->schema);
+    if (loss->query == NULL) return PLAIT_OK;
+    if (strcmp(run->learner->name, "gbdt") != 0)
+        return pli_fail(run->err, PLAIT_EREFUSED, "loss %s with model %s is refused: only trees of --model gbdt learn "
+                                                  "rankings", loss->model, run->learner->name);
+    if (n > 0 && pli_schema_label_value(run->schema, 0) >= 0 &&
+        pli_schema_label_value(run->schema, n - 1) <= PLI_QUERY_LABEL_MOST)
+        return PLAIT_OK;
+    return pli_fail(run->err, PLAIT_EFORMAT, "label: %s: %s takes grades, whole numbers from 0 to %d", where,
+                    loss->model, (int)PLI_QUERY_LABEL_MOST);
+}
+
 static plait_status find_classes(pli_run *run, const char *where) {
     bool is_class;
     PLI_TRY(find_loss(run, where, &is_class));
@@ -137,6 +152,7 @@ static plait_status find_classes(pli_run *run, const char *where) {
     PLI_TRY(pli_loss_find(pli_fit_of(run)->loss, n, &goal->loss, run->err));
     goal->parameter = goal->loss->parameter == PLI_PARAMETER_QUANTILE ? run->opts->quantile : run->opts->huber_delta;
     PLI_TRY(check_counts(run, where));
+    PLI_TRY(check_grades(run, where));
     return tell_label(run);
 }
 

@@ -41,7 +41,7 @@ static plait_status set_base(pli_run *run) {
     pli_gbdt     *t = pli_gbdt_of(run);
     const int64_t k = t->trees.columns, classes = t->fit.goal.classes;
     double        weight[2] = { 0 }, sum = 0;
-    if (classes == 0) t->trees.base[0] = t->fit.label_mean;
+    if (classes == 0 && t->fit.goal.loss->query == NULL) t->trees.base[0] = t->fit.label_mean;
     if (t->trees.shares) return PLAIT_OK; /* trees of a forest have the shares themselves */
     for (int64_t c = 0; c < classes; c++) {
         double *to = k > 1 ? &t->trees.base[c] : &weight[c];
@@ -100,12 +100,25 @@ typedef struct judging {
 /* Score and slope of a row, at most so many classes on the stack. */
 enum { COLUMNS = 64 };
 
+/* The queries of a block: each counts 1. */
+static void judge_queries(const judging *j, int64_t first, int64_t end, pli_sums *sums) {
+    const pli_bin_rows *rows = j->rows;
+    for (int64_t q = pli_bin_rows_query_from(rows, first); q < rows->queries && rows->query[q] < end; q++) {
+        const int64_t from = rows->query[q], n = rows->query[q + 1] - from;
+        pli_goal_judge_query(j->goal, n, rows->score + from, rows->target + from, sums);
+    }
+}
+
 static void judge_block(void *user, int64_t b, int32_t thread) {
     const judging *j = user;
     const int64_t  k = j->goal->columns, n = j->rows->n;
     const int64_t  end = j->first[b] + pli_dataset_block(j->data, (int32_t)b)->rows;
     double         on_stack[2 * COLUMNS], *score = k <= COLUMNS ? on_stack : pli_array((size_t)k, 2 * sizeof *score);
     (void)thread;
+    if (j->goal->loss->query != NULL) {
+        judge_queries(j, j->first[b], end, &j->sums[b]);
+        return;
+    }
     if (score == NULL) j->sums[b].loss = NAN;
     for (int64_t r = j->first[b]; score != NULL && r < end; r++) {
         const double weight = (double)j->rows->weight[r], y = j->rows->target[r];

@@ -105,6 +105,10 @@ plait_status pli_trees_prepare(pli_run *run) {
 
 static plait_status prepare(pli_run *run) {
     PLI_TRY(pli_trees_prepare(run));
+    if (pli_fit_of(run)->goal.loss->query != NULL && run->fraction > 0)
+        return pli_fail(run->err, PLAIT_EREFUSED, "--validation %g with loss %s is refused: it would part queries; "
+                                                  "take --validation FILE, of other queries", run->fraction,
+                        pli_fit_of(run)->goal.loss->model);
     run->rate = run->opts->learning_rate > 0 ? run->opts->learning_rate : RATE;
     run->l2 = isnan(run->opts->l2) ? 1 : run->opts->l2;
     pli_trees_settle(run, ROUNDS);
@@ -257,7 +261,8 @@ const plait_learner pli_gbdt_learner = {
     .summary = "gradient-boosted trees, by histograms",
     .help = "gradient-boosted trees: each round grows a tree (of more than two classes, one for each) that the rows' "
             "gradients choose, by histograms of binned values.\n"
-            "  labels   classes, or numbers with --loss squared, huber, quantile or poisson\n"
+            "  labels   classes, or numbers with --loss squared, huber, quantile or poisson; grades of rows "
+            "with qid:N, to be ranked, with --loss ndcg or pairwise\n"
             "  rounds   --epochs N (default 100); --learning-rate X (default 0.1) times each leaf's value\n"
             "  missing  each split learns which side rows without a value take\n"
             "  l1, l2   shrink the values of leaves; default 0 and 1\n"

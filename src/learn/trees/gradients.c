@@ -140,6 +140,29 @@ static void take_any(const work *w, int64_t first, int64_t end, double *room, do
     }
 }
 
+/* The queries that begin in the chunk. Their last rows may lie in the next one, which leaves them alone. */
+static void take_queries(const work *w, int64_t first, int64_t end, double most[2], pli_sums *sums) {
+    const pli_bin_rows *rows = w->rows;
+    real               *all = (real *)(void *)w->to->cell;
+    for (int64_t q = pli_bin_rows_query_from(rows, first); q < rows->queries && rows->query[q] < end; q++) {
+        const int64_t from = rows->query[q], n = rows->query[q + 1] - from;
+        double       *slope = pli_array((size_t)n, 2 * sizeof *slope), ndcg, loss = (double)NAN;
+        if (slope == NULL) most[0] = (double)NAN;
+        else loss = w->to->goal->loss->query(n, rows->score + from, rows->target + from, slope, slope + n, &ndcg);
+        for (int64_t i = 0; slope != NULL && i < n; i++) {
+            const double weight = (double)rows->weight[from + i];
+            const real   x = { slope[i] * weight, slope[n + i] * weight };
+            all[from + i] = x;
+            if (!(fabs(x.g) <= most[0])) most[0] = fabs(x.g);
+            if (!(x.h <= most[1])) most[1] = x.h;
+        }
+        sums->loss += loss;
+        sums->weight++;
+        sums->rows += (double)n;
+        pli_free(slope);
+    }
+}
+
 static void take_chunk(void *user, int64_t chunk, int32_t thread) {
     work         *w = user;
     const int64_t k = w->to->goal->columns, n = w->rows->n, end = (chunk + 1) * ROWS < n ? (chunk + 1) * ROWS : n;
@@ -152,6 +175,7 @@ static void take_chunk(void *user, int64_t chunk, int32_t thread) {
     if (room == NULL) return;
     memset(room, 0, 2 * (size_t)k * sizeof *room);
     if (w->to->base != NULL) take_bag(w, chunk * ROWS, end, room + 2 * k, room);
+    else if (w->to->goal->loss->query != NULL) take_queries(w, chunk * ROWS, end, room, &sums);
     else if (w->to->goal->loss->target == PLI_TWO_CLASSES) take_two(w, chunk * ROWS, end, room, &sums);
     else take_any(w, chunk * ROWS, end, room + 2 * k, room, &sums);
     memcpy(most, room, 2 * (size_t)k * sizeof *room);

@@ -214,7 +214,8 @@ plait_status pli_bin_rows_make(pli_run *run, const pli_bins *bins, const pli_dat
     pli_free(w.piece);
     const int64_t unknown = __atomic_load_n(&w.unknown, __ATOMIC_RELAXED);
     if (!ok) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the bins of %lld rows", (long long)rows->n);
-    return unknown < 0 ? PLAIT_OK : pli_fail(run->err, PLAIT_EFORMAT, PLI_UNKNOWN_LABEL, (long long)unknown + 1);
+    if (unknown >= 0) return pli_fail(run->err, PLAIT_EFORMAT, PLI_UNKNOWN_LABEL, (long long)unknown + 1);
+    return pli_bin_rows_query(run, data, rows);
 }
 
 void pli_bin_rows_free(pli_bin_rows *rows) {
@@ -230,6 +231,7 @@ void pli_bin_rows_free(pli_bin_rows *rows) {
     pli_free(rows->number);
     pli_free(rows->held);
     pli_free(rows->votes);
+    pli_free(rows->query);
     pli_free(rows->score);
     *rows = (pli_bin_rows){ 0 };
 }

@@ -8,6 +8,7 @@
  *     histogram.c    sums of gradients by bin
  *     split.c        the best split of a histogram
  *     monotone.c     features along which scores may only rise, or fall
+ *     queries.c      the queries of a worker's rows
  *     gradients.c    gradients of a round, as whole numbers
  *     grow.c         a tree, step by step
  *     part.c         rows of a leaf go to its children
@@ -158,12 +159,19 @@ typedef struct pli_bin_rows {
     bool     *held;       /* [n] held back for validation; NULL: none is                   */
     int32_t  *votes;      /* [n] of a forest: how many rounds the row's score is the sum of; NULL: of gbdt */
     double   *score;      /* [columns, n]                                                  */
+    int64_t  *query;      /* [queries + 1] first row of each, and n; NULL: no ranking      */
+    int64_t   queries;
 } pli_bin_rows;
 
 /** The own rows of data. split: rows may be held back for validation. */
 plait_status pli_bin_rows_make(pli_run *run, const pli_bins *bins, const pli_dataset *data, bool split,
                                pli_bin_rows *rows);
 void         pli_bin_rows_free(pli_bin_rows *rows);
+/** For a loss of rankings: finds the queries. Collective. Errors: EFORMAT a row names no query, or a query comes
+ *  again. */
+plait_status pli_bin_rows_query(pli_run *run, const pli_dataset *data, pli_bin_rows *rows);
+/** The first query that begins at a row or behind it. */
+int64_t pli_bin_rows_query_from(const pli_bin_rows *rows, int64_t row);
 /** The bin of used feature j of a row. */
 int32_t pli_bin_rows_at(const pli_bin_rows *rows, const pli_bins *bins, int64_t row, int32_t j);
 /** Which node of the tree a row ends in. */
