@@ -45,7 +45,8 @@ void pli_dataset_place(const pli_dataset *d, int64_t row, pli_text *text) {
         if (row >= d->schema->segment_rows[i]) continue;
         const pli_source *source = &d->sources->source[d->segment[i].source];
         const size_t      at = (size_t)(row_in(d, &d->segment[i], row) - source->data);
-        pli_text_add(text, "%s:%lld", source->path, (long long)pli_source_line(source, at));
+        pli_text_add(text, "%s:%lld", strcmp(source->path, "-") == 0 ? "standard input" : source->path,
+                     (long long)pli_source_line(source, at));
         return;
     }
 }

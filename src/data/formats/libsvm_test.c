@@ -127,6 +127,35 @@ static void test_ends_of_plain_entries(void **state) {
     expect_rows("1 1:1 2:1", "1", "1 0:1 1:1|");
 }
 
+/* Queries are kept, a row without one has 0, and 64 blocks are cut between queries, also longer ones than a block. */
+static void test_queries(void **state) {
+    char          text[20000];
+    size_t        n = 0;
+    plait_error   err = { 0 };
+    pli_dataset  *d = NULL;
+    uint64_t      last = 0;
+    int64_t       rows = 0, changes = 0;
+    (void)state;
+    for (int i = 0; i < 900; i++) {
+        n += (size_t)snprintf(text + n, sizeof text - n, "%d qid:%d 1:%d\n", i % 3, i < 300 ? 7 : 4294967295u - i / 40, i % 7);
+        if (i % 40 == 13) n += (size_t)snprintf(text + n, sizeof text - n, "# between\n\n");
+    }
+    assert_int_equal(open_text(text, "auto", 0, 1, &d, &err), PLAIT_OK);
+    assert_int_equal(pli_dataset_load(d, NULL, &err), PLAIT_OK);
+    for (int32_t b = 0; b < pli_dataset_own_blocks(d); b++) {
+        const pli_block *block = pli_dataset_block(d, b);
+        assert_true(block->rows == 0 || block->query[0] != last); /* no query lies in two */
+        for (int64_t r = 0; r < block->rows; r++, rows++) {
+            const uint64_t want = rows < 300 ? 7 : 4294967295u - (uint64_t)rows / 40;
+            assert_true(pli_query_id(block->query[r]) == want);
+            changes += block->query[r] != last;
+            last = block->query[r];
+        }
+    }
+    assert_true(rows == 900 && changes == 1 + 16);
+    pli_dataset_destroy(&d);
+}
+
 static void test_bases(void **state) {
     (void)state;
     expect_rows("1 1:1\n", "0", "1 1:1|");
@@ -322,7 +351,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain_entries_are_read_as_all_others),
         cmocka_unit_test(test_ends_of_plain_entries),
-        cmocka_unit_test(test_rows),     cmocka_unit_test(test_bases),
+        cmocka_unit_test(test_rows),     cmocka_unit_test(test_queries),
+                                        cmocka_unit_test(test_bases),
         cmocka_unit_test(test_values),   cmocka_unit_test(test_odd_lines),
         cmocka_unit_test(test_refusals), cmocka_unit_test(test_workers_see_the_same_rows),
         cmocka_unit_test(test_batches),  cmocka_unit_test(test_every_failed_allocation),

@@ -129,6 +129,33 @@ static void test_smoothed(void **state) {
         }
 }
 
+/* A query of four rows beside the formulas; slopes of pairs are the loss's differences. */
+static void test_rankings(void **state) {
+    const double y[4] = { 0, 2, 1, 0 }, perfect[4] = { -1, 3, 2, 0 }, other[4] = { 1, 0.5, -0.25, 0.75 };
+    const double best = 3 + 1 / log2(3), got = 1 / log2(5) + 3 / log2(4); /* places: 0, 3, 1, 2 */
+    double       slope[4], h[4], unused[4], ndcg, sum = 0;
+    (void)state;
+    assert_near(pli_loss_ndcg.query(4, perfect, y, slope, h, &ndcg), 0, 1e-15);
+    assert_near(ndcg, 1, 1e-15);
+    assert_near(pli_loss_ndcg.query(4, other, y, slope, h, &ndcg), 1 - got / best, 1e-15);
+    assert_near(ndcg, got / best, 1e-15);
+    for (int i = 0; i < 4; i++) sum += slope[i];
+    assert_near(sum, 0, 1e-14);
+    assert_true(slope[1] < 0 && slope[0] > 0 && h[0] > 0 && h[1] > 0);
+    assert_near(pli_loss_ndcg.query(4, other, (double[]){ 0, 0, 0, 0 }, slope, h, &ndcg), 0, 0);
+    assert_true(ndcg == 1 && slope[0] == 0 && h[3] == 0); /* nothing to put in order */
+    (void)pli_loss_pairwise.query(4, other, y, slope, h, &ndcg);
+    for (int i = 0; i < 4; i++) {
+        double moved[4];
+        memcpy(moved, other, sizeof moved);
+        moved[i] += 1e-5;
+        const double up = pli_loss_pairwise.query(4, moved, y, NULL, NULL, unused);
+        moved[i] -= 2e-5;
+        const double down = pli_loss_pairwise.query(4, moved, y, NULL, NULL, unused);
+        assert_near(slope[i], 4 * (up - down) / 2e-5, 1e-8); /* times the query's rows */
+    }
+}
+
 static void test_values(void **state) {
     (void)state;
     double score[3] = { 2, 0, 0 }, slope[3];
@@ -189,6 +216,7 @@ int main(void) {
                                         cmocka_unit_test(test_seconds_are_differences),
                                         cmocka_unit_test(test_many_rows_are_each_row),
                                         cmocka_unit_test(test_smoothed), cmocka_unit_test(test_values),
+                                        cmocka_unit_test(test_rankings),
                                         cmocka_unit_test(test_probabilities), cmocka_unit_test(test_names) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

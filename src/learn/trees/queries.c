@@ -22,66 +22,50 @@ static plait_status fail_at(const pli_run *run, const pli_dataset *data, int64_t
     return status;
 }
 
-/* Finds where the queries of a block begin. row [queries]: the first of each; id [queries]. */
+/* A query, and the number of its first row. */
+typedef struct seen {
+    uint64_t id;
+    int64_t  row;
+} seen;
+
+/* Finds where the queries of a block begin; its first row is own row `first`. own [queries]. */
 static plait_status walk(const pli_run *run, const pli_dataset *data, const pli_block *block, int64_t first,
-                         pli_bin_rows *rows, uint64_t *id) {
+                         pli_bin_rows *rows, seen *own) {
     for (int64_t r = 0; r < block->rows; r++) {
         if (block->query == NULL || block->query[r] == 0)
             return fail_at(run, data, block->first_row + r,
                            block->query == NULL ? NAMELESS " (and leave out --cache, which keeps no queries)" : NAMELESS,
                            0);
         if (r > 0 && block->query[r] == block->query[r - 1]) continue;
-        id[rows->queries] = block->query[r];
+        own[rows->queries] = (seen){ block->query[r], block->first_row + r };
         rows->query[rows->queries++] = first + r;
     }
     return PLAIT_OK;
 }
 
-/* A query of all workers, and its place among them. */
-typedef struct seen {
-    uint64_t id;
-    int64_t  at;
-} seen;
-
 static int by_id(const void *a, const void *b) {
     const seen *x = a, *y = b;
-    return x->id != y->id ? (x->id > y->id) - (x->id < y->id) : (x->at > y->at) - (x->at < y->at);
+    return x->id != y->id ? (x->id > y->id) - (x->id < y->id) : (x->row > y->row) - (x->row < y->row);
 }
 
-/* No query may come again. all [n]: those of all workers; the own ones begin at first. */
-static plait_status check_again(const pli_run *run, const pli_dataset *data, int64_t n, const uint64_t *all,
-                                const pli_bin_rows *rows, int64_t first) {
-    seen        *s = pli_array((size_t)n + 1, sizeof *s);
-    plait_status status = PLAIT_OK;
-    if (s == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for %lld queries", (long long)n);
-    for (int64_t i = 0; i < n; i++) s[i] = (seen){ all[i], i };
-    qsort(s, (size_t)n, sizeof *s, by_id);
-    for (int64_t i = 1; i < n && status >= 0; i++) {
-        const int64_t own = s[i].at - first;
-        if (s[i].id != s[i - 1].id) continue;
-        if (own >= 0 && own < rows->queries)
-            status = fail_at(run, data, rows->number[rows->query[own]], AGAIN, s[i].id);
-        else
-            status = pli_fail(run->err, PLAIT_EFORMAT, "query %llu: " AGAIN,
-                              (unsigned long long)pli_query_id(s[i].id));
-    }
-    pli_free(s);
-    return status;
+/* No query may come again; all [n], those of all workers, are sorted. The first row that is out of order is named. */
+static plait_status check_again(const pli_run *run, const pli_dataset *data, int64_t n, seen *all) {
+    const seen *first = NULL;
+    if (n > 0) qsort(all, (size_t)n, sizeof *all, by_id);
+    for (int64_t i = 1; i < n; i++)
+        if (all[i].id == all[i - 1].id && (first == NULL || all[i].row < first->row)) first = &all[i];
+    return first == NULL ? PLAIT_OK : fail_at(run, data, first->row, AGAIN, first->id);
 }
 
-/* All workers see the queries of all. id [queries]: the own ones. */
-static plait_status agree(const pli_run *run, const pli_dataset *data, const uint64_t *id, const pli_bin_rows *rows) {
-    const int32_t workers = plait_comm_workers(run->comm), me = plait_comm_rank(run->comm);
-    size_t       *bytes = pli_calloc((size_t)workers, sizeof *bytes), n = 0, first = 0;
+/* All workers see the queries of all. */
+static plait_status agree(const pli_run *run, const pli_dataset *data, int64_t queries, const seen *own) {
+    const int32_t workers = plait_comm_workers(run->comm);
+    size_t       *bytes = pli_calloc((size_t)workers, sizeof *bytes), n = 0;
     void         *all = NULL;
     if (bytes == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the queries");
-    plait_status status = plait_comm_allgatherv(run->comm, id, (size_t)rows->queries * sizeof *id, bytes, &all);
-    for (int32_t w = 0; w < workers; w++) {
-        if (w == me) first = n;
-        n += bytes[w];
-    }
-    if (status >= 0)
-        status = check_again(run, data, (int64_t)(n / sizeof *id), all, rows, (int64_t)(first / sizeof *id));
+    plait_status status = plait_comm_allgatherv(run->comm, own, (size_t)queries * sizeof *own, bytes, &all);
+    for (int32_t w = 0; w < workers; w++) n += bytes[w];
+    if (status >= 0) status = check_again(run, data, (int64_t)(n / sizeof *own), all);
     plait_comm_free(all);
     pli_free(bytes);
     return status;
@@ -89,19 +73,19 @@ static plait_status agree(const pli_run *run, const pli_dataset *data, const uin
 
 plait_status pli_bin_rows_query(pli_run *run, const pli_dataset *data, pli_bin_rows *rows) {
     if (pli_fit_of(run)->goal.loss->query == NULL) return PLAIT_OK;
-    uint64_t    *id = pli_array((size_t)rows->n + 1, sizeof *id);
+    seen        *own = pli_array((size_t)rows->n + 1, sizeof *own);
     plait_status status = PLAIT_OK;
     int64_t      first = 0;
     rows->query = pli_array((size_t)rows->n + 1, sizeof *rows->query);
-    if (id == NULL || rows->query == NULL) status = pli_fail(run->err, PLAIT_ENOMEM, "no memory for the queries");
+    if (own == NULL || rows->query == NULL) status = pli_fail(run->err, PLAIT_ENOMEM, "no memory for the queries");
     for (int32_t b = 0; status >= 0 && b < pli_dataset_own_blocks(data); b++) {
         const pli_block *block = pli_dataset_block(data, b);
-        status = walk(run, data, block, first, rows, id);
+        status = walk(run, data, block, first, rows, own);
         first += block->rows;
     }
     if (status >= 0) rows->query[rows->queries] = rows->n;
-    if (status >= 0) status = agree(run, data, id, rows);
-    pli_free(id);
+    if (status >= 0) status = agree(run, data, rows->queries, own);
+    pli_free(own);
     return status;
 }
 
