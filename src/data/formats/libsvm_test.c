@@ -129,19 +129,18 @@ static void test_ends_of_plain_entries(void **state) {
 
 /* Queries are kept, a row without one has 0, and 64 blocks are cut between queries, also longer ones than a block. */
 static void test_queries(void **state) {
-    char          text[20000];
-    size_t        n = 0;
-    plait_error   err = { 0 };
-    pli_dataset  *d = NULL;
-    uint64_t      last = 0;
-    int64_t       rows = 0, changes = 0;
+    static char  text[30000];
+    size_t       n = 0;
+    pli_dataset *d = NULL;
+    uint64_t     last = 0;
+    int64_t      rows = 0, changes = 0;
     (void)state;
     for (int i = 0; i < 900; i++) {
-        n += (size_t)snprintf(text + n, sizeof text - n, "%d qid:%d 1:%d\n", i % 3, i < 300 ? 7 : 4294967295u - i / 40, i % 7);
+        n += (size_t)snprintf(text + n, sizeof text - n, "%d qid:%u 1:%d\n", i % 3,
+                              i < 300 ? 7 : 4294967295u - (uint32_t)i / 40, i % 7);
         if (i % 40 == 13) n += (size_t)snprintf(text + n, sizeof text - n, "# between\n\n");
     }
-    assert_int_equal(open_text(text, "auto", 0, 1, &d, &err), PLAIT_OK);
-    assert_int_equal(pli_dataset_load(d, NULL, &err), PLAIT_OK);
+    d = load(text, "auto");
     for (int32_t b = 0; b < pli_dataset_own_blocks(d); b++) {
         const pli_block *block = pli_dataset_block(d, b);
         assert_true(block->rows == 0 || block->query[0] != last); /* no query lies in two */
@@ -351,8 +350,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain_entries_are_read_as_all_others),
         cmocka_unit_test(test_ends_of_plain_entries),
-        cmocka_unit_test(test_rows),     cmocka_unit_test(test_queries),
-                                        cmocka_unit_test(test_bases),
+        cmocka_unit_test(test_rows),     cmocka_unit_test(test_queries), cmocka_unit_test(test_bases),
         cmocka_unit_test(test_values),   cmocka_unit_test(test_odd_lines),
         cmocka_unit_test(test_refusals), cmocka_unit_test(test_workers_see_the_same_rows),
         cmocka_unit_test(test_batches),  cmocka_unit_test(test_every_failed_allocation),
