@@ -34,7 +34,7 @@ static plait_status walk(const pli_run *run, const pli_dataset *data, const pli_
     for (int64_t r = 0; r < block->rows; r++) {
         if (block->query == NULL || block->query[r] == 0)
             return fail_at(run, data, block->first_row + r,
-                           block->query == NULL ? NAMELESS " (and leave out --cache, which keeps no queries)" : NAMELESS,
+                           block->query == NULL ? NAMELESS " (and leave out --cache: it keeps no queries)" : NAMELESS,
                            0);
         if (r > 0 && block->query[r] == block->query[r - 1]) continue;
         own[rows->queries] = (seen){ block->query[r], block->first_row + r };
