@@ -30,7 +30,8 @@ typedef struct plait_events plait_events;
 PLAIT_API plait_status plait_events_create(const char *path, plait_events **events_out, plait_error *error_out);
 
 /** Makes the caller's later jobs write to the log. plait_job_opts.events does this; call it where the job is not the
- *  program's own, before plait_train(). Errors: EINVAL; EIO the file cannot be made; ENOMEM; those of a broadcast. The
+ *  program's own, before plait_train(). Errors: EINVAL, also if the log is of an earlier run, or the run has another
+ *  log; EIO the file cannot be made; ENOMEM; those of a broadcast. The
  *  text is in plait_comm_error(). Collective over all ranks. */
 PLAIT_API plait_status plait_events_record(plait_comm *comm, plait_events *events);
 

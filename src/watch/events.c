@@ -13,8 +13,10 @@ enum { TAG_ID = 0x7002, ID_BYTES = 17 };
 
 typedef struct run_events {
     struct plait_events base; /* comm/comm.h */
-    pthread_mutex_t     lock; /* guards log, which the first rank of the process opens */
+    pthread_mutex_t     lock; /* guards log, which the first rank of the process opens, and came */
     pli_eventlog       *log;
+    uint8_t            *came; /* [ranks] where all are in one process: has the rank set the log? */
+    int32_t             ranks;
     char               *path;
     char                id[ID_BYTES];
 } run_events;
@@ -47,20 +49,50 @@ static plait_status open_own(run_events *events, plait_comm *comm, plait_error *
     return status;
 }
 
+/* A rank comes to a log once in a run, so who comes again is of another run. The log's clock is that of the first. */
+static plait_status refuse_again(const run_events *events, plait_error *err) {
+    return pli_fail(err, PLAIT_EINVAL, "event log %s is of another run; make one for each run", events->path);
+}
+
+/* All ranks are in this process, and share a file. Under the lock. */
+static plait_status open_shared(run_events *events, plait_comm *comm, plait_error *err) {
+    const int32_t rank = plait_comm_rank(comm);
+    if (events->came == NULL) {
+        events->ranks = plait_comm_size(comm);
+        events->came = pli_calloc((size_t)events->ranks, 1);
+        if (events->came == NULL) return pli_fail(err, PLAIT_ENOMEM, "event log: no memory");
+    }
+    if (rank >= events->ranks || events->came[rank]) return refuse_again(events, err);
+    if (events->log == NULL) PLI_TRY(open_log(events, comm, events->path, err));
+    events->came[rank] = 1;
+    return PLAIT_OK;
+}
+
+static plait_status open_either(run_events *events, plait_comm *comm, plait_error *err) {
+    if (!pli_comm_shares_process(comm))
+        return events->log != NULL ? refuse_again(events, err) : open_own(events, comm, err);
+    pthread_mutex_lock(&events->lock);
+    const plait_status status = open_shared(events, comm, err);
+    pthread_mutex_unlock(&events->lock);
+    return status;
+}
+
+static bool is_set(run_events *events, plait_comm *comm) {
+    pthread_mutex_lock(&events->lock);
+    const bool set = events->log != NULL && pli_comm_events(comm) == pli_eventlog_sink(events->log);
+    pthread_mutex_unlock(&events->lock);
+    return set;
+}
+
 static plait_status record(struct plait_events *base, plait_comm *comm) {
     run_events  *events = (run_events *)base;
     plait_error *err = pli_comm_error(comm);
-    plait_status status = PLAIT_OK;
-    if (pli_comm_events(comm) != NULL) return PLAIT_OK; /* an earlier job of the rank has set it */
-    if (pli_comm_shares_process(comm)) {
-        pthread_mutex_lock(&events->lock);
-        if (events->log == NULL) status = open_log(events, comm, events->path, err);
-        pthread_mutex_unlock(&events->lock);
-    } else {
-        status = open_own(events, comm, err);
-    }
-    if (status >= 0) pli_comm_set_events(comm, pli_eventlog_sink(events->log));
-    return status;
+    if (is_set(events, comm)) return PLAIT_OK; /* by an earlier job of the rank */
+    if (pli_comm_events(comm) != NULL)
+        return pli_fail(err, PLAIT_EINVAL, "event log %s: the run has another event log already", events->path);
+    PLI_TRY(open_either(events, comm, err));
+    pli_comm_set_events(comm, pli_eventlog_sink(events->log));
+    return PLAIT_OK;
 }
 
 void pli_run_id(char id[17]) {
@@ -109,6 +141,7 @@ plait_status plait_events_close(plait_events **events_ptr, plait_error *error_ou
     if (events == NULL) return PLAIT_OK;
     plait_status status = pli_eventlog_close(&events->log, error_out);
     pthread_mutex_destroy(&events->lock);
+    pli_free(events->came);
     pli_free(events->path);
     pli_free(events);
     *events_ptr = NULL;
