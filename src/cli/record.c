@@ -234,6 +234,8 @@ void pli_record_text(const plait_report *r, const plait_simulated *simulated, co
     figure(text, "objective", r->objective);
     figure(text, "train loss", r->train_loss);
     figure(text, "progressive loss", r->progressive_loss);
+    figure(text, "oob loss", r->oob_loss);
+    figure(text, "oob accuracy", r->oob_accuracy);
     validation(text, r);
     figure(text, "test loss", r->test_loss);
     figure(text, "test accuracy", r->test_accuracy);

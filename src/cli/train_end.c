@@ -44,7 +44,9 @@ static void find_no_start(const plait_report *report, char text[64]) {
     const plait_learner *learner = pli_learner_find(report->model, NULL, 0);
     const pli_solver    *solver = pli_solver_find(report->optimizer);
     text[0] = '\0';
-    if (learner != NULL && learner->optimizer == NULL && (learner->ways & PLAIT_LEARNER_STARTS) == 0)
+    const bool           adds = learner != NULL && (learner->optimizer == NULL || (learner->more != NULL &&
+                                                                                   learner->more->adds));
+    if (adds && (learner->ways & PLAIT_LEARNER_STARTS) == 0)
         snprintf(text, 64, "model %s", report->model);
     else if (solver != NULL && (solver->demand.traits & PLAIT_IN_SEQUENCE) != 0)
         snprintf(text, 64, "optimizer %s", report->optimizer);
@@ -74,6 +76,10 @@ static void say_how_to_go_on(run *r) {
                      "what was learnt is in %s, but a model whose features grow by key cannot be started from (hash "
                      "them: --hash-bits 22)",
                      r->settings->out);
+    } else if (r->settings->path > 0) {
+        pli_text_add(&text, "what was learnt is in %s, but a path begins at weights 0; the same command begins anew: ",
+                     r->settings->out);
+        pli_again_same(&again, &text);
     } else if (no_start[0] != '\0') {
         pli_text_add(&text,
                      "what was learnt is in %s, but %s does not begin from a model; a run with --checkpoint DIR can be "

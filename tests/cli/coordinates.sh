@@ -104,6 +104,13 @@ done
 exits 2 "path with model kmeans" kmeans train --data part --model kmeans --path 4
 exits 2 "nearest is --optimizer cd" rule train --data part --optimizer adagrad --path 4
 exits 2 "same coordinate" stale train --data part --optimizer cd --l1 0.01 --consistency async
+exits 2 "path with model hinge: only squared and logistic" hinge train --data part --model hinge --path 4
+exits 2 "path with these options is refused" kept train --data part --model squared --path 4 --checkpoint folder
+# Equal labels: no penalty is needed, and slopes that are but rounding make none.
+LC_ALL=C awk 'BEGIN { for (i = 0; i < 50; i++) print 3, "1:" i % 7, "2:5", "3:" i % 3 }' >same
+works same train --data same --model squared --path 4 --l2 0 --quiet
+[ "$(grep -cE '^ +[0-9]+ ' same.out)" = 1 ] || fail "a path of equal labels: $(cat same.out)"
+grep -q warning same.err && fail "a path of equal labels warns: $(cat same.err)"
 works note train --data part --optimizer cd --l1 0.01 --normalize none
 grep -q "normalize has no effect" note.err || fail "--normalize is not noted: $(cat note.err)"
 finish

@@ -256,9 +256,9 @@ static void note_cold(pli_dataset *d, const pli_found *found, int64_t n) {
             rows += found[i].cold[k];
         }
         if (rows > 0)
-            pli_dataset_note(d, "%lld rows name %ss that the model does not know, first \"%s\"; what is not "
+            pli_dataset_note(d, "%lld row%s name%s %ss that the model does not know, first \"%s\"; what is not "
                                 "known counts 0",
-                             (long long)rows, what[k], text);
+                             (long long)rows, pli_plural(rows), rows == 1 ? "s" : "", what[k], text);
     }
 }
 

@@ -61,6 +61,20 @@ static plait_status check_optimizer(const pli_run *run) {
     return PLAIT_OK;
 }
 
+/* What other models take, and this one would leave unused. */
+static plait_status check_useless(const pli_run *run) {
+    const plait_train_opts *o = run->opts;
+    if (o->init_model != NULL)
+        return refuse(run, "--init-model", "a saved model lacks the step sizes", "--checkpoint DIR, and --resume DIR");
+    if (o->validation != NULL)
+        return refuse(run, "--validation", "it does not choose factors by a validation loss", "--test FILE");
+    if (o->layers != NULL || o->graph_file != NULL)
+        return refuse(run, "--layers or --graph", "it is no net", "--components N");
+    if (o->no_intercept)
+        return refuse(run, "--no-intercept", "a mean and biases are part of it", "the run without it");
+    return PLAIT_OK;
+}
+
 static plait_status check(pli_run *run) {
     const plait_train_opts *o = run->opts;
     PLI_TRY(check_loss(run));
@@ -73,7 +87,7 @@ static plait_status check(pli_run *run) {
     if (o->backup > 0)
         return refuse(run, "--backup", "a step of the rotation may then lack a worker's part", "--backup 0");
     if (o->l1 > 0) return refuse(run, "--l1", "its penalty is on squares", "--l2");
-    return PLAIT_OK;
+    return check_useless(run);
 }
 
 static void reads(const pli_run *run, plait_data_opts *files) {

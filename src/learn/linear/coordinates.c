@@ -286,13 +286,25 @@ static double penalty_of(const path *p, int64_t i) {
     return p->most * pow(p->least / p->most, (double)i / (double)(p->n - 1));
 }
 
-/* Which penalties there are. The largest is the least at which all weights are 0. */
+/* What rounding may make of a slope that is 0: where all labels, or all values of each column, are equal. */
+static double rounding_of(const pli_coordinates *c) {
+    double widest = 0;
+    for (int64_t j = 0; j < c->columns.features; j++)
+        widest = fmax(widest, c->spread[j] + c->all * c->mean[j] * c->mean[j]);
+    return 1e-14 * sqrt(widest) * (c->logistic ? 1 : sqrt(c->look.square + c->bias * c->bias));
+}
+
+/* Which penalties there are. The largest is the least at which all weights are 0; if slopes are but rounding, there is
+ * one, which is large enough to leave all weights at 0. */
 static void lay_out(const pli_coordinates *c, path *p) {
     const plait_train_opts *o = c->run->opts;
+    const double            rounding = rounding_of(c);
     p->most = 0;
-    for (int64_t j = 0; j < c->columns.features; j++) p->most = fmax(p->most, fabs(c->g[j]));
+    for (int64_t j = 0; j < c->columns.features; j++)
+        if (c->spread[j] > 0) p->most = fmax(p->most, fabs(c->g[j]));
+    if (p->most <= rounding) p->most = 0;
     p->n = o->path > 0 ? o->path : 1;
-    p->least = o->l1 > 0 ? o->l1 : PATH_RATIO * p->most;
+    p->least = o->l1 > 0 ? o->l1 : p->most > 0 ? PATH_RATIO * p->most : rounding;
     if (!(p->least < p->most) || !(p->most > 0)) p->n = 1;
 }
 
@@ -328,6 +340,7 @@ static void tell(const pli_coordinates *c, const path *p, int64_t i, double loss
     const pli_run *run = c->run;
     plait_penalty  told = { .number = i + 1, .of = p->n, .l1 = c->l1, .objective = c->look.primal,
                             .validation_loss = loss };
+    if (!(p->most > 0) && !(run->opts->l1 > 0)) told.l1 = 0; /* all weights are 0 without any penalty, too */
     told.gap = c->look.primal > 0 ? c->look.gap / c->look.primal : 0;
     for (int64_t j = 0; j < c->columns.features; j++) told.nonzeros += c->w[j] != 0;
     if (run->opts->path > 0 && run->opts->penalty != NULL && pli_comm_leads(run->comm))

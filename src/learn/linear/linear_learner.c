@@ -173,6 +173,10 @@ static void prefer_dual(pli_run *run, double there) {
 static plait_status check_path(pli_run *run) {
     if (run->opts->path == 0 || run->solver == &pli_solver_coordinates) return PLAIT_OK;
     if (run->chooses && pli_run_try_solver(run, &pli_solver_coordinates, pli_solver_coordinates.why)) return PLAIT_OK;
+    if (run->chooses)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "--path with these options is refused: only --optimizer cd takes a path of penalties, and it "
+                        "does not go with all of them; with --optimizer cd the run says which");
     return pli_fail(run->err, PLAIT_EREFUSED,
                     "--path with optimizer %s and model %s is refused: coordinates alone take a path of penalties; "
                     "nearest is --optimizer cd, with --model squared or logistic", run->optimizer, run->opts->model);

@@ -117,8 +117,8 @@ static plait_status check_path(const pli_run *run) {
     if (run->opts->path == 0) return PLAIT_OK;
     for (int i = 0; more != NULL && more->solvers != NULL && more->solvers[i] != NULL; i++)
         if (more->solvers[i] == &pli_solver_coordinates) return PLAIT_OK;
-    return pli_fail(run->err, PLAIT_EINVAL, "path with model %s: linear models alone have a path of penalties; take "
-                                            "--model squared or logistic", run->opts->model);
+    return pli_fail(run->err, PLAIT_EINVAL, "path with model %s: only squared and logistic have a path of penalties; "
+                                            "take --model squared or logistic", run->opts->model);
 }
 
 /* Checks --cut, --place, --micro-batches and --pipeline. */
