@@ -303,7 +303,8 @@ const plait_learner pli_mf_learner = {
             "  losses    --loss squared: ratings; implicit: counts of use, all other pairs are weak zeros; bpr: each "
             "pair ranks above pairs without a value\n"
             "  solvers   --optimizer sgd: blocks of items rotate over the workers; als: least squares, side by side\n"
-            "  l2        the penalty, once for each rating (implicit: for each row); default 0.1, else 0.01\n"
+            "  l2        the penalty, once for each rating (implicit: for each row); default 0.1 for squared, "
+            "0.01 for others\n"
             "  new rows  what the model does not know counts 0: the mean, and the bias of the other side\n"
             "'plait predict' gives values of pairs, 'plait recommend' the best items for users.\n",
     .labels = PLAIT_LABELS_NONE, /* implicit feedback needs no values; settle_rows asks for them otherwise */

@@ -200,7 +200,8 @@ plait_status pli_model_inspect(const plait_model *model, pli_text *text, plait_e
 plait_status pli_model_tree(const plait_model *model, int64_t t, pli_text *text, plait_error *err) {
     const pli_model_ops *ops = pli_model_ops_of(model);
     if (ops != NULL && ops->tree != NULL) return ops->tree(model, t, text, err);
-    return pli_fail(err, PLAIT_EREFUSED, "a model of kind %s has no trees; models of kind gbdt and forest have", model->name);
+    return pli_fail(err, PLAIT_EREFUSED, "a model of kind %s has no trees; models of kind gbdt and forest have",
+                    model->name);
 }
 
 double plait_model_weight(const plait_model *model, int64_t j, int64_t k) {

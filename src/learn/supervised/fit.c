@@ -250,7 +250,8 @@ static plait_status warn_if_astray(pli_run *run, double objective, double train_
     const bool whole = pli_comm_absent(run->comm) == 0; /* else the sums above lack the rows of the dead */
     if (run->interrupted || !whole || !pli_comm_leads(run->comm)) return PLAIT_OK;
     if (run->solver != NULL && !run->solver->passes) objective = train_loss; /* it does not apply the penalty */
-    if (!(objective > nothing * (1 + 1e-6) + 1e-20)) return PLAIT_OK; /* equal labels: what is left is rounding */
+    const double rounding = 1e-20; /* what is left where all labels are equal */
+    if (!(objective > nothing * (1 + 1e-6) + rounding)) return PLAIT_OK;
     const bool stale = (pli_promises_of(run->consistency, NULL) & PLAIT_WHOLE_CLOCKS) == 0;
     if (run->solver != NULL || train_loss < began)
         pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
