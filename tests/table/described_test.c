@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include <cmocka.h>
 
 #include <plait/group.h>
@@ -268,12 +271,89 @@ static void test_what_is_gone_is_not_described(void **state) {
     if (plait_comm_run(&opts, drop, NULL, &err) != PLAIT_OK) fail_msg("%s", err.text);
 }
 
+typedef struct looker {
+    plait_comm *comm;
+    atomic_bool ends;
+    int64_t     looks, wrong;
+} looker;
+
+/* Describes again and again, whatever the workers do meanwhile. */
+static void *look_on(void *user) {
+    looker *l = user;
+    while (!atomic_load(&l->ends)) {
+        plait_table_part *part = NULL;
+        int64_t           n = 0;
+        l->wrong += plait_job_describe(l->comm, PATIENCE, &n, &part, NULL) != PLAIT_OK;
+        for (int64_t i = 0; i < n; i++) {
+            const bool known = strcmp(part[i].name, "a") == 0 || strcmp(part[i].name, "b") == 0;
+            l->wrong += !known || part[i].rows != ROWS || part[i].held < 0 || part[i].held > ROWS;
+        }
+        l->looks++;
+        plait_comm_free(part);
+    }
+    return NULL;
+}
+
+static plait_status come_and_go(plait_comm *comm, const story *s) {
+    plait_job_opts opts;
+    plait_job     *job;
+    plait_table   *a, *b;
+    float          values[COLS] = { 1, 2 };
+    plait_job_opts_init(&opts);
+    opts.topology = s->topology;
+    SURE(plait_job_create(comm, &opts, &job) == PLAIT_OK);
+    SURE(make(job, s, "a", ROWS, NULL, NULL, &a) == PLAIT_OK);
+    SURE(make(job, s, "b", ROWS, NULL, NULL, &b) == PLAIT_OK);
+    for (int64_t clock = 0; clock < CLOCKS; clock++) {
+        SURE(plait_table_inc_range(a, clock, 1, values, 0) == PLAIT_OK);
+        SURE(plait_table_get_range(b, clock, 1, values) == PLAIT_OK);
+        SURE(plait_job_clock(job) == PLAIT_OK);
+    }
+    SURE(plait_table_drop(&a) == PLAIT_OK);
+    SURE(make(job, s, "a", ROWS, NULL, NULL, &a) == PLAIT_OK);
+    SURE(plait_job_clock(job) == PLAIT_OK);
+    return plait_job_destroy(&job);
+}
+
+static plait_status watched(plait_comm *comm, void *user) {
+    const story *s = user;
+    looker       l = { .comm = comm };
+    pthread_t    thread;
+    const bool   looks = plait_comm_rank(comm) == 1;
+    plait_status status = PLAIT_OK;
+    if (looks) SURE(pthread_create(&thread, NULL, look_on, &l) == 0);
+    for (int i = 0; status >= 0 && i < 10; i++) status = come_and_go(comm, s);
+    atomic_store(&l.ends, true);
+    if (looks) SURE(pthread_join(thread, NULL) == 0);
+    if (status >= 0) status = plait_comm_barrier(comm); /* a rank that has ended would not answer */
+    SURE(status < 0 || l.wrong == 0);
+    SURE(!looks || l.looks > 0);
+    return status;
+}
+
+/* A thread of one rank describes while the workers make tables, use and drop them, and end their jobs. */
+static void test_meanwhile(void **state) {
+    static const char *const topologies[] = { "ps", "allreduce", "local" };
+    plait_comm_opts          opts;
+    plait_error              err = { .code = PLAIT_OK };
+    (void)state;
+    const size_t processes = strcmp(transport, "threads") != 0; /* they have no memory in common */
+    for (size_t i = 0; i < sizeof topologies / sizeof *topologies - processes; i++) {
+        story s = { .topology = topologies[i] };
+        plait_comm_opts_init(&opts);
+        opts.transport = transport;
+        opts.workers = 4;
+        if (plait_comm_run(&opts, watched, &s, &err) != PLAIT_OK) fail_msg("%s: %s", topologies[i], err.text);
+    }
+}
+
 /* mpi NAME: that test alone, over processes. */
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ps),     cmocka_unit_test(test_allreduce), cmocka_unit_test(test_hybrid),
         cmocka_unit_test(test_gossip), cmocka_unit_test(test_local),     cmocka_unit_test(test_servers_apart),
         cmocka_unit_test(test_what_is_gone_is_not_described),
+        cmocka_unit_test(test_meanwhile),
     };
     if (argc > 2) {
         transport = argv[1];
