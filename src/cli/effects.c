@@ -25,8 +25,13 @@ static bool is_net(const pli_train_settings *s) {
     const plait_learner *learner = s->model != NULL ? pli_learner_find(s->model, NULL, 0) : NULL;
     return s->graph != NULL || (learner != NULL && learner->more != NULL && learner->more->graph != NULL);
 }
+/* Trees split by the order of values, and factors belong to names: both take all their rounds. */
+static bool has_weights(const pli_train_settings *s) {
+    return !(pli_is(s->model, "gbdt") || pli_is(s->model, "forest") || pli_is(s->model, "mf"));
+}
 /* Does a solver train that ends by itself? Nets are trained by a rule unless one is named. */
 static bool converges(const pli_train_settings *s) {
+    if (!has_weights(s)) return false;
     return s->optimizer == NULL || pli_is(s->optimizer, "auto") ? !is_net(s)
                                                                : !has_steps(s) && !pli_is(s->optimizer, "online");
 }
@@ -110,6 +115,7 @@ static const struct effect {
     { "huber-delta", fits_huber, "without --model huber or --loss huber" },
     { "class-weight", NULL, NULL },
     { "normalize", has_raw_x, "on a net of --graph, whose x holds the data in their own units" },
+    { "normalize", has_weights, "on trees and factors, which do not depend on the features' scales" },
     { "normalize", is_not_by_weight, "with --optimizer cd, whose steps do not depend on scales" },
     { "normalize", is_scalable, "with both --l1 and --l2: features are then never scaled" },
     { "init-model", may_begin, "on a run that resumes from --resume DIR" },

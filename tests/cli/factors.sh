@@ -101,6 +101,10 @@ works a predict --model-file byname --data pairs.csv
 works b predict --model-file asis --data test
 paste a.out b.out | awk '{ d = $1 - $2; if (d > 1e-4 || d < -1e-4) bad = 1 } END { exit bad }' || fail "a table gives other values"
 
+works unused train --model mf --data train --epochs 1 --normalize none --tolerance 0.1
+says unused.err 'normalize has no effect' || fail "--normalize is not noted: $(cat unused.err)"
+says unused.err 'tolerance has no effect' || fail "--tolerance is not noted: $(cat unused.err)"
+
 # --- cold rows -----------------------------------------------------------------------------------------------------------------
 printf 'nobody item3 3\nuser3 nothing 3\nnobody nothing 3\n' >cold
 works cold predict --model-file model --data cold
