@@ -207,8 +207,10 @@ static plait_status work(plait_comm *comm, void *user) {
         status = pli_members_tell(comm, r->plan.train.spares, pli_comm_leads(comm) ? r->metrics : NULL);
         if (status < 0) err = *plait_comm_error(comm);
     }
-    if (status >= 0 && r->settings->events != NULL && !r->settings->dry_run)
+    if (status >= 0 && r->settings->events != NULL && !r->settings->dry_run) {
         status = plait_events_record(comm, r->events);
+        if (status < 0) err = *plait_comm_error(comm);
+    }
     if (status >= 0 && pli_comm_leads(comm)) r->prepared = true;
     const bool traces = r->settings->trace != NULL && !r->settings->dry_run;
     if (status >= 0 && traces) status = pli_run_trace_open(&r->trace, comm, &err);
