@@ -67,6 +67,13 @@ static int job_destroy(fixture *f, int arg) {
     plait_job *none = NULL;
     return plait_job_destroy(N(0, &none));
 }
+static int job_describe(fixture *f, int arg) {
+    int64_t           n = 0;
+    plait_table_part *parts = NULL;
+    plait_status status = plait_job_describe(N(0, f->comm), UINT64_MAX / 2, N(2, &n), N(3, &parts), N(4, &f->err));
+    plait_comm_free(parts);
+    return status;
+}
 static int job_comm(fixture *f, int arg) { return NEUTRAL_IF(plait_job_comm(N(0, f->job)) == NULL); }
 static int clock_now(fixture *f, int arg) { return NEUTRAL_IF(plait_job_clock_now(N(0, f->job)) == 0); }
 static int job_clock(fixture *f, int arg) {
@@ -214,6 +221,7 @@ const null_case table_cases[] = {
     { "run", run, "comm_opts job_opts" },
     { "job_create", job_create, "opts" },
     { "job_destroy", job_destroy, "job" },
+    { "job_describe", job_describe, NULL },
     { "job_comm", job_comm, NULL },
     { "job_clock_now", clock_now, NULL },
     { "job_clock", job_clock, NULL },

@@ -233,7 +233,7 @@ static plait_status get(worker *w, int t, bool last) {
 /* Renews the leases for clocks from now on, if that is due. */
 static plait_status renew(worker *w) {
     const plan           *p = &run.p;
-    const pli_lease_terms terms = { .blocks = p->blocks, .clocks = p->epoch };
+    const pli_lease_terms terms = { .blocks = p->blocks, .clocks = p->epoch, .tenants = p->workers };
     int64_t               clock = plait_job_clock_now(w->job);
     plait_error           err = { 0 };
     if (p->blocks == 0 || clock % p->epoch % PLI_LEASE_EVERY != 0) return PLAIT_OK;
