@@ -281,7 +281,7 @@ static pli_msg *lease_message(fixture *f, int32_t src, int64_t clock, int64_t bl
     pli_msg        *msg = message(f, src, PLI_LEASE, clock, sizeof(pli_wire_lease) + (size_t)n * sizeof(pli_lease));
     pli_wire_lease *ask = pli_msg_body(msg);
     pli_lease      *lease = (pli_lease *)(ask + 1);
-    *ask = (pli_wire_lease){ .terms = { .blocks = blocks, .clocks = 10 }, .pace = { 1, 1 }, .n = n };
+    *ask = (pli_wire_lease){ .terms = { .blocks = blocks, .clocks = 10, .tenants = 2 }, .pace = { 1, 1 }, .n = n };
     for (int64_t i = 0; i < n; i++) lease[i] = (pli_lease){ .block = src * 3 + i, .rows = 5 };
     return msg;
 }
