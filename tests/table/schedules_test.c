@@ -248,7 +248,7 @@ static void draw_terms(world *w) {
     if (pick(w, 3) > 0) return;
     w->terms = (pli_lease_terms){ .tenants = w->workers, .blocks = 2 * w->workers +
                                             (int64_t)pick(w, (uint64_t)(BLOCKS_MAX - 2 * w->workers + 1)),
-                                  .clocks = 1 + (int64_t)pick(w, CLOCKS + 3), .tenants = w->workers };
+                                  .clocks = 1 + (int64_t)pick(w, CLOCKS + 3) };
     w->keeper = (int32_t)pick(w, (uint64_t)w->layout.servers);
     for (int64_t b = 0; b < w->terms.blocks; b++) {
         worker *me = &w->worker[b % w->workers];
