@@ -277,7 +277,7 @@ static void short_usage(FILE *file) {
 static int unknown_command(const char *name) {
     const char *say = pli_words_command(name);
     if (say != NULL) return pli_cli_usage("unknown command '%s'; %s", name, say);
-    const char *names[16];
+    const char *names[COMMANDS];
     size_t      n = 0;
     while (commands[n] != NULL) {
         names[n] = commands[n]->name;
