@@ -118,7 +118,8 @@ word "model 'linear': here it is squared" $t --model=linear
 word "model 'LogReg': here it is logistic" $t --model LogReg
 word "model 'mlp-classifier': here it is mlp" $t --model mlp-classifier
 word "model 'xgboost': here it is gbdt$" $t --model xgboost
-word "model 'randomforest': comes with a later version; 'plait help' lists the models of this one$" $t --model randomforest
+word "model 'randomforest': here it is forest$" $t --model randomforest
+word "model 'als': here it is mf$" $t --model als
 word "optimizer 'adamw': the nearest is adam" $t --optimizer adamw
 word "loss 'mse': here it is squared" $t --model mlp --loss mse
 word "format 'svmlight': here it is libsvm" $t --format svmlight
