@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/lines.h"
 #include "cli/paths.h"
 #include "cli/settings.h"
 #include "cli/waiting.h"
@@ -49,27 +50,6 @@ const pli_opt pli_answer_rows[] = {
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
-/* Receives the lines: a file that appears when it is complete, or stdout. It is written in large pieces. */
-typedef struct sink {
-    pli_outfile *file; /* NULL: stdout */
-    pli_text     text;
-} sink;
-
-enum { PIECE_BYTES = 1 << 16 };
-
-static plait_status drain(sink *s, size_t at_least, plait_error *err) {
-    if (s->text.failed) return pli_fail(err, PLAIT_ENOMEM, "out of memory for lines");
-    if (s->text.length < at_least || s->text.length == 0) return PLAIT_OK;
-    plait_status status = PLAIT_OK;
-    if (s->file != NULL) {
-        status = pli_outfile_write(s->file, s->text.data, s->text.length, err);
-    } else if (fwrite(s->text.data, 1, s->text.length, stdout) != s->text.length) {
-        status = PLAIT_END; /* pli_cli_end says why */
-    }
-    s->text.length = 0;
-    return status;
-}
-
 /* --- lines ---------------------------------------------------------------------------------------------------- */
 
 /* Adds one row: a class by its name, or numbers. */
@@ -86,14 +66,14 @@ static void add_row(const plait_model *model, plait_answer answer, const double 
 }
 
 static plait_status write_rows(const plait_model *model, const plait_data *data, plait_answer answer,
-                               const double *values, sink *s, plait_error *err) {
+                               const double *values, pli_lines *lines, plait_error *err) {
     const int64_t width = plait_model_width(model, answer);
     plait_status  status = PLAIT_OK;
     for (int64_t i = 0; i < plait_data_labels(data) && status == PLAIT_OK; i++) {
-        add_row(model, answer, values + i * width, width, &s->text);
-        status = drain(s, PIECE_BYTES, err);
+        add_row(model, answer, values + i * width, width, &lines->text);
+        status = pli_lines_go(lines, err);
     }
-    return status == PLAIT_OK ? drain(s, 0, err) : status;
+    return status;
 }
 
 static plait_status ask(const plait_model *model, const plait_data *data, plait_answer answer, double *values,
@@ -105,7 +85,7 @@ static plait_status ask(const plait_model *model, const plait_data *data, plait_
 
 static plait_status write_all(const plait_model *model, const plait_data *data, plait_answer answer, const char *out,
                               plait_error *err) {
-    sink          s = { 0 };
+    pli_lines     lines = { 0 };
     const int64_t width = plait_model_width(model, answer), rows = plait_data_labels(data);
     const int64_t free_bytes = pli_memory_bytes();
     const bool    fits = free_bytes <= 0 || (double)rows * (double)width * sizeof(double) < (double)free_bytes;
@@ -113,16 +93,9 @@ static plait_status write_all(const plait_model *model, const plait_data *data, 
     if (values == NULL)
         return pli_fail(err, PLAIT_ENOMEM, "no memory for %" PRId64 " rows of %" PRId64 " numbers", rows, width);
     plait_status status = ask(model, data, answer, values, err);
-    if (status >= 0 && out != NULL) status = pli_outfile_open(out, &s.file, err);
-    if (status >= 0) status = write_rows(model, data, answer, values, &s, err);
-    if (s.file != NULL) {
-        if (status >= 0) {
-            status = pli_outfile_commit(&s.file, err);
-        } else {
-            pli_outfile_abandon(&s.file);
-        }
-    }
-    pli_text_free(&s.text);
+    if (status >= 0) status = pli_lines_open(&lines, out, err);
+    if (status >= 0) status = write_rows(model, data, answer, values, &lines, err);
+    status = pli_lines_close(&lines, status, err);
     pli_free(values);
     return status;
 }

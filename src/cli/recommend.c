@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/lines.h"
 #include "cli/paths.h"
 #include "cli/settings.h"
 #include "cli/waiting.h"
@@ -39,31 +40,18 @@ static const pli_opt rows[] = {
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
-/* Receives the lines: a file that appears when it is complete, or stdout. */
 typedef struct sink {
-    pli_outfile *file; /* NULL: stdout */
-    pli_text     text;
+    pli_lines    lines;
     plait_error *err;
 } sink;
 
-enum { PIECE_BYTES = 1 << 16 };
-
-static plait_status drain(sink *s, size_t at_least) {
-    if (s->text.failed) return pli_fail(s->err, PLAIT_ENOMEM, "out of memory for lines");
-    if (s->text.length < at_least || s->text.length == 0) return PLAIT_OK;
-    const size_t n = s->text.length;
-    s->text.length = 0;
-    if (s->file != NULL) return pli_outfile_write(s->file, s->text.data, n, s->err);
-    return fwrite(s->text.data, 1, n, stdout) == n ? PLAIT_OK : PLAIT_END; /* pli_cli_end says why */
-}
-
 static plait_status add_line(void *to, const char *user, const char *item, double score) {
     sink *s = to;
-    pli_text_add_printable(&s->text, user, strlen(user), "");
-    pli_text_add(&s->text, "\t");
-    pli_text_add_printable(&s->text, item, strlen(item), "");
-    pli_text_add(&s->text, "\t%.9g\n", score);
-    return drain(s, PIECE_BYTES);
+    pli_text_add_printable(&s->lines.text, user, strlen(user), "");
+    pli_text_add(&s->lines.text, "\t");
+    pli_text_add_printable(&s->lines.text, item, strlen(item), "");
+    pli_text_add(&s->lines.text, "\t%.9g\n", score);
+    return pli_lines_go(&s->lines, s->err);
 }
 
 static plait_status write_all(const recommend_settings *set, const plait_model *model, const plait_data *users,
@@ -71,14 +59,9 @@ static plait_status write_all(const recommend_settings *set, const plait_model *
     sink         s = { .err = err };
     pli_pool    *pool = NULL;
     plait_status status = pli_pool_create((int32_t)set->in.threads, &pool, err);
-    if (status >= 0 && set->out != NULL) status = pli_outfile_open(set->out, &s.file, err);
+    if (status >= 0) status = pli_lines_open(&s.lines, set->out, err);
     if (status >= 0) status = pli_model_recommend(model, users, set->top, pool, add_line, &s, err);
-    if (status == PLAIT_OK) status = drain(&s, 0);
-    if (s.file != NULL) {
-        if (status >= 0) status = pli_outfile_commit(&s.file, err);
-        else pli_outfile_abandon(&s.file);
-    }
-    pli_text_free(&s.text);
+    status = pli_lines_close(&s.lines, status, err);
     pli_pool_destroy(&pool);
     return status;
 }

@@ -230,6 +230,14 @@ static inline bool pli_run_again(const pli_run *run, int32_t *absent) {
     return *absent != before;
 }
 
+/** Was any worker told to stop? Then all hear it. Collective over the workers. */
+static inline plait_status pli_run_hear(pli_run *run, bool *stop_out) {
+    double stopped = pli_run_stopped(run);
+    PLI_TRY(plait_comm_allreduce(run->comm, &stopped, 1, PLAIT_F64, PLAIT_MAX));
+    *stop_out = stopped > 0;
+    return PLAIT_OK;
+}
+
 /* --- learners ----------------------------------------------------------------------------------------------------- */
 
 /** All of Plait's own learners, NULL-ended (learners.c). */
@@ -282,6 +290,9 @@ typedef struct pli_planned {
 plait_status pli_run_table_opts(pli_run *run, plait_table_opts *opts_out);
 /** Creates a table with the settings for its name, and adds it to run->made. Collective. */
 plait_status pli_run_make_table(pli_run *run, const plait_table_opts *opts, plait_table **table_out);
+/** plait_training_table with what most learners set; the others have their defaults. initial: NULL: zeros. */
+plait_status pli_run_table(pli_run *run, const char *name, plait_type type, int64_t rows, int64_t cols,
+                           const void *initial, plait_table **table_out);
 /** Can each table train with its topology and consistency? Adds each to run->table. Errors: EREFUSED, ENAME,
  *  EINVAL. */
 plait_status pli_tables_settle(pli_run *run, const pli_planned *planned, int32_t n);

@@ -63,15 +63,6 @@ static plait_status check_finite(const pli_run *run, double loss, int64_t epoch)
                     (long long)epoch + 1);
 }
 
-/* Was anybody told to stop? Collective. */
-static plait_status hear(pli_run *run, int64_t epoch, bool *stop_out) {
-    double stopped = pli_run_stopped(run);
-    if (run->keep != NULL) return pli_keep_clock(run, epoch, 0, stop_out);
-    PLI_TRY(plait_comm_allreduce(run->comm, &stopped, 1, PLAIT_F64, PLAIT_MAX));
-    *stop_out = stopped > 0;
-    return PLAIT_OK;
-}
-
 static plait_status run_epoch(pli_run *run, pli_meter *meter, int64_t epoch, bool *end_out) {
     pli_mf  *m = pli_mf_of(run);
     uint64_t at = pli_comm_span_begin(run->comm);
@@ -88,7 +79,7 @@ static plait_status run_epoch(pli_run *run, pli_meter *meter, int64_t epoch, boo
     pli_run_phase(run, "epoch", epoch, &at);
     pli_meter_tell(meter, &m->sums, epoch, 0, true);
     if (epoch + 1 == run->epochs) return PLAIT_OK;
-    PLI_TRY(hear(run, epoch, end_out));
+    PLI_TRY(pli_keep_epoch(run, epoch, end_out));
     run->interrupted = *end_out;
     return PLAIT_OK;
 }

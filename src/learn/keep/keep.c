@@ -272,6 +272,10 @@ plait_status pli_keep_clock(pli_run *run, int64_t epoch, int64_t clock, bool *st
     return counted || due ? pli_keep_cut(run, epoch, clock) : PLAIT_OK;
 }
 
+plait_status pli_keep_epoch(pli_run *run, int64_t epoch, bool *stop_out) {
+    return run->keep != NULL ? pli_keep_clock(run, epoch, 0, stop_out) : pli_run_hear(run, stop_out);
+}
+
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
 plait_status pli_keep_begin(pli_run *run) {

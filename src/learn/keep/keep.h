@@ -74,6 +74,9 @@ plait_status pli_keep_begin(pli_run *run);
 /** After clock `clock` of an epoch: does what is due. *stop_out: all workers end now, and a checkpoint of this clock is
  *  complete, unless it could not be written. Collective over the workers. */
 plait_status pli_keep_clock(pli_run *run, int64_t epoch, int64_t clock, bool *stop_out);
+/** The same after an epoch of a learner that has a loop of its own; without checkpoints *stop_out says whether anybody
+ *  was told to stop. Collective over the workers. */
+plait_status pli_keep_epoch(pli_run *run, int64_t epoch, bool *stop_out);
 /** Training is over: completes the checkpoint under way. Collective over the workers. */
 plait_status pli_keep_settle(pli_run *run);
 /** The clock of the last complete checkpoint; -1: none. *failed_out: why the last one that was due was not written;

@@ -98,16 +98,10 @@ static plait_status draw_first(pli_run *run) {
 
 static plait_status begin(pli_run *run) {
     pli_kmeans      *m = run->state;
-    plait_table_opts t;
-    plait_table_opts_init(&t);
-    t.name = tables[0].name;
-    t.type = PLAIT_F64;
-    t.rows = m->k;
-    t.cols = m->d + PLI_KMEANS_MORE;
     if (run->resume == NULL && !m->given) PLI_TRY(draw_first(run));
     if (m->mini) lay_first(m);
-    if (m->mini) t.initial = m->sums;
-    PLI_TRY(plait_training_table(run, &t, &m->table));
+    PLI_TRY(pli_run_table(run, tables[0].name, PLAIT_F64, m->k, m->d + PLI_KMEANS_MORE, m->mini ? m->sums : NULL,
+                          &m->table));
     PLI_TRY(pli_kmeans_pass_begin(&m->pass, run, m->k, m->dense));
     pli_kmeans_pass_centres(&m->pass, m->centre);
     memcpy(m->anchor, m->centre, (size_t)m->d * sizeof *m->anchor);

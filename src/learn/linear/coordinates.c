@@ -224,7 +224,6 @@ static plait_status bend_columns(pli_coordinates *c) {
 /* Ends the clock of a look. Was anybody told to stop? Collective. */
 static plait_status end_look(pli_coordinates *c, pli_meter *meter) {
     pli_run *run = c->run;
-    double   stopped = pli_run_stopped(run);
     PLI_TRY(pli_fit_finite(run, c->look.loss, run->clocks_done));
     PLI_TRY(plait_job_clock(run->job));
     run->clocks_done++;
@@ -234,9 +233,7 @@ static plait_status end_look(pli_coordinates *c, pli_meter *meter) {
     if (run->first.rows == 0) run->first = sums;
     if (run->epochs_done == 1) pli_total_add(&run->progressive, &sums);
     pli_meter_tell(meter, &sums, run->epochs_done - 1, 0, true);
-    PLI_TRY(plait_comm_allreduce(run->comm, &stopped, 1, PLAIT_F64, PLAIT_MAX));
-    run->interrupted = stopped > 0;
-    return PLAIT_OK;
+    return pli_run_hear(run, &run->interrupted);
 }
 
 /* Looks, and passes over the working set, until the gap is small enough. strong: slopes above it are expected to get a

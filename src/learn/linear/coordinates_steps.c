@@ -256,7 +256,8 @@ plait_status pli_coordinates_steps_take(pli_coordinates *c, double target) {
             sum += s->fall;
             if (!(sum <= (c->logistic ? 1e6 : 8) * c->look.primal)) return diverged(c);
         }
-        if (!(lately > target)) return PLAIT_OK;
+        PLI_TRY(pli_run_hear(c->run, &c->run->interrupted));
+        if (!(lately > target) || c->run->interrupted) return PLAIT_OK;
     }
     return PLAIT_OK;
 }

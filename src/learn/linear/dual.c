@@ -324,19 +324,13 @@ static plait_status look(pli_run *run, bool last) {
     return PLAIT_OK;
 }
 
-/* Was anybody told to stop? Collective. */
-static plait_status hear(pli_run *run) {
-    double stopped = pli_run_stopped(run);
-    PLI_TRY(plait_comm_allreduce(run->comm, &stopped, 1, PLAIT_F64, PLAIT_MAX));
-    run->interrupted = run->interrupted || stopped > 0;
-    return PLAIT_OK;
-}
-
 /* An epoch of the loop is one turn. */
 static plait_status epoch(pli_run *run, int64_t number, bool *end_out) {
     pli_dual  *n = dual_of(run);
     const bool last = number + 1 == run->epochs;
-    PLI_TRY(hear(run));
+    bool       stop = false;
+    PLI_TRY(pli_run_hear(run, &stop));
+    run->interrupted = run->interrupted || stop;
     if ((number + 1) % (LOOK_EVERY * n->turns.turns) != 0 && !last && !run->interrupted)
         return n->turns.lags ? plait_job_barrier(run->job) : PLAIT_OK;
     PLI_TRY(look(run, last));

@@ -1,4 +1,4 @@
-/* Whose turn is it? Workers take turns in the dual method; see dual.h.
+/* Workers take turns in the dual method (dual.h); this file decides whose turn it is.
  *
  * A pass over all rows has TURNS turns (of more workers more, of few rows fewer), in each of which one worker goes over
  * some of its rows. They come in an order that the seed decides anew for each pass, and so do a worker's rows.

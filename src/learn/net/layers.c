@@ -10,8 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-#include <plait/place.h>
-
 #include "graph/graph.h"
 #include "learn/net/stages.h"
 
@@ -97,11 +95,23 @@ static plait_status find_layers(const pli_net *net, layers *l, plait_error *err)
 
 /* --- what a layer costs ------------------------------------------------------------------------------------------- */
 
+void pli_net_place_opts(const pli_net *net, int64_t rows, plait_feed feeds[PLI_NET_FEEDS + 2],
+                        plait_value fetches[PLI_NET_PARAMS + 1], plait_place_opts *opts) {
+    const int64_t      entries = net->sparse ? rows * 16 : 0;
+    const pli_net_rows shape = { .entries = entries, .unique = entries };
+    for (int32_t p = 0; p < net->n_params; p++) fetches[p] = net->param[p].inc;
+    fetches[net->n_params] = net->sums;
+    plait_place_opts_init(opts);
+    opts->feeds = feeds;
+    opts->n_feeds = pli_net_feeds_of(net, &shape, rows, feeds);
+    opts->fetches = fetches;
+    opts->n_fetches = net->n_params + 1;
+}
+
 /* Seconds of each layer [l->layers], by a placement with one rank for each. */
 static plait_status measure(const layers *l, int64_t rows, double *seconds, plait_error *err) {
     const pli_net   *net = l->net;
     const int64_t    nodes = net->graph->n_nodes;
-    pli_net_rows     shape = { .entries = net->sparse ? rows * 16 : 0, .unique = net->sparse ? rows * 16 : 0 };
     plait_feed       feeds[PLI_NET_FEEDS + 2];
     plait_value      fetches[PLI_NET_PARAMS + 1];
     plait_placement *placement = NULL;
@@ -112,14 +122,8 @@ static plait_status measure(const layers *l, int64_t rows, double *seconds, plai
         const int32_t of = net->graph->node[k].forward;
         given[k] = k < l->n ? l->layer[k] : of >= 0 && of < l->n ? l->layer[of] : 0;
     }
-    for (int32_t p = 0; p < net->n_params; p++) fetches[p] = net->param[p].inc;
-    fetches[net->n_params] = net->sums;
-    plait_place_opts_init(&opts);
+    pli_net_place_opts(net, rows, feeds, fetches, &opts);
     opts.ranks = l->layers;
-    opts.feeds = feeds;
-    opts.n_feeds = pli_net_feeds_of(net, &shape, rows, feeds);
-    opts.fetches = fetches;
-    opts.n_fetches = net->n_params + 1;
     opts.method = "given";
     opts.given = given;
     plait_status status = plait_placement_create(net->graph, &opts, &placement, err);

@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <plait/place.h>
-
 #include "graph/graph.h"
 #include "learn/net/stages.h"
 
@@ -56,18 +54,11 @@ static plait_status search(const placing *p, int64_t rows, const char *method, p
     const pli_net         *net = p->net;
     const plait_rule      *rule = pli_rule_find(p->run->optimizer, NULL);
     const plait_place_rule loss = { .kind = PLAIT_PLACE_TOGETHER, .a = net->scores, .b = net->sums };
-    pli_net_rows     shape = { .entries = net->sparse ? rows * 16 : 0, .unique = net->sparse ? rows * 16 : 0 };
     plait_feed       feeds[PLI_NET_FEEDS + 2];
     plait_value      fetches[PLI_NET_PARAMS + 1];
     plait_place_opts opts;
-    for (int32_t i = 0; i < net->n_params; i++) fetches[i] = net->param[i].inc;
-    fetches[net->n_params] = net->sums;
-    plait_place_opts_init(&opts);
+    pli_net_place_opts(net, rows, feeds, fetches, &opts);
     opts.ranks = p->stages;
-    opts.feeds = feeds;
-    opts.n_feeds = pli_net_feeds_of(net, &shape, rows, feeds);
-    opts.fetches = fetches;
-    opts.n_fetches = net->n_params + 1;
     opts.micro_batches = p->run->opts->micro_batches > 1 ? p->run->opts->micro_batches : 1;
     opts.state_values = rule != NULL ? rule->slots : 0;
     opts.rules = &loss;

@@ -19,6 +19,7 @@
 
 #include <plait/comm_channel.h>
 #include <plait/group.h>
+#include <plait/place.h>
 #include <plait/table_store.h>
 
 #include "learn/net/fit.h"
@@ -34,6 +35,11 @@ bool pli_placed_by(const pli_run *run, const pli_net *net);
  *  of the nodes; those of plait_graph_place_file and plait_placement_create. Collective over the workers. */
 plait_status pli_placed_place(const pli_run *run, const pli_net *net, int32_t stages, int64_t rows, int32_t *place,
                               const char **pipeline);
+
+/** Fills the options of a placement of the net's gradients: rows of a micro-batch, which feeds stand for, and what is
+ *  fetched. feeds, fetches: room, which opts borrows. */
+void pli_net_place_opts(const pli_net *net, int64_t rows, plait_feed feeds[PLI_NET_FEEDS + 2],
+                        plait_value fetches[PLI_NET_PARAMS + 1], plait_place_opts *opts);
 
 /** Cuts n layers, of so many seconds each, in `stages` runs, 1 <= stages <= n: first [stages] is where each begins. The
  *  slowest run takes least time. false: no memory. */

@@ -48,21 +48,11 @@ static plait_status prepare(pli_run *run) {
                     (long long)d, bytes / 1e9, there / 1e9);
 }
 
-static plait_status make_table(pli_run *run, const char *name, int64_t rows, int64_t cols, plait_table **table_out) {
-    plait_table_opts t;
-    plait_table_opts_init(&t);
-    t.name = name;
-    t.type = PLAIT_F64;
-    t.rows = rows;
-    t.cols = cols;
-    return plait_training_table(run, &t, table_out);
-}
-
 static plait_status begin(pli_run *run) {
     pli_pca      *p = pli_pca_of(run);
     const int64_t n = p->d * pli_pca_columns(p), most = n > p->d + 2 ? n : p->d + 2;
-    PLI_TRY(make_table(run, "moments", 1, p->d + 2, &p->moments));
-    PLI_TRY(make_table(run, "product", p->d, pli_pca_columns(p), &p->product));
+    PLI_TRY(pli_run_table(run, "moments", PLAIT_F64, 1, p->d + 2, NULL, &p->moments));
+    PLI_TRY(pli_run_table(run, "product", PLAIT_F64, p->d, pli_pca_columns(p), NULL, &p->product));
     p->mean = pli_calloc((size_t)p->d, sizeof *p->mean);
     p->values = pli_array((size_t)most, sizeof *p->values);
     p->sum = pli_array((size_t)most, sizeof *p->sum);

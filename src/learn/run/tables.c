@@ -194,3 +194,15 @@ plait_status plait_training_table(plait_training *run, const plait_table_opts *o
     if (opts->name == NULL) return pli_fail_null(run->err, __func__, "opts->name");
     return pli_run_make_table(run, opts, table_out);
 }
+
+plait_status pli_run_table(pli_run *run, const char *name, plait_type type, int64_t rows, int64_t cols,
+                           const void *initial, plait_table **table_out) {
+    plait_table_opts opts;
+    plait_table_opts_init(&opts);
+    opts.name = name;
+    opts.type = type;
+    opts.rows = rows;
+    opts.cols = cols;
+    opts.initial = initial;
+    return plait_training_table(run, &opts, table_out);
+}

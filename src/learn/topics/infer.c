@@ -214,8 +214,8 @@ plait_status pli_lda_measure(const plait_model *model, const plait_rows *rows, d
         status = plait_rows_row(rows, i, &row);
         if (status < 0) break;
         pli_random halves = pli_random_at(0, PLI_RANDOM_HALVES, 0, number_of(&row));
-        if (status >= 0 && !take_row(m, &row, &halves, &s)) status = no_memory(err);
-        if (status >= 0) add_row(m, &s, sums);
+        if (take_row(m, &row, &halves, &s)) add_row(m, &s, sums);
+        else status = no_memory(err);
     }
     scratch_end(&s);
     return status;

@@ -181,25 +181,13 @@ static plait_status count_first(pli_run *run) {
     return PLAIT_OK;
 }
 
-static plait_status make_table(pli_run *run, const char *name, int64_t rows, int64_t cols, const void *initial,
-                               plait_table **table_out) {
-    plait_table_opts t;
-    plait_table_opts_init(&t);
-    t.name = name;
-    t.type = PLAIT_I64;
-    t.rows = rows;
-    t.cols = cols;
-    t.initial = initial;
-    return plait_training_table(run, &t, table_out);
-}
-
 static plait_status begin(pli_run *run) {
     pli_lda *m = pli_lda_of(run);
     PLI_TRY(make_arrays(run));
     PLI_TRY(count_first(run));
-    PLI_TRY(make_table(run, "words", m->words, m->k, m->change, &m->word));
-    PLI_TRY(make_table(run, "totals", 1, m->k, m->change_total, &m->total));
-    return m->fits ? make_table(run, "prior", 1, m->k + 1, NULL, &m->fit) : PLAIT_OK;
+    PLI_TRY(pli_run_table(run, "words", PLAIT_I64, m->words, m->k, m->change, &m->word));
+    PLI_TRY(pli_run_table(run, "totals", PLAIT_I64, 1, m->k, m->change_total, &m->total));
+    return m->fits ? pli_run_table(run, "prior", PLAIT_I64, 1, m->k + 1, NULL, &m->fit) : PLAIT_OK;
 }
 
 static void end(pli_run *run) {

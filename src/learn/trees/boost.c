@@ -189,15 +189,6 @@ static plait_status grow_trees(pli_run *run, int64_t round) {
     return PLAIT_OK;
 }
 
-/* Was anybody told to stop? Collective. */
-static plait_status hear(pli_run *run, int64_t round, bool *stop_out) {
-    double stopped = pli_run_stopped(run);
-    if (run->keep != NULL) return pli_keep_clock(run, round, 0, stop_out);
-    PLI_TRY(plait_comm_allreduce(run->comm, &stopped, 1, PLAIT_F64, PLAIT_MAX));
-    *stop_out = stopped > 0;
-    return PLAIT_OK;
-}
-
 static plait_status run_round(pli_run *run, pli_meter *meter, int64_t round, bool *end_out) {
     pli_gbdt *t = pli_gbdt_of(run);
     uint64_t  at = pli_comm_span_begin(run->comm);
@@ -219,7 +210,7 @@ static plait_status run_round(pli_run *run, pli_meter *meter, int64_t round, boo
     pli_run_phase(run, "epoch", round, &at);
     pli_meter_tell(meter, &sums, round, 0, true);
     if (*end_out || round + 1 == run->epochs) return PLAIT_OK;
-    PLI_TRY(hear(run, round, &stop));
+    PLI_TRY(pli_keep_epoch(run, round, &stop));
     run->interrupted = stop;
     *end_out = stop;
     return PLAIT_OK;
@@ -227,20 +218,10 @@ static plait_status run_round(pli_run *run, pli_meter *meter, int64_t round, boo
 
 /* --- the run ------------------------------------------------------------------------------------------------------ */
 
-static plait_status make_table(pli_run *run) {
-    pli_gbdt        *t = pli_gbdt_of(run);
-    plait_table_opts o;
-    plait_table_opts_init(&o);
-    o.name = "histogram";
-    o.type = PLAIT_I64;
-    o.rows = t->grower.slots * (t->bins.offset[t->bins.used] + 1);
-    o.cols = 2;
-    return plait_training_table(run, &o, &t->grower.table);
-}
-
 static plait_status begin(pli_run *run) {
     pli_gbdt *t = pli_gbdt_of(run);
-    PLI_TRY(make_table(run));
+    PLI_TRY(pli_run_table(run, "histogram", PLAIT_I64, t->grower.slots * (t->bins.offset[t->bins.used] + 1), 2, NULL,
+                          &t->grower.table));
     PLI_TRY(pli_grower_make(&t->grower));
     PLI_TRY(pli_keep_begin(run));
     if (run->resume == NULL) PLI_TRY(set_base(run));
