@@ -10,7 +10,7 @@
  *     plait_run(&comm_opts, &job_opts, work, user, &error);
  *     plait_events_close(&events, &error);                      then: plait audit run.events
  *
- * Where all ranks are in one process (threads, sim) there is one file; where they are processes each writes its own,
+ * Ranks of one process (threads, sim) share one file. Ranks that are processes write one each,
  * with its rank behind the path, and `plait audit run.events.*` takes them all.
  *
  * A log is written in place, so that a run that crashes leaves one that can be read as far as it was written. */

@@ -61,7 +61,7 @@ static plait_status check_optimizer(const pli_run *run) {
     return PLAIT_OK;
 }
 
-/* What other models take, and this one would leave unused. */
+/* Refuses what other models take, and this one would leave unused. */
 static plait_status check_useless(const pli_run *run) {
     const plait_train_opts *o = run->opts;
     if (o->init_model != NULL)

@@ -89,7 +89,7 @@ plait_status pli_mf_predict(const plait_model *model, plait_answer answer, const
 
 enum { WEIGHT, SQUARE, ABSOLUTE, PENALTY, KNOWN, BELOW, OTHERS = 64 };
 
-/* Of items that are drawn by the pair, the share that scores lower. */
+/* The share of the items drawn for a pair that score lower than its own. */
 static double share_below(const pli_mf_model *m, int64_t user, int64_t item) {
     const double score = pli_mf_value(m, user, item);
     double       below = 0;

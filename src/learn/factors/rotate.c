@@ -4,8 +4,8 @@
  * their worker.
  *
  * A step reads the block's rows, moves them and the users', and pushes how far the items have moved. Users are pushed
- * in the last step of an epoch, for checkpoints and for the model. What a table holds after a push may differ from what
- * was computed by a rounding; a worker goes on from what the table holds, so a run that resumes has the same bits. */
+ * in the last step of an epoch, for checkpoints and for the model. After a push, a table's value may differ from what was
+ * computed by a rounding; a worker goes on from what the table holds, so a run that resumes has the same bits. */
 #include <math.h>
 #include <string.h>
 
@@ -79,8 +79,8 @@ static bool has_rated(const pli_mf *m, uint32_t user, uint64_t item) {
     return low < m->of_users.start[user + 1] && m->of_users.rating[low].item == item;
 }
 
-/* For each rating of a tile an item of the same strip that the user has not rated; after some tries any. Which follows
- * from seed, epoch and rating. */
+/* Draws, for each rating of a tile, an item of the same strip that the user has not rated; after some tries, any item.
+ * The draw depends on seed, epoch and rating. */
 static void draw_tile(void *user, int64_t tile, int32_t thread) {
     const going            *g = user;
     pli_mf                 *m = g->m;

@@ -22,7 +22,7 @@
  *     rules: Ndiaye, Fercoq, Gramfort and Salmon, JMLR 18(128), 2017).
  *   - the *working set*: columns with a weight, and those whose slopes are too large for weight 0. On a path also those
  *     that the strong rule expects (Tibshirani et al., JRSS B 74(2), 2012), |g_j| >= 2 l1 - l1 before. Passes between
- *     two looks are over the working set alone. What it lacks, the next look finds.
+ *     two looks are over the working set alone. The next look finds what it lacks.
  *
  * A slope is found in one of two ways. By residuals: column j times the residuals, which are kept up to date; that
  * costs the column's entries. By products: slopes are kept up to date by the products of columns, computed once (Gram

@@ -76,7 +76,7 @@ static double priority_of(const pli_coordinates *c, int64_t j, double by) {
     return 1 + (usual > 0 ? fmin(fall / usual, FAR) : 0);
 }
 
-/* Of a logistic loss the curvature at hand is known for the working set alone. */
+/* The curvature of a logistic loss is known for the working set alone. */
 static double way_of(const pli_coordinates *c, int64_t j, double slope) {
     const bool known = c->in[j] || (!c->logistic && !c->out[j]);
     return known && c->h[j] > 0 ? pli_coordinates_best(c, j, slope) - c->w[j] : 0;

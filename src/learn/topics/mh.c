@@ -1,6 +1,6 @@
 /* The sampler mh: proposals that take the same time whatever the number of topics, and their acceptance.
  *
- * Of a token with topic s, a proposal t is taken with probability min(1, p(t) q(s) / (p(s) q(t))), where p is the exact
+ * A token of topic s takes a proposal t with probability min(1, p(t) q(s) / (p(s) q(t))), where p is the exact
  * conditional (counts.h) and q the proposal's own distribution. So the chain keeps p whatever q is; q decides how fast
  * it moves.
  *

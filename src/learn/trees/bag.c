@@ -4,8 +4,8 @@
  * own number, by the seed, the round and its place in the data: no worker needs to know the others' rows, and the
  * sample is the same for any number of workers (Oza and Russell, "Online Bagging and Boosting", AISTATS 2001).
  *
- * A tree of a forest is fitted to the labels themselves by squared loss: of a class, to 1 for its rows and 0 for the
- * others. Of two classes that chooses the splits of Gini's impurity. Of K > 2 classes a round has a tree for each, on
+ * A tree of a forest is fitted to the labels themselves by squared loss. The label of a class is 1 for its rows and 0
+ * for the others. With two classes, the splits are those of Gini's impurity. With K > 2, a round has a tree for each, on
  * the same bag. A leaf's value is the share of the class among its rows, so the mean over trees is a probability
  * (Breiman, "Random Forests", Machine Learning 45, 2001; Malley et al., "Probability Machines", Methods of Information
  * in Medicine 51, 2012). Scores are its logarithms, as losses take them.

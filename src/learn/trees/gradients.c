@@ -80,7 +80,7 @@ static double of_row(const work *w, int64_t r, double *score, double *slope, rea
     return loss;
 }
 
-/* Of a forest: of the rows in the round's bag. */
+/* The gradients of a forest: those of the rows in the round's bag. */
 static void take_bag(const work *w, int64_t first, int64_t end, double *room, double *most) {
     const pli_gradients *to = w->to;
     const int64_t        k = to->goal->columns, n = w->rows->n;

@@ -1,7 +1,7 @@
 /* Tables of pairs, "user item value": which columns they are, and what the schema says of users and items.
  *
  * Users and items are texts, so that a user 007 is not user 7; each column has its own dictionary, and a row has one
- * key of each. What is neither user, item, value nor weight, such as a time, is left out. */
+ * key of each. Other columns, such as a time, are left out. */
 #include <string.h>
 
 #include "data/formats/table/table.h"

@@ -61,7 +61,7 @@ int64_t pli_pairs_label(const pli_table_rules *t);
 /** Makes the columns of users and items texts, and leaves out what is neither, nor label (-1: none) nor weight. Errors:
  *  EFORMAT there are no such columns, or the values are no numbers. */
 plait_status pli_pairs_columns(pli_dataset *d, int64_t label, int64_t weight, plait_error *err);
-/** Of pairs: may the model's data lack this column? Users alone have no items. */
+/** May data of pairs lack this column of the model? Users alone have no items. */
 bool    pli_pairs_may_lack(const pli_schema *fixed, int64_t column);
 /** Sets rules->user and item. */
 void    pli_pairs_rules(pli_table_rules *rules);
