@@ -4,8 +4,9 @@
  * their worker.
  *
  * A step reads the block's rows, moves them and the users', and pushes how far the items have moved. Users are pushed
- * in the last step of an epoch, for checkpoints and for the model. After a push, a table's value may differ from what was
- * computed by a rounding; a worker goes on from what the table holds, so a run that resumes has the same bits. */
+ * in the last step of an epoch, for checkpoints and for the model. After a push, a table's value may differ by a
+ * rounding from what was computed; a worker goes on from what the table holds, so a run that resumes has the same
+ * bits. */
 #include <math.h>
 #include <string.h>
 

@@ -5,8 +5,8 @@
  * sample is the same for any number of workers (Oza and Russell, "Online Bagging and Boosting", AISTATS 2001).
  *
  * A tree of a forest is fitted to the labels themselves by squared loss. The label of a class is 1 for its rows and 0
- * for the others. With two classes, the splits are those of Gini's impurity. With K > 2, a round has a tree for each, on
- * the same bag. A leaf's value is the share of the class among its rows, so the mean over trees is a probability
+ * for the others. With two classes, the splits are those of Gini's impurity. With K > 2, a round has a tree for each,
+ * on the same bag. A leaf's value is the share of the class among its rows, so the mean over trees is a probability
  * (Breiman, "Random Forests", Machine Learning 45, 2001; Malley et al., "Probability Machines", Methods of Information
  * in Medicine 51, 2012). Scores are its logarithms, as losses take them.
  *
