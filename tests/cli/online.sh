@@ -120,6 +120,19 @@ a, b = (json.loads(open(f + ".out").read().splitlines()[-1]) for f in ("two", "o
 sys.exit(not (a["rows"] == b["rows"] == 6000 and abs(b["progressive_loss"] / a["progressive_loss"] - 1) < 0.2))' ||
     fail "4 workers resume another pass than that of 2: $(cat two.out other.out)"
 
+# The review of a pass that resumed knows the rows before the checkpoint: loaded, or of a stream.
+mkdir sorted.folder
+cp sorted sorted.folder/part
+for rows in sorted sorted.folder; do
+    rm -rf d5 d6
+    works whole train --data $rows --epochs 1 --topology ps --checkpoint d5 --checkpoint-every 20 --out whole
+    says whole.err 'learnt once more' || fail "$rows: no review"
+    cp -r d5 d6
+    works resumed train --data $rows --epochs 1 --topology ps --resume d6 --out resumed
+    says resumed.err 'learnt once more' || fail "$rows: a resumed pass reviews nothing: $(cat resumed.err)"
+    cmp whole resumed || fail "$rows: a resumed pass reviews other rows"
+done
+
 # More passes, by name; a validation set chooses the best.
 works passes train --data rows --epochs 5 --optimizer online --validation 0.2 --json
 holds passes validation_loss "< 0.36"

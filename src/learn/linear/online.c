@@ -398,8 +398,8 @@ static void end(pli_run *run) {
 
 #define STEPS                                                                                                          \
     .lanes = lanes, .begin = begin, .end = end, .fetched = fetched, .step = step, .idle = idle, .curve = keep_table,   \
-    .behind = pli_online_review, .finite = pli_fit_finite, .told = pli_fit_told, .epoch = pli_fit_epoch,               \
-    .finish = pli_fit_finish
+    .behind = pli_online_review, .skipped = pli_online_skipped, .finite = pli_fit_finite, .told = pli_fit_told,        \
+    .epoch = pli_fit_epoch, .finish = pli_fit_finish
 
 const pli_steps pli_online_steps = { STEPS };
 const pli_steps pli_online_steps_in_place = { STEPS, .parses = true };

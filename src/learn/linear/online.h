@@ -171,6 +171,8 @@ plait_status pli_online_again(pli_run *run, const pli_batch *batch, double share
 
 /** Adds rows that the thread has learnt from to its sample, by chance. Errors: ENOMEM, in thread->error. */
 plait_status pli_online_keep(const pli_run *run, pli_online_thread *thread, const pli_part *part);
+/** Adds rows that a run before a checkpoint has learnt from to the sample: it is no part of the checkpoint. */
+plait_status pli_online_skipped(pli_run *run, const pli_batch *batch);
 void         pli_online_sample_free(pli_online_sample *sample);
 /** In a clock behind the last row of a pass in the files' order: learns from a share of the sample once more if the
  *  model has forgotten its first rows, which the first call finds out. Not collective: each worker judges its own

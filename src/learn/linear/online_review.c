@@ -9,10 +9,11 @@
  *
  * The sample keeps each row with the same chance, which is halved, and with it the sample, whenever its memory is full
  * (Gibbons and Matias, "New sampling-based summary statistics for improving approximate query answers", SIGMOD 1998).
- * Whether a row is in it depends on its number and the seed. To learn a sample again is rehearsal: Robins,
- * "Catastrophic forgetting, rehearsal and pseudorehearsal", Connection Science 1995. Where workers do not see each
- * other's review, each adds its share of what it has learnt, so the model moves by the mean of the reviews: Zinkevich
- * et al., "Parallelized stochastic gradient descent", NIPS 2010. */
+ * Whether a row is in it depends on its number and the seed; so a run that resumes reads the rows before its checkpoint
+ * once more, and has the sample of the run before. To learn a sample again is rehearsal: Robins, "Catastrophic
+ * forgetting, rehearsal and pseudorehearsal", Connection Science 1995. Where workers do not see each other's review,
+ * each adds its share of what it has learnt, so the model moves by the mean of the reviews: Zinkevich et al.,
+ * "Parallelized stochastic gradient descent", NIPS 2010. */
 #include "learn/linear/online.h"
 
 #include <math.h>
@@ -124,6 +125,18 @@ plait_status pli_online_keep(const pli_run *run, pli_online_thread *thread, cons
         if (!add(s, part->block, row))
             return pli_fail(&thread->error, PLAIT_ENOMEM, "no memory for a sample of the rows");
         while (s->block.rows > 1 && is_full(run, s)) halve(run, s);
+    }
+    return PLAIT_OK;
+}
+
+plait_status pli_online_skipped(pli_run *run, const pli_batch *batch) {
+    pli_online        *o = online_of(run);
+    pli_online_thread *h = pli_online_alone(o);
+    PLI_TRY(pli_online_find_order(run, batch->parts, batch->part));
+    for (int64_t i = 0; i < o->ordered; i++) {
+        if (pli_online_keep(run, h, &batch->part[o->order[i]]) >= 0) continue;
+        *run->err = h->error;
+        return run->err->code;
     }
     return PLAIT_OK;
 }

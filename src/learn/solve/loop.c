@@ -243,20 +243,28 @@ static void end(pli_loop *loop) {
     run->loop = NULL;
 }
 
-static plait_status skip_clock(pli_loop *loop, int64_t clock) {
+/* Passes over the rows of a clock that the run before has trained on; shows: the learner sees them. */
+static plait_status skip_clock(pli_loop *loop, int64_t clock, bool shows) {
     pli_run *run = loop->run;
-    pli_part part;
-    if (!loop->steps->parses) return pli_batches_get(loop->batches, 0, clock, &loop->batch, run->err);
-    for (int32_t p = 0; p < pli_dataset_own_blocks(run->data); p++)
+    if (!loop->steps->parses || !run->stream) {
+        PLI_TRY(pli_batches_get(loop->batches, 0, clock, &loop->batch, run->err));
+        return shows ? loop->steps->skipped(run, &loop->batch) : PLAIT_OK;
+    }
+    for (int32_t p = 0; p < pli_dataset_own_blocks(run->data); p++) {
+        pli_part part;
         PLI_TRY(pli_stream_part(loop->batches, clock, p, 0, &part, run->err));
+        const pli_batch one = { .part = &part, .parts = 1, .rows = part.rows };
+        if (shows) PLI_TRY(loop->steps->skipped(run, &one));
+    }
     return PLAIT_OK;
 }
 
-/* A stream is read from its beginning: skips the clocks that the run before has trained on. */
+/* A stream is read from its beginning. Loaded rows need no passing over, unless the learner wants to see them. */
 static plait_status skip(pli_loop *loop) {
     const pli_run *run = loop->run;
-    for (int64_t clock = 0; run->stream && run->resume != NULL && clock < run->resume->epoch_clock; clock++)
-        PLI_TRY(skip_clock(loop, clock));
+    const bool     shows = is_in_first_epoch(run) && run->lanes > 0 && loop->steps->skipped != NULL;
+    if (run->resume == NULL || !(run->stream || shows)) return PLAIT_OK;
+    for (int64_t clock = 0; clock < run->resume->epoch_clock; clock++) PLI_TRY(skip_clock(loop, clock, shows));
     return PLAIT_OK;
 }
 
