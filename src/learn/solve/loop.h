@@ -42,8 +42,8 @@ typedef struct pli_steps {
     /** Called in each clock of the tail of a pass, before the clock ends; if it has no tail, in its last clock, past
      *  the step. Not collective; gets and incs belong to that clock. */
     plait_status (*behind)(pli_run *run, int64_t clock);
-    /** In a pass in the files' order that goes on from a checkpoint: sees the own rows of each clock that the run before
-     *  has trained on, before the first clock of this one. */
+    /** In a pass in the files' order that goes on from a checkpoint: sees the own rows of each clock that the run
+     *  before has trained on, before the first clock of this one. */
     plait_status (*skipped)(pli_run *run, const pli_batch *batch);
     /** EDIVERGED, with the remedy, unless the loss is finite. */
     plait_status (*finite)(const pli_run *run, double loss, int64_t clock);
