@@ -115,8 +115,7 @@ static void path_text(pli_text *text, const pli_path *path) {
     }
 }
 
-void pli_record_json(const plait_report *r, const plait_simulated *simulated, const pli_path *path, pli_text *text) {
-    pli_json_begin(text);
+void pli_record_keys(const plait_report *r, const plait_simulated *simulated, const pli_path *path, pli_text *text) {
     name(text, "model", r->model);
     count(text, "rows", r->rows);
     count(text, "features", r->features);
@@ -164,6 +163,11 @@ void pli_record_json(const plait_report *r, const plait_simulated *simulated, co
     add_path(text, path);
     own_options(text, r);
     for (int32_t i = 0; i < r->n_figures; i++) pli_json_f64(text, r->figures[i].name, r->figures[i].value);
+}
+
+void pli_record_json(const plait_report *r, const plait_simulated *simulated, const pli_path *path, pli_text *text) {
+    pli_json_begin(text);
+    pli_record_keys(r, simulated, path, text);
     pli_json_end(text);
     pli_text_add(text, "\n");
 }

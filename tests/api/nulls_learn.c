@@ -167,6 +167,10 @@ static int eval(fixture *f, int arg) {
     plait_report report;
     return plait_model_eval(N(0, f->model), N(1, f->data), N(2, &report), N(3, &f->err));
 }
+static int confusion(fixture *f, int arg) {
+    double weights[64];
+    return plait_model_confusion(N(0, f->model), N(1, f->data), N(2, weights), N(3, &f->err));
+}
 
 /* --- checkpoints ------------------------------------------------------------------------------------------------ */
 
@@ -257,6 +261,7 @@ const null_case learn_cases[] = {
     { "model_contributions", contributions, NULL },
     { "model_read", model_read, NULL },
     { "model_eval", eval, NULL },
+    { "model_confusion", confusion, NULL },
     { "checkpoint_opts_init", checkpoint_opts_init, NULL },
     { "checkpoint_save", checkpoint_save, NULL },
     { "checkpoint_list", list, NULL },

@@ -73,6 +73,20 @@ done
 works people eval --model-file model --data part
 grep -q '^test accuracy' people.out || fail "eval without --json tells no accuracy"
 
+# What eval says of each class is what predict answers, counted.
+cut -d ' ' -f 1 part | sed 's/^+//' >truth
+sed 's/^+//' labels.out | paste -d ' ' truth - >both
+for pair in '-1 -1' '-1 1' '1 -1' '1 1'; do grep -cxe "$pair" both || :; done | tr '\n' ' ' >counted
+works classes eval --model-file model --data part --json --by-class
+sed -n 's/.*"confusion": \[\[\([0-9]*\), \([0-9]*\)\], \[\([0-9]*\), \([0-9]*\)\]\].*/\1 \2 \3 \4 /p' classes.out | tr -d '\n' >told
+cmp -s counted told || fail "eval --by-class: $(cat told), predict's labels say $(cat counted)"
+grep -q '^ *class *rows *precision' people.out && grep -q '^ *class  taken for$' people.out ||
+    fail "eval: nothing of each class: $(cat people.out)"
+read -r a b c d <counted || :
+awk "BEGIN { p = $d / ($b + $d); r = $d / ($c + $d); printf \"%.4f %.4f %.4f\", p, r, 2 * p * r / (p + r) }" >scores
+awk 'NF == 5 && $1 == 1 && $2 ~ /^[0-9]+$/ { printf "%s %s %s", $3, $4, $5 }' people.out | cmp -s - scores ||
+    fail "eval: class 1 scores $(grep '^ *1 ' people.out), not $(cat scores)"
+
 # A regression has values, no probabilities; what does not apply is null.
 works squared train --model squared --data part --epochs 2 --out squared.model --json --quiet
 exact squared
