@@ -31,10 +31,11 @@ plait_status pli_by_class_count(const plait_model *model, const plait_data *data
     *out = (pli_by_class){ .model = model };
     if (n <= 0 || n > PLI_CLASSES_COUNTED || plait_data_rows(data) != plait_data_labels(data)) return PLAIT_OK;
     out->confusion = pli_array((size_t)n, (size_t)n * sizeof *out->confusion);
-    if (out->confusion == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for counts of %lld classes", (long long)n);
+    if (out->confusion == NULL)
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for counts of %lld classes", (long long)n);
     const plait_status status = plait_model_confusion(model, data, out->confusion, err);
     if (status < 0) pli_by_class_free(out);
-    return status == PLAIT_EREFUSED ? PLAIT_OK : status;
+    return status;
 }
 
 void pli_by_class_free(pli_by_class *by) {
