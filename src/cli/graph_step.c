@@ -95,23 +95,6 @@ plait_status pli_place_graph(const pli_place_settings *set, int32_t ranks, plait
 
 /* --- the ranks ---------------------------------------------------------------------------------------------------- */
 
-/* The narrowest link between two hosts, and what a host takes to copy a message. */
-static double bandwidth_between(const pli_cluster *c, int32_t from, int32_t to) {
-    const pli_host_group *a = pli_cluster_group(c, from), *b = pli_cluster_group(c, to);
-    double                least = c->cost.byte_ns > 0 ? 1e9 / c->cost.byte_ns : 1e18;
-    const int32_t         site_a = a->rack >= 0 ? c->rack[a->rack].site : -1;
-    const int32_t         site_b = b->rack >= 0 ? c->rack[b->rack].site : -1;
-    const pli_link_spec  *links[] = { from != to ? &a->link : NULL,
-                                     from != to ? &b->link : NULL,
-                                     a->rack >= 0 && a->rack != b->rack ? &c->rack[a->rack].link : NULL,
-                                     b->rack >= 0 && a->rack != b->rack ? &c->rack[b->rack].link : NULL,
-                                     site_a >= 0 && site_a != site_b ? &c->site[site_a].link : NULL,
-                                     site_b >= 0 && site_a != site_b ? &c->site[site_b].link : NULL };
-    for (size_t i = 0; i < sizeof links / sizeof *links; i++)
-        if (links[i] != NULL && links[i]->bandwidth < least) least = links[i]->bandwidth;
-    return least;
-}
-
 static plait_status take_ranks(const pli_cluster *c, pli_place_step *s, plait_error *err) {
     plait_place_opts *o = &s->opts;
     const size_t      n = (size_t)o->ranks;
@@ -126,7 +109,7 @@ static plait_status take_ranks(const pli_cluster *c, pli_place_step *s, plait_er
         for (size_t k = 0; k < n; k++) {
             const int32_t to = pli_cluster_host(c, (int32_t)k);
             s->latency[i * n + k] = pli_cluster_latency(c, from, to);
-            s->bandwidth[i * n + k] = bandwidth_between(c, from, to);
+            s->bandwidth[i * n + k] = pli_cluster_bandwidth(c, from, to);
         }
     }
     o->speed = s->speed;

@@ -92,6 +92,22 @@ double pli_cluster_latency(const pli_cluster *c, int32_t from_host, int32_t to_h
     return latency;
 }
 
+double pli_cluster_bandwidth(const pli_cluster *c, int32_t from, int32_t to) {
+    const pli_host_group *a = pli_cluster_group(c, from), *b = pli_cluster_group(c, to);
+    double                least = c->cost.byte_ns > 0 ? 1e9 / c->cost.byte_ns : 1e18;
+    const int32_t         site_a = a->rack >= 0 ? c->rack[a->rack].site : -1;
+    const int32_t         site_b = b->rack >= 0 ? c->rack[b->rack].site : -1;
+    const pli_link_spec  *links[] = { from != to ? &a->link : NULL,
+                                     from != to ? &b->link : NULL,
+                                     a->rack >= 0 && a->rack != b->rack ? &c->rack[a->rack].link : NULL,
+                                     b->rack >= 0 && a->rack != b->rack ? &c->rack[b->rack].link : NULL,
+                                     site_a >= 0 && site_a != site_b ? &c->site[site_a].link : NULL,
+                                     site_b >= 0 && site_a != site_b ? &c->site[site_b].link : NULL };
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++)
+        if (links[i] != NULL && links[i]->bandwidth < least) least = links[i]->bandwidth;
+    return least;
+}
+
 bool pli_cluster_is_lossy(const pli_cluster *c) {
     for (int64_t i = 0; i < c->mishaps; i++)
         if (c->mishap[i].kind == PLI_MESSAGES) return true;

@@ -104,6 +104,8 @@ int32_t               pli_cluster_host(const pli_cluster *cluster, int32_t rank)
 const pli_host_group *pli_cluster_group(const pli_cluster *cluster, int32_t host);
 /** Latency from one host to another, in seconds. */
 double pli_cluster_latency(const pli_cluster *cluster, int32_t from_host, int32_t to_host);
+/** Bytes a second of the narrowest link between two hosts, or of what a host takes to copy a message. */
+double pli_cluster_bandwidth(const pli_cluster *cluster, int32_t from_host, int32_t to_host);
 /** May messages be lost, doubled or overtake one another? */
 bool pli_cluster_is_lossy(const pli_cluster *cluster);
 

@@ -159,6 +159,8 @@ void pli_comm_work(plait_comm *comm, pli_work_kind kind, uint64_t amount);
 void pli_comm_computed(plait_comm *comm);
 
 bool pli_comm_charges(const plait_comm *comm); /* must work be counted for pli_comm_work? */
+/** The simulated cluster (comm/cluster.h); NULL: time is real. */
+const struct pli_cluster *pli_comm_cluster(const plait_comm *comm);
 
 /** Where this rank's time in public calls that may wait went so far: wait, until others had done their part;
  *  network, while messages were on their way or being made or taken in. The rest is the rank's own work. in_flight

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "comm/callback.h"
+#include "comm/cluster.h"
 #include "comm/doctor.h"
 
 int32_t plait_comm_rank(const plait_comm *comm) { return comm == NULL ? -1 : comm->rank; }
@@ -47,6 +48,11 @@ uint64_t pli_comm_waited_ns(const plait_comm *comm) {
 }
 
 bool pli_comm_charges(const plait_comm *comm) { return comm->world->ops->work != NULL; }
+
+const pli_cluster *pli_comm_cluster(const plait_comm *comm) {
+    const pli_world *world = comm->world;
+    return world->ops->cluster != NULL ? world->ops->cluster(world->transport) : NULL;
+}
 
 void pli_comm_work(plait_comm *comm, pli_work_kind kind, uint64_t amount) {
     const pli_world *world = comm->world;

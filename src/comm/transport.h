@@ -10,7 +10,7 @@
 #include "comm/collective.h"
 #include "comm/comm.h"
 
-#define PLI_TRANSPORT_ABI 8u /* of pli_transport_ops, which plait-<name>.so gives */
+#define PLI_TRANSPORT_ABI 9u /* of pli_transport_ops, which plait-<name>.so gives */
 
 enum { PLI_HOST_NAME_BYTES = 64 };
 
@@ -85,7 +85,7 @@ typedef struct pli_transport_ops {
     /** Replaces wait for a call that was begun and is given up: buf is free at once. NULL: the transport takes no
      *  begun calls. */
     void (*drop)(pli_transport *transport, pli_call *call);
-    /** A transport with a time of its own (sim) brings the seven that follow; with real time all are NULL.
+    /** A transport with a time of its own (sim) brings the eight that follow; with real time all are NULL.
      *  now: nanoseconds, never backwards. run: calls pli_world_run_rank for every rank that lives here, on one
      *  thread of the system; returns when all are done. sleep: the rank rests until its bell differs from `bell`, or
      *  until_ns; may return early. ring: the rank's bell has changed; a port may be held. work: the rank did
@@ -99,6 +99,8 @@ typedef struct pli_transport_ops {
     void (*work)(pli_transport *transport, int32_t rank, pli_work_kind kind, uint64_t amount);
     void (*drain)(pli_transport *transport, int32_t rank, bool in_good_order);
     uint64_t (*silent_since)(const pli_transport *transport, int32_t observer, int32_t rank);
+    /** The simulated cluster, as long as the transport lives; NULL: time is real. */
+    const struct pli_cluster *(*cluster)(const pli_transport *transport);
     /** Ends. all_ended: every rank of the job has said that it is done, so that this process need not wait for any. */
     void (*close)(pli_transport **transport, bool all_ended);
 } pli_transport_ops;

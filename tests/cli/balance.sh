@@ -105,4 +105,17 @@ done
 awk -v even="$(field cut-even.static virtual_seconds)" -v a="$(field cut-half.static virtual_seconds)" \
     -v b="$(field cut-half.dynamic virtual_seconds)" 'BEGIN { ideal = even * 2 / (1 + even / a); exit !(b < 1.15 * ideal && b < 0.9 * a) }' ||
     fail "two replicas in two stages: static $(field cut-half.static virtual_seconds), dynamic $(field cut-half.dynamic virtual_seconds), alike $(field cut-even.static virtual_seconds) simulated seconds"
+
+# One net in four stages, of which the second lies on a host of half the speed: --place auto gives it fewer layers.
+printf 'version: 1\nhosts: [{count: 1}, {count: 1, speed: 0.5}, {count: 2}]\ncost: {flop: 1ns}\n' >second.yaml
+layers=64,64,64,64,64,64,64,64,64,64,64,64,64,64,64
+for run in even.layers second.layers second.auto; do
+    works stages-$run train --model mlp --layers $layers --data digits.csv --label -1 --batch 512 --epochs 2 --workers 4 --cut 4 \
+        --micro-batches 32 --transport sim --cluster ${run%.*}.yaml --place ${run#*.} --json
+done
+grep -q 'stage 1: w6, b6, w7, b7; stage 2' stages-second.auto.err || fail "stage 1 has not half the layers: $(cat stages-second.auto.err)"
+[ "$(field stages-even.layers model_hash)" = "$(field stages-second.auto model_hash)" ] || fail "places change what is learnt"
+awk -v even="$(field stages-even.layers virtual_seconds)" -v a="$(field stages-second.layers virtual_seconds)" \
+    -v b="$(field stages-second.auto virtual_seconds)" 'BEGIN { ideal = even * 4 / 3.5; exit !(b < 1.15 * ideal && a > 1.6 * ideal) }' ||
+    fail "stages on hosts of speed 1, 1/2, 1, 1: by layers $(field stages-second.layers virtual_seconds), auto $(field stages-second.auto virtual_seconds), alike $(field stages-even.layers virtual_seconds) simulated seconds"
 finish

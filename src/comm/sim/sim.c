@@ -186,6 +186,8 @@ static void close_sim(pli_transport **transport, bool all_ended) {
     free_transport(sim);
 }
 
+static const pli_cluster *cluster_of(const pli_transport *sim) { return &sim->cluster; }
+
 static const pli_transport_ops sim_ops = {
     .abi = PLI_TRANSPORT_ABI,
     .name = "sim",
@@ -200,6 +202,7 @@ static const pli_transport_ops sim_ops = {
     .work = pli_sim_work,
     .drain = pli_sim_drain,
     .silent_since = pli_sim_silent_since,
+    .cluster = cluster_of,
     .close = close_sim,
 };
 

@@ -109,7 +109,8 @@ void pli_net_place_opts(const pli_net *net, int64_t rows, plait_feed feeds[PLI_N
 }
 
 /* Seconds of each layer [l->layers], by a placement with one rank for each. */
-static plait_status measure(const layers *l, int64_t rows, double *seconds, plait_error *err) {
+static plait_status measure(const layers *l, int64_t rows, const pli_stage_hosts *hosts, double *seconds,
+                            plait_error *err) {
     const pli_net   *net = l->net;
     const int64_t    nodes = net->graph->n_nodes;
     plait_feed       feeds[PLI_NET_FEEDS + 2];
@@ -123,6 +124,8 @@ static plait_status measure(const layers *l, int64_t rows, double *seconds, plai
         given[k] = k < l->n ? l->layer[k] : of >= 0 && of < l->n ? l->layer[of] : 0;
     }
     pli_net_place_opts(net, rows, feeds, fetches, &opts);
+    if (hosts != NULL) pli_stage_hosts_fill(hosts, &opts);
+    opts.speed = opts.latency_s = opts.bandwidth = NULL; /* there are as many ranks as layers here */
     opts.ranks = l->layers;
     opts.method = "given";
     opts.given = given;
@@ -140,7 +143,8 @@ static plait_status measure(const layers *l, int64_t rows, double *seconds, plai
 /* --- runs of layers ----------------------------------------------------------------------------------------------- */
 
 /* worst [stages + 1, n + 1] and cut, likewise, are the table of the best runs of the first layers. */
-static void fill_runs(const double *seconds, int32_t n, int32_t stages, double *worst, int32_t *cut, int32_t *first) {
+static void fill_runs(const double *seconds, int32_t n, int32_t stages, const double *speed, double *worst,
+                      int32_t *cut, int32_t *first) {
     const size_t width = (size_t)n + 1;
     for (int32_t i = 0; i <= n; i++) worst[i] = i == 0 ? 0 : (double)INFINITY;
     for (int32_t s = 1; s <= stages; s++) {
@@ -148,10 +152,11 @@ static void fill_runs(const double *seconds, int32_t n, int32_t stages, double *
         double       *best = worst + (size_t)s * width;
         for (int32_t i = 0; i <= n; i++) {
             double last = 0; /* of the run of layers j .. i - 1 */
+            const double slow = speed != NULL ? 1 / speed[s - 1] : 1;
             best[i] = (double)INFINITY;
             cut[(size_t)s * width + (size_t)i] = i - 1;
             for (int32_t j = i - 1; j >= s - 1; j--) {
-                last += seconds[j];
+                last += seconds[j] * slow;
                 const double slowest = last > fewer[j] ? last : fewer[j];
                 if (!(slowest < best[i])) continue;
                 best[i] = slowest;
@@ -162,12 +167,12 @@ static void fill_runs(const double *seconds, int32_t n, int32_t stages, double *
     for (int32_t s = stages, i = n; s > 0; s--) i = first[s - 1] = cut[(size_t)s * width + (size_t)i];
 }
 
-bool pli_layers_cut(const double *seconds, int32_t n, int32_t stages, int32_t *first) {
+bool pli_layers_cut(const double *seconds, int32_t n, int32_t stages, const double *speed, int32_t *first) {
     const size_t cells = (size_t)(stages + 1) * (size_t)(n + 1);
     double      *worst = pli_array(cells, sizeof *worst);
     int32_t     *cut = pli_array(cells, sizeof *cut);
     const bool   done = worst != NULL && cut != NULL;
-    if (done) fill_runs(seconds, n, stages, worst, cut, first);
+    if (done) fill_runs(seconds, n, stages, speed, worst, cut, first);
     pli_free(worst);
     pli_free(cut);
     return done;
@@ -187,13 +192,14 @@ static plait_status too_few(const layers *l, int32_t stages, plait_error *err) {
                     l->layers, l->layers == 1 ? "" : "s", names, stages);
 }
 
-static plait_status place(const layers *l, int32_t stages, int64_t rows, int32_t *place_out, plait_error *err) {
+static plait_status place(const layers *l, int32_t stages, int64_t rows, const pli_stage_hosts *hosts,
+                          int32_t *place_out, plait_error *err) {
     double      *seconds = pli_array((size_t)l->layers, sizeof *seconds);
     int32_t     *first = pli_array((size_t)stages, sizeof *first);
     plait_status status = PLAIT_OK;
     if (seconds == NULL || first == NULL) status = pli_fail(err, PLAIT_ENOMEM, "no memory to cut a net");
-    if (status >= 0) status = measure(l, rows, seconds, err);
-    if (status >= 0 && !pli_layers_cut(seconds, l->layers, stages, first))
+    if (status >= 0) status = measure(l, rows, hosts, seconds, err);
+    if (status >= 0 && !pli_layers_cut(seconds, l->layers, stages, hosts != NULL ? hosts->speed : NULL, first))
         status = pli_fail(err, PLAIT_ENOMEM, "no memory to cut a net");
     if (status >= 0)
         for (int64_t k = 0; k < l->net->graph->n_nodes; k++) {
@@ -206,11 +212,12 @@ static plait_status place(const layers *l, int32_t stages, int64_t rows, int32_t
     return status;
 }
 
-plait_status pli_layers_place(const pli_net *net, int32_t stages, int64_t rows, int32_t *place_out, plait_error *err) {
+plait_status pli_layers_place(const pli_net *net, int32_t stages, int64_t rows, const pli_stage_hosts *hosts,
+                              int32_t *place_out, plait_error *err) {
     layers       l;
     plait_status status = find_layers(net, &l, err);
     if (status >= 0 && l.layers < stages) status = too_few(&l, stages, err);
-    if (status >= 0) status = place(&l, stages, rows, place_out, err);
+    if (status >= 0) status = place(&l, stages, rows, hosts, place_out, err);
     layers_free(&l);
     return status;
 }

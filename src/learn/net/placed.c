@@ -12,11 +12,14 @@
 #include "learn/net/stages.h"
 
 typedef struct placing {
-    const pli_run *run;
-    const pli_net *net;
-    int32_t        stages;
-    int64_t        n;     /* forward nodes */
-    int32_t       *place; /* [nodes of the graph] */
+    const pli_run  *run;
+    const pli_net  *net;
+    int32_t         stages;
+    int64_t         n, rows; /* forward nodes; rows of a micro-batch */
+    int32_t        *place;   /* [nodes of the graph] */
+    pli_stage_hosts hosts;
+    int32_t         micro_batches; /* of a simulated step */
+    double          seconds;       /* of a step, by simulation */
 } placing;
 
 static const char *how_of(const pli_run *run) { return run->opts->place; }
@@ -50,22 +53,25 @@ static plait_status check_ranks(const placing *p) {
 }
 
 /* The loss lies with the scores. */
-static plait_status search(const placing *p, int64_t rows, const char *method, plait_placement **placement_out) {
+static plait_status judge(const placing *p, const char *method, const int32_t *given,
+                          plait_placement **placement_out, plait_error *err) {
     const pli_net         *net = p->net;
     const plait_rule      *rule = pli_rule_find(p->run->optimizer, NULL);
     const plait_place_rule loss = { .kind = PLAIT_PLACE_TOGETHER, .a = net->scores, .b = net->sums };
     plait_feed       feeds[PLI_NET_FEEDS + 2];
     plait_value      fetches[PLI_NET_PARAMS + 1];
     plait_place_opts opts;
-    pli_net_place_opts(net, rows, feeds, fetches, &opts);
+    pli_net_place_opts(net, p->rows, feeds, fetches, &opts);
+    pli_stage_hosts_fill(&p->hosts, &opts);
     opts.ranks = p->stages;
-    opts.micro_batches = p->run->opts->micro_batches > 1 ? p->run->opts->micro_batches : 1;
+    opts.micro_batches = p->micro_batches;
     opts.state_values = rule != NULL ? rule->slots : 0;
     opts.rules = &loss;
     opts.n_rules = 1;
     opts.method = method;
+    opts.given = given;
     opts.seed = p->run->opts->seed;
-    return plait_placement_create(net->graph, &opts, placement_out, p->run->err);
+    return plait_placement_create(net->graph, &opts, placement_out, err);
 }
 
 static void take(const placing *p, const plait_placement *placement) {
@@ -73,6 +79,40 @@ static void take(const placing *p, const plait_placement *placement) {
     const int32_t     *rank = plait_placement_parts(placement);
     for (int64_t k = 0; k < g->n_nodes; k++)
         p->place[k] = k < p->n && strcmp(g->node[k].op->name, "placeholder") != 0 ? rank[k] : -1;
+}
+
+static plait_status search(placing *p) {
+    plait_placement *placement = NULL;
+    PLI_TRY(judge(p, "auto", NULL, &placement, p->run->err));
+    take(p, placement);
+    p->seconds = plait_placement_seconds(placement);
+    plait_placement_destroy(&placement);
+    return PLAIT_OK;
+}
+
+/* Runs of layers by the hosts' speeds are taken where they are no worse: they are a chain, so that micro-batches may go
+ * through them in any order. A net of fewer layers than stages, and runs that the memory does not hold, stay as they
+ * are. */
+static plait_status try_layers(placing *p) {
+    enum { PERCENT = 5 }; /* what a chain may cost more */
+    const plait_graph *g = p->net->graph;
+    plait_placement   *placement = NULL;
+    plait_error        why;
+    int32_t           *given = pli_array((size_t)g->n_nodes, 2 * sizeof *given), *chain = given + g->n_nodes;
+    if (given == NULL) return pli_fail(p->run->err, PLAIT_ENOMEM, "no memory to cut a net");
+    plait_status status = pli_layers_place(p->net, p->stages, p->rows, &p->hosts, chain, &why);
+    for (int64_t k = 0; status >= 0 && k < g->n_nodes; k++) {
+        const int64_t of = k < p->n ? k : g->node[k].forward;
+        given[k] = of >= 0 && of < p->n && chain[of] >= 0 ? chain[of] : 0;
+    }
+    if (status >= 0) status = judge(p, "given", given, &placement, &why);
+    if (status >= 0 && plait_placement_seconds(placement) <= p->seconds * (1 + PERCENT / 100.0)) {
+        take(p, placement);
+        p->seconds = plait_placement_seconds(placement);
+    }
+    plait_placement_destroy(&placement);
+    pli_free(given);
+    return PLAIT_OK;
 }
 
 /* --- is it a chain? ----------------------------------------------------------------------------------------------- */
@@ -157,7 +197,7 @@ static plait_status agree(const placing *p) {
     return pli_agree_text(p->run->comm, "places", text, p->run->err);
 }
 
-static void tell(const placing *p, double seconds) {
+static void tell(const placing *p) {
     pli_text text = { 0 };
     if (!pli_comm_leads(p->run->comm)) return;
     for (int32_t s = 0; s < p->stages; s++) {
@@ -170,29 +210,63 @@ static void tell(const placing *p, double seconds) {
         if (n == 0) pli_text_add(&text, " no weights");
     }
     if (!text.failed)
-        pli_log(pli_comm_log(p->run->comm), PLAIT_LOG_INFO, -1, "learn", "place: %s; a clock takes %.3g ms by "
-                "simulation", text.data, 1e3 * seconds);
+        pli_log(pli_comm_log(p->run->comm), PLAIT_LOG_INFO, -1, "learn", "place: %s; %d micro-batch%s take%s %.3g ms by "
+                "simulation", text.data, p->micro_batches, p->micro_batches == 1 ? "" : "es",
+                p->micro_batches == 1 ? "s" : "", 1e3 * p->seconds);
     pli_text_free(&text);
 }
 
-plait_status pli_placed_place(const pli_run *run, const pli_net *net, int32_t stages, int64_t rows, int32_t *place,
+static plait_status find(placing *p) {
+    PLI_TRY(search(p));
+    if (has_places(p->net->graph)) return PLAIT_OK;
+    if (p->net->graph->n_place_rules == 0) PLI_TRY(try_layers(p));
+    return pli_stage_hosts_alike(&p->hosts) ? make_chain(p) : PLAIT_OK;
+}
+
+/* A search may take long, so one rank searches for all. What it finds, or why it finds nothing, is told to the others. */
+static plait_status find_together(placing *p) {
+    struct {
+        plait_status status;
+        double       seconds;
+        plait_error  why;
+    } found = { .status = PLAIT_OK };
+    plait_comm *comm = p->run->comm;
+    if (plait_comm_rank(comm) == 0) {
+        found.status = find(p);
+        found.seconds = p->seconds;
+        if (found.status < 0) found.why = *p->run->err;
+    }
+    PLI_TRY(plait_comm_broadcast(comm, &found, sizeof found, 0));
+    if (found.status < 0) {
+        *p->run->err = found.why;
+        return found.status;
+    }
+    p->seconds = found.seconds;
+    return plait_comm_broadcast(comm, p->place, (size_t)p->net->graph->n_nodes * sizeof *p->place, 0);
+}
+
+static plait_status place(placing *p, const char **pipeline) {
+    const char *how = how_of(p->run);
+    if (is_file(how)) PLI_TRY(plait_graph_place_file(p->net->graph, how, p->run->err));
+    PLI_TRY(check_ranks(p));
+    PLI_TRY(find_together(p));
+    PLI_TRY(check_chain(p, pipeline));
+    PLI_TRY(agree(p));
+    tell(p);
+    return PLAIT_OK;
+}
+
+plait_status pli_placed_place(const pli_run *run, const pli_net *net, int32_t stages, int64_t rows, int32_t *place_out,
                               const char **pipeline) {
-    const char      *how = how_of(run);
-    placing          p = { .run = run, .net = net, .stages = stages, .place = place };
-    plait_placement *placement = NULL;
+    const int32_t most = 2 * stages, wanted = run->opts->micro_batches; /* more tell no more of a placement */
+    placing p = { .run = run, .net = net, .stages = stages, .rows = rows, .place = place_out,
+                  .micro_batches = wanted < 1 ? 1 : wanted < most ? wanted : most };
     while (p.n < net->graph->n_nodes && net->graph->node[p.n].forward < 0) p.n++;
     if (is(run->opts->pipeline, "interleaved"))
         return pli_fail(run->err, PLAIT_EINVAL, "pipeline interleaved with places is refused: a rank has two stages "
                                                 "there, and a place names one; nearest is 1f1b, or --place layers");
-    if (is_file(how)) PLI_TRY(plait_graph_place_file(net->graph, how, run->err));
-    PLI_TRY(check_ranks(&p));
-    PLI_TRY(search(&p, rows, "auto", &placement));
-    take(&p, placement);
-    const double seconds = plait_placement_seconds(placement);
-    plait_placement_destroy(&placement);
-    if (!has_places(net->graph)) PLI_TRY(make_chain(&p));
-    PLI_TRY(check_chain(&p, pipeline));
-    PLI_TRY(agree(&p));
-    tell(&p, seconds);
-    return PLAIT_OK;
+    PLI_TRY(pli_stage_hosts_make(run, stages, &p.hosts));
+    const plait_status status = place(&p, pipeline);
+    pli_stage_hosts_free(&p.hosts);
+    return status;
 }

@@ -92,7 +92,7 @@ static plait_status find_places(pli_stages *s) {
         return PLAIT_OK;
     }
     if (net->columns == 1)
-        return pli_layers_place(net, s->ranks * s->chunks, rows > 1 ? rows : 1, s->place, s->run->err);
+        return pli_layers_place(net, s->ranks * s->chunks, rows > 1 ? rows : 1, NULL, s->place, s->run->err);
     for (int64_t k = 0; k < plait_graph_nodes(net->graph); k++) s->place[k] = k < net->n_place ? net->place[k] : -1;
     return PLAIT_OK;
 }

@@ -24,10 +24,27 @@
 
 #include "learn/net/fit.h"
 
+/** The hosts of the stages, as a placement counts them (hosts.c). */
+typedef struct pli_stage_hosts {
+    int32_t                   stages, replicas;
+    const struct pli_cluster *cluster; /* NULL: time is real, and hosts are equal  */
+    double *speed, *latency, *bandwidth; /* [stages], [stages, stages]; with a cluster */
+} pli_stage_hosts;
+
+/** ENOMEM. */
+plait_status pli_stage_hosts_make(const pli_run *run, int32_t stages, pli_stage_hosts *hosts_out);
+void         pli_stage_hosts_free(pli_stage_hosts *hosts);
+/** Fills speeds, links and costs, which opts borrows. */
+void         pli_stage_hosts_fill(const pli_stage_hosts *hosts, plait_place_opts *opts);
+/** Does it make no difference which host has which stage? */
+bool         pli_stage_hosts_alike(const pli_stage_hosts *hosts);
+
 /** Which stage each node of the net lies in. rows: of a micro-batch. place [nodes of the graph]: -1 for nodes that
  *  follow others (plait_cut). The stages are runs of layers whose slowest takes least time, by the costs of simulation
- *  (plait/place.h). Errors: EREFUSED there are fewer layers than stages (the text has their weights); ENOMEM. */
-plait_status pli_layers_place(const pli_net *net, int32_t stages, int64_t rows, int32_t *place, plait_error *err);
+ *  (plait/place.h). hosts NULL: equal ones. Errors: EREFUSED there are fewer layers than stages (the text has their
+ *  weights); ENOMEM. */
+plait_status pli_layers_place(const pli_net *net, int32_t stages, int64_t rows, const pli_stage_hosts *hosts,
+                              int32_t *place, plait_error *err);
 
 /** The same by a placement: is the net placed by --place, or by places that its graph keeps? */
 bool pli_placed_by(const pli_run *run, const pli_net *net);
@@ -42,8 +59,8 @@ void pli_net_place_opts(const pli_net *net, int64_t rows, plait_feed feeds[PLI_N
                         plait_value fetches[PLI_NET_PARAMS + 1], plait_place_opts *opts);
 
 /** Cuts n layers, of so many seconds each, in `stages` runs, 1 <= stages <= n: first [stages] is where each begins. The
- *  slowest run takes least time. false: no memory. */
-bool pli_layers_cut(const double *seconds, int32_t n, int32_t stages, int32_t *first);
+ *  slowest run takes least time. speed [stages]: of the host that has each run; NULL: 1. false: no memory. */
+bool pli_layers_cut(const double *seconds, int32_t n, int32_t stages, const double *speed, int32_t *first);
 
 /** Plans the stages of a run whose net and batch are known; *stages_out NULL: the net is whole, and so are its batches.
  *  Errors: those of pli_layers_place. */

@@ -1,0 +1,1 @@
+plait: rank 0: digits.csv: No such file or directory
