@@ -209,10 +209,10 @@ static void tell(const placing *p) {
         }
         if (n == 0) pli_text_add(&text, " no weights");
     }
-    if (!text.failed)
-        pli_log(pli_comm_log(p->run->comm), PLAIT_LOG_INFO, -1, "learn", "place: %s; %d micro-batch%s take%s %.3g ms by "
-                "simulation", text.data, p->micro_batches, p->micro_batches == 1 ? "" : "es",
-                p->micro_batches == 1 ? "s" : "", 1e3 * p->seconds);
+    pli_text_add(&text, "; a clock takes %.3g ms by simulation", 1e3 * p->seconds);
+    if (p->micro_batches < p->run->opts->micro_batches)
+        pli_text_add(&text, " (of %d micro-batches)", p->micro_batches);
+    if (!text.failed) pli_log(pli_comm_log(p->run->comm), PLAIT_LOG_INFO, -1, "learn", "place: %s", text.data);
     pli_text_free(&text);
 }
 
