@@ -199,7 +199,8 @@ static plait_status place(const layers *l, int32_t stages, int64_t rows, const p
     plait_status status = PLAIT_OK;
     if (seconds == NULL || first == NULL) status = pli_fail(err, PLAIT_ENOMEM, "no memory to cut a net");
     if (status >= 0) status = measure(l, rows, hosts, seconds, err);
-    if (status >= 0 && !pli_layers_cut(seconds, l->layers, stages, hosts != NULL ? hosts->speed : NULL, first))
+    const double *speed = hosts != NULL ? hosts->speed : NULL;
+    if (status >= 0 && !pli_layers_cut(seconds, l->layers, stages, speed, first))
         status = pli_fail(err, PLAIT_ENOMEM, "no memory to cut a net");
     if (status >= 0)
         for (int64_t k = 0; k < l->net->graph->n_nodes; k++) {

@@ -223,7 +223,7 @@ static plait_status find(placing *p) {
     return pli_stage_hosts_alike(&p->hosts) ? make_chain(p) : PLAIT_OK;
 }
 
-/* A search may take long, so one rank searches for all. What it finds, or why it finds nothing, is told to the others. */
+/* A search may take long, so one rank searches for all. The others hear what it has found, or why it has not. */
 static plait_status find_together(placing *p) {
     struct {
         plait_status status;
