@@ -31,6 +31,9 @@ typedef struct plait_checkpoint_opts {
 } plait_checkpoint_opts;
 
 PLAIT_API void plait_checkpoint_opts_init(plait_checkpoint_opts *opts);
+/** The same for a struct of `size` bytes: that of a program that was compiled for an older or newer version. */
+PLAIT_API void plait_checkpoint_opts_init_sized(plait_checkpoint_opts *opts, size_t size);
+#define plait_checkpoint_opts_init(opts) plait_checkpoint_opts_init_sized(opts, sizeof(plait_checkpoint_opts))
 
 /** Passes a barrier, saves tables [n] as they are then, and returns when the checkpoint is on disk: whole, or not at
  *  all. Errors: EINVAL; EREFUSED workers have copies of a table that differ, or write it without a lock (async over

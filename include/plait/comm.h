@@ -62,6 +62,9 @@ typedef struct plait_comm_opts {
 
 /** Fills the defaults. */
 PLAIT_API void plait_comm_opts_init(plait_comm_opts *opts);
+/** The same for a struct of `size` bytes: that of a program that was compiled for an older or newer version. */
+PLAIT_API void plait_comm_opts_init_sized(plait_comm_opts *opts, size_t size);
+#define plait_comm_opts_init(opts) plait_comm_opts_init_sized(opts, sizeof(plait_comm_opts))
 
 /** The function that runs on each rank. The status that it returns is the rank's result. A failure is announced to all
  *  other ranks, whose waits for this rank then end with PLAIT_EPEER. */

@@ -64,6 +64,9 @@ typedef struct plait_data_opts {
 } plait_data_opts;
 
 PLAIT_API void plait_data_opts_init(plait_data_opts *opts);
+/** The same for a struct of `size` bytes: that of a program that was compiled for an older or newer version. */
+PLAIT_API void plait_data_opts_init_sized(plait_data_opts *opts, size_t size);
+#define plait_data_opts_init(opts) plait_data_opts_init_sized(opts, sizeof(plait_data_opts))
 
 /** Reads a data set into memory. Errors: EIO no such file (path named); EFORMAT a malformed line ("file:line:
  *  what was expected"), NaN or infinity, an empty or truncated input; EINVAL; ENAME no such column (nearest

@@ -29,6 +29,9 @@ typedef struct plait_graph_file_opts {
 } plait_graph_file_opts;
 
 PLAIT_API void plait_graph_file_opts_init(plait_graph_file_opts *opts);
+/** The same for a struct of `size` bytes: that of a program that was compiled for an older or newer version. */
+PLAIT_API void plait_graph_file_opts_init_sized(plait_graph_file_opts *opts, size_t size);
+#define plait_graph_file_opts_init(opts) plait_graph_file_opts_init_sized(opts, sizeof(plait_graph_file_opts))
 
 /** Loads the graph of a file in either form; the first byte tells which. opts may be NULL. Errors: EIO; EFORMAT
  *  malformed, a cycle, a name used twice, an input that no node has as output; ENAME an unknown op, attribute or key

@@ -61,6 +61,9 @@ typedef struct plait_job_opts {
 } plait_job_opts;
 
 PLAIT_API void plait_job_opts_init(plait_job_opts *opts);
+/** The same for a struct of `size` bytes: that of a program that was compiled for an older or newer version. */
+PLAIT_API void plait_job_opts_init_sized(plait_job_opts *opts, size_t size);
+#define plait_job_opts_init(opts) plait_job_opts_init_sized(opts, sizeof(plait_job_opts))
 
 /** Runs work on every worker, while servers serve. It calls plait_comm_run, plait_job_create, work, plait_job_destroy;
  *  so work must not destroy its job (EINVAL). comm_opts and job_opts may be NULL. Collective over the job's

@@ -86,6 +86,9 @@ typedef struct plait_place_opts {
 
 /** One rank, the costs of docs/simulation.md, "auto". opts NULL: nothing is done. */
 PLAIT_API void plait_place_opts_init(plait_place_opts *opts);
+/** The same for a struct of `size` bytes: that of a program that was compiled for an older or newer version. */
+PLAIT_API void plait_place_opts_init_sized(plait_place_opts *opts, size_t size);
+#define plait_place_opts_init(opts) plait_place_opts_init_sized(opts, sizeof(plait_place_opts))
 
 typedef struct plait_placement plait_placement;
 

@@ -113,6 +113,9 @@ typedef struct plait_schedule_opts {
 } plait_schedule_opts;
 
 PLAIT_API void plait_schedule_opts_init(plait_schedule_opts *opts);
+/** The same for a struct of `size` bytes: that of a program that was compiled for an older or newer version. */
+PLAIT_API void plait_schedule_opts_init_sized(plait_schedule_opts *opts, size_t size);
+#define plait_schedule_opts_init(opts) plait_schedule_opts_init_sized(opts, sizeof(plait_schedule_opts))
 
 /** Makes a schedule of the job. With order `priority`, a pull and `each` 0 it creates a table of one float64 for each
  *  variable, named NAME.change. Copies opts. Errors: ENAME an order that is none; EINVAL no push, fewer blocks than

@@ -92,6 +92,9 @@ typedef struct plait_cut {
 } plait_cut;
 
 PLAIT_API void plait_cut_init(plait_cut *cut);
+/** The same for a struct of `size` bytes: that of a program that was compiled for an older or newer version. */
+PLAIT_API void plait_cut_init_sized(plait_cut *cut, size_t size);
+#define plait_cut_init(cut) plait_cut_init_sized(cut, sizeof(plait_cut))
 
 /** A channel in memory, for sessions of one process. threads: how many threads run them, one for each rank. grants:
  *  how many tensors of an edge of the graph may be sent and not yet received, 1 or more. An edge that skips parts may
@@ -131,6 +134,9 @@ typedef struct plait_session_opts {
 } plait_session_opts;
 
 PLAIT_API void plait_session_opts_init(plait_session_opts *opts);
+/** The same for a struct of `size` bytes: that of a program that was compiled for an older or newer version. */
+PLAIT_API void plait_session_opts_init_sized(plait_session_opts *opts, size_t size);
+#define plait_session_opts_init(opts) plait_session_opts_init_sized(opts, sizeof(plait_session_opts))
 
 /** Makes a session. opts may be NULL. The graph is borrowed for the session's life; it may grow between runs.
  *      What exclude names is not computed and not got, in no run: a placeholder there needs no feed, gradients of its

@@ -16,6 +16,10 @@
  *     (PLAIT_OK). So does plait_..._opts_init.
  *   - A call that returns no status returns a neutral value: a count is 0, a rank -1, a floating-point number NaN, a
  *     handle or a description NULL, a text "", a value of a graph PLAIT_NONE. A call that returns nothing does nothing.
+ * Option structs begin with their size, which plait_..._opts_init sets to that of the caller's header. The library may
+ * be older or newer than that header: a shorter struct keeps the defaults in the fields that it lacks; a longer one is
+ * taken while the fields that the library does not know are 0, and is EVERSION otherwise. A size that opts_init never
+ * sets is EINVAL. (Tables of functions, plait_op and plait_learner, must have the library's own size.)
  * Counts and sizes are checked against their limits before they are multiplied: one that is too large is EINVAL.
  */
 #ifndef PLAIT_STATUS_H

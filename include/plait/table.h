@@ -34,7 +34,8 @@ typedef struct plait_table plait_table;
 
 /* --- update rules -------------------------------------------------------------------------------- */
 
-/* Which rule an owner applies to pushed gradients, and its numbers; docs/optimizers.md has the formulas. */
+/* Which rule an owner applies to pushed gradients, and its numbers; docs/optimizers.md has the formulas. The struct
+ * lies inside plait_table_opts and never grows: new numbers become fields at the end of plait_table_opts. */
 typedef struct plait_rule_opts {
     size_t      size;            /* set by plait_rule_opts_init                                        */
     const char *name; /* "sgd" | "momentum" | "adagrad" | "adam" | "ftrl", or one of the job's; NULL: additive */
@@ -108,6 +109,9 @@ typedef struct plait_table_opts {
 } plait_table_opts;
 
 PLAIT_API void plait_table_opts_init(plait_table_opts *opts);
+/** The same for a struct of `size` bytes: that of a program that was compiled for an older or newer version. */
+PLAIT_API void plait_table_opts_init_sized(plait_table_opts *opts, size_t size);
+#define plait_table_opts_init(opts) plait_table_opts_init_sized(opts, sizeof(plait_table_opts))
 
 /* Only its members read and update a group's table. Read "workers", here and in plait/job.h, as "members". They alone
  * create, zero and drop it and call its server functions, and only their clocks count for its

@@ -38,6 +38,9 @@ typedef struct plait_table_store_opts {
 } plait_table_store_opts;
 
 PLAIT_API void plait_table_store_opts_init(plait_table_store_opts *opts);
+/** The same for a struct of `size` bytes: that of a program that was compiled for an older or newer version. */
+PLAIT_API void plait_table_store_opts_init_sized(plait_table_store_opts *opts, size_t size);
+#define plait_table_store_opts_init(opts) plait_table_store_opts_init_sized(opts, sizeof(plait_table_store_opts))
 
 /** Makes the tables. opts may be NULL. graph is borrowed for the store's life; variables that are added to it later
  *  have no table. Errors: EINVAL a variable that is neither float32 nor float64, or is empty (named); those of

@@ -278,6 +278,9 @@ typedef struct plait_report {
 } plait_report;
 
 PLAIT_API void plait_train_opts_init(plait_train_opts *opts);
+/** The same for a struct of `size` bytes: that of a program that was compiled for an older or newer version. */
+PLAIT_API void plait_train_opts_init_sized(plait_train_opts *opts, size_t size);
+#define plait_train_opts_init(opts) plait_train_opts_init_sized(opts, sizeof(plait_train_opts))
 
 /** Fits a model. Every worker gets the whole model; report_out may be NULL. Errors: those of plait_data_read and
  *  plait_table_create; EDIVERGED the loss is not finite (the text has the remedy); EMISMATCH ranks were started with

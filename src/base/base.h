@@ -13,6 +13,7 @@
 #include "base/os.h"
 #include "base/pool.h"
 #include "base/random.h"
+#include "base/sized.h"
 #include "base/sort.h"
 #include "base/span.h"
 #include "base/text.h"

@@ -16,11 +16,17 @@ enum { RANKS_MAX = 1 << 16, GO = 1, GO_HOME = 2 };
 #define HEARTBEAT_MIN_NS (BEAT_NS / 2)
 #define GRACE_NS    (UINT64_C(3) * 1000000000) /* how long the others have to end, once the job is lost */
 
-void plait_comm_opts_init(plait_comm_opts *opts) {
+void (plait_comm_opts_init)(plait_comm_opts *opts) {
     if (opts == NULL) return;
     memset(opts, 0, sizeof *opts);
     opts->size = sizeof *opts;
     opts->timeout_ns = TIMEOUT_NS;
+}
+
+void plait_comm_opts_init_sized(plait_comm_opts *opts, size_t size) {
+    plait_comm_opts all;
+    (plait_comm_opts_init)(&all);
+    pli_sized_give(opts, size, &all, sizeof all);
 }
 
 /* --- the transport ------------------------------------------------------------------------------------- */
@@ -68,10 +74,7 @@ static plait_status choose(const plait_comm_opts *opts, const pli_transport_ops 
 static plait_status check_opts(const plait_comm_opts *given, plait_comm_opts *opts, plait_error *err) {
     plait_comm_opts_init(opts);
     if (given == NULL) return PLAIT_OK;
-    if (given->size == 0 || given->size > sizeof *opts)
-        return pli_fail(err, PLAIT_EINVAL, "plait_comm_opts was not filled by plait_comm_opts_init");
-    memcpy(opts, given, given->size);
-    opts->size = sizeof *opts;
+    PLI_TRY(pli_sized_take(opts, sizeof *opts, PLI_SIZED_END(plait_comm_opts, log), given, "plait_comm_opts", err));
     if (opts->workers < 0 || opts->servers < 0 || opts->threads < 0 || opts->workers > RANKS_MAX ||
         opts->servers > RANKS_MAX)
         return pli_fail(

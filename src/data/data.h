@@ -166,6 +166,8 @@ bool pli_dataset_has_text(const pli_dataset *dataset);
 uint64_t pli_dataset_fingerprint(const pli_dataset *dataset);
 const char *pli_dataset_notes(const pli_dataset *dataset);    /* remarks for the user, one a line; or "" */
 void    pli_dataset_destroy(pli_dataset **dataset);
+/** The options as this library knows them: the caller may be older or newer (base/sized.h). given NULL: defaults. */
+plait_status pli_data_opts_take(const plait_data_opts *given, plait_data_opts *own, plait_error *err);
 /** plait_data_read with the columns, labels and dictionaries of a model's schema (NULL: they are found). */
 plait_status pli_data_read(const plait_data_opts *opts, const pli_schema *fixed, plait_data **data_out,
                            plait_error *err);

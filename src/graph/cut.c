@@ -8,8 +8,14 @@
 
 enum { NEED_VALUES = 2, UNPLACED = -1 };
 
-void plait_cut_init(plait_cut *cut) {
+void (plait_cut_init)(plait_cut *cut) {
     if (cut != NULL) *cut = (plait_cut){ .size = sizeof *cut, .parts = 1 };
+}
+
+void plait_cut_init_sized(plait_cut *cut, size_t size) {
+    plait_cut all;
+    (plait_cut_init)(&all);
+    pli_sized_give(cut, size, &all, sizeof all);
 }
 
 /* Where the cut has no places, those of the graph count (plait_graph_place), a rank as the part of this number. */
@@ -19,7 +25,6 @@ static int32_t place_of(const plait_graph *g, const plait_cut *cut, int64_t k) {
 }
 
 plait_status pli_cut_check(const plait_graph *graph, const plait_cut *cut, plait_error *err) {
-    if (cut->size != sizeof *cut) return pli_fail(err, PLAIT_EINVAL, "a cut: fill it by plait_cut_init");
     if (cut->parts < 1 || cut->own < 0 || cut->own >= cut->parts)
         return pli_fail(err, PLAIT_EINVAL, "a cut in %d parts has no part %d", cut->parts, cut->own);
     if (cut->n_places < 0 || (cut->n_places > 0 && cut->place == NULL))

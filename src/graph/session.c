@@ -7,17 +7,19 @@
 #include "graph/cut.h"
 #include "graph/passes/passes.h"
 
-void plait_session_opts_init(plait_session_opts *opts) {
+void (plait_session_opts_init)(plait_session_opts *opts) {
     if (opts != NULL) *opts = (plait_session_opts){ .size = sizeof *opts };
+}
+
+void plait_session_opts_init_sized(plait_session_opts *opts, size_t size) {
+    plait_session_opts all;
+    (plait_session_opts_init)(&all);
+    pli_sized_give(opts, size, &all, sizeof all);
 }
 
 /* --- life ------------------------------------------------------------------------------------------------------ */
 
 static plait_status check(const plait_graph *graph, const plait_session_opts *opts, plait_error *err) {
-    PLI_TRY(plait_graph_check(graph, err));
-    if (opts == NULL) return PLAIT_OK;
-    if (opts->size != sizeof *opts)
-        return pli_fail(err, PLAIT_EINVAL, "options of a session: fill them by plait_session_opts_init");
     const plait_store *s = opts->store;
     if (s != NULL && (s->get == NULL || s->get_rows == NULL || s->inc == NULL || s->inc_rows == NULL || s->end == NULL))
         return pli_fail(err, PLAIT_EINVAL, "a store needs get, get_rows, inc, inc_rows and end");
@@ -37,16 +39,32 @@ static plait_status keep_cut(plait_session *s, const plait_cut *cut, plait_error
     return PLAIT_OK;
 }
 
-plait_status pli_session_create(const plait_graph *graph, const plait_session_opts *opts, pli_pool *pool,
+/* The options of an older caller as ours. *cut_own holds those of the cut, to which own->cut then points. */
+static plait_status take(const plait_session_opts *given, plait_session_opts *own, plait_cut *cut_own,
+                         plait_error *err) {
+    plait_session_opts_init(own);
+    plait_cut_init(cut_own);
+    PLI_TRY(pli_sized_take(own, sizeof *own, PLI_SIZED_END(plait_session_opts, trace_user), given,
+                           "plait_session_opts", err));
+    PLI_TRY(pli_sized_take(cut_own, sizeof *cut_own, PLI_SIZED_END(plait_cut, channel), own->cut, "plait_cut", err));
+    if (own->cut != NULL) own->cut = cut_own;
+    return PLAIT_OK;
+}
+
+plait_status pli_session_create(const plait_graph *graph, const plait_session_opts *given, pli_pool *pool,
                                 plait_session **session_out, plait_error *err) {
-    uint32_t passes = 0;
-    PLI_TRY(check(graph, opts, err));
-    PLI_TRY(pli_passes_parse(opts != NULL ? opts->passes : NULL, &passes, err));
+    plait_session_opts opts;
+    plait_cut          cut;
+    uint32_t           passes = 0;
+    PLI_TRY(plait_graph_check(graph, err));
+    PLI_TRY(take(given, &opts, &cut, err));
+    PLI_TRY(check(graph, &opts, err));
+    PLI_TRY(pli_passes_parse(opts.passes, &passes, err));
     plait_session *s = pli_calloc(1, sizeof *s);
     if (s == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a session");
     s->graph = graph;
     s->pool = pool;
-    if (opts != NULL) s->opts = *opts;
+    s->opts = opts;
     pthread_mutex_init(&s->lock, NULL);
     plait_status status = PLAIT_OK;
     if (s->opts.dump != NULL && (s->dump = pli_strdup(s->opts.dump)) == NULL)
@@ -76,11 +94,15 @@ plait_status plait_session_create(const plait_graph *graph, const plait_session_
                                   plait_error *error_out) {
     PLI_TRY(PLI_GIVEN(error_out, graph));
     PLI_TRY(PLI_GIVEN(error_out, session_out));
-    PLI_TRY(check(graph, opts, error_out));
-    const int32_t threads = opts != NULL && opts->threads != 0 ? opts->threads : pli_cores();
+    plait_session_opts own;
+    plait_cut          cut;
+    PLI_TRY(plait_graph_check(graph, error_out));
+    PLI_TRY(take(opts, &own, &cut, error_out));
+    PLI_TRY(check(graph, &own, error_out));
+    const int32_t threads = own.threads != 0 ? own.threads : pli_cores();
     pli_pool     *pool = NULL;
     if (threads != 1) PLI_TRY(pli_pool_create(threads, &pool, error_out));
-    const plait_status status = pli_session_create(graph, opts, pool, session_out, error_out);
+    const plait_status status = pli_session_create(graph, &own, pool, session_out, error_out);
     if (status == PLAIT_OK)
         (*session_out)->own_pool = pool != NULL;
     else

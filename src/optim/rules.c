@@ -125,7 +125,7 @@ static plait_status check(const plait_rule_numbers *rule, plait_error *err) {
 
 plait_status pli_rule_make(const plait_rule_opts *opts, const pli_rule_scope *scope, plait_rule_numbers *rule_out,
                            plait_error *err) {
-    if (opts->size != sizeof *opts) {
+    if (opts->size != sizeof *opts) { /* it lies inside plait_table_opts, so its size never changes */
         return pli_fail(err, PLAIT_EINVAL, "rule options not filled by plait_rule_opts_init");
     }
     if (opts->name == NULL) return pli_fail(err, PLAIT_EINVAL, "an additive table has no update rule");

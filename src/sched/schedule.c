@@ -9,9 +9,15 @@
 
 enum { CACHE = 1 << 16 };
 
-void plait_schedule_opts_init(plait_schedule_opts *opts) {
+void (plait_schedule_opts_init)(plait_schedule_opts *opts) {
     if (opts == NULL) return;
     *opts = (plait_schedule_opts){ .size = sizeof *opts, .floor = 1e-6, .cache = CACHE };
+}
+
+void plait_schedule_opts_init_sized(plait_schedule_opts *opts, size_t size) {
+    plait_schedule_opts all;
+    (plait_schedule_opts_init)(&all);
+    pli_sized_give(opts, size, &all, sizeof all);
 }
 
 /* --- may it be? --------------------------------------------------------------------------------------------------- */
@@ -133,14 +139,15 @@ plait_status plait_schedule_create(plait_job *job, const plait_schedule_opts *op
     plait_schedule *s = pli_calloc(1, sizeof *s);
     if (s == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a schedule");
     plait_schedule_opts_init(&s->opts);
-    memcpy(&s->opts, opts, opts->size < sizeof s->opts ? opts->size : sizeof s->opts);
+    plait_status status = pli_sized_take(&s->opts, sizeof s->opts, PLI_SIZED_END(plait_schedule_opts, user), opts,
+                                         "plait_schedule_opts", err);
     s->job = job;
     s->err = err;
     s->workers = plait_comm_workers(job->comm);
     s->rank = plait_comm_rank(job->comm);
     snprintf(s->name, sizeof s->name, "%s", s->opts.name != NULL ? s->opts.name : "schedule");
     s->opts.name = NULL;
-    plait_status status = make(s, s->opts.order);
+    if (status >= 0) status = make(s, s->opts.order);
     s->opts.order = NULL;
     if (status < 0) plait_schedule_destroy(&s);
     else *schedule_out = s;

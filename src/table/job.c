@@ -10,9 +10,15 @@
 #include "table/shown.h"
 #include "table/table.h"
 
-void plait_job_opts_init(plait_job_opts *opts) {
+void (plait_job_opts_init)(plait_job_opts *opts) {
     if (opts == NULL) return;
     *opts = (plait_job_opts){ .size = sizeof *opts, .batch = 1 };
+}
+
+void plait_job_opts_init_sized(plait_job_opts *opts, size_t size) {
+    plait_job_opts all;
+    (plait_job_opts_init)(&all);
+    pli_sized_give(opts, size, &all, sizeof all);
 }
 
 plait_status pli_job_usable(const plait_job *job, const char *call) {
@@ -152,11 +158,11 @@ static plait_status outlive(plait_job *job, plait_error *err) {
     return check_all_agreed(job, err);
 }
 
-static plait_status create(plait_comm *comm, const plait_job_opts *opts, plait_job **job_out) {
+static plait_status create(plait_comm *comm, const plait_job_opts *given, plait_job **job_out) {
     plait_error   *err = pli_comm_error(comm);
-    plait_job_opts defaults;
-    plait_job_opts_init(&defaults);
-    if (opts == NULL) opts = &defaults;
+    plait_job_opts own, *opts = &own;
+    plait_job_opts_init(&own);
+    PLI_TRY(pli_sized_take(&own, sizeof own, PLI_SIZED_END(plait_job_opts, spares), given, "plait_job_opts", err));
     if (opts->events != NULL) PLI_TRY(opts->events->record(opts->events, comm));
     PLI_TRY(pli_comm_next_job(comm));
     plait_job *job = pli_calloc(1, sizeof *job);

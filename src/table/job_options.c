@@ -87,7 +87,6 @@ plait_status pli_job_take_options(plait_job *job, const plait_job_opts *opts, pl
     const char *topology = opts->topology != NULL ? opts->topology : pli_topology_default(one_process)->name;
     const char *consistency = opts->consistency != NULL ? opts->consistency : PLI_CONSISTENCY_DEFAULT;
     int32_t     workers = plait_comm_workers(job->comm), servers = plait_comm_servers(job->comm);
-    if (opts->size != sizeof *opts) return pli_fail(err, PLAIT_EINVAL, "job options not filled by plait_job_opts_init");
     job->batch = opts->batch;
     if (opts->batch <= 0)
         return pli_fail(err, PLAIT_EINVAL, "a batch of %lld rows; expected 1 or more", (long long)opts->batch);

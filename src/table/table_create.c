@@ -5,10 +5,16 @@
 #include "table/shown.h"
 #include "table/table.h"
 
-void plait_table_opts_init(plait_table_opts *opts) {
+void (plait_table_opts_init)(plait_table_opts *opts) {
     if (opts == NULL) return;
     *opts = (plait_table_opts){ .size = sizeof *opts, .type = PLAIT_F32, .cols = 1 };
     plait_rule_opts_init(&opts->rule);
+}
+
+void plait_table_opts_init_sized(plait_table_opts *opts, size_t size) {
+    plait_table_opts all;
+    (plait_table_opts_init)(&all);
+    pli_sized_give(opts, size, &all, sizeof all);
 }
 
 static const pli_topology_ops *ops_of(const pli_spec *spec, const pli_scope *scope) {
@@ -29,8 +35,6 @@ static plait_status note_properties(plait_table *table, const pli_scope *scope, 
 static bool is_late(const plait_job *job) { return plait_job_clock_now(job) > job->layout.first_clock; }
 
 static plait_status make_spec(plait_job *job, const plait_table_opts *opts, plait_table *table, plait_error *err) {
-    if (opts->size != sizeof *opts)
-        return pli_fail(err, PLAIT_EINVAL, "table options not filled by plait_table_opts_init");
     const char *topology = opts->topology != NULL ? opts->topology : job->topology;
     const char *consistency = opts->consistency != NULL ? opts->consistency : job->consistency;
     if (job->left)
@@ -124,7 +128,7 @@ static bool has_table(const plait_job *job, const char *name) {
 static plait_status find_job(plait_job *job, const plait_table_opts *opts, plait_job **job_out) {
     plait_error *err = pli_job_error(job);
     *job_out = job;
-    if (opts->size != sizeof *opts || opts->group == NULL) return PLAIT_OK;
+    if (opts->group == NULL) return PLAIT_OK;
     const char *name = opts->name != NULL ? opts->name : "";
     if (opts->group->comm != job->comm)
         return pli_fail(err, PLAIT_EINVAL, "table %s: group %s is of another run or rank", name,
@@ -137,11 +141,13 @@ static plait_status find_job(plait_job *job, const plait_table_opts *opts, plait
     return pli_job_part(job, opts->group, job_out, err);
 }
 
-plait_status plait_table_create(plait_job *job, const plait_table_opts *opts, plait_table **table_out) {
+plait_status pli_table_opts_take(const plait_table_opts *given, plait_table_opts *own, plait_error *err) {
+    plait_table_opts_init(own);
+    return pli_sized_take(own, sizeof *own, PLI_SIZED_END(plait_table_opts, initial), given, "plait_table_opts", err);
+}
+
+static plait_status create(plait_job *job, const plait_table_opts *opts, plait_table **table_out) {
     plait_table *table = NULL;
-    PLI_TRY(pli_job_usable(job, __func__));
-    PLI_TRY(PLI_GIVEN(pli_job_error(job), opts));
-    PLI_TRY(PLI_GIVEN(pli_job_error(job), table_out));
     const bool taken = opts->name != NULL && has_table(job, opts->name);
     pli_comm_enter(job->comm, "plait_table_create");
     PLI_TRY(pli_comm_leave(job->comm, find_job(job, opts, &job)));
@@ -153,6 +159,15 @@ plait_status plait_table_create(plait_job *job, const plait_table_opts *opts, pl
     if (status < 0) pli_free(table);
     else *table_out = table;
     return status;
+}
+
+plait_status plait_table_create(plait_job *job, const plait_table_opts *opts, plait_table **table_out) {
+    plait_table_opts own;
+    PLI_TRY(pli_job_usable(job, __func__));
+    PLI_TRY(PLI_GIVEN(pli_job_error(job), opts));
+    PLI_TRY(PLI_GIVEN(pli_job_error(job), table_out));
+    PLI_TRY(pli_table_opts_take(opts, &own, pli_job_error(job)));
+    return create(job, &own, table_out);
 }
 
 plait_status pli_table_check_late(const plait_table *table, plait_error *err) {

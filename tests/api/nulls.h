@@ -45,7 +45,7 @@ typedef struct null_case {
 
 /** The cases of each header; a case without a function ends the list. */
 extern const null_case comm_cases[], table_cases[], graph_cases[], channel_cases[], learn_cases[], learner_cases[],
-    schedule_cases[];
+    schedule_cases[], sized_cases[];
 
 /** The k-th argument: NULL in the turn of argument k. */
 #define N(k, value) (arg == (k) ? NULL : (value))

@@ -6,7 +6,7 @@
 static int cut_init(fixture *f, int arg) {
     plait_cut cut;
     (void)f;
-    plait_cut_init(N(0, &cut));
+    (plait_cut_init)(N(0, &cut));
     return NEUTRAL;
 }
 

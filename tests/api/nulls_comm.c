@@ -12,7 +12,7 @@ static plait_status no_body(plait_comm *comm, void *user) {
 static int opts_init(fixture *f, int arg) {
     plait_comm_opts opts;
     (void)f;
-    plait_comm_opts_init(N(0, &opts));
+    (plait_comm_opts_init)(N(0, &opts));
     return NEUTRAL;
 }
 static int run(fixture *f, int arg) {

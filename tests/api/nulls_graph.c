@@ -82,7 +82,7 @@ static int variable_initial(fixture *f, int arg) {
 static int file_opts_init(fixture *f, int arg) {
     plait_graph_file_opts opts;
     (void)f;
-    plait_graph_file_opts_init(N(0, &opts));
+    (plait_graph_file_opts_init)(N(0, &opts));
     return NEUTRAL;
 }
 static int load(fixture *f, int arg) {
@@ -112,7 +112,7 @@ static int save(fixture *f, int arg) {
 static int session_opts_init(fixture *f, int arg) {
     plait_session_opts opts;
     (void)f;
-    plait_session_opts_init(N(0, &opts));
+    (plait_session_opts_init)(N(0, &opts));
     return NEUTRAL;
 }
 static int session_create(fixture *f, int arg) {
@@ -182,7 +182,7 @@ static int placed(fixture *f, int arg) { return NEUTRAL_IF(plait_graph_placed(N(
 static int place_opts_init(fixture *f, int arg) {
     plait_place_opts opts;
     (void)f;
-    plait_place_opts_init(N(0, &opts));
+    (plait_place_opts_init)(N(0, &opts));
     return NEUTRAL;
 }
 /* Places the graph's variable on one rank. */

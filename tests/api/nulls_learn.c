@@ -14,7 +14,7 @@ static const uint32_t column[3] = { 0, 0, 1 };
 static int data_opts_init(fixture *f, int arg) {
     plait_data_opts opts;
     (void)f;
-    plait_data_opts_init(N(0, &opts));
+    (plait_data_opts_init)(N(0, &opts));
     return NEUTRAL;
 }
 static plait_data_opts data_opts(const fixture *f, const char **path) {
@@ -75,7 +75,7 @@ static int data_destroy(fixture *f, int arg) {
 static int train_opts_init(fixture *f, int arg) {
     plait_train_opts opts;
     (void)f;
-    plait_train_opts_init(N(0, &opts));
+    (plait_train_opts_init)(N(0, &opts));
     return NEUTRAL;
 }
 /* Training needs a communicator without a job. */
@@ -177,7 +177,7 @@ static int confusion(fixture *f, int arg) {
 static int checkpoint_opts_init(fixture *f, int arg) {
     plait_checkpoint_opts opts;
     (void)f;
-    plait_checkpoint_opts_init(N(0, &opts));
+    (plait_checkpoint_opts_init)(N(0, &opts));
     return NEUTRAL;
 }
 static int checkpoint_save(fixture *f, int arg) {

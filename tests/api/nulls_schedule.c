@@ -20,7 +20,7 @@ static plait_schedule *schedule_of(fixture *f) {
 static int opts_init(fixture *f, int arg) {
     plait_schedule_opts opts;
     (void)f;
-    plait_schedule_opts_init(N(0, &opts));
+    (plait_schedule_opts_init)(N(0, &opts));
     return NEUTRAL;
 }
 static int create(fixture *f, int arg) {

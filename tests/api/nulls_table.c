@@ -15,19 +15,19 @@ static plait_status no_work(plait_job *job, void *user) {
 static int rule_opts_init(fixture *f, int arg) {
     plait_rule_opts opts;
     (void)f;
-    plait_rule_opts_init(N(0, &opts));
+    (plait_rule_opts_init)(N(0, &opts));
     return NEUTRAL;
 }
 static int job_opts_init(fixture *f, int arg) {
     plait_job_opts opts;
     (void)f;
-    plait_job_opts_init(N(0, &opts));
+    (plait_job_opts_init)(N(0, &opts));
     return NEUTRAL;
 }
 static int table_opts_init(fixture *f, int arg) {
     plait_table_opts opts;
     (void)f;
-    plait_table_opts_init(N(0, &opts));
+    (plait_table_opts_init)(N(0, &opts));
     return NEUTRAL;
 }
 static int run(fixture *f, int arg) {
@@ -187,7 +187,7 @@ static int table_at(fixture *f, int arg) {
 static int store_opts_init(fixture *f, int arg) {
     plait_table_store_opts opts;
     (void)f;
-    plait_table_store_opts_init(N(0, &opts));
+    (plait_table_store_opts_init)(N(0, &opts));
     return NEUTRAL;
 }
 static int store_create(fixture *f, int arg) {

@@ -10,21 +10,22 @@ struct plait_data {
     pli_dataset *dataset;
 };
 
-void plait_data_opts_init(plait_data_opts *opts) {
+void (plait_data_opts_init)(plait_data_opts *opts) {
     if (opts == NULL) return;
     *opts = (plait_data_opts){
         .size = sizeof *opts, .format = "auto", .index_base = "auto", .header = "auto", .threads = 1
     };
 }
 
-/* Options of an older or newer caller: takes the fields that both know, and presets for the rest. */
-static plait_status known_opts(const plait_data_opts *given, plait_data_opts *opts, plait_error *err) {
-    plait_data_opts_init(opts);
-    if (given->size < sizeof given->size)
-        return pli_fail(err, PLAIT_EINVAL, "options: use plait_data_opts_init");
-    memcpy(opts, given, given->size < sizeof *opts ? given->size : sizeof *opts);
-    opts->size = sizeof *opts;
-    return PLAIT_OK;
+void plait_data_opts_init_sized(plait_data_opts *opts, size_t size) {
+    plait_data_opts all;
+    (plait_data_opts_init)(&all);
+    pli_sized_give(opts, size, &all, sizeof all);
+}
+
+plait_status pli_data_opts_take(const plait_data_opts *given, plait_data_opts *own, plait_error *err) {
+    plait_data_opts_init(own);
+    return pli_sized_take(own, sizeof *own, PLI_SIZED_END(plait_data_opts, log), given, "plait_data_opts", err);
 }
 
 static plait_status read_all(const plait_data_opts *opts, const pli_schema *fixed, plait_data *data, plait_error *err) {
@@ -39,7 +40,7 @@ static plait_status read_all(const plait_data_opts *opts, const pli_schema *fixe
 plait_status pli_data_read(const plait_data_opts *given, const pli_schema *fixed, plait_data **data_out,
                            plait_error *err) {
     plait_data_opts opts;
-    PLI_TRY(known_opts(given, &opts, err));
+    PLI_TRY(pli_data_opts_take(given, &opts, err));
     plait_data *data = pli_calloc(1, sizeof *data);
     if (data == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a data set");
     plait_status status = read_all(&opts, fixed, data, err);

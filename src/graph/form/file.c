@@ -7,8 +7,14 @@
 #define STREAM_BYTES_MAX ((size_t)64 << 20) /* for input without a length, which may be endless */
 #define FILE_BYTES_MAX ((size_t)2 << 30) /* the limit of protocol buffers for a message */
 
-void plait_graph_file_opts_init(plait_graph_file_opts *opts) {
+void (plait_graph_file_opts_init)(plait_graph_file_opts *opts) {
     if (opts != NULL) *opts = (plait_graph_file_opts){ .size = sizeof *opts };
+}
+
+void plait_graph_file_opts_init_sized(plait_graph_file_opts *opts, size_t size) {
+    plait_graph_file_opts all;
+    (plait_graph_file_opts_init)(&all);
+    pli_sized_give(opts, size, &all, sizeof all);
 }
 
 plait_status plait_graph_parse(const char *name, const void *bytes, size_t n, const plait_graph_file_opts *opts,
@@ -20,12 +26,8 @@ plait_status plait_graph_parse(const char *name, const void *bytes, size_t n, co
     PLI_TRY(PLI_GIVEN_OF(error_out, n, bytes));
     PLI_TRY(PLI_GIVEN(error_out, graph_out));
     plait_graph_file_opts_init(&all);
-    if (opts != NULL && opts->size != sizeof *opts)
-        return pli_fail(error_out, PLAIT_EINVAL,
-                        "%s: options of a graph's file: fill them by "
-                        "plait_graph_file_opts_init",
-                        name);
-    if (opts != NULL) all = *opts;
+    PLI_TRY(pli_sized_take(&all, sizeof all, PLI_SIZED_END(plait_graph_file_opts, values_bytes), opts,
+                           "plait_graph_file_opts", error_out));
     if (all.values_bytes == 0) all.values_bytes = (size_t)pli_memory_bytes();
     if (n > FILE_BYTES_MAX) return pli_fail(error_out, PLAIT_EFORMAT, "%s: more than 2 GiB are no graph", name);
     while (at < n && (text[at] == ' ' || text[at] == '\t' || text[at] == '\r' || text[at] == '\n')) at++;

@@ -15,7 +15,7 @@ struct plait_placement {
     double             seconds;
 };
 
-void plait_place_opts_init(plait_place_opts *opts) {
+void (plait_place_opts_init)(plait_place_opts *opts) {
     if (opts == NULL) return;
     *opts = (plait_place_opts){ .size = sizeof *opts,
                                 .ranks = 1,
@@ -27,6 +27,12 @@ void plait_place_opts_init(plait_place_opts *opts) {
                                 .message_ns = 2000,
                                 .micro_batches = 1,
                                 .method = "auto" };
+}
+
+void plait_place_opts_init_sized(plait_place_opts *opts, size_t size) {
+    plait_place_opts all;
+    (plait_place_opts_init)(&all);
+    pli_sized_give(opts, size, &all, sizeof all);
 }
 
 double pli_place_latency(const plait_place_opts *o, int32_t from, int32_t to) {
@@ -69,8 +75,6 @@ static plait_status check_rules(const plait_graph *g, const plait_place_opts *o,
 
 static plait_status check(const plait_graph *g, const plait_place_opts *o, plait_error *err) {
     enum { RANKS_MAX = PLI_PLACE_RANKS_MAX, MICRO_MAX = 4096, KNOWN = sizeof methods / sizeof *methods };
-    if (o->size != sizeof *o)
-        return pli_fail(err, PLAIT_EINVAL, "options of a placement: fill them by plait_place_opts_init");
     PLI_TRY(plait_graph_check(g, err));
     size_t m = 0;
     while (o->method != NULL && m < KNOWN && strcmp(o->method, methods[m]) != 0) m++;
@@ -284,9 +288,12 @@ plait_status plait_placement_create(const plait_graph *graph, const plait_place_
     PLI_TRY(PLI_GIVEN(error_out, graph));
     PLI_TRY(PLI_GIVEN(error_out, opts));
     PLI_TRY(PLI_GIVEN(error_out, placement_out));
-    PLI_TRY(check(graph, opts, error_out));
-    plait_place_opts all = *opts;
-    plait_status     status = add_kept(graph, &all, &rules, &memory)
+    plait_place_opts all;
+    plait_place_opts_init(&all);
+    PLI_TRY(pli_sized_take(&all, sizeof all, PLI_SIZED_END(plait_place_opts, seed), opts, "plait_place_opts",
+                           error_out));
+    PLI_TRY(check(graph, &all, error_out));
+    plait_status status = add_kept(graph, &all, &rules, &memory)
                                   ? create(graph, &all, placement_out, error_out)
                                   : pli_fail(error_out, PLAIT_ENOMEM, "no memory for the rules of a placement");
     pli_free(rules);

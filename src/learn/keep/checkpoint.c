@@ -10,8 +10,14 @@
 #include "base/json.h"
 #include "table/table.h"
 
-void plait_checkpoint_opts_init(plait_checkpoint_opts *opts) {
+void (plait_checkpoint_opts_init)(plait_checkpoint_opts *opts) {
     if (opts != NULL) *opts = (plait_checkpoint_opts){ .size = sizeof *opts, .keep = 2 };
+}
+
+void plait_checkpoint_opts_init_sized(plait_checkpoint_opts *opts, size_t size) {
+    plait_checkpoint_opts all;
+    (plait_checkpoint_opts_init)(&all);
+    pli_sized_give(opts, size, &all, sizeof all);
 }
 
 /* --- saving --------------------------------------------------------------------------------------------------- */
@@ -121,16 +127,17 @@ static bool is_part(const plait_job *job, const plait_job *part) {
 plait_status plait_checkpoint_save(plait_job *job, plait_table *const *tables, int32_t n,
                                    const plait_checkpoint_opts *opts) {
     PLI_TRY(pli_job_usable(job, __func__));
-    saving s = { .comm = plait_job_comm(job), .err = pli_job_error(job), .opts = opts };
+    plait_checkpoint_opts own;
+    saving s = { .comm = plait_job_comm(job), .err = pli_job_error(job), .opts = &own };
     PLI_TRY(PLI_GIVEN_OF(s.err, n, tables));
     PLI_TRY(PLI_GIVEN(s.err, opts));
-    if (opts->size == sizeof *opts && opts->dir == NULL)
-        return pli_fail(s.err, PLAIT_EINVAL, "%s: opts->dir is NULL", __func__);
-    if (opts->size != sizeof *opts || opts->keep < 1 || n < 0)
-        return pli_fail(
-            s.err, PLAIT_EINVAL,
-            "the checkpoint options were not filled by plait_checkpoint_opts_init, or keep no checkpoint, or there "
-            "are fewer than 0 tables");
+    plait_checkpoint_opts_init(&own);
+    PLI_TRY(pli_sized_take(&own, sizeof own, PLI_SIZED_END(plait_checkpoint_opts, keep), opts,
+                           "plait_checkpoint_opts", s.err));
+    if (own.dir == NULL) return pli_fail(s.err, PLAIT_EINVAL, "%s: opts->dir is NULL", __func__);
+    if (own.keep < 1 || n < 0)
+        return pli_fail(s.err, PLAIT_EINVAL, "%s: opts->keep is %d, of %d tables; expected 1 or more, and 0 or more",
+                        __func__, (int)own.keep, (int)n);
     for (int32_t i = 0; i < n; i++)
         if (tables[i] == NULL)
             return pli_fail(s.err, PLAIT_EINVAL, "%s: tables[%d] is NULL", __func__, i);

@@ -34,8 +34,14 @@ struct plait_table_store {
     variable    variable[];
 };
 
-void plait_table_store_opts_init(plait_table_store_opts *opts) {
+void (plait_table_store_opts_init)(plait_table_store_opts *opts) {
     if (opts != NULL) *opts = (plait_table_store_opts){ .size = sizeof *opts };
+}
+
+void plait_table_store_opts_init_sized(plait_table_store_opts *opts, size_t size) {
+    plait_table_store_opts all;
+    (plait_table_store_opts_init)(&all);
+    pli_sized_give(opts, size, &all, sizeof all);
 }
 
 /* Tables put an error's text at their communicator; this copies it to where a store's caller looks. */
@@ -220,18 +226,19 @@ plait_status plait_table_store_create(plait_job *job, const plait_graph *graph, 
     plait_comm            *comm = plait_job_comm(job);
     PLI_TRY(PLI_GIVEN(pli_comm_error(comm), graph));
     PLI_TRY(PLI_GIVEN(pli_comm_error(comm), store_out));
-    plait_table_store_opts defaults;
+    plait_table_store_opts own;
+    plait_table_opts       like;
     const int32_t          n = plait_graph_variables(graph);
-    plait_table_store_opts_init(&defaults);
-    if (opts == NULL) opts = &defaults;
-    if (opts->size != sizeof *opts)
-        return pli_fail(pli_comm_error(comm), PLAIT_EINVAL,
-                        "the options of the store were not filled by plait_table_store_opts_init");
+    plait_table_store_opts_init(&own);
+    PLI_TRY(pli_sized_take(&own, sizeof own, PLI_SIZED_END(plait_table_store_opts, user), opts,
+                           "plait_table_store_opts", pli_comm_error(comm)));
+    PLI_TRY(pli_table_opts_take(own.like, &like, pli_comm_error(comm)));
+    if (own.like != NULL) own.like = &like;
     plait_table_store *store = NULL;
     PLI_TRY(store_for(comm, n, &store));
-    store->flushes = opts->flushes != 0;
+    store->flushes = own.flushes != 0;
     plait_status status = PLAIT_OK;
-    while (status >= 0 && store->n < n) status = add(store, job, graph, opts);
+    while (status >= 0 && store->n < n) status = add(store, job, graph, &own);
     if (status < 0) {
         plait_table_store_destroy(&store);
         return status;

@@ -153,8 +153,6 @@ plait_status pli_options_check(pli_run *run) {
     const plait_train_opts  *o = run->opts;
     plait_error             *err = run->err;
     bool                     is_class;
-    if (o->size != sizeof *o)
-        return pli_fail(err, PLAIT_EINVAL, "the options were not filled by plait_train_opts_init of this version");
     PLI_TRY(check_given(run));
     run->learner = pli_learner_find(o->model, o->learners, o->n_learners);
     if (run->learner == NULL) return pli_learner_unknown(o->model, o->learners, o->n_learners, err);

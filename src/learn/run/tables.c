@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "learn/run/run.h"
+#include "table/table.h"
 #include "table/pairs/pairs.h"
 
 /* The learner's line about a table; NULL: none. */
@@ -191,8 +192,10 @@ plait_status plait_training_table(plait_training *run, const plait_table_opts *o
     if (run == NULL) return PLAIT_EINVAL; /* there is nowhere to put the text */
     PLI_TRY(PLI_GIVEN(run->err, opts));
     PLI_TRY(PLI_GIVEN(run->err, table_out));
-    if (opts->name == NULL) return pli_fail_null(run->err, __func__, "opts->name");
-    return pli_run_make_table(run, opts, table_out);
+    plait_table_opts own;
+    PLI_TRY(pli_table_opts_take(opts, &own, run->err));
+    if (own.name == NULL) return pli_fail_null(run->err, __func__, "opts->name");
+    return pli_run_make_table(run, &own, table_out);
 }
 
 plait_status pli_run_table(pli_run *run, const char *name, plait_type type, int64_t rows, int64_t cols,

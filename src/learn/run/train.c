@@ -9,13 +9,19 @@
 #include "learn/solve/loop.h"
 #include "table/table.h"
 
-void plait_train_opts_init(plait_train_opts *opts) {
+void (plait_train_opts_init)(plait_train_opts *opts) {
     if (opts == NULL) return;
     *opts = (plait_train_opts){
         .size = sizeof *opts, .model = "logistic", .l2 = NAN, .momentum = 0.9, .tolerance = NAN, .huber_delta = 1,
         .quantile = 0.5, .interference = NAN, .names_bytes = 16 << 20,
         .normalize = "auto", .checkpoint_seconds = 300, .checkpoint_keep = 2
     };
+}
+
+void plait_train_opts_init_sized(plait_train_opts *opts, size_t size) {
+    plait_train_opts all;
+    (plait_train_opts_init)(&all);
+    pli_sized_give(opts, size, &all, sizeof all);
 }
 
 /* --- deaths that the run survives -------------------------------------------------------------------------- */
@@ -308,19 +314,40 @@ static plait_status train_worker(pli_run *run, plait_report *report_out, plait_m
     return status;
 }
 
+/* The options of a caller that may be older or newer (base/sized.h), with those of the data. */
+typedef struct taken {
+    plait_train_opts opts;
+    plait_data_opts  data, test;
+} taken;
+
+static plait_status take_opts(const plait_train_opts *given, taken *t, plait_error *err) {
+    plait_train_opts_init(&t->opts);
+    PLI_TRY(pli_sized_take(&t->opts, sizeof t->opts, PLI_SIZED_END(plait_train_opts, names_bytes), given,
+                           "plait_train_opts", err));
+    PLI_TRY(pli_data_opts_take(t->opts.data, &t->data, err));
+    PLI_TRY(pli_data_opts_take(t->opts.test, &t->test, err));
+    if (t->opts.data != NULL) t->opts.data = &t->data;
+    if (t->opts.test != NULL) t->opts.test = &t->test;
+    return PLAIT_OK;
+}
+
+static plait_status serve(plait_comm *comm, const plait_train_opts *opts) {
+    plait_job *job = NULL;
+    PLI_TRY(create_job(comm, opts, 1, 0, &job));
+    return end_job(comm, opts->replicas > 1, &job, NULL);
+}
+
 plait_status plait_train(plait_comm *comm, const plait_train_opts *opts, plait_report *report_out,
                          plait_model **model_out) {
     if (comm == NULL) return PLAIT_EINVAL; /* there is nowhere to put the text */
     PLI_TRY(PLI_GIVEN(pli_comm_error(comm), opts));
     PLI_TRY(PLI_GIVEN(pli_comm_error(comm), model_out));
     *model_out = NULL;
-    if (!pli_comm_is_worker(comm)) {
-        plait_job *job = NULL;
-        PLI_TRY(create_job(comm, opts, 1, 0, &job));
-        return end_job(comm, opts->replicas > 1, &job, NULL);
-    }
+    taken own;
+    PLI_TRY(take_opts(opts, &own, pli_comm_error(comm)));
+    if (!pli_comm_is_worker(comm)) return serve(comm, &own.opts);
     pli_run run = { .comm = comm,
-                    .opts = opts,
+                    .opts = &own.opts,
                     .err = pli_comm_error(comm),
                     .pool = pli_comm_pool(comm),
                     .kept = -1,
