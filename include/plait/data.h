@@ -61,6 +61,10 @@ typedef struct plait_data_opts {
                   the one named item, item_id, itemId, movie, movie_id or movieId; else they are the first two columns
                   but label and weight. Their cells are texts; further columns are left out. The label's column: label,
                   a header's rating, value or score, else the third column */
+    int origins; /* csv, tsv, libsvm: 1: a column whose values are far from 0 for their spread (by 256 times), such as
+                    times or years since 0, is read less a round number of its own, which the model remembers; so its
+                    32-bit values keep their digits. For models of which x - c says as much as x; plait_train sets it
+                    for files. 0: columns are read as they are, and such a one is warned of */
 } plait_data_opts;
 
 PLAIT_API void plait_data_opts_init(plait_data_opts *opts);

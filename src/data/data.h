@@ -69,6 +69,12 @@ const char *pli_schema_user(const pli_schema *schema, int64_t user);
 const char *pli_schema_item(const pli_schema *schema, int64_t item);
 int64_t     pli_schema_find_user(const pli_schema *schema, const char *name);
 
+/** How many columns are read less a number of their own (schema/origins.h). */
+int64_t pli_schema_origins(const pli_schema *schema);
+/** The number that is taken from this feature's values as they are read; 0: none is. */
+double pli_schema_origin(const pli_schema *schema, uint64_t key);
+bool   pli_schema_same_origins(const pli_schema *a, const pli_schema *b);
+
 /** Are its features hashed, so that a key is no name? */
 bool pli_schema_is_hashed(const pli_schema *schema);
 

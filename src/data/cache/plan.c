@@ -28,7 +28,7 @@ static void texts_of(plait_data_opts *o, const char **texts[TEXTS]) {
 static plait_status make_stamp(pli_datacache_wish *wish, char *files, bool dealt, int32_t workers, plait_error *err) {
     const char **texts[TEXTS];
     int64_t      numbers[] = { PLI_CACHE_VERSION, wish->opts.hash_bits, pli_cache_blocks(workers), dealt,
-                                 wish->opts.keep_missing, wish->opts.pairs };
+                                 wish->opts.keep_missing, wish->opts.pairs, wish->opts.origins };
     uint64_t     stamp = pli_hash_bytes(numbers, sizeof numbers, 0);
     pli_text     json = { 0 };
     texts_of(&wish->opts, texts);
@@ -68,6 +68,7 @@ static pli_datacache_wish *copy_wish(const plait_data_opts *opts, const pli_sche
     wish->opts.hash_bits = opts->hash_bits;
     wish->opts.keep_missing = opts->keep_missing;
     wish->opts.pairs = opts->pairs;
+    wish->opts.origins = opts->origins;
     texts_of(&wish->opts, to);
     texts_of(&given, from);
     for (size_t i = 0; good && i < TEXTS; i++) {

@@ -26,6 +26,12 @@ void pli_dataset_note(pli_dataset *d, const char *fmt, ...) {
 
 /* --- opening ---------------------------------------------------------------------------------------------- */
 
+/* The parser borrows the schema's origins. */
+static void take_origins(pli_dataset *d) {
+    d->libsvm.origin = d->schema->origin;
+    d->libsvm.origins = d->schema->origins;
+}
+
 static plait_status open_libsvm(pli_dataset *d, const plait_data_opts *opts, const pli_schema *fixed,
                                 plait_error *err) {
     const char *base = opts->index_base != NULL ? opts->index_base : "auto";
@@ -58,6 +64,8 @@ static plait_status open_libsvm(pli_dataset *d, const plait_data_opts *opts, con
     if (fixed != NULL && schema->hash_bits == 0) d->libsvm.limit = pli_schema_keys(fixed) + (uint64_t)d->libsvm.base;
     d->reader = &pli_libsvm_reader;
     d->rules = &d->libsvm;
+    if (fixed == NULL) PLI_TRY(pli_libsvm_origins(d, opts->origins != 0, err));
+    take_origins(d);
     return PLAIT_OK;
 }
 
@@ -432,6 +440,7 @@ plait_status pli_dataset_agree(pli_dataset *d, const pli_schema *schema, plait_e
     }
     pli_schema_destroy(&d->schema);
     d->schema = copy;
+    take_origins(d);
     for (int32_t i = 0; d->table != NULL && d->loaded && i < d->own; i++) pli_table_fill(d, &d->rows[i]);
     const bool weigh = d->loaded && !is_alone(d) && !d->agreed;
     if (status == PLAIT_OK) status = pli_number_rows(d, copy->segment_rows, weigh, err);

@@ -24,6 +24,8 @@ typedef struct parser {
     plait_status            status;
     bool                    unsorted, too_wide; /* of the current line */
     uint64_t                query;              /* of the current line; 0: it names none */
+    cursor                  to;                 /* the end of the text */
+    int64_t                *given;              /* [origins] the last row that gave the feature; NULL: no origins */
 } parser;
 
 plait_status pli_bad_at(pli_bad *bad, const unsigned char *at, const char *fmt, ...) {
@@ -260,6 +262,47 @@ static bool end_row(parser *s, cursor line, double label) {
     return true;
 }
 
+/* The value of an entry of the row, as the text has it, less its origin. */
+static void shift_value(parser *s, cursor value, int64_t entry, uint64_t index) {
+    const int64_t i = pli_origin_find(s->rules->origin, s->rules->origins, index);
+    double        x;
+    if (i < 0 || pli_number_f64(value, &x) == NULL) return;
+    s->rows->b.value[entry] = (float)(x - s->rules->origin[i].value);
+    s->given[i] = s->rows->b.rows + 1;
+}
+
+/* A feature with an origin that the row does not give is 0, less the origin. */
+static bool add_absent(parser *s, cursor next) {
+    const pli_libsvm_rules *r = s->rules;
+    pli_block              *b = &s->rows->b;
+    for (int64_t i = 0; i < r->origins; i++) {
+        if (s->given[i] == b->rows + 1 || r->origin[i].at >= r->limit) continue;
+        if (!pli_rows_reserve(s->rows, (s->to - next) / 4 + 2)) return no_memory(s) != NULL;
+        if (b->col != NULL) b->col[b->entries] = (uint32_t)(r->origin[i].at - (uint64_t)r->base);
+        else b->key[b->entries] = r->origin[i].at - (uint64_t)r->base;
+        b->value[b->entries++] = (float)-r->origin[i].value;
+        s->unsorted = true;
+    }
+    return true;
+}
+
+/* Reads the values of features with origins once more, in double: the row's entries are [from, b.entries), their text
+ * begins at p, and the next line at `next`. */
+static bool shift_row(parser *s, cursor p, cursor next, int64_t from) {
+    if (s->given == NULL) return true;
+    if (!pli_rows_need_values(s->rows)) return no_memory(s) != NULL;
+    p = skip_blanks(p);
+    for (int64_t entry = from; p < next && *p != '#' && *p != '\n';) {
+        uint64_t index = 0;
+        cursor   word = p;
+        while ((unsigned)(*p - '0') < 10) index = index * 10 + (uint64_t)(*p++ - '0');
+        if (p > word && *p == ':' && index < s->rules->limit) shift_value(s, p + 1, entry++, index);
+        while (*p > ' ' && *p != '#') p++;
+        while (is_blank(*p) || *p == '\r') p++;
+    }
+    return add_absent(s, next);
+}
+
 /* Reads the row whose label is at p. Returns the start of the next line; NULL: failed. */
 static cursor read_row(parser *s, cursor p) {
     double  label;
@@ -280,22 +323,22 @@ static cursor read_row(parser *s, cursor p) {
         s->status = pli_bad_at(s->bad, line, "expected indices from 1, found 0 (--index-base 0 counts from 0)");
         return NULL;
     }
-    return end_row(s, line, label) ? end : NULL;
+    return shift_row(s, p, end, from) && end_row(s, line, label) ? end : NULL;
 }
 
 plait_status pli_libsvm_parse(const void *rules, const unsigned char *from, const unsigned char *to, pli_rows *rows,
                               pli_found *found, pli_bad *bad) {
-    parser s = { .rules = rules, .rows = rows, .found = found, .bad = bad };
+    parser s = { .rules = rules, .rows = rows, .found = found, .bad = bad, .to = to };
     bad->at = NULL;
     if (!pli_rows_reserve(rows, (to - from) / 4 + 1) || !pli_rows_reserve_rows(rows, 1)) return PLAIT_ENOMEM;
-    for (cursor p = from; p < to;) {
+    if (s.rules->origins > 0 && (s.given = pli_calloc((size_t)s.rules->origins, sizeof *s.given)) == NULL)
+        return PLAIT_ENOMEM;
+    for (cursor p = from; p != NULL && p < to;) {
         p = skip_blanks(p);
-        if (at_end_of_line(p))
-            p = skip_line(p);
-        else if ((p = read_row(&s, p)) == NULL)
-            return s.status;
+        p = at_end_of_line(p) ? skip_line(p) : read_row(&s, p);
     }
-    return PLAIT_OK;
+    pli_free(s.given);
+    return s.status;
 }
 
 const unsigned char *pli_libsvm_row(const unsigned char *from, const unsigned char *to) {

@@ -5,6 +5,7 @@
 #include "data/dataset/rows.h"
 #include "data/formats/number.h"
 #include "data/schema/names.h"
+#include "data/schema/origins.h"
 
 typedef struct pli_libsvm_rules {
     int32_t  base;         /* subtracted from each index: 0 or 1 */
@@ -12,6 +13,8 @@ typedef struct pli_libsvm_rules {
     bool     label_is_optional, unlabelled; /* unlabelled: labels are passed over */
     int32_t  hash_bits; /* > 0: key = hash of the index as written                              */
     uint64_t limit;     /* entries whose index, as written, is not below this are dropped */
+    const pli_column_origin *origin; /* [origins] the schema's; a row that does not give such a feature gets -origin */
+    int64_t           origins;
 } pli_libsvm_rules;
 
 #define PLI_MAX_LABELS 65536
@@ -53,6 +56,9 @@ const unsigned char *pli_libsvm_row(const unsigned char *from, const unsigned ch
 bool pli_libsvm_name(const unsigned char *from, const unsigned char *to, int32_t bits, pli_names *names);
 /** The query that a row names (pli_block.query, without the file), or 0. */
 uint64_t pli_libsvm_query(const unsigned char *row, const unsigned char *to);
+/** Finds the features that are read less a number of their own, and adds these to the schema; not wanted: warns of
+ *  them. Errors: ENOMEM. */
+plait_status pli_libsvm_origins(pli_dataset *dataset, bool wanted, plait_error *err);
 /** Does any row of [from, to) begin with an index 0? */
 bool pli_libsvm_has_zero(const unsigned char *from, const unsigned char *to);
 

@@ -96,6 +96,7 @@ void pli_schema_destroy(pli_schema **schema) {
     for (int64_t i = 0; i < (*schema)->names; i++) pli_free((*schema)->name[i]);
     pli_free((*schema)->name);
     pli_free((*schema)->name_key);
+    pli_free((*schema)->origin);
     pli_free(*schema);
     *schema = NULL;
 }
@@ -161,9 +162,11 @@ pli_schema *pli_schema_copy(const pli_schema *schema) {
     copy->name = NULL;
     copy->name_key = NULL;
     copy->names = 0;
+    copy->origin = NULL;
     bool good =
         copy_text(&copy->interactions, schema->interactions) && copy_text(&copy->ngram, schema->ngram) &&
         (schema->names == 0 || copy_names(copy, schema)) &&
+        copy_bytes((void **)&copy->origin, schema->origin, (size_t)schema->origins, sizeof *schema->origin) &&
         copy_bytes((void **)&copy->label, schema->label, (size_t)schema->labels, sizeof *schema->label) &&
         copy_bytes((void **)&copy->segment_rows, schema->segment_rows, (size_t)schema->segments, sizeof(int64_t));
     for (int64_t i = 0; good && i < schema->columns; i++) good = copy_column(copy, &schema->column[i]);
@@ -274,7 +277,8 @@ static bool same_columns(const pli_schema *a, const pli_schema *b) {
     if (a->format != b->format || a->columns != b->columns || a->hash_bits != b->hash_bits ||
         a->segments != b->segments || a->axes != b->axes || a->window != b->window || a->apart != b->apart ||
         a->unlabelled != b->unlabelled || a->keeps_missing != b->keeps_missing ||
-        !same_text(a->interactions, b->interactions) || !same_text(a->ngram, b->ngram) ||
+        !pli_schema_same_origins(a, b) || !same_text(a->interactions, b->interactions) ||
+        !same_text(a->ngram, b->ngram) ||
         memcmp(a->length, b->length, (size_t)a->axes * sizeof *a->length) != 0)
         return false;
     for (int64_t i = 0; i < a->columns; i++)

@@ -8,6 +8,7 @@
 
 #include "data/data.h"
 #include "data/schema/names.h"
+#include "data/schema/origins.h"
 #include "data/schema/superacc.h"
 
 typedef enum pli_data_format {
@@ -69,6 +70,8 @@ struct pli_schema {
     uint64_t       *name_key;   /* [names] increasing: hashed keys whose names are known */
     char          **name;       /* [names] */
     int64_t         names;
+    pli_column_origin     *origin;     /* [origins] by `at` */
+    int64_t         origins;
     int64_t        *segment_rows; /* [segments] rows in each segment of the data set; 0: another worker's */
     int64_t         segments;
 };

@@ -60,6 +60,16 @@ static json_t *names_json(const pli_schema *schema) {
     return list;
 }
 
+/* A list of place, origin, place, origin, ... */
+static json_t *origins_json(const pli_schema *schema) {
+    json_t *list = json_array();
+    for (int64_t i = 0; i < schema->origins; i++) {
+        json_array_append_new(list, json_integer((json_int_t)schema->origin[i].at));
+        json_array_append_new(list, json_real(schema->origin[i].value));
+    }
+    return list;
+}
+
 static json_t *schema_json(const pli_schema *schema, bool for_model) {
     json_t *object = json_object();
     char    delimiter[2] = { schema->delimiter, '\0' };
@@ -88,6 +98,7 @@ static json_t *schema_json(const pli_schema *schema, bool for_model) {
     if (schema->ngram != NULL) json_object_set_new(object, "ngram", json_string(schema->ngram));
     if (schema->format == PLI_FORMAT_VW && !for_model) json_object_set_new(object, "letters", letters_json(schema));
     if (schema->names > 0) json_object_set_new(object, "names", names_json(schema));
+    if (schema->origins > 0) json_object_set_new(object, "origins", origins_json(schema));
     json_object_set_new(object, "label_kind", json_string(label_names[schema->label_kind]));
     if (schema->least_label < 0 && !for_model)
         json_object_set_new(object, "least_label", json_real(schema->least_label));
@@ -299,6 +310,24 @@ static bool read_names(const json_t *list, pli_schema *schema) {
     return true;
 }
 
+static bool read_origins(const json_t *list, pli_schema *schema) {
+    const size_t n = json_array_size(list);
+    const bool   table = schema->format == PLI_FORMAT_TABLE;
+    if (n == 0) return list == NULL || json_is_array(list);
+    if (n % 2 != 0 || (!table && schema->format != PLI_FORMAT_LIBSVM)) return false;
+    for (size_t i = 0; i < n; i += 2) {
+        const json_t  *at = json_array_get(list, i), *value = json_array_get(list, i + 1);
+        const uint64_t place = (uint64_t)json_integer_value(at);
+        const bool     numbers = json_is_integer(at) && json_integer_value(at) >= 0 && json_is_real(value);
+        if (!numbers || (schema->origins > 0 && place <= schema->origin[schema->origins - 1].at)) return false;
+        if (table && (place >= (uint64_t)schema->columns || schema->column[place].role != PLI_ROLE_NUMBER))
+            return false;
+        if (!isfinite(json_real_value(value)) || !pli_schema_add_origin(schema, place, json_real_value(value)))
+            return false;
+    }
+    return true;
+}
+
 /* A model's text of interactions is read again when data are opened, and refused then if it is none. */
 static bool read_vw(const json_t *object, pli_schema *schema) {
     const json_t *letters = json_object_get(object, "letters");
@@ -325,6 +354,7 @@ static bool read_schema(const json_t *object, pli_schema *schema) {
     if (format == PLI_FORMAT_CHARS && !read_chars(object, schema)) return false;
     if (format == PLI_FORMAT_VW && !read_vw(object, schema)) return false;
     if (!read_names(json_object_get(object, "names"), schema)) return false;
+    if (!read_origins(json_object_get(object, "origins"), schema)) return false;
     if (!read_segments(json_object_get(object, "segment_rows"), schema)) return false;
     if (format != PLI_FORMAT_NONE) pli_schema_number(schema);
     return true;

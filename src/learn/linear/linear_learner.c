@@ -313,6 +313,9 @@ static int32_t functions(plait_comm *comm, const plait_train_opts *opts, plait_f
     return pli_lbfgs_add_functions(comm, opts->exact != 0, functions_out);
 }
 
+/* With an intercept, a score of x - c says the same as one of x. */
+static void reads(const pli_run *run, plait_data_opts *files) { files->origins = !run->opts->no_intercept; }
+
 static void describe(const pli_run *run, pli_text *json) {
     pli_json_bool(json, "intercept", pli_fit_of(run)->intercept);
 }
@@ -331,9 +334,9 @@ static const pli_solver *const solvers_by_weight[] = { &pli_solver_online, &pli_
                                                        &pli_solver_coordinates, NULL };
 
 #define MORE                                                                                                           \
-    .functions = functions, .check_judged = pli_fit_check_judged, .finite = pli_fit_solved, .judge = pli_fit_judge,    \
-    .describe = describe, .kept = pli_fit_kept, .restore = pli_fit_restore, .worth = pli_fit_worth,                    \
-    .report = report, .model = &pli_linear_model_ops
+    .functions = functions, .reads = reads, .check_judged = pli_fit_check_judged, .finite = pli_fit_solved,            \
+    .judge = pli_fit_judge, .describe = describe, .kept = pli_fit_kept, .restore = pli_fit_restore,                    \
+    .worth = pli_fit_worth, .report = report, .model = &pli_linear_model_ops
 
 static const pli_learner_more more = { MORE, .solvers = solvers };
 static const pli_learner_more more_by_weight = { MORE, .solvers = solvers_by_weight }; /* smooth, one score */

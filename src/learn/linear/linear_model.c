@@ -134,7 +134,13 @@ static double weight(const plait_model *model, int64_t row, int64_t column) {
     return pli_fitted_solution(model)->weight[row * columns(model) + column];
 }
 
-static double intercept(const plait_model *model, int64_t column) { return pli_fitted_solution(model)->bias[column]; }
+/* In the data's units: that of the features less their origins, less what the weights say of the origins. */
+static double intercept(const plait_model *model, int64_t column) {
+    double b = pli_fitted_solution(model)->bias[column];
+    for (int64_t j = 0; pli_schema_origins(model->schema) > 0 && j < rows(model); j++)
+        b -= weight(model, j, column) * pli_schema_origin(model->schema, key(model, j));
+    return b;
+}
 
 static void feature(const plait_model *model, int64_t row, pli_text *text) {
     pli_schema_feature_name(model->schema, key(model, row), text);
@@ -177,7 +183,7 @@ static plait_status linear_scores(const plait_model *model, pli_export *to, plai
             "matrix; train with --hash-bits 20",
             (long long)s->rows, (long long)model->features);
     *type_out = is_narrow(s, k) ? PLAIT_F32 : PLAIT_F64;
-    const char *x = pli_export_input(to, "x", PLAIT_F32, plait_shape_2(PLAIT_ANY, s->rows), "rows");
+    const char *x = pli_fitted_export_rows(model, to, s->rows);
     if (*type_out == PLAIT_F64) x = pli_export_cast(to, x, PLAIT_F64);
     const char *w = matrix(to, "weight", *type_out, plait_shape_2(s->rows, k), s->weight);
     const char *b = matrix(to, "bias", *type_out, plait_shape_1(k), s->bias);

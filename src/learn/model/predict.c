@@ -43,6 +43,16 @@ int64_t plait_model_width(const plait_model *model, plait_answer answer) {
     return answer == PLAIT_ANSWER_PROBABILITIES ? model->classes : 0;
 }
 
+/* The rows must have been read less the numbers that the model's columns were (data/schema/origins.h). */
+static plait_status open_rows(const plait_model *model, const plait_data *data, pli_dataset **set_out,
+                              plait_error *err) {
+    PLI_TRY(pli_dataset_of_memory(data, 0, 1, set_out, err));
+    if (pli_schema_same_origins(model->schema, pli_dataset_schema(*set_out))) return PLAIT_OK;
+    pli_dataset_destroy(set_out);
+    return pli_fail(err, PLAIT_EMISMATCH, "some columns of the model's data, or of these, are read less a constant, "
+                                          "since they lie far from 0: read the rows with plait_model_read");
+}
+
 static plait_status answer_all(const plait_model *model, plait_answer answer, const pli_dataset *data, double *out,
                                plait_error *err) {
     const int64_t width = plait_model_width(model, answer);
@@ -64,7 +74,7 @@ plait_status plait_model_predict(const plait_model *model, const plait_data *dat
     PLI_TRY(PLI_GIVEN(error_out, scores));
     const pli_model_ops *ops = pli_model_ops_of(model);
     pli_dataset         *set = NULL;
-    PLI_TRY(pli_dataset_of_memory(data, 0, 1, &set, error_out));
+    PLI_TRY(open_rows(model, data, &set, error_out));
     plait_status status = ops != NULL ? ops->predict(model, set, proba != 0, scores, error_out)
                                       : answer_all(model, proba != 0 ? PLAIT_ANSWER_PROBABILITIES : PLAIT_ANSWER_LABEL,
                                                    set, scores, error_out);
@@ -78,7 +88,7 @@ plait_status plait_model_transform(const plait_model *model, const plait_data *d
     PLI_TRY(PLI_GIVEN(error_out, data));
     PLI_TRY(PLI_GIVEN(error_out, out));
     pli_dataset *set = NULL;
-    PLI_TRY(pli_dataset_of_memory(data, 0, 1, &set, error_out));
+    PLI_TRY(open_rows(model, data, &set, error_out));
     plait_status status = answer_all(model, PLAIT_ANSWER_TRANSFORM, set, out, error_out);
     pli_dataset_destroy(&set);
     return status;
@@ -93,7 +103,7 @@ plait_status plait_model_contributions(const plait_model *model, const plait_dat
     pli_dataset         *set = NULL;
     if (ops == NULL || ops->contributions == NULL)
         return pli_fail(error_out, PLAIT_EREFUSED, "model %s has no contributions of features", model->name);
-    PLI_TRY(pli_dataset_of_memory(data, 0, 1, &set, error_out));
+    PLI_TRY(open_rows(model, data, &set, error_out));
     plait_status status = ops->contributions(model, set, out, error_out);
     pli_dataset_destroy(&set);
     return status;
@@ -226,7 +236,7 @@ plait_status plait_model_eval(const plait_model *model, const plait_data *data, 
     memcpy(report.model, model->name, sizeof report.model);
     report.features = model->features;
     report.classes = model->classes;
-    PLI_TRY(pli_dataset_of_memory(data, 0, 1, &set, error_out));
+    PLI_TRY(open_rows(model, data, &set, error_out));
     plait_status status = model->learner->labels != PLAIT_LABELS_NONE
                               ? pli_label_need(pli_dataset_schema(set), model->name, error_out)
                               : PLAIT_OK;

@@ -66,9 +66,12 @@ static plait_status read_graph(pli_run *run) {
     return pli_agree_text(run->comm, "graphs", print, run->err);
 }
 
-/* Says whether windows of text lie apart, as models of sequences read them. */
+/* Windows of text lie apart for models of sequences. A first layer of x w + b says the same of x - c as of x; images
+ * and sequences have no such layer. */
 static void reads(const pli_run *run, plait_data_opts *files) {
-    files->apart = pli_net_kind_find(run->learner->name)->sequence;
+    const pli_net_kind *kind = pli_net_kind_find(run->learner->name);
+    files->apart = kind->sequence;
+    files->origins = kind->build != NULL && !kind->even && !kind->sequence;
 }
 
 /* --- decisions from the data -------------------------------------------------------------------------------------- */

@@ -144,7 +144,9 @@ static const char *net_scores(const plait_model *model, pli_export *to) {
     plait_tensor       variable[PLI_NET_PARAMS];
     const plait_type   type = net->symbols > 0 ? PLAIT_I64 : PLAIT_F32;
     int64_t            lengths[PLAIT_RANK_MAX] = { -1 };
-    const char        *name = pli_export_input(to, "x", type, plait_shape_2(PLAIT_ANY, net->row_values), "rows");
+    const char        *name = type == PLAIT_F32
+                                  ? pli_fitted_export_rows(model, to, net->row_values)
+                                  : pli_export_input(to, "x", type, plait_shape_2(PLAIT_ANY, net->row_values), "rows");
     for (int32_t p = 0; p < net->n_params; p++) {
         variable[p] = plait_graph_variable_initial(net->graph, p);
         variable[p].data = pli_fitted_solution(model)->flat + net->param[p].at;

@@ -138,6 +138,11 @@ static plait_status open_data(pli_run *run) {
     if (run->learner->more != NULL && run->learner->more->reads != NULL) run->learner->more->reads(run, &files);
     const pli_schema *fixed = run->start != NULL ? pli_model_schema(run->start) : NULL;
     PLI_TRY(pli_run_open(run, o->data != NULL ? &files : NULL, o->memory, fixed, run->stream, &run->data));
+    if (!files.origins && pli_schema_origins(pli_dataset_schema(run->data)) > 0)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "model %s%s is refused on rows that were read for another model: columns that lie far from 0 "
+                        "are read less a constant there; read the rows by themselves, and start without a model",
+                        o->model, o->no_intercept ? " without an intercept" : "");
     if (files.apart || pli_schema_row_labels(pli_dataset_schema(run->data)) == 1) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_EREFUSED,
                     "model %s is refused on text whose windows do not overlap: it gives one answer for each row; take "

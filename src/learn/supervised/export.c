@@ -7,6 +7,21 @@
 #include "graph/form/export.h"
 #include "learn/supervised/fitted.h"
 
+/* --- rows -------------------------------------------------------------------------------------------------------- */
+
+const char *pli_fitted_export_rows(const plait_model *model, pli_export *to, int64_t features) {
+    const plait_shape shape = plait_shape_2(PLAIT_ANY, features);
+    if (pli_schema_origins(model->schema) == 0) return pli_export_input(to, "x", PLAIT_F32, shape, "rows");
+    double *origin = pli_array((size_t)features, sizeof *origin);
+    if (origin == NULL) return pli_export_fail(to, PLAIT_ENOMEM, "no memory to export a model");
+    for (int64_t j = 0; j < features; j++) origin[j] = pli_schema_origin(model->schema, (uint64_t)j);
+    const plait_tensor t = plait_tensor_of(PLAIT_F64, plait_shape_1(features), origin);
+    const char        *x = pli_export_input(to, "x", PLAIT_F64, shape, "rows");
+    const char        *less = pli_export_2(to, "Sub", x, pli_export_array(to, "origin", &t, false));
+    pli_free(origin);
+    return pli_export_cast(to, less, PLAIT_F32);
+}
+
 /* --- answers ---------------------------------------------------------------------------------------------------- */
 
 /* The labels of the classes: as integers if all are, else as texts. */

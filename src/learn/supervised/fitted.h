@@ -35,6 +35,9 @@ plait_status pli_fitted_read(const pli_safetensors *file, const char *path, plai
                              plait_error *err);
 
 struct pli_export;
+/** Adds the input x [rows, features] in the data's units, and returns the features as the model reads them, in float32.
+ *  If columns are read less their origins, x is of doubles. */
+const char *pli_fitted_export_rows(const plait_model *model, struct pli_export *to, int64_t features);
 /** Adds the outputs of an ONNX file, made from scores [rows row_labels, K]. */
 void pli_fitted_export(const plait_model *model, struct pli_export *to, plait_type type, const char *scores);
 

@@ -72,7 +72,7 @@ static pli_onnx_tensor tensor(int64_t n, const double *values) {
 }
 
 /* Adds the node; returns the name of the scores [rows, columns]. */
-static const char *scores(const pli_trees *trees, const arrays *a, pli_export *to) {
+static const char *scores(const plait_model *model, const pli_trees *trees, const arrays *a, pli_export *to) {
     const pli_onnx_tensor base = tensor(trees->columns, trees->base), cut = tensor(a->n, a->real),
                           value = tensor(a->leaves, a->real + a->n);
     const int64_t        *w = a->whole, *l = a->leaf, n = a->n;
@@ -95,7 +95,7 @@ static const char *scores(const pli_trees *trees, const arrays *a, pli_export *t
         list("target_ids", a->leaves, l + OF_SCORE * a->leaves),
         numbers("target_weights_as_tensor", &value),
     };
-    const char       *x = pli_export_input(to, "x", PLAIT_F32, plait_shape_2(PLAIT_ANY, trees->features), "rows");
+    const char       *x = pli_fitted_export_rows(model, to, trees->features);
     const char *const in[] = { pli_export_cast(to, x, PLAIT_F64), NULL };
     return pli_export_ml_node(to, "TreeEnsembleRegressor", in, attrs, (int32_t)(sizeof attrs / sizeof *attrs));
 }
@@ -119,7 +119,7 @@ plait_status pli_gbdt_export(const plait_model *model, pli_export *to, plait_err
     const bool ok = make_arrays(trees, &a);
     if (ok) {
         fill(trees, &a);
-        const char *sums = scores(trees, &a, to);
+        const char *sums = scores(model, trees, &a, to);
         pli_fitted_export(model, to, PLAIT_F32, trees->shares ? of_shares(trees, to, sums) : sums);
     }
     free_arrays(&a);

@@ -189,6 +189,10 @@ plait_status pli_gbdt_xgboost(const plait_model *model, pli_text *json, plait_er
     if (trees->shares)
         return pli_fail(err, PLAIT_EREFUSED, "a forest of classes as xgboost-json is refused: XGBoost's trees add up "
                                              "scores, and these add up shares of votes; take --format onnx");
+    if (pli_schema_origins(model->schema) > 0)
+        return pli_fail(err, PLAIT_EREFUSED, "a model as xgboost-json is refused if columns lie so far from 0 that "
+                                             "32-bit numbers, which XGBoost reads, lose their digits; take --format "
+                                             "onnx, or subtract a constant from these columns before training");
     for (int64_t t = 0; t < trees->n; t++)
         most = trees->start[t + 1] - trees->start[t] > most ? trees->start[t + 1] - trees->start[t] : most;
     int32_t *parent = pli_calloc((size_t)most, sizeof *parent);

@@ -64,7 +64,7 @@ plait_status pli_trees_check(pli_run *run) {
 
 void pli_trees_reads(const pli_run *run, plait_data_opts *files) {
     (void)run;
-    files->keep_missing = 1;
+    files->keep_missing = files->origins = 1;
 }
 
 static void settle_rules(pli_run *run) {

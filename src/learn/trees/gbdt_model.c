@@ -118,7 +118,7 @@ static void add_node(const plait_model *model, const pli_tree_node *node, pli_te
         return;
     }
     pli_schema_feature_name(model->schema, (uint64_t)node->feature, text);
-    pli_format_f64(node->cut, number);
+    pli_format_f64(node->cut + pli_schema_origin(model->schema, (uint64_t)node->feature), number);
     pli_text_add(text, " <= %s, missing: %s, gain %.6g, %lld rows\n", number, node->missing_left ? "yes" : "no",
                  node->gain, (long long)node->rows);
 }

@@ -96,6 +96,7 @@ typedef struct kinds {
     int64_t  numbers, texts;
     int64_t  commas, odd; /* of the texts: numbers if commas are decimal; others that look like numbers */
     pli_cell comma_example, odd_example; /* the first of each */
+    pli_range range; /* of the numbers */
 } kinds;
 
 /* A column of numbers may have errors in it: a single text, or one cell in ten, does not make it a text column; such
@@ -126,10 +127,12 @@ static void sample_line(const pli_table_rules *t, kinds *found, commas *seen, co
     bool      bad = false;
     for (int64_t i = 0; i < t->cells && pli_cells_next(&cells, &cell, &bad); i++) {
         if (pli_cell_is_missing(&cell)) continue;
+        double value;
         if (pli_cell_is_number(&cell, false))
             found[i].numbers++;
         else
             sample_text(&found[i], &cell, seen);
+        if (pli_cell_number(&cell, t->delimiter != ',', &value)) pli_range_add(&found[i].range, value);
     }
 }
 
@@ -205,6 +208,7 @@ static plait_status mark_texts(pli_dataset *d, const char *names, plait_error *e
     plait_status     status =
         names != NULL && copy == NULL ? pli_table_no_memory(err) : find_kinds(d, NULL, &found, err);
     for (int64_t i = 0; i < t->cells && status == PLAIT_OK; i++) {
+        t->cell[i].range = found[i].range;
         if (!is_text_column(&found[i])) continue;
         t->cell[i].role = PLI_ROLE_TEXT;
         note_texts(d, t->name[i], &found[i]);
@@ -367,6 +371,8 @@ static void finish_rules(pli_dataset *d) {
         const char *name = d->schema->column[cell->column].name;
         cell->seed = pli_hash_bytes(name, strlen(name), 0);
         cell->hashed = (uint32_t)(cell->seed & mask);
+        const int64_t origin = pli_origin_find(d->schema->origin, d->schema->origins, (uint64_t)cell->column);
+        cell->origin = origin >= 0 ? d->schema->origin[origin].value : 0;
     }
 }
 
@@ -379,6 +385,7 @@ plait_status pli_table_open(pli_dataset *d, const plait_data_opts *opts, const p
     if (fixed == NULL) {
         d->schema->keeps_missing = opts->keep_missing != 0;
         PLI_TRY(find_roles(d, opts, err));
+        PLI_TRY(pli_table_origins(d, opts->origins != 0, err));
     } else {
         kinds *found = NULL;
         PLI_TRY(find_kinds(d, fixed, &found, err));

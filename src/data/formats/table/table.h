@@ -19,6 +19,8 @@ typedef struct pli_table_cell {
     bool     asked;  /* --text-columns asks for its cells as texts */
     uint32_t hashed; /* key of a number with hashing */
     uint64_t seed;   /* hash of the name             */
+    pli_range range; /* of its numbers in the sample */
+    double   origin; /* taken from its numbers       */
 } pli_table_cell;
 
 typedef struct pli_table_rules {
@@ -69,6 +71,11 @@ void    pli_pairs_rules(pli_table_rules *rules);
 bool    pli_pairs_numbered(const pli_schema *fixed, int64_t cells);
 /** The column of this name, -1: there is none (table.c). */
 int64_t pli_table_name(const pli_table_rules *t, const char *name);
+
+/* table_origins.c */
+/** Finds the columns that are read less a number of their own, and adds these to the schema; not wanted: warns of
+ *  them. Errors: ENOMEM. */
+plait_status pli_table_origins(pli_dataset *d, bool wanted, plait_error *err);
 
 /* table_learn.c */
 /** Learns the dictionaries of text columns from the own blocks, if there are any. */

@@ -173,7 +173,7 @@ static bool read_number(parser *s, int64_t i, const pli_cell *cell) {
     }
     if (!pli_cell_number(cell, s->t->decimal_comma, &value) || fabs(value) > 3.4e38)
         return refuse_number(s, i, cell, "a finite number");
-    return put_number(s, c, (float)value);
+    return put_number(s, c, (float)(value - c->origin));
 }
 
 /* Gives the hashed key its name, if one is wanted: "column=text". */
@@ -266,7 +266,9 @@ static inline bool read_plain(parser *s, pli_cells *cells, const pli_table_cell 
     float  value;
     cursor p = cells->at;
     if (c->role != PLI_ROLE_NUMBER || c->column < 0 || p >= cells->end) return false;
-    cursor end = pli_number_f32(p, &value);
+    double wide;
+    cursor end = c->origin == 0 ? pli_number_f32(p, &value) : pli_number_f64(p, &wide);
+    if (c->origin != 0 && end != NULL) value = (float)(wide - c->origin);
     if (end == NULL || end > cells->end || !pli_at_delimiter(cells, end)) return false;
     if (!put_number(s, c, value)) return false;
     pli_cells_step(cells, end);

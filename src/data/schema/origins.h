@@ -1,0 +1,44 @@
+/* data/schema/origins.h - columns that lie far from 0 for their spread, and what they are read less.
+ *
+ * A block holds values in 32 bits, 7 digits. Times such as 1764172800 and 1764172860 are then one number. So a column
+ * whose least and greatest values differ by less than 1/256 of their size has an *origin*: a number that is taken from
+ * each of its values while they still have the text's 17 digits. The schema, and so the model, remembers it: rows that
+ * are read for the model lose the same number. A linear score with an intercept, a net's first layer and a tree say
+ * the same of x - origin as of x. */
+#ifndef PLI_DATA_ORIGINS_H
+#define PLI_DATA_ORIGINS_H
+
+#include "data/data.h"
+
+/* at: the column's number in the schema; libsvm: the index as written. */
+typedef struct pli_column_origin {
+    uint64_t at;
+    double   value;
+} pli_column_origin;
+
+/* The least and the greatest value of a column in a sample. Zero-initialised is empty. */
+typedef struct pli_range {
+    int64_t n;
+    double  least, most;
+} pli_range;
+
+static inline void pli_range_add(pli_range *range, double x) {
+    if (range->n == 0 || x < range->least) range->least = x;
+    if (range->n == 0 || x > range->most) range->most = x;
+    range->n++;
+}
+
+/** The origin of a column with this range, a round number below its values; 0: it needs none. */
+double pli_range_origin(const pli_range *range);
+
+/** The place of `at` in origin [n], which increase; -1: it has none. */
+int64_t pli_origin_find(const pli_column_origin *origin, int64_t n, uint64_t at);
+
+/** Adds an origin behind the others; false: out of memory. */
+bool pli_schema_add_origin(pli_schema *schema, uint64_t at, double value);
+
+/** Tells of n columns, the first of this name and range: either that they are read less their origins, or, if the
+ *  model reads columns as they are, what to do. */
+void pli_origins_tell(pli_dataset *dataset, bool taken, const char *name, const pli_range *range, int64_t n);
+
+#endif
