@@ -64,8 +64,10 @@ void pli_origins_tell(pli_dataset *d, bool taken, const char *name, const pli_ra
     if (n > 1) snprintf(others, sizeof others, "; %lld other%s too", (long long)n - 1, n == 2 ? "" : "s");
     if (taken)
         pli_dataset_note(d, "%.60s has values from %s to %s: they are read less %s, since 32-bit numbers keep 7 "
-                            "digits; the model takes rows as they are%s", name, least, most, origin, others);
+                            "digits; the model takes rows as they are%s",
+                         name, least, most, origin, others);
     else
         pli_dataset_note(d, "warning: %.60s has values from %s to %s: 32-bit numbers keep 7 digits, so small "
-                            "differences are lost; subtract %s from them before training%s", name, least, most, origin, others);
+                            "differences are lost; subtract %s from them before training%s",
+                         name, least, most, origin, others);
 }
