@@ -66,6 +66,15 @@ for q in 0.5 0.9; do
             fail "quantile $q of labels in units of ${unit#*:}: $(field one progressive_loss), not $first times that"
     done
 done
+# Nor does it matter to the default penalty of quantile and huber; in the labels' unit it would hold them at a constant.
+for model in quantile huber; do
+    for unit in plain:1 large:1e6; do
+        works free train --data ${unit%:*} --model $model --l2 0 --json
+        works one train --data ${unit%:*} --model $model --json
+        near "$(field one train_loss)" "$(field free train_loss)" 0.005 ||
+            fail "$model of labels in units of ${unit#*:}: a loss of $(field one train_loss), without penalty $(field free train_loss)"
+    done
+done
 near "$first" 0.075 0.1 || fail "one pass of quantile 0.9: a loss of $first, not about 0.07 to 0.08"
 works one train --data counts --model poisson --epochs 1 --json
 near "$(field one train_loss)" 0.55 0.2 || fail "one pass of large counts: a loss of $(field one train_loss), not about 0.55"

@@ -210,6 +210,20 @@ static int64_t default_batch(const pli_run *run) {
     return clamp(run->train_rows / 64, 16, l->rowwise ? 8192 : 1024);
 }
 
+/* A penalty grows with the square of the labels' unit, and losses that are straight far out do not: in cents, 1/n would
+ * hold quantile and huber at a constant. So the default is at most 1/n where labels have a spread of 1. */
+static void settle_penalty(pli_run *run) {
+    const pli_fit *fit = pli_fit_of(run);
+    const double   spread = fit->label_spread;
+    const bool     numbers = fit->goal.loss->target == PLI_NUMBER && !fit->goal.loss->log_mean;
+    const double   share = numbers ? pli_goal_unit(&fit->goal, spread) / (spread * spread) : 1;
+    if (!isnan(run->opts->l2) || !(share < 1)) return;
+    run->l2 *= share;
+    if (pli_comm_leads(run->comm))
+        pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn",
+                "penalty: --l2 %.3g, which is 1/rows in units of the labels' spread, %.3g", run->l2, spread);
+}
+
 /* Defaults that were measured: see docs/models.md. */
 static void settle_defaults(pli_run *run) {
     const plait_train_opts *o = run->opts;
@@ -217,6 +231,7 @@ static void settle_defaults(pli_run *run) {
     bool unlocked = pli_pair_is_unlocked(pli_topology_find(run->topology), run->consistency, NULL);
     l->rowwise = unlocked && (run->solver == NULL || run->solver == &pli_solver_online) && o->batch <= 1;
     pli_fit_settle(run, o->batch > 0 && !l->rowwise ? o->batch : default_batch(run), default_epochs);
+    settle_penalty(run);
     run->rate = o->learning_rate > 0 ? o->learning_rate : default_rate(run);
     l->form = default_form(run);
     const bool either = l->form != PLI_SPARSE;

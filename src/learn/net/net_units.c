@@ -8,18 +8,11 @@
 
 /* --- scores ------------------------------------------------------------------------------------------------------ */
 
-/* What an error of one spread costs: spread^2 / 2 by squared loss; by Huber's, beyond delta, about delta times the
- * spread; by quantiles about the spread. */
-static double unit_of(const pli_goal *goal, double spread) {
-    if (goal->loss == &pli_loss_quantile) return spread;
-    return spread * (goal->loss == &pli_loss_huber ? fmin(goal->parameter, spread) : spread);
-}
-
 void pli_net_set_units(pli_net *net, double mean, double spread) {
     if (net->goal->loss->target != PLI_NUMBER || net->kind->open != NULL) return;
     net->units.mean = mean;
     net->units.spread = fmin(fmax(spread, 1e-18), 1e18); /* its square is a float32 */
-    net->units.unit = unit_of(net->goal, net->units.spread);
+    net->units.unit = pli_goal_unit(net->goal, net->units.spread);
 }
 
 /* The last layer's weights are the last parameter but one; its biases are the last. */

@@ -25,6 +25,11 @@ bool pli_goal_target(const pli_goal *goal, double label, double *y_out, double *
     return true;
 }
 
+double pli_goal_unit(const pli_goal *goal, double spread) {
+    if (goal->loss == &pli_loss_quantile) return spread;
+    return spread * (goal->loss == &pli_loss_huber ? fmin(goal->parameter, spread) : spread);
+}
+
 double pli_goal_number(const pli_goal *goal, double score) { return goal->loss->log_mean ? exp(score) : score; }
 
 int64_t pli_goal_class(const pli_goal *goal, const double *score) {
