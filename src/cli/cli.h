@@ -82,6 +82,8 @@ void pli_cli_help_pairs(pli_text *text);
 bool pli_cli_help_filter(const char *name, pli_text *text);
 /** Adds what the option of this name, without dashes, means; false: no command has it. */
 bool pli_cli_help_option(const char *name, pli_text *text);
+/** Adds the options that take this word as a value, or what a word of other tools is here. false: none does. */
+bool pli_cli_help_value(const char *word, pli_text *text);
 /* Adds help for an update rule, a solver, or "optimizer": all of them; false: the name is none. */
 bool pli_cli_help_optimizer(const char *name, pli_text *text);
 /* Writes these names, and returns how many they are. */

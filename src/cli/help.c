@@ -124,7 +124,7 @@ static bool topic(const char *name, pli_text *text) {
     }
     if (pli_cli_help_choice(name, text) || pli_cli_help_filter(name, text) || pli_cli_help_optimizer(name, text))
         return true;
-    if (find_learner(name) == NULL) return pli_cli_help_option(name, text);
+    if (find_learner(name) == NULL) return pli_cli_help_option(name, text) || pli_cli_help_value(name, text);
     add_learner(find_learner(name), text);
     return true;
 }
@@ -192,7 +192,8 @@ const pli_command pli_command_help = {
     .details = "'plait help pairs' shows which topologies and consistencies train together, and why the others are "
                "refused. 'plait help topology' lists how updates travel, 'plait help consistency' what a read may "
                "miss, 'plait help filters' what makes messages smaller, 'plait help optimizer' what "
-               "trains. Each name in these lists is a topic, too, and so is each option: 'plait help l2'.",
+               "trains. Each name in these lists is a topic, too, and so is each option: 'plait help l2'; so is "
+               "each word that an option takes: 'plait help bpr'.",
     .rows = rows,
     .run = help,
 };

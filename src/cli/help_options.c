@@ -1,8 +1,9 @@
 /* help OPTION - what an option means, and which commands take it. Commands whose text of it is the same stand
- * together. */
+ * together. help VALUE - the options that take the word as a value. */
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/words.h"
 
 static int width(void) { return pli_terminal_columns(1) < 100 ? pli_terminal_columns(1) : 100; }
 
@@ -61,6 +62,47 @@ bool pli_cli_help_option(const char *name, pli_text *text) {
         if (told++ > 0) pli_text_add(text, "\n");
         add_owners(tables, i, name, text);
         if (!add_row(row, text)) break;
+    }
+    for (size_t i = 0; tables != NULL && i < n; i++) pli_free(tables[i]);
+    pli_free(tables);
+    return told > 0;
+}
+
+/* --- help VALUE --------------------------------------------------------------------------------------------------- */
+
+/* Is the word one of the values "a|b|c" of the row? */
+static bool takes(const pli_opt *row, const char *word) {
+    const size_t length = strlen(word);
+    if (row->argument == NULL || !pli_opt_is_shown(row) || strchr(row->argument, '|') == NULL) return false;
+    for (const char *at = row->argument; *at != '\0'; at += strcspn(at, "|"), at += *at == '|')
+        if (strcspn(at, "|") == length && length > 0 && memcmp(at, word, length) == 0) return true;
+    return false;
+}
+
+/* Adds the rows of a command that take the word, but for those that a command before it has told. */
+static int add_takers(pli_opt *const *tables, size_t i, const char *word, pli_text *text) {
+    int n = 0;
+    for (const pli_opt *row = tables[i]; row != NULL && row->name != NULL; row++) {
+        if (!takes(row, word) || was_told(tables, i, row)) continue;
+        pli_text_add(text, "%s: a value of --%s of plait %s\n", word, row->name, pli_commands()[i]->name);
+        (void)add_row(row, text);
+        n++;
+    }
+    return n;
+}
+
+bool pli_cli_help_value(const char *word, pli_text *text) {
+    size_t n = 0;
+    int    told = 0;
+    while (pli_commands()[n] != NULL) n++;
+    pli_opt **tables = pli_calloc(n, sizeof *tables);
+    for (size_t i = 0; tables != NULL && i < n; i++) tables[i] = pli_command_rows(pli_commands()[i]);
+    for (size_t i = 0; tables != NULL && i < n; i++) told += add_takers(tables, i, word, text);
+    for (const pli_opt *row = tables != NULL && told == 0 ? tables[0] : NULL; row != NULL && row->name != NULL; row++) {
+        const char *say = pli_words_value(row->name, word);
+        if (say == NULL) continue;
+        pli_text_add(text, "%s, as --%s: %s\n", word, row->name, say);
+        told++;
     }
     for (size_t i = 0; tables != NULL && i < n; i++) pli_free(tables[i]);
     pli_free(tables);

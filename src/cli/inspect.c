@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/settings.h"
 #include "learn/model/model.h"
 
 typedef struct inspect_settings {
@@ -52,6 +53,8 @@ static bool describe_arrays(const plait_model *model) {
     plait_model_array  array;
     const int32_t      n = plait_model_options(model, option);
     for (int32_t i = 0; i < n; i++) {
+        const plait_learner_option *as = pli_own_option_find(plait_model_name(model), option[i].name);
+        if (option[i].value[0] == '\0' || (as != NULL && pli_own_option_leaves(as, option[i].value))) continue;
         printf("option\t");
         pli_cli_put(option[i].name);
         printf(" ");

@@ -211,6 +211,11 @@ const plait_learner_option *pli_own_option_find(const char *model, const char *n
     return learner != NULL ? option_of(learner, name) : NULL;
 }
 
+bool pli_own_option_leaves(const plait_learner_option *option, const char *value) {
+    const bool may = option->kind == PLAIT_OPTION_COUNT && option->preset != NULL && strcmp(option->preset, "0") == 0;
+    return may && strcmp(value, "0") == 0;
+}
+
 const char *pli_train_model(const pli_train_settings *s, const pli_opts *opts) {
     const bool named = pli_opts_origin(opts, "model", NULL) != PLI_FROM_DEFAULT;
     return s->graph != NULL && !named ? "graph" : s->model;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "cli/cli.h"
 #include "cli/lines.h"
 #include "cli/paths.h"
@@ -14,7 +15,7 @@ typedef struct recommend_settings {
     pli_input   in;
     const char *model_file, *out;
     int64_t     top;
-    bool        quiet;
+    bool        json, quiet;
 } recommend_settings;
 
 #define AT(field) offsetof(recommend_settings, field)
@@ -36,6 +37,8 @@ static const pli_opt rows[] = {
       "run" },
     { "out", PLI_OPT_TEXT, AT(out), NULL, "FILE", "write to FILE, whole or not at all; default, and -: standard output",
       0, 0, "run" },
+    { "json", PLI_OPT_FLAG, AT(json), NULL, NULL,
+      "a JSON object a line for each user: {\"user\": U, \"items\": [{\"item\": I, \"score\": X}, ...]}", 0, 0, "run" },
     { "quiet", PLI_OPT_FLAG, AT(quiet), NULL, NULL, "print only errors", 0, 0, "run" },
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
@@ -43,10 +46,42 @@ static const pli_opt rows[] = {
 typedef struct sink {
     pli_lines    lines;
     plait_error *err;
+    bool         json, any;
+    const char  *user; /* json: whose object is open; NULL: none is. It belongs to the model */
 } sink;
+
+static void end_user(sink *s) {
+    if (s->user == NULL) return;
+    pli_json_list_end(&s->lines.text);
+    pli_json_end(&s->lines.text);
+    pli_text_add(&s->lines.text, "\n");
+    s->user = NULL;
+}
+
+static plait_status add_item(void *to, const char *user, const char *item, double score) {
+    sink        *s = to;
+    plait_status status = PLAIT_OK;
+    if (s->user != NULL && strcmp(s->user, user) != 0) {
+        end_user(s);
+        status = pli_lines_go(&s->lines, s->err);
+    }
+    pli_text *text = &s->lines.text;
+    s->any = true;
+    if (s->user == NULL) {
+        pli_json_begin(text);
+        pli_json_text(text, "user", s->user = user);
+        pli_json_list(text, "items");
+    }
+    pli_json_object(text, NULL);
+    pli_json_text(text, "item", item);
+    pli_json_f64(text, "score", score);
+    pli_json_end(text);
+    return status;
+}
 
 static plait_status add_line(void *to, const char *user, const char *item, double score) {
     sink *s = to;
+    s->any = true;
     pli_text_add_printable(&s->lines.text, user, strlen(user), "");
     pli_text_add(&s->lines.text, "\t");
     pli_text_add_printable(&s->lines.text, item, strlen(item), "");
@@ -55,13 +90,17 @@ static plait_status add_line(void *to, const char *user, const char *item, doubl
 }
 
 static plait_status write_all(const recommend_settings *set, const plait_model *model, const plait_data *users,
-                              plait_error *err) {
-    sink         s = { .err = err };
+                              pli_talk *talk, plait_error *err) {
+    sink         s = { .err = err, .json = set->json };
     pli_pool    *pool = NULL;
     plait_status status = pli_pool_create((int32_t)set->in.threads, &pool, err);
     if (status >= 0) status = pli_lines_open(&s.lines, set->out, err);
-    if (status >= 0) status = pli_model_recommend(model, users, set->top, pool, add_line, &s, err);
+    if (status >= 0) status = pli_model_recommend(model, users, set->top, pool, s.json ? add_item : add_line, &s, err);
+    end_user(&s);
     status = pli_lines_close(&s.lines, status, err);
+    if (status >= 0 && users != NULL && !s.any)
+        pli_talk_tell(talk, "no user of the data is known to the model, or all items are left out, so there are no "
+                            "lines; 'plait inspect %s' lists users and items", set->model_file);
     pli_pool_destroy(&pool);
     return status;
 }
@@ -84,7 +123,7 @@ static plait_status apply(const recommend_settings *set, pli_talk *talk, plait_e
     PLI_TRY(plait_model_load(set->model_file, &model, err));
     plait_status status = pli_model_recommends(model, err);
     if (status >= 0) status = read_users(set, model, talk, &users, err);
-    if (status >= 0) status = write_all(set, model, users, err);
+    if (status >= 0) status = write_all(set, model, users, talk, err);
     plait_data_destroy(&users);
     plait_model_destroy(&model);
     return status;
@@ -113,7 +152,7 @@ static int recommend(int argc, char *const *argv) {
 
 const pli_command pli_command_recommend = {
     .name = "recommend",
-    .usage = "recommend --model-file FILE --top K [--data USERS] [--out FILE]",
+    .usage = "recommend --model-file FILE --top K [--data USERS] [--json] [--out FILE]",
     .summary = "the best items for users, by a factorisation",
     .details = "A line holds a user, an item and its score, separated by tabs; each user's items come best first. "
                "Users come in the order of --data, each once, else in the model's. A user that the model does not know "

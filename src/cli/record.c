@@ -182,7 +182,8 @@ static void own_options_text(pli_text *text, const plait_report *r) {
         const plait_learner_option *as = pli_own_option_find(r->model, o->name);
         const bool                  flag = as != NULL && as->kind == PLAIT_OPTION_FLAG;
         const char                 *value = !flag ? o->value : pli_is(o->value, "1") ? "yes" : "no";
-        if (value[0] != '\0') pli_text_add(text, "%-18s %s\n", o->name, value);
+        const bool                  open = as != NULL && pli_own_option_leaves(as, o->value);
+        if (value[0] != '\0' && !open) pli_text_add(text, "%-18s %s\n", o->name, value);
     }
 }
 

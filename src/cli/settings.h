@@ -48,6 +48,8 @@ extern const pli_opt pli_train_rows[];
 pli_opt *pli_rows_with_learners(const pli_opt *rows, const plait_learner *const *learners);
 /** The learner's own option of this name; NULL: there is none. */
 const plait_learner_option *pli_own_option_find(const char *model, const char *name);
+/** Is the value a 0 that stands for no bound, or for what the learner chooses? Texts leave it out. */
+bool pli_own_option_leaves(const plait_learner_option *option, const char *value);
 /** Is the row one of those options? */
 bool pli_row_is_own(const pli_opt *row);
 /** Checks that all learners' options that were given belong to the model. false: not all do; it has printed which. */

@@ -112,6 +112,9 @@ struct plait_training {
     pli_pool               *pool; /* of the rank */
     const plait_learner    *learner;
     void                   *state; /* learner->state_bytes */
+    struct {
+        char name[24], value[24];
+    } took[6]; /* pli_run_took; name empty: free */
     uint32_t                ways;  /* the learner's; its check may change them if they depend on its options */
     plait_properties        needs; /* likewise */
 
@@ -301,6 +304,10 @@ plait_status pli_tables_settle(pli_run *run, const pli_planned *planned, int32_t
 void pli_run_add_settings(const pli_run *run, pli_text *text);
 /** Notes, if the option of the learner's own was given, that it has no effect in this run. why: "on ..., which ..." */
 void pli_run_note_unused(const pli_run *run, const char *option, const char *why);
+/** Record and model show n as the value of the learner's own option, in place of a 0 that leaves it to the learner. */
+void pli_run_took(pli_run *run, const char *option, int64_t n);
+/** The value that record and model show for an own option: what was taken, else as given, else its preset. */
+const char *pli_run_shown(const pli_run *run, const char *option);
 
 /* --- data --------------------------------------------------------------------------------------------------------- */
 

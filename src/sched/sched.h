@@ -89,6 +89,7 @@ struct plait_schedule {
     int32_t             workers, rank;
     int64_t             take, room; /* the most variables of a step; the most candidates */
     int64_t             step, updates;
+    int64_t             checked;    /* how many of the job's tables promise as much as the job */
     uint64_t            hash;       /* of all plans so far */
     /* order */
     pli_fenwick weights;            /* priority */
@@ -120,6 +121,9 @@ struct plait_schedule {
 static inline void pli_schedule_weigh(plait_schedule *s, int64_t variable, double change) {
     if (s->order == PLI_PRIORITY) pli_fenwick_set(&s->weights, variable, s->opts.floor + change);
 }
+
+/** Are the tables that have come since the last call as strict as the job? Errors: EREFUSED. */
+plait_status pli_schedule_check_tables(plait_schedule *s);
 
 /** step.c: what the event log hears of the own turn. */
 plait_status pli_schedule_log(plait_schedule *s);

@@ -57,6 +57,39 @@ static plait_status check_job(const plait_schedule *s) {
                     s->opts.each ? "`each`" : "order priority", job->consistency, job->topology);
 }
 
+/* How many clocks' updates of others a read may miss: the first parameter of the policies that bound it, as in ssp:2;
+ * -1: nothing bounds it. */
+static int64_t staleness(plait_properties has, const char *consistency) {
+    const char *bound = strchr(consistency, ':');
+    int64_t     clocks = 0;
+    if ((has & PLAIT_WHOLE_CLOCKS) != 0) return 0;
+    if ((has & PLAIT_BOUNDED_READS) == 0) return -1;
+    for (const char *at = bound != NULL ? bound + 1 : ""; *at >= '0' && *at <= '9' && clocks < INT32_MAX; at++)
+        clocks = 10 * clocks + (*at - '0');
+    return clocks;
+}
+
+/* A schedule relies on what its job promises, and cannot know which tables its program reads: so none of the job's may
+ * promise less. Called again when tables have come. */
+plait_status pli_schedule_check_tables(plait_schedule *s) {
+    const plait_job       *job = s->job;
+    const pli_scope        scope = pli_layout_scope(&job->layout);
+    const plait_properties has = pli_pair_properties(pli_topology_find(job->topology), job->consistency, &scope);
+    const int64_t          most = staleness(has, job->consistency);
+    for (; s->checked < job->tables; s->checked++) {
+        const plait_table *t = job->table[s->checked];
+        if (t == NULL || most < 0) continue;
+        const int64_t apart = staleness(t->has, t->spec.consistency);
+        if (apart >= 0 && apart <= most) continue;
+        return pli_fail(s->err, PLAIT_EREFUSED, "%s: a schedule over table %s is refused: its reads may miss more under "
+                                                "%s than the job's %s promises, so that steps which the schedule takes "
+                                                "one after another could interfere; nearest is consistency %s for the "
+                                                "table", s->name, t->spec.name, t->spec.consistency, job->consistency,
+                        job->consistency);
+    }
+    return PLAIT_OK;
+}
+
 /* Are the options the same on all workers? Functions are not compared. */
 static plait_status agree(const plait_schedule *s) {
     const plait_schedule_opts *o = &s->opts;
@@ -119,6 +152,7 @@ static plait_status make(plait_schedule *s, const char *order) {
     PLI_TRY(pli_order_find(order, &s->order, s->err));
     PLI_TRY(check_numbers(s));
     PLI_TRY(check_job(s));
+    PLI_TRY(pli_schedule_check_tables(s));
     if (o->push == NULL) return pli_fail_null(s->err, "plait_schedule_create", "opts->push");
     s->take = o->take > 0 ? o->take : s->workers;
     if (s->order == PLI_ROTATE && o->schedule == NULL) s->take = s->workers;

@@ -126,6 +126,7 @@ static void turn_page(plait_schedule *s) {
 plait_status plait_schedule_step(plait_schedule *schedule) {
     plait_schedule *s = schedule;
     if (s == NULL) return PLAIT_EINVAL;
+    PLI_TRY(pli_schedule_check_tables(s));
     PLI_TRY(hear(s));
     PLI_TRY(pli_choose(s));
     list_own(s);

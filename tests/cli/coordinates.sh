@@ -111,6 +111,12 @@ LC_ALL=C awk 'BEGIN { for (i = 0; i < 50; i++) print 3, "1:" i % 7, "2:5", "3:" 
 works same train --data same --model squared --path 4 --l2 0 --quiet
 [ "$(grep -cE '^ +[0-9]+ ' same.out)" = 1 ] || fail "a path of equal labels: $(cat same.out)"
 grep -q warning same.err && fail "a path of equal labels warns: $(cat same.err)"
+awk '{ $1 = NR % 3; print }' part >three
+exits 2 "path is refused: it fits one score.*--l1 X --optimizer adagrad" three train --data three --path 4
+works nearest train --data three --l1 0.01 --optimizer adagrad --epochs 2 --quiet
+works short train --data part --path 4 --l1 100 --together 2
+grep -q "one penalty, since all weights are 0 from l1" short.err || fail "a path of one penalty: $(cat short.err)"
+grep -q "together on one worker" short.err || fail "--together on one worker: $(cat short.err)"
 works note train --data part --optimizer cd --l1 0.01 --normalize none
 grep -q "normalize has no effect" note.err || fail "--normalize is not noted: $(cat note.err)"
 finish

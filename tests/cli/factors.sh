@@ -105,6 +105,12 @@ works unused train --model mf --data train --epochs 1 --normalize none --toleran
 says unused.err 'normalize has no effect' || fail "--normalize is not noted: $(cat unused.err)"
 says unused.err 'tolerance has no effect' || fail "--tolerance is not noted: $(cat unused.err)"
 
+works shown train --model mf --data train --epochs 1 --quiet --out shown
+says shown.out '^components  *32$' || fail "the record: $(cat shown.out)"
+works shown inspect shown
+says shown.out '^option	components 32$' || fail "inspect: $(cat shown.out)"
+says shown.out '^option	item-blocks 16$' || fail "inspect: $(cat shown.out)"
+
 # --- cold rows -----------------------------------------------------------------------------------------------------------------
 printf 'nobody item3 3\nuser3 nothing 3\nnobody nothing 3\n' >cold
 works cold predict --model-file model --data cold
@@ -127,6 +133,18 @@ cut -f 1,2 fresh.out | tr '\t' ' ' | while read -r user item; do ! grep -q "^$us
 [ ! -s again ] || fail "recommend names items that --data names: $(head -n 1 again)"
 works written recommend --model-file model --top 3 --out best
 cmp -s best best.out || fail "recommend --out writes something else"
+works objects recommend --model-file model --top 3 --json
+[ "$(wc -l <objects.out)" = 60 ] || fail "recommend --json: $(wc -l <objects.out) lines"
+! command -v python3 >/dev/null || python3 - objects.out best.out <<'PYTHON' || fail "recommend --json: $(head -n 2 objects.out)"
+import json, sys
+lines = [json.loads(line) for line in open(sys.argv[1])]
+flat = [(o["user"], i["item"], "%.9g" % i["score"]) for o in lines for i in o["items"]]
+assert len(lines) == 60 and flat == [tuple(line.rstrip("\n").split("\t")) for line in open(sys.argv[2])]
+PYTHON
+echo nobody >stranger
+works stranger recommend --model-file model --top 3 --data stranger
+says stranger.err 'so there are no lines' || fail "recommend, a stranger: $(cat stranger.err)"
+exits 2 'top wants a whole number from 1' none recommend --model-file model --top 0
 works linear train --model logistic --data part --epochs 1 --out other --quiet
 exits 2 '^plait: recommend: model logistic is refused: only a factorisation' none recommend --model-file other --top 3
 exits 2 '^plait: recommend: no model' none recommend --top 3
@@ -142,6 +160,26 @@ exits 1 '^plait: bad:21: column "c3": expected a value [(]a finite number[)], fo
 { head -n 20 train && echo 'user1 item1' && tail -n 20 train; } >bad
 # shellcheck disable=SC2086
 exits 1 '^plait: bad:21: expected 3 cells, found 2' none $mf --format ratings --data bad
+{ echo 'user1 item1 x' && head -n 40 train; } >bad # it could be a header of other names: the user must say
+# shellcheck disable=SC2086
+exits 1 '^plait: bad:1: "x" is no number, but those below it are.*say --header yes' none $mf --format ratings --data bad
+# shellcheck disable=SC2086
+exits 1 'bad:1: .*found "x"' none $mf --format ratings --data bad --header no
+# shellcheck disable=SC2086
+works stars $mf --format ratings --data bad --header yes --epochs 1 --json
+[ "$(field stars rows)" = 40 ] || fail "--header yes: $(cat stars.out)"
+awk 'BEGIN { print "user_id,when,item_id,rating" } { print $1 "," NR "," $2 "," $3 }' train >order.csv
+# shellcheck disable=SC2086
+works order $mf --data order.csv --epochs 1 --json
+[ "$(field order features)" = 100 ] || fail "columns by name: $(cat order.out)"
+awk 'BEGIN { print "stars,user,item" } { print $3 "," $1 "," $2 }' train >order.csv # the one that is not named has values
+# shellcheck disable=SC2086
+works order $mf --data order.csv --epochs 1 --json
+[ "$(field order features)" = 100 ] || fail "a value's column without a usual name: $(cat order.out)"
+printf '1 1:2 3:4\n' >numbered
+for format in auto libsvm; do
+    exits 2 'numbered: these are libsvm rows.*user and an item in each line' none predict --model-file model --data numbered --format $format
+done
 # shellcheck disable=SC2086
 exits 2 'without values take --loss implicit' none $mf --format ratings --data liked --label none
 # shellcheck disable=SC2086

@@ -29,6 +29,10 @@ for words in "help l2" "help --l2"; do
     works help $words
     grep -q '^train:' help.out && grep -q '^  --l2 X .*penalty' help.out || fail "plait $words: $(cat help.out)"
 done
+for word in als newton bpr scan mh cosine priority svm; do # values of options are topics, and so are other tools' words
+    works help help $word
+    grep -q -- '--[a-z]' help.out || fail "help $word: $(cat help.out)"
+done
 works help help out
 [ "$(grep -c '^  --out FILE' help.out)" -ge 3 ] && grep -q '^predict, transform' help.out || fail "help out: $(cat help.out)"
 exits 2 "did you mean 'train'" help help trian

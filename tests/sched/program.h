@@ -15,6 +15,8 @@
 
 typedef struct program {
     const char *transport, *topology, *consistency, *order;
+    const char *own;          /* the table's consistency; NULL: the job's */
+    int         late;         /* the table comes after the schedule */
     int32_t     workers, servers;
     int64_t     variables, take, steps;
     int         each, near;   /* near: variables whose numbers differ by so little conflict, as the program says */
@@ -80,6 +82,7 @@ static inline plait_status make_table_of(part *p) {
     t.type = PLAIT_F64;
     t.rows = p->of->variables;
     t.keyed = 1;
+    t.consistency = p->of->own;
     return plait_table_create(p->job, &t, &p->table);
 }
 
@@ -127,9 +130,10 @@ static inline plait_status work_of(plait_job *job, void *user) {
     opts.push = push_of;
     opts.pull = pull_of;
     opts.user = &p;
-    PLI_TRY(make_table_of(&p));
+    if (!p.of->late) PLI_TRY(make_table_of(&p));
     PLI_TRY(plait_schedule_create(job, &opts, &s));
-    plait_status status = steps_of(&p, s);
+    plait_status status = p.of->late ? make_table_of(&p) : PLAIT_OK;
+    if (status == PLAIT_OK) status = steps_of(&p, s);
     if (status == PLAIT_OK) status = count_of(&p, s);
     plait_schedule_destroy(&s);
     return status;

@@ -201,6 +201,32 @@ static void test_what_does_not_go_together(void **state) {
     assert_int_equal(plait_schedule_set(NULL, 0, 0), PLAIT_EINVAL);
 }
 
+/* Else steps that the schedule takes one after another could miss each other. */
+static void test_a_table_may_not_promise_less_than_its_job(void **state) {
+    static const struct {
+        const char *job, *table;
+        bool        good;
+    } cases[] = { { "bsp", "ssp:2", false },   { "bsp", "async", false },  { "ssp:1", "ssp:2", false },
+                  { "ssp:2", "async", false }, { "ssp:2", "ssp:1", true }, { "ssp:2", "bsp", true },
+                  { "async", "ssp:2", true },  { "bsp", "bounded-delay:0", true } };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int late = 0; late < 2; late++) {
+            program            p = usual;
+            pli_schedule_proof proof;
+            plait_error        err = { 0 };
+            p.order = "rotate";
+            p.variables = 12;
+            p.consistency = cases[i].job;
+            p.own = cases[i].table;
+            p.late = late;
+            const plait_status was = play(&p, &proof, &err);
+            const bool         right = cases[i].good ? was == PLAIT_OK
+                                                     : was == PLAIT_EREFUSED && strstr(err.text, "over table w") != NULL;
+            if (!right) fail_msg("%s in %s, late %d: %d %s", p.own, p.consistency, late, (int)was, err.text);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_order_under_every_topology),
@@ -212,6 +238,7 @@ int main(void) {
         cmocka_unit_test(test_priority_prefers_what_changes),
         cmocka_unit_test(test_changes_that_differ_are_found),
         cmocka_unit_test(test_what_does_not_go_together),
+        cmocka_unit_test(test_a_table_may_not_promise_less_than_its_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

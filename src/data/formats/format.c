@@ -103,6 +103,12 @@ plait_status pli_format_choose(const plait_data_opts *opts, const pli_sources *s
                         "%s: the model was trained on libsvm rows (label index:value ...), but this looks like a "
                         "table; write it as libsvm rows with the same indices, or train on a table like this one",
                         sources->source[0].path);
+    const bool numbered = format == PLI_FORMAT_LIBSVM || (by_content && looks_like_libsvm(&sources->source[0]));
+    if (known == PLI_FORMAT_TABLE && opts->pairs != 0 && numbered)
+        return pli_fail(err, PLAIT_EINVAL,
+                        "%s: these are libsvm rows (label index:value ...), but a factorisation takes a user and an "
+                        "item in each line, as \"user item\" or \"user item value\" (--format ratings), with the "
+                        "names that its training data had", sources->source[0].path);
     if (known != PLI_FORMAT_NONE && known != format)
         return pli_fail(err, PLAIT_EINVAL, "%s: the model was trained on %s, but this is %s", sources->source[0].path,
                         pli_format_text(known), pli_format_text(format));

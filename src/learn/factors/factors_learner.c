@@ -158,6 +158,7 @@ static void settle_numbers(pli_run *run) {
     pli_mf                 *m = pli_mf_of(run);
     m->rank = plait_training_count(run, "components");
     if (m->rank == 0) m->rank = RANK;
+    pli_run_took(run, "components", m->rank);
     m->cols = m->rank + PLI_FACTOR_FIRST;
     m->confidence = plait_training_number(run, "confidence");
     m->seed = o->seed;
@@ -205,6 +206,7 @@ static plait_status settle_blocks(pli_run *run) {
     const int64_t least = workers * (staleness(run) + 1);
     m->blocks = asked > 0 ? asked : BLOCKS > least ? BLOCKS : least;
     if (asked == 0 && m->blocks % workers != 0) m->blocks += workers - m->blocks % workers;
+    if (!m->als) pli_run_took(run, "item-blocks", m->blocks);
     if (m->blocks >= workers && m->blocks <= BLOCKS_MOST) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_EINVAL, "%lld blocks of items for %lld workers: expected one for each at least, "
                                             "and %d at most",

@@ -305,6 +305,27 @@ static void lay_out(const pli_coordinates *c, path *p) {
     if (!(p->least < p->most) || !(p->most > 0)) p->n = 1;
 }
 
+/* Says why a path is shorter than was asked for. */
+static void tell_length(const pli_run *run, const path *p) {
+    if (run->opts->path < 2 || p->n > 1 || !pli_comm_leads(run->comm)) return;
+    if (p->most > 0)
+        pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn",
+                "note: the path has one penalty, since all weights are 0 from l1 %.6g on, and --l1 is %.6g; take a "
+                "smaller --l1, or leave it out", p->most, run->opts->l1);
+    else
+        pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn",
+                "note: the path has one penalty, since all weights are 0 under any: all labels, or all values of each "
+                "column, are equal");
+}
+
+/* Steps of several weights cost a clock each. */
+static void tell_steps(const pli_run *run) {
+    if (run->opts->together > 0 && pli_run_holders(run) == 1 && pli_comm_leads(run->comm))
+        pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn",
+                "note: --together on one worker takes scheduled steps where passes over the weights are many times "
+                "faster; leave it out, or take more workers");
+}
+
 static double intercept_of(const pli_coordinates *c) {
     double b = c->bias;
     for (int64_t j = 0; c->gram != NULL && c->intercept && j < c->columns.features; j++) b -= c->w[j] * c->mean[j];
@@ -383,6 +404,8 @@ static plait_status train(pli_run *run, path *p) {
     if (takes_products(c)) PLI_TRY(multiply_columns(run, c));
     else if (run->opts->together > 0 || pli_run_holders(run) > 1) PLI_TRY(pli_coordinates_steps_make(c));
     lay_out(c, p);
+    tell_length(run, p);
+    tell_steps(run);
     p->values = pli_calloc((size_t)c->columns.features + 1, 2 * sizeof *p->values);
     if (p->values == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for weights");
     PLI_TRY(walk(c, p, &meter));

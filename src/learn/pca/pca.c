@@ -32,6 +32,7 @@ static plait_status prepare(pli_run *run) {
         return pli_fail(run->err, PLAIT_EINVAL, "components is %lld, but %lld rows of %lld features have at most %lld",
                         (long long)p->k, (long long)run->train_rows, (long long)d, (long long)most);
     const bool exact = strcmp(solver, "exact") == 0 || (strcmp(solver, "auto") == 0 && d <= EXACT_MAX);
+    pli_run_took(run, "components", p->k);
     p->d = d;
     p->q = exact ? 0 : p->k + MORE < d ? p->k + MORE : d;
     run->epochs = exact ? 2 : 1 + plait_training_count(run, "power-passes");

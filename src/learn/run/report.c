@@ -56,7 +56,7 @@ static void add_options(const pli_run *run, plait_report *r) {
         if (r->n_options == PLAIT_OPTION_VALUES) return;
         plait_option_value *to = &r->options[r->n_options++];
         snprintf(to->name, sizeof to->name, "%s", o->name);
-        snprintf(to->value, sizeof to->value, "%s", plait_training_name(run, o->name));
+        snprintf(to->value, sizeof to->value, "%s", pli_run_shown(run, o->name));
     }
 }
 

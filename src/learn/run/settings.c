@@ -86,6 +86,20 @@ void pli_run_note_unused(const pli_run *run, const char *option, const char *why
         pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn", "note: --%s has no effect %s", option, why);
 }
 
+void pli_run_took(pli_run *run, const char *option, int64_t n) {
+    const size_t most = sizeof run->took / sizeof *run->took;
+    size_t       i = 0;
+    while (i + 1 < most && run->took[i].name[0] != '\0' && strcmp(run->took[i].name, option) != 0) i++;
+    snprintf(run->took[i].name, sizeof run->took[i].name, "%s", option);
+    snprintf(run->took[i].value, sizeof run->took[i].value, "%lld", (long long)n);
+}
+
+const char *pli_run_shown(const pli_run *run, const char *option) {
+    for (size_t i = 0; i < sizeof run->took / sizeof *run->took; i++)
+        if (strcmp(run->took[i].name, option) == 0) return run->took[i].value;
+    return plait_training_name(run, option);
+}
+
 /* --- told --------------------------------------------------------------------------------------------------------- */
 
 const char *plait_training_name(const plait_training *run, const char *name) {

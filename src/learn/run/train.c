@@ -155,7 +155,7 @@ static plait_status describe(const pli_run *run, pli_text *text) {
     if (run->best > 0) pli_json_i64(text, "best_epoch", run->best);
     if (run->learner->more != NULL && run->learner->more->describe != NULL) run->learner->more->describe(run, text);
     for (const plait_learner_option *own = run->learner->options; own != NULL && own->name != NULL; own++)
-        if (own->kind != PLAIT_OPTION_FILE) pli_json_text(text, own->name, plait_training_name(run, own->name));
+        if (own->kind != PLAIT_OPTION_FILE) pli_json_text(text, own->name, pli_run_shown(run, own->name));
     pli_json_i64(text, "batch", run->batch);
     pli_json_i64(text, "rows", run->train_rows);
     pli_json_u64(text, "seed", o->seed);
@@ -176,7 +176,7 @@ static plait_status make_model(pli_run *run, plait_model **model_out) {
     pli_text_free(&description);
     for (const plait_learner_option *o = run->learner->options; status >= 0 && o != NULL && o->name != NULL; o++)
         if (o->kind != PLAIT_OPTION_FILE)
-            pli_text_add(&model->settings, "%s=%s\n", o->name, plait_training_name(run, o->name));
+            pli_text_add(&model->settings, "%s=%s\n", o->name, pli_run_shown(run, o->name));
     if (status >= 0) status = run->learner->finish(run, model);
     if (status >= 0) status = pli_model_open(model, run->err);
     if (status >= 0) pli_run_name_features(run, model);

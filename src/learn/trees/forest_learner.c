@@ -65,6 +65,8 @@ static plait_status prepare(pli_run *run) {
     r->leaves = leaves > 0 ? leaves : LEAVES_MOST;
     if (r->leaves > run->train_rows && run->train_rows > 0) r->leaves = run->train_rows;
     r->min_rows = rows > 0 ? rows : pli_fit_of(run)->goal.classes > 0 ? 1 : LEAST_OF_NUMBERS;
+    pli_run_took(run, "leaves", leaves > 0 ? leaves : LEAVES_MOST);
+    pli_run_took(run, "min-rows", r->min_rows);
     r->min_gain = plait_training_number(run, "min-gain");
     r->subsample = plait_training_number(run, "subsample");
     return PLAIT_OK;
@@ -75,6 +77,7 @@ static plait_status measured(pli_run *run) {
     pli_tree_rules *r = &t->grower.rules;
     PLI_TRY(pli_bins_make(run, plait_training_count(run, "bins"), &t->bins));
     r->tries = tries(run, t->bins.used);
+    pli_run_took(run, "tries", r->tries > 0 ? r->tries : t->bins.used);
     const int64_t slots = t->bins.offset[t->bins.used] > LARGE ? FEW_SLOTS : PLI_GROW_SLOTS;
     PLI_TRY(pli_trees_measured(run, slots, fmin((double)r->leaves, (double)(slots * USUAL_DEPTH))));
     t->trees.shares = t->fit.goal.classes > 0;

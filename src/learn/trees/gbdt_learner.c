@@ -74,6 +74,8 @@ static void settle_rules(pli_run *run) {
     r->level = strcmp(plait_training_name(run, "grow"), "depth") == 0;
     if (r->level && depth == 0) r->depth = DEPTH;
     r->leaves = leaves > 0 ? leaves : r->level ? (int64_t)1 << r->depth : LEAVES;
+    pli_run_took(run, "leaves", r->leaves);
+    pli_run_took(run, "depth", r->depth);
     r->min_rows = plait_training_count(run, "min-rows");
     r->min_hessian = plait_training_number(run, "min-hessian");
     r->min_gain = plait_training_number(run, "min-gain");

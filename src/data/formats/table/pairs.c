@@ -29,9 +29,20 @@ bool pli_table_of_pairs(const plait_data_opts *opts) {
     return opts->pairs != 0 || (opts->format != NULL && strcmp(opts->format, "ratings") == 0);
 }
 
+bool pli_pairs_is_name(const unsigned char *text, size_t length) {
+    char name[16];
+    if (length >= sizeof name) return false;
+    memcpy(name, text, length);
+    name[length] = '\0';
+    return is_named(name, user_names) || is_named(name, item_names) || is_named(name, value_names);
+}
+
+/* The third column, unless a name says that it has users or items: then the first that is neither. */
 int64_t pli_pairs_label(const pli_table_rules *t) {
     const int64_t at = t->header ? named(t, value_names) : -1;
-    return at >= 0 || t->cells < 3 ? at : 2;
+    if (at >= 0 || t->cells < 3) return at;
+    const int64_t user = t->header ? named(t, user_names) : -1, item = t->header ? named(t, item_names) : -1;
+    return user != 2 && item != 2 ? 2 : user != 0 && item != 0 ? 0 : 1;
 }
 
 /* The first column that is none of these. */

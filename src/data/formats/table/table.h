@@ -58,6 +58,8 @@ void         pli_table_close(pli_table_rules **table);
 /* pairs.c */
 /** Is each row a user, an item and a value (plait_data_opts.pairs)? */
 bool    pli_table_of_pairs(const plait_data_opts *opts);
+/** Is the text one that names a column of users, items or values? */
+bool    pli_pairs_is_name(const unsigned char *text, size_t length);
 /** The label's column if the user names none. */
 int64_t pli_pairs_label(const pli_table_rules *t);
 /** Makes the columns of users and items texts, and leaves out what is neither, nor label (-1: none) nor weight. Errors:

@@ -88,6 +88,41 @@ static bool looks_like_header(const pli_lines *l, char delimiter, const pli_sche
     return over_numbers > 0 || (seen_again == 0 && l->n >= 5);
 }
 
+/* Is each number below the cell of line 1, and is there one? */
+static bool is_above_numbers(const pli_lines *l, char delimiter, int64_t column, const pli_cell *first) {
+    bool any = false;
+    for (int64_t i = 1; i < l->n; i++) {
+        pli_cell cell;
+        if (pli_lines_cell(l, i, delimiter, column, &cell)) any |= pli_cell_is_number(&cell, delimiter != ',');
+    }
+    return any && judge_column(l, delimiter, column, first) > 0;
+}
+
+/* Users and items are texts, so a header is known by its names alone. A text above numbers that is none of them may be
+ * a mistyped value: then the user must say. */
+static plait_status judge_pairs(const pli_lines *l, char delimiter, const pli_schema *fixed, const char *path,
+                                bool *header_out, plait_error *err) {
+    const int64_t cells = pli_lines_cells(l, 0, delimiter);
+    pli_cell      cell;
+    for (int64_t i = 0; i < cells; i++) {
+        if (!pli_lines_cell(l, 0, delimiter, i, &cell)) continue;
+        *header_out = *header_out || pli_pairs_is_name(cell.text, cell.length);
+        for (int64_t k = 0; fixed != NULL && fixed->has_names && k < fixed->columns; k++)
+            *header_out = *header_out || (strlen(fixed->column[k].name) == cell.length &&
+                                          memcmp(fixed->column[k].name, cell.text, cell.length) == 0);
+    }
+    for (int64_t i = 0; i < cells && !*header_out; i++) {
+        if (!pli_lines_cell(l, 0, delimiter, i, &cell) || pli_cell_is_missing(&cell) ||
+            pli_cell_is_number(&cell, delimiter != ',') || !is_above_numbers(l, delimiter, i, &cell))
+            continue;
+        return pli_fail(err, PLAIT_EFORMAT, "%s:1: \"%.*s\" is no number, but those below it are; if this line has the "
+                                            "columns' names, say --header yes (or name them user, item, rating); else "
+                                            "correct the value",
+                        path, (int)(cell.length < 40 ? cell.length : 40), (const char *)cell.text);
+    }
+    return PLAIT_OK;
+}
+
 /* Does each line begin with #, like a comment in other formats? */
 static bool is_all_comments(const pli_source *source) {
     const unsigned char *p = source->data + source->begin, *to = source->data + source->bytes, *next;
@@ -122,8 +157,8 @@ static plait_status check_rows(const pli_dataset *d, const char *wish, const pli
     return PLAIT_OK;
 }
 
-static plait_status choose_header(pli_dataset *d, const char *wish, const pli_lines *l, const pli_schema *fixed,
-                                  plait_error *err) {
+static plait_status choose_header(pli_dataset *d, const char *wish, bool pairs, const pli_lines *l,
+                                  const pli_schema *fixed, plait_error *err) {
     pli_table_rules  *t = d->table;
     const pli_source *source = &d->sources->source[0];
     if (strcmp(wish, "auto") != 0 && strcmp(wish, "yes") != 0 && strcmp(wish, "no") != 0)
@@ -131,8 +166,10 @@ static plait_status choose_header(pli_dataset *d, const char *wish, const pli_li
     if (l->n == 0) return pli_fail(err, PLAIT_EFORMAT, "%s: no rows", source->path);
     PLI_TRY(check_rows(d, wish, l, fixed, err));
     t->title = strcmp(wish, "auto") == 0 && is_title(l, t->delimiter);
-    t->header = !t->title &&
-                (strcmp(wish, "yes") == 0 || (strcmp(wish, "auto") == 0 && looks_like_header(l, t->delimiter, fixed)));
+    t->header = !t->title && strcmp(wish, "yes") == 0;
+    if (pairs && !t->title && strcmp(wish, "auto") == 0)
+        PLI_TRY(judge_pairs(l, t->delimiter, fixed, source->path, &t->header, err));
+    else if (!t->title && strcmp(wish, "auto") == 0) t->header = looks_like_header(l, t->delimiter, fixed);
     if (!t->header && !t->title) return PLAIT_OK;
     pli_text_add_bytes(&t->header_line, l->begin[0], (size_t)(l->end[0] - l->begin[0]));
     if (t->title)
@@ -168,7 +205,8 @@ plait_status pli_table_begin(pli_dataset *d, const plait_data_opts *opts, const 
         pli_lines_first(&d->sources->source[0], l);
         status = choose_delimiter(d, opts, fixed, l, err);
         if (status == PLAIT_OK)
-            status = choose_header(d, opts->header != NULL ? opts->header : "auto", l, fixed, err);
+            status = choose_header(d, opts->header != NULL ? opts->header : "auto", pli_table_of_pairs(opts), l,
+                                   fixed, err);
         if (status == PLAIT_OK) t->cells = pli_lines_cells(l, t->title && l->n > 1 ? 1 : 0, t->delimiter);
     }
     pli_free(l);
