@@ -33,8 +33,8 @@ static const optimizer solvers[] = {
       "objective, and its gap is certain; --epochs is an upper bound. Its table is w: the weights, and a row for the "
       "intercepts. docs/models.md" },
     { "als", "each side's factors in turn, the other side held; whole clocks (mf)",
-      "auto takes it for --loss implicit. It solves a least squares problem for each user, then for each item; an epoch "
-      "costs rank^2 operations a rating, and few epochs are needed. Its tables are users and items. docs/factors.md" },
+      "auto takes it for --loss implicit. It solves a least squares problem for each user, then for each item; an "
+      "epoch costs rank^2 operations a rating, and few epochs are needed. Its tables are users and items. docs/factors.md" },
     { NULL, NULL, NULL },
 };
 

@@ -193,8 +193,8 @@ static plait_status check_solver(pli_run *run) {
     const char *why = unsuited(run, there);
     if (why == NULL || (!run->chooses && run->lbfgs)) return PLAIT_OK;
     if (run->opts->path > 0)
-        return pli_fail(run->err, PLAIT_EREFUSED, "--path is refused: %s (%lld feature%s, %lld score%s); leave out --path "
-                                                  "and take one penalty: --l1 X --optimizer %s", why,
+        return pli_fail(run->err, PLAIT_EREFUSED, "--path is refused: %s (%lld feature%s, %lld score%s); leave out "
+                                                  "--path and take one penalty: --l1 X --optimizer %s", why,
                         (long long)run->features, pli_plural(run->features), (long long)pli_fit_of(run)->goal.columns,
                         pli_plural(pli_fit_of(run)->goal.columns), run->learner->optimizer);
     if (!run->chooses)
