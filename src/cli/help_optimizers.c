@@ -34,7 +34,8 @@ static const optimizer solvers[] = {
       "intercepts. docs/models.md" },
     { "als", "each side's factors in turn, the other side held; whole clocks (mf)",
       "auto takes it for --loss implicit. It solves a least squares problem for each user, then for each item; an "
-      "epoch costs rank^2 operations a rating, and few epochs are needed. Its tables are users and items. docs/factors.md" },
+      "epoch costs rank^2 operations a rating, and few epochs are needed. Its tables are users and "
+      "items. docs/factors.md" },
     { NULL, NULL, NULL },
 };
 

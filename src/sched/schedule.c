@@ -81,10 +81,10 @@ plait_status pli_schedule_check_tables(plait_schedule *s) {
         if (t == NULL || most < 0) continue;
         const int64_t apart = staleness(t->has, t->spec.consistency);
         if (apart >= 0 && apart <= most) continue;
-        return pli_fail(s->err, PLAIT_EREFUSED, "%s: a schedule over table %s is refused: its reads may miss more "
-                                                "under %s than the job's %s promises, so that steps which the schedule takes "
-                                                "one after another could interfere; nearest is consistency %s for the "
-                                                "table", s->name, t->spec.name, t->spec.consistency, job->consistency,
+        return pli_fail(s->err, PLAIT_EREFUSED,
+                        "%s: a schedule over table %s is refused: its reads may miss more under %s than the job's %s "
+                        "promises, so steps that the schedule takes one after another could interfere; nearest is "
+                        "consistency %s for the table", s->name, t->spec.name, t->spec.consistency, job->consistency,
                         job->consistency);
     }
     return PLAIT_OK;
