@@ -8,8 +8,8 @@
  * k, and V is the number of words (Griffiths and Steyvers, "Finding scientific topics", PNAS 2004). Two samplers draw
  * from that:
  *
- *   scan    computes it for every topic. The loop is over lanes of 16 topics at once, so a hundred topics take about
- *           as long as a few jumps in memory.
+ *   scan    computes it for every topic. The loop is over lanes of 16 topics at once, so a thousand topics take less
+ *           time than mh (scan_loops.h).
  *   mh      takes a proposal by the word, then one by the document, and accepts each by the exact ratio (LightLDA:
  *           Yuan et al., WWW 2015). A proposal takes the same time whatever the number of topics: the word's are drawn
  *           from an alias table that a clock makes once, the document's are the topic of one of its tokens.
@@ -32,9 +32,8 @@ typedef struct pli_topic_counts {
     float   *alpha;          /* [lanes] */
     int32_t *word;           /* [words, lanes]: n_kw */
     int32_t *total;          /* [lanes]: n_k */
-    float   *inverse;        /* [lanes]: 1 / (n_k + beta_all); 0 in the padding */
     int32_t *in_doc;         /* [lanes]: n_dk of the document at hand */
-    float   *doc;            /* [lanes]: n_dk + alpha_k */
+    float   *weight;         /* [lanes]: (n_dk + alpha_k) / (n_k + beta_all); 0 in the padding. Of scan */
     float   *sum;            /* [lanes]: of the draw at hand */
     pli_topic_alias *alias;  /* of mh; NULL: scan */
 } pli_topic_counts;
@@ -55,8 +54,6 @@ static inline int64_t pli_document_count(const pli_document *d, int64_t e) {
 /** Zero counts, alphas all alike. Errors: false, no memory. */
 bool pli_topic_counts_begin(pli_topic_counts *c, int64_t words, int32_t topics, double alpha, double beta);
 void pli_topic_counts_end(pli_topic_counts *c);
-/** After total was set: makes inverse of it. */
-void pli_topic_counts_settle(pli_topic_counts *c);
 /** Sets the document's counts; after it was sampled, those of the document's tokens are there. */
 void pli_topic_counts_enter(pli_topic_counts *c, const pli_document *d);
 
@@ -73,13 +70,9 @@ void pli_topic_alias_end(pli_topic_counts *c);
 void pli_topic_alias_prepare(pli_topic_counts *c, int64_t n, const uint64_t *word);
 void pli_topic_mh(pli_topic_counts *c, const pli_document *d, pli_random *random);
 
-/* The token leaves or takes topic k. */
-static inline void pli_topic_move(pli_topic_counts *c, int32_t *word, uint32_t k, int32_t by) {
-    word[k] += by;
-    c->total[k] += by;
-    c->in_doc[k] += by;
-    c->inverse[k] = 1.0f / ((float)(c->total[k] > 0 ? c->total[k] : 0) + c->beta_all);
-    c->doc[k] = (float)c->in_doc[k] + c->alpha[k];
+/* (n_dk + alpha_k) / (n_k + beta_all): the part of topic k's probability that is the same for all words. */
+static inline float pli_topic_weight(const pli_topic_counts *c, uint32_t k, int32_t in_doc, int32_t total) {
+    return ((float)in_doc + c->alpha[k]) / ((float)(total > 0 ? total : 0) + c->beta_all);
 }
 
 /* [0, 1) in steps of 2^-24. */

@@ -30,6 +30,7 @@ struct pli_topic_alias {
     float   *weight;   /* [words, topics]: q of the word's proposal, up to a factor of the word */
     column  *alpha;    /* [topics] */
     double   alpha_sum;
+    float   *inverse;  /* [topics]: 1 / (n_k + beta_all) when the tables were made */
     int32_t *waiting;  /* [2, topics] of the table that is made */
 };
 
@@ -41,7 +42,8 @@ bool pli_topic_alias_begin(pli_topic_counts *c) {
     a->weight = pli_calloc((size_t)c->words * k, sizeof *a->weight);
     a->alpha = pli_calloc(k, sizeof *a->alpha);
     a->waiting = pli_calloc(2 * k, sizeof *a->waiting);
-    return a->word != NULL && a->weight != NULL && a->alpha != NULL && a->waiting != NULL;
+    a->inverse = pli_calloc(k, sizeof *a->inverse);
+    return a->word != NULL && a->weight != NULL && a->alpha != NULL && a->waiting != NULL && a->inverse != NULL;
 }
 
 void pli_topic_alias_end(pli_topic_counts *c) {
@@ -52,6 +54,7 @@ void pli_topic_alias_end(pli_topic_counts *c) {
     pli_free(a->weight);
     pli_free(a->alpha);
     pli_free(a->waiting);
+    pli_free(a->inverse);
     pli_free(a);
 }
 
@@ -81,10 +84,11 @@ static double make_table(int32_t k, const float *weight, column *table, int32_t 
 void pli_topic_alias_prepare(pli_topic_counts *c, int64_t n, const uint64_t *word) {
     pli_topic_alias *a = c->alias;
     const int32_t    k = c->topics;
+    for (int32_t t = 0; t < k; t++) a->inverse[t] = 1.0f / ((float)(c->total[t] > 0 ? c->total[t] : 0) + c->beta_all);
     for (int64_t i = 0; i < n; i++) {
         const int32_t *count = c->word + (int64_t)word[i] * c->lanes;
         float         *weight = a->weight + (int64_t)word[i] * k;
-        for (int32_t t = 0; t < k; t++) weight[t] = ((float)(count[t] > 0 ? count[t] : 0) + c->beta) * c->inverse[t];
+        for (int32_t t = 0; t < k; t++) weight[t] = ((float)(count[t] > 0 ? count[t] : 0) + c->beta) * a->inverse[t];
         (void)make_table(k, weight, a->word + (int64_t)word[i] * k, a->waiting);
     }
     a->alpha_sum = make_table(k, c->alpha, a->alpha, a->waiting);
@@ -108,6 +112,15 @@ static inline float exact(const pli_topic_counts *c, const token *t, uint32_t k)
     const int32_t self = k == t->old, n = t->word[k] - self, all = c->total[k] - self;
     return ((float)(c->in_doc[k] - self) + c->alpha[k]) * ((float)(n > 0 ? n : 0) + c->beta) /
            ((float)(all > 0 ? all : 0) + c->beta_all);
+}
+
+/* The document's proposal, up to a factor. */
+static inline float in_document(const pli_topic_counts *c, uint32_t k) { return (float)c->in_doc[k] + c->alpha[k]; }
+
+static inline void move(pli_topic_counts *c, int32_t *word, uint32_t k, int32_t by) {
+    word[k] += by;
+    c->total[k] += by;
+    c->in_doc[k] += by;
 }
 
 static inline bool takes(pli_random *random, float up, float down) {
@@ -139,11 +152,11 @@ void pli_topic_mh(pli_topic_counts *c, const pli_document *d, pli_random *random
                 if (k == s) continue;
                 to = exact(c, &t, k);
                 /* q includes the token with its old topic, which does not change while it is drawn. */
-                if (takes(random, to * c->doc[s], p * c->doc[k])) s = k, p = to;
+                if (takes(random, to * in_document(c, s), p * in_document(c, k))) s = k, p = to;
             }
             if (s == t.old) continue;
-            pli_topic_move(c, word, t.old, -1);
-            pli_topic_move(c, word, s, 1);
+            move(c, word, t.old, -1);
+            move(c, word, s, 1);
             d->topic[at] = (uint16_t)s;
         }
     }

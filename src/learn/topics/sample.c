@@ -48,7 +48,6 @@ static plait_status read_counts(pli_run *run) {
         return pli_fail(run->err, PLAIT_EFORMAT, "the topics of lda count %lld tokens, but the data have %lld: the "
                                                  "table or the checkpoint is damaged",
                         (long long)sum, (long long)m->tokens);
-    pli_topic_counts_settle(c);
     for (int64_t i = 0; i < m->n; i++) {
         int32_t *to = c->word + (int64_t)m->key[i] * c->lanes;
         for (int32_t k = 0; k < m->k; k++) to[k] = (int32_t)m->read[i * m->k + k];
@@ -89,7 +88,6 @@ static void take_changes(pli_lda *m, bool again) {
         m->change_total[k] += c->total[k] - m->read_total[k];
         if (again) c->total[k] = (int32_t)m->read_total[k];
     }
-    if (again) pli_topic_counts_settle(c);
 }
 
 static plait_status sample_part(pli_run *run, const pli_batch *batch, const pli_part *part, int64_t first) {

@@ -44,7 +44,6 @@ static void make_corpus(corpus *x, pli_topic_counts *c) {
         pli_lda_first(3, d, c->topics, &x->doc[d]);
         count_tokens(c, &x->doc[d]);
     }
-    pli_topic_counts_settle(c);
 }
 
 static void sweep(corpus *x, pli_topic_counts *c, pli_topic_scan *sampler, int times) {
@@ -162,7 +161,6 @@ static double sample_tiny(pli_topic_scan *sampler, float shift) {
     assert_true(pli_topic_counts_begin(&c, TINY_WORDS, 2, 1, tiny_beta));
     for (int k = 0; k < 2; k++) c.alpha[k] = (float)tiny_alpha[k] + shift;
     for (int d = 0; d < 2; d++) count_tokens(&c, &doc[d]);
-    pli_topic_counts_settle(&c);
     assert_true(pli_topic_alias_begin(&c));
     pli_topic_alias_prepare(&c, TINY_WORDS, words);
     for (int s = 0; s < SAMPLES * THIN; s++) {
