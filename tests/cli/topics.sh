@@ -101,5 +101,5 @@ refused 'l1 and l2 with model lda is refused' --l1 0.1
 refused 'optimizer adam with model lda is refused' --optimizer adam
 refused 'balance dynamic is refused' --workers 2 --balance dynamic
 refused 'topology gossip:ring is refused.*nearest is allreduce' --workers 2 --topology gossip:ring
-refused "sampler wants one of scan.mh, not 'gibbs'" --sampler gibbs
+refused "sampler wants one of auto.scan.mh, not 'gibbs'" --sampler gibbs
 finish
