@@ -35,7 +35,7 @@
  * workers. Rotation of P blocks over W workers hands each block on after floor(P / W) steps, so with P >= W (S + 1) it
  * misses nothing, and equals a run under bsp; with fewer blocks, and in the other orders, steps that lie S apart may
  * conflict. Under async nothing bounds what a step misses; that each block has one owner in a step of a given number
- * holds even so. `priority` with owners, and `each`, need the same values on all workers: whole clocks
+ * holds even so. `priority` with owners, `leases`, and `each`, need the same values on all workers: whole clocks
  * (PLAIT_WHOLE_CLOCKS), else EREFUSED.
  *
  * *Proof.* With an event log each worker records the keys that its variables touch. `plait audit --schedule` proves
@@ -110,6 +110,8 @@ typedef struct plait_schedule_opts {
      *  called again if there was too little room. Only with an event log. NULL: the variable's id, written. */
     int64_t (*touches)(void *user, int64_t variable, int64_t room, plait_touch *touch);
     void *user;
+    int   leases; /* 1: variables go to workers by speed; who is slow gets fewer. Not with `each` or rotate. Speeds are
+                     measured, so plans differ from run to run, save in simulated time */
 } plait_schedule_opts;
 
 PLAIT_API void plait_schedule_opts_init(plait_schedule_opts *opts);
@@ -118,7 +120,7 @@ PLAIT_API void plait_schedule_opts_init_sized(plait_schedule_opts *opts, size_t 
 #define plait_schedule_opts_init(opts) plait_schedule_opts_init_sized(opts, sizeof(plait_schedule_opts))
 
 /** Makes a schedule of the job. With order `priority`, a pull and `each` 0 it creates a table of one float64 for each
- *  variable, named NAME.change. Copies opts. Errors: ENAME an order that is none; EINVAL no push, fewer blocks than
+ *  variable, named NAME.change; with leases one for each worker, named NAME.pace. Copies opts. Errors: ENAME an order that is none; EINVAL no push, fewer blocks than
  *  workers (rotate), `each` with rotate; EREFUSED the job's consistency lacks whole clocks where they are needed, or
  *  the job has replicas or backup workers, whose clocks may lack a worker's part; EMISMATCH the workers' options
  *  differ; EREFUSED a table of the job promises less than the job (ssp:2 in a job of bsp), here or, of tables that come

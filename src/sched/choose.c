@@ -44,8 +44,23 @@ static void take(plait_schedule *s, int64_t *at, int64_t c, int32_t owner) {
     if (owner >= 0) s->count[owner]++;
 }
 
+/* With leases: the worker that is done first with one more variable and may take the candidate; -1: none. */
+static int32_t fastest_for(const plait_schedule *s, const int64_t *at, int64_t c) {
+    double  least = pli_paces_most(s);
+    int32_t best = -1;
+    for (int32_t w = 0; w < s->workers; w++) {
+        const double done = (s->count[w] + 1) * s->pace.known[w];
+        if ((best < 0 ? done <= least : done < least) && (s->opts.conflict == NULL || is_free(s, at, c, w))) {
+            best = w;
+            least = done;
+        }
+    }
+    return best;
+}
+
 /* The worker with the fewest variables that may take the candidate; -1: none. */
 static int32_t owner_for(const plait_schedule *s, const int64_t *at, int64_t c) {
+    if (s->pace.table != NULL) return fastest_for(s, at, c);
     const int64_t most = (s->take + s->workers - 1) / s->workers;
     int32_t       best = -1;
     for (int32_t w = 0; w < s->workers; w++) {

@@ -5,6 +5,7 @@
  *     rotate.c    the ring of blocks
  *     pairs.c     how much candidates interfere: asked for once, kept in a bounded cache
  *     choose.c    which candidates are taken, and who owns them
+ *     paces.c     how fast each worker is: who is slow gets fewer
  *     schedule.c  the object: its options, its table
  *     step.c      one step; what the event log hears of it
  *
@@ -78,6 +79,32 @@ plait_status pli_pairs_fill(plait_schedule *s, int64_t n, const int64_t *candida
 /** Makes s->plan of the step from s->candidate. */
 plait_status pli_choose(plait_schedule *s);
 
+/* --- paces.c ------------------------------------------------------------------------------------------------------ */
+
+/* Seconds that each worker takes for a variable. */
+typedef struct pli_paces {
+    plait_table *table;       /* [workers]; NULL: no leases                                   */
+    double      *known;       /* [workers] as all know them                                   */
+    double       share;       /* seconds of a step for each of its variables, if all are busy; 0: not known */
+    double       least;       /* of the fastest worker                                        */
+    double       told;        /* the own pace in the table; 0: none is                        */
+    double       seconds;     /* since it was told: computed so long,                         */
+    int64_t      variables;   /* on so many                                                   */
+    uint64_t     began_ns;
+} pli_paces;
+
+/** Makes the table, if the program wants leases. */
+plait_status pli_paces_make(plait_schedule *s);
+/** Called around the program's push. */
+void         pli_paces_begin(plait_schedule *s);
+void         pli_paces_end(plait_schedule *s);
+/** Before push: tells the own pace, if it is time. */
+plait_status pli_paces_tell(plait_schedule *s);
+/** Before the plan: learns all workers' paces, if it is time. */
+plait_status pli_paces_hear(plait_schedule *s);
+/** The time that a worker's variables of a step may take. */
+double       pli_paces_most(const plait_schedule *s);
+
 /* --- the object --------------------------------------------------------------------------------------------------- */
 
 struct plait_schedule {
@@ -100,6 +127,7 @@ struct plait_schedule {
     double     *held;               /* [room] priority: weights of the candidates drawn, while they cannot be drawn */
     pli_pairs   pairs;
     double     *sum;                /* choose: [room] interference of those taken */
+    pli_paces   pace;
     int32_t    *count;              /* choose: [workers] how many each has */
     pli_plan    plan, was, before;  /* of the last three steps */
     int64_t    *own, n_own;         /* [room] */

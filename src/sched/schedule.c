@@ -32,6 +32,12 @@ static plait_status check_numbers(const plait_schedule *s) {
         return pli_fail(s->err, PLAIT_EINVAL, "%s: take %lld, candidates %lld, cache %lld and allowed %g must be 0 or "
                                               "more, floor %g above 0", s->name, (long long)o->take,
                         (long long)o->candidates, (long long)o->cache, o->allowed, o->floor);
+    if (o->leases && (o->each || (s->order == PLI_ROTATE && o->schedule == NULL)))
+        return pli_fail(s->err, PLAIT_EREFUSED, "%s: leases with %s are refused: %s", s->name,
+                        o->each ? "`each`" : "order rotate",
+                        o->each ? "all workers push for each variable; cut their data by speed instead"
+                                : "each worker meets every block; cut what stays with a worker by speed instead, as "
+                                  "model mf does with its users");
     if (s->order != PLI_ROTATE || o->schedule != NULL) return PLAIT_OK;
     if (o->each)
         return pli_fail(s->err, PLAIT_EINVAL, "%s: rotate gives each block to one worker, so `each` does not go with "
@@ -50,11 +56,12 @@ static plait_status check_job(const plait_schedule *s) {
                                                 "part of a worker", s->name,
                         job->layout.backup > 0 ? "backup workers" : "replicas");
     const plait_properties has = pli_pair_properties(pli_topology_find(job->topology), job->consistency, &scope);
-    const bool shared = s->opts.each || s->order == PLI_PRIORITY;
+    const bool shared = s->opts.each || s->opts.leases || s->order == PLI_PRIORITY;
     if (!shared || (has & PLAIT_WHOLE_CLOCKS) != 0) return PLAIT_OK;
     return pli_fail(s->err, PLAIT_EREFUSED, "%s: %s needs the same values on all workers in a clock, which %s over %s "
                                             "does not promise; nearest is bsp", s->name,
-                    s->opts.each ? "`each`" : "order priority", job->consistency, job->topology);
+                    s->opts.each ? "`each`" : s->opts.leases ? "a lease by speed" : "order priority", job->consistency,
+                    job->topology);
 }
 
 /* How many clocks' updates of others a read may miss: the first parameter of the policies that bound it, as in ssp:2;
@@ -95,7 +102,7 @@ static plait_status agree(const plait_schedule *s) {
     const plait_schedule_opts *o = &s->opts;
     const double numbers[] = { (double)o->variables, (double)s->order, (double)s->take, (double)s->room,
                                (double)o->each, (double)o->seed, o->floor, o->allowed, (double)o->cache,
-                               o->conflict != NULL, o->schedule != NULL, o->pull != NULL };
+                               o->conflict != NULL, o->schedule != NULL, o->pull != NULL, (double)o->leases };
     int64_t hash[2];
     hash[0] = (int64_t)(pli_hash_bytes(numbers, sizeof numbers, o->seed) >> 1);
     hash[1] = -hash[0];
@@ -162,6 +169,7 @@ static plait_status make(plait_schedule *s, const char *order) {
     PLI_TRY(agree(s));
     if (!make_memory(s))
         return pli_fail(s->err, PLAIT_ENOMEM, "%s: no memory for %lld variables", s->name, (long long)o->variables);
+    PLI_TRY(pli_paces_make(s));
     return make_table(s);
 }
 
@@ -198,7 +206,7 @@ void plait_schedule_destroy(plait_schedule **schedule) {
     plait_schedule *s = *schedule;
     *schedule = NULL;
     void *memory[] = { s->stamp, s->waiting, s->candidate, s->held, s->sum, s->count, s->own, s->change, s->told,
-                       s->told_change, s->key, s->value, s->known, s->touch, s->touched };
+                       s->told_change, s->key, s->value, s->known, s->pace.known, s->touch, s->touched };
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) pli_free(memory[i]);
     pli_pairs_destroy(&s->pairs);
     pli_fenwick_destroy(&s->weights);

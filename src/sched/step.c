@@ -128,12 +128,16 @@ plait_status plait_schedule_step(plait_schedule *schedule) {
     if (s == NULL) return PLAIT_EINVAL;
     PLI_TRY(pli_schedule_check_tables(s));
     PLI_TRY(hear(s));
+    PLI_TRY(pli_paces_hear(s));
     PLI_TRY(pli_choose(s));
     list_own(s);
     PLI_TRY(pli_schedule_log(s));
     PLI_TRY(tell(s));
+    PLI_TRY(pli_paces_tell(s));
     const plait_turn turn = { .step = s->step, .n = s->n_own, .variable = s->own };
+    pli_paces_begin(s);
     PLI_TRY(s->opts.push(s->opts.user, &turn));
+    pli_paces_end(s);
     PLI_TRY(plait_job_clock(s->job));
     PLI_TRY(pull(s, &turn));
     turn_page(s);

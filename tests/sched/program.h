@@ -16,6 +16,10 @@
 typedef struct program {
     const char *transport, *topology, *consistency, *order;
     const char *own;          /* the table's consistency; NULL: the job's */
+    int         leases;
+    const char *cluster;      /* sim */
+    uint64_t    cost;         /* entries that a variable costs */
+    double      seconds;      /* of all steps, on worker 0 */
     int         late;         /* the table comes after the schedule */
     int32_t     workers, servers;
     int64_t     variables, take, steps;
@@ -62,6 +66,7 @@ static inline plait_status push_of(void *user, const plait_turn *turn) {
         double         before;
         PLI_TRY(plait_table_get(p->table, 1, &key, &before));
         PLI_TRY(plait_table_inc(p->table, 1, &key, &one, 0));
+        if (p->of->cost > 0) pli_comm_work(plait_job_comm(p->job), PLI_WORK_ENTRIES, p->of->cost);
     }
     return PLAIT_OK;
 }
@@ -89,7 +94,9 @@ static inline plait_status make_table_of(part *p) {
 static inline plait_status steps_of(part *p, plait_schedule *s) {
     program    *of = p->of;
     plait_comm *comm = plait_job_comm(p->job);
+    const uint64_t began = pli_comm_now(comm);
     for (int64_t i = 0; i < of->steps; i++) PLI_TRY(plait_schedule_step(s));
+    if (plait_comm_rank(comm) == 0) of->seconds = (double)(pli_comm_now(comm) - began) * 1e-9;
     CHECK(plait_schedule_steps(s) == of->steps);
     const plait_status same = plait_schedule_agree(s);
     of->hash[plait_comm_rank(comm)] = p->hash;
@@ -126,6 +133,7 @@ static inline plait_status work_of(plait_job *job, void *user) {
     opts.allowed = p.of->allowed;
     if (p.of->cache > 0) opts.cache = p.of->cache;
     opts.conflict = p.of->near > 0 ? conflict_of : NULL;
+    opts.leases = p.of->leases;
     opts.touches = touches_of;
     opts.push = push_of;
     opts.pull = pull_of;
@@ -168,6 +176,7 @@ static inline plait_status play(program *of, pli_schedule_proof *proof_out, plai
     c.transport = of->transport;
     c.workers = of->workers;
     c.servers = of->servers;
+    c.cluster = of->cluster;
     c.timeout_ns = UINT64_C(60) * 1000000000;
     r.job.topology = of->topology;
     r.job.consistency = of->consistency;

@@ -35,6 +35,7 @@ static void test_every_order_under_every_topology(void **state) {
                     p.topology = topologies[t];
                     p.each = each;
                     p.near = o == 3 ? 0 : near;
+                    p.leases = o < 3 && !each && t % 2 == 0; /* with them nothing conflicts either */
                     const pli_schedule_proof proof = sure(&p);
                     if (proof.verdict != PLI_AUDIT_PROVEN)
                         fail_msg("%s over %s, each %d: %s", p.order, p.topology, each, proof.first.text);
@@ -181,6 +182,12 @@ static void test_what_does_not_go_together(void **state) {
     p.order = "random";
     p.each = 1;
     refused(p, PLAIT_EREFUSED, "`each` needs the same values");
+    p.leases = 1;
+    refused(p, PLAIT_EREFUSED, "leases with `each`");
+    p.each = 0;
+    refused(p, PLAIT_EREFUSED, "a lease by speed needs the same values");
+    p.order = "rotate";
+    refused(p, PLAIT_EREFUSED, "leases with order rotate");
     p = usual;
     p.order = "rotate";
     p.variables = 2;
