@@ -68,6 +68,25 @@ code=0
 [ $code = 4 ] || fail "too few blocks for ssp:2 are certified: $(cat refuted)"
 says refuted conflict || fail "audit: $(cat refuted)"
 
+# --- a slow worker gets fewer users: one of four hosts has half the speed ---------------------------------------------------
+# shellcheck disable=SC2086
+works moved $train --workers 3 --topology ps --consistency ssp:2 --balance dynamic --events events
+works certified audit --schedule events
+below moved test_rmse 0.9
+printf 'version: 1\nhosts: [{count: 3}, {count: 1, speed: 0.5}]\ncost: {entry: 1us}\n' >half.yaml
+ratings 0 12000 >more
+if "$PLAIT" version | grep -q 'simgrid.*found\|sim .*found' || "$PLAIT" train --data part --transport sim --workers 2 --epochs 1 --quiet >sim.out 2>&1; then
+    for balance in static dynamic; do
+        works sim-$balance train --model mf --data more --components 8 --epochs 8 --workers 4 --transport sim --cluster half.yaml \
+            --balance $balance --metrics $balance.metrics --json --quiet
+    done
+    awk -v a="$(field sim-static virtual_seconds)" -v b="$(field sim-dynamic virtual_seconds)" 'BEGIN { exit !(b < 0.8 * a) }' ||
+        fail "static took $(field sim-static virtual_seconds) simulated seconds, dynamic $(field sim-dynamic virtual_seconds)"
+    grep shares dynamic.metrics | sed 's/.*rows": \[//; s/[],}]/ /g' >shares # of the last epoch: 3.5 workers' shares of 12000
+    awk '{ if ($1 + $2 + $3 + $4 != 12000) exit 1; last = $4 } END { exit !(last > 1400 && last < 2100) }' shares || fail "shares: $(cat shares)"
+    awk -v a="$(field sim-static train_loss)" -v b="$(field sim-dynamic train_loss)" 'BEGIN { exit !(b < 1.2 * a) }' || fail "dynamic: $(cat sim-dynamic.out)"
+fi
+
 # --- it goes on with another number of workers -----------------------------------------------------------------------------
 # shellcheck disable=SC2086
 works whole $train --optimizer als --workers 2

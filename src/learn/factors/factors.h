@@ -13,6 +13,7 @@
  *     ratings.c   a worker's ratings: all of its users, all of its items
  *     cells.c     ratings in the order in which steps go through them
  *     rotate.c    stochastic gradient: blocks of items go from worker to worker
+ *     recut.c     --balance dynamic: users go by speed
  *     als.c       alternating least squares: all users, then all items
  *     train.c     tables, epochs, checkpoints
  *     factors_learner.c, factors_model.c, recommend.c
@@ -47,6 +48,8 @@ typedef struct pli_ratings {
 /** Cuts [0, n) in parts so that each has about as many of the counts: part p is [cut[p], cut[p + 1]), cut [parts + 1].
  *  */
 void pli_ratings_cut(int64_t n, const int64_t *count, int64_t parts, int64_t *cut);
+/** The same, part p having share[p] of all counts; NULL: all alike. */
+void pli_ratings_cut_by(int64_t n, const int64_t *count, int64_t parts, const double *share, int64_t *cut);
 /** Counts the ratings of each user and item over all workers. Collective. */
 plait_status pli_ratings_count(pli_run *run, const pli_schema_pair *pair, int64_t *users, int64_t *items);
 /** Gives each worker all ratings of its share of the users, or of the items. cut [workers + 1]. Collective. */
@@ -113,17 +116,30 @@ typedef struct pli_mf {
     uint32_t        *other;                         /* bpr: an item that is not rated, for each rating of a block */
     double          *tile_loss;                     /* [strips] */
     uint8_t         *seen;                          /* [users] for touches */
+    uint64_t         began_ns, worked_ns;           /* recut.c: of the epoch at hand */
 } pli_mf;
 
 static inline pli_mf *pli_mf_of(const pli_run *run) { return run->state; }
 
 plait_status pli_mf_train(pli_run *run); /* train.c */
+/** How many clocks' updates of others a read may miss, where that is bounded; else 0. */
+int64_t pli_mf_staleness(const pli_run *run);
 
 /** One epoch. begin: the tables are there; end is called in any case. */
 plait_status pli_rotate_begin(pli_run *run);
 plait_status pli_rotate_epoch(pli_run *run);
 void         pli_rotate_end(pli_mf *m);
+/** Takes the users of m->of_users from the table, in place of those before. */
+plait_status pli_rotate_take_users(pli_run *run);
 plait_status pli_als_epoch(pli_run *run);
+
+/* --- recut.c ------------------------------------------------------------------------------------------------------ */
+
+/** Called around the computation over a block's ratings. */
+void         pli_recut_begin_work(pli_run *run);
+void         pli_recut_end_work(pli_run *run);
+/** After an epoch: cuts users by the speeds measured in it, if that is worth the move. Collective. */
+plait_status pli_recut(pli_run *run);
 
 /* --- models (factors_model.c) ------------------------------------------------------------------------------------- */
 

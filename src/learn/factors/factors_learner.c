@@ -79,8 +79,6 @@ static plait_status check(pli_run *run) {
     const plait_train_opts *o = run->opts;
     PLI_TRY(check_loss(run));
     PLI_TRY(check_optimizer(run));
-    if (is(o->balance, "dynamic"))
-        return refuse(run, "--balance dynamic", "users stay with their worker", "--balance static");
     if (o->replicas > 1)
         return refuse(run, "--replicas", "a step of the rotation may then lack a worker's part",
                       "--checkpoint DIR, and --resume DIR when a worker has died");
@@ -189,7 +187,7 @@ static plait_status prepare(pli_run *run) {
 
 /* How many clocks' updates of others a read may miss, where that is bounded: the first parameter of the policies that
  * bound it, as in ssp:2. */
-static int64_t staleness(const pli_run *run) {
+int64_t pli_mf_staleness(const pli_run *run) {
     const plait_properties has = pli_pair_properties(pli_topology_find(run->topology), run->consistency, NULL);
     const char            *bound = strchr(run->consistency, ':');
     int64_t                clocks = 0;
@@ -203,7 +201,7 @@ static int64_t staleness(const pli_run *run) {
 static plait_status settle_blocks(pli_run *run) {
     pli_mf       *m = pli_mf_of(run);
     const int64_t workers = plait_comm_workers(run->comm), asked = plait_training_count(run, "item-blocks");
-    const int64_t least = workers * (staleness(run) + 1);
+    const int64_t least = workers * (pli_mf_staleness(run) + 1);
     m->blocks = asked > 0 ? asked : BLOCKS > least ? BLOCKS : least;
     if (asked == 0 && m->blocks % workers != 0) m->blocks += workers - m->blocks % workers;
     if (!m->als) pli_run_took(run, "item-blocks", m->blocks);

@@ -22,13 +22,20 @@ void pli_ratings_free_rows(pli_ratings *r) {
 /* A part ends with the row that brings it to its share of the sum; each row counts as one more, for rows without
  * ratings. */
 void pli_ratings_cut(int64_t n, const int64_t *count, int64_t parts, int64_t *cut) {
-    double  all = 0, sum = 0;
+    pli_ratings_cut_by(n, count, parts, NULL, cut);
+}
+
+void pli_ratings_cut_by(int64_t n, const int64_t *count, int64_t parts, const double *share, int64_t *cut) {
+    double  all = 0, sum = 0, until = share != NULL ? share[0] * (double)parts : 1; /* of parts of all */
     int64_t part = 1;
     for (int64_t i = 0; i < n; i++) all += (double)count[i] + 1;
     cut[0] = 0;
     for (int64_t i = 0; i < n; i++) {
         sum += (double)count[i] + 1;
-        while (part < parts && sum * (double)parts >= all * (double)part) cut[part++] = i + 1;
+        while (part < parts && sum * (double)parts >= all * until) {
+            until += share != NULL ? share[part] * (double)parts : 1;
+            cut[part++] = i + 1;
+        }
     }
     while (part <= parts) cut[part++] = n;
     cut[parts] = n;

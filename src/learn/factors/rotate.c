@@ -175,7 +175,9 @@ static plait_status push(void *user, const plait_turn *turn) {
         if (n == 0) continue;
         PLI_TRY(get_items(m, first, n));
         pli_factor_rows_read(&m->item_rows, n, m->item_base);
+        pli_recut_begin_work(run);
         go_through(run, block);
+        pli_recut_end_work(run);
         PLI_TRY(push_items(m, first, n));
     }
     return turn->step % m->blocks == m->blocks - 1 ? push_users(m) : PLAIT_OK;
@@ -261,13 +263,32 @@ static plait_status make_memory(pli_run *run) {
                                       (long long)m->of_users.n, (long long)block);
 }
 
-plait_status pli_rotate_begin(pli_run *run) {
-    pli_mf             *m = pli_mf_of(run);
-    plait_schedule_opts o;
+static void free_memory(pli_mf *m) {
+    pli_factor_cells_free(&m->cells);
+    pli_factor_rows_free(&m->user_rows);
+    pli_factor_rows_free(&m->item_rows);
+    void **const memory[] = { (void **)&m->user_base, (void **)&m->item_base, (void **)&m->delta, (void **)&m->key,
+                              (void **)&m->place, (void **)&m->other, (void **)&m->tile_loss, (void **)&m->seen };
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) {
+        pli_free(*memory[i]);
+        *memory[i] = NULL;
+    }
+}
+
+plait_status pli_rotate_take_users(pli_run *run) {
+    pli_mf *m = pli_mf_of(run);
+    free_memory(m);
     PLI_TRY(make_memory(run));
     if (m->of_users.n > 0)
         PLI_TRY(plait_table_get_range(m->users, m->of_users.first, m->of_users.n, m->user_base));
     pli_factor_rows_read(&m->user_rows, m->of_users.n, m->user_base);
+    return PLAIT_OK;
+}
+
+plait_status pli_rotate_begin(pli_run *run) {
+    pli_mf             *m = pli_mf_of(run);
+    plait_schedule_opts o;
+    PLI_TRY(pli_rotate_take_users(run));
     plait_schedule_opts_init(&o);
     o.name = "ratings";
     o.order = "rotate";
@@ -291,9 +312,5 @@ plait_status pli_rotate_epoch(pli_run *run) {
 
 void pli_rotate_end(pli_mf *m) {
     plait_schedule_destroy(&m->schedule);
-    pli_factor_cells_free(&m->cells);
-    pli_factor_rows_free(&m->user_rows);
-    pli_factor_rows_free(&m->item_rows);
-    void *memory[] = { m->user_base, m->item_base, m->delta, m->key, m->place, m->other, m->tile_loss, m->seen };
-    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) pli_free(memory[i]);
+    free_memory(m);
 }

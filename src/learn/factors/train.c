@@ -78,6 +78,7 @@ static plait_status run_epoch(pli_run *run, pli_meter *meter, int64_t epoch, boo
     run->epochs_done = epoch + 1;
     pli_run_phase(run, "epoch", epoch, &at);
     pli_meter_tell(meter, &m->sums, epoch, 0, true);
+    PLI_TRY(pli_recut(run));
     if (epoch + 1 == run->epochs) return PLAIT_OK;
     PLI_TRY(pli_keep_epoch(run, epoch, end_out));
     run->interrupted = *end_out;
