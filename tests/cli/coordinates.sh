@@ -93,6 +93,39 @@ exits 1 "drive each other up" apart train --data alike --model squared --optimiz
 works note train --data part --optimizer lbfgs --together 4
 grep -q "together has no effect" note.err || fail "--together is not noted: $(cat note.err)"
 
+# Checkpoints: a run resumes at the penalty that it had reached, with other workers, over another topology.
+path="train --data alike --model squared --path 8 --l2 0 --tolerance 1e-6 --quiet --json"
+penalties() { tail -n 1 "$1.out" | tr '{' '\n' | sed -n 's/.*"lambda": \([^,]*\), "nonzeros": \([0-9]*\), "objective": \([^,]*\), .*/\1 \2 \3/p'; }
+near() { # near A B: both lists of penalties are whole, and the same within the tolerance
+    penalties "$1" >one && penalties "$2" >two && [ "$(wc -l <one)" = 8 ] && [ "$(wc -l <two)" = 8 ] || fail "$2: $(cat two)"
+    paste -d ' ' one two | awk '{ d = ($3 - $6) / $3; if (d > 3e-6 || d < -3e-6 || $1 / $4 > 1 + 1e-9 || $4 / $1 > 1 + 1e-9) exit 1 }' ||
+        fail "$2: $(paste one two)"
+}
+# shellcheck disable=SC2086
+works whole $path
+for setting in "1 2" "2 1" "3 4" "4 2"; do
+    rm -rf kept
+    # shellcheck disable=SC2086
+    works part $path --workers ${setting% *} --epochs 10 --checkpoint kept --checkpoint-every 1
+    [ "$(penalties part | wc -l)" -lt 8 ] || fail "ten epochs are the whole path: $(cat part.out)"
+    # shellcheck disable=SC2086
+    works rest $path --workers ${setting#* } --topology ps --resume kept
+    near whole rest
+    [ "$(field rest epochs)" -gt 10 ] || fail "resumed: $(cat rest.out)"
+done
+# shellcheck disable=SC2086
+exits 2 "was made with '--path 8'" other $path --path 7 --resume kept
+one="train --data part --model logistic --optimizer cd --l1 0.001 --tolerance 1e-7 --quiet --json"
+# shellcheck disable=SC2086
+works whole $one
+rm -rf kept
+# shellcheck disable=SC2086
+works half $one --epochs 3 --checkpoint kept --checkpoint-every 1
+# shellcheck disable=SC2086
+works rest $one --workers 2 --resume kept
+awk -v a="$(field whole objective)" -v b="$(field rest objective)" -v c="$(field half objective)" 'BEGIN { d = a - b
+    exit !(d < 3e-7 && d > -3e-7 && c > a + 1e-6) }' || fail "resumed: $(field whole objective) $(field rest objective) $(field half objective)"
+
 # What is asked for wrongly.
 exits 2 "did you mean.*cd|cd" typo train --data part --optimizer cdd --l1 0.1
 exits 2 "did you mean '--path'|--path" typo train --data part --pth 5
@@ -105,7 +138,6 @@ exits 2 "path with model kmeans" kmeans train --data part --model kmeans --path 
 exits 2 "nearest is --optimizer cd" rule train --data part --optimizer adagrad --path 4
 exits 2 "same coordinate" stale train --data part --optimizer cd --l1 0.01 --consistency async
 exits 2 "path with model hinge: only squared and logistic" hinge train --data part --model hinge --path 4
-exits 2 "path with these options is refused" kept train --data part --model squared --path 4 --checkpoint folder
 # Equal labels: no penalty is needed, and slopes that are but rounding make none.
 LC_ALL=C awk 'BEGIN { for (i = 0; i < 50; i++) print 3, "1:" i % 7, "2:5", "3:" i % 3 }' >same
 works same train --data same --model squared --path 4 --l2 0 --quiet

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "learn/keep/keep.h"
 #include "learn/solve/progress.h"
 #include "table/table.h"
 
@@ -44,6 +45,7 @@ static void free_all(pli_run *run) {
                           c->out, c->in, c->working, c->moving, c->gram, c->label_slope };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) pli_free(all[i]);
     pli_coordinates_steps_free(c);
+    pli_coordinates_kept_free(c);
     pli_columns_free(&c->columns);
     pli_linear_fit_of(run)->updates = c->updates;
     pli_free(c);
@@ -103,31 +105,44 @@ static plait_status multiply_columns(pli_run *run, pli_coordinates *c) {
     return PLAIT_OK;
 }
 
-/* Begins at the weights of --init-model. */
+/* Begins at the weights of a checkpoint, or of --init-model. */
 static void take_start(pli_run *run, pli_coordinates *c) {
-    if (run->start == NULL) return;
-    const pli_solution *start = pli_fitted_solution(run->start);
-    c->bias = c->intercept ? start->bias[0] : 0;
+    if (run->start == NULL && !c->resumed) return;
+    const pli_solution *start = c->resumed ? NULL : pli_fitted_solution(run->start);
+    const double       *weight = c->resumed ? pli_coordinates_point(c) : start->weight;
+    const double        bias = c->resumed ? weight[c->columns.features] : start->bias[0];
+    c->bias = c->intercept ? bias : 0;
     for (int64_t i = 0; i < c->columns.rows; i++) c->score[i] = c->bias;
     for (int64_t j = 0; j < c->columns.features; j++) {
-        c->w[j] = c->spread[j] > 0 ? start->weight[j] : 0;
+        c->w[j] = c->spread[j] > 0 ? weight[j] : 0;
         if (c->w[j] != 0) pli_column_add(&c->columns, j, c->w[j], NULL, c->score);
     }
 }
 
-static plait_status begin(pli_run *run) {
+/* The table holds sums of slopes that belong to the point where the checkpoint was cut; they are made anew. */
+static plait_status resume(pli_run *run, pli_coordinates *c) {
+    PLI_TRY(pli_keep_begin(run));
+    PLI_TRY(pli_resume_tables(run));
+    if (c->resumed) PLI_TRY(plait_table_zero(c->table));
+    return plait_job_barrier(run->job);
+}
+
+static plait_status begin(pli_run *run, pli_penalties *p) {
     pli_linear_fit  *l = pli_linear_fit_of(run);
     pli_coordinates *c = l->coordinates = pli_calloc(1, sizeof *c);
     plait_table_opts t;
     if (c == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for training");
     c->run = run;
+    c->penalties = p;
     c->logistic = l->linear.goal.classes > 0;
     c->intercept = l->linear.intercept;
     c->l2 = run->l2;
     PLI_TRY(pli_columns_make(run, &c->columns));
     PLI_TRY(take_memory(run, c));
     PLI_TRY(measure_columns(c));
-    take_start(run, c);
+    PLI_TRY(pli_coordinates_kept_make(c));
+    p->values = pli_calloc((size_t)c->columns.features + 1, 2 * sizeof *p->values);
+    if (p->values == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for weights");
     plait_table_opts_init(&t);
     t.name = "w";
     t.type = PLAIT_F64;
@@ -135,7 +150,8 @@ static plait_status begin(pli_run *run) {
     t.cols = 2;
     t.keyed = 1;
     PLI_TRY(pli_run_make_table(run, &t, &c->table));
-    PLI_TRY(plait_job_barrier(run->job));
+    PLI_TRY(resume(run, c));
+    take_start(run, c);
     pli_job_resume(run->job);
     return PLAIT_OK;
 }
@@ -221,6 +237,21 @@ static plait_status bend_columns(pli_coordinates *c) {
 
 /* --- one penalty -------------------------------------------------------------------------------------------------- */
 
+/* Takes a checkpoint if one is due. Steps may have heard that all end: then the checkpoint is of the next clock at
+ * which workers ask one another. Collective. */
+static plait_status keep_point(pli_coordinates *c) {
+    pli_run *run = c->run;
+    bool     stop = false;
+    PLI_TRY(pli_coordinates_keep(c, &stop));
+    while (run->interrupted && !stop && run->keep != NULL) {
+        PLI_TRY(plait_job_clock(run->job));
+        run->clocks_done++;
+        PLI_TRY(pli_coordinates_keep(c, &stop));
+    }
+    run->interrupted = run->interrupted || stop;
+    return PLAIT_OK;
+}
+
 /* Ends the clock of a look. Was anybody told to stop? Collective. */
 static plait_status end_look(pli_coordinates *c, pli_meter *meter) {
     pli_run *run = c->run;
@@ -233,7 +264,7 @@ static plait_status end_look(pli_coordinates *c, pli_meter *meter) {
     if (run->first.rows == 0) run->first = sums;
     if (run->epochs_done == 1) pli_total_add(&run->progressive, &sums);
     pli_meter_tell(meter, &sums, run->epochs_done - 1, 0, true);
-    return pli_run_hear(run, &run->interrupted);
+    return keep_point(c);
 }
 
 /* Looks, and passes over the working set, until the gap is small enough. strong: slopes above it are expected to get a
@@ -269,16 +300,7 @@ static plait_status solve(pli_coordinates *c, double strong, pli_meter *meter, b
 
 /* --- the path ----------------------------------------------------------------------------------------------------- */
 
-typedef struct path {
-    int64_t n;
-    double  most, least; /* the largest penalty and the last */
-    double *values;      /* [features + 1] the weights chosen */
-    double  loss;        /* their validation loss             */
-    double  l1, gap;
-    int64_t done; /* at how many of the penalties the gap was small enough */
-} path;
-
-static double penalty_of(const path *p, int64_t i) {
+static double penalty_of(const pli_penalties *p, int64_t i) {
     if (i + 1 == p->n) return p->least;
     return p->most * pow(p->least / p->most, (double)i / (double)(p->n - 1));
 }
@@ -293,7 +315,7 @@ static double rounding_of(const pli_coordinates *c) {
 
 /* Which penalties there are. The largest is the least at which all weights are 0; if slopes are but rounding, there is
  * one, which is large enough to leave all weights at 0. */
-static void lay_out(const pli_coordinates *c, path *p) {
+static void lay_out(const pli_coordinates *c, pli_penalties *p) {
     const plait_train_opts *o = c->run->opts;
     const double            rounding = rounding_of(c);
     p->most = 0;
@@ -306,7 +328,7 @@ static void lay_out(const pli_coordinates *c, path *p) {
 }
 
 /* Says why a path is shorter than was asked for. */
-static void tell_length(const pli_run *run, const path *p) {
+static void tell_length(const pli_run *run, const pli_penalties *p) {
     if (run->opts->path < 2 || p->n > 1 || !pli_comm_leads(run->comm)) return;
     if (p->most > 0)
         pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn",
@@ -326,35 +348,35 @@ static void tell_steps(const pli_run *run) {
                 "faster; leave it out, or take more workers");
 }
 
-static double intercept_of(const pli_coordinates *c) {
+double pli_coordinates_intercept(const pli_coordinates *c) {
     double b = c->bias;
     for (int64_t j = 0; c->gram != NULL && c->intercept && j < c->columns.features; j++) b -= c->w[j] * c->mean[j];
     return b;
 }
 
-static void keep(const pli_coordinates *c, path *p, double loss) {
+static void keep(const pli_coordinates *c, pli_penalties *p, double loss) {
     memcpy(p->values, c->w, (size_t)c->columns.features * sizeof *c->w);
-    p->values[c->columns.features] = intercept_of(c);
+    p->values[c->columns.features] = pli_coordinates_intercept(c);
     p->loss = loss;
     p->l1 = c->l1;
     p->gap = c->look.primal > 0 ? c->look.gap / c->look.primal : 0;
 }
 
-static plait_status validate(pli_coordinates *c, path *p, double *loss_out) {
+static plait_status validate(pli_coordinates *c, pli_penalties *p, double *loss_out) {
     pli_run     *run = c->run;
     pli_solution now = { 0 };
     double       accuracy, *values = p->values + c->columns.features + 1;
     *loss_out = NAN;
     if (run->validation == NULL && !(run->fraction > 0)) return PLAIT_OK;
     memcpy(values, c->w, (size_t)c->columns.features * sizeof *c->w);
-    values[c->columns.features] = intercept_of(c);
+    values[c->columns.features] = pli_coordinates_intercept(c);
     PLI_TRY(pli_linear_fit_ops.solution(run, PLAIT_F64, values, &now));
     const plait_status status = pli_fit_validate(run, &now, loss_out, &accuracy);
     pli_solution_free(&now);
     return status;
 }
 
-static void tell(const pli_coordinates *c, const path *p, int64_t i, double loss) {
+static plait_status tell(pli_coordinates *c, const pli_penalties *p, int64_t i, double loss) {
     const pli_run *run = c->run;
     plait_penalty  told = { .number = i + 1, .of = p->n, .l1 = c->l1, .objective = c->look.primal,
                             .validation_loss = loss };
@@ -363,10 +385,11 @@ static void tell(const pli_coordinates *c, const path *p, int64_t i, double loss
     for (int64_t j = 0; j < c->columns.features; j++) told.nonzeros += c->w[j] != 0;
     if (run->opts->path > 0 && run->opts->penalty != NULL && pli_comm_leads(run->comm))
         run->opts->penalty(run->opts->user, &told);
+    return pli_coordinates_note(c, &told);
 }
 
 /* The table holds the weights at the end. Only the leading worker adds them. */
-static plait_status push(pli_coordinates *c, const path *p) {
+static plait_status push(pli_coordinates *c, const pli_penalties *p) {
     const int64_t d = c->columns.features;
     double       *values = pli_calloc((size_t)d + 1, 2 * sizeof *values);
     if (values == NULL) return pli_fail(c->run->err, PLAIT_ENOMEM, "no memory for %lld weights", (long long)d);
@@ -379,37 +402,38 @@ static plait_status push(pli_coordinates *c, const path *p) {
     return status;
 }
 
-static plait_status walk(pli_coordinates *c, path *p, pli_meter *meter) {
+static plait_status walk(pli_coordinates *c, pli_penalties *p, pli_meter *meter) {
     pli_run *run = c->run;
-    double   before = p->most;
-    for (int64_t i = 0; i < p->n && !run->interrupted && run->epochs_done < run->epochs; i++) {
+    if (!c->resumed) p->before = p->most;
+    for (; p->at < p->n && !run->interrupted && run->epochs_done < run->epochs; p->at++) {
         bool   done;
         double loss;
-        c->l1 = penalty_of(p, i);
-        PLI_TRY(solve(c, p->n > 1 ? 2 * c->l1 - before : INFINITY, meter, &done));
+        c->l1 = penalty_of(p, p->at);
+        PLI_TRY(solve(c, p->n > 1 ? 2 * c->l1 - p->before : INFINITY, meter, &done));
         PLI_TRY(validate(c, p, &loss));
-        tell(c, p, i, loss);
-        if (i == 0 || isnan(loss) || loss < p->loss) keep(c, p, loss);
-        before = c->l1;
+        if (run->interrupted && !done && run->keep != NULL) break; /* the checkpoint takes this penalty up again */
+        PLI_TRY(tell(c, p, p->at, loss));
+        if (p->at == 0 || isnan(loss) || loss < p->loss) keep(c, p, loss);
+        p->before = c->l1;
         p->done += done;
     }
     return PLAIT_OK;
 }
 
-static plait_status train(pli_run *run, path *p) {
+static plait_status train(pli_run *run, pli_penalties *p) {
     pli_meter        meter;
     pli_coordinates *c = coordinates_of(run);
     pli_meter_start(&meter, run);
     PLI_TRY(pli_coordinates_look(c)); /* at weights 0, unless there is a model to start from */
     if (takes_products(c)) PLI_TRY(multiply_columns(run, c));
     else if (run->opts->together > 0 || pli_run_holders(run) > 1) PLI_TRY(pli_coordinates_steps_make(c));
-    lay_out(c, p);
+    if (!c->resumed) lay_out(c, p);
+    pli_coordinates_tell_again(c);
     tell_length(run, p);
     tell_steps(run);
-    p->values = pli_calloc((size_t)c->columns.features + 1, 2 * sizeof *p->values);
-    if (p->values == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for weights");
     PLI_TRY(walk(c, p, &meter));
-    PLI_TRY(push(c, p));
+    PLI_TRY(pli_keep_settle(run));
+    if (!run->interrupted || run->keep == NULL) PLI_TRY(push(c, p)); /* else the last clock is the checkpoint's */
     run->l1 = p->l1;
     run->gap = p->gap;
     run->converged = p->done == p->n;
@@ -418,9 +442,11 @@ static plait_status train(pli_run *run, path *p) {
 }
 
 plait_status pli_coordinates_train(pli_run *run) {
-    path         p = { .loss = INFINITY };
-    plait_status status = begin(run);
+    pli_penalties p = { .loss = INFINITY };
+    plait_status status = begin(run, &p);
     if (status == PLAIT_OK) status = train(run, &p);
+    run->kept = pli_keep_last(run, &run->unkept);
+    pli_keep_end(run);
     pli_free(p.values);
     free_all(run);
     return status;

@@ -34,6 +34,7 @@
  *     coordinates_pass.c     passes over the working set
  *     coordinates_steps.c    steps of several weights by a schedule, over several workers
  *     coordinates_joint.c    joint steps of all weights that are not 0
+ *     coordinates_kept.c     what a checkpoint holds
  *     columns.c              own rows by columns; products of columns
  */
 #ifndef PLI_LEARN_LINEAR_COORDINATES_H
@@ -69,6 +70,18 @@ void pli_column_add(const pli_columns *columns, int64_t j, double factor, const 
 /** sum omega_i x_ij and sum omega_i x_ij^2. */
 void pli_column_sums(const pli_columns *columns, int64_t j, const double *omega, double *first, double *second);
 
+/* --- the path ----------------------------------------------------------------------------------------------------- */
+
+typedef struct pli_penalties {
+    int64_t n, at;       /* how many; the one at hand             */
+    double  most, least; /* the largest and the last              */
+    double  before;      /* the one before that at hand           */
+    double *values;      /* [features + 1] the weights chosen     */
+    double  loss;        /* their validation loss                 */
+    double  l1, gap;
+    int64_t done;        /* at how many of the penalties the gap was small enough */
+} pli_penalties;
+
 /* --- the state ---------------------------------------------------------------------------------------------------- */
 
 /* What a look finds. */
@@ -84,6 +97,9 @@ typedef struct pli_coordinates {
     pli_run     *run;
     plait_table *table; /* [features + 1, 2] the weights and the intercept; slopes (coordinates_steps.c) */
     struct pli_steps_by_weight *steps; /* NULL: passes */
+    struct pli_coordinates_kept *kept;
+    pli_penalties *penalties;
+    bool           resumed; /* the point and the path are a checkpoint's */
     pli_columns  columns;
     bool         logistic, intercept;
     double       l1, l2;
@@ -116,6 +132,24 @@ typedef struct pli_coordinates {
 
 /** coordinates.c: trains. */
 plait_status pli_coordinates_train(pli_run *run);
+
+/** The intercept at the point at hand. */
+double pli_coordinates_intercept(const pli_coordinates *c);
+
+/* --- coordinates_kept.c ------------------------------------------------------------------------------------------- */
+
+plait_status pli_coordinates_kept_make(pli_coordinates *c);
+void         pli_coordinates_kept_free(pli_coordinates *c);
+/** Notes a penalty that is fitted, so that a run that resumes can tell of it. */
+plait_status pli_coordinates_note(pli_coordinates *c, const plait_penalty *penalty);
+/** After a look: takes a checkpoint if one is due. *stop_out: all end now. Collective. */
+plait_status pli_coordinates_keep(pli_coordinates *c, bool *stop_out);
+/** The arrays that a checkpoint holds beside the table, and back. */
+int32_t      pli_coordinates_kept(const pli_coordinates *c, pli_kept kept_out[PLI_KEPT]);
+plait_status pli_coordinates_restore(pli_coordinates *c);
+/** The checkpoint's weights and intercept [features + 1]. */
+const double *pli_coordinates_point(const pli_coordinates *c);
+void          pli_coordinates_tell_again(const pli_coordinates *c);
 
 /* --- coordinates_look.c ------------------------------------------------------------------------------------------- */
 

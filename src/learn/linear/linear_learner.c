@@ -302,6 +302,7 @@ static plait_status prepare(pli_run *run) {
 static plait_status measured(pli_run *run) {
     pli_linear_fit *l = run->state;
     l->fit.scale = (pli_scale){ .features = run->features };
+    if (run->solver == &pli_solver_coordinates) run->schedule = NULL; /* so a run may resume for more epochs */
     if (l->fit.raw || l->form == PLI_SPARSE || (run->l1 > 0 && run->l2 > 0)) return PLAIT_OK;
     if (run->solver == &pli_solver_coordinates) return PLAIT_OK; /* each weight has its own curvature */
     if (run->solver == &pli_solver_cd) return PLAIT_OK; /* the penalty's units are those of its problem */
@@ -353,9 +354,24 @@ static const pli_solver *const solvers[] = { &pli_solver_online, &pli_solver_lbf
 static const pli_solver *const solvers_by_weight[] = { &pli_solver_online, &pli_solver_lbfgs, &pli_solver_newton,
                                                        &pli_solver_coordinates, NULL };
 
+/* Beside the tables: of a path of penalties its own arrays, else the best epoch. */
+static int32_t kept(const pli_run *run, pli_kept kept_out[PLI_KEPT]) {
+    const pli_coordinates *c = pli_linear_fit_of(run)->coordinates;
+    return c != NULL ? pli_coordinates_kept(c, kept_out) : pli_fit_kept(run, kept_out);
+}
+
+static plait_status restore(pli_run *run) {
+    pli_coordinates *c = pli_linear_fit_of(run)->coordinates;
+    return c != NULL ? pli_coordinates_restore(c) : pli_fit_restore(run);
+}
+
+static void options(const pli_run *run, pli_text *text) {
+    if (run->opts->path > 0) pli_text_add(text, "--path %lld\n", (long long)run->opts->path);
+}
+
 #define MORE                                                                                                           \
     .functions = functions, .reads = reads, .check_judged = pli_fit_check_judged, .finite = pli_fit_solved,            \
-    .judge = pli_fit_judge, .describe = describe, .kept = pli_fit_kept, .restore = pli_fit_restore,                    \
+    .judge = pli_fit_judge, .describe = describe, .kept = kept, .restore = restore, .options = options,                \
     .worth = pli_fit_worth, .report = report, .model = &pli_linear_model_ops
 
 static const pli_learner_more more = { MORE, .solvers = solvers };

@@ -254,9 +254,7 @@ plait_status plait_model_read(const plait_model *model, const plait_data_opts *o
     PLI_TRY(PLI_GIVEN(error_out, opts));
     PLI_TRY(PLI_GIVEN(error_out, data_out));
     plait_data_opts own;
-    plait_data_opts_init(&own);
-    memcpy(&own, opts, opts->size < sizeof own ? opts->size : sizeof own);
-    own.size = sizeof own;
+    PLI_TRY(pli_data_opts_take(opts, &own, error_out));
     if (model->learner->more != NULL && model->learner->more->recommend != NULL) own.pairs = 1;
     return pli_data_read(&own, model->schema, data_out, error_out);
 }
