@@ -120,8 +120,8 @@ PLAIT_API void plait_schedule_opts_init_sized(plait_schedule_opts *opts, size_t 
 #define plait_schedule_opts_init(opts) plait_schedule_opts_init_sized(opts, sizeof(plait_schedule_opts))
 
 /** Makes a schedule of the job. With order `priority`, a pull and `each` 0 it creates a table of one float64 for each
- *  variable, named NAME.change; with leases one for each worker, named NAME.pace. Copies opts. Errors: ENAME an order that is none; EINVAL no push, fewer blocks than
- *  workers (rotate), `each` with rotate; EREFUSED the job's consistency lacks whole clocks where they are needed, or
+ *  variable, named NAME.change; with leases one for each worker, named NAME.pace. Copies opts. Errors: ENAME an order
+ *  that is none; EINVAL no push, fewer blocks than workers (rotate), `each` with rotate; EREFUSED the job's consistency lacks whole clocks where they are needed, or
  *  the job has replicas or backup workers, whose clocks may lack a worker's part; EMISMATCH the workers' options
  *  differ; EREFUSED a table of the job promises less than the job (ssp:2 in a job of bsp), here or, of tables that come
  *  later, at the next step. Collective over the workers of the job. */
