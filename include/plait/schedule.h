@@ -121,10 +121,11 @@ PLAIT_API void plait_schedule_opts_init_sized(plait_schedule_opts *opts, size_t 
 
 /** Makes a schedule of the job. With order `priority`, a pull and `each` 0 it creates a table of one float64 for each
  *  variable, named NAME.change; with leases one for each worker, named NAME.pace. Copies opts. Errors: ENAME an order
- *  that is none; EINVAL no push, fewer blocks than workers (rotate), `each` with rotate; EREFUSED the job's consistency lacks whole clocks where they are needed, or
- *  the job has replicas or backup workers, whose clocks may lack a worker's part; EMISMATCH the workers' options
- *  differ; EREFUSED a table of the job promises less than the job (ssp:2 in a job of bsp), here or, of tables that come
- *  later, at the next step. Collective over the workers of the job. */
+ *  that is none; EINVAL no push, fewer blocks than workers (rotate), `each` with rotate; EMISMATCH the workers' options
+ *  differ; EREFUSED the job's consistency lacks whole clocks where they are needed, or leases with `each` or rotate, or
+ *  the job has replicas or backup workers, whose clocks may lack a worker's part, or a table of the job promises less
+ *  than the job (ssp:2 in a job of bsp), here or, of tables that come later, at the next step. Collective over the
+ *  workers of the job. */
 PLAIT_API plait_status plait_schedule_create(plait_job *job, const plait_schedule_opts *opts,
                                              plait_schedule **schedule_out);
 /** *schedule may be NULL, and is NULL afterwards. Its table stays with the job. Not collective. */
