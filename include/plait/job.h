@@ -109,7 +109,7 @@ PLAIT_API plait_status plait_job_clock(plait_job *job);
  *  shown. A dead worker's items are spread evenly over the living spares or, without them, over all living workers.
  *  Callers that know of the same deaths get the same answer, and another death moves only the items of the dead worker.
  *  inherits, after PLAIT_STAND_IN: 1 if the item has become the caller's in this clock. From the next clock on, holder
- *  says so, too.
+ *  says so, too. Both are about the tables of all workers; for a group's see plait_table_holder (plait/table.h).
  *  Paper: Thaler and Ravishankar, "Using name-based mappings to increase hit rates", ToN 1998. */
 PLAIT_API int32_t plait_job_holder(const plait_job *job, int32_t home, uint64_t item);
 PLAIT_API int     plait_job_inherits(const plait_job *job, int32_t home, uint64_t item);

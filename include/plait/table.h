@@ -187,6 +187,13 @@ PLAIT_API plait_status plait_table_inc_range_begin(plait_table *table, int64_t f
  *  Paper: Li et al., "PyTorch Distributed", VLDB 2020. */
 PLAIT_API plait_status plait_table_flush(plait_table *table);
 
+/** As plait_job_holder and plait_job_inherits (plait/job.h), for this table: with opts.replicas 2 a group's table knows
+ *  deaths of its members alone, and each group's tables decide for themselves what counts of a dead member's clock. So
+ *  after PLAIT_STAND_IN a program asks each table; tables whose clock has ended already inherit nothing in it. home: the
+ *  rank of a worker that is a member; results are ranks. */
+PLAIT_API int32_t plait_table_holder(const plait_table *table, int32_t home, uint64_t item);
+PLAIT_API int     plait_table_inherits(const plait_table *table, int32_t home, uint64_t item);
+
 /** Zeroes the table: every value, and the rule's state; a sparse one holds no rows any more. No inc that any worker has
  *  made before it survives, one of earlier clocks that a policy or a filter has kept back included, and the next get
  *  sees zeros (or what the combine begins with); each inc behind it counts. It is a barrier as well

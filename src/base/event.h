@@ -142,9 +142,9 @@ typedef struct pli_event {
 typedef struct pli_event_sink {
     void (*raise)(void *user, const pli_event *event); /* Must not call back. Any thread, but one event at a time for
                                                         * each rank and side. */
-    /** From now on the events that the side has raised must outlive the process; called before other ranks hear of
-     *  what they tell. */
-    void (*keep)(void *user, int32_t rank, int side);
+    /** From now on the events that the side has raised about the group's tables (NULL: of all workers) must outlive
+     *  the process; called before other ranks hear of what they tell. */
+    void (*keep)(void *user, const pli_event_group *group, int32_t rank, int side);
     void *user;
 } pli_event_sink;
 

@@ -13,6 +13,11 @@ static inline int32_t pli_call_me(const plait_comm *comm, const plait_group *gro
     return group != NULL ? group->me : pli_comm_is_worker(comm) ? comm->rank : -1;
 }
 
+/** Do machines of a room above carry its calls (comm/carried.h)? */
+static inline pli_carriage *pli_carriage_of(plait_comm *comm, plait_group *group) {
+    return group != NULL ? &group->carriage : &comm->carriage;
+}
+
 /** Runs a collective and waits for it; name: of the public call. */
 plait_status pli_call_run(plait_comm *comm, const pli_coll *coll, const char *name);
 /** Begins a reduction; coll->begun is set. */

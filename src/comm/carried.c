@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "comm/call.h"
 #include "comm/world.h"
 
 /* Stands before the bytes that a worker brings: the collective that it takes part in. */
@@ -38,12 +39,18 @@ static size_t part_of(const pli_coll *coll, int32_t worker, size_t *bytes_out) {
     return at;
 }
 
+/* The rank of a worker, who is known by its number in the group. */
+static int32_t rank_of(const pli_coll *coll, int32_t worker) {
+    return pli_numbers_rank(pli_group_numbers(coll->group), worker);
+}
+
 static plait_status check(const plait_comm *comm, const pli_coll *coll, int32_t from, const void *came, size_t bytes,
                           plait_error *err) {
     const carried_head mine = head_of(coll);
     carried_head       theirs;
     char               a[96], b[96];
-    if (bytes < sizeof theirs) return pli_fail(err, PLAIT_EFORMAT, "rank %d took part in no collective", from);
+    if (bytes < sizeof theirs) return pli_fail(err, PLAIT_EFORMAT, "rank %d took part in no collective",
+                                               rank_of(coll, from));
     memcpy(&theirs, came, sizeof theirs);
     if (memcmp(&theirs, &mine, sizeof mine) == 0) return PLAIT_OK;
     pli_coll call = { .kind = (pli_coll_kind)theirs.kind,
@@ -53,7 +60,8 @@ static plait_status check(const plait_comm *comm, const pli_coll *coll, int32_t 
                       .n = theirs.n };
     pli_coll_tell(&call, a, sizeof a);
     pli_coll_tell(coll, b, sizeof b);
-    return pli_fail(err, PLAIT_EMISMATCH, "rank %d called %s where rank %d called %s", from, a, comm->rank, b);
+    return pli_fail(err, PLAIT_EMISMATCH, "rank %d called %s where rank %d called %s", rank_of(coll, from), a,
+                    comm->rank, b);
 }
 
 static plait_status no_memory(plait_comm *comm) {
@@ -74,10 +82,11 @@ static plait_status take_part(plait_comm *comm, const pli_coll *coll, int32_t fr
     size_t         due;
     const size_t   at = part_of(coll, from, &due);
     unsigned char *here = coll->buf == NULL ? NULL : (unsigned char *)coll->buf + at;
-    if (coll->kind == PLI_PIECES) return from == comm->rank ? PLAIT_OK : take_piece(comm, coll, from, data, bytes);
+    if (coll->kind == PLI_PIECES)
+        return from == pli_call_me(comm, coll->group) ? PLAIT_OK : take_piece(comm, coll, from, data, bytes);
     if (bytes != due)
-        return pli_fail(&comm->error, PLAIT_EMISMATCH, "rank %d brought %zu bytes to a collective, %zu were due", from,
-                        bytes, due);
+        return pli_fail(&comm->error, PLAIT_EMISMATCH, "rank %d brought %zu bytes to a collective, %zu were due",
+                        rank_of(coll, from), bytes, due);
     if (bytes == 0) return PLAIT_OK;
     if (pli_coll_reduces(coll) && !first)
         pli_reduce(here, here, data, coll->n, coll->type, coll->op);
@@ -90,8 +99,9 @@ static plait_status take_part(plait_comm *comm, const pli_coll *coll, int32_t fr
 static plait_status do_without(plait_comm *comm, const pli_coll *coll, int32_t from) {
     size_t       bytes;
     const size_t at = part_of(coll, from, &bytes);
-    comm->n_absent += !comm->absent[from];
-    comm->absent[from] = 1;
+    pli_carriage *carriage = pli_carriage_of(comm, coll->group);
+    carriage->n_absent += !carriage->absent[from];
+    carriage->absent[from] = 1;
     if (coll->kind == PLI_PIECES) return take_piece(comm, coll, from, NULL, 0);
     if (coll->kind == PLI_ALLGATHER && bytes > 0) memset((unsigned char *)coll->buf + at, 0, bytes);
     return PLAIT_OK;
@@ -100,24 +110,25 @@ static plait_status do_without(plait_comm *comm, const pli_coll *coll, int32_t f
 /* Brings this worker's part, and receives all parts in came [workers], which are lent until held_out is freed. */
 static plait_status bring(plait_comm *comm, const pli_coll *coll, pli_carried *came, pli_msg **held_out) {
     const carried_head head = head_of(coll);
+    const pli_carrier *carrier = &pli_carriage_of(comm, coll->group)->carrier;
     const bool         pieces = coll->kind == PLI_PIECES;
+    const int32_t      me = pli_call_me(comm, coll->group);
     size_t             bytes;
-    const size_t       at = part_of(coll, comm->rank, &bytes);
-    const pli_msg     *own = pieces ? coll->piece[comm->rank] : NULL;
+    const size_t       at = part_of(coll, me, &bytes);
+    const pli_msg     *own = pieces ? coll->piece[me] : NULL;
     if (pieces) bytes = own->head.body_bytes;
     pli_msg *mine = bytes <= SIZE_MAX - sizeof head ? pli_msg_new(sizeof head + bytes) : NULL;
     if (mine == NULL) return no_memory(comm);
     unsigned char *to = pli_msg_body(mine);
     memcpy(to, &head, sizeof head);
     if (bytes > 0) memcpy(to + sizeof head, pieces ? pli_msg_body(own) : (const unsigned char *)coll->buf + at, bytes);
-    plait_status status =
-        comm->carrier.gather(comm->carrier.user, to, sizeof head + bytes, came, held_out, &comm->error);
+    plait_status status = carrier->gather(carrier->user, to, sizeof head + bytes, came, held_out, &comm->error);
     pli_msg_free(&mine);
     return status;
 }
 
 plait_status pli_carried_run(plait_comm *comm, const pli_coll *coll) {
-    const int32_t workers = comm->world->place.workers;
+    const int32_t workers = pli_call_workers(comm, coll->group);
     const size_t  head = sizeof(carried_head);
     pli_carried  *came = pli_calloc((size_t)workers, sizeof *came);
     pli_msg      *held = NULL;
@@ -136,15 +147,27 @@ plait_status pli_carried_run(plait_comm *comm, const pli_coll *coll) {
     return status;
 }
 
-plait_status pli_comm_carry(plait_comm *comm, const pli_carrier *carrier, plait_error *err) {
-    if (comm->absent == NULL) comm->absent = pli_calloc((size_t)comm->world->place.workers, sizeof *comm->absent);
-    if (comm->absent == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a list of workers");
-    comm->carrier = *carrier;
+static plait_status carry(pli_carriage *carriage, int32_t workers, const pli_carrier *carrier, plait_error *err) {
+    if (carriage->absent == NULL) carriage->absent = pli_calloc((size_t)workers, sizeof *carriage->absent);
+    if (carriage->absent == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a list of workers");
+    carriage->carrier = *carrier;
     return PLAIT_OK;
 }
 
-void pli_comm_carry_no_more(plait_comm *comm) { comm->carrier = (pli_carrier){ 0 }; }
+plait_status pli_comm_carry(plait_comm *comm, const pli_carrier *carrier, plait_error *err) {
+    return carry(&comm->carriage, comm->world->place.workers, carrier, err);
+}
 
-int32_t        pli_comm_absent(const plait_comm *comm) { return comm->n_absent; }
-const uint8_t *pli_comm_absentees(const plait_comm *comm) { return comm->absent; }
-bool pli_comm_is_absent(const plait_comm *comm, int32_t worker) { return comm->absent != NULL && comm->absent[worker]; }
+void pli_comm_carry_no_more(plait_comm *comm) { comm->carriage.carrier = (pli_carrier){ 0 }; }
+
+plait_status pli_group_carry(plait_group *group, const pli_carrier *carrier, plait_error *err) {
+    return carry(&group->carriage, group->numbers.members, carrier, err);
+}
+
+void pli_group_carry_no_more(plait_group *group) { group->carriage.carrier = (pli_carrier){ 0 }; }
+
+int32_t        pli_comm_absent(const plait_comm *comm) { return comm->carriage.n_absent; }
+const uint8_t *pli_comm_absentees(const plait_comm *comm) { return comm->carriage.absent; }
+bool           pli_comm_is_absent(const plait_comm *comm, int32_t worker) {
+    return comm->carriage.absent != NULL && comm->carriage.absent[worker];
+}

@@ -225,9 +225,11 @@ static plait_status gather_lengths_and_pieces(plait_comm *comm, plait_group *gro
 
 /* One collective gathers sizes and pieces: with two, a rank that dies in between would be missing from the second
  * alone. */
-static plait_status gather_at_once(plait_comm *comm, const void *mine, size_t bytes, size_t *sizes, void **all_out) {
+static plait_status gather_at_once(plait_comm *comm, plait_group *group, const void *mine, size_t bytes, size_t *sizes,
+                                   void **all_out) {
     plait_request *request;
-    PLI_TRY(plait_comm_allgatherv_begin(comm, mine, bytes, sizes, all_out, &request));
+    if (group != NULL) PLI_TRY(plait_group_allgatherv_begin(group, mine, bytes, sizes, all_out, &request));
+    else PLI_TRY(plait_comm_allgatherv_begin(comm, mine, bytes, sizes, all_out, &request));
     return plait_request_wait(&request);
 }
 
@@ -235,8 +237,8 @@ plait_status plait_comm_allgatherv(plait_comm *comm, const void *mine, size_t by
     static const char name[] = "plait_comm_allgatherv";
     PLI_TRY(pieces_given(comm, name, mine, bytes, sizes, all_out));
     pli_comm_enter(comm, name);
-    return pli_comm_leave(comm, comm->carrier.gather != NULL
-                                    ? gather_at_once(comm, mine, bytes, sizes, all_out)
+    return pli_comm_leave(comm, comm->carriage.carrier.gather != NULL
+                                    ? gather_at_once(comm, NULL, mine, bytes, sizes, all_out)
                                     : gather_lengths_and_pieces(comm, NULL, name, mine, bytes, sizes, all_out));
 }
 
@@ -247,7 +249,9 @@ plait_status plait_group_allgatherv(plait_group *group, const void *mine, size_t
     plait_comm *comm = group->comm;
     PLI_TRY(pieces_given(comm, name, mine, bytes, sizes, all_out));
     pli_comm_enter(comm, name);
-    return pli_comm_leave(comm, gather_lengths_and_pieces(comm, group, name, mine, bytes, sizes, all_out));
+    return pli_comm_leave(comm, group->carriage.carrier.gather != NULL
+                                    ? gather_at_once(comm, group, mine, bytes, sizes, all_out)
+                                    : gather_lengths_and_pieces(comm, group, name, mine, bytes, sizes, all_out));
 }
 
 /* --- of tables ---------------------------------------------------------------------------------------------------- */

@@ -92,10 +92,6 @@ static plait_status may_call(plait_comm *comm, const plait_group *group) {
         pli_fail(&comm->error, PLAIT_EINVAL, "rank %d is a server; only workers call collectives", comm->rank);
     else if (group != NULL && group->me < 0)
         pli_fail(&comm->error, PLAIT_EREFUSED, "rank %d is no member of group %s", comm->rank, group->name);
-    else if (group != NULL && comm->carrier.gather != NULL)
-        pli_fail(&comm->error, PLAIT_EREFUSED,
-                 "group %s: a collective of a group is refused while a job with 2 replicas is under way: it cannot go "
-                 "on without a dead member; nearest is a collective of all workers", group->name);
     else
         return PLAIT_OK;
     return pli_comm_failed(comm);
@@ -118,7 +114,7 @@ static plait_status begin_call(plait_comm *comm, const pli_coll *coll, pli_call 
     if (pli_comm_is_lost(comm, NULL, &comm->error) < 0) return pli_comm_failed(comm);
     call->comm = comm;
     call->coll = *coll;
-    call->carried = comm->carrier.gather != NULL;
+    call->carried = pli_carriage_of(comm, coll->group)->carrier.gather != NULL;
     call->native = !call->carried && is_native(world, coll);
     const bool by_cells = coll->op == PLAIT_SUM_EXACT && !call->native;
     if (by_cells && pli_exact_begin(call, &comm->error) < 0) return pli_comm_failed(comm);

@@ -126,6 +126,11 @@ typedef struct pli_carrier {
                            plait_error *err);
     void *user;
 } pli_carrier;
+typedef struct pli_carriage {
+    pli_carrier carrier; /* gather NULL: none */
+    uint8_t    *absent;  /* [workers] 1: absent; NULL: collectives are not carried, and never were */
+    int32_t     n_absent;
+} pli_carriage;
 /** From now on this worker's collectives are carried: when a worker dies they go on without it. All workers call
  *  this between the same two collectives; the same holds for its end. The rank's own thread. Errors: ENOMEM. */
 plait_status pli_comm_carry(plait_comm *comm, const pli_carrier *carrier, plait_error *err);

@@ -63,6 +63,7 @@ static void free_group(plait_group *group) {
     if (group->me >= 0) pli_collective_destroy(&group->collective);
     pli_hosts_free(&group->hosts);
     pli_free(group->numbers.rank);
+    pli_free(group->carriage.absent);
     pli_free(group);
 }
 
@@ -104,10 +105,6 @@ static plait_status make(plait_comm *comm, uint32_t id, const char *name, int32_
 static plait_status prepare(plait_comm *comm, const char *name, int32_t n, const int32_t *workers,
                             plait_group **group_out) {
     plait_error *err = &comm->error;
-    if (comm->carrier.gather != NULL)
-        return pli_fail(err, PLAIT_EREFUSED,
-                        "group %.47s is refused while a job with 2 replicas is under way: a group's collectives "
-                        "cannot go on without a dead member; nearest is to make it with replicas 1", name);
     if (n < 1 || n > comm->world->place.workers)
         return pli_fail(err, PLAIT_EINVAL, "group %.47s of %d workers; expected 1 to %d", name, n,
                         comm->world->place.workers);
@@ -140,6 +137,7 @@ static plait_status agree(plait_comm *comm, const char *name, uint64_t hash, pla
     if (status < 0) comm->error = own;
     else status = sent;
     for (int32_t w = 0; status >= 0 && w < workers; w++) {
+        if (pli_comm_is_absent(comm, w)) continue;
         if (all[w].status < 0)
             status = pli_fail(&comm->error, PLAIT_EMISMATCH, "group %s: rank %d failed: %s", name, w,
                               plait_status_text((plait_status)all[w].status));

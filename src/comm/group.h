@@ -9,6 +9,7 @@
 #include <plait/group.h>
 
 #include "comm/collective.h"
+#include "comm/comm.h"
 #include "comm/hosts.h"
 
 enum { PLI_GROUP_NAME = 48 };
@@ -30,6 +31,7 @@ struct plait_group {
     uint64_t       begun; /* calls so far   */
     pli_collective collective;
     struct pli_port *port; /* NULL: no member */
+    pli_carriage   carriage; /* of its collectives, while tables of it have two replicas; by the members' numbers */
     char           name[PLI_GROUP_NAME];
 };
 
@@ -49,6 +51,14 @@ static inline const pli_numbers *pli_group_numbers(const plait_group *group) {
     return group == NULL ? NULL : &group->numbers;
 }
 static inline uint32_t pli_group_id(const plait_group *group) { return group == NULL ? 0 : group->id; }
+
+/** From now on the group's collectives are carried (comm/carried.h) and go on when a member dies; else they end with
+ *  EPEER. All members call this between the same two collectives of the group; the same holds for its end. The rank's
+ *  own thread. Errors: ENOMEM. */
+plait_status pli_group_carry(plait_group *group, const pli_carrier *carrier, plait_error *err);
+void         pli_group_carry_no_more(plait_group *group);
+/** As pli_comm_absentees: [members] 1: absent, the same on all members; NULL: nobody was carried. */
+static inline const uint8_t *pli_group_absentees(const plait_group *group) { return group->carriage.absent; }
 
 /** Frees all groups of a rank whose ports are closed. */
 void pli_groups_free(plait_comm *comm);

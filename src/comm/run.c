@@ -114,7 +114,7 @@ static void destroy_comm(plait_comm *comm) {
             pli_msg_free(&msg);
         }
     pli_comm_free_ports(comm);
-    pli_free(comm->absent);
+    pli_free(comm->carriage.absent);
     pli_pool_destroy(&comm->pool);
     pli_sheet_destroy(&comm->sheet);
     pthread_mutex_destroy(&comm->reason_lock);

@@ -102,9 +102,7 @@ struct plait_comm {
     pli_port      *user_port, *collective_port;
     void          *retired; /* see pli_comm_retire; the rank's thread only, like all fields up to under_way */
     void         (*release)(void *retired);
-    pli_carrier    carrier; /* gather NULL: none */
-    uint8_t       *absent;  /* [workers]; NULL: collectives are not carried, and never were */
-    int32_t        n_absent;
+    pli_carriage   carriage; /* of collectives of all workers */
     pli_call      *under_way; /* begun and not waited for yet, newest first */
     plait_group   *groups;    /* made and not destroyed, newest first; the rank's thread only, like the next */
     uint32_t       n_groups;  /* how many were made, the same on all workers */

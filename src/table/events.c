@@ -34,7 +34,7 @@ static void raise_table(const pli_event_sink *sink, pli_event event, const pli_s
 }
 
 static void keep(const pli_event_sink *sink, const pli_layout *layout, int32_t rank, int side) {
-    if (sink != NULL && sink->keep != NULL && layout->replicas > 1) sink->keep(sink->user, rank, side);
+    if (sink != NULL && sink->keep != NULL && layout->replicas > 1) sink->keep(sink->user, NULL, rank, side);
 }
 
 void pli_raise(const pli_event_sink *sink, int32_t rank, bool server, pli_event_kind kind) {

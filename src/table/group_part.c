@@ -40,6 +40,13 @@ static void raise_in_part(void *user, const pli_event *event) {
     pli_event_raise(pli_comm_events(part->comm), &with);
 }
 
+static void keep_in_part(void *user, const pli_event_group *group, int32_t rank, int side) {
+    const plait_job      *part = user;
+    const pli_event_sink *events = pli_comm_events(part->comm);
+    (void)group; /* the machines know of none */
+    if (events != NULL && events->keep != NULL) events->keep(events->user, &part->as_group, rank, side);
+}
+
 const pli_event_sink *pli_job_events(const plait_job *job) {
     const pli_event_sink *events = pli_comm_events(job->comm);
     return job->group == NULL || events == NULL ? events : &job->sink;
@@ -53,6 +60,14 @@ void pli_job_raise_done(plait_job *job) {
 
 /* --- parts -------------------------------------------------------------------------------------------------------- */
 
+/* The members that are spares of the job: the last ones. */
+static int32_t spares_of(const plait_job *job, const plait_group *group) {
+    const int32_t n = plait_group_size(group), first = job->layout.workers - job->layout.spares;
+    int32_t       spares = 0;
+    while (spares < n && plait_group_member(group, n - 1 - spares) >= first) spares++;
+    return spares;
+}
+
 /* Options are those of the whole job, which outlives its parts. */
 static plait_job *make(const plait_job *job, plait_group *group) {
     plait_job *part = pli_calloc(1, sizeof *part);
@@ -60,13 +75,15 @@ static plait_job *make(const plait_job *job, plait_group *group) {
     part->comm = job->comm;
     part->group = group;
     part->layout = job->layout;
-    part->layout.workers = part->layout.servers = plait_group_size(group);
+    part->layout.workers = plait_group_size(group);
+    part->layout.spares = spares_of(job, group);
+    part->layout.servers = part->layout.workers - part->layout.spares;
     part->layout.first_server = 0;
     part->layout.first_clock = plait_job_clock_now(job);
     part->as_group = (pli_event_group){ .id = group->id, .name = group->name,
                                         .first_clock = part->layout.first_clock, .n = group->numbers.count,
                                         .rank = group->numbers.rank };
-    part->sink = (pli_event_sink){ .raise = raise_in_part, .user = part };
+    part->sink = (pli_event_sink){ .raise = raise_in_part, .keep = keep_in_part, .user = part };
     const uint32_t id = pli_group_id(group);
     part->layout.job_hash = pli_hash_bytes(&id, sizeof id, job->layout.job_hash);
     memcpy(part->topology, job->topology, sizeof part->topology);
@@ -89,6 +106,30 @@ static bool insert(plait_job *job, plait_job *part) {
     return true;
 }
 
+/* Before any machine is made: may the group's rows have two replicas? */
+static plait_status check_copies(const plait_job *job, const plait_group *group, plait_error *err) {
+    const pli_scope scope = pli_layout_scope(&job->layout);
+    const int32_t   spares = spares_of(job, group), n = plait_group_size(group);
+    if (job->layout.replicas <= 1) return PLAIT_OK;
+    if (spares == n)
+        return pli_fail(err, PLAIT_EREFUSED, "a table of group %s is refused: all its members are spares, which have no "
+                                             "rows at first; nearest is a group with another worker",
+                        plait_group_name(group));
+    return pli_pair_check(&(pli_pair){ .topology = job->topology, .consistency = job->consistency, .scope = &scope,
+                                       .group = plait_group_name(group),
+                                       .one_process = plait_comm_one_process(job->comm) != 0,
+                                       .replicas = job->layout.replicas, .spares = spares, .servers = n - spares },
+                          err);
+}
+
+/* With two replicas the members' machines carry the group's collectives, from the first one of the part on. Members that
+ * died before are absent from it, and the others begin without them. */
+static plait_status open_part(plait_job *part, plait_error *err) {
+    PLI_TRY(pli_job_open_machines(part, err));
+    if (part->layout.replicas <= 1) return PLAIT_OK;
+    return pli_group_carry(part->group, &(pli_carrier){ .gather = pli_job_gather, .user = part }, err);
+}
+
 plait_status pli_job_part(plait_job *job, plait_group *group, plait_job **part_out, plait_error *err) {
     for (int64_t i = 0; i < job->parts; i++) {
         if (job->part[i]->group != group) continue;
@@ -96,20 +137,14 @@ plait_status pli_job_part(plait_job *job, plait_group *group, plait_job **part_o
         return PLAIT_OK;
     }
     if (job->left) return pli_fail(err, PLAIT_EINVAL, "plait_table_create after plait_job_leave");
-    if (job->layout.replicas > 1) { /* before any collective: those of groups do not run then */
-        const pli_scope scope = pli_layout_scope(&job->layout);
-        PLI_TRY(pli_pair_check(&(pli_pair){ .topology = job->topology, .consistency = job->consistency,
-                                            .scope = &scope, .group = plait_group_name(group),
-                                            .one_process = plait_comm_one_process(job->comm) != 0,
-                                            .replicas = job->layout.replicas, .servers = job->layout.servers },
-                               err));
-    }
+    PLI_TRY(check_copies(job, group, err));
     plait_job *part = make(job, group);
     if (part == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for tables of a group");
-    plait_status  status = pli_job_open_machines(part, err);
+    plait_status  status = open_part(part, err);
     const int64_t clock = part->layout.first_clock;
     status = pli_job_agree(part, "the first table of a group", pli_hash_bytes(&clock, sizeof clock, 17), status, err);
     if (status >= 0 && !insert(job, part)) status = pli_fail(err, PLAIT_ENOMEM, "no memory for tables of a group");
+    if (status < 0) pli_group_carry_no_more(group);
     if (status < 0) pli_job_free(part);
     else *part_out = part;
     return status;

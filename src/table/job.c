@@ -79,7 +79,8 @@ plait_status pli_job_open_machines(plait_job *job, plait_error *err) {
     }
     if (job->layout.replicas > 1 && (job->serves || rank >= job->layout.workers - job->layout.spares)) {
         PLI_TRY(pli_hosted_open(&job->hosted, &job->layout, rank, epoch, incarnation, events, err));
-        PLI_TRY(pli_port_open(comm, PLI_PORT_REPLICA, &pli_hosted_ops, &job->hosted, &job->replica_port, err));
+        PLI_TRY(pli_port_open_in(comm, job->group, PLI_PORT_REPLICA, &pli_hosted_ops, &job->hosted, &job->replica_port,
+                                 err));
     }
     if (!job->worker) return PLAIT_OK;
     PLI_TRY(pli_client_open(&job->client, &job->layout, rank, epoch, incarnation, err));
@@ -103,14 +104,17 @@ static plait_status meet_servers(plait_job *job) {
 /* The job has ended, so its groups may be destroyed. Its machines may live on, for messages that come late: where that
  * is so, a destroyed group lives as long. */
 static void let_groups_go(plait_job *job) {
-    for (int64_t i = 0; i < job->parts; i++) job->part[i]->group->uses--;
+    for (int64_t i = 0; i < job->parts; i++) {
+        pli_group_carry_no_more(job->part[i]->group);
+        job->part[i]->group->uses--;
+    }
 }
 
 void pli_job_free(void *state) {
     plait_job *job = state;
     for (int64_t i = 0; i < job->parts; i++) pli_job_free(job->part[i]);
     pli_free(job->part);
-    if (job->layout.replicas > 1 && job->worker) pli_comm_carry_no_more(job->comm);
+    if (job->layout.replicas > 1 && job->worker && job->group == NULL) pli_comm_carry_no_more(job->comm);
     pli_port_close(&job->client_port);
     pli_port_close(&job->gossip_port);
     for (int64_t i = 0; i < job->tables; i++) {

@@ -45,10 +45,19 @@ static plait_status aggregate(plait_job *job, plait_error *err) {
 
 static bool has_servers(const plait_job *job) { return job->client.n_used > 0; }
 
+/* The dead are known at once: there is nothing in which others must stand in for them. */
+static void end_without_servers(plait_job *job) {
+    if (job->layout.replicas > 1) {
+        pli_client_end_clock(&job->client);
+        return;
+    }
+    pli_raise_clock(job->client.sink, pli_job_me(job), job->client.clock);
+    job->client.clock++;
+}
+
 static plait_status clock_servers(plait_job *job, plait_error *err) {
     if (!has_servers(job)) {
-        pli_raise_clock(job->client.sink, pli_job_me(job), job->client.clock);
-        job->client.clock++;
+        end_without_servers(job);
         return PLAIT_OK;
     }
     if (job->layout.aggregates) PLI_TRY(aggregate(job, err));
@@ -102,6 +111,12 @@ static plait_status begin_own_clock(plait_job *job, bool at_once) {
     return status;
 }
 
+/* With two replicas a worker may have died in a part's clock, in which the others stand in for it: the call returns, and
+ * comes again. Parts before that one have ended the clock already. */
+static bool has_ended(const plait_job *job, const plait_job *part) {
+    return plait_job_clock_now(part) > plait_job_clock_now(job);
+}
+
 /* Parts come first, by the numbers of their groups: in one order on all ranks, so that collectives never cross. */
 static plait_status begin_clock(plait_job *job, bool at_once) {
     plait_error *err = pli_job_error(job);
@@ -109,7 +124,11 @@ static plait_status begin_clock(plait_job *job, bool at_once) {
     PLI_TRY(pli_job_finish_clock(job, err));
     pli_comm_work(job->comm, PLI_WORK_CLOCKS, 1);
     pli_comm_computed(job->comm);
-    for (int64_t i = 0; i < job->parts; i++) PLI_TRY(begin_own_clock(job->part[i], at_once));
+    for (int64_t i = 0; i < job->parts; i++) {
+        if (has_ended(job, job->part[i])) continue;
+        const plait_status status = begin_own_clock(job->part[i], at_once);
+        if (status < 0 || status == PLAIT_STAND_IN) return status;
+    }
     return begin_own_clock(job, at_once);
 }
 

@@ -206,12 +206,13 @@ static inline int32_t pli_job_me(const plait_job *job) {
 static inline int32_t pli_job_rank_of(const plait_job *job, int32_t number) {
     return pli_numbers_rank(pli_group_numbers(job->group), number);
 }
-/** As pli_comm_absentees and pli_comm_is_absent: a part has no absent workers, since it has no replicas. */
+/** As pli_comm_absentees and pli_comm_is_absent, by the numbers of the job's workers. */
 static inline const uint8_t *pli_job_absentees(const plait_job *job) {
-    return job->group != NULL ? NULL : pli_comm_absentees(job->comm);
+    return job->group != NULL ? pli_group_absentees(job->group) : pli_comm_absentees(job->comm);
 }
 static inline bool pli_job_is_absent(const plait_job *job, int32_t worker) {
-    return job->group == NULL && pli_comm_is_absent(job->comm, worker);
+    const uint8_t *absent = pli_job_absentees(job);
+    return absent != NULL && absent[worker];
 }
 /* Collectives of the job's workers (group_part.c). */
 plait_status pli_job_meet(plait_job *job); /* a barrier */

@@ -371,10 +371,10 @@ static void raise_event(void *user, const pli_event *event) {
     if (event->kind == PLI_EVENT_JOB || event->kind == PLI_EVENT_TABLE) flush(log, part, index);
 }
 
-static void keep(void *user, int32_t rank, int side) {
+static void keep(void *user, const pli_event_group *group, int32_t rank, int side) {
     pli_eventlog   *log = user;
-    const log_part *part = part_of(log, NULL);
-    if (rank < 0 || rank >= part->n || part->stream[PLI_SIDES * rank + side].begin == NULL) return;
+    const log_part *part = part_of(log, group);
+    if (part == NULL || rank < 0 || rank >= part->n || part->stream[PLI_SIDES * rank + side].begin == NULL) return;
     flush(log, part, PLI_SIDES * rank + side);
 }
 

@@ -82,6 +82,12 @@ static int job_clock(fixture *f, int arg) {
 }
 static int holder(fixture *f, int arg) { return NEUTRAL_IF(plait_job_holder(N(0, f->job), 0, 1) == -1); }
 static int inherits(fixture *f, int arg) { return NEUTRAL_IF(plait_job_inherits(N(0, f->job), 0, 1) == 0); }
+static int table_holder(fixture *f, int arg) {
+    return NEUTRAL_IF(plait_table_holder(N(0, f->table), 0, 1) == -1);
+}
+static int table_inherits(fixture *f, int arg) {
+    return NEUTRAL_IF(plait_table_inherits(N(0, f->table), 0, 1) == 0);
+}
 static int clock_begin(fixture *f, int arg) {
     return arg >= 0 ? plait_job_clock_begin(N(0, f->job), N(1, &f->request)) : PLAIT_OK;
 }
@@ -226,6 +232,8 @@ const null_case table_cases[] = {
     { "job_clock_now", clock_now, NULL },
     { "job_clock", job_clock, NULL },
     { "job_holder", holder, NULL },
+    { "table_holder", table_holder, NULL },
+    { "table_inherits", table_inherits, NULL },
     { "job_inherits", inherits, NULL },
     { "job_clock_begin", clock_begin, NULL },
     { "job_is_late", is_late, NULL },

@@ -51,6 +51,19 @@ int plait_job_inherits(const plait_job *job, int32_t home, uint64_t item) {
     return pli_client_holder(c, home, item, true) == c->rank && pli_client_holder(c, home, item, false) != c->rank;
 }
 
+int32_t plait_table_holder(const plait_table *table, int32_t home, uint64_t item) {
+    if (table == NULL) return -1;
+    const plait_job *job = table->job;
+    const int32_t    number = pli_numbers_of(pli_group_numbers(job->group), home);
+    return number < 0 ? home : pli_job_rank_of(job, plait_job_holder(job, number, item));
+}
+
+int plait_table_inherits(const plait_table *table, int32_t home, uint64_t item) {
+    if (table == NULL) return 0;
+    const int32_t number = pli_numbers_of(pli_group_numbers(table->job->group), home);
+    return number < 0 ? 0 : plait_job_inherits(table->job, number, item);
+}
+
 /* --- collectives -------------------------------------------------------------------------------------------------- */
 
 /* Reads what each worker has brought to the first server; false: it makes no sense. */

@@ -44,7 +44,7 @@ struct pli_capture {
 /* A shard's rows are taken by the worker on its server's rank, or by an heir of that worker. */
 static int32_t taker_of(const plait_job *job, const pli_placement *placement, int32_t shard) {
     const int32_t server = pli_placement_rank(placement, shard) - placement->first_rank, workers = job->layout.workers;
-    return pli_heir_of(pli_comm_absentees(job->comm), workers, job->layout.spares, server % workers,
+    return pli_heir_of(pli_job_absentees(job), workers, job->layout.spares, server % workers,
                        (uint64_t)server);
 }
 

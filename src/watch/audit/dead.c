@@ -44,7 +44,7 @@ static void bury_by(const pli_audit *audit, const audit_home *home, const audit_
 /* A log that counts may lack nothing; another may lack only what a death has cut off. */
 static bool is_whole(const pli_audit *audit) {
     for (int32_t w = 0; w < audit->job.workers; w++)
-        if (audit->worker[w].stream < 0 || (audit->worker[w].cut && !audit_is_dead(audit, w))) return false;
+        if ((audit->worker[w].stream < 0 || audit->worker[w].cut) && !audit_is_dead(audit, w)) return false;
     for (int32_t h = 0; h < audit->job.servers; h++)
         for (int64_t i = 0; i < audit->home[h].n; i++) {
             const audit_server *replica = &audit->home[h].replica[i];

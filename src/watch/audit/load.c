@@ -37,6 +37,11 @@ static bool is_same_group(const pli_audit *audit, const pli_event_group *group) 
             strncmp(group->name, audit->group_name, sizeof audit->group_name - 1) == 0);
 }
 
+/* A member of a group may have died before it came to the group's first table: the others begin without it. */
+static bool may_lack(const pli_event_group *group, const pli_event_job *job) {
+    return group != NULL && job->replicas > 1;
+}
+
 static plait_status start_job(pli_audit *audit, const pli_event *event, plait_error *err) {
     const pli_event_job *job = event->info.job;
     int32_t              streams = streams_of(audit);
@@ -50,7 +55,7 @@ static plait_status start_job(pli_audit *audit, const pli_event *event, plait_er
                     : job->servers + job->spares < PLI_LOG_PLACES_MAX ? job->servers + job->spares
                                                                       : PLI_LOG_PLACES_MAX;
     const int64_t servers = (int64_t)job->servers * (audit->places > 1 ? 2 : 1);
-    if (pli_logfile_cut(audit->file) == NULL && job->workers + servers > streams)
+    if (pli_logfile_cut(audit->file) == NULL && !may_lack(event->group, job) && job->workers + servers > streams)
         return pli_fail(err, PLAIT_EFORMAT,
                         "the job had %d workers and %d servers%s, but only %d of them have left a log here; "
                         "give the files of all ranks",
@@ -348,6 +353,7 @@ plait_status audit_load(pli_audit *audit, plait_error *err) {
     for (int32_t i = 0; i < pli_logfile_streams(audit->file); i++)
         if (pli_logfile_group(audit->file, i) == audit->group) PLI_TRY(audit_stream(audit, i, load_event, &i, err));
     if (pli_logfile_cut(audit->file) != NULL) return PLAIT_OK; /* a rank that had written nothing yet has no log */
+    if (audit->group != 0 && audit->places > 1) return PLAIT_OK; /* dead.c looks whether it had died */
     for (int32_t w = 0; w < audit->job.workers; w++)
         if (audit->worker[w].stream < 0)
             return pli_fail(err, PLAIT_EFORMAT, "the log of rank %d, a worker, is missing",

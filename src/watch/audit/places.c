@@ -176,11 +176,17 @@ static void leave_out_unmade(const pli_audit *audit, audit_home *home) {
     home->n = n;
 }
 
+/* Had the rank died before it took part? Only in a group, whose members are its servers (load.c). */
+static bool never_came(const pli_audit *audit, int32_t home, int32_t place) {
+    const int32_t rank = audit_rank_of(audit, home, place);
+    return audit->group != 0 && rank < audit->job.workers && audit->worker[rank].stream < 0;
+}
+
 static plait_status settle_home(pli_audit *audit, int32_t h, bool *whole_out, plait_error *err) {
     audit_home   *home = &audit->home[h];
     audit_server *last = NULL;
     for (int32_t place = 0; place < audit->places && place < 2; place++)
-        *whole_out = *whole_out && audit_replica_at(audit, h, place) != NULL;
+        *whole_out = *whole_out && (audit_replica_at(audit, h, place) != NULL || never_came(audit, h, place));
     leave_out_unmade(audit, home);
     for (int64_t i = 0; i < home->n; i++) {
         audit_server *replica = &home->replica[i];

@@ -284,7 +284,8 @@ static plait_status read_worker(pli_audit *audit, int32_t rank, plait_error *err
     plait_status status = r.table == NULL ? audit_no_memory(err) : PLAIT_OK;
     for (int64_t t = 0; status >= 0 && t < audit->tables; t++)
         if (!open_reads(audit, &audit->table[t], &r.table[t])) status = audit_no_memory(err);
-    if (status >= 0) status = audit_stream(audit, audit->worker[rank].stream, on_event, &r, err);
+    if (status >= 0 && audit->worker[rank].stream >= 0)
+        status = audit_stream(audit, audit->worker[rank].stream, on_event, &r, err);
     close_reader(audit, &r);
     return status;
 }
