@@ -31,8 +31,9 @@ typedef struct plait_group plait_group; /* a rank's handle; lives until plait_gr
 /** Makes a group of the workers in `workers` [n], in any order, each once. name: up to 47 printable bytes; two groups
  *  may have the same. Every worker gets a handle, also one that is no member: it may ask for name, size and members.
  *  Errors: EINVAL a name or worker that is none, or one named twice; EMISMATCH the workers' arguments differ (the text
- *  names two that do); EREFUSED while a job with opts.replicas 2 is under way, whose collectives go on without dead
- *  workers; or it is the 4096th group. Collective over all workers of the run, members or not. */
+ *  names two that do); EREFUSED it is the 4096th group. Collective over all workers of the run, members or not.
+ *  With opts.replicas 2 members may have died before, or die later: collectives of a group that has tables go on without
+ *  them, and those of a group without tables end with EPEER. */
 PLAIT_API plait_status plait_group_create(plait_comm *comm, const char *name, int32_t n, const int32_t *workers,
                                           plait_group **group_out);
 

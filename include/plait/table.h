@@ -117,7 +117,8 @@ PLAIT_API void plait_table_opts_init_sized(plait_table_opts *opts, size_t size);
  * create, zero and drop it and call its server functions, and only their clocks count for its
  * consistency; they may end other numbers of clocks than the rest of the job, if that has no table that needs more. Its
  * rows lie on the members' ranks. `last` and turns go by the members' order of rank.
- * Refused are groups in a job with servers of their own ranks, backup workers, replicas 2 or opts.aggregate. */
+ * With opts.replicas 2 the other replica of a member's shards lies with the next member. Refused are groups in a job with
+ * servers of their own ranks, backup workers or opts.aggregate, and of one rank with replicas 2. */
 
 /** Adds a table to the job, which frees it at its end. Errors: EREFUSED topology and consistency do not go
  *  together, or not with this transport (the text has the reason and the nearest); ENAME unknown topology,

@@ -9,7 +9,8 @@
  *     else   worker v adds 2^c to its own column in clock c, so a value is the set of the clocks that it contains. At
  *            the end it contains all clocks of a living worker; of a dead worker it contains those that were
  *            acknowledged to it and at most the next.
- * The audit also proves each run from its event log. If the death comes before all ranks have the job, the run ends for
+ * In some seeds the table belongs to a group, and a second one to another group, so each worker may die between the
+ * clocks of the two. The audit also proves each run from its event log. If the death comes before all ranks have the job, the run ends for
  * all survivors.
  *
  * Two moments are so short that a random instant seldom hits them: while the job is created, and while it is left. The
@@ -40,7 +41,7 @@ enum { RUNS = 12, RUNS_FULL = 100, MOMENTS = 2, MOMENTS_FULL = 20 };
 #else
 enum { RUNS = 120, RUNS_FULL = 1200, MOMENTS = 10, MOMENTS_FULL = 200 };
 #endif
-enum { WORKERS_MAX = 4, RANKS_MAX = 7, ROWS = 520, ITEMS = 5, CLOCKS = 10, HANG_S = 120, CLUSTER_BYTES = 2048 };
+enum { WORKERS_MAX = 4, RANKS_MAX = 7, ROWS = 520, ITEMS = 5, TABLES = 2, CLOCKS = 10, HANG_S = 120, CLUSTER_BYTES = 2048 };
 enum { DEATHS = 8 /* deaths in a moment */ };
 #define MS UINT64_C(1000000)
 
@@ -50,7 +51,7 @@ typedef struct plan {
     uint64_t    seed;
     const char *consistency;
     int32_t     workers, servers, victim;
-    bool        bsp, keyed, sparse, faults, kills;
+    bool        bsp, keyed, sparse, faults, kills, grouped;
     moment      moment;
     char        cluster[CLUSTER_BYTES];
     size_t      length;
@@ -58,7 +59,7 @@ typedef struct plan {
 
 /* Shared by the processes of a seed; the counts at the end are of all seeds. */
 typedef struct board {
-    double  model[ITEMS * WORKERS_MAX];
+    double  model[TABLES][ITEMS * WORKERS_MAX];
     int64_t acknowledged[WORKERS_MAX], stood_in;
     int32_t with_table, ended;
     bool    has_table[WORKERS_MAX]; /* false: a death came before and the worker has failed, so the others have one
@@ -126,6 +127,7 @@ static void draw_job(pli_random *r, uint64_t seed, bool faults, plan *p) {
     const uint64_t shape = pli_random_below(r, 3);
     p->keyed = shape == 1;
     p->sparse = shape == 2;
+    p->grouped = p->workers > 2 && p->servers == 0 && pli_random_below(r, 2) == 0;
 }
 
 static void draw(uint64_t seed, bool faults, plan *p) {
@@ -178,6 +180,9 @@ static plait_status read_all(plait_table *table, double values[ITEMS * WORKERS_M
     return plait_table_get(table, ITEMS, keys, values);
 }
 
+/* Groups: all workers but the last, and all but the first. Without groups there is one table. */
+static bool has(int t, int32_t v) { return run.p.grouped ? v != (t == 0 ? run.p.workers - 1 : 0) : t == 0; }
+
 /* Adds worker v's part to item i. */
 static plait_status add_part(plait_table *table, int32_t v, int i, int64_t clock, const double *values) {
     double         delta[WORKERS_MAX] = { 0 };
@@ -188,44 +193,49 @@ static plait_status add_part(plait_table *table, int32_t v, int i, int64_t clock
     return plait_table_inc(table, 1, &key, delta, run.p.bsp ? 1 : 0);
 }
 
-static plait_status add(plait_job *job, plait_table *table, int64_t clock, bool inherited) {
-    const int32_t me = plait_comm_rank(plait_job_comm(job));
-    double        values[ITEMS * WORKERS_MAX];
+static plait_status add(plait_table *table, int t, int32_t me, int64_t clock, bool inherited) {
+    double values[ITEMS * WORKERS_MAX];
     PLI_TRY(read_all(table, values));
     for (int32_t v = 0; v < run.p.workers; v++)
         for (int i = 0; i < ITEMS; i++) {
-            bool mine =
-                inherited ? plait_job_inherits(job, v, (uint64_t)i) != 0 : plait_job_holder(job, v, (uint64_t)i) == me;
-            if (run.p.bsp ? mine : v == me) PLI_TRY(add_part(table, v, i, clock, values));
+            bool mine = inherited ? plait_table_inherits(table, v, (uint64_t)i) != 0
+                                  : plait_table_holder(table, v, (uint64_t)i) == me;
+            if (has(t, v) && (run.p.bsp ? mine : v == me)) PLI_TRY(add_part(table, v, i, clock, values));
         }
     return PLAIT_OK;
 }
 
-static plait_status check_end(plait_table *table, int32_t me) {
+static plait_status check_end(plait_table *table, int t, int32_t me) {
     double values[ITEMS * WORKERS_MAX] = { 0 };
     PLI_TRY(read_all(table, values));
-    if (run.p.bsp && !run.p.faults) memcpy(shown->model, values, sizeof values);
+    if (run.p.bsp && !run.p.faults) memcpy(shown->model[t], values, sizeof values);
     if (run.p.bsp)
-        return memcmp(shown->model, values, sizeof values) == 0 ? PLAIT_OK : wrong("rank %d ends with other bits", me);
+        return memcmp(shown->model[t], values, sizeof values) == 0 ? PLAIT_OK
+                                                                   : wrong("rank %d ends with other bits", me);
     for (int i = 0; i < ITEMS; i++)
         for (int32_t v = 0; v < run.p.workers; v++) {
-            const uint64_t has = (uint64_t)values[i * run.p.workers + v];
+            const uint64_t seen = (uint64_t)values[i * run.p.workers + v];
             const bool     lives = v != run.p.victim && shown->has_table[v];
-            const int64_t  sure = lives ? CLOCKS : shown->acknowledged[v];
+            const int64_t  sure = !has(t, v) ? 0 : lives ? CLOCKS : shown->acknowledged[v];
             const uint64_t least = (UINT64_C(1) << sure) - 1, most = sure < CLOCKS ? least * 2 + 1 : least;
-            if (has != least && has != most)
+            if (seen != least && (seen != most || !has(t, v)))
                 return wrong("rank %d ends with %llx of rank %d, to which %lld clocks were acknowledged", me,
-                             (unsigned long long)has, v, (long long)sure);
+                             (unsigned long long)seen, v, (long long)sure);
         }
     return PLAIT_OK;
 }
 
-static plait_status work(plait_job *job) {
-    const int32_t    me = plait_comm_rank(plait_job_comm(job));
-    plait_table     *table;
-    plait_table_opts o;
+static plait_status make_table(plait_job *job, int t, plait_table **table_out) {
+    static const char *const names[TABLES] = { "t", "u" };
+    plait_comm              *comm = plait_job_comm(job);
+    int32_t                  n = 0, members[WORKERS_MAX];
+    plait_table_opts         o;
     plait_table_opts_init(&o);
-    o.name = "t";
+    for (int32_t v = 0; v < run.p.workers; v++)
+        if (has(t, v)) members[n++] = v;
+    if (run.p.grouped) PLI_TRY(plait_group_create(comm, names[t], n, members, &o.group));
+    if (!has(t, plait_comm_rank(comm))) return PLAIT_OK;
+    o.name = names[t];
     o.type = PLAIT_F64;
     o.rows = run.p.sparse ? 0 : ROWS;
     o.keyed = run.p.keyed;
@@ -235,14 +245,22 @@ static plait_status work(plait_job *job) {
         o.rule.name = "adam";
         o.rule.learning_rate = 0.05;
     }
-    PLI_TRY(plait_table_create(job, &o, &table));
+    return plait_table_create(job, &o, table_out);
+}
+
+static plait_status work(plait_job *job) {
+    const int32_t me = plait_comm_rank(plait_job_comm(job));
+    plait_table  *table[TABLES] = { NULL };
+    for (int t = 0; t < TABLES; t++)
+        if (t == 0 || run.p.grouped) PLI_TRY(make_table(job, t, &table[t]));
     shown->with_table++;
     shown->has_table[me] = true;
     for (int64_t clock = 0; clock < CLOCKS; clock++) {
         plait_status status;
         bool         again = false;
         do {
-            PLI_TRY(add(job, table, clock, again));
+            for (int t = 0; t < TABLES; t++)
+                if (table[t] != NULL) PLI_TRY(add(table[t], t, me, clock, again));
             shown->stands += again;
             again = true;
         } while ((status = plait_job_clock(job)) == PLAIT_STAND_IN);
@@ -251,7 +269,8 @@ static plait_status work(plait_job *job) {
         if (clock == CLOCKS / 2) PLI_TRY(plait_job_barrier(job));
     }
     PLI_TRY(plait_job_barrier(job));
-    PLI_TRY(check_end(table, me));
+    for (int t = 0; t < TABLES; t++)
+        if (table[t] != NULL) PLI_TRY(check_end(table[t], t, me));
     shown->ended++;
     return PLAIT_OK;
 }

@@ -40,7 +40,7 @@ typedef struct story {
     int32_t              second;    /* dies, too; -1: nobody                                        */
     int64_t              second_at; /* in that clock, after a collective; so all servers' logs have gone on since */
     int                  where; /* in it */
-    int                  keyed, sparse, ruled;
+    int                  keyed, sparse, ruled, grouped; /* grouped: the table belongs to a group, of all workers */
     int64_t              clocks;
     bool                 counts; /* an item adds 1 a clock */
     _Atomic uint64_t     longest_ns; /* of this process's clocks */
@@ -101,16 +101,15 @@ static plait_status check(const story *s, plait_table *table, int64_t clock, boo
     return PLAIT_OK;
 }
 
-static plait_status add(const story *s, plait_job *job, plait_table *table, int64_t clock, bool inherited) {
-    const int32_t me = plait_comm_rank(plait_job_comm(job));
-    double        delta[ITEMS * RANKS_MAX] = { 0 };
-    uint64_t      keys[ITEMS];
-    int64_t       n = 0;
+static plait_status add(const story *s, int32_t me, plait_table *table, int64_t clock, bool inherited) {
+    double   delta[ITEMS * RANKS_MAX] = { 0 };
+    uint64_t keys[ITEMS];
+    int64_t  n = 0;
     for (int i = 0; i < ITEMS; i++) {
         bool some = false;
         for (int32_t v = 0; v < s->workers - s->spares; v++) {
             const uint64_t item = (uint64_t)i;
-            bool mine = inherited ? plait_job_inherits(job, v, item) != 0 : plait_job_holder(job, v, item) == me;
+            bool mine = inherited ? plait_table_inherits(table, v, item) != 0 : plait_table_holder(table, v, item) == me;
             if (mine) delta[n * s->workers + v] = s->counts ? 1 : (double)(UINT64_C(1) << clock);
             some = some || mine;
         }
@@ -122,6 +121,12 @@ static plait_status add(const story *s, plait_job *job, plait_table *table, int6
 static void note_clock(story *s, uint64_t took_ns) {
     uint64_t longest_ns = atomic_load(&s->longest_ns);
     while (took_ns > longest_ns && !atomic_compare_exchange_weak(&s->longest_ns, &longest_ns, took_ns)) {}
+}
+
+static plait_status group_of_all(const story *s, plait_job *job, plait_group **group_out) {
+    int32_t all[RANKS_MAX];
+    for (int32_t w = 0; w < s->workers; w++) all[w] = w;
+    return plait_group_create(plait_job_comm(job), "all", s->workers, all, group_out);
 }
 
 static plait_status work(story *s, plait_job *job) {
@@ -137,6 +142,7 @@ static plait_status work(story *s, plait_job *job) {
         o.rule.name = "sgd";
         o.rule.learning_rate = 1;
     }
+    if (s->grouped) PLI_TRY(group_of_all(s, job, &o.group));
     PLI_TRY(plait_table_create(job, &o, &table));
     PLI_TRY(plait_job_barrier(job));
     for (int64_t clock = 0; clock < s->clocks; clock++) {
@@ -148,7 +154,7 @@ static plait_status work(story *s, plait_job *job) {
         strike(s, job, clock, 0);
         do {
             PLI_TRY(check(s, table, clock, false));
-            PLI_TRY(add(s, job, table, clock, again));
+            PLI_TRY(add(s, plait_comm_rank(plait_job_comm(job)), table, clock, again));
             strike(s, job, clock, 1);
             again = true;
         } while ((status = plait_job_clock(job)) == PLAIT_STAND_IN);
@@ -256,6 +262,7 @@ static void test_any_one_may_die(void **unused) {
         s.spares = pli_random_below(&r, 3) == 0 ? 1 + (int32_t)pli_random_below(&r, (uint64_t)s.workers - 1) : 0;
         draw_second(&s, &r);
         s.ruled = strcmp(s.consistency, "bsp") == 0 && pli_random_below(&r, 2) == 0;
+        s.grouped = s.servers == 0 && pli_random_below(&r, 2) == 0;
         if (getenv("PLAIT_TRACE") != NULL) print_message("seed %lld %s\n", (long long)s.seed, s.consistency);
         run(&s);
     }
@@ -470,6 +477,7 @@ static int run_process(const char *seed, bool slow) {
     opts.servers = s.seed % 2 == 0 ? 2 : 0;
     s.sparse = s.seed % 3 == 0;
     s.keyed = s.seed % 3 == 1;
+    s.grouped = s.seed % 4 == 1;
     plait_status status = plait_comm_run(&opts, process_body, &s, &err);
     if (status >= 0) status = pli_eventlog_close(&process_log, &err);
     if (status < 0) fprintf(stderr, "seed %s: %s\n", seed, err.text);

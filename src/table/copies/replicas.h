@@ -43,6 +43,18 @@
  * who serves die before, the shards are lost: the new replica then answers NONE to whoever asks for them. A snapshot
  * that was under way is not copied: its pieces are refused should it come to that.
  *
+ * The tables of a group are a job of its members (group_part.c), with machines that know the members by their numbers.
+ * So all of the above holds of a group, with its members for the workers and their ranks for the servers: the other
+ * replica of member i's shards lies with the next member, a member's death is a matter of its groups alone, and a group
+ * of one rank is refused, since that rank would hold the only copy. Of what "all workers" means elsewhere:
+ *   clocks       Each group prepares and applies its clocks by itself. A worker of several groups ends its clock in one
+ *                after the other (job_clock.c), so a death may find it ended here and open there: plait_table_inherits
+ *                tells for each table what is to be redone.
+ *   collectives  The group's first member carries those of a group that has tables, from their creation on (GATHER).
+ *                Those of a group without tables end with EPEER when a member dies.
+ *   beginning    Members that die before the group's first table are absent from its creation; their shards are opened
+ *                at the next member at once.
+ *
  * Papers: Schneider, "Implementing fault-tolerant services using the state machine approach", Computing Surveys 1990;
  * van Renesse and Schneider, "Chain replication", OSDI 2004 (here of length 2); Li et al., "Scaling distributed machine
  * learning with the parameter server", OSDI 2014, section 4.3 (replication after aggregation).
