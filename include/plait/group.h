@@ -32,8 +32,8 @@ typedef struct plait_group plait_group; /* a rank's handle; lives until plait_gr
  *  may have the same. Every worker gets a handle, also one that is no member: it may ask for name, size and members.
  *  Errors: EINVAL a name or worker that is none, or one named twice; EMISMATCH the workers' arguments differ (the text
  *  names two that do); EREFUSED it is the 4096th group. Collective over all workers of the run, members or not.
- *  With opts.replicas 2 members may have died before, or die later: collectives of a group that has tables go on without
- *  them, and those of a group without tables end with EPEER. */
+ *  With opts.replicas 2 members may have died before, or die later: collectives of a group that has tables go on
+ *  without them, and those of a group without tables end with EPEER. */
 PLAIT_API plait_status plait_group_create(plait_comm *comm, const char *name, int32_t n, const int32_t *workers,
                                           plait_group **group_out);
 

@@ -117,8 +117,8 @@ PLAIT_API void plait_table_opts_init_sized(plait_table_opts *opts, size_t size);
  * create, zero and drop it and call its server functions, and only their clocks count for its
  * consistency; they may end other numbers of clocks than the rest of the job, if that has no table that needs more. Its
  * rows lie on the members' ranks. `last` and turns go by the members' order of rank.
- * With opts.replicas 2 the other replica of a member's shards lies with the next member. Refused are groups in a job with
- * servers of their own ranks, backup workers or opts.aggregate, and of one rank with replicas 2. */
+ * With opts.replicas 2 the other replica of a member's shards lies with the next member. Refused are groups in a job
+ * with servers of their own ranks, backup workers or opts.aggregate, and of one rank with replicas 2. */
 
 /** Adds a table to the job, which frees it at its end. Errors: EREFUSED topology and consistency do not go
  *  together, or not with this transport (the text has the reason and the nearest); ENAME unknown topology,
@@ -190,8 +190,8 @@ PLAIT_API plait_status plait_table_flush(plait_table *table);
 
 /** As plait_job_holder and plait_job_inherits (plait/job.h), for this table: with opts.replicas 2 a group's table knows
  *  deaths of its members alone, and each group's tables decide for themselves what counts of a dead member's clock. So
- *  after PLAIT_STAND_IN a program asks each table; tables whose clock has ended already inherit nothing in it. home: the
- *  rank of a worker that is a member; results are ranks. */
+ *  after PLAIT_STAND_IN a program asks each table; tables whose clock has ended already inherit nothing in it. home:
+ *  the rank of a worker that is a member; results are ranks. */
 PLAIT_API int32_t plait_table_holder(const plait_table *table, int32_t home, uint64_t item);
 PLAIT_API int     plait_table_inherits(const plait_table *table, int32_t home, uint64_t item);
 

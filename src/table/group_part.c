@@ -60,12 +60,13 @@ void pli_job_raise_done(plait_job *job) {
 
 /* --- parts -------------------------------------------------------------------------------------------------------- */
 
-/* The members that are spares of the job: the last ones. */
+/* The members that are spares of the job: the last ones. A group of spares alone has none, since somebody holds its
+ * rows. */
 static int32_t spares_of(const plait_job *job, const plait_group *group) {
     const int32_t n = plait_group_size(group), first = job->layout.workers - job->layout.spares;
     int32_t       spares = 0;
     while (spares < n && plait_group_member(group, n - 1 - spares) >= first) spares++;
-    return spares;
+    return spares < n ? spares : 0;
 }
 
 /* Options are those of the whole job, which outlives its parts. */
@@ -111,10 +112,6 @@ static plait_status check_copies(const plait_job *job, const plait_group *group,
     const pli_scope scope = pli_layout_scope(&job->layout);
     const int32_t   spares = spares_of(job, group), n = plait_group_size(group);
     if (job->layout.replicas <= 1) return PLAIT_OK;
-    if (spares == n)
-        return pli_fail(err, PLAIT_EREFUSED, "a table of group %s is refused: all its members are spares, which have no "
-                                             "rows at first; nearest is a group with another worker",
-                        plait_group_name(group));
     return pli_pair_check(&(pli_pair){ .topology = job->topology, .consistency = job->consistency, .scope = &scope,
                                        .group = plait_group_name(group),
                                        .one_process = plait_comm_one_process(job->comm) != 0,
@@ -122,8 +119,8 @@ static plait_status check_copies(const plait_job *job, const plait_group *group,
                           err);
 }
 
-/* With two replicas the members' machines carry the group's collectives, from the first one of the part on. Members that
- * died before are absent from it, and the others begin without them. */
+/* With two replicas the members' machines carry the group's collectives, from the first one of the part on. Members
+ * that died before are absent from it, and the others begin without them. */
 static plait_status open_part(plait_job *part, plait_error *err) {
     PLI_TRY(pli_job_open_machines(part, err));
     if (part->layout.replicas <= 1) return PLAIT_OK;

@@ -111,8 +111,8 @@ static plait_status begin_own_clock(plait_job *job, bool at_once) {
     return status;
 }
 
-/* With two replicas a worker may have died in a part's clock, in which the others stand in for it: the call returns, and
- * comes again. Parts before that one have ended the clock already. */
+/* With two replicas a worker may have died in a part's clock, in which the others stand in for it: the call returns,
+ * and comes again. Parts before that one have ended the clock already. */
 static bool has_ended(const plait_job *job, const plait_job *part) {
     return plait_job_clock_now(part) > plait_job_clock_now(job);
 }

@@ -10,8 +10,8 @@
  *            the end it contains all clocks of a living worker; of a dead worker it contains those that were
  *            acknowledged to it and at most the next.
  * In some seeds the table belongs to a group, and a second one to another group, so each worker may die between the
- * clocks of the two. The audit also proves each run from its event log. If the death comes before all ranks have the job, the run ends for
- * all survivors.
+ * clocks of the two. The audit also proves each run from its event log. If the death comes before all ranks have the
+ * job, the run ends for all survivors.
  *
  * Two moments are so short that a random instant seldom hits them: while the job is created, and while it is left. The
  * seeds for these note when the moment is, in a run without the death, and then put the death there, several times.
@@ -41,7 +41,8 @@ enum { RUNS = 12, RUNS_FULL = 100, MOMENTS = 2, MOMENTS_FULL = 20 };
 #else
 enum { RUNS = 120, RUNS_FULL = 1200, MOMENTS = 10, MOMENTS_FULL = 200 };
 #endif
-enum { WORKERS_MAX = 4, RANKS_MAX = 7, ROWS = 520, ITEMS = 5, TABLES = 2, CLOCKS = 10, HANG_S = 120, CLUSTER_BYTES = 2048 };
+enum { WORKERS_MAX = 4, RANKS_MAX = 7, ROWS = 520, ITEMS = 5, TABLES = 2, CLOCKS = 10 };
+enum { HANG_S = 120, CLUSTER_BYTES = 2048 };
 enum { DEATHS = 8 /* deaths in a moment */ };
 #define MS UINT64_C(1000000)
 

@@ -1,7 +1,7 @@
 /* Two replicas of the shards of groups' tables, by the public calls, on ranks that are threads: any rank dies at some
- * moment of another's, and the others end with what a run in which nobody died ends with. The same machines serve tables
- * of all workers (survive_test.c); here are groups beside and across each other, whose clocks end one after the other,
- * so that a death may find one table's clock ended and the next one's open.
+ * moment of another's, and the others end with what a run in which nobody died ends with. The same machines serve
+ * tables of all workers (survive_test.c); here are groups beside and across each other, whose clocks end one after the
+ * other, so that a death may find one table's clock ended and the next one's open.
  *
  * In the table of group g worker v's item h adds 2^c to column v of row h in clock c, whoever holds it. Some clocks
  * later a second rank dies. Each job is judged a second time, from its event log alone, by the audit. */

@@ -109,7 +109,8 @@ static plait_status add(const story *s, int32_t me, plait_table *table, int64_t 
         bool some = false;
         for (int32_t v = 0; v < s->workers - s->spares; v++) {
             const uint64_t item = (uint64_t)i;
-            bool mine = inherited ? plait_table_inherits(table, v, item) != 0 : plait_table_holder(table, v, item) == me;
+            bool mine = inherited ? plait_table_inherits(table, v, item) != 0
+                                  : plait_table_holder(table, v, item) == me;
             if (mine) delta[n * s->workers + v] = s->counts ? 1 : (double)(UINT64_C(1) << clock);
             some = some || mine;
         }
