@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-typedef struct plait_comm plait_comm;       /* one rank's handle; lives while its body runs */
+typedef struct plait_comm plait_comm;       /* one rank's handle; lives as long as its body runs */
 typedef struct plait_request plait_request; /* a call that was begun; exactly one wait ends it */
 
 typedef enum plait_reduce { PLAIT_SUM = 0, PLAIT_MIN = 1, PLAIT_MAX = 2, PLAIT_SUM_EXACT = 3 } plait_reduce;
@@ -81,6 +81,22 @@ typedef plait_status plait_body_fn(plait_comm *comm, void *user);
  *  a process can simulate once. */
 PLAIT_API plait_status plait_comm_run(const plait_comm_opts *opts, plait_body_fn *body, void *user,
                                       plait_error *error_out);
+
+/** plait_comm_run without a body: the calling thread becomes the only rank of this process, and *comm_out its handle,
+ *  until plait_comm_close. For programs that own their threads, such as bindings. It starts no thread on `threads`
+ *  (plait_train starts opts.threads - 1 that compute); on `mpi` the transport has its own, as under plait_comm_run.
+ *  Errors: as plait_comm_run; EREFUSED more than one rank would live in this process, or `sim`. opts may be NULL.
+ *  The handle's calls are made by one thread at a time, which may be another than the opener on `threads`; it needs
+ *  8 MiB of stack. Several may be open at once on `threads`. Do not fork while one is open. Collective over all
+ *  processes of the job. */
+PLAIT_API plait_status plait_comm_open(const plait_comm_opts *opts, plait_comm **comm_out, plait_error *error_out);
+
+/** Ends the rank: jobs, groups and requests of the handle must have ended. result: PLAIT_OK, or the failure that ended
+ *  its work, which all other ranks are told as if a body had returned it. Waits for the job's other processes. *comm is
+ *  NULL afterwards, whatever the outcome, save in a callback, and for a handle of plait_comm_run (EINVAL). comm or
+ *  *comm NULL: PLAIT_OK. Returns what plait_comm_run would: result, or the failure of another process. Collective over all
+ *  processes of the job. */
+PLAIT_API plait_status plait_comm_close(plait_comm **comm, plait_status result, plait_error *error_out);
 
 PLAIT_API int32_t plait_comm_rank(const plait_comm *comm);    /* 0 <= rank < size                     */
 PLAIT_API int32_t plait_comm_size(const plait_comm *comm);    /* workers + servers                    */

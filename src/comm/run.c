@@ -164,7 +164,9 @@ static plait_status init_world(pli_world *world, const plait_comm_opts *opts, pl
     return PLAIT_OK;
 }
 
-static void destroy_world(pli_world *world) {
+void pli_world_free(pli_world **world_ptr) {
+    pli_world *world = *world_ptr;
+    *world_ptr = NULL;
     for (int32_t i = 0; world->local != NULL && i < world->place.count; i++) destroy_comm(&world->local[i]);
     pli_shared_free_all(world);
     pli_doctor_close(world);
@@ -277,10 +279,10 @@ static void note_failure(pli_world *world, const plait_comm *comm) {
     atomic_compare_exchange_strong(&world->first_living, &living, comm->rank - world->place.first);
 }
 
-void pli_world_run_rank(pli_world *world, int32_t rank) {
-    plait_comm  *comm = pli_world_comm(world, rank);
-    plait_status status = open_own_ports(comm);
-    if (status >= 0) status = world->body(comm, world->user);
+plait_status pli_world_begin_rank(plait_comm *comm) { return open_own_ports(comm); }
+
+void pli_world_finish_rank(plait_comm *comm, plait_status status) {
+    pli_world *world = comm->world;
     if (status >= 0) status = see_off(comm);
     /* The rank was killed at the very end. */
     if (status >= 0 && atomic_load(&comm->failed)) status = pli_comm_is_lost(comm, NULL, &comm->error);
@@ -297,6 +299,13 @@ void pli_world_run_rank(pli_world *world, int32_t rank) {
     pli_comm_end_calls(comm, status < 0);
     close_ports(comm);
     pli_world_end_rank(world, comm->rank, status, &comm->result_why);
+}
+
+void pli_world_run_rank(pli_world *world, int32_t rank) {
+    plait_comm  *comm = pli_world_comm(world, rank);
+    plait_status status = pli_world_begin_rank(comm);
+    if (status >= 0) status = world->body(comm, world->user);
+    pli_world_finish_rank(comm, status);
 }
 
 /* --- ranks as threads --------------------------------------------------------------------------------------- */
@@ -359,7 +368,7 @@ static void show_ending(const void *arg, pli_wait *wait) {
 }
 
 /* Stays, because the others may still need this process to move their messages. true: all ranks have ended. */
-static bool await_the_others(pli_world *world) {
+bool pli_world_await(pli_world *world) {
     struct ending e = { .world = world, .patient = true };
     pli_reason    reason = { .tell = tell_ending, .show = show_ending, .arg = &e };
     plait_comm   *comm = &world->local[0];
@@ -410,18 +419,15 @@ static void tell_survival(pli_world *world, plait_status status) {
 
 /* ------------------------------------------------------------------------------------------------------------- */
 
-static plait_status run_world(pli_world *world, plait_error *err) {
-    plait_status status = world->ops->start == NULL ? PLAIT_OK : world->ops->start(world->transport, err);
-    bool         all_ended = true;
-    if (status >= 0 && world->ops->run != NULL) {
-        status = world->ops->run(world->transport, err);
-    } else if (status >= 0 && world->ops->shares_memory) {
-        status = run_threads(world, err);
-    } else if (status >= 0) {
-        if (world->place.count < world->size) pli_tell_launch("begun %d %d\n", (int)pli_pid(), (int)world->place.first);
-        pli_world_run_rank(world, world->place.first);
-        all_ended = await_the_others(world);
-    }
+static bool is_process(const pli_world *world) { return world->place.count < world->size; }
+
+plait_status pli_world_start(pli_world *world, plait_error *err) {
+    if (world->ops->start != NULL) PLI_TRY(world->ops->start(world->transport, err));
+    if (is_process(world)) pli_tell_launch("begun %d %d\n", (int)pli_pid(), (int)world->place.first);
+    return PLAIT_OK;
+}
+
+plait_status pli_world_finish(pli_world *world, plait_status status, bool all_ended, plait_error *err) {
     int32_t failed = atomic_load(atomic_load(&world->survives) ? &world->first_living : &world->first_failed);
     if (status >= 0 && failed < 0 && has_no_survivor(world)) failed = 0;
     if (status >= 0 && failed >= 0) {
@@ -436,33 +442,64 @@ static plait_status run_world(pli_world *world, plait_error *err) {
     return status;
 }
 
-plait_status plait_comm_run(const plait_comm_opts *given, plait_body_fn *body, void *user, plait_error *err) {
-    plait_comm_opts opts;
-    plait_error     own;
-    if (err == NULL) err = &own;
-    *err = (plait_error){ .rank = -1 };
-    PLI_TRY(pli_callback_refuses(__func__));
-    PLI_TRY(PLI_GIVEN(err, body));
-    PLI_TRY(check_opts(given, &opts, err));
+static plait_status run_world(pli_world *world, plait_error *err) {
+    plait_status status = pli_world_start(world, err);
+    bool         all_ended = true;
+    if (status >= 0 && world->ops->run != NULL) {
+        status = world->ops->run(world->transport, err);
+    } else if (status >= 0 && world->ops->shares_memory) {
+        status = run_threads(world, err);
+    } else if (status >= 0) {
+        pli_world_run_rank(world, world->place.first);
+        all_ended = pli_world_await(world);
+    }
+    return pli_world_finish(world, status, all_ended, err);
+}
+
+/* Only a rank that has this process to itself can be opened without a body: others would need threads of the
+ * library, or a thread that plays them in turn. */
+static plait_status check_alone(const plait_comm_opts *opts, const pli_transport_ops *ops, plait_error *err) {
+    const int32_t workers = opts->workers > 0 ? opts->workers : 1;
+    if (ops->run == NULL && (!ops->shares_memory || workers + opts->servers == 1)) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EREFUSED,
+                    "plait_comm_open with %d workers and %d servers on %s: it opens one rank, on the caller's thread; "
+                    "nearest is plait_comm_run, or a process for each rank (mpi)",
+                    workers, opts->servers, ops->name);
+}
+
+plait_status pli_world_open(const plait_comm_opts *given, bool alone, pli_world **world_out, plait_error *err) {
+    plait_comm_opts          opts;
     const pli_transport_ops *ops = NULL;
+    PLI_TRY(check_opts(given, &opts, err));
     PLI_TRY(choose(&opts, &ops, err));
+    if (alone) PLI_TRY(check_alone(&opts, ops, err));
     pli_world *world = pli_calloc(1, sizeof *world);
     if (world == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a run");
     world->ops = ops;
-    world->body = body;
-    world->user = user;
     atomic_init(&world->first_failed, -1);
     atomic_init(&world->first_living, -1);
     pthread_mutex_init(&world->lock, NULL);
     plait_status status = ops->open(&opts, world, &world->place, &world->transport, err);
     if (status >= 0) {
         status = init_world(world, &opts, err);
-        if (status >= 0) {
-            status = run_world(world, err);
-        } else {
-            ops->close(&world->transport, false);
-        }
+        if (status < 0) ops->close(&world->transport, false);
     }
-    destroy_world(world);
+    if (status < 0) pli_world_free(&world);
+    *world_out = world;
+    return status;
+}
+
+plait_status plait_comm_run(const plait_comm_opts *given, plait_body_fn *body, void *user, plait_error *err) {
+    plait_error own;
+    pli_world  *world = NULL;
+    if (err == NULL) err = &own;
+    *err = (plait_error){ .rank = -1 };
+    PLI_TRY(pli_callback_refuses(__func__));
+    PLI_TRY(PLI_GIVEN(err, body));
+    PLI_TRY(pli_world_open(given, false, &world, err));
+    world->body = body;
+    world->user = user;
+    plait_status status = run_world(world, err);
+    pli_world_free(&world);
     return status;
 }

@@ -126,7 +126,7 @@ struct pli_world {
     pli_hosts                hosts;       /* of the workers              */
     bool                     may_spin;    /* the ranks here have a core each */
     plait_comm              *local;       /* [place.count]               */
-    plait_body_fn           *body;
+    plait_body_fn           *body; /* NULL: the rank was opened by plait_comm_open */
     void                    *user;
 
     /* Membership: a log that only grows. An event is added after all messages of its rank were pushed. */
@@ -146,6 +146,18 @@ struct pli_world {
     struct pli_shared *shared; /* under lock */
     struct pli_doctor *doctor;
 };
+
+/** The life of a run. open: options, transport and memory; alone: refuses unless one rank has this process to itself.
+ *  start: messages may come. await, where a rank is a process: stays until the others have ended; false: not all have.
+ *  finish: closes the transport, and returns the status of the rank that speaks for this process. */
+plait_status pli_world_open(const plait_comm_opts *given, bool alone, pli_world **world_out, plait_error *err);
+plait_status pli_world_start(pli_world *world, plait_error *err);
+bool         pli_world_await(pli_world *world);
+plait_status pli_world_finish(pli_world *world, plait_status status, bool all_ended, plait_error *err);
+void         pli_world_free(pli_world **world);
+/** pli_world_run_rank in two halves, before and after the body, whose status the second gets. */
+plait_status pli_world_begin_rank(plait_comm *comm);
+void         pli_world_finish_rank(plait_comm *comm, plait_status status);
 
 /* Ports that got something and are still to be run: a list through the ports, one list for each call on its stack,
  * so that a machine that sends to a machine does not recurse. */

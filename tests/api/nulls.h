@@ -5,6 +5,7 @@
 
 #include <plait/checkpoint.h>
 #include <plait/events.h>
+#include <plait/fit.h>
 #include <plait/graph_file.h>
 #include <plait/group.h>
 #include <plait/model.h>

@@ -196,6 +196,24 @@ static int group_allgatherv_begin(fixture *f, int arg) {
     return status;
 }
 
+/* --- a rank without a body -------------------------------------------------------------------------------------- */
+
+static int open_comm(fixture *f, int arg) {
+    plait_comm     *comm = NULL;
+    plait_comm_opts opts;
+    plait_comm_opts_init(&opts);
+    plait_status status = plait_comm_open(N(0, &opts), N(1, &comm), N(2, &f->err));
+    plait_comm_close(&comm, PLAIT_OK, NULL);
+    return status;
+}
+static int close_comm(fixture *f, int arg) {
+    plait_comm  *comm = NULL;
+    plait_status status = plait_comm_open(NULL, &comm, &f->err);
+    if (status >= 0) status = plait_comm_close(N(0, &comm), PLAIT_OK, N(2, &f->err));
+    plait_comm_close(&comm, PLAIT_OK, NULL);
+    return status;
+}
+
 /* --- event logs: each of a run of its own ----------------------------------------------------------------------- */
 
 static int events_create(fixture *f, int arg) {
@@ -238,6 +256,8 @@ static int events_close(fixture *f, int arg) {
 const null_case comm_cases[] = {
     { "comm_opts_init", opts_init, NULL },
     { "comm_run", run, "opts" },
+    { "comm_open", open_comm, "opts" },
+    { "comm_close", close_comm, "comm" },
     { "comm_rank", rank, NULL },
     { "comm_size", size, NULL },
     { "comm_workers", workers, NULL },

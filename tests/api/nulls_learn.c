@@ -105,6 +105,19 @@ static int train(fixture *f, int arg) {
     if (arg == 0) f->err.text[0] = '\0';
     return t.status;
 }
+static int fit(fixture *f, int arg) {
+    plait_comm_opts  comm_opts;
+    plait_train_opts opts;
+    plait_report     report;
+    plait_model     *model = NULL;
+    plait_comm_opts_init(&comm_opts);
+    plait_train_opts_init(&opts);
+    comm_opts.threads = 1;
+    opts.memory = f->data;
+    plait_status status = plait_fit(N(0, &comm_opts), N(1, &opts), N(2, &report), N(3, &model), N(4, &f->err));
+    plait_model_destroy(&model);
+    return status;
+}
 static int save(fixture *f, int arg) {
     return plait_model_save(N(0, f->model), N(1, f->out_path), N(2, &f->err));
 }
@@ -241,6 +254,7 @@ const null_case learn_cases[] = {
     { "data_destroy", data_destroy, "data" },
     { "train_opts_init", train_opts_init, NULL },
     { "train", train, "report_out" },
+    { "fit", fit, "comm_opts report_out" },
     { "model_save", save, NULL },
     { "model_export", export_model, NULL },
     { "model_load", load, NULL },
