@@ -94,8 +94,8 @@ PLAIT_API plait_status plait_comm_open(const plait_comm_opts *opts, plait_comm *
 /** Ends the rank: jobs, groups and requests of the handle must have ended. result: PLAIT_OK, or the failure that ended
  *  its work, which all other ranks are told as if a body had returned it. Waits for the job's other processes. *comm is
  *  NULL afterwards, whatever the outcome, save in a callback, and for a handle of plait_comm_run (EINVAL). comm or
- *  *comm NULL: PLAIT_OK. Returns what plait_comm_run would: result, or the failure of another process. Collective over all
- *  processes of the job. */
+ *  *comm NULL: PLAIT_OK. Returns what plait_comm_run would: result, or the failure of another process. Collective over
+ *  all processes of the job. */
 PLAIT_API plait_status plait_comm_close(plait_comm **comm, plait_status result, plait_error *error_out);
 
 PLAIT_API int32_t plait_comm_rank(const plait_comm *comm);    /* 0 <= rank < size                     */

@@ -2,12 +2,7 @@
  *
  * The objective is (1/n) sum weight_i loss_i + l2/2 ||w||^2 + l1 ||w||_1. The intercept is never penalised. w is in the
  * data's own units (scaling inside the learner is undone). Every *_loss is a weighted mean without penalty.
- *
- * Threads: all callbacks of plait_train_opts come while plait_train runs, on the thread of a rank that is in it: with
- * one rank in the process that is the caller's own thread, never another. With several ranks as threads, `loaded` comes
- * on each of them, also at once; the others come on one rank's thread, one at a time, and on another's only if that
- * rank dies. The exception is opts.data->log and the communicator's log (plait/log.h): any thread. A callback calls
- * nothing on the communicator. *stop may be set from anywhere: a signal handler, another thread, a callback.
+ * Threads: plait/fit.h says on which thread each callback of plait_train_opts comes.
  */
 #ifndef PLAIT_TRAIN_H
 #define PLAIT_TRAIN_H

@@ -25,6 +25,7 @@ src/learn/supervised/            data: labels; a model without probabilities
 src/learn/pca/                   data: features that grow by key; passes that its solver counts
 src/learn/trees/                 data: keys, rows, nothing to split by; rows that stay with their worker
 src/learn/topics/                data: keys, weights, tokens; topics that no table holds
+src/learn/run/fit.c              passes a refusal on: ranks that need threads
 src/learn/run/choose.c           a model without such a solver
 src/learn/run/prepare.c          data: text whose windows lie apart
 src/learn/run/tables.c           passes a refusal on
