@@ -46,6 +46,24 @@ for loss in bpr implicit; do # users like a quarter of the items; some of those 
     awk -v x="$(field $loss test_auc)" 'BEGIN { exit !(x > 0.7 && x <= 1) }' || fail "$loss: auc $(field $loss test_auc)"
 done
 
+# --- the step size is found by trying: small where users have few ratings and there is much noise, large where there are many --
+awk 'BEGIN { srand(5); for (k = 0; k < 4000; k++) { u = int(rand() * 1200); i = int(rand() * 200); n = rand() + rand() + rand() - 1.5
+    printf "u%d i%d %.2f\n", u, i, 3 + 0.5 * sin(u) + 0.5 * cos(i) + 1.5 * n >(k % 8 ? "sparse" : "sparse.test") } }'
+noisy="train --model mf --format ratings --data sparse --test sparse.test --json"
+# shellcheck disable=SC2086
+works found $noisy
+# shellcheck disable=SC2086
+works usual $noisy --learning-rate 0.1
+says found.err 'learning rate: 0.0[125]*, which of 5 rates' || fail "sparse ratings: $(cat found.err)"
+says usual.err 'learning rate' && fail "a rate that was given is tried: $(cat usual.err)"
+awk -v a="$(field found test_rmse)" -v b="$(field usual test_rmse)" 'BEGIN { exit !(a < 0.99 * b) }' ||
+    fail "RMSE $(field found test_rmse) at the rate found, $(field usual test_rmse) at 0.1"
+# shellcheck disable=SC2086
+works other $noisy --workers 3 --topology ps --epochs 20
+[ "$(grep 'learning rate' found.err)" = "$(grep 'learning rate' other.err)" ] || fail "the rate depends on workers: $(cat other.err)"
+works dense train --model mf --data train --components 6
+says dense.err 'learning rate: 0.[12], which' || fail "many ratings a user: $(cat dense.err)"
+
 # --- rotation: with blocks enough, stale reads miss nothing; and it is certified ------------------------------------------
 # shellcheck disable=SC2086
 works four $train --workers 4 --topology ps
@@ -77,7 +95,7 @@ printf 'version: 1\nhosts: [{count: 3}, {count: 1, speed: 0.5}]\ncost: {entry: 1
 ratings 0 12000 >more
 if "$PLAIT" version | grep -q 'simgrid.*found\|sim .*found' || "$PLAIT" train --data part --transport sim --workers 2 --epochs 1 --quiet >sim.out 2>&1; then
     for balance in static dynamic; do
-        works sim-$balance train --model mf --data more --components 8 --epochs 8 --workers 4 --transport sim --cluster half.yaml \
+        works sim-$balance train --model mf --data more --components 8 --epochs 8 --learning-rate 0.1 --workers 4 --transport sim --cluster half.yaml \
             --balance $balance --metrics $balance.metrics --json --quiet
     done
     awk -v a="$(field sim-static virtual_seconds)" -v b="$(field sim-dynamic virtual_seconds)" 'BEGIN { exit !(b < 0.8 * a) }' ||

@@ -13,6 +13,7 @@
  *     ratings.c   a worker's ratings: all of its users, all of its items
  *     cells.c     ratings in the order in which steps go through them
  *     rotate.c    stochastic gradient: blocks of items go from worker to worker
+ *     probe.c     the step size, where none was given
  *     recut.c     --balance dynamic: users go by speed
  *     als.c       alternating least squares: all users, then all items
  *     train.c     tables, epochs, checkpoints
@@ -132,6 +133,17 @@ void         pli_rotate_end(pli_mf *m);
 /** Takes the users of m->of_users from the table, in place of those before. */
 plait_status pli_rotate_take_users(pli_run *run);
 plait_status pli_als_epoch(pli_run *run);
+
+/** The step size of an epoch of so many, if the first has this one. Update rules' schedules have the same names. */
+double pli_mf_rate(const pli_run *run, double rate, int64_t epoch, int64_t epochs);
+/** Writes factors as they begin [rows, cols]; table: 0 users, 1 items. */
+void pli_mf_draw_rows(const pli_mf *m, uint64_t seed, uint64_t table, int64_t rows, float *out);
+
+/* --- probe.c ------------------------------------------------------------------------------------------------------ */
+
+/** Sets run->rate by trying, if the user gave none and there are not too many ratings. usual_epochs: to try, where the
+ *  rate does not depend on how many there are. Collective. */
+plait_status pli_mf_probe(pli_run *run, int64_t usual_epochs);
 
 /* --- recut.c ------------------------------------------------------------------------------------------------------ */
 

@@ -180,7 +180,7 @@ static plait_status prepare(pli_run *run) {
     PLI_TRY(settle_solver(run));
     PLI_TRY(settle_rows(run));
     settle_numbers(run);
-    return PLAIT_OK;
+    return pli_mf_probe(run, EPOCHS_SGD);
 }
 
 /* --- shares ------------------------------------------------------------------------------------------------------- */

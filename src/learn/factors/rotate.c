@@ -105,13 +105,11 @@ static void draw_tile(void *user, int64_t tile, int32_t thread) {
     }
 }
 
-/* The step size of the epoch at hand: of update rules the schedules have the same names. */
-static double rate_of(const pli_run *run) {
-    const pli_mf *m = pli_mf_of(run);
-    const double  done = (double)m->epoch / (double)run->epochs;
-    if (run->schedule != NULL && strcmp(run->schedule, "constant") == 0) return run->rate;
-    if (run->schedule != NULL && strcmp(run->schedule, "invsqrt") == 0) return run->rate / sqrt(1 + (double)m->epoch);
-    return run->rate * (1 + cos(acos(-1) * done)) / 2;
+double pli_mf_rate(const pli_run *run, double rate, int64_t epoch, int64_t epochs) {
+    const double done = (double)epoch / (double)epochs;
+    if (run->schedule != NULL && strcmp(run->schedule, "constant") == 0) return rate;
+    if (run->schedule != NULL && strcmp(run->schedule, "invsqrt") == 0) return rate / sqrt(1 + (double)epoch);
+    return rate * (1 + cos(acos(-1) * done)) / 2;
 }
 
 static void go_through(pli_run *run, int64_t block) {
@@ -121,8 +119,8 @@ static void go_through(pli_run *run, int64_t block) {
     going         g = { .m = m, .kernels = pli_factor_kernels_get(), .block = block };
     g.step = (pli_factor_step){ .user = { m->user_rows.row, m->user_rows.side },
                                 .item = { m->item_rows.row, m->item_rows.side }, .width = m->user_rows.width,
-                                .rank = (int32_t)m->rank, .mean = (float)m->mean, .rate = (float)rate_of(run),
-                                .l2 = (float)run->l2 };
+                                .rank = (int32_t)m->rank, .mean = (float)m->mean,
+                                .rate = (float)pli_mf_rate(run, run->rate, m->epoch, run->epochs), .l2 = (float)run->l2 };
     if (n == 0) return;
     memset(m->tile_loss, 0, (size_t)strips * sizeof *m->tile_loss);
     if (m->loss == PLI_FACTORS_BPR) pli_pool_for(run->pool, strips * strips, draw_tile, &g);

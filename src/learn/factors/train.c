@@ -12,7 +12,7 @@
 /* --- tables ------------------------------------------------------------------------------------------------------- */
 
 /* Factors begin as small numbers around 0, such that products of two rows are small beside ratings. */
-static void draw_rows(const pli_mf *m, uint64_t seed, uint64_t table, int64_t rows, float *out) {
+void pli_mf_draw_rows(const pli_mf *m, uint64_t seed, uint64_t table, int64_t rows, float *out) {
     const double width = sqrt(3 * 0.03 / sqrt((double)m->rank)); /* the variance within it is width^2 / 3 */
     for (int64_t i = 0; i < rows; i++) {
         pli_random random = pli_random_at(seed, PLI_RANDOM_INIT, table, (uint64_t)i);
@@ -30,7 +30,7 @@ static plait_status make_table(pli_run *run, const char *name, uint64_t number, 
     plait_table_opts o;
     float           *initial = pli_array((size_t)rows, (size_t)m->cols * sizeof *initial);
     if (initial == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for factors of %lld rows", (long long)rows);
-    draw_rows(m, m->seed, number, rows, initial);
+    pli_mf_draw_rows(m, m->seed, number, rows, initial);
     plait_table_opts_init(&o);
     o.name = name;
     o.rows = rows;
