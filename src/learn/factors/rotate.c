@@ -120,7 +120,8 @@ static void go_through(pli_run *run, int64_t block) {
     g.step = (pli_factor_step){ .user = { m->user_rows.row, m->user_rows.side },
                                 .item = { m->item_rows.row, m->item_rows.side }, .width = m->user_rows.width,
                                 .rank = (int32_t)m->rank, .mean = (float)m->mean,
-                                .rate = (float)pli_mf_rate(run, run->rate, m->epoch, run->epochs), .l2 = (float)run->l2 };
+                                .rate = (float)pli_mf_rate(run, run->rate, m->epoch, run->epochs),
+                                .l2 = (float)run->l2 };
     if (n == 0) return;
     memset(m->tile_loss, 0, (size_t)strips * sizeof *m->tile_loss);
     if (m->loss == PLI_FACTORS_BPR) pli_pool_for(run->pool, strips * strips, draw_tile, &g);
