@@ -137,8 +137,8 @@ const pli_opt pli_train_rows[] = {
       "lstm: 16",
       1, MANY, "optimizer" },
     { "learning-rate", PLI_OPT_F64, AT(learning_rate), NULL, "X",
-      "step size; default 1 for sgd, adagrad and ftrl, 0.1 for momentum, 0.05 for adam, gbdt: 0.1; other losses "
-      "than logistic, and nets: see docs/models.md",
+      "step size; default 1 for sgd, adagrad and ftrl, 0.1 for momentum, 0.05 for adam, gbdt: 0.1; mf: found by "
+      "trying; other losses than logistic, and nets: see docs/models.md",
       1e-300, INFINITY, "optimizer" },
     { "tolerance", PLI_OPT_F64, AT(tolerance), NULL, "X",
       "for solvers that converge: end within this share of the least objective; default 1e-4; kmeans: end when a pass "

@@ -47,24 +47,30 @@ bool pli_dict_set(pli_dict *dict, char **texts, int64_t n) {
     return true;
 }
 
+/* Both are sorted, so one pass merges them. */
 bool pli_dict_merge(pli_dict *dict, const pli_dict *other) {
     char  **all = pli_array((size_t)(dict->n + other->n), sizeof *all);
-    int64_t n = 0, new_from = dict->n;
+    int64_t n = 0, at = 0;
     bool    good = all != NULL;
-    for (int64_t i = 0; good && i < dict->n; i++) all[n++] = dict->text[i];
     for (int64_t i = 0; good && i < other->n; i++) {
-        if (pli_dict_find(dict, other->text[i], strlen(other->text[i])) >= 0) continue;
+        int order = -1;
+        while (at < dict->n && (order = strcmp(dict->text[at], other->text[i])) < 0) all[n++] = dict->text[at++];
+        if (at < dict->n && order == 0) continue;
         all[n] = pli_strdup(other->text[i]);
         good = all[n] != NULL;
         n += good;
     }
+    while (good && at < dict->n) all[n++] = dict->text[at++];
     if (good) {
-        qsort(all, (size_t)n, sizeof *all, by_text);
         pli_free(dict->text);
         *dict = (pli_dict){ all, n };
         return true;
     }
-    for (int64_t i = new_from; i < n; i++) pli_free(all[i]);
+    at = 0;
+    for (int64_t i = 0; i < n; i++) { /* those that are the dictionary's own stay its own */
+        if (at < dict->n && all[i] == dict->text[at]) at++;
+        else pli_free(all[i]);
+    }
     pli_free(all);
     return false;
 }
