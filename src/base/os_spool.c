@@ -1,6 +1,7 @@
 /* Collecting bytes of unknown number; the standard input. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,6 +18,7 @@ struct pli_spool {
     size_t         in_file;
     pli_spill     *spill; /* NULL: no limit */
     void          *mapped;
+    size_t         mapped_bytes;
 };
 
 plait_status pli_spool_create(size_t memory_bytes, pli_spill *spill, pli_spool **spool_out, plait_error *err) {
@@ -105,9 +107,12 @@ plait_status pli_spool_end(pli_spool *spool, const unsigned char **data_out, siz
     pli_free(spool->memory);
     spool->memory = NULL;
     spool->capacity = 0;
+    if (spool->mapped != NULL) munmap(spool->mapped, spool->mapped_bytes);
+    spool->mapped = NULL;
     void *mapped = mmap(NULL, spool->in_file, PROT_READ, MAP_SHARED, spool->fd, 0);
     if (mapped == MAP_FAILED) return pli_fail_errno(err, errno, "cannot map a temporary file");
     spool->mapped = mapped;
+    spool->mapped_bytes = spool->in_file;
     *data_out = mapped;
     *bytes_out = spool->in_file;
     return PLAIT_OK;
@@ -117,7 +122,7 @@ bool pli_spool_is_file(const pli_spool *spool) { return spool->mapped != NULL; }
 
 void pli_spool_destroy(pli_spool **spool) {
     if (spool == NULL || *spool == NULL) return;
-    if ((*spool)->mapped != NULL) munmap((*spool)->mapped, (*spool)->in_file);
+    if ((*spool)->mapped != NULL) munmap((*spool)->mapped, (*spool)->mapped_bytes);
     if ((*spool)->spill != NULL) (*spool)->spill->used_bytes -= (int64_t)(*spool)->in_file;
     if ((*spool)->fd >= 0) close((*spool)->fd);
     pli_free((*spool)->memory);
@@ -140,6 +145,11 @@ plait_status pli_pipe_read(int fd, void *data, size_t bytes, size_t *got_out, pl
         *got_out = (size_t)n;
         return PLAIT_OK;
     }
+}
+
+bool pli_pipe_is_ready(int fd, int ms) {
+    struct pollfd one = { .fd = fd, .events = POLLIN };
+    return poll(&one, 1, ms) > 0;
 }
 
 void pli_pipe_close(int fd) { close(fd); }

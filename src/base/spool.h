@@ -21,7 +21,7 @@ typedef struct pli_spill {
 plait_status pli_spool_create(size_t memory_bytes, pli_spill *spill, pli_spool **spool_out, plait_error *err);
 /** Errors: ENOMEM, EIO, ENOSPACE. */
 plait_status pli_spool_add(pli_spool *spool, const void *data, size_t bytes, plait_error *err);
-/** Ends the adding. The bytes stay where they are until destroy. Errors: EIO, ENOSPACE. */
+/** Ends the adding. The bytes stay where they are until destroy, or until more are added. Errors: EIO, ENOSPACE. */
 plait_status pli_spool_end(pli_spool *spool, const unsigned char **data_out, size_t *bytes_out, plait_error *err);
 bool         pli_spool_is_file(const pli_spool *spool);
 void         pli_spool_destroy(pli_spool **spool);
@@ -30,6 +30,9 @@ void         pli_spool_destroy(pli_spool **spool);
  *  end. */
 plait_status pli_pipe_open(const char *path, int *fd_out, plait_error *err);
 plait_status pli_pipe_read(int fd, void *data, size_t bytes, size_t *got_out, plait_error *err);
+/** Waits at most `ms` milliseconds (-1: without end) for bytes, or for the end of the stream. A signal may cut it
+ *  short. */
+bool         pli_pipe_is_ready(int fd, int ms);
 void         pli_pipe_close(int fd);
 
 #endif

@@ -139,7 +139,7 @@ static double share_done(const plait_progress *p) {
     double share = 0;
     if (p->clocks > 0) {
         share = (double)p->clock / (double)p->clocks;
-    } else if (p->epochs > 0) {
+    } else if (p->epochs > 1) {
         share = (double)p->epoch / (double)p->epochs;
     }
     return share < 0 ? 0 : share > 1 ? 1 : share;

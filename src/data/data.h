@@ -124,6 +124,14 @@ plait_status pli_dataset_open(const plait_data_opts *opts, const pli_schema *fix
  *  that each run of blocks is spread evenly over them. Rows keep the numbers that they have in the files. */
 plait_status pli_dataset_open_dealt(const plait_data_opts *opts, const pli_schema *fixed, int32_t worker,
                                     int32_t workers, pli_dataset **dataset_out, plait_error *err);
+/** The same, of a pipe alone and for one worker: reading its front is enough, if rows of text follow without an end in
+ *  sight (source/live.c). Then the data set is *live*: it is that front, until pli_batches_live reads on. */
+plait_status pli_dataset_open_live(const plait_data_opts *opts, const pli_schema *fixed, pli_dataset **dataset_out,
+                                   plait_error *err);
+bool         pli_dataset_is_live(const pli_dataset *dataset);
+/** Waits until the front of a live pipe is twice as long, or the pipe has ended. The data set is to be opened again,
+ *  by pli_dataset_open_beside. Errors: EIO, EFORMAT, ENOSPACE. */
+plait_status pli_dataset_wait_for_more(pli_dataset *dataset, plait_error *err);
 /** The same for another worker of this process, dealt if `other` is: files that `other` has opened, unpacked or
  *  received are read only once. */
 plait_status pli_dataset_open_beside(const pli_dataset *other, const plait_data_opts *opts, const pli_schema *fixed,
@@ -241,6 +249,21 @@ plait_status pli_stream_cut(pli_batches *stream, int64_t clock, int32_t most, in
  *  names the same slot. Any thread, each piece once. Errors: as reading has them. */
 plait_status pli_stream_piece(pli_batches *stream, int64_t clock, int32_t piece, int32_t slot, pli_part *part_out,
                               plait_error *err);
+/** Batches of a live pipe: a clock has the rows that have come, and waits if there are none. pli_batches_get and
+ *  pli_stream_cut give no rows once the pipe has ended or *stop (NULL: never) is not 0. Errors: as
+ *  pli_batches_stream. */
+plait_status pli_batches_live(pli_dataset *dataset, const int *stop, pli_pool *pool, pli_batches **batches_out,
+                              plait_error *err);
+/** Would the next clock of a live pipe wait for longer than `ms` milliseconds? Has the pipe ended, with all its rows
+ *  taken? How many rows were taken; the number of features among them and those of the front. */
+bool         pli_stream_waits(const pli_batches *stream, int ms);
+bool         pli_stream_has_ended(const pli_batches *stream);
+int64_t      pli_stream_rows(const pli_batches *stream);
+uint64_t     pli_stream_features(const pli_batches *stream);
+/** How many cells of a live pipe held texts that its front did not have: they count as missing. */
+int64_t      pli_stream_unknown_texts(const pli_batches *stream);
+/** Sets in a schema what a live pipe has had by now: rows, features. */
+void         pli_stream_describe(const pli_batches *stream, pli_schema *schema);
 /** Makes so many slots, instead of one a thread. Errors: ENOMEM. */
 plait_status pli_stream_slots(pli_batches *stream, int32_t slots, plait_error *err);
 /** The batch of (epoch, clock in epoch); valid until the next call. */

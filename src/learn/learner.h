@@ -67,6 +67,9 @@ typedef struct pli_learner_more {
     int32_t (*functions)(plait_comm *comm, const plait_train_opts *opts, plait_function *functions_out);
     /** Reads a file of the learner's own before the data are read; all ranks agree on it. Collective. */
     plait_status (*open_files)(pli_run *run);
+    /** Can it learn from the rows of a pipe as they come, knowing only its front? Asked before the data are read. NULL:
+     *  it cannot. */
+    bool (*live)(const pli_run *run);
     /** Changes how the data are read. */
     void (*reads)(const pli_run *run, plait_data_opts *files);
     /** Can every row of a test or validation set be judged? Asked before training. name: of the set. Errors:
@@ -141,6 +144,8 @@ struct plait_training {
     pli_dataset *data, *validation, *test;
     pli_schema  *schema;
     bool         stream;
+    bool         live; /* of a stream: a pipe whose rows are taken as they come; rows and features are those of its
+                        * front, and grow */
     bool         in_order; /* the first epoch takes the rows of each block in their own order, as a single pass does */
     int32_t      lanes;  /* of a pass in the files' order (pli_batches_in_file_order); 0: each clock takes rows from all
                           * blocks. A resumed run keeps lanes and tail of the run before. */

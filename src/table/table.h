@@ -302,6 +302,10 @@ void pli_table_ahead(const plait_table *table, int64_t n, const uint64_t *keys);
  *  may be lost. false: the table is another. Valid until the table ends. */
 bool pli_table_place(const plait_table *table, unsigned char **memory_out, int64_t *stride_out);
 
+/** Makes such a table of a lone worker longer: new rows, behind the others, are 0, and the memory is another. Between
+ *  clocks. Errors: ENOMEM, and nothing has changed. */
+plait_status pli_table_place_grow(plait_table *table, int64_t rows, plait_error *err);
+
 /** A request for something that is already done. NULL: out of memory. */
 plait_request *pli_done_request(void);
 

@@ -129,9 +129,11 @@ static plait_status open_all(pli_dataset *d, const plait_data_opts *opts, const 
         note_idle(d, opts, d->schema->format);
         return PLAIT_OK;
     }
-    if (d->sources == NULL) PLI_TRY(pli_sources_open(opts->paths, opts->n_paths, opts->spill_limit, &d->sources, err));
+    if (d->sources == NULL)
+        PLI_TRY(pli_sources_open(opts->paths, opts->n_paths, opts->spill_limit, d->may_live, &d->sources, err));
     pli_data_format format = PLI_FORMAT_LIBSVM;
     PLI_TRY(pli_format_choose(opts, d->sources, fixed, &format, err));
+    if (pli_dataset_is_live(d) && !has_lines(format)) PLI_TRY(pli_live_more(&d->sources->source[0], true, err));
     PLI_TRY(check_use(opts, format, d->sources->source[0].path, err));
     note_idle(d, opts, format);
     d->begin = pli_array((size_t)d->sources->n, sizeof *d->begin);
@@ -158,12 +160,14 @@ static plait_status open_all(pli_dataset *d, const plait_data_opts *opts, const 
 }
 
 static plait_status open_dataset(const plait_data_opts *opts, const pli_schema *fixed, pli_sources *shared, bool dealt,
-                                 int32_t worker, int32_t workers, pli_dataset **dataset_out, plait_error *err) {
+                                 bool live, int32_t worker, int32_t workers, pli_dataset **dataset_out,
+                                 plait_error *err) {
     pli_dataset *d = pli_calloc(1, sizeof *d);
     if (d == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a data set");
     d->worker = worker;
     d->workers = workers;
     d->dealt = dealt;
+    d->may_live = live;
     d->log = opts->log;
     d->is_fixed = fixed != NULL;
     d->unlabelled = pli_label_is_none(opts->label) || (fixed != NULL && fixed->unlabelled);
@@ -179,17 +183,22 @@ static plait_status open_dataset(const plait_data_opts *opts, const pli_schema *
 
 plait_status pli_dataset_open(const plait_data_opts *opts, const pli_schema *fixed, int32_t worker, int32_t workers,
                               pli_dataset **dataset_out, plait_error *err) {
-    return open_dataset(opts, fixed, NULL, false, worker, workers, dataset_out, err);
+    return open_dataset(opts, fixed, NULL, false, false, worker, workers, dataset_out, err);
 }
 
 plait_status pli_dataset_open_dealt(const plait_data_opts *opts, const pli_schema *fixed, int32_t worker,
                                     int32_t workers, pli_dataset **dataset_out, plait_error *err) {
-    return open_dataset(opts, fixed, NULL, true, worker, workers, dataset_out, err);
+    return open_dataset(opts, fixed, NULL, true, false, worker, workers, dataset_out, err);
+}
+
+plait_status pli_dataset_open_live(const plait_data_opts *opts, const pli_schema *fixed, pli_dataset **dataset_out,
+                                   plait_error *err) {
+    return open_dataset(opts, fixed, NULL, true, true, 0, 1, dataset_out, err);
 }
 
 plait_status pli_dataset_open_beside(const pli_dataset *other, const plait_data_opts *opts, const pli_schema *fixed,
                                      int32_t worker, int32_t workers, pli_dataset **dataset_out, plait_error *err) {
-    return open_dataset(opts, fixed, other->sources, other->dealt, worker, workers, dataset_out, err);
+    return open_dataset(opts, fixed, other->sources, other->dealt, false, worker, workers, dataset_out, err);
 }
 
 void pli_dataset_destroy(pli_dataset **dataset) {

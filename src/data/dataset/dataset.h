@@ -53,6 +53,7 @@ struct pli_dataset {
     bool                       loaded, scanned, agreed, of_memory, is_fixed, has_weights;
     bool                       by_query; /* blocks are cut between queries */
     bool                       dealt; /* blocks are dealt over the files */
+    bool                       may_live; /* of a pipe its front is enough */
     bool                       unlabelled; /* asked for, or because the model is: rows are read without labels */
     pli_schema                *schema; /* first what the own blocks held, then what was agreed; the rows' keys belong
                                         * to it */

@@ -5,59 +5,18 @@
  * Pages behind a cursor are dropped. There are three ways to read: pli_batches_get parses some clocks of all blocks at
  * once with the pool's threads; pli_stream_part parses one block's share in the thread that is about to train on it,
  * so that it is still in the cache; pli_stream_cut and pli_stream_piece let several threads parse one clock, also where
- * all its rows are of one block. */
+ * all its rows are of one block. The rows of a pipe that is read while they come are cut in live.c. */
 #include <string.h>
 
 #include "data/cache/cache.h"
-#include "data/dataset/batches.h"
+#include "data/dataset/stream.h"
 #include "data/formats/table/table.h"
 
 enum { GROUP_BYTES = 8 << 20, DROP_BYTES = 256 << 10 };
 
-/* A place between two rows of a block. */
-typedef struct pli_spot {
-    int64_t segment, segment_row; /* rows of the segment before it */
-    size_t  at;                   /* in the segment's source       */
-    int64_t row;                  /* rows of the block before it   */
-} pli_spot;
-
-/* How far reading a block has come. Written by the thread that reads the block. */
-typedef struct pli_cursor {
-    pli_spot now, dropped; /* the pages before `dropped` were given back */
-    int64_t  rows;         /* of the block */
-} pli_cursor;
-
-/* Memory for parsed rows. */
-typedef struct pli_slot {
-    pli_rows  rows;
-    pli_found found; /* by the parser, which the pass before has found already */
-} pli_slot;
-
-/* Rows of a clock that are parsed by one call. */
-typedef struct pli_piece {
-    int32_t  own; /* block */
-    pli_spot from, to;
-} pli_piece;
-
-typedef struct pli_stream {
-    pli_pool     *pool;
-    int32_t       slots;
-    pli_cursor   *cursor;                     /* [own] */
-    int64_t      *source_row;                 /* [segments] how many rows of the source come before each */
-    pli_slot     *held;                       /* [own] the rows of the clocks at hand, for get */
-    pli_slot     *slot;                       /* [slots] for part and piece; at least one a thread */
-    pli_piece    *piece;                      /* [pieces] of the clock that was cut last  */
-    int32_t       pieces;
-    int64_t       piece_capacity;
-    int64_t       first_clock, clocks, group; /* the clocks at hand; how many clocks to take at once */
-    plait_error  *error;                      /* [own] */
-    plait_status *status;                     /* [own] */
-} pli_stream;
-
 /* --- taking rows from a block ------------------------------------------------------------------------------- */
 
-/* The place behind the last of up to *rows rows from `from` on; *rows becomes the number found. */
-static size_t end_of_rows(const pli_dataset *d, const pli_source *source, size_t from, size_t to, int64_t *rows) {
+size_t pli_end_of_rows(const pli_dataset *d, const pli_source *source, size_t from, size_t to, int64_t *rows) {
     const unsigned char *p = source->data + from, *end = source->data + to;
     int64_t              n = 0;
     if (d->row_bytes > 0) {
@@ -110,7 +69,7 @@ static plait_status pass_rows(const pli_dataset *d, int32_t own, int64_t end, pl
         if (spot->segment >= pli_segments_of(d, d->first + own).to) return changed(&d->sources->source[0], err);
         const pli_segment *segment = &d->segment[spot->segment];
         int64_t            took = end - spot->row;
-        spot->at = end_of_rows(d, &d->sources->source[segment->source], spot->at, segment->to, &took);
+        spot->at = pli_end_of_rows(d, &d->sources->source[segment->source], spot->at, segment->to, &took);
         spot->segment_row += took;
         spot->row += took;
         if (spot->row < end) *spot = start_of(d, spot->segment + 1, spot->row);
@@ -242,6 +201,7 @@ plait_status pli_stream_cut(pli_batches *s, int64_t clock, int32_t most, int32_t
     if (most < 1) return pli_fail(err, PLAIT_EINVAL, "a clock in %d pieces", (int)most);
     *pieces_out = s->dataset->own;
     if (stream == NULL) return PLAIT_OK;
+    if (stream->live) return pli_live_cut(s, most, pieces_out, err);
     for (int32_t i = 0; i < s->dataset->own; i++) {
         PLI_TRY(next_rows(s, i, clock, &from, &to, err));
         rows += to - from;
@@ -319,9 +279,10 @@ static void free_slot(pli_slot *slot) {
     pli_found_free(&slot->found);
 }
 
-static void destroy_stream(pli_batches *s) {
+void pli_stream_destroy(pli_batches *s) {
     pli_stream *stream = s->stream;
     if (stream == NULL) return;
+    if (stream->live) pli_live_rewind(&s->dataset->sources->source[0]);
     for (int32_t i = 0; stream->held != NULL && i < s->dataset->own; i++) free_slot(&stream->held[i]);
     for (int32_t i = 0; stream->slot != NULL && i < stream->slots; i++) free_slot(&stream->slot[i]);
     pli_free(stream->cursor);
@@ -334,9 +295,9 @@ static void destroy_stream(pli_batches *s) {
     pli_free(stream);
 }
 
-static const pli_batches_ops stream_ops = { .get = get_streamed, .destroy = destroy_stream };
+static const pli_batches_ops stream_ops = { .get = get_streamed, .destroy = pli_stream_destroy };
 
-static bool allocate(pli_batches *s, pli_pool *pool) {
+bool pli_stream_allocate(pli_batches *s, pli_pool *pool) {
     size_t own = (size_t)s->dataset->own;
     s->part = pli_calloc(own, sizeof *s->part);
     pli_stream *stream = s->stream = pli_calloc(1, sizeof *stream);
@@ -383,7 +344,7 @@ plait_status pli_batches_stream(pli_dataset *d, int64_t b, pli_pool *pool, pli_b
     pli_batches *s = pli_calloc(1, sizeof *s);
     if (s == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a stream");
     *s = (pli_batches){ .ops = &stream_ops, .dataset = d, .clocks = (d->schema->rows + b - 1) / b };
-    if (!allocate(s, pool)) {
+    if (!pli_stream_allocate(s, pool)) {
         pli_batches_destroy(&s);
         return pli_fail(err, PLAIT_ENOMEM, "no memory for a stream");
     }

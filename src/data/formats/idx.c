@@ -104,7 +104,7 @@ static bool is_there(char *path) {
 
 static plait_status open_labels(struct pli_idx *idx, const char *path, const char *images, int64_t spill_limit,
                                 plait_error *err) {
-    PLI_TRY(pli_sources_open(&path, 1, spill_limit, &idx->labels, err));
+    PLI_TRY(pli_sources_open(&path, 1, spill_limit, false, &idx->labels, err));
     const pli_source *source = &idx->labels->source[0];
     PLI_TRY(pli_idx_read(path, source->data, source->bytes, &idx->label, err));
     if (idx->label.axes != 1)

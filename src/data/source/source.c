@@ -35,10 +35,19 @@ static plait_status receive(int fd, const char *name, pli_spool *spool, plait_er
     return status;
 }
 
-static plait_status open_pipe(pli_source *source, const char *name, pli_spill *spill, plait_error *err) {
+static plait_status open_live(pli_source *source, int fd, const char *name, plait_error *err) {
+    plait_status status = pli_live_open(fd, name, source->spool, &source->live, err);
+    if (status == PLAIT_OK) status = pli_live_take_front(source, err);
+    if (status == PLAIT_OK && source->live != NULL && pli_is_packed(source->data, source->bytes))
+        status = pli_live_more(source, true, err);
+    return status;
+}
+
+static plait_status open_pipe(pli_source *source, const char *name, bool live, pli_spill *spill, plait_error *err) {
     int fd = -1;
     PLI_TRY(pli_spool_create(SPOOL_MEMORY, spill, &source->spool, err));
     PLI_TRY(pli_pipe_open(source->path, &fd, err));
+    if (live) return open_live(source, fd, name, err);
     plait_status status = receive(fd, name, source->spool, err);
     pli_pipe_close(fd);
     if (status == PLAIT_EIO) return pli_fail_at(err, "%s", name), status;
@@ -114,9 +123,9 @@ static plait_status find_weights(pli_source *source, plait_error *err) {
     return status;
 }
 
-static plait_status open_source(pli_source *source, bool is_pipe, pli_spill *spill, plait_error *err) {
+static plait_status open_source(pli_source *source, bool is_pipe, bool live, pli_spill *spill, plait_error *err) {
     const char *name = strcmp(source->path, "-") == 0 ? "standard input" : source->path;
-    PLI_TRY(is_pipe ? open_pipe(source, name, spill, err) : open_file(source, err));
+    PLI_TRY(is_pipe ? open_pipe(source, name, live, spill, err) : open_file(source, err));
     if (pli_is_packed(source->data, source->bytes)) PLI_TRY(unpack(source, name, spill, err));
     if (source->bytes == 0) return pli_fail(err, PLAIT_EFORMAT, "%s: empty, expected rows", name);
     PLI_TRY(pli_foreign_check(name, source->data, source->bytes, err));
@@ -127,7 +136,7 @@ static plait_status open_source(pli_source *source, bool is_pipe, pli_spill *spi
 
 /* --- the list --------------------------------------------------------------------------------------------- */
 
-static plait_status add_source(pli_sources *all, const char *path, plait_error *err) {
+static plait_status add_source(pli_sources *all, const char *path, bool live, plait_error *err) {
     void *memory = all->source;
     bool  is_pipe = pli_is_pipe(path);
     if (!pli_grow(&memory, &all->capacity, all->n + 1, sizeof *all->source)) return no_memory(err);
@@ -137,7 +146,7 @@ static plait_status add_source(pli_sources *all, const char *path, plait_error *
     if (source->path == NULL) return no_memory(err);
     all->n++; /* from here on, release frees it */
     all->is_pipe |= is_pipe;
-    return open_source(source, is_pipe, &all->spill, err);
+    return open_source(source, is_pipe, live, &all->spill, err);
 }
 
 /* Is it a file that belongs to data and is no data itself? */
@@ -193,11 +202,11 @@ plait_status pli_sources_list(const char *const *paths, int64_t n, pli_text *lis
     return list->failed ? no_memory(err) : PLAIT_OK;
 }
 
-static plait_status open_list(pli_sources *all, char *list, plait_error *err) {
+static plait_status open_list(pli_sources *all, char *list, bool live, plait_error *err) {
     for (char *path = list; path != NULL && *path != '\0';) {
         char *end = strchr(path, '\n');
         *end = '\0';
-        PLI_TRY(add_source(all, path, err));
+        PLI_TRY(add_source(all, path, live, err));
         path = end + 1;
     }
     if (all->is_pipe && all->n > 1)
@@ -205,15 +214,15 @@ static plait_status open_list(pli_sources *all, char *list, plait_error *err) {
     return PLAIT_OK;
 }
 
-plait_status pli_sources_open(const char *const *paths, int64_t n, int64_t spill_limit, pli_sources **sources_out,
-                              plait_error *err) {
+plait_status pli_sources_open(const char *const *paths, int64_t n, int64_t spill_limit, bool live,
+                              pli_sources **sources_out, plait_error *err) {
     pli_text     list = { 0 };
     pli_sources *all = pli_calloc(1, sizeof *all);
     if (all == NULL) return no_memory(err);
     all->users = 1;
     all->spill.limit_bytes = spill_limit;
     plait_status status = pli_sources_list(paths, n, &list, err);
-    if (status == PLAIT_OK) status = open_list(all, list.data, err);
+    if (status == PLAIT_OK) status = open_list(all, list.data, live, err);
     pli_text_free(&list);
     if (status < 0)
         pli_sources_release(&all);
@@ -230,6 +239,7 @@ void pli_sources_release(pli_sources **sources) {
     for (int64_t i = 0; i < all->n; i++) {
         pli_free(all->source[i].path);
         pli_free(all->source[i].weight);
+        pli_live_close(&all->source[i].live);
         pli_spool_destroy(&all->source[i].spool);
         if (all->source[i].mapped.data != NULL) pli_unmap_file(&all->source[i].mapped);
     }
@@ -245,7 +255,7 @@ plait_status pli_sources_check(const pli_sources *sources, plait_error *err) {
 }
 
 int64_t pli_source_line(const pli_source *source, size_t at) {
-    int64_t line = 1;
+    int64_t line = 1 + source->lines_before;
     for (const unsigned char *p = source->data, *end = source->data + at; p < end; line++, p++) {
         p = memchr(p, '\n', (size_t)(end - p));
         if (p == NULL) break;

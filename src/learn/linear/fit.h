@@ -85,6 +85,9 @@ plait_status pli_online_extract(pli_run *run, pli_solution *solution_out);
 plait_status pli_linear_penalty(const pli_run *run, plait_type type, void **penalty_out);
 extern const pli_fit_ops pli_linear_fit_ops;
 
+/** linear_learner.c: sets the defaults that follow from the number of rows, when it was not known before. */
+void pli_linear_count_again(pli_run *run);
+
 /* --- steps.c, blocks.c, hogwild.c --------------------------------------------------------------------------------- */
 
 extern const pli_steps pli_linear_steps, pli_hogwild_steps, pli_newton_steps, pli_limited_steps, pli_dual_steps,

@@ -216,17 +216,29 @@ static int64_t default_batch(const pli_run *run) {
 }
 
 /* A penalty grows with the square of the labels' unit, and losses that are straight far out do not: in cents, 1/n would
- * hold quantile and huber at a constant. So the default is at most 1/n where labels have a spread of 1. */
-static void settle_penalty(pli_run *run) {
+ * hold quantile and huber at a constant. So the default is at most 1/n where labels have a spread of 1. Returns what it
+ * is of 1/n. */
+static double penalty_share(const pli_run *run) {
     const pli_fit *fit = pli_fit_of(run);
     const double   spread = fit->label_spread;
     const bool     numbers = fit->goal.loss->target == PLI_NUMBER && !fit->goal.loss->log_mean;
     const double   share = numbers ? pli_goal_unit(&fit->goal, spread) / (spread * spread) : 1;
+    return share < 1 ? share : 1;
+}
+
+static void settle_penalty(pli_run *run) {
+    const double share = penalty_share(run);
     if (!isnan(run->opts->l2) || !(share < 1)) return;
     run->l2 *= share;
     if (pli_comm_leads(run->comm))
         pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn",
-                "penalty: --l2 %.3g, which is 1/rows in units of the labels' spread, %.3g", run->l2, spread);
+                "penalty: --l2 %.3g, which is 1/rows in units of the labels' spread, %.3g", run->l2,
+                pli_fit_of(run)->label_spread);
+}
+
+void pli_linear_count_again(pli_run *run) {
+    if (run->opts->batch <= 0) run->batch = default_batch(run);
+    if (isnan(run->opts->l2)) run->l2 = penalty_share(run) / (double)run->train_labels;
 }
 
 /* Defaults that were measured: see docs/models.md. */
@@ -370,9 +382,9 @@ static void options(const pli_run *run, pli_text *text) {
 }
 
 #define MORE                                                                                                           \
-    .functions = functions, .reads = reads, .check_judged = pli_fit_check_judged, .finite = pli_fit_solved,            \
-    .judge = pli_fit_judge, .describe = describe, .kept = kept, .restore = restore, .options = options,                \
-    .worth = pli_fit_worth, .report = report, .model = &pli_linear_model_ops
+    .functions = functions, .live = pli_online_may_live, .reads = reads, .check_judged = pli_fit_check_judged,         \
+    .finite = pli_fit_solved, .judge = pli_fit_judge, .describe = describe, .kept = kept, .restore = restore,          \
+    .options = options, .worth = pli_fit_worth, .report = report, .model = &pli_linear_model_ops
 
 static const pli_learner_more more = { MORE, .solvers = solvers };
 static const pli_learner_more more_by_weight = { MORE, .solvers = solvers_by_weight }; /* smooth, one score */

@@ -37,6 +37,7 @@ plait_status pli_online_take(const pli_run *run, pli_online_thread *thread, cons
     const double  *factor = l->fit.scale.factor, *centre = l->fit.scale.centre;
     const int64_t  n = centre != NULL ? l->linear.features : given;
     row->known = pli_goal_target(&l->linear.goal, block->label[number], &row->y, &row->weight);
+    if (!row->known && run->live) return pli_online_unknown(run, block, number, &thread->error);
     if (block->weight != NULL) row->weight *= (double)block->weight[number];
     PLI_TRY(reserve(thread, row, n + 1));
     if (centre != NULL) { /* a value that is not given is not 0 */
@@ -295,6 +296,7 @@ static plait_status extract_grown(pli_run *run, pli_solution *solution_out) {
 
 plait_status pli_online_extract(pli_run *run, pli_solution *solution_out) {
     PLI_TRY(plait_job_barrier(run->job));
+    pli_online_settle(run);
     return pli_linear_fit_of(run)->form == PLI_SPARSE ? extract_grown(run, solution_out)
                                                       : extract_keyed(run, solution_out);
 }

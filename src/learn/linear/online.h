@@ -38,6 +38,7 @@
  *     online_rule.c   the update of a row
  *     online.c        the tables, batches, the solution
  *     online_place.c  rows learnt in the table's own memory: one worker, or async over local
+ *     online_live.c   the rows of a pipe, as they come
  *     online_review.c a sample of the rows, learnt once more if the first ones were forgotten
  */
 #ifndef PLI_LEARN_LINEAR_ONLINE_H
@@ -181,11 +182,25 @@ plait_status pli_online_review(pli_run *run, int64_t clock);
 
 /* --- online_place.c ----------------------------------------------------------------------------------------------- */
 
+/** Is there one worker, and nobody asks what it reads and writes, or for the values at some moment? */
+bool         pli_online_is_alone(const pli_run *run);
 /** Can the values of table w be changed in place? Known when the form is. */
 bool         pli_online_fits_in_place(const pli_run *run);
 /** Creates table w, in place if it can be. */
 plait_status pli_online_make_table(pli_run *run, const plait_table_opts *opts, plait_table **table_out);
 plait_status pli_online_again_in_place(pli_run *run, const pli_batch *batch, pli_sums *sums_out);
 plait_status pli_online_step_in_place(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out);
+
+/* --- online_live.c: the rows of a pipe, as they come -------------------------------------------------------------- */
+
+/** pli_learner_more.live. */
+bool         pli_online_may_live(const pli_run *run);
+/** Between clocks, in place: makes room for the features of the rows that have come. Errors: ENOMEM, EFORMAT too many
+ *  features. */
+plait_status pli_online_grow(pli_run *run);
+/** When no more rows come: the run and its table become those of a file with these rows. */
+void         pli_online_settle(pli_run *run);
+/** Fails with EFORMAT: the row's label was not among those of the front. */
+plait_status pli_online_unknown(const pli_run *run, const pli_block *block, int64_t number, plait_error *err);
 
 #endif

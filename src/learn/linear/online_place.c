@@ -16,15 +16,16 @@ static pli_online *online_of(const pli_run *run) { return pli_linear_fit_of(run)
 
 /* --- which memory ------------------------------------------------------------------------------------------------- */
 
-bool pli_online_fits_in_place(const pli_run *run) {
-    const pli_topology_kind *topology = pli_topology_find(run->topology);
-    const plait_train_opts  *o = run->opts;
-    if (pli_linear_fit_of(run)->form != PLI_KEYED) return false;
-    if (pli_pair_is_unlocked(topology, run->consistency, NULL)) return true;
-    /* Alone, and nobody asks what was read and written, or for the values at some moment. */
+bool pli_online_is_alone(const pli_run *run) {
+    const plait_train_opts *o = run->opts;
     return plait_comm_workers(run->comm) == 1 && plait_comm_servers(run->comm) == 0 &&
-           pli_pair_is_unlocked(topology, "async", NULL) && o->n_tables == 0 && pli_comm_events(run->comm) == NULL &&
-           o->checkpoint == NULL && o->resume == NULL;
+           pli_pair_is_unlocked(pli_topology_find(run->topology), "async", NULL) && o->n_tables == 0 &&
+           pli_comm_events(run->comm) == NULL && o->checkpoint == NULL && o->resume == NULL;
+}
+
+bool pli_online_fits_in_place(const pli_run *run) {
+    if (pli_linear_fit_of(run)->form != PLI_KEYED) return false;
+    return pli_pair_is_unlocked(pli_topology_find(run->topology), run->consistency, NULL) || pli_online_is_alone(run);
 }
 
 plait_status pli_online_make_table(pli_run *run, const plait_table_opts *opts, plait_table **table_out) {
@@ -218,15 +219,16 @@ static plait_status begin_stream(pli_run *run, int64_t clock) {
     return share_out(run, &none, o->threads);
 }
 
+/* Of a live pipe the next clock's rows may be long in coming, so they are not parsed meanwhile. */
 static plait_status learn_alone(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
     pli_online        *o = online_of(run);
     pli_online_thread *h = pli_online_alone(o);
-    const bool         more = batch == NULL && clock + 1 < run->clocks;
-    if (batch == NULL && o->part[0] == NULL) PLI_TRY(begin_stream(run, clock));
+    const bool         more = batch == NULL && clock + 1 < run->clocks && !run->live;
+    if (batch == NULL && (o->part[0] == NULL || run->live)) PLI_TRY(begin_stream(run, clock));
+    if (run->live) PLI_TRY(pli_online_grow(run));
     in_place pass = { .run = run, .part = batch != NULL ? batch->part : o->part[clock & 1], .clock = clock,
                       .more = more };
     PLI_TRY(pli_online_find_order(run, batch != NULL ? batch->parts : o->pieces[clock & 1], pass.part));
-    read_totals(o, &h->totals);
     h->sums = (pli_sums){ 0 };
     PLI_TRY(share_out(run, &pass, more ? o->threads : 1));
     float *to = values_of(o, o->total_key);

@@ -23,6 +23,14 @@ bool pli_run_streams(const pli_run *run) {
     return bytes < 0 || bytes > SMALL_BYTES; /* small plain files are as well read at once */
 }
 
+/* Are the rows of a pipe to be taken as they come? */
+static bool may_live(const pli_run *run, const plait_data_opts *files) {
+    const pli_learner_more *more = run->learner->more;
+    return files->n_paths == 1 && files->paths != NULL && files->paths[0] != NULL && pli_is_pipe(files->paths[0]) &&
+           plait_comm_workers(run->comm) == 1 && plait_comm_servers(run->comm) == 0 && !files->cache &&
+           more != NULL && more->live != NULL && more->live(run);
+}
+
 /* The leading worker of a process opens first; the others then open theirs beside its data set. Nobody goes on before
  * all have done so. */
 static plait_status open_together(pli_run *run, const plait_data_opts *files, const pli_schema *fixed, bool dealt,
@@ -84,6 +92,23 @@ static plait_status tell_notes(pli_run *run, const pli_dataset *data) {
     return status;
 }
 
+/* Rows of one class teach nothing: of a live pipe, waits until its front has two. */
+static plait_status wait_for_classes(pli_run *run, const plait_data_opts *files, const pli_schema *fixed) {
+    while (pli_dataset_is_live(run->data) && run->learner->labels == PLAIT_LABELS_CLASSES &&
+           pli_schema_labels(pli_dataset_schema(run->data)) == 1) {
+        pli_dataset *front = run->data;
+        run->data = NULL;
+        plait_status status = pli_dataset_wait_for_more(front, run->err);
+        if (status == PLAIT_OK)
+            status = pli_dataset_open_beside(front, files, fixed, 0, 1, &run->data, run->err);
+        pli_dataset_destroy(&front);
+        PLI_TRY(status);
+        PLI_TRY(pli_dataset_scan(run->data, false, run->pool, run->err));
+    }
+    run->live = pli_dataset_is_live(run->data);
+    return PLAIT_OK;
+}
+
 plait_status pli_run_open(pli_run *run, const plait_data_opts *files, const plait_data *memory, const pli_schema *fixed,
                           bool stream, pli_dataset **data_out) {
     int32_t worker = plait_comm_rank(run->comm), workers = pli_run_holders(run);
@@ -93,11 +118,14 @@ plait_status pli_run_open(pli_run *run, const plait_data_opts *files, const plai
                                                                               run->err);
     plait_data_opts quiet = *files; /* the notes of all workers are told here */
     quiet.log = NULL;
-    PLI_TRY(open_together(run, &quiet, fixed, trains, data_out));
+    const bool live = trains && stream && may_live(run, files);
+    PLI_TRY(live ? pli_dataset_open_live(&quiet, fixed, data_out, run->err)
+                 : open_together(run, &quiet, fixed, trains, data_out));
     char print[64];
     snprintf(print, sizeof print, "fingerprint %016" PRIx64, pli_dataset_fingerprint(*data_out));
     PLI_TRY(pli_agree_text(run->comm, "data", print, run->err));
     if (stream) PLI_TRY(pli_dataset_scan(*data_out, false, run->pool, run->err));
     else PLI_TRY(pli_dataset_load(*data_out, run->pool, run->err));
+    if (live) PLI_TRY(wait_for_classes(run, &quiet, fixed));
     return tell_notes(run, *data_out);
 }

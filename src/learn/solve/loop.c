@@ -109,6 +109,17 @@ static plait_status end_clock(pli_loop *loop, int64_t epoch, int64_t clock) {
     return fetched < 0 ? fetched : status;
 }
 
+/* A clock of a live pipe has passed: it was the last one if the pipe has ended. Before it waits for more rows, it tells
+ * of those that have come. */
+static void look_on(pli_loop *loop, int64_t clock) {
+    pli_run *run = loop->run;
+    if (!run->live) return;
+    run->rows = run->train_rows = run->train_labels = pli_stream_rows(loop->batches);
+    run->features = (int64_t)pli_stream_features(loop->batches);
+    if (pli_stream_has_ended(loop->batches)) run->clocks = clock + 1;
+    else loop->meter.waits = pli_stream_waits(loop->batches, pli_meter_rest_ms(&loop->meter));
+}
+
 /* Runs one epoch from clock `first` on; PLAIT_END: the caller has asked to stop. */
 static plait_status epoch_run(pli_loop *loop, int64_t epoch, int64_t first) {
     pli_run *run = loop->run;
@@ -118,6 +129,7 @@ static plait_status epoch_run(pli_loop *loop, int64_t epoch, int64_t first) {
         if (pli_curve_due(run) && !loop->steps->reads && loop->steps->curve != NULL) PLI_TRY(loop->steps->curve(run));
         PLI_TRY(step(loop, epoch, clock, &sums));
         PLI_TRY(count(loop, epoch, &sums));
+        look_on(loop, clock);
         if (run->lanes > 0 && loop->steps->behind != NULL && clock + (run->tail > 0 ? run->tail : 1) >= run->clocks)
             PLI_TRY(loop->steps->behind(run, clock));
         PLI_TRY(end_clock(loop, epoch, clock));
@@ -134,6 +146,16 @@ static plait_status epoch_run(pli_loop *loop, int64_t epoch, int64_t first) {
         }
     }
     return PLAIT_OK;
+}
+
+static void end_live(const pli_loop *loop) {
+    const pli_run *run = loop->run;
+    const int64_t  unknown = pli_stream_unknown_texts(loop->batches);
+    pli_stream_describe(loop->batches, run->schema);
+    if (unknown > 0)
+        pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
+                "%lld cell%s held texts that no row had when training began; they count as missing: --hash-bits 20 "
+                "takes texts as they come", (long long)unknown, pli_plural(unknown));
 }
 
 static plait_status all_epochs(pli_loop *loop) {
@@ -158,6 +180,7 @@ static plait_status all_epochs(pli_loop *loop) {
         pli_job_resume(run->job);
         if (status != PLAIT_END) pli_meter_tell(&loop->meter, &(pli_sums){ 0 }, epoch, run->clocks - 1, true);
     }
+    if (run->live) end_live(loop);
     PLI_TRY(hear_others(loop, &end)); /* the answer comes too late to matter: all is done */
     PLI_TRY(pli_keep_settle(run));
     pli_pace_end(run);
@@ -200,7 +223,7 @@ static plait_status order_batches(pli_loop *loop) {
     } else if (run->epochs == 1 && !run->balanced) {
         run->lanes = loop->steps->lanes(run, &run->tail);
     }
-    if (run->lanes == 0) return PLAIT_OK;
+    if (run->lanes == 0 || run->live) return PLAIT_OK;
     return pli_batches_in_file_order(loop->batches, run->lanes, run->tail, run->err);
 }
 
@@ -211,7 +234,8 @@ static plait_status begin_batches(pli_loop *loop) {
     pli_run *run = loop->run;
     run->in_order = is_in_first_epoch(run) && run->resume->in_order >= 0 ? run->resume->in_order : run->epochs == 1;
     if (run->stream) {
-        PLI_TRY(pli_batches_stream(run->data, run->batch, run->pool, &loop->batches, run->err));
+        PLI_TRY(run->live ? pli_batches_live(run->data, run->opts->stop, run->pool, &loop->batches, run->err)
+                          : pli_batches_stream(run->data, run->batch, run->pool, &loop->batches, run->err));
         run->clocks = pli_batches_clocks(loop->batches);
         return order_batches(loop);
     }

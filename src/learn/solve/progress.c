@@ -5,6 +5,8 @@
 
 #include "learn/keep/keep.h"
 
+#define TELL_NS UINT64_C(100000000)
+
 void pli_meter_start(pli_meter *meter, pli_run *run) {
     *meter = (pli_meter){ .run = run, .begun_ns = pli_comm_now(run->comm), .told_ns = pli_comm_now(run->comm) };
 }
@@ -15,6 +17,11 @@ static int32_t computing(const pli_run *run) {
     return living < pli_run_holders(run) ? living : pli_run_holders(run);
 }
 
+int pli_meter_rest_ms(const pli_meter *meter) {
+    const uint64_t passed_ns = pli_comm_now(meter->run->comm) - meter->told_ns;
+    return passed_ns < TELL_NS ? (int)((TELL_NS - passed_ns) / 1000000) : 0;
+}
+
 void pli_meter_tell(pli_meter *meter, const pli_sums *sums, int64_t epoch, int64_t clock, bool epoch_ended) {
     pli_run      *run = meter->run;
     const int64_t turns = run->turns > 1 ? run->turns : 1;
@@ -23,9 +30,11 @@ void pli_meter_tell(pli_meter *meter, const pli_sums *sums, int64_t epoch, int64
     pli_sums_add(&meter->lately, sums);
     uint64_t now = pli_comm_now(run->comm);
     epoch_ended = epoch_ended && (epoch + 1) % turns == 0;
-    if (!epoch_ended && now - meter->told_ns < 100000000) return;
+    if (!epoch_ended && !meter->waits && now - meter->told_ns < TELL_NS) return;
     double  seconds = (double)(now - meter->begun_ns) * 1e-9, lately = (double)(now - meter->told_ns) * 1e-9;
-    int64_t done = epoch * run->clocks + clock + 1, all = run->clocks * run->epochs;
+    const bool endless = run->live && !epoch_ended; /* nobody knows how many clocks will come */
+    int64_t done = epoch > 0 ? epoch * run->clocks + clock + 1 : clock + 1;
+    int64_t all = endless ? 0 : run->clocks * run->epochs;
     int64_t before = run->resume != NULL ? run->resume->clock : 0; /* done by an earlier run */
     plait_progress p = { .epoch = epoch / turns + 1,
                          .epochs = run->epochs / turns,

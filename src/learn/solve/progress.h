@@ -11,8 +11,11 @@ typedef struct pli_meter {
     uint64_t begun_ns, told_ns;
     double   rows, told_rows; /* of this worker */
     pli_sums lately;
+    bool     waits; /* the run waits for rows, perhaps for long: what is not told yet is told now */
 } pli_meter;
 void pli_meter_start(pli_meter *meter, pli_run *run);
+/** How long it will be, in milliseconds, until progress is told again. */
+int  pli_meter_rest_ms(const pli_meter *meter);
 /** Tells the caller of progress at most ten times a second, and at the end of an epoch. Only the lead does. */
 void pli_meter_tell(pli_meter *meter, const pli_sums *sums, int64_t epoch, int64_t clock, bool epoch_ended);
 

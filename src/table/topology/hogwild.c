@@ -14,6 +14,7 @@
 
 #include "table/events.h"
 #include "table/server/functions.h"
+#include "table/shown.h"
 #include "table/topology/hogwild_memory.h"
 
 enum { PACK = PLI_HOGWILD_PACK, WHAT_BYTES = 128 };
@@ -298,6 +299,22 @@ bool pli_table_place(const plait_table *table, unsigned char **memory_out, int64
     *memory_out = h->dense;
     *stride_out = h->stride;
     return true;
+}
+
+plait_status pli_table_place_grow(plait_table *table, int64_t rows, plait_error *err) {
+    struct pli_hogwild *h = table->state;
+    const int64_t       before = h->spec.rows * h->stride, bytes = rows * h->stride;
+    unsigned char      *dense = pli_aligned((size_t)bytes);
+    if (dense == NULL)
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for %lld rows of table %s", (long long)rows, table->spec.name);
+    memcpy(dense, h->dense, (size_t)before);
+    memset(dense + before, 0, (size_t)(bytes - before));
+    pli_free(h->dense);
+    h->dense = dense;
+    h->spec.rows = table->spec.rows = rows;
+    pli_sheet_set(table->shown, PLI_SHOWN_ROWS, rows);
+    pli_sheet_set(table->shown, PLI_SHOWN_HELD, rows);
+    return PLAIT_OK;
 }
 
 /* --- inc ---------------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,63 @@
+/* data/dataset/stream.h - a stream while it is read; for this room only. stream.c reads sources that are whole, live.c
+ * a pipe that is not. */
+#ifndef PLI_DATA_STREAM_H
+#define PLI_DATA_STREAM_H
+
+#include "data/dataset/batches.h"
+
+/* A place between two rows of a block. */
+typedef struct pli_spot {
+    int64_t segment, segment_row; /* rows of the segment before it */
+    size_t  at;                   /* in the segment's source       */
+    int64_t row;                  /* rows of the block before it   */
+} pli_spot;
+
+/* How far reading a block has come. Written by the thread that reads the block. */
+typedef struct pli_cursor {
+    pli_spot now, dropped; /* the pages before `dropped` were given back */
+    int64_t  rows;         /* of the block */
+} pli_cursor;
+
+/* Memory for parsed rows. */
+typedef struct pli_slot {
+    pli_rows  rows;
+    pli_found found; /* by the parser, which the pass before has found already */
+} pli_slot;
+
+/* Rows of a clock that are parsed by one call. */
+typedef struct pli_piece {
+    int32_t  own; /* block */
+    pli_spot from, to;
+} pli_piece;
+
+typedef struct pli_stream {
+    pli_pool     *pool;
+    int32_t       slots;
+    pli_cursor   *cursor;                     /* [own] */
+    int64_t      *source_row;                 /* [segments] how many rows of the source come before each */
+    pli_slot     *held;                       /* [own] the rows of the clocks at hand, for get */
+    pli_slot     *slot;                       /* [slots] for part and piece; at least one a thread */
+    pli_piece    *piece;                      /* [pieces] of the clock that was cut last  */
+    int32_t       pieces;
+    int64_t       piece_capacity;
+    int64_t       first_clock, clocks, group; /* the clocks at hand; how many clocks to take at once */
+    plait_error  *error;                      /* [own] */
+    plait_status *status;                     /* [own] */
+    /* of a pipe whose rows are taken as they come */
+    bool       live, ended;
+    const int *stop; /* not 0: no more is waited for; NULL: never */
+    int64_t    rows; /* that were taken */
+} pli_stream;
+
+/* stream.c */
+/** The place behind the last of up to *rows rows from `from` on; *rows becomes the number found. */
+size_t pli_end_of_rows(const pli_dataset *d, const pli_source *source, size_t from, size_t to, int64_t *rows);
+/** Makes s->stream and what it holds. false: out of memory. */
+bool   pli_stream_allocate(pli_batches *s, pli_pool *pool);
+void   pli_stream_destroy(pli_batches *s);
+
+/* live.c */
+/** pli_stream_cut of a live pipe: a clock has the rows that have come. PLAIT_END: as pli_live_next. */
+plait_status pli_live_cut(pli_batches *s, int32_t most, int32_t *pieces_out, plait_error *err);
+
+#endif
