@@ -85,8 +85,8 @@ plait_status pli_live_more(pli_source *source, bool all, plait_error *err);
 /** Makes data the front's whole lines, or what was received if the pipe has ended. */
 plait_status pli_live_take_front(pli_source *source, plait_error *err);
 /** The next whole lines, [*from_out, *to_out) of source->data: first those of the front from `begin` on, then those
- *  that come; about a MiB if so much is there. It waits for a line. PLAIT_END: the pipe has ended, or *stop (NULL: never) is
- *  not 0. Errors: EIO, ENOMEM, EFORMAT a line without end. */
+ *  that come; about a MiB if so much is there. It waits for a line. PLAIT_END: the pipe has ended, or *stop (NULL:
+ *  never) is not 0. Errors: EIO, ENOMEM, EFORMAT a line without end. */
 plait_status pli_live_next(pli_source *source, size_t begin, const int *stop, size_t *from_out, size_t *to_out,
                            plait_error *err);
 /** Would pli_live_next wait for longer than `ms` milliseconds? Has the pipe ended, and was all of it taken? */
