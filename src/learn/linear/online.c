@@ -5,7 +5,6 @@
 #include "learn/linear/online.h"
 
 #include <math.h>
-#include <sched.h>
 #include <string.h>
 
 #include "table/table.h"
@@ -196,10 +195,9 @@ static plait_status fetched(pli_run *run, const pli_batch *batch) {
     return pli_linear_fit_of(run)->fit.scale.centre != NULL ? take_all(run) : pli_linear_steps.fetched(run, batch);
 }
 
-/* Workers in the files' order learn best from neighbouring rows. Where they share a core and do not wait for each
- * other, each gives way behind its few rows, so that they move through the files side by side. */
+/* Workers in the files' order learn best from neighbouring rows. */
 static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
-    if (run->lanes > 1 && !online_of(run)->paced) sched_yield();
+    if (run->lanes > 1 && !online_of(run)->paced) pli_online_give_way(run);
     if (online_of(run)->in_place) return pli_online_step_in_place(run, batch, clock, sums_out);
     return step_by_key(run, batch, 1, sums_out);
 }
@@ -367,7 +365,8 @@ static plait_status begin(pli_run *run) {
     /* Where reads are bounded, the others are about as far; else they may not have begun, or have ended. */
     o->paced = pli_run_holders(run) > 1 && (pli_promises_of(run->consistency, NULL) & PLAIT_BOUNDED_READS) != 0;
     PLI_TRY(make_threads(run, o));
-    return make_tables(run);
+    PLI_TRY(make_tables(run));
+    return pli_online_side_begin(run);
 }
 
 static void free_thread(pli_online_thread *thread) {
@@ -384,6 +383,7 @@ static void end(pli_run *run) {
     pli_online *o = online_of(run);
     for (int32_t t = 0; o != NULL && o->thread != NULL && t <= o->threads; t++) free_thread(&o->thread[t]);
     if (o != NULL) {
+        pli_online_side_end(run);
         pli_free(o->review.part);
         pli_free(o->thread);
         pli_free(o->any);

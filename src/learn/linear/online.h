@@ -38,6 +38,7 @@
  *     online_rule.c   the update of a row
  *     online.c        the tables, batches, the solution
  *     online_place.c  rows learnt in the table's own memory: one worker, or async over local
+ *     online_side.c   unbounded workers move through the files side by side
  *     online_live.c   the rows of a pipe, as they come
  *     online_review.c a sample of the rows, learnt once more if the first ones were forgotten
  */
@@ -131,6 +132,12 @@ typedef struct pli_online_thread {
     char               apart[64]; /* keeps the next thread's on another cache line */
 } pli_online_thread;
 
+/* Where the workers of a process are in the pass, if nothing bounds them (online_side.c); place NULL: not known. */
+typedef struct pli_online_side {
+    struct pli_online_place *place; /* [workers] */
+    uint64_t begun_ns, vain_ns; /* vain_ns: it has napped for workers that did not come */
+} pli_online_side;
+
 struct pli_online {
     pli_online_rule    rule;
     pli_online_thread *thread; /* [threads + 1]; the last one learns where rows are learnt one after another */
@@ -140,6 +147,7 @@ struct pli_online {
     float             *any;       /* [2, cols] for small reads */
     pli_online_reviewed review;
     bool               reviews;   /* rows are learnt once more: they are not kept */
+    pli_online_side    side;
     bool               paced;     /* there are other workers, and none is far ahead */
     int32_t           *order; /* [ordered] the parts of a clock that have rows, in the files' order */
     int64_t            ordered, order_capacity;
@@ -190,6 +198,13 @@ bool         pli_online_fits_in_place(const pli_run *run);
 plait_status pli_online_make_table(pli_run *run, const plait_table_opts *opts, plait_table **table_out);
 plait_status pli_online_again_in_place(pli_run *run, const pli_batch *batch, pli_sums *sums_out);
 plait_status pli_online_step_in_place(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out);
+
+/* --- online_side.c: unbounded workers, side by side --------------------------------------------------------------- */
+
+plait_status pli_online_side_begin(pli_run *run);
+void         pli_online_side_end(pli_run *run);
+/** Before a clock: gives way to the other workers of the process, and waits a little for those that are behind. */
+void         pli_online_give_way(pli_run *run);
 
 /* --- online_live.c: the rows of a pipe, as they come -------------------------------------------------------------- */
 
