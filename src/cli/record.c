@@ -205,12 +205,15 @@ static void validation(pli_text *text, const plait_report *r) {
     pli_text_add(text, "%s\n", r->stopped_early > 0 ? "; stopped early" : "");
 }
 
-/* Ends the line of clocks. The gap is an estimate, so two digits are enough. */
+/* Ends the line of clocks. The gap is a share of the objective, and an estimate, so two digits are enough. */
 static void convergence(pli_text *text, const plait_report *r) {
     if (r->converged > 0) pli_text_add(text, ", converged");
     if (r->converged == 0) pli_text_add(text, ", not converged");
-    if (r->converged == 0 && isfinite(r->gap))
-        pli_text_add(text, ": about %.2g %% above the least objective", 100 * r->gap);
+    const double above = 100 * r->gap / (1 - r->gap);
+    if (r->converged == 0 && r->gap < 0.99)
+        pli_text_add(text, above < 10 ? ": about %.2g %% above the least objective"
+                                      : ": about %.0f %% above the least objective", above);
+    if (r->converged == 0 && r->gap >= 0.99) pli_text_add(text, ": far above the least objective");
     pli_text_add(text, "\n");
 }
 

@@ -84,4 +84,16 @@ exits 2 'quantile' nan "$@" --model quantile --quantile nan
 exits 2 'linear models and trees' net "$@" --model mlp --loss poisson
 works idle "$@" --model squared --epochs 2 --quantile 0.3
 grep -q 'quantile has no effect without --model quantile' idle.err || fail "--quantile without effect: $(cat idle.err)"
+
+# hinge on fewer rows than features is taken by rows, whose gap is certain, unless the features' units are far apart.
+LC_ALL=C awk 'BEGIN { srand(8); for (i = 0; i < 40; i++) {
+    line = ""; for (j = 1; j <= 60; j++) { x = rand() * 2 - 1; if (j == 1) y = x; line = line sprintf(" %d:%.4f", j, x * (j == 60 ? 1e4 : 1)) }
+    print (y > 0) line >"units"; sub(/ 60:.*/, "", line); print (y > 0) line >"alike" } }'
+works alike train --data alike --model hinge --json
+[ "$(field alike optimizer)" = cd ] && [ "$(field alike converged)" = true ] || fail "hinge on alike features: $(field alike optimizer)"
+works units train --data units --model hinge --json
+[ "$(field units optimizer)" = lbfgs ] || fail "hinge on features in other units: $(field units optimizer)"
+works named train --data units --model hinge --optimizer cd --epochs 40
+grep -q 'cd is still far from the least objective after 40 passes' named.err || fail "cd in other units: $(tail -n 2 named.err)"
+grep -q 'not converged: .* above the least objective' named.out || fail "cd in other units: $(grep clocks named.out)"
 finish

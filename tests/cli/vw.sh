@@ -91,4 +91,10 @@ printf '1 5000000007:1 3:2 # 9:1\n-1 qid:4 3:1\n' >wide
 works wide train --data wide --hash-bits 12 --epochs 3 --out wide.model
 works wide inspect wide.model --weights
 [ "$(cut -f 1 wide.out | sort | tr '\n' ' ')" = "(intercept) 3 5000000007 " ] || fail "hashed libsvm: $(cat wide.out)"
+
+# Weights of far-away sizes and workers that run apart: a solver, though hashing makes far more weights than values.
+LC_ALL=C awk 'BEGIN { srand(9); for (i = 0; i < 300; i++) { a = rand() * 2 - 1; b = rand() * 2 - 1
+    printf "%d %.2f |f a:%.4f b:%.4f\n", (a - b / 2 + rand() - 0.5 > 0) ? 1 : -1, i % 7 == 0 ? 20 : 0.1 + rand() * 3, a, b } }' >apart.vw
+works apart train --data apart.vw --hash-bits 16 --workers 2 --consistency async --json
+[ "$(field apart optimizer)" = newton ] && [ "$(field apart converged)" = true ] || fail "weights apart: $(field apart optimizer)"
 finish

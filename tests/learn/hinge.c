@@ -84,7 +84,7 @@ static void test_wide(void **state) {
     rule.opts.epochs = 60;
     must_train(&rule, 1);
     plait_model_destroy(&rule.model);
-    assert_true(trained(&t, 2, "lbfgs") < rule.report.objective);
+    assert_true(trained(&t, 2, "cd") < rule.report.objective);
     plait_data_destroy(&data);
 }
 

@@ -324,6 +324,14 @@ static plait_status look(pli_run *run, bool last) {
     return PLAIT_OK;
 }
 
+/* Says what holds a run up whose user has named this optimizer. */
+static void tell_slow(const pli_run *run) {
+    if (run->converged || run->interrupted || run->chooses || !(run->gap > 0.01) || !pli_comm_leads(run->comm)) return;
+    pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
+            "optimizer cd is still far from the least objective after %lld passes: it is slow on features in units of "
+            "very different size; --optimizer auto does not mind them", (long long)run->epochs_done);
+}
+
 /* An epoch of the loop is one turn. */
 static plait_status epoch(pli_run *run, int64_t number, bool *end_out) {
     pli_dual  *n = dual_of(run);
@@ -342,6 +350,7 @@ static plait_status finish(pli_run *run) {
     const pli_dual *n = dual_of(run);
     run->converged = n->converged;
     run->epochs_done = (run->epochs_done + n->turns.turns - 1) / n->turns.turns; /* passes */
+    tell_slow(run);
     return pli_fit_solved_at(run, PLAIT_F64, n->best);
 }
 

@@ -1,5 +1,6 @@
 /* The linear models as learners: logistic, hinge, squared, huber, quantile, poisson. They differ only by their loss. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "learn/linear/coordinates.h"
@@ -23,6 +24,8 @@ static const plait_learner_table tables[] = {
 
 #define SOLVER_BYTES 80.0 /* of the vectors of L-BFGS, for each weight */
 #define NEWTON_BYTES 350.0
+#define HUNDREDS     384.0 /* weights from which the curvature of each pair costs more than passes by rows */
+#define FEW_VECTORS  524288.0 /* weights whose vectors cost little, however few the data: the 2^18 of VW text */
 #define MIRROR_BYTES 128.0 /* more, where workers average mirrors: copies on their way, and the average */
 #define CURVATURE_WORK 1e11 /* a few seconds a pass */
 
@@ -63,7 +66,7 @@ static double default_rate(const pli_run *run) {
 static int64_t default_epochs(const pli_run *run) {
     const pli_linear_fit *l = run->state;
     if (run->lbfgs) return 2000;
-    if (run->solver == &pli_solver_cd) return 3000;
+    if (run->solver == &pli_solver_cd) return 10000; /* passes by rows are cheap */
     if (run->solver == &pli_solver_coordinates) return 1000 + 50 * run->opts->path;
     if (run->solver == &pli_solver_newton) return l->fit.goal.loss->smoothed != NULL ? 3000 : 1000;
     return clamp((l->rowwise ? 600 : 2400) / run->clocks, 5, 100);
@@ -137,7 +140,7 @@ static const char *unsuited(const pli_run *run, double there) {
     const double bytes = newton ? NEWTON_BYTES + (mirrors ? MIRROR_BYTES : 0) : SOLVER_BYTES;
     if (there > 0 && n * bytes > there)
         return "the weights are too many for a solver's vectors";
-    if (newton && n > 16 * (double)run->entries * (double)pli_fit_of(run)->goal.columns)
+    if (newton && n > FEW_VECTORS && n > 16 * (double)run->entries * (double)pli_fit_of(run)->goal.columns)
         return "there are far more weights than values in the data";
     if (newton && pli_fit_of(run)->goal.loss->smoothed != NULL && !has_whole_curvature(run))
         return "of a loss with a kink newton keeps the curvature of each pair of weights, and the weights are too many "
@@ -161,12 +164,35 @@ static void prefer_newton(pli_run *run) {
                                  "rows stay and weights are few: the curvature of each pair knows the loss's kinks");
 }
 
+static int by_size(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Are features in units of about one size: is the largest spread at most 64 times the median? Collective. */
+static plait_status has_even_units(pli_run *run, bool *even_out) {
+    pli_scale   *scale = &pli_fit_of(run)->scale;
+    int64_t      n = 0;
+    plait_status status = pli_fit_measure_scale(run);
+    for (int64_t j = 0; scale->factor != NULL && j < scale->features; j++)
+        if (scale->factor[j] > 0) scale->factor[n++] = scale->factor[j];
+    if (n > 0) qsort(scale->factor, (size_t)n, sizeof *scale->factor, by_size); /* 1 / spread */
+    *even_out = n == 0 || scale->factor[n / 2] <= 64 * scale->factor[0];
+    pli_scale_destroy(scale);
+    return status;
+}
+
 /* Smoothing comes near kinks in few passes where the curvature of each pair of weights is kept, whatever the features'
- * scales. With more weights, rows are taken one by one in the dual problem. */
-static void prefer_dual(pli_run *run, double there) {
-    if (!run->chooses || run->solver == &pli_solver_online || unsuited_dual(run, there) != NULL) return;
-    if (has_whole_curvature(run)) return;
-    (void)pli_run_try_solver(run, &pli_solver_cd, pli_solver_cd.why);
+ * scales; but a pass costs the square of the weights, and with fewer rows than features it cannot tell how far it is.
+ * So with more weights, or in these two cases with features of one unit, rows are taken one by one in the dual
+ * problem. */
+static plait_status prefer_dual(pli_run *run, double there) {
+    bool even = true;
+    if (!run->chooses || run->solver == &pli_solver_online || unsuited_dual(run, there) != NULL) return PLAIT_OK;
+    if (has_whole_curvature(run) && weights_of(run) < HUNDREDS && run->train_rows >= run->features) return PLAIT_OK;
+    if (has_whole_curvature(run)) PLI_TRY(has_even_units(run, &even));
+    if (even) (void)pli_run_try_solver(run, &pli_solver_cd, pli_solver_cd.why);
+    return PLAIT_OK;
 }
 
 /* A path of penalties is taken by coordinates alone. */
@@ -189,7 +215,7 @@ static plait_status check_solver(pli_run *run) {
     if (run->solver == NULL) return PLAIT_OK;
     PLI_TRY(plait_comm_allreduce(run->comm, &there, 1, PLAIT_F64, PLAIT_MIN));
     prefer_newton(run);
-    prefer_dual(run, there);
+    PLI_TRY(prefer_dual(run, there));
     const char *why = unsuited(run, there);
     if (why == NULL || (!run->chooses && run->lbfgs)) return PLAIT_OK;
     if (run->opts->path > 0)
