@@ -37,6 +37,8 @@ int64_t      pli_schema_row_labels(const pli_schema *schema);
 /** Do its rows have labels? false: they are read as by --label none (or by the schema of such a model), and each
  *  label is NaN. If a model's schema allows it, a row of a labelled data set may still lack a label (NaN). */
 bool         pli_schema_has_labels(const pli_schema *schema);
+/** Are numbers of its rows missing (NaN)? */
+bool         pli_schema_keeps_missing(const pli_schema *schema);
 /** Is this option's value `none`, for rows without labels? */
 bool         pli_label_is_none(const char *label);
 /** Distinct labels seen, at most 65,536; -1: more, or not integers (regression). */

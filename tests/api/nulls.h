@@ -8,6 +8,7 @@
 #include <plait/fit.h>
 #include <plait/graph_file.h>
 #include <plait/group.h>
+#include <plait/memory.h>
 #include <plait/model.h>
 #include <plait/nn.h>
 #include <plait/place.h>

@@ -63,6 +63,24 @@ static int data_row(fixture *f, int arg) {
     while (plait_data_block_rows(f->data, block) == 0) block++;
     return plait_data_row(N(0, f->data), block, 0, N(3, &row), N(4, &f->err));
 }
+static int memory_opts_init(fixture *f, int arg) {
+    plait_memory_opts opts;
+    (void)f;
+    (plait_memory_opts_init)(N(0, &opts));
+    return NEUTRAL;
+}
+static int from_memory(fixture *f, int arg) {
+    static const float x[2] = { 1, 2 };
+    plait_memory_opts  opts;
+    plait_data        *data = NULL;
+    plait_memory_opts_init(&opts);
+    opts.layout = PLAIT_DENSE_ROWS;
+    opts.rows = 2, opts.features = 1, opts.values = x;
+    plait_status status = plait_data_from_memory(N(0, &opts), N(1, &data), N(2, &f->err));
+    plait_data_destroy(&data);
+    return status;
+}
+static int is_lent(fixture *f, int arg) { return NEUTRAL_IF(plait_data_is_lent(N(0, f->data)) == (arg < 0)); }
 static int data_destroy(fixture *f, int arg) {
     plait_data *none = NULL;
     (void)f;
@@ -240,6 +258,9 @@ static int restore(fixture *f, int arg) {
 }
 
 const null_case learn_cases[] = {
+    { "memory_opts_init", memory_opts_init, NULL },
+    { "data_from_memory", from_memory, NULL },
+    { "data_is_lent", is_lent, NULL },
     { "data_opts_init", data_opts_init, NULL },
     { "data_read", data_read, NULL },
     { "data_from_csr", from_csr, "value label weight" },

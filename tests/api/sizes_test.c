@@ -31,6 +31,7 @@ typedef struct sized {
     static void name##_fill(void *opts, size_t size) { plait_##name##_init_sized(opts, size); }
 INIT(comm_opts) INIT(job_opts) INIT(table_opts) INIT(data_opts) INIT(train_opts) INIT(place_opts)
 INIT(schedule_opts) INIT(graph_file_opts) INIT(table_store_opts) INIT(session_opts) INIT(checkpoint_opts) INIT(cut)
+INIT(memory_opts)
 
 /* --- the calls ------------------------------------------------------------------------------------------------ */
 
@@ -67,6 +68,19 @@ static plait_status read_data(fixture *f, void *opts) {
     o->paths = &path;
     o->n_paths = 1;
     plait_status status = plait_data_read(o, &data, &f->err);
+    plait_data_destroy(&data);
+    return status;
+}
+
+static plait_status take_memory(fixture *f, void *opts) {
+    static const float x[2] = { 1, 2 };
+    plait_memory_opts *o = opts;
+    plait_data        *data = NULL;
+    o->layout = PLAIT_DENSE_ROWS;
+    o->rows = 2;
+    o->features = 1;
+    o->values = x;
+    plait_status status = plait_data_from_memory(o, &data, &f->err);
     plait_data_destroy(&data);
     return status;
 }
@@ -165,6 +179,7 @@ static const sized all[] = {
     ROW(place_opts, seed, place), ROW(schedule_opts, user, make_schedule), ROW(graph_file_opts, values_bytes, parse),
     ROW(table_store_opts, user, make_store), ROW(session_opts, trace_user, make_session), ROW(cut, channel, make_part),
     ROW(checkpoint_opts, keep, save),
+    ROW(memory_opts, lend, take_memory),
 };
 enum { ALL = sizeof all / sizeof *all };
 

@@ -83,6 +83,14 @@ pli_block pli_memory_block(const pli_dataset *d, int32_t block);
 /** Adds a line to the notes and to the log. */
 void pli_dataset_note(pli_dataset *dataset, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* memory.c, given.c */
+struct plait_data {
+    pli_dataset *dataset;
+    bool         lent; /* columns and values of its rows are the caller's */
+};
+/** Gives back what the caller has lent, so that it is not freed with the rows. */
+void pli_given_back(struct plait_data *data);
+
 /* format.c */
 /** The format that opts names; else the format judged by content; with `fixed` it must be the model's. Errors: ENAME
  *  no such format, EINVAL not the model's format, EFORMAT a file of another program. */

@@ -1,14 +1,10 @@
-/* plait_data: a whole data set in memory, read from files or given by the caller. It is the data set of one worker
+/* plait_data: a whole data set in memory, read from files or given by the caller (given.c). It is the data set of one worker
  * that owns all blocks. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "data/dataset/dataset.h"
-
-struct plait_data {
-    pli_dataset *dataset;
-};
 
 void (plait_data_opts_init)(plait_data_opts *opts) {
     if (opts == NULL) return;
@@ -57,131 +53,7 @@ plait_status plait_data_read(const plait_data_opts *opts, plait_data **data_out,
     return pli_data_read(opts, NULL, data_out, error_out);
 }
 
-/* --- from rows of the caller ------------------------------------------------------------------------------ */
-
-#define ROWS_MAX (INT64_MAX / 1024) /* blocks and bytes of rows multiply it */
-
-typedef struct given_rows {
-    int64_t         rows, features;
-    const int64_t  *row_start;
-    const uint32_t *column;
-    const float    *value; /* csr: [entries] or NULL; dense: [rows, features] */
-    const double   *label, *weight;
-    bool            dense;
-} given_rows;
-
-static plait_status check_rows(const given_rows *g, plait_error *err) {
-    const int64_t most = g->dense && g->features > 0 ? ROWS_MAX / g->features : ROWS_MAX;
-    if (g->rows < 1 || g->rows > most || g->features < 0 || g->features > (int64_t)UINT32_MAX + 1)
-        return pli_fail(err, PLAIT_EINVAL,
-                        "%lld rows of %lld features: expected 1 to %lld rows, and columns below 2^32",
-                        (long long)g->rows, (long long)g->features, (long long)most);
-    if (!g->dense && g->row_start[0] != 0) return pli_fail(err, PLAIT_EINVAL, "row_start[0]: expected 0");
-    for (int64_t i = 0; i < g->rows; i++) {
-        if (g->label != NULL && !isfinite(g->label[i]))
-            return pli_fail(err, PLAIT_EINVAL, "label of row %lld: expected a finite number", (long long)i);
-        if (g->weight != NULL && !(g->weight[i] >= 0 && g->weight[i] < 3e38))
-            return pli_fail(err, PLAIT_EINVAL, "weight of row %lld: expected a finite number, not negative",
-                            (long long)i);
-        if (!g->dense && g->row_start[i + 1] < g->row_start[i])
-            return pli_fail(err, PLAIT_EINVAL, "row_start decreases at row %lld", (long long)i);
-    }
-    return PLAIT_OK;
-}
-
-static bool append_row(const given_rows *g, int64_t row, pli_rows *to, plait_error *err) {
-    int64_t from = g->dense ? row * g->features : g->row_start[row];
-    int64_t n = g->dense ? g->features : g->row_start[row + 1] - from;
-    if (!pli_rows_reserve(to, n) || !pli_rows_reserve_rows(to, 1))
-        return pli_fail(err, PLAIT_ENOMEM, "no memory for rows"), false;
-    for (int64_t k = 0; k < n; k++) {
-        uint32_t column = g->dense ? (uint32_t)k : g->column[from + k];
-        float    value = g->value != NULL ? g->value[from + k] : 1.0f;
-        if (!isfinite(value))
-            return pli_fail(err, PLAIT_EINVAL, "row %lld, column %u: expected a finite number", (long long)row, column),
-                   false;
-        if (!g->dense && (column >= g->features || (k > 0 && column <= g->column[from + k - 1])))
-            return pli_fail(err, PLAIT_EINVAL, "row %lld: expected columns below %lld that increase, found %u",
-                            (long long)row, (long long)g->features, column),
-                   false;
-        if (g->dense && value == 0.0f) continue;
-        if (value != 1.0f && !pli_rows_need_values(to)) return pli_fail(err, PLAIT_ENOMEM, "no memory for rows"), false;
-        to->b.col[to->b.entries] = column;
-        if (to->b.value != NULL) to->b.value[to->b.entries] = value;
-        to->b.entries++;
-    }
-    to->b.label[to->b.rows] = g->label != NULL ? g->label[row] + 0.0 : (double)NAN;
-    if (to->b.weight != NULL) to->b.weight[to->b.rows] = (float)g->weight[row];
-    to->b.row_start[++to->b.rows] = to->b.entries;
-    return true;
-}
-
-static plait_status fill_block(const given_rows *g, int32_t block, pli_dataset *d, pli_found *found, plait_error *err) {
-    pli_rows *to = &d->rows[block];
-    int64_t   from = g->rows * block / d->blocks, end = g->rows * (block + 1) / d->blocks;
-    bool      good = pli_rows_reserve_rows(to, end - from) && pli_rows_reserve(to, 1) &&
-                (g->weight == NULL || pli_rows_need_weights(to));
-    if (!good) return pli_fail(err, PLAIT_ENOMEM, "no memory for rows");
-    to->b.number = block;
-    to->b.first_row = from;
-    for (int64_t row = from; row < end; row++) {
-        if (!append_row(g, row, to, err)) return err != NULL ? err->code : PLAIT_EINVAL;
-        if (!pli_found_label(found, to->b.label[row - from]))
-            return pli_fail(err, PLAIT_ENOMEM, "no memory for the labels");
-    }
-    pli_rows_shrink(to);
-    return PLAIT_OK;
-}
-
-static plait_status fill(const given_rows *g, pli_dataset *d, pli_found *found, plait_error *err) {
-    PLI_TRY(check_rows(g, err));
-    d->workers = 1;
-    d->blocks = d->own = PLI_MIN_BLOCKS;
-    d->rows = pli_calloc(PLI_MIN_BLOCKS, sizeof *d->rows);
-    d->schema = pli_schema_create();
-    if (d->rows == NULL || d->schema == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a data set");
-    for (int32_t block = 0; block < d->blocks; block++) PLI_TRY(fill_block(g, block, d, found, err));
-    PLI_TRY(pli_dataset_join_found(d, found, 1, err));
-    d->schema->rows = g->rows;
-    d->schema->features = g->features;
-    d->schema->unlabelled = g->label == NULL;
-    d->loaded = true;
-    return PLAIT_OK;
-}
-
-static plait_status create(const given_rows *g, plait_data **data_out, plait_error *error_out) {
-    plait_error local = { .code = PLAIT_OK }, *err = error_out != NULL ? error_out : &local;
-    pli_found   found = { 0 };
-    plait_data *data = pli_calloc(1, sizeof *data);
-    if (data == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a data set");
-    data->dataset = pli_calloc(1, sizeof *data->dataset);
-    plait_status status = data->dataset != NULL ? fill(g, data->dataset, &found, err)
-                                                : pli_fail(err, PLAIT_ENOMEM, "no memory for a data set");
-    pli_found_free(&found);
-    if (status < 0)
-        plait_data_destroy(&data);
-    else
-        *data_out = data;
-    return status;
-}
-
-plait_status plait_data_from_csr(int64_t rows, int64_t features, const int64_t *row_start, const uint32_t *column,
-                                 const float *value, const double *label, const double *weight, plait_data **data_out,
-                                 plait_error *error_out) {
-    PLI_TRY(PLI_GIVEN(error_out, row_start));
-    PLI_TRY(PLI_GIVEN_OF(error_out, rows > 0 && rows <= ROWS_MAX ? row_start[rows] : 0, column));
-    PLI_TRY(PLI_GIVEN(error_out, data_out));
-    given_rows g = { rows, features, row_start, column, value, label, weight, false };
-    return create(&g, data_out, error_out);
-}
-
-plait_status plait_data_from_dense(int64_t rows, int64_t features, const float *x, const double *label,
-                                   const double *weight, plait_data **data_out, plait_error *error_out) {
-    PLI_TRY(PLI_GIVEN_OF(error_out, features, x));
-    PLI_TRY(PLI_GIVEN(error_out, data_out));
-    given_rows g = { rows, features, NULL, NULL, x, label, weight, true };
-    return create(&g, data_out, error_out);
-}
+/* --- questions ----------------------------------------------------------------------------------------------- */
 
 int64_t plait_data_rows(const plait_data *data) { return data == NULL ? 0 : data->dataset->schema->rows; }
 int plait_data_has_labels(const plait_data *data) {
@@ -232,6 +104,7 @@ void pli_block_row(const pli_block *b, int64_t row, plait_row *row_out) {
 
 void plait_data_destroy(plait_data **data) {
     if (data == NULL || *data == NULL) return;
+    pli_given_back(*data);
     pli_dataset_destroy(&(*data)->dataset);
     pli_free(*data);
     *data = NULL;

@@ -349,6 +349,7 @@ const char *pli_schema_label_name(const pli_schema *schema) {
     return column != NULL ? column->name : NULL;
 }
 
+bool pli_schema_keeps_missing(const pli_schema *schema) { return schema->keeps_missing; }
 bool pli_schema_has_labels(const pli_schema *schema) { return !schema->unlabelled; }
 
 int64_t pli_schema_features(const pli_schema *schema) { return schema->features; }

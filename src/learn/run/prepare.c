@@ -138,6 +138,9 @@ static plait_status open_data(pli_run *run) {
     if (run->learner->more != NULL && run->learner->more->reads != NULL) run->learner->more->reads(run, &files);
     const pli_schema *fixed = run->start != NULL ? pli_model_schema(run->start) : NULL;
     PLI_TRY(pli_run_open(run, o->data != NULL ? &files : NULL, o->memory, fixed, run->stream, &run->data));
+    if (!files.keep_missing && o->memory != NULL && pli_schema_keeps_missing(pli_dataset_schema(run->data)))
+        return pli_fail(run->err, PLAIT_EINVAL, "the data lack numbers (NaN), and model %s needs all; take gbdt or "
+                                                "forest, or fill them in", run->learner->name);
     if (!files.origins && pli_schema_origins(pli_dataset_schema(run->data)) > 0)
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "model %s%s is refused on rows that were read for another model: columns that lie far from 0 "
