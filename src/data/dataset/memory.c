@@ -1,5 +1,5 @@
-/* plait_data: a whole data set in memory, read from files or given by the caller (given.c). It is the data set of one worker
- * that owns all blocks. */
+/* plait_data: a whole data set in memory, read from files or given by the caller (given.c). It is the data set of one
+ * worker that owns all blocks. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

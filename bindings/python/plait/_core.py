@@ -1,0 +1,203 @@
+"""The C library behind objects: data in memory, a fit that Ctrl-C ends, and models that are their file's bytes."""
+import os
+import tempfile
+import threading
+
+import numpy as np
+import scipy.sparse as sp
+
+from plait._plait import ffi, lib
+
+
+class PlaitError(RuntimeError):
+    """A call of the library failed; the text says what, where, and the remedy."""
+
+
+def version():
+    return ffi.string(lib.plait_version()).decode()
+
+
+def _check(status, err):
+    if status >= 0:
+        return
+    text = ffi.string(err.text).decode(errors="replace")
+    raise MemoryError(text) if status == lib.PLAIT_ENOMEM else PlaitError(text)
+
+
+class Data:
+    """Rows in memory. Float32 CSR with 32-bit columns is used where it lies; other layouts are copied by the library."""
+
+    def __init__(self, x, label=None, weight=None, keep_missing=False):
+        opts = ffi.new("plait_memory_opts *")
+        err = ffi.new("plait_error *")
+        out = ffi.new("plait_data **")
+        lib.plait_memory_opts_init(opts)
+        opts.rows, opts.features = x.shape
+        opts.keep_missing = keep_missing
+        self._lent = []  # arrays that must outlive the data set
+        (self._sparse if sp.issparse(x) else self._dense)(opts, x)
+        if label is not None:
+            opts.label = self._pointer("const double *", np.ascontiguousarray(label, dtype=np.float64))
+        if weight is not None:
+            opts.weight = self._pointer("const double *", np.ascontiguousarray(weight, dtype=np.float64))
+        _check(lib.plait_data_from_memory(opts, out, err), err)
+        self.pointer = ffi.gc(out[0], lambda p: lib.plait_data_destroy(ffi.new("plait_data **", p)))
+
+    def _pointer(self, kind, array):
+        self._lent.append(array)
+        return ffi.cast(kind, array.ctypes.data)
+
+    def _values(self, opts, x):
+        x = x if x.dtype in (np.float32, np.float64) else x.astype(np.float64)
+        opts.type = lib.PLAIT_F32 if x.dtype == np.float32 else lib.PLAIT_F64
+        return x
+
+    def _dense(self, opts, x):
+        x = self._values(opts, x)
+        by_rows = x.flags.c_contiguous or not x.flags.f_contiguous
+        x = np.ascontiguousarray(x) if by_rows else x
+        opts.layout = lib.PLAIT_DENSE_ROWS if by_rows else lib.PLAIT_DENSE_COLUMNS
+        opts.values = self._pointer("const void *", x)
+
+    def _sparse(self, opts, x):
+        x = x.tocsr()
+        if not x.has_canonical_format:
+            x = x.copy()
+            x.sum_duplicates()
+        opts.layout = lib.PLAIT_CSR
+        opts.lend = 1
+        opts.values = self._pointer("const void *", self._values(opts, x.data))
+        opts.row_start = self._pointer("const void *", x.indptr)
+        opts.column = self._pointer("const void *", x.indices)
+        opts.row_start_bytes, opts.column_bytes = x.indptr.itemsize, x.indices.itemsize
+
+    @property
+    def is_lent(self):
+        return bool(lib.plait_data_is_lent(self.pointer))
+
+
+class Model:
+    """A trained model. Pickled, it is the bytes of its safetensors file."""
+
+    def __init__(self, pointer):
+        self.pointer = ffi.gc(pointer, lambda p: lib.plait_model_destroy(ffi.new("plait_model **", p)))
+
+    def to_bytes(self):
+        err = ffi.new("plait_error *")
+        with tempfile.TemporaryDirectory(prefix="plait-") as folder:
+            path = os.path.join(folder, "model")
+            _check(lib.plait_model_save(self.pointer, path.encode(), err), err)
+            with open(path, "rb") as f:
+                return f.read()
+
+    @classmethod
+    def from_bytes(cls, data):
+        with tempfile.TemporaryDirectory(prefix="plait-") as folder:
+            path = os.path.join(folder, "model")
+            with open(path, "wb") as f:
+                f.write(data)
+            return cls.load(path)
+
+    @classmethod
+    def load(cls, path):
+        """Reads a model file, also one of the command line's."""
+        err = ffi.new("plait_error *")
+        out = ffi.new("plait_model **")
+        _check(lib.plait_model_load(os.fspath(path).encode(), out, err), err)
+        return cls(out[0])
+
+    def save(self, path):
+        err = ffi.new("plait_error *")
+        _check(lib.plait_model_save(self.pointer, os.fspath(path).encode(), err), err)
+
+    def __reduce__(self):
+        return Model.from_bytes, (self.to_bytes(),)
+
+    @property
+    def hash(self):
+        out = ffi.new("char[65]")
+        lib.plait_model_hash(self.pointer, out)
+        return ffi.string(out).decode()
+
+    @property
+    def classes(self):
+        return lib.plait_model_classes(self.pointer)
+
+    def predict(self, data, rows, proba=False):
+        width = max(1, self.classes) if proba else 1
+        return self._rows(lambda out, err: lib.plait_model_predict(self.pointer, data.pointer, int(proba), out, err),
+                          rows, width)
+
+    def transform(self, data, rows, width):
+        return self._rows(lambda out, err: lib.plait_model_transform(self.pointer, data.pointer, out, err), rows, width)
+
+    @staticmethod
+    def _rows(call, rows, width):
+        err = ffi.new("plait_error *")
+        out = np.empty((rows, width))
+        _check(call(ffi.cast("double *", out.ctypes.data), err), err)
+        return out
+
+    def weights(self, features):
+        """The weights [columns, features] and the intercepts [columns] of a linear model."""
+        columns = lib.plait_model_columns(self.pointer)
+        w = [[lib.plait_model_weight(self.pointer, j, k) for j in range(features)] for k in range(columns)]
+        return np.array(w), np.nan_to_num([lib.plait_model_intercept(self.pointer, k) for k in range(columns)])
+
+    def arrays(self):
+        """The named arrays of a model that has some, such as {"centres": ...}."""
+        found, a, i = {}, ffi.new("plait_model_array *"), 0
+        kinds = {lib.PLAIT_F32: np.float32, lib.PLAIT_F64: np.float64}
+        while lib.plait_model_array_at(self.pointer, i, a) == lib.PLAIT_OK:
+            kind = kinds.get(a.type, np.int64)
+            shape = tuple(a.shape[k] for k in range(a.rank))
+            size = int(np.prod(shape)) * np.dtype(kind).itemsize
+            found[ffi.string(a.name).decode()] = np.frombuffer(ffi.buffer(a.data, size), kind).reshape(shape).copy()
+            i += 1
+        return found
+
+
+class _Fit(threading.Thread):
+    """A fit on a thread of its own: signals reach the thread that waits for it."""
+
+    def __init__(self, data, options, settings, threads):
+        super().__init__(daemon=True)
+        self.data, self.texts = data, []
+        self.report, self.err = ffi.new("plait_report *"), ffi.new("plait_error *")
+        self.out, self.stop = ffi.new("plait_model **"), ffi.new("int *")
+        self.comm_opts, self.opts = ffi.new("plait_comm_opts *"), ffi.new("plait_train_opts *")
+        lib.plait_comm_opts_init(self.comm_opts)
+        lib.plait_train_opts_init(self.opts)
+        self.comm_opts.threads = threads or 0
+        self.opts.memory, self.opts.stop = data.pointer, self.stop
+        for name, value in options.items():
+            setattr(self.opts, name, self._text(value) if isinstance(value, str) else value)
+        self.settings = ffi.new("plait_learner_setting[]", max(1, len(settings)))
+        for k, (name, value) in enumerate(settings.items()):
+            self.settings[k].name, self.settings[k].value = self._text(name), self._text(str(value))
+        self.opts.settings, self.opts.n_settings = self.settings, len(settings)
+
+    def _text(self, value):
+        self.texts.append(ffi.new("char[]", value.encode()))
+        return self.texts[-1]
+
+    def run(self):
+        self.status = lib.plait_fit(self.comm_opts, self.opts, self.report, self.out, self.err)
+
+
+def fit(data, options, settings=None, threads=None):
+    """Trains; returns the model and the report. Ctrl-C ends it at the next clock, and is raised then."""
+    f = _Fit(data, options, settings or {}, threads)
+    f.start()
+    try:
+        f.join()
+    except BaseException:
+        f.stop[0] = 1
+        f.join()
+        if f.out[0] != ffi.NULL:
+            lib.plait_model_destroy(f.out)
+        raise
+    if f.status < 0 and f.out[0] != ffi.NULL:
+        lib.plait_model_destroy(f.out)
+    _check(f.status, f.err)
+    return Model(f.out[0]), f.report
