@@ -6,7 +6,13 @@
  * The first layer of a pair is cut by columns and the second by rows, so nothing but x and z travels (Shoeybi et al.,
  * "Megatron-LM", 2019, section 3; layers over machines: Dean et al., "Large Scale Distributed Deep Networks", NIPS
  * 2012). A last layer without a partner stays whole on rank 0. Sums over columns round otherwise than those of the
- * whole net. A piece is a parameter of this graph, and says which values of the whole net's parameter it has. */
+ * whole net. A piece is a parameter of this graph, and says which values of the whole net's parameter it has.
+ *
+ * A softmax of more classes than the layer before it has units is cut by classes instead (classes.c): its scores would
+ * be more than its inputs. Every rank then has the whole input of that layer:
+ *
+ *     rank k:   h_k = relu(x W1[:, k] + b1[k])      h = h_0 .. h_N-1 side by side
+ *               scores_k = h W2[:, classes of k] + b2[classes of k] */
 #include <stdio.h>
 #include <string.h>
 
@@ -84,11 +90,61 @@ static plait_value whole(pli_net *net, plait_value x, int64_t n, int64_t out, in
     return y;
 }
 
+/* A hidden layer without a partner, before a softmax by classes: h [columns] are its columns. */
+static void lone(pli_net *net, plait_value x, int64_t n, int64_t width, int32_t layer, plait_value *h) {
+    for (int32_t k = 0; k < net->columns; k++) {
+        const int64_t     from = width * k / net->columns, cols = width * (k + 1) / net->columns - from;
+        const int64_t     first = plait_graph_nodes(net->graph);
+        const plait_value w = piece(net, 'w', layer, k, plait_shape_2(n, cols), 0, from);
+        const plait_value b = piece(net, 'b', layer, k, plait_shape_1(cols), 0, from);
+        h[k] = plait_op_relu(net->graph, plait_op_add(net->graph, product(net, x, w), b));
+        place(net, first, k);
+    }
+}
+
+/* A softmax by classes, of n inputs: x [parts], which every rank puts side by side. */
+static void by_classes(pli_net *net, const plait_value *x, int32_t parts, int64_t n, int32_t layer) {
+    plait_graph *g = net->graph;
+    plait_value  scores[PLI_NET_PARAMS];
+    for (int32_t k = 0; k < net->columns; k++) {
+        const int64_t     from = net->goal->columns * k / net->columns;
+        const int64_t     cols = net->goal->columns * (k + 1) / net->columns - from, first = plait_graph_nodes(g);
+        const plait_value h = parts > 1 ? plait_op_concat(g, parts, x, 1) : x[0];
+        const plait_value w = piece(net, 'w', layer, k, plait_shape_2(n, cols), 0, from);
+        const plait_value b = piece(net, 'b', layer, k, plait_shape_1(cols), 0, from);
+        scores[k] = plait_op_add(g, product(net, h, w), b);
+        place(net, first, k);
+    }
+    pli_classes_lose(net, scores, place);
+    net->scores = PLAIT_NONE;
+}
+
+/* A net whose softmax is cut by classes. */
+static void build_by_classes(pli_net *net, const int64_t *width, int32_t n) {
+    plait_value h[PLI_NET_PARAMS] = { net->x };
+    int32_t     parts = 1, i = 0;
+    int64_t     in = net->features;
+    for (; i + 1 < n; i += 2) {
+        h[0] = pair(net, h[0], in, width[i], width[i + 1], i + 1);
+        const int64_t first = plait_graph_nodes(net->graph);
+        h[0] = plait_op_relu(net->graph, h[0]);
+        place(net, first, 0);
+        in = width[i + 1];
+    }
+    if (i < n) {
+        lone(net, h[0], in, width[i], i + 1, h);
+        parts = net->columns;
+        in = width[i];
+    }
+    by_classes(net, h, parts, in, n + 1);
+}
+
 plait_status pli_columns_build(pli_net *net, const int64_t *width, int32_t n, plait_error *err) {
     const int64_t k = net->goal->columns;
+    const bool    classes = net->columns <= PLI_NET_PARAMS && pli_classes_suit(net, n > 0 ? width[n - 1] : 0);
     plait_value   h = net->x;
     int64_t       in = net->features;
-    if (n == 0)
+    if (n == 0 && !classes)
         return pli_fail(err, PLAIT_EREFUSED,
                         "columns %d of a net without hidden layers is refused: its only layer has a column for each "
                         "score; take --layers",
@@ -100,6 +156,10 @@ plait_status pli_columns_build(pli_net *net, const int64_t *width, int32_t n, pl
                             "--columns, or larger --layers",
                             (long long)width[i], net->columns);
     place(net, plait_graph_nodes(net->graph), 0); /* what is there already has no place */
+    if (classes) {
+        build_by_classes(net, width, n);
+        return PLAIT_OK;
+    }
     for (int32_t i = 0; i <= n; i += 2) {
         const int64_t out = i + 1 < n ? width[i + 1] : k, first = plait_graph_nodes(net->graph);
         if (i > 0) h = plait_op_relu(net->graph, h);

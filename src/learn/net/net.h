@@ -20,6 +20,7 @@
 #include <plait/session.h>
 
 #include "data/data.h"
+#include "learn/net/classes.h"
 #include "learn/supervised/goal.h"
 #include "learn/supervised/scale.h"
 
@@ -94,6 +95,8 @@ struct pli_net {
     plait_value keys, row, column, value; /* sparse: keys of rows of param[0]; the others [entries], column into keys */
     plait_value         scores;           /* [rows row_labels, K] f32                      */
     plait_value         sums;             /* [PLI_SUMS] f64, as pli_sums has them          */
+    plait_value         loss; /* of a net whose classes are in parts (classes.c), which has no scores; else NONE */
+    plait_op            class_op[PLI_CLASS_OPS]; /* user: &units */
     pli_net_param       param[PLI_NET_PARAMS];
     int32_t             n_params;
     int64_t             values; /* of all params */
@@ -149,6 +152,8 @@ void pli_columns_put(const pli_net_param *whole, const pli_net_param *part, cons
 
 /** Writes the initial values [rows, cols] of parameter p of a net of layers; they depend on p and the seed alone. */
 void pli_net_initial(const pli_net *net, int32_t p, uint64_t seed, float *values);
+/** Of these, the values [part->rows, part->cols] of a piece. */
+void pli_net_initial_piece(const pli_net *net, const pli_net_param *part, uint64_t seed, float *values);
 /** If the net is even, changes the scale to one number for all features. */
 void pli_net_even_scale(const pli_net *net, pli_scale *scale);
 /** Sets net->units from the labels' mean and spread over the rows that are trained on. */

@@ -3,7 +3,7 @@
 
 #include "learn/net/net.h"
 
-enum { ROWS_AT_ONCE = 256, LABELS_AT_ONCE = 4096 };
+enum { ROWS_AT_ONCE = 256, LABELS_AT_ONCE = 4096, SCORES_AT_ONCE = 1 << 22 };
 
 void pli_net_feed(const pli_net *net, const float *values, plait_feed *feeds) {
     for (int32_t p = 0; p < net->n_params; p++) {
@@ -39,12 +39,18 @@ static plait_status score_rows(const pli_net *net, plait_session *session, plait
     return plait_session_run(session, feeds, net->n_params + fed, &fetch, 1, NULL, 0, err);
 }
 
+static int64_t rows_at_once(int64_t labels, int64_t k) {
+    const int64_t most = labels == 1 ? ROWS_AT_ONCE : (LABELS_AT_ONCE + labels - 1) / labels;
+    const int64_t fit = SCORES_AT_ONCE / (labels * k);
+    return fit < 1 ? 1 : fit < most ? fit : most;
+}
+
 plait_status pli_net_score(const pli_net *net, plait_session *session, const float *values, const pli_block *block,
                            bool (*each)(void *user, int64_t row, double label, const double *score), void *user,
                            plait_error *err) {
     const int64_t k = net->goal->columns, labels = net->row_labels;
     plait_feed    feeds[PLI_NET_PARAMS + PLI_NET_FEEDS];
-    score_pass    p = { .most = labels == 1 ? ROWS_AT_ONCE : (LABELS_AT_ONCE + labels - 1) / labels };
+    score_pass    p = { .most = rows_at_once(labels, k) };
     plait_status  status = PLAIT_OK;
     bool          going = true;
     p.scores = pli_array((size_t)(p.most * labels * k), sizeof *p.scores);

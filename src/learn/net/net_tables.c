@@ -12,24 +12,30 @@ static bool is_scaled(const pli_run *run, int32_t p) {
     return p == 0 && pli_net_fit_of(run)->fit.scale.factor != NULL && (run->l1 > 0 || run->l2 > 0);
 }
 
-void pli_net_penalty_factors(const pli_run *run, int32_t p, float *factor) {
-    const pli_net_param *param = &pli_net_fit_of(run)->net->param[p];
-    for (int64_t r = 0; r < param->rows; r++)
-        for (int64_t c = 0; c < param->cols; c++)
-            factor[r * param->cols + c] =
-                is_scaled(run, p) ? (float)pli_scale_penalty(&pli_net_fit_of(run)->fit.scale,
-                                                             pli_net_fit_of(run)->net->even ? 0 : r, run->l1, run->l2)
-                                  : param->penalised;
+/* The penalty's factors of a piece of a parameter. */
+static void factors_of(const pli_run *run, const pli_net_param *part, float *factor) {
+    const pli_net_fit *n = pli_net_fit_of(run);
+    for (int64_t r = 0; r < part->rows; r++) {
+        const int64_t feature = n->net->even ? 0 : part->row0 + r;
+        const float   own = is_scaled(run, part->of)
+                                ? (float)pli_scale_penalty(&n->fit.scale, feature, run->l1, run->l2)
+                                : n->net->param[part->of].penalised;
+        for (int64_t c = 0; c < part->cols; c++) factor[r * part->cols + c] = own;
+    }
 }
 
-/* The penalty's factors of a parameter; NULL: all 1. */
-static plait_status penalty_of(const pli_run *run, int32_t p, float **penalty_out) {
+void pli_net_penalty_factors(const pli_run *run, int32_t p, float *factor) {
     const pli_net_param *param = &pli_net_fit_of(run)->net->param[p];
+    factors_of(run, &(pli_net_param){ .of = p, .rows = param->rows, .cols = param->cols }, factor);
+}
+
+/* The penalty's factors of a piece; NULL: all 1. */
+static plait_status penalty_of(const pli_run *run, const pli_net_param *part, float **penalty_out) {
     *penalty_out = NULL;
-    if (param->penalised && !is_scaled(run, p)) return PLAIT_OK;
-    float *factor = pli_array((size_t)(param->rows * param->cols), sizeof *factor);
+    if (part->penalised && !is_scaled(run, part->of)) return PLAIT_OK;
+    float *factor = pli_array((size_t)(part->rows * part->cols), sizeof *factor);
     if (factor == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for penalties");
-    pli_net_penalty_factors(run, p, factor);
+    factors_of(run, part, factor);
     *penalty_out = factor;
     return PLAIT_OK;
 }
@@ -48,27 +54,14 @@ void pli_net_first_values(const pli_run *run, float *values) {
     pli_net_from_data_units(net, &pli_net_fit_of(run)->fit.scale, values);
 }
 
-/* *values, of the whole parameter, become those of a piece. */
-static plait_status take_piece(const pli_run *run, const pli_net_param *whole, const pli_net_param *part,
-                               float **values) {
-    if (*values == NULL || (part->rows == whole->rows && part->cols == whole->cols)) return PLAIT_OK;
-    float *own = pli_array((size_t)(part->rows * part->cols), sizeof *own);
-    if (own == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the first weights");
-    pli_columns_take(whole, part, *values, own);
-    pli_free(*values);
-    *values = own;
-    return PLAIT_OK;
-}
-
-/* The first values of a whole parameter, out of those that are given, or drawn. */
-static plait_status first_of(const pli_run *run, int32_t p, const float *given, float **values_out) {
+/* The first values of a piece, out of those that are given, or drawn. */
+static plait_status first_of(const pli_run *run, const pli_net_param *part, const float *given, float **values_out) {
     const pli_net       *net = pli_net_fit_of(run)->net;
-    const pli_net_param *param = &net->param[p];
-    const size_t         n = (size_t)(param->rows * param->cols);
-    *values_out = pli_array(n, sizeof **values_out);
+    const pli_net_param *whole = &net->param[part->of];
+    *values_out = pli_array((size_t)(part->rows * part->cols), sizeof **values_out);
     if (*values_out == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the first weights");
-    if (given != NULL) memcpy(*values_out, given + param->at, n * sizeof *given);
-    else pli_net_initial(net, p, run->opts->seed, *values_out);
+    if (given != NULL) pli_columns_take(whole, part, given + whole->at, *values_out);
+    else pli_net_initial_piece(net, part, run->opts->seed, *values_out);
     return PLAIT_OK;
 }
 
@@ -97,12 +90,10 @@ static plait_status make_table(pli_run *run, const plait_table_opts *like, int32
 }
 
 static plait_status create_table(pli_run *run, const plait_table_opts *like, int32_t p, const float *given) {
-    const pli_net_param *part = &pli_net_trained(run)->param[p], *whole = &pli_net_fit_of(run)->net->param[part->of];
+    const pli_net_param *part = &pli_net_trained(run)->param[p];
     float               *initial = NULL, *penalty = NULL;
-    plait_status         status = first_of(run, part->of, given, &initial);
-    if (status >= 0) status = penalty_of(run, part->of, &penalty);
-    if (status >= 0) status = take_piece(run, whole, part, &initial);
-    if (status >= 0) status = take_piece(run, whole, part, &penalty);
+    plait_status         status = first_of(run, part, given, &initial);
+    if (status >= 0) status = penalty_of(run, part, &penalty);
     if (status >= 0) status = make_table(run, like, p, initial, penalty);
     pli_free(initial);
     pli_free(penalty);

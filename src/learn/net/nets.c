@@ -103,9 +103,12 @@ plait_value pli_net_first(pli_net *net, int64_t width, double gain) {
 static plait_status add_gradients(pli_net *net, plait_error *err) {
     plait_graph      *g = net->graph;
     const plait_value in[] = { net->scores, net->label, net->weight };
-    const plait_value slopes = plait_graph_op(g, net->loss_op.name, in, 3, NULL, 0),
-                      loss = plait_graph_output(g, slopes, 1);
-    net->sums = plait_graph_output(g, slopes, 2);
+    plait_value       loss = net->loss;
+    if (loss < 0) {
+        const plait_value slopes = plait_graph_op(g, net->loss_op.name, in, 3, NULL, 0);
+        loss = plait_graph_output(g, slopes, 1);
+        net->sums = plait_graph_output(g, slopes, 2);
+    }
     for (int32_t i = 0; loss >= 0 && i < net->n_params; i++) {
         plait_value gradient = PLAIT_NONE;
         plait_graph_gradients(g, loss, 1, &net->param[i].value, &gradient);
@@ -119,14 +122,15 @@ static plait_value placeholder(pli_net *net, const char *name) {
 }
 
 static plait_status build(pli_net *net, const int64_t *width, int32_t n, plait_error *err) {
-    const plait_op *own[] = { &net->loss_op };
+    const plait_op *own[] = { &net->loss_op, &net->class_op[0], &net->class_op[1], &net->class_op[2] };
+    _Static_assert(sizeof own / sizeof *own == 1 + PLI_CLASS_OPS, "all ops of a net");
     if (net->kind->open != NULL) {
         PLI_TRY(net->kind->open(net, err));
         net->label = placeholder(net, "row_label");
         net->weight = placeholder(net, "row_weight");
         return add_gradients(net, err);
     }
-    PLI_TRY(plait_graph_create(own, 1, &net->graph, err));
+    PLI_TRY(plait_graph_create(own, 1 + PLI_CLASS_OPS, &net->graph, err));
     net->x = plait_graph_placeholder(net->graph, "x", net->symbols > 0 ? PLAIT_I64 : PLAIT_F32,
                                      plait_shape_2(PLAIT_ANY, net->row_values));
     net->label = placeholder(net, "label");
@@ -170,6 +174,8 @@ plait_status pli_net_create(const pli_net_kind *kind, const char *layers, const 
     net->columns = columns;
     net->units = (pli_net_units){ .goal = goal, .spread = 1, .unit = 1 };
     net->loss_op = pli_net_loss_op(&net->units);
+    net->loss = PLAIT_NONE;
+    pli_class_ops(&net->units, net->class_op);
     net->axes = pli_schema_row_shape(schema, net->length);
     net->even = kind->even;
     net->symbols = kind->sequence ? pli_schema_symbols(schema) : 0;
@@ -197,15 +203,23 @@ void pli_net_destroy(pli_net **net) {
 
 /* --- values ------------------------------------------------------------------------------------------------------ */
 
-void pli_net_initial(const pli_net *net, int32_t p, uint64_t seed, float *values) {
-    const pli_net_param *param = &net->param[p];
-    for (int64_t r = 0; r < param->rows; r++) {
-        pli_random random = pli_random_at(seed, PLI_RANDOM_INIT, (uint64_t)p, (uint64_t)r);
-        float     *row = values + r * param->cols;
-        for (int64_t c = 0; c < param->cols; c++)
-            row[c] = param->spread > 0 ? (float)(param->spread * (2 * pli_random_f64(&random) - 1)) : 0;
-        for (int64_t c = param->ones; c < param->ones + param->n_ones; c++) row[c] = 1;
+void pli_net_initial_piece(const pli_net *net, const pli_net_param *part, uint64_t seed, float *values) {
+    const pli_net_param *param = &net->param[part->of];
+    const int64_t        end = part->col0 + part->cols;
+    for (int64_t r = 0; r < part->rows; r++) {
+        pli_random random = pli_random_at(seed, PLI_RANDOM_INIT, (uint64_t)part->of, (uint64_t)(part->row0 + r));
+        float     *row = values + r * part->cols;
+        for (int64_t c = 0; c < end; c++) {
+            const float drawn =
+                param->spread > 0 ? (float)(param->spread * (2 * pli_random_f64(&random) - 1)) : 0;
+            if (c >= part->col0) row[c - part->col0] = c >= param->ones && c < param->ones + param->n_ones ? 1 : drawn;
+        }
     }
+}
+
+void pli_net_initial(const pli_net *net, int32_t p, uint64_t seed, float *values) {
+    const pli_net_param whole = { .of = p, .rows = net->param[p].rows, .cols = net->param[p].cols };
+    pli_net_initial_piece(net, &whole, seed, values);
 }
 
 void pli_net_value_name(const pli_net *net, int64_t i, pli_text *text) {
