@@ -288,6 +288,7 @@ typedef struct pli_tensor {
     int64_t     shape[4];
     const void *data;
     size_t      bytes;
+    bool        mapped; /* data is a mapped file: what was read of it need not stay in memory */
 } pli_tensor;
 typedef struct pli_safetensors pli_safetensors;
 /** Writes a file that appears whole or not at all. metadata: pairs key, value, ..., NULL. An entry "plait.checksum"

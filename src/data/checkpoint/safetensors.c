@@ -11,7 +11,7 @@
 #include "data/data.h"
 #include "base/json.h"
 
-enum { MAX_DIMS = 4, CHECKSUM_DIGITS = 16, LENGTH_BYTES = 8, MAX_HEADER = 100 << 20 };
+enum { MAX_DIMS = 4, CHECKSUM_DIGITS = 16, LENGTH_BYTES = 8, MAX_HEADER = 100 << 20, AT_ONCE = 4 << 20 };
 
 static const char checksum_key[] = "plait.checksum";
 
@@ -124,6 +124,15 @@ static plait_status check_tensor(const pli_tensor *tensor, plait_error *err) {
                : pli_fail(err, PLAIT_EINVAL, "tensor %s: %zu bytes do not fit its shape", tensor->name, tensor->bytes);
 }
 
+static plait_status write_tensor(pli_outfile *file, const pli_tensor *t, plait_error *err) {
+    for (size_t at = 0, some; at < t->bytes; at += some) {
+        some = t->bytes - at < AT_ONCE ? t->bytes - at : AT_ONCE;
+        PLI_TRY(pli_outfile_write(file, (const char *)t->data + at, some, err));
+        if (t->mapped) pli_map_drop((const char *)t->data + at, some);
+    }
+    return PLAIT_OK;
+}
+
 static plait_status write_file(const char *path, const pli_text *header, const pli_tensor *tensors, int64_t n,
                                plait_error *err) {
     pli_outfile *file = NULL;
@@ -131,7 +140,7 @@ static plait_status write_file(const char *path, const pli_text *header, const p
     PLI_TRY(pli_outfile_open(path, &file, err));
     status = pli_outfile_write(file, header->data, header->length, err);
     for (int64_t i = 0; status == PLAIT_OK && i < n; i++)
-        status = pli_outfile_write(file, tensors[i].data, tensors[i].bytes, err);
+        status = write_tensor(file, &tensors[i], err);
     if (status == PLAIT_OK) return pli_outfile_commit(&file, err);
     pli_outfile_abandon(&file);
     return status;
@@ -151,7 +160,10 @@ static plait_status write_sorted(const char *path, const pli_tensor *sorted, int
         size_t   bytes = header.length - LENGTH_BYTES;
         uint64_t checksum = pli_hash_bytes(json, bytes, 0);
         char     digits[CHECKSUM_DIGITS + 1], *at = checksum_at(json, bytes);
-        for (int64_t i = 0; i < n; i++) checksum = pli_hash_bytes(sorted[i].data, sorted[i].bytes, checksum);
+        for (int64_t i = 0; i < n; i++) {
+            checksum = pli_hash_bytes(sorted[i].data, sorted[i].bytes, checksum);
+            if (sorted[i].mapped) pli_map_drop(sorted[i].data, sorted[i].bytes);
+        }
         checksum_text(checksum, digits);
         if (at != NULL) memcpy(at, digits, CHECKSUM_DIGITS);
         status = write_file(path, &header, sorted, n, err);
@@ -200,7 +212,11 @@ void pli_tensors_hash(const pli_tensor *tensors, int64_t n, char hex[65]) {
         pli_sha256_add(&sha, tensor->type, strlen(tensor->type) + 1);
         hash_i64(&sha, tensor->dims);
         for (int32_t i = 0; i < tensor->dims; i++) hash_i64(&sha, tensor->shape[i]);
-        pli_sha256_add(&sha, tensor->data, tensor->bytes);
+        for (size_t at = 0, some; at < tensor->bytes; at += some) {
+            some = tensor->bytes - at < AT_ONCE ? tensor->bytes - at : AT_ONCE;
+            pli_sha256_add(&sha, (const char *)tensor->data + at, some);
+            if (tensor->mapped) pli_map_drop((const char *)tensor->data + at, some);
+        }
     }
     pli_sha256_end(&sha, hex);
 }

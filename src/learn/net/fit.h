@@ -17,6 +17,10 @@ typedef struct pli_net_fit {
     pli_net        *pieces; /* the net in columns; NULL: net itself is trained */
     pli_stages     *stages; /* NULL: the net is whole, and so are its batches */
     pli_net_worker *worker; /* net_train.c */
+    struct {                /* parts.c: of a net that no rank has as a whole */
+        pli_total trained, tested;
+        double    penalty;
+    } parts;
 } pli_net_fit;
 
 static inline pli_net_fit *pli_net_fit_of(const pli_run *run) { return run->state; }
@@ -42,6 +46,19 @@ void pli_net_penalty_factors(const pli_run *run, int32_t p, float *factor);
  *  memory. */
 int64_t pli_net_take_rows(const pli_run *run, const pli_part *part, int64_t from, int64_t n, pli_net_rows *to,
                           int64_t at);
+
+/** Where the values of this rank's own parameters begin, one after the other; returns how many they are. */
+int64_t      pli_net_own_values(const pli_run *run, int64_t at[PLI_NET_PARAMS]);
+/** Gets all values of this rank's tables, to these places. */
+plait_status pli_net_read_values(const pli_run *run, const int64_t at[PLI_NET_PARAMS], float *values);
+
+/* parts.c. Does the run end without gathering its net on any rank? Then a rank's solution is its own pieces: in
+ * training's units when they are extracted, in the data's when finished, and whole, but in a file, when joined. */
+bool         pli_net_in_parts(const pli_run *run);
+plait_status pli_parts_extract(pli_run *run, pli_solution *solution_out); /* collective, and so are the next two */
+plait_status pli_parts_finish(pli_run *run);
+plait_status pli_parts_join(pli_run *run);
+bool         pli_parts_judged(const pli_run *run, const pli_dataset *data, pli_total *total_out);
 
 extern const pli_steps   pli_net_steps;
 extern const pli_fit_ops pli_net_fit_ops;

@@ -164,6 +164,8 @@ void pli_net_last_factors(const pli_net *net, int32_t p, double *l1_out, double 
 /** Changes values from training's units to the data's, in place: the scale goes into the first layer, the units of the
  *  scores into the last. */
 void pli_net_to_data_units(const pli_net *net, const pli_scale *scale, float *values);
+/** The first of both: first [2] are the weights and biases of the first layer, or columns of it. */
+void pli_net_features_to_data_units(bool even, const pli_net_param first[2], const pli_scale *scale, float *values);
 /** The way back. */
 void pli_net_from_data_units(const pli_net *net, const pli_scale *scale, float *values);
 /** Writes the name of value i to text, as "w1 0,3": its variable, and its place there. */

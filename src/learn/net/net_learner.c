@@ -188,7 +188,8 @@ static plait_status check_start(pli_run *run) {
 }
 
 static plait_status check_memory(pli_run *run) {
-    const double values = (double)pli_net_fit_of(run)->net->values, there = (double)pli_memory_bytes();
+    const double parts = pli_net_in_parts(run) ? pli_net_fit_of(run)->pieces->columns : 1;
+    const double values = (double)pli_net_fit_of(run)->net->values / parts, there = (double)pli_memory_bytes();
     const double bytes = values * (run->lbfgs ? 80.0 : 24.0);
     if (there <= 0 || bytes < there) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_ENOMEM, "%.0f weights need about %.1f GB, but only %.1f GB are free; take smaller "
@@ -228,6 +229,7 @@ static plait_status train(pli_run *run) {
 }
 
 static plait_status finish(pli_run *run, plait_model *model) {
+    if (pli_net_in_parts(run)) PLI_TRY(pli_parts_join(run));
     PLI_TRY(pli_fitted_take(run, model));
     return pli_net_open_model(model, pli_net_form(pli_net_fit_of(run)->net), run->err);
 }

@@ -51,7 +51,8 @@ const pli_scoring_ops pli_net_scoring = { .open = open, .close = close, .block =
 
 /* One tensor for each variable, in its shape. */
 static plait_status tensors(const plait_model *model, pli_model_tensors *out, plait_error *err) {
-    const pli_net *net = pli_net_of(model);
+    const pli_net   *net = pli_net_of(model);
+    const pli_spool *spool = pli_fitted_solution(model)->spool;
     (void)err;
     for (int32_t p = 0; p < net->n_params; p++) {
         const plait_shape shape = plait_graph_variable_initial(net->graph, p).shape;
@@ -60,7 +61,8 @@ static plait_status tensors(const plait_model *model, pli_model_tensors *out, pl
                            .type = "F32",
                            .dims = shape.rank,
                            .data = pli_fitted_solution(model)->flat + net->param[p].at,
-                           .bytes = (size_t)plait_shape_elements(&shape) * sizeof(float) };
+                           .bytes = (size_t)plait_shape_elements(&shape) * sizeof(float),
+                           .mapped = spool != NULL && pli_spool_is_file(spool) };
         for (int32_t i = 0; i < shape.rank; i++) t->shape[i] = shape.dim[i];
     }
     return PLAIT_OK;

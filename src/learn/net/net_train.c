@@ -73,13 +73,7 @@ static plait_status bind(pli_net_worker *w) {
 }
 
 static plait_status make_values(pli_net_worker *w) {
-    const pli_net *net = pli_net_trained(w->run);
-    int64_t        values = 0;
-    for (int32_t p = 0; p < net->n_params; p++) {
-        w->at[p] = values;
-        if (pli_stages_have(pli_net_fit_of(w->run)->stages, p)) values += net->param[p].rows * net->param[p].cols;
-    }
-    w->values = pli_array((size_t)values, sizeof *w->values);
+    w->values = pli_array((size_t)pli_net_own_values(w->run, w->at), sizeof *w->values);
     return w->values != NULL ? PLAIT_OK : pli_fail(w->run->err, PLAIT_ENOMEM, "no memory for a net's values");
 }
 
@@ -120,8 +114,8 @@ static void end(pli_run *run) {
 
 /* --- a batch ----------------------------------------------------------------------------------------------------- */
 
-/* Gets all values of this rank's tables: begins every get before it waits for the first. */
-static plait_status read_values(const pli_run *run, float *values) {
+/* Begins every get before it waits for the first. */
+plait_status pli_net_read_values(const pli_run *run, const int64_t at[PLI_NET_PARAMS], float *values) {
     const pli_net *net = pli_net_trained(run);
     plait_request *got[PLI_NET_PARAMS] = { NULL };
     plait_status   status = PLAIT_OK;
@@ -129,7 +123,7 @@ static plait_status read_values(const pli_run *run, float *values) {
     for (; status == PLAIT_OK && begun < net->n_params; begun++)
         if (pli_stages_have(pli_net_fit_of(run)->stages, begun))
             status = plait_table_get_range_begin(pli_net_fit_of(run)->table[begun], 0, net->param[begun].rows,
-                                                 values + net->param[begun].at, &got[begun]);
+                                                 values + at[begun], &got[begun]);
     for (int32_t p = 0; p < begun; p++) {
         if (got[p] == NULL) continue;
         plait_status waited = plait_request_wait(&got[p]);
@@ -255,10 +249,13 @@ static plait_status join_pieces(const pli_run *run, float *values) {
 /* Reads the tables after a barrier, so the solution is the same on every worker. */
 static plait_status extract(pli_run *run, pli_solution *solution_out) {
     const pli_net_fit *n = pli_net_fit_of(run);
+    int64_t            at[PLI_NET_PARAMS];
+    if (pli_net_in_parts(run)) return pli_parts_extract(run, solution_out);
+    for (int32_t p = 0; p < pli_net_trained(run)->n_params; p++) at[p] = pli_net_trained(run)->param[p].at;
     PLI_TRY(plait_job_barrier(run->job));
     float *values = pli_array((size_t)n->net->values, sizeof *values);
     if (values == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's values");
-    plait_status status = read_values(run, values);
+    plait_status status = pli_net_read_values(run, at, values);
     if (status == PLAIT_OK) status = pli_stages_gather(n->stages, values);
     if (status == PLAIT_OK && n->pieces != NULL) status = join_pieces(run, values);
     if (status == PLAIT_OK) status = solution(run, PLAIT_F32, values, solution_out);
@@ -267,6 +264,7 @@ static plait_status extract(pli_run *run, pli_solution *solution_out) {
 }
 
 static double penalty(const pli_run *run, const pli_solution *of) {
+    if (pli_net_in_parts(run)) return pli_net_fit_of(run)->parts.penalty;
     return pli_net_penalty(pli_net_fit_of(run)->net, of->flat, run->l1, run->l2);
 }
 
@@ -284,7 +282,8 @@ static pli_scoring scoring(const pli_run *run, const pli_solution *of) {
 }
 
 const pli_fit_ops pli_net_fit_ops = {
-    .extract = extract, .solution = solution, .penalty = penalty, .tell = tell, .scoring = scoring
+    .extract = extract, .solution = solution, .penalty = penalty, .tell = tell, .scoring = scoring,
+    .judged = pli_parts_judged
 };
 
 /* --- for the loop ------------------------------------------------------------------------------------------------- */
@@ -299,6 +298,11 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
     return PLAIT_OK;
 }
 
+static plait_status finish(pli_run *run) {
+    PLI_TRY(pli_fit_finish(run));
+    return pli_net_in_parts(run) ? pli_parts_finish(run) : PLAIT_OK;
+}
+
 static plait_status idle(pli_run *run) {
     const void *values;
     return plait_table_read(pli_net_fit_of(run)->table[0], 0, 1, &values);
@@ -306,5 +310,5 @@ static plait_status idle(pli_run *run) {
 
 const pli_steps pli_net_steps = {
     .reads = true, .begin = begin, .end = end, .step = step, .idle = idle, .finite = pli_fit_finite,
-    .told = pli_fit_told, .epoch = pli_fit_epoch, .finish = pli_fit_finish
+    .told = pli_fit_told, .epoch = pli_fit_epoch, .finish = finish
 };

@@ -61,10 +61,10 @@ void pli_net_even_scale(const pli_net *net, pli_scale *scale) {
 static void add(float *value, double x) { *value = (float)((double)*value + x); }
 
 /* x' = f (x - c), so w' x' + b' = (f w') x + (b' - c f w'). b is one row for all features, or one row for each. */
-static void features_to_data_units(const pli_net *net, const pli_scale *scale, float *values) {
-    const pli_net_param *w = &net->param[0], *b = &net->param[1];
+void pli_net_features_to_data_units(bool even, const pli_net_param first[2], const pli_scale *scale, float *values) {
+    const pli_net_param *w = &first[0], *b = &first[1];
     if (scale->factor == NULL) return;
-    if (net->even) {
+    if (even) {
         multiply(w, scale->factor[0], values);
         return;
     }
@@ -104,7 +104,7 @@ static void features_from_data_units(const pli_net *net, const pli_scale *scale,
 /* --- both --------------------------------------------------------------------------------------------------------- */
 
 void pli_net_to_data_units(const pli_net *net, const pli_scale *scale, float *values) {
-    features_to_data_units(net, scale, values);
+    pli_net_features_to_data_units(net->even, net->param, scale, values);
     scores_to_data_units(net, values);
 }
 

@@ -42,7 +42,7 @@ struct pli_stages {
     tracer              tracer[CHUNKS];
     /* of a run; [most] */
     pli_net_rows *rows;
-    plait_feed   *feed; /* [most, PLI_NET_FEEDS + 2] */
+    plait_feed   *feed; /* [most, feeds_of] */
     plait_fetch  *fetch; /* [most, n_params + 1] */
     plait_batch  *batch;
     pli_sums     *sums;
@@ -50,6 +50,8 @@ struct pli_stages {
 };
 
 static const pli_net *net_of(const pli_stages *s) { return pli_net_trained(s->run); }
+/* Feeds of a micro-batch: of its rows; of variables, too, where it is judged. */
+static int64_t feeds_of(const pli_stages *s) { return PLI_NET_FEEDS + 2 + net_of(s)->n_params; }
 static int64_t *lengths_of(const pli_stages *s, int32_t m) { return s->outline + HEAD + LENGTHS * (int64_t)m; }
 
 /* --- planned ------------------------------------------------------------------------------------------------------ */
@@ -63,7 +65,7 @@ static plait_status make_arrays(pli_stages *s) {
     const size_t params = (size_t)net_of(s)->n_params;
     s->place = pli_array((size_t)plait_graph_nodes(net_of(s)->graph), sizeof *s->place);
     s->rows = pli_calloc(most, sizeof *s->rows);
-    s->feed = pli_array(most * (PLI_NET_FEEDS + 2), sizeof *s->feed);
+    s->feed = pli_array(most * (size_t)feeds_of(s), sizeof *s->feed);
     s->fetch = pli_array(most * (params + 1), sizeof *s->fetch);
     s->batch = pli_array(most, sizeof *s->batch);
     s->sums = pli_array(most, sizeof *s->sums);
@@ -140,6 +142,9 @@ void pli_stages_destroy(pli_stages **stages) {
 }
 
 bool pli_stages_have(const pli_stages *s, int32_t p) { return s == NULL || s->stage_of[p] == s->stage; }
+
+int32_t pli_stages_rank_of(const pli_stages *s, int32_t p) { return s->stage_of[p] * s->replicas; }
+int32_t pli_stages_replica(const pli_stages *s) { return s->replica; }
 
 plait_group *pli_stages_group(const pli_stages *s) { return s == NULL ? NULL : s->members; }
 
@@ -271,7 +276,7 @@ static plait_status lay_out(pli_stages *s, const pli_part *part, int64_t n) {
     for (int32_t m = 0; m < count; m++) {
         const int64_t rows = n * (m + 1) / count - n * m / count, labels = take_rows(s, m, rows, &left);
         int64_t      *lengths = lengths_of(s, m);
-        plait_feed   *feed = &s->feed[(PLI_NET_FEEDS + 2) * (int64_t)m];
+        plait_feed   *feed = &s->feed[feeds_of(s) * m];
         if (labels < 0 || (rows == 0 && !take_blank(s, m, part))) return no_memory(s->run);
         s->outline[EXAMPLES] += labels;
         lengths[ROWS] = rows > 0 ? rows : 1;
@@ -289,33 +294,37 @@ static plait_status tell_outline(const pli_stages *s) {
     return s->ranks == 1 ? PLAIT_OK : plait_group_broadcast(s->peers, s->outline, bytes, 0);
 }
 
-/* Feeds and fetches of micro-batch m. Other stages than the first feed shapes alone. */
-static void make_batch(pli_stages *s, int32_t m) {
+/* Feeds and fetches of micro-batch m. Other stages than the first feed shapes alone. values: the variables', which are
+ * judged; NULL: it is trained on. */
+static void make_batch(pli_stages *s, int32_t m, const plait_feed *values) {
     const pli_net *net = net_of(s);
     const int64_t *lengths = lengths_of(s, m);
-    plait_feed    *feed = &s->feed[(PLI_NET_FEEDS + 2) * (int64_t)m];
+    plait_feed    *feed = &s->feed[feeds_of(s) * m];
     plait_fetch   *fetch = &s->fetch[(net->n_params + 1) * (int64_t)m];
     const pli_net_rows shape = { .entries = lengths[ENTRIES], .unique = lengths[UNIQUE] };
-    const int32_t  fed =
-        s->stage == 0 ? pli_net_feeds(net) : pli_net_feeds_of(net, &shape, lengths[ROWS], feed);
-    for (int32_t p = 0; p < net->n_params; p++) fetch[p] = (plait_fetch){ .value = net->param[p].inc };
+    int32_t fed = s->stage == 0 ? pli_net_feeds(net) : pli_net_feeds_of(net, &shape, lengths[ROWS], feed), n = 0;
+    for (int32_t p = 0; p < net->n_params; p++)
+        if (values != NULL) feed[fed++] = values[p];
+        else fetch[n++] = (plait_fetch){ .value = net->param[p].inc };
     s->sums[m] = (pli_sums){ 0 };
-    fetch[net->n_params] =
-        (plait_fetch){ .value = net->sums, .tensor = { .data = &s->sums[m] }, .bytes = sizeof s->sums[m] };
-    s->batch[m] =
-        (plait_batch){ .feeds = feed, .fetches = fetch, .n_feeds = fed, .n_fetches = net->n_params + 1 };
+    fetch[n++] = (plait_fetch){ .value = net->sums, .tensor = { .data = &s->sums[m] }, .bytes = sizeof s->sums[m] };
+    s->batch[m] = (plait_batch){ .feeds = feed, .fetches = fetch, .n_feeds = fed, .n_fetches = n };
 }
 
 /* The outline is there: runs its micro-batches. sums_out: of the replica's rows, on all of its ranks. */
-static plait_status run_outline(pli_stages *s, plait_table_store *store, pli_sums *sums_out) {
+static plait_status run_batches(pli_stages *s, const plait_feed *values, pli_sums *sums_out) {
     const int32_t count = (int32_t)s->outline[MICRO_BATCHES];
     *sums_out = (pli_sums){ 0 };
-    for (int32_t m = 0; m < count; m++) make_batch(s, m);
-    plait_table_store_examples(store, s->outline[EXAMPLES]);
-    pli_table_store_flushes(store, s->outline[LEFT] == 0);
+    for (int32_t m = 0; m < count; m++) make_batch(s, m, values);
     PLI_TRY(plait_session_run_batches(s->session, s->chunks, s->pipeline, s->batch, count, s->run->err));
     for (int32_t m = 0; m < count; m++) pli_sums_add(sums_out, &s->sums[m]);
     return s->ranks == 1 ? PLAIT_OK : plait_group_broadcast(s->peers, sums_out, sizeof *sums_out, s->judge);
+}
+
+static plait_status run_outline(pli_stages *s, plait_table_store *store, pli_sums *sums_out) {
+    plait_table_store_examples(store, s->outline[EXAMPLES]);
+    pli_table_store_flushes(store, s->outline[LEFT] == 0);
+    return run_batches(s, NULL, sums_out);
 }
 
 /* One rank counts the sums. All look at them, so that all end with the reason if the loss is not finite. */
@@ -374,13 +383,23 @@ plait_status pli_stages_step(pli_stages *s, plait_table_store *store, const pli_
     return s->stage == 0 ? lead(s, store, batch, sums_out) : follow(s, store, sums_out);
 }
 
+plait_status pli_stages_judge(pli_stages *s, const plait_feed *values, const pli_part *part, bool *more_out,
+                              pli_sums *sums_out) {
+    *sums_out = (pli_sums){ 0 };
+    if (s->stage == 0) s->outline[LEFT] = s->outline[MICRO_BATCHES] = 0;
+    if (part != NULL) PLI_TRY(lay_out(s, part, part->rows));
+    PLI_TRY(tell_outline(s));
+    *more_out = s->outline[MICRO_BATCHES] > 0;
+    return *more_out ? run_batches(s, values, sums_out) : PLAIT_OK;
+}
+
 plait_status pli_stages_gather(const pli_stages *s, float *values) {
     if (s == NULL || s->ranks == 1) return PLAIT_OK;
     const pli_net *net = net_of(s);
     for (int32_t p = 0; p < net->n_params; p++) {
         const pli_net_param *param = &net->param[p];
         const size_t         bytes = (size_t)(param->rows * param->cols) * sizeof *values;
-        PLI_TRY(plait_comm_broadcast(s->run->comm, values + param->at, bytes, s->stage_of[p] * s->replicas));
+        PLI_TRY(plait_comm_broadcast(s->run->comm, values + param->at, bytes, pli_stages_rank_of(s, p)));
     }
     return PLAIT_OK;
 }

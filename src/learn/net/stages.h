@@ -69,6 +69,9 @@ void         pli_stages_destroy(pli_stages **stages);
 
 /** Does this rank have parameter p? stages NULL: it has all. */
 bool         pli_stages_have(const pli_stages *stages, int32_t p);
+/** The first rank that has parameter p; which replica this rank belongs to. */
+int32_t      pli_stages_rank_of(const pli_stages *stages, int32_t p);
+int32_t      pli_stages_replica(const pli_stages *stages);
 /** The group to which this rank's tables belong; NULL: all workers. */
 plait_group *pli_stages_group(const pli_stages *stages);
 
@@ -83,6 +86,11 @@ void         pli_stages_close(pli_stages *stages);
 
 /** A clock of the replica; sums_out: of this rank's own rows. A rank without rows calls it, too. */
 plait_status pli_stages_step(pli_stages *stages, plait_table_store *store, const pli_batch *batch, pli_sums *sums_out);
+/** Judges rows by these values of the variables, instead of the tables': forward alone. All ranks of the replica call
+ *  it. part: some rows, on the rank of stage 0, and NULL when there are no more; other ranks give NULL. *more_out:
+ *  there were rows. sums_out: of these. */
+plait_status pli_stages_judge(pli_stages *stages, const plait_feed *values, const pli_part *part, bool *more_out,
+                              pli_sums *sums_out);
 /** How long this rank has waited for the others of its replica, since the sessions were made; stages NULL: 0. */
 uint64_t     pli_stages_waited_ns(const pli_stages *stages);
 /** The same of a channel (comm_channel.c). */

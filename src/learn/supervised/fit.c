@@ -96,7 +96,9 @@ plait_status pli_fit_restore(pli_run *run) {
 static plait_status judge_now(const pli_run *run, const pli_goal *goal, const pli_solution *solution,
                               const pli_dataset *data, bool (*want)(void *user, int64_t row), pli_total *total_out,
                               pli_ranking *ranking) {
-    const pli_scoring scoring = pli_fit_of(run)->ops->scoring(run, solution);
+    const pli_fit_ops *ops = pli_fit_of(run)->ops;
+    if (ops->judged != NULL && ops->judged(run, data, total_out)) return PLAIT_OK;
+    const pli_scoring scoring = ops->scoring(run, solution);
     pli_living        held;
     plait_status      status = pli_living_blocks(run, data, &held);
     if (status >= 0)
@@ -222,13 +224,17 @@ static plait_status loss_of_nothing(pli_run *run, double *loss_out) {
     double        *score = pli_calloc((size_t)k, 2 * sizeof *score);
     pli_sums       sums = { 0 };
     if (score == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for scores");
+    const double even = fit->goal.loss == &pli_loss_softmax ? log((double)k) : (double)NAN; /* whatever the label is */
     for (int64_t c = 0; c < k; c++) score[c] = fit->label_mean;
     for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
         const pli_block *block = pli_dataset_block(run->data, b);
         for (int64_t r = 0; r < block->rows; r++) {
             double weight = block->weight != NULL ? (double)block->weight[r] : 1;
             if (run->fraction > 0 && pli_run_holds_back(run, block->first_row + r)) continue;
-            (void)pli_goal_judge(&fit->goal, score, block->label[r], weight, score + k, &sums);
+            double y, class_weight;
+            if (isnan(even)) (void)pli_goal_judge(&fit->goal, score, block->label[r], weight, score + k, &sums);
+            else if (pli_goal_target(&fit->goal, block->label[r], &y, &class_weight))
+                sums.loss += weight * class_weight * even;
         }
     }
     pli_free(score);

@@ -26,7 +26,8 @@ void pli_solution_free(pli_solution *solution) {
     pli_free(solution->key);
     pli_free(solution->weight);
     pli_free(solution->bias);
-    pli_free(solution->flat);
+    if (solution->spool == NULL) pli_free(solution->flat);
+    pli_spool_destroy(&solution->spool);
     *solution = (pli_solution){ 0 };
 }
 

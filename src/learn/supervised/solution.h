@@ -2,6 +2,7 @@
 #ifndef PLI_LEARN_SOLUTION_H
 #define PLI_LEARN_SOLUTION_H
 
+#include "base/spool.h"
 #include "data/data.h"
 
 /* Weights [rows, K] and intercepts [K] of a linear model: row j belongs to feature j, or, if rows lie by key, to
@@ -11,6 +12,7 @@ typedef struct pli_solution {
     uint64_t *key; /* NULL: row j is feature j */
     double   *weight, *bias;
     float    *flat; /* [rows] values of a net; then the others are NULL */
+    pli_spool *spool; /* has flat, which may be a mapped file; NULL: flat is memory of its own */
 } pli_solution;
 
 plait_status pli_solution_make(int64_t rows, int64_t columns, bool keyed, pli_solution *solution_out, plait_error *err);
