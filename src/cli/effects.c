@@ -128,6 +128,7 @@ static const struct effect {
     { "cut", NULL, NULL },
     { "place", NULL, NULL },
     { "columns", NULL, NULL },
+    { "classes", NULL, NULL },
     { "micro-batches", NULL, NULL },
     { "pipeline", NULL, NULL },
 

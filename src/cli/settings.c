@@ -73,6 +73,10 @@ const pli_opt pli_train_rows[] = {
     { "columns", PLI_OPT_I64, AT(columns), "1", "N",
       "of an mlp: cut its layers in N columns, each on a rank; workers / N replicas train together; not with --cut", 1,
       RANKS_MAX, "model" },
+    { "classes", PLI_OPT_I64, AT(classes), "0", "N",
+      "of a net, logistic or hinge: labels are whole numbers from 0 to N - 1, whether rows have all of them or not; 0: "
+      "the labels that rows have",
+      0, 1 << 20, "model" },
     { "micro-batches", PLI_OPT_I64, AT(micro_batches), "1", "M",
       "of a net: the rows of a clock go through the graph in M pieces: with --cut, stages work at once; without, a "
       "worker needs less memory",
@@ -367,6 +371,7 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     t->kernels = s->kernels;
     t->cut = (int32_t)s->cut;
     t->columns = (int32_t)s->columns;
+    t->classes = s->classes;
     t->micro_batches = (int32_t)s->micro_batches;
     t->pipeline = s->pipeline;
     t->place = s->place;

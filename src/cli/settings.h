@@ -34,7 +34,7 @@ typedef struct pli_train_settings {
         *cluster, *collective, *optimizer_state, *layers, *graph, *exclude, *train, *loss, *kernels, *pipeline, *place,
         *checkpoint, *checkpoint_every, *resume, *order;
     int64_t     workers, servers, epochs, batch, patience, seed, replicas, spares, backup, curve, names, cut,
-        columns, micro_batches, path, together;
+        columns, classes, micro_batches, path, together;
     double      learning_rate, momentum, tolerance, l1, l2, huber_delta, quantile, interference;
     uint64_t    timeout_ns, heartbeat_ns;
     bool        no_intercept, staleness_aware, json, dry_run, quiet;

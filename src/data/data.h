@@ -41,8 +41,11 @@ bool         pli_schema_has_labels(const pli_schema *schema);
 bool         pli_schema_keeps_missing(const pli_schema *schema);
 /** Is this option's value `none`, for rows without labels? */
 bool         pli_label_is_none(const char *label);
-/** Distinct labels seen, at most 65,536; -1: more, or not integers (regression). */
+/** Distinct labels seen, at most 65,536, or declared; -1: more, or not integers (regression). */
 int64_t      pli_schema_labels(const pli_schema *schema);
+/** Says that the labels are 0 .. n - 1, whether rows have all of them or not. Errors: EFORMAT they are texts, or a row
+ *  has another one; ENOMEM. */
+plait_status pli_schema_declare_labels(pli_schema *schema, int64_t n, plait_error *err);
 bool         pli_schema_label_is_text(const pli_schema *schema); /* the labels are cells of a table, numbered in
                                                                   * their order */
 /** A label as written, such as "347,200", if the labels are texts of which at least half look like numbers (with

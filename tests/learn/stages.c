@@ -113,35 +113,43 @@ static void test_exact_sums_know_no_stages(void **state) {
 }
 
 /* Sums over columns round otherwise, and nothing else differs: penalties and first values are those of the whole. */
+static void check_columns(const char *layers, plait_data *data) {
+    training whole = net(data);
+    whole.opts.layers = layers;
+    whole.opts.optimizer = "sgd";
+    whole.opts.l1 = 1e-3;
+    must_train(&whole, 1);
+    for (int32_t columns = 2; columns <= 3; columns++) {
+        training t = whole;
+        t.opts.columns = columns;
+        t.opts.micro_batches = columns - 1;
+        must_train(&t, columns);
+        const double off = distance(t.model, whole.model);
+        if (!(off < 1e-5)) fail_msg("layers %s in %d columns: off by %g", layers, columns, off);
+        assert_near(t.report.objective, whole.report.objective, 1e-5);
+        plait_model_destroy(&t.model);
+        t.opts.exact = 1; /* so that replicas add no rounding of their own */
+        char one[65], two[65];
+        finish(&t, columns, one);
+        t.opts.topology = "allreduce";
+        finish(&t, 2 * columns, two);
+        assert_string_equal(one, two);
+    }
+    plait_model_destroy(&whole.model);
+    plait_data_destroy(&data);
+}
+
 static void test_columns_round_alone(void **state) {
     (void)state;
     static const char *const layers[] = { "12", "12,8", "13,8,6", "16,8,8,5" };
-    for (int k = 0; k < 4; k++) {
-        plait_data *data = points(ROWS, FEATURES, k % 2 == 0 ? 3 : 0, 11);
-        training    whole = net(data);
-        whole.opts.layers = layers[k];
-        whole.opts.optimizer = "sgd";
-        whole.opts.l1 = 1e-3;
-        must_train(&whole, 1);
-        for (int32_t columns = 2; columns <= 3; columns++) {
-            training t = whole;
-            t.opts.columns = columns;
-            t.opts.micro_batches = columns - 1;
-            must_train(&t, columns);
-            const double off = distance(t.model, whole.model);
-            if (!(off < 1e-5)) fail_msg("layers %s in %d columns: off by %g", layers[k], columns, off);
-            assert_near(t.report.objective, whole.report.objective, 1e-5);
-            plait_model_destroy(&t.model);
-            t.opts.exact = 1; /* so that replicas add no rounding of their own */
-            char one[65], two[65];
-            finish(&t, columns, one);
-            t.opts.topology = "allreduce";
-            finish(&t, 2 * columns, two);
-            assert_string_equal(one, two);
-        }
-        plait_model_destroy(&whole.model);
-        plait_data_destroy(&data);
-    }
+    for (int k = 0; k < 4; k++) check_columns(layers[k], points(ROWS, FEATURES, k % 2 == 0 ? 3 : 0, 11));
+}
+
+/* More classes than the last hidden layer has units: the softmax is cut by classes, and its loss is joined. */
+static void test_classes_round_alone(void **state) {
+    (void)state;
+    static const char *const layers[] = { "", "5", "9,6", "8,8,4" };
+    for (int k = 0; k < 4; k++) check_columns(layers[k], points(ROWS, FEATURES, 11, 12));
 }
 
 /* --- what the job says of its tables ------------------------------------------------------------------------------ */
@@ -281,6 +289,7 @@ int main(void) {
         cmocka_unit_test(test_replicas_are_workers),
         cmocka_unit_test(test_exact_sums_know_no_stages),
         cmocka_unit_test(test_columns_round_alone),
+        cmocka_unit_test(test_classes_round_alone),
         cmocka_unit_test(test_metadata_is_what_the_stages_hold),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_a_loss_that_is_not_finite_ends_all),

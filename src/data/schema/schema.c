@@ -379,6 +379,26 @@ int64_t pli_schema_labels(const pli_schema *schema) {
     return schema->label_kind == PLI_LABEL_REAL ? -1 : schema->labels;
 }
 
+plait_status pli_schema_declare_labels(pli_schema *schema, int64_t n, plait_error *err) {
+    if (schema->label_kind != PLI_LABEL_INTEGER)
+        return pli_fail(err, PLAIT_EFORMAT, "%lld classes are declared, but its labels are %s", (long long)n,
+                        schema->label_kind == PLI_LABEL_TEXT ? "texts"
+                        : schema->label_kind == PLI_LABEL_REAL
+                            ? "not all whole numbers, or more than 65,536 different ones"
+                            : "missing");
+    for (int64_t k = 0; k < schema->labels; k++)
+        if (schema->label[k] < 0 || schema->label[k] >= (double)n)
+            return pli_fail(err, PLAIT_EFORMAT, "%lld classes are declared, 0 to %lld, but a row has label %.0f",
+                            (long long)n, (long long)n - 1, schema->label[k]);
+    double *label = pli_array((size_t)n, sizeof *label);
+    if (label == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for %lld labels", (long long)n);
+    for (int64_t k = 0; k < n; k++) label[k] = (double)k;
+    pli_free(schema->label);
+    schema->label = label;
+    schema->labels = n;
+    return PLAIT_OK;
+}
+
 double pli_schema_least_label(const pli_schema *schema) { return schema->least_label; }
 
 double pli_schema_label_value(const pli_schema *schema, int64_t k) {

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "data/formats/libsvm.h"
 #include "data/schema/schema.h"
 #include "base/json.h"
 
@@ -70,6 +71,11 @@ static json_t *origins_json(const pli_schema *schema) {
     return list;
 }
 
+/* More labels than rows may show were declared, so they are 0 .. labels - 1. */
+static bool are_counted(const pli_schema *schema) {
+    return schema->label_kind == PLI_LABEL_INTEGER && schema->labels > PLI_MAX_LABELS;
+}
+
 static json_t *schema_json(const pli_schema *schema, bool for_model) {
     json_t *object = json_object();
     char    delimiter[2] = { schema->delimiter, '\0' };
@@ -104,8 +110,10 @@ static json_t *schema_json(const pli_schema *schema, bool for_model) {
         json_object_set_new(object, "least_label", json_real(schema->least_label));
     if (schema->unlabelled) json_object_set_new(object, "unlabelled", json_true());
     if (schema->keeps_missing) json_object_set_new(object, "keeps_missing", json_true());
-    json_t *labels = json_array();
-    for (int64_t i = 0; i < schema->labels; i++)
+    json_t    *labels = json_array();
+    const bool counted = are_counted(schema);
+    if (counted) json_object_set_new(object, "label_count", json_integer((json_int_t)schema->labels));
+    for (int64_t i = 0; !counted && i < schema->labels; i++)
         json_array_append_new(labels, json_integer((json_int_t)schema->label[i]));
     json_object_set_new(object, "labels", labels);
     if (schema->format == PLI_FORMAT_TABLE) {
@@ -203,6 +211,13 @@ static bool read_column(const json_t *object, pli_schema *schema) {
            read_sum(json_object_get(object, "sum"), column);
 }
 
+static bool read_label_count(const json_t *object, pli_schema *schema) {
+    if (!read_i64(object, "label_count", 1, PLI_LABELS_DECLARED, &schema->labels)) return false;
+    schema->label = pli_array((size_t)schema->labels, sizeof *schema->label);
+    for (int64_t i = 0; schema->label != NULL && i < schema->labels; i++) schema->label[i] = (double)i;
+    return schema->label != NULL;
+}
+
 static bool read_labels(const json_t *object, pli_schema *schema) {
     const json_t *list = json_object_get(object, "labels");
     int           kind = place_of(json_string_value(json_object_get(object, "label_kind")), label_names, 4);
@@ -212,6 +227,7 @@ static bool read_labels(const json_t *object, pli_schema *schema) {
     schema->unlabelled = json_is_true(json_object_get(object, "unlabelled"));
     schema->keeps_missing = json_is_true(json_object_get(object, "keeps_missing"));
     schema->least_label = json_number_value(json_object_get(object, "least_label"));
+    if (json_object_get(object, "label_count") != NULL) return read_label_count(object, schema);
     if (n == 0) return true;
     if ((schema->label = pli_array(n, sizeof *schema->label)) == NULL) return false;
     for (size_t i = 0; i < n; i++) {

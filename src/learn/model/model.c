@@ -7,21 +7,23 @@
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
+/* All texts are one array: there may be a million labels. */
 static plait_status take_labels(plait_model *model, plait_error *err) {
     const int64_t classes = model->classes;
+    pli_text      texts = { 0 };
     model->label = pli_calloc((size_t)classes, sizeof *model->label);
     model->label_text = pli_calloc((size_t)classes, sizeof *model->label_text);
-    bool ok = model->label != NULL && model->label_text != NULL;
-    for (int64_t k = 0; ok && k < classes; k++) {
+    for (int64_t k = 0; model->label != NULL && k < classes; k++) {
         model->label[k] = pli_schema_label_value(model->schema, k);
-        pli_text text = { 0 };
-        pli_schema_label_text(model->schema, k, &text);
-        ok = text.data != NULL && !text.failed;
-        if (ok) model->label_text[k] = pli_strdup(text.data);
-        ok = ok && model->label_text[k] != NULL;
-        pli_text_free(&text);
+        pli_schema_label_text(model->schema, k, &texts);
+        pli_text_add_bytes(&texts, "", 1);
     }
-    return ok ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for %lld labels", (long long)classes);
+    model->label_texts = texts.data;
+    if (texts.failed || model->label == NULL || model->label_text == NULL)
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for %lld labels", (long long)classes);
+    char *at = texts.data;
+    for (int64_t k = 0; k < classes; at += strlen(at) + 1) model->label_text[k++] = at;
+    return PLAIT_OK;
 }
 
 plait_status pli_model_create(const plait_learner *learner, pli_schema *schema, int64_t classes,
@@ -56,8 +58,8 @@ void plait_model_destroy(plait_model **model) {
     if (m->own != NULL && m->learner->close != NULL) m->learner->close(m);
     for (int32_t i = 0; i < m->n_values; i++) pli_free(m->value[i].data);
     pli_schema_destroy(&m->schema);
-    for (int64_t k = 0; m->label_text != NULL && k < m->classes; k++) pli_free(m->label_text[k]);
     pli_free(m->label_text);
+    pli_free(m->label_texts);
     pli_free(m->label);
     pli_free(m->description);
     pli_free(m->own);

@@ -22,6 +22,7 @@ struct plait_model {
     char                *description; /* JSON: how it was trained, no time, path or host */
     int64_t              features, classes;
     double              *label;       /* [classes]                                       */
+    char                *label_texts; /* of all, which label_text points into */
     char               **label_text;  /* [classes]                                       */
     pli_text             feature;     /* the name that plait_model_feature returned last */
     int32_t              n_values;

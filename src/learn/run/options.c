@@ -147,6 +147,21 @@ static plait_status check_stages(const pli_run *run) {
     return pli_pipeline_init(&pipeline, pli_run_pipeline(run), stages, 1, micro_batches, 0, run->err);
 }
 
+/* Checks --classes. */
+static plait_status check_classes(const pli_run *run) {
+    static const char *const models[] = { "mlp", "cnn", "graph", "logistic", "hinge" };
+    const plait_train_opts  *o = run->opts;
+    bool                     known = o->classes == 0;
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) known = known || strcmp(o->model, models[i]) == 0;
+    if (!known)
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "classes %lld with model %s is refused: only mlp, cnn, graph, logistic and hinge take more "
+                        "classes than rows have; leave --classes out",
+                        (long long)o->classes, o->model);
+    if (o->classes == 0 || (o->classes >= 2 && o->classes <= 1 << 20)) return PLAIT_OK;
+    return pli_fail(run->err, PLAIT_EINVAL, "classes %lld: expected 2 to %d", (long long)o->classes, 1 << 20);
+}
+
 plait_status pli_options_check(pli_run *run) {
     static const char *const schedules[] = { "constant", "invsqrt", "cosine", NULL };
     static const char *const scalings[] = { "auto", "none", NULL };
@@ -168,6 +183,7 @@ plait_status pli_options_check(pli_run *run) {
         return pli_fail(err, PLAIT_EINVAL, "train needs data: either files or a data set in memory");
     PLI_TRY(check_stages(run));
     PLI_TRY(check_model(run, &is_class));
+    PLI_TRY(check_classes(run));
     PLI_TRY(pli_settings_check(run));
     if (run->learner->check != NULL) PLI_TRY(run->learner->check(run));
     PLI_TRY(pli_run_name_optimizer(run));

@@ -26,6 +26,7 @@ static doubt doubt_of(const pli_run *run) {
     const bool        many = n < 0 || n > FEW_CLASSES || (n > 2 && n > rows / 2);
     if (many && run->start == NULL && pli_schema_odd_label(schema) != NULL) return ODD_NUMBERS;
     if (n < 0) return NOT_INTEGERS;
+    if (run->opts->classes > 0) return NO_DOUBT; /* classes as they are declared */
     if (run->start != NULL || pli_schema_symbols(schema) > 0) return NO_DOUBT; /* classes as they are */
     if (n > 2 && n > rows / 2) return TOO_MANY;
     if (n <= FEW_CLASSES || n <= rows / ROWS_A_CLASS || pli_schema_label_is_text(schema)) return NO_DOUBT;
@@ -135,7 +136,12 @@ static plait_status check_grades(const pli_run *run, const char *where) {
 
 static plait_status find_classes(pli_run *run, const char *where) {
     bool is_class;
+    if (run->opts->classes > 0 && pli_schema_declare_labels(run->schema, run->opts->classes, run->err) < 0)
+        return pli_fail_at(run->err, "label: %s", where);
     PLI_TRY(find_loss(run, where, &is_class));
+    if (!is_class && run->opts->classes > 0)
+        return pli_fail(run->err, PLAIT_EINVAL, "classes %lld with loss %s: its labels are numbers; leave one of the "
+                                                "two out", (long long)run->opts->classes, pli_fit_of(run)->loss);
     int64_t n = is_class ? pli_schema_labels(run->schema) : 0;
     if (is_class && n < 2)
         return pli_fail(run->err, PLAIT_EFORMAT,
