@@ -136,6 +136,51 @@ fi
 exits 2 'columns with model lstm is refused' columnslstm train --data "$digits" --label -1 --model lstm --workers 2 --columns 2
 exits 2 'a net is cut in one way' twoways train "$@" --workers 2 --columns 2 --cut 2
 
+# A softmax of more classes than the last hidden layer has units: its classes lie over ranks, and no rank gathers the net. It
+# predicts what the whole net does, and goes on from a checkpoint in any layout.
+awk 'BEGIN { srand(5); for (i = 0; i < 300; i++) { c = i % 30; printf "%d", 2 * c
+    for (j = 0; j < 5; j++) printf ",%.3f", int(c / 2 ^ j) % 2 + rand() / 4
+    print "" } }' >many.csv
+set -- --data many.csv --header no --label 1 --epochs 4 --seed 3 --json --model mlp --layers 9 --classes 100 --test many.csv
+works soft train "$@" --out soft.model
+says soft.err '100 classes' || fail "declared classes are not told: $(cat soft.err)"
+for n in 2 4; do
+    works soft$n train "$@" --workers $n --columns $n --topology ps --out soft$n.model --checkpoint soft$n.kept --checkpoint-every 23
+    for key in train_loss test_loss; do
+        awk -v a="$(field soft $key)" -v b="$(field soft$n $key)" 'BEGIN { exit !(a > 0 && (a - b) ^ 2 < 1e-10 * a * a) }' ||
+            fail "$key of a softmax over $n ranks: $(field soft$n $key), whole $(field soft $key)"
+    done
+    works answers predict --model-file soft.model --data many.csv --header no --label 1
+    works answers$n predict --model-file soft$n.model --data many.csv --header no --label 1
+    cmp -s answers.out answers$n.out || fail "a softmax over $n ranks predicts otherwise"
+    [ "$(wc -c <soft.model)" = "$(wc -c <soft$n.model)" ] || fail "a softmax over $n ranks leaves a file of another form"
+    "$PLAIT" checkpoint list soft$n.kept >list.out 2>&1 || fail "$(cat list.out)"
+done
+works logged train "$@" --workers 4 --columns 4 --topology ps --events soft.events --quiet
+works audited audit soft.events
+says audited.out '^proven' || fail "a softmax over ranks: $(tail -n 3 audited.out)"
+works softon train "$@" --workers 4 --columns 4 --topology ps --resume soft2.kept
+works softwhole train "$@" --resume soft4.kept
+for run in softon softwhole; do
+    awk -v a="$(field soft train_loss)" -v b="$(field $run train_loss)" 'BEGIN { exit !((a - b) ^ 2 < 1e-8 * a * a) }' ||
+        fail "$run ends at $(field $run train_loss), not at $(field soft train_loss)"
+done
+if [ "$mpirun" != no ]; then
+    works softmpi launch -n 4 -- "$PLAIT" train "$@" --columns 4 --topology ps --out softmpi.model --quiet
+    same soft4 softmpi
+    cmp -s soft4.model softmpi.model || fail "processes leave another model than threads"
+fi
+exits 1 '20 classes are declared, 0 to 19, but a row has label' few train "$@" --classes 20
+exits 2 'classes 100 with loss squared' numbers train "$@" --loss squared
+exits 2 'classes 5 with model gbdt is refused' trees train --data many.csv --header no --label 1 --model gbdt --classes 5
+exits 1 'not all whole numbers' reals train --data many.csv --header no --label 2 --model mlp --classes 5
+# As many as a million: labels are counted, not listed.
+works wide train --data many.csv --header no --label 1 --model mlp --layers 2 --classes 100000 --epochs 1 --batch 150 --optimizer sgd \
+    --workers 2 --columns 2 --quiet --out wide.model
+[ "$(head -c 4000 wide.model | grep -a -c label_count)" = 1 ] || fail "a list of 100,000 labels in a model"
+works wideanswers predict --model-file wide.model --data many.csv --header no --label 1
+[ "$(wc -l <wideanswers.out)" = 300 ] || fail "predict: not a line a row"
+
 # Streamed rows lie on the first stage as well.
 set -- --data - --label -1 --epochs 1 --seed 3 --quiet --json --model mlp --layers 16
 gzip -dc "$digits" | "$PLAIT" train "$@" >stream1.out 2>stream1.err || fail "a stream: $(cat stream1.err)"

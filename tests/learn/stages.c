@@ -233,7 +233,9 @@ static void test_refusals(void **state) {
     t.opts.layers = "12,1";
     refused(t, 2, PLAIT_EREFUSED, "a layer of 1 units in 2 columns is refused");
     t.opts.layers = "";
-    refused(t, 2, PLAIT_EREFUSED, "without hidden layers is refused");
+    t.opts.columns = 4; /* more than classes */
+    refused(t, 4, PLAIT_EREFUSED, "without hidden layers is refused");
+    t.opts.columns = 2;
     t.opts.layers = NULL;
     t.opts.model = "cnn";
     refused(t, 2, PLAIT_EREFUSED, "columns with model cnn is refused");

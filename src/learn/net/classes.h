@@ -2,6 +2,8 @@
 #ifndef PLI_LEARN_CLASSES_H
 #define PLI_LEARN_CLASSES_H
 
+#include <stdbool.h>
+
 #include <plait/op.h>
 
 struct pli_net;
