@@ -106,8 +106,7 @@ typedef struct plait_train_opts {
     int32_t     columns; /* model "mlp": in how many columns the layers are cut: `columns` workers hold a replica
                             together. Sums over columns round otherwise than those of a whole net; 0 or 1: whole. Not
                             with cut                                                                               */
-    int64_t     classes; /* models "mlp", "cnn", "graph", "logistic", "hinge": labels are whole numbers from 0 to
-                            classes - 1, whether rows have all of them or not; at most 2^20. 0: those that rows have */
+    int64_t     classes; /* labels are 0 .. classes - 1 (at most 2^20), whether rows have all or not; 0: of rows */
     int32_t     micro_batches; /* nets: in how many pieces a worker's (a replica's) rows of a clock go through the
                                   graph; 0: 1. More round a gradient differently                                    */
     const char *place; /* with cut: how nodes get their stage. "layers"; "auto", by simulated time; or a file with

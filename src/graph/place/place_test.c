@@ -8,14 +8,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include <plait/graph_file.h>
+#include <plait/nn.h>
 #include <plait/ops.h>
 #include <plait/place.h>
 
 #include "base/module.h"
 #include "base/random.h"
+#include "graph/form/export.h"
 #include "graph/graph.h"
 #include "graph/place/cutter.h"
 
@@ -83,6 +87,28 @@ static plait_value grid(plait_graph *g, plait_value x, int64_t rows, int64_t col
     }
     const plait_value sum = plait_graph_op(g, "add_n", row, (int32_t)columns, NULL, 0);
     return plait_op_sum(g, sum, 0, NULL, 0);
+}
+
+/* Convolutions in two branches after a first one, n times, then a dense layer: an image net, 8 x 8 pixels. */
+static plait_value inception(plait_graph *g, plait_value x, int64_t n, int64_t channels) {
+    static const int64_t around[] = { 1, 1, 1, 1 };
+    char                 name[16];
+    int64_t              in = 1;
+    x = plait_op_reshape(g, x, plait_shape_4(-1, 1, 8, 8));
+    for (int64_t i = 0; i < n; i++) {
+        plait_value side[2];
+        for (int64_t k = 0; k < 2; k++) {
+            const plait_tensor w = { .type = PLAIT_F32, .shape = plait_shape_4(channels, in, 3, 3) };
+            snprintf(name, sizeof name, "c%lld.%lld", (long long)i, (long long)k);
+            const plait_value filters = plait_graph_variable(g, name, w);
+            side[k] = plait_op_relu(g, plait_op_conv2d(g, x, filters, NULL, around, NULL, 1));
+        }
+        x = plait_op_add(g, side[0], side[1]);
+        in = channels;
+    }
+    const int64_t flat = in * 64;
+    x = layer(g, plait_op_reshape(g, x, plait_shape_2(-1, flat)), flat, 32, "dense");
+    return layer(g, x, 32, 10, "last");
 }
 
 typedef struct scene {
@@ -211,29 +237,89 @@ static void check_memory(const stage *t, const plait_placement *p, const char *n
     }
 }
 
+/* The best of `auto` beside random ones; destroys the stage. */
+static void compare(stage *t, const scene *s, int64_t draws) {
+    int64_t      fitted = 0;
+    const double whole = whole_bytes(t);
+    for (int32_t r = 0; r < t->opts.ranks; r++) t->memory[r] = (uint64_t)(whole * s->memory);
+    if (s->memory > 0) t->opts.memory_bytes = t->memory;
+    const double     random = best_random(t, draws, &fitted);
+    plait_placement *p = place(t, "auto", NULL);
+    if (p == NULL) fail_msg("%s: %s", s->name, error.text);
+    if (t->opts.memory_bytes != NULL) check_memory(t, p, s->name);
+    const double chosen = plait_placement_seconds(p);
+    plait_placement_destroy(&p);
+    p = place(t, "chain", NULL);
+    print_message("%-40s auto %8.3f ms, best of %lld random %8.3f ms, chain %8.3f ms\n", s->name, chosen * 1e3,
+                  (long long)fitted, random * 1e3, p != NULL ? plait_placement_seconds(p) * 1e3 : NAN);
+    if (!(chosen <= 1.1 * random)) fail_msg("%s: %g s, random %g s", s->name, chosen, random);
+    plait_placement_destroy(&p);
+    plait_graph_destroy(&t->g);
+}
+
+static int64_t draws(void) { return getenv("PLAIT_TEST_FULL") != NULL ? 2000 : 200; }
+
 static void test_auto_against_random(void **state) {
     (void)state;
-    const int64_t draws = getenv("PLAIT_TEST_FULL") != NULL ? 2000 : 200;
-    for (size_t i = 0; i < SCENES - (draws > 200 ? 0 : LARGE); i++) {
-        stage   t;
-        int64_t fitted = 0;
+    for (size_t i = 0; i < SCENES - (draws() > 200 ? 0 : LARGE); i++) {
+        stage t;
         build(&t, &scenes[i]);
-        const double whole = whole_bytes(&t);
-        for (int32_t r = 0; r < t.opts.ranks; r++) t.memory[r] = (uint64_t)(whole * scenes[i].memory);
-        if (scenes[i].memory > 0) t.opts.memory_bytes = t.memory;
-        const double     random = best_random(&t, draws, &fitted);
-        plait_placement *p = place(&t, "auto", NULL);
-        if (p == NULL) fail_msg("%s: %s", scenes[i].name, error.text);
-        if (t.opts.memory_bytes != NULL) check_memory(&t, p, scenes[i].name);
-        const double chosen = plait_placement_seconds(p);
-        plait_placement_destroy(&p);
-        p = place(&t, "chain", NULL);
-        print_message("%-40s auto %8.3f ms, best of %lld random %8.3f ms, chain %8.3f ms\n", scenes[i].name,
-                      chosen * 1e3, (long long)fitted, random * 1e3,
-                      p != NULL ? plait_placement_seconds(p) * 1e3 : NAN);
-        if (!(chosen <= 1.1 * random)) fail_msg("%s: %g s, random %g s", scenes[i].name, chosen, random);
-        plait_placement_destroy(&p);
+        compare(&t, &scenes[i], draws());
+    }
+}
+
+/* --- an ONNX model ---------------------------------------------------------------------------------------------- */
+
+/* Writes the scene's graph as an ONNX model with values, and reads it back; false: there is no plait-onnx.so. */
+static bool through_onnx(const plait_graph *g, plait_value y, plait_graph **graph_out) {
+    char         path[] = "/tmp/plait-place-XXXXXX";
+    plait_tensor variable[64];
+    pli_export   to;
+    const int32_t n = plait_graph_variables(g);
+    close(mkstemp(path));
+    for (int32_t k = 0; k < n; k++) {
+        variable[k] = plait_graph_variable_initial(g, k);
+        variable[k].data = calloc((size_t)plait_shape_elements(&variable[k].shape), sizeof(float));
+    }
+    pli_export_init(&to);
+    const char *x = pli_export_input(&to, "x", PLAIT_F32, plait_shape_2(PLAIT_ANY, 64), "rows");
+    pli_export_begin(&to, g, variable);
+    pli_export_bind(&to, plait_graph_find(g, "x"), x);
+    pli_export_output(&to, pli_export_value(&to, y), "scores", PLAIT_F32, false, plait_shape_2(PLAIT_ANY, 10), "rows");
+    plait_status status = pli_export_save(&to, path, "place", &error);
+    pli_export_destroy(&to);
+    if (status == PLAIT_OK) status = plait_graph_load(path, NULL, graph_out, &error);
+    for (int32_t k = 0; k < n; k++) free(variable[k].data);
+    unlink(path);
+    if (status != PLAIT_OK && status != PLAIT_EMODULE) fail_msg("%s", error.text);
+    return status == PLAIT_OK;
+}
+
+static const scene models[] = {
+    { "ONNX, 3 ranks", inception, 4, 8, 3, 1, { 0 }, 1e4, 1.25e9, 0, true },
+    { "ONNX, uneven hosts, 2 micro-batches", inception, 4, 8, 4, 2, { 1, 0.5, 2, 1 }, 1e4, 1.25e9, 0, true },
+    { "ONNX, 0.7 of the memory, uneven", inception, 3, 8, 3, 1, { 1, 0.5, 1 }, 1e4, 1.25e9, 0.7, false },
+};
+
+static void test_an_onnx_model_against_random(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        stage        t;
+        plait_graph *model = NULL;
+        scene        s = models[i];
+        s.train = false;
+        build(&t, &s);
+        const bool read = through_onnx(t.g, t.fetch[0], &model);
         plait_graph_destroy(&t.g);
+        if (!read) skip();
+        t.g = model;
+        t.feed.value = plait_graph_find(model, "x");
+        t.fetch[0] = plait_graph_find(model, "scores");
+        assert_true(t.feed.value >= 0 && t.fetch[0] >= 0);
+        assert_int_equal(plait_graph_variables(model), 2 * models[i].n + 2);
+        if (models[i].train) add_training(&t, plait_op_sum(model, t.fetch[0], 0, NULL, 0));
+        if (plait_graph_check(model, &error) < 0) fail_msg("%s: %s", s.name, error.text);
+        compare(&t, &models[i], draws());
     }
 }
 
@@ -417,6 +503,7 @@ static void test_refusals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_auto_against_random),
+        cmocka_unit_test(test_an_onnx_model_against_random),
         cmocka_unit_test(test_metis),
         cmocka_unit_test(test_one_rank_is_busy),
         cmocka_unit_test(test_by_hand_and_rules),

@@ -40,7 +40,7 @@ static plait_status unknown(const plait_call *call, double label) {
     return plait_call_fail(call, PLAIT_EFORMAT, "the label %g is not among the model's labels", label);
 }
 
-/* --- class_part: scores [n, K of the part], label [n], weight [n] -> stats [n, STATS] ------------------------------ */
+/* --- class_part: scores [n, K of the part], label [n], weight [n] -> stats [n, STATS] ---------------------- */
 
 static plait_status part_infer(const plait_call *call) {
     const plait_shape *scores = &call->in[0].shape;
@@ -78,7 +78,7 @@ static plait_status part_run(const plait_call *call, int64_t item) {
     return PLAIT_OK;
 }
 
-/* --- class_loss: label, weight, stats of each part -> logs [n], sums [PLI_SUMS] ------------------------------------- */
+/* --- class_loss: label, weight, stats of each part -> logs [n], sums [PLI_SUMS] ---------------------- */
 
 static plait_status loss_infer(const plait_call *call) {
     if (call->in[0].type != PLAIT_F64 || call->in[1].type != PLAIT_F64 || call->in[2].type != PLAIT_F64)
@@ -127,7 +127,7 @@ static plait_status loss_run(const plait_call *call, int64_t item) {
     return PLAIT_OK;
 }
 
-/* --- class_slopes: scores [n, K of the part], logs, label, weight -> slopes [n, K of the part], share [] ------------ */
+/* --- class_slopes: scores [n, K of the part], logs, label, weight -> slopes [n, K of the part], share [] ---------- */
 
 static plait_status slopes_infer(const plait_call *call) {
     if (call->in[0].type != PLAIT_F32 || call->in[0].shape.rank != 2 || call->in[1].type != PLAIT_F64)

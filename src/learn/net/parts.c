@@ -43,7 +43,10 @@ plait_status pli_parts_extract(pli_run *run, pli_solution *solution_out) {
 static const pli_net_param *own_of(const pli_run *run, int32_t of, int32_t *p_out) {
     const pli_net *net = pli_net_trained(run);
     for (int32_t p = 0; p < net->n_params; p++)
-        if (net->param[p].of == of && pli_stages_have(pli_net_fit_of(run)->stages, p)) return *p_out = p, &net->param[p];
+        if (net->param[p].of == of && pli_stages_have(pli_net_fit_of(run)->stages, p)) {
+            *p_out = p;
+            return &net->param[p];
+        }
     return NULL;
 }
 

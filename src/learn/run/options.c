@@ -155,8 +155,8 @@ static plait_status check_classes(const pli_run *run) {
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) known = known || strcmp(o->model, models[i]) == 0;
     if (!known)
         return pli_fail(run->err, PLAIT_EINVAL,
-                        "classes %lld with model %s is refused: only mlp, cnn, graph, logistic and hinge have classes that "
-                        "no row has; take one of these, or no --classes",
+                        "classes %lld with model %s is refused: only mlp, cnn, graph, logistic and hinge have classes "
+                        "that no row has; take one of these, or no --classes",
                         (long long)o->classes, o->model);
     if (o->classes == 0 || (o->classes >= 2 && o->classes <= 1 << 20)) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_EINVAL, "classes %lld: expected 2 to %d", (long long)o->classes, 1 << 20);
