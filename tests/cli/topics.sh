@@ -58,6 +58,8 @@ exact="$lda --epochs 12 --batch 100 --reduce exact --json"
             [ "$(key other model_hash)" = "$(key one model_hash)" ] || fail "$workers workers, $topology: another model"
         done
     done
+    works other $exact --workers 3 --topology ps --replicas 2
+    [ "$(key other model_hash)" = "$(key one model_hash)" ] || fail "two replicas: another model"
     for form in svm ldac; do # the first number of a line is a label, or how many words follow: both are ignored
         works $form train --model lda --components 3 --data planted.$form --epochs 60 --seed 1 --json --quiet
         awk -v p="$(key $form perplexity)" 'BEGIN { exit !(p > 10 && p < 15) }' || fail "$form: perplexity $(key $form perplexity)"
@@ -95,7 +97,7 @@ refused() { # refused PATTERN words...
     # shellcheck disable=SC2086
     exits 2 "$pattern" refused $lda --epochs 2 "$@"
 }
-refused '--replicas with model lda is refused.*--checkpoint' --workers 2 --topology ps --replicas 2
+refused '--replicas with model lda and consistency async is refused.*nearest is bsp' --workers 2 --topology ps --consistency async --replicas 2
 refused '--backup with model lda is refused' --workers 3 --topology ps --backup 1
 refused 'l1 and l2 with model lda is refused' --l1 0.1
 refused 'optimizer adam with model lda is refused' --optimizer adam

@@ -222,6 +222,8 @@ static const kind kinds[] = {
     { "components", "pca", "bsp", NULL, NULL, true, false, true },
     { "counts", "bayes", "bsp", NULL, NULL, true, false, false },
     { "counts by key", "bayes", "bsp", NULL, NULL, true, true, false },
+    { "topics", "lda", "bsp", NULL, NULL, true, false, true },
+    { "topics by mini-batches", "lda", "bsp", NULL, NULL, true, false, false },
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -246,10 +248,23 @@ static plait_data *by_key(void) {
     return data;
 }
 
-static story story_of(const kind *k, plait_data *const data[2], const int *stop) {
+/* Documents of ten words of forty; those of a document are neighbours. */
+static plait_data *words(void) {
+    enum { PER_ROW = 10, FEATURES = 40 };
+    static int64_t  start[ROWS + 1];
+    static uint32_t column[ROWS * PER_ROW];
+    static double   label[ROWS];
+    for (int64_t i = 0; i <= ROWS; i++) start[i] = i * PER_ROW;
+    for (int64_t i = 0; i < ROWS * PER_ROW; i++) column[i] = (uint32_t)(i / PER_ROW % 4 * PER_ROW + i % PER_ROW);
+    plait_data *data = NULL;
+    assert_int_equal(plait_data_from_csr(ROWS, FEATURES, start, column, NULL, label, NULL, &data, NULL), PLAIT_OK);
+    return data;
+}
+
+static story story_of(const kind *k, plait_data *const data[3], const int *stop) {
     story s = { .at = -1, .at_commit = -1, .tears_at = -1, .workers = HOLDERS };
     plait_train_opts_init(&s.opts);
-    s.opts.memory = s.opts.test_memory = data[k->keyed];
+    s.opts.memory = s.opts.test_memory = data[strcmp(k->model, "lda") == 0 ? 2 : k->keyed];
     s.opts.model = k->model;
     s.opts.layers = strcmp(k->model, "mlp") == 0 ? "8" : NULL;
     s.opts.topology = "ps";
@@ -333,7 +348,7 @@ static void draw_second(story *s, pli_random *r) {
 }
 
 /* If nobody dies, spares change nothing. */
-static void stand_ready(const kind *k, plait_data *const data[2], const int *stop, const story *whole) {
+static void stand_ready(const kind *k, plait_data *const data[3], const int *stop, const story *whole) {
     for (int32_t holders = 1; holders <= HOLDERS; holders += 2) {
         plait_error err = { 0 };
         char        what[80];
@@ -351,7 +366,7 @@ static void stand_ready(const kind *k, plait_data *const data[2], const int *sto
 static void test_any_rank_may_die_at_any_moment(void **unused) {
     (void)unused;
     static const int stop = 0;
-    plait_data      *data[2] = { points(ROWS, 6, 2, 5), by_key() };
+    plait_data      *data[3] = { points(ROWS, 6, 2, 5), by_key(), words() };
     const char      *one = getenv("PLAIT_SEED");
     int64_t          runs = one != NULL ? 1 : getenv("PLAIT_TEST_FULL") != NULL ? RUNS_FULL : RUNS, died = 0;
     story           *whole = pli_calloc(KINDS, sizeof *whole);
@@ -387,6 +402,7 @@ static void test_any_rank_may_die_at_any_moment(void **unused) {
     pli_free(whole);
     plait_data_destroy(&data[0]);
     plait_data_destroy(&data[1]);
+    plait_data_destroy(&data[2]);
 }
 
 /* Between the making of the job and that of the first table kmeans draws its first centres. At each call there a rank
@@ -394,7 +410,7 @@ static void test_any_rank_may_die_at_any_moment(void **unused) {
 static void test_any_rank_may_die_while_first_centres_are_drawn(void **unused) {
     (void)unused;
     static const int stop = 0;
-    plait_data      *data[2] = { points(ROWS, 6, 2, 5), by_key() };
+    plait_data      *data[3] = { points(ROWS, 6, 2, 5), by_key(), words() };
     for (size_t k = 0; k < KINDS; k++) {
         story       whole = story_of(&kinds[k], data, &stop);
         plait_error err = { 0 };
@@ -417,6 +433,7 @@ static void test_any_rank_may_die_while_first_centres_are_drawn(void **unused) {
     }
     plait_data_destroy(&data[0]);
     plait_data_destroy(&data[1]);
+    plait_data_destroy(&data[2]);
 }
 
 /* --- with checkpoints --------------------------------------------------------------------------------------------- */
@@ -461,7 +478,7 @@ static void remove_checkpoints(void) {
 }
 
 /* Resumes from what is there, with any number of workers and replicas, and perhaps another death. */
-static void go_on(const kind *k, plait_data *const data[2], const int *stop, pli_random *r, const story *whole,
+static void go_on(const kind *k, plait_data *const data[3], const int *stop, pli_random *r, const story *whole,
                   const char *what) {
     plait_error err = { 0 };
     story       s = story_of(k, data, stop);
@@ -490,7 +507,7 @@ static void go_on(const kind *k, plait_data *const data[2], const int *stop, pli
 static void test_checkpoints_outlive_any_rank(void **unused) {
     (void)unused;
     static const int stop = 0;
-    plait_data      *data[2] = { points(ROWS, 6, 2, 5), by_key() };
+    plait_data      *data[3] = { points(ROWS, 6, 2, 5), by_key(), words() };
     const char      *one = getenv("PLAIT_SEED");
     int64_t     runs = one != NULL ? 1 : getenv("PLAIT_TEST_FULL") != NULL ? KEPT_FULL : KEPT, resumed = 0, died = 0;
     story      *whole = pli_calloc(KINDS, sizeof *whole);
@@ -540,6 +557,7 @@ static void test_checkpoints_outlive_any_rank(void **unused) {
     pli_free(whole);
     plait_data_destroy(&data[0]);
     plait_data_destroy(&data[1]);
+    plait_data_destroy(&data[2]);
 }
 
 /* --- a program's own job ------------------------------------------------------------------------------------------ */
@@ -680,7 +698,7 @@ static void refused(plait_train_opts *opts, const char *says) {
 static void test_what_cannot_go_on_is_refused_by_name(void **unused) {
     (void)unused;
     plait_data *data = points(ROWS, 6, 2, 5);
-    story       s = story_of(&kinds[0], (plait_data *[]){ data, data }, NULL);
+    story       s = story_of(&kinds[0], (plait_data *[]){ data, data, data }, NULL);
     plait_train_opts o = s.opts;
     o.topology = "local";
     refused(&o, "nearest is ps");

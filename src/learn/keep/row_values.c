@@ -99,6 +99,8 @@ void *plait_training_row_values(plait_training *run, const plait_batch *batch, i
            (start != NULL ? start[row] : row) * run->row_values->row_bytes;
 }
 
+void *pli_row_values_of_block(const pli_run *run, int64_t block) { return run->row_values->values[block]; }
+
 /* --- in checkpoints ----------------------------------------------------------------------------------------------- */
 
 void pli_row_values_plan(const pli_run *run, pli_part_plan *plan) {

@@ -18,6 +18,9 @@ void         pli_row_values_end(pli_run *run);
 /** Before a step: makes memory for all rows of the batch. Errors: ENOMEM. */
 plait_status pli_row_values_hold(pli_run *run, const pli_batch *batch);
 
+/** All values of a block, once memory for them was made; NULL before. */
+void *pli_row_values_of_block(const pli_run *run, int64_t block);
+
 /** plan adds their tensors to this worker's part of a checkpoint; put hands over their bytes in the same order, and
  *  fails if the callback returns false. */
 void pli_row_values_plan(const pli_run *run, pli_part_plan *plan);

@@ -222,9 +222,11 @@ plait_status pli_lda_measure(const plait_model *model, const plait_rows *rows, d
 }
 
 int32_t pli_lda_figures(const plait_model *model, const double *sums, plait_figure *figures) {
+    const double loss = sums[TOKENS] > 0 ? -sums[LOGS] / sums[TOKENS] : (double)NAN;
     (void)model;
-    figures[0] = (plait_figure){ "perplexity", sums[TOKENS] > 0 ? exp(-sums[LOGS] / sums[TOKENS]) : (double)NAN };
-    return 1;
+    figures[0] = (plait_figure){ "loss", loss };
+    figures[1] = (plait_figure){ "perplexity", exp(loss) };
+    return 2;
 }
 
 /* --- inspect ------------------------------------------------------------------------------------------------------ */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "learn/keep/keep.h"
+#include "learn/solve/inherit.h"
 #include "learn/topics/topics.h"
 
 /* From this epoch on alphas are fitted: before, topics are still near the random ones of the start. */
@@ -16,11 +17,6 @@ enum { SCAN_MOST = 3000 };
 
 static plait_status check(pli_run *run) {
     const plait_train_opts *o = run->opts;
-    if (o->replicas > 1)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "--replicas with model %s is refused: the topics of a dead worker's tokens are not in tables, "
-                        "so counts would no longer be those of the tokens; take --checkpoint DIR, and resume from it",
-                        run->learner->name);
     if (o->backup > 0)
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "--backup with model %s is refused: an update that is dropped would leave counts that are not "
@@ -108,11 +104,26 @@ static plait_status check_memory(const pli_run *run) {
                     "or leave out rare words", (int)m->k, (long long)m->words, bytes / 1e9, there / 1e9);
 }
 
+/* Parts of a dead worker's clock may be lost under other policies, in one table but not in another. */
+static plait_status check_replicas(const pli_run *run) {
+    static const char *const names[] = { "words", "totals", "tokens", "prior" };
+    for (int i = 0; run->opts->replicas > 1 && i < 4; i++) {
+        const char *consistency = pli_run_travel(run, names[i]).consistency;
+        if (consistency == NULL || strcmp(consistency, "bsp") == 0) continue;
+        return pli_fail(run->err, PLAIT_EREFUSED,
+                        "--replicas with model %s and consistency %s is refused: part of a dead worker's last clock may "
+                        "be lost, and the counts would no longer be those of the tokens; the nearest is bsp",
+                        run->learner->name, consistency);
+    }
+    return PLAIT_OK;
+}
+
 static plait_status prepare(pli_run *run) {
     PLI_TRY(pli_rows_settle(run));
     if (run->features == 0)
         return pli_fail(run->err, PLAIT_EREFUSED, "model %s is refused on features that grow by key: hash them, as "
                                                   "with --hash-bits 16", run->learner->name);
+    PLI_TRY(check_replicas(run));
     PLI_TRY(settle_sizes(run));
     run->batch = run->opts->batch > 0 ? run->opts->batch : run->train_rows;
     run->examples = run->batch;
@@ -154,34 +165,45 @@ static plait_status make_arrays(pli_run *run) {
     return pli_topic_alias_begin(&m->counts) ? PLAIT_OK : no_memory(run);
 }
 
-/* The counts of all tokens' first topics, into change [words, k] and change_total. */
+/* The counts of a block's first topics are added to change. topic [*room] grows as it must. */
+static bool count_block(const pli_run *run, const pli_block *block, uint16_t **topic, int64_t *room) {
+    pli_lda *m = run->state;
+    for (int64_t r = 0; r < block->rows; r++) {
+        plait_row row;
+        pli_block_row(block, r, &row);
+        pli_document d = pli_lda_document(&row);
+        if (!is_trained((pli_run *)(uintptr_t)run, block, r) || d.tokens == 0) continue;
+        if (!pli_grow((void **)topic, room, d.tokens, sizeof **topic)) return false;
+        d.topic = *topic;
+        pli_lda_first(run->opts->seed, block->first_row + r, m->k, &d);
+        for (int64_t e = 0; e < d.n; e++)
+            for (int64_t i = pli_document_count(&d, e); i > 0; i--)
+                m->change[(int64_t)d.word[e] * m->k + *d.topic++]++;
+    }
+    return true;
+}
+
+/* The counts of all tokens' first topics, into change [words, k] and change_total. If a worker dies meanwhile, its
+ * blocks are others', and all count again. */
 static plait_status count_first(pli_run *run) {
     pli_lda  *m = pli_lda_of(run);
     uint16_t *topic = NULL;
     int64_t   room = 0;
-    for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
-        const pli_block *block = pli_dataset_block(run->data, b);
-        for (int64_t r = 0; r < block->rows; r++) {
-            plait_row row;
-            pli_block_row(block, r, &row);
-            pli_document d = pli_lda_document(&row);
-            if (!is_trained(run, block, r) || d.tokens == 0) continue;
-            if (d.tokens > room) {
-                pli_free(topic);
-                topic = pli_array((size_t)(room = 2 * d.tokens), sizeof *topic);
-                if (topic == NULL) return no_memory(run);
-            }
-            d.topic = topic;
-            pli_lda_first(run->opts->seed, block->first_row + r, m->k, &d);
-            for (int64_t e = 0; e < d.n; e++)
-                for (int64_t i = pli_document_count(&d, e); i > 0; i--)
-                    m->change[(int64_t)d.word[e] * m->k + *d.topic++]++;
-        }
-    }
+    int32_t   absent = pli_comm_absent(run->comm);
+    plait_status status = PLAIT_OK;
+    do {
+        pli_living held;
+        status = pli_living_blocks(run, run->data, &held);
+        memset(m->change, 0, (size_t)(m->words * m->k) * sizeof *m->change);
+        for (int32_t b = 0; status >= 0 && b < held.n; b++)
+            if (!count_block(run, held.block[b], &topic, &room)) status = no_memory(run);
+        pli_living_blocks_free(&held);
+        if (status >= 0)
+            status = plait_comm_allreduce(run->comm, m->change, m->words * m->k, PLAIT_I64, PLAIT_SUM);
+    } while (status >= 0 && pli_run_again(run, &absent));
     pli_free(topic);
-    PLI_TRY(plait_comm_allreduce(run->comm, m->change, m->words * m->k, PLAIT_I64, PLAIT_SUM));
-    for (int64_t i = 0; i < m->words * m->k; i++) m->change_total[i % m->k] += m->change[i];
-    return PLAIT_OK;
+    for (int64_t i = 0; status >= 0 && i < m->words * m->k; i++) m->change_total[i % m->k] += m->change[i];
+    return status;
 }
 
 static plait_status begin(pli_run *run) {
@@ -190,12 +212,14 @@ static plait_status begin(pli_run *run) {
     PLI_TRY(count_first(run));
     PLI_TRY(pli_run_table(run, "words", PLAIT_I64, m->words, m->k, m->change, &m->word));
     PLI_TRY(pli_run_table(run, "totals", PLAIT_I64, 1, m->k, m->change_total, &m->total));
+    if (run->opts->replicas > 1) PLI_TRY(pli_lda_copies_begin(run));
     return m->fits ? pli_run_table(run, "prior", PLAIT_I64, 1, m->k + 1, NULL, &m->fit) : PLAIT_OK;
 }
 
 static void end(pli_run *run) {
     pli_lda *m = pli_lda_of(run);
     pli_topic_counts_end(&m->counts);
+    pli_lda_copies_end(m);
     void *const all[] = { m->alpha, m->seen, m->now, m->fitted, m->read, m->change, m->read_total, m->change_total,
                           m->key, m->in_batch };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) pli_free(all[i]);
@@ -241,7 +265,7 @@ static plait_status finish(pli_run *run, plait_model *model) {
 
 /* --- beside the tables -------------------------------------------------------------------------------------------- */
 
-static int64_t row_values(const pli_block *block, int64_t row) {
+int64_t pli_lda_row_values(const pli_block *block, int64_t row) {
     plait_row r;
     pli_block_row(block, row, &r);
     return 1 + (pli_lda_document(&r).tokens + 3) / 4;
@@ -293,11 +317,12 @@ static const plait_learner_option options[] = {
 static const plait_learner_table tables[] = {
     { .name = "words", .what = "one row for each word: how many of its tokens have each topic" },
     { .name = "totals", .what = "one row: how many tokens have each topic", .small = 1 },
+    { .name = "tokens", .what = "with --replicas 2: the topic of each token" },
     { .name = "prior", .what = "one row: sums over the documents that alphas are fitted with", .small = 1 },
     { .name = NULL },
 };
 
-static const pli_learner_more more = { .row_values = row_values, .kept = kept, .restore = restore,
+static const pli_learner_more more = { .row_values = pli_lda_row_values, .kept = kept, .restore = restore,
                                        .inspect = pli_lda_inspect };
 
 const plait_learner pli_lda_learner = {

@@ -1,4 +1,5 @@
 /* A clock of lda: reads the words of the batch, draws the topics of its tokens, and incs what has changed. */
+#include <math.h>
 #include <string.h>
 
 #include "learn/topics/topics.h"
@@ -57,8 +58,29 @@ static plait_status read_counts(pli_run *run) {
 
 /* --- a row -------------------------------------------------------------------------------------------------------- */
 
+enum { LOOK = 32 };
+
+/* The loss that a clock tells: of every LOOK-th word of a document, in each epoch others, by the counts after its draw.
+ * Each document's part is a multiple of 2^-20, so sums are exact in any order. */
+static void add_loss(const pli_topic_counts *c, const pli_document *d, int64_t first, plait_step_sums *told) {
+    double tokens = (double)d->tokens, loss = 0, looked = 0;
+    for (int32_t k = 0; k < c->topics; k++) tokens += (double)c->alpha[k];
+    for (int64_t e = first; e < d->n; e += LOOK) {
+        const int32_t *word = c->word + (int64_t)d->word[e] * c->lanes;
+        const double   n = (double)pli_document_count(d, e);
+        double         p = 0;
+        for (int32_t k = 0; k < c->topics; k++)
+            p += (double)(((float)(word[k] > 0 ? word[k] : 0) + c->beta) *
+                          pli_topic_weight(c, (uint32_t)k, c->in_doc[k], c->total[k]));
+        loss -= n * log(p / tokens);
+        looked += n;
+    }
+    told->loss += rint(loss * 0x1p20) * 0x1p-20;
+    told->weight += looked;
+}
+
 /* A row's values: how many tokens it has, plus 1 once their topics are there; then the topics, four in each. */
-static void sample_row(pli_run *run, const plait_row *row, int64_t number, int64_t *values) {
+static void sample_row(pli_run *run, const plait_row *row, int64_t number, int64_t *values, plait_step_sums *told) {
     pli_lda     *m = pli_lda_of(run);
     pli_document d = pli_lda_document(row);
     const int64_t epoch = run->clocks > 0 ? run->clocks_done / run->clocks : 0;
@@ -70,6 +92,7 @@ static void sample_row(pli_run *run, const plait_row *row, int64_t number, int64
     pli_topic_counts_enter(&m->counts, &d);
     if (m->counts.alias != NULL) pli_topic_mh(&m->counts, &d, &random);
     else m->scan(&m->counts, &d, &random);
+    add_loss(&m->counts, &d, (number + epoch) % LOOK, told);
     if (m->fits) pli_prior_add(m->k, m->alpha, m->counts.in_doc, d.tokens, m->fitted);
 }
 
@@ -90,16 +113,18 @@ static void take_changes(pli_lda *m, bool again) {
     }
 }
 
-static plait_status sample_part(pli_run *run, const pli_batch *batch, const pli_part *part, int64_t first) {
+static plait_status sample_part(pli_run *run, const pli_batch *batch, const pli_part *part, int64_t first,
+                                plait_step_sums *told) {
+    if (pli_lda_of(run)->token != NULL) PLI_TRY(pli_lda_copies_read(run, part->block->number));
     for (int64_t i = 0; i < part->rows; i++) {
         const int64_t at = part->order != NULL ? (int64_t)part->order[i] : part->first + i;
         plait_row     row;
         pli_block_row(part->block, at, &row);
         int64_t *values = plait_training_row_values(run, (const plait_batch *)batch, first + i);
         if (values == NULL) return pli_fail(run->err, PLAIT_EINVAL, "lda: a row has no values");
-        sample_row(run, &row, part->block->first_row + at, values);
+        sample_row(run, &row, part->block->first_row + at, values, told);
     }
-    return PLAIT_OK;
+    return pli_lda_of(run)->token != NULL ? pli_lda_copies_push(run, part->block->number) : PLAIT_OK;
 }
 
 static plait_status push(pli_run *run) {
@@ -113,6 +138,7 @@ static plait_status push(pli_run *run) {
 plait_status pli_lda_step(pli_run *run, const plait_batch *rows, plait_step_sums *told) {
     pli_lda         *m = pli_lda_of(run);
     const pli_batch *batch = (const pli_batch *)rows;
+    const bool       apart = run->exact || m->token != NULL; /* blocks do not see each other's changes */
     int64_t          first = 0;
     list_words(m, batch);
     PLI_TRY(read_counts(run));
@@ -124,10 +150,10 @@ plait_status pli_lda_step(pli_run *run, const plait_batch *rows, plait_step_sums
     if (m->counts.alias != NULL) pli_topic_alias_prepare(&m->counts, m->n, m->key);
     for (int32_t p = 0; p < batch->parts; first += batch->part[p++].rows) {
         if (batch->part[p].rows == 0) continue;
-        PLI_TRY(sample_part(run, batch, &batch->part[p], first));
-        if (run->exact) take_changes(m, true);
+        PLI_TRY(sample_part(run, batch, &batch->part[p], first, told));
+        if (apart) take_changes(m, true);
     }
-    if (!run->exact) take_changes(m, false);
+    if (!apart) take_changes(m, false);
     told->rows = (double)batch->rows;
     return push(run);
 }

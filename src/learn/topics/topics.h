@@ -14,6 +14,7 @@
  *   tokens    their topics are values of rows (keep/row_values.h), four in a number: they stay with their worker. The
  *             first ones are a function of the seed and the token's place, so tables begin with their counts, and a row
  *             that no clock has had has them still
+ *   deaths    with two replicas the tokens' topics lie in a table, too (copied.c)
  *   priors    beta is fixed. The alphas are fitted, each topic its own, by Minka's fixed point ("Estimating a Dirichlet
  *             distribution", 2000), one step an epoch (prior.c)
  *   model     counts, alphas, beta; rows are understood by a fixed point over their topics (infer.c) */
@@ -41,6 +42,11 @@ typedef struct pli_lda {
     uint64_t         *key;      /* [n] the batch's words, increasing */
     int64_t           n;
     uint8_t          *in_batch; /* [words] */
+
+    /* with two replicas (copied.c) */
+    plait_table      *token;    /* the values of all rows, block after block; NULL: there is one replica */
+    int64_t          *base;     /* [blocks + 1] where a block's values begin in it */
+    int64_t          *before;   /* of the block at hand, as they were read */
 } pli_lda;
 
 static inline pli_lda *pli_lda_of(const pli_run *run) { return run->state; }
@@ -49,6 +55,15 @@ static inline pli_lda *pli_lda_of(const pli_run *run) { return run->state; }
 pli_document pli_lda_document(const plait_row *row);
 /** The first topics of row `row` of the data set. */
 void pli_lda_first(uint64_t seed, int64_t row, int32_t topics, const pli_document *d);
+
+/** How many values a row has. */
+int64_t pli_lda_row_values(const pli_block *block, int64_t row);
+
+/** copied.c: tokens' topics in a table. read, push: the values of a block, whose memory is there. */
+plait_status pli_lda_copies_begin(pli_run *run);
+void         pli_lda_copies_end(pli_lda *m);
+plait_status pli_lda_copies_read(pli_run *run, int64_t block);
+plait_status pli_lda_copies_push(pli_run *run, int64_t block);
 
 /** sample.c: a clock. */
 plait_status pli_lda_step(pli_run *run, const plait_batch *batch, plait_step_sums *told);
