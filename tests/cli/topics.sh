@@ -39,6 +39,13 @@ done
 works eval eval --model-file scan.plait --data planted.csv --label none --json
 [ "$(key eval perplexity)" = "$(key scan perplexity)" ] || fail "eval: perplexity $(key eval perplexity), not $(key scan perplexity)"
 
+# --- whole documents, left to right: nearly as well foretold as halves by halves; eval has it, too ---
+# shellcheck disable=SC2086
+works left $lda --epochs 60 --particles 5 --json --out left.plait
+awk -v p="$(key left left_to_right)" 'BEGIN { exit !(p > 10 && p < 17) }' || fail "left to right: $(key left left_to_right)"
+works eval eval --model-file left.plait --data planted.csv --label none --json
+[ "$(key eval left_to_right)" = "$(key left left_to_right)" ] || fail "eval: left to right $(key eval left_to_right)"
+
 # --- new documents ---
 works mixtures transform --model-file scan.plait --data planted.csv --label none
 works largest predict --model-file scan.plait --data planted.csv --label none

@@ -32,6 +32,7 @@ static bool has_values(plait_model *model) {
         k != shape[1] || one != 1 || m->words != model->features || !(beta[0] > 0))
         return false;
     m->beta = beta[0];
+    m->particles = (int32_t)plait_model_number(model, "particles");
     for (int64_t i = 0; i < m->words * m->k; i++)
         if (m->count[i] < 0) return false;
     for (int32_t t = 0; t < m->k; t++)
@@ -190,7 +191,7 @@ plait_status pli_lda_predict(const plait_model *model, plait_answer answer, cons
 
 /* --- figures ------------------------------------------------------------------------------------------------------ */
 
-enum { LOGS, TOKENS };
+enum { LOGS, TOKENS, WHOLE_LOGS, WHOLE_TOKENS };
 
 static void add_row(const pli_lda_model *m, scratch *s, double *sums) {
     const double sum = find_mixture(m, s);
@@ -204,6 +205,22 @@ static void add_row(const pli_lda_model *m, scratch *s, double *sums) {
     }
 }
 
+/* The whole document, by the left-to-right estimator. */
+static bool add_whole(const pli_lda_model *m, const scratch *s, uint64_t number, double *sums) {
+    int64_t n = 0;
+    double  log_all = 0;
+    for (int64_t e = 0; e < s->n; e++) n += (int64_t)(s->count[e] + s->other[e]);
+    uint32_t *word = pli_array((size_t)n + 1, sizeof *word), *to = word;
+    if (word == NULL) return false;
+    for (int64_t e = 0; e < s->n; e++)
+        for (int64_t i = (int64_t)(s->count[e] + s->other[e]); i > 0; i--) *to++ = s->word[e];
+    const bool done = pli_left_to_right(m, n, word, m->particles, number, &log_all);
+    sums[WHOLE_LOGS] += log_all;
+    sums[WHOLE_TOKENS] += (double)n;
+    pli_free(word);
+    return done;
+}
+
 plait_status pli_lda_measure(const plait_model *model, const plait_rows *rows, double *sums, plait_error *err) {
     const pli_lda_model *m = model->own;
     scratch              s;
@@ -213,20 +230,25 @@ plait_status pli_lda_measure(const plait_model *model, const plait_rows *rows, d
         plait_row row;
         status = plait_rows_row(rows, i, &row);
         if (status < 0) break;
-        pli_random halves = pli_random_at(0, PLI_RANDOM_HALVES, 0, number_of(&row));
-        if (take_row(m, &row, &halves, &s)) add_row(m, &s, sums);
-        else status = no_memory(err);
+        const uint64_t number = number_of(&row);
+        pli_random     halves = pli_random_at(0, PLI_RANDOM_HALVES, 0, number);
+        bool           done = take_row(m, &row, &halves, &s);
+        if (done) add_row(m, &s, sums);
+        if (done && m->particles > 0) done = add_whole(m, &s, number, sums);
+        if (!done) status = no_memory(err);
     }
     scratch_end(&s);
     return status;
 }
 
 int32_t pli_lda_figures(const plait_model *model, const double *sums, plait_figure *figures) {
-    const double loss = sums[TOKENS] > 0 ? -sums[LOGS] / sums[TOKENS] : (double)NAN;
-    (void)model;
+    const pli_lda_model *m = model->own;
+    const double         loss = sums[TOKENS] > 0 ? -sums[LOGS] / sums[TOKENS] : (double)NAN;
     figures[0] = (plait_figure){ "loss", loss };
     figures[1] = (plait_figure){ "perplexity", exp(loss) };
-    return 2;
+    if (m->particles == 0) return 2;
+    figures[2] = (plait_figure){ "left_to_right", exp(-sums[WHOLE_LOGS] / fmax(sums[WHOLE_TOKENS], 1)) };
+    return 3;
 }
 
 /* --- inspect ------------------------------------------------------------------------------------------------------ */

@@ -111,8 +111,8 @@ static plait_status check_replicas(const pli_run *run) {
         const char *consistency = pli_run_travel(run, names[i]).consistency;
         if (consistency == NULL || strcmp(consistency, "bsp") == 0) continue;
         return pli_fail(run->err, PLAIT_EREFUSED,
-                        "--replicas with model %s and consistency %s is refused: part of a dead worker's last clock may "
-                        "be lost, and the counts would no longer be those of the tokens; the nearest is bsp",
+                        "--replicas with model %s and consistency %s is refused: part of a dead worker's last clock "
+                        "may be lost, and the counts would no longer be those of the tokens; the nearest is bsp",
                         run->learner->name, consistency);
     }
     return PLAIT_OK;
@@ -311,6 +311,12 @@ static const plait_learner_option options[] = {
       .names = "auto scan mh",
       .help = "scan: each token's topic is drawn from all topics; mh: from proposals, in a time that does not depend "
               "on the number of topics; auto: scan up to 3000 topics, else mh" },
+    { .name = "particles",
+      .kind = PLAIT_OPTION_COUNT,
+      .preset = "0",
+      .high = 100000,
+      .help = "report perplexity by the left-to-right estimator, too, with so many particles; 0: leave it out, since a "
+              "document takes a time that grows with the square of its length" },
     { .name = NULL },
 };
 

@@ -80,8 +80,14 @@ typedef struct pli_lda_model {
     const int64_t *count; /* [words, k], of the model's values */
     const double  *alpha; /* [k] */
     double         alpha_sum, beta;
+    int32_t        particles; /* of the left-to-right estimator; 0: it is not wanted */
     float         *phi;   /* [words, k]: the probability of the word in the topic */
 } pli_lda_model;
+
+/** The log probability of a document of n tokens by `particles` particles, which depend on the document's number
+ *  (left_to_right.c). Errors: false, no memory. */
+bool pli_left_to_right(const pli_lda_model *m, int64_t n, const uint32_t *word, int32_t particles, uint64_t number,
+                       double *log_out);
 
 plait_status pli_lda_open(plait_model *model, plait_error *err);
 void         pli_lda_close(plait_model *model);

@@ -215,11 +215,53 @@ static void test_prior_is_found(void **state) {
     assert_true(fabs(alpha[0] - 1) < 0.01 && fabs(alpha[1] - 1) < 0.01);
 }
 
+/* --- the left-to-right estimator ---------------------------------------------------------------------------------- */
+
+enum { LONG = 6, PARTICLES = 20000 };
+
+/* The exact probability of the words: a sum over all assignments of three topics. */
+static double all_assignments(const pli_lda_model *m, const uint32_t *word) {
+    double sum = 0;
+    int    states = 1;
+    for (int i = 0; i < LONG; i++) states *= m->k;
+    for (int s = 0; s < states; s++) {
+        double p = 1, count[3];
+        int    left = s;
+        for (int t = 0; t < m->k; t++) count[t] = m->alpha[t];
+        for (int i = 0; i < LONG; i++, left /= m->k) {
+            const int t = left % m->k;
+            p *= count[t] / (i + m->alpha_sum) * (double)m->phi[word[i] * (uint32_t)m->k + (uint32_t)t];
+            count[t] += 1;
+        }
+        sum += p;
+    }
+    return log(sum);
+}
+
+/* Topics differ much, so that a particle that did not draw earlier topics anew would be far off. */
+static void test_left_to_right_is_the_sum_over_all(void **state) {
+    static const double   alpha[3] = { 0.3, 0.2, 0.1 };
+    static float          phi[4 * 3] = { 0.7f, 0.1f, 0.1f, 0.1f, 0.7f, 0.1f, 0.1f, 0.1f, 0.4f, 0.1f, 0.1f, 0.4f };
+    static const uint32_t word[2][LONG] = { { 3, 3, 3, 0, 0, 0 }, { 0, 1, 2, 3, 1, 1 } };
+    const pli_lda_model   m = { .words = 4, .k = 3, .alpha = alpha, .alpha_sum = 0.6, .phi = phi };
+    (void)state;
+    for (int d = 0; d < 2; d++) {
+        double found, again, few = 0;
+        assert_true(pli_left_to_right(&m, LONG, word[d], PARTICLES, 5, &found));
+        assert_true(pli_left_to_right(&m, LONG, word[d], PARTICLES, 5, &again));
+        assert_true(pli_left_to_right(&m, LONG, word[d], 1, 5, &few));
+        const double exact = all_assignments(&m, word[d]);
+        if (fabs(found - exact) > 0.02) print_error("document %d: %.5f, exact %.5f\n", d, found, exact);
+        assert_true(fabs(found - exact) <= 0.02);
+        assert_true(found == again && found != few);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts_are_those_of_the_tokens), cmocka_unit_test(test_kernels_draw_the_same),
         cmocka_unit_test(test_samplers_reach_the_posterior),   cmocka_unit_test(test_differences_of_psi),
-        cmocka_unit_test(test_prior_is_found),
+        cmocka_unit_test(test_prior_is_found),                 cmocka_unit_test(test_left_to_right_is_the_sum_over_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
