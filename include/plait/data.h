@@ -90,6 +90,13 @@ PLAIT_API plait_status plait_data_from_csr(int64_t rows, int64_t features, const
 PLAIT_API plait_status plait_data_from_dense(int64_t rows, int64_t features, const float *x, const double *label,
                                              const double *weight, plait_data **data_out, plait_error *error_out);
 
+/** Makes a data set of rows [n] of data, by their numbers from 0, in the order given; the rows are copied. Columns,
+ *  dictionaries and labels stay those of data, so a model that is trained on some rows knows the labels and cells of the
+ *  others (and a missing number is the mean of its column over all rows of data). A query (qid:) should be taken whole,
+ *  its rows one after another. Errors: EINVAL no rows, there is no such row; ENOMEM. Not collective; any thread. */
+PLAIT_API plait_status plait_data_take(const plait_data *data, const int64_t *rows, int64_t n, plait_data **data_out,
+                                       plait_error *error_out);
+
 PLAIT_API int64_t plait_data_rows(const plait_data *data);
 /** 1 if rows have labels. 0: they were given without, or read with the label "none" (libsvm rows may have one or not,
  *  all columns of csv and tsv are features, no file of labels is needed, text rows are windows alone). Then each row's

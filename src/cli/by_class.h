@@ -8,14 +8,17 @@
 
 enum { PLI_CLASSES_SHOWN = 20, PLI_CLASSES_COUNTED = 2000 };
 
-/* confusion [classes, classes]: as plait_model_confusion fills it. */
 typedef struct pli_by_class {
-    const plait_model *model;
-    double            *confusion; /* NULL: the model has no classes, or more than PLI_CLASSES_COUNTED */
+    int64_t classes;
+    char  **label;     /* [classes] */
+    double *confusion; /* [classes, classes] as plait_model_confusion fills it; NULL: the model has no classes, or more
+                        * than PLI_CLASSES_COUNTED */
 } pli_by_class;
 
 /** Counts; a model without classes leaves out->confusion NULL. Errors: as plait_model_confusion. */
 plait_status pli_by_class_count(const plait_model *model, const plait_data *data, pli_by_class *out, plait_error *err);
+/** Adds the counts of other rows, or sets them if there are none so far. Errors: ENOMEM. */
+plait_status pli_by_class_add(pli_by_class *to, const pli_by_class *more, plait_error *err);
 void         pli_by_class_free(pli_by_class *by_class);
 /** Adds a table with a line for each class, and the confusion matrix if it has at most PLI_CLASSES_SHOWN classes. */
 void pli_by_class_text(const pli_by_class *by_class, pli_text *text);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/job_words.h"
 #include "cli/paths.h"
 #include "cli/spawn.h"
 #include "comm/launcher.h"
@@ -28,32 +29,6 @@ static const pli_opt rows[] = {
 /* Options that make sense for a single run only. */
 static const char *const refused[] = { "table", "out",         "metrics", "curve", "events",
                                        "trace", "tensorboard", "dry-run", NULL };
-
-/* The row of compare's own option that a word names; *with_value: the word is "--name=value". */
-static const pli_opt *own_row(const char *word, bool *with_value) {
-    *with_value = false;
-    if (strncmp(word, "--", 2) != 0) return NULL;
-    for (const pli_opt *row = rows; row->name != NULL; row++) {
-        size_t length = strlen(row->name);
-        if (strncmp(word + 2, row->name, length) != 0) continue;
-        *with_value = word[2 + length] == '=';
-        if (*with_value || word[2 + length] == '\0') return row;
-    }
-    return NULL;
-}
-
-/* Divides the words into compare's own options and train's; each list is [argc + 1]. */
-static void part_words(int argc, char *const *argv, char **own, int *n_own, char **job, int *n_job) {
-    for (int i = 0; i < argc; i++) {
-        bool with_value;
-        if (own_row(argv[i], &with_value) == NULL) {
-            job[(*n_job)++] = argv[i];
-            continue;
-        }
-        own[(*n_own)++] = argv[i];
-        if (!with_value && i + 1 < argc) own[(*n_own)++] = argv[++i];
-    }
-}
 
 /* The report's file must not be a file that the runs read. */
 static bool check_report(const work *w) {
@@ -80,19 +55,9 @@ static bool check_cut(const work *w) {
 }
 
 static bool check(const work *w) {
-    for (const char *const *name = refused; *name != NULL; name++) {
-        if (pli_opts_origin(w->job_opts, *name, NULL) != PLI_FROM_FLAG) continue;
-        pli_cli_usage("compare: --%s is for a single run; leave it out, and use it with 'plait train' and the setting "
-                      "that suits best",
-                      *name);
+    if (pli_job_words_refuse(&pli_command_compare, w->job_opts, refused) ||
+        !pli_job_words_check_data(&pli_command_compare, &w->job))
         return false;
-    }
-    for (int64_t i = 0; i < w->job.in.data.n; i++) {
-        if (!pli_is_pipe(w->job.in.data.item[i])) continue;
-        pli_cli_usage("compare: %s can be read only once, but every run reads it; put it into a file",
-                      w->job.in.data.item[i]);
-        return false;
-    }
     plait_error  err;
     pli_launcher launcher = pli_launcher_find();
     if (w->job.transport == NULL && pli_launcher_check_alone(&err) < 0) {
@@ -105,21 +70,7 @@ static bool check(const work *w) {
             launcher.size, launcher.name);
         return false;
     }
-    if (w->job.in.data.n == 0) pli_cli_usage("compare: no data; say --data D");
-    return w->job.in.data.n > 0 && check_cut(w) && check_report(w);
-}
-
-static bool read_options(work *w, int argc, char *const *argv, int *code) {
-    char      **words = pli_calloc(2 * (size_t)argc + 2, sizeof *words), **own = words, **job = words + argc + 1;
-    int         n_own = 0, n_job = 0;
-    pli_command as_train = pli_command_train;
-    as_train.name = "compare";
-    if (words == NULL) return pli_cli_usage("out of memory"), false;
-    part_words(argc, argv, own, &n_own, job, &n_job);
-    bool ok = pli_cli_read(&pli_command_compare, n_own, own, &w->set, NULL, &w->own_opts, code) &&
-              pli_train_settings_read(&as_train, n_job, job, &w->job, &w->job_opts, code) && check(w);
-    pli_free(words);
-    return ok;
+    return check_cut(w) && check_report(w);
 }
 
 /* --- the result --------------------------------------------------------------------------------------------- */
@@ -230,13 +181,8 @@ static void end(work *w) {
 static int compare(int argc, char *const *argv) {
     work w = { 0 };
     int  code = PLI_EXIT_USAGE;
-    for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "-h") != 0 && strcmp(argv[i], "--help") != 0) continue;
-        pli_text text = { 0 };
-        pli_cli_help(&pli_command_compare, pli_terminal_columns(1), &text);
-        return pli_cli_print(&text) ? pli_cli_end(PLI_EXIT_DONE) : PLI_EXIT_FAILED;
-    }
-    if (read_options(&w, argc, argv, &code)) {
+    if (pli_job_words_read(&pli_command_compare, argc, argv, &w.set, &w.own_opts, &w.job, &w.job_opts, &code) &&
+        check(&w)) {
         pli_talk_open(&w.talk, w.job.quiet);
         code = run(&w);
         pli_talk_close(&w.talk);

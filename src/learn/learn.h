@@ -14,6 +14,10 @@
  *  a run get the same answer. */
 plait_status pli_train_check(plait_comm *comm, const plait_train_opts *opts, plait_error *err);
 
+/** Sets in files what the learner of opts->model wants of its data (a missing number kept, pairs), as plait_train does
+ *  when it opens files itself: for a caller that reads them into memory first. Errors: ENAME no such model. */
+plait_status pli_train_reads(const plait_train_opts *opts, plait_data_opts *files, plait_error *err);
+
 /** All of Plait's own learners, NULL-ended. */
 const struct plait_learner *const *pli_learners(void);
 

@@ -51,6 +51,13 @@ static int from_dense(fixture *f, int arg) {
     plait_data_destroy(&data);
     return status;
 }
+static int data_take(fixture *f, int arg) {
+    plait_data         *data = NULL;
+    const int64_t       rows[2] = { 1, 0 };
+    const plait_status  status = plait_data_take(N(0, f->data), N(1, rows), 2, N(3, &data), N(4, &f->err));
+    plait_data_destroy(&data);
+    return status;
+}
 static int data_rows(fixture *f, int arg) { return NEUTRAL_IF(plait_data_rows(N(0, f->data)) == 0); }
 static int data_labels(fixture *f, int arg) { return NEUTRAL_IF(plait_data_labels(N(0, f->data)) == 0); }
 static int has_labels(fixture *f, int arg) { return NEUTRAL_IF(plait_data_has_labels(N(0, f->data)) == 0); }
@@ -265,6 +272,7 @@ const null_case learn_cases[] = {
     { "data_read", data_read, NULL },
     { "data_from_csr", from_csr, "value label weight" },
     { "data_from_dense", from_dense, "label weight" },
+    { "data_take", data_take, NULL },
     { "data_rows", data_rows, NULL },
     { "data_labels", data_labels, NULL },
     { "data_has_labels", has_labels, NULL },

@@ -133,6 +133,11 @@ plait_status pli_number_rows(pli_dataset *d, const int64_t *segment_rows, bool w
 /** Moves a cut at the byte `at` of a source, where a line begins, behind the rows of the query that it would part. */
 size_t pli_query_end(const pli_source *source, size_t begin, size_t at);
 
+/* take.c */
+/** Copies rows [n] of a loaded data set, by their numbers from 0, into a data set of their own. Errors: ENOMEM. */
+plait_status pli_dataset_take(const pli_dataset *whole, const int64_t *rows, int64_t n, pli_dataset **dataset_out,
+                              plait_error *err);
+
 /* cut.c */
 /** Sets which blocks belong to this worker. */
 void         pli_dataset_own(pli_dataset *d);

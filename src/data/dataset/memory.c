@@ -55,6 +55,32 @@ plait_status plait_data_read(const plait_data_opts *opts, plait_data **data_out,
 
 /* --- questions ----------------------------------------------------------------------------------------------- */
 
+static plait_status check_taken(const plait_data *data, const int64_t *rows, int64_t n, plait_error *err) {
+    const int64_t there = plait_data_rows(data);
+    if (n < 1 || n > ROWS_MAX) return pli_fail(err, PLAIT_EINVAL, "%lld rows: expected at least one", (long long)n);
+    for (int64_t i = 0; i < n; i++)
+        if (rows[i] < 0 || rows[i] >= there)
+            return pli_fail(err, PLAIT_EINVAL, "rows[%lld]: there is no row %lld; there are %lld, from 0",
+                            (long long)i, (long long)rows[i], (long long)there);
+    return PLAIT_OK;
+}
+
+plait_status plait_data_take(const plait_data *data, const int64_t *rows, int64_t n, plait_data **data_out,
+                             plait_error *error_out) {
+    PLI_TRY(PLI_GIVEN(error_out, data));
+    PLI_TRY(PLI_GIVEN_OF(error_out, n, rows));
+    PLI_TRY(PLI_GIVEN(error_out, data_out));
+    PLI_TRY(check_taken(data, rows, n, error_out));
+    plait_data *taken = pli_calloc(1, sizeof *taken);
+    if (taken == NULL) return pli_fail(error_out, PLAIT_ENOMEM, "no memory for a data set");
+    const plait_status status = pli_dataset_take(data->dataset, rows, n, &taken->dataset, error_out);
+    if (status < 0)
+        plait_data_destroy(&taken);
+    else
+        *data_out = taken;
+    return status;
+}
+
 int64_t plait_data_rows(const plait_data *data) { return data == NULL ? 0 : data->dataset->schema->rows; }
 int plait_data_has_labels(const plait_data *data) {
     return data != NULL && pli_schema_has_labels(data->dataset->schema);

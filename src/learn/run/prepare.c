@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "learn/keep/keep.h"
+#include "learn/learn.h"
 #include "learn/run/run.h"
 #include "learn/solve/balance.h"
 #include "learn/solve/inherit.h"
@@ -130,12 +131,23 @@ static plait_status load_start(pli_run *run) {
                     plait_model_name(run->start), o->model);
 }
 
+static void settle_files(const pli_run *run, plait_data_opts *files) {
+    files->apart = 0;
+    if (run->learner->more != NULL && run->learner->more->reads != NULL) run->learner->more->reads(run, files);
+}
+
+plait_status pli_train_reads(const plait_train_opts *opts, plait_data_opts *files, plait_error *err) {
+    const plait_learner *learner = pli_learner_find(opts->model, opts->learners, opts->n_learners);
+    if (learner == NULL) return pli_learner_unknown(opts->model, opts->learners, opts->n_learners, err);
+    settle_files(&(pli_run){ .opts = opts, .learner = learner }, files);
+    return PLAIT_OK;
+}
+
 /* The data to train on, as the learner reads them. */
 static plait_status open_data(pli_run *run) {
     const plait_train_opts *o = run->opts;
     plait_data_opts         files = o->data != NULL ? *o->data : (plait_data_opts){ 0 };
-    files.apart = 0;
-    if (run->learner->more != NULL && run->learner->more->reads != NULL) run->learner->more->reads(run, &files);
+    settle_files(run, &files);
     const pli_schema *fixed = run->start != NULL ? pli_model_schema(run->start) : NULL;
     PLI_TRY(pli_run_open(run, o->data != NULL ? &files : NULL, o->memory, fixed, run->stream, &run->data));
     if (!files.keep_missing && o->memory != NULL && pli_schema_keeps_missing(pli_dataset_schema(run->data)))

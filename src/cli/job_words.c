@@ -1,0 +1,60 @@
+/* A command's own options among those of train. A word belongs to the command if one of its rows has that name, and the
+ * word behind it, if it is the value; all others are train's, which says what is wrong with them. */
+#include "cli/job_words.h"
+
+#include <string.h>
+
+/* The row of the command's own option that a word names; *with_value: the value is a word of its own. */
+static const pli_opt *own_row(const pli_command *command, const char *word, bool *with_value) {
+    if (strncmp(word, "--", 2) != 0) return NULL;
+    for (const pli_opt *row = command->rows; row->name != NULL; row++) {
+        const size_t length = strlen(row->name);
+        if (strncmp(word + 2, row->name, length) != 0) continue;
+        *with_value = word[2 + length] == '\0' && row->kind != PLI_OPT_FLAG;
+        if (word[2 + length] == '=' || word[2 + length] == '\0') return row;
+    }
+    return NULL;
+}
+
+bool pli_job_words_read(const pli_command *command, int argc, char *const *argv, void *own, pli_opts **own_opts_out,
+                        pli_train_settings *job, pli_opts **job_opts_out, int *code_out) {
+    char      **words = pli_calloc(2 * (size_t)argc + 2, sizeof *words), **mine = words, **others = words + argc + 1;
+    int         n = 0, n_others = 0;
+    pli_command as_train = pli_command_train;
+    as_train.name = command->name;
+    if (words == NULL) return pli_cli_usage("out of memory"), false;
+    for (int i = 0; i < argc; i++) {
+        bool with_value = false;
+        if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0 ||
+            own_row(command, argv[i], &with_value) != NULL)
+            mine[n++] = argv[i];
+        else
+            others[n_others++] = argv[i];
+        if (with_value && i + 1 < argc) mine[n++] = argv[++i];
+    }
+    const bool ok = pli_cli_read(command, n, mine, own, NULL, own_opts_out, code_out) &&
+                    pli_train_settings_read(&as_train, n_others, others, job, job_opts_out, code_out);
+    pli_free(words);
+    return ok;
+}
+
+bool pli_job_words_refuse(const pli_command *command, const pli_opts *job_opts, const char *const *names) {
+    for (; *names != NULL; names++) {
+        if (pli_opts_origin(job_opts, *names, NULL) != PLI_FROM_FLAG) continue;
+        pli_cli_usage("%s: --%s is for a single run; leave it out, and use it with 'plait train' and the setting that "
+                      "suits best", command->name, *names);
+        return true;
+    }
+    return false;
+}
+
+bool pli_job_words_check_data(const pli_command *command, const pli_train_settings *job) {
+    for (int64_t i = 0; i < job->in.data.n; i++) {
+        if (!pli_is_pipe(job->in.data.item[i])) continue;
+        pli_cli_usage("%s: %s can be read only once, but every run reads it; put it into a file", command->name,
+                      job->in.data.item[i]);
+        return false;
+    }
+    if (job->in.data.n == 0) pli_cli_usage("%s: no data; say --data D", command->name);
+    return job->in.data.n > 0;
+}
