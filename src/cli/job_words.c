@@ -2,6 +2,7 @@
  * word behind it, if it is the value; all others are train's, which says what is wrong with them. */
 #include "cli/job_words.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The row of the command's own option that a word names; *with_value: the value is a word of its own. */
@@ -16,25 +17,48 @@ static const pli_opt *own_row(const pli_command *command, const char *word, bool
     return NULL;
 }
 
+/* Is the word a mistyped own option, and none of train's? Then it prints which, and returns true. */
+static bool is_mistyped(const pli_command *command, const pli_opt *train, const char *word) {
+    enum { MOST = 16 };
+    const char  *names[MOST];
+    size_t       n = 0;
+    const size_t length = strcspn(word, "=");
+    char         name[64];
+    if (strncmp(word, "--", 2) != 0 || length - 2 >= sizeof name) return false;
+    snprintf(name, sizeof name, "%.*s", (int)length - 2, word + 2);
+    for (const pli_opt *row = train; row->name != NULL; row++)
+        if (pli_is(name, row->name)) return false;
+    for (const pli_opt *row = command->rows; row->name != NULL && n < MOST; row++) names[n++] = row->name;
+    const char *nearest = pli_nearest(name, names, n);
+    if (nearest == NULL) return false;
+    pli_cli_usage("%s: unknown option --%s; did you mean --%s?", command->name, name, nearest);
+    return true;
+}
+
 bool pli_job_words_read(const pli_command *command, int argc, char *const *argv, void *own, pli_opts **own_opts_out,
                         pli_train_settings *job, pli_opts **job_opts_out, int *code_out) {
     char      **words = pli_calloc(2 * (size_t)argc + 2, sizeof *words), **mine = words, **others = words + argc + 1;
     int         n = 0, n_others = 0;
     pli_command as_train = pli_command_train;
     as_train.name = command->name;
-    if (words == NULL) return pli_cli_usage("out of memory"), false;
-    for (int i = 0; i < argc; i++) {
+    pli_opt    *train = pli_command_rows(&pli_command_train);
+    bool        ok = words != NULL && train != NULL;
+    if (!ok) pli_cli_usage("out of memory");
+    for (int i = 0; ok && i < argc; i++) {
         bool with_value = false;
         if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0 ||
             own_row(command, argv[i], &with_value) != NULL)
             mine[n++] = argv[i];
-        else
+        else if (!is_mistyped(command, train, argv[i]))
             others[n_others++] = argv[i];
+        else
+            ok = false;
         if (with_value && i + 1 < argc) mine[n++] = argv[++i];
     }
-    const bool ok = pli_cli_read(command, n, mine, own, NULL, own_opts_out, code_out) &&
-                    pli_train_settings_read(&as_train, n_others, others, job, job_opts_out, code_out);
+    ok = ok && pli_cli_read(command, n, mine, own, NULL, own_opts_out, code_out) &&
+         pli_train_settings_read(&as_train, n_others, others, job, job_opts_out, code_out);
     pli_free(words);
+    pli_free(train);
     return ok;
 }
 
