@@ -61,6 +61,11 @@ void         pli_schema_label_text(const pli_schema *schema, int64_t k, pli_text
 /** The name of a feature: column name, "column=value", or the index as the file writes it. Into text. */
 void         pli_schema_feature_name(const pli_schema *schema, uint64_t key, pli_text *text);
 
+/** Column i of a table, of those that are not left out: its name, how many features it has (a column of texts one a
+ *  text, a label or weight none), and whether they are texts. NULL: there is no such column, the data are no table, or
+ *  its features are hashed. */
+const char *pli_schema_column(const pli_schema *schema, int64_t i, int64_t *features_out, bool *texts_out);
+
 /* The keys of a table of pairs (plait_data_opts.pairs): a row has its user's key and its item's, or one of the two if
  * the schema does not know the other. */
 typedef struct pli_schema_pair {

@@ -475,6 +475,14 @@ fail:
     return false;
 }
 
+const char *pli_schema_column(const pli_schema *schema, int64_t i, int64_t *features_out, bool *texts_out) {
+    if (schema->format != PLI_FORMAT_TABLE || schema->hash_bits > 0 || i < 0 || i >= schema->columns) return NULL;
+    const pli_column *column = &schema->column[i];
+    *texts_out = column->role == PLI_ROLE_TEXT;
+    *features_out = *texts_out ? column->dict.n : column->role == PLI_ROLE_NUMBER;
+    return column->name;
+}
+
 bool pli_schema_is_hashed(const pli_schema *schema) { return schema->hash_bits > 0; }
 
 /* The name behind a hashed key; NULL: it is not known. */

@@ -56,29 +56,35 @@ static bool is_sampled(const pli_run *run, int64_t row, double share) {
 }
 
 /* Looks at all own rows: the heaviest, and which features lack a value somewhere. */
-static void look(const pli_run *run, double *heaviest, double *missing) {
+static void look(const pli_run *run, const pli_fields *fields, double *heaviest, double *missing) {
     for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
         const pli_block *block = pli_dataset_block(run->data, b);
         for (int64_t r = 0; r < block->rows; r++) *heaviest = fmax(*heaviest, weight_of(run, block, r));
         for (int64_t e = 0; block->value != NULL && e < block->entries; e++)
-            if (isnan(block->value[e])) missing[pli_block_column(block, e)] = 1;
+            if (isnan(block->value[e])) {
+                const int64_t f = pli_field_of(fields, pli_block_column(block, e));
+                if (f >= 0) missing[f] = 1;
+            }
     }
 }
 
-static bool sample_row(const pli_block *block, int64_t r, uint64_t weight, pli_text *to) {
+static bool sample_row(const pli_fields *fields, const pli_block *block, int64_t r, uint64_t weight, pli_text *to) {
     sampled one = { .value = weight, .feature = UINT32_MAX };
     pli_text_add_bytes(to, &one, sizeof one);
     for (int64_t e = block->row_start[r]; e < block->row_start[r + 1]; e++) {
-        const float value = block->value != NULL ? block->value[e] : 1;
+        const uint64_t key = pli_block_column(block, e);
+        const int64_t  f = pli_field_of(fields, key);
+        if (f < 0) continue;
+        const float value = pli_field_value(fields, f, key, block->value != NULL ? block->value[e] : 1);
         one = (sampled){ .value = (isnan(value) ? 0 : order_of(value) << 32) | weight,
-                         .feature = (uint32_t)pli_block_column(block, e), .missing = isnan(value) };
+                         .feature = (uint32_t)f, .missing = isnan(value) };
         pli_text_add_bytes(to, &one, sizeof one);
     }
     return !to->failed;
 }
 
 /* The own rows of the sample. */
-static plait_status take_sample(const pli_run *run, double heaviest, pli_text *to) {
+static plait_status take_sample(const pli_run *run, const pli_fields *fields, double heaviest, pli_text *to) {
     const double rows = (double)run->rows, entries = fmax((double)run->entries, 1);
     const double share = fmin(SAMPLE / rows, ENTRIES / entries), unit = heaviest / (double)((uint64_t)1 << WEIGHT_BITS);
     for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
@@ -87,7 +93,7 @@ static plait_status take_sample(const pli_run *run, double heaviest, pli_text *t
             const double weight = weight_of(run, block, r);
             if (!(weight > 0) || !is_sampled(run, block->first_row + r, share)) continue;
             const uint64_t units = (uint64_t)llrint(weight / unit);
-            if (!sample_row(block, r, units > 0 ? units : 1, to))
+            if (!sample_row(fields, block, r, units > 0 ? units : 1, to))
                 return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a sample of the rows");
         }
     }
@@ -142,6 +148,31 @@ static void cut_values(cutter *c) {
         for (int64_t i = 0; i + 1 < c->v->n; i++) cut_behind(c, i);
 }
 
+/* --- texts -------------------------------------------------------------------------------------------------------- */
+
+/* The heaviest codes have bins of their own, in the order of codes. The values are codes + 1; 0 is no text. false: out
+ * of memory. */
+static bool keep_codes(cutter *c) {
+    const values *v = c->v;
+    const int64_t first = v->n > 0 && v->value[0] == 0, n = v->n - first;
+    uint64_t     *key = pli_array((size_t)n, sizeof *key);
+    uint32_t     *order = pli_array((size_t)n, sizeof *order);
+    bool         *kept = pli_calloc((size_t)n, sizeof *kept);
+    bool          ok = key != NULL && order != NULL && kept != NULL;
+    for (int64_t i = 0; ok && i < n; i++) {
+        key[i] = UINT64_MAX - (uint64_t)v->weight[first + i];
+        order[i] = (uint32_t)i;
+    }
+    ok = ok && pli_sort_u64(n, key, order); /* it keeps the order of equal keys */
+    for (int64_t i = 0; ok && i < n && i < c->most; i++) kept[order[i]] = true;
+    for (int64_t i = 0; ok && i < n; i++)
+        if (kept[i]) c->cut[c->n++] = (double)v->value[first + i] - 1;
+    pli_free(key);
+    pli_free(order);
+    pli_free(kept);
+    return ok;
+}
+
 /* --- all features ------------------------------------------------------------------------------------------------- */
 
 typedef struct work {
@@ -179,6 +210,19 @@ static void gather_values(const work *w, int64_t f, values *v) {
     }
 }
 
+/* Which bin of a column of texts has the most weight: c->n is that of rows without a bin. */
+static void find_common_code(work *w, int64_t f, const values *v, const cutter *c) {
+    int64_t rest = 0;
+    w->common_weight[f] = -1;
+    for (int64_t i = 0, bin = 0; i < v->n; i++) {
+        const bool kept = bin < c->n && c->cut[bin] + 1 == (double)v->value[i];
+        if (!kept) rest += v->weight[i];
+        else if (v->weight[i] > w->common_weight[f]) w->common_weight[f] = v->weight[i], w->common[f] = (int32_t)bin;
+        bin += kept;
+    }
+    if (rest > w->common_weight[f]) w->common_weight[f] = rest, w->common[f] = (int32_t)c->n;
+}
+
 /* Which bin has the most weight. */
 static void find_common(work *w, int64_t f, const values *v, const cutter *c) {
     int64_t sum = 0, bin = 0;
@@ -197,12 +241,20 @@ static void cut_feature(void *user, int64_t f, int32_t thread) {
                         .weight = pli_array((size_t)n + 1, sizeof *v.weight) };
     cutter        c = { .v = &v, .most = w->most, .cut = w->cut + f * w->most };
     (void)thread;
-    if (v.value != NULL && v.weight != NULL && pli_sort_u64(n, w->key + w->first[f], NULL)) {
+    bool good = v.value != NULL && v.weight != NULL && pli_sort_u64(n, w->key + w->first[f], NULL);
+    if (good) {
         gather_values(w, f, &v);
-        cut_values(&c);
-        find_common(w, f, &v, &c);
-        w->cuts[f] = c.n > 0 || w->missing[f] > 0 ? c.n : -1;
-    } else {
+        if (pli_field_is_text(w->bins->fields, f)) {
+            good = keep_codes(&c);
+            find_common_code(w, f, &v, &c);
+            w->cuts[f] = v.n > 1 ? c.n : -1;
+        } else {
+            cut_values(&c);
+            find_common(w, f, &v, &c);
+            w->cuts[f] = c.n > 0 || w->missing[f] > 0 ? c.n : -1;
+        }
+    }
+    if (!good) {
         __atomic_store_n(&w->failed, true, __ATOMIC_RELAXED); /* pairs with cut_all's load, past the loop */
     }
     pli_free(v.value);
@@ -228,12 +280,29 @@ static bool make_arrays(pli_bins *b, int64_t used, int64_t cuts) {
     b->cut = pli_array((size_t)cuts, sizeof *b->cut);
     b->cut_start = pli_array((size_t)used + 1, sizeof *b->cut_start);
     b->count = pli_array((size_t)used, sizeof *b->count);
+    b->of_code = pli_calloc((size_t)used, sizeof *b->of_code);
     b->missing = pli_array((size_t)used, sizeof *b->missing);
     b->zero = pli_array((size_t)used, sizeof *b->zero);
     b->common = pli_array((size_t)used, sizeof *b->common);
     b->offset = pli_array((size_t)used + 1, sizeof *b->offset);
-    return b->feature != NULL && b->place != NULL && b->cut != NULL && b->cut_start != NULL && b->count != NULL &&
+    return b->feature != NULL && b->place != NULL && b->cut != NULL && b->cut_start != NULL && b->count != NULL && b->of_code != NULL &&
            b->missing != NULL && b->zero != NULL && b->common != NULL && b->offset != NULL;
+}
+
+static plait_status no_memory(const pli_run *run, int64_t used) {
+    return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the bins of %lld features", (long long)used);
+}
+
+/* Texts without a bin are with the rows that have none. */
+static bool number_codes(pli_bins *b, int32_t j) {
+    const int32_t codes = b->fields->codes[b->feature[j]], bins = (int32_t)(b->cut_start[j + 1] - b->cut_start[j]);
+    b->count[j] = bins;
+    b->missing[j] = true;
+    b->of_code[j] = pli_array((size_t)codes, 1);
+    if (b->of_code[j] == NULL) return false;
+    memset(b->of_code[j], bins, (size_t)codes);
+    for (int32_t bin = 0; bin < bins; bin++) b->of_code[j][(int64_t)b->cut[b->cut_start[j] + bin]] = (uint8_t)bin;
+    return true;
 }
 
 /* Keeps the features that have more than one bin. */
@@ -247,8 +316,7 @@ static plait_status keep_used(const pli_run *run, const work *w) {
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "model %s finds nothing to split rows by: each feature has the same value in all rows",
                         run->learner->name);
-    if (used > INT32_MAX / 2 || !make_arrays(b, used, cuts))
-        return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the bins of %lld features", (long long)used);
+    if (used > INT32_MAX / 2 || !make_arrays(b, used, cuts)) return no_memory(run, used);
     b->cut_start[0] = b->offset[0] = 0;
     for (int64_t f = 0; f < b->features; f++) {
         const int32_t j = b->used;
@@ -259,6 +327,7 @@ static plait_status keep_used(const pli_run *run, const work *w) {
         b->cut_start[j + 1] = b->cut_start[j] + w->cuts[f];
         b->count[j] = (int32_t)w->cuts[f] + 1;
         b->missing[j] = w->missing[f] > 0;
+        if (pli_field_is_text(b->fields, f) && !number_codes(b, j)) return no_memory(run, used);
         b->zero[j] = pli_bins_of(b, j, 0);
         b->common[j] = w->common[f];
         b->offset[j + 1] = b->offset[j] + b->count[j] + b->missing[j];
@@ -301,7 +370,7 @@ static plait_status gather(pli_run *run, double heaviest, const double *missing,
     pli_text     own = { 0 };
     void        *all = NULL;
     size_t       bytes = 0, *sizes = pli_array((size_t)plait_comm_workers(run->comm), sizeof *sizes);
-    plait_status status = sizes != NULL ? take_sample(run, heaviest, &own)
+    plait_status status = sizes != NULL ? take_sample(run, bins->fields, heaviest, &own)
                                         : pli_fail(run->err, PLAIT_ENOMEM, "no memory for a sample of the rows");
     if (status >= 0) status = plait_comm_allgatherv(run->comm, own.data, own.length, sizes, &all);
     for (int32_t w = 0; status >= 0 && w < plait_comm_workers(run->comm); w++) bytes += sizes[w];
@@ -313,15 +382,15 @@ static plait_status gather(pli_run *run, double heaviest, const double *missing,
     return status;
 }
 
-plait_status pli_bins_make(pli_run *run, int64_t most, pli_bins *bins) {
-    double       heaviest = 0, *missing = pli_calloc((size_t)run->features, sizeof *missing);
+plait_status pli_bins_make(pli_run *run, int64_t most, const pli_trees *trees, pli_bins *bins) {
+    double       heaviest = 0, *missing = pli_calloc((size_t)trees->features, sizeof *missing);
     plait_status status = PLAIT_OK;
-    *bins = (pli_bins){ .features = run->features };
+    *bins = (pli_bins){ .features = trees->features, .fields = &trees->fields };
     if (missing == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for %lld features",
                                          (long long)run->features);
-    look(run, &heaviest, missing);
+    look(run, bins->fields, &heaviest, missing);
     status = plait_comm_allreduce(run->comm, &heaviest, 1, PLAIT_F64, PLAIT_MAX);
-    if (status >= 0) status = plait_comm_allreduce(run->comm, missing, run->features, PLAIT_F64, PLAIT_MAX);
+    if (status >= 0) status = plait_comm_allreduce(run->comm, missing, bins->features, PLAIT_F64, PLAIT_MAX);
     if (status >= 0) status = gather(run, heaviest, missing, most, bins);
     pli_free(missing);
     return status;
@@ -333,6 +402,8 @@ void pli_bins_free(pli_bins *b) {
     pli_free(b->cut);
     pli_free(b->cut_start);
     pli_free(b->count);
+    for (int32_t j = 0; b->of_code != NULL && j < b->used; j++) pli_free(b->of_code[j]);
+    pli_free(b->of_code);
     pli_free(b->missing);
     pli_free(b->zero);
     pli_free(b->common);

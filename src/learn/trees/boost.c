@@ -14,6 +14,7 @@
 #define START "trees.start"
 #define WHOLE "trees.whole"
 #define REAL  "trees.real"
+#define SETS  "trees.sets"
 
 /* --- the base ----------------------------------------------------------------------------------------------------- */
 
@@ -69,6 +70,7 @@ typedef struct walking {
     const pli_bins      *bins;
     pli_bin_rows        *rows;
     const pli_tree_node *tree;
+    const int32_t       *code;
     double              *score;
 } walking;
 
@@ -77,12 +79,12 @@ static void walk(void *user, int64_t c, int32_t thread) {
     const int64_t  end = (c + 1) * ROWS < w->rows->n ? (c + 1) * ROWS : w->rows->n;
     (void)thread;
     for (int64_t r = c * ROWS; r < end; r++)
-        w->score[r] += pli_bin_rows_leaf(w->rows, w->bins, w->tree, r)->value;
+        w->score[r] += pli_bin_rows_leaf(w->rows, w->bins, w->tree, w->code, r)->value;
 }
 
-static void add_tree(const pli_run *run, const pli_bins *bins, const pli_tree_node *tree, int64_t column,
+static void add_tree(const pli_run *run, const pli_tree_node *tree, const int32_t *code, int64_t column,
                      pli_bin_rows *rows) {
-    walking w = { .bins = bins, .rows = rows, .tree = tree, .score = rows->score + column * rows->n };
+    walking w = { .bins = &pli_gbdt_of(run)->bins, .rows = rows, .tree = tree, .code = code, .score = rows->score + column * rows->n };
     pli_pool_for(run->pool, (rows->n + ROWS - 1) / ROWS, walk, &w);
 }
 
@@ -182,8 +184,8 @@ static plait_status grow_trees(pli_run *run, int64_t round) {
     for (int64_t c = 0; c < k; c++) {
         PLI_TRY(pli_grow_tree(&t->grower, round * k + c, t->gradients.cell + c * n, &t->gradients.scale[c],
                               t->rows.score + c * n));
-        PLI_TRY(pli_trees_add(&t->trees, t->grower.nodes, t->grower.node, run->err));
-        add_tree(run, &t->bins, t->grower.node, c, &t->validation);
+        PLI_TRY(pli_trees_add(&t->trees, t->grower.nodes, t->grower.node, t->grower.code, run->err));
+        add_tree(run, t->grower.node, t->grower.code, c, &t->validation);
         t->exhausted = t->exhausted && t->grower.nodes == 1;
     }
     return PLAIT_OK;
@@ -260,10 +262,13 @@ static bool lay_out(pli_gbdt *t) {
     const int64_t nodes = t->trees.start[t->trees.n];
     pli_free(t->kept_whole);
     pli_free(t->kept_real);
+    pli_free(t->kept_sets);
     t->kept_whole = pli_array((size_t)nodes, PLI_TREES_WHOLE * sizeof *t->kept_whole);
     t->kept_real = pli_array((size_t)nodes, PLI_TREES_REAL * sizeof *t->kept_real);
-    if (t->kept_whole == NULL || t->kept_real == NULL) return false;
+    t->kept_sets = pli_array((size_t)pli_trees_lay_out_sets(&t->trees, NULL), sizeof *t->kept_sets);
+    if (t->kept_whole == NULL || t->kept_real == NULL || t->kept_sets == NULL) return false;
     pli_trees_lay_out(&t->trees, t->kept_whole, t->kept_real);
+    (void)pli_trees_lay_out_sets(&t->trees, t->kept_sets);
     return true;
 }
 
@@ -274,12 +279,19 @@ int32_t pli_gbdt_kept(const pli_run *run, pli_kept kept_out[PLI_KEPT]) {
     kept_out[0] = (pli_kept){ START, "I64", t->trees.n + 1, 0, t->trees.start };
     kept_out[1] = (pli_kept){ WHOLE, "I64", nodes, PLI_TREES_WHOLE, t->kept_whole };
     kept_out[2] = (pli_kept){ REAL, "F64", nodes, PLI_TREES_REAL, t->kept_real };
-    return 3;
+    const int64_t sets = pli_trees_lay_out_sets(&t->trees, NULL);
+    kept_out[3] = (pli_kept){ SETS, "I64", sets, 0, t->kept_sets };
+    return sets > 0 ? 4 : 3;
 }
 
-/* Which bin a split's cut stands for. */
-static int32_t bin_of_cut(const pli_bins *bins, const pli_tree_node *node) {
+/* Which bin a split's cut stands for; -1: none. Of a split by texts each must have a bin. */
+static int32_t bin_of_cut(const pli_bins *bins, const pli_tree_node *node, const int32_t *code) {
     const int32_t j = node->feature < bins->features ? bins->place[node->feature] : -1;
+    if (j >= 0 && node->codes > 0) {
+        for (int32_t c = 0; c < node->codes; c++)
+            if (bins->of_code[j][code[node->code + c]] == bins->count[j]) return -1;
+        return 0;
+    }
     for (int32_t b = 0; j >= 0 && b + 1 < bins->count[j]; b++)
         if (bins->cut[bins->cut_start[j] + b] == node->cut) return b;
     return j >= 0 && isinf(node->cut) ? bins->count[j] - 1 : -1;
@@ -290,7 +302,7 @@ static plait_status find_bins(pli_run *run) {
     for (int64_t i = 0; i < t->trees.start[t->trees.n]; i++) {
         pli_tree_node *node = &t->trees.node[i];
         if (node->feature < 0) continue;
-        node->bin = bin_of_cut(&t->bins, node);
+        node->bin = bin_of_cut(&t->bins, node, t->trees.code);
         if (node->bin < 0)
             return pli_fail(run->err, PLAIT_EMISMATCH, "%s: its trees have cuts that these data do not have",
                             run->opts->resume);
@@ -298,30 +310,36 @@ static plait_status find_bins(pli_run *run) {
     return PLAIT_OK;
 }
 
-static plait_status read_trees(pli_run *run, int64_t starts, int64_t nodes, int64_t *start, int64_t *whole,
-                               double *real) {
+static plait_status read_trees(pli_run *run, int64_t starts, int64_t nodes, int64_t length, int64_t *start,
+                               int64_t *whole, double *real, int64_t *sets) {
     pli_gbdt *t = pli_gbdt_of(run);
-    if (start == NULL || whole == NULL || real == NULL)
+    if (start == NULL || whole == NULL || real == NULL || sets == NULL)
         return pli_fail(run->err, PLAIT_ENOMEM, "no memory for %lld trees", (long long)starts);
     PLI_TRY(pli_resume_array(run, START, starts, sizeof *start, start));
     PLI_TRY(pli_resume_array(run, WHOLE, nodes, PLI_TREES_WHOLE * sizeof *whole, whole));
     PLI_TRY(pli_resume_array(run, REAL, nodes, PLI_TREES_REAL * sizeof *real, real));
-    PLI_TRY(pli_trees_take(&t->trees, starts - 1, start, nodes, whole, real, run->err));
+    if (length > 0) PLI_TRY(pli_resume_array(run, SETS, length, sizeof *sets, sets));
+    PLI_TRY(pli_trees_take(&t->trees, &(pli_trees_arrays){ .n = starts - 1, .nodes = nodes, .length = length,
+                                                           .start = start, .whole = whole, .real = real,
+                                                           .sets = sets }, run->err));
     return find_bins(run);
 }
 
 plait_status pli_gbdt_restore(pli_run *run) {
     pli_gbdt *t = pli_gbdt_of(run);
-    int64_t   starts = 0, nodes = 0;
+    int64_t   starts = 0, nodes = 0, length = 0;
     if (!pli_resume_has(run, START, &starts) || !pli_resume_has(run, WHOLE, &nodes) || starts < 1)
         return pli_fail(run->err, PLAIT_EMISMATCH, "%s holds no trees", run->opts->resume);
+    (void)pli_resume_has(run, SETS, &length);
     int64_t     *start = pli_array((size_t)starts, sizeof *start);
     int64_t     *whole = pli_array((size_t)nodes, PLI_TREES_WHOLE * sizeof *whole);
     double      *real = pli_array((size_t)nodes, PLI_TREES_REAL * sizeof *real);
-    plait_status status = read_trees(run, starts, nodes, start, whole, real);
+    int64_t     *sets = pli_array((size_t)length, sizeof *sets);
+    plait_status status = read_trees(run, starts, nodes, length, start, whole, real, sets);
     pli_free(start);
     pli_free(whole);
     pli_free(real);
+    pli_free(sets);
     if (status >= 0) status = set_base(run); /* it follows from the labels */
     if (status < 0) return status;
     begin_scores(&t->trees, &t->rows);
@@ -329,9 +347,9 @@ plait_status pli_gbdt_restore(pli_run *run) {
     for (int64_t i = 0; i < t->trees.n; i++) {
         const pli_tree_node *tree = t->trees.node + t->trees.start[i];
         if (t->grower.rules.bagged)
-            pli_grow_add_others(&t->grower, tree, i, t->rows.score + i % t->trees.columns * t->rows.n);
-        else add_tree(run, &t->bins, tree, i % t->trees.columns, &t->rows);
-        add_tree(run, &t->bins, tree, i % t->trees.columns, &t->validation);
+            pli_grow_add_others(&t->grower, tree, t->trees.code, i, t->rows.score + i % t->trees.columns * t->rows.n);
+        else add_tree(run, tree, t->trees.code, i % t->trees.columns, &t->rows);
+        add_tree(run, tree, t->trees.code, i % t->trees.columns, &t->validation);
     }
     return PLAIT_OK;
 }

@@ -12,6 +12,7 @@ typedef struct arrays {
     int64_t     *leaf;  /* [LEAF_FIELDS, leaves] */
     double      *real;  /* [n + leaves]: cuts, then values */
     const char **mode;  /* [n] */
+    int64_t     *place; /* [nodes of the largest tree] the first of the node's numbers */
 } arrays;
 
 enum { TREE, NODE, FEATURE, YES, NO, MISSING, FIELDS };
@@ -22,41 +23,65 @@ static void free_arrays(arrays *a) {
     pli_free(a->leaf);
     pli_free(a->real);
     pli_free(a->mode);
+    pli_free(a->place);
 }
 
+/* A split by texts is a chain of nodes, one for each text that goes left. The rows have a feature for each text, 1 or
+ * 0. All nodes of a chain have the same child for yes. */
+static int64_t nodes_for(const pli_tree_node *node) { return node->codes > 0 ? node->codes : 1; }
+
 static bool make_arrays(const pli_trees *trees, arrays *a) {
-    const size_t n = (size_t)trees->start[trees->n];
-    *a = (arrays){ .n = (int64_t)n };
-    for (size_t i = 0; i < n; i++) a->leaves += trees->node[i].feature < 0;
-    a->whole = pli_calloc(n, FIELDS * sizeof *a->whole);
+    const int64_t nodes = trees->start[trees->n];
+    *a = (arrays){ .n = 0 };
+    for (int64_t i = 0; i < nodes; i++) {
+        a->n += nodes_for(&trees->node[i]);
+        a->leaves += trees->node[i].feature < 0;
+    }
+    a->whole = pli_calloc((size_t)a->n, FIELDS * sizeof *a->whole);
     a->leaf = pli_calloc((size_t)a->leaves, LEAF_FIELDS * sizeof *a->leaf);
-    a->real = pli_calloc(n + (size_t)a->leaves, sizeof *a->real);
-    a->mode = pli_array(n, sizeof *a->mode);
-    return a->whole != NULL && a->leaf != NULL && a->real != NULL && a->mode != NULL;
+    a->real = pli_calloc((size_t)(a->n + a->leaves), sizeof *a->real);
+    a->mode = pli_array((size_t)a->n, sizeof *a->mode);
+    a->place = pli_array((size_t)nodes, sizeof *a->place);
+    return a->whole != NULL && a->leaf != NULL && a->real != NULL && a->mode != NULL && a->place != NULL;
+}
+
+static void add_leaf(const pli_trees *trees, int64_t t, int64_t id, const pli_tree_node *node, int64_t l, arrays *a) {
+    a->leaf[OF_TREE * a->leaves + l] = t;
+    a->leaf[OF_NODE * a->leaves + l] = id;
+    a->leaf[OF_SCORE * a->leaves + l] = t % trees->columns;
+    a->real[a->n + l] = node->value;
+}
+
+/* Node `at` of the arrays, which is node `id` of its tree: part c of a split. */
+static void add_split(const pli_trees *trees, const pli_tree_node *node, const int64_t *place, int64_t at, int64_t id,
+                      int32_t c, arrays *a) {
+    int64_t       *w = a->whole;
+    const int64_t *first = trees->fields.first, key = first != NULL ? first[node->feature] : node->feature;
+    const bool     by_texts = node->codes > 0, last = c + 1 >= node->codes;
+    a->mode[at] = by_texts ? "BRANCH_GT" : "BRANCH_LEQ";
+    w[FEATURE * a->n + at] = by_texts ? key + trees->code[node->code + c] : key;
+    w[YES * a->n + at] = place[node->left];
+    w[NO * a->n + at] = last ? place[node->right] : id + 1;
+    w[MISSING * a->n + at] = node->missing_left;
+    a->real[at] = by_texts ? 0.5 : node->cut;
 }
 
 static void fill(const pli_trees *trees, arrays *a) {
-    int64_t *w = a->whole, l = 0;
-    for (int64_t t = 0; t < trees->n; t++)
-        for (int64_t i = trees->start[t]; i < trees->start[t + 1]; i++) {
-            const pli_tree_node *node = &trees->node[i];
-            const bool           leaf = node->feature < 0;
-            w[TREE * a->n + i] = t;
-            w[NODE * a->n + i] = i - trees->start[t];
-            a->mode[i] = leaf ? "LEAF" : "BRANCH_LEQ";
-            if (leaf) {
-                a->leaf[OF_TREE * a->leaves + l] = t;
-                a->leaf[OF_NODE * a->leaves + l] = i - trees->start[t];
-                a->leaf[OF_SCORE * a->leaves + l] = t % trees->columns;
-                a->real[a->n + l++] = node->value;
-                continue;
+    int64_t l = 0, at = 0;
+    for (int64_t t = 0; t < trees->n; t++) {
+        const pli_tree_node *tree = trees->node + trees->start[t];
+        const int64_t        nodes = trees->start[t + 1] - trees->start[t];
+        for (int64_t i = 0, id = 0; i < nodes; id += nodes_for(&tree[i++])) a->place[i] = id;
+        for (int64_t i = 0; i < nodes; i++)
+            for (int32_t c = 0; c < nodes_for(&tree[i]); c++, at++) {
+                const int64_t id = a->place[i] + c;
+                a->whole[TREE * a->n + at] = t;
+                a->whole[NODE * a->n + at] = id;
+                a->mode[at] = "LEAF";
+                if (tree[i].feature < 0) add_leaf(trees, t, id, &tree[i], l++, a);
+                else add_split(trees, &tree[i], a->place, at, id, c, a);
             }
-            w[FEATURE * a->n + i] = node->feature;
-            w[YES * a->n + i] = node->left;
-            w[NO * a->n + i] = node->right;
-            w[MISSING * a->n + i] = node->missing_left;
-            a->real[i] = node->cut;
-        }
+    }
 }
 
 static pli_onnx_attr list(const char *name, int64_t n, const int64_t *ints) {
@@ -95,7 +120,7 @@ static const char *scores(const plait_model *model, const pli_trees *trees, cons
         list("target_ids", a->leaves, l + OF_SCORE * a->leaves),
         numbers("target_weights_as_tensor", &value),
     };
-    const char       *x = pli_fitted_export_rows(model, to, trees->features);
+    const char       *x = pli_fitted_export_rows(model, to, trees->fields.keys);
     const char *const in[] = { pli_export_cast(to, x, PLAIT_F64), NULL };
     return pli_export_ml_node(to, "TreeEnsembleRegressor", in, attrs, (int32_t)(sizeof attrs / sizeof *attrs));
 }
@@ -113,10 +138,12 @@ static const char *of_shares(const pli_trees *trees, pli_export *to, const char 
 plait_status pli_gbdt_export(const plait_model *model, pli_export *to, plait_error *err) {
     const pli_trees *trees = &((const pli_gbdt_model *)model->own)->trees;
     arrays           a;
-    if (trees->start[trees->n] == 0 || trees->start[trees->n] > INT32_MAX)
-        return pli_fail(err, PLAIT_EREFUSED, "a model of %lld nodes is refused: ONNX holds 1 to %d",
-                        (long long)trees->start[trees->n], INT32_MAX);
     const bool ok = make_arrays(trees, &a);
+    if (ok && (a.n == 0 || a.n > INT32_MAX)) {
+        free_arrays(&a);
+        return pli_fail(err, PLAIT_EREFUSED, "a model of %lld nodes is refused: ONNX holds 1 to %d", (long long)a.n,
+                        INT32_MAX);
+    }
     if (ok) {
         fill(trees, &a);
         const char *sums = scores(model, trees, &a, to);

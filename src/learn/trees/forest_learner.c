@@ -14,6 +14,9 @@ static const plait_learner_table tables[] = {
 enum { ROUNDS = 100, LEAVES_MOST = 65536, DEPTH_MOST = 64, FEW_SLOTS = 8, LARGE = 1 << 15, USUAL_DEPTH = 24,
        LEAST_OF_NUMBERS = 5 };
 
+/* A set of texts has few of them, and each many rows: else large trees learn texts by heart. */
+enum { TEXTS_MOST = 32, TEXT_ROWS = 10 };
+
 static const plait_learner_option options[] = {
     { .name = "leaves", .kind = PLAIT_OPTION_COUNT, .preset = "0", .high = LEAVES_MOST,
       .help = "most leaves of a tree; 0: 65536" },
@@ -28,6 +31,7 @@ static const plait_learner_option options[] = {
     { .name = "tries", .kind = PLAIT_OPTION_COUNT, .preset = "0",
       .help = "how many features each split chooses from, drawn anew; 0: the square root of their number for classes, "
               "a third for numbers" },
+    PLI_TREES_CATEGORIES("apart"),
     { .name = "subsample", .kind = PLAIT_OPTION_NUMBER, .preset = "1", .low = 1e-6, .high = 4,
       .help = "rows in a tree's bag, as a share of all; they are drawn with repeats" },
     { .name = NULL },
@@ -68,6 +72,9 @@ static plait_status prepare(pli_run *run) {
     pli_run_took(run, "leaves", leaves > 0 ? leaves : LEAVES_MOST);
     pli_run_took(run, "min-rows", r->min_rows);
     r->min_gain = plait_training_number(run, "min-gain");
+    r->text_most = TEXTS_MOST;
+    r->text_smooth = TEXT_ROWS;
+    r->text_rows = TEXT_ROWS;
     r->subsample = plait_training_number(run, "subsample");
     return PLAIT_OK;
 }
@@ -75,7 +82,7 @@ static plait_status prepare(pli_run *run) {
 static plait_status measured(pli_run *run) {
     pli_gbdt       *t = pli_gbdt_of(run);
     pli_tree_rules *r = &t->grower.rules;
-    PLI_TRY(pli_bins_make(run, plait_training_count(run, "bins"), &t->bins));
+    PLI_TRY(pli_trees_bin(run));
     r->tries = tries(run, t->bins.used);
     pli_run_took(run, "tries", r->tries > 0 ? r->tries : t->bins.used);
     const int64_t slots = t->bins.offset[t->bins.used] > LARGE ? FEW_SLOTS : PLI_GROW_SLOTS;
@@ -111,6 +118,7 @@ const plait_learner pli_forest_learner = {
             "for each class), and each split chooses from a few features. The model is the mean of the trees.\n"
             "  labels   classes, or numbers with --loss squared\n"
             "  rounds   --epochs N (default 100)\n"
+            "  texts    each is a feature, or a column is one that is split by sets (--categories sets)\n"
             "  missing  each split learns which side rows without a value take\n"
             "  judged   oob_loss and oob_accuracy are of each row, by the trees that have not seen it\n"
             "The model has the same bits with any number of workers and any topology. 'plait inspect --trees N' prints "

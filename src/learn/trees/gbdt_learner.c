@@ -10,6 +10,7 @@ static const plait_learner_table tables[] = {
     { .name = NULL },
 };
 
+enum { TEXT_ROWS = 100 };
 enum { ROUNDS = 100, LEAVES = 31, DEPTH = 6, DEPTH_MOST = 16, LEAVES_MOST = 65536 };
 #define RATE 0.1
 
@@ -37,6 +38,13 @@ static const plait_learner_option options[] = {
       .help = "share of the features that a tree may split by, drawn anew for each tree" },
     { .name = "monotone", .kind = PLAIT_OPTION_TEXT, .preset = "",
       .help = "features along which scores may only rise or fall, as in +age,-price" },
+    PLI_TREES_CATEGORIES("sets"),
+    { .name = "category-most", .kind = PLAIT_OPTION_COUNT, .preset = "32", .low = 1, .high = PLI_BINS_MOST,
+      .help = "most texts that a split by a column of texts names" },
+    { .name = "category-smooth", .kind = PLAIT_OPTION_NUMBER, .preset = "10", .low = 0,
+      .help = "pulls a text's mean gradient to 0, as so many rows would; a text of fewer rows is not named" },
+    { .name = "category-l2", .kind = PLAIT_OPTION_NUMBER, .preset = "10", .low = 0,
+      .help = "added to l2 where a split names one of more than four texts" },
     { .name = NULL },
 };
 
@@ -81,6 +89,10 @@ static void settle_rules(pli_run *run) {
     r->min_gain = plait_training_number(run, "min-gain");
     r->subsample = plait_training_number(run, "subsample");
     r->colsample = plait_training_number(run, "colsample");
+    r->text_most = plait_training_count(run, "category-most");
+    r->text_smooth = plait_training_number(run, "category-smooth");
+    r->text_l2 = plait_training_number(run, "category-l2");
+    r->text_rows = TEXT_ROWS;
 }
 
 /* A round is an epoch. Its clocks are not known before, so the run counts it as one. */
@@ -158,6 +170,20 @@ static plait_status settle_monotone(pli_run *run) {
     return pli_monotone_read(run->schema, &t->bins, text, t->grower.rules.sign, run->err);
 }
 
+/* Why an option for columns of texts has no effect; NULL: it has one. */
+static const char *no_texts(const pli_run *run) {
+    if (strcmp(plait_training_name(run, "categories"), "sets") != 0) return "with --categories apart";
+    return pli_gbdt_of(run)->trees.fields.first == NULL ? "on data without columns of texts" : NULL;
+}
+
+plait_status pli_trees_bin(pli_run *run) {
+    pli_gbdt  *t = pli_gbdt_of(run);
+    const bool sets = strcmp(plait_training_name(run, "categories"), "sets") == 0;
+    PLI_TRY(pli_trees_make(&t->trees, sets ? run->schema : NULL, run->features, t->fit.goal.columns, run->err));
+    if (sets && no_texts(run) != NULL) pli_run_note_unused(run, "categories", no_texts(run));
+    return pli_bins_make(run, plait_training_count(run, "bins"), &t->trees, &t->bins);
+}
+
 plait_status pli_trees_measured(pli_run *run, int64_t slots, double waiting) {
     pli_gbdt   *t = pli_gbdt_of(run);
     pli_grower *g = &t->grower;
@@ -169,13 +195,17 @@ plait_status pli_trees_measured(pli_run *run, int64_t slots, double waiting) {
     g->run = run;
     g->bins = &t->bins;
     g->rows = &t->rows;
-    return pli_trees_make(&t->trees, run->features, t->fit.goal.columns, run->err);
+    return PLAIT_OK;
 }
+
+static const char *const of_texts[] = { "category-most", "category-smooth", "category-l2" };
 
 static plait_status measured(pli_run *run) {
     pli_gbdt             *t = pli_gbdt_of(run);
     const pli_tree_rules *r = &t->grower.rules;
-    PLI_TRY(pli_bins_make(run, plait_training_count(run, "bins"), &t->bins));
+    PLI_TRY(pli_trees_bin(run));
+    for (size_t i = 0; no_texts(run) != NULL && i < sizeof of_texts / sizeof *of_texts; i++)
+        pli_run_note_unused(run, of_texts[i], no_texts(run));
     PLI_TRY(settle_monotone(run));
     const int64_t slots = !r->level ? 1 : r->depth > 5 ? PLI_GROW_SLOTS : (int64_t)1 << (r->depth - 1);
     return pli_trees_measured(run, slots, (double)r->leaves);
@@ -193,6 +223,7 @@ void pli_trees_end(pli_run *run) {
     pli_free(t->gradients.most);
     pli_free(t->kept_whole);
     pli_free(t->kept_real);
+    pli_free(t->kept_sets);
     pli_fit_end(run);
 }
 
@@ -219,10 +250,12 @@ static void share_out(pli_trees *trees) {
 static plait_status copy_trees(pli_run *run, plait_model *model) {
     const pli_trees *from = &pli_gbdt_of(run)->trees;
     pli_trees       *to = &((pli_gbdt_model *)model->own)->trees;
-    PLI_TRY(pli_trees_make(to, from->features, from->columns, run->err));
+    const bool grouped = from->fields.first != NULL;
+    PLI_TRY(pli_trees_make(to, grouped ? model->schema : NULL, from->fields.keys, from->columns, run->err));
     memcpy(to->base, from->base, (size_t)from->columns * sizeof *to->base);
     for (int64_t t = 0; t < from->n; t++)
-        PLI_TRY(pli_trees_add(to, from->start[t + 1] - from->start[t], from->node + from->start[t], run->err));
+        PLI_TRY(pli_trees_add(to, from->start[t + 1] - from->start[t], from->node + from->start[t], from->code,
+                              run->err));
     to->shares = from->shares;
     return PLAIT_OK;
 }
@@ -267,6 +300,7 @@ const plait_learner pli_gbdt_learner = {
             "with qid:N, to be ranked, with --loss ndcg or pairwise\n"
             "  rounds   --epochs N (default 100); --learning-rate X (default 0.1) times each leaf's value\n"
             "  missing  each split learns which side rows without a value take\n"
+            "  texts    a column of texts is one feature, split by sets of texts (--categories)\n"
             "  l1, l2   shrink the values of leaves; default 0 and 1\n"
             "  ends     with --validation and --patience; the model keeps the rounds up to the best one\n"
             "Sums are whole numbers: the model has the same bits with any number of workers and any topology. "

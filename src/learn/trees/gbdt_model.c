@@ -3,7 +3,9 @@
  *     base [K]          the score of no tree
  *     start [trees + 1] the first node of each tree; tree t belongs to score t % K
  *     whole [nodes, 5]  feature (-1: a leaf), left and right (nodes of the tree), missing_left, rows
- *     real [nodes, 4]   cut, value, gain, cover */
+ *     real [nodes, 4]   cut, value, gain, cover
+ *     sets [length]     of each split by texts: its node, how many texts go left, and their codes (model.c); not there
+ *                       if no split is of this kind */
 #include <math.h>
 #include <string.h>
 
@@ -32,14 +34,17 @@ static pli_tensor tensor(const char *name, const char *type, int64_t rows, int64
 
 static plait_status tensors(const plait_model *model, pli_model_tensors *out, plait_error *err) {
     const pli_trees *t = &model_of(model)->trees;
-    const int64_t    nodes = t->start[t->n];
-    int64_t         *whole = pli_array((size_t)nodes, (PLI_TREES_WHOLE + PLI_TREES_REAL) * sizeof *whole);
+    const int64_t    nodes = t->start[t->n], length = pli_trees_lay_out_sets(t, NULL);
+    int64_t         *whole = pli_array((size_t)(nodes * (PLI_TREES_WHOLE + PLI_TREES_REAL) + length), sizeof *whole);
     double          *real = (double *)(void *)(whole + nodes * PLI_TREES_WHOLE);
+    int64_t         *sets = (int64_t *)(void *)(real + nodes * PLI_TREES_REAL);
     if (whole == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to lay out %lld trees", (long long)t->n);
     pli_trees_lay_out(t, whole, real);
+    (void)pli_trees_lay_out_sets(t, sets);
     out->scratch = whole;
     out->tensor[out->n++] = tensor("base", "F64", t->columns, 0, t->base);
     out->tensor[out->n++] = tensor("real", "F64", nodes, PLI_TREES_REAL, real);
+    if (length > 0) out->tensor[out->n++] = tensor("sets", "I64", length, 0, sets);
     out->tensor[out->n++] = tensor("start", "I64", t->n + 1, 0, t->start);
     out->tensor[out->n++] = tensor("whole", "I64", nodes, PLI_TREES_WHOLE, whole);
     return PLAIT_OK;
@@ -48,6 +53,7 @@ static plait_status tensors(const plait_model *model, pli_model_tensors *out, pl
 static void metadata(const plait_model *model, pli_model_meta *meta) {
     pli_fitted_metadata(model, meta);
     pli_model_meta_add(meta, "plait.loss", pli_fitted_of(model)->goal.loss->model);
+    if (model_of(model)->trees.fields.first != NULL) pli_model_meta_add(meta, "plait.categories", "sets");
     if (model_of(model)->trees.shares) pli_model_meta_add(meta, "plait.shares", "yes");
 }
 
@@ -60,7 +66,7 @@ static const pli_tensor *find(const pli_safetensors *file, const char *name, con
 static plait_status load(const pli_safetensors *file, const char *path, plait_model *model, plait_error *err) {
     const pli_tensor *base = find(file, "base", "F64", 0), *start = find(file, "start", "I64", 0),
                      *whole = find(file, "whole", "I64", PLI_TREES_WHOLE),
-                     *real = find(file, "real", "F64", PLI_TREES_REAL);
+                     *real = find(file, "real", "F64", PLI_TREES_REAL), *sets = find(file, "sets", "I64", 0);
     const char       *loss = pli_safetensors_metadata(file, "plait.loss");
     pli_trees        *trees = &model_of(model)->trees;
     if (loss == NULL || base == NULL || start == NULL || whole == NULL || real == NULL || start->shape[0] < 1 ||
@@ -69,11 +75,15 @@ static plait_status load(const pli_safetensors *file, const char *path, plait_mo
     PLI_TRY(pli_fitted_read(file, path, model, loss, err));
     const int64_t columns = pli_fitted_of(model)->goal.columns;
     if (base->shape[0] != columns) return pli_not_a_model(path, "its trees do not match its labels", err);
-    PLI_TRY(pli_trees_make(trees, model->features, columns, err));
+    const bool grouped = pli_safetensors_metadata(file, "plait.categories") != NULL;
+    PLI_TRY(pli_trees_make(trees, grouped ? model->schema : NULL, model->features, columns, err));
     memcpy(trees->base, base->data, (size_t)columns * sizeof *trees->base);
     trees->shares = pli_safetensors_metadata(file, "plait.shares") != NULL;
-    const plait_status status =
-        pli_trees_take(trees, start->shape[0] - 1, start->data, whole->shape[0], whole->data, real->data, err);
+    const pli_trees_arrays from = { .n = start->shape[0] - 1, .nodes = whole->shape[0],
+                                    .length = sets != NULL ? sets->shape[0] : 0, .start = start->data,
+                                    .whole = whole->data, .sets = sets != NULL ? sets->data : NULL,
+                                    .real = real->data };
+    const plait_status     status = pli_trees_take(trees, &from, err);
     if (status == PLAIT_EFORMAT) return pli_not_a_model(path, "its nodes are not trees", err);
     pli_gbdt_open_model(model);
     return status;
@@ -87,8 +97,8 @@ static int64_t columns(const plait_model *model) {
     return 2;
 }
 static uint64_t key(const plait_model *model, int64_t row) {
-    (void)model;
-    return (uint64_t)row;
+    const pli_fields *fields = &model_of(model)->trees.fields;
+    return (uint64_t)(fields->first != NULL ? fields->first[row] : row);
 }
 
 static double weight(const plait_model *model, int64_t row, int64_t column) {
@@ -105,10 +115,21 @@ static double intercept(const plait_model *model, int64_t column) {
 }
 
 static void feature(const plait_model *model, int64_t row, pli_text *text) {
-    pli_schema_feature_name(model->schema, (uint64_t)row, text);
+    pli_fields_name(&model_of(model)->trees.fields, model->schema, row, text);
 }
 
 /* --- a tree as text ----------------------------------------------------------------------------------------------- */
+
+/* "colour in {green, red}" */
+static void add_set(const plait_model *model, const pli_tree_node *node, pli_text *text) {
+    const pli_trees *trees = &model_of(model)->trees;
+    pli_fields_name(&trees->fields, model->schema, node->feature, text);
+    for (int32_t c = 0; c < node->codes; c++) {
+        pli_text_add(text, c > 0 ? ", " : " in {");
+        pli_fields_code(&trees->fields, model->schema, node->feature, trees->code[node->code + c], text);
+    }
+    pli_text_add(text, "}, gain %.6g, %lld rows\n", node->gain, (long long)node->rows);
+}
 
 static void add_node(const plait_model *model, const pli_tree_node *node, pli_text *text) {
     char number[32];
@@ -117,8 +138,12 @@ static void add_node(const plait_model *model, const pli_tree_node *node, pli_te
         pli_text_add(text, "value %s, %lld rows\n", number, (long long)node->rows);
         return;
     }
-    pli_schema_feature_name(model->schema, (uint64_t)node->feature, text);
-    pli_format_f64(node->cut + pli_schema_origin(model->schema, (uint64_t)node->feature), number);
+    if (node->codes > 0) {
+        add_set(model, node, text);
+        return;
+    }
+    pli_fields_name(&model_of(model)->trees.fields, model->schema, node->feature, text);
+    pli_format_f64(node->cut + pli_schema_origin(model->schema, key(model, node->feature)), number);
     pli_text_add(text, " <= %s, missing: %s, gain %.6g, %lld rows\n", number, node->missing_left ? "yes" : "no",
                  node->gain, (long long)node->rows);
 }

@@ -43,6 +43,7 @@ void pli_grower_free(pli_grower *g) {
     for (int64_t i = 0; g->leaf != NULL && i < g->leaves; i++) pli_free(g->leaf[i].sums);
     pli_free(g->leaf);
     pli_free(g->node);
+    pli_free(g->code);
     for (int64_t i = 0; g->spare != NULL && i < g->spares; i++) pli_free(g->spare[i]);
     pli_free(g->spare);
     *g = (pli_grower){ 0 };
@@ -146,7 +147,9 @@ static void settle_split(pli_grower *g, pli_growing_leaf *leaf) {
 }
 
 static double value_of(const pli_grower *g, const pli_growing_leaf *leaf) {
-    return pli_leaf_value(&g->rules, pli_sum_g(g->scale, leaf->total.g), pli_sum_h(g->scale, leaf->total.hn),
+    pli_tree_rules rules = g->rules;
+    rules.l2 += leaf->l2;
+    return pli_leaf_value(&rules, pli_sum_g(g->scale, leaf->total.g), pli_sum_h(g->scale, leaf->total.hn),
                           leaf->bounds);
 }
 
@@ -164,7 +167,22 @@ static void set_bounds(const pli_grower *g, int8_t sign, pli_growing_leaf *left,
     if (sign < 0) left->bounds.low = right->bounds.high = middle;
 }
 
-static void make_split(pli_grower *g, const pli_growing_leaf *leaf, int32_t left, int32_t right) {
+/* The codes that go left, for a split by texts. */
+static plait_status make_set(pli_grower *g, const pli_split *s, pli_tree_node *node) {
+    void *code = g->code;
+    if (!s->by_set) return PLAIT_OK;
+    const bool ok = pli_grow(&code, &g->code_capacity, g->codes + PLI_BINS_MOST, sizeof *g->code);
+    g->code = code;
+    if (!ok) return pli_fail(g->run->err, PLAIT_ENOMEM, "no memory for a split by texts");
+    node->code = g->codes;
+    node->cut = 0;
+    for (int32_t b = 0; b < g->bins->count[s->used]; b++)
+        if (pli_set_has(s->set, b)) g->code[g->codes++] = (int32_t)g->bins->cut[g->bins->cut_start[s->used] + b];
+    node->codes = (int32_t)(g->codes - node->code);
+    return PLAIT_OK;
+}
+
+static plait_status make_split(pli_grower *g, const pli_growing_leaf *leaf, int32_t left, int32_t right) {
     const pli_split *s = &leaf->split;
     const int64_t    cuts = g->bins->count[s->used] - 1;
     pli_tree_node   *node = &g->node[leaf->node];
@@ -176,6 +194,7 @@ static void make_split(pli_grower *g, const pli_growing_leaf *leaf, int32_t left
     node->cut = s->bin < cuts ? g->bins->cut[g->bins->cut_start[s->used] + s->bin] : (double)INFINITY;
     node->gain = s->gain;
     node->value = 0;
+    return make_set(g, s, node);
 }
 
 /* Splits a leaf: its left child takes its place, the right one comes last. The child with fewer rows of all workers
@@ -188,14 +207,14 @@ static plait_status split_leaf(pli_grower *g, int64_t l, bool last, pli_growing_
     if (lefts < 0) return pli_fail(g->run->err, PLAIT_ENOMEM, "no memory to move rows");
     const pli_sum_cell rest = { old.total.g - old.split.left.g, old.total.hn - old.split.left.hn };
     *leaf = (pli_growing_leaf){ .begin = old.begin, .n = lefts, .depth = old.depth + 1, .total = old.split.left,
-                                .bounds = old.bounds };
+                                .bounds = old.bounds, .l2 = old.split.l2 };
     *right = (pli_growing_leaf){ .begin = old.begin + lefts, .n = old.n - lefts, .depth = old.depth + 1,
-                                 .total = rest, .bounds = old.bounds };
+                                 .total = rest, .bounds = old.bounds, .l2 = old.split.l2 };
     g->leaves++;
     leaf->node = add_node(g, leaf);
     right->node = add_node(g, right);
     if (g->rules.sign != NULL) set_bounds(g, g->rules.sign[old.split.used], leaf, right);
-    make_split(g, &old, leaf->node, right->node);
+    PLI_TRY(make_split(g, &old, leaf->node, right->node));
     const bool left_is_small =
         pli_sum_rows(g->scale, leaf->total.hn) <= pli_sum_rows(g->scale, right->total.hn);
     *small_out = left_is_small ? leaf : right;
@@ -333,6 +352,7 @@ static void take_features(pli_grower *g, int64_t tree) {
 typedef struct adding {
     const pli_grower    *g;
     const pli_tree_node *node;
+    const int32_t       *code;
     double              *score;
     int64_t              round;
     bool                 counts; /* of a forest: this is the round's first tree */
@@ -354,13 +374,14 @@ static void add_others(void *user, int64_t c, int32_t thread) {
     for (int64_t r = c * ROWS; r < end; r++)
         if (!is_taken(a->g, a->round, r)) {
             if (a->counts) a->g->rows->votes[r]++;
-            a->score[r] += pli_bin_rows_leaf(a->g->rows, a->g->bins, a->node, r)->value;
+            a->score[r] += pli_bin_rows_leaf(a->g->rows, a->g->bins, a->node, a->code, r)->value;
         }
 }
 
-void pli_grow_add_others(const pli_grower *g, const pli_tree_node *node, int64_t tree, double *score) {
+void pli_grow_add_others(const pli_grower *g, const pli_tree_node *node, const int32_t *code, int64_t tree,
+                         double *score) {
     const int64_t k = pli_fit_of(g->run)->goal.columns;
-    adding        a = { .g = g, .node = node, .score = score, .round = tree / k,
+    adding        a = { .g = g, .node = node, .code = code, .score = score, .round = tree / k,
                         .counts = g->rules.bagged && tree % k == 0 };
     pli_pool_for(g->run->pool, (g->rows->n + ROWS - 1) / ROWS, add_others, &a);
 }
@@ -370,7 +391,7 @@ static void add_scores(const pli_grower *g, int64_t tree, double *score) {
     adding a = { .g = g, .node = g->node, .score = score };
     if (!g->rules.bagged) pli_pool_for(g->run->pool, g->leaves, add_leaf, &a);
     if (g->rules.bagged || g->rows->held != NULL || g->rules.subsample < 1)
-        pli_grow_add_others(g, g->node, tree, score);
+        pli_grow_add_others(g, g->node, g->code, tree, score);
 }
 
 plait_status pli_grow_tree(pli_grower *g, int64_t tree, const pli_sum_cell *cell, const pli_sum_scale *scale,
@@ -379,7 +400,7 @@ plait_status pli_grow_tree(pli_grower *g, int64_t tree, const pli_sum_cell *cell
     pli_growing_leaf *root = &g->leaf[0];
     g->cell = cell;
     g->scale = scale;
-    g->nodes = 0;
+    g->nodes = g->codes = 0;
     g->leaves = 1;
     *root = (pli_growing_leaf){ .n = take_rows(g, round), .bounds = PLI_UNBOUND };
     take_features(g, tree);

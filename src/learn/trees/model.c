@@ -9,11 +9,14 @@ enum { ROWS = 64 }; /* rows that are scored at once: a tree stays in the cache f
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
-plait_status pli_trees_make(pli_trees *trees, int64_t features, int64_t columns, plait_error *err) {
-    *trees = (pli_trees){ .features = features, .columns = columns };
+plait_status pli_trees_make(pli_trees *trees, const pli_schema *schema, int64_t features, int64_t columns,
+                            plait_error *err) {
+    *trees = (pli_trees){ .features = features, .columns = columns, .fields.keys = features };
+    if (schema != NULL) PLI_TRY(pli_fields_make(schema, features, &trees->fields, &trees->features, err));
     trees->base = pli_calloc((size_t)columns, sizeof *trees->base);
     void *start = NULL;
     if (trees->base == NULL || !pli_grow(&start, &trees->start_capacity, 1, sizeof *trees->start)) {
+        pli_fields_free(&trees->fields);
         pli_free(trees->base);
         *trees = (pli_trees){ 0 };
         return pli_fail(err, PLAIT_ENOMEM, "no memory for trees");
@@ -24,21 +27,38 @@ plait_status pli_trees_make(pli_trees *trees, int64_t features, int64_t columns,
 }
 
 void pli_trees_free(pli_trees *trees) {
+    pli_fields_free(&trees->fields);
     pli_free(trees->base);
     pli_free(trees->start);
     pli_free(trees->node);
+    pli_free(trees->code);
     *trees = (pli_trees){ 0 };
 }
 
-plait_status pli_trees_add(pli_trees *trees, int64_t nodes, const pli_tree_node *node, plait_error *err) {
+/* Adds the codes of a node that is already there. */
+static bool add_codes(pli_trees *trees, pli_tree_node *node, const int32_t *code) {
+    void      *all = trees->code;
+    const bool ok = pli_grow(&all, &trees->code_capacity, trees->codes + node->codes, sizeof *trees->code);
+    trees->code = all;
+    if (!ok) return false;
+    memcpy(trees->code + trees->codes, code, (size_t)node->codes * sizeof *code);
+    node->code = trees->codes;
+    trees->codes += node->codes;
+    return true;
+}
+
+plait_status pli_trees_add(pli_trees *trees, int64_t nodes, const pli_tree_node *node, const int32_t *code,
+                           plait_error *err) {
     void         *start = trees->start, *all = trees->node;
     const int64_t first = trees->start[trees->n];
     bool          ok = pli_grow(&start, &trees->start_capacity, trees->n + 2, sizeof *trees->start);
     trees->start = start;
     ok = ok && pli_grow(&all, &trees->node_capacity, first + nodes, sizeof *trees->node);
     trees->node = all;
+    if (ok) memcpy(trees->node + first, node, (size_t)nodes * sizeof *node);
+    for (int64_t i = 0; ok && i < nodes; i++)
+        if (node[i].codes > 0) ok = add_codes(trees, &trees->node[first + i], code + node[i].code);
     if (!ok) return pli_fail(err, PLAIT_ENOMEM, "no memory for %lld trees", (long long)trees->n + 1);
-    memcpy(trees->node + first, node, (size_t)nodes * sizeof *node);
     trees->start[++trees->n] = first + nodes;
     return PLAIT_OK;
 }
@@ -59,6 +79,34 @@ void pli_trees_lay_out(const pli_trees *trees, int64_t *whole, double *real) {
     }
 }
 
+int64_t pli_trees_lay_out_sets(const pli_trees *trees, int64_t *sets) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < trees->start[trees->n]; i++) {
+        const pli_tree_node *node = &trees->node[i];
+        if (node->codes == 0) continue;
+        if (sets != NULL) {
+            sets[n] = i;
+            sets[n + 1] = node->codes;
+            for (int32_t c = 0; c < node->codes; c++) sets[n + 2 + c] = trees->code[node->code + c];
+        }
+        n += 2 + node->codes;
+    }
+    return n;
+}
+
+/* A split is by a set of codes, increasing, if and only if the feature is a column of texts. */
+static bool has_sound_codes(const pli_trees *trees, const pli_tree_node *node) {
+    const int32_t most = trees->fields.first != NULL ? trees->fields.codes[node->feature] : 0;
+    int32_t       before = -1;
+    if ((most > 0) != (node->codes > 0)) return false;
+    for (int32_t c = 0; c < node->codes; c++) {
+        const int32_t code = trees->code[node->code + c];
+        if (code <= before || code >= most) return false;
+        before = code;
+    }
+    return true;
+}
+
 /* Children lie behind their parent, so a walk down the tree ends; and each node but the first has one parent. child
  * [nodes], zeros: notes who is a child. */
 static bool is_sound(const pli_trees *trees, int64_t t, bool *child) {
@@ -72,6 +120,7 @@ static bool is_sound(const pli_trees *trees, int64_t t, bool *child) {
             continue;
         }
         if (node[i].feature >= trees->features || isnan(node[i].cut)) return false;
+        if (!has_sound_codes(trees, &node[i])) return false;
         if (left <= i || left >= nodes || right <= i || right >= nodes || left == right) return false;
         if (child[left] || child[right]) return false;
         child[left] = child[right] = true;
@@ -96,28 +145,46 @@ static plait_status refuse(plait_error *err) {
     return pli_fail(err, PLAIT_EFORMAT, "its nodes are not trees");
 }
 
-plait_status pli_trees_take(pli_trees *trees, int64_t n, const int64_t *start, int64_t nodes, const int64_t *whole,
-                            const double *real, plait_error *err) {
-    void *starts = trees->start, *all = trees->node;
-    if (n < 0 || nodes < 0 || start[0] != 0 || start[n] != nodes) return refuse(err);
+/* Gives its codes to each split that sets names. false: they are damaged, or there is no memory. */
+static bool take_sets(pli_trees *trees, const pli_trees_arrays *from) {
+    int32_t room[PLI_BINS_MOST];
+    for (int64_t at = 0; at < from->length;) {
+        const int64_t node = from->sets[at], n = at + 1 < from->length ? from->sets[at + 1] : 0;
+        if (node < 0 || node >= from->nodes || trees->node[node].codes > 0) return false;
+        if (n < 1 || n > PLI_BINS_MOST || at + 2 + n > from->length) return false;
+        for (int64_t c = 0; c < n; c++) {
+            if (!fits(from->sets[at + 2 + c])) return false;
+            room[c] = (int32_t)from->sets[at + 2 + c];
+        }
+        trees->node[node].codes = (int32_t)n;
+        if (!add_codes(trees, &trees->node[node], room)) return false;
+        at += 2 + n;
+    }
+    return true;
+}
+
+plait_status pli_trees_take(pli_trees *trees, const pli_trees_arrays *from, plait_error *err) {
+    void         *start = trees->start, *all = trees->node;
+    const int64_t n = from->n, nodes = from->nodes;
+    if (n < 0 || nodes < 0 || from->start[0] != 0 || from->start[n] != nodes) return refuse(err);
     for (int64_t t = 0; t < n; t++)
-        if (start[t + 1] <= start[t]) return refuse(err);
-    bool ok = pli_grow(&starts, &trees->start_capacity, n + 1, sizeof *trees->start);
-    trees->start = starts;
+        if (from->start[t + 1] <= from->start[t]) return refuse(err);
+    bool ok = pli_grow(&start, &trees->start_capacity, n + 1, sizeof *trees->start);
+    trees->start = start;
     ok = ok && pli_grow(&all, &trees->node_capacity, nodes > 0 ? nodes : 1, sizeof *trees->node);
     trees->node = all;
     if (!ok) return pli_fail(err, PLAIT_ENOMEM, "no memory for %lld trees", (long long)n);
     trees->n = n;
-    memcpy(trees->start, start, (size_t)(n + 1) * sizeof *start);
+    memcpy(trees->start, from->start, (size_t)(n + 1) * sizeof *from->start);
     for (int64_t i = 0; i < nodes; i++) {
-        const int64_t *w = whole + i * PLI_TREES_WHOLE;
-        const double  *r = real + i * PLI_TREES_REAL;
+        const int64_t *w = from->whole + i * PLI_TREES_WHOLE;
+        const double  *r = from->real + i * PLI_TREES_REAL;
         if (!fits(w[0]) || !fits(w[1]) || !fits(w[2])) return refuse(err);
         trees->node[i] = (pli_tree_node){ .feature = (int32_t)w[0], .left = (int32_t)w[1], .right = (int32_t)w[2],
                                           .missing_left = w[3] != 0, .rows = w[4], .cut = r[0], .value = r[1],
                                           .gain = r[2], .cover = r[3] };
     }
-    return pli_trees_are_sound(trees) ? PLAIT_OK : refuse(err);
+    return take_sets(trees, from) && pli_trees_are_sound(trees) ? PLAIT_OK : refuse(err);
 }
 
 /* --- scores ------------------------------------------------------------------------------------------------------- */
@@ -130,17 +197,20 @@ static plait_status open(const void *form, const pli_solution *solution, void **
 
 static void close(void *scorer) { (void)scorer; }
 
-void pli_trees_spread(const pli_block *block, int64_t row, int64_t features, bool zero, float *x) {
+void pli_trees_spread(const pli_trees *trees, const pli_block *block, int64_t row, bool zero, float *x) {
+    const pli_fields *fields = &trees->fields;
     for (int64_t e = block->row_start[row]; e < block->row_start[row + 1]; e++) {
-        const uint64_t column = pli_block_column(block, e);
-        if (column < (uint64_t)features) x[column] = zero ? 0 : block->value != NULL ? block->value[e] : 1;
+        const uint64_t key = pli_block_column(block, e);
+        const int64_t  f = pli_field_of(fields, key);
+        const float    value = block->value != NULL ? block->value[e] : 1;
+        if (f >= 0) x[f] = zero ? 0 : pli_field_value(fields, f, key, value);
     }
 }
 
-static double leaf_of(const pli_tree_node *tree, const float *x) {
+static double leaf_of(const pli_tree_node *tree, const int32_t *code, const float *x) {
     const pli_tree_node *node = tree;
     while (node->feature >= 0)
-        node = tree + (pli_tree_goes_left(node, x[node->feature]) ? node->left : node->right);
+        node = tree + (pli_tree_goes_left(code, node, x[node->feature]) ? node->left : node->right);
     return node->value;
 }
 
@@ -162,14 +232,14 @@ static plait_status score_block(const void *form, const pli_solution *solution, 
     for (int64_t first = 0, n; more && first < block->rows; first += n) {
         n = block->rows - first < most ? block->rows - first : most;
         for (int64_t i = 0; i < n; i++) {
-            pli_trees_spread(block, first + i, d, false, x + i * d);
+            pli_trees_spread(trees, block, first + i, false, x + i * d);
             memcpy(score + i * k, trees->base, (size_t)k * sizeof *score);
         }
         for (int64_t t = 0; t < trees->n; t++)
             for (int64_t i = 0; i < n; i++)
-                score[i * k + t % k] += leaf_of(trees->node + trees->start[t], x + i * d);
+                score[i * k + t % k] += leaf_of(trees->node + trees->start[t], trees->code, x + i * d);
         for (int64_t i = 0; i < n; i++) {
-            pli_trees_spread(block, first + i, d, true, x + i * d);
+            pli_trees_spread(trees, block, first + i, true, x + i * d);
             if (trees->shares) pli_bag_scores(trees, 1, score + i * k);
             more = more && each(user, block, first + i, block->label[first + i], score + i * k, score + most * k);
         }

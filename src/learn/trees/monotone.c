@@ -13,8 +13,9 @@
 enum { NAMES = 1000, NAME_BYTES = 64 }; /* what an error looks through for the nearest name */
 
 /* Fails, since the data have no feature of the given name [n bytes], and names the nearest. */
-static plait_status refuse_name(const pli_schema *schema, int64_t features, const char *given, size_t n,
+static plait_status refuse_name(const pli_schema *schema, const pli_bins *bins, const char *given, size_t n,
                                 plait_error *err) {
+    const int64_t features = bins->features;
     const size_t count = features < NAMES ? (size_t)features : NAMES;
     char(*name)[NAME_BYTES] = pli_array(count + 1, sizeof *name);
     const char **list = pli_array(count + 1, sizeof *list);
@@ -22,7 +23,7 @@ static plait_status refuse_name(const pli_schema *schema, int64_t features, cons
     bool         made = name != NULL && list != NULL;
     for (size_t f = 0; made && f < count; f++) {
         text.length = 0;
-        pli_schema_feature_name(schema, (uint64_t)f, &text);
+        pli_fields_name(bins->fields, schema, (int64_t)f, &text);
         made = !text.failed;
         if (made) snprintf(name[f], sizeof name[f], "%.*s", (int)text.length, text.data);
         list[f] = name[f];
@@ -46,9 +47,13 @@ static plait_status read_word(const pli_schema *schema, const pli_bins *bins, co
                         (int)(n < 100 ? n : 100), word);
     for (int64_t f = 0; f < bins->features && status == PLAIT_ENAME; f++) {
         name.length = 0;
-        pli_schema_feature_name(schema, (uint64_t)f, &name);
+        pli_fields_name(bins->fields, schema, f, &name);
         if (name.failed) status = pli_fail(err, PLAIT_ENOMEM, "no memory for names of features");
         else if (name.length == n - 1 && memcmp(name.data, word + 1, n - 1) == 0) status = PLAIT_OK;
+        if (status == PLAIT_OK && pli_field_is_text(bins->fields, f))
+            status = pli_fail(err, PLAIT_EREFUSED, "monotone: '%.*s' is refused: a column of texts has no order; take "
+                                                   "--categories apart, and the name of one text",
+                              (int)(n < 100 ? n - 1 : 99), word + 1);
         if (status != PLAIT_OK || bins->place[f] < 0) continue;
         const int8_t given = word[0] == '+' ? 1 : -1;
         if (sign[bins->place[f]] == -given)
@@ -58,7 +63,7 @@ static plait_status read_word(const pli_schema *schema, const pli_bins *bins, co
     }
     pli_text_free(&name);
     if (status != PLAIT_ENAME) return status;
-    return refuse_name(schema, bins->features, word + 1, n - 1, err);
+    return refuse_name(schema, bins, word + 1, n - 1, err);
 }
 
 plait_status pli_monotone_read(const pli_schema *schema, const pli_bins *bins, const char *text, int8_t *sign,

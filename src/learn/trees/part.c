@@ -15,12 +15,14 @@ typedef struct moving {
     int32_t           used, bin;
     uint8_t           missing; /* the bin of a missing value */
     bool              has_missing, missing_left;
+    const uint64_t   *set; /* of a split by texts; NULL: of any other */
     uint32_t         *to;   /* = order, in the second pass */
     int64_t          *left; /* [chunks + 1] how many of each chunk go left; then how many of the chunks before it */
 } moving;
 
 static bool goes_left(const moving *m, uint32_t row) {
     const int32_t bin = m->column != NULL ? m->column[row] : pli_bin_rows_at(m->g->rows, m->g->bins, row, m->used);
+    if (m->set != NULL) return pli_set_has(m->set, bin);
     return m->has_missing && bin == m->missing ? m->missing_left : bin <= m->bin;
 }
 
@@ -58,7 +60,7 @@ int64_t pli_part_rows(pli_grower *g, const pli_growing_leaf *leaf) {
     uint32_t           *order = g->order + leaf->begin;
     moving m = { .g = g, .order = order, .n = leaf->n, .begin = leaf->begin, .used = s->used, .bin = s->bin,
                  .missing = (uint8_t)g->bins->count[s->used], .has_missing = g->bins->missing[s->used],
-                 .missing_left = s->missing_left, .to = order };
+                 .missing_left = s->missing_left, .set = s->by_set ? s->set : NULL, .to = order };
     if (r->dense != NULL) m.column = r->column[s->used];
     m.left = pli_array((size_t)chunks + 1, sizeof *m.left);
     if (m.left == NULL) return -1;

@@ -38,12 +38,13 @@ static void take_label(work *w, const pli_block *block, int64_t r, int64_t at) {
 
 /* The used feature of an entry; -1: none. */
 static int32_t used_of(const work *w, const pli_block *block, int64_t e) {
-    const uint64_t column = pli_block_column(block, e);
-    return column < (uint64_t)w->bins->features ? w->bins->place[column] : -1;
+    const int64_t feature = pli_field_of(w->bins->fields, pli_block_column(block, e));
+    return feature >= 0 ? w->bins->place[feature] : -1;
 }
 
 static int32_t bin_of(const work *w, const pli_block *block, int64_t e, int32_t j) {
-    return pli_bins_of(w->bins, j, block->value != NULL ? block->value[e] : 1);
+    return pli_bins_of(w->bins, j, pli_field_value(w->bins->fields, w->bins->feature[j], pli_block_column(block, e),
+                                                   block->value != NULL ? block->value[e] : 1));
 }
 
 static void fill_dense(void *user, int64_t i, int32_t thread) {
@@ -250,13 +251,19 @@ int32_t pli_bin_rows_at(const pli_bin_rows *rows, const pli_bins *bins, int64_t 
     return there ? (int32_t)((int64_t)rows->entry[low] - bins->offset[j]) : bins->common[j];
 }
 
+/* Which way a bin goes. */
+static bool goes_left(const pli_bins *bins, const pli_tree_node *node, const int32_t *code, int32_t j, int32_t bin) {
+    if (bin == bins->count[j]) return node->missing_left;
+    if (node->codes == 0) return bin <= node->bin;
+    return pli_tree_has_code(code, node, (int64_t)bins->cut[bins->cut_start[j] + bin]);
+}
+
 const pli_tree_node *pli_bin_rows_leaf(const pli_bin_rows *rows, const pli_bins *bins, const pli_tree_node *tree,
-                                       int64_t row) {
+                                       const int32_t *code, int64_t row) {
     const pli_tree_node *node = tree;
     while (node->feature >= 0) {
         const int32_t j = bins->place[node->feature], bin = pli_bin_rows_at(rows, bins, row, j);
-        const bool    left = bin == bins->count[j] ? node->missing_left : bin <= node->bin;
-        node = tree + (left ? node->left : node->right);
+        node = tree + (goes_left(bins, node, code, j, bin) ? node->left : node->right);
     }
     return node;
 }

@@ -26,6 +26,7 @@ typedef struct part {
 
 typedef struct walker {
     const pli_tree_node *tree;
+    const int32_t       *code;
     const float         *x;
     double              *out; /* [features] */
 } walker;
@@ -90,7 +91,7 @@ static void walk(const walker *w, int32_t at, const part *before, int32_t n, par
 
 static void walk_split(const walker *w, int32_t at, part *path, int32_t n) {
     const pli_tree_node *node = &w->tree[at];
-    const bool           left = pli_tree_goes_left(node, w->x[node->feature]);
+    const bool           left = pli_tree_goes_left(w->code, node, w->x[node->feature]);
     const int32_t        hot = left ? node->left : node->right, cold = left ? node->right : node->left;
     part                 here = { .feature = node->feature, .zero = 1, .one = 1 };
     int32_t              k = 1;
@@ -165,7 +166,8 @@ static void add_row(const pli_trees *trees, const float *x, const double *mean, 
     memset(out, 0, (size_t)(k * (d + 1)) * sizeof *out);
     for (int64_t c = 0; c < k; c++) out[c * (d + 1) + d] = mean[c];
     for (int64_t t = 0; t < trees->n; t++) {
-        const walker w = { .tree = trees->node + trees->start[t], .x = x, .out = out + t % k * (d + 1) };
+        const walker w = { .tree = trees->node + trees->start[t], .code = trees->code, .x = x,
+                           .out = out + t % k * (d + 1) };
         walk(&w, 0, room, 0, (part){ .feature = -1, .zero = 1, .one = 1 });
     }
 }
@@ -196,9 +198,9 @@ plait_status pli_gbdt_contributions(const plait_model *model, const pli_dataset 
     for (int32_t b = 0; status >= 0 && b < pli_dataset_own_blocks(data); b++) {
         const pli_block *block = pli_dataset_block(data, b);
         for (int64_t r = 0; r < block->rows; r++, out += width) {
-            pli_trees_spread(block, r, trees->features, false, x);
+            pli_trees_spread(trees, block, r, false, x);
             add_row(trees, x, mean, room, out);
-            pli_trees_spread(block, r, trees->features, true, x);
+            pli_trees_spread(trees, block, r, true, x);
         }
     }
     pli_free(scratch);

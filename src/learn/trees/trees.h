@@ -2,6 +2,7 @@
  * the gradients that the sum before it leaves. A forest (`--model forest`) is a mean of large trees, each fitted to the
  * labels of other rows, drawn by chance.
  *
+ *     fields.c       what trees split by: numbers, and columns of texts
  *     model.c        what a tree is; scores of rows
  *     bins.c         values become bins: cuts at quantiles
  *     rows.c         a worker's rows, as bins
@@ -21,7 +22,8 @@
  *     export_*.c     the model as ONNX, and as XGBoost has it
  *
  * A tree. A node either splits rows by one feature (x <= cut goes left, and each split knows where a missing value
- * goes), or is a leaf with a value. A row's score is the base plus the values of the leaves that it reaches; for K > 2
+ * goes), or is a leaf with a value. A feature may be a column of texts: its values are categories, and the rows of some
+ * of them go left; all others, and rows without one, go right. A row's score is the base plus the values of the leaves that it reaches; for K > 2
  * classes there are K scores, and each round makes K trees.
  *
  * Bins. Each feature's values are cut into at most `--bins` bins of about equal weight, once, before the training. The
@@ -60,6 +62,41 @@
 
 #include "learn/supervised/fitted.h"
 
+/* --- fields (fields.c) -------------------------------------------------------------------------------------------- */
+
+/* The data have one feature (a key) for each text of a column. Trees take the column as one feature, whose value is the
+ * number of the text, its code. In a row that is laid out for trees it is code + 1; 0 stands for no text that is known. */
+typedef struct pli_fields {
+    int64_t  keys;   /* features of the data */
+    int64_t *first;  /* [features + 1] first key of each; NULL: feature f is key f, and all are numbers */
+    int32_t *codes;  /* [features] how many texts it has; 0: it is a number */
+    int32_t *of_key; /* [keys] which feature it belongs to */
+    int64_t *column; /* [features] of the schema */
+} pli_fields;
+
+/** Groups the features of the data by columns if any column has texts; *features_out: how many trees see. */
+plait_status pli_fields_make(const pli_schema *schema, int64_t keys, pli_fields *fields, int64_t *features_out,
+                             plait_error *err);
+void         pli_fields_free(pli_fields *fields);
+/** Adds the name of a feature of trees, or the text of a code. */
+void         pli_fields_name(const pli_fields *fields, const pli_schema *schema, int64_t feature, pli_text *text);
+void         pli_fields_code(const pli_fields *fields, const pli_schema *schema, int64_t feature, int32_t code,
+                             pli_text *text);
+
+/** The feature that a key belongs to; -1: none. */
+static inline int64_t pli_field_of(const pli_fields *fields, uint64_t key) {
+    if (key >= (uint64_t)fields->keys) return -1;
+    return fields->first != NULL ? fields->of_key[key] : (int64_t)key;
+}
+static inline bool pli_field_is_text(const pli_fields *fields, int64_t feature) {
+    return fields->first != NULL && fields->codes[feature] > 0;
+}
+/** Its value in a row that has this value at the key. */
+static inline float pli_field_value(const pli_fields *fields, int64_t feature, uint64_t key, float value) {
+    if (!pli_field_is_text(fields, feature)) return value;
+    return value > 0 ? (float)(key - (uint64_t)fields->first[feature] + 1) : 0;
+}
+
 /* --- trees (model.c) ---------------------------------------------------------------------------------------------- */
 
 typedef struct pli_tree_node {
@@ -67,6 +104,8 @@ typedef struct pli_tree_node {
     int32_t left, right;  /* nodes of the tree, counted from its first                       */
     int32_t bin;          /* in training: values of this bin and of lower ones go left       */
     bool    missing_left; /* a missing value goes left                                       */
+    int32_t codes;        /* of a split by texts: how many go left; 0: of any other node */
+    int64_t code;         /* where they begin in the trees' codes; they increase         */
     int64_t rows;         /* training rows that reached the node                             */
     double  cut;          /* x <= cut goes left                                              */
     double  value;        /* of a leaf, with the learning rate                               */
@@ -76,29 +115,48 @@ typedef struct pli_tree_node {
 
 /* Trees in the order in which they were made: tree t belongs to score t % columns. */
 typedef struct pli_trees {
-    int64_t        features, columns, n; /* n: trees                            */
+    int64_t        features, columns, n; /* n: trees; features: fields.first groups them */
+    pli_fields     fields;
     double        *base;                 /* [columns] score of no tree at all   */
     int64_t       *start;                /* [n + 1] first node of each tree     */
     pli_tree_node *node;                 /* [start[n]]                          */
     bool           shares;               /* sums are shares of votes for classes (bag.c), and scores their logarithms */
-    int64_t        start_capacity, node_capacity;
+    int32_t       *code;                 /* [codes] of splits by texts          */
+    int64_t        codes;
+    int64_t        start_capacity, node_capacity, code_capacity;
 } pli_trees;
 
-plait_status pli_trees_make(pli_trees *trees, int64_t features, int64_t columns, plait_error *err);
+/** schema: groups features by columns of texts; NULL: trees split by the features of the data. */
+plait_status pli_trees_make(pli_trees *trees, const pli_schema *schema, int64_t features, int64_t columns,
+                            plait_error *err);
 void         pli_trees_free(pli_trees *trees);
-/** Adds a tree of these nodes. Errors: ENOMEM, and then nothing has changed. */
-plait_status pli_trees_add(pli_trees *trees, int64_t nodes, const pli_tree_node *node, plait_error *err);
+/** Adds a tree of these nodes; code: what their splits by texts count from. Errors: ENOMEM, and then there is no new
+ *  tree. */
+plait_status pli_trees_add(pli_trees *trees, int64_t nodes, const pli_tree_node *node, const int32_t *code,
+                           plait_error *err);
 /** Keeps the first n trees. */
 void pli_trees_cut(pli_trees *trees, int64_t n);
 /** Are the nodes trees, whose features are below features? false: not a model, or no memory to look. */
 bool pli_trees_are_sound(const pli_trees *trees);
 
+/** Does a split by texts send this code left? */
+static inline bool pli_tree_has_code(const int32_t *code, const pli_tree_node *node, int64_t wanted) {
+    const int32_t *at = code + node->code;
+    for (int32_t n = node->codes; n > 0;) { /* by halves */
+        const int32_t half = n / 2;
+        if (at[half] == wanted) return true;
+        if (at[half] < wanted) at += half + 1, n -= half + 1;
+        else n = half;
+    }
+    return false;
+}
 /** Which way a value goes at a split. */
-static inline bool pli_tree_goes_left(const pli_tree_node *node, float value) {
+static inline bool pli_tree_goes_left(const int32_t *code, const pli_tree_node *node, float value) {
+    if (node->codes > 0) return pli_tree_has_code(code, node, (int64_t)value - 1);
     return value != value ? node->missing_left : (double)value <= node->cut;
 }
 /** Lays a row out in full, x [features] being zeros before; or, with zero, takes it away again. */
-void pli_trees_spread(const pli_block *block, int64_t row, int64_t features, bool zero, float *x);
+void pli_trees_spread(const pli_trees *trees, const pli_block *block, int64_t row, bool zero, float *x);
 
 /* How trees score rows; the form is the pli_trees. */
 extern const pli_scoring_ops pli_trees_scoring;
@@ -109,13 +167,15 @@ enum { PLI_BINS_MOST = 255 };
 
 /* The features that have more than one bin are used; they are numbered anew. */
 typedef struct pli_bins {
-    int64_t  features;   /* of the data                                                     */
+    const pli_fields *fields;
+    int64_t  features;   /* of trees                                                        */
     int32_t  used;
-    int32_t *feature;    /* [used] which feature of the data                                */
+    int32_t *feature;    /* [used] which feature of trees                                   */
     int32_t *place;      /* [features] the number among the used; -1: not used              */
-    double  *cut;        /* [cut_start[used]] x is in bin b if b cuts lie below it          */
+    double  *cut;        /* [cut_start[used]] x is in bin b if b cuts lie below it; of texts: the code of each bin */
     int64_t *cut_start;  /* [used + 1]                                                      */
-    int32_t *count;      /* [used] bins of values; a missing value is in bin `count`        */
+    int32_t *count;      /* [used] bins of values; a missing value, or a text without a bin, is in bin `count` */
+    uint8_t **of_code;   /* [used] the bin of each code; NULL: it is a number               */
     bool    *missing;    /* [used] there are rows without a value                           */
     int32_t *zero;       /* [used] the bin of 0, which rows of sparse data do not name      */
     int32_t *common;     /* [used] the bin that most sampled rows are in                    */
@@ -124,12 +184,13 @@ typedef struct pli_bins {
 } pli_bins;
 
 /** Finds the cuts, at most `most` bins a feature. Collective over the workers. Errors: ENOMEM, EREFUSED. */
-plait_status pli_bins_make(pli_run *run, int64_t most, pli_bins *bins);
+plait_status pli_bins_make(pli_run *run, int64_t most, const pli_trees *trees, pli_bins *bins);
 void         pli_bins_free(pli_bins *bins);
 
 /** The bin of a value of used feature j: how many cuts lie below it, by halves and without branches. */
 static inline int32_t pli_bins_of(const pli_bins *bins, int32_t j, float value) {
     const double *cut = bins->cut + bins->cut_start[j], *at = cut;
+    if (bins->of_code[j] != NULL) return value >= 1 ? bins->of_code[j][(int64_t)value - 1] : bins->count[j];
     if (value != value) return bins->missing[j] ? bins->count[j] : bins->zero[j];
     for (int32_t n = bins->count[j] - 1; n > 0;) {
         const int32_t half = (n + 1) / 2;
@@ -176,7 +237,7 @@ int64_t pli_bin_rows_query_from(const pli_bin_rows *rows, int64_t row);
 int32_t pli_bin_rows_at(const pli_bin_rows *rows, const pli_bins *bins, int64_t row, int32_t j);
 /** Which node of the tree a row ends in. */
 const pli_tree_node *pli_bin_rows_leaf(const pli_bin_rows *rows, const pli_bins *bins, const pli_tree_node *tree,
-                                       int64_t row);
+                                       const int32_t *code, int64_t row);
 
 /* --- gradients (gradients.c) -------------------------------------------------------------------------------------- */
 
@@ -244,6 +305,10 @@ typedef struct pli_tree_rules {
     double  subsample, colsample;
     bool    bagged;   /* of a forest: rows are drawn with repeats, `subsample` times each on average */
     int64_t tries;    /* how many features each split chooses from; 0: all that the tree may split by */
+    /* of splits by texts: */
+    double  text_smooth, text_l2; /* pull the means that texts are sorted by to 0; added to l2 */
+    int64_t text_most;            /* texts of one side, at most */
+    int64_t text_rows;            /* a side, and each step of the search, has so many rows */
     int8_t *sign; /* [used] 1: scores must not fall as the feature grows; -1: not rise; 0: free. NULL: all are free */
 } pli_tree_rules;
 
@@ -257,8 +322,13 @@ typedef struct pli_split {
     double       gain; /* 0: none */
     int32_t      used, bin;
     bool         missing_left;
+    bool         by_set; /* by texts: the bins in `set` go left, and no other */
+    uint64_t     set[(PLI_BINS_MOST + 64) / 64];
+    double       l2;     /* its children's values have so much more L2 */
     pli_sum_cell left;
 } pli_split;
+
+static inline bool pli_set_has(const uint64_t *set, int32_t bin) { return (set[bin / 64] >> (bin % 64) & 1) != 0; }
 
 /** The best split of a node with these sums [size]. use [used]: which features may be taken; NULL: all. bounds: of the
  *  node; only read if rules->sign is there. */
@@ -282,6 +352,7 @@ typedef struct pli_growing_leaf {
     pli_sum_cell *sums;     /* [size]; NULL: it is not split any more  */
     pli_sum_cell  total;
     pli_bounds    bounds;
+    double        l2;     /* of its value, more than the rules have */
     pli_split     split;
 } pli_growing_leaf;
 
@@ -305,6 +376,8 @@ typedef struct pli_grower {
     int64_t              leaves;
     pli_tree_node       *node;    /* [2 leaves] */
     int64_t              nodes;
+    int32_t             *code;    /* [codes] of its splits by texts */
+    int64_t              codes, code_capacity;
     pli_sum_cell       **spare;   /* histograms that are not in use */
     int64_t              spares;
     const pli_sum_scale *scale;   /* of the tree at hand */
@@ -324,7 +397,8 @@ plait_status pli_grow_tree(pli_grower *g, int64_t tree, const pli_sum_cell *cell
                            double *scores);
 
 /** Adds a tree's values to the scores of the rows that it has not seen. tree: its number. */
-void pli_grow_add_others(const pli_grower *g, const pli_tree_node *node, int64_t tree, double *score);
+void pli_grow_add_others(const pli_grower *g, const pli_tree_node *node, const int32_t *code, int64_t tree,
+                         double *score);
 
 /* --- the run ------------------------------------------------------------------------------------------------------ */
 
@@ -340,6 +414,7 @@ typedef struct pli_gbdt {
     /* as checkpoints hold trees */
     int64_t       *kept_whole; /* [nodes, 5] */
     double        *kept_real;  /* [nodes, 4] */
+    int64_t       *kept_sets;
 } pli_gbdt;
 
 static inline pli_gbdt *pli_gbdt_of(const pli_run *run) { return run->state; }
@@ -347,12 +422,17 @@ static inline pli_gbdt *pli_gbdt_of(const pli_run *run) { return run->state; }
 plait_status pli_gbdt_train(pli_run *run);
 
 /* What gbdt and forest share of a run (gbdt_learner.c), in this order. check: refuses settings. prepare: of the data;
- * the learner then sets the rules. settle: `rounds` is the default of --epochs. measured: bins and rows, with memory
- * for so many leaves that wait for their split. */
+ * the learner then sets the rules. settle: `rounds` is the default of --epochs. bin: the bins. measured: rows, with
+ * memory for so many leaves that wait for their split. */
+#define PLI_TREES_CATEGORIES(usual)                                                                                   \
+    { .name = "categories", .kind = PLAIT_OPTION_NAME, .preset = usual, .names = "sets apart",                       \
+      .help = "columns of texts: sets: a column is one feature, split by sets of its texts; apart: each text is a "   \
+              "feature" }
 plait_status pli_trees_check(pli_run *run);
 void         pli_trees_reads(const pli_run *run, plait_data_opts *files);
 plait_status pli_trees_prepare(pli_run *run);
 void         pli_trees_settle(pli_run *run, int64_t rounds);
+plait_status pli_trees_bin(pli_run *run);
 plait_status pli_trees_measured(pli_run *run, int64_t slots, double waiting);
 plait_status pli_trees_finish(pli_run *run, plait_model *model);
 void         pli_trees_end(pli_run *run);
@@ -383,12 +463,19 @@ void pli_bag_scores(const pli_trees *forest, double trees, double *sum);
 plait_status pli_bag_judge(pli_run *run, pli_sums *out);
 
 /* Trees as arrays, for files and checkpoints: whole [nodes, 5] is feature, left, right, missing_left, rows; real
- * [nodes, 4] is cut, value, gain, cover. */
+ * [nodes, 4] is cut, value, gain, cover. sets [length]: for each split by texts its node, how many codes go left, and
+ * these; none: there are no such splits. */
 enum { PLI_TREES_WHOLE = 5, PLI_TREES_REAL = 4 };
-void pli_trees_lay_out(const pli_trees *trees, int64_t *whole, double *real);
+typedef struct pli_trees_arrays {
+    int64_t        n, nodes, length;
+    const int64_t *start, *whole, *sets;
+    const double  *real;
+} pli_trees_arrays;
+void    pli_trees_lay_out(const pli_trees *trees, int64_t *whole, double *real);
+/** Returns how long it is; sets NULL: only that. */
+int64_t pli_trees_lay_out_sets(const pli_trees *trees, int64_t *sets);
 /** Makes trees out of these arrays; base is left alone. Errors: ENOMEM, EFORMAT. */
-plait_status pli_trees_take(pli_trees *trees, int64_t n, const int64_t *start, int64_t nodes, const int64_t *whole,
-                            const double *real, plait_error *err);
+plait_status pli_trees_take(pli_trees *trees, const pli_trees_arrays *from, plait_error *err);
 
 /* A model. */
 typedef struct pli_gbdt_model {

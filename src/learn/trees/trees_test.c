@@ -25,8 +25,9 @@ static plait_status take(const int64_t w[NODES][PLI_TREES_WHOLE], const double r
                          const int64_t *from, int64_t n) {
     pli_trees    trees;
     plait_error  err;
-    assert_int_equal(pli_trees_make(&trees, 2, 1, &err), PLAIT_OK);
-    const plait_status status = pli_trees_take(&trees, n, from, NODES, &w[0][0], &r[0][0], &err);
+    assert_int_equal(pli_trees_make(&trees, NULL, 2, 1, &err), PLAIT_OK);
+    const plait_status status = pli_trees_take(&trees, &(pli_trees_arrays){ .n = n, .nodes = NODES, .start = from,
+                                                                    .whole = &w[0][0], .real = &r[0][0] }, &err);
     if (status == PLAIT_OK) {
         int64_t back[NODES][PLI_TREES_WHOLE];
         double  values[NODES][PLI_TREES_REAL];
@@ -71,7 +72,8 @@ static pli_split best_of(const int64_t g[4], const int64_t n[4], pli_tree_rules 
     int32_t       count = 3;
     bool          missing = true;
     int64_t       offset[2] = { 0, 4 };
-    pli_bins      bins = { .used = 1, .count = &count, .missing = &missing, .offset = offset };
+    uint8_t      *of_code = NULL;
+    pli_bins      bins = { .used = 1, .count = &count, .missing = &missing, .offset = offset, .of_code = &of_code };
     pli_sum_scale scale = { .count_bits = 8, .g = 1, .h = 1 };
     pli_sum_cell  cell[5] = { { 0 } };
     for (int i = 0; i < 4; i++) {
@@ -104,6 +106,44 @@ static void the_best_split_is_found(void **state) {
     assert_false(apart.missing_left);
 }
 
+/* Six texts of ten rows each; the last bin is of rows without one. */
+static void texts_are_split_by_sorted_gradient(void **state) {
+    static const int64_t g[7] = { 9, -8, 7, -9, 1, -7, 2 };
+    int32_t              count = 6;
+    bool                 missing = true;
+    int64_t              offset[2] = { 0, 7 };
+    uint8_t              bin_of[6] = { 0, 1, 2, 3, 4, 5 }, *of_code = bin_of;
+    pli_bins             bins = { .used = 1, .count = &count, .missing = &missing, .offset = offset,
+                                  .of_code = &of_code };
+    pli_sum_scale        scale = { .count_bits = 8, .g = 1, .h = 1 };
+    pli_sum_cell         cell[8] = { { 0 } };
+    pli_tree_rules       rules = { .l2 = 1, .min_rows = 1, .text_most = 32, .text_l2 = 3, .text_smooth = 10 };
+    (void)state;
+    for (int i = 0; i < 7; i++) {
+        cell[i] = (pli_sum_cell){ g[i], (10 << 8) + 10 };
+        cell[7].g += cell[i].g;
+        cell[7].hn += cell[i].hn;
+    }
+    const pli_split s = pli_split_find(&bins, &rules, &scale, cell, PLI_UNBOUND, NULL, NULL);
+    assert_true(s.by_set && s.set[0] == ((1u << 1) | (1u << 3) | (1u << 5)) && s.set[1] == 0);
+    assert_false(s.missing_left);
+    assert_true(s.l2 == 3);
+    assert_true(fabs(s.gain - (24.0 * 24 / 34 + 19.0 * 19 / 44 - 5.0 * 5 / 71)) < 1e-12);
+    rules.text_most = 2; /* no three texts of a side */
+    const pli_split two = pli_split_find(&bins, &rules, &scale, cell, PLI_UNBOUND, NULL, NULL);
+    assert_int_equal(__builtin_popcountll(two.set[0]), 2);
+    rules.text_smooth = 11; /* no text has so many rows */
+    assert_true(pli_split_find(&bins, &rules, &scale, cell, PLI_UNBOUND, NULL, NULL).gain == 0);
+    rules.text_smooth = 10;
+    rules.text_rows = 51; /* nor a side */
+    assert_true(pli_split_find(&bins, &rules, &scale, cell, PLI_UNBOUND, NULL, NULL).gain == 0);
+    count = 4; /* of so few, each against the others */
+    offset[1] = 5;
+    const pli_sum_cell few[6] = { cell[0], cell[1], cell[2], cell[3], { 0, 0 }, { -1, (40 << 8) + 40 } };
+    const pli_split    one = pli_split_find(&bins, &rules, &scale, few, PLI_UNBOUND, NULL, NULL);
+    assert_true(one.by_set && one.l2 == 0 && __builtin_popcountll(one.set[0]) == 1);
+}
+
 static void leaves_shrink(void **state) {
     (void)state;
     const pli_tree_rules rules = { .l1 = 1, .l2 = 2 };
@@ -127,8 +167,8 @@ static void deep_trees_have_no_contributions(void **state) {
         node[i] = (pli_tree_node){ .feature = -1 };
         if (i % 2 == 0 && i < 2 * LEVELS) node[i] = (pli_tree_node){ .left = i + 1, .right = i + 2 };
     }
-    assert_int_equal(pli_trees_make(&own.trees, 2, 1, &err), PLAIT_OK);
-    assert_int_equal(pli_trees_add(&own.trees, 2 * LEVELS + 1, node, &err), PLAIT_OK);
+    assert_int_equal(pli_trees_make(&own.trees, NULL, 2, 1, &err), PLAIT_OK);
+    assert_int_equal(pli_trees_add(&own.trees, 2 * LEVELS + 1, node, NULL, &err), PLAIT_OK);
     assert_int_equal(pli_gbdt_contributions_width(&model), 3);
     assert_int_equal(pli_gbdt_contributions(&model, NULL, out, &err), PLAIT_EREFUSED);
     assert_non_null(strstr(err.text, "1001 levels"));
@@ -138,7 +178,8 @@ static void deep_trees_have_no_contributions(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(trees_become_arrays_and_back),
                                         cmocka_unit_test(what_is_no_tree_is_refused),
-                                        cmocka_unit_test(the_best_split_is_found), cmocka_unit_test(leaves_shrink),
+                                        cmocka_unit_test(the_best_split_is_found),
+                                        cmocka_unit_test(texts_are_split_by_sorted_gradient), cmocka_unit_test(leaves_shrink),
                                         cmocka_unit_test(deep_trees_have_no_contributions) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
