@@ -285,7 +285,8 @@ static bool make_arrays(pli_bins *b, int64_t used, int64_t cuts) {
     b->zero = pli_array((size_t)used, sizeof *b->zero);
     b->common = pli_array((size_t)used, sizeof *b->common);
     b->offset = pli_array((size_t)used + 1, sizeof *b->offset);
-    return b->feature != NULL && b->place != NULL && b->cut != NULL && b->cut_start != NULL && b->count != NULL && b->of_code != NULL &&
+    return b->feature != NULL && b->place != NULL && b->cut != NULL && b->cut_start != NULL && b->count != NULL &&
+           b->of_code != NULL &&
            b->missing != NULL && b->zero != NULL && b->common != NULL && b->offset != NULL;
 }
 

@@ -84,7 +84,8 @@ static void walk(void *user, int64_t c, int32_t thread) {
 
 static void add_tree(const pli_run *run, const pli_tree_node *tree, const int32_t *code, int64_t column,
                      pli_bin_rows *rows) {
-    walking w = { .bins = &pli_gbdt_of(run)->bins, .rows = rows, .tree = tree, .code = code, .score = rows->score + column * rows->n };
+    walking w = { .bins = &pli_gbdt_of(run)->bins, .rows = rows, .tree = tree, .code = code,
+                  .score = rows->score + column * rows->n };
     pli_pool_for(run->pool, (rows->n + ROWS - 1) / ROWS, walk, &w);
 }
 

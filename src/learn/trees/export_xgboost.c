@@ -7,8 +7,8 @@
  *
  * A column of texts is one categorical feature, whose value is the number of the text in the order of bytes, from 0. At
  * such a split XGBoost names the categories that go right, and sends all others left, as it does a missing value by
- * default_left. So the children of ours, which names those that go left, change places. XGBoost takes the right child to
- * follow the left one, so it is the children themselves that move, and not their parent's numbers. */
+ * default_left. So the children of ours, which names those that go left, change places. XGBoost takes the right child
+ * to follow the left one, so it is the children themselves that move, and not their parent's numbers. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>

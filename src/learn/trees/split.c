@@ -50,7 +50,8 @@ typedef struct work {
 
 /* The gain of a split by feature j where leaves have bounds; -1: the feature is not free, and the children's values are
  * in the wrong order. */
-static double bounded_gain(const work *w, const pli_tree_rules *r, int32_t j, double g_left, double h_left, double g_right, double h_right) {
+static double bounded_gain(const work *w, const pli_tree_rules *r, int32_t j, double g_left, double h_left,
+                           double g_right, double h_right) {
     const double left = pli_leaf_value(r, g_left, h_left, w->bounds),
                  right = pli_leaf_value(r, g_right, h_right, w->bounds);
     if ((double)r->sign[j] * (right - left) < 0) return -1;

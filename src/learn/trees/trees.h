@@ -23,8 +23,8 @@
  *
  * A tree. A node either splits rows by one feature (x <= cut goes left, and each split knows where a missing value
  * goes), or is a leaf with a value. A feature may be a column of texts: its values are categories, and the rows of some
- * of them go left; all others, and rows without one, go right. A row's score is the base plus the values of the leaves that it reaches; for K > 2
- * classes there are K scores, and each round makes K trees.
+ * of them go left; all others, and rows without one, go right. A row's score is the base plus the
+ * values of the leaves that it reaches; for K > 2 classes there are K scores, and each round makes K trees.
  *
  * Bins. Each feature's values are cut into at most `--bins` bins of about equal weight, once, before the training. The
  * cuts come from all rows, or from a sample of them that a hash of the row's number picks; so they are the same on each
@@ -65,7 +65,8 @@
 /* --- fields (fields.c) -------------------------------------------------------------------------------------------- */
 
 /* The data have one feature (a key) for each text of a column. Trees take the column as one feature, whose value is the
- * number of the text, its code. In a row that is laid out for trees it is code + 1; 0 stands for no text that is known. */
+ * number of the text, its code. In a row that is laid out for trees it is code + 1; 0 stands for no text that is
+ * known. */
 typedef struct pli_fields {
     int64_t  keys;   /* features of the data */
     int64_t *first;  /* [features + 1] first key of each; NULL: feature f is key f, and all are numbers */

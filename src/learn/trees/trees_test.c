@@ -179,7 +179,8 @@ int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(trees_become_arrays_and_back),
                                         cmocka_unit_test(what_is_no_tree_is_refused),
                                         cmocka_unit_test(the_best_split_is_found),
-                                        cmocka_unit_test(texts_are_split_by_sorted_gradient), cmocka_unit_test(leaves_shrink),
+                                        cmocka_unit_test(texts_are_split_by_sorted_gradient),
+                                        cmocka_unit_test(leaves_shrink),
                                         cmocka_unit_test(deep_trees_have_no_contributions) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
