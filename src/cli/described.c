@@ -2,12 +2,21 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
-/* "0-63" of a dense table, "17 keys" of a sparse one, "-" for none. */
-static void tell_rows(const plait_table_part *p, char text[64]) {
-    if (p->held == 0) snprintf(text, 64, "-");
-    else if (p->rows == 0) snprintf(text, 64, "%" PRId64 " keys", p->held);
-    else snprintf(text, 64, "%" PRId64 "-%" PRId64 "%s", p->first, p->first + p->held - 1, p->copy ? " (copy)" : "");
+enum { ROWS_TEXT = 96 };
+
+/* "0-63" of a dense table, "17 keys" of a sparse one, "-" for none; of a second replica also whose they are. */
+static void tell_rows(const plait_table_part *p, char text[ROWS_TEXT]) {
+    if (p->held == 0) snprintf(text, ROWS_TEXT, "-");
+    else if (p->rows == 0) snprintf(text, ROWS_TEXT, "%" PRId64 " keys", p->held);
+    else
+        snprintf(text, ROWS_TEXT, "%" PRId64 "-%" PRId64 "%s", p->first, p->first + p->held - 1,
+                 p->copy ? " (copy)" : "");
+    const size_t length = strlen(text);
+    if (p->replica_of >= 0)
+        snprintf(text + length, ROWS_TEXT - length, p->serves ? " (for rank %d)" : " (replica of rank %d)",
+                 (int)p->replica_of);
 }
 
 static void tell_clock(int64_t clock, const char *before, pli_text *text) {
@@ -16,7 +25,7 @@ static void tell_clock(int64_t clock, const char *before, pli_text *text) {
 }
 
 static void tell_part(const plait_table_part *p, pli_text *text) {
-    char rows[64], size[32] = "sparse";
+    char rows[ROWS_TEXT], size[32] = "sparse";
     if (p->name[0] == '\0') {
         pli_text_add(text, "rank %d does not answer\n", (int)p->rank);
         return;

@@ -29,11 +29,16 @@ static plait_table_part read_part(const uint64_t *word, int32_t rank) {
                            .cols = number(word, PLI_SHOWN_COLS), .first = number(word, PLI_SHOWN_FIRST),
                            .held = number(word, PLI_SHOWN_HELD), .copy = word[PLI_SHOWN_COPY] != 0,
                            .version = number(word, PLI_SHOWN_VERSION) - 1, .clock = number(word, PLI_SHOWN_CLOCK) - 1,
-                           .last_get = number(word, PLI_SHOWN_GET) - 1, .last_push = number(word, PLI_SHOWN_PUSH) - 1 };
+                           .last_get = number(word, PLI_SHOWN_GET) - 1, .last_push = number(word, PLI_SHOWN_PUSH) - 1,
+                           .replica_of = -1 };
     text = take_text(text, p.name, sizeof p.name);
     text = take_text(text, p.group, sizeof p.group);
     text = take_text(text, p.topology, sizeof p.topology);
     (void)take_text(text, p.consistency, sizeof p.consistency);
+    if (word[PLI_SHOWN_KIND] == PLI_SHOWN_REPLICA) {
+        p.replica_of = (int32_t)word[PLI_SHOWN_OF];
+        p.serves = word[PLI_SHOWN_SERVES] != 0;
+    }
     if (p.copy) p.version = p.clock;
     p.bytes = p.held * number(word, PLI_SHOWN_ROW_BYTES);
     return p;
@@ -41,6 +46,7 @@ static plait_table_part read_part(const uint64_t *word, int32_t rank) {
 
 /* The same table on the same rank: joins what the worker and the server say. */
 static bool join(plait_table_part *into, const plait_table_part *more) {
+    if (into->replica_of >= 0 || more->replica_of >= 0) return false; /* a part of its own */
     if (into->rank != more->rank || strcmp(into->name, more->name) != 0 || strcmp(into->group, more->group) != 0)
         return false;
     const plait_table_part worker = into->clock >= 0 ? *into : *more, shard = into->clock >= 0 ? *more : *into;
@@ -62,12 +68,14 @@ static bool add(parts *to, const plait_table_part *part) {
 }
 
 static bool add_rank(parts *to, const pli_sheet_read *read, int32_t rank) {
-    const plait_table_part none = { .rank = rank, .version = -1, .clock = -1, .last_get = -1, .last_push = -1 };
+    const plait_table_part none = { .rank = rank, .version = -1, .clock = -1, .last_get = -1, .last_push = -1,
+                                    .replica_of = -1 };
     bool                   done = read->heard || add(to, &none);
     for (int64_t i = 0; done && i < read->n; i++) {
         const uint64_t        *word = read->row + i * PLI_SHEET_WORDS;
         const plait_table_part part = read_part(word, rank);
-        if (word[PLI_SHOWN_KIND] == PLI_SHOWN_WORKER || word[PLI_SHOWN_KIND] == PLI_SHOWN_SHARD) done = add(to, &part);
+        if (word[PLI_SHOWN_KIND] >= PLI_SHOWN_WORKER && word[PLI_SHOWN_KIND] <= PLI_SHOWN_REPLICA)
+            done = add(to, &part);
     }
     return done;
 }
@@ -75,7 +83,9 @@ static bool add_rank(parts *to, const pli_sheet_read *read, int32_t rank) {
 static int in_order(const void *a, const void *b) {
     const plait_table_part *x = a, *y = b;
     const int               names = strcmp(x->name, y->name), groups = names != 0 ? names : strcmp(x->group, y->group);
-    return groups != 0 ? groups : (x->rank > y->rank) - (x->rank < y->rank);
+    if (groups != 0) return groups;
+    return x->rank != y->rank ? (x->rank > y->rank) - (x->rank < y->rank)
+                              : (x->replica_of > y->replica_of) - (x->replica_of < y->replica_of);
 }
 
 plait_status plait_job_describe(const plait_comm *comm, uint64_t timeout_ns, int64_t *n_out,

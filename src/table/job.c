@@ -79,6 +79,8 @@ plait_status pli_job_open_machines(plait_job *job, plait_error *err) {
     }
     if (job->layout.replicas > 1 && (job->serves || rank >= job->layout.workers - job->layout.spares)) {
         PLI_TRY(pli_hosted_open(&job->hosted, &job->layout, rank, epoch, incarnation, events, err));
+        pli_hosted_show(&job->hosted, pli_comm_sheet(comm), job->group != NULL ? plait_group_name(job->group) : "",
+                        job->group != NULL ? job->group->numbers.rank : NULL);
         PLI_TRY(pli_port_open_in(comm, job->group, PLI_PORT_REPLICA, &pli_hosted_ops, &job->hosted, &job->replica_port,
                                  err));
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "table/copies/mirror.h"
+#include "table/copies/replicas.h"
 #include "table/state/snap.h"
 #include "table/table.h"
 
@@ -35,9 +36,13 @@ static void describe(const pli_spec *spec, const char *group, int32_t members, u
 
 /* --- shards ------------------------------------------------------------------------------------------------------- */
 
+/* Is it a replica on another rank than the shard's own? */
+static bool is_second(const pli_server *server) { return server->replicas != NULL && server->replicas->place > 0; }
+
 static void change(const pli_server *server, pli_server_table *table) {
     pli_sheet_set(table->shown, PLI_SHOWN_HELD, table->shard.store.rows);
     pli_sheet_set(table->shown, PLI_SHOWN_VERSION, pli_server_version(server, table) + 1);
+    if (is_second(server)) pli_sheet_set(table->shown, PLI_SHOWN_SERVES, server->replicas->serves);
 }
 
 void pli_shown_shard(pli_server *server, pli_server_table *table) {
@@ -45,7 +50,9 @@ void pli_shown_shard(pli_server *server, pli_server_table *table) {
     if (server->sheet == NULL) return;
     const pli_spec *spec = &table->shard.spec;
     describe(spec, server->group, server->layout.workers, word);
-    word[PLI_SHOWN_KIND] = PLI_SHOWN_SHARD;
+    word[PLI_SHOWN_KIND] = is_second(server) ? PLI_SHOWN_REPLICA : PLI_SHOWN_SHARD;
+    word[PLI_SHOWN_OF] = (uint64_t)(server->ranks != NULL ? server->ranks[server->home] : server->home);
+    word[PLI_SHOWN_SERVES] = !is_second(server) || server->replicas->serves;
     word[PLI_SHOWN_FIRST] = spec->rows > 0 ? (uint64_t)table->shard.store.first : 0;
     word[PLI_SHOWN_HELD] = (uint64_t)table->shard.store.rows;
     word[PLI_SHOWN_VERSION] = (uint64_t)pli_server_version(server, table) + 1;
@@ -55,6 +62,11 @@ void pli_shown_shard(pli_server *server, pli_server_table *table) {
 void pli_shown_change(pli_server *server) {
     for (int64_t i = 0; server->sheet != NULL && i < server->tables; i++)
         if (server->table[i] != NULL) change(server, server->table[i]);
+}
+
+void pli_shown_server_hide(pli_server *server) {
+    for (int64_t i = 0; i < server->tables; i++)
+        if (server->table[i] != NULL) pli_sheet_hide(server->table[i]->shown);
 }
 
 /* --- workers ------------------------------------------------------------------------------------------------------ */
@@ -90,6 +102,6 @@ void pli_shown_clock(plait_job *job) {
 void pli_shown_hide(plait_job *job) {
     for (int64_t i = 0; i < job->parts; i++) pli_shown_hide(job->part[i]);
     for (int64_t i = 0; i < job->tables; i++) pli_sheet_hide(job->table[i]->shown);
-    for (int64_t i = 0; i < job->server.tables; i++)
-        if (job->server.table[i] != NULL) pli_sheet_hide(job->server.table[i]->shown);
+    pli_shown_server_hide(&job->server);
+    pli_hosted_hide(&job->hosted);
 }

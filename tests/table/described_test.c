@@ -26,7 +26,7 @@ static const char *transport = "threads";
 
 typedef struct story {
     const char *topology, *consistency;
-    int32_t     workers, servers;
+    int32_t     workers, servers, replicas;
     bool        groups, sparse, ruled, shared;
 } story;
 
@@ -48,11 +48,33 @@ static int64_t last_of(bool (*does)(int32_t, int64_t), int32_t w) {
 }
 
 /* Are the parts of this table what it holds? members [n]: ranks. keys: of a sparse table, how many it has. */
+/* The second replica of a member's shard has its rows, at the same version, on the next member's rank. */
+static plait_status check_replica(plait_comm *comm, const story *s, const plait_table_part *part, int64_t n,
+                                  const plait_table_part *replica, const int32_t *members, int32_t n_members) {
+    int32_t first = s->servers > 0 ? s->workers : 0, m = 0, found = 0;
+    if (s->servers > 0) SURE(replica->rank == first + (replica->replica_of - first + 1) % s->servers);
+    while (s->servers == 0 && m < n_members && members[m] != replica->replica_of) m++;
+    if (s->servers == 0) SURE(replica->rank == members[(m + 1) % n_members]);
+    for (int64_t i = 0; i < n; i++) {
+        const plait_table_part *own = &part[i];
+        if (own->rank != replica->replica_of || own->replica_of >= 0 || strcmp(own->name, replica->name) != 0 ||
+            strcmp(own->group, replica->group) != 0)
+            continue;
+        SURE(own->held == replica->held && own->first == replica->first && own->bytes == replica->bytes);
+        SURE(own->version == replica->version);
+        found++;
+    }
+    SURE(found == 1 && !replica->serves && !replica->copy);
+    SURE(replica->clock == -1 && replica->last_get == -1 && replica->last_push == -1);
+    return PLAIT_OK;
+}
+
 static plait_status check(plait_comm *comm, const story *s, const plait_table_part *part, int64_t n, const char *name,
                           const char *group, const int32_t *members, int32_t n_members, int64_t keys,
                           int64_t row_bytes) {
     int64_t found = 0, held = 0, next = 0;
     bool    copies = false;
+    int64_t replicas = 0;
     for (int64_t i = 0; i < n; i++) {
         const plait_table_part *p = &part[i];
         int32_t                 m = 0;
@@ -60,6 +82,11 @@ static plait_status check(plait_comm *comm, const story *s, const plait_table_pa
         if (strcmp(p->name, name) != 0 || strcmp(p->group, group) != 0) continue;
         while (m < n_members && members[m] != p->rank) m++;
         SURE(p->members == n_members);
+        if (p->replica_of >= 0) {
+            PLI_TRY(check_replica(comm, s, part, n, p, members, n_members));
+            replicas += p->held;
+            continue;
+        }
         SURE(keys < 0 ? p->rows == ROWS : p->rows == 0);
         SURE(p->cols == COLS && p->type == PLAIT_F32);
         const bool hybrid = strcmp(s->topology, "hybrid") == 0; /* of which each table takes a side */
@@ -83,6 +110,7 @@ static plait_status check(plait_comm *comm, const story *s, const plait_table_pa
         if (!p->copy) held += p->held;
     }
     SURE(found == n_members);
+    SURE(replicas == (s->replicas > 1 ? held : 0)); /* each row once more */
     if (!copies) SURE(held == (keys < 0 ? ROWS : keys));
     return PLAIT_OK;
 }
@@ -196,12 +224,18 @@ static void play_all(story s) {
     plait_job_opts_init(&job);
     job.topology = s.topology;
     job.consistency = s.consistency;
+    job.replicas = s.replicas;
     if (plait_run(&comm, &job, work, &s, &err) != PLAIT_OK) fail_msg("%s: %s", s.topology, err.text);
 }
 
 static void test_ps(void **state) {
     (void)state;
     play_all((story){ "ps", "bsp", 4, 0, .groups = true, .sparse = true, .ruled = true });
+}
+static void test_replicas(void **state) {
+    (void)state;
+    play_all((story){ "ps", "bsp", 4, 0, .replicas = 2, .groups = true, .sparse = true, .ruled = true });
+    play_all((story){ "ps", "bsp", strcmp(transport, "threads") == 0 ? 3 : 2, 2, .replicas = 2, .sparse = true });
 }
 static void test_allreduce(void **state) {
     (void)state;
@@ -352,6 +386,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ps),     cmocka_unit_test(test_allreduce), cmocka_unit_test(test_hybrid),
         cmocka_unit_test(test_gossip), cmocka_unit_test(test_local),     cmocka_unit_test(test_servers_apart),
+        cmocka_unit_test(test_replicas),
         cmocka_unit_test(test_what_is_gone_is_not_described),
         cmocka_unit_test(test_meanwhile),
     };

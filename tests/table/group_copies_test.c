@@ -254,6 +254,21 @@ static void test_any_member_may_die(void **unused) {
 
 /* --- what a death leaves of groups -------------------------------------------------------------------------------- */
 
+/* Of table low rank 1 is dead: rank 2 serves its shard, and nobody else does so. */
+static bool tells_who_serves(plait_comm *comm) {
+    plait_table_part *part = NULL;
+    int64_t           n = 0;
+    int               serve = 0, there = 0;
+    if (plait_job_describe(comm, UINT64_C(5000000000), &n, &part, NULL) < 0) return false;
+    for (int64_t i = 0; i < n; i++) {
+        if (strcmp(part[i].name, "low") != 0 || part[i].replica_of < 0 || !part[i].serves) continue;
+        serve++;
+        there += part[i].replica_of == 1 && part[i].rank == 2 && part[i].first == ROWS / 3 && part[i].held == ROWS / 3;
+    }
+    plait_comm_free(part);
+    return serve == 1 && there == 1;
+}
+
 /* Rank 1 dies. A collective of a group with a table goes on without it; one of a group without a table cannot, and says
  * so; a group and its table may be made with a member that is gone. */
 static plait_status go_on(story *s, plait_job *job) {
@@ -270,6 +285,7 @@ static plait_status go_on(story *s, plait_job *job) {
     CHECK(plait_comm_barrier(comm) == PLAIT_OK);
     CHECK(plait_group_allreduce(bare, &sum, 1, PLAIT_I64, PLAIT_SUM) == PLAIT_EPEER);
     CHECK(strstr(plait_comm_error(comm)->text, "rank 1") != NULL);
+    CHECK(me != 0 || tells_who_serves(comm));
     if (has(0, me)) {
         sum = me + 1;
         CHECK(plait_group_allreduce(t.group[0], &sum, 1, PLAIT_I64, PLAIT_SUM) == PLAIT_OK);

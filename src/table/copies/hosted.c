@@ -1,8 +1,15 @@
 /* See hosted.h. */
 #include "table/copies/hosted.h"
 #include "table/events.h"
+#include "table/shown.h"
 
 #include <stdatomic.h>
+
+static void show(const pli_hosted *b, pli_server *replica) {
+    replica->sheet = b->sheet;
+    replica->group = b->group;
+    replica->ranks = b->ranks;
+}
 
 static plait_status open_copy(pli_hosted *b, int32_t number, int32_t place, uint64_t now_ns, pli_out *out,
                               plait_error *err) {
@@ -14,6 +21,7 @@ static plait_status open_copy(pli_hosted *b, int32_t number, int32_t place, uint
         return status;
     }
     replica->sink = b->sink;
+    show(b, replica);
     pli_raise_server_job(replica);
     b->replica[number] = replica;
     b->opened[b->n_opened++] = number;
@@ -36,6 +44,17 @@ plait_status pli_hosted_open(pli_hosted *hosted, const pli_layout *layout, int32
         if (pli_replica_place(layout, s, rank) == 1) status = open_copy(hosted, s, 1, 0, NULL, err);
     if (status < 0) pli_hosted_close(hosted);
     return status;
+}
+
+void pli_hosted_show(pli_hosted *hosted, pli_sheet *sheet, const char *group, const int32_t *ranks) {
+    hosted->sheet = sheet;
+    hosted->group = group;
+    hosted->ranks = ranks;
+    for (int32_t i = 0; i < hosted->n_opened; i++) show(hosted, hosted->replica[hosted->opened[i]]);
+}
+
+void pli_hosted_hide(pli_hosted *hosted) {
+    for (int32_t i = 0; i < hosted->n_opened; i++) pli_shown_server_hide(hosted->replica[hosted->opened[i]]);
 }
 
 void pli_hosted_close(pli_hosted *hosted) {

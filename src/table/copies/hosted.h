@@ -19,6 +19,9 @@ typedef struct pli_hosted {
     pli_member_event     *events; /* [n_events], of all ranks */
     int64_t               n_events, events_capacity;
     const pli_event_sink *sink;
+    pli_sheet            *sheet; /* where replicas are shown, and as what: server.h */
+    const char           *group;
+    const int32_t        *ranks;
     _Atomic bool          all_gone; /* all workers are gone from all of them; release, pairs with the acquire of who
                                      * waits for the end */
 } pli_hosted;
@@ -28,6 +31,10 @@ extern const pli_machine_ops pli_hosted_ops;
 /** Opens it on this rank, a server's or a spare. sink may be NULL. Errors: ENOMEM. */
 plait_status pli_hosted_open(pli_hosted *hosted, const pli_layout *layout, int32_t rank, uint32_t epoch,
                               uint32_t incarnation, const pli_event_sink *sink, plait_error *err);
+/** From now on the tables that come are shown, as those of the group ("": of all workers); ranks: server.h. */
+void         pli_hosted_show(pli_hosted *hosted, pli_sheet *sheet, const char *group, const int32_t *ranks);
+/** Nobody is to see them any more. */
+void         pli_hosted_hide(pli_hosted *hosted);
 void         pli_hosted_close(pli_hosted *hosted);
 
 #endif

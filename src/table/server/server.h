@@ -132,6 +132,7 @@ typedef struct pli_server {
     const pli_event_sink *sink;
     pli_sheet         *sheet; /* where its shards are shown; NULL: nowhere */
     const char        *group; /* as what; "": all workers                  */
+    const int32_t     *ranks; /* the ranks of the job's numbers; NULL: numbers are ranks; for what is shown */
     _Atomic bool       all_gone; /* release, pairs with the acquire of who waits for the end */
 } pli_server;
 
