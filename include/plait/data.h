@@ -91,9 +91,10 @@ PLAIT_API plait_status plait_data_from_dense(int64_t rows, int64_t features, con
                                              const double *weight, plait_data **data_out, plait_error *error_out);
 
 /** Makes a data set of rows [n] of data, by their numbers from 0, in the order given; the rows are copied. Columns,
- *  dictionaries and labels stay those of data, so a model that is trained on some rows knows the labels and cells of the
- *  others (and a missing number is the mean of its column over all rows of data). A query (qid:) should be taken whole,
- *  its rows one after another. Errors: EINVAL no rows, there is no such row; ENOMEM. Not collective; any thread. */
+ *  dictionaries and labels stay those of data, so a model that is trained on some rows knows the labels and cells of
+ *  the others (and a missing number is the mean of its column over all rows of data). A query (qid:) should be taken
+ *  whole, its rows one after another. Errors: EINVAL no rows, there is no such row; ENOMEM. Not collective; any
+ *  thread. */
 PLAIT_API plait_status plait_data_take(const plait_data *data, const int64_t *rows, int64_t n, plait_data **data_out,
                                        plait_error *error_out);
 

@@ -68,7 +68,8 @@ static bool check(const cv_run *run) {
     if (pli_opts_origin(run->own_opts, "folds", NULL) == PLI_FROM_DEFAULT &&
         pli_opts_origin(run->own_opts, "split", NULL) == PLI_FROM_DEFAULT)
         return true;
-    pli_cli_usage("cv: --folds-from says which rows make a fold, and how many there are; leave --folds and --split out");
+    pli_cli_usage("cv: --folds-from says which rows make a fold, and how many there are; leave --folds and --split "
+                  "out");
     return false;
 }
 

@@ -54,7 +54,7 @@ typedef struct pli_cv {
 /* A figure of all folds. */
 typedef struct pli_cv_figure {
     char   name[32]; /* as in the record: "test_loss" */
-    double mean, deviation; /* over the folds that are done; deviation: the standard one of a sample, NaN for one fold */
+    double mean, deviation; /* over the folds that are done; deviation: of a sample, NaN for one fold */
 } pli_cv_figure;
 
 /** The value of the figure in a fold; NaN: it has none. */

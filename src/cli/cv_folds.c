@@ -1,6 +1,6 @@
 /* Which row is in which fold. Rows are ordered by a random number that is keyed by the seed and the row, within each
- * class if classes are to be spread evenly, and dealt to the folds in turn. So the folds depend on the data and the seed
- * alone, never on workers. */
+ * class if classes are to be spread evenly, and dealt to the folds in turn. So the folds depend on the data and the
+ * seed alone, never on workers. */
 #include "cli/cv.h"
 
 #include <math.h>
@@ -65,7 +65,8 @@ const char *pli_folds_way(const plait_data *data, const char *way) {
 
 static plait_status fill(const pli_dataset *set, const char *way, uint64_t seed, pli_folds *folds, plait_error *err) {
     units all = { .item = pli_array((size_t)folds->rows + 1, sizeof *all.item) };
-    if (all.item == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for folds of %lld rows", (long long)folds->rows);
+    if (all.item == NULL)
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for folds of %lld rows", (long long)folds->rows);
     for (int32_t b = 0; b < pli_dataset_own_blocks(set); b++)
         add_rows(pli_dataset_block(set, b), pli_is(way, "stratified"), seed, &all);
     const int64_t needed = folds->n + (folds->in_order ? 1 : 0);
@@ -140,8 +141,8 @@ static plait_status parse(const char *path, char *text, int64_t rows, int64_t *n
         line = next;
     }
     if (n == rows) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EFORMAT, "%s: expected a number for each of the %lld rows, a line each, found %lld", path,
-                    (long long)rows, (long long)n);
+    return pli_fail(err, PLAIT_EFORMAT, "%s: expected a number for each of the %lld rows, a line each, found %lld",
+                    path, (long long)rows, (long long)n);
 }
 
 plait_status pli_folds_read(const char *path, int64_t rows, pli_folds *out, plait_error *err) {

@@ -57,7 +57,7 @@ plait_status plait_data_read(const plait_data_opts *opts, plait_data **data_out,
 
 static plait_status check_taken(const plait_data *data, const int64_t *rows, int64_t n, plait_error *err) {
     const int64_t there = plait_data_rows(data);
-    if (n < 1 || n > ROWS_MAX) return pli_fail(err, PLAIT_EINVAL, "%lld rows: expected at least one", (long long)n);
+    if (n < 1) return pli_fail(err, PLAIT_EINVAL, "%lld rows: expected at least one", (long long)n);
     for (int64_t i = 0; i < n; i++)
         if (rows[i] < 0 || rows[i] >= there)
             return pli_fail(err, PLAIT_EINVAL, "rows[%lld]: there is no row %lld; there are %lld, from 0",

@@ -5,6 +5,7 @@
 #include "learn/keep/keep.h"
 #include "learn/solve/inherit.h"
 #include "learn/topics/topics.h"
+#include "table/topology/topology.h"
 
 /* From this epoch on alphas are fitted: before, topics are still near the random ones of the start. */
 enum { EPOCHS = 100, FIT_FROM = 10, COUNT_MOST = 1 << 24 };
@@ -108,12 +109,15 @@ static plait_status check_memory(const pli_run *run) {
 static plait_status check_replicas(const pli_run *run) {
     static const char *const names[] = { "words", "totals", "tokens", "prior" };
     for (int i = 0; run->opts->replicas > 1 && i < 4; i++) {
-        const char *consistency = pli_run_travel(run, names[i]).consistency;
-        if (consistency == NULL || strcmp(consistency, "bsp") == 0) continue;
+        const pli_travel         travel = pli_run_travel(run, names[i]);
+        const pli_topology_kind *kind = travel.topology != NULL ? pli_topology_find(travel.topology) : NULL;
+        if (kind == NULL || travel.consistency == NULL ||
+            (pli_pair_properties(kind, travel.consistency, NULL) & PLAIT_WHOLE_CLOCKS) != 0)
+            continue;
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "--replicas with model %s and consistency %s is refused: part of a dead worker's last clock "
                         "may be lost, and the counts would no longer be those of the tokens; the nearest is bsp",
-                        run->learner->name, consistency);
+                        run->learner->name, travel.consistency);
     }
     return PLAIT_OK;
 }
