@@ -5,9 +5,16 @@ set -eu
 PLAIT=${PLAIT:?the program}
 data=${PLAIT_SOURCE_DIR:?the tree}/tests/data
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
-failures=0
+failures=0 finished=no
+
+# A script that ends without `finish` would pass whatever `fail` has counted.
+leave() {
+    code=$?
+    rm -rf "$scratch"
+    [ $code -ne 0 ] || [ $finished = yes ] || { echo "FAILED: the test does not end with finish"; exit 1; }
+}
+trap leave EXIT
 
 fail() {
     echo "FAILED: $*"
@@ -15,6 +22,7 @@ fail() {
 }
 
 finish() {
+    finished=yes
     if [ $failures -ne 0 ]; then
         exit 1
     fi

@@ -53,3 +53,4 @@ refuses 2 "a column of texts has no order" $train --monotone +city
 refuses 2 "sets" $train --categories set
 works noted train --model gbdt --loss squared --data rows.csv --label y --epochs 2 --categories apart --category-l2 3
 grep -q "category-l2.*apart" noted.err || fail "an option without effect is not noted: $(cat noted.err)"
+finish
