@@ -8,7 +8,6 @@
 #include "cli/job_words.h"
 #include "cli/paths.h"
 #include "cli/spawn.h"
-#include "comm/launcher.h"
 
 typedef pli_compare_work work;
 
@@ -56,20 +55,10 @@ static bool check_cut(const work *w) {
 
 static bool check(const work *w) {
     if (pli_job_words_refuse(&pli_command_compare, w->job_opts, refused) ||
-        !pli_job_words_check_data(&pli_command_compare, &w->job))
+        !pli_job_words_check_data(&pli_command_compare, &w->job) ||
+        !pli_job_words_check_alone(&pli_command_compare, &w->job,
+                                   "with --transport mpi it launches each run's ranks"))
         return false;
-    plait_error  err;
-    pli_launcher launcher = pli_launcher_find();
-    if (w->job.transport == NULL && pli_launcher_check_alone(&err) < 0) {
-        pli_cli_usage("compare: %s", err.text);
-        return false;
-    }
-    if (launcher.name != NULL && launcher.size > 1) {
-        pli_cli_usage(
-            "compare: started as %d processes by %s; start only one: with --transport mpi it launches each run's ranks",
-            launcher.size, launcher.name);
-        return false;
-    }
     return check_cut(w) && check_report(w);
 }
 

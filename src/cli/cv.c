@@ -64,6 +64,8 @@ static bool check(const cv_run *run) {
                       "once; take --transport threads", transport);
         return false;
     }
+    if (!pli_job_words_check_alone(&pli_command_cv, &run->job, "folds are jobs on threads of one process"))
+        return false;
     if (run->set.folds_from == NULL) return true;
     if (pli_opts_origin(run->own_opts, "folds", NULL) == PLI_FROM_DEFAULT &&
         pli_opts_origin(run->own_opts, "split", NULL) == PLI_FROM_DEFAULT)
@@ -127,6 +129,7 @@ static plait_status run_job(fold_job *job, pli_cv_fold *fold, plait_error *err) 
     PLI_TRY(pli_folds_take(&run->folds, run->data, job->number, false, &job->trained, err));
     PLI_TRY(pli_folds_take(&run->folds, run->data, job->number, true, &job->held_out, err));
     fold->held_out = plait_data_rows(job->held_out);
+    comm.transport = "threads"; /* the default of a process that a launcher has started is mpi */
     if (job->number > 0) comm.log = NULL; /* what it would say of the data was said of the first fold's */
     job->train = run->plan.train;
     job->train.data = job->train.test = NULL;

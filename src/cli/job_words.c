@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "comm/launcher.h"
+
 /* The row of the command's own option that a word names; *with_value: the value is a word of its own. */
 static const pli_opt *own_row(const pli_command *command, const char *word, bool *with_value) {
     if (strncmp(word, "--", 2) != 0) return NULL;
@@ -69,6 +71,19 @@ bool pli_job_words_refuse(const pli_command *command, const pli_opts *job_opts, 
                       "suits best", command->name, *names);
         return true;
     }
+    return false;
+}
+
+bool pli_job_words_check_alone(const pli_command *command, const pli_train_settings *job, const char *why) {
+    const pli_launcher launcher = pli_launcher_find();
+    plait_error        err;
+    if (job->transport == NULL && pli_launcher_check_alone(&err) < 0)
+        pli_cli_usage("%s: %s", command->name, err.text);
+    else if (launcher.name != NULL && launcher.size > 1)
+        pli_cli_usage("%s: started as %d processes by %s; start only one: %s", command->name, launcher.size,
+                      launcher.name, why);
+    else
+        return true;
     return false;
 }
 

@@ -11,6 +11,9 @@ bool pli_job_words_read(const pli_command *command, int argc, char *const *argv,
 /** Was one of these options of train [NULL ends them] given by a flag? Then it prints that the option is for a single
  *  run, and returns true. */
 bool pli_job_words_refuse(const pli_command *command, const pli_opts *job_opts, const char *const *names);
+/** Checks that no launcher has started this process as one of several, of which each would do the whole. why: what the
+ *  one process does. false: it has printed an error. */
+bool pli_job_words_check_alone(const pli_command *command, const pli_train_settings *job, const char *why);
 /** Checks what all runs of a job read: there are data, and none that can be read only once. false: it has printed an
  *  error. */
 bool pli_job_words_check_data(const pli_command *command, const pli_train_settings *job);

@@ -59,6 +59,11 @@ exits 2 'unknown option --epoch' typed cv --data part --epoch 3
 exits 2 'no data' none cv
 exits 1 'nope: No such file' none cv --data nope
 exits 2 'transport sim is refused' none cv --data part --transport sim
+export OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0
+exits 2 'started as 2 processes .*; start only one' none cv --data part
+OMPI_COMM_WORLD_SIZE=1 # one that mpirun has started takes threads, too
+works launched cv --data part --folds 2 --jobs 2 --quiet
+unset OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_RANK
 exits 2 'out is for a single run' none cv --data part --out model
 exits 2 'whole number from 2' none cv --data part --folds 1
 exits 2 'leave --folds and --split out' none cv --data part --folds-from folds --folds 3
