@@ -176,6 +176,9 @@ typedef struct pli_comm_times {
     bool     in_flight;
 } pli_comm_times;
 void pli_comm_tell_times(plait_comm *comm, pli_comm_times *times_out);
+/** The rank's own time so far, in nanoseconds: now, less wait and network. Only differences mean something. The rank's
+ *  own thread. */
+uint64_t pli_comm_own_ns(plait_comm *comm);
 
 /** How long this rank's waits have lasted in all. */
 uint64_t pli_comm_waited_ns(const plait_comm *comm);

@@ -34,20 +34,13 @@ plait_status pli_paces_make(plait_schedule *s) {
     return plait_table_create(s->job, &t, &s->pace.table);
 }
 
-/* The rank's own time so far: what it waits for others is not its work. */
-static uint64_t own_ns(const plait_schedule *s) {
-    pli_comm_times times;
-    pli_comm_tell_times(s->job->comm, &times);
-    return pli_comm_now(s->job->comm) - times.wait_ns - times.network_ns;
-}
-
 void pli_paces_begin(plait_schedule *s) {
-    if (s->pace.table != NULL) s->pace.began_ns = own_ns(s);
+    if (s->pace.table != NULL) s->pace.began_ns = pli_comm_own_ns(s->job->comm);
 }
 
 void pli_paces_end(plait_schedule *s) {
     if (s->pace.table == NULL) return;
-    s->pace.seconds += (double)(own_ns(s) - s->pace.began_ns) * 1e-9;
+    s->pace.seconds += (double)(pli_comm_own_ns(s->job->comm) - s->pace.began_ns) * 1e-9;
     s->pace.variables += s->n_own;
 }
 

@@ -12,19 +12,12 @@
 /* Users move only if an epoch would be shorter by this share, at least, since all ratings are sorted anew. */
 static const double dead_zone = 0.1;
 
-/* The rank's own time so far: what it waits for others is not its work. */
-static uint64_t own_ns(const pli_run *run) {
-    pli_comm_times times;
-    pli_comm_tell_times(run->comm, &times);
-    return pli_comm_now(run->comm) - times.wait_ns - times.network_ns;
-}
-
 void pli_recut_begin_work(pli_run *run) {
-    if (run->balanced) pli_mf_of(run)->began_ns = own_ns(run);
+    if (run->balanced) pli_mf_of(run)->began_ns = pli_comm_own_ns(run->comm);
 }
 
 void pli_recut_end_work(pli_run *run) {
-    if (run->balanced) pli_mf_of(run)->worked_ns += own_ns(run) - pli_mf_of(run)->began_ns;
+    if (run->balanced) pli_mf_of(run)->worked_ns += pli_comm_own_ns(run->comm) - pli_mf_of(run)->began_ns;
 }
 
 /* Writes to share [workers] each worker's part of all speed; 0: it has no ratings, or its time is not known. Do the

@@ -74,18 +74,11 @@ plait_status pli_balance_batch(pli_balance *balance, int64_t epoch, int64_t cloc
     return PLAIT_OK;
 }
 
-/* The rank's own time so far: a net reads its tables, and sends gradients, while it computes, and what it waits for
- * others there is not its work. */
-static uint64_t own_ns(const pli_balance *balance) {
-    pli_comm_times times;
-    pli_comm_tell_times(balance->run->comm, &times);
-    return pli_comm_now(balance->run->comm) - times.wait_ns - times.network_ns;
-}
-
-void pli_balance_begin_work(pli_balance *balance) { balance->work_ns = own_ns(balance); }
+/* A net reads its tables, and sends gradients, while it computes. What it waits for others there is not its work. */
+void pli_balance_begin_work(pli_balance *balance) { balance->work_ns = pli_comm_own_ns(balance->run->comm); }
 
 void pli_balance_end_work(pli_balance *balance, uint64_t within_ns) {
     balance->computed[balance->epoch] += balance->batch_rows;
     balance->pace.rows += (double)balance->batch_rows;
-    balance->pace.seconds += (double)(own_ns(balance) + within_ns - balance->work_ns) * 1e-9;
+    balance->pace.seconds += (double)(pli_comm_own_ns(balance->run->comm) + within_ns - balance->work_ns) * 1e-9;
 }
