@@ -64,29 +64,17 @@ static plait_status check_job(const plait_schedule *s) {
                     job->topology);
 }
 
-/* How many clocks' updates of others a read may miss: the first parameter of the policies that bound it, as in ssp:2;
- * -1: nothing bounds it. */
-static int64_t staleness(plait_properties has, const char *consistency) {
-    const char *bound = strchr(consistency, ':');
-    int64_t     clocks = 0;
-    if ((has & PLAIT_WHOLE_CLOCKS) != 0) return 0;
-    if ((has & PLAIT_BOUNDED_READS) == 0) return -1;
-    for (const char *at = bound != NULL ? bound + 1 : ""; *at >= '0' && *at <= '9' && clocks < INT32_MAX; at++)
-        clocks = 10 * clocks + (*at - '0');
-    return clocks;
-}
-
 /* A schedule relies on what its job promises, and cannot know which tables its program reads: so none of the job's may
  * promise less. Called again when tables have come. */
 plait_status pli_schedule_check_tables(plait_schedule *s) {
     const plait_job       *job = s->job;
     const pli_scope        scope = pli_layout_scope(&job->layout);
     const plait_properties has = pli_pair_properties(pli_topology_find(job->topology), job->consistency, &scope);
-    const int64_t          most = staleness(has, job->consistency);
+    const int64_t          most = pli_pair_staleness(has, job->consistency);
     for (; s->checked < job->tables; s->checked++) {
         const plait_table *t = job->table[s->checked];
         if (t == NULL || most < 0) continue;
-        const int64_t apart = staleness(t->has, t->spec.consistency);
+        const int64_t apart = pli_pair_staleness(t->has, t->spec.consistency);
         if (apart >= 0 && apart <= most) continue;
         return pli_fail(s->err, PLAIT_EREFUSED,
                         "%s: a schedule over table %s is refused: its reads may miss more under %s than the job's %s "

@@ -185,16 +185,10 @@ static plait_status prepare(pli_run *run) {
 
 /* --- shares ------------------------------------------------------------------------------------------------------- */
 
-/* How many clocks' updates of others a read may miss, where that is bounded: the first parameter of the policies that
- * bound it, as in ssp:2. */
 int64_t pli_mf_staleness(const pli_run *run) {
     const plait_properties has = pli_pair_properties(pli_topology_find(run->topology), run->consistency, NULL);
-    const char            *bound = strchr(run->consistency, ':');
-    int64_t                clocks = 0;
-    if ((has & PLAIT_BOUNDED_READS) == 0 || (has & PLAIT_WHOLE_CLOCKS) != 0 || bound == NULL) return 0;
-    for (const char *at = bound + 1; *at >= '0' && *at <= '9' && clocks < BLOCKS_MOST; at++)
-        clocks = 10 * clocks + (*at - '0');
-    return clocks < BLOCKS_MOST ? clocks : BLOCKS_MOST;
+    const int64_t          clocks = pli_pair_staleness(has, run->consistency);
+    return clocks < 0 ? 0 : clocks < BLOCKS_MOST ? clocks : BLOCKS_MOST;
 }
 
 /* So many that a block rests long enough for a stale read to miss nothing, if reads are bounded at all. */

@@ -2,6 +2,8 @@
  * the topology has by itself. Settings, filters and learners ask for these bits (plait/property.h), never for names. */
 #include "table/topology/topology.h"
 
+#include <string.h>
+
 /* With averages the workers move copies of their own, which differ, and all of them are needed to make an average. */
 enum { NOT_OF_AVERAGES = PLAIT_ONE_COPY | PLAIT_MOMENTS | PLAIT_LEAVING | PLAIT_FUNCTIONS };
 /* Without locks there is no moment at which a row is whole, and nobody sees pushes. */
@@ -35,6 +37,16 @@ plait_properties pli_pair_properties(const pli_topology_kind *kind, const char *
     const plait_properties has = pli_policy_properties(kind, &policy);
     pli_policy_destroy(&policy);
     return has;
+}
+
+int64_t pli_pair_staleness(plait_properties has, const char *consistency) {
+    const char *bound = strchr(consistency, ':');
+    int64_t     clocks = 0;
+    if ((has & PLAIT_WHOLE_CLOCKS) != 0) return 0;
+    if ((has & PLAIT_BOUNDED_READS) == 0) return -1;
+    for (const char *at = bound != NULL ? bound + 1 : ""; *at >= '0' && *at <= '9' && clocks < INT32_MAX; at++)
+        clocks = 10 * clocks + (*at - '0');
+    return clocks;
 }
 
 bool pli_pair_averages(const pli_topology_kind *kind, const char *consistency, const pli_scope *scope) {

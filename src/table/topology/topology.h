@@ -60,7 +60,10 @@ plait_status pli_topology_make(const char *text, pli_fill fill, pli_topology *to
 /** What the pair keeps to, as bits of plait/property.h. If the tables of a topology travel by one of two others: what
  *  both keep to. 0: there is no such policy, or its parameters are wrong. */
 plait_properties pli_pair_properties(const pli_topology_kind *kind, const char *consistency, const pli_scope *scope);
-/** The same for a policy that has been made. */
+/** How many clocks' updates of others a read may miss under a pair with these properties: the first parameter of the
+ *  policies that bound it, as in ssp:2. 0: none; -1: nothing bounds it. */
+int64_t pli_pair_staleness(plait_properties has, const char *consistency);
+/** pli_pair_properties for a policy that has been made. */
 plait_properties pli_policy_properties(const pli_topology_kind *kind, const pli_policy *policy);
 /** Does each worker under this pair, which trains, have a copy of its own that is averaged with those of others? */
 bool pli_pair_averages(const pli_topology_kind *kind, const char *consistency, const pli_scope *scope);
