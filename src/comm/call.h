@@ -13,7 +13,7 @@ static inline int32_t pli_call_me(const plait_comm *comm, const plait_group *gro
     return group != NULL ? group->me : pli_comm_is_worker(comm) ? comm->rank : -1;
 }
 
-/** Do machines of a room above carry its calls (comm/carried.h)? */
+/** What carries the group's collectives, or, group NULL, those of all workers (comm/carried.h). */
 static inline pli_carriage *pli_carriage_of(plait_comm *comm, plait_group *group) {
     return group != NULL ? &group->carriage : &comm->carriage;
 }

@@ -39,7 +39,7 @@ static size_t part_of(const pli_coll *coll, int32_t worker, size_t *bytes_out) {
     return at;
 }
 
-/* The rank of a worker, who is known by its number in the group. */
+/* The rank of the worker with this number in the group. */
 static int32_t rank_of(const pli_coll *coll, int32_t worker) {
     return pli_numbers_rank(pli_group_numbers(coll->group), worker);
 }
@@ -49,8 +49,8 @@ static plait_status check(const plait_comm *comm, const pli_coll *coll, int32_t 
     const carried_head mine = head_of(coll);
     carried_head       theirs;
     char               a[96], b[96];
-    if (bytes < sizeof theirs) return pli_fail(err, PLAIT_EFORMAT, "rank %d took part in no collective",
-                                               rank_of(coll, from));
+    if (bytes < sizeof theirs)
+        return pli_fail(err, PLAIT_EFORMAT, "rank %d took part in no collective", rank_of(coll, from));
     memcpy(&theirs, came, sizeof theirs);
     if (memcmp(&theirs, &mine, sizeof mine) == 0) return PLAIT_OK;
     pli_coll call = { .kind = (pli_coll_kind)theirs.kind,

@@ -126,6 +126,7 @@ typedef struct pli_carrier {
                            plait_error *err);
     void *user;
 } pli_carrier;
+/* What carries the collectives of all workers, or of a group, whose members are then meant by workers. */
 typedef struct pli_carriage {
     pli_carrier carrier; /* gather NULL: none */
     uint8_t    *absent;  /* [workers] 1: absent; NULL: collectives are not carried, and never were */

@@ -245,9 +245,10 @@ static inline plait_status pli_table_usable(const plait_table *table, const char
 /** Does it pay to begin a clock, do something else and then wait? Values and messages are the same then, and sums
  *  travel meanwhile. false: there are no sums, or the transport sums by itself, which is faster than to overlap. */
 bool pli_job_overlaps(const plait_job *job);
-/** Checks the options of a job that is being created, and copies them into it. */
-/** The options of a table as this library knows them: the caller may be older or newer (base/sized.h). */
+/** The options of a table as this library knows them: the caller may be older or newer (base/sized.h). given NULL:
+ *  defaults. Errors: those of pli_sized_take. */
 plait_status pli_table_opts_take(const plait_table_opts *given, plait_table_opts *own, plait_error *err);
+/** Checks the options of a job that is being created, and copies them into it. */
 plait_status pli_job_take_options(plait_job *job, const plait_job_opts *opts, plait_error *err);
 /** Before a barrier, or the job's end: checks that gets are complete and the clock is over (else EINVAL, in the name
  *  of the call), applies sums under way, and sends what tables have kept back. Collective if tables have sums. */

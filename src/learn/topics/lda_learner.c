@@ -169,14 +169,14 @@ static plait_status make_arrays(pli_run *run) {
     return pli_topic_alias_begin(&m->counts) ? PLAIT_OK : no_memory(run);
 }
 
-/* The counts of a block's first topics are added to change. topic [*room] grows as it must. */
-static bool count_block(const pli_run *run, const pli_block *block, uint16_t **topic, int64_t *room) {
-    pli_lda *m = run->state;
+/* Adds the counts of a block's first topics to change. topic [*room] grows as it must. false: no memory. */
+static bool count_block(pli_run *run, const pli_block *block, uint16_t **topic, int64_t *room) {
+    pli_lda *m = pli_lda_of(run);
     for (int64_t r = 0; r < block->rows; r++) {
         plait_row row;
         pli_block_row(block, r, &row);
         pli_document d = pli_lda_document(&row);
-        if (!is_trained((pli_run *)(uintptr_t)run, block, r) || d.tokens == 0) continue;
+        if (!is_trained(run, block, r) || d.tokens == 0) continue;
         if (!pli_grow((void **)topic, room, d.tokens, sizeof **topic)) return false;
         d.topic = *topic;
         pli_lda_first(run->opts->seed, block->first_row + r, m->k, &d);

@@ -22,9 +22,9 @@
  *     export_*.c     the model as ONNX, and as XGBoost has it
  *
  * A tree. A node either splits rows by one feature (x <= cut goes left, and each split knows where a missing value
- * goes), or is a leaf with a value. A feature may be a column of texts: its values are categories, and the rows of some
- * of them go left; all others, and rows without one, go right. A row's score is the base plus the
- * values of the leaves that it reaches; for K > 2 classes there are K scores, and each round makes K trees.
+ * goes), or is a leaf with a value. A feature may be a column of texts: its values are categories. Rows with some of
+ * them go left; all others, and rows without one, go right. A row's score is the base plus the values of the leaves
+ * that it reaches; for K > 2 classes there are K scores, and each round makes K trees.
  *
  * Bins. Each feature's values are cut into at most `--bins` bins of about equal weight, once, before the training. The
  * cuts come from all rows, or from a sample of them that a hash of the row's number picks; so they are the same on each
@@ -422,13 +422,15 @@ static inline pli_gbdt *pli_gbdt_of(const pli_run *run) { return run->state; }
 
 plait_status pli_gbdt_train(pli_run *run);
 
-/* What gbdt and forest share of a run (gbdt_learner.c), in this order. check: refuses settings. prepare: of the data;
- * the learner then sets the rules. settle: `rounds` is the default of --epochs. bin: the bins. measured: rows, with
- * memory for so many leaves that wait for their split. */
+/* An option that gbdt and forest share; usual: its preset. */
 #define PLI_TREES_CATEGORIES(usual)                                                                                   \
     { .name = "categories", .kind = PLAIT_OPTION_NAME, .preset = usual, .names = "sets apart",                       \
       .help = "columns of texts: sets: a column is one feature, split by sets of its texts; apart: each text is a "   \
               "feature" }
+
+/* What gbdt and forest share of a run (gbdt_learner.c), in this order. check: refuses settings. prepare: of the data;
+ * the learner then sets the rules. settle: `rounds` is the default of --epochs. bin: the bins. measured: rows, with
+ * memory for so many leaves that wait for their split. */
 plait_status pli_trees_check(pli_run *run);
 void         pli_trees_reads(const pli_run *run, plait_data_opts *files);
 plait_status pli_trees_prepare(pli_run *run);
