@@ -166,9 +166,8 @@ typedef struct plait_table_part {
 /** Says which ranks have what of which table: *parts_out [*n_out], sorted by name, group and rank, freed with
  *  plait_comm_free. Ranks are asked wherever they are; those of other processes have timeout_ns to answer, also while
  *  they compute. Each rank tells of its own moment, and goes on meanwhile; behind a barrier of all workers all is of
- *  that moment. A rank has a part of its own for each second replica of a shard
- *  (opts.replicas) that lies on it. Errors: ENOMEM. Any rank that has not ended, any thread, one call at a time of a
- *  process. Not collective. */
+ *  that moment. A rank has one more part for each second replica of a shard (opts.replicas) that lies on it. Errors:
+ *  ENOMEM. Any rank that has not ended, any thread, one call at a time of a process. Not collective. */
 PLAIT_API plait_status plait_job_describe(const plait_comm *comm, uint64_t timeout_ns, int64_t *n_out,
                                           plait_table_part **parts_out, plait_error *error_out);
 

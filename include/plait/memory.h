@@ -53,7 +53,7 @@ PLAIT_API void plait_memory_opts_init_sized(plait_memory_opts *opts, size_t size
 PLAIT_API plait_status plait_data_from_memory(const plait_memory_opts *opts, plait_data **data_out,
                                               plait_error *error_out);
 
-/** 1 if the data set uses the caller's columns and values, which must outlive it. */
+/** 1 if the data set uses the caller's columns and values, which must outlive it. Not collective; any thread. */
 PLAIT_API int plait_data_is_lent(const plait_data *data);
 
 #ifdef __cplusplus

@@ -107,8 +107,8 @@ PLAIT_API plait_status plait_model_read(const plait_model *model, const plait_da
 PLAIT_API plait_status plait_model_eval(const plait_model *model, const plait_data *data, plait_report *report_out,
                                         plait_error *error_out);
 
-/** Fills weights_out [classes, classes] with the total weight of the rows of class i (in the order of
- *  plait_model_label) that the model takes for class j; without weights of rows, the number of rows. Errors: EREFUSED
+/** Fills weights_out [classes, classes]: at [i, j] is the total weight of the rows of class i that the model takes for
+ *  class j, classes being in the order of plait_model_label. Rows without weights count 1. Errors: EREFUSED
  *  the model has no classes, or predicts characters of a text; EFORMAT a row's label is of no class of the model
  *  (the row named); EINVAL rows have no labels; ENOMEM. Not collective; any thread. */
 PLAIT_API plait_status plait_model_confusion(const plait_model *model, const plait_data *data, double *weights_out,

@@ -188,10 +188,11 @@ PLAIT_API plait_status plait_table_inc_range_begin(plait_table *table, int64_t f
  *  Paper: Li et al., "PyTorch Distributed", VLDB 2020. */
 PLAIT_API plait_status plait_table_flush(plait_table *table);
 
-/** As plait_job_holder and plait_job_inherits (plait/job.h), for this table: with opts.replicas 2 a group's table knows
+/** plait_job_holder and plait_job_inherits (plait/job.h) for this table. With opts.replicas 2 a group's table knows the
  *  deaths of its members alone, and each group's tables decide for themselves what counts of a dead member's clock. So
  *  after PLAIT_STAND_IN a program asks each table; tables whose clock has ended already inherit nothing in it. home:
- *  the rank of a worker that is a member; results are ranks. */
+ *  the rank of a worker. holder returns a rank: home itself if it is no member, -1 if table is NULL. Not collective;
+ *  the rank's own thread. */
 PLAIT_API int32_t plait_table_holder(const plait_table *table, int32_t home, uint64_t item);
 PLAIT_API int     plait_table_inherits(const plait_table *table, int32_t home, uint64_t item);
 

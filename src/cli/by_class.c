@@ -1,6 +1,5 @@
-/* What eval says of each class. Of the rows that the model takes for a class, precision is the share that are of it; of
- * the rows of a class, recall is the share that the model takes for it; F1 is their harmonic mean. All count by weight,
- * if rows have weights. */
+/* What eval says of each class. Precision is the share of the rows taken for a class that are of it. Recall is the
+ * share of the rows of a class that are taken for it. F1 is their harmonic mean. Rows with weights count by weight. */
 #include "cli/by_class.h"
 
 #include <math.h>

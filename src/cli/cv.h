@@ -30,7 +30,8 @@ const char *pli_folds_way(const plait_data *data, const char *way);
  *  order. Errors: EIO; EFORMAT "file:line: ...". */
 plait_status pli_folds_read(const char *path, int64_t rows, pli_folds *out, plait_error *err);
 void         pli_folds_free(pli_folds *folds);
-/** The rows that fold f's model is trained on, or that are held out of it. Errors: EINVAL there are none; ENOMEM. */
+/** Makes a data set of the rows that fold f's model is trained on, or of those that are held out of it. Errors: EINVAL
+ *  there are none; ENOMEM. */
 plait_status pli_folds_take(const pli_folds *folds, const plait_data *data, int32_t f, bool held_out,
                             plait_data **data_out, plait_error *err);
 

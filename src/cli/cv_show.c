@@ -1,5 +1,5 @@
-/* What a cross-validation shows: a line for each fold, the mean and the spread over them, and of a classification what
- * the rows that were held out came to, class by class. */
+/* What a cross-validation shows: a line for each fold, the mean and the spread over them. A classification also shows
+ * what the rows that were held out came to, class by class. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

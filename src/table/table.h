@@ -206,7 +206,7 @@ static inline int32_t pli_job_me(const plait_job *job) {
 static inline int32_t pli_job_rank_of(const plait_job *job, int32_t number) {
     return pli_numbers_rank(pli_group_numbers(job->group), number);
 }
-/** As pli_comm_absentees and pli_comm_is_absent, by the numbers of the job's workers. */
+/** pli_comm_absentees and pli_comm_is_absent by the numbers of the job's workers. */
 static inline const uint8_t *pli_job_absentees(const plait_job *job) {
     return job->group != NULL ? pli_group_absentees(job->group) : pli_comm_absentees(job->comm);
 }

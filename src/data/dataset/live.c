@@ -80,7 +80,7 @@ bool pli_stream_has_ended(const pli_batches *s) { return s->stream->ended; }
 
 int64_t pli_stream_rows(const pli_batches *s) { return s->stream->rows; }
 
-/* Of other rows than libsvm's by index, all features were known when they were opened. */
+/* Only libsvm rows by index bring new features; those of all other rows are known from the front. */
 static bool grows(const pli_dataset *d) { return d->reader == &pli_libsvm_reader && d->schema->hash_bits == 0; }
 
 uint64_t pli_stream_features(const pli_batches *s) {

@@ -35,7 +35,7 @@ static bool is_uneven(int32_t workers, const double (*pace)[2], double *share) {
     return longest > (1 + dead_zone) * ratings / speed;
 }
 
-/* Reads what this epoch's shares will be from the ratings of each user. */
+/* Cuts users so that each worker has its share of the ratings. */
 static plait_status cut_users(pli_run *run, const double *share) {
     pli_mf       *m = pli_mf_of(run);
     int64_t      *users = pli_calloc((size_t)m->pair.users, sizeof *users);
@@ -50,7 +50,7 @@ static plait_status cut_users(pli_run *run, const double *share) {
 
 static plait_status move_users(pli_run *run, const double *share) {
     pli_mf *m = pli_mf_of(run);
-    for (int64_t i = pli_mf_staleness(run); i > 0; i--) { /* by the audit's rule, too, no turn misses one before them */
+    for (int64_t i = pli_mf_staleness(run); i > 0; i--) { /* the audit finds no turn then that misses one before */
         PLI_TRY(plait_job_clock(run->job));
         run->clocks_done++;
     }

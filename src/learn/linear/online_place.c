@@ -219,7 +219,7 @@ static plait_status begin_stream(pli_run *run, int64_t clock) {
     return share_out(run, &none, o->threads);
 }
 
-/* Of a live pipe the next clock's rows may be long in coming, so they are not parsed meanwhile. */
+/* The next clock's rows are parsed meanwhile; but not those of a live pipe, which may be long in coming. */
 static plait_status learn_alone(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
     pli_online        *o = online_of(run);
     pli_online_thread *h = pli_online_alone(o);

@@ -164,7 +164,7 @@ static void slopes_gradient(const plait_gradient *at) {
     if (at->d_out[1] >= 0) at->d_in[0] = plait_op_mul(at->graph, at->out[0], at->d_out[1]);
 }
 
-/* An exponential for each score, by all that it takes about 8 operations. */
+/* Each score takes an exponential, which is about 8 operations. */
 static double flops(const plait_call *call) {
     return 8.0 * (double)call->in[0].shape.dim[0] * (double)call->in[0].shape.dim[1];
 }

@@ -152,7 +152,7 @@ void pli_columns_put(const pli_net_param *whole, const pli_net_param *part, cons
 
 /** Writes the initial values [rows, cols] of parameter p of a net of layers; they depend on p and the seed alone. */
 void pli_net_initial(const pli_net *net, int32_t p, uint64_t seed, float *values);
-/** Of these, the values [part->rows, part->cols] of a piece. */
+/** Writes the initial values [part->rows, part->cols] of a piece of a parameter: those that the whole has there. */
 void pli_net_initial_piece(const pli_net *net, const pli_net_param *part, uint64_t seed, float *values);
 /** If the net is even, changes the scale to one number for all features. */
 void pli_net_even_scale(const pli_net *net, pli_scale *scale);

@@ -92,7 +92,7 @@ static plait_status tell_notes(pli_run *run, const pli_dataset *data) {
     return status;
 }
 
-/* Rows of one class teach nothing: of a live pipe, waits until its front has two. */
+/* Rows of one class teach nothing, so this waits until the front of a live pipe has two. */
 static plait_status wait_for_classes(pli_run *run, const plait_data_opts *files, const pli_schema *fixed) {
     while (pli_dataset_is_live(run->data) && run->learner->labels == PLAIT_LABELS_CLASSES &&
            pli_schema_labels(pli_dataset_schema(run->data)) == 1) {

@@ -29,8 +29,8 @@ typedef struct pli_fit_ops {
     /** By what share of the least objective that it finds the solution's objective lies above it, at least. NaN: it
      *  cannot tell, or the run was too short to pay for it. Collective. NULL: the objective has many least points. */
     plait_status (*gap)(pli_run *run, const pli_solution *solution, double *gap_out);
-    /** What this worker's rows of the data sum up to, if they were judged before the training ended, since no worker
-     *  has the whole solution; false: they were not. NULL: never. */
+    /** Sets what this worker's rows of the data sum up to, if they were judged before the training ended because no
+     *  worker has the whole solution. false: they were not. NULL: never. */
     bool (*judged)(const pli_run *run, const pli_dataset *data, pli_total *total_out);
 } pli_fit_ops;
 

@@ -35,8 +35,8 @@ static inline void pli_goal_cost(const pli_goal *goal, int64_t k, const double *
     if (goal->loss->excess != NULL) sums->absolute += weight * goal->loss->excess(goal->parameter, k, score, y);
 }
 
-/** What an error of one spread of the labels costs, up to a factor of 2: the square of the spread by squared loss; by
- *  Huber's, beyond delta, delta times the spread; by quantiles the spread. */
+/** The cost of an error of one spread of the labels, up to a factor of 2: the square of the spread by squared loss;
+ *  delta times the spread by Huber's, beyond delta; the spread by quantiles. */
 double pli_goal_unit(const pli_goal *goal, double spread);
 
 /** The number that a score means. */

@@ -131,7 +131,7 @@ typedef struct pli_trees {
 plait_status pli_trees_make(pli_trees *trees, const pli_schema *schema, int64_t features, int64_t columns,
                             plait_error *err);
 void         pli_trees_free(pli_trees *trees);
-/** Adds a tree of these nodes; code: what their splits by texts count from. Errors: ENOMEM, and then there is no new
+/** Adds a tree of these nodes. code: the codes into which node.code points. Errors: ENOMEM, and then there is no new
  *  tree. */
 plait_status pli_trees_add(pli_trees *trees, int64_t nodes, const pli_tree_node *node, const int32_t *code,
                            plait_error *err);

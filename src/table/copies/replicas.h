@@ -46,7 +46,7 @@
  * The tables of a group are a job of its members (group_part.c), with machines that know the members by their numbers.
  * So all of the above holds of a group, with its members for the workers and their ranks for the servers: the other
  * replica of member i's shards lies with the next member, a member's death is a matter of its groups alone, and a group
- * of one rank is refused, since that rank would hold the only copy. Of what "all workers" means elsewhere:
+ * of one rank is refused, since that rank would hold the only copy. What "all workers" does elsewhere:
  *   clocks       Each group prepares and applies its clocks by itself. A worker of several groups ends its clock in one
  *                after the other (job_clock.c), so a death may find it ended here and open there: plait_table_inherits
  *                tells for each table what is to be redone.
