@@ -1,14 +1,15 @@
 #!/bin/sh
 # Builds the module of bindings/python by hand against the built library, and uses the package. PYTHON_FOR_PLAIT names a
-# python3 with cffi, numpy, scipy and scikit-learn. usage: estimators.sh ROOT LIBRARY PROGRAM CC
+# python3 with cffi, numpy, scipy and scikit-learn 1.6 or later. usage: estimators.sh ROOT LIBRARY PROGRAM CC
 set -eu
 root=$1 library=$2 program=$3 cc=$4
 python=
 for try in "${PYTHON_FOR_PLAIT:-}" "$root/.venv-python/bin/python" "$root/.venv/bin/python" python3; do
-    [ -n "$try" ] && "$try" -c 'import cffi, numpy, scipy, sklearn' 2>/dev/null && { python=$try; break; }
+    [ -n "$try" ] && "$try" -c 'import cffi, numpy, scipy; from sklearn.utils.validation import validate_data' 2>/dev/null &&
+        { python=$try; break; }
 done
 [ -n "$python" ] ||
-    { echo "skipped: no python3 with cffi, numpy, scipy and scikit-learn (PYTHON_FOR_PLAIT names one)"; exit 77; }
+    { echo "skipped: no python3 with cffi, numpy, scipy and scikit-learn 1.6 (PYTHON_FOR_PLAIT names one)"; exit 77; }
 include=$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))')
 [ -f "$include/Python.h" ] || { echo "skipped: no Python.h (python3-dev)"; exit 77; }
 work=$(mktemp -d)

@@ -6,7 +6,7 @@
  * from one buffer that is used again; the front stays, since names of features are looked up in it at the end. */
 #include <string.h>
 
-#include "data/formats/libsvm.h"
+#include "data/formats/number.h"
 #include "data/source/source.h"
 
 enum { FRONT_BYTES = 16 << 20, READ_BYTES = 256 << 10, TAKE_BYTES = 1 << 20, WAIT_MS = 100, FRONT_LINES = 2 };
