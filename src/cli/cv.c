@@ -133,6 +133,7 @@ static plait_status run_job(fold_job *job, pli_cv_fold *fold, plait_error *err) 
     if (job->number > 0) comm.log = NULL; /* what it would say of the data was said of the first fold's */
     job->train = run->plan.train;
     job->train.data = job->train.test = NULL;
+    job->train.checkpoint = job->train.resume = NULL; /* of a single run; a variable or a config file may name them */
     job->train.memory = job->trained;
     job->train.test_memory = job->held_out;
     job->train.stop = &run->signals.stop;

@@ -11,6 +11,9 @@ works whole cv --data part --json --quiet --folds 4
 [ "$(of whole held_out | sum)" = 300 ] || fail "rows held out: $(of whole held_out | tr '\n' ' ')"
 [ "$(of whole rows | tail -n +2 | sum)" = 900 ] || fail "rows trained on: $(of whole rows | tr '\n' ' ')"
 grep -q '"split": "stratified"' whole.out || fail "classes are not spread: $(cat whole.out)"
+echo 'checkpoint: kept' >one.yaml
+works configured cv --data part --json --quiet --folds 4 --config one.yaml
+[ "$(of configured optimizer)" = "$(of whole optimizer)" ] || fail "a checkpoint of a config file changes the folds: $(of configured optimizer)"
 counts=$(sed -n 's/.*"confusion": \[\[\([0-9]*\), \([0-9]*\)\], \[\([0-9]*\), \([0-9]*\)\]\].*/\1 \2 \3 \4/p' whole.out)
 # shellcheck disable=SC2086
 set -- $counts
