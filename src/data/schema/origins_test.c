@@ -41,6 +41,7 @@ static void test_a_schema_keeps_them(void **state) {
     schema->max_index = 9;
     assert_true(pli_schema_add_origin(schema, 3, 1e7) && pli_schema_add_origin(schema, 9, -5.25));
     assert_true(pli_schema_write_model(schema, &text, NULL) == PLAIT_OK);
+    assert_non_null(strstr(text.data, "\"version\":2"));
     assert_true(pli_schema_read(text.data, text.length, &read, NULL) == PLAIT_OK);
     assert_true(pli_schema_same_origins(schema, read));
     assert_true(pli_schema_origin(read, 2) == 1e7 && pli_schema_origin(read, 8) == -5.25);

@@ -6,7 +6,8 @@
 #include "data/schema/schema.h"
 #include "base/json.h"
 
-enum { SCHEMA_VERSION = 1 };
+/* 2: with origins, or labels that are counted. A program that knows neither would read the rows wrongly. */
+enum { SCHEMA_VERSION = 2 };
 #define MAX_ROWS (INT64_MAX >> 16) /* so that the rows of all workers can be added */
 
 static const char *const format_names[] = { "none", "libsvm", "table", "idx", "text", "vw" };
@@ -76,10 +77,14 @@ static bool are_counted(const pli_schema *schema) {
     return schema->label_kind == PLI_LABEL_INTEGER && schema->labels > PLI_MAX_LABELS;
 }
 
+static int version_of(const pli_schema *schema) {
+    return schema->origins > 0 || are_counted(schema) ? SCHEMA_VERSION : 1;
+}
+
 static json_t *schema_json(const pli_schema *schema, bool for_model) {
     json_t *object = json_object();
     char    delimiter[2] = { schema->delimiter, '\0' };
-    json_object_set_new(object, "version", json_integer(SCHEMA_VERSION));
+    json_object_set_new(object, "version", json_integer(version_of(schema)));
     json_object_set_new(object, "format", json_string(format_names[schema->format]));
     json_object_set_new(object, "rows", json_integer(schema->rows));
     json_object_set_new(object, "features", json_integer(schema->features));
