@@ -18,6 +18,8 @@ train="train --model gbdt --loss squared --data rows.csv --label y --leaves 8 --
 works sets $train --out sets.plait
 # shellcheck disable=SC2086
 works apart $train --categories apart --out apart.plait
+grep -aq '"plait.format": *"2"' sets.plait && grep -aq '"plait.format": *"1"' apart.plait ||
+    fail "a program of format 1 would read sets wrongly, and only these"
 awk -v a="$(field sets train_loss)" -v b="$(field apart train_loss)" 'BEGIN { exit !(a < b / 2) }' ||
     fail "sets: $(field sets train_loss), single texts: $(field apart train_loss)"
 for setting in "--workers 2 --topology ps" "--workers 3 --topology allreduce" "--workers 4 --threads 2"; do

@@ -44,6 +44,7 @@ typedef struct pli_model_meta {
     const char *pair[2 * PLI_MODEL_META + 1]; /* key, value, ..., NULL */
     int32_t     n;
     char        text[4][40];                  /* for numbers */
+    bool        newer; /* it holds what programs of model format 1 do not know */
 } pli_model_meta;
 static inline void pli_model_meta_add(pli_model_meta *meta, const char *key, const char *value) {
     meta->pair[2 * meta->n] = key;

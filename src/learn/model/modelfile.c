@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FORMAT_VERSION "1"
+/* "2": a model that programs of version 1 would read wrongly (pli_model_meta.newer). */
+enum { FORMAT_VERSION = 2 };
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
@@ -54,14 +55,14 @@ plait_status plait_model_save(const plait_model *model, const char *path, plait_
     }
     snprintf(classes, sizeof classes, "%lld", (long long)model->classes);
     snprintf(features, sizeof features, "%lld", (long long)model->features);
-    pli_model_meta_add(&meta, "plait.format", FORMAT_VERSION);
+    if (ops != NULL) ops->metadata(model, &meta);
+    pli_model_meta_add(&meta, "plait.format", meta.newer ? "2" : "1");
     pli_model_meta_add(&meta, "plait.model", model->name);
     pli_model_meta_add(&meta, "plait.features", features);
     pli_model_meta_add(&meta, "plait.classes", classes);
     pli_model_meta_add(&meta, "plait.description", model->description);
     pli_model_meta_add(&meta, "plait.schema", schema.data);
     if (model->settings.data != NULL) pli_model_meta_add(&meta, "plait.options", model->settings.data);
-    if (ops != NULL) ops->metadata(model, &meta);
     status = tensors_of(model, &t, error_out);
     if (status == PLAIT_OK) status = pli_safetensors_write(path, t.tensor, t.n, meta.pair, error_out);
     pli_free(t.scratch);
@@ -124,8 +125,9 @@ static plait_status read_model(const pli_safetensors *file, const char *path, co
     if (format == NULL) return pli_not_a_model(path, "a safetensors file, but not of a model", err);
     if (!pli_parse_i64(format, &version) || version < 1)
         return pli_not_a_model(path, "its version is no number", err);
-    if (version > 1)
-        return pli_fail(err, PLAIT_EVERSION, "%s: model format %s is newer than this program knows (1)", path, format);
+    if (version > FORMAT_VERSION)
+        return pli_fail(err, PLAIT_EVERSION, "%s: model format %s is newer than this program knows (%d)", path, format,
+                        FORMAT_VERSION);
     if (name == NULL) return pli_not_a_model(path, "its description is incomplete", err);
     const plait_learner *learner = pli_learner_find(name, own, n_own);
     if (learner == NULL)

@@ -53,7 +53,8 @@ static plait_status tensors(const plait_model *model, pli_model_tensors *out, pl
 static void metadata(const plait_model *model, pli_model_meta *meta) {
     pli_fitted_metadata(model, meta);
     pli_model_meta_add(meta, "plait.loss", pli_fitted_of(model)->goal.loss->model);
-    if (model_of(model)->trees.fields.first != NULL) pli_model_meta_add(meta, "plait.categories", "sets");
+    meta->newer = model_of(model)->trees.fields.first != NULL;
+    if (meta->newer) pli_model_meta_add(meta, "plait.categories", "sets");
     if (model_of(model)->trees.shares) pli_model_meta_add(meta, "plait.shares", "yes");
 }
 
