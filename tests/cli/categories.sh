@@ -32,21 +32,21 @@ works part $train --epochs 4 --checkpoint kept --checkpoint-every 1
 # shellcheck disable=SC2086
 works resumed $train --workers 2 --resume kept
 [ "$(field resumed model_hash)" = "$(field sets model_hash)" ] || fail "resumed: another model"
-works tree inspect --model-file sets.plait --trees 1
+works tree inspect sets.plait --trees 1
 grep -q "^city in {c.*}, gain" tree.out || fail "no set of cities: $(cat tree.out)"
-works weights inspect --model-file sets.plait --weights
+works weights inspect sets.plait --weights
 [ "$(wc -l <weights.out)" = 3 ] || fail "not three features: $(cat weights.out)"
 
 # a city that is new, and one that is missing
-printf 'city,kind,x\nnowhere,b,0.5\n,b,0.5\nc1,b,0.5\n' >new.csv
+printf 'city,kind,x\nnowhere,b,0.5\n,b,0.5\nc0,b,0.5\n' >new.csv
 works new predict --model-file sets.plait --data new.csv --label none
 [ "$(sed -n 1p new.out)" = "$(sed -n 2p new.out)" ] && [ "$(sed -n 1p new.out)" != "$(sed -n 3p new.out)" ] ||
     fail "new and missing texts: $(cat new.out)"
 works shares predict --model-file sets.plait --data new.csv --label none --contributions
-paste new.out shares.out | awk '{ s = 0; for (i = 2; i <= NF; i++) s += $i; if (NF != 5 || s - $1 > 1e-9 || $1 - s > 1e-9) exit 1 }' ||
+paste new.out shares.out | awk '{ s = 0; for (i = 2; i <= NF; i++) s += $i; if (NF != 5 || s - $1 > 1e-8 || $1 - s > 1e-8) exit 1 }' ||
     fail "contributions: $(cat shares.out)"
 works out export --model-file sets.plait --format xgboost-json --out sets.json
-grep -q '"feature_types": *\["c","c","float"\]' sets.json || fail "xgboost-json: no categories"
+grep -q '"feature_types": *\["c", *"c", *"float"\]' sets.json || fail "xgboost-json: no categories"
 works out export --model-file sets.plait --format onnx --out sets.onnx
 
 # shellcheck disable=SC2086

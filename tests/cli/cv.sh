@@ -70,7 +70,7 @@ unset OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_RANK
 exits 2 'out is for a single run' none cv --data part --out model
 exits 2 'whole number from 2' none cv --data part --folds 1
 exits 2 'leave --folds and --split out' none cv --data part --folds-from folds --folds 3
-exits 1 'there are only 300 rows' none cv --data part --folds 301
+exits 2 'there are only 300 rows' none cv --data part --folds 301
 exits 2 'read only once' none cv --data -
 head -n 5 folds >short
 exits 1 'short: expected a number for each of the 300 rows' none cv --data part --folds-from short
