@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "data/data.h"
 #include "graph/form/onnx.h"
 
 enum { ROWS = 600, COLS = 4, CLASSES = 3 };
@@ -301,6 +302,80 @@ static void contributions_are_shapley_values(void **state) {
     }
 }
 
+/* --- a model's own file ------------------------------------------------------------------------------------------- */
+
+/* Writes a model's file again, with another number of features. */
+static void save_with(const char *from, const char *to, const char *features) {
+    static const char *const keys[] = { "plait.format", "plait.model", "plait.features", "plait.classes",
+                                        "plait.description", "plait.schema", "plait.options", "plait.loss",
+                                        "plait.parameter", "plait.intercept", "plait.categories", "plait.shares" };
+    enum { KEYS = sizeof keys / sizeof *keys };
+    const char      *meta[2 * KEYS + 1] = { NULL };
+    pli_safetensors *file = NULL;
+    int              n = 0;
+    assert_int_equal(pli_safetensors_open(from, &file, NULL), PLAIT_OK);
+    for (int i = 0; i < KEYS; i++) {
+        const char *value = pli_safetensors_metadata(file, keys[i]);
+        if (value == NULL) continue;
+        meta[n++] = keys[i];
+        meta[n++] = strcmp(keys[i], "plait.features") == 0 ? features : value;
+    }
+    assert_int_equal(pli_safetensors_write(to, pli_safetensors_at(file, 0), pli_safetensors_count(file), meta, NULL),
+                     PLAIT_OK);
+    pli_safetensors_close(&file);
+}
+
+/* Texts t0 .. t(texts - 1), and a number. */
+static void write_texts(const char *path, int texts) {
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fprintf(f, "y,colour,size\n");
+    for (int i = 0; i < ROWS; i++) fprintf(f, "%d,t%d,%d\n", i % texts % 3 == 0, i % texts, i * 37 % 101);
+    fclose(f);
+}
+
+/* A file whose checksum holds may say any number of features: arrays have room for those of its columns. */
+static void features_that_no_column_has_are_refused(void **state) {
+    static const struct {
+        const char *categories, *features;
+        bool        good;
+    } cases[] = { { "sets", "41", true },         { "sets", "0", false },
+                  { "sets", "1", false },         { "sets", "40", false },
+                  { "sets", "42", false },        { "sets", "100000000", false },
+                  { "sets", "4294967337", false }, { "sets", "9223372036854775807", false },
+                  { "apart", "41", true },        { "apart", "4611686018427387903", false },
+                  { "apart", "9223372036854775807", false } };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char            rows[96], kept[96], altered[96];
+        plait_data_opts files;
+        training        t = { .model = NULL };
+        plait_model    *back = NULL;
+        plait_data_opts_init(&files);
+        plait_train_opts_init(&t.opts);
+        write_texts(at("texts.csv", rows), 40);
+        const char *paths[] = { rows };
+        files.paths = paths;
+        files.n_paths = 1;
+        files.label = "y";
+        t.opts.data = &files;
+        t.opts.model = i % 2 == 0 ? "gbdt" : "forest";
+        const plait_learner_setting categories = { "categories", cases[i].categories };
+        t.opts.settings = &categories;
+        t.opts.n_settings = 1;
+        t.opts.epochs = 2;
+        must_train(&t, 1);
+        assert_int_equal(plait_model_features(t.model), 41);
+        assert_int_equal(plait_model_save(t.model, at("kept.plait", kept), NULL), PLAIT_OK);
+        plait_model_destroy(&t.model);
+        save_with(kept, at("altered.plait", altered), cases[i].features);
+        const plait_status status = plait_model_load(altered, &back, &t.error);
+        if (status != (cases[i].good ? PLAIT_OK : PLAIT_EFORMAT))
+            fail_msg("%s, %s features: status %d", cases[i].categories, cases[i].features, (int)status);
+        plait_model_destroy(&back);
+    }
+}
+
 static void other_models_are_no_trees(void **state) {
     char        path[96];
     plait_data *data = points(100, 3, 2, 1);
@@ -336,6 +411,7 @@ int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(xgboost_has_the_same_scores),
                                         cmocka_unit_test(onnx_has_the_same_scores),
                                         cmocka_unit_test(contributions_are_shapley_values),
+                                        cmocka_unit_test(features_that_no_column_has_are_refused),
                                         cmocka_unit_test(other_models_are_no_trees) };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -28,12 +28,23 @@ static void group(const pli_schema *schema, pli_fields *fields, int64_t *feature
     *features_out = n;
 }
 
+/* Do the columns have so many features together? A model file's number of features may be damaged. */
+static bool has_keys(const pli_schema *schema, int64_t keys) {
+    int64_t sum = 0, features;
+    bool    texts;
+    for (int64_t i = 0; pli_schema_column(schema, i, &features, &texts) != NULL; i++)
+        if (__builtin_add_overflow(sum, features, &sum)) return false;
+    return sum == keys && keys <= INT32_MAX;
+}
+
 plait_status pli_fields_make(const pli_schema *schema, int64_t keys, pli_fields *fields, int64_t *features_out,
                              plait_error *err) {
     const size_t n = (size_t)keys;
     *fields = (pli_fields){ .keys = keys };
     *features_out = keys;
     if (!has_texts(schema)) return PLAIT_OK;
+    if (!has_keys(schema, keys))
+        return pli_fail(err, PLAIT_EFORMAT, "%lld features do not match its columns", (long long)keys);
     fields->first = pli_array(n + 1, sizeof *fields->first);
     fields->codes = pli_array(n, sizeof *fields->codes);
     fields->of_key = pli_array(n, sizeof *fields->of_key);

@@ -77,14 +77,17 @@ static plait_status load(const pli_safetensors *file, const char *path, plait_mo
     const int64_t columns = pli_fitted_of(model)->goal.columns;
     if (base->shape[0] != columns) return pli_not_a_model(path, "its trees do not match its labels", err);
     const bool grouped = pli_safetensors_metadata(file, "plait.categories") != NULL;
-    PLI_TRY(pli_trees_make(trees, grouped ? model->schema : NULL, model->features, columns, err));
+    if (model->features >= UINT32_MAX) return pli_not_a_model(path, "trees do not have so many features", err);
+    plait_status status = pli_trees_make(trees, grouped ? model->schema : NULL, model->features, columns, err);
+    if (status == PLAIT_EFORMAT) return pli_not_a_model(path, "its features do not match its columns", err);
+    if (status != PLAIT_OK) return status;
     memcpy(trees->base, base->data, (size_t)columns * sizeof *trees->base);
     trees->shares = pli_safetensors_metadata(file, "plait.shares") != NULL;
     const pli_trees_arrays from = { .n = start->shape[0] - 1, .nodes = whole->shape[0],
                                     .length = sets != NULL ? sets->shape[0] : 0, .start = start->data,
                                     .whole = whole->data, .sets = sets != NULL ? sets->data : NULL,
                                     .real = real->data };
-    const plait_status     status = pli_trees_take(trees, &from, err);
+    status = pli_trees_take(trees, &from, err);
     if (status == PLAIT_EFORMAT) return pli_not_a_model(path, "its nodes are not trees", err);
     pli_gbdt_open_model(model);
     return status;

@@ -224,7 +224,7 @@ static plait_status score_block(const void *form, const pli_solution *solution, 
                                 pli_score_fn *each, void *user, plait_error *err) {
     const pli_trees *trees = form;
     const int64_t    k = trees->columns, d = trees->features, most = rows_at_once(trees);
-    float           *x = pli_calloc((size_t)most, ((size_t)d + 1) * sizeof *x);
+    float           *x = pli_calloc((size_t)most * ((size_t)d + 1), sizeof *x);
     double          *score = pli_array((size_t)(most + 2) * (size_t)k, sizeof *score);
     bool             more = x != NULL && score != NULL;
     plait_status     status = more ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for scores");

@@ -75,7 +75,8 @@ typedef struct pli_fields {
     int64_t *column; /* [features] of the schema */
 } pli_fields;
 
-/** Groups the features of the data by columns if any column has texts; *features_out: how many trees see. */
+/** Groups the features of the data by columns if any column has texts; *features_out: how many trees see.
+ *  Errors: EFORMAT: the columns have not `keys` features, or too many; ENOMEM. */
 plait_status pli_fields_make(const pli_schema *schema, int64_t keys, pli_fields *fields, int64_t *features_out,
                              plait_error *err);
 void         pli_fields_free(pli_fields *fields);
