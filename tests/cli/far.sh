@@ -83,6 +83,16 @@ works near_holes train --data near_holes.csv --tolerance 1e-8 --json
 awk -v a="$(field near_holes objective)" -v b="$(field holes objective)" \
     'BEGIN { d = a / b - 1; exit d > 1e-5 || d < -1e-5 }' || fail "empty cells: $(field holes objective)"
 
+# A feature beyond 2^32 that a row does not give is 0 as well, where all that the row gives lies below.
+awk 'BEGIN { for (i = 0; i < 400; i++) printf "%d 2:%.3f 3:%.3f 5000000000:%d\n", (i * 37 % 101 > 50), i % 17 / 16,
+    i * 29 % 61 / 60, 1000000 + i * 53 % 900 }' >wide.svm
+works wide train --data wide.svm --tolerance 1e-8 --out wide.model
+printf '1 2:0.5 3:0.1\n1 2:0.25 3:0.75\n' >short.svm
+printf '1 2:0.5 3:0.1 5000000000:0\n1 2:0.25 3:0.75 5000000000:0\n' >long.svm
+works short predict --proba --model-file wide.model --data short.svm
+works long predict --proba --model-file wide.model --data long.svm
+cmp -s short.out long.out || fail "a feature beyond 2^32 that is not given is not 0: $(cat short.out long.out)"
+
 # Models that read columns as they are say what to do.
 works kmeans train --data far.csv --model kmeans --clusters 2
 grep -q 'warning: column "x1" has values .*subtract' kmeans.err || fail "kmeans: $(cat kmeans.err)"

@@ -277,9 +277,12 @@ static bool add_absent(parser *s, cursor next) {
     pli_block              *b = &s->rows->b;
     for (int64_t i = 0; i < r->origins; i++) {
         if (s->given[i] == b->rows + 1 || r->origin[i].at >= r->limit) continue;
+        if (r->base_is_sure && r->origin[i].at < (uint64_t)r->base) continue; /* no row can give it */
+        const uint64_t key = r->origin[i].at - (uint64_t)r->base;
+        if (b->col != NULL && key >= UINT32_MAX && !pli_rows_widen(s->rows)) return no_memory(s) != NULL;
         if (!pli_rows_reserve(s->rows, (s->to - next) / 4 + 2)) return no_memory(s) != NULL;
-        if (b->col != NULL) b->col[b->entries] = (uint32_t)(r->origin[i].at - (uint64_t)r->base);
-        else b->key[b->entries] = r->origin[i].at - (uint64_t)r->base;
+        if (b->col != NULL) b->col[b->entries] = (uint32_t)key;
+        else b->key[b->entries] = key;
         b->value[b->entries++] = (float)-r->origin[i].value;
         s->unsorted = true;
     }

@@ -334,6 +334,42 @@ static void test_every_failed_allocation(void **state) {
     }
 }
 
+/* The rows of a text as they are read for a model whose schema has these fields. */
+static void expect_rows_for(const char *fields, const char *text, const char *expected) {
+    char         json[400], got[4096];
+    const char  *paths[] = { file_name };
+    pli_schema  *schema = NULL;
+    pli_dataset *d = NULL;
+    plait_data_opts opts;
+    snprintf(json, sizeof json, "{\"version\":1,\"format\":\"libsvm\",\"index_base\":1,\"rows\":1,\"hash_bits\":0,"
+                                "\"features\":9,\"labels\":[0,1],\"label_kind\":\"integer\",%s}", fields);
+    assert_int_equal(pli_schema_read(json, strlen(json), &schema, NULL), PLAIT_OK);
+    plait_data_opts_init(&opts);
+    opts.paths = paths;
+    opts.n_paths = 1;
+    opts.format = "libsvm";
+    write_file(text, strlen(text));
+    assert_int_equal(pli_dataset_open(&opts, schema, 0, 1, &d, NULL), PLAIT_OK);
+    assert_int_equal(pli_dataset_load(d, NULL, NULL), PLAIT_OK);
+    assert_string_equal(rows_text(d, got, sizeof got), expected);
+    pli_dataset_destroy(&d);
+    pli_schema_destroy(&schema);
+}
+
+/* A row that does not give a feature with an origin has 0 there. The block is wide as soon as the feature asks for it,
+ * and a feature below the base is none. */
+static void test_features_that_a_row_does_not_give(void **state) {
+    (void)state;
+    expect_rows_for("\"max_index\":9,\"origins\":[3,1000.0]", "1 2:0.5 4:2\n0 3:1001\n",
+                    "1 1:0.5 2:-1000 3:2|0 2:1|");
+    expect_rows_for("\"max_index\":5000000000,\"origins\":[5000000000,1000.0]",
+                    "0 1:4 2:3\n1 2:0.5\n1 5000000000:1001\n",
+                    "0 0:4 1:3 4999999999:-1000|1 1:0.5 4999999999:-1000|1 4999999999:1|");
+    expect_rows_for("\"max_index\":4294967296,\"origins\":[4294967296,1000.0]", "1 2:0.5\n",
+                    "1 1:0.5 4294967295:-1000|");
+    expect_rows_for("\"base_is_sure\":false,\"max_index\":9,\"origins\":[0,1000.0]", "1 2:0.5\n", "1 1:0.5|");
+}
+
 static int make_file(void **state) {
     (void)state;
     int fd = mkstemp(file_name);
@@ -353,7 +389,8 @@ int main(void) {
         cmocka_unit_test(test_rows),     cmocka_unit_test(test_queries), cmocka_unit_test(test_bases),
         cmocka_unit_test(test_values),   cmocka_unit_test(test_odd_lines),
         cmocka_unit_test(test_refusals), cmocka_unit_test(test_workers_see_the_same_rows),
-        cmocka_unit_test(test_batches),  cmocka_unit_test(test_every_failed_allocation),
+        cmocka_unit_test(test_features_that_a_row_does_not_give), cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }

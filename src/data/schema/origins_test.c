@@ -50,8 +50,8 @@ static void test_a_schema_keeps_them(void **state) {
     assert_int_equal(pli_origin_find(read->origin, read->origins, 4), -1);
     pli_schema_destroy(&read);
     pli_text_free(&text);
-    /* places that decrease, or that are no number, are refused */
-    static const char *const bad[] = { "[9,1.0,3,1.0]", "[3]", "[3,\"x\"]", "[-1,2.0]" };
+    /* places that decrease, lie below the base, or are no number, are refused */
+    static const char *const bad[] = { "[9,1.0,3,1.0]", "[3]", "[3,\"x\"]", "[-1,2.0]", "[0,5.0]", "[3,1.0,3,2.0]" };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char json[400];
         snprintf(json, sizeof json, "{\"version\":1,\"format\":\"libsvm\",\"index_base\":1,\"rows\":1,\"hash_bits\":0,"
@@ -59,6 +59,10 @@ static void test_a_schema_keeps_them(void **state) {
         assert_true(pli_schema_read(json, strlen(json), &read, NULL) < 0);
     }
     pli_schema_destroy(&schema);
+    /* and so are origins of hashed features */
+    static const char hashed[] = "{\"version\":1,\"format\":\"libsvm\",\"index_base\":1,\"rows\":1,\"hash_bits\":2,"
+                                 "\"features\":4,\"labels\":[],\"label_kind\":\"none\",\"origins\":[3,1.0]}";
+    assert_true(pli_schema_read(hashed, sizeof hashed - 1, &read, NULL) < 0);
 }
 
 int main(void) {

@@ -331,16 +331,22 @@ static bool read_names(const json_t *list, pli_schema *schema) {
     return true;
 }
 
-static bool read_origins(const json_t *list, pli_schema *schema) {
-    const size_t n = json_array_size(list);
-    const bool   table = schema->format == PLI_FORMAT_TABLE;
+/* A model's origins do not lie below its base. Those that workers send may: one was told another base than its model's,
+ * or does not know it yet. */
+static bool read_origins(const json_t *object, pli_schema *schema) {
+    const json_t  *list = json_object_get(object, "origins");
+    const size_t   n = json_array_size(list);
+    const bool     table = schema->format == PLI_FORMAT_TABLE;
+    const bool     of_model = json_object_get(object, "base_is_sure") == NULL;
+    const uint64_t least = !table && of_model ? (uint64_t)schema->index_base : 0;
     if (n == 0) return list == NULL || json_is_array(list);
-    if (n % 2 != 0 || (!table && schema->format != PLI_FORMAT_LIBSVM)) return false;
+    if (n % 2 != 0 || schema->hash_bits > 0 || (!table && schema->format != PLI_FORMAT_LIBSVM)) return false;
     for (size_t i = 0; i < n; i += 2) {
         const json_t  *at = json_array_get(list, i), *value = json_array_get(list, i + 1);
         const uint64_t place = (uint64_t)json_integer_value(at);
         const bool     numbers = json_is_integer(at) && json_integer_value(at) >= 0 && json_is_real(value);
-        if (!numbers || (schema->origins > 0 && place <= schema->origin[schema->origins - 1].at)) return false;
+        if (!numbers || place < least) return false;
+        if (schema->origins > 0 && place <= schema->origin[schema->origins - 1].at) return false;
         if (table && (place >= (uint64_t)schema->columns || schema->column[place].role != PLI_ROLE_NUMBER))
             return false;
         if (!isfinite(json_real_value(value)) || !pli_schema_add_origin(schema, place, json_real_value(value)))
@@ -375,7 +381,7 @@ static bool read_schema(const json_t *object, pli_schema *schema) {
     if (format == PLI_FORMAT_CHARS && !read_chars(object, schema)) return false;
     if (format == PLI_FORMAT_VW && !read_vw(object, schema)) return false;
     if (!read_names(json_object_get(object, "names"), schema)) return false;
-    if (!read_origins(json_object_get(object, "origins"), schema)) return false;
+    if (!read_origins(object, schema)) return false;
     if (!read_segments(json_object_get(object, "segment_rows"), schema)) return false;
     if (format != PLI_FORMAT_NONE) pli_schema_number(schema);
     return true;
