@@ -214,6 +214,10 @@ static inline bool pli_job_is_absent(const plait_job *job, int32_t worker) {
     const uint8_t *absent = pli_job_absentees(job);
     return absent != NULL && absent[worker];
 }
+/** As pli_comm_absent: how many of the job's workers are absent. */
+static inline int32_t pli_job_absent(const plait_job *job) {
+    return job->group != NULL ? job->group->carriage.n_absent : pli_comm_absent(job->comm);
+}
 /* Collectives of the job's workers (group_part.c). */
 plait_status pli_job_meet(plait_job *job); /* a barrier */
 /** Where the job's machines raise events; NULL: nowhere. Those of a part say whose they are. */

@@ -259,10 +259,10 @@ plait_status plait_checkpoint_restore(plait_checkpoint *c, plait_table *table, c
     PLI_TRY(pli_state_check(table, err));
     int32_t before;
     do { /* the share of a worker that died may be missing */
-        before = pli_comm_absent(job->comm);
+        before = pli_job_absent(job);
         plait_status status =
             pli_kept_put(c->file, c->dir, name != NULL ? name : plait_table_name(table), table, err);
         PLI_TRY(pli_job_agree(job, "the restoring of a table", (uint64_t)clock, status, err));
-    } while (pli_comm_absent(job->comm) != before);
+    } while (pli_job_absent(job) != before);
     return plait_job_barrier(job);
 }

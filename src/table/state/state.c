@@ -55,15 +55,27 @@ int64_t pli_state_bytes(const plait_table *table, int32_t array, plait_type *typ
 
 bool pli_state_is_copied(const plait_table *table) { return table->ops->copy != NULL; }
 
+/* The worker's place among those of the job's workers that live: what a dead one would put back, others do. */
+static void living(const plait_job *job, int32_t *place_out, int32_t *n_out) {
+    const int32_t me = pli_job_me(job);
+    *place_out = me;
+    *n_out = job->layout.workers;
+    for (int32_t w = 0; w < job->layout.workers; w++) {
+        if (!pli_job_is_absent(job, w)) continue;
+        *place_out -= w < me;
+        --*n_out;
+    }
+}
+
 bool pli_state_leads(const plait_table *table) {
-    const plait_job *job = table->job;
-    return job->group != NULL ? plait_group_rank(job->group) == 0 : pli_comm_leads(job->comm);
+    int32_t place, n;
+    living(table->job, &place, &n);
+    return place == 0;
 }
 
 void pli_state_share(const plait_table *table, int64_t rows, int64_t *first_out, int64_t *n_out) {
-    const plait_job *job = table->job;
-    int32_t          me = pli_job_me(job), workers = job->layout.workers;
-    if (job->group == NULL) pli_comm_living(job->comm, &me, &workers);
+    int32_t me, workers;
+    living(table->job, &me, &workers);
     *first_out = rows / workers * me + (me < rows % workers ? me : rows % workers);
     *n_out = rows / workers + (me < rows % workers);
 }
