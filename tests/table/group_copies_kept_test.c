@@ -146,9 +146,50 @@ static void test_the_living_restore_what_the_dead_would(void **unused) {
     }
 }
 
+/* --- saving ------------------------------------------------------------------------------------------------------- */
+
+/* Between the death and the save there is no collective of the group. */
+static plait_status save_without_one(plait_comm *comm, void *user) {
+    const story *s = user;
+    plait_job   *job = NULL;
+    plait_group *group = NULL;
+    plait_table *table = NULL;
+    CHECK(open_job(comm, 0, &job) == PLAIT_OK);
+    CHECK(plait_group_create(comm, "g", MEMBERS, members, &group) == PLAIT_OK);
+    if (plait_group_rank(group) >= 0) CHECK(make(job, group, &table) == PLAIT_OK);
+    CHECK(add_ones(table) == PLAIT_OK);
+    CHECK(end_clock(job) == PLAIT_OK);
+    CHECK(plait_job_barrier(job) == PLAIT_OK);
+    if (plait_comm_rank(comm) == s->victim) return die(comm);
+    CHECK(add_ones(table) == PLAIT_OK);
+    CHECK(end_clock(job) == PLAIT_OK);
+    CHECK(plait_comm_barrier(comm) == PLAIT_OK);
+    CHECK(save(job, table, s) == PLAIT_OK);
+    return plait_job_destroy(&job);
+}
+
+static void test_the_living_save_what_the_dead_would(void **unused) {
+    (void)unused;
+    for (int32_t victim = 0; victim < MEMBERS; victim++) {
+        story             s = { .victim = victim };
+        plait_error       err = { 0 };
+        plait_checkpoint *kept = NULL;
+        float             value[ROWS];
+        clean(&s);
+        if (run(&s, WORKERS, save_without_one, &err) < 0) fail_msg("rank %d died: %s", victim, err.text);
+        assert_int_equal(plait_checkpoint_open(s.dir, NULL, &kept, &err), PLAIT_OK);
+        assert_int_equal(plait_checkpoint_clock(kept), 2);
+        assert_int_equal(plait_checkpoint_read(kept, "w.values", 0, ROWS, value, &err), PLAIT_OK);
+        assert_int_equal(rows_that_differ(value, 2 * MEMBERS - 1), 0);
+        plait_checkpoint_close(&kept);
+        clean(&s);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_living_restore_what_the_dead_would),
+        cmocka_unit_test(test_the_living_save_what_the_dead_would),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

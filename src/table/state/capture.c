@@ -186,6 +186,7 @@ plait_status pli_capture_begin(plait_job *job, int32_t n, plait_table *const *ta
                                plait_error *err) {
     for (int32_t t = 0; t < n; t++) PLI_TRY(pli_state_check(tables[t], err));
     PLI_TRY(plait_job_barrier(job));
+    if (job->group != NULL && job->layout.replicas > 1) PLI_TRY(pli_job_meet(job)); /* so all know who is absent */
     pli_capture *c = pli_calloc(1, sizeof *c);
     if (c == NULL) return no_memory(err);
     c->job = job;
