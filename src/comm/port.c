@@ -306,18 +306,22 @@ plait_status pli_port_open_in(plait_comm *comm, plait_group *group, uint32_t num
     return PLAIT_OK;
 }
 
+/* Ports of a group open when a member comes to the group's first table of a job, at which others may have been before.
+ * Where nothing is sent again, messages for the next job wait here as they did for the first. Those that are late for
+ * this one are freed when the port opens again, or with the run. */
 void pli_port_close(pli_port **port_ptr) {
     pli_port *port = *port_ptr;
     *port_ptr = NULL;
     if (port == NULL) return;
     lock(port);
-    atomic_store(&port->state, PLI_PORT_CLOSED);
+    const bool waits = port->number >= PLI_PORT_MAX && port->comm->world->place.resend_after_ns == 0;
+    atomic_store(&port->state, waits ? PLI_PORT_NOT_YET : PLI_PORT_CLOSED);
     atomic_store(&port->wake_at_ns, PLI_NEVER);
     atomic_store(&port->owes, false);
     port->machine = NULL;
     port->numbers = NULL;
     unlock(port);
-    pli_work work; /* drops the messages that have come */
+    pli_work work; /* drops the messages that have come, if none is waited for */
     pli_work_init(&work);
     try_port(port, &work);
 }

@@ -1,0 +1,96 @@
+/* A group with two replicas that has a table in one job after another; and the end of clocks in which the job has no
+ * table of all workers. Ranks are threads. Where an order matters, one rank watches what the other waits for. */
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <plait/table.h>
+
+#include "check.h"
+#include "comm/world.h"
+#include "table/table.h"
+
+enum { WORKERS = 3, MEMBERS = 2, JOBS = 3, ROWS = 10 };
+
+static const int32_t members[MEMBERS] = { 0, 1 };
+
+static plait_comm *_Atomic early; /* of rank 1, when it is about to create its table; release, pairs with acquire */
+
+/* Returns when the rank waits in the call that it was about to make: what it sends before has been sent then. */
+static void watch(plait_comm *_Atomic *rank) {
+    plait_comm *comm;
+    bool        waits = false;
+    while ((comm = atomic_load_explicit(rank, memory_order_acquire)) == NULL) sched_yield();
+    while (!waits) {
+        sched_yield();
+        pthread_mutex_lock(&comm->reason_lock);
+        waits = comm->reason != NULL;
+        pthread_mutex_unlock(&comm->reason_lock);
+    }
+    atomic_store_explicit(rank, NULL, memory_order_relaxed);
+}
+
+/* Rank 1 comes to the group's table before rank 0, whose server the first collective of the table goes through. */
+static plait_status use_group(plait_comm *comm, plait_group *group, plait_job *job) {
+    plait_table     *table = NULL;
+    plait_table_opts opts;
+    const float      one[ROWS] = { 1 };
+    float            value[ROWS];
+    plait_table_opts_init(&opts);
+    opts.name = "w";
+    opts.rows = ROWS;
+    opts.group = group;
+    if (plait_comm_rank(comm) == 0) watch(&early);
+    else atomic_store_explicit(&early, comm, memory_order_release);
+    CHECK(plait_table_create(job, &opts, &table) == PLAIT_OK);
+    CHECK(plait_table_inc_range(table, 0, ROWS, one, 0) == PLAIT_OK);
+    CHECK(plait_job_clock(job) == PLAIT_OK);
+    CHECK(plait_table_get_range(table, 0, ROWS, value) == PLAIT_OK);
+    CHECK(value[0] == MEMBERS);
+    return PLAIT_OK;
+}
+
+static plait_status use_in_each_job(plait_comm *comm, void *unused) {
+    plait_group *group = NULL;
+    (void)unused;
+    CHECK(plait_group_create(comm, "g", MEMBERS, members, &group) == PLAIT_OK);
+    for (int i = 0; i < JOBS; i++) {
+        plait_job     *job = NULL;
+        plait_job_opts opts;
+        plait_job_opts_init(&opts);
+        opts.topology = "ps";
+        opts.consistency = "bsp";
+        opts.replicas = 2;
+        CHECK(plait_job_create(comm, &opts, &job) == PLAIT_OK);
+        if (plait_group_rank(group) >= 0) PLI_TRY(use_group(comm, group, job));
+        else CHECK(plait_job_clock(job) == PLAIT_OK);
+        CHECK(plait_job_destroy(&job) == PLAIT_OK);
+    }
+    return plait_group_destroy(&group);
+}
+
+static void run(plait_body_fn *body) {
+    plait_error     err = { 0 };
+    plait_comm_opts opts;
+    plait_comm_opts_init(&opts);
+    opts.workers = WORKERS;
+    opts.transport = "threads";
+    opts.timeout_ns = UINT64_C(5000000000);
+    if (plait_comm_run(&opts, body, NULL, &err) < 0) fail_msg("%s", err.text);
+}
+
+static void test_a_group_serves_job_after_job(void **unused) {
+    (void)unused;
+    run(use_in_each_job);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_group_serves_job_after_job),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
