@@ -190,9 +190,11 @@ PLAIT_API plait_status plait_table_flush(plait_table *table);
 
 /** plait_job_holder and plait_job_inherits (plait/job.h) for this table. With opts.replicas 2 a group's table knows the
  *  deaths of its members alone, and each group's tables decide for themselves what counts of a dead member's clock. So
- *  after PLAIT_STAND_IN a program asks each table; tables whose clock has ended already inherit nothing in it. home:
- *  the rank of a worker. holder returns a rank: home itself if it is no member, -1 if table is NULL. Not collective;
- *  the rank's own thread. */
+ *  after PLAIT_STAND_IN a program asks each table; tables whose clock has ended already inherit nothing in it, and show
+ *  the next clock's values. So no item may depend on a table of another group: what stands in for it, computed from
+ *  later values, would differ from what the dead worker added, and nobody would notice. The same holds of items of a
+ *  table of all workers, whose clock ends after the groups'. home: the rank of a worker. holder returns a rank: home
+ *  itself if it is no member, -1 if table is NULL. Not collective; the rank's own thread. */
 PLAIT_API int32_t plait_table_holder(const plait_table *table, int32_t home, uint64_t item);
 PLAIT_API int     plait_table_inherits(const plait_table *table, int32_t home, uint64_t item);
 
