@@ -120,7 +120,8 @@ static plait_status check_copies(const plait_job *job, const plait_group *group,
 }
 
 /* With two replicas the members' machines carry the group's collectives, from the first one of the part on. Members
- * that died before are absent from it, and the others begin without them. */
+ * that died before are absent from it, and the others begin without them. So do they without a member that has failed to
+ * open its machines, as soon as it ends: it has no way to tell them. */
 static plait_status open_part(plait_job *part, plait_error *err) {
     PLI_TRY(pli_job_open_machines(part, err));
     if (part->layout.replicas <= 1) return PLAIT_OK;
@@ -139,7 +140,9 @@ plait_status pli_job_part(plait_job *job, plait_group *group, plait_job **part_o
     if (part == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for tables of a group");
     plait_status  status = open_part(part, err);
     const int64_t clock = part->layout.first_clock;
-    status = pli_job_agree(part, "the first table of a group", pli_hash_bytes(&clock, sizeof clock, 17), status, err);
+    if (status >= 0 || part->layout.replicas <= 1)
+        status = pli_job_agree(part, "the first table of a group", pli_hash_bytes(&clock, sizeof clock, 17), status,
+                               err);
     if (status >= 0 && !insert(job, part)) status = pli_fail(err, PLAIT_ENOMEM, "no memory for tables of a group");
     if (status < 0) pli_group_carry_no_more(group);
     if (status < 0) pli_job_free(part);

@@ -18,6 +18,33 @@ enum { WORKERS = 3, MEMBERS = 2, JOBS = 3, ROWS = 10 };
 
 static const int32_t members[MEMBERS] = { 0, 1 };
 
+static plait_status open_job(plait_comm *comm, plait_job **job_out) {
+    plait_job_opts opts;
+    plait_job_opts_init(&opts);
+    opts.topology = "ps";
+    opts.consistency = "bsp";
+    opts.replicas = 2;
+    return plait_job_create(comm, &opts, job_out);
+}
+
+static plait_status make(plait_job *job, plait_group *group, plait_table **table_out) {
+    plait_table_opts opts;
+    plait_table_opts_init(&opts);
+    opts.name = "w";
+    opts.rows = ROWS;
+    opts.group = group;
+    return plait_table_create(job, &opts, table_out);
+}
+
+/* The body returns at once, as that of a process that is no more. */
+static plait_status die(plait_comm *comm) {
+    const plait_error why = { .code = PLAIT_EPEER, .rank = plait_comm_rank(comm), .text = "killed by the test" };
+    pli_comm_kill(comm, &why);
+    return PLAIT_EPEER;
+}
+
+/* --- one job after another ---------------------------------------------------------------------------------------- */
+
 static plait_comm *_Atomic early; /* of rank 1, when it is about to create its table; release, pairs with acquire */
 
 /* Returns when the rank waits in the call that it was about to make: what it sends before has been sent then. */
@@ -36,17 +63,12 @@ static void watch(plait_comm *_Atomic *rank) {
 
 /* Rank 1 comes to the group's table before rank 0, whose server the first collective of the table goes through. */
 static plait_status use_group(plait_comm *comm, plait_group *group, plait_job *job) {
-    plait_table     *table = NULL;
-    plait_table_opts opts;
-    const float      one[ROWS] = { 1 };
-    float            value[ROWS];
-    plait_table_opts_init(&opts);
-    opts.name = "w";
-    opts.rows = ROWS;
-    opts.group = group;
+    plait_table *table = NULL;
+    const float  one[ROWS] = { 1 };
+    float        value[ROWS];
     if (plait_comm_rank(comm) == 0) watch(&early);
     else atomic_store_explicit(&early, comm, memory_order_release);
-    CHECK(plait_table_create(job, &opts, &table) == PLAIT_OK);
+    CHECK(make(job, group, &table) == PLAIT_OK);
     CHECK(plait_table_inc_range(table, 0, ROWS, one, 0) == PLAIT_OK);
     CHECK(plait_job_clock(job) == PLAIT_OK);
     CHECK(plait_table_get_range(table, 0, ROWS, value) == PLAIT_OK);
@@ -59,13 +81,8 @@ static plait_status use_in_each_job(plait_comm *comm, void *unused) {
     (void)unused;
     CHECK(plait_group_create(comm, "g", MEMBERS, members, &group) == PLAIT_OK);
     for (int i = 0; i < JOBS; i++) {
-        plait_job     *job = NULL;
-        plait_job_opts opts;
-        plait_job_opts_init(&opts);
-        opts.topology = "ps";
-        opts.consistency = "bsp";
-        opts.replicas = 2;
-        CHECK(plait_job_create(comm, &opts, &job) == PLAIT_OK);
+        plait_job *job = NULL;
+        CHECK(open_job(comm, &job) == PLAIT_OK);
         if (plait_group_rank(group) >= 0) PLI_TRY(use_group(comm, group, job));
         else CHECK(plait_job_clock(job) == PLAIT_OK);
         CHECK(plait_job_destroy(&job) == PLAIT_OK);
@@ -88,9 +105,55 @@ static void test_a_group_serves_job_after_job(void **unused) {
     run(use_in_each_job);
 }
 
+/* --- a member without memory -------------------------------------------------------------------------------------- */
+
+plait_status __real_pli_client_open(pli_client *client, const pli_layout *layout, int32_t rank, uint32_t epoch,
+                                    uint32_t incarnation, plait_error *err);
+plait_status __wrap_pli_client_open(pli_client *client, const pli_layout *layout, int32_t rank, uint32_t epoch,
+                                    uint32_t incarnation, plait_error *err);
+
+static _Thread_local bool has_no_memory;
+static bool               alone; /* written by rank 1, read behind the run */
+
+plait_status __wrap_pli_client_open(pli_client *client, const pli_layout *layout, int32_t rank, uint32_t epoch,
+                                    uint32_t incarnation, plait_error *err) {
+    if (has_no_memory) return pli_fail(err, PLAIT_ENOMEM, "no memory, says the test");
+    return __real_pli_client_open(client, layout, rank, epoch, incarnation, err);
+}
+
+static plait_status make_without_memory(plait_comm *comm, void *unused) {
+    static const int32_t all[WORKERS] = { 0, 1, 2 };
+    plait_group         *group = NULL;
+    plait_job           *job = NULL;
+    plait_table         *table = NULL;
+    plait_status         status;
+    (void)unused;
+    CHECK(open_job(comm, &job) == PLAIT_OK);
+    CHECK(plait_group_create(comm, "g", WORKERS, all, &group) == PLAIT_OK);
+    has_no_memory = plait_comm_rank(comm) == 1;
+    const uint64_t waits = (uint64_t)comm->waits;
+    status = make(job, group, &table);
+    if (has_no_memory) {
+        CHECK(status == PLAIT_ENOMEM);
+        alone = (uint64_t)comm->waits == waits;
+        return die(comm);
+    }
+    CHECK(status == PLAIT_OK);
+    while ((status = plait_job_clock(job)) == PLAIT_STAND_IN) {}
+    CHECK(status == PLAIT_OK);
+    return plait_job_destroy(&job);
+}
+
+static void test_a_member_without_memory_fails_alone(void **unused) {
+    (void)unused;
+    run(make_without_memory);
+    assert_true(alone); /* in vain it would have waited for the others, who bring theirs elsewhere */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_group_serves_job_after_job),
+        cmocka_unit_test(test_a_member_without_memory_fails_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
