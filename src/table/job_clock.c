@@ -48,7 +48,11 @@ static bool has_servers(const plait_job *job) { return job->client.n_used > 0; }
 /* The dead are known at once: there is nothing in which others must stand in for them. */
 static void end_without_servers(plait_job *job) {
     if (job->layout.replicas > 1) {
+        uint64_t now_ns;
+        pli_out  out;
+        pli_port_enter(job->client_port, &now_ns, &out); /* the client hears of deaths from other threads */
         pli_client_end_clock(&job->client);
+        pli_port_leave(job->client_port, &out);
         return;
     }
     pli_raise_clock(job->client.sink, pli_job_me(job), job->client.clock);

@@ -150,10 +150,32 @@ static void test_a_member_without_memory_fails_alone(void **unused) {
     assert_true(alone); /* in vain it would have waited for the others, who bring theirs elsewhere */
 }
 
+/* --- the end of a clock without servers --------------------------------------------------------------------------- */
+
+void __real_pli_client_end_clock(pli_client *client);
+void __wrap_pli_client_end_clock(pli_client *client);
+
+static _Atomic bool unguarded; /* some client's clock ended while nobody held its port */
+
+void __wrap_pli_client_end_clock(pli_client *client) {
+    const plait_job *job = (const plait_job *)((const char *)client - offsetof(plait_job, client));
+    if (atomic_load(&job->client_port->lock) == 0) atomic_store(&unguarded, true);
+    __real_pli_client_end_clock(client);
+}
+
+/* News of a death come to the client by any thread, which holds its port meanwhile. */
+static void test_a_clock_ends_within_the_port(void **unused) {
+    (void)unused;
+    atomic_store(&unguarded, false);
+    run(use_in_each_job); /* there is no table of all workers */
+    assert_false(atomic_load(&unguarded));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_group_serves_job_after_job),
         cmocka_unit_test(test_a_member_without_memory_fails_alone),
+        cmocka_unit_test(test_a_clock_ends_within_the_port),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
