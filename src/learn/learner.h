@@ -87,6 +87,9 @@ typedef struct pli_learner_more {
      *  pli_resume_array. */
     int32_t (*kept)(const pli_run *run, pli_kept kept_out[PLI_KEPT]);
     plait_status (*restore)(pli_run *run);
+    /** Puts a table back that the checkpoint does not have as such, before restore; *done_out: false, it is to be put
+     *  back as it was kept. Each worker puts its share, and perhaps once more (pli_kept_put). Collective. */
+    plait_status (*put_back)(pli_run *run, const plait_table *table, bool *done_out);
     /** Judges values [run->weights] that were read during training: the sums of losses and of weights over all rows,
      *  and the penalty. Collective. */
     plait_status (*worth)(pli_run *run, plait_type type, const void *values, double *loss, double *weight,

@@ -560,6 +560,75 @@ static void test_checkpoints_outlive_any_rank(void **unused) {
     plait_data_destroy(&data[2]);
 }
 
+/* --- a clock has rows of few blocks ------------------------------------------------------------------------------- */
+
+static const kind few_rows = { "topics by very small batches", "lda", "bsp", NULL, NULL, true, false, false };
+
+/* Trains topics of which a clock has ten rows, so that an heir has rows of most blocks only many clocks after a death.
+ * at: the call at which rank 1 dies; -1: it does not. */
+static void train_few_rows(plait_data *const data[3], int32_t replicas, int64_t at, const char *resume, story *s,
+                           const char *what) {
+    static const int stop = 0;
+    plait_error      err = { 0 };
+    *s = story_of(&few_rows, data, &stop);
+    s->opts.batch = 10;
+    s->opts.curve = 0;
+    s->opts.replicas = replicas;
+    s->opts.resume = resume;
+    s->opts.checkpoint = resume == NULL ? dir : NULL;
+    s->opts.checkpoint_keep = 1000;
+    s->opts.checkpoint_clocks = 25;
+    s->victim = 1;
+    s->at = at;
+    if (run(s, &err) < 0) fail_msg("%s: %s", what, err.text);
+}
+
+/* Resumes from each checkpoint with another number of replicas; with two, rank 1 dies at the given call. */
+static void resume_from_each(plait_data *const data[3], int32_t replicas, int64_t at, const story *whole,
+                             const char *what) {
+    pli_checkpoint_list list = { 0 };
+    plait_error         err = { 0 };
+    char                more[120];
+    if (pli_checkpoint_list_read(dir, &list, &err) < 0) fail_msg("%s: %s", what, err.text);
+    assert_true(list.n > 4);
+    for (int64_t i = list.n - 1; i >= 0; i--) {
+        story s;
+        snprintf(more, sizeof more, "%s, %d replicas go on from %s", what, (int)replicas, list.entry[i].folder);
+        train_few_rows(data, replicas, at, dir, &s, more);
+        s.kept_clocks = whole->kept_clocks;
+        if (replicas == 1) memcpy(s.kept_hash, whole->kept_hash, sizeof s.kept_hash);
+        check(&s, &few_rows, whole, more);
+        assert_int_equal(pli_checkpoint_discard(dir, list.entry[i].folder, &err), PLAIT_OK);
+    }
+    pli_checkpoint_list_free(&list);
+    remove_checkpoints();
+}
+
+static void test_topics_go_on_with_another_number_of_replicas(void **unused) {
+    (void)unused;
+    plait_data *data[3] = { points(ROWS, 6, 2, 5), by_key(), words() };
+    story      *whole = pli_calloc(1, sizeof *whole), *s = pli_calloc(1, sizeof *s);
+    make_directory();
+    train_few_rows(data, 2, -1, NULL, whole, "nobody dies");
+    remove_checkpoints();
+    for (int64_t tenth = 3; tenth < 10; tenth += 3) {
+        char what[60];
+        snprintf(what, sizeof what, "a death after %lld tenths", (long long)tenth);
+        train_few_rows(data, 2, whole->calls[0] * tenth / 10, NULL, s, what);
+        assert_true(atomic_load(&s->told) > 0);
+        check(s, &few_rows, whole, what);
+        resume_from_each(data, 1, -1, whole, what);
+    }
+    for (int64_t at = 1; at < 40; at += 12) {
+        train_few_rows(data, 1, -1, NULL, s, "one replica");
+        resume_from_each(data, 2, at, whole, "one replica");
+    }
+    pli_free(whole);
+    pli_free(s);
+    assert_int_equal(rmdir(dir), 0);
+    for (int i = 0; i < 3; i++) plait_data_destroy(&data[i]);
+}
+
 /* --- a program's own job ------------------------------------------------------------------------------------------ */
 
 /* Adds what a worker adds in a clock: for each item that it holds, or (inherited) has inherited in the clock that is
@@ -725,6 +794,7 @@ int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_any_rank_may_die_at_any_moment),
                                         cmocka_unit_test(test_any_rank_may_die_while_first_centres_are_drawn),
                                         cmocka_unit_test(test_checkpoints_outlive_any_rank),
+                                        cmocka_unit_test(test_topics_go_on_with_another_number_of_replicas),
                                         cmocka_unit_test(test_a_programs_own_checkpoints_outlive_any_rank),
                                         cmocka_unit_test(test_what_cannot_go_on_is_refused_by_name) };
     return cmocka_run_group_tests(tests, NULL, NULL);

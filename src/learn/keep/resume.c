@@ -208,6 +208,14 @@ plait_status pli_resume_array(const pli_run *run, const char *name, int64_t rows
     return pli_checkpoint_read(run->resume->checkpoint, tensor, 0, rows, out, run->err);
 }
 
+static plait_status put_table(pli_run *run, plait_table *table) {
+    const pli_learner_more *more = run->learner->more;
+    bool                    done = false;
+    if (more != NULL && more->put_back != NULL) PLI_TRY(more->put_back(run, table, &done));
+    return done ? PLAIT_OK
+                : pli_kept_put(run->resume->checkpoint, run->opts->resume, plait_table_name(table), table, run->err);
+}
+
 plait_status pli_resume_tables(pli_run *run) {
     const pli_resume       *r = run->resume;
     const pli_learner_more *more = run->learner->more;
@@ -215,9 +223,7 @@ plait_status pli_resume_tables(pli_run *run) {
     plait_status status = PLAIT_OK;
     int32_t      absent = pli_comm_absent(run->comm);
     do {
-        for (int32_t t = 0; status >= 0 && t < run->n_made; t++)
-            status = pli_kept_put(r->checkpoint, run->opts->resume, plait_table_name(run->made[t]), run->made[t],
-                                  run->err);
+        for (int32_t t = 0; status >= 0 && t < run->n_made; t++) status = put_table(run, run->made[t]);
         if (status >= 0 && run->opts->replicas > 1) status = plait_comm_barrier(run->comm);
     } while (status >= 0 && pli_run_again(run, &absent)); /* the share of a worker that died may be missing */
     if (status >= 0) status = pli_row_values_restore(run);

@@ -9,13 +9,15 @@
 struct pli_row_values {
     int64_t         row_bytes;
     int32_t         blocks;
+    bool            elsewhere; /* in a table, too */
     int64_t        *rows;   /* [blocks] rows of a block whose values are there */
     int64_t       **start;  /* [blocks] [rows + 1] where each row begins, in values; NULL: rows have equal numbers */
     unsigned char **values; /* [blocks] [rows, row_bytes]; NULL: this worker has had no row of the block */
 };
 
-enum { TENSOR_NAME = 40 };
-static void name_of(int32_t block, char name[TENSOR_NAME]) { snprintf(name, TENSOR_NAME, "row_values.%d", (int)block); }
+void pli_row_values_name(int32_t block, char name[PLI_ROW_VALUES_NAME]) {
+    snprintf(name, PLI_ROW_VALUES_NAME, "row_values.%d", (int)block);
+}
 
 static int64_t bytes_of(plait_type type) { return type == PLAIT_F32 ? 4 : 8; }
 static const char *type_of(plait_type type) {
@@ -99,23 +101,30 @@ void *plait_training_row_values(plait_training *run, const plait_batch *batch, i
            (start != NULL ? start[row] : row) * run->row_values->row_bytes;
 }
 
+void pli_row_values_lie_elsewhere(pli_run *run) { run->row_values->elsewhere = true; }
+
 void *pli_row_values_of_block(const pli_run *run, int64_t block) { return run->row_values->values[block]; }
 
 /* --- in checkpoints ----------------------------------------------------------------------------------------------- */
 
+/* The values that checkpoints keep; NULL: none. */
+static pli_row_values *kept(const pli_run *run) {
+    return run->row_values == NULL || run->row_values->elsewhere ? NULL : run->row_values;
+}
+
 void pli_row_values_plan(const pli_run *run, pli_part_plan *plan) {
-    const pli_row_values *v = run->row_values;
-    char                  name[TENSOR_NAME];
+    const pli_row_values *v = kept(run);
+    char                  name[PLI_ROW_VALUES_NAME];
     for (int32_t b = 0; v != NULL && b < v->blocks; b++) {
         if (v->values[b] == NULL) continue;
-        name_of(b, name);
+        pli_row_values_name(b, name);
         const int64_t rows = tensor_rows(v, b);
         pli_part_plan_add(plan, name, "", type_of(run->learner->row_type), 0, rows, run->learner->row_cols, rows);
     }
 }
 
 bool pli_row_values_put(const pli_run *run, bool (*put)(void *user, const void *bytes, int64_t n), void *user) {
-    const pli_row_values *v = run->row_values;
+    const pli_row_values *v = kept(run);
     bool                  done = true;
     for (int32_t b = 0; v != NULL && done && b < v->blocks; b++)
         if (v->values[b] != NULL) done = put(user, v->values[b], tensor_rows(v, b) * v->row_bytes);
@@ -123,11 +132,11 @@ bool pli_row_values_put(const pli_run *run, bool (*put)(void *user, const void *
 }
 
 plait_status pli_row_values_restore(pli_run *run) {
-    pli_row_values *v = run->row_values;
+    pli_row_values *v = kept(run);
     for (int32_t i = 0; v != NULL && i < pli_dataset_own_blocks(run->data); i++) {
         const pli_block *block = pli_dataset_block(run->data, i);
-        char             name[TENSOR_NAME];
-        name_of((int32_t)block->number, name);
+        char             name[PLI_ROW_VALUES_NAME];
+        pli_row_values_name((int32_t)block->number, name);
         if (!pli_resume_has(run, name, NULL)) continue; /* no clock so far had a row of the block */
         PLI_TRY(hold(run, block));
         PLI_TRY(pli_resume_array(run, name, tensor_rows(v, (int32_t)block->number), v->row_bytes,

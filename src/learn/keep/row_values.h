@@ -5,18 +5,24 @@
  * block's values are memory of their own, made when the worker first has rows of the block. A checkpoint has a tensor
  * "row_values.BLOCK" for each block whose values are there; blocks do not depend on how many workers there are, so a
  * resumed run finds the values of its own blocks, whoever wrote them. A worker that takes over blocks of a dead one
- * begins with zeros: a learner must be able to make good values out of them. */
+ * begins with zeros: a learner must be able to make good values out of them. One that copies the values into a table has
+ * better ones there (pli_row_values_lie_elsewhere). */
 #ifndef PLI_LEARN_ROW_VALUES_H
 #define PLI_LEARN_ROW_VALUES_H
 
 #include "learn/keep/writer.h"
 #include "learn/learner.h"
 
+enum { PLI_ROW_VALUES_NAME = 40 };
+
 /** This call, and all others, do nothing if the learner keeps no values. Errors: ENOMEM. */
 plait_status pli_row_values_begin(pli_run *run);
 void         pli_row_values_end(pli_run *run);
 /** Before a step: makes memory for all rows of the batch. Errors: ENOMEM. */
 plait_status pli_row_values_hold(pli_run *run, const pli_batch *batch);
+
+/** The values lie in a table, too: checkpoints leave them out. */
+void pli_row_values_lie_elsewhere(pli_run *run);
 
 /** All values of a block, once memory for them was made; NULL before. */
 void *pli_row_values_of_block(const pli_run *run, int64_t block);
@@ -25,6 +31,8 @@ void *pli_row_values_of_block(const pli_run *run, int64_t block);
  *  fails if the callback returns false. */
 void pli_row_values_plan(const pli_run *run, pli_part_plan *plan);
 bool pli_row_values_put(const pli_run *run, bool (*put)(void *user, const void *bytes, int64_t n), void *user);
+/** The name of a block's tensor. */
+void pli_row_values_name(int32_t block, char name[PLI_ROW_VALUES_NAME]);
 /** Reads the values of own blocks back. Errors: EMISMATCH, ECHECKSUM, EIO, ENOMEM. */
 plait_status pli_row_values_restore(pli_run *run);
 

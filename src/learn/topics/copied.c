@@ -13,12 +13,18 @@
  * be missing, in one table but not in the other; they are refused.)
  *
  * A worker that stands in for a dead one has sent its own part of the clock before, and reads the counts of the clock's
- * beginning once more: without it. */
+ * beginning once more: without it.
+ *
+ * The table alone is right at every clock. Beside it a block's values are what its worker last read: those of an heir
+ * are zeros until the block has rows in one of its clocks. So checkpoints of two replicas keep the table, those of one
+ * the values, and a resumed run makes of either what it needs. */
 #include <string.h>
 
+#include "learn/keep/keep.h"
 #include "learn/keep/row_values.h"
 #include "learn/solve/inherit.h"
 #include "learn/topics/topics.h"
+#include "table/state/state.h"
 
 static plait_status no_memory(const pli_run *run) {
     return pli_fail(run->err, PLAIT_ENOMEM, "no memory for copies of the tokens' topics");
@@ -42,20 +48,29 @@ static plait_status measure_blocks(pli_run *run, int64_t *values) {
     return PLAIT_OK;
 }
 
-plait_status pli_lda_copies_begin(pli_run *run) {
+/* Finds where each block's values begin in the table; *most_out: those of the largest. Collective. */
+static plait_status place_blocks(pli_run *run, int64_t *most_out) {
     pli_lda      *m = pli_lda_of(run);
     const int32_t blocks = pli_dataset_blocks(run->data);
-    int64_t       most = 0;
+    *most_out = 0;
     m->base = pli_calloc((size_t)blocks + 1, sizeof *m->base);
     if (m->base == NULL) return no_memory(run);
     PLI_TRY(measure_blocks(run, m->base + 1));
     for (int32_t b = 0; b < blocks; b++) {
-        if (m->base[b + 1] > most) most = m->base[b + 1];
+        if (m->base[b + 1] > *most_out) *most_out = m->base[b + 1];
         m->base[b + 1] += m->base[b];
     }
+    return PLAIT_OK;
+}
+
+plait_status pli_lda_copies_begin(pli_run *run) {
+    pli_lda *m = pli_lda_of(run);
+    int64_t  most;
+    PLI_TRY(place_blocks(run, &most));
+    pli_row_values_lie_elsewhere(run);
     m->before = pli_array((size_t)most + 1, sizeof *m->before);
     if (m->before == NULL) return no_memory(run);
-    return pli_run_table(run, "tokens", PLAIT_I64, m->base[blocks], 1, NULL, &m->token);
+    return pli_run_table(run, "tokens", PLAIT_I64, m->base[pli_dataset_blocks(run->data)], 1, NULL, &m->token);
 }
 
 void pli_lda_copies_end(pli_lda *m) {
@@ -79,4 +94,56 @@ plait_status pli_lda_copies_push(pli_run *run, int64_t block) {
     const int64_t *values = pli_row_values_of_block(run, block);
     for (int64_t i = 0; i < n; i++) m->before[i] = (int64_t)((uint64_t)values[i] - (uint64_t)m->before[i]);
     return plait_table_inc_range(m->token, m->base[block], n, m->before, 0);
+}
+
+/* --- resumed with another number of replicas ---------------------------------------------------------------------- */
+
+#define KEPT_TOKENS "tokens.values"
+
+static plait_status other_shape(const pli_run *run, const char *name) {
+    return pli_fail(run->err, PLAIT_EMISMATCH, "%s/%s: tensor %s does not have the shape of this run's tokens",
+                    run->opts->resume, run->resume->folder, name);
+}
+
+/* The values of a block, out of the table that the checkpoint kept. */
+static plait_status take_block(pli_run *run, const pli_checkpoint_tensor *kept, const pli_block *block) {
+    const int64_t *base = pli_lda_of(run)->base + block->number;
+    pli_part       part = { .block = block };
+    PLI_TRY(pli_row_values_hold(run, &(pli_batch){ .part = &part, .parts = 1 }));
+    return pli_checkpoint_read(run->resume->checkpoint, kept, base[0], base[1] - base[0],
+                               pli_row_values_of_block(run, block->number), run->err);
+}
+
+plait_status pli_lda_copies_take(pli_run *run) {
+    pli_lda                     *m = pli_lda_of(run);
+    const pli_checkpoint_tensor *kept = pli_checkpoint_find(run->resume->checkpoint, KEPT_TOKENS);
+    int64_t                      most;
+    if (m->token != NULL || kept == NULL) return PLAIT_OK;
+    PLI_TRY(place_blocks(run, &most));
+    if (kept->shape[0] != m->base[pli_dataset_blocks(run->data)] || pli_checkpoint_row_bytes(kept) != sizeof *m->base)
+        return other_shape(run, KEPT_TOKENS);
+    for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++)
+        PLI_TRY(take_block(run, kept, pli_dataset_block(run->data, b)));
+    return PLAIT_OK;
+}
+
+/* Puts the values that were kept of a block into the table; zeros, "not yet drawn", stay if there are none. */
+static plait_status put_block(pli_run *run, int32_t block) {
+    pli_lda      *m = pli_lda_of(run);
+    const int64_t n = m->base[block + 1] - m->base[block];
+    char          name[PLI_ROW_VALUES_NAME];
+    pli_row_values_name(block, name);
+    if (!pli_resume_has(run, name, NULL)) return PLAIT_OK;
+    PLI_TRY(pli_resume_array(run, name, n, sizeof *m->before, m->before));
+    return pli_state_put(m->token, PLI_STATE_VALUES, m->base[block], n, NULL, m->before, run->err);
+}
+
+plait_status pli_lda_copies_put(pli_run *run, const plait_table *table, bool *done_out) {
+    const pli_lda *m = pli_lda_of(run);
+    int64_t        first = 0, n = pli_dataset_blocks(run->data);
+    *done_out = m->token != NULL && table == m->token && !pli_resume_has(run, KEPT_TOKENS, NULL);
+    if (!*done_out) return PLAIT_OK;
+    if (!pli_state_is_copied(m->token)) pli_state_share(m->token, n, &first, &n);
+    for (int64_t b = first; b < first + n; b++) PLI_TRY(put_block(run, (int32_t)b));
+    return PLAIT_OK;
 }

@@ -287,7 +287,7 @@ static plait_status restore(pli_run *run) {
     PLI_TRY(pli_resume_array(run, KEPT_ALPHA, m->k, sizeof *m->alpha, m->alpha));
     PLI_TRY(pli_resume_array(run, KEPT_SEEN, m->k + 1, sizeof *m->seen, m->seen));
     for (int32_t t = 0; t < m->k; t++) m->counts.alpha[t] = (float)m->alpha[t];
-    return PLAIT_OK;
+    return pli_lda_copies_take(run);
 }
 
 /* --- the learner -------------------------------------------------------------------------------------------------- */
@@ -333,7 +333,7 @@ static const plait_learner_table tables[] = {
 };
 
 static const pli_learner_more more = { .row_values = pli_lda_row_values, .kept = kept, .restore = restore,
-                                       .inspect = pli_lda_inspect };
+                                       .put_back = pli_lda_copies_put, .inspect = pli_lda_inspect };
 
 const plait_learner pli_lda_learner = {
     .size = sizeof(plait_learner),

@@ -45,7 +45,7 @@ typedef struct pli_lda {
 
     /* with two replicas (copied.c) */
     plait_table      *token;    /* the values of all rows, block after block; NULL: there is one replica */
-    int64_t          *base;     /* [blocks + 1] where a block's values begin in it */
+    int64_t          *base;     /* [blocks + 1] where a block's values begin in it, or in one that was kept */
     int64_t          *before;   /* of the block at hand, as they were read */
 } pli_lda;
 
@@ -64,6 +64,11 @@ plait_status pli_lda_copies_begin(pli_run *run);
 void         pli_lda_copies_end(pli_lda *m);
 plait_status pli_lda_copies_read(pli_run *run, int64_t block);
 plait_status pli_lda_copies_push(pli_run *run, int64_t block);
+/** Of a resumed run whose checkpoint had another number of replicas. take: own rows' values out of the table that was
+ *  kept; put: the table out of rows' values (pli_learner_more.put_back). Without need they do nothing. Errors:
+ *  EMISMATCH, ECHECKSUM, EIO, ENOMEM. Collective. */
+plait_status pli_lda_copies_take(pli_run *run);
+plait_status pli_lda_copies_put(pli_run *run, const plait_table *table, bool *done_out);
 
 /** sample.c: a clock. */
 plait_status pli_lda_step(pli_run *run, const plait_batch *batch, plait_step_sums *told);
