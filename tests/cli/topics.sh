@@ -77,17 +77,17 @@ exact="$lda --epochs 12 --batch 100 --reduce exact --json"
     done
 }
 
-# --- stopped in the middle, and resumed by other numbers of workers ---
+# --- stopped in the middle, and resumed by other numbers of workers and replicas ---
 # shellcheck disable=SC2086
 works whole $exact --epochs 14
-for numbers in "1 3" "3 2"; do
-    from=${numbers% *} to=${numbers#* }
+for numbers in "1:3" "3:2" "2 --replicas 2:3" "3:2 --replicas 2"; do
+    from=${numbers%:*} to=${numbers#*:}
     rm -rf d
     # shellcheck disable=SC2086
-    works part $exact --epochs 14 --workers "$from" --topology ps --checkpoint d --checkpoint-every 7
+    works part $exact --epochs 14 --workers $from --topology ps --checkpoint d --checkpoint-every 7
     rm -r d/*42 # the end: the run is resumed from clock 35
     # shellcheck disable=SC2086
-    works resumed $exact --epochs 14 --resume d --workers "$to" --topology ps
+    works resumed $exact --epochs 14 --resume d --workers $to --topology ps
     [ "$(key resumed model_hash)" = "$(key whole model_hash)" ] || fail "from $from to $to workers: another model"
 done
 
