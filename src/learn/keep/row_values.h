@@ -5,8 +5,8 @@
  * block's values are memory of their own, made when the worker first has rows of the block. A checkpoint has a tensor
  * "row_values.BLOCK" for each block whose values are there; blocks do not depend on how many workers there are, so a
  * resumed run finds the values of its own blocks, whoever wrote them. A worker that takes over blocks of a dead one
- * begins with zeros: a learner must be able to make good values out of them. One that copies the values into a table has
- * better ones there (pli_row_values_lie_elsewhere). */
+ * begins with zeros: a learner must be able to make good values out of them. One that copies the values into a table
+ * has better ones there (pli_row_values_lie_elsewhere). */
 #ifndef PLI_LEARN_ROW_VALUES_H
 #define PLI_LEARN_ROW_VALUES_H
 
