@@ -12,6 +12,7 @@
 #include "cli/signals.h"
 #include "comm/comm.h"
 #include "learn/learn.h"
+#include "learn/learner.h"
 
 typedef struct cv_settings {
     int64_t     folds, jobs;
@@ -169,8 +170,16 @@ static plait_status read_data(cv_run *run, plait_error *err) {
     return PLAIT_OK;
 }
 
+/* Classes of a model that ignores labels are none. */
+static void settle_split(cv_run *run) {
+    const plait_learner *learner = pli_learner_find(run->plan.train.model, NULL, 0);
+    if (pli_is(run->set.split, "auto") && learner != NULL && learner->labels == PLAIT_LABELS_NONE)
+        run->set.split = "rows";
+}
+
 static plait_status make_folds(cv_run *run, plait_error *err) {
     const int64_t n = plait_data_rows(run->data);
+    settle_split(run);
     if (run->set.folds_from != NULL)
         PLI_TRY(pli_folds_read(run->set.folds_from, n, &run->folds, err));
     else
@@ -217,8 +226,11 @@ static int show(cv_run *run) {
     const bool    whole = all_done(cv);
     pli_cv_figure figures[PLI_CV_FIGURES];
     cv->classes = cv->by_class.classes;
-    if (!whole) pli_talk_say(&run->talk, "interrupted; the folds that were finished are shown");
-    if (!whole && pli_cv_figures(cv, figures) == 0) return PLI_EXIT_INTERRUPTED;
+    const bool    some = whole || pli_cv_figures(cv, figures) > 0;
+    if (!whole)
+        pli_talk_say(&run->talk, some ? "interrupted; the folds that were finished are shown"
+                                      : "interrupted; no fold was finished");
+    if (!some && !run->job.json) return PLI_EXIT_INTERRUPTED;
     if (run->job.json) pli_cv_json(cv, &text);
     else pli_cv_text(cv, &text);
     if (!pli_cli_print(&text)) return PLI_EXIT_FAILED;

@@ -52,7 +52,7 @@ works shown cv --model gbdt --data part --folds 3 --quiet
 [ "$(grep -cE '^ +[123] +100 ' shown.out)" -eq 3 ] && grep -q '^ *mean ' shown.out && grep -q '^ *deviation ' shown.out ||
     fail "shown: $(cat shown.out)"
 works clusters cv --model kmeans --clusters 4 --data part --folds 3 --json --quiet
-grep -q '"mean": {.*"test_inertia": [0-9]' clusters.out || fail "kmeans: $(cat clusters.out)"
+grep -q '"split": "rows".*"mean": {.*"test_inertia": [0-9]' clusters.out || fail "kmeans: $(cat clusters.out)"
 awk '{ print int(NR / 10), "qid:" int(NR / 7), "1:" NR % 7, "2:" NR }' part >ranks
 works ranks cv --loss ndcg --model gbdt --data ranks --folds 3 --json --quiet
 [ "$(grep -o '"test_ndcg10": [0-9.]*' ranks.out | wc -l)" -eq 5 ] || fail "ranking: $(cat ranks.out)"

@@ -169,6 +169,17 @@ static void line_of(const char *text, int64_t i, char *line, size_t bytes) {
     snprintf(line, bytes, "%.*s", (int)strcspn(text, "\n"), text);
 }
 
+/* An option as a message shows it: not as a number that stands for the default, and not as nothing. */
+static void show_option(char *line, size_t bytes) {
+    const size_t length = strlen(line), name = strcspn(line, " ");
+    char         shown[200];
+    if (length > 4 && strcmp(line + length - 4, " nan") == 0)
+        snprintf(shown, sizeof shown, "no %.*s", (int)(name < 100 ? name : 100), line);
+    else
+        snprintf(shown, sizeof shown, "%s", length > 0 ? line : "nothing more");
+    snprintf(line, bytes, "%s", shown);
+}
+
 plait_status pli_resume_check(const pli_run *run) {
     const pli_resume *r = run->resume;
     pli_text          now = { 0 };
@@ -181,11 +192,12 @@ plait_status pli_resume_check(const pli_run *run) {
             line_of(r->options, i, was_line, sizeof was_line);
             line_of(now.data, i++, now_line, sizeof now_line);
         } while (strcmp(was_line, now_line) == 0 && was_line[0] != '\0');
+        show_option(was_line, sizeof was_line);
+        show_option(now_line, sizeof now_line);
         status = pli_fail(run->err, PLAIT_EREFUSED,
                           "%s/%s was made with '%s', but this run has '%s'; to resume it give the same options, or "
                           "start from its weights by --init-model",
-                          run->opts->resume, r->folder, was_line[0] != '\0' ? was_line : "nothing more",
-                          now_line[0] != '\0' ? now_line : "nothing more");
+                          run->opts->resume, r->folder, was_line, now_line);
     }
     if (status == PLAIT_OK && (r->epoch_clock > run->clocks && !run->stream)) status = malformed(run, "epoch_clock");
     pli_text_free(&now);
