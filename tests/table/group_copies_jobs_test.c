@@ -37,9 +37,11 @@ static plait_status make(plait_job *job, plait_group *group, plait_table **table
 }
 
 /* The body returns at once, as that of a process that is no more. */
-static plait_status die(plait_comm *comm) {
+static plait_status die(plait_job *job) {
+    plait_comm       *comm = plait_job_comm(job);
     const plait_error why = { .code = PLAIT_EPEER, .rank = plait_comm_rank(comm), .text = "killed by the test" };
     pli_comm_kill(comm, &why);
+    pli_job_abandon(&job);
     return PLAIT_EPEER;
 }
 
@@ -136,7 +138,7 @@ static plait_status make_without_memory(plait_comm *comm, void *unused) {
     if (has_no_memory) {
         CHECK(status == PLAIT_ENOMEM);
         alone = (uint64_t)comm->waits == waits;
-        return die(comm);
+        return die(job);
     }
     CHECK(status == PLAIT_OK);
     while ((status = plait_job_clock(job)) == PLAIT_STAND_IN) {}

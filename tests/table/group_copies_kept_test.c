@@ -34,9 +34,11 @@ static plait_status run(story *s, int32_t workers, plait_body_fn *body, plait_er
 }
 
 /* The body returns at once, as that of a process that is no more. */
-static plait_status die(plait_comm *comm) {
+static plait_status die(plait_job *job) {
+    plait_comm       *comm = plait_job_comm(job);
     const plait_error why = { .code = PLAIT_EPEER, .rank = plait_comm_rank(comm), .text = "killed by the test" };
     pli_comm_kill(comm, &why);
+    pli_job_abandon(&job);
     return PLAIT_EPEER;
 }
 
@@ -117,11 +119,11 @@ static plait_status restore_without_one(plait_comm *comm, void *user) {
     float             value[ROWS];
     CHECK(open_job(comm, 1, &job) == PLAIT_OK);
     CHECK(plait_group_create(comm, "g", MEMBERS, members, &group) == PLAIT_OK);
-    if (dies && !s->late) return die(comm);
+    if (dies && !s->late) return die(job);
     if (!s->late) CHECK(plait_comm_barrier(comm) == PLAIT_OK);
     if (plait_group_rank(group) >= 0) {
         CHECK(make(job, group, &table) == PLAIT_OK);
-        if (dies) return die(comm);
+        if (dies) return die(job);
         CHECK(plait_checkpoint_open(s->dir, NULL, &from, pli_comm_error(comm)) == PLAIT_OK);
         const plait_status status = plait_checkpoint_restore(from, table, NULL);
         plait_checkpoint_close(&from);
@@ -160,7 +162,7 @@ static plait_status save_without_one(plait_comm *comm, void *user) {
     CHECK(add_ones(table) == PLAIT_OK);
     CHECK(end_clock(job) == PLAIT_OK);
     CHECK(plait_job_barrier(job) == PLAIT_OK);
-    if (plait_comm_rank(comm) == s->victim) return die(comm);
+    if (plait_comm_rank(comm) == s->victim) return die(job);
     CHECK(add_ones(table) == PLAIT_OK);
     CHECK(end_clock(job) == PLAIT_OK);
     CHECK(plait_comm_barrier(comm) == PLAIT_OK);
