@@ -120,8 +120,8 @@ static plait_status check_copies(const plait_job *job, const plait_group *group,
 }
 
 /* With two replicas the members' machines carry the group's collectives, from the first one of the part on. Members
- * that died before are absent from it, and the others begin without them. So do they without a member that has failed to
- * open its machines, as soon as it ends: it has no way to tell them. */
+ * that died before are absent from it, and the others begin without them. They do so without a member that has failed
+ * to open its machines, too, as soon as it ends: it has no way to tell them. */
 static plait_status open_part(plait_job *part, plait_error *err) {
     PLI_TRY(pli_job_open_machines(part, err));
     if (part->layout.replicas <= 1) return PLAIT_OK;
