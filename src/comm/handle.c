@@ -43,12 +43,6 @@ void pli_comm_tell_times(plait_comm *comm, pli_comm_times *times) {
     times->network_ns = comm->in_calls_ns - times->wait_ns;
 }
 
-uint64_t pli_comm_own_ns(plait_comm *comm) {
-    pli_comm_times times;
-    pli_comm_tell_times(comm, &times);
-    return pli_comm_now(comm) - times.wait_ns - times.network_ns;
-}
-
 uint64_t pli_comm_waited_ns(const plait_comm *comm) {
     return atomic_load_explicit(&comm->waited_ns, memory_order_relaxed);
 }
