@@ -225,7 +225,6 @@ static int show(cv_run *run) {
     pli_cv       *cv = &run->result;
     const bool    whole = all_done(cv);
     pli_cv_figure figures[PLI_CV_FIGURES];
-    cv->classes = cv->by_class.classes;
     const bool    some = whole || pli_cv_figures(cv, figures) > 0;
     if (!whole)
         pli_talk_say(&run->talk, some ? "interrupted; the folds that were finished are shown"

@@ -45,7 +45,7 @@ typedef struct pli_cv_fold {
 
 typedef struct pli_cv {
     const char  *model, *way;
-    int64_t      rows, features, classes;
+    int64_t      rows, features;
     int32_t      n;
     uint64_t     seed;
     pli_cv_fold *fold;     /* [n] */

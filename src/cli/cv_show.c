@@ -55,6 +55,12 @@ static const pli_cv_fold *first_done(const pli_cv *cv) {
     return NULL;
 }
 
+/* 0: the model has no classes, or no fold is done. */
+static int64_t classes_of(const pli_cv *cv) {
+    const pli_cv_fold *fold = first_done(cv);
+    return fold != NULL ? fold->report.classes : 0;
+}
+
 int32_t pli_cv_figures(const pli_cv *cv, pli_cv_figure figures[PLI_CV_FIGURES]) {
     const pli_cv_fold *fold = first_done(cv);
     int32_t            n = 0;
@@ -100,7 +106,7 @@ void pli_cv_text(const pli_cv *cv, pli_text *text) {
     const int32_t n = pli_cv_figures(cv, figures);
     pli_text_add(text, "%-18s %s\n%-18s %" PRId64 "\n%-18s %" PRId64 "\n", "model", cv->model, "rows", cv->rows,
                  "features", cv->features);
-    if (cv->classes > 0) pli_text_add(text, "%-18s %" PRId64 "\n", "classes", cv->classes);
+    if (classes_of(cv) > 0) pli_text_add(text, "%-18s %" PRId64 "\n", "classes", classes_of(cv));
     pli_text_add(text, "%-18s %" PRId32 ", %s\n\n%9s %10s", "folds", cv->n, cv->way, "fold", "held out");
     for (int32_t i = 0; i < n; i++) pli_text_add(text, " %12s", title_of(figures[i].name));
     pli_text_add(text, "\n");
@@ -146,7 +152,7 @@ void pli_cv_json(const pli_cv *cv, pli_text *text) {
     pli_json_text(text, "model", cv->model);
     pli_json_i64(text, "rows", cv->rows);
     pli_json_i64(text, "features", cv->features);
-    if (cv->classes > 0) pli_json_i64(text, "classes", cv->classes);
+    if (classes_of(cv) > 0) pli_json_i64(text, "classes", classes_of(cv));
     else pli_json_null(text, "classes");
     pli_json_i64(text, "folds", cv->n);
     pli_json_text(text, "split", cv->way);

@@ -76,7 +76,7 @@ const pli_opt pli_train_rows[] = {
     { "classes", PLI_OPT_I64, AT(classes), "0", "N",
       "of a net, logistic or hinge: labels are whole numbers from 0 to N - 1, whether rows have all of them or not; 0: "
       "the labels that rows have",
-      0, 1 << 20, "model" },
+      0, PLI_LABELS_DECLARED, "model" },
     { "micro-batches", PLI_OPT_I64, AT(micro_batches), "1", "M",
       "of a net: the rows of a clock go through the graph in M pieces: with --cut, stages work at once; without, a "
       "worker needs less memory",

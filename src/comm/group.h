@@ -57,7 +57,7 @@ static inline uint32_t pli_group_id(const plait_group *group) { return group == 
  *  own thread. Errors: ENOMEM. */
 plait_status pli_group_carry(plait_group *group, const pli_carrier *carrier, plait_error *err);
 void         pli_group_carry_no_more(plait_group *group);
-/** Who of the members is absent, the same on all members: [members] 1: absent; NULL: nobody was carried. */
+/** A byte for each member, the same on all members: [members] 1: it is absent; NULL: no collective was carried. */
 static inline const uint8_t *pli_group_absentees(const plait_group *group) { return group->carriage.absent; }
 
 /** Frees all groups of a rank whose ports are closed. */

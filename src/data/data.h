@@ -41,6 +41,7 @@ bool         pli_schema_has_labels(const pli_schema *schema);
 bool         pli_schema_keeps_missing(const pli_schema *schema);
 /** Is this option's value `none`, for rows without labels? */
 bool         pli_label_is_none(const char *label);
+enum { PLI_LABELS_DECLARED = 1 << 20 }; /* the most classes that may be declared */
 /** Distinct labels seen, at most 65,536, or declared; -1: more, or not integers (regression). */
 int64_t      pli_schema_labels(const pli_schema *schema);
 /** Says that the labels are 0 .. n - 1, whether rows have all of them or not. Errors: EFORMAT they are texts, or a row

@@ -70,6 +70,8 @@ typedef struct pli_learner_more {
     /** Can it learn from the rows of a pipe as they come, knowing only its front? Asked before the data are read. NULL:
      *  it cannot. */
     bool (*live)(const pli_run *run);
+    /** May a model of this learner have classes that no row has (plait_train_opts.classes)? NULL: no. */
+    bool (*declares)(const plait_learner *learner);
     /** Changes how the data are read. */
     void (*reads)(const pli_run *run, plait_data_opts *files);
     /** Can every row of a test or validation set be judged? Asked before training. name: of the set. Errors:

@@ -39,7 +39,7 @@ done
 works eval eval --model-file scan.plait --data planted.csv --label none --json
 [ "$(key eval perplexity)" = "$(key scan perplexity)" ] || fail "eval: perplexity $(key eval perplexity), not $(key scan perplexity)"
 
-# --- whole documents, left to right: nearly as well foretold as halves by halves; eval has it, too ---
+# --- whole documents, left to right: nearly as well predicted as halves by halves; eval has it, too ---
 # shellcheck disable=SC2086
 works left $lda --epochs 60 --particles 5 --json --out left.plait
 awk -v p="$(key left left_to_right)" 'BEGIN { exit !(p > 10 && p < 17) }' || fail "left to right: $(key left left_to_right)"

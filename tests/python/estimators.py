@@ -61,6 +61,10 @@ def test_others():
     assert plait.GBDTClassifier(20).fit(gaps, y).score(gaps, y) > 0.97
     x, z = load_diabetes(return_X_y=True)
     assert plait.GBDTRegressor(30).fit(x, z).score(x, z) > 0.6
+    low, high = (plait.GBDTRegressor(30, loss="quantile", quantile=q).fit(x, z).predict(x) for q in (0.1, 0.9))
+    assert (z <= high).mean() > (z <= low).mean() + 0.15, "quantile does nothing"
+    hashes = {plait.GBDTRegressor(5, loss="huber", huber_delta=d).fit(x, z).model_.hash for d in (1.0, 50.0)}
+    assert len(hashes) == 2, "huber_delta does nothing"
     means = plait.KMeans(2, random_state=1).fit(X)
     same(means.transform(X).argmin(1), means.labels_, 0)
     assert means.cluster_centers_.shape == (2, 30)

@@ -10,40 +10,12 @@
 #include <cmocka.h>
 #include <plait/table.h>
 
-#include "check.h"
 #include "comm/world.h"
-#include "table/table.h"
+#include "one_group.h"
 
 enum { WORKERS = 3, MEMBERS = 2, JOBS = 3, ROWS = 10 };
 
 static const int32_t members[MEMBERS] = { 0, 1 };
-
-static plait_status open_job(plait_comm *comm, plait_job **job_out) {
-    plait_job_opts opts;
-    plait_job_opts_init(&opts);
-    opts.topology = "ps";
-    opts.consistency = "bsp";
-    opts.replicas = 2;
-    return plait_job_create(comm, &opts, job_out);
-}
-
-static plait_status make(plait_job *job, plait_group *group, plait_table **table_out) {
-    plait_table_opts opts;
-    plait_table_opts_init(&opts);
-    opts.name = "w";
-    opts.rows = ROWS;
-    opts.group = group;
-    return plait_table_create(job, &opts, table_out);
-}
-
-/* The body returns at once, as that of a process that is no more. */
-static plait_status die(plait_job *job) {
-    plait_comm       *comm = plait_job_comm(job);
-    const plait_error why = { .code = PLAIT_EPEER, .rank = plait_comm_rank(comm), .text = "killed by the test" };
-    pli_comm_kill(comm, &why);
-    pli_job_abandon(&job);
-    return PLAIT_EPEER;
-}
 
 /* --- one job after another ---------------------------------------------------------------------------------------- */
 
@@ -70,7 +42,7 @@ static plait_status use_group(plait_comm *comm, plait_group *group, plait_job *j
     float        value[ROWS];
     if (plait_comm_rank(comm) == 0) watch(&early);
     else atomic_store_explicit(&early, comm, memory_order_release);
-    CHECK(make(job, group, &table) == PLAIT_OK);
+    CHECK(make(job, group, ROWS, &table) == PLAIT_OK);
     CHECK(plait_table_inc_range(table, 0, ROWS, one, 0) == PLAIT_OK);
     CHECK(plait_job_clock(job) == PLAIT_OK);
     CHECK(plait_table_get_range(table, 0, ROWS, value) == PLAIT_OK);
@@ -84,7 +56,7 @@ static plait_status use_in_each_job(plait_comm *comm, void *unused) {
     CHECK(plait_group_create(comm, "g", MEMBERS, members, &group) == PLAIT_OK);
     for (int i = 0; i < JOBS; i++) {
         plait_job *job = NULL;
-        CHECK(open_job(comm, &job) == PLAIT_OK);
+        CHECK(open_job(comm, 0, &job) == PLAIT_OK);
         if (plait_group_rank(group) >= 0) PLI_TRY(use_group(comm, group, job));
         else CHECK(plait_job_clock(job) == PLAIT_OK);
         CHECK(plait_job_destroy(&job) == PLAIT_OK);
@@ -130,19 +102,18 @@ static plait_status make_without_memory(plait_comm *comm, void *unused) {
     plait_table         *table = NULL;
     plait_status         status;
     (void)unused;
-    CHECK(open_job(comm, &job) == PLAIT_OK);
+    CHECK(open_job(comm, 0, &job) == PLAIT_OK);
     CHECK(plait_group_create(comm, "g", WORKERS, all, &group) == PLAIT_OK);
     has_no_memory = plait_comm_rank(comm) == 1;
     const uint64_t waits = (uint64_t)comm->waits;
-    status = make(job, group, &table);
+    status = make(job, group, ROWS, &table);
     if (has_no_memory) {
         CHECK(status == PLAIT_ENOMEM);
         alone = (uint64_t)comm->waits == waits;
         return die(job);
     }
     CHECK(status == PLAIT_OK);
-    while ((status = plait_job_clock(job)) == PLAIT_STAND_IN) {}
-    CHECK(status == PLAIT_OK);
+    CHECK(end_clock_at_last(job) == PLAIT_OK);
     return plait_job_destroy(&job);
 }
 

@@ -11,8 +11,7 @@
 #include <cmocka.h>
 #include <plait/checkpoint.h>
 
-#include "check.h"
-#include "table/table.h"
+#include "one_group.h"
 
 enum { WORKERS = 4, MEMBERS = 3, ROWS = 600 };
 
@@ -33,44 +32,10 @@ static plait_status run(story *s, int32_t workers, plait_body_fn *body, plait_er
     return plait_comm_run(&opts, body, s, err);
 }
 
-/* The body returns at once, as that of a process that is no more. */
-static plait_status die(plait_job *job) {
-    plait_comm       *comm = plait_job_comm(job);
-    const plait_error why = { .code = PLAIT_EPEER, .rank = plait_comm_rank(comm), .text = "killed by the test" };
-    pli_comm_kill(comm, &why);
-    pli_job_abandon(&job);
-    return PLAIT_EPEER;
-}
-
-static plait_status open_job(plait_comm *comm, int64_t clock, plait_job **job_out) {
-    plait_job_opts opts;
-    plait_job_opts_init(&opts);
-    opts.topology = "ps";
-    opts.consistency = "bsp";
-    opts.replicas = 2;
-    opts.first_clock = clock;
-    return plait_job_create(comm, &opts, job_out);
-}
-
-static plait_status make(plait_job *job, plait_group *group, plait_table **table_out) {
-    plait_table_opts opts;
-    plait_table_opts_init(&opts);
-    opts.name = "w";
-    opts.rows = ROWS;
-    opts.group = group;
-    return plait_table_create(job, &opts, table_out);
-}
-
 static plait_status add_ones(plait_table *table) {
     float one[ROWS];
     for (int i = 0; i < ROWS; i++) one[i] = 1;
     return table == NULL ? PLAIT_OK : plait_table_inc_range(table, 0, ROWS, one, 0);
-}
-
-static plait_status end_clock(plait_job *job) {
-    plait_status status;
-    while ((status = plait_job_clock(job)) == PLAIT_STAND_IN) {}
-    return status;
 }
 
 static plait_status save(plait_job *job, plait_table *table, const story *s) {
@@ -93,17 +58,23 @@ static void clean(story *s) {
     assert_int_equal(system(command), 0);
 }
 
+/* A job, the group of its first members, and the group's table; *table_out NULL: the rank is no member. */
+static plait_status begin(plait_comm *comm, plait_job **job_out, plait_group **group_out, plait_table **table_out) {
+    CHECK(open_job(comm, 0, job_out) == PLAIT_OK);
+    CHECK(plait_group_create(comm, "g", MEMBERS, members, group_out) == PLAIT_OK);
+    if (plait_group_rank(*group_out) >= 0) CHECK(make(*job_out, *group_out, ROWS, table_out) == PLAIT_OK);
+    return PLAIT_OK;
+}
+
 /* --- restoring ---------------------------------------------------------------------------------------------------- */
 
 static plait_status save_ones(plait_comm *comm, void *user) {
     plait_job   *job = NULL;
     plait_group *group = NULL;
     plait_table *table = NULL;
-    CHECK(open_job(comm, 0, &job) == PLAIT_OK);
-    CHECK(plait_group_create(comm, "g", MEMBERS, members, &group) == PLAIT_OK);
-    if (plait_group_rank(group) >= 0) CHECK(make(job, group, &table) == PLAIT_OK);
+    PLI_TRY(begin(comm, &job, &group, &table));
     if (plait_group_rank(group) == 0) CHECK(add_ones(table) == PLAIT_OK);
-    CHECK(end_clock(job) == PLAIT_OK);
+    CHECK(end_clock_at_last(job) == PLAIT_OK);
     CHECK(save(job, table, user) == PLAIT_OK);
     return plait_job_destroy(&job);
 }
@@ -122,7 +93,7 @@ static plait_status restore_without_one(plait_comm *comm, void *user) {
     if (dies && !s->late) return die(job);
     if (!s->late) CHECK(plait_comm_barrier(comm) == PLAIT_OK);
     if (plait_group_rank(group) >= 0) {
-        CHECK(make(job, group, &table) == PLAIT_OK);
+        CHECK(make(job, group, ROWS, &table) == PLAIT_OK);
         if (dies) return die(job);
         CHECK(plait_checkpoint_open(s->dir, NULL, &from, pli_comm_error(comm)) == PLAIT_OK);
         const plait_status status = plait_checkpoint_restore(from, table, NULL);
@@ -131,7 +102,7 @@ static plait_status restore_without_one(plait_comm *comm, void *user) {
         CHECK(plait_table_get_range(table, 0, ROWS, value) == PLAIT_OK);
         CHECK(rows_that_differ(value, 1) == 0);
     }
-    CHECK(end_clock(job) == PLAIT_OK);
+    CHECK(end_clock_at_last(job) == PLAIT_OK);
     return plait_job_destroy(&job);
 }
 
@@ -156,15 +127,13 @@ static plait_status save_without_one(plait_comm *comm, void *user) {
     plait_job   *job = NULL;
     plait_group *group = NULL;
     plait_table *table = NULL;
-    CHECK(open_job(comm, 0, &job) == PLAIT_OK);
-    CHECK(plait_group_create(comm, "g", MEMBERS, members, &group) == PLAIT_OK);
-    if (plait_group_rank(group) >= 0) CHECK(make(job, group, &table) == PLAIT_OK);
+    PLI_TRY(begin(comm, &job, &group, &table));
     CHECK(add_ones(table) == PLAIT_OK);
-    CHECK(end_clock(job) == PLAIT_OK);
+    CHECK(end_clock_at_last(job) == PLAIT_OK);
     CHECK(plait_job_barrier(job) == PLAIT_OK);
     if (plait_comm_rank(comm) == s->victim) return die(job);
     CHECK(add_ones(table) == PLAIT_OK);
-    CHECK(end_clock(job) == PLAIT_OK);
+    CHECK(end_clock_at_last(job) == PLAIT_OK);
     CHECK(plait_comm_barrier(comm) == PLAIT_OK);
     CHECK(save(job, table, s) == PLAIT_OK);
     return plait_job_destroy(&job);

@@ -39,6 +39,7 @@ typedef struct story {
     plait_comm *_Atomic comm[RANKS]; /* release, pairs with the killer's acquire */
     atomic_int          ended;
     const pli_event_sink *sink;
+    plait_status (*work)(struct story *s, plait_job *job);
 } story;
 
 typedef struct tables {
@@ -189,7 +190,7 @@ static plait_status body(plait_comm *comm, void *user) {
     pli_comm_set_events(comm, s->sink);
     PLI_TRY(plait_job_create(comm, &o, &job));
     atomic_store_explicit(&s->comm[plait_comm_rank(comm)], comm, memory_order_release);
-    const plait_status status = work(s, job);
+    const plait_status status = s->work(s, job);
     if (status >= 0) return plait_job_destroy(&job);
     pli_job_abandon(&job);
     return status;
@@ -245,7 +246,7 @@ static void test_any_member_may_die(void **unused) {
     int64_t     runs = seed != NULL ? 1 : getenv("PLAIT_TEST_FULL") != NULL ? RUNS_FULL : RUNS;
     (void)unused;
     for (int64_t i = 0; i < runs; i++) {
-        story s = { .seed = seed != NULL ? strtoull(seed, NULL, 10) : (uint64_t)i + 1 };
+        story s = { .seed = seed != NULL ? strtoull(seed, NULL, 10) : (uint64_t)i + 1, .work = work };
         draw(&s);
         if (getenv("PLAIT_TRACE") != NULL) print_message("seed %lld %s\n", (long long)s.seed, s.consistency);
         run(&s);
@@ -317,23 +318,8 @@ static plait_status go_on(story *s, plait_job *job) {
     return PLAIT_OK;
 }
 
-static plait_status go_on_body(plait_comm *comm, void *user) {
-    story         *s = user;
-    plait_job     *job = NULL;
-    plait_job_opts o;
-    plait_job_opts_init(&o);
-    o.topology = "ps";
-    o.replicas = 2;
-    PLI_TRY(plait_job_create(comm, &o, &job));
-    atomic_store_explicit(&s->comm[plait_comm_rank(comm)], comm, memory_order_release);
-    const plait_status status = go_on(s, job);
-    if (status >= 0) return plait_job_destroy(&job);
-    pli_job_abandon(&job);
-    return status;
-}
-
 static void test_groups_go_on_without_a_dead_member(void **unused) {
-    story           s = { .consistency = "bsp" };
+    story           s = { .consistency = "bsp", .work = go_on };
     plait_error     err = { 0 };
     plait_comm_opts opts;
     (void)unused;
@@ -341,7 +327,7 @@ static void test_groups_go_on_without_a_dead_member(void **unused) {
     opts.workers = RANKS;
     opts.transport = "threads";
     opts.timeout_ns = UINT64_C(20000000000);
-    if (plait_comm_run(&opts, go_on_body, &s, &err) < 0) fail_msg("%s", err.text);
+    if (plait_comm_run(&opts, body, &s, &err) < 0) fail_msg("%s", err.text);
 }
 
 int main(void) {

@@ -16,6 +16,11 @@ class _Base(BaseEstimator):
     _missing = False  # may values be NaN?
     _labels = True  # does it learn from y?
 
+    def _set(self, given):
+        """Sets the parameters of a constructor, which hands over its locals()."""
+        for name in self._get_param_names():
+            setattr(self, name, given[name])
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -94,12 +99,7 @@ class LogisticRegression(_Linear, _WithProbabilities):
     """Logistic regression, of two or more classes, to convergence. C weighs the losses' sum against |w|^2 / 2."""
 
     def __init__(self, C=1.0, *, fit_intercept=True, tol=1e-6, max_iter=200, n_jobs=None, random_state=None):
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        self._set(locals())
 
     def fit(self, X, y, sample_weight=None):
         x, label = self._targets(X, y)
@@ -118,15 +118,7 @@ class SGDClassifier(_Linear, _Classifier):
 
     def __init__(self, loss="log_loss", *, alpha=1e-4, fit_intercept=True, max_iter=20, batch_size=0, eta0=0.0,
                  optimizer="adagrad", n_jobs=None, random_state=None):
-        self.loss = loss
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.batch_size = batch_size
-        self.eta0 = eta0
-        self.optimizer = optimizer
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        self._set(locals())
 
     def fit(self, X, y, sample_weight=None):
         models = {"log_loss": "logistic", "hinge": "hinge"}
@@ -154,15 +146,14 @@ class Ridge(_Linear, _Regressor):
     """Least squares, with alpha |w|^2 added to the sum of the squared errors; to convergence."""
 
     def __init__(self, alpha=1.0, *, fit_intercept=True, tol=1e-8, max_iter=1000, n_jobs=None):
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+        self._set(locals())
+
+    def _penalty(self):
+        return self.alpha
 
     def fit(self, X, y, sample_weight=None):
         x, y = self._rows(X, y, reset=True)
-        options = dict(model="squared", optimizer="lbfgs", l2=getattr(self, "alpha", 0.0) / x.shape[0],
+        options = dict(model="squared", optimizer="lbfgs", l2=self._penalty() / x.shape[0],
                        no_intercept=not self.fit_intercept, tolerance=self.tol, epochs=self.max_iter)
         self._fit(x, y, sample_weight, options)
         self._keep_weights(True)
@@ -173,20 +164,20 @@ class LinearRegression(Ridge):
     """Least squares without a penalty."""
 
     def __init__(self, *, fit_intercept=True, tol=1e-8, max_iter=1000, n_jobs=None):
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+        self._set(locals())
+
+    def _penalty(self):
+        return 0.0
 
 
 class _Trees:
     _missing = True
 
-    def _grow(self, x, label, sample_weight, loss):
+    def _grow(self, x, label, sample_weight, loss, **own):
         if x.shape[0] < 2:
             raise ValueError("Trees need at least 2 rows to split; got n_samples = 1")
         options = dict(model="gbdt", epochs=self.n_estimators, learning_rate=self.learning_rate, l2=self.reg_lambda,
-                       l1=self.reg_alpha)
+                       l1=self.reg_alpha, **own)
         if loss is not None:
             options["loss"] = loss
         settings = {"leaves": self.num_leaves, "depth": self.max_depth, "bins": self.max_bin,
@@ -201,18 +192,7 @@ class GBDTClassifier(_Trees, _WithProbabilities):
     def __init__(self, n_estimators=100, *, learning_rate=0.1, num_leaves=0, max_depth=0, max_bin=255,
                  min_child_samples=20, subsample=1.0, colsample_bytree=1.0, reg_lambda=1.0, reg_alpha=0.0, n_jobs=None,
                  random_state=None):
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.num_leaves = num_leaves
-        self.max_depth = max_depth
-        self.max_bin = max_bin
-        self.min_child_samples = min_child_samples
-        self.subsample = subsample
-        self.colsample_bytree = colsample_bytree
-        self.reg_lambda = reg_lambda
-        self.reg_alpha = reg_alpha
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        self._set(locals())
 
     def fit(self, X, y, sample_weight=None):
         x, label = self._targets(X, y)
@@ -220,28 +200,18 @@ class GBDTClassifier(_Trees, _WithProbabilities):
 
 
 class GBDTRegressor(_Trees, _Regressor):
-    """Gradient-boosted trees for numbers: loss "squared", "huber", "quantile" or "poisson"."""
+    """Gradient-boosted trees for numbers: loss "squared", "huber", "quantile" or "poisson". quantile says which one;
+    from huber_delta on, "huber" grows like the error itself."""
 
-    def __init__(self, n_estimators=100, *, loss="squared", learning_rate=0.1, num_leaves=0, max_depth=0, max_bin=255,
-                 min_child_samples=20, subsample=1.0, colsample_bytree=1.0, reg_lambda=1.0, reg_alpha=0.0, n_jobs=None,
-                 random_state=None):
-        self.n_estimators = n_estimators
-        self.loss = loss
-        self.learning_rate = learning_rate
-        self.num_leaves = num_leaves
-        self.max_depth = max_depth
-        self.max_bin = max_bin
-        self.min_child_samples = min_child_samples
-        self.subsample = subsample
-        self.colsample_bytree = colsample_bytree
-        self.reg_lambda = reg_lambda
-        self.reg_alpha = reg_alpha
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    def __init__(self, n_estimators=100, *, loss="squared", quantile=0.5, huber_delta=1.0, learning_rate=0.1,
+                 num_leaves=0, max_depth=0, max_bin=255, min_child_samples=20, subsample=1.0, colsample_bytree=1.0,
+                 reg_lambda=1.0, reg_alpha=0.0, n_jobs=None, random_state=None):
+        self._set(locals())
 
     def fit(self, X, y, sample_weight=None):
         x, y = self._rows(X, y, reset=True)
-        return self._grow(x, y, sample_weight, self.loss)
+        own = {"quantile": dict(quantile=self.quantile), "huber": dict(huber_delta=self.huber_delta)}
+        return self._grow(x, y, sample_weight, self.loss, **own.get(self.loss, {}))
 
 
 class KMeans(TransformerMixin, ClusterMixin, _Base):
@@ -250,11 +220,7 @@ class KMeans(TransformerMixin, ClusterMixin, _Base):
     _labels = False
 
     def __init__(self, n_clusters=8, *, max_iter=300, tol=1e-5, n_jobs=None, random_state=None):
-        self.n_clusters = n_clusters
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        self._set(locals())
 
     def fit(self, X, y=None, sample_weight=None):
         x = self._rows(X, reset=True)

@@ -19,7 +19,6 @@ typedef enum pli_data_format {
     PLI_FORMAT_CHARS,
     PLI_FORMAT_VW
 } pli_data_format;
-enum { PLI_LABELS_DECLARED = 1 << 20 };
 enum { PLI_IDX_AXES = 4, PLI_WINDOW_MAX = 1024 /* so that its features may be made dense */ };
 typedef enum pli_role { PLI_ROLE_NUMBER, PLI_ROLE_TEXT, PLI_ROLE_LABEL, PLI_ROLE_WEIGHT } pli_role;
 typedef enum pli_label_kind { PLI_LABEL_NONE, PLI_LABEL_INTEGER, PLI_LABEL_REAL, PLI_LABEL_TEXT } pli_label_kind;

@@ -1,6 +1,6 @@
 /* The step size of sgd where none was given. How large steps may be depends on how many ratings a row has: with three
  * a user, large steps fit the noise; with twenty, small ones do not come far enough. So a few rates are tried on nine
- * tenths of the ratings, and the one that foretells the last tenth best is taken (Chin et al., PAKDD 2015, choose by
+ * tenths of the ratings, and the one that predicts the last tenth best is taken (Chin et al., PAKDD 2015, choose by
  * held-out ratings as well). The choice follows from data, seed and options alone: the first worker gets all ratings,
  * in their own order, and tells the others.
  *
@@ -132,7 +132,7 @@ plait_status pli_mf_probe(pli_run *run, int64_t usual_epochs) {
     if (status >= 0) status = plait_comm_broadcast(run->comm, &run->rate, sizeof run->rate, 0);
     if (status >= 0 && pli_comm_leads(run->comm))
         pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn",
-                "learning rate: %g, which of %d rates foretells a tenth of the ratings best",
+                "learning rate: %g, which of %d rates predicts a tenth of the ratings best",
                 run->rate, (int)RATES);
     pli_free(p.rating);
     pli_ratings_free(&all);

@@ -407,10 +407,13 @@ static void options(const pli_run *run, pli_text *text) {
     if (run->opts->path > 0) pli_text_add(text, "--path %lld\n", (long long)run->opts->path);
 }
 
+static bool declares(const plait_learner *learner) { return learner->labels == PLAIT_LABELS_CLASSES; }
+
 #define MORE                                                                                                           \
     .functions = functions, .live = pli_online_may_live, .reads = reads, .check_judged = pli_fit_check_judged,         \
     .finite = pli_fit_solved, .judge = pli_fit_judge, .describe = describe, .kept = kept, .restore = restore,          \
-    .options = options, .worth = pli_fit_worth, .report = report, .model = &pli_linear_model_ops
+    .options = options, .worth = pli_fit_worth, .report = report, .declares = declares,                                \
+    .model = &pli_linear_model_ops
 
 static const pli_learner_more more = { MORE, .solvers = solvers };
 static const pli_learner_more more_by_weight = { MORE, .solvers = solvers_by_weight }; /* smooth, one score */

@@ -104,7 +104,7 @@ static plait_status read_head(const pli_safetensors *file, const char *path, con
     const char *description = pli_safetensors_metadata(file, "plait.description");
     int64_t     features, classes;
     if (schema_text == NULL || description == NULL || !pli_model_count(file, "plait.features", INT64_MAX, &features) ||
-        !pli_model_count(file, "plait.classes", 1 << 20, &classes))
+        !pli_model_count(file, "plait.classes", PLI_LABELS_DECLARED, &classes))
         return pli_not_a_model(path, "its description is incomplete", err);
     pli_schema *schema = NULL;
     PLI_TRY(pli_schema_read(schema_text, strlen(schema_text), &schema, err));

@@ -148,18 +148,29 @@ static plait_status check_stages(const pli_run *run) {
 }
 
 /* Checks --classes. */
+static bool declares(const plait_learner *learner) {
+    return learner->more != NULL && learner->more->declares != NULL && learner->more->declares(learner);
+}
+
+static plait_status refuse_classes(const pli_run *run) {
+    pli_text names = { 0 };
+    for (const plait_learner *const *l = pli_learners(); *l != NULL; l++)
+        if (declares(*l)) pli_text_add(&names, "%s%s", names.length > 0 ? ", " : "", (*l)->name);
+    const plait_status status =
+        pli_fail(run->err, PLAIT_EINVAL,
+                 "classes %lld with model %s is refused: only these have classes that no row has: %s; take one of "
+                 "them, or no --classes", (long long)run->opts->classes, run->opts->model,
+                 names.data != NULL ? names.data : "none");
+    pli_text_free(&names);
+    return status;
+}
+
 static plait_status check_classes(const pli_run *run) {
-    static const char *const models[] = { "mlp", "cnn", "graph", "logistic", "hinge" };
-    const plait_train_opts  *o = run->opts;
-    bool                     known = o->classes == 0;
-    for (size_t i = 0; i < sizeof models / sizeof *models; i++) known = known || strcmp(o->model, models[i]) == 0;
-    if (!known)
-        return pli_fail(run->err, PLAIT_EINVAL,
-                        "classes %lld with model %s is refused: only mlp, cnn, graph, logistic and hinge have classes "
-                        "that no row has; take one of these, or no --classes",
-                        (long long)o->classes, o->model);
-    if (o->classes == 0 || (o->classes >= 2 && o->classes <= 1 << 20)) return PLAIT_OK;
-    return pli_fail(run->err, PLAIT_EINVAL, "classes %lld: expected 2 to %d", (long long)o->classes, 1 << 20);
+    const int64_t classes = run->opts->classes;
+    if (classes == 0) return PLAIT_OK;
+    if (!declares(run->learner)) return refuse_classes(run);
+    if (classes >= 2 && classes <= PLI_LABELS_DECLARED) return PLAIT_OK;
+    return pli_fail(run->err, PLAIT_EINVAL, "classes %lld: expected 2 to %d", (long long)classes, PLI_LABELS_DECLARED);
 }
 
 plait_status pli_options_check(pli_run *run) {

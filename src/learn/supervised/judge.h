@@ -11,7 +11,7 @@
 /* Errors for a row that cannot be judged; the argument is its number. */
 #define PLI_UNKNOWN_LABEL "row %lld has no label, or a label that the model does not know"
 #define PLI_UNKNOWN_CHARACTER                                                                                          \
-    "row %lld has a character that the model does not know: it cannot be foretold; leave such out, or train on text "  \
+    "row %lld has a character that the model does not know: it cannot be predicted; leave such out, or train on text " \
     "that has it"
 
 /* Called for each row, and for each label of a text's window; false ends the pass. */

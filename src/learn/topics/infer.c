@@ -1,4 +1,4 @@
-/* A fitted model of topics: what it makes of documents, and how well it foretells their words.
+/* A fitted model of topics: what it makes of documents, and how well it predicts their words.
  *
  * The mixture of a document is a fixed point: each word is shared among the topics by the mixture, and the mixture
  * follows from the shares, theta_k ~ alpha_k + sum of the word counts times their shares (Asuncion et al., "On

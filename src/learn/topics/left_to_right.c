@@ -3,7 +3,7 @@
  * Topic Models", ACML 2009).
  *
  * A particle goes through the tokens. Before token n it draws the topic of each earlier token anew, given all others of
- * them, then foretells w_n, and then draws the topic of token n. Its chance of the document is the product of
+ * them, then predicts w_n, and then draws the topic of token n. Its chance of the document is the product of
  *
  *     P(w_n | z_1 .. z_n-1) = sum over t of phi_t(w_n) (n_t + alpha_t) / (n - 1 + sum of alpha)
  *
