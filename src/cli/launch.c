@@ -180,6 +180,7 @@ static int code_of(const supervisor *s, const pli_launch_job *job, const pli_ver
     bool    done = after >= 0 && after != s->before;
     if (done) return v->code == PLI_EXIT_FAILED ? v->code : PLI_EXIT_DONE; /* another output failed */
     if (v->survived && v->code == PLI_EXIT_DONE && s->record == NULL) return PLI_EXIT_DONE;
+    if (v->stopped) return PLI_EXIT_INTERRUPTED;
     bool lost = job->was_ended || was_killed(job->code) || v->died;
     if (lost && !job->was_asked && (v->code == PLI_EXIT_DONE || v->code == PLI_EXIT_PEERS || v->died))
         return PLI_EXIT_PEERS;

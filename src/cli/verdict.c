@@ -162,7 +162,7 @@ static int read_line(const char *at, const char *word, long *value, int room) {
 /* A rank that has begun, and its end. If a script has started the program, its process is not the one that the keeper
  * knows; the rank is the same. */
 typedef struct fate {
-    bool ended, well, missed; /* missed: the others succeeded without it */
+    bool ended, well, missed; /* missed: the others went on to the end without it */
 } fate;
 
 static fate fate_of(const char *lines, long of_pid, long of_rank) {
@@ -194,6 +194,7 @@ static void count_ranks(const char *lines, pli_verdicts *v) {
         missed = missed || f.missed;
     }
     v->survived = v->survived || (well && missed);
+    v->stopped = missed && v->code == PLI_EXIT_INTERRUPTED;
 }
 
 static void count_lines(const char *lines, pli_verdicts *v) {

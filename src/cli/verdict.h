@@ -22,6 +22,7 @@ typedef struct pli_verdicts {
     bool      failed, died; /* a rank has ended with another code than 0; a rank was killed */
     bool      survived;     /* the work is done nevertheless: the leading rank reported it, or all have succeeded except
                                dead ranks without which the run went on */
+    bool      stopped;      /* a run that had gone on without a dead rank has stopped on request */
     pli_cause cause;
 } pli_verdicts;
 

@@ -94,18 +94,22 @@ hash=$(sed -n 's/.*"model_hash": "\([0-9a-f]*\)".*/\1/p' out)
 [ $code -eq 0 ] && [ "$hash" = "$want" ] && [ -s model.done ] || fail "two deaths: exit $code, model $hash: $(cat err)"
 grep -q 'restart 1 of 2, from the newest checkpoint in d' err || fail "two deaths without a restart: $(cat err)"
 
-# One death, the first rank's, and then a signal: a last checkpoint, and what goes on from it.
-lives --
-kill -KILL "$(pid_of 0)"
-until_holds 30 says err 'rank 0 on host .* has died.*; the run goes on without it' || fail "nobody says so: $(cat err)"
-kill -TERM $pid
-until_holds 60 gone $pid || { fail "a run that goes on does not stop"; kill -9 $pid; }
-code=0
-wait $pid || code=$?
-[ $code -eq 75 ] || fail "asked to stop after a death: exit $code: $(cat err)"
-last=$("$PLAIT" checkpoint list d | tail -n 1 | sed 's/.*clock \([0-9]*\).*/\1/')
-[ "$last" -lt 3750 ] || fail "the signal came too late"
-tail -n 1 m | grep -q '"clocks": '"$last"'[,}]' || fail "the last checkpoint, $last, is not where the run ended: $(tail -n 1 m)"
+# stops WHO: one death, the first rank's, and then a signal to launch or to a rank: a last checkpoint, and what goes on from it
+stops() {
+    lives --
+    kill -KILL "$(pid_of 0)"
+    until_holds 30 says err 'rank 0 on host .* has died.*; the run goes on without it' || fail "nobody says so: $(cat err)"
+    if [ "$1" = launch ]; then kill -TERM $pid; else kill -TERM "$(pid_of "$1")"; fi
+    until_holds 60 gone $pid || { fail "a run that goes on does not stop"; kill -9 $pid; }
+    code=0
+    wait $pid || code=$?
+    [ $code -eq 75 ] || fail "$1 asked to stop after a death: exit $code: $(cat err)"
+    last=$("$PLAIT" checkpoint list d | tail -n 1 | sed 's/.*clock \([0-9]*\).*/\1/')
+    [ "$last" -lt 3750 ] || fail "the signal came too late"
+    tail -n 1 m | grep -q '"clocks": '"$last"'[,}]' || fail "the last checkpoint, $last, is not where the run ended: $(tail -n 1 m)"
+}
+stops 2
+stops launch
 goes_on 5
 
 # one_after_the_other OPTIONS RANKS...: each is killed when some epochs have ended without the one before
