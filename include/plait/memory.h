@@ -23,6 +23,15 @@ typedef enum plait_layout {
     PLAIT_DENSE_COLUMNS /* values [features][rows] */
 } plait_layout;
 
+/* What features are, as in a table: a column of numbers is one feature, a column of texts has one for each of them. A
+ * model keeps them, so that it reads files with such columns (plait_model_read), trees split by a column of texts as
+ * one, and two columns of texts alone are users and items (model mf). */
+typedef struct plait_memory_column {
+    const char        *name;
+    const char *const *texts; /* [n_texts] increasing by bytes (strcmp); NULL: numbers */
+    int64_t            n_texts;
+} plait_memory_column;
+
 typedef struct plait_memory_opts {
     size_t        size;   /* set by plait_memory_opts_init                                                  */
     plait_layout  layout;
@@ -39,6 +48,9 @@ typedef struct plait_memory_opts {
     int           keep_missing; /* a value that is NaN is missing. 1: it stays so, for models that can learn from that
                                    (gbdt, forest), as plait_data_opts.keep_missing says; 0: refused, with its place */
     int           lend;   /* 1: column and values stay the caller's, if the layout allows it (above)        */
+    const plait_memory_column *columns; /* [n_columns], which have `features` features together, in this order; NULL:
+                                           features have numbers, and no names. Copied                      */
+    int64_t       n_columns;
 } plait_memory_opts;
 
 PLAIT_API void plait_memory_opts_init(plait_memory_opts *opts);
@@ -48,8 +60,9 @@ PLAIT_API void plait_memory_opts_init_sized(plait_memory_opts *opts, size_t size
 
 /** Makes a data set. All rows are checked first, so that no index of the caller's is followed outside of its arrays.
  *  Errors: EINVAL counts out of range; row starts that do not begin with 0, or fall; columns that are out of range or
- *  do not increase; a value, label or weight that is not finite (a missing value: without keep_missing). The text has
- *  the row. ENOMEM. Not collective; any thread. */
+ *  do not increase; a value, label or weight that is not finite (a missing value: without keep_missing); columns
+ *  without a name, whose texts do not increase, or that have another number of features. The text has the row
+ *  or the column. ENOMEM. Not collective; any thread. */
 PLAIT_API plait_status plait_data_from_memory(const plait_memory_opts *opts, plait_data **data_out,
                                               plait_error *error_out);
 

@@ -6,12 +6,15 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 
 import numpy as np
 import scipy.sparse as sp
 import sklearn.linear_model
+import sklearn.naive_bayes
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.decomposition import PCA
 
 import plait
 from plait import _core
@@ -70,6 +73,118 @@ def test_others():
     assert means.cluster_centers_.shape == (2, 30)
 
 
+def test_every_learner():
+    """Each estimator that test_others has not used does better than guessing."""
+    x, z = load_diabetes(return_X_y=True)
+    for model in (plait.LinearSVC(), plait.MLPClassifier((8,)), plait.RandomForestClassifier(20), plait.GaussianNB()):
+        assert model.fit(X, y).score(X, y) > 0.9, model
+    for model in (plait.Lasso(0.1), plait.ElasticNet(0.01), plait.HuberRegressor(50.0), plait.PoissonRegressor(1e-3),
+                  plait.MLPRegressor((16,)), plait.RandomForestRegressor(20), plait.SGDRegressor()):
+        assert model.fit(x, z).score(x, z) > 0.35, model
+    same(plait.Lasso(0.1).fit(x, z).coef_, sklearn.linear_model.Lasso(0.1, tol=1e-8).fit(x, z).coef_, 0.05)
+    pca = plait.PCA(3).fit(X)
+    same(pca.explained_variance_ratio_, PCA(3).fit(X).explained_variance_ratio_, 1e-4)
+    assert list(pca.get_feature_names_out()) == ["pca0", "pca1", "pca2"]
+    words = np.random.default_rng(0).poisson([[4, 4, 0, 0]] * 20 + [[0, 0, 4, 4]] * 20)
+    topics = plait.LatentDirichletAllocation(2, max_iter=30, random_state=1).fit(words)
+    assert topics.components_.shape == (2, 4) and len(set(topics.transform(words)[:20].argmax(1))) == 1
+    raises(plait.PlaitError, "counts", lambda: topics.fit(words + 0.5))
+
+
+def test_factors():
+    draw = np.random.default_rng(0)
+    ratings = 3 + draw.normal(size=(80, 2)) @ draw.normal(size=(2, 50))
+    known = draw.random(ratings.shape) < 0.4
+    model = plait.MatrixFactorization(4, max_iter=30).fit(sp.csr_matrix(np.where(known, ratings, 0)))
+    users, items = np.nonzero(~known)
+    error = np.sqrt(((model.values(users, items) - ratings[users, items]) ** 2).mean())
+    assert error < 0.6 * ratings.std(), error
+    same(model.transform(np.where(known, ratings, 0)), model.user_factors_, 1e-3)
+    best, values = model.recommend([3], 5)
+    assert (np.diff(values[0]) <= 0).all() and best.shape == (1, 5)
+
+
+def test_parts():
+    """A model that learns in parts becomes that of the whole, or as good."""
+    counts = np.random.default_rng(0).poisson(2 + 2 * (number[:, None] == [0, 1, 1]))
+    for model, rows in ((plait.MultinomialNB(), counts), (plait.ComplementNB(), counts), (plait.BernoulliNB(), counts),
+                        (plait.GaussianNB(), X)):
+        whole = clone(model).fit(rows, y).predict_proba(rows)
+        for at in range(0, len(y), 100):
+            model.partial_fit(rows[at:at + 100], y[at:at + 100], classes=["benign", "malignant"])
+        same(model.predict_proba(rows), whole, 1e-4)
+        theirs = getattr(sklearn.naive_bayes, type(model).__name__)().fit(rows, y)
+        same(whole, theirs.predict_proba(rows), 1e-4)
+    for model in (plait.SGDClassifier(), plait.MLPClassifier((8,))):
+        for at in list(range(0, len(y), 100)) * 5:
+            model.partial_fit(X[at:at + 100], y[at:at + 100], classes=["benign", "malignant"])
+        assert model.score(X, y) > 0.95, model
+    raises(ValueError, "classes", lambda: plait.SGDClassifier().partial_fit(X, y))
+    clusters = plait.KMeans(2, random_state=1)
+    for at in range(0, len(y), 100):
+        clusters.partial_fit(X[at:at + 100])
+    assert -clusters.score(X) < -1.1 * plait.KMeans(2, random_state=1).fit(X).score(X)
+
+
+def test_frames(program):
+    try:
+        import pandas as pd
+    except ImportError:
+        return print("skipped: frames (no pandas)")
+    frame = pd.DataFrame({"age": [20, 30, np.nan, 50] * 20, "city": pd.Categorical(["Rome", "Oslo", None, "Kyoto"] * 20),
+                          "kind": ["a", "b", "a", "b"] * 20})
+    label = frame["kind"].map({"a": 0, "b": 1}).to_numpy()
+    trees = plait.GBDTClassifier(5).fit(frame[["age", "city"]], label)
+    assert trees.score(frame[["age", "city"]], label) == 1 and list(trees.feature_names_in_) == ["age", "city"]
+    raises(ValueError, "'age' has missing numbers", lambda: plait.LogisticRegression().fit(frame, label))
+    model = plait.LogisticRegression().fit(frame.fillna({"age": 3}), label)
+    assert model.n_features_in_ == 3 and model.coef_.shape == (1, 6)
+    again = pickle.loads(pickle.dumps(model))
+    unknown = pd.DataFrame({"age": [1.0], "city": ["Paris"], "kind": ["a"]})
+    assert again.predict(unknown) == [0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names
+        raises(ValueError, "frame", lambda: model.predict(np.zeros((1, 3))))
+    frame.fillna({"age": 3}).to_csv("frame.csv", index=False)
+    model.model_.save("frame.plait")
+    done = subprocess.run([program, "predict", "--model-file", "frame.plait", "--data", "frame.csv", "--proba"],
+                          capture_output=True, text=True, check=True)
+    same(np.array([line.split() for line in done.stdout.splitlines()], float),
+         model.predict_proba(frame.fillna({"age": 3})), 1e-8)
+
+
+def test_the_bits_are_those_of_the_command_line(program):
+    """The same rows in the same blocks, the same seed and options give the same weights, bit by bit. A file is cut into
+    64 blocks by bytes, an array by rows; so here all lines are as long, and rows a multiple of 64."""
+    x, z = X[:512], number[:512]
+    for estimator, options in (
+            (plait.LogisticRegression(n_jobs=1), ["logistic", "--optimizer", "lbfgs", "--tolerance", "1e-6", "--epochs",
+                                                  "200"]),
+            (plait.SGDClassifier(random_state=3, n_jobs=1), ["logistic", "--optimizer", "adagrad", "--l2", "1e-4",
+                                                             "--epochs", "20", "--seed", "3"]),
+            (plait.GBDTClassifier(10, random_state=3, n_jobs=1), ["gbdt", "--epochs", "10", "--seed", "3"])):
+        with open("bits.svm", "w") as f:
+            for row, label in zip(x, z):
+                f.write(f"{label} " + " ".join(f"{j}:{v:+.8e}" for j, v in enumerate(row)) + "\n")
+        subprocess.run([program, "train", "--data", "bits.svm", "--model", *options, "--threads", "1", "--index-base",
+                        "0", "--out", "bits.plait", "--quiet"], check=True, stdout=subprocess.DEVNULL)
+        estimator.fit(x, z)
+        theirs, ours = _core.Model.load("bits.plait"), estimator.model_
+        for a, b in zip(theirs.weights(), ours.weights()):
+            assert (a == b).all(), (estimator, np.abs(a - b).max())
+        data = _core.Data(X)
+        assert (theirs.predict(data, len(X), True) == ours.predict(data, len(X), True)).all()
+
+
+def test_progress():
+    seen = []
+    plait.MLPClassifier((8,), max_iter=5, callback=seen.append).fit(X, y)
+    assert seen and seen[-1].epoch <= seen[-1].epochs == 5 and "loss" in repr(seen[-1])
+    short = plait.MLPClassifier((8,), max_iter=10 ** 6, callback=lambda p: False).fit(X, y)
+    assert short.n_iter_ < 10 ** 6 and short.predict(X).shape == y.shape
+    raises(ZeroDivisionError, "", lambda: plait.MLPClassifier((8,), callback=lambda p: 1 / 0).fit(X, y))
+
+
 def test_pickles_and_files(program):
     model = plait.LogisticRegression().fit(X, y)
     again = pickle.loads(pickle.dumps(model))
@@ -120,6 +235,12 @@ test_logistic()
 test_layouts_give_the_same_model()
 test_regression()
 test_others()
+test_every_learner()
+test_factors()
+test_parts()
+test_frames(sys.argv[1])
+test_the_bits_are_those_of_the_command_line(sys.argv[1])
+test_progress()
 test_pickles_and_files(sys.argv[1])
 test_failures()
 test_ctrl_c_and_the_gil()

@@ -3,9 +3,17 @@
 docs/python.md of the source tree is the guide. Nothing here prints.
 """
 from plait._core import PlaitError, version
-from plait.estimators import (GBDTClassifier, GBDTRegressor, KMeans, LinearRegression, LogisticRegression, Ridge,
-                              SGDClassifier)
+from plait.bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
+from plait.factors import MatrixFactorization
+from plait.linear import (ElasticNet, HuberRegressor, Lasso, LinearRegression, LinearSVC, LogisticRegression,
+                          PoissonRegressor, Ridge, SGDClassifier, SGDRegressor)
+from plait.nets import MLPClassifier, MLPRegressor
+from plait.parts import PCA, KMeans, LatentDirichletAllocation
+from plait.trees import GBDTClassifier, GBDTRegressor, RandomForestClassifier, RandomForestRegressor
 
 __version__ = version()
-__all__ = ["GBDTClassifier", "GBDTRegressor", "KMeans", "LinearRegression", "LogisticRegression", "PlaitError", "Ridge",
-           "SGDClassifier"]
+__all__ = ["BernoulliNB", "ComplementNB", "ElasticNet", "GBDTClassifier", "GBDTRegressor", "GaussianNB",
+           "HuberRegressor", "KMeans", "Lasso", "LatentDirichletAllocation", "LinearRegression", "LinearSVC",
+           "LogisticRegression", "MLPClassifier", "MLPRegressor", "MatrixFactorization", "MultinomialNB", "PCA", "PlaitError",
+           "PoissonRegressor", "RandomForestClassifier", "RandomForestRegressor", "Ridge",
+           "SGDClassifier", "SGDRegressor"]

@@ -27,7 +27,7 @@ def _check(status, err):
 class Data:
     """Rows in memory. Float32 CSR with 32-bit columns is used where it lies; other layouts are copied by the library."""
 
-    def __init__(self, x, label=None, weight=None, keep_missing=False):
+    def __init__(self, x, label=None, weight=None, keep_missing=False, columns=None):
         opts = ffi.new("plait_memory_opts *")
         err = ffi.new("plait_error *")
         out = ffi.new("plait_data **")
@@ -35,6 +35,8 @@ class Data:
         opts.rows, opts.features = x.shape
         opts.keep_missing = keep_missing
         self._lent = []  # arrays that must outlive the data set
+        if columns is not None:
+            self._name(opts, columns)
         (self._sparse if sp.issparse(x) else self._dense)(opts, x)
         if label is not None:
             opts.label = self._pointer("const double *", np.ascontiguousarray(label, dtype=np.float64))
@@ -46,6 +48,21 @@ class Data:
     def _pointer(self, kind, array):
         self._lent.append(array)
         return ffi.cast(kind, array.ctypes.data)
+
+    def _text(self, text):
+        self._lent.append(ffi.new("char[]", text.encode()))
+        return self._lent[-1]
+
+    def _name(self, opts, columns):
+        """columns: (name, texts) each; texts None: numbers."""
+        found = ffi.new("plait_memory_column[]", max(1, len(columns)))
+        for at, (name, texts) in enumerate(columns):
+            found[at].name = self._text(name)
+            if texts is not None:
+                self._lent.append(ffi.new("const char *[]", [self._text(text) for text in texts] or 1))
+                found[at].texts, found[at].n_texts = self._lent[-1], len(texts)
+        self._lent.append(found)
+        opts.columns, opts.n_columns = found, len(columns)
 
     def _values(self, opts, x):
         x = x if x.dtype in (np.float32, np.float64) else x.astype(np.float64)
@@ -138,9 +155,10 @@ class Model:
         _check(call(ffi.cast("double *", out.ctypes.data), err), err)
         return out
 
-    def weights(self, features):
-        """The weights [columns, features] and the intercepts [columns] of a linear model."""
-        columns = lib.plait_model_columns(self.pointer)
+    def weights(self):
+        """The weights [columns, features] and the intercepts [columns] of a linear model; of trees the first column is
+        the gain of each feature."""
+        columns, features = lib.plait_model_columns(self.pointer), lib.plait_model_rows(self.pointer)
         w = [[lib.plait_model_weight(self.pointer, j, k) for j in range(features)] for k in range(columns)]
         return np.array(w), np.nan_to_num([lib.plait_model_intercept(self.pointer, k) for k in range(columns)])
 
@@ -157,12 +175,40 @@ class Model:
         return found
 
 
+def figures(report):
+    """The learner's own figures, by name."""
+    return {ffi.string(f.name).decode(): f.value for f in report.figures[0:report.n_figures]}
+
+
+class Progress:
+    """What a run reports while it goes."""
+
+    def __init__(self, p):
+        for name in ("epoch", "epochs", "clock", "clocks", "loss", "validation_loss", "rows_per_second", "seconds",
+                     "seconds_left"):
+            setattr(self, name, getattr(p, name))
+        self.epoch_ended = bool(p.epoch_ended)
+
+    def __repr__(self):
+        return f"Progress(epoch={self.epoch}/{self.epochs}, loss={self.loss:.6g}, seconds={self.seconds:.1f})"
+
+
+@ffi.def_extern()
+def plait_python_progress(user, progress):
+    fit = ffi.from_handle(user)
+    try:
+        if fit.failure is None and fit.callback(Progress(progress)) is False:
+            fit.stop[0] = 1
+    except BaseException as e:  # it is raised when the run has ended
+        fit.failure, fit.stop[0] = e, 1
+
+
 class _Fit(threading.Thread):
     """A fit on a thread of its own: signals reach the thread that waits for it."""
 
-    def __init__(self, data, options, settings, threads):
+    def __init__(self, data, options, settings, threads, callback):
         super().__init__(daemon=True)
-        self.data, self.texts = data, []
+        self.data, self.texts, self.failure, self.callback = data, [], None, callback
         self.report, self.err = ffi.new("plait_report *"), ffi.new("plait_error *")
         self.out, self.stop = ffi.new("plait_model **"), ffi.new("int *")
         self.comm_opts, self.opts = ffi.new("plait_comm_opts *"), ffi.new("plait_train_opts *")
@@ -170,6 +216,9 @@ class _Fit(threading.Thread):
         lib.plait_train_opts_init(self.opts)
         self.comm_opts.threads = threads or 0
         self.opts.memory, self.opts.stop = data.pointer, self.stop
+        if callback is not None:
+            self.handle = ffi.new_handle(self)
+            self.opts.user, self.opts.progress = self.handle, lib.plait_python_progress
         for name, value in options.items():
             setattr(self.opts, name, self._text(value) if isinstance(value, str) else value)
         self.settings = ffi.new("plait_learner_setting[]", max(1, len(settings)))
@@ -185,12 +234,15 @@ class _Fit(threading.Thread):
         self.status = lib.plait_fit(self.comm_opts, self.opts, self.report, self.out, self.err)
 
 
-def fit(data, options, settings=None, threads=None):
-    """Trains; returns the model and the report. Ctrl-C ends it at the next clock, and is raised then."""
-    f = _Fit(data, options, settings or {}, threads)
+def _finish(f):
+    """Waits for the fit; Ctrl-C ends it at the next clock, and is raised then."""
     f.start()
     try:
         f.join()
+        if f.failure is not None:
+            raise f.failure
+        if f.stop[0]:  # the callback wants no more: the model so far counts
+            f.status = 0 if f.out[0] != ffi.NULL else f.status
     except BaseException:
         f.stop[0] = 1
         f.join()
@@ -201,3 +253,14 @@ def fit(data, options, settings=None, threads=None):
         lib.plait_model_destroy(f.out)
     _check(f.status, f.err)
     return Model(f.out[0]), f.report
+
+
+def fit(data, options, settings=None, threads=None, start=None, callback=None):
+    """Trains; returns the model and the report. start: a model to begin with. callback(Progress) is called while it
+    goes; if it returns False, training ends with the model so far."""
+    if start is None:
+        return _finish(_Fit(data, options, settings or {}, threads, callback))
+    with tempfile.TemporaryDirectory(prefix="plait-") as folder:
+        path = os.path.join(folder, "start")
+        start.save(path)
+        return _finish(_Fit(data, dict(options, init_model=path), settings or {}, threads, callback))

@@ -91,6 +91,13 @@ struct plait_data {
 /** Gives back what the caller has lent, so that it is not freed with the rows. */
 void pli_given_back(struct plait_data *data);
 
+/* given_columns.c */
+struct plait_memory_opts;
+/** EINVAL: opts->columns are not what the rows' features are. */
+plait_status pli_given_check_columns(const struct plait_memory_opts *opts, plait_error *err);
+/** Puts opts->columns and the means of their numbers into the schema of a data set whose rows are there. */
+plait_status pli_given_columns(const struct plait_memory_opts *opts, pli_dataset *d, plait_error *err);
+
 /* format.c */
 /** The format that opts names; else the format judged by content; with `fixed` it must be the model's. Errors: ENAME
  *  no such format, EINVAL not the model's format, EFORMAT a file of another program. */

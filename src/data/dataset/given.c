@@ -207,7 +207,7 @@ static plait_status fill(const plait_memory_opts *g, pli_dataset *d, pli_found *
     d->schema->unlabelled = g->label == NULL;
     d->schema->keeps_missing = missing;
     d->loaded = true;
-    return PLAIT_OK;
+    return g->columns == NULL ? PLAIT_OK : pli_given_columns(g, d, err);
 }
 
 static bool may_lend(const plait_memory_opts *g) {
@@ -223,6 +223,7 @@ static plait_status create(const plait_memory_opts *given, const char *call, pla
     PLI_TRY(check_shape(&g, err));
     PLI_TRY(check_given(&g, call, err));
     PLI_TRY(check_labels(&g, err));
+    PLI_TRY(pli_given_check_columns(&g, err));
     g.lend = may_lend(&g);
     plait_data *data = pli_calloc(1, sizeof *data);
     if (data == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a data set");

@@ -12,6 +12,8 @@
 
 #include <plait/memory.h>
 
+#include "data/dataset/dataset.h"
+
 enum { ROWS = 150, FEATURES = 7 };
 
 /* Row r has features r % 3 and 3 + r % 4; feature 3 + r % 4 of the value r + 0.5. */
@@ -214,11 +216,57 @@ static void test_wrong_descriptions(void **state) {
     refuse(o, "values is NULL");
 }
 
+/* --- columns ---------------------------------------------------------------------------------------------------- */
+
+static const char *const          cities[] = { "Kyoto", "Oslo", "Rome" }, *const odd[] = { "b", "b" };
+static const plait_memory_column three_and_four[] = {
+    { "city", cities, 3 }, { "a", NULL, 0 }, { "b", NULL, 0 }, { "c", NULL, 0 }, { "d", NULL, 0 }
+};
+
+static plait_memory_opts described(const plait_memory_column *columns, int64_t n) {
+    plait_memory_opts o = sparse(8, 4, PLAIT_F32);
+    o.columns = columns, o.n_columns = n;
+    return o;
+}
+
+/* Columns are the model's names of features, and a file with such columns is read by them. */
+static void test_columns_name_features(void **state) {
+    (void)state;
+    const plait_memory_opts o = described(three_and_four, 5);
+    plait_error             err = { .code = PLAIT_OK };
+    plait_data             *data = NULL;
+    pli_text                name = { 0 };
+    assert_int_equal(plait_data_from_memory(&o, &data, &err), PLAIT_OK);
+    pli_schema_feature_name(data->dataset->schema, 1, &name);
+    pli_text_add(&name, " ");
+    pli_schema_feature_name(data->dataset->schema, 3, &name);
+    assert_string_equal(name.data, "city=Oslo a");
+    pli_text_free(&name);
+    /* feature 3 has the value r + 0.5 in each fourth row, r = 0, 4, ... 148 */
+    assert_true(fabs(data->dataset->schema->column[1].mean - 38 * 74.5 / ROWS) < 1e-5);
+    assert_int_equal(plait_data_features(data), FEATURES);
+    plait_data_destroy(&data);
+}
+
+static void test_wrong_columns(void **state) {
+    (void)state;
+    const plait_memory_column nameless = { NULL, NULL, 0 }, repeated = { "x", odd, 2 }, none = { "x", NULL, 2 },
+                              negative = { "x", cities, -1 };
+    refuse(described(three_and_four, 4), "4 columns have 6 features, but the rows have 7");
+    refuse(described(&nameless, 1), "columns[0]: it has no name");
+    refuse(described(&repeated, 1), "columns[0] \"x\", texts[1]: expected texts that increase");
+    refuse(described(&none, 1), "columns[0] \"x\": 2 texts");
+    refuse(described(&negative, 1), "columns[0] \"x\": -1 texts");
+    const plait_memory_column many[] = { { "x", cities, 3 }, { "y", cities, 3 }, { "z", cities, 3 } };
+    refuse(described(many, 3), "3 columns have at least 9 features");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_every_layout, setup),        cmocka_unit_test_setup(test_missing_values, setup),
         cmocka_unit_test_setup(test_hostile_arrays, setup),      cmocka_unit_test_setup(test_wrong_descriptions, setup),
         cmocka_unit_test_setup(test_lent_memory_is_not_copied, setup),
+        cmocka_unit_test_setup(test_columns_name_features, setup), cmocka_unit_test_setup(test_wrong_columns, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Builds the module of bindings/python by hand against the built library, and uses the package. PYTHON_FOR_PLAIT names a
-# python3 with cffi, numpy, scipy and scikit-learn 1.6 or later. usage: estimators.sh ROOT LIBRARY PROGRAM CC
+# Builds the module of bindings/python by hand against the built library, and runs a script that uses the package.
+# PYTHON_FOR_PLAIT names a python3 with cffi, numpy, scipy and scikit-learn 1.6 or later.
+# usage: run.sh ROOT LIBRARY PROGRAM CC SCRIPT
 set -eu
-root=$1 library=$2 program=$3 cc=$4
+root=$1 library=$2 program=$3 cc=$4 script=$5
 python=
 for try in "${PYTHON_FOR_PLAIT:-}" "$root/.venv-python/bin/python" "$root/.venv/bin/python" python3; do
     [ -n "$try" ] && "$try" -c 'import cffi, numpy, scipy; from sklearn.utils.validation import validate_data' 2>/dev/null &&
@@ -21,4 +22,4 @@ cp -L "$library" "$work/plait/libplait.so.0"
 "$cc" -shared -fPIC -O1 -DPy_LIMITED_API=0x03090000 -I"$include" -I"$root/include" "$work/_plait.c" \
     "$work/plait/libplait.so.0" -Wl,-rpath,'$ORIGIN' -o "$work/plait/_plait.abi3.so"
 cd "$work"
-PYTHONPATH=$work "$python" "$root/tests/python/estimators.py" "$program"
+PYTHONPATH=$work "$python" "$root/tests/python/$script" "$program"
