@@ -62,16 +62,46 @@ static int start(pid_t *pid, char *const *argv, char *const *env, const char *ou
     return bad;
 }
 
-plait_status pli_spawn(char *const *argv, char *const *env, const char *out_path, const char *err_path,
-                       int32_t *exit_out, plait_error *err) {
-    pid_t pid = 0;
-    int   bad = start(&pid, argv, env, out_path, err_path);
-    if (bad != 0) return pli_fail_errno(err, bad, "cannot start %s", argv[0]);
+/* Waits for the child, to which signals are passed on meanwhile. */
+static void attend(pid_t pid, int32_t *exit_out) {
     atomic_store(&child, (int)pid);
     if (atomic_load(&stopped) != 0) kill(pid, atomic_load(&stopped)); /* it came before the child was known */
     (void)pli_child_attend(pid, UINT64_MAX);
     atomic_store(&child, 0);
     *exit_out = pli_child_reap(pid);
     if (*exit_out < 0) *exit_out = PLI_EXIT_FAILED;
+}
+
+plait_status pli_spawn(char *const *argv, char *const *env, const char *out_path, const char *err_path,
+                       int32_t *exit_out, plait_error *err) {
+    pid_t pid = 0;
+    int   bad = start(&pid, argv, env, out_path, err_path);
+    if (bad != 0) return pli_fail_errno(err, bad, "cannot start %s", argv[0]);
+    attend(pid, exit_out);
     return PLAIT_OK;
+}
+
+/* In the child of a fork; it does not return. A result is at most what a pipe holds, so nobody need read it meanwhile. */
+static void be_child(plait_status (*body)(void *user, void *result), void *user, void *result, size_t bytes, int to) {
+    setpgid(0, 0);
+    handle_by(SIG_DFL);
+    const plait_status status = body(user, result);
+    const bool         written = status >= 0 && write(to, result, bytes) == (ssize_t)bytes;
+    _exit(written ? PLI_EXIT_DONE : PLI_EXIT_FAILED);
+}
+
+plait_status pli_fork(plait_status (*body)(void *user, void *result), void *user, void *result, size_t bytes,
+                      int32_t *exit_out, plait_error *err) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return pli_fail_errno(err, errno, "no pipe to a child process");
+    const pid_t pid = fork();
+    if (pid == 0) be_child(body, user, result, bytes, ends[1]);
+    const int bad = errno;
+    close(ends[1]);
+    if (pid > 0) {
+        attend(pid, exit_out);
+        if (*exit_out == PLI_EXIT_DONE && read(ends[0], result, bytes) != (ssize_t)bytes) *exit_out = PLI_EXIT_FAILED;
+    }
+    close(ends[0]);
+    return pid > 0 ? PLAIT_OK : pli_fail_errno(err, bad, "cannot fork a child process");
 }

@@ -1,0 +1,92 @@
+#!/bin/sh
+# plait plan: what it says of a whole job is what train reports of it under --transport sim, which also exchanges what its
+# ranks have read; of some clocks it reckons the rest; what cannot be simulated is named; signals end it.
+# usage: plan.sh yes|no      is there a simulator?
+. "$(dirname "$0")/common.sh"
+
+refused() { # refused WHY words...
+    why=$1
+    shift
+    code=0
+    "$PLAIT" plan "$@" >out 2>err || code=$?
+    [ $code -eq 2 ] || fail "plan $*: exit $code"
+    grep -q -- "$why" err || fail "plan $*: $(cat err)"
+}
+refused 'no data; say --data D' --sizes 2
+refused "unknown topology 'pss'; did you mean 'ps'" --data part --topology ps,pss
+refused 'expected numbers of workers' --data part --sizes 2,x
+refused 'give one of them' --data part --sizes 2 --workers 2
+refused 'a plan simulates' --data part --transport threads
+refused '--out is for a single run' --data part --out model
+refused 'did you mean --sizes' --data part --size 2
+if [ "$1" = no ]; then
+    code=0
+    "$PLAIT" plan --data part >out 2>err || code=$?
+    [ $code -ne 0 ] && grep -q 'libsimgrid' out || fail "without a simulator: exit $code: $(cat out err)"
+    finish
+    exit 0
+fi
+
+# near KEY PLAN RUN_KEY SHARE: the plan's figure is at most so much off that of the run
+near() {
+    awk -v a="$(field "$2" "$1")" -v b="$(field run "$3")" -v s="$4" \
+        'BEGIN { d = a > b ? a - b : b - a; exit !(a != "" && b > 0 && d <= s * b) }' ||
+        fail "$setting: $1 $(field "$2" "$1"), of the run $(field run "$3")"
+}
+# of KEY: the values of a key of the settings, in order, a line each
+of() { grep -o "\"$2\": [^,}]*" "$1.out" | sed 's/.*: //'; }
+
+job="--data part --optimizer adagrad --epochs 3 --seed 5"
+# shellcheck disable=SC2086
+for setting in 'ps bsp 3' 'allreduce bsp 2' 'ps async 4'; do
+    # shellcheck disable=SC2086
+    set -- $setting
+    works whole plan $job --json --clocks 0 --seeds 1 --topology "$1" --consistency "$2" --workers "$3"
+    works run train $job --json --quiet --transport sim --topology "$1" --consistency "$2" --workers "$3"
+    [ "$(field whole clocks)" = "$(field run clocks)" ] || fail "$setting: $(field whole clocks) clocks"
+    near seconds whole train_seconds 0.03
+    near bytes whole bytes_sent 0.03
+    near idle_share whole idle_share 0.01
+    near objective whole objective 0.02
+    # The first of ten epochs foretell the whole.
+    works some plan $job --epochs 30 --json --clocks 20 --seeds 1 --topology "$1" --consistency "$2" --workers "$3"
+    works run train $job --epochs 30 --json --quiet --transport sim --topology "$1" --consistency "$2" --workers "$3"
+    [ "$(field some ended)" = false ] && [ "$(field some clocks)" = "$(field run clocks)" ] || fail "$setting: $(cat some.out)"
+    [ "$(field some clocks_simulated)" -le $(($(field run clocks) / 2)) ] || fail "$setting: too many clocks were simulated"
+    near seconds some train_seconds 0.2
+    near bytes some bytes_sent 0.1
+done
+
+# Sizes, costs, and a cluster that has no room; what is refused has its reason, once.
+printf 'version: 1\nhosts: [{count: 4}]\nevents: [{jitter: {sigma: 0.5}}]\n' >four.yaml
+# shellcheck disable=SC2086
+works sizes plan $job --json --cluster four.yaml --sizes 2,4,8 --price 3600 --consistency bsp,async
+[ "$(of sizes workers | wc -l)" = 12 ] || fail "settings: $(of sizes workers | tr '\n' ' ')"
+tr '{' '\n' <sizes.out | grep '"cost": [0-9]' | tr -d '",' >costs
+[ "$(wc -l <costs)" = 6 ] || fail "simulated: $(cat costs)"
+awk '{ for (i = 1; i < NF; i++) v[$i] = $(i + 1); d = v["cost:"] / (v["seconds:"] * v["workers:"]) - 1
+       low = v["clock_seconds_low:"]; high = v["clock_seconds_high:"]; c = v["clock_seconds:"]
+       if (d > 1e-9 || d < -1e-9 || low >= c || high <= c) exit 1
+       if (v["seconds:"] < last) exit 1
+       last = v["seconds:"] }' costs || fail "costs, ranges or order: $(cat costs)"
+grep -q 'allreduce x async is refused' sizes.out || fail "no reason: $(cat sizes.out)"
+grep -q 'its 4 hosts have 4 cores, but there are 8 ranks' sizes.out || fail "no room is not told: $(cat sizes.out)"
+# shellcheck disable=SC2086
+works text plan $job --cluster four.yaml --sizes 2,8 --consistency bsp
+grep -q '^shortest: .* 2 workers: .* clocks' text.out && grep -q '^not simulated: .* 8 and 1 more: ' text.out || fail "$(cat text.out)"
+code=0
+# shellcheck disable=SC2086
+"$PLAIT" plan $job --topology allreduce --consistency async >out 2>err || code=$?
+[ $code -eq 2 ] || fail "nothing could be simulated: exit $code"
+grep -q 'not simulated: allreduce x async, 2 and 2 more: .*is refused' out || fail "nothing could be simulated: $(cat out)"
+
+# A signal: what is finished is shown.
+"$PLAIT" plan --data part --optimizer adagrad --epochs 100000 --clocks 0 --sizes 2 --seeds 1 >out 2>err &
+pid=$!
+until_holds 30 sh -c "[ -n \"\$(ps -o pid= --ppid $pid)\" ]" || fail "no simulation begins"
+kill -INT $pid
+until_holds 30 gone $pid || { fail "it does not end"; kill -9 $pid; }
+code=0
+wait $pid || code=$?
+[ $code -eq 75 ] && grep -q '^interrupted: [0-9]* of 6 settings' out || fail "interrupted: exit $code: $(cat out err)"
+finish
