@@ -15,8 +15,8 @@
 #define AT(field) offsetof(pli_plan_words, field)
 
 static const pli_opt rows[] = {
-    { "sizes", PLI_OPT_TEXT, AT(sizes), NULL, "N,N", "numbers of workers to plan for; default: --workers, else 2,4,8", 0,
-      0, "plan" },
+    { "sizes", PLI_OPT_TEXT, AT(sizes), NULL, "N,N", "numbers of workers to plan for; default: --workers, else 2,4,8",
+      0, 0, "plan" },
     { "clocks", PLI_OPT_I64, AT(clocks), "100", "N",
       "how many clocks to simulate, at least; 0: the whole job, whose objective is then shown as well", 0, INT32_MAX,
       "plan" },
@@ -170,7 +170,7 @@ static int plan_with(pli_plan *plan) {
 
 /* Adds "--transport sim" to the words, of which train's options know that --cluster belongs to it. */
 static int plan_words(int argc, char *const *argv, pli_plan *plan) {
-    static char name[] = "--transport", value[] = "sim";
+    char        name[] = "--transport", value[] = "sim";
     char      **words = pli_calloc((size_t)argc + 3, sizeof *words);
     int         code = PLI_EXIT_USAGE;
     if (words == NULL) return pli_cli_usage("plan: out of memory");

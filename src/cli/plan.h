@@ -54,7 +54,7 @@ typedef struct pli_plan {
 } pli_plan;
 
 /** Simulates a setting with each seed, each in a child process, since a process can simulate once; fills the rest of
- *  it. A run that is refused or fails becomes its status. Errors: EIO no process; EINTERRUPTED a signal asked to stop. */
+ *  it. A run that is refused or fails becomes its status. Errors: EIO no process; EINTERRUPTED a signal came. */
 plait_status pli_plan_simulate(pli_plan *plan, pli_plan_setting *setting, plait_error *err);
 
 void pli_plan_text(const pli_plan *plan, pli_text *text);

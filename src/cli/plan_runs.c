@@ -27,7 +27,8 @@ typedef struct child_job {
 static void progress(void *user, const plait_progress *p) {
     child_job *job = user;
     job->run.all_clocks = p->clocks;
-    if (job->most > 0 && p->clock >= job->most) __atomic_store_n(&job->stop, 1, __ATOMIC_RELEASE); /* pairs with train's read */
+    /* pairs with train's read of *stop */
+    if (job->most > 0 && p->clock >= job->most) __atomic_store_n(&job->stop, 1, __ATOMIC_RELEASE);
 }
 
 static plait_status work(plait_comm *comm, void *user) {

@@ -83,8 +83,8 @@ void pli_plan_text(const pli_plan *plan, pli_text *text) {
     char                    name[120], time[24];
     if (plan->interrupted) pli_text_add(text, "interrupted: %" PRId32 " of %" PRId32 " settings\n", n, plan->n);
     if (n > 0 && ran(order[0])) {
-        pli_text_add(text, "%-32s %-9s %8s  %-20s %8s %8s %6s %8s", "setting, workers", "optimizer", "a clock", "between",
-                     "the job", "sent", "idle", "a rank");
+        pli_text_add(text, "%-32s %-9s %8s  %-20s %8s %8s %6s %8s", "setting, workers", "optimizer", "a clock",
+                     "between", "the job", "sent", "idle", "a rank");
         if (shows_cost(plan)) pli_text_add(text, " %9s", "cost");
         if (plan->set.clocks == 0) pli_text_add(text, " %10s", "objective");
         pli_text_add(text, "\n");

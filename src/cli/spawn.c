@@ -81,7 +81,7 @@ plait_status pli_spawn(char *const *argv, char *const *env, const char *out_path
     return PLAIT_OK;
 }
 
-/* In the child of a fork; it does not return. A result is at most what a pipe holds, so nobody need read it meanwhile. */
+/* In the child of a fork; it does not return. A pipe holds the whole result, so nobody need read it meanwhile. */
 static void be_child(plait_status (*body)(void *user, void *result), void *user, void *result, size_t bytes, int to) {
     setpgid(0, 0);
     handle_by(SIG_DFL);

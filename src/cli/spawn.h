@@ -18,8 +18,8 @@ plait_status pli_spawn(char *const *argv, char *const *env, const char *out_path
                        int32_t *exit_out, plait_error *err);
 
 /** Runs body in a child that has a copy of this process, of whose threads it has only the calling one, and gets what it
- *  writes to result [bytes, at most 64 KiB]. *exit_out as above; result is filled if it is PLI_EXIT_DONE. The child runs no
- *  handlers of exit. Errors: EIO. */
+ *  writes to result [bytes, at most 64 KiB]. *exit_out as above; result is filled if it is PLI_EXIT_DONE. The child
+ *  runs no handlers of exit. Errors: EIO. */
 plait_status pli_fork(plait_status (*body)(void *user, void *result), void *user, void *result, size_t bytes,
                       int32_t *exit_out, plait_error *err);
 
