@@ -80,8 +80,19 @@ typedef struct plait_place_opts {
                                               by dynamic programming; "heft"; "metis": as auto, and from METIS'
                                               cuts too; "given": `given` as it is, whatever places
                                               and rules the graph keeps                      */
-    const int32_t *given;                  /* [nodes of the graph] a rank each; for "given" alone            */
+    const int32_t *given;                  /* [nodes of the graph] a part each, for "given"; "auto" and "metis"
+                                              begin with it too, and end with nothing slower                 */
     uint64_t       seed;                   /* of the order of moves                                          */
+    /* in which order micro-batches go through the parts */
+    const char *schedule;                  /* "gpipe", "1f1b", "interleaved", as plait_session_run_batches runs them:
+                                              rows come in on part 0, and each rank follows its own list; parts that
+                                              are no chain are judged as under gpipe, which alone can run them. NULL: a
+                                              rank takes what is ready                                       */
+    int32_t chunks;                        /* parts of a rank, for interleaved; 1. There are ranks * chunks parts, and
+                                              part p lies on rank p % ranks                                  */
+    int32_t chain;                         /* 1: parts must be a chain: none reads in the forward pass what a later
+                                              one makes                                                      */
+    double  byte_ns;                       /* paid by each side for each byte of a message, with a schedule  */
 } plait_place_opts;
 
 /** One rank, the costs of docs/simulation.md, "auto". opts NULL: nothing is done. */
@@ -102,7 +113,7 @@ PLAIT_API plait_status plait_placement_create(const plait_graph *graph, const pl
                                               plait_placement **placement_out, plait_error *error_out);
 PLAIT_API void         plait_placement_destroy(plait_placement **placement); /* *placement may be NULL */
 
-/** The rank of each node of the graph, by its number [plait_graph_nodes when it was placed]; valid as long as the
+/** The rank of each node of the graph (its part, with several a rank), by its number [plait_graph_nodes when it was placed]; valid as long as the
  *  placement. Nodes that no fetch needs are placed like others, at no cost. NULL: NULL. */
 PLAIT_API const int32_t *plait_placement_parts(const plait_placement *placement);
 /** Simulated seconds of a step; NULL: 0. */

@@ -121,6 +121,7 @@ static plait_status take_ranks(const pli_cluster *c, pli_place_step *s, plait_er
     o->moved_ns = c->cost.work_ns[PLI_WORK_MOVED];
     o->node_ns = c->cost.work_ns[PLI_WORK_NODES];
     o->message_ns = c->cost.message_ns;
+    o->byte_ns = c->cost.byte_ns;
     return PLAIT_OK;
 }
 

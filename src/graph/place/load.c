@@ -48,13 +48,22 @@ static double time_of(const plait_place_opts *o, const pli_plan_node *n) {
            n->weight.moved * o->moved_ns;
 }
 
+/* As a cut has it (graph/cut.c): nodes of a gradient, and those that were added behind one. */
+static int64_t first_gradient(const plait_graph *g) {
+    int64_t k = 0;
+    while (k < g->n_nodes && g->node[k].forward < 0) k++;
+    return k;
+}
+
 static void read_nodes(pli_placing *l, const pli_plan *p, const int32_t *unit_of) {
+    const int64_t first_late = first_gradient(p->graph);
     for (int32_t k = 0; k < l->nodes; k++) {
         const pli_plan_node *n = &p->node[k];
         l->ns[k] = time_of(l->opts, n);
         l->operations[k] = n->weight.flops + n->weight.taps + n->weight.steps;
         l->unit[k] = unit_of[p->graph->value[n->origin].node];
         l->load_ns[l->unit[k]] += l->ns[k];
+        l->late[k] = p->graph->value[n->origin].node >= first_late;
         l->out[k] = n->output;
         l->outs[k] = n->n_out;
         l->inputs[k] = 0;
@@ -62,7 +71,9 @@ static void read_nodes(pli_placing *l, const pli_plan *p, const int32_t *unit_of
     for (int32_t v = 0; v < l->values; v++) {
         const pli_place place = p->value[v].place;
         const bool      made = p->value[v].node >= 0 && place != PLI_PLACE_NONE;
-        l->bytes[v] = made ? (double)pli_tensor_bytes(&p->value[v].t) : 0;
+        const bool      fed = place == PLI_PLACE_FEED && l->opts->schedule != NULL;
+        l->bytes[v] = made || fed ? (double)pli_tensor_bytes(&p->value[v].t) : 0;
+        if (fed) l->fed[l->n_fed++] = v;
     }
     for (int32_t i = 0; i < p->key.n_fetches; i++)
         if (p->fetch[i] >= 0) l->kept[p->fetch[i]] = true;
@@ -75,12 +86,13 @@ static void list_readers(pli_placing *l, const pli_plan *p) {
         for (int32_t k = 0; k < l->nodes; k++)
             for (int32_t i = 0; i < p->node[k].n_in; i++) {
                 const int32_t v = p->input[p->node[k].input + i];
-                if (p->value[v].node < 0 || !pli_plan_reads(&p->node[k], i)) continue;
+                const bool    fed = p->value[v].place == PLI_PLACE_FEED && l->opts->schedule != NULL;
+                if ((p->value[v].node < 0 && !fed) || !pli_plan_reads(&p->node[k], i)) continue;
                 if (round == 0)
                     l->first[v + 1]++;
                 else
                     l->reader[l->first[v]++] = k;
-                l->inputs[k] += round;
+                if (!fed) l->inputs[k] += round;
             }
         if (round == 0)
             for (int32_t v = 0; v < l->values; v++) l->first[v + 1] += l->first[v];
@@ -108,7 +120,7 @@ static plait_status pin_units(pli_placing *l, const plait_graph *g, plait_error 
     for (int32_t u = 0; u < l->units; u++) l->pin[u] = -1;
     for (int32_t k = 0; k < g->n_nodes; k++) {
         const int32_t u = l->of_node[k], rank = g->node[k].rank;
-        if (rank < 0 || o->given != NULL) continue;
+        if (rank < 0 || strcmp(o->method, "given") == 0) continue;
         pli_value_text(g, g->node[k].value, name);
         if (rank >= o->ranks)
             return pli_fail(err, PLAIT_EINVAL, "%s is placed on rank %d, but there are %d ranks", name, rank, o->ranks);
@@ -154,7 +166,7 @@ static bool make_room(pli_placing *l, size_t readers) {
     const size_t n = (size_t)l->nodes, v = (size_t)l->values, u = (size_t)l->units;
 #define TAKE(field, count) (l->field = pli_arena_take(&l->arena, ((count) + 1) * sizeof *l->field))
     if (!(TAKE(ns, n) && TAKE(operations, n) && TAKE(up, n) && TAKE(unit, n) && TAKE(inputs, n) && TAKE(out, n) &&
-          TAKE(outs, n) && TAKE(bytes, v) && TAKE(kept, v) && TAKE(first, v + 1) && TAKE(reader, readers) &&
+          TAKE(outs, n) && TAKE(bytes, v) && TAKE(fed, v) && TAKE(late, n) && TAKE(kept, v) && TAKE(first, v + 1) && TAKE(reader, readers) &&
           TAKE(apart, 2 * (size_t)l->opts->n_rules) && TAKE(held, u) && TAKE(load_ns, u) && TAKE(pin, u) &&
           TAKE(never, u * (size_t)l->opts->ranks)))
         return false;
@@ -196,6 +208,7 @@ static plait_status make(pli_placing *l, const plait_graph *g, const pli_plan *p
     if (up == NULL || l->of_node == NULL) return pli_plan_no_memory(err);
     PLI_TRY(group_nodes(g, l->opts, up, err));
     l->nodes = (int32_t)p->n_nodes;
+    l->parts = l->opts->ranks * l->opts->chunks;
     l->values = (int32_t)p->n_values;
     l->graph_nodes = g->n_nodes;
     number_units(l, g, p, up);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "graph/pipeline.h"
 #include "graph/place/place.h"
 
 enum { JUDGEMENTS = 20000, TASKS = 20000000, DRAWN = 4 };
@@ -25,7 +26,9 @@ void (plait_place_opts_init)(plait_place_opts *opts) {
                                 .moved_ns = 0.02,
                                 .node_ns = 100,
                                 .message_ns = 2000,
+                                .byte_ns = 0.1,
                                 .micro_batches = 1,
+                                .chunks = 1,
                                 .method = "auto" };
 }
 
@@ -67,10 +70,27 @@ static plait_status check_rules(const plait_graph *g, const plait_place_opts *o,
                             o->ranks);
     }
     for (int64_t k = 0; o->given != NULL && k < g->n_nodes; k++)
-        if (o->given[k] < 0 || o->given[k] >= o->ranks)
+        if (o->given[k] < 0 || o->given[k] >= o->ranks * o->chunks)
             return pli_fail(err, PLAIT_EINVAL, "the given placement has node %lld on rank %d; there are %d ranks",
-                            (long long)k, o->given[k], o->ranks);
+                            (long long)k, o->given[k], o->ranks * o->chunks);
     return PLAIT_OK;
+}
+
+static bool searches(const plait_place_opts *o) {
+    return strcmp(o->method, "auto") == 0 || strcmp(o->method, "metis") == 0;
+}
+
+static plait_status check_schedule(const plait_place_opts *o, plait_error *err) {
+    pli_pipeline pipeline;
+    if (o->schedule == NULL && (o->chunks != 1 || o->chain != 0))
+        return pli_fail(err, PLAIT_EINVAL, "several parts a rank, and parts that are to be a chain, go with a schedule");
+    if (o->chunks > 1 && strcmp(o->method, "metis") == 0)
+        return pli_fail(err, PLAIT_EINVAL, "metis has one part a rank, not %d; take auto", o->chunks);
+    if (o->chunks < 1 || o->chunks > PLI_PLACE_RANKS_MAX / o->ranks)
+        return pli_fail(err, PLAIT_EINVAL, "%d ranks of %d parts each: expected 1 to %d parts in all", o->ranks,
+                        o->chunks, PLI_PLACE_RANKS_MAX);
+    if (o->schedule == NULL) return PLAIT_OK;
+    return pli_pipeline_init(&pipeline, o->schedule, o->ranks, o->chunks, o->micro_batches, 0, err);
 }
 
 static plait_status check(const plait_graph *g, const plait_place_opts *o, plait_error *err) {
@@ -86,14 +106,16 @@ static plait_status check(const plait_graph *g, const plait_place_opts *o, plait
     if (o->n_feeds < 0 || o->n_fetches < 1 || o->n_rules < 0 || o->state_values < 0 || o->fetches == NULL ||
         (o->n_feeds > 0 && o->feeds == NULL) || (o->n_rules > 0 && o->rules == NULL))
         return pli_fail(err, PLAIT_EINVAL, "a placement needs fetches, and no count below 0");
-    if ((strcmp(o->method, "given") == 0) != (o->given != NULL))
-        return pli_fail(err, PLAIT_EINVAL, "`given` goes with the method \"given\", and only with it");
+    PLI_TRY(check_schedule(o, err));
+    if (strcmp(o->method, "given") == 0 ? o->given == NULL : o->given != NULL && !searches(o))
+        return pli_fail(err, PLAIT_EINVAL, "`given` goes with the methods \"given\", which needs it, \"auto\" and "
+                                           "\"metis\", which begin with it");
     for (int32_t r = 0; o->speed != NULL && r < o->ranks; r++)
         if (!(o->speed[r] > 0 && isfinite(o->speed[r])))
             return pli_fail(err, PLAIT_EINVAL, "rank %d has speed %g; expected a number above 0", r, o->speed[r]);
     if (!good_links(o))
         return pli_fail(err, PLAIT_EINVAL, "a link's latency is to be 0 or more, and its bandwidth above 0");
-    const double costs[] = { o->flop_ns, o->tap_ns, o->step_ns, o->moved_ns, o->node_ns, o->message_ns };
+    const double costs[] = { o->flop_ns, o->tap_ns, o->step_ns, o->moved_ns, o->node_ns, o->message_ns, o->byte_ns };
     for (size_t i = 0; i < sizeof costs / sizeof *costs; i++)
         if (!(costs[i] >= 0 && isfinite(costs[i])))
             return pli_fail(err, PLAIT_EINVAL, "a cost of %g ns; expected 0 or more", costs[i]);
@@ -106,7 +128,7 @@ typedef struct contest {
     pli_placing *load;
     pli_judge   *judge;
     int32_t     *part, *best; /* [units] */
-    int32_t     *order;       /* [ranks] */
+    int32_t     *order;       /* [parts] */
     pli_judged   judged;
     bool         any;
     int64_t      each; /* judgements for the refinement of one start */
@@ -124,7 +146,7 @@ static void enter(contest *c, bool refine) {
 }
 
 static void draw(contest *c, uint64_t number) {
-    const int32_t ranks = c->load->opts->ranks;
+    const int32_t ranks = c->load->parts;
     pli_random    random = pli_random_at(c->load->opts->seed, PLI_RANDOM_GRAPH, number, 2);
     for (int32_t u = 0; u < c->load->units; u++) {
         int32_t r = (int32_t)pli_random_below(&random, (uint64_t)ranks);
@@ -133,10 +155,10 @@ static void draw(contest *c, uint64_t number) {
     }
 }
 
-/* Ranks as they are, then the fastest first. */
+/* Parts as they are, then those of the fastest ranks first. */
 static void set_order(contest *c, bool fastest_first) {
     const plait_place_opts *o = c->load->opts;
-    for (int32_t r = 0; r < o->ranks; r++) {
+    for (int32_t r = 0; r < c->load->parts; r++) {
         int32_t at = r;
         for (; fastest_first && at > 0 && pli_place_speed(o, c->order[at - 1]) < pli_place_speed(o, r); at--)
             c->order[at] = c->order[at - 1];
@@ -147,7 +169,7 @@ static void set_order(contest *c, bool fastest_first) {
 static bool enter_chains(contest *c, bool refine) {
     for (int32_t way = 0; way < 2; way++) {
         set_order(c, way == 1);
-        for (int32_t stages = c->load->opts->ranks; stages >= 1; stages /= 2) {
+        for (int32_t stages = c->load->parts; stages >= 1; stages /= 2) {
             if (!pli_start_chain(c->load, c->order, stages, c->part)) return false;
             enter(c, refine);
         }
@@ -169,14 +191,20 @@ static plait_status enter_metis(contest *c, bool refine, plait_error *err) {
     return PLAIT_OK;
 }
 
+/* What is given, where rules allow it, and refined. */
+static void enter_given(contest *c, bool refine) {
+    const pli_placing *l = c->load;
+    for (int64_t k = l->graph_nodes - 1; k >= 0; k--) c->part[l->of_node[k]] = l->opts->given[k];
+    for (int32_t u = 0; refine && u < l->units; u++)
+        for (int32_t p = 0; p < l->parts && !pli_place_allows(l, u, c->part[u]); p++) c->part[u] = p;
+    enter(c, refine);
+}
+
 static plait_status run_contest(contest *c, plait_error *err) {
     const plait_place_opts *o = c->load->opts;
     const bool              metis = strcmp(o->method, "metis") == 0, all = metis || strcmp(o->method, "auto") == 0;
-    if (strcmp(o->method, "given") == 0) {
-        for (int64_t k = c->load->graph_nodes - 1; k >= 0; k--) c->part[c->load->of_node[k]] = o->given[k];
-        enter(c, false);
-        return PLAIT_OK;
-    }
+    if (o->given != NULL) enter_given(c, metis || all);
+    if (strcmp(o->method, "given") == 0) return PLAIT_OK;
     if (metis) PLI_TRY(enter_metis(c, true, err));
     if (strcmp(o->method, "chain") == 0) return enter_chains(c, false) ? PLAIT_OK : no_memory(c->load, err);
     if (!pli_start_heft(c->load, c->part)) return no_memory(c->load, err);
@@ -221,6 +249,9 @@ static plait_status answer(contest *c, plait_placement *p, plait_error *err) {
     pli_judge_run(c->judge, c->best, p->share);
     p->seconds = c->judged.seconds;
     for (int64_t k = 0; k < l->graph_nodes; k++) p->part[k] = c->best[l->of_node[k]];
+    if (c->judged.broken > 0 && (l->opts->chain != 0 || l->opts->chunks > 1) && l->n_apart == 0)
+        return pli_fail(err, PLAIT_EREFUSED, "parts are no chain: one reads in the forward pass what a later one makes, "
+                        "which only the schedule gpipe can run");
     if (c->judged.broken > 0)
         return pli_fail(err, PLAIT_EREFUSED, "no placement over %d ranks was found that keeps all nodes apart that are "
                         "to be apart; take more ranks, or the method auto", l->opts->ranks);
@@ -233,7 +264,7 @@ static plait_status place(pli_placing *l, plait_placement *p, plait_error *err) 
                         .judge = pli_judge_make(l),
                         .part = pli_arena_take(&l->arena, units),
                         .best = pli_arena_take(&l->arena, units),
-                        .order = pli_arena_take(&l->arena, ((size_t)l->opts->ranks + 1) * sizeof(int32_t)) };
+                        .order = pli_arena_take(&l->arena, ((size_t)l->parts + 1) * sizeof(int32_t)) };
     const int64_t tasks = (int64_t)l->nodes * l->opts->micro_batches + 1;
     if (c.judge == NULL || c.part == NULL || c.best == NULL || c.order == NULL || tasks > INT32_MAX / 2)
         return no_memory(l, err);
@@ -266,7 +297,7 @@ static plait_status create(const plait_graph *graph, const plait_place_opts *opt
 
 /* Adds the rules and the memory that the graph keeps to those of the options. */
 static bool add_kept(const plait_graph *g, plait_place_opts *o, plait_place_rule **rules, uint64_t **memory) {
-    if (o->given != NULL) return true; /* it is judged as it is */
+    if (strcmp(o->method, "given") == 0) return true; /* it is judged as it is */
     const size_t given = (size_t)o->n_rules, kept = (size_t)g->n_place_rules;
     *rules = pli_array(given + kept + 1, sizeof **rules);
     *memory = pli_array((size_t)o->ranks, sizeof **memory);

@@ -3,6 +3,7 @@
  *     hand.c      places and rules by hand
  *     load.c      the graph as nodes with times, values with bytes, and units
  *     simulate.c  a step on the ranks: time by a list scheduler
+ *     follow.c    the same in the order of a pipeline's schedule; judge.h is what the two share
  *     memory.c    bytes by rank
  *     start.c     placements to begin with: one rank, chain cut, HEFT
  *     multilevel.c  and by METIS, from the module that cutter.h describes
@@ -25,6 +26,10 @@ typedef struct pli_placing {
     const plait_place_opts *opts;
     pli_arena               arena;
     int32_t                 nodes, values, units;
+    int32_t                 parts;      /* ranks, or chunks times as many: part p lies on rank p % ranks           */
+    bool                   *late;       /* [nodes] of a gradient, or behind one: a piece of the backward pass      */
+    int32_t                *fed;        /* [n_fed] values that are fed; only a schedule has them come from part 0  */
+    int32_t                 n_fed;
     double                 *ns;         /* [nodes] at speed 1                                                    */
     double                 *operations; /* [nodes]                                                               */
     double                 *up;         /* [nodes] the longest way to the end, in ns                              */
@@ -37,7 +42,7 @@ typedef struct pli_placing {
     int32_t                *first;      /* [values + 1] */
     double                 *held;       /* [units] bytes of variables with their state */
     double                 *load_ns;    /* [units] */
-    int32_t                *pin;        /* [units] the rank it must be on; -1: any */
+    int32_t                *pin;        /* [units] the part it must be in; -1: any */
     bool                   *never;      /* [units * ranks] */
     int32_t                *apart;      /* [2 n_apart] pairs of units on two ranks */
     int32_t                 n_apart;
@@ -51,7 +56,7 @@ static inline void pli_placing_free(pli_placing *load) { pli_arena_destroy(&load
 
 /* What a placement comes to. share [ranks] is filled by the simulation and by memory. */
 typedef struct pli_judged {
-    int32_t broken; /* pairs that are to be apart, and are not */
+    int32_t broken; /* pairs that are to be apart, and are not; edges that lead back in what is to be a chain */
     double excess; /* bytes beyond the ranks' memory, summed */
     double seconds, sent;
 } pli_judged;
@@ -61,12 +66,12 @@ typedef struct pli_judge pli_judge; /* scratch memory */
 pli_judge *pli_judge_make(pli_placing *load);
 /** Judges the placement part [units]; share [ranks] may be NULL. */
 pli_judged pli_judge_run(pli_judge *judge, const int32_t *part, plait_place_share *share);
-/** memory.c. Bytes by rank: variables and values [ranks]. */
+/** memory.c. Bytes by part: variables and values [parts]. few: as 1f1b runs a chain. */
 typedef struct pli_memory_scratch {
-    double *alive, *most, *held; /* [ranks] */
-    double *ends;                /* [(nodes + 1) * ranks] */
+    double *alive, *most, *held; /* [parts] */
+    double *ends;                /* [(nodes + 1) * parts] */
 } pli_memory_scratch;
-void pli_place_memory(const pli_placing *load, const int32_t *part, pli_memory_scratch *s);
+void pli_place_memory(const pli_placing *load, const int32_t *part, bool few, pli_memory_scratch *s);
 
 static inline bool pli_judged_better(const pli_judged *a, const pli_judged *b) {
     if (a->broken != b->broken) return a->broken < b->broken;
@@ -75,18 +80,19 @@ static inline bool pli_judged_better(const pli_judged *a, const pli_judged *b) {
     return a->sent < b->sent;
 }
 
-static inline bool pli_place_allows(const pli_placing *l, int32_t unit, int32_t rank) {
-    return l->pin[unit] >= 0 ? l->pin[unit] == rank : !l->never[unit * l->opts->ranks + rank];
+static inline bool pli_place_allows(const pli_placing *l, int32_t unit, int32_t part) {
+    return l->pin[unit] >= 0 ? l->pin[unit] == part : !l->never[unit * l->opts->ranks + part % l->opts->ranks];
 }
+/** Of ranks, or of the ranks of parts. */
 double               pli_place_latency(const plait_place_opts *o, int32_t from, int32_t to);
 double               pli_place_bandwidth(const plait_place_opts *o, int32_t from, int32_t to);
 static inline double pli_place_speed(const plait_place_opts *o, int32_t rank) {
-    return o->speed != NULL ? o->speed[rank] : 1;
+    return o->speed != NULL ? o->speed[rank % o->ranks] : 1;
 }
 
 /** start.c. Fill part [units]; false: no memory. one: all units on a rank, or on one that they are allowed on. */
 void pli_start_one(const pli_placing *load, int32_t rank, int32_t *part);
-/** Cuts the units, in their order, into runs for the first `stages` of the ranks in order [ranks]. */
+/** Cuts the units, in their order, into runs for the first `stages` of the parts in order [parts]. */
 bool pli_start_chain(pli_placing *load, const int32_t *order, int32_t stages, int32_t *part);
 bool pli_start_heft(pli_placing *load, int32_t *part);
 

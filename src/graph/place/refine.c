@@ -23,7 +23,7 @@ static bool keep_if_better(search *s) {
 
 static bool move_unit(search *s, int32_t unit) {
     bool moved = false;
-    for (int32_t r = 0; *s->budget > 0 && r < s->load->opts->ranks; r++) {
+    for (int32_t r = 0; *s->budget > 0 && r < s->load->parts; r++) {
         const int32_t from = s->part[unit];
         if (r == from || !pli_place_allows(s->load, unit, r)) continue;
         s->part[unit] = r;
@@ -45,8 +45,8 @@ static void exchange(const search *s, int32_t a, int32_t b) {
 
 static bool swap_ranks(search *s) {
     bool swapped = false;
-    for (int32_t a = 0; a < s->load->opts->ranks; a++)
-        for (int32_t b = a + 1; *s->budget > 0 && b < s->load->opts->ranks; b++) {
+    for (int32_t a = 0; a < s->load->parts; a++)
+        for (int32_t b = a + 1; *s->budget > 0 && b < s->load->parts; b++) {
             bool free = true; /* a swap that cannot be undone is not tried */
             for (int32_t u = 0; u < s->load->units; u++)
                 free = free && ((s->part[u] != a && s->part[u] != b) ||

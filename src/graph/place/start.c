@@ -7,7 +7,7 @@
 void pli_start_one(const pli_placing *l, int32_t rank, int32_t *part) {
     for (int32_t u = 0; u < l->units; u++) {
         part[u] = rank;
-        for (int32_t r = 0; r < l->opts->ranks && !pli_place_allows(l, u, part[u]); r++) part[u] = r;
+        for (int32_t r = 0; r < l->parts && !pli_place_allows(l, u, part[u]); r++) part[u] = r;
     }
 }
 
@@ -35,8 +35,9 @@ static void count_crossing(const pli_placing *l, double *cross) {
 static double stage_time(const pli_placing *l, const double *cross, int32_t rank, int32_t before, int32_t from,
                          int32_t to, double ns, double held) {
     const plait_place_opts *o = l->opts;
-    if (o->memory_bytes != NULL && held > (double)o->memory_bytes[rank]) return INFINITY;
-    const double comes = from > 0 && from < to ? cross[from] / pli_place_bandwidth(o, before, rank) : 0;
+    if (o->memory_bytes != NULL && held > (double)o->memory_bytes[rank % o->ranks]) return INFINITY;
+    const bool   own = before % o->ranks == rank % o->ranks;
+    const double comes = from > 0 && from < to && !own ? cross[from] / pli_place_bandwidth(o, before, rank) : 0;
     return ns * 1e-9 / pli_place_speed(o, rank) + comes;
 }
 
@@ -86,7 +87,7 @@ static double inputs_at(const pli_placing *l, const int32_t *maker, const int32_
     for (int32_t i = 0; i < n; i++) {
         const int32_t from = maker[input[i]], other = part[l->unit[from]];
         double        comes = ends[from];
-        if (other != rank)
+        if (other % l->opts->ranks != rank % l->opts->ranks)
             comes += l->bytes[input[i]] / pli_place_bandwidth(l->opts, other, rank) +
                      pli_place_latency(l->opts, other, rank) + 2e-9 * l->opts->message_ns;
         if (comes > at) at = comes;
@@ -121,19 +122,19 @@ static void give_rank(const pli_placing *l, heft *h, int32_t k, int32_t *part) {
     const int32_t           u = l->unit[k], fixed = part[u];
     double                  least = INFINITY;
     for (int32_t round = 0; least == INFINITY; round++)
-        for (int32_t r = 0; r < o->ranks; r++) {
+        for (int32_t r = 0; r < l->parts; r++) {
             if (fixed >= 0 ? r != fixed : !pli_place_allows(l, u, r)) continue;
-            const bool full = o->memory_bytes != NULL && h->held[r] + l->held[u] > (double)o->memory_bytes[r];
+            const bool full = o->memory_bytes != NULL && h->held[r] + l->held[u] > (double)o->memory_bytes[r % o->ranks];
             if (fixed < 0 && round == 0 && full) continue;
             double at = inputs_at(l, h->maker, h->input + h->first[k], l->inputs[k], part, h->ends, r);
-            if (h->free_at[r] > at) at = h->free_at[r];
+            if (h->free_at[r % o->ranks] > at) at = h->free_at[r % o->ranks];
             at += l->ns[k] * 1e-9 / pli_place_speed(o, r);
             if (at >= least) continue;
             least = at;
             part[u] = r;
         }
     if (fixed < 0) h->held[part[u]] += l->held[u];
-    h->ends[k] = h->free_at[part[u]] = least;
+    h->ends[k] = h->free_at[part[u] % o->ranks] = least;
 }
 
 /* Nodes are taken in the plan's order, which has makers first, not by upward rank: units decide for many nodes at once,
@@ -144,7 +145,7 @@ bool pli_start_heft(pli_placing *l, int32_t *part) {
                .first = pli_array((size_t)l->nodes + 1, sizeof *h.first),
                .ends = pli_calloc((size_t)l->nodes + 1, sizeof *h.ends),
                .free_at = pli_calloc((size_t)l->opts->ranks, sizeof *h.free_at),
-               .held = pli_calloc((size_t)l->opts->ranks, sizeof *h.held) };
+               .held = pli_calloc((size_t)l->parts, sizeof *h.held) };
     bool room =
         h.maker != NULL && h.input != NULL && h.first != NULL && h.ends != NULL && h.free_at != NULL && h.held != NULL;
     pli_start_one(l, 0, part);

@@ -61,6 +61,7 @@ void pli_stage_hosts_fill(const pli_stage_hosts *h, plait_place_opts *o) {
     o->moved_ns = cost->work_ns[PLI_WORK_MOVED];
     o->node_ns = cost->work_ns[PLI_WORK_NODES];
     o->message_ns = cost->message_ns;
+    o->byte_ns = cost->byte_ns;
 }
 
 bool pli_stage_hosts_alike(const pli_stage_hosts *h) {

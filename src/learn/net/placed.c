@@ -9,14 +9,15 @@
 #include <string.h>
 
 #include "graph/graph.h"
+#include "graph/pipeline.h"
 #include "learn/net/stages.h"
 
 typedef struct placing {
     const pli_run  *run;
     const pli_net  *net;
-    int32_t         stages;
-    int64_t         n, rows; /* forward nodes; rows of a micro-batch */
-    int32_t        *place;   /* [nodes of the graph] */
+    int32_t         ranks, stages; /* of a replica; stages: twice as many under interleaved */
+    int64_t         n, rows;       /* forward nodes; rows of a micro-batch */
+    int32_t        *place;         /* [nodes of the graph] */
     pli_stage_hosts hosts;
     int32_t         micro_batches; /* of a simulated step */
     double          seconds;       /* of a step, by simulation */
@@ -52,10 +53,12 @@ static plait_status check_ranks(const placing *p) {
                     g->node[last].rank, p->stages, p->stages - 1, g->node[last].rank + 1);
 }
 
-/* The loss lies with the scores. */
+/* Judges in the order that will run. The loss lies with the scores. Where a pipeline is asked for that only a chain can
+ * take, and the search alone places, nothing else is looked at. */
 static plait_status judge(const placing *p, const char *method, const int32_t *given,
                           plait_placement **placement_out, plait_error *err) {
     const pli_net         *net = p->net;
+    const char            *wanted = p->run->opts->pipeline;
     const plait_rule      *rule = pli_rule_find(p->run->optimizer, NULL);
     const plait_place_rule loss = { .kind = PLAIT_PLACE_TOGETHER, .a = net->scores, .b = net->sums };
     plait_feed       feeds[PLI_NET_FEEDS + 2];
@@ -63,7 +66,10 @@ static plait_status judge(const placing *p, const char *method, const int32_t *g
     plait_place_opts opts;
     pli_net_place_opts(net, p->rows, feeds, fetches, &opts);
     pli_stage_hosts_fill(&p->hosts, &opts);
-    opts.ranks = p->stages;
+    opts.ranks = p->ranks;
+    opts.chunks = p->stages / p->ranks;
+    opts.schedule = pli_run_pipeline(p->run);
+    opts.chain = wanted != NULL && !is(wanted, pli_pipelines[PLI_GPIPE]) && !has_places(net->graph);
     opts.micro_batches = p->micro_batches;
     opts.state_values = rule != NULL ? rule->slots : 0;
     opts.rules = &loss;
@@ -74,44 +80,25 @@ static plait_status judge(const placing *p, const char *method, const int32_t *g
     return plait_placement_create(net->graph, &opts, placement_out, err);
 }
 
-static void take(const placing *p, const plait_placement *placement) {
+static void take(const placing *p, const plait_placement *placement, int32_t *place) {
     const plait_graph *g = p->net->graph;
-    const int32_t     *rank = plait_placement_parts(placement);
+    const int32_t     *part = plait_placement_parts(placement);
     for (int64_t k = 0; k < g->n_nodes; k++)
-        p->place[k] = k < p->n && strcmp(g->node[k].op->name, "placeholder") != 0 ? rank[k] : -1;
+        place[k] = k < p->n && strcmp(g->node[k].op->name, "placeholder") != 0 ? part[k] : -1;
 }
 
-static plait_status search(placing *p) {
-    plait_placement *placement = NULL;
-    PLI_TRY(judge(p, "auto", NULL, &placement, p->run->err));
-    take(p, placement);
-    p->seconds = plait_placement_seconds(placement);
-    plait_placement_destroy(&placement);
-    return PLAIT_OK;
-}
-
-/* Runs of layers by the hosts' speeds are taken where they are no worse: they are a chain, so that micro-batches may go
- * through them in any order. A net of fewer layers than stages, and runs that the memory does not hold, stay as they
- * are. */
-static plait_status try_layers(placing *p) {
-    enum { PERCENT = 5 }; /* what a chain may cost more */
+/* What a placement takes that is given by the places of its forward nodes. given [nodes]: room. */
+static plait_status seconds_of(const placing *p, const int32_t *place, int32_t *given, double *seconds_out,
+                               plait_error *err) {
     const plait_graph *g = p->net->graph;
     plait_placement   *placement = NULL;
-    plait_error        why;
-    int32_t           *given = pli_array((size_t)g->n_nodes, 2 * sizeof *given), *chain = given + g->n_nodes;
-    if (given == NULL) return pli_fail(p->run->err, PLAIT_ENOMEM, "no memory to cut a net");
-    plait_status status = pli_layers_place(p->net, p->stages, p->rows, &p->hosts, chain, &why);
-    for (int64_t k = 0; status >= 0 && k < g->n_nodes; k++) {
+    for (int64_t k = 0; k < g->n_nodes; k++) {
         const int64_t of = k < p->n ? k : g->node[k].forward;
-        given[k] = of >= 0 && of < p->n && chain[of] >= 0 ? chain[of] : 0;
+        given[k] = of >= 0 && of < p->n && place[of] >= 0 ? place[of] : 0;
     }
-    if (status >= 0) status = judge(p, "given", given, &placement, &why);
-    if (status >= 0 && plait_placement_seconds(placement) <= p->seconds * (1 + PERCENT / 100.0)) {
-        take(p, placement);
-        p->seconds = plait_placement_seconds(placement);
-    }
+    PLI_TRY(judge(p, "given", given, &placement, err));
+    *seconds_out = plait_placement_seconds(placement);
     plait_placement_destroy(&placement);
-    pli_free(given);
     return PLAIT_OK;
 }
 
@@ -174,7 +161,7 @@ static plait_status check_chain(const placing *p, const char **pipeline) {
     const char *wanted = p->run->opts->pipeline;
     pli_value_text(g, g->node[k].value, reader);
     pli_value_text(g, g->node[from].value, producer);
-    if (wanted != NULL && !is(wanted, "gpipe"))
+    if (wanted != NULL && !is(wanted, pli_pipelines[PLI_GPIPE]))
         return pli_fail(p->run->err, PLAIT_EINVAL,
                         "pipeline %s with these places is refused: stages are no chain, since %s in stage %d reads %s "
                         "of stage %d; nearest is --pipeline gpipe, or --place layers", wanted, reader, p->place[k],
@@ -183,7 +170,7 @@ static plait_status check_chain(const placing *p, const char **pipeline) {
         pli_log(pli_comm_log(p->run->comm), PLAIT_LOG_INFO, -1, "learn",
                 "pipeline: gpipe, since %s in stage %d reads %s of stage %d", reader, p->place[k], producer,
                 p->place[from]);
-    *pipeline = "gpipe";
+    *pipeline = pli_pipelines[PLI_GPIPE];
     return PLAIT_OK;
 }
 
@@ -210,17 +197,78 @@ static void tell(const placing *p) {
         if (n == 0) pli_text_add(&text, " no weights");
     }
     pli_text_add(&text, "; a clock takes %.3g ms by simulation", 1e3 * p->seconds);
-    if (p->micro_batches < p->run->opts->micro_batches)
-        pli_text_add(&text, " (of %d micro-batches)", p->micro_batches);
     if (!text.failed) pli_log(pli_comm_log(p->run->comm), PLAIT_LOG_INFO, -1, "learn", "place: %s", text.data);
     pli_text_free(&text);
 }
 
+/* --- the best of several ------------------------------------------------------------------------------------------ */
+
+/* By layers, as --place layers cuts, and by layers that suit the hosts' speeds. */
+enum { BY_LAYERS, BY_SPEED, GIVEN, ROOMS };
+
+static int32_t *room(const placing *p, int32_t *rooms, int32_t which) {
+    return rooms + which * p->net->graph->n_nodes;
+}
+
+/* Searches with few micro-batches, since more tell no more of a placement; memory must hold all. */
+static plait_status search(placing *p, const int32_t *begin, int32_t *found) {
+    const int32_t    all = p->micro_batches, few = 2 * p->ranks;
+    plait_placement *placement = NULL;
+    if (p->net->graph->n_place_memory == 0 && few < all) p->micro_batches = few;
+    const plait_status status = judge(p, "auto", begin, &placement, p->run->err);
+    p->micro_batches = all;
+    PLI_TRY(status);
+    take(p, placement, found);
+    plait_placement_destroy(&placement);
+    return PLAIT_OK;
+}
+
+/* The faster one by layers; -1: fewer layers than stages, or they do not fit. */
+static int32_t judge_layers(const placing *p, int32_t *rooms, double *seconds_out) {
+    const bool speeds = p->hosts.speed != NULL && p->stages == p->ranks;
+    int32_t    best = -1;
+    for (int32_t which = BY_LAYERS; which <= (speeds ? BY_SPEED : BY_LAYERS); which++) {
+        int32_t    *place = room(p, rooms, which);
+        double      seconds;
+        plait_error why;
+        const pli_stage_hosts *hosts = which == BY_SPEED ? &p->hosts : NULL;
+        if (pli_layers_place(p->net, p->stages, p->rows, hosts, place, &why) < 0 ||
+            seconds_of(p, place, room(p, rooms, GIVEN), &seconds, &why) < 0 || (best >= 0 && seconds >= *seconds_out))
+            continue;
+        best = which;
+        *seconds_out = seconds;
+    }
+    return best;
+}
+
+/* The search begins with the runs of layers, too, and they are taken where they cost little more than what it finds:
+ * they are a chain, so that micro-batches may go through them in any order. */
+static plait_status find_best(placing *p, int32_t *rooms) {
+    enum { PERCENT = 5 };
+    const bool     own = has_places(p->net->graph);
+    double         layers = 0;
+    const int32_t  runs = own || p->net->graph->n_place_rules > 0 ? -1 : judge_layers(p, rooms, &layers);
+    const int32_t *begin = NULL;
+    int32_t       *given = room(p, rooms, GIVEN);
+    if (runs >= 0) {
+        PLI_TRY(seconds_of(p, room(p, rooms, runs), given, &layers, p->run->err));
+        begin = given;
+    }
+    PLI_TRY(search(p, begin, p->place));
+    if (!own && pli_stage_hosts_alike(&p->hosts)) PLI_TRY(make_chain(p));
+    PLI_TRY(seconds_of(p, p->place, given, &p->seconds, p->run->err));
+    if (runs < 0 || layers > p->seconds * (1 + PERCENT / 100.0)) return PLAIT_OK;
+    memcpy(p->place, room(p, rooms, runs), (size_t)p->net->graph->n_nodes * sizeof *p->place);
+    p->seconds = layers;
+    return PLAIT_OK;
+}
+
 static plait_status find(placing *p) {
-    PLI_TRY(search(p));
-    if (has_places(p->net->graph)) return PLAIT_OK;
-    if (p->net->graph->n_place_rules == 0) PLI_TRY(try_layers(p));
-    return pli_stage_hosts_alike(&p->hosts) ? make_chain(p) : PLAIT_OK;
+    int32_t *rooms = pli_array((size_t)p->net->graph->n_nodes, ROOMS * sizeof *rooms);
+    if (rooms == NULL) return pli_fail(p->run->err, PLAIT_ENOMEM, "no memory to cut a net");
+    const plait_status status = find_best(p, rooms);
+    pli_free(rooms);
+    return status;
 }
 
 /* A search may take long, so one rank searches for all. The others hear what it has found, or why it has not. */
@@ -256,16 +304,16 @@ static plait_status place(placing *p, const char **pipeline) {
     return PLAIT_OK;
 }
 
-plait_status pli_placed_place(const pli_run *run, const pli_net *net, int32_t stages, int64_t rows, int32_t *place_out,
-                              const char **pipeline) {
-    const int32_t most = 2 * stages, wanted = run->opts->micro_batches; /* more tell no more of a placement */
-    placing p = { .run = run, .net = net, .stages = stages, .rows = rows, .place = place_out,
-                  .micro_batches = wanted < 1 ? 1 : wanted < most ? wanted : most };
+plait_status pli_placed_place(const pli_run *run, const pli_net *net, int32_t ranks, int32_t chunks, int64_t rows,
+                              int32_t *place_out, const char **pipeline) {
+    const int32_t wanted = run->opts->micro_batches;
+    placing p = { .run = run, .net = net, .ranks = ranks, .stages = ranks * chunks, .rows = rows, .place = place_out,
+                  .micro_batches = wanted < 1 ? 1 : wanted };
     while (p.n < net->graph->n_nodes && net->graph->node[p.n].forward < 0) p.n++;
-    if (is(run->opts->pipeline, "interleaved"))
+    if (chunks > 1 && (!is(how_of(run), "auto") || has_places(net->graph)))
         return pli_fail(run->err, PLAIT_EINVAL, "pipeline interleaved with places is refused: a rank has two stages "
                                                 "there, and a place names one; nearest is 1f1b, or --place layers");
-    PLI_TRY(pli_stage_hosts_make(run, stages, &p.hosts));
+    PLI_TRY(pli_stage_hosts_make(run, ranks, &p.hosts));
     const plait_status status = place(&p, pipeline);
     pli_stage_hosts_free(&p.hosts);
     return status;

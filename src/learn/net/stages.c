@@ -89,8 +89,8 @@ static plait_status find_places(pli_stages *s) {
     const pli_net *net = net_of(s);
     const int64_t  rows = s->run->batch / s->replicas / s->most;
     if (net->columns == 1 && s->ranks > 1 && pli_placed_by(s->run, net)) {
-        PLI_TRY(pli_placed_place(s->run, net, s->ranks, rows > 1 ? rows : 1, s->place, &s->pipeline));
-        s->judge = s->place[net->graph->value[net->sums].node];
+        PLI_TRY(pli_placed_place(s->run, net, s->ranks, s->chunks, rows > 1 ? rows : 1, s->place, &s->pipeline));
+        s->judge = s->place[net->graph->value[net->sums].node] % s->ranks;
         return PLAIT_OK;
     }
     if (net->columns == 1)
