@@ -6,6 +6,7 @@
  * that are ready the one with the longest way to the end; a value that another rank reads is sent there once. A rank's
  * memory is that of its variables, their optimiser state and the values that are alive at the same time, those kept for
  * the backward pass included; it is an upper bound, since values are not computed in place.
+ * With a schedule, ranks follow the order of that pipeline instead, as plait_session_run_batches does.
  *
  *     plait_graph_place(g, scores, "rank:1/cpu:0");         // by hand; "auto" places the others
  *     plait_placement_create(g, &opts, &placement, &err);

@@ -96,11 +96,15 @@ static plait_status check_given(const pli_run *run) {
 
 /* A file's contents are read when the graph is known. */
 static plait_status check_place(const pli_run *run) {
-    const char *place = run->opts->place;
+    static const char *const ways[] = { "auto", "layers" };
+    const char              *place = run->opts->place;
     if (place == NULL) return PLAIT_OK;
     if (run->opts->cut <= 1)
         return pli_fail(run->err, PLAIT_EINVAL, "place %s needs stages: take --cut 2 or more", place);
     if (strcmp(place, "auto") == 0 || strcmp(place, "layers") == 0 || pli_file_exists(place)) return PLAIT_OK;
+    const char *meant = pli_nearest(place, ways, sizeof ways / sizeof *ways);
+    if (meant != NULL)
+        return pli_fail(run->err, PLAIT_ENAME, "place %s: no such file; did you mean '%s'?", place, meant);
     return pli_fail(run->err, PLAIT_EIO, "place %s: no such file; expected auto, layers, or a file with places", place);
 }
 
