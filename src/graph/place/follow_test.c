@@ -1,6 +1,6 @@
 /* Placements in the order of a pipeline's schedule: on chains narrow and wide, branches, convolutions and a recurrent
- * net, under each schedule, "auto" is never slower than equal runs of layers, and at most 10 % slower than the best of 200 random
- * placements. The ordinary test takes some of the cases; PLAIT_TEST_FULL takes all. */
+ * net, under each schedule, "auto" is never slower than equal runs of layers, and at most 10 % slower than the best of
+ * 200 random placements. The ordinary test takes some of the cases; PLAIT_TEST_FULL takes all. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -224,8 +224,8 @@ static void test_auto_in_the_order_that_runs(void **state) {
 
 /* --- what a step comes to --------------------------------------------------------------------------------------- */
 
-/* No cost of messages, and stages that take the same time (the first has three layers, but no gradient by the rows): the
- * share of time at work is that of the schedule. */
+/* No cost of messages, and stages that take the same time (the first has three layers, but no gradient by the rows):
+ * the share of time at work is that of the schedule. */
 static void test_bubbles(void **state) {
     (void)state;
     net     t;

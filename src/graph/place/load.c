@@ -166,7 +166,8 @@ static bool make_room(pli_placing *l, size_t readers) {
     const size_t n = (size_t)l->nodes, v = (size_t)l->values, u = (size_t)l->units;
 #define TAKE(field, count) (l->field = pli_arena_take(&l->arena, ((count) + 1) * sizeof *l->field))
     if (!(TAKE(ns, n) && TAKE(operations, n) && TAKE(up, n) && TAKE(unit, n) && TAKE(inputs, n) && TAKE(out, n) &&
-          TAKE(outs, n) && TAKE(bytes, v) && TAKE(fed, v) && TAKE(late, n) && TAKE(kept, v) && TAKE(first, v + 1) && TAKE(reader, readers) &&
+          TAKE(outs, n) && TAKE(bytes, v) && TAKE(kept, v) && TAKE(fed, v) && TAKE(late, n) &&
+          TAKE(first, v + 1) && TAKE(reader, readers) &&
           TAKE(apart, 2 * (size_t)l->opts->n_rules) && TAKE(held, u) && TAKE(load_ns, u) && TAKE(pin, u) &&
           TAKE(never, u * (size_t)l->opts->ranks)))
         return false;

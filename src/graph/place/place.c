@@ -83,7 +83,7 @@ static bool searches(const plait_place_opts *o) {
 static plait_status check_schedule(const plait_place_opts *o, plait_error *err) {
     pli_pipeline pipeline;
     if (o->schedule == NULL && (o->chunks != 1 || o->chain != 0))
-        return pli_fail(err, PLAIT_EINVAL, "several parts a rank, and parts that are to be a chain, go with a schedule");
+        return pli_fail(err, PLAIT_EINVAL, "several parts a rank, and parts that must be a chain, go with a schedule");
     if (o->chunks > 1 && strcmp(o->method, "metis") == 0)
         return pli_fail(err, PLAIT_EINVAL, "metis has one part a rank, not %d; take auto", o->chunks);
     if (o->chunks < 1 || o->chunks > PLI_PLACE_RANKS_MAX / o->ranks)
@@ -250,8 +250,8 @@ static plait_status answer(contest *c, plait_placement *p, plait_error *err) {
     p->seconds = c->judged.seconds;
     for (int64_t k = 0; k < l->graph_nodes; k++) p->part[k] = c->best[l->of_node[k]];
     if (c->judged.broken > 0 && (l->opts->chain != 0 || l->opts->chunks > 1) && l->n_apart == 0)
-        return pli_fail(err, PLAIT_EREFUSED, "parts are no chain: one reads in the forward pass what a later one makes, "
-                        "which only the schedule gpipe can run");
+        return pli_fail(err, PLAIT_EREFUSED, "parts are no chain: one reads in the forward pass what a later one "
+                        "makes, which only the schedule gpipe can run");
     if (c->judged.broken > 0)
         return pli_fail(err, PLAIT_EREFUSED, "no placement over %d ranks was found that keeps all nodes apart that are "
                         "to be apart; take more ranks, or the method auto", l->opts->ranks);

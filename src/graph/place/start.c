@@ -124,7 +124,8 @@ static void give_rank(const pli_placing *l, heft *h, int32_t k, int32_t *part) {
     for (int32_t round = 0; least == INFINITY; round++)
         for (int32_t r = 0; r < l->parts; r++) {
             if (fixed >= 0 ? r != fixed : !pli_place_allows(l, u, r)) continue;
-            const bool full = o->memory_bytes != NULL && h->held[r] + l->held[u] > (double)o->memory_bytes[r % o->ranks];
+            const double holds = h->held[r] + l->held[u];
+            const bool   full = o->memory_bytes != NULL && holds > (double)o->memory_bytes[r % o->ranks];
             if (fixed < 0 && round == 0 && full) continue;
             double at = inputs_at(l, h->maker, h->input + h->first[k], l->inputs[k], part, h->ends, r);
             if (h->free_at[r % o->ranks] > at) at = h->free_at[r % o->ranks];

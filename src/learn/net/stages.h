@@ -48,8 +48,9 @@ plait_status pli_layers_place(const pli_net *net, int32_t stages, int64_t rows, 
 
 /** The same by a placement: is the net placed by --place, or by places that its graph keeps? */
 bool pli_placed_by(const pli_run *run, const pli_net *net);
-/** ranks * chunks stages. *pipeline becomes "gpipe" where stages are no chain, unless the run asks for another. Errors: EINVAL, with the names
- *  of the nodes; those of plait_graph_place_file and plait_placement_create. Collective over the workers. */
+/** ranks * chunks stages. *pipeline becomes "gpipe" where stages are no chain, unless the run asks for another. Errors:
+ *  EINVAL, with the names of the nodes; those of plait_graph_place_file and plait_placement_create. Collective over the
+ *  workers. */
 plait_status pli_placed_place(const pli_run *run, const pli_net *net, int32_t ranks, int32_t chunks, int64_t rows,
                               int32_t *place, const char **pipeline);
 
