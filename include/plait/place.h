@@ -115,7 +115,8 @@ PLAIT_API plait_status plait_placement_create(const plait_graph *graph, const pl
 PLAIT_API void         plait_placement_destroy(plait_placement **placement); /* *placement may be NULL */
 
 /** The rank of each node of the graph (its part, with several a rank), by its number [plait_graph_nodes when it was
- *  placed]; valid as long as the placement. Nodes that no fetch needs are placed like others, at no cost. NULL: NULL. */
+ *  placed]; valid as long as the placement. Nodes that no fetch needs are placed like others, at no cost. NULL:
+ *  NULL. */
 PLAIT_API const int32_t *plait_placement_parts(const plait_placement *placement);
 /** Simulated seconds of a step; NULL: 0. */
 PLAIT_API double plait_placement_seconds(const plait_placement *placement);
