@@ -38,6 +38,14 @@
  * holds even so. `priority` with owners, `leases`, and `each`, need the same values on all workers: whole clocks
  * (PLAIT_WHOLE_CLOCKS), else EREFUSED.
  *
+ * *Deaths.* In a job of two replicas (plait_job_opts.replicas), under bsp, a worker may die at any instant. Its
+ * variables of the step go to living workers: these get one more turn in the same step (`stands_in`), and from the next
+ * step on they have what plans give to the dead worker; with leases plans give it nothing more. No variable is lost,
+ * and none counts twice: each shard takes either what the dead worker has pushed or what its heir pushes
+ * (plait_job_clock). So push must be a function of the turn's step and variables and of what gets return, whichever
+ * worker computes it, must read again in a turn that stands in, and may inc nothing else; and pull must inc nothing.
+ * With spares, plans give variables to the other workers, and the dead one's go to spares first.
+ *
  * *Proof.* With an event log each worker records the keys that its variables touch. `plait audit --schedule` proves
  * from them alone that no two steps that may have missed each other touch the same key, one of them writing it, or
  * names the two (docs/scheduling.md). It does not ask the conflict function.
@@ -67,6 +75,7 @@ typedef struct plait_turn {
     int64_t        step;     /* 0, 1, 2, ...: the same on all workers                                            */
     int64_t        n;        /* may be 0: nothing is left for this worker                                        */
     const int64_t *variable; /* [n]                                                                              */
+    int32_t        stands_in; /* of push: 1: the variables of workers that have died in this step                */
 } plait_turn;
 
 typedef struct plait_variables {
@@ -122,8 +131,9 @@ PLAIT_API void plait_schedule_opts_init_sized(plait_schedule_opts *opts, size_t 
 /** Makes a schedule of the job. With order `priority`, a pull and `each` 0 it creates a table of one float64 for each
  *  variable, named NAME.change; with leases one for each worker, named NAME.pace. Copies opts. Errors: ENAME an order
  *  that is none; EINVAL no push, fewer blocks than workers (rotate), `each` with rotate; EMISMATCH the workers' options
- *  differ; EREFUSED the job's consistency lacks whole clocks where they are needed, or leases with `each` or rotate, or
- *  the job has replicas or backup workers, whose clocks may lack a worker's part, or a table of the job promises less
+ *  differ; EREFUSED the job's consistency lacks whole clocks where they are needed (with two replicas: always), or
+ *  leases with `each` or rotate, or `each` with two replicas, since nobody else has the dead worker's data, or the job
+ *  has backup workers, whose clocks may lack a worker's part, or a table of the job promises less
  *  than the job (ssp:2 in a job of bsp), here or, of tables that come later, at the next step. Collective over the
  *  workers of the job. */
 PLAIT_API plait_status plait_schedule_create(plait_job *job, const plait_schedule_opts *opts,

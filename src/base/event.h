@@ -51,7 +51,9 @@ typedef enum pli_event_kind {
     PLI_EVENT_ZERO,  /* a worker has zeroed the table together with all others, before clock's updates; or a shard
                       * was zeroed, which is a version of its own */
     PLI_EVENT_TURN,  /* a worker takes its turn in step `seq` of a schedule, in clock: its variables, and the
-                      * keys that they touch: touch [n]; row 1: all workers take the same turn */
+                      * keys that they touch: touch [n]. row: bit 0, all workers take the same turn; bit 1, it
+                      * is that of workers that have died in the clock. rows: the variables of the step, of all
+                      * workers (0: not told) */
     PLI_EVENT_KINDS
 } pli_event_kind;
 

@@ -18,7 +18,7 @@ static bool reserve(pli_plan *plan, int64_t n) {
 /* May candidate c be updated beside those taken, at[] of which are candidates' numbers, by this owner? -1: by all. */
 static bool is_free(const plait_schedule *s, const int64_t *at, int64_t c, int32_t owner) {
     double sum = 0;
-    if (s->plan.n == 0 || (owner >= 0 && s->workers == 1)) return true;
+    if (s->plan.n == 0 || (owner >= 0 && s->homes == 1)) return true;
     const double *row = s->pairs.matrix + c * s->n_candidates;
     for (int64_t i = 0; i < s->plan.n; i++) {
         if (owner >= 0 && s->plan.owner[i] == owner) continue;
@@ -48,7 +48,7 @@ static void take(plait_schedule *s, int64_t *at, int64_t c, int32_t owner) {
 static int32_t fastest_for(const plait_schedule *s, const int64_t *at, int64_t c) {
     double  least = pli_paces_most(s);
     int32_t best = -1;
-    for (int32_t w = 0; w < s->workers; w++) {
+    for (int32_t w = 0; w < s->homes; w++) {
         const double done = (s->count[w] + 1) * s->pace.known[w];
         if ((best < 0 ? done <= least : done < least) && (s->opts.conflict == NULL || is_free(s, at, c, w))) {
             best = w;
@@ -60,10 +60,10 @@ static int32_t fastest_for(const plait_schedule *s, const int64_t *at, int64_t c
 
 /* The worker with the fewest variables that may take the candidate; -1: none. */
 static int32_t owner_for(const plait_schedule *s, const int64_t *at, int64_t c) {
-    if (s->pace.table != NULL) return fastest_for(s, at, c);
-    const int64_t most = (s->take + s->workers - 1) / s->workers;
+    if (s->opts.leases) return fastest_for(s, at, c);
+    const int64_t most = (s->take + s->homes - 1) / s->homes;
     int32_t       best = -1;
-    for (int32_t w = 0; w < s->workers; w++) {
+    for (int32_t w = 0; w < s->homes; w++) {
         const bool less = s->count[w] < most && (best < 0 || s->count[w] < s->count[best]);
         if (less && (s->opts.conflict == NULL || is_free(s, at, c, w))) best = w;
     }
@@ -72,8 +72,8 @@ static int32_t owner_for(const plait_schedule *s, const int64_t *at, int64_t c) 
 
 static plait_status ring(plait_schedule *s) {
     s->plan.n = 0;
-    const int64_t apart = s->opts.variables / s->workers;
-    for (int32_t w = 0; w < s->workers; w++) {
+    const int64_t apart = s->opts.variables / s->homes;
+    for (int32_t w = 0; w < s->homes; w++) {
         s->plan.variable[w] = (w * apart + s->step % s->opts.variables) % s->opts.variables;
         s->plan.owner[w] = w;
         s->plan.n++;
@@ -83,7 +83,7 @@ static plait_status ring(plait_schedule *s) {
 
 /* With owners, pairs matter only between workers. */
 static bool asks(const plait_schedule *s) {
-    return s->opts.conflict != NULL && s->n_candidates > 1 && (s->opts.each || s->workers > 1);
+    return s->opts.conflict != NULL && s->n_candidates > 1 && (s->opts.each || s->homes > 1);
 }
 
 plait_status pli_choose(plait_schedule *s) {

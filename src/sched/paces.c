@@ -4,7 +4,10 @@
  * A worker measures how long it computes on a variable, without its waits: these would make a fast worker look slow.
  * Every EVERY steps it tells its pace in a table, and all read the paces one step later, when they are whole. So all
  * know the same numbers in the same step, and make the same plan. A worker that had no variables for so long tells half
- * of its pace, until it is tried again: it may be slow no longer. */
+ * of its pace, until it is tried again: it may be slow no longer.
+ *
+ * With two replicas paces go by a collective, since nobody could stand in for what a dead worker knew of itself. Who is
+ * dead for the collective gets no more variables, in all plans from the same step on. */
 #include "sched/sched.h"
 
 #include <math.h>
@@ -23,6 +26,7 @@ plait_status pli_paces_make(plait_schedule *s) {
     s->pace.known = pli_array((size_t)s->workers, sizeof *s->pace.known);
     if (s->pace.known == NULL) return pli_fail(s->err, PLAIT_ENOMEM, "%s: no memory for paces", s->name);
     for (int32_t w = 0; w < s->workers; w++) s->pace.known[w] = 1;
+    if (s->copied) return PLAIT_OK;
     plait_table_opts_init(&t);
     snprintf(name, sizeof name, "%s.pace", s->name);
     t.name = name;
@@ -35,19 +39,19 @@ plait_status pli_paces_make(plait_schedule *s) {
 }
 
 void pli_paces_begin(plait_schedule *s) {
-    if (s->pace.table != NULL) s->pace.began_ns = pli_comm_own_ns(s->job->comm);
+    if (s->opts.leases) s->pace.began_ns = pli_comm_own_ns(s->job->comm);
 }
 
-void pli_paces_end(plait_schedule *s) {
-    if (s->pace.table == NULL) return;
+void pli_paces_end(plait_schedule *s, int64_t n) {
+    if (!s->opts.leases) return;
     s->pace.seconds += (double)(pli_comm_own_ns(s->job->comm) - s->pace.began_ns) * 1e-9;
-    s->pace.variables += s->n_own;
+    s->pace.variables += n;
 }
 
 plait_status pli_paces_tell(plait_schedule *s) {
     pli_paces     *p = &s->pace;
     const uint64_t key = (uint64_t)s->rank;
-    if (p->table == NULL || s->step == 0 || s->step % EVERY != 0) return PLAIT_OK;
+    if (!s->opts.leases || s->step == 0 || s->step % EVERY != 0) return PLAIT_OK;
     const double lately = p->variables > 0 ? p->seconds / (double)p->variables : p->told / 2;
     if (!(lately > 0) || !isfinite(lately)) return PLAIT_OK; /* its clock has not moved */
     const double pace = p->told > 0 && p->variables > 0 ? (p->told + lately) / 2 : lately;
@@ -55,19 +59,29 @@ plait_status pli_paces_tell(plait_schedule *s) {
     p->told += p->told > 0 ? more : 1 + more;
     p->seconds = 0;
     p->variables = 0;
-    return plait_table_inc(p->table, 1, &key, &more, 0);
+    return s->copied ? PLAIT_OK : plait_table_inc(p->table, 1, &key, &more, 0);
+}
+
+static plait_status ask_paces(plait_schedule *s) {
+    pli_paces *p = &s->pace;
+    if (!s->copied) return plait_table_get_range(p->table, 0, s->workers, p->known);
+    PLI_TRY(plait_comm_allgather(s->job->comm, &p->told, sizeof p->told, p->known));
+    for (int32_t w = 0; w < s->workers; w++)
+        if (pli_comm_is_absent(s->job->comm, w)) p->known[w] = INFINITY;
+    return PLAIT_OK;
 }
 
 /* Paces count once all workers have told one. They begin at 1, in no unit. */
 plait_status pli_paces_hear(plait_schedule *s) {
     pli_paces *p = &s->pace;
-    if (p->table == NULL || s->step < EVERY || s->step % EVERY != 1) return PLAIT_OK;
-    PLI_TRY(plait_table_get_range(p->table, 0, s->workers, p->known));
+    if (!s->opts.leases || s->step < EVERY || s->step % EVERY != 1) return PLAIT_OK;
+    PLI_TRY(ask_paces(s));
     bool all = true;
-    for (int32_t w = 0; w < s->workers; w++) all = all && p->known[w] > 0 && p->known[w] != 1;
-    for (int32_t w = 0; w < s->workers && !all; w++) p->known[w] = 1;
+    for (int32_t w = 0; w < s->homes; w++) all = all && p->known[w] > 0 && p->known[w] != 1;
+    for (int32_t w = 0; w < s->homes && !all; w++)
+        if (isfinite(p->known[w])) p->known[w] = 1;
     double speed = 0, least = INFINITY;
-    for (int32_t w = 0; w < s->workers; w++) {
+    for (int32_t w = 0; w < s->homes; w++) {
         speed += 1 / p->known[w];
         least = fmin(least, p->known[w]);
     }
@@ -79,6 +93,6 @@ plait_status pli_paces_hear(plait_schedule *s) {
 /* With speeds, a step of n variables takes n shares of time; nobody gets more than that and its quickest's variable. */
 double pli_paces_most(const plait_schedule *s) {
     const pli_paces *p = &s->pace;
-    if (!(p->share > 0)) return (double)s->take / s->workers + 1;
+    if (!(p->share > 0)) return (double)s->take / s->homes + 1;
     return (double)s->take * p->share + p->least;
 }

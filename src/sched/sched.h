@@ -7,9 +7,14 @@
  *     choose.c    which candidates are taken, and who owns them
  *     paces.c     how fast each worker is: who is slow gets fewer
  *     schedule.c  the object: its options, its table
+ *     changes.c   how the changes of owned variables become known to all
  *     step.c      one step; what the event log hears of it
  *
  * All workers compute the same plan. So nothing here may depend on the rank, save which variables are the own ones.
+ *
+ * With two replicas a plan still gives variables to *homes*, dead or not; plait_job_holder says who has a dead home's
+ * variables in the next steps, plait_job_inherits who has them in the step that it died in. Rows that only one worker
+ * can add to, paces and changes, have no heir: then they go by collectives in place of tables.
  */
 #ifndef PLI_SCHED_H
 #define PLI_SCHED_H
@@ -83,8 +88,8 @@ plait_status pli_choose(plait_schedule *s);
 
 /* Seconds that each worker takes for a variable. */
 typedef struct pli_paces {
-    plait_table *table;       /* [workers]; NULL: no leases                                   */
-    double      *known;       /* [workers] as all know them                                   */
+    plait_table *table;       /* [workers]; NULL: no leases, or two replicas                  */
+    double      *known;       /* [workers] as all know them; infinite: dead                    */
     double       share;       /* seconds of a step for each of its variables, if all are busy; 0: not known */
     double       least;       /* of the fastest worker                                        */
     double       told;        /* the own pace in the table; 0: none is                        */
@@ -95,15 +100,24 @@ typedef struct pli_paces {
 
 /** Makes the table, if the program wants leases. */
 plait_status pli_paces_make(plait_schedule *s);
-/** Called around the program's push. */
+/** Called around the program's push for n variables. */
 void         pli_paces_begin(plait_schedule *s);
-void         pli_paces_end(plait_schedule *s);
+void         pli_paces_end(plait_schedule *s, int64_t n);
 /** Before push: tells the own pace, if it is time. */
 plait_status pli_paces_tell(plait_schedule *s);
 /** Before the plan: learns all workers' paces, if it is time. */
 plait_status pli_paces_hear(plait_schedule *s);
 /** The time that a worker's variables of a step may take. */
 double       pli_paces_most(const plait_schedule *s);
+
+/* --- changes.c ---------------------------------------------------------------------------------------------------- */
+
+/** Before the plan: learns what the owners of earlier steps have told. */
+plait_status pli_changes_hear(plait_schedule *s);
+/** Before push: tells the changes of the last step. */
+plait_status pli_changes_tell(plait_schedule *s);
+/** Takes a step's changes of the own variables, of which pull has told. */
+void         pli_changes_take(plait_schedule *s);
 
 /* --- the object --------------------------------------------------------------------------------------------------- */
 
@@ -114,6 +128,8 @@ struct plait_schedule {
     char                name[48];
     pli_order           order;
     int32_t             workers, rank;
+    int32_t             homes;      /* workers that plans give variables to: all but spares */
+    bool                copied;     /* the job has two replicas */
     int64_t             take, room; /* the most variables of a step; the most candidates */
     int64_t             step, updates;
     int64_t             checked;    /* how many of the job's tables promise as much as the job */
@@ -130,16 +146,18 @@ struct plait_schedule {
     pli_paces   pace;
     int32_t    *count;              /* choose: [workers] how many each has */
     pli_plan    plan, was, before;  /* of the last three steps */
-    int64_t    *own, n_own;         /* [room] */
+    int64_t    *own, n_own;         /* [room] of this step, those of the dead included */
+    int64_t    *own_at;             /* [room] where they are in the plan */
     double     *change;             /* [room] */
     /* priority of owned variables: changes travel in a table. An owner incs those of step s in step s + 1, and all read
-     * them in step s + 2, when they are whole. */
+     * them in step s + 2, when they are whole. With two replicas all tell them before step s + 1, in a sum. */
     plait_table *table;
     double      *known;             /* [variables] of the table, as of the last read */
     int64_t     *told, n_told;      /* the own variables of the last step, whose changes are to be inc'ed, */
+    int64_t     *told_at;           /* where they were in the plan */
     double      *told_change;       /* and these */
     uint64_t    *key;               /* [room] */
-    double      *value;             /* [room] */
+    double      *value;             /* [2 room] */
     pli_event_touch *touch;
     plait_touch     *touched;
     int64_t          touch_capacity, touched_capacity;
@@ -152,8 +170,5 @@ static inline void pli_schedule_weigh(plait_schedule *s, int64_t variable, doubl
 
 /** Are the tables that have come since the last call as strict as the job? Errors: EREFUSED. */
 plait_status pli_schedule_check_tables(plait_schedule *s);
-
-/** step.c: what the event log hears of the own turn. */
-plait_status pli_schedule_log(plait_schedule *s);
 
 #endif

@@ -43,24 +43,31 @@ static plait_status check_numbers(const plait_schedule *s) {
         return pli_fail(s->err, PLAIT_EINVAL, "%s: rotate gives each block to one worker, so `each` does not go with "
                                               "it",
                         s->name);
-    if (o->variables >= s->workers) return PLAIT_OK;
+    if (o->variables >= s->homes) return PLAIT_OK;
     return pli_fail(s->err, PLAIT_EINVAL, "%s: %lld blocks cannot rotate over %d workers: make at least one for each",
-                    s->name, (long long)o->variables, (int)s->workers);
+                    s->name, (long long)o->variables, (int)s->homes);
 }
 
 static plait_status check_job(const plait_schedule *s) {
     const plait_job *job = s->job;
     const pli_scope  scope = pli_layout_scope(&job->layout);
-    if (job->layout.replicas > 1 || job->layout.backup > 0)
-        return pli_fail(s->err, PLAIT_EREFUSED, "%s: a schedule is refused with %s, since a step may then lack the "
-                                                "part of a worker", s->name,
-                        job->layout.backup > 0 ? "backup workers" : "replicas");
+    if (job->layout.backup > 0)
+        return pli_fail(s->err, PLAIT_EREFUSED, "%s: a schedule is refused with backup workers, since a step may then "
+                                                "lack the part of a worker; nearest is two replicas", s->name);
+    if (s->copied && s->opts.each)
+        return pli_fail(s->err, PLAIT_EREFUSED,
+                        "%s: `each` with two replicas is refused: what a dead worker adds for a variable comes from "
+                        "data that no other has; nearest is `each` 0, or one replica and checkpoints", s->name);
     const plait_properties has = pli_pair_properties(pli_topology_find(job->topology), job->consistency, &scope);
-    const bool shared = s->opts.each || s->opts.leases || s->order == PLI_PRIORITY;
+    const bool shared = s->opts.each || s->opts.leases || s->order == PLI_PRIORITY || s->copied;
     if (!shared || (has & PLAIT_WHOLE_CLOCKS) != 0) return PLAIT_OK;
     return pli_fail(s->err, PLAIT_EREFUSED, "%s: %s needs the same values on all workers in a clock, which %s over %s "
                                             "does not promise; nearest is bsp", s->name,
-                    s->opts.each ? "`each`" : s->opts.leases ? "a lease by speed" : "order priority", job->consistency,
+                    s->opts.each     ? "`each`"
+                    : s->opts.leases ? "a lease by speed"
+                    : s->copied      ? "a schedule with two replicas"
+                                     : "order priority",
+                    job->consistency,
                     job->topology);
 }
 
@@ -110,13 +117,16 @@ static bool make_memory(plait_schedule *s) {
     s->sum = pli_array(room, sizeof *s->sum);
     s->count = pli_calloc((size_t)s->workers, sizeof *s->count);
     s->own = pli_array(room, sizeof *s->own);
+    s->own_at = pli_array(room, sizeof *s->own_at);
     s->change = pli_array(room, sizeof *s->change);
     s->told = pli_array(room, sizeof *s->told);
+    s->told_at = pli_array(room, sizeof *s->told_at);
     s->told_change = pli_array(room, sizeof *s->told_change);
     s->key = pli_array(room, sizeof *s->key);
-    s->value = pli_array(room, sizeof *s->value);
+    s->value = pli_array(2 * room, sizeof *s->value);
     return s->stamp != NULL && s->waiting != NULL && s->candidate != NULL && s->held != NULL && s->sum != NULL &&
-           s->count != NULL && s->own != NULL && s->change != NULL && s->told != NULL && s->told_change != NULL &&
+           s->count != NULL && s->own != NULL && s->own_at != NULL && s->change != NULL && s->told != NULL &&
+           s->told_at != NULL && s->told_change != NULL &&
            s->key != NULL && s->value != NULL && pli_pairs_init(&s->pairs, s->opts.cache);
 }
 
@@ -127,7 +137,7 @@ static plait_status make_table(plait_schedule *s) {
     if (s->order != PLI_PRIORITY) return PLAIT_OK;
     if (!pli_fenwick_init(&s->weights, s->opts.variables, s->opts.floor + 1))
         return pli_fail(s->err, PLAIT_ENOMEM, "%s: no memory for weights", s->name);
-    if (s->opts.each || s->opts.pull == NULL) return PLAIT_OK;
+    if (s->opts.each || s->opts.pull == NULL || s->copied) return PLAIT_OK;
     s->known = pli_array((size_t)s->opts.variables, sizeof *s->known);
     if (s->known == NULL) return pli_fail(s->err, PLAIT_ENOMEM, "%s: no memory for changes", s->name);
     for (int64_t i = 0; i < s->opts.variables; i++) s->known[i] = 1;
@@ -149,8 +159,8 @@ static plait_status make(plait_schedule *s, const char *order) {
     PLI_TRY(check_job(s));
     PLI_TRY(pli_schedule_check_tables(s));
     if (o->push == NULL) return pli_fail_null(s->err, "plait_schedule_create", "opts->push");
-    s->take = o->take > 0 ? o->take : s->workers;
-    if (s->order == PLI_ROTATE && o->schedule == NULL) s->take = s->workers;
+    s->take = o->take > 0 ? o->take : s->homes;
+    if (s->order == PLI_ROTATE && o->schedule == NULL) s->take = s->homes;
     if (s->take > o->variables) s->take = o->variables;
     s->room = o->candidates > s->take ? o->candidates : s->take;
     if (o->candidates == 0 && o->conflict != NULL) s->room = s->take > INT64_MAX / 4 ? s->take : 4 * s->take;
@@ -174,6 +184,8 @@ plait_status plait_schedule_create(plait_job *job, const plait_schedule_opts *op
     s->job = job;
     s->err = err;
     s->workers = plait_comm_workers(job->comm);
+    s->homes = s->workers - job->layout.spares;
+    s->copied = job->layout.replicas > 1;
     s->rank = plait_comm_rank(job->comm);
     snprintf(s->name, sizeof s->name, "%s", s->opts.name != NULL ? s->opts.name : "schedule");
     s->opts.name = NULL;
@@ -193,8 +205,9 @@ void plait_schedule_destroy(plait_schedule **schedule) {
     if (schedule == NULL || *schedule == NULL) return;
     plait_schedule *s = *schedule;
     *schedule = NULL;
-    void *memory[] = { s->stamp, s->waiting, s->candidate, s->held, s->sum, s->count, s->own, s->change, s->told,
-                       s->told_change, s->key, s->value, s->known, s->pace.known, s->touch, s->touched };
+    void *memory[] = { s->stamp, s->waiting, s->candidate, s->held, s->sum, s->count, s->own, s->own_at, s->change,
+                       s->told, s->told_at, s->told_change, s->key, s->value, s->known, s->pace.known, s->touch,
+                       s->touched };
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) pli_free(memory[i]);
     pli_pairs_destroy(&s->pairs);
     pli_fenwick_destroy(&s->weights);
@@ -229,11 +242,14 @@ plait_status plait_schedule_agree(plait_schedule *schedule) {
     uint64_t       *all = pli_array((size_t)s->workers, sizeof *all);
     if (all == NULL) return pli_fail(s->err, PLAIT_ENOMEM, "%s: no memory to compare plans", s->name);
     plait_status status = plait_comm_allgather(s->job->comm, &s->hash, sizeof s->hash, all);
-    for (int32_t w = 1; status >= 0 && w < s->workers; w++)
-        if (all[w] != all[0])
-            status = pli_fail(s->err, PLAIT_EMISMATCH, "%s: in %lld steps worker %d has made other plans than worker "
-                                                       "0: they were told different changes, or their functions differ",
-                              s->name, (long long)s->step, (int)w);
+    int32_t first = 0;
+    while (first + 1 < s->workers && pli_comm_is_absent(s->job->comm, first)) first++;
+    for (int32_t w = first + 1; status >= 0 && w < s->workers; w++)
+        if (all[w] != all[first] && !pli_comm_is_absent(s->job->comm, w))
+            status = pli_fail(s->err, PLAIT_EMISMATCH,
+                              "%s: in %lld steps worker %d has made other plans than worker %d: they were told "
+                              "different changes, or their functions differ",
+                              s->name, (long long)s->step, (int)w, (int)first);
     pli_free(all);
     return status;
 }

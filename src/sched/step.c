@@ -45,71 +45,51 @@ static plait_status add_touches(plait_schedule *s, int64_t variable, int64_t *at
     return PLAIT_OK;
 }
 
-plait_status pli_schedule_log(plait_schedule *s) {
+/* The turn of the own variables from `first` on. */
+static plait_status tell_log(plait_schedule *s, int64_t first, bool stands_in) {
     const pli_event_sink *sink = pli_comm_events(s->job->comm);
     int64_t               n = 0;
     if (sink == NULL) return PLAIT_OK;
-    for (int64_t i = 0; i < s->n_own; i++) PLI_TRY(add_touches(s, s->own[i], &n));
+    for (int64_t i = first; i < s->n_own; i++) PLI_TRY(add_touches(s, s->own[i], &n));
     /* A step ends a clock, so the clock is its number among the steps of all of the job's schedules. */
     const int64_t clock = plait_job_clock_now(s->job);
-    pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_TURN, .rank = s->rank, .table = -1, .row = s->opts.each != 0,
-                                        .clock = clock, .seq = (uint64_t)clock, .n = n, .info.touch = s->touch });
+    const uint64_t flags = (s->opts.each != 0 ? 1u : 0u) | (stands_in ? 2u : 0u);
+    pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_TURN, .rank = s->rank, .table = -1, .row = flags,
+                                        .rows = s->plan.n, .clock = clock, .seq = (uint64_t)clock, .n = n,
+                                        .info.touch = s->touch });
     return PLAIT_OK;
-}
-
-/* --- changes of owned variables ----------------------------------------------------------------------------------- */
-
-/* Learns what the owners of the step before the last have told. */
-static plait_status hear(plait_schedule *s) {
-    const int64_t n = s->before.n;
-    if (s->table == NULL || n == 0) return PLAIT_OK;
-    for (int64_t i = 0; i < n; i++) s->key[i] = (uint64_t)s->before.variable[i];
-    PLI_TRY(plait_table_get(s->table, n, s->key, s->value));
-    for (int64_t i = 0; i < n; i++) {
-        const double change = fmax(s->value[i], 0);
-        s->known[s->key[i]] = s->value[i];
-        pli_schedule_weigh(s, (int64_t)s->key[i], change);
-    }
-    return PLAIT_OK;
-}
-
-/* Tells the changes of the last step, as differences from what the table holds. */
-static plait_status tell(plait_schedule *s) {
-    const int64_t n = s->n_told;
-    s->n_told = 0;
-    if (s->table == NULL || n == 0) return PLAIT_OK;
-    for (int64_t i = 0; i < n; i++) {
-        s->key[i] = (uint64_t)s->told[i];
-        s->value[i] = s->told_change[i] - s->known[s->told[i]];
-    }
-    return plait_table_inc(s->table, n, s->key, s->value, 0);
 }
 
 /* --- a step ------------------------------------------------------------------------------------------------------- */
 
-static void list_own(plait_schedule *s) {
-    s->n_own = 0;
-    for (int64_t i = 0; i < s->plan.n; i++)
-        if (s->plan.owner[i] == s->rank || s->plan.owner[i] < 0) s->own[s->n_own++] = s->plan.variable[i];
-    s->hash = pli_hash_bytes(s->plan.variable, (size_t)s->plan.n * sizeof *s->plan.variable, s->hash + 1);
-    s->updates += s->plan.n;
+/* Is the variable this worker's in the step? With two replicas a dead home's variables are those of living workers;
+ * inherited: it has become the worker's in the clock that is ending. */
+static bool is_own(const plait_schedule *s, int32_t home, int64_t variable, bool inherited) {
+    /* Variables of one home may interfere, so they stay together; without a conflict function none do. */
+    const uint64_t item = s->opts.conflict != NULL ? 0 : (uint64_t)variable;
+    if (!s->copied) return home == s->rank || home < 0;
+    return inherited ? plait_job_inherits(s->job, home, item) != 0 : plait_job_holder(s->job, home, item) == s->rank;
 }
 
-static plait_status pull(plait_schedule *s, const plait_turn *turn) {
+/* Adds own variables of the plan to those that are there. */
+static void list_own(plait_schedule *s, bool inherited) {
+    for (int64_t i = 0; i < s->plan.n; i++) {
+        if (!is_own(s, s->plan.owner[i], s->plan.variable[i], inherited)) continue;
+        s->own_at[s->n_own] = i;
+        s->own[s->n_own++] = s->plan.variable[i];
+    }
+}
+
+static plait_status pull(plait_schedule *s) {
+    const plait_turn turn = { .step = s->step, .n = s->n_own, .variable = s->own };
     if (s->opts.pull == NULL) return PLAIT_OK;
     memset(s->change, 0, (size_t)s->n_own * sizeof *s->change);
-    PLI_TRY(s->opts.pull(s->opts.user, turn, s->change));
-    for (int64_t i = 0; i < s->n_own; i++) {
+    PLI_TRY(s->opts.pull(s->opts.user, &turn, s->change));
+    for (int64_t i = 0; i < s->n_own; i++)
         if (!(s->change[i] >= 0) || !isfinite(s->change[i]))
             return pli_fail(s->err, PLAIT_EINVAL, "%s: pull says that variable %lld has changed by %g", s->name,
                             (long long)s->own[i], s->change[i]);
-        if (s->table == NULL) pli_schedule_weigh(s, s->own[i], s->change[i]);
-        else {
-            s->told[i] = s->own[i];
-            s->told_change[i] = s->change[i];
-        }
-    }
-    if (s->table != NULL) s->n_told = s->n_own;
+    pli_changes_take(s);
     return PLAIT_OK;
 }
 
@@ -123,23 +103,52 @@ static void turn_page(plait_schedule *s) {
     s->step++;
 }
 
+/* Makes the plan, the same on all workers. */
+static plait_status make_plan(plait_schedule *s) {
+    PLI_TRY(pli_changes_hear(s));
+    PLI_TRY(pli_paces_hear(s));
+    PLI_TRY(pli_choose(s));
+    s->hash = pli_hash_bytes(s->plan.variable, (size_t)s->plan.n * sizeof *s->plan.variable, s->hash + 1);
+    s->updates += s->plan.n;
+    s->n_own = 0;
+    return PLAIT_OK;
+}
+
+/* Pushes for the own variables from `first` on. */
+static plait_status push(plait_schedule *s, int64_t first, bool stands_in) {
+    const plait_turn turn = { .step = s->step, .n = s->n_own - first, .variable = s->own + first,
+                              .stands_in = stands_in };
+    PLI_TRY(tell_log(s, first, stands_in));
+    if (!stands_in) {
+        PLI_TRY(pli_changes_tell(s));
+        PLI_TRY(pli_paces_tell(s));
+    }
+    pli_paces_begin(s);
+    PLI_TRY(s->opts.push(s->opts.user, &turn));
+    pli_paces_end(s, turn.n);
+    return PLAIT_OK;
+}
+
+/* Ends the clock. If others have died in it, the worker takes its part of their turns, too. */
+static plait_status end_clock(plait_schedule *s) {
+    plait_status status;
+    while ((status = plait_job_clock(s->job)) == PLAIT_STAND_IN) {
+        const int64_t first = s->n_own;
+        list_own(s, true);
+        if (s->n_own > first) PLI_TRY(push(s, first, true));
+    }
+    return status;
+}
+
 plait_status plait_schedule_step(plait_schedule *schedule) {
     plait_schedule *s = schedule;
     if (s == NULL) return PLAIT_EINVAL;
     PLI_TRY(pli_schedule_check_tables(s));
-    PLI_TRY(hear(s));
-    PLI_TRY(pli_paces_hear(s));
-    PLI_TRY(pli_choose(s));
-    list_own(s);
-    PLI_TRY(pli_schedule_log(s));
-    PLI_TRY(tell(s));
-    PLI_TRY(pli_paces_tell(s));
-    const plait_turn turn = { .step = s->step, .n = s->n_own, .variable = s->own };
-    pli_paces_begin(s);
-    PLI_TRY(s->opts.push(s->opts.user, &turn));
-    pli_paces_end(s);
-    PLI_TRY(plait_job_clock(s->job));
-    PLI_TRY(pull(s, &turn));
+    PLI_TRY(make_plan(s));
+    list_own(s, false);
+    PLI_TRY(push(s, 0, false));
+    PLI_TRY(end_clock(s));
+    PLI_TRY(pull(s));
     turn_page(s);
     return PLAIT_OK;
 }

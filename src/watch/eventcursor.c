@@ -280,11 +280,13 @@ static bool take_copy(pli_log_cursor *c) {
 static bool take_turn(pli_log_cursor *c) {
     enum { SPACES = 256 };
     pli_event *event = &c->event;
-    uint64_t   n, kind, key = 0, variable = 0;
+    uint64_t   n, kind, flags, key = 0, variable = 0;
     if (event->server || !take(c, INT64_MAX, &event->seq) || !take_clock(c, c->memory.clock, &event->clock) ||
-        !take(c, 1, &event->row) || !take(c, UINT32_MAX, &n) || n > (uint64_t)(c->end - c->at))
+        !take(c, INT64_MAX, &flags) || !take(c, UINT32_MAX, &n) || n > (uint64_t)(c->end - c->at))
         return false;
     event->n = (int64_t)n;
+    event->row = flags & 3;
+    event->rows = (int64_t)(flags >> 2);
     if (!pli_grow((void **)&c->touch, &c->touches_capacity, event->n + 1, sizeof *c->touch)) {
         c->no_memory = true;
         return false;

@@ -198,7 +198,7 @@ static unsigned char *put_send(unsigned char *at, const pli_event *event, pli_st
 static unsigned char *put_turn(unsigned char *at, const pli_event *event, pli_stream_memory *memory) {
     int64_t  variable = 0;
     uint64_t key = 0;
-    at = put(put_clock(put(at, event->seq), event, memory), event->row);
+    at = put(put_clock(put(at, event->seq), event, memory), event->row | (uint64_t)event->rows << 2);
     at = put(at, (uint64_t)event->n);
     for (int64_t i = 0; i < event->n; i++) {
         const pli_event_touch *touch = &event->info.touch[i];

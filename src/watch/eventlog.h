@@ -42,20 +42,22 @@
  *     VIEW     server, z seq, z clock, the dead worker
  *     HAND     rank, place of the new replica; COPY rank, place of the replica from which it was made
  *     ZERO     table, z clock, z shard's number (-1: a worker's; -2: it has dropped it)
- *     TURN     step, z clock, flag (1: all workers take the same), n*(z variable - the one before, 2 * (space + 1) +
+ *     TURN     step, z clock, flags (1: all workers take the same, 2: in place of dead ones, 4 * the variables of
+ *              all workers in the step), n*(z variable - the one before, 2 * (space + 1) +
  *              writes, z key - the one before): all keys of a scheduled step
  *
  * Only a sample of a get's keys is written: the first, and all multiples of a power of two that is so large that few
  * are left. So a key that is sampled in one get is sampled in the next.
  *
- * Version 5 knows no groups: its chunks have 0 in the place of the group. It is read as well.
+ * Version 5 knows no groups: its chunks have 0 in the place of the group. Before version 8 turns do not tell how many
+ * variables a step has. Both are read as well.
  */
 #ifndef PLI_WATCH_EVENTLOG_H
 #define PLI_WATCH_EVENTLOG_H
 
 #include "base/base.h"
 
-enum { PLI_EVENTLOG_VERSION = 7, PLI_EVENTLOG_OLDEST = 5, PLI_EVENTLOG_SAMPLE = 8 };
+enum { PLI_EVENTLOG_VERSION = 8, PLI_EVENTLOG_OLDEST = 5, PLI_EVENTLOG_SAMPLE = 8 };
 
 /* --- writing --------------------------------------------------------------------------------------------------- */
 

@@ -80,7 +80,7 @@ static plait_status check(pli_run *run) {
     PLI_TRY(check_loss(run));
     PLI_TRY(check_optimizer(run));
     if (o->replicas > 1)
-        return refuse(run, "--replicas", "a step of the rotation may then lack a worker's part",
+        return refuse(run, "--replicas", "a user's factors lie with its worker alone until an epoch ends",
                       "--checkpoint DIR, and --resume DIR when a worker has died");
     if (o->backup > 0)
         return refuse(run, "--backup", "a step of the rotation may then lack a worker's part", "--backup 0");

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "watch/audit/promise.h"
+#include "watch/audit/schedule_dead.h"
 
 /* A key that a turn touches. */
 typedef struct touch {
@@ -15,20 +16,21 @@ typedef struct touch {
     int64_t  variable, clock, step;
     int32_t  space, rank;
     bool     writes, together; /* together: all workers update the step's variables side by side */
+    bool     stands;           /* in a turn in the stead of dead workers */
 } touch;
 
 /* A variable in a turn. */
 typedef struct member {
     int64_t variable, step, clock;
     int32_t rank;
-    bool    together;
+    bool    together, stands;
 } member;
 
 typedef struct turn {
     int64_t step, clock;
     int32_t rank;
-    bool    together;
-    int64_t n;
+    bool    together, stands;
+    int64_t n, planned; /* planned: of all workers; 0: not told */
 } turn;
 
 typedef struct judge {
@@ -38,8 +40,9 @@ typedef struct judge {
     member *member;
     turn   *turn;
     int64_t touches, members, turns, touches_capacity, members_capacity, turns_capacity;
+    pli_schedule_dead dead;
     /* of the stream at hand */
-    int64_t steps, clocks;
+    int64_t steps, clocks, ended;
 } judge;
 
 static void refute(judge *j, const char *rule, int32_t rank, int64_t clock, const char *fmt, ...)
@@ -62,17 +65,20 @@ static plait_status no_memory(judge *j) { return pli_fail(j->err, PLAIT_ENOMEM, 
 static bool add_member(judge *j, const pli_event *event, int64_t variable) {
     if (!pli_grow((void **)&j->member, &j->members_capacity, j->members + 1, sizeof *j->member)) return false;
     j->member[j->members++] = (member){ .variable = variable, .step = (int64_t)event->seq, .clock = event->clock,
-                                        .rank = event->rank, .together = event->row != 0 };
+                                        .rank = event->rank, .together = (event->row & 1) != 0,
+                                        .stands = (event->row & 2) != 0 };
     return true;
 }
 
 static plait_status read_turn(judge *j, const pli_event *event) {
     const int64_t step = (int64_t)event->seq;
     int64_t       variables = 0;
-    if (step < j->steps)
+    const bool    together = (event->row & 1) != 0, stands = (event->row & 2) != 0;
+    const bool    again = stands && step == j->steps - 1 && event->clock == j->clocks - 1 && event->clock >= j->ended;
+    if (step < j->steps && !again)
         refute(j, "steps", event->rank, event->clock, "rank %d took step %lld in clock %lld, after step %lld",
                event->rank, (long long)step, (long long)event->clock, (long long)j->steps - 1);
-    if (event->clock < j->clocks)
+    if (event->clock < j->clocks && !again)
         refute(j, "steps", event->rank, event->clock, "rank %d took step %lld in clock %lld, which it had ended or in "
                                                       "which it had taken a step", event->rank, (long long)step,
                (long long)event->clock);
@@ -90,10 +96,10 @@ static plait_status read_turn(judge *j, const pli_event *event) {
         if (t->space < 0) continue;
         j->touch[j->touches++] = (touch){ .key = t->key, .variable = t->variable, .clock = event->clock, .step = step,
                                           .space = t->space, .rank = event->rank, .writes = t->writes,
-                                          .together = event->row != 0 };
+                                          .together = together, .stands = stands };
     }
     j->turn[j->turns++] = (turn){ .step = step, .clock = event->clock, .rank = event->rank, .n = variables,
-                                  .together = event->row != 0 };
+                                  .together = together, .stands = stands, .planned = event->rows };
     return PLAIT_OK;
 }
 
@@ -117,10 +123,11 @@ static plait_status read_stream(judge *j, int32_t stream, const pli_logfile *fil
     plait_status     status = PLAIT_OK;
     plait_error      err = { 0 };
     PLI_TRY(pli_log_cursor_open(file, stream, &cursor, j->err));
-    j->steps = j->clocks = 0;
+    j->steps = j->clocks = j->ended = 0;
     while (status == PLAIT_OK && (event = pli_log_cursor_next(cursor, &err)) != NULL) {
         if (event->group != NULL) continue; /* schedules are of all workers */
         if (event->kind == PLI_EVENT_JOB) j->proof->workers = event->info.job->workers;
+        if (event->kind == PLI_EVENT_CLOCK) j->ended = event->clock + 1;
         if (event->kind == PLI_EVENT_TABLE && as == NULL) {
             status = weigh_table(j, event->info.table->consistency, !*known);
             *known = true;
@@ -139,15 +146,17 @@ static int by_number(int64_t a, int64_t b) { return (a > b) - (a < b); }
 
 static int by_step(const void *x, const void *y) {
     const turn *a = x, *b = y;
-    const int   order = by_number(a->step, b->step);
-    return order != 0 ? order : by_number(a->rank, b->rank);
+    int         order = by_number(a->step, b->step);
+    if (order == 0) order = by_number(a->rank, b->rank);
+    return order != 0 ? order : by_number(a->stands, b->stands);
 }
 
 static int by_variable(const void *x, const void *y) {
     const member *a = x, *b = y;
     int           order = by_number(a->step, b->step);
     if (order == 0) order = by_number(a->variable, b->variable);
-    return order != 0 ? order : by_number(a->rank, b->rank);
+    if (order == 0) order = by_number(a->rank, b->rank);
+    return order != 0 ? order : by_number(a->stands, b->stands);
 }
 
 static int by_key(const void *x, const void *y) {
@@ -159,13 +168,15 @@ static int by_key(const void *x, const void *y) {
     return order != 0 ? order : by_number(a->variable, b->variable);
 }
 
-/* Every worker is in each step once, in the same clock, with as many variables if all take the same. */
+/* Every worker that lives is in each step once, in the same clock, with as many variables if all take the same. */
 static void judge_turns(judge *j) {
     if (j->turns > 0) qsort(j->turn, (size_t)j->turns, sizeof *j->turn, by_step);
     for (int64_t i = 0, end; i < j->turns; i = end) {
         const turn *first = &j->turn[i];
+        int64_t     living = 0;
         for (end = i; end < j->turns && j->turn[end].step == first->step; end++) {
             const turn *t = &j->turn[end];
+            living += (end == i || t->rank != t[-1].rank) && !pli_schedule_died_in(&j->dead, t->rank, t->clock);
             if (t->clock != first->clock)
                 refute(j, "steps", t->rank, t->clock, "rank %d took step %lld in clock %lld, rank %d in clock %lld",
                        t->rank, (long long)t->step, (long long)t->clock, first->rank, (long long)first->clock);
@@ -174,31 +185,75 @@ static void judge_turns(judge *j) {
                                                      "should take the same", (long long)t->step, t->rank,
                        (long long)t->n, first->rank, (long long)first->n);
         }
-        if (end - i < j->proof->workers)
+        const int32_t gone = pli_schedule_dead_by(&j->dead, first->clock);
+        if (living < j->proof->workers - gone)
             refute(j, "steps", first->rank, first->clock, "only %lld of %d workers took step %lld (rank %d did)",
-                   (long long)(end - i), j->proof->workers, (long long)first->step, first->rank);
+                   (long long)living, j->proof->workers - gone, (long long)first->step, first->rank);
         j->proof->steps++;
     }
 }
 
-/* A variable has one owner in a step; or each worker has it once. */
+/* A worker's turn that does not count, since the worker died in it. */
+static bool is_dead(const judge *j, const member *m) { return pli_schedule_died_in(&j->dead, m->rank, m->clock); }
+
+/* Of the members [n] of a step that are the same variable, may b have it beside a? In the stead of the dead. */
+static bool is_replaced(const judge *j, const member *a, const member *b) {
+    return (is_dead(j, a) && b->stands) || (is_dead(j, b) && a->stands);
+}
+
+/* Has anybody the variable whose turn counts? */
+static bool is_kept(const judge *j, const member *m, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        if (!is_dead(j, &m[i]) || pli_schedule_counted(&j->dead, m[i].rank, m[i].clock)) return true;
+    return false;
+}
+
+static void judge_variable(judge *j, const member *m, int64_t n) {
+    for (int64_t i = 1; i < n; i++)
+        for (int64_t k = m->together ? i - 1 : 0; k < i; k++)
+            if ((!m[i].together || m[i].rank == m[k].rank) && !is_replaced(j, &m[k], &m[i]))
+                refute(j, "owner", m[i].rank, m[i].clock,
+                       "variable %lld is twice in step %lld: in clock %lld of rank %d, and in clock %lld of rank %d",
+                       (long long)m->variable, (long long)m->step, (long long)m[k].clock, m[k].rank,
+                       (long long)m[i].clock, m[i].rank);
+    if (m->together && n < j->proof->workers)
+        refute(j, "same", m->rank, m->clock, "in step %lld only %lld of %d workers have variable %lld (rank %d has)",
+               (long long)m->step, (long long)n, j->proof->workers, (long long)m->variable, m->rank);
+    if (!is_kept(j, m, n))
+        refute(j, "lost", m->rank, m->clock, "variable %lld of step %lld was rank %d's, which died in clock %lld: "
+                                             "nobody took it over", (long long)m->variable, (long long)m->step, m->rank,
+               (long long)m->clock);
+}
+
+/* Have all variables of the step's plan an owner? found: so many have. at: of the turns; goes on to the next step. */
+static void judge_plan(judge *j, int64_t step, int64_t found, int64_t *at) {
+    for (; *at < j->turns && j->turn[*at].step <= step; (*at)++) {
+        const turn *t = &j->turn[*at];
+        if (t->planned > 0 && t->step == step && t->planned > found)
+            refute(j, "lost", t->rank, t->clock, "step %lld has %lld variables, of which only %lld were taken",
+                   (long long)step, (long long)t->planned, (long long)found);
+        if (t->planned > 0 && t->step < step)
+            refute(j, "lost", t->rank, t->clock, "step %lld has %lld variables, of which none was taken",
+                   (long long)t->step, (long long)t->planned);
+    }
+}
+
+/* A variable has one owner in a step, or each worker has it once; and none is without. After judge_turns. */
 static void judge_members(judge *j) {
+    int64_t at = 0, found = 0;
     if (j->members > 0) qsort(j->member, (size_t)j->members, sizeof *j->member, by_variable);
     for (int64_t i = 0, end; i < j->members; i = end) {
         const member *first = &j->member[i];
-        for (end = i + 1; end < j->members; end++) {
-            const member *m = &j->member[end], *before = m - 1;
-            if (m->step != first->step || m->variable != first->variable) break;
-            if (!m->together || m->rank == before->rank)
-                refute(j, "owner", m->rank, m->clock, "variable %lld is twice in step %lld: in clock %lld of rank %d, "
-                                                      "and in clock %lld of rank %d", (long long)m->variable,
-                       (long long)m->step, (long long)before->clock, before->rank, (long long)m->clock, m->rank);
-        }
-        if (first->together && end - i < j->proof->workers)
-            refute(j, "same", first->rank, first->clock, "in step %lld only %lld of %d workers have variable %lld "
-                                                         "(rank %d has)", (long long)first->step, (long long)(end - i),
-                   j->proof->workers, (long long)first->variable, first->rank);
+        for (end = i + 1; end < j->members && j->member[end].step == first->step &&
+                          j->member[end].variable == first->variable;)
+            end++;
+        judge_variable(j, first, end - i);
+        found++;
+        if (end < j->members && j->member[end].step == first->step) continue;
+        judge_plan(j, first->step, found, &at);
+        found = 0;
     }
+    judge_plan(j, INT64_MAX, 0, &at);
 }
 
 /* May a and b, of the same key, have missed each other? Within a step that all take alike they are meant to touch the
@@ -206,6 +261,10 @@ static void judge_members(judge *j) {
 static bool is_conflict(const judge *j, const touch *a, const touch *b) {
     if (!a->writes && !b->writes) return false;
     if (a->together && b->together && a->step == b->step) return a->rank == b->rank && a->variable != b->variable;
+    const bool replaced = a->clock == b->clock &&
+                          ((b->stands && pli_schedule_died_in(&j->dead, a->rank, a->clock)) ||
+                           (a->stands && pli_schedule_died_in(&j->dead, b->rank, b->clock)));
+    if (replaced) return false;
     const int64_t apart = a->clock < b->clock ? b->clock - a->clock : a->clock - b->clock;
     return a->rank != b->rank && apart <= j->proof->apart;
 }
@@ -243,17 +302,22 @@ static plait_status prove(judge *j, const pli_logfile *file, const char *as) {
         if (!promise.known) return pli_promise_unknown(as, j->err);
         PLI_TRY(weigh_table(j, as, true));
     }
+    PLI_TRY(pli_schedule_dead_read(&j->dead, file, j->err));
     for (int32_t i = 0; i < pli_logfile_streams(file); i++)
         if (!pli_logfile_is_server(file, i)) PLI_TRY(read_stream(j, i, file, as, &known));
+    p->dead = pli_schedule_dead_by(&j->dead, INT64_MAX);
     p->turns = j->turns;
     p->variables = j->members;
     p->keys = j->touches;
     judge_turns(j);
     judge_members(j);
     judge_touches(j);
-    if (p->verdict == PLI_AUDIT_REFUTED && strcmp(p->first.rule, "steps") != 0) return PLAIT_OK;
+    /* what a log lacks may be in what was cut off */
+    const bool lacks = p->verdict == PLI_AUDIT_REFUTED &&
+                       (strcmp(p->first.rule, "steps") == 0 || strcmp(p->first.rule, "lost") == 0);
+    if (p->verdict == PLI_AUDIT_REFUTED && !lacks) return PLAIT_OK;
     if (j->turns == 0) p->verdict = PLI_AUDIT_EMPTY;
-    else if (pli_logfile_cut(file) != NULL) p->verdict = PLI_AUDIT_CUT;
+    else if (pli_schedule_lacks(&j->dead, file)) p->verdict = PLI_AUDIT_CUT;
     return PLAIT_OK;
 }
 
@@ -265,6 +329,7 @@ plait_status pli_schedule_prove(const pli_logfile *file, const char *as, pli_sch
     pli_free(j.touch);
     pli_free(j.member);
     pli_free(j.turn);
+    pli_schedule_dead_free(&j.dead);
     if (status == PLAIT_OK) *proof_out = proof;
     return status;
 }
@@ -275,6 +340,7 @@ void pli_schedule_text(const pli_schedule_proof *p, pli_text *text) {
     pli_text_add(text, "%lld step%s of %d worker%s: %lld variable%s, %lld key%s\n", (long long)p->steps,
                  pli_plural(p->steps), p->workers, pli_plural(p->workers), (long long)p->variables,
                  pli_plural(p->variables), (long long)p->keys, pli_plural(p->keys));
+    if (p->dead > 0) pli_text_add(text, "%d worker%s died\n", p->dead, pli_plural(p->dead));
     if (p->unbounded)
         pli_text_add(text, "%s bounds nothing: only turns of the same clock are judged\n", p->consistency);
     else if (p->turns > 0)
@@ -294,6 +360,7 @@ void pli_schedule_json(const pli_schedule_proof *p, pli_text *text) {
     pli_json_text(text, "verdict", verdicts[p->verdict]);
     pli_json_text(text, "consistency", p->consistency);
     pli_json_i64(text, "workers", p->workers);
+    pli_json_i64(text, "dead", p->dead);
     pli_json_i64(text, "steps", p->steps);
     pli_json_i64(text, "variables", p->variables);
     pli_json_i64(text, "keys", p->keys);

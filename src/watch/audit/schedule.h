@@ -10,6 +10,12 @@
  *     owner     a variable has one owner in a step, and is in it once
  *     same      a step that all workers take alike has the same variables on each of them
  *     steps     every worker takes every step, in order, at most one in a clock, and in the same clock as all others
+ *     lost      all variables of a step have an owner whose turn counts
+ *
+ * With two replicas a worker may die in a clock. Then its turn does not count, unless a server has counted the worker
+ * as one that has ended the clock; and a living worker takes a turn in its stead, which says so (PLI_EVENT_TURN). Such
+ * a turn may touch what the dead worker's touched, and have its variables. A turn in the stead of somebody who lives is
+ * refuted (owner).
  *
  * It knows neither the orders of schedules nor the program's conflict function. */
 #ifndef PLI_WATCH_SCHEDULE_H
@@ -19,7 +25,7 @@
 
 typedef struct pli_schedule_proof {
     pli_audit_verdict verdict;
-    int32_t workers;
+    int32_t workers, dead; /* dead: of these */
     int64_t steps, turns, variables, keys; /* variables, keys: of all turns */
     int64_t apart;       /* turns so many clocks apart may have missed each other */
     bool    unbounded;   /* any may have, and only those of one clock were judged */

@@ -222,6 +222,99 @@ static void test_a_cut_log(void **state) {
     }
 }
 
+/* --- a worker dies ------------------------------------------------------------------------------------------------ */
+
+/* Worker 1 dies in step DIES, after its turn. One way to go on; block 20 + w is worker w's in every step. */
+enum { DIES = 5, LASTS = 9 };
+typedef struct death {
+    const char *name, *rule; /* rule NULL: it is right */
+    bool        known;       /* a server has learned of it */
+    int32_t     heir, second; /* who stands in for it in step DIES; -1: nobody */
+    int32_t     next;        /* who has its block afterwards; -1: nobody */
+    int64_t     key;         /* that the heir's turn writes; 0: that of the block */
+    bool        counted;     /* a server has counted its turn */
+    bool        too_late;    /* the heir stands in when it has ended the clock */
+} death;
+
+static const death deaths[] = {
+    { "one stands in", NULL, true, 2, -1, 0, 0, false, false },
+    { "the first worker does", NULL, true, 0, -1, 2, 0, false, false },
+    { "its turn has counted", NULL, true, -1, -1, 2, 0, true, false },
+    { "it has counted, and one stands in", NULL, true, 2, -1, 2, 0, true, false },
+    { "nobody stands in", "lost", true, -1, -1, 2, 0, false, false },
+    { "two stand in", "owner", true, 2, 0, 2, 0, false, false },
+    { "nobody has died", "owner", false, 2, -1, 2, 0, false, false },
+    { "nobody has its block afterwards", "lost", true, 2, -1, -1, 0, false, false },
+    { "the heir writes another's key", "conflict", true, 2, -1, 2, 20, false, false },
+    { "the heir has ended the clock", "steps", true, 2, -1, 2, 0, false, true },
+};
+
+static void raise_event(pli_event event) {
+    const pli_event_sink *sink = pli_eventlog_sink(log_of);
+    event.table = -1;
+    sink->raise(sink->user, &event);
+}
+
+static void take_block(int32_t w, int64_t step, int64_t block, int64_t key, bool stands) {
+    const pli_event_touch touch = { .variable = block, .writes = true, .key = (uint64_t)key };
+    raise_event((pli_event){ .kind = PLI_EVENT_TURN, .rank = w, .clock = step, .seq = (uint64_t)step,
+                             .row = stands ? 2 : 0, .rows = W, .n = 1, .info.touch = &touch });
+}
+
+static void live_on(const death *d, int32_t w) {
+    for (int64_t step = 0; step < LASTS; step++) {
+        pli_event ends = { .kind = PLI_EVENT_CLOCK, .rank = w, .clock = step };
+        take_block(w, step, 20 + w, 20 + w, false);
+        if (w == 1 && d->known && step == DIES) return;
+        if (d->too_late && w == d->heir && step == DIES) raise_event(ends);
+        if (step == DIES && (w == d->heir || w == d->second))
+            take_block(w, step, 21, d->key > 0 ? d->key : 21, true);
+        if (!(d->too_late && w == d->heir && step == DIES)) raise_event(ends);
+    }
+}
+
+/* The block of the dead one is taken by `next` in the same turn as its own. */
+static void live_on_with_two(const death *d, int32_t w) {
+    for (int64_t step = 0; step < LASTS; step++) {
+        const pli_event_touch touch[] = { { .variable = 20 + w, .writes = true, .key = 20 + (uint64_t)w },
+                                          { .variable = 21, .writes = true, .key = 21 } };
+        raise_event((pli_event){ .kind = PLI_EVENT_TURN, .rank = w, .clock = step, .seq = (uint64_t)step, .rows = W,
+                                 .n = step > DIES ? 2 : 1, .info.touch = touch });
+        if (step == DIES && (w == d->heir || w == d->second))
+            take_block(w, step, 21, d->key > 0 ? d->key : 21, true);
+        raise_event((pli_event){ .kind = PLI_EVENT_CLOCK, .rank = w, .clock = step });
+    }
+}
+
+static pli_schedule_proof die(const death *d) {
+    const pli_event_job job = { .workers = W, .servers = W, .replicas = 2 };
+    begin("bsp");
+    raise_event((pli_event){ .kind = PLI_EVENT_JOB, .server = true, .rank = 0, .info.job = &job });
+    for (int32_t w = 0; w < W; w++) {
+        if (w == d->next && d->known && !d->too_late) live_on_with_two(d, w);
+        else live_on(d, w);
+        if (w != 1 || !d->known) raise_event((pli_event){ .kind = PLI_EVENT_DONE, .rank = w });
+    }
+    if (d->counted)
+        raise_event((pli_event){ .kind = PLI_EVENT_TICK, .server = true, .rank = 0, .peer = 1, .clock = DIES });
+    if (d->known) raise_event((pli_event){ .kind = PLI_EVENT_GONE, .server = true, .rank = 0, .peer = 1 });
+    const pli_schedule_proof proof = prove(NULL);
+    unlink(path);
+    return proof;
+}
+
+static void test_a_worker_that_dies(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof deaths / sizeof *deaths; i++) {
+        const death             *d = &deaths[i];
+        const pli_schedule_proof proof = die(d);
+        const bool               right = proof.verdict == PLI_AUDIT_PROVEN;
+        if (right != (d->rule == NULL) || (!right && strcmp(proof.first.rule, d->rule) != 0))
+            fail_msg("%s: %s %s", d->name, right ? "proven" : proof.first.rule, right ? "" : proof.first.text);
+        assert_int_equal(proof.dead, d->known);
+    }
+}
+
 static void test_how_it_is_told(void **state) {
     pli_text text = { 0 };
     (void)state;
@@ -246,7 +339,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mistakes_in_rotation),     cmocka_unit_test(test_the_two_are_named),
         cmocka_unit_test(test_steps_that_all_take),      cmocka_unit_test(test_nothing_is_proven_of_nothing),
-        cmocka_unit_test(test_a_cut_log),                cmocka_unit_test(test_how_it_is_told),
+        cmocka_unit_test(test_a_worker_that_dies),       cmocka_unit_test(test_how_it_is_told),
+        cmocka_unit_test(test_a_cut_log),
         cmocka_unit_test(test_steps_that_all_take_under_stale_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
