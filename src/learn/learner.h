@@ -79,6 +79,8 @@ typedef struct pli_learner_more {
     plait_status (*check_judged)(pli_run *run, const pli_dataset *data, const char *name);
     /** Is the result finite? Asked before a model is made of it. */
     plait_status (*finite)(pli_run *run);
+    /** Does `measure` of this model heed model->stop, since it may take long? */
+    bool (*judges_long)(const pli_run *run);
     /** Judges the trained model: fills losses and figures of the report. Collective. */
     plait_status (*judge)(pli_run *run, const plait_model *model, plait_report *report);
     /** Options that the result depends on, beyond those of every run, as "--option value" lines. */

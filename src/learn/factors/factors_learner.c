@@ -11,11 +11,11 @@ static const plait_learner_table tables[] = {
     { .name = NULL },
 };
 
-enum { RANK = 32, EPOCHS_SGD = 20, EPOCHS_ALS = 15, BLOCKS = 16, RANK_MOST = 4096, BLOCKS_MOST = 32768 };
+enum { EPOCHS_SGD = 20, EPOCHS_ALS = 15, BLOCKS = 16, RANK_MOST = 4096, BLOCKS_MOST = 32768 };
 
 static const plait_learner_option options[] = {
-    { .name = "components", .kind = PLAIT_OPTION_COUNT, .preset = "0", .high = RANK_MOST,
-      .help = "rank: how many factors a user and an item have; 0: 32" },
+    { .name = "components", .kind = PLAIT_OPTION_COUNT, .preset = "32", .low = 1, .high = RANK_MOST,
+      .help = "rank: how many factors a user and an item have" },
     { .name = "confidence", .kind = PLAIT_OPTION_NUMBER, .preset = "40", .low = 0,
       .help = "with --loss implicit: how much a value of 1 adds to the weight of its pair, which is 1 without" },
     { .name = "item-blocks", .kind = PLAIT_OPTION_COUNT, .preset = "0", .high = BLOCKS_MOST,
@@ -155,8 +155,6 @@ static void settle_numbers(pli_run *run) {
     const plait_train_opts *o = run->opts;
     pli_mf                 *m = pli_mf_of(run);
     m->rank = plait_training_count(run, "components");
-    if (m->rank == 0) m->rank = RANK;
-    pli_run_took(run, "components", m->rank);
     m->cols = m->rank + PLI_FACTOR_FIRST;
     m->confidence = plait_training_number(run, "confidence");
     m->seed = o->seed;
@@ -283,10 +281,17 @@ static void describe(const pli_run *run, pli_text *json) {
     pli_json_i64(json, "rank", pli_mf_of(run)->rank);
 }
 
+/* The rate may have been found by trying (probe.c). */
+static void report(const pli_run *run, plait_report *to) {
+    if (pli_mf_of(run)->als || to->n_figures >= PLAIT_FIGURES) return;
+    to->figures[to->n_figures++] = (plait_figure){ "learning_rate", run->rate };
+}
+
 static const pli_solver *const solvers[] = { &pli_solver_als, NULL };
 
 static const pli_learner_more more = { .solvers = solvers, .by_name_only = true, .adds = true, .reads = reads,
-                                       .options = more_options, .describe = describe, .recommend = pli_mf_recommend };
+                                       .options = more_options, .describe = describe, .report = report,
+                                       .recommend = pli_mf_recommend };
 
 const plait_learner pli_mf_learner = {
     .size = sizeof(plait_learner),

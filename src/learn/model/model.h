@@ -29,6 +29,7 @@ struct plait_model {
     pli_model_value      value[PLAIT_MODEL_VALUES];
     pli_text             settings;    /* own options, "clusters=8" lines                 */
     void                *own;         /* [learner->model_bytes]                          */
+    const int           *stop;        /* of the run that judges it; NULL: nobody stops it  */
 };
 
 /* The tensors of a model's file. scratch: memory that was made for them; the caller frees it. */

@@ -15,6 +15,7 @@ static plait_status measure(pli_run *run, const plait_model *model, const pli_da
     pli_living     held;
     plait_status status = pli_living_blocks(run, data, &held);
     if (status >= 0) status = pli_model_measure(model, held.n, held.block, run->pool, measured, run->err);
+    if (status >= 0 && model->stop != NULL) status = pli_run_hear(run, &run->interrupted);
     if (status >= 0) status = pli_comm_sum_cells(run->comm, true, measured->n, measured->cell);
     if (status >= 0) pli_measured_round(measured);
     pli_living_blocks_free(&held);
@@ -37,7 +38,7 @@ static plait_status tell_figures(pli_run *run, const plait_model *model, const p
     pli_measured measured;
     plait_status status = pli_measured_begin(model, &measured, run->err);
     if (status >= 0) status = measure(run, model, data, &measured);
-    if (status >= 0) add_figures(model, measured.sum, prefix, report);
+    if (status >= 0 && !run->interrupted) add_figures(model, measured.sum, prefix, report);
     pli_measured_end(&measured);
     return status;
 }
@@ -45,7 +46,7 @@ static plait_status tell_figures(pli_run *run, const plait_model *model, const p
 plait_status pli_report_measure(pli_run *run, const plait_model *model, plait_report *report) {
     if (model->learner->measure == NULL || model->learner->figures == NULL) return PLAIT_OK;
     if (!run->stream) PLI_TRY(tell_figures(run, model, run->data, "", report));
-    return run->test != NULL ? tell_figures(run, model, run->test, "test_", report) : PLAIT_OK;
+    return run->test != NULL && !run->interrupted ? tell_figures(run, model, run->test, "test_", report) : PLAIT_OK;
 }
 
 /* --- the rest ----------------------------------------------------------------------------------------------------- */

@@ -207,10 +207,13 @@ static plait_status finish(pli_run *run, plait_report *report_out, plait_model *
     if (run->stream && more != NULL) PLI_TRY(pli_sums_check(&sums, "the stream", run->err));
     report.progressive_loss = pli_sums_loss(&sums);
     int32_t absent = pli_comm_absent(run->comm);
+    if (more != NULL && more->judges_long != NULL && more->judges_long(run)) (*model_out)->stop = run->opts->stop;
     do {
         report.n_figures = 0;
-        if (!ends) PLI_TRY(judge(run, *model_out, &report));
+        if (!ends && !run->interrupted) PLI_TRY(judge(run, *model_out, &report));
     } while (pli_run_again(run, &absent));
+    (*model_out)->stop = NULL;
+    ends = ends || run->interrupted;
     PLI_TRY(pli_report_fill(run, &report));
     if (!ends) PLI_TRY(pli_curve_measure(run, &report));
     bool first = pli_comm_leads(run->comm) || !pli_comm_shares_process(run->comm);

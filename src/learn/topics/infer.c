@@ -206,7 +206,7 @@ static void add_row(const pli_lda_model *m, scratch *s, double *sums) {
 }
 
 /* The whole document, by the left-to-right estimator. */
-static bool add_whole(const pli_lda_model *m, const scratch *s, uint64_t number, double *sums) {
+static bool add_whole(const pli_lda_model *m, const scratch *s, uint64_t number, const int *stop, double *sums) {
     int64_t n = 0;
     double  log_all = 0;
     for (int64_t e = 0; e < s->n; e++) n += (int64_t)(s->count[e] + s->other[e]);
@@ -214,7 +214,7 @@ static bool add_whole(const pli_lda_model *m, const scratch *s, uint64_t number,
     if (word == NULL) return false;
     for (int64_t e = 0; e < s->n; e++)
         for (int64_t i = (int64_t)(s->count[e] + s->other[e]); i > 0; i--) *to++ = s->word[e];
-    const bool done = pli_left_to_right(m, n, word, m->particles, number, &log_all);
+    const bool done = pli_left_to_right(m, n, word, m->particles, number, stop, &log_all);
     sums[WHOLE_LOGS] += log_all;
     sums[WHOLE_TOKENS] += (double)n;
     pli_free(word);
@@ -226,7 +226,7 @@ plait_status pli_lda_measure(const plait_model *model, const plait_rows *rows, d
     scratch              s;
     if (!scratch_begin(&s, m->k)) return no_memory(err);
     plait_status status = PLAIT_OK;
-    for (int64_t i = 0; status >= 0 && i < plait_rows_count(rows); i++) {
+    for (int64_t i = 0; status >= 0 && i < plait_rows_count(rows) && !pli_lda_stopped(model->stop); i++) {
         plait_row row;
         status = plait_rows_row(rows, i, &row);
         if (status < 0) break;
@@ -234,7 +234,7 @@ plait_status pli_lda_measure(const plait_model *model, const plait_rows *rows, d
         pli_random     halves = pli_random_at(0, PLI_RANDOM_HALVES, 0, number);
         bool           done = take_row(m, &row, &halves, &s);
         if (done) add_row(m, &s, sums);
-        if (done && m->particles > 0) done = add_whole(m, &s, number, sums);
+        if (done && m->particles > 0) done = add_whole(m, &s, number, model->stop, sums);
         if (!done) status = no_memory(err);
     }
     scratch_end(&s);

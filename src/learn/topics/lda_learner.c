@@ -80,7 +80,6 @@ static plait_status settle_sizes(pli_run *run) {
     pli_lda     *m = pli_lda_of(run);
     found        f = { 0 };
     m->k = (int32_t)plait_training_count(run, "components");
-    if (m->k == 0) m->k = 20;
     m->words = run->features;
     m->beta = plait_training_number(run, "beta");
     m->fits = strcmp(plait_training_name(run, "prior"), "fitted") == 0;
@@ -293,7 +292,8 @@ static plait_status restore(pli_run *run) {
 /* --- the learner -------------------------------------------------------------------------------------------------- */
 
 static const plait_learner_option options[] = {
-    { .name = "components", .kind = PLAIT_OPTION_COUNT, .preset = "20", .high = 65535, .help = "number of topics" },
+    { .name = "components", .kind = PLAIT_OPTION_COUNT, .preset = "20", .low = 1, .high = 65535,
+      .help = "number of topics" },
     { .name = "alpha",
       .kind = PLAIT_OPTION_NUMBER,
       .preset = "0.1",
@@ -332,8 +332,11 @@ static const plait_learner_table tables[] = {
     { .name = NULL },
 };
 
-static const pli_learner_more more = { .row_values = pli_lda_row_values, .kept = kept, .restore = restore,
-                                       .put_back = pli_lda_copies_put, .inspect = pli_lda_inspect };
+static bool judges_long(const pli_run *run) { return plait_training_count(run, "particles") > 0; }
+
+static const pli_learner_more more = { .judges_long = judges_long, .row_values = pli_lda_row_values, .kept = kept,
+                                       .restore = restore, .put_back = pli_lda_copies_put,
+                                       .inspect = pli_lda_inspect };
 
 const plait_learner pli_lda_learner = {
     .size = sizeof(plait_learner),

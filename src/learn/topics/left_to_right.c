@@ -23,6 +23,7 @@ typedef struct particle {
     double              *count; /* [k] */
     double              *sum;   /* [k] of the draw at hand */
     pli_random           random;
+    const int           *stop;
 } particle;
 
 /* Running sums over the topics of what the next token of the word would add; returns the whole. */
@@ -51,7 +52,7 @@ static void draw_again(particle *p, int64_t token) {
 static double go(particle *p, int64_t n) {
     double chance = 0;
     memcpy(p->count, p->m->alpha, (size_t)p->m->k * sizeof *p->count);
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n && !pli_lda_stopped(p->stop); i++) {
         for (int64_t before = 0; before < i; before++) draw_again(p, before);
         const double whole = add_up(p, p->word[i]);
         chance += log(whole / ((double)i + p->m->alpha_sum));
@@ -62,9 +63,9 @@ static double go(particle *p, int64_t n) {
 }
 
 bool pli_left_to_right(const pli_lda_model *m, int64_t n, const uint32_t *word, int32_t particles, uint64_t number,
-                       double *log_out) {
+                       const int *stop, double *log_out) {
     const size_t k = (size_t)m->k;
-    particle     p = { .m = m, .word = word };
+    particle     p = { .m = m, .word = word, .stop = stop };
     double       most = -INFINITY, sum = 0; /* of chances, as shares of the highest */
     p.topic = pli_array((size_t)n + 1, sizeof *p.topic);
     p.count = pli_array(2 * k, sizeof *p.count);

@@ -90,9 +90,12 @@ typedef struct pli_lda_model {
 } pli_lda_model;
 
 /** The log probability of a document of n tokens by `particles` particles, which depend on the document's number
- *  (left_to_right.c). Errors: false, no memory. */
+ *  (left_to_right.c). stop: is looked at now and then; once it is set the result means nothing. NULL: there is none.
+ *  Errors: false, no memory. */
 bool pli_left_to_right(const pli_lda_model *m, int64_t n, const uint32_t *word, int32_t particles, uint64_t number,
-                       double *log_out);
+                       const int *stop, double *log_out);
+
+static inline bool pli_lda_stopped(const int *stop) { return stop != NULL && __atomic_load_n(stop, __ATOMIC_RELAXED); }
 
 plait_status pli_lda_open(plait_model *model, plait_error *err);
 void         pli_lda_close(plait_model *model);

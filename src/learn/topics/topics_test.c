@@ -247,9 +247,9 @@ static void test_left_to_right_is_the_sum_over_all(void **state) {
     (void)state;
     for (int d = 0; d < 2; d++) {
         double found, again, few = 0;
-        assert_true(pli_left_to_right(&m, LONG, word[d], PARTICLES, 5, &found));
-        assert_true(pli_left_to_right(&m, LONG, word[d], PARTICLES, 5, &again));
-        assert_true(pli_left_to_right(&m, LONG, word[d], 1, 5, &few));
+        assert_true(pli_left_to_right(&m, LONG, word[d], PARTICLES, 5, NULL, &found));
+        assert_true(pli_left_to_right(&m, LONG, word[d], PARTICLES, 5, NULL, &again));
+        assert_true(pli_left_to_right(&m, LONG, word[d], 1, 5, NULL, &few));
         const double exact = all_assignments(&m, word[d]);
         if (fabs(found - exact) > 0.02) print_error("document %d: %.5f, exact %.5f\n", d, found, exact);
         assert_true(fabs(found - exact) <= 0.02);
