@@ -27,7 +27,7 @@
 #include "table/witness.h"
 #include "watch/audit/schedule.h"
 
-enum { VARIABLES = 24, STEPS = 20, RANKS_MAX = 6, RUNS = 30, RUNS_FULL = 600, SIM_RUNS = 40, SIM_RUNS_FULL = 1000 };
+enum { VARIABLES = 24, STEPS = 20, RANKS_MAX = 6, RUNS = 20, RUNS_FULL = 600, SIM_RUNS = 20, SIM_RUNS_FULL = 1000 };
 enum { BEFORE_PUSH, IN_PUSH, AFTER_PUSH, AFTER_STEP, PLACES };
 
 typedef struct story {
