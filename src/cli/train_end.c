@@ -65,8 +65,8 @@ static void say_how_to_go_on(run *r) {
     find_no_start(report, no_start);
     if (r->saved && r->epochs > 0 && report->epochs >= r->epochs) { /* while it was judged */
         pli_talk_tell(&r->talk,
-                      "interrupted after all %" PRId64 " epochs, while the model was judged: it is whole in %s, and its "
-                      "figures are missing; 'plait eval' finds them", r->epochs, r->settings->out);
+                      "interrupted after all %" PRId64 " epochs, while the model was judged: it is whole in %s, and "
+                      "its figures are missing; 'plait eval' finds them", r->epochs, r->settings->out);
         return;
     }
     pli_text_add(&text, "interrupted after clock %" PRId64 ", %" PRId64, report->clocks, report->epochs);
