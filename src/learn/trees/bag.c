@@ -61,7 +61,7 @@ plait_status pli_bag_judge(pli_run *run, pli_sums *out) {
     const pli_gbdt *t = pli_gbdt_of(run);
     pli_total       total = { 0 };
     double         *room = pli_array((size_t)t->trees.columns, 2 * sizeof *room);
-    int64_t         row = 0;
+    int64_t         row = t->rows.own;
     if (room == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to judge rows");
     for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
         pli_sums      sums = { 0 };

@@ -335,6 +335,7 @@ static plait_status keep_used(const pli_run *run, const work *w) {
         common += (double)w->common_weight[f];
         b->used++;
     }
+    b->to = b->used;
     b->filled = w->zeros_of_all > 0 ? 1 - common / ((double)w->zeros_of_all * (double)b->used) : 1;
     return PLAIT_OK;
 }

@@ -145,6 +145,7 @@ static plait_status judge(pli_run *run, const pli_dataset *data, const pli_bin_r
     j.first = pli_calloc((size_t)blocks + 1, sizeof *j.first);
     j.sums = pli_calloc((size_t)blocks, sizeof *j.sums);
     const bool ok = j.first != NULL && j.sums != NULL;
+    if (ok) j.first[0] = rows->own;
     for (int32_t b = 0; ok && b < blocks; b++) j.first[b + 1] = j.first[b] + pli_dataset_block(data, b)->rows;
     if (ok) pli_pool_for(run->pool, blocks, judge_block, &j);
     for (int32_t b = 0; ok && b < blocks; b++) pli_total_add(&total, &j.sums[b]);
@@ -221,18 +222,25 @@ static plait_status run_round(pli_run *run, pli_meter *meter, int64_t round, boo
 
 /* --- the run ------------------------------------------------------------------------------------------------------ */
 
+/* Scores and resumed trees are there: from now on a worker may have other rows. */
+static plait_status make_grower(pli_run *run) {
+    pli_gbdt *t = pli_gbdt_of(run);
+    if (t->grower.cut->exchanges) PLI_TRY(pli_bin_rows_exchange(run, &t->bins, &t->rows));
+    PLI_TRY(pli_gradients_make(run, &t->rows, &t->gradients));
+    return pli_grower_make(&t->grower);
+}
+
 static plait_status begin(pli_run *run) {
     pli_gbdt *t = pli_gbdt_of(run);
-    PLI_TRY(pli_run_table(run, "histogram", PLAIT_I64, t->grower.slots * (t->bins.offset[t->bins.used] + 1), 2, NULL,
-                          &t->grower.table));
-    PLI_TRY(pli_grower_make(&t->grower));
+    PLI_TRY(t->grower.cut->tables(&t->grower));
     PLI_TRY(pli_keep_begin(run));
     if (run->resume == NULL) PLI_TRY(set_base(run));
     begin_scores(&t->trees, &t->rows);
     begin_scores(&t->trees, &t->validation);
     PLI_TRY(pli_resume_tables(run));
+    PLI_TRY(make_grower(run));
     PLI_TRY(plait_job_barrier(run->job));
-    PLI_TRY(pli_grower_begin(&t->grower));
+    if (t->grower.cut->begin != NULL) PLI_TRY(t->grower.cut->begin(&t->grower));
     pli_job_resume(run->job);
     return PLAIT_OK;
 }

@@ -7,6 +7,7 @@
 
 static const plait_learner_table tables[] = {
     { .name = "histogram", .what = "sums of labels by bin, of the nodes of a step: two whole numbers a bin" },
+    PLI_TREES_TABLES,
     { .name = NULL },
 };
 
@@ -31,6 +32,7 @@ static const plait_learner_option options[] = {
     { .name = "tries", .kind = PLAIT_OPTION_COUNT, .preset = "0",
       .help = "how many features each split chooses from, drawn anew; 0: the square root of their number for classes, "
               "a third for numbers" },
+    PLI_TREES_BY,
     PLI_TREES_CATEGORIES("apart"),
     { .name = "subsample", .kind = PLAIT_OPTION_NUMBER, .preset = "1", .low = 1e-6, .high = 4,
       .help = "rows in a tree's bag, as a share of all; they are drawn with repeats" },

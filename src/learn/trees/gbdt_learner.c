@@ -7,6 +7,7 @@
 
 static const plait_learner_table tables[] = {
     { .name = "histogram", .what = "sums of gradients by bin, of the nodes of a step: two whole numbers a bin" },
+    PLI_TREES_TABLES,
     { .name = NULL },
 };
 
@@ -38,6 +39,7 @@ static const plait_learner_option options[] = {
       .help = "share of the features that a tree may split by, drawn anew for each tree" },
     { .name = "monotone", .kind = PLAIT_OPTION_TEXT, .preset = "",
       .help = "features along which scores may only rise or fall, as in +age,-price" },
+    PLI_TREES_BY,
     PLI_TREES_CATEGORIES("sets"),
     { .name = "category-most", .kind = PLAIT_OPTION_COUNT, .preset = "32", .low = 1, .high = PLI_BINS_MOST,
       .help = "most texts that a split by a column of texts names" },
@@ -50,8 +52,20 @@ static const plait_learner_option options[] = {
 
 /* --- what follows from options ------------------------------------------------------------------------------------ */
 
+static plait_status settle_cut(pli_run *run) {
+    static const pli_tree_cut *const cuts[] = { &pli_cut_rows, &pli_cut_features, &pli_cut_voting };
+    const char                      *by = plait_training_name(run, "trees-by");
+    size_t                           c = 0;
+    while (strcmp(cuts[c]->name, by) != 0) c++; /* the option's names are theirs */
+    pli_gbdt_of(run)->grower.cut = cuts[c];
+    if (cuts[c]->votes || plait_training_count(run, "votes") == 0) return PLAIT_OK;
+    return pli_fail(run->err, PLAIT_EREFUSED, "--votes with --trees-by %s is refused: no worker votes; take --trees-by "
+                                              "voting", by);
+}
+
 plait_status pli_trees_check(pli_run *run) {
     const plait_train_opts *o = run->opts;
+    PLI_TRY(settle_cut(run));
     pli_fit                *fit = pli_fit_of(run);
     fit->ops = &pli_gbdt_fit_ops;
     fit->wanted = o->loss;
@@ -95,6 +109,17 @@ static void settle_rules(pli_run *run) {
     r->text_rows = TEXT_ROWS;
 }
 
+/* By features, no sums travel. */
+static plait_status settle_tables(pli_run *run) {
+    const bool        features = pli_gbdt_of(run)->grower.cut->exchanges;
+    const char *const no_sums = "with --trees-by features no sums travel",
+               *const no_splits = "only with --trees-by features splits travel";
+    const pli_planned planned[] = { { .name = "histogram", .absent = features ? no_sums : NULL },
+                                    { .name = "splits", .sparse = true, .absent = features ? NULL : no_splits },
+                                    { .name = "sides", .sparse = true, .absent = features ? NULL : no_splits } };
+    return pli_tables_settle(run, planned, sizeof planned / sizeof *planned);
+}
+
 /* A round is an epoch. Its clocks are not known before, so the run counts it as one. */
 void pli_trees_settle(pli_run *run, int64_t rounds) {
     const plait_train_opts *o = run->opts;
@@ -114,7 +139,7 @@ plait_status pli_trees_prepare(pli_run *run) {
         return pli_fail(run->err, PLAIT_EREFUSED, "model %s is refused on %lld rows: its exact sums have room for "
                                                   "fewer than %d", run->learner->name, (long long)run->train_rows,
                         (int)ROWS_MOST);
-    return PLAIT_OK;
+    return settle_tables(run);
 }
 
 static plait_status prepare(pli_run *run) {
@@ -145,19 +170,6 @@ static plait_status check_memory(const pli_run *run, double waiting) {
                     cells, waiting, bytes / 1e9, there / 1e9);
 }
 
-static plait_status make_gradients(pli_run *run) {
-    pli_gbdt     *t = pli_gbdt_of(run);
-    const size_t  k = (size_t)t->fit.goal.columns;
-    t->gradients.goal = &t->fit.goal;
-    t->gradients.kink = fmax(1e-2 * t->fit.label_spread, 1e-300);
-    const size_t cells = k * (size_t)t->rows.n;
-    t->gradients.cell = cells <= SIZE_MAX / sizeof(pli_sum_cell) ? pli_aligned(cells * sizeof(pli_sum_cell)) : NULL;
-    t->gradients.scale = pli_array(k, sizeof *t->gradients.scale);
-    t->gradients.most = pli_array(k, 2 * sizeof *t->gradients.most);
-    if (t->gradients.cell != NULL && t->gradients.scale != NULL && t->gradients.most != NULL) return PLAIT_OK;
-    return pli_fail(run->err, PLAIT_ENOMEM, "no memory for gradients of %lld rows", (long long)t->rows.n);
-}
-
 static plait_status settle_monotone(pli_run *run) {
     pli_gbdt   *t = pli_gbdt_of(run);
     const char *text = plait_training_name(run, "monotone");
@@ -184,17 +196,31 @@ plait_status pli_trees_bin(pli_run *run) {
     return pli_bins_make(run, plait_training_count(run, "bins"), &t->trees, &t->bins);
 }
 
+/* A histogram of all features travels at a step by rows; by voting, up to 2 votes each of two leaves. So that is at most
+ * 0.29 of the features. */
+static void settle_votes(pli_run *run) {
+    enum { USUAL_SHARE = 14, USUAL_MOST = 20 };
+    pli_grower   *g = &pli_gbdt_of(run)->grower;
+    const int64_t asked = plait_training_count(run, "votes"), share = g->bins->used / USUAL_SHARE;
+    if (!g->cut->votes) return;
+    g->votes = asked > 0 ? asked : share < 1 ? 1 : share > USUAL_MOST ? USUAL_MOST : share;
+    if (g->votes > g->bins->used) g->votes = g->bins->used;
+    pli_run_took(run, "votes", g->votes);
+}
+
 plait_status pli_trees_measured(pli_run *run, int64_t slots, double waiting) {
     pli_gbdt   *t = pli_gbdt_of(run);
     pli_grower *g = &t->grower;
     g->slots = slots;
-    PLI_TRY(check_memory(run, waiting));
-    PLI_TRY(pli_bin_rows_make(run, &t->bins, run->data, run->fraction > 0, &t->rows));
-    if (run->validation != NULL) PLI_TRY(pli_bin_rows_make(run, &t->bins, run->validation, false, &t->validation));
-    PLI_TRY(make_gradients(run));
     g->run = run;
     g->bins = &t->bins;
     g->rows = &t->rows;
+    PLI_TRY(check_memory(run, waiting));
+    PLI_TRY(pli_bin_rows_make(run, &t->bins, run->data, run->fraction > 0, &t->rows));
+    if (run->validation != NULL) PLI_TRY(pli_bin_rows_make(run, &t->bins, run->validation, false, &t->validation));
+    t->gradients.goal = &t->fit.goal;
+    t->gradients.kink = fmax(1e-2 * t->fit.label_spread, 1e-300);
+    settle_votes(run);
     return PLAIT_OK;
 }
 

@@ -226,13 +226,24 @@ static void round_chunk(void *user, int64_t chunk, int32_t thread) {
 
 /* --- a round ------------------------------------------------------------------------------------------------------ */
 
+plait_status pli_gradients_make(pli_run *run, const pli_bin_rows *rows, pli_gradients *to) {
+    const size_t k = (size_t)to->goal->columns, cells = k * (size_t)rows->n;
+    to->cell = cells <= SIZE_MAX / sizeof(pli_sum_cell) ? pli_aligned(cells * sizeof(pli_sum_cell)) : NULL;
+    to->scale = pli_array(k, sizeof *to->scale);
+    to->most = pli_array(k, 2 * sizeof *to->most);
+    if (to->cell != NULL && to->scale != NULL && to->most != NULL) return PLAIT_OK;
+    return pli_fail(run->err, PLAIT_ENOMEM, "no memory for gradients of %lld rows", (long long)rows->n);
+}
+
+/* Where each worker has the rows of all, one of them counts their losses. */
 static plait_status agree(pli_run *run, const work *w, int64_t chunks) {
     pli_gradients *to = w->to;
     const int64_t  k = to->goal->columns;
+    const bool     counts = !w->rows->of_all || plait_comm_rank(run->comm) == 0;
     to->loss = (pli_total){ 0 };
     memset(to->most, 0, (size_t)(2 * k) * sizeof *to->most);
     for (int64_t i = 0; i < chunks; i++) {
-        pli_total_add(&to->loss, &w->sums[i]);
+        if (counts) pli_total_add(&to->loss, &w->sums[i]);
         for (int64_t c = 0; c < 2 * k; c++) { /* the maximum of all workers takes infinity, and not NaN */
             const double most = w->most[i * 2 * k + c];
             to->most[c] = isfinite(most) ? fmax(to->most[c], most) : (double)INFINITY;

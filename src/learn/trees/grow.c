@@ -12,9 +12,6 @@ enum { ROWS = 4096 }; /* rows that a thread scores at once */
 plait_status pli_grower_make(pli_grower *g) {
     const size_t rows = (size_t)g->rows->n, leaves = (size_t)g->rules.leaves;
     PLI_TRY(pli_histograms_make(&g->histograms, g->bins, g->rows, g->run->pool, g->run->err));
-    const size_t cells = (size_t)g->slots * (size_t)g->histograms.size;
-    g->before = pli_aligned(cells * sizeof *g->before);
-    g->own = pli_aligned(cells * sizeof *g->own);
     g->order = pli_array(rows, sizeof *g->order);
     for (int i = 0; i < 2; i++) g->moved[i] = pli_array(rows, sizeof *g->moved[i]);
     if (g->rules.colsample < 1 || g->rules.tries > 0)
@@ -23,17 +20,16 @@ plait_status pli_grower_make(pli_grower *g) {
     g->leaf = pli_array(leaves, sizeof *g->leaf);
     g->node = pli_array(2 * leaves, sizeof *g->node);
     g->spare = pli_calloc(leaves + 1, sizeof(pli_sum_cell *));
-    if (g->before != NULL && g->own != NULL && g->order != NULL && g->moved[0] != NULL && g->moved[1] != NULL &&
+    if (g->order != NULL && g->moved[0] != NULL && g->moved[1] != NULL &&
         ((g->rules.colsample >= 1 && g->rules.tries == 0) || g->use != NULL) &&
         (!g->rules.bagged || g->stack != NULL) && g->leaf != NULL && g->node != NULL && g->spare != NULL)
-        return PLAIT_OK;
+        return g->cut->make(g);
     return pli_fail(g->run->err, PLAIT_ENOMEM, "no memory to grow trees of %lld leaves", (long long)leaves);
 }
 
 void pli_grower_free(pli_grower *g) {
+    if (g->shared != NULL) g->cut->free(g);
     pli_histograms_free(&g->histograms);
-    pli_free(g->before);
-    pli_free(g->own);
     pli_free(g->rules.sign);
     pli_free(g->order);
     pli_free(g->moved[0]);
@@ -62,14 +58,6 @@ static void give_sums(pli_grower *g, pli_growing_leaf *leaf) {
 
 /* --- a step ------------------------------------------------------------------------------------------------------- */
 
-plait_status pli_grower_begin(pli_grower *g) {
-    const void   *values;
-    const int64_t cells = g->slots * g->histograms.size;
-    PLI_TRY(plait_table_read(g->table, 0, cells, &values));
-    memcpy(g->before, values, (size_t)cells * sizeof *g->before);
-    return PLAIT_OK;
-}
-
 static void charge(const pli_grower *g, int64_t rows) {
     const pli_bin_rows *r = g->rows;
     if (!pli_comm_charges(g->run->comm)) return;
@@ -77,46 +65,25 @@ static void charge(const pli_grower *g, int64_t rows) {
     pli_comm_work(g->run->comm, PLI_WORK_ENTRIES, (uint64_t)(rows * a_row));
 }
 
-/* What has come into the table since the step before. */
-static plait_status read_sums(pli_grower *g, int64_t n, pli_growing_leaf *const *leaf) {
-    const int64_t size = g->histograms.size;
-    const void   *values;
-    PLI_TRY(plait_table_read(g->table, 0, n * size, &values));
-    const int64_t *now = values;
+void pli_grow_add_up(const pli_grower *g, int64_t n, pli_growing_leaf *const *leaf, pli_sum_cell *to) {
+    uint64_t at = pli_comm_span_begin(g->run->comm);
     for (int64_t i = 0; i < n; i++) {
-        pli_sum_cell *to = leaf[i]->sums, *before = g->before + i * size;
-        for (int64_t b = 0; b < size; b++, now += 2) {
-            to[b].g = (int64_t)((uint64_t)now[0] - (uint64_t)before[b].g);
-            to[b].hn = (int64_t)((uint64_t)now[1] - (uint64_t)before[b].hn);
-            before[b] = (pli_sum_cell){ now[0], now[1] };
-        }
-        pli_histograms_complete(&g->histograms, to);
-    }
-    return PLAIT_OK;
-}
-
-/* Fills the sums of n leaves, n <= slots: one clock. */
-static plait_status add_up(pli_grower *g, int64_t n, pli_growing_leaf *const *leaf) {
-    const int64_t size = g->histograms.size;
-    int64_t       rows = 0;
-    uint64_t      at = pli_comm_span_begin(g->run->comm);
-    for (int64_t i = 0; i < n; i++) {
-        pli_histograms_add(&g->histograms, leaf[i]->n, g->order + leaf[i]->begin, g->cell, g->own + i * size);
+        pli_histograms_add(&g->histograms, leaf[i]->n, g->order + leaf[i]->begin, g->cell,
+                           to != NULL ? to + i * g->histograms.size : leaf[i]->sums);
         charge(g, leaf[i]->n);
-        rows += leaf[i]->n;
     }
     pli_run_step(g->run, "histograms", &at);
-    if (rows > 0) PLI_TRY(plait_table_inc_range(g->table, 0, n * size, g->own, 0));
+}
+
+plait_status pli_grow_clock(pli_grower *g) {
     PLI_TRY(plait_job_clock(g->run->job));
     g->run->clocks_done++;
-    PLI_TRY(read_sums(g, n, leaf));
-    pli_run_step(g->run, "sums", &at);
     return PLAIT_OK;
 }
 
 /* --- splits ------------------------------------------------------------------------------------------------------- */
 
-static bool may_split(const pli_grower *g, const pli_growing_leaf *leaf) {
+bool pli_grow_may_split(const pli_grower *g, const pli_growing_leaf *leaf) {
     return (g->rules.depth == 0 || leaf->depth < g->rules.depth) &&
            pli_sum_rows(g->scale, leaf->total.hn) >= 2 * g->rules.min_rows;
 }
@@ -130,16 +97,19 @@ static void draw_features(const pli_grower *g, uint64_t a, uint64_t b, int64_t w
     }
 }
 
+const bool *pli_grow_features(const pli_grower *g, const pli_growing_leaf *leaf, int64_t item) {
+    if (g->rules.tries == 0) return g->use;
+    bool *use = g->use + item * g->bins->used;
+    draw_features(g, UINT64_MAX - 2 - (uint64_t)g->tree, (uint64_t)leaf->node, g->rules.tries, use);
+    return use;
+}
+
 /* item: which of the leaves that are searched at the same time. */
 static void find_split(const pli_grower *g, pli_growing_leaf *leaf, int64_t item) {
-    bool *use = g->use;
     leaf->split = (pli_split){ .gain = 0 };
-    if (leaf->sums == NULL || !may_split(g, leaf)) return;
-    if (g->rules.tries > 0) {
-        use += item * g->bins->used;
-        draw_features(g, UINT64_MAX - 2 - (uint64_t)g->tree, (uint64_t)leaf->node, g->rules.tries, use);
-    }
-    leaf->split = pli_split_find(g->bins, &g->rules, g->scale, leaf->sums, leaf->bounds, use, g->run->pool);
+    if (leaf->sums == NULL || !pli_grow_may_split(g, leaf)) return;
+    leaf->split = pli_split_find(g->bins, &g->rules, g->scale, leaf->sums, leaf->bounds,
+                                 pli_grow_features(g, leaf, item), g->run->pool);
 }
 
 static void settle_split(pli_grower *g, pli_growing_leaf *leaf) {
@@ -220,14 +190,13 @@ static plait_status split_leaf(pli_grower *g, int64_t l, bool last, pli_growing_
     *small_out = left_is_small ? leaf : right;
     *large_out = left_is_small ? right : leaf;
     (*large_out)->sums = old.sums;
-    if (!last && (may_split(g, leaf) || may_split(g, right))) return take_sums(g, &(*small_out)->sums);
+    if (!last && (pli_grow_may_split(g, leaf) || pli_grow_may_split(g, right))) return take_sums(g, &(*small_out)->sums);
     give_sums(g, *large_out);
     *small_out = NULL;
     return PLAIT_OK;
 }
 
-/* The larger child has what its parent had less what the smaller one has. */
-static void take_off(const pli_grower *g, pli_growing_leaf *large, const pli_growing_leaf *small) {
+void pli_grow_take_off(const pli_grower *g, pli_growing_leaf *large, const pli_growing_leaf *small) {
     for (int64_t b = 0; b < g->histograms.size; b++) {
         large->sums[b].g -= small->sums[b].g;
         large->sums[b].hn -= small->sums[b].hn;
@@ -239,39 +208,39 @@ typedef struct searching {
     pli_growing_leaf **small, **large;
 } searching;
 
-/* Item 2 p: the smaller child of pair p; 2 p + 1: the larger. */
-static void search_child(void *user, int64_t i, int32_t thread) {
+static void search_item(void *user, int64_t i, int32_t thread) {
     const searching  *s = user;
-    pli_growing_leaf *leaf = i % 2 == 0 ? s->small[i / 2] : s->large[i / 2];
+    pli_growing_leaf *leaf = pli_grow_item(s->small, s->large, i);
     (void)thread;
-    if (i % 2 == 1) take_off(s->g, leaf, s->small[i / 2]);
+    if (i % 2 == 1 && s->large != NULL) pli_grow_take_off(s->g, leaf, s->small[i / 2]);
     find_split(s->g, leaf, i);
 }
 
-/* Threads share the children if there are enough of them, and else the features of each: a loop inside a loop is
+/* Threads share the leaves if there are enough of them, and else the features of each: a loop inside a loop is
  * serial. */
-static void search_children(pli_grower *g, int64_t pairs, pli_growing_leaf **small, pli_growing_leaf **large) {
-    searching s = { .g = g, .small = small, .large = large };
-    if (pli_pool_threads(g->run->pool) <= 2 * pairs) pli_pool_for(g->run->pool, 2 * pairs, search_child, &s);
+void pli_grow_search(const pli_grower *g, int64_t n, pli_growing_leaf **small, pli_growing_leaf **large) {
+    searching     s = { .g = g, .small = small, .large = large };
+    const int64_t items = pli_grow_items(n, large);
+    if (pli_pool_threads(g->run->pool) <= items) pli_pool_for(g->run->pool, items, search_item, &s);
     else
-        for (int64_t i = 0; i < 2 * pairs; i++) search_child(&s, i, 0);
-    for (int64_t i = 0; i < pairs; i++) {
-        settle_split(g, small[i]);
-        settle_split(g, large[i]);
-    }
+        for (int64_t i = 0; i < items; i++) search_item(&s, i, 0);
 }
 
-/* Splits n leaves, and finds the splits of their children: one clock. */
+/* Splits n leaves, and finds the splits of their children. */
 static plait_status split_leaves(pli_grower *g, int64_t n, const int64_t *which, bool last) {
     pli_growing_leaf *small[PLI_GROW_SLOTS], *large[PLI_GROW_SLOTS];
     int64_t           pairs = 0;
+    if (g->cut->sides != NULL && n > 0) PLI_TRY(g->cut->sides(g, n, which));
     for (int64_t i = 0; i < n; i++) {
         PLI_TRY(split_leaf(g, which[i], last, &small[pairs], &large[pairs]));
         pairs += small[pairs] != NULL;
     }
     if (pairs == 0) return PLAIT_OK;
-    PLI_TRY(add_up(g, pairs, small));
-    search_children(g, pairs, small, large);
+    PLI_TRY(g->cut->search(g, pairs, small, large));
+    for (int64_t i = 0; i < pairs; i++) {
+        settle_split(g, small[i]);
+        settle_split(g, large[i]);
+    }
     return PLAIT_OK;
 }
 
@@ -335,10 +304,15 @@ static bool is_taken(const pli_grower *g, int64_t round, int64_t r) {
     return pli_random_f64(&random) < g->rules.subsample;
 }
 
+/* Of the rows of all workers, a worker has not the bins to walk down a tree later. So rows that the tree does not see
+ * travel along, and count nothing. */
 static int64_t take_rows(pli_grower *g, int64_t round) {
     int64_t n = 0;
-    for (int64_t r = 0; r < g->rows->n; r++)
-        if (is_taken(g, round, r)) g->order[n++] = (uint32_t)r;
+    for (int64_t r = 0; r < g->rows->n; r++) {
+        const bool taken = is_taken(g, round, r);
+        if (!taken && g->rows->of_all) g->cell[r] = (pli_sum_cell){ 0 };
+        if (taken || g->rows->of_all) g->order[n++] = (uint32_t)r;
+    }
     return n;
 }
 
@@ -363,7 +337,12 @@ static void add_leaf(void *user, int64_t l, int32_t thread) {
     const pli_growing_leaf *leaf = &a->g->leaf[l];
     const double            value = a->g->node[leaf->node].value;
     (void)thread;
-    for (int64_t i = leaf->begin; i < leaf->begin + leaf->n; i++) a->score[a->g->order[i]] += value;
+    for (int64_t i = leaf->begin; i < leaf->begin + leaf->n; i++) {
+        const uint32_t r = a->g->order[i];
+        if (a->g->rules.bagged && is_taken(a->g, a->round, r)) continue;
+        if (a->counts) a->g->rows->votes[r]++;
+        a->score[r] += value;
+    }
 }
 
 /* Rows that the tree has not seen walk down it. */
@@ -388,13 +367,15 @@ void pli_grow_add_others(const pli_grower *g, const pli_tree_node *node, const i
 
 /* The score of a row in a forest is that of the trees that have not seen it. */
 static void add_scores(const pli_grower *g, int64_t tree, double *score) {
-    adding a = { .g = g, .node = g->node, .score = score };
-    if (!g->rules.bagged) pli_pool_for(g->run->pool, g->leaves, add_leaf, &a);
+    const int64_t k = pli_fit_of(g->run)->goal.columns;
+    adding        a = { .g = g, .score = score, .round = tree / k, .counts = g->rules.bagged && tree % k == 0 };
+    if (!g->rules.bagged || g->rows->of_all) pli_pool_for(g->run->pool, g->leaves, add_leaf, &a);
+    if (g->rows->of_all) return;
     if (g->rules.bagged || g->rows->held != NULL || g->rules.subsample < 1)
         pli_grow_add_others(g, g->node, g->code, tree, score);
 }
 
-plait_status pli_grow_tree(pli_grower *g, int64_t tree, const pli_sum_cell *cell, const pli_sum_scale *scale,
+plait_status pli_grow_tree(pli_grower *g, int64_t tree, pli_sum_cell *cell, const pli_sum_scale *scale,
                            double *score) {
     const int64_t     round = tree / pli_fit_of(g->run)->goal.columns;
     pli_growing_leaf *root = &g->leaf[0];
@@ -405,10 +386,8 @@ plait_status pli_grow_tree(pli_grower *g, int64_t tree, const pli_sum_cell *cell
     *root = (pli_growing_leaf){ .n = take_rows(g, round), .bounds = PLI_UNBOUND };
     take_features(g, tree);
     PLI_TRY(take_sums(g, &root->sums));
-    PLI_TRY(add_up(g, 1, &root));
-    root->total = root->sums[g->histograms.size - 1];
+    PLI_TRY(g->cut->search(g, 1, &root, NULL));
     root->node = add_node(g, root);
-    find_split(g, root, 0);
     settle_split(g, root);
     PLI_TRY(g->rules.bagged ? grow_newest_first(g) : g->rules.level ? grow_by_level(g) : grow_by_leaf(g));
     for (int64_t l = 0; l < g->leaves; l++) give_sums(g, &g->leaf[l]);

@@ -18,7 +18,7 @@ typedef struct work {
 
 plait_status pli_histograms_make(pli_histograms *h, const pli_bins *bins, const pli_bin_rows *rows, pli_pool *pool,
                                  plait_error *err) {
-    *h = (pli_histograms){ .bins = bins, .rows = rows, .pool = pool, .size = bins->offset[bins->used] + 1 };
+    *h = (pli_histograms){ .bins = bins, .rows = rows, .pool = pool, .size = pli_bins_cells(bins) };
     const int32_t threads = pli_pool_threads(pool);
     if (threads > 1) h->scratch = pli_aligned((size_t)(threads - 1) * (size_t)h->size * sizeof *h->scratch);
     if (threads == 1 || h->scratch != NULL) return PLAIT_OK;
@@ -49,7 +49,7 @@ static void add_stretch(const pli_histograms *h, int32_t s, int64_t n, const uin
     const uint8_t      *dense = rows->dense[s];
     const pair         *from = (const pair *)(const void *)cell;
     pair               *base[PLI_ROWS_WIDTH];
-    for (int32_t j = 0; j < width; j++) base[j] = (pair *)(void *)(out + h->bins->offset[first + j]);
+    for (int32_t j = 0; j < width; j++) base[j] = (pair *)(void *)(out + pli_bins_place(h->bins, first + j));
     for (int64_t i = 0; i < n; i++) {
         if (i + AHEAD < n) {
             __builtin_prefetch(dense + (int64_t)order[i + AHEAD] * width);
@@ -61,15 +61,16 @@ static void add_stretch(const pli_histograms *h, int32_t s, int64_t n, const uin
     }
 }
 
+/* base: of the first bin that the histogram has. */
 static void add_sparse(const pli_bin_rows *rows, int64_t n, const uint32_t *order, const pli_sum_cell *cell,
-                       pli_sum_cell *out) {
+                       int64_t base, pli_sum_cell *out) {
     const pair *from = (const pair *)(const void *)cell;
     pair       *to = (pair *)(void *)out;
     for (int64_t i = 0; i < n; i++) {
         const int64_t row = order[i];
         const pair    value = from[row];
         if (i + AHEAD < n) __builtin_prefetch(rows->entry + rows->start[order[i + AHEAD]]);
-        for (int64_t e = rows->start[row]; e < rows->start[row + 1]; e++) to[rows->entry[e]] += value;
+        for (int64_t e = rows->start[row]; e < rows->start[row + 1]; e++) to[rows->entry[e] - base] += value;
     }
 }
 
@@ -87,9 +88,10 @@ static void add_item(void *user, int64_t i, int32_t thread) {
     (void)thread;
     if (h->rows->dense == NULL) {
         memset(out, 0, (size_t)h->size * sizeof *out);
-        add_sparse(h->rows, n, w->order + first, w->cell, out);
+        add_sparse(h->rows, n, w->order + first, w->cell, h->bins->offset[h->bins->from], out);
     } else {
-        const int64_t from = h->bins->offset[h->rows->first[s]], end = h->bins->offset[h->rows->first[s + 1]];
+        const int64_t from = pli_bins_place(h->bins, h->rows->first[s]),
+                      end = pli_bins_place(h->bins, h->rows->first[s + 1]);
         memset(out + from, 0, (size_t)(end - from) * sizeof *out);
         add_stretch(h, (int32_t)s, n, w->order + first, w->cell, out);
     }
@@ -117,12 +119,12 @@ void pli_histograms_add(const pli_histograms *h, int64_t n, const uint32_t *orde
 void pli_histograms_complete(const pli_histograms *h, pli_sum_cell *sums) {
     const pli_bins *b = h->bins;
     if (h->rows->dense != NULL) return;
-    for (int32_t j = 0; j < b->used; j++) {
+    for (int32_t j = b->from; j < b->to; j++) {
         pli_sum_cell rest = sums[h->size - 1];
-        for (int64_t i = b->offset[j]; i < b->offset[j + 1]; i++) {
+        for (int64_t i = pli_bins_place(b, j); i < pli_bins_place(b, j + 1); i++) {
             rest.g -= sums[i].g;
             rest.hn -= sums[i].hn;
         }
-        sums[b->offset[j] + b->common[j]] = rest;
+        sums[pli_bins_place(b, j) + b->common[j]] = rest;
     }
 }

@@ -15,7 +15,8 @@ typedef struct moving {
     int32_t           used, bin;
     uint8_t           missing; /* the bin of a missing value */
     bool              has_missing, missing_left;
-    const uint64_t   *set; /* of a split by texts; NULL: of any other */
+    const uint64_t   *set;  /* of a split by texts; NULL: of any other */
+    const uint64_t   *side; /* what another worker says of the leaf's rows; NULL: this one sees it by itself */
     uint32_t         *to;   /* = order, in the second pass */
     int64_t          *left; /* [chunks + 1] how many of each chunk go left; then how many of the chunks before it */
 } moving;
@@ -34,7 +35,7 @@ static void part_chunk(void *user, int64_t c, int32_t thread) {
     (void)thread;
     for (int64_t i = first; i < end; i++) { /* both are written: no branch to guess */
         const uint32_t row = m->order[i];
-        const bool     is_left = goes_left(m, row);
+        const bool     is_left = m->side != NULL ? (m->side[i / 64] >> (i % 64) & 1) != 0 : goes_left(m, row);
         left[lefts] = row;
         right[rights] = row;
         lefts += is_left;
@@ -53,15 +54,40 @@ static void join_chunk(void *user, int64_t c, int32_t thread) {
            (size_t)(n - lefts) * sizeof *m->to);
 }
 
-int64_t pli_part_rows(pli_grower *g, const pli_growing_leaf *leaf) {
+static moving moving_of(const pli_grower *g, const pli_growing_leaf *leaf) {
     const pli_split    *s = &leaf->split;
     const pli_bin_rows *r = g->rows;
-    const int64_t       chunks = (leaf->n + ROWS - 1) / ROWS;
-    uint32_t           *order = g->order + leaf->begin;
-    moving m = { .g = g, .order = order, .n = leaf->n, .begin = leaf->begin, .used = s->used, .bin = s->bin,
-                 .missing = (uint8_t)g->bins->count[s->used], .has_missing = g->bins->missing[s->used],
-                 .missing_left = s->missing_left, .set = s->by_set ? s->set : NULL, .to = order };
+    moving m = { .g = g, .order = g->order + leaf->begin, .n = leaf->n, .begin = leaf->begin, .used = s->used,
+                 .bin = s->bin, .missing = (uint8_t)g->bins->count[s->used], .has_missing = g->bins->missing[s->used],
+                 .missing_left = s->missing_left, .set = s->by_set ? s->set : NULL, .side = leaf->side,
+                 .to = g->order + leaf->begin };
     if (r->dense != NULL) m.column = r->column[s->used];
+    return m;
+}
+
+typedef struct telling {
+    moving    m;
+    uint64_t *side;
+} telling;
+
+static void tell_chunk(void *user, int64_t c, int32_t thread) {
+    const telling *t = user;
+    const int64_t  first = c * ROWS, end = first + ROWS < t->m.n ? first + ROWS : t->m.n;
+    (void)thread;
+    for (int64_t i = first; i < end; i++)
+        t->side[i / 64] |= (uint64_t)goes_left(&t->m, t->m.order[i]) << (i % 64);
+}
+
+void pli_part_sides(const pli_grower *g, const pli_growing_leaf *leaf, uint64_t *side) {
+    telling t = { .m = moving_of(g, leaf), .side = side };
+    _Static_assert(ROWS % 64 == 0, "no word belongs to two chunks");
+    memset(side, 0, (size_t)(leaf->n + 63) / 64 * sizeof *side);
+    pli_pool_for(g->run->pool, (leaf->n + ROWS - 1) / ROWS, tell_chunk, &t);
+}
+
+int64_t pli_part_rows(pli_grower *g, const pli_growing_leaf *leaf) {
+    const int64_t chunks = (leaf->n + ROWS - 1) / ROWS;
+    moving        m = moving_of(g, leaf);
     m.left = pli_array((size_t)chunks + 1, sizeof *m.left);
     if (m.left == NULL) return -1;
     pli_pool_for(g->run->pool, chunks, part_chunk, &m);

@@ -141,7 +141,7 @@ static void turn(void *user, int64_t c, int32_t thread) {
     }
 }
 
-/* The columns lie in one piece of memory, which the first of them owns. */
+/* The columns lie in one piece of memory. */
 static bool make_columns(work *w) {
     pli_bin_rows *rows = w->rows;
     const size_t  used = (size_t)w->bins->used;
@@ -151,6 +151,7 @@ static bool make_columns(work *w) {
         pli_free(all);
         return false;
     }
+    rows->columns = all;
     for (size_t j = 0; j < used; j++) rows->column[j] = all + j * (size_t)rows->n;
     pli_pool_for(w->run->pool, (rows->n + TURNED - 1) / TURNED, turn, w);
     return true;
@@ -222,7 +223,7 @@ plait_status pli_bin_rows_make(pli_run *run, const pli_bins *bins, const pli_dat
 void pli_bin_rows_free(pli_bin_rows *rows) {
     for (int32_t s = 0; rows->dense != NULL && s < rows->stretches; s++) pli_free(rows->dense[s]);
     pli_free(rows->dense);
-    if (rows->column != NULL) pli_free(rows->column[0]);
+    pli_free(rows->columns);
     pli_free(rows->column);
     pli_free(rows->first);
     pli_free(rows->start);

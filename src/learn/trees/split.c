@@ -44,6 +44,7 @@ typedef struct work {
     pli_sum_cell          total;
     pli_bounds            bounds;
     double                parent; /* the node's own worth */
+    double               *gain;   /* of each feature by itself; NULL: the best of all is sought */
     int32_t               chunks;
     pli_split             best[CHUNKS];
 } work;
@@ -75,7 +76,7 @@ static bool look_at(const work *w, const pli_tree_rules *r, int32_t j, int32_t b
 }
 
 static void look_at_feature(const work *w, int32_t j, pli_split *best) {
-    const pli_sum_cell *at = w->sums + w->bins->offset[j];
+    const pli_sum_cell *at = w->sums + pli_bins_place(w->bins, j);
     const int32_t       count = w->bins->count[j];
     const pli_sum_cell  missing = w->bins->missing[j] ? at[count] : (pli_sum_cell){ 0 };
     const bool          some = pli_sum_rows(w->scale, missing.hn) > 0;
@@ -107,7 +108,7 @@ static int by_rank(const void *a, const void *b) {
 }
 
 static void look_at_each(const work *w, int32_t j, pli_split *best) {
-    const pli_sum_cell *at = w->sums + w->bins->offset[j];
+    const pli_sum_cell *at = w->sums + pli_bins_place(w->bins, j);
     for (int32_t b = 0; b < w->bins->count[j]; b++)
         if (look_at(w, w->rules, j, b, false, at[b], best)) {
             best->by_set = true;
@@ -126,7 +127,7 @@ static void look_from(const work *w, int32_t j, int32_t n, const ranked *order, 
     int64_t      since = 0; /* rows since the set that was tried last */
     for (int64_t i = 0; i < most; i++) {
         const int32_t       b = order[last ? n - 1 - i : i].bin;
-        const pli_sum_cell *at = w->sums + w->bins->offset[j] + b;
+        const pli_sum_cell *at = w->sums + pli_bins_place(w->bins, j) + b;
         set[b / 64] |= (uint64_t)1 << (b % 64);
         left.g += at->g;
         left.hn += at->hn;
@@ -143,7 +144,7 @@ static void look_from(const work *w, int32_t j, int32_t n, const ranked *order, 
 }
 
 static void look_at_texts(const work *w, int32_t j, pli_split *best) {
-    const pli_sum_cell *at = w->sums + w->bins->offset[j];
+    const pli_sum_cell *at = w->sums + pli_bins_place(w->bins, j);
     ranked              order[PLI_BINS_MOST];
     int32_t             n = 0;
     if (w->bins->count[j] <= ONE_EACH) {
@@ -163,27 +164,48 @@ static void look_at_texts(const work *w, int32_t j, pli_split *best) {
 
 /* --- all features ------------------------------------------------------------------------------------------------- */
 
+static void look_at_any(const work *w, int32_t j, pli_split *best) {
+    if (w->use != NULL && !w->use[j]) return;
+    (w->bins->of_code[j] != NULL ? look_at_texts : look_at_feature)(w, j, best);
+}
+
 static void look_at_chunk(void *user, int64_t c, int32_t thread) {
     work         *w = user;
-    const int32_t used = w->bins->used;
+    const int32_t from = w->bins->from, n = w->bins->to - from;
     (void)thread;
-    w->best[c] = (pli_split){ .gain = 0 };
-    for (int32_t j = (int32_t)((int64_t)used * c / w->chunks); j < (int64_t)used * (c + 1) / w->chunks; j++)
-        if (w->use == NULL || w->use[j])
-            (w->bins->of_code[j] != NULL ? look_at_texts : look_at_feature)(w, j, &w->best[c]);
+    pli_split best = { .gain = 0 };
+    for (int64_t i = n * c / w->chunks; i < n * (c + 1) / w->chunks; i++) {
+        const int32_t j = from + (int32_t)i;
+        if (w->gain != NULL) best = (pli_split){ .gain = 0 }; /* each for itself */
+        look_at_any(w, j, &best);
+        if (w->gain != NULL) w->gain[j] = best.gain;
+    }
+    w->best[c] = best;
+}
+
+static void look_at_all(work *w, const pli_tree_rules *rules, pli_pool *pool) {
+    const int64_t chunks = (pli_bins_cells(w->bins) - 1) / BINS_A_CHUNK + 1, features = w->bins->to - w->bins->from;
+    w->text_rules = *rules;
+    w->text_rules.l2 += rules->text_l2;
+    w->total = w->sums[pli_bins_cells(w->bins) - 1];
+    const double g = pli_sum_g(w->scale, w->total.g), h = pli_sum_h(w->scale, w->total.hn);
+    w->parent = rules->sign == NULL ? worth(rules, g, h)
+                                    : worth_at(rules, g, h, pli_leaf_value(rules, g, h, w->bounds));
+    w->chunks = (int32_t)(chunks > CHUNKS ? CHUNKS : chunks > features ? features : chunks);
+    pli_pool_for(pool, w->chunks, look_at_chunk, w);
+}
+
+void pli_split_gains(const pli_bins *bins, const pli_tree_rules *rules, const pli_sum_scale *scale,
+                     const pli_sum_cell *sums, pli_bounds bounds, const bool *use, pli_pool *pool, double *gain) {
+    work w = { .bins = bins, .rules = rules, .scale = scale, .sums = sums, .use = use, .bounds = bounds,
+               .gain = gain };
+    look_at_all(&w, rules, pool);
 }
 
 pli_split pli_split_find(const pli_bins *bins, const pli_tree_rules *rules, const pli_sum_scale *scale,
                          const pli_sum_cell *sums, pli_bounds bounds, const bool *use, pli_pool *pool) {
-    const int64_t bins_of_all = bins->offset[bins->used], chunks = bins_of_all / BINS_A_CHUNK + 1;
-    work          w = { .bins = bins, .rules = rules, .scale = scale, .sums = sums, .use = use,
-                        .total = sums[bins_of_all], .bounds = bounds, .text_rules = *rules };
-    w.text_rules.l2 += rules->text_l2;
-    const double g = pli_sum_g(scale, w.total.g), h = pli_sum_h(scale, w.total.hn);
-    w.parent = rules->sign == NULL ? worth(rules, g, h)
-                                   : worth_at(rules, g, h, pli_leaf_value(rules, g, h, bounds));
-    w.chunks = (int32_t)(chunks > CHUNKS ? CHUNKS : chunks > bins->used ? bins->used : chunks);
-    pli_pool_for(pool, w.chunks, look_at_chunk, &w);
+    work w = { .bins = bins, .rules = rules, .scale = scale, .sums = sums, .use = use, .bounds = bounds };
+    look_at_all(&w, rules, pool);
     for (int32_t c = 1; c < w.chunks; c++)
         if (w.best[c].gain > w.best[0].gain) w.best[0] = w.best[c];
     return w.best[0];

@@ -12,6 +12,10 @@
  *     queries.c      the queries of a worker's rows
  *     gradients.c    gradients of a round, as whole numbers
  *     grow.c         a tree, step by step
+ *     cut_rows.c     a step where each worker has some of the rows
+ *     cut_features.c a step where each worker has some of the features, of all rows
+ *     cut_voting.c   a step where workers vote for the features whose sums are worth sending
+ *     columns.c      workers exchange bins, so that each has its features of all rows
  *     part.c         rows of a leaf go to its children
  *     bag.c          which rows a tree of a forest sees, and how often; what trees say of rows that they have not seen
  *     boost.c        the rounds: gradients, trees, validation, checkpoints
@@ -181,9 +185,16 @@ typedef struct pli_bins {
     bool    *missing;    /* [used] there are rows without a value                           */
     int32_t *zero;       /* [used] the bin of 0, which rows of sparse data do not name      */
     int32_t *common;     /* [used] the bin that most sampled rows are in                    */
-    int64_t *offset;     /* [used + 1] first bin of each in a histogram                     */
+    int64_t *offset;     /* [used + 1] first bin of each, of all bins                       */
+    int32_t  from, to;   /* histograms have the used features from .. to - 1: all but for a cut by features */
     double   filled;     /* share of the sampled values that are not in the commonest bin   */
 } pli_bins;
+
+/** The first bin of a used feature in a histogram, and the cells of one: bins, and the sums of the node. */
+static inline int64_t pli_bins_place(const pli_bins *bins, int32_t j) {
+    return bins->offset[j] - bins->offset[bins->from];
+}
+static inline int64_t pli_bins_cells(const pli_bins *bins) { return pli_bins_place(bins, bins->to) + 1; }
 
 /** Finds the cuts, at most `most` bins a feature. Collective over the workers. Errors: ENOMEM, EREFUSED. */
 plait_status pli_bins_make(pli_run *run, int64_t most, const pli_trees *trees, pli_bins *bins);
@@ -214,6 +225,7 @@ typedef struct pli_bin_rows {
     int32_t  *first;      /* [stretches + 1] first used feature of each stretch            */
     uint8_t **dense;      /* [stretches] [n, first[s + 1] - first[s]]; NULL: sparse        */
     uint8_t **column;     /* [used] [n] the same by features, to part rows by one          */
+    uint8_t  *columns;    /* the memory of all columns                                     */
     int64_t  *start;      /* [n + 1] sparse                                                */
     uint32_t *entry;      /* [start[n]]                                                    */
     float    *weight;     /* [n] with the weight of the class                              */
@@ -224,6 +236,8 @@ typedef struct pli_bin_rows {
     double   *score;      /* [columns, n]                                                  */
     int64_t  *query;      /* [queries + 1] first row of each, and n; NULL: no ranking      */
     int64_t   queries;
+    bool      of_all;     /* they are the rows of all workers, with the bins of some features (columns.c) */
+    int64_t   own;        /* the first that is the worker's own, in the order of its blocks */
 } pli_bin_rows;
 
 /** The own rows of data. split: rows may be held back for validation. */
@@ -233,6 +247,11 @@ void         pli_bin_rows_free(pli_bin_rows *rows);
 /** For a loss of rankings: finds the queries. Collective. Errors: EFORMAT a row names no query, or a query comes
  *  again. */
 plait_status pli_bin_rows_query(pli_run *run, const pli_dataset *data, pli_bin_rows *rows);
+/** Each worker gives its bins away, and gets those of its own features, of all rows; bins->from and to are set, and
+ *  what each row has beside its bins is gathered (columns.c). Collective. Errors: ENOMEM. */
+plait_status pli_bin_rows_exchange(pli_run *run, pli_bins *bins, pli_bin_rows *rows);
+/** The worker that has a used feature then. */
+int32_t pli_bins_owner(const pli_bins *bins, int32_t workers, int32_t j);
 /** The first query that begins at a row or behind it. */
 int64_t pli_bin_rows_query_from(const pli_bin_rows *rows, int64_t row);
 /** The bin of used feature j of a row. */
@@ -274,6 +293,8 @@ typedef struct pli_gradients {
     double          mean;  /* of the bag's draws */
 } pli_gradients;
 
+/** Memory for the gradients of these rows. */
+plait_status pli_gradients_make(pli_run *run, const pli_bin_rows *rows, pli_gradients *to);
 /** At the rows' scores; losses: adds them up, too. Collective over the workers. Errors: EDIVERGED scores are not
  *  finite. */
 plait_status pli_gradients_take(pli_run *run, const pli_bin_rows *rows, bool losses, pli_gradients *to);
@@ -336,6 +357,10 @@ static inline bool pli_set_has(const uint64_t *set, int32_t bin) { return (set[b
  *  node; only read if rules->sign is there. */
 pli_split pli_split_find(const pli_bins *bins, const pli_tree_rules *rules, const pli_sum_scale *scale,
                          const pli_sum_cell *sums, pli_bounds bounds, const bool *use, pli_pool *pool);
+/** The largest gain that each used feature has by itself, gain [used]; 0: none. The arguments are those of
+ *  pli_split_find. */
+void pli_split_gains(const pli_bins *bins, const pli_tree_rules *rules, const pli_sum_scale *scale,
+                     const pli_sum_cell *sums, pli_bounds bounds, const bool *use, pli_pool *pool, double *gain);
 /** The value of a leaf with these sums, without the learning rate. */
 double pli_leaf_value(const pli_tree_rules *rules, double g, double h, pli_bounds bounds);
 
@@ -351,23 +376,45 @@ enum { PLI_GROW_SLOTS = 32 }; /* histograms of a step, at most */
 typedef struct pli_growing_leaf {
     int64_t       begin, n; /* own rows: order[begin .. begin + n - 1] */
     int32_t       node, depth;
-    pli_sum_cell *sums;     /* [size]; NULL: it is not split any more  */
-    pli_sum_cell  total;
+    pli_sum_cell *sums;     /* [cells]; NULL: it is not split any more. By voting: of own rows */
+    pli_sum_cell  total;    /* of all workers' rows */
+    const uint64_t *side;   /* bit i: row i of the leaf goes left; NULL: the worker has the feature's bins */
     pli_bounds    bounds;
     double        l2;     /* of its value, more than the rules have */
     pli_split     split;
 } pli_growing_leaf;
 
-typedef struct pli_grower {
+typedef struct pli_grower pli_grower;
+
+/* What the workers have of the data, and so what a step sends. */
+typedef struct pli_tree_cut {
+    const char *name; /* of --trees-by */
+    bool        exchanges; /* rows are exchanged first: each worker has its features of all rows */
+    bool        votes;
+    plait_status (*tables)(pli_grower *g); /* Collective. */
+    plait_status (*make)(pli_grower *g);   /* memory; rows have been exchanged */
+    /** Notes what tables hold, past a barrier: steps count from there. NULL: there is nothing to note. */
+    plait_status (*begin)(pli_grower *g);
+    /** Fills `side` of n leaves that will be split; NULL: each worker sees by itself where its rows go. Collective. */
+    plait_status (*sides)(pli_grower *g, int64_t n, const int64_t *which);
+    /** Finds the splits of n leaves, n <= slots, and of their siblings `large`, whose sums are those of the parent.
+     *  large NULL: of the root, whose total is set. Collective. */
+    plait_status (*search)(pli_grower *g, int64_t n, pli_growing_leaf **small, pli_growing_leaf **large);
+    void (*free)(pli_grower *g);
+} pli_tree_cut;
+
+extern const pli_tree_cut pli_cut_rows, pli_cut_features, pli_cut_voting;
+
+struct pli_grower {
     pli_run             *run;
     const pli_bins      *bins;
     pli_bin_rows        *rows;
     pli_histograms       histograms;
     pli_tree_rules       rules;
-    plait_table         *table;   /* [slots x size, 2] I64 */
-    int64_t              slots;
-    pli_sum_cell        *before;  /* [slots, size] what the table held before the step */
-    pli_sum_cell        *own;     /* [slots, size] */
+    const pli_tree_cut  *cut;
+    void                *shared;  /* of the cut */
+    int64_t              votes;   /* features that a worker votes for, of a cut that votes */
+    int64_t              slots;   /* histograms of a step, at most */
     uint32_t            *order, *moved[2]; /* [n] rows by leaf; scratch */
     bool                *use;     /* [used] features of this tree; NULL: all. With rules.tries: [2 slots, used], those
                                    * of a split */
@@ -383,19 +430,37 @@ typedef struct pli_grower {
     pli_sum_cell       **spare;   /* histograms that are not in use */
     int64_t              spares;
     const pli_sum_scale *scale;   /* of the tree at hand */
-    const pli_sum_cell  *cell;    /* [n]                 */
-} pli_grower;
+    pli_sum_cell        *cell;    /* [n]                 */
+};
+
+/* What cuts use of grow.c. */
+/** Adds up the worker's rows of n leaves into the memory that `to` names for each (NULL: their sums). */
+void pli_grow_add_up(const pli_grower *g, int64_t n, pli_growing_leaf *const *leaf, pli_sum_cell *to);
+/** Ends the clock of a step. */
+plait_status pli_grow_clock(pli_grower *g);
+bool         pli_grow_may_split(const pli_grower *g, const pli_growing_leaf *leaf);
+/** The features that leaf `item` of a step may be split by; NULL: all. */
+const bool *pli_grow_features(const pli_grower *g, const pli_growing_leaf *leaf, int64_t item);
+/** The larger sibling's sums are its parent's less those of the smaller one. */
+void pli_grow_take_off(const pli_grower *g, pli_growing_leaf *large, const pli_growing_leaf *small);
+/** Finds the splits of n leaves and of their siblings by sums that are there. */
+void pli_grow_search(const pli_grower *g, int64_t n, pli_growing_leaf **small, pli_growing_leaf **large);
+/** Item i of a step: 2 p is leaf p, 2 p + 1 its sibling; the root is alone. */
+static inline int64_t pli_grow_items(int64_t n, pli_growing_leaf **large) { return large != NULL ? 2 * n : n; }
+static inline pli_growing_leaf *pli_grow_item(pli_growing_leaf **small, pli_growing_leaf **large, int64_t i) {
+    return large == NULL ? small[i] : i % 2 == 0 ? small[i / 2] : large[i / 2];
+}
 
 /** Parts the rows of a leaf by its split (part.c), each side in its order; returns how many go left, or -1: out of
  *  memory. */
 int64_t      pli_part_rows(pli_grower *g, const pli_growing_leaf *leaf);
+/** side: bit i says whether row i of the leaf goes left. */
+void         pli_part_sides(const pli_grower *g, const pli_growing_leaf *leaf, uint64_t *side);
 plait_status pli_grower_make(pli_grower *g);
 void         pli_grower_free(pli_grower *g);
-/** Notes what the table holds, past a barrier: steps count from there. */
-plait_status pli_grower_begin(pli_grower *g);
 /** Grows tree `tree` from gradients cell [n], and moves the scores of the rows. Nodes are left in g->node. Collective.
- *  scores [n]: of the tree's column. */
-plait_status pli_grow_tree(pli_grower *g, int64_t tree, const pli_sum_cell *cell, const pli_sum_scale *scale,
+ *  scores [n]: of the tree's column. Rows that the tree does not see lose their gradients if they travel along. */
+plait_status pli_grow_tree(pli_grower *g, int64_t tree, pli_sum_cell *cell, const pli_sum_scale *scale,
                            double *scores);
 
 /** Adds a tree's values to the scores of the rows that it has not seen. tree: its number. */
@@ -428,6 +493,20 @@ plait_status pli_gbdt_train(pli_run *run);
     { .name = "categories", .kind = PLAIT_OPTION_NAME, .preset = usual, .names = "sets apart",                       \
       .help = "columns of texts: sets: a column is one feature, split by sets of its texts; apart: each text is a "   \
               "feature" }
+
+/* How the work on trees is cut. */
+#define PLI_TREES_BY                                                                                                  \
+    { .name = "trees-by", .kind = PLAIT_OPTION_NAME, .preset = "rows", .names = "rows features voting",               \
+      .help = "what a worker has: rows (all their features), features (of all rows), or voting: rows, and only the "  \
+              "features that workers vote for are summed" },                                                          \
+    { .name = "votes", .kind = PLAIT_OPTION_COUNT, .preset = "0", .high = PLI_VOTES_MOST,                             \
+      .help = "of --trees-by voting: features that a worker votes for at each leaf; 0: a fourteenth of them, from 1 " \
+              "to 20" }
+enum { PLI_VOTES_MOST = 65536 };
+/* The tables of the cuts. */
+#define PLI_TREES_TABLES                                                                                              \
+    { .name = "splits", .what = "with --trees-by features: the best split that each worker found for each leaf" },    \
+    { .name = "sides", .what = "with --trees-by features: the side of a split that each row goes to, a bit a row" }
 
 /* What gbdt and forest share of a run (gbdt_learner.c), in this order. check: refuses settings. prepare: of the data;
  * the learner then sets the rules. settle: `rounds` is the default of --epochs. bin: the bins. measured: rows, with
