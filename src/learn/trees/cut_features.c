@@ -1,8 +1,8 @@
 /* A step where each worker has some of the features, of all rows. Its histograms are whole by themselves, so no sums
- * travel. A worker searches its own features, and puts its best split of each leaf into the table `splits`: a few words.
- * All take the best of these, of equal ones that of the lowest feature; so the trees are those of a cut by rows. Who has
- * the feature of a split knows where the rows go. It puts a bit for each row of the leaf into the table `sides`, and
- * the others part their rows by these. So a leaf that is split costs two clocks, and a bit a row.
+ * travel. A worker searches its own features, and puts its best split of each leaf into the table `splits`: a few
+ * words. All take the best of these, of equal ones that of the lowest feature; so the trees are those of a cut by rows.
+ * Who has the feature of a split knows where the rows go. It puts a bit for each row of the leaf into the table
+ * `sides`, and the others part their rows by these. So a leaf that is split costs two clocks, and a bit a row.
  *
  *     splits   a row for each worker and leaf: a pli_split
  *     sides    a row for each 1,024 rows of the leaves that are split, one leaf after the other
@@ -25,17 +25,22 @@ typedef struct by_features {
     uint64_t    *bits, *own;  /* [keys, SIDE_WORDS] as read; of own features */
 } by_features;
 
-/* These tables hold nothing behind a step, so no checkpoint has them. */
-static plait_status make_table(pli_run *run, const char *name, int64_t rows, int64_t cols, plait_table **out) {
-    const pli_travel as = pli_run_travel(run, name);
+static void describe(plait_table_opts *t, const char *name, int64_t rows, int64_t cols) {
+    plait_table_opts_init(t);
+    t->name = name;
+    t->type = PLAIT_I64;
+    t->combine = "last";
+    t->rows = rows;
+    t->cols = cols;
+    t->keyed = 1;
+}
+
+/* Neither table holds anything behind a step. A checkpoint has one table at least, so it has `sides`: the size of
+ * `splits` depends on the number of workers, and a resumed run may have others. */
+static plait_status make_splits(pli_run *run, int64_t rows, plait_table **out) {
+    const pli_travel as = pli_run_travel(run, "splits");
     plait_table_opts t;
-    plait_table_opts_init(&t);
-    t.name = name;
-    t.type = PLAIT_I64;
-    t.combine = "last";
-    t.rows = rows;
-    t.cols = cols;
-    t.keyed = 1;
+    describe(&t, "splits", rows, SPLIT_WORDS);
     t.topology = as.topology;
     t.consistency = as.consistency;
     t.filter = as.filter;
@@ -48,8 +53,10 @@ static plait_status tables(pli_grower *g) {
     if (f == NULL) return pli_fail(g->run->err, PLAIT_ENOMEM, "no memory to grow trees");
     f->items = 2 * g->slots;
     f->keys = g->run->rows / A_KEY + g->slots;
-    PLI_TRY(make_table(g->run, "splits", workers * f->items, SPLIT_WORDS, &f->splits));
-    return make_table(g->run, "sides", f->keys, SIDE_WORDS, &f->sides);
+    plait_table_opts t;
+    describe(&t, "sides", f->keys, SIDE_WORDS);
+    PLI_TRY(make_splits(g->run, workers * f->items, &f->splits));
+    return pli_run_make_table(g->run, &t, &f->sides);
 }
 
 static plait_status make(pli_grower *g) {

@@ -1,86 +1,109 @@
 /* A step where each worker has some of the rows, and only a few features travel. Each worker adds up its own rows, and
- * searches each leaf with these sums alone. It votes for the features that gain most: as many votes as it has for the
- * first, one less for the second, and so on. Twice as many features as a worker has votes are elected, by all workers'
- * votes; the table `histogram` sums the bins of these, and all workers search them. If each worker's rows are like
- * those of all, the best feature is among the first of most workers (Meng et al., "A Communication-Efficient Parallel
- * Algorithm for Decision Tree", NIPS 2016). So the trees depend on the number of workers, and on nothing else that is
- * not in the data and the options.
+ * searches each leaf with these sums alone. It votes for the features that gain most, and says how much. What the
+ * workers' votes for a feature add up to is its score, and the features with the highest scores are elected, as many as
+ * a budget of bins has room for. The table `histogram` sums the bins of these, and all workers search them. If each
+ * worker's rows are like those of all, the best feature is among the first of most workers (Meng et al., "A
+ * Communication-Efficient Parallel Algorithm for Decision Tree", NIPS 2016). So the trees depend on the number of
+ * workers, and on nothing else that is not in the data and the options.
  *
- * A leaf's sums stay those of the worker's own rows, and so does what is left of a parent by its smaller child. Both
- * children are voted on, since they need not elect the same features. The least rows and curvature of a leaf are
- * divided by the number of workers in the search that a vote follows from. */
+ * A leaf keeps the sums of the worker's own rows, and those of all workers for the features that it has elected. Where
+ * the parent had a feature's sums, its bins travel for the smaller child alone, and the larger child has what is left:
+ * then both children have the feature, for the price of one. Else each child pays for itself. So a tree's first
+ * features are cheap to keep, and others can still come.
+ *
+ *     a leaf's memory   own rows' sums [cells] | sums of all workers [cells] | which features they are of [used bytes]
+ *
+ * The least rows and curvature of a leaf are divided by the number of workers in the search that a vote follows
+ * from. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "learn/trees/trees.h"
 
+typedef struct ballot {
+    int32_t feature; /* -1: none */
+    float   gain;
+} ballot;
+
+typedef struct candidate {
+    double  score;
+    int32_t feature, leaf; /* leaf -1: of both, by the smaller one's sums */
+} candidate;
+
 typedef struct voting {
-    plait_table   *table;  /* [items x room, 2] I64 */
-    int64_t        items, room, elected; /* room: cells of the features that a leaf elects, at most */
-    pli_sum_cell  *before; /* [items x room] what the table held before the step */
-    pli_sum_cell  *own;    /* [items x room] */
-    pli_sum_cell  *whole;  /* [cells] of all workers, of the elected */
+    plait_table   *table;  /* [slots x budget, 2] I64 */
+    int64_t        budget; /* cells of a pair of leaves, at most */
+    int64_t        votes;  /* features that a worker votes for at a leaf */
+    pli_sum_cell  *before; /* [slots x budget] what the table held before the step */
+    pli_sum_cell  *own;    /* [slots x budget] */
     pli_tree_rules rules;  /* of a worker's own rows */
-    double        *gain;   /* [used] */
-    bool          *use;    /* [used] the elected */
-    int32_t       *vote;   /* [items, votes] -1: none */
-    int32_t       *all;    /* [workers, items, votes] */
-    int32_t       *chosen; /* [items, elected] in the order of features; -1: none more */
+    double        *gain;   /* [used] of own rows; scores */
+    ballot        *mine;   /* [2 slots, votes] */
+    ballot        *all;    /* [workers, 2 slots, votes] */
+    candidate     *order;  /* [2, used] of each leaf of a pair, the best first */
+    bool          *taken;  /* [2, used] */
+    candidate     *chosen; /* [slots, 2 used] */
+    int64_t        n[PLI_GROW_SLOTS]; /* chosen of each pair */
 } voting;
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-static int by_size(const void *a, const void *b) {
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x < y) - (x > y);
+static int64_t bins_of(const pli_bins *bins, int32_t j) { return bins->offset[j + 1] - bins->offset[j]; }
+
+/* Sums of all workers, and which features they are of. */
+static pli_sum_cell *whole_of(const pli_grower *g, const pli_growing_leaf *leaf) {
+    return leaf->sums + g->histograms.size;
+}
+static bool *known_of(const pli_grower *g, const pli_growing_leaf *leaf) {
+    return (bool *)(void *)(leaf->sums + 2 * g->histograms.size);
 }
 
-/* The cells of the n features with most bins; -1: no memory to look. */
-static int64_t most_cells(const pli_bins *bins, int64_t n) {
-    int64_t *size = pli_array((size_t)bins->used, sizeof *size), sum = 0;
-    if (size == NULL) return -1;
-    for (int32_t j = 0; j < bins->used; j++) size[j] = bins->offset[j + 1] - bins->offset[j];
-    qsort(size, (size_t)bins->used, sizeof *size, by_size);
-    for (int64_t i = 0; i < n; i++) sum += size[i];
-    pli_free(size);
-    return sum;
+static int64_t room(const pli_grower *g) {
+    return 2 * pli_bins_cells(g->bins) + g->bins->used / (int64_t)sizeof(pli_sum_cell) + 1;
 }
 
+/* The bins of --elect features of usual size, for each of two leaves; a feature of any size has room. Votes are to be
+ * few bytes beside them. */
 static plait_status tables(pli_grower *g) {
-    voting *v = g->shared = pli_calloc(1, sizeof *v);
+    enum { VOTES_PART = 32 };
+    const int64_t used = g->bins->used, cells = g->bins->offset[used];
+    voting       *v = g->shared = pli_calloc(1, sizeof *v);
     if (v == NULL) return pli_fail(g->run->err, PLAIT_ENOMEM, "no memory to grow trees");
-    v->items = 2 * g->slots;
-    v->elected = 2 * g->votes < g->bins->used ? 2 * g->votes : g->bins->used;
-    v->room = most_cells(g->bins, v->elected);
-    if (v->room < 0) return pli_fail(g->run->err, PLAIT_ENOMEM, "no memory to vote");
-    return pli_run_table(g->run, "histogram", PLAIT_I64, v->items * v->room, 2, NULL, &v->table);
+    v->budget = 2 * g->elected * cells / used;
+    for (int32_t j = 0; j < used; j++)
+        if (v->budget < 2 * bins_of(g->bins, j)) v->budget = 2 * bins_of(g->bins, j);
+    v->votes = v->budget * (int64_t)sizeof(pli_sum_cell) / VOTES_PART / (int64_t)sizeof(ballot);
+    if (v->votes < (g->elected + 1) / 2) v->votes = (g->elected + 1) / 2;
+    if (v->votes > used) v->votes = used;
+    return pli_run_table(g->run, "histogram", PLAIT_I64, g->slots * v->budget, 2, NULL, &v->table);
 }
 
 static plait_status make(pli_grower *g) {
     voting       *v = g->shared;
-    const size_t  cells = (size_t)(v->items * v->room), used = (size_t)g->bins->used;
-    const size_t  votes = (size_t)(v->items * g->votes), workers = (size_t)plait_comm_workers(g->run->comm);
+    const size_t  cells = (size_t)(g->slots * v->budget), used = (size_t)g->bins->used;
+    const size_t  votes = (size_t)(2 * g->slots * v->votes);
+    const int64_t workers = plait_comm_workers(g->run->comm);
     v->before = pli_aligned(cells * sizeof *v->before);
     v->own = pli_aligned(cells * sizeof *v->own);
-    v->whole = pli_aligned((size_t)g->histograms.size * sizeof *v->whole);
     v->gain = pli_array(used, sizeof *v->gain);
-    v->use = pli_array(used, sizeof *v->use);
-    v->vote = pli_array(votes, sizeof *v->vote);
-    v->all = pli_array(votes, workers * sizeof *v->all);
-    v->chosen = pli_array((size_t)(v->items * v->elected), sizeof *v->chosen);
+    v->mine = pli_array(votes, sizeof *v->mine);
+    v->all = pli_array(votes, (size_t)workers * sizeof *v->all);
+    v->order = pli_array(used, 2 * sizeof *v->order);
+    v->taken = pli_array(used, 2 * sizeof *v->taken);
+    v->chosen = pli_array(used * (size_t)g->slots, 2 * sizeof *v->chosen);
     v->rules = g->rules;
-    v->rules.min_rows = (g->rules.min_rows + (int64_t)workers - 1) / (int64_t)workers;
-    v->rules.text_rows = (g->rules.text_rows + (int64_t)workers - 1) / (int64_t)workers;
+    v->rules.min_rows = (g->rules.min_rows + workers - 1) / workers;
+    v->rules.text_rows = (g->rules.text_rows + workers - 1) / workers;
     v->rules.min_hessian = g->rules.min_hessian / (double)workers;
-    if (v->before != NULL && v->own != NULL && v->whole != NULL && v->gain != NULL && v->use != NULL &&
-        v->vote != NULL && v->all != NULL && v->chosen != NULL)
+    if (v->before != NULL && v->own != NULL && v->gain != NULL && v->mine != NULL && v->all != NULL &&
+        v->order != NULL && v->taken != NULL && v->chosen != NULL)
         return PLAIT_OK;
     return pli_fail(g->run->err, PLAIT_ENOMEM, "no memory for votes on %zu features", used);
 }
 
 static plait_status begin(pli_grower *g) {
     voting       *v = g->shared;
-    const int64_t cells = v->items * v->room;
+    const int64_t cells = g->slots * v->budget;
     const void   *values;
     PLI_TRY(plait_table_read(v->table, 0, cells, &values));
     memcpy(v->before, values, (size_t)cells * sizeof *v->before);
@@ -91,11 +114,11 @@ static void end(pli_grower *g) {
     voting *v = g->shared;
     pli_free(v->before);
     pli_free(v->own);
-    pli_free(v->whole);
     pli_free(v->gain);
-    pli_free(v->use);
-    pli_free(v->vote);
+    pli_free(v->mine);
     pli_free(v->all);
+    pli_free(v->order);
+    pli_free(v->taken);
     pli_free(v->chosen);
     pli_free(v);
     g->shared = NULL;
@@ -104,94 +127,126 @@ static void end(pli_grower *g) {
 /* --- votes -------------------------------------------------------------------------------------------------------- */
 
 /* The features of the n largest gains above 0, the largest first; of equal ones the first. */
-static void take_best(const double *gain, int32_t used, int64_t n, int32_t *out) {
+static void vote_for_best(const double *gain, int32_t used, int64_t n, ballot *out) {
     int64_t there = 0;
     for (int32_t j = 0; j < used; j++) {
-        if (!(gain[j] > 0) || (there == n && !(gain[j] > gain[out[n - 1]]))) continue;
+        if (!(gain[j] > 0) || (there == n && !(gain[j] > gain[out[n - 1].feature]))) continue;
         int64_t at = there < n ? there++ : n - 1;
-        for (; at > 0 && gain[j] > gain[out[at - 1]]; at--) out[at] = out[at - 1];
-        out[at] = j;
+        for (; at > 0 && gain[j] > gain[out[at - 1].feature]; at--) out[at] = out[at - 1];
+        out[at] = (ballot){ j, (float)gain[j] };
     }
-    while (there < n) out[there++] = -1;
+    while (there < n) out[there++] = (ballot){ .feature = -1 };
 }
 
 static void vote(pli_grower *g, const pli_growing_leaf *leaf, int64_t item) {
     voting *v = g->shared;
     memset(v->gain, 0, (size_t)g->bins->used * sizeof *v->gain);
-    if (leaf->sums != NULL && leaf->n > 0 && pli_grow_may_split(g, leaf))
+    if (leaf->n > 0 && pli_grow_may_split(g, leaf))
         pli_split_gains(g->bins, &v->rules, g->scale, leaf->sums, leaf->bounds, pli_grow_features(g, leaf, item),
                         g->run->pool, v->gain);
-    take_best(v->gain, g->bins->used, g->votes, v->vote + item * g->votes);
+    vote_for_best(v->gain, g->bins->used, v->votes, v->mine + item * v->votes);
 }
 
-/* A feature's score is its votes; the array of gains has them. */
-static void elect(pli_grower *g, int64_t items, int64_t item) {
-    voting       *v = g->shared;
-    const int32_t workers = plait_comm_workers(g->run->comm);
-    int32_t      *chosen = v->chosen + item * v->elected;
-    memset(v->gain, 0, (size_t)g->bins->used * sizeof *v->gain);
-    for (int32_t w = 0; w < workers; w++)
-        for (int64_t k = 0; k < g->votes; k++) {
-            const int32_t j = v->all[(w * items + item) * g->votes + k];
-            if (j >= 0) v->gain[j] += (double)(g->votes - k);
+/* The scores of a leaf's features, the same on all workers: each adds up in the order of workers. */
+static void count(const pli_grower *g, int64_t items, int64_t item, double *score) {
+    const voting *v = g->shared;
+    memset(score, 0, (size_t)g->bins->used * sizeof *score);
+    for (int32_t w = 0; w < plait_comm_workers(g->run->comm); w++)
+        for (int64_t k = 0; k < v->votes; k++) {
+            const ballot *b = &v->all[(w * items + item) * v->votes + k];
+            if (b->feature >= 0) score[b->feature] += (double)b->gain;
         }
-    take_best(v->gain, g->bins->used, v->elected, chosen);
-    memset(v->use, 0, (size_t)g->bins->used * sizeof *v->use);
-    for (int64_t e = 0; e < v->elected; e++)
-        if (chosen[e] >= 0) v->use[chosen[e]] = true;
-    int64_t n = 0;
-    for (int32_t j = 0; j < g->bins->used; j++)
-        if (v->use[j]) chosen[n++] = j;
 }
 
-static plait_status hold_vote(pli_grower *g, int64_t n, pli_growing_leaf **small, pli_growing_leaf **large) {
-    voting      *v = g->shared;
-    const int64_t items = pli_grow_items(n, large);
-    for (int64_t i = 0; i < items; i++) vote(g, pli_grow_item(small, large, i), i);
-    PLI_TRY(plait_comm_allgather(g->run->comm, v->vote, (size_t)(items * g->votes) * sizeof *v->vote, v->all));
-    for (int64_t i = 0; i < items; i++) elect(g, items, i);
-    return PLAIT_OK;
+static int by_score(const void *a, const void *b) {
+    const candidate *x = a, *y = b;
+    return x->score != y->score ? (x->score < y->score) - (x->score > y->score) : x->feature - y->feature;
+}
+
+/* A leaf's features, those with the highest scores first. */
+static void rank_features(pli_grower *g, int64_t items, int64_t item, candidate *order) {
+    voting *v = g->shared;
+    count(g, items, item, v->gain);
+    for (int32_t j = 0; j < g->bins->used; j++) order[j] = (candidate){ v->gain[j], j, (int32_t)(item % 2) };
+    qsort(order, (size_t)g->bins->used, sizeof *order, by_score);
+}
+
+/* Elects the features of pair p, as far as the budget goes: first the best of each leaf, then the second, and so on. */
+static void elect(pli_grower *g, int64_t p, int64_t n, const pli_growing_leaf *large) {
+    voting       *v = g->shared;
+    const int64_t used = g->bins->used, leaves = large != NULL ? 2 : 1;
+    const bool   *known = large != NULL ? known_of(g, large) : NULL;
+    candidate    *chosen = v->chosen + p * 2 * used;
+    int64_t       left = v->budget;
+    memset(v->taken, 0, 2 * (size_t)used);
+    for (int64_t l = 0; l < leaves; l++) rank_features(g, leaves * n, leaves * p + l, v->order + l * used);
+    v->n[p] = 0;
+    for (int64_t i = 0; i < leaves * used; i++) {
+        const candidate *c = &v->order[i % leaves * used + i / leaves];
+        const int64_t    cells = bins_of(g->bins, c->feature);
+        const bool       both = known != NULL && known[c->feature];
+        if (!(c->score > 0) || cells > left || v->taken[c->leaf * used + c->feature]) continue;
+        left -= cells;
+        chosen[v->n[p]++] = (candidate){ c->score, c->feature, both ? -1 : c->leaf };
+        v->taken[c->leaf * used + c->feature] = true;
+        if (both) v->taken[(1 - c->leaf) * used + c->feature] = true;
+    }
 }
 
 /* --- sums of the elected ------------------------------------------------------------------------------------------ */
 
-static int64_t bins_of(const pli_bins *bins, int32_t j) { return bins->offset[j + 1] - bins->offset[j]; }
-
 /* Lays the elected features' bins one behind the other; returns how many cells. */
-static int64_t pack(pli_grower *g, int64_t items, pli_growing_leaf **small, pli_growing_leaf **large) {
+static int64_t pack(pli_grower *g, int64_t n, pli_growing_leaf **small, pli_growing_leaf **large) {
     voting *v = g->shared;
     int64_t at = 0;
-    for (int64_t i = 0; i < items; i++)
-        for (int64_t e = 0; e < v->elected; e++) {
-            const int32_t j = v->chosen[i * v->elected + e];
-            if (j < 0) break;
-            memcpy(v->own + at, pli_grow_item(small, large, i)->sums + g->bins->offset[j],
-                   (size_t)bins_of(g->bins, j) * sizeof *v->own);
-            at += bins_of(g->bins, j);
+    for (int64_t p = 0; p < n; p++)
+        for (int64_t c = 0; c < v->n[p]; c++) {
+            const candidate        *chosen = &v->chosen[p * 2 * g->bins->used + c];
+            const pli_growing_leaf *leaf = chosen->leaf == 1 ? large[p] : small[p];
+            const int64_t           cells = bins_of(g->bins, chosen->feature);
+            memcpy(v->own + at, leaf->sums + g->bins->offset[chosen->feature], (size_t)cells * sizeof *v->own);
+            at += cells;
         }
     return at;
 }
 
-/* Searches a leaf, whose cells of all workers begin at `at` in the table; returns where they end. */
-static int64_t search_item(pli_grower *g, int64_t item, pli_growing_leaf *leaf, const int64_t *now, int64_t at) {
-    voting *v = g->shared;
-    bool    any = false;
-    memset(v->use, 0, (size_t)g->bins->used * sizeof *v->use);
-    for (int64_t e = 0; e < v->elected; e++) {
-        const int32_t j = v->chosen[item * v->elected + e];
-        if (j < 0) break;
-        any = v->use[j] = true;
-        for (int64_t b = g->bins->offset[j]; b < g->bins->offset[j + 1]; b++, at++) {
-            v->whole[b].g = (int64_t)((uint64_t)now[2 * at] - (uint64_t)v->before[at].g);
-            v->whole[b].hn = (int64_t)((uint64_t)now[2 * at + 1] - (uint64_t)v->before[at].hn);
-            v->before[at] = (pli_sum_cell){ now[2 * at], now[2 * at + 1] };
-        }
+/* What has come into the table since the step before, from cell `at` on. */
+static void take_cells(voting *v, const int64_t *now, int64_t at, int64_t n, pli_sum_cell *to) {
+    for (int64_t b = 0; b < n; b++, at++) {
+        to[b].g = (int64_t)((uint64_t)now[2 * at] - (uint64_t)v->before[at].g);
+        to[b].hn = (int64_t)((uint64_t)now[2 * at + 1] - (uint64_t)v->before[at].hn);
+        v->before[at] = (pli_sum_cell){ now[2 * at], now[2 * at + 1] };
     }
-    leaf->split = (pli_split){ .gain = 0 };
-    if (!any) return at;
-    v->whole[g->histograms.size - 1] = leaf->total;
-    leaf->split = pli_split_find(g->bins, &g->rules, g->scale, v->whole, leaf->bounds, v->use, g->run->pool);
+}
+
+/* Gives a pair its sums, whose cells begin at `at` in the table; returns where they end. */
+static int64_t unpack(pli_grower *g, int64_t p, pli_growing_leaf *small, pli_growing_leaf *large, const int64_t *now,
+                      int64_t at) {
+    voting *v = g->shared;
+    memset(known_of(g, small), 0, (size_t)g->bins->used);
+    if (large != NULL) memset(known_of(g, large), 0, (size_t)g->bins->used);
+    for (int64_t c = 0; c < v->n[p]; c++) {
+        const candidate  *chosen = &v->chosen[p * 2 * g->bins->used + c];
+        const int64_t     first = g->bins->offset[chosen->feature], cells = bins_of(g->bins, chosen->feature);
+        pli_growing_leaf *leaf = chosen->leaf == 1 ? large : small;
+        pli_sum_cell     *to = whole_of(g, leaf) + first;
+        take_cells(v, now, at, cells, to);
+        known_of(g, leaf)[chosen->feature] = true;
+        at += cells;
+        if (chosen->leaf >= 0) continue;
+        pli_sum_cell *rest = whole_of(g, large) + first;
+        known_of(g, large)[chosen->feature] = true;
+        for (int64_t b = 0; b < cells; b++) rest[b] = (pli_sum_cell){ rest[b].g - to[b].g, rest[b].hn - to[b].hn };
+    }
     return at;
+}
+
+static void find(pli_grower *g, pli_growing_leaf *leaf) {
+    leaf->split = (pli_split){ .gain = 0 };
+    if (!pli_grow_may_split(g, leaf)) return;
+    whole_of(g, leaf)[g->histograms.size - 1] = leaf->total;
+    leaf->split = pli_split_find(g->bins, &g->rules, g->scale, whole_of(g, leaf), leaf->bounds, known_of(g, leaf),
+                                 g->run->pool);
 }
 
 /* A root's total; a child's is known from the split. */
@@ -202,26 +257,37 @@ static plait_status take_total(pli_grower *g, pli_growing_leaf *root) {
     return PLAIT_OK;
 }
 
-static plait_status search(pli_grower *g, int64_t n, pli_growing_leaf **small, pli_growing_leaf **large) {
+/* Own sums, votes, and what they come to. */
+static plait_status hold_vote(pli_grower *g, int64_t n, pli_growing_leaf **small, pli_growing_leaf **large) {
     voting       *v = g->shared;
     const int64_t items = pli_grow_items(n, large);
-    const void   *now = NULL;
-    pli_grow_add_up(g, n, small, NULL);
-    uint64_t at = pli_comm_span_begin(g->run->comm);
     for (int64_t i = 0; i < n; i++) {
         pli_histograms_complete(&g->histograms, small[i]->sums);
         if (large != NULL) pli_grow_take_off(g, large[i], small[i]);
     }
     if (large == NULL) PLI_TRY(take_total(g, small[0]));
+    for (int64_t i = 0; i < items; i++) vote(g, pli_grow_item(small, large, i), i);
+    PLI_TRY(plait_comm_allgather(g->run->comm, v->mine, (size_t)(items * v->votes) * sizeof *v->mine, v->all));
+    for (int64_t p = 0; p < n; p++) elect(g, p, n, large != NULL ? large[p] : NULL);
+    return PLAIT_OK;
+}
+
+static plait_status search(pli_grower *g, int64_t n, pli_growing_leaf **small, pli_growing_leaf **large) {
+    voting     *v = g->shared;
+    const void *now = NULL;
+    pli_grow_add_up(g, n, small, NULL);
+    uint64_t at = pli_comm_span_begin(g->run->comm);
     PLI_TRY(hold_vote(g, n, small, large));
-    const int64_t cells = pack(g, items, small, large);
+    const int64_t cells = pack(g, n, small, large);
     if (cells > 0) PLI_TRY(plait_table_inc_range(v->table, 0, cells, v->own, 0));
     PLI_TRY(pli_grow_clock(g));
     if (cells > 0) PLI_TRY(plait_table_read(v->table, 0, cells, &now));
-    for (int64_t i = 0, from = 0; i < items; i++) from = search_item(g, i, pli_grow_item(small, large, i), now, from);
+    for (int64_t p = 0, from = 0; p < n; p++)
+        from = unpack(g, p, small[p], large != NULL ? large[p] : NULL, now, from);
+    for (int64_t i = 0; i < pli_grow_items(n, large); i++) find(g, pli_grow_item(small, large, i));
     pli_run_step(g->run, "sums", &at);
     return PLAIT_OK;
 }
 
-const pli_tree_cut pli_cut_voting = { .name = "voting", .votes = true, .tables = tables, .make = make, .begin = begin,
-                                      .search = search, .free = end };
+const pli_tree_cut pli_cut_voting = { .name = "voting", .votes = true, .room = room, .tables = tables, .make = make,
+                                      .begin = begin, .search = search, .free = end };

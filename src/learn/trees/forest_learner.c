@@ -123,8 +123,9 @@ const plait_learner pli_forest_learner = {
             "  texts    each is a feature, or a column is one that is split by sets (--categories sets)\n"
             "  missing  each split learns which side rows without a value take\n"
             "  judged   oob_loss and oob_accuracy are of each row, by the trees that have not seen it\n"
-            "The model has the same bits with any number of workers and any topology. 'plait inspect --trees N' prints "
-            "trees, 'plait inspect --weights' each feature's gain and splits.\n",
+            "  workers  have rows, features, or vote for features (--trees-by)\n"
+            "The model has the same bits with any topology, and with any number of workers unless they vote. "
+            "'plait inspect --trees N' prints trees, 'plait inspect --weights' each feature's gain and splits.\n",
     .labels = PLAIT_LABELS_EITHER,
     .ways = PLAIT_LEARNER_PASSES | PLAIT_LEARNER_VALIDATES | PLAIT_LEARNER_STEPS,
     .needs = PLAIT_WHOLE_CLOCKS | PLAIT_ONE_COPY,

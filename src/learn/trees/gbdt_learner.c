@@ -58,8 +58,8 @@ static plait_status settle_cut(pli_run *run) {
     size_t                           c = 0;
     while (strcmp(cuts[c]->name, by) != 0) c++; /* the option's names are theirs */
     pli_gbdt_of(run)->grower.cut = cuts[c];
-    if (cuts[c]->votes || plait_training_count(run, "votes") == 0) return PLAIT_OK;
-    return pli_fail(run->err, PLAIT_EREFUSED, "--votes with --trees-by %s is refused: no worker votes; take --trees-by "
+    if (cuts[c]->votes || plait_training_count(run, "elect") == 0) return PLAIT_OK;
+    return pli_fail(run->err, PLAIT_EREFUSED, "--elect with --trees-by %s is refused: no worker votes; take --trees-by "
                                               "voting", by);
 }
 
@@ -113,7 +113,7 @@ static void settle_rules(pli_run *run) {
 static plait_status settle_tables(pli_run *run) {
     const bool        features = pli_gbdt_of(run)->grower.cut->exchanges;
     const char *const no_sums = "with --trees-by features no sums travel",
-               *const no_splits = "only with --trees-by features splits travel";
+               *const no_splits = "splits travel only with --trees-by features";
     const pli_planned planned[] = { { .name = "histogram", .absent = features ? no_sums : NULL },
                                     { .name = "splits", .sparse = true, .absent = features ? NULL : no_splits },
                                     { .name = "sides", .sparse = true, .absent = features ? NULL : no_splits } };
@@ -196,16 +196,15 @@ plait_status pli_trees_bin(pli_run *run) {
     return pli_bins_make(run, plait_training_count(run, "bins"), &t->trees, &t->bins);
 }
 
-/* A histogram of all features travels at a step by rows; by voting, up to 2 votes each of two leaves. So that is at most
- * 0.29 of the features. */
-static void settle_votes(pli_run *run) {
-    enum { USUAL_SHARE = 14, USUAL_MOST = 20 };
+/* By rows a step sends all features of one leaf; by voting, an eighth of them for each of two. */
+static void settle_elected(pli_run *run) {
+    enum { USUAL_SHARE = 8, USUAL_LEAST = 2, USUAL_MOST = 40 };
     pli_grower   *g = &pli_gbdt_of(run)->grower;
-    const int64_t asked = plait_training_count(run, "votes"), share = g->bins->used / USUAL_SHARE;
+    const int64_t asked = plait_training_count(run, "elect"), share = g->bins->used / USUAL_SHARE;
     if (!g->cut->votes) return;
-    g->votes = asked > 0 ? asked : share < 1 ? 1 : share > USUAL_MOST ? USUAL_MOST : share;
-    if (g->votes > g->bins->used) g->votes = g->bins->used;
-    pli_run_took(run, "votes", g->votes);
+    g->elected = asked > 0 ? asked : share < USUAL_LEAST ? USUAL_LEAST : share > USUAL_MOST ? USUAL_MOST : share;
+    if (g->elected > g->bins->used) g->elected = g->bins->used;
+    pli_run_took(run, "elect", g->elected);
 }
 
 plait_status pli_trees_measured(pli_run *run, int64_t slots, double waiting) {
@@ -220,7 +219,7 @@ plait_status pli_trees_measured(pli_run *run, int64_t slots, double waiting) {
     if (run->validation != NULL) PLI_TRY(pli_bin_rows_make(run, &t->bins, run->validation, false, &t->validation));
     t->gradients.goal = &t->fit.goal;
     t->gradients.kink = fmax(1e-2 * t->fit.label_spread, 1e-300);
-    settle_votes(run);
+    settle_elected(run);
     return PLAIT_OK;
 }
 
@@ -329,7 +328,9 @@ const plait_learner pli_gbdt_learner = {
             "  texts    a column of texts is one feature, split by sets of texts (--categories)\n"
             "  l1, l2   shrink the values of leaves; default 0 and 1\n"
             "  ends     with --validation and --patience; the model keeps the rounds up to the best one\n"
-            "Sums are whole numbers: the model has the same bits with any number of workers and any topology. "
+            "  workers  have rows, features, or vote for features (--trees-by)\n"
+            "Sums are whole numbers: the model has the same bits with any topology, and with any number of workers "
+            "unless they vote. "
             "'plait inspect --trees N' prints trees, 'plait inspect --weights' each feature's gain and splits.\n",
     .labels = PLAIT_LABELS_EITHER,
     .ways = PLAIT_LEARNER_PASSES | PLAIT_LEARNER_VALIDATES | PLAIT_LEARNER_STEPS,

@@ -46,7 +46,8 @@ void pli_grower_free(pli_grower *g) {
 }
 
 static plait_status take_sums(pli_grower *g, pli_sum_cell **out) {
-    *out = g->spares > 0 ? g->spare[--g->spares] : pli_aligned((size_t)g->histograms.size * sizeof **out);
+    const int64_t cells = g->cut->room != NULL ? g->cut->room(g) : g->histograms.size;
+    *out = g->spares > 0 ? g->spare[--g->spares] : pli_aligned((size_t)cells * sizeof **out);
     return *out != NULL ? PLAIT_OK : pli_fail(g->run->err, PLAIT_ENOMEM, "no memory for a histogram of %lld bins",
                                               (long long)g->histograms.size);
 }
@@ -190,7 +191,8 @@ static plait_status split_leaf(pli_grower *g, int64_t l, bool last, pli_growing_
     *small_out = left_is_small ? leaf : right;
     *large_out = left_is_small ? right : leaf;
     (*large_out)->sums = old.sums;
-    if (!last && (pli_grow_may_split(g, leaf) || pli_grow_may_split(g, right))) return take_sums(g, &(*small_out)->sums);
+    if (!last && (pli_grow_may_split(g, leaf) || pli_grow_may_split(g, right)))
+        return take_sums(g, &(*small_out)->sums);
     give_sums(g, *large_out);
     *small_out = NULL;
     return PLAIT_OK;

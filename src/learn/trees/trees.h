@@ -46,6 +46,8 @@
  *
  * One more bin after the last holds the node's own sums. Of sparse rows the commonest bin is what is left of these.
  *
+ * Workers may have rows or features, or vote (--trees-by): cut_*.c. By rows:
+ *
  * A step is one clock. Each worker adds up the histograms of some nodes over its own rows, and incs them into the
  * table `histogram`. The table only grows: a step's sums are what has come since the step before, so nothing is zeroed
  * (integers wrap around, and differences stay exact). Then all workers search these histograms, and split:
@@ -376,7 +378,7 @@ enum { PLI_GROW_SLOTS = 32 }; /* histograms of a step, at most */
 typedef struct pli_growing_leaf {
     int64_t       begin, n; /* own rows: order[begin .. begin + n - 1] */
     int32_t       node, depth;
-    pli_sum_cell *sums;     /* [cells]; NULL: it is not split any more. By voting: of own rows */
+    pli_sum_cell *sums;     /* [cells]; NULL: it is not split any more. By voting more: cut_voting.c */
     pli_sum_cell  total;    /* of all workers' rows */
     const uint64_t *side;   /* bit i: row i of the leaf goes left; NULL: the worker has the feature's bins */
     pli_bounds    bounds;
@@ -391,6 +393,7 @@ typedef struct pli_tree_cut {
     const char *name; /* of --trees-by */
     bool        exchanges; /* rows are exchanged first: each worker has its features of all rows */
     bool        votes;
+    int64_t (*room)(const pli_grower *g); /* cells of a leaf's memory; NULL: those of a histogram */
     plait_status (*tables)(pli_grower *g); /* Collective. */
     plait_status (*make)(pli_grower *g);   /* memory; rows have been exchanged */
     /** Notes what tables hold, past a barrier: steps count from there. NULL: there is nothing to note. */
@@ -413,7 +416,7 @@ struct pli_grower {
     pli_tree_rules       rules;
     const pli_tree_cut  *cut;
     void                *shared;  /* of the cut */
-    int64_t              votes;   /* features that a worker votes for, of a cut that votes */
+    int64_t              elected; /* features of a leaf that are summed, of a cut that votes */
     int64_t              slots;   /* histograms of a step, at most */
     uint32_t            *order, *moved[2]; /* [n] rows by leaf; scratch */
     bool                *use;     /* [used] features of this tree; NULL: all. With rules.tries: [2 slots, used], those
@@ -499,10 +502,8 @@ plait_status pli_gbdt_train(pli_run *run);
     { .name = "trees-by", .kind = PLAIT_OPTION_NAME, .preset = "rows", .names = "rows features voting",               \
       .help = "what a worker has: rows (all their features), features (of all rows), or voting: rows, and only the "  \
               "features that workers vote for are summed" },                                                          \
-    { .name = "votes", .kind = PLAIT_OPTION_COUNT, .preset = "0", .high = PLI_VOTES_MOST,                             \
-      .help = "of --trees-by voting: features that a worker votes for at each leaf; 0: a fourteenth of them, from 1 " \
-              "to 20" }
-enum { PLI_VOTES_MOST = 65536 };
+    { .name = "elect", .kind = PLAIT_OPTION_COUNT, .preset = "0",                                                    \
+      .help = "of --trees-by voting: features whose sums travel at a leaf; 0: an eighth of them, from 2 to 40" }
 /* The tables of the cuts. */
 #define PLI_TREES_TABLES                                                                                              \
     { .name = "splits", .what = "with --trees-by features: the best split that each worker found for each leaf" },    \

@@ -73,7 +73,8 @@ static pli_split best_of(const int64_t g[4], const int64_t n[4], pli_tree_rules 
     bool          missing = true;
     int64_t       offset[2] = { 0, 4 };
     uint8_t      *of_code = NULL;
-    pli_bins      bins = { .used = 1, .to = 1, .count = &count, .missing = &missing, .offset = offset, .of_code = &of_code };
+    pli_bins      bins = { .used = 1, .to = 1, .count = &count, .missing = &missing, .offset = offset,
+                           .of_code = &of_code };
     pli_sum_scale scale = { .count_bits = 8, .g = 1, .h = 1 };
     pli_sum_cell  cell[5] = { { 0 } };
     for (int i = 0; i < 4; i++) {
