@@ -196,9 +196,9 @@ plait_status pli_trees_bin(pli_run *run) {
     return pli_bins_make(run, plait_training_count(run, "bins"), &t->trees, &t->bins);
 }
 
-/* By rows a step sends all features of one leaf; by voting, an eighth of them for each of two. */
+/* By rows a step sends all features of one leaf; by voting, a seventh of them for each of two. */
 static void settle_elected(pli_run *run) {
-    enum { USUAL_SHARE = 8, USUAL_LEAST = 2, USUAL_MOST = 40 };
+    enum { USUAL_SHARE = 7, USUAL_LEAST = 2, USUAL_MOST = 40 };
     pli_grower   *g = &pli_gbdt_of(run)->grower;
     const int64_t asked = plait_training_count(run, "elect"), share = g->bins->used / USUAL_SHARE;
     if (!g->cut->votes) return;

@@ -503,7 +503,7 @@ plait_status pli_gbdt_train(pli_run *run);
       .help = "what a worker has: rows (all their features), features (of all rows), or voting: rows, and only the "  \
               "features that workers vote for are summed" },                                                          \
     { .name = "elect", .kind = PLAIT_OPTION_COUNT, .preset = "0",                                                    \
-      .help = "of --trees-by voting: features whose sums travel at a leaf; 0: an eighth of them, from 2 to 40" }
+      .help = "of --trees-by voting: features whose sums travel at a leaf; 0: a seventh of them, from 2 to 40" }
 /* The tables of the cuts. */
 #define PLI_TREES_TABLES                                                                                              \
     { .name = "splits", .what = "with --trees-by features: the best split that each worker found for each leaf" },    \
