@@ -3,8 +3,8 @@
  * a sample of m rows has every quantile within sqrt(log(2 / p) / 2m) of its rank, but for a chance of p: with 200,000
  * rows within 0.36 % of the rows, 99 times of 100. A bin of 255 has 0.39 %.
  *
- * All workers gather all sampled values and find the same cuts. Each value is a 64-bit number: the value, so that its
- * order is that of the numbers, and the row's weight in 32 bits. Sums of such weights are exact. */
+ * All workers gather all sampled values and find the same cuts. Each value becomes a 64-bit number: the value, so that
+ * its order is that of the numbers, and the row's weight in 32 bits. Sums of such weights are exact. */
 #include <math.h>
 #include <string.h>
 
@@ -19,11 +19,9 @@ enum { WEIGHT_BITS = 30 };
 
 /* --- the sample --------------------------------------------------------------------------------------------------- */
 
-typedef struct sampled {
-    uint64_t value;   /* order of the value << 32 | weight */
-    uint32_t feature; /* UINT32_MAX: a row; value is its weight */
-    uint32_t missing; /* the row has no value                   */
-} sampled;
+/* A sampled row, as workers send it, in words of 32 bits: its weight; how many values it has, times two, plus 1 if they
+ * are those of all features in order; then each value's order, behind its feature where it is not told by its place. */
+#define MISSING UINT32_MAX /* in place of a value's order, which no number has */
 
 /* What all rows hold, not only the sampled ones. */
 enum { HEAVIEST, ROWS_SAMPLED, LOOKS };
@@ -68,23 +66,37 @@ static void look(const pli_run *run, const pli_fields *fields, double *heaviest,
     }
 }
 
-static bool sample_row(const pli_fields *fields, const pli_block *block, int64_t r, uint64_t weight, pli_text *to) {
-    sampled one = { .value = weight, .feature = UINT32_MAX };
-    pli_text_add_bytes(to, &one, sizeof one);
+static bool is_whole(const pli_fields *fields, const pli_block *block, int64_t r, int64_t features) {
+    const int64_t first = block->row_start[r];
+    if (block->row_start[r + 1] - first != features) return false;
+    for (int64_t f = 0; f < features; f++)
+        if (pli_field_of(fields, pli_block_column(block, first + f)) != f) return false;
+    return true;
+}
+
+static void put(pli_text *to, uint32_t word) { pli_text_add_bytes(to, &word, sizeof word); }
+
+static bool sample_row(const pli_fields *fields, const pli_block *block, int64_t r, int64_t features, uint32_t weight,
+                       pli_text *to) {
+    const bool whole = is_whole(fields, block, r, features);
+    uint32_t   n = 0;
+    for (int64_t e = block->row_start[r]; e < block->row_start[r + 1]; e++)
+        n += pli_field_of(fields, pli_block_column(block, e)) >= 0;
+    put(to, weight);
+    put(to, n << 1 | whole);
     for (int64_t e = block->row_start[r]; e < block->row_start[r + 1]; e++) {
         const uint64_t key = pli_block_column(block, e);
         const int64_t  f = pli_field_of(fields, key);
         if (f < 0) continue;
         const float value = pli_field_value(fields, f, key, block->value != NULL ? block->value[e] : 1);
-        one = (sampled){ .value = (isnan(value) ? 0 : order_of(value) << 32) | weight,
-                         .feature = (uint32_t)f, .missing = isnan(value) };
-        pli_text_add_bytes(to, &one, sizeof one);
+        if (!whole) put(to, (uint32_t)f);
+        put(to, isnan(value) ? MISSING : (uint32_t)order_of(value));
     }
     return !to->failed;
 }
 
 /* The own rows of the sample. */
-static plait_status take_sample(const pli_run *run, const pli_fields *fields, double heaviest, pli_text *to) {
+static plait_status take_sample(const pli_run *run, const pli_bins *bins, double heaviest, pli_text *to) {
     const double rows = (double)run->rows, entries = fmax((double)run->entries, 1);
     const double share = fmin(SAMPLE / rows, ENTRIES / entries), unit = heaviest / (double)((uint64_t)1 << WEIGHT_BITS);
     for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
@@ -93,7 +105,7 @@ static plait_status take_sample(const pli_run *run, const pli_fields *fields, do
             const double weight = weight_of(run, block, r);
             if (!(weight > 0) || !is_sampled(run, block->first_row + r, share)) continue;
             const uint64_t units = (uint64_t)llrint(weight / unit);
-            if (!sample_row(fields, block, r, units > 0 ? units : 1, to))
+            if (!sample_row(bins->fields, block, r, bins->features, units > 0 ? (uint32_t)units : 1, to))
                 return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a sample of the rows");
         }
     }
@@ -261,17 +273,28 @@ static void cut_feature(void *user, int64_t f, int32_t thread) {
     pli_free(v.weight);
 }
 
-/* Sorts the sample by feature. first [features + 2] */
-static void by_feature(int64_t n, const sampled *s, int64_t features, int64_t *first, uint64_t *key,
-                       int64_t *missing_weight, int64_t *total) {
-    for (int64_t i = 0; i < n; i++) {
-        if (s[i].feature == UINT32_MAX) *total += (int64_t)s[i].value;
-        else if (s[i].missing) missing_weight[s[i].feature] += (int64_t)(s[i].value & 0xffffffffu);
-        else first[s[i].feature + 2]++;
+/* Hears of the sample's values: counts them, or, with key, puts them at first[f + 1] and moves that on. */
+static void walk_sample(int64_t words, const uint32_t *s, int64_t *first, uint64_t *key, int64_t *missing_weight,
+                        int64_t *total) {
+    for (int64_t i = 0; i < words;) {
+        const uint32_t weight = s[i], n = s[i + 1] >> 1, whole = s[i + 1] & 1;
+        i += 2;
+        if (key == NULL) *total += weight;
+        for (uint32_t v = 0; v < n; v++) {
+            const uint32_t f = whole ? v : s[i++], order = s[i++];
+            if (order != MISSING && key != NULL) key[first[f + 1]++] = (uint64_t)order << 32 | weight;
+            else if (order != MISSING) first[f + 2]++;
+            else if (key == NULL) missing_weight[f] += weight;
+        }
     }
+}
+
+/* Sorts the sample by feature. first [features + 2] */
+static void by_feature(int64_t words, const uint32_t *s, int64_t features, int64_t *first, uint64_t *key,
+                       int64_t *missing_weight, int64_t *total) {
+    walk_sample(words, s, first, NULL, missing_weight, total);
     for (int64_t f = 0; f < features; f++) first[f + 2] += first[f + 1];
-    for (int64_t i = 0; i < n; i++)
-        if (s[i].feature != UINT32_MAX && !s[i].missing) key[first[s[i].feature + 1]++] = s[i].value;
+    walk_sample(words, s, first, key, missing_weight, total);
 }
 
 static bool make_arrays(pli_bins *b, int64_t used, int64_t cuts) {
@@ -340,7 +363,7 @@ static plait_status keep_used(const pli_run *run, const work *w) {
     return PLAIT_OK;
 }
 
-static plait_status cut_all(const pli_run *run, const sampled *s, int64_t n, const double *missing, int64_t most,
+static plait_status cut_all(const pli_run *run, const uint32_t *s, int64_t n, const double *missing, int64_t most,
                             pli_bins *bins) {
     const int64_t d = bins->features;
     int64_t      *first = pli_calloc((size_t)d + 2, sizeof *first), *lost = pli_calloc((size_t)d, 3 * sizeof *lost);
@@ -372,13 +395,13 @@ static plait_status gather(pli_run *run, double heaviest, const double *missing,
     pli_text     own = { 0 };
     void        *all = NULL;
     size_t       bytes = 0, *sizes = pli_array((size_t)plait_comm_workers(run->comm), sizeof *sizes);
-    plait_status status = sizes != NULL ? take_sample(run, bins->fields, heaviest, &own)
+    plait_status status = sizes != NULL ? take_sample(run, bins, heaviest, &own)
                                         : pli_fail(run->err, PLAIT_ENOMEM, "no memory for a sample of the rows");
     if (status >= 0) status = plait_comm_allgatherv(run->comm, own.data, own.length, sizes, &all);
     for (int32_t w = 0; status >= 0 && w < plait_comm_workers(run->comm); w++) bytes += sizes[w];
     pli_text_free(&own);
     if (status >= 0)
-        status = cut_all(run, all, (int64_t)(bytes / sizeof(sampled)), missing, most, bins);
+        status = cut_all(run, all, (int64_t)(bytes / sizeof(uint32_t)), missing, most, bins);
     plait_comm_free(all);
     pli_free(sizes);
     return status;
