@@ -201,6 +201,13 @@ plait_status pli_dataset_open_beside(const pli_dataset *other, const plait_data_
     return open_dataset(opts, fixed, other->sources, other->dealt, false, worker, workers, dataset_out, err);
 }
 
+static void free_segments(pli_dataset *d) {
+    for (int64_t i = 0; d->marks != NULL && i < d->segments; i++) pli_free(d->marks[i].at);
+    pli_free(d->marks);
+    d->marks = NULL;
+    pli_free(d->segment);
+}
+
 void pli_dataset_destroy(pli_dataset **dataset) {
     pli_dataset *d = dataset != NULL ? *dataset : NULL;
     if (d == NULL) return;
@@ -215,7 +222,7 @@ void pli_dataset_destroy(pli_dataset **dataset) {
     pli_vw_close(&d->vw);
     pli_schema_destroy(&d->schema);
     pli_text_free(&d->notes);
-    pli_free(d->segment);
+    free_segments(d);
     pli_free(d->begin);
     pli_free(d->piece_segment);
     pli_free(d->piece);
@@ -379,7 +386,7 @@ static bool load_by_cache(pli_dataset *d, pli_pool *pool) {
         return false;
     }
     pli_free(d->rows);
-    pli_free(d->segment);
+    free_segments(d);
     pli_free(d->piece_segment);
     pli_free(d->piece);
     pli_schema_destroy(&d->schema);

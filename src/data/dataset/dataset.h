@@ -18,6 +18,13 @@ typedef struct pli_segment {
     size_t  from, to; /* places in the source; behind newlines, or at its ends */
 } pli_segment;
 
+/* Where every PLI_MARK rows of a segment end, as the scan found them: a stream need not look for all lines again. */
+#define PLI_MARK 64
+typedef struct pli_marks {
+    size_t *at; /* [n] */
+    int64_t n, capacity;
+} pli_marks;
+
 /* A format: how text becomes rows. rules belong to the reader, which makes them at opening. */
 typedef struct pli_reader {
     const char *name;
@@ -45,6 +52,7 @@ struct pli_dataset {
     size_t                     row_bytes; /* bytes of each row (a source's last may have fewer); 0: rows are lines */
     size_t                    *begin;   /* [sources] where the rows begin: behind a header */
     pli_segment               *segment; /* [segments] in order */
+    pli_marks                 *marks;   /* [segments], of a scanned data set; else NULL */
     int64_t                    segments;
     int64_t                   *piece_segment; /* [blocks + 1]: first segment of each piece */
     int32_t                   *piece;         /* [blocks]: the piece of each block; NULL: they have the same numbers */

@@ -18,8 +18,15 @@ typedef struct scan_job {
     plait_status   *status;  /* [own] */
 } scan_job;
 
-static plait_status scan_lines(const pli_dataset *d, const pli_segment *segment, pli_found *found, int64_t *rows_out,
-                               plait_error *err) {
+/* Notes that a multiple of PLI_MARK rows ends here. */
+static bool mark(pli_marks *marks, size_t at) {
+    if (!pli_grow((void **)&marks->at, &marks->capacity, marks->n + 1, sizeof *marks->at)) return false;
+    marks->at[marks->n++] = at;
+    return true;
+}
+
+static plait_status scan_lines(const pli_dataset *d, const pli_segment *segment, pli_marks *marks, pli_found *found,
+                               int64_t *rows_out, plait_error *err) {
     const pli_source    *source = &d->sources->source[segment->source];
     const unsigned char *p = source->data + segment->from, *to = source->data + segment->to, *dropped = p;
     int64_t              rows = 0;
@@ -28,7 +35,8 @@ static plait_status scan_lines(const pli_dataset *d, const pli_segment *segment,
         if (!d->reader->look(d->rules, p, newline != NULL ? newline : to, found))
             return pli_fail(err, PLAIT_ENOMEM, "no memory for the labels");
         p = newline != NULL ? newline + 1 : to;
-        rows++;
+        if (++rows % PLI_MARK == 0 && !mark(marks, (size_t)(p - source->data)))
+            return pli_fail(err, PLAIT_ENOMEM, "no memory for the places of rows");
         if (p - dropped > CHUNK) {
             pli_source_drop(source, (size_t)(dropped - source->data), (size_t)(p - source->data));
             dropped = source->data + pli_drop_again((size_t)(p - source->data));
@@ -80,7 +88,7 @@ static void scan_one(void *user, int64_t i, int32_t thread) {
             job->status[i] = scan_by_parsing(d, segment, &job->scratch[thread], &job->sums[thread], &job->found[i],
                                              rows, &job->error[i]);
         else
-            job->status[i] = scan_lines(d, segment, &job->found[i], rows, &job->error[i]);
+            job->status[i] = scan_lines(d, segment, &d->marks[k], &job->found[i], rows, &job->error[i]);
     }
 }
 
@@ -112,7 +120,9 @@ plait_status pli_dataset_scan(pli_dataset *d, bool features, pli_pool *pool, pla
                      .found = pli_calloc(own, sizeof *job.found),
                      .error = pli_calloc(own, sizeof *job.error),
                      .status = pli_calloc(own, sizeof *job.status) };
-    bool good = job.scratch != NULL && job.sums != NULL && job.found != NULL && job.error != NULL && job.status != NULL;
+    if (d->marks == NULL) d->marks = pli_calloc((size_t)d->segments + 1, sizeof *d->marks);
+    bool good = job.scratch != NULL && job.sums != NULL && job.found != NULL && job.error != NULL &&
+                job.status != NULL && d->marks != NULL;
     plait_status status =
         good ? scan_blocks(&job, pool, err) : pli_fail(err, PLAIT_ENOMEM, "no memory for the list of blocks");
     for (size_t i = 0; job.found != NULL && i < own; i++) pli_found_free(&job.found[i]);

@@ -63,12 +63,25 @@ static plait_status changed(const pli_source *source, plait_error *err) {
     return pli_fail(err, PLAIT_EFORMAT, "%s: changed while it is read", source->path);
 }
 
+/* Moves the spot over marked rows of its segment, to at most `rows` rows farther. */
+static void pass_marked(const pli_dataset *d, int64_t rows, pli_spot *spot) {
+    if (d->marks == NULL) return;
+    const pli_marks *marks = &d->marks[spot->segment];
+    const int64_t    end = spot->segment_row + rows, at = end / PLI_MARK < marks->n ? end / PLI_MARK : marks->n;
+    const int64_t    passed = at * PLI_MARK - spot->segment_row;
+    if (passed <= 0) return;
+    spot->at = marks->at[at - 1];
+    spot->segment_row += passed;
+    spot->row += passed;
+}
+
 /* Moves the spot behind row `end` of its block. */
 static plait_status pass_rows(const pli_dataset *d, int32_t own, int64_t end, pli_spot *spot, plait_error *err) {
     while (spot->row < end) {
         if (spot->segment >= pli_segments_of(d, d->first + own).to) return changed(&d->sources->source[0], err);
         const pli_segment *segment = &d->segment[spot->segment];
-        int64_t            took = end - spot->row;
+        pass_marked(d, end - spot->row, spot);
+        int64_t took = end - spot->row;
         spot->at = pli_end_of_rows(d, &d->sources->source[segment->source], spot->at, segment->to, &took);
         spot->segment_row += took;
         spot->row += took;

@@ -178,7 +178,8 @@ static inline cursor read_entries(parser *s, cursor p, const bool wide) {
     for (;;) {
         uint64_t index;
         if (pli_likely(*p == ' ')) p++;
-        if (plain) p = pli_plain_read(b, p, base, limit, &e);
+        if (plain && values == NULL) p = pli_plain_read(b, p, base, limit, true, &e);
+        else if (plain) p = pli_plain_read(b, p, base, limit, false, &e);
         int    digits = pli_digits8(p, &index);
         cursor colon = p + digits;
         if (pli_unlikely(*colon != ':' || digits == 0)) {

@@ -39,6 +39,7 @@ plait_status pli_online_take(const pli_run *run, pli_online_thread *thread, cons
     if (!row->known && run->live) return pli_online_unknown(run, block, number, &thread->error);
     if (block->weight != NULL) row->weight *= (double)block->weight[number];
     PLI_TRY(reserve(thread, row, n + 1));
+    row->ones = centre == NULL; /* by its own values, whatever the block has: a pipe is cut into other blocks */
     if (centre != NULL) { /* a value that is not given is not 0 */
         if (given > 0 && (block->col == NULL || block->col[from + given - 1] >= n))
             return pli_fail(&thread->error, PLAIT_EFORMAT, PLI_INDEX_TOO_HIGH,
@@ -50,6 +51,7 @@ plait_status pli_online_take(const pli_run *run, pli_online_thread *thread, cons
         }
     } else if (block->value != NULL) {
         memcpy(row->x, block->value + from, (size_t)n * sizeof *row->x);
+        for (int64_t e = 0; e < n && row->ones; e++) row->ones = row->x[e] == 1;
     } else {
         for (int64_t e = 0; e < n; e++) row->x[e] = 1;
     }
@@ -206,10 +208,12 @@ plait_status pli_online_again(pli_run *run, const pli_batch *batch, double share
     pli_online *o = online_of(run);
     const bool  paced = o->paced;
     o->reviews = true;
+    o->rule.shared = o->in_place; /* by threads side by side */
     o->paced = false; /* the push is a share already */
     plait_status status = o->in_place ? pli_online_again_in_place(run, batch, sums_out) : fetched(run, batch);
     if (status == PLAIT_OK && !o->in_place) status = step_by_key(run, batch, (float)share, sums_out);
     o->reviews = false;
+    o->rule.shared = o->unlocked;
     o->paced = paced;
     return status;
 }

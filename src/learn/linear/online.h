@@ -57,6 +57,7 @@ typedef struct pli_online_rule {
     double          unit;    /* the spread of the scores; 1 for classes              */
     double          slope;   /* of the loss by the score, at a spread; 1 for classes */
     bool            raw;     /* features are taken as they are: --normalize none     */
+    bool            shared;  /* other threads change the values at the same time     */
     bool            judges;  /* rows are judged, and nothing is learnt from them     */
 } pli_online_rule;
 
@@ -73,6 +74,7 @@ typedef struct pli_online_row {
     float **at;     /* [n] the values of its features, which are changed in place by relaxed atomics */
     float  *x;      /* [n] */
     bool    intercept; /* the last entry is it */
+    bool    ones;   /* all x are 1 */
     double  y, weight;
     double  share;  /* by which the step is shortened, since others learn unseen: in (0, 1] */
     bool    known;  /* is its label known? */

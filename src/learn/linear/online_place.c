@@ -36,6 +36,7 @@ plait_status pli_online_make_table(pli_run *run, const plait_table_opts *opts, p
      * by side, but in a file that is sorted by label each would see other labels. */
     o->unlocked = pli_run_holders(run) > 1 &&
                   pli_pair_is_unlocked(pli_topology_find(run->topology), run->consistency, NULL);
+    o->rule.shared = o->unlocked;
     t.topology = run->topology;
     t.consistency = o->unlocked ? run->consistency : "async";
     t.filter = "";

@@ -2,6 +2,7 @@
 #include "learn/linear/online.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Measured on the sets of bench/online; for scores of unit spread. */
 static const double N0 = 0.2, C = 0.02, INTERCEPT = 2.5; /* the intercept is in every row: it may learn faster */
@@ -16,10 +17,9 @@ static inline float load(const float *from) {
     return x;
 }
 
-static inline void store(float *to, double x) {
-    const float narrow = (float)x;
-    __atomic_store(to, &narrow, __ATOMIC_RELAXED);
-}
+static inline void store(float *to, float x) { __atomic_store(to, &x, __ATOMIC_RELAXED); }
+
+static inline void store_narrow(float *to, double x) { store(to, (float)x); }
 
 /* --- scales and rates --------------------------------------------------------------------------------------------- */
 
@@ -81,8 +81,8 @@ static inline void note_scale(bool raw, double weight, float *value, float *q) {
     const float square = load(q), count = load(q + 1);
     if (square == count && *value == 1 && count < SCALE_ROWS) { /* it always was 1: the usual case of sparse data */
         const double sum = (double)count + weight;
-        store(q, sum);
-        store(q + 1, sum);
+        store_narrow(q, sum);
+        store_narrow(q + 1, sum);
         return;
     }
     const double x = (double)*value;
@@ -91,8 +91,8 @@ static inline void note_scale(bool raw, double weight, float *value, float *q) {
         return;
     }
     const float new_square = (float)((double)square + weight * x * x), new_count = (float)((double)count + weight);
-    store(q, (double)new_square);
-    store(q + 1, (double)new_count);
+    store(q, new_square);
+    store(q + 1, new_count);
     *value = (float)(x * inverse_scale(raw, new_square, new_count));
 }
 
@@ -146,16 +146,84 @@ static void learn_one(const pli_online_rule *rule, pli_online_row *row, double a
     rate_all(entries - last, r, square, (float)(all * INTERCEPT), x + last, n + last, rate + last);
     for (int64_t e = 0; e < entries; e++) pace += (double)x[e] * (double)rate[e];
     if (!(pace > 0)) {
-        for (int64_t e = 0; e < entries; e++) store(&at[e][1], (double)n[e]);
+        for (int64_t e = 0; e < entries; e++) store(&at[e][1], n[e]);
         return;
     }
     if (loss->invariant != NULL) move = loss->invariant(rule->goal->parameter, score, row->y, step * pace);
     else pli_online_flow(rule->goal, 1, &score, row->y, &pace, step, &move, scratch->score + 3);
     const double by = move / pace;
     for (int64_t e = 0; e < entries; e++) {
-        store(&at[e][0], (double)load(&at[e][0]) + by * (double)rate[e]);
-        store(&at[e][1], (double)n[e]);
+        store_narrow(&at[e][0], (double)load(&at[e][0]) + by * (double)rate[e]);
+        store(&at[e][1], n[e]);
     }
+}
+
+/* --- one score, and features that are 1 --------------------------------------------------------------------------- */
+
+static double sum_of(int64_t entries, const float *x) {
+    double  part[4] = { 0 };
+    int64_t e = 0;
+    for (; e + 4 <= entries; e += 4)
+        for (int i = 0; i < 4; i++) part[i] += (double)x[e + i];
+    for (; e < entries; e++) part[0] += (double)x[e];
+    return part[0] + part[1] + (part[2] + part[3]);
+}
+
+/* The values v, n, q, c of a feature, at once. */
+typedef float quad __attribute__((vector_size(16)));
+
+static inline quad load_quad(const float *from, bool shared) {
+    quad all;
+    if (shared) all = (quad){ load(from), load(from + 1), load(from + 2), load(from + 3) };
+    else memcpy(&all, from, sizeof all);
+    return all;
+}
+
+static inline void store_quad(float *to, quad all, bool shared) {
+    for (int i = 0; shared && i < 4; i++) store(to + i, all[i]);
+    if (!shared) memcpy(to, &all, sizeof all);
+}
+
+/* score_one of a row of ones whose features always were 1: their scale is 1, and nothing is written yet. false: one of
+ * them was not. */
+static inline bool score_ones(const pli_online_row *row, const bool shared, float *restrict v, float *restrict n) {
+    float *const *at = row->at;
+    int           other = 0;
+    for (int64_t e = 0, entries = row->n; e < entries; e++) {
+        const quad all = load_quad(at[e], shared);
+        v[e] = all[0];
+        n[e] = all[1];
+        other |= (all[2] != all[3]) | !(all[3] < SCALE_ROWS);
+    }
+    return other == 0;
+}
+
+static inline void add_ones(const pli_online_row *row, const bool shared, float square, const float *grown) {
+    float *const *at = row->at;
+    const float   weight = (float)row->weight;
+    for (int64_t e = 0, entries = row->n; e < entries; e++)
+        store_quad(at[e], load_quad(at[e], shared) + (quad){ grown[e], square, weight, weight }, shared);
+}
+
+/* learn_one of such a row. */
+static void learn_ones(const pli_online_rule *rule, pli_online_row *row, double all, double score, double slope,
+                       const float *restrict n, pli_online_scratch *scratch) {
+    const double  step = rule->rate * rule->unit * row->weight * row->share;
+    const float   square = (float)(row->weight * slope * slope), each = (float)all;
+    const rates   r = rates_of(rule);
+    const int64_t entries = row->n;
+    float *restrict rate = scratch->rate;
+    double move = 0;
+    for (int64_t e = 0; e < entries; e++) rate[e] = each * rate_at(r, n[e] + square);
+    if (row->intercept) rate[entries - 1] *= (float)INTERCEPT;
+    const double pace = sum_of(entries, rate);
+    if (pace > 0 && rule->goal->loss->invariant != NULL)
+        move = rule->goal->loss->invariant(rule->goal->parameter, score, row->y, step * pace);
+    else if (pace > 0) pli_online_flow(rule->goal, 1, &score, row->y, &pace, step, &move, scratch->score + 3);
+    const float by = pace > 0 ? (float)(move / pace) : 0;
+    for (int64_t e = 0; e < entries; e++) rate[e] *= by;
+    if (rule->shared) add_ones(row, true, square, rate);
+    else add_ones(row, false, square, rate);
 }
 
 /* --- a score for each class --------------------------------------------------------------------------------------- */
@@ -182,7 +250,7 @@ static void learn_all(const pli_online_rule *rule, pli_online_row *row, double a
         float       *n = row->at[e] + k, *rate = scratch->rate + e * k;
         for (int64_t c = 0; c < k; c++) {
             const double sum = (double)load(&n[c]) + row->weight * slope[c] * slope[c] * x * x;
-            store(&n[c], sum);
+            store_narrow(&n[c], sum);
             rate[c] = (float)(x * more) * rate_at(r, (float)sum);
             pace[c] += x * (double)rate[c];
         }
@@ -193,7 +261,7 @@ static void learn_all(const pli_online_rule *rule, pli_online_row *row, double a
     for (int64_t e = 0; e < row->n; e++) {
         float       *v = row->at[e];
         const float *rate = scratch->rate + e * k;
-        for (int64_t c = 0; c < k; c++) store(&v[c], (double)load(&v[c]) + move[c] * (double)rate[c]);
+        for (int64_t c = 0; c < k; c++) store_narrow(&v[c], (double)load(&v[c]) + move[c] * (double)rate[c]);
     }
 }
 
@@ -227,13 +295,20 @@ plait_status pli_online_learn(const pli_online_rule *rule, pli_online_row *row, 
     if (!pli_grow((void **)&scratch->rate, &scratch->capacity, 2 * row->n * k, sizeof *scratch->rate))
         return PLAIT_ENOMEM;
     float *const n = scratch->rate + row->n; /* with one score */
-    if (k == 1) score[0] = score_one(rule, row, &norm, n);
+    const bool ones = k == 1 && row->ones && (rule->shared ? score_ones(row, true, scratch->rate, n)
+                                                           : score_ones(row, false, scratch->rate, n));
+    if (ones) {
+        score[0] = sum_of(row->n, scratch->rate);
+        norm = (double)row->n;
+    }
+    else if (k == 1) score[0] = score_one(rule, row, &norm, n);
     else score_all(rule, row, score, &norm);
     sums->loss += row->weight * goal->loss->at(goal->parameter, k, score, row->y, slope);
     sums->weight += row->weight;
     totals->norm += row->weight * norm;
     totals->weight += row->weight;
-    if (k == 1) learn_one(rule, row, shrink(rule, totals), score[0], slope[0], n, scratch);
+    if (ones) learn_ones(rule, row, shrink(rule, totals), score[0], slope[0], n, scratch);
+    else if (k == 1) learn_one(rule, row, shrink(rule, totals), score[0], slope[0], n, scratch);
     else learn_all(rule, row, shrink(rule, totals), scratch);
     return PLAIT_OK;
 }

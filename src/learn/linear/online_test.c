@@ -202,6 +202,39 @@ static void test_the_scale_knows_the_row(void **state) {
     }
 }
 
+/* Rows of ones have a loop of their own, alone and beside other threads; a feature that was not 1 before has not. */
+static void test_rows_of_ones(void **state) {
+    const pli_goal goals[] = { { .loss = &pli_loss_logistic, .columns = 1, .classes = 2 },
+                               { .loss = &pli_loss_huber, .columns = 1, .parameter = 1 } };
+    (void)state;
+    for (int g = 0; g < 2; g++) {
+        learner    l[3]; /* as all rows, alone, shared */
+        pli_random random = pli_random_at(7, PLI_RANDOM_DATA, 0, 0);
+        for (int i = 0; i < 3; i++) {
+            begin(&l[i], &goals[g], 1);
+            l[i].row.intercept = true;
+            l[i].row.ones = i > 0;
+            l[i].rule.shared = i == 2;
+        }
+        for (int row = 0; row < 300; row++) {
+            double     x[FEATURES] = { 1, 1, 1, 1, 1, 1 };
+            const bool high = pli_random_f64(&random) < 0.7, odd = row % 50 == 49;
+            if (odd) x[2] = 3;
+            for (int i = 0; i < 3; i++) {
+                l[i].row.ones = i > 0 && !odd;
+                learn(&l[i], x, high ? 1 : -1, 1 + row % 3);
+            }
+        }
+        for (int j = 0; j < FEATURES; j++)
+            for (int c = 0; c < 4; c++) {
+                assert_near(l[1].values[j][c], l[0].values[j][c], 1e-4 * fabs((double)l[0].values[j][c]) + 1e-6);
+                assert_near(l[2].values[j][c], l[1].values[j][c], 0);
+            }
+        assert_near(l[1].sums.loss, l[0].sums.loss, 1e-4 * l[0].sums.loss);
+        for (int i = 0; i < 3; i++) pli_online_scratch_free(&l[i].scratch);
+    }
+}
+
 static void test_odd_values(void **state) {
     const pli_goal goal = { .loss = &pli_loss_logistic, .columns = 1, .classes = 2 };
     learner        l;
@@ -222,6 +255,7 @@ int main(void) {
         cmocka_unit_test(test_extremes),                   cmocka_unit_test(test_flow_of_classes),
         cmocka_unit_test(test_units_do_not_matter),        cmocka_unit_test(test_weight_2_is_the_row_twice),
         cmocka_unit_test(test_odd_values),                 cmocka_unit_test(test_the_scale_knows_the_row),
+        cmocka_unit_test(test_rows_of_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

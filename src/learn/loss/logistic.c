@@ -30,6 +30,14 @@ static void logistic_second(double parameter, int64_t k, const double *score, do
     h[0] = e / ((1 + e) * (1 + e));
 }
 
+/* exp(d) - 1 for d >= 0, to 1e-9 of it. */
+static double grown_by(double d) {
+    if (d > 0.5) return expm1(d);
+    const double low = 1 + d * (1.0 / 2 + d * (1.0 / 6 + d * (1.0 / 24)));
+    const double high = 1.0 / 120 + d * (1.0 / 720 + d * (1.0 / 5040 + d * (1.0 / 40320 + d * (1.0 / 362880))));
+    return d * (low + d * d * (d * d) * high);
+}
+
 /* The margin m grows by d, where d + exp(m) (exp(d) - 1) = step. Two bounds from above: with exp(d) - 1 >= d + d^2 / 2,
  * and without the first term. From there Newton's steps go down to d, since the left side is convex; the error of the
  * last one is its square. */
@@ -39,7 +47,7 @@ static double logistic_invariant(double parameter, double score, double y, doubl
     double d = 2 * step / (1 + e + sqrt((1 + e) * (1 + e) + 2 * e * step));
     if (d > 1) d = fmin(d, fmin(step, log1p(step / e)));
     for (int i = 0; i < 50; i++) {
-        const double grown = e * expm1(d), too_far = (d + grown - step) / (1 + e + grown);
+        const double grown = e * grown_by(d), too_far = (d + grown - step) / (1 + e + grown);
         d -= too_far;
         if (!(too_far > 3e-4 * d)) break;
     }
