@@ -88,6 +88,10 @@ bool   pli_schema_same_origins(const pli_schema *a, const pli_schema *b);
 
 /** Are its features hashed, so that a key is no name? */
 bool pli_schema_is_hashed(const pli_schema *schema);
+/** Are its features known by their numbers alone? name_all: gives them names [n]; the schema then owns the texts, not
+ *  the array. false: no memory, or they have names. */
+bool pli_schema_has_numbers(const pli_schema *schema);
+bool pli_schema_name_all(pli_schema *schema, int64_t n, char *const *name);
 
 /* --- blocks ------------------------------------------------------------------------------------------ */
 

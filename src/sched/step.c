@@ -140,15 +140,22 @@ static plait_status end_clock(plait_schedule *s) {
     return status;
 }
 
-plait_status plait_schedule_step(plait_schedule *schedule) {
-    plait_schedule *s = schedule;
-    if (s == NULL) return PLAIT_EINVAL;
+plait_status pli_schedule_begin_step(plait_schedule *s) {
     PLI_TRY(pli_schedule_check_tables(s));
     PLI_TRY(make_plan(s));
     list_own(s, false);
-    PLI_TRY(push(s, 0, false));
-    PLI_TRY(end_clock(s));
+    return push(s, 0, false);
+}
+
+plait_status pli_schedule_end_step(plait_schedule *s) {
     PLI_TRY(pull(s));
     turn_page(s);
     return PLAIT_OK;
+}
+
+plait_status plait_schedule_step(plait_schedule *schedule) {
+    if (schedule == NULL) return PLAIT_EINVAL;
+    PLI_TRY(pli_schedule_begin_step(schedule));
+    PLI_TRY(end_clock(schedule));
+    return pli_schedule_end_step(schedule);
 }

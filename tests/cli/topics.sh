@@ -91,6 +91,40 @@ for numbers in "1:3" "3:2" "2 --replicas 2:3" "3:2 --replicas 2"; do
     [ "$(key resumed model_hash)" = "$(key whole model_hash)" ] || fail "from $from to $to workers: another model"
 done
 
+# --- words rotate: the planted topics, whatever the staleness; the audit proves that no two workers had a word ---
+# shellcheck disable=SC2086
+for way in "4 --topology ps" "2 --topology allreduce" "3 --topology ps --consistency ssp:1" "2 --topology ps --consistency async" 1; do
+    rm -f turns
+    works rotate $lda --words rotate --epochs 60 --seed 1 --workers $way --events turns --json
+    awk -v p="$(key rotate perplexity)" 'BEGIN { exit !(p > 10 && p < 15) }' || fail "$way: perplexity $(key rotate perplexity)"
+    works turns audit --schedule turns
+done
+# shellcheck disable=SC2086
+works rotate $lda --words rotate --epochs 3 --workers 3 --topology ps --consistency ssp:1 --word-blocks 3 --events few --json
+"$PLAIT" audit --schedule few >few.out 2>&1 && fail "too few blocks are proven"
+says few.out 'refuted (conflict)' || fail "too few blocks: $(cat few.out)"
+# shellcheck disable=SC2086
+{ # epochs are cut off whole, so any number of workers goes on; the counts are checked at the end
+    rm -rf d
+    works whole $lda --words rotate --epochs 14 --workers 3 --topology ps --json
+    works part $lda --words rotate --epochs 14 --workers 3 --topology ps --checkpoint d --checkpoint-every 21 --json
+    rm -r d/*42
+    for to in 3 2; do
+        works resumed $lda --words rotate --epochs 14 --resume d --workers $to --topology ps --json
+        [ $to -ne 3 ] || [ "$(key resumed model_hash)" = "$(key whole model_hash)" ] || fail "rotated, resumed: another model"
+    done
+}
+
+# --- words by name ---
+awk 'BEGIN { for (w = 1; w <= 30; w++) print "word" w, 1000 - w }' >words.txt
+works named train --model lda --components 3 --data planted.svm --epochs 5 --vocabulary words.txt --out named.plait --quiet
+works topics inspect named.plait
+says topics.out '^topic	0 .* word[0-9]' || fail "no words: $(cat topics.out)"
+head -n 20 words.txt >short.txt
+exits 1 'short.txt has 20 words, but the data have words up to the 30th' short train --model lda --components 3 --data planted.svm --vocabulary short.txt
+# shellcheck disable=SC2086
+exits 2 'the data have names for their words' named $lda --vocabulary words.txt
+
 # --- refused ---
 printf '1 1:2 3:1\n1 2:1.5\n' >half.svm
 exits 1 'row 2 of the data has 1.5 of word 2.* whole numbers from 0' half train --model lda --data half.svm
@@ -110,5 +144,10 @@ refused 'l1 and l2 with model lda is refused' --l1 0.1
 refused 'optimizer adam with model lda is refused' --optimizer adam
 refused 'balance dynamic is refused' --workers 2 --balance dynamic
 refused 'topology gossip:ring is refused.*nearest is allreduce' --workers 2 --topology gossip:ring
+refused '--replicas with model lda and --words rotate is refused' --words rotate --workers 2 --topology ps --replicas 2
+refused '--reduce exact with model lda and --words rotate is refused' --words rotate --reduce exact
+refused '--sampler mh with model lda and --words rotate is refused' --words rotate --sampler mh
+refused '2 blocks of 30 words for 3 workers' --words rotate --word-blocks 2 --workers 3
+refused 'components is .0.: expected an integer from 1' --components 0
 refused "sampler wants one of auto.scan.mh, not 'gibbs'" --sampler gibbs
 finish

@@ -27,6 +27,8 @@ typedef enum pli_label_kind { PLI_LABEL_NONE, PLI_LABEL_INTEGER, PLI_LABEL_REAL,
 typedef struct pli_dict {
     char  **text;
     int64_t n;
+    struct pli_dict_slot *slot; /* [slots] by hash (dict.c); NULL: there is none */
+    int64_t slots;
 } pli_dict;
 
 typedef struct pli_column {
@@ -90,11 +92,13 @@ const pli_column *pli_schema_label_column(const pli_schema *schema);
 /** Takes what was named; false: out of memory, and the schema has no names. */
 bool pli_schema_take_names(pli_schema *schema, pli_names *names);
 
-/** Place of text in dict, or -1. */
+/** dict.c. Place of text in dict, or -1. */
 int64_t pli_dict_find(const pli_dict *dict, const char *text, size_t length);
 /** Takes ownership of texts [n], which may be unsorted; frees repeats. false: out of memory. */
 bool pli_dict_set(pli_dict *dict, char **texts, int64_t n);
 bool pli_dict_merge(pli_dict *dict, const pli_dict *other);
+/** After its texts were written by hand: makes questions fast. */
+void pli_dict_index(pli_dict *dict);
 void pli_dict_free(pli_dict *dict);
 
 #endif

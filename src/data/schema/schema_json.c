@@ -186,6 +186,7 @@ static bool read_texts(const json_t *list, pli_dict *dict) {
         if (!ordered || (dict->text[i] = pli_strdup(text)) == NULL) return false;
         dict->n++;
     }
+    pli_dict_index(dict);
     return true;
 }
 

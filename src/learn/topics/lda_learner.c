@@ -22,7 +22,7 @@ static plait_status check(pli_run *run) {
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "--backup with model %s is refused: an update that is dropped would leave counts that are not "
                         "those of the tokens", run->learner->name);
-    return PLAIT_OK;
+    return pli_lda_rotate_check(run);
 }
 
 static bool is_trained(pli_run *run, const pli_block *block, int64_t r) {
@@ -127,7 +127,9 @@ static plait_status prepare(pli_run *run) {
         return pli_fail(run->err, PLAIT_EREFUSED, "model %s is refused on features that grow by key: hash them, as "
                                                   "with --hash-bits 16", run->learner->name);
     PLI_TRY(check_replicas(run));
+    PLI_TRY(pli_lda_vocabulary_check(run));
     PLI_TRY(settle_sizes(run));
+    PLI_TRY(pli_lda_rotate_settle(run));
     run->batch = run->opts->batch > 0 ? run->opts->batch : run->train_rows;
     run->examples = run->batch;
     run->clocks = (run->train_rows + run->batch - 1) / run->batch;
@@ -164,7 +166,8 @@ static plait_status make_arrays(pli_run *run) {
     if (!pli_topic_counts_begin(&m->counts, m->words, m->k, alpha, m->beta)) return no_memory(run);
     for (int32_t t = 0; t < m->k; t++) m->alpha[t] = alpha;
     const char *sampler = plait_training_name(run, "sampler");
-    if (strcmp(sampler, "scan") == 0 || (strcmp(sampler, "auto") == 0 && m->k <= SCAN_MOST)) return PLAIT_OK;
+    const bool scans = m->k <= SCAN_MOST || m->blocks > 0;
+    if (strcmp(sampler, "scan") == 0 || (strcmp(sampler, "auto") == 0 && scans)) return PLAIT_OK;
     return pli_topic_alias_begin(&m->counts) ? PLAIT_OK : no_memory(run);
 }
 
@@ -216,13 +219,15 @@ static plait_status begin(pli_run *run) {
     PLI_TRY(pli_run_table(run, "words", PLAIT_I64, m->words, m->k, m->change, &m->word));
     PLI_TRY(pli_run_table(run, "totals", PLAIT_I64, 1, m->k, m->change_total, &m->total));
     if (run->opts->replicas > 1) PLI_TRY(pli_lda_copies_begin(run));
-    return m->fits ? pli_run_table(run, "prior", PLAIT_I64, 1, m->k + 1, NULL, &m->fit) : PLAIT_OK;
+    if (m->fits) PLI_TRY(pli_run_table(run, "prior", PLAIT_I64, 1, m->k + 1, NULL, &m->fit));
+    return pli_lda_rotate_begin(run, m->change);
 }
 
 static void end(pli_run *run) {
     pli_lda *m = pli_lda_of(run);
     pli_topic_counts_end(&m->counts);
     pli_lda_copies_end(m);
+    pli_lda_rotate_end(m);
     void *const all[] = { m->alpha, m->seen, m->now, m->fitted, m->read, m->change, m->read_total, m->change_total,
                           m->key, m->in_batch };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) pli_free(all[i]);
@@ -261,6 +266,7 @@ static plait_status finish(pli_run *run, plait_model *model) {
     if (sum != m->tokens)
         return pli_fail(run->err, PLAIT_EFORMAT, "lda: the counts add up to %lld, but the data have %lld tokens",
                         (long long)sum, (long long)m->tokens);
+    PLI_TRY(pli_lda_vocabulary_put(run, model));
     PLI_TRY(plait_model_put(model, "counts", PLAIT_I64, 2, (const int64_t[]){ m->words, m->k }, m->read, run->err));
     PLI_TRY(plait_model_put(model, "alpha", PLAIT_F64, 1, (const int64_t[]){ m->k }, m->alpha, run->err));
     return plait_model_put(model, "beta", PLAIT_F64, 1, (const int64_t[]){ 1 }, &m->beta, run->err);
@@ -315,6 +321,21 @@ static const plait_learner_option options[] = {
       .names = "auto scan mh",
       .help = "scan: each token's topic is drawn from all topics; mh: from proposals, in a time that does not depend "
               "on the number of topics; auto: scan up to 3000 topics, else mh" },
+    { .name = "words",
+      .kind = PLAIT_OPTION_NAME,
+      .preset = "read",
+      .names = "read rotate",
+      .help = "read: each worker reads the words of its documents, as stale as the consistency allows; rotate: blocks "
+              "of words go from worker to worker, and each has one worker at a time" },
+    { .name = "word-blocks",
+      .kind = PLAIT_OPTION_COUNT,
+      .preset = "0",
+      .high = 32768,
+      .help = "with --words rotate: in how many blocks; 0: as many as the workers and the staleness need" },
+    { .name = "vocabulary",
+      .kind = PLAIT_OPTION_FILE,
+      .preset = "",
+      .help = "a word a line, for data whose words are numbers: 'plait inspect' shows topics with them" },
     { .name = "particles",
       .kind = PLAIT_OPTION_COUNT,
       .preset = "0",

@@ -34,11 +34,14 @@ static void list_words(pli_lda *m, const pli_batch *batch) {
         if (m->in_batch[w]) m->key[m->n++] = (uint64_t)w;
 }
 
-static plait_status read_counts(pli_run *run) {
+/* Do the words stand side by side? */
+static bool is_range(const pli_lda *m) { return m->n == m->words || m->schedule != NULL; }
+
+plait_status pli_lda_read_counts(pli_run *run) {
     pli_lda          *m = pli_lda_of(run);
     pli_topic_counts *c = &m->counts;
     PLI_TRY(plait_table_get_range(m->total, 0, 1, m->read_total));
-    if (m->n == m->words) PLI_TRY(plait_table_get_range(m->word, 0, m->words, m->read));
+    if (m->n > 0 && is_range(m)) PLI_TRY(plait_table_get_range(m->word, (int64_t)m->key[0], m->n, m->read));
     else if (m->n > 0) PLI_TRY(plait_table_get(m->word, m->n, m->key, m->read));
     int64_t sum = 0;
     for (int32_t k = 0; k < m->k; k++) {
@@ -58,14 +61,13 @@ static plait_status read_counts(pli_run *run) {
 
 /* --- a row -------------------------------------------------------------------------------------------------------- */
 
-enum { LOOK = 32 };
-
-/* The loss that a clock tells: of every LOOK-th word of a document, in each epoch others, by the counts after its draw.
- * Each document's part is a multiple of 2^-20, so sums are exact in any order. */
-static void add_loss(const pli_topic_counts *c, const pli_document *d, int64_t first, plait_step_sums *told) {
-    double tokens = (double)d->tokens, loss = 0, looked = 0;
+/* The loss that a clock tells: of every PLI_LDA_LOOK-th word of a document, in each epoch others, by the counts after
+ * its draw. Each document's part is a multiple of 2^-20, so sums are exact in any order. */
+void pli_lda_add_loss(const pli_topic_counts *c, const pli_document *d, int64_t all, int64_t first,
+                      plait_step_sums *told) {
+    double tokens = (double)all, loss = 0, looked = 0;
     for (int32_t k = 0; k < c->topics; k++) tokens += (double)c->alpha[k];
-    for (int64_t e = first; e < d->n; e += LOOK) {
+    for (int64_t e = first; e < d->n; e += PLI_LDA_LOOK) {
         const int32_t *word = c->word + (int64_t)d->word[e] * c->lanes;
         const double   n = (double)pli_document_count(d, e);
         double         p = 0;
@@ -80,24 +82,29 @@ static void add_loss(const pli_topic_counts *c, const pli_document *d, int64_t f
 }
 
 /* A row's values: how many tokens it has, plus 1 once their topics are there; then the topics, four in each. */
-static void sample_row(pli_run *run, const plait_row *row, int64_t number, int64_t *values, plait_step_sums *told) {
-    pli_lda     *m = pli_lda_of(run);
+pli_document pli_lda_hold(pli_run *run, const plait_row *row, int64_t number, int64_t *values) {
     pli_document d = pli_lda_document(row);
-    const int64_t epoch = run->clocks > 0 ? run->clocks_done / run->clocks : 0;
     d.topic = (uint16_t *)(values + 1);
-    if (values[0] == 0) pli_lda_first(run->opts->seed, number, m->k, &d);
+    if (values[0] == 0) pli_lda_first(run->opts->seed, number, pli_lda_of(run)->k, &d);
     values[0] = d.tokens + 1;
+    return d;
+}
+
+static void sample_row(pli_run *run, const plait_row *row, int64_t number, int64_t *values, plait_step_sums *told) {
+    pli_lda           *m = pli_lda_of(run);
+    const pli_document d = pli_lda_hold(run, row, number, values);
+    const int64_t      epoch = run->clocks > 0 ? run->clocks_done / run->clocks : 0;
     if (d.tokens == 0) return;
     pli_random random = pli_random_at(run->opts->seed, PLI_RANDOM_TOPICS, (uint64_t)epoch + 1, (uint64_t)number);
     pli_topic_counts_enter(&m->counts, &d);
     if (m->counts.alias != NULL) pli_topic_mh(&m->counts, &d, &random);
     else m->scan(&m->counts, &d, &random);
-    add_loss(&m->counts, &d, (number + epoch) % LOOK, told);
+    pli_lda_add_loss(&m->counts, &d, d.tokens, (number + epoch) % PLI_LDA_LOOK, told);
     if (m->fits) pli_prior_add(m->k, m->alpha, m->counts.in_doc, d.tokens, m->fitted);
 }
 
 /* Adds what has changed since the read; again: the counts become those that were read, for the next block. */
-static void take_changes(pli_lda *m, bool again) {
+void pli_lda_take_changes(pli_lda *m, bool again) {
     pli_topic_counts *c = &m->counts;
     for (int64_t i = 0; i < m->n; i++) {
         int32_t *now = c->word + (int64_t)m->key[i] * c->lanes;
@@ -127,9 +134,15 @@ static plait_status sample_part(pli_run *run, const pli_batch *batch, const pli_
     return pli_lda_of(run)->token != NULL ? pli_lda_copies_push(run, part->block->number) : PLAIT_OK;
 }
 
-static plait_status push(pli_run *run) {
+void pli_lda_clear_changes(pli_lda *m) {
+    memset(m->change, 0, (size_t)(m->n * m->k) * sizeof *m->change);
+    memset(m->change_total, 0, (size_t)m->k * sizeof *m->change_total);
+    memset(m->fitted, 0, (size_t)(m->k + 1) * sizeof *m->fitted);
+}
+
+plait_status pli_lda_push_changes(pli_run *run) {
     pli_lda *m = pli_lda_of(run);
-    if (m->n == m->words) PLI_TRY(plait_table_inc_range(m->word, 0, m->words, m->change, 0));
+    if (m->n > 0 && is_range(m)) PLI_TRY(plait_table_inc_range(m->word, (int64_t)m->key[0], m->n, m->change, 0));
     else if (m->n > 0) PLI_TRY(plait_table_inc(m->word, m->n, m->key, m->change, 0));
     PLI_TRY(plait_table_inc_range(m->total, 0, 1, m->change_total, 0));
     return m->fits ? plait_table_inc_range(m->fit, 0, 1, m->fitted, 0) : PLAIT_OK;
@@ -140,20 +153,19 @@ plait_status pli_lda_step(pli_run *run, const plait_batch *rows, plait_step_sums
     const pli_batch *batch = (const pli_batch *)rows;
     const bool       apart = run->exact || m->token != NULL; /* blocks do not see each other's changes */
     int64_t          first = 0;
+    if (m->schedule != NULL) return pli_lda_rotate_step(run, batch, told);
     list_words(m, batch);
-    PLI_TRY(read_counts(run));
+    PLI_TRY(pli_lda_read_counts(run));
     if (batch->rows == 0) return PLAIT_OK;
     pli_run_charge(run, batch, m->counts.alias != NULL ? 16 : m->k, m->n * m->k);
-    memset(m->change, 0, (size_t)(m->n * m->k) * sizeof *m->change);
-    memset(m->change_total, 0, (size_t)m->k * sizeof *m->change_total);
-    memset(m->fitted, 0, (size_t)(m->k + 1) * sizeof *m->fitted);
+    pli_lda_clear_changes(m);
     if (m->counts.alias != NULL) pli_topic_alias_prepare(&m->counts, m->n, m->key);
     for (int32_t p = 0; p < batch->parts; first += batch->part[p++].rows) {
         if (batch->part[p].rows == 0) continue;
         PLI_TRY(sample_part(run, batch, &batch->part[p], first, told));
-        if (apart) take_changes(m, true);
+        if (apart) pli_lda_take_changes(m, true);
     }
-    if (!apart) take_changes(m, false);
+    if (!apart) pli_lda_take_changes(m, false);
     told->rows = (double)batch->rows;
-    return push(run);
+    return pli_lda_push_changes(run);
 }

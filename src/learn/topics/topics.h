@@ -14,12 +14,16 @@
  *   tokens    their topics are values of rows (keep/row_values.h), four in a number: they stay with their worker. The
  *             first ones are a function of the seed and the token's place, so tables begin with their counts, and a row
  *             that no clock has had has them still
+ *   rotation  with --words rotate blocks of words go from worker to worker instead, and no count of a word is stale
+ *             (rotate.c)
  *   deaths    with two replicas the tokens' topics lie in a table, too (copied.c)
  *   priors    beta is fixed. The alphas are fitted, each topic its own, by Minka's fixed point ("Estimating a Dirichlet
  *             distribution", 2000), one step an epoch (prior.c)
  *   model     counts, alphas, beta; rows are understood by a fixed point over their topics (infer.c) */
 #ifndef PLI_LEARN_TOPICS_TOPICS_H
 #define PLI_LEARN_TOPICS_TOPICS_H
+
+#include <plait/schedule.h>
 
 #include "learn/learner.h"
 #include "learn/topics/counts.h"
@@ -42,6 +46,13 @@ typedef struct pli_lda {
     uint64_t         *key;      /* [n] the batch's words, increasing */
     int64_t           n;
     uint8_t          *in_batch; /* [words] */
+
+    /* words rotate (rotate.c); blocks 0: they do not */
+    int64_t           blocks, *cut; /* [blocks + 1]: block b has words cut[b] .. cut[b + 1] - 1 */
+    plait_schedule   *schedule;
+    const pli_batch  *batch;        /* of the epoch at hand, with */
+    plait_step_sums  *told;
+    int64_t           step;
 
     /* with two replicas (copied.c) */
     plait_table      *token;    /* the values of all rows, block after block; NULL: there is one replica */
@@ -70,8 +81,33 @@ plait_status pli_lda_copies_push(pli_run *run, int64_t block);
 plait_status pli_lda_copies_take(pli_run *run);
 plait_status pli_lda_copies_put(pli_run *run, const plait_table *table, bool *done_out);
 
+/** rotate.c: check, settle: options, and how many blocks; both do nothing if words do not rotate. begin: count
+ *  [words, k] of all tokens' first topics. A step is an epoch. */
+plait_status pli_lda_rotate_check(pli_run *run);
+plait_status pli_lda_rotate_settle(pli_run *run);
+plait_status pli_lda_rotate_begin(pli_run *run, const int64_t *count);
+void         pli_lda_rotate_end(pli_lda *m);
+plait_status pli_lda_rotate_step(pli_run *run, const pli_batch *batch, plait_step_sums *told);
+
+/** sample.c, of the words in key [n]: reads their counts; makes change zero; adds to it what has been drawn (again: the
+ *  counts become those that were read); pushes it. */
+plait_status pli_lda_read_counts(pli_run *run);
+void         pli_lda_clear_changes(pli_lda *m);
+void         pli_lda_take_changes(pli_lda *m, bool again);
+plait_status pli_lda_push_changes(pli_run *run);
+/** A row as a document whose topics are in its values, which are made if they are not there. */
+pli_document pli_lda_hold(pli_run *run, const plait_row *row, int64_t number, int64_t *values);
+/** Adds the loss of every PLI_LDA_LOOK-th word of (a part of) a document of so many tokens, from the first-th on. */
+enum { PLI_LDA_LOOK = 32 };
+void pli_lda_add_loss(const pli_topic_counts *c, const pli_document *d, int64_t tokens, int64_t first,
+                      plait_step_sums *told);
+
 /** sample.c: a clock. */
 plait_status pli_lda_step(pli_run *run, const plait_batch *batch, plait_step_sums *told);
+
+/** vocabulary.c: names for words that are numbers. put: into the model. Without --vocabulary they do nothing. */
+plait_status pli_lda_vocabulary_check(const pli_run *run);
+plait_status pli_lda_vocabulary_put(const pli_run *run, plait_model *model);
 
 /** prior.c: adds a sampled document to `fitted`; takes a step when the epoch's sums are whole. */
 void pli_prior_add(int32_t k, const double *alpha, const int32_t *in_doc, int64_t tokens, int64_t *fitted);

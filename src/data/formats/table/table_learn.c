@@ -97,7 +97,7 @@ static plait_status join_texts(learn_job *job, plait_error *err) {
         if (job->failed[own]) return no_memory(err);
         for (int64_t c = 0; c < schema->columns; c++) {
             texts   *set = &job->set[own * schema->columns + c];
-            pli_dict dict = { NULL, 0 };
+            pli_dict dict = { 0 };
             if (set->map.n == 0) continue;
             if (!pli_dict_set(&dict, set->text, set->map.n)) return no_memory(err);
             free_texts(set, set->map.n); /* the dictionary owns the texts now */
