@@ -1,6 +1,7 @@
 /* The words of a vocabulary file (--vocabulary FILE): line i names the i-th word of data whose words are numbers, as
  * LDA-C and LIBSVM have them. What follows a blank or a tab in a line, such as a count, is left out. The file is read
- * twice: it is looked at before the training, so that a mistake does not cost one; and the model takes its names at the end. */
+ * twice: it is looked at before the training, so that a mistake does not cost one; and the model takes its names at the
+ * end. */
 #include <string.h>
 
 #include "learn/model/model.h"
