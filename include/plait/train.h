@@ -39,11 +39,13 @@ typedef struct plait_weights {
     const void *values;       /* [n]; borrowed for the call                                          */
 } plait_weights;
 
-/* How --balance dynamic has divided an epoch. */
+/* How --balance dynamic has divided an epoch, or how long the stages of a cut net have worked in it. */
 typedef struct plait_shares {
     int64_t        epoch; /* from 1 */
     int32_t        workers;
-    const int64_t *rows;  /* [workers]: how many each has computed in the epoch; borrowed */
+    const int64_t *rows;  /* [workers]: how many each has computed in the epoch; borrowed      */
+    int32_t        stages; /* of a cut net, told apart from the rows; else 0                    */
+    const double  *seconds; /* [stages]: how long each has worked, its slowest replica; borrowed */
 } plait_shares;
 
 /* A moment of a run: the objective of the weights that the reporting worker read at that moment. */
@@ -195,8 +197,8 @@ typedef struct plait_train_opts {
                                              (replicas)                                                     */
     const char            *balance;       /* "static" (default): each worker keeps its blocks | "dynamic": faster
                                              workers take over blocks */
-    void (*shares)(void *user, const plait_shares *shares); /* dynamic: called for each completed epoch after the last
-                                                               one; on one rank */
+    void (*shares)(void *user, const plait_shares *shares); /* dynamic, or a cut net: called for each completed epoch
+                                                               after the last one; on one rank */
     void *user;
     int64_t curve; /* at how many moments of the run to measure the objective, after the run; 0: none. Impossible if
                       data streams or rows grow by key. It needs as many copies of the weights, at most 64 MiB */

@@ -104,13 +104,9 @@ static plait_status take_ranks(const pli_cluster *c, pli_place_step *s, plait_er
     if (s->speed == NULL || s->latency == NULL || s->bandwidth == NULL)
         return pli_fail(err, PLAIT_ENOMEM, "no memory for the links of %d ranks", o->ranks);
     for (size_t i = 0; i < n; i++) {
-        const int32_t from = pli_cluster_host(c, (int32_t)i);
-        s->speed[i] = pli_cluster_group(c, from)->speed;
-        for (size_t k = 0; k < n; k++) {
-            const int32_t to = pli_cluster_host(c, (int32_t)k);
-            s->latency[i * n + k] = pli_cluster_latency(c, from, to);
-            s->bandwidth[i * n + k] = pli_cluster_bandwidth(c, from, to);
-        }
+        s->speed[i] = pli_cluster_speed(c, (int32_t)i);
+        for (size_t k = 0; k < n; k++)
+            pli_cluster_between(c, (int32_t)i, (int32_t)k, &s->latency[i * n + k], &s->bandwidth[i * n + k]);
     }
     o->speed = s->speed;
     o->latency_s = s->latency;

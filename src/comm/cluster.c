@@ -113,3 +113,14 @@ bool pli_cluster_is_lossy(const pli_cluster *c) {
         if (c->mishap[i].kind == PLI_MESSAGES) return true;
     return false;
 }
+
+double pli_cluster_speed(const pli_cluster *c, int32_t rank) {
+    return pli_cluster_group(c, pli_cluster_host(c, rank))->speed;
+}
+
+void pli_cluster_between(const pli_cluster *c, int32_t from_rank, int32_t to_rank, double *latency_out,
+                         double *bandwidth_out) {
+    const int32_t from = pli_cluster_host(c, from_rank), to = pli_cluster_host(c, to_rank);
+    *latency_out = pli_cluster_latency(c, from, to);
+    *bandwidth_out = pli_cluster_bandwidth(c, from, to);
+}

@@ -106,6 +106,10 @@ const pli_host_group *pli_cluster_group(const pli_cluster *cluster, int32_t host
 double pli_cluster_latency(const pli_cluster *cluster, int32_t from_host, int32_t to_host);
 /** Bytes a second of the narrowest link between two hosts, or of what a host takes to copy a message. */
 double pli_cluster_bandwidth(const pli_cluster *cluster, int32_t from_host, int32_t to_host);
+/** The same by ranks: the speed of a rank's host, and what lies between the hosts of two ranks. */
+double pli_cluster_speed(const pli_cluster *cluster, int32_t rank);
+void   pli_cluster_between(const pli_cluster *cluster, int32_t from_rank, int32_t to_rank, double *latency_out,
+                           double *bandwidth_out);
 /** May messages be lost, doubled or overtake one another? */
 bool pli_cluster_is_lossy(const pli_cluster *cluster);
 

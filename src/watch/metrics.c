@@ -117,10 +117,11 @@ void pli_metrics_progress(pli_metrics *metrics, const plait_progress *progress) 
 void pli_metrics_shares(pli_metrics *metrics, const plait_shares *shares) {
     if (metrics == NULL) return;
     pli_text line = { 0 };
-    begin(&line, "shares");
+    begin(&line, shares->stages > 0 ? "stages" : "shares");
     pli_json_i64(&line, "epoch", shares->epoch);
-    pli_json_list(&line, "rows");
+    pli_json_list(&line, shares->stages > 0 ? "seconds" : "rows");
     for (int32_t w = 0; w < shares->workers; w++) pli_json_i64(&line, NULL, shares->rows[w]);
+    for (int32_t s = 0; s < shares->stages; s++) pli_json_f64(&line, NULL, shares->seconds[s]);
     pli_json_list_end(&line);
     put(metrics, &line, false);
 }

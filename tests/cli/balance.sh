@@ -118,4 +118,25 @@ grep -q 'stage 1: w6, b6, w7, b7; stage 2' stages-second.auto.err || fail "stage
 awk -v even="$(field stages-even.layers virtual_seconds)" -v a="$(field stages-second.layers virtual_seconds)" \
     -v b="$(field stages-second.auto virtual_seconds)" 'BEGIN { ideal = even * 4 / 3.5; exit !(b < 1.15 * ideal && a > 1.6 * ideal) }' ||
     fail "stages on hosts of speed 1, 1/2, 1, 1: by layers $(field stages-second.layers virtual_seconds), auto $(field stages-second.auto virtual_seconds), alike $(field stages-even.layers virtual_seconds) simulated seconds"
+
+# The second host slows down in the middle of a run. The run tells each epoch's times by stage, and which places would suit. Resumed
+# with these it is faster, and learns the same bits.
+printf 'version: 1\nhosts: [{count: 4}]\ncost: {flop: 1ns}\nevents:\n  - slow: {ranks: 1, factor: 2, from: 0.1s}\n' >middle.yaml
+printf 'version: 1\nhosts: [{count: 4}]\ncost: {flop: 1ns}\nevents:\n  - slow: {ranks: 1, factor: 2}\n' >slowed.yaml
+set -- train --model mlp --layers 32,32,32,32,32,32,32 --data digits.csv --label -1 --batch 256 --epochs 7 --workers 4 --cut 4 \
+    --micro-batches 16 --transport sim --json
+works middle "$@" --cluster middle.yaml --metrics middle.metrics --checkpoint kept --checkpoint-every 30
+says middle.err 'rank 1: warning: stage 1 has become 2 times as slow as in its fastest epoch.*stage 1: w3, b3; stage 2: w4' ||
+    fail "the slow stage is not told: $(cat middle.err)"
+sed -n 's/.*"stages", "epoch": [0-9]*, "seconds": \[\(.*\)\].*/\1/p' middle.metrics | tr -d , >seconds
+awk '{ b[NR] = $2; c[NR] = $3 } END { exit !(NR == 7 && b[7] > 1.9 * b[1] && b[7] < 2.1 * b[1] && c[7] < 1.01 * c[1]) }' seconds ||
+    fail "times of stages: $(cat seconds)"
+echo '{"nodes": {"w1": "rank:0", "w2": "rank:0", "w3": "rank:1", "w4": "rank:2", "w5": "rank:2", "w6": "rank:3", "w7": "rank:3", "w8": "rank:3"}}' >suits.json
+for how in layers suits.json; do
+    works resumed-${how%.json} "$@" --cluster slowed.yaml --place $how --resume kept
+done
+[ "$(field resumed-layers model_hash)" = "$(field resumed-suits model_hash)" ] || fail "other places learn other bits"
+awk -v a="$(field resumed-layers virtual_seconds)" -v b="$(field resumed-suits virtual_seconds)" 'BEGIN { exit !(b < 0.75 * a) }' ||
+    fail "from the checkpoint: $(field resumed-layers virtual_seconds) s by layers, $(field resumed-suits virtual_seconds) s by the places told"
+exits 2 'balance dynamic with one replica in 4 parts is refused.*--workers 8 for two replicas' one "$@" --balance dynamic
 finish

@@ -9,8 +9,8 @@
 static void take_link(const pli_cluster *c, const pli_stage_hosts *h, int32_t from, int32_t to) {
     const int64_t at = (int64_t)from * h->stages + to;
     for (int32_t r = 0; r < h->replicas; r++) {
-        const int32_t a = pli_cluster_host(c, from * h->replicas + r), b = pli_cluster_host(c, to * h->replicas + r);
-        const double  latency = pli_cluster_latency(c, a, b), bandwidth = pli_cluster_bandwidth(c, a, b);
+        double latency, bandwidth;
+        pli_cluster_between(c, from * h->replicas + r, to * h->replicas + r, &latency, &bandwidth);
         if (r == 0 || latency > h->latency[at]) h->latency[at] = latency;
         if (r == 0 || bandwidth < h->bandwidth[at]) h->bandwidth[at] = bandwidth;
     }
@@ -18,7 +18,7 @@ static void take_link(const pli_cluster *c, const pli_stage_hosts *h, int32_t fr
 
 static void take_speed(const pli_cluster *c, const pli_stage_hosts *h, int32_t stage) {
     for (int32_t r = 0; r < h->replicas; r++) {
-        const double speed = pli_cluster_group(c, pli_cluster_host(c, stage * h->replicas + r))->speed;
+        const double speed = pli_cluster_speed(c, stage * h->replicas + r);
         if (r == 0 || speed < h->speed[stage]) h->speed[stage] = speed;
     }
 }
@@ -49,10 +49,17 @@ void pli_stage_hosts_free(pli_stage_hosts *h) {
     *h = (pli_stage_hosts){ .stages = 0 };
 }
 
+plait_status pli_stage_hosts_speeds(pli_stage_hosts *h) {
+    if (h->speed != NULL) return PLAIT_OK;
+    h->speed = pli_array((size_t)h->stages, sizeof *h->speed);
+    for (int32_t k = 0; h->speed != NULL && k < h->stages; k++) h->speed[k] = 1;
+    return h->speed != NULL ? PLAIT_OK : PLAIT_ENOMEM;
+}
+
 void pli_stage_hosts_fill(const pli_stage_hosts *h, plait_place_opts *o) {
+    if (h->speed != NULL) o->speed = h->speed;
     if (h->cluster == NULL) return;
     const pli_cost *cost = &h->cluster->cost;
-    o->speed = h->speed;
     o->latency_s = h->latency;
     o->bandwidth = h->bandwidth;
     o->flop_ns = cost->work_ns[PLI_WORK_FLOPS];

@@ -20,6 +20,7 @@ struct pli_net_worker {
     float             *values; /* as the tables have them; [net->values] if this rank has all */
     int64_t            at[PLI_NET_PARAMS]; /* the first value of each own parameter */
     pli_net_rows       rows;
+    pli_stage_pace  pace; /* of a cut net */
 };
 
 /* --- life -------------------------------------------------------------------------------------------------------- */
@@ -82,6 +83,7 @@ static plait_status begin(pli_run *run) {
     pli_net_worker *w = pli_net_fit_of(run)->worker = pli_calloc(1, sizeof *w);
     if (w == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's batches");
     w->run = run;
+    if (pli_run_stages(run) > 1) PLI_TRY(pli_stage_pace_begin(run, &w->pace));
     PLI_TRY(pli_stages_meet(stages));
     PLI_TRY(pli_net_create_tables(run));
     PLI_TRY(make_values(w));
@@ -104,6 +106,7 @@ static void end(pli_run *run) {
     pli_net_worker *w = pli_net_fit_of(run)->worker;
     if (w == NULL) return;
     pli_stages_close(pli_net_fit_of(run)->stages);
+    pli_stage_pace_end(&w->pace);
     plait_session_destroy(&w->session);
     plait_table_store_destroy(&w->store);
     pli_free(w->values);
@@ -292,13 +295,16 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
     (void)clock;
     const pli_stages *stages = pli_net_fit_of(run)->stages;
     const uint64_t    waited_ns = pli_stages_waited_ns(stages);
+    const uint64_t    begun_ns = pli_comm_own_ns(run->comm);
     pli_loop_work_begin(run);
     PLI_TRY(compute(run, batch, sums_out));
+    pli_stage_pace_add(&pli_net_fit_of(run)->worker->pace, run, pli_comm_own_ns(run->comm) - begun_ns);
     pli_loop_work_end_within(run, pli_stages_waited_ns(stages) - waited_ns);
     return PLAIT_OK;
 }
 
 static plait_status finish(pli_run *run) {
+    PLI_TRY(pli_stage_pace_tell(run, &pli_net_fit_of(run)->worker->pace));
     PLI_TRY(pli_fit_finish(run));
     return pli_net_in_parts(run) ? pli_parts_finish(run) : PLAIT_OK;
 }

@@ -184,18 +184,23 @@ static plait_status agree(const placing *p) {
     return pli_agree_text(p->run->comm, "places", text, p->run->err);
 }
 
+/* The weights of each stage. */
+static void list_stages(const placing *p, const int32_t *place, pli_text *text) {
+    for (int32_t s = 0; s < p->stages; s++) {
+        int32_t n = 0;
+        pli_text_add(text, "%sstage %d:", s > 0 ? "; " : "", s);
+        for (int32_t i = 0; i < p->net->n_params; i++) {
+            const int64_t node = p->net->graph->value[p->net->param[i].value].node;
+            if (place[node] == s) pli_text_add(text, "%s %.40s", n++ > 0 ? "," : "", p->net->param[i].name);
+        }
+        if (n == 0) pli_text_add(text, " no weights");
+    }
+}
+
 static void tell(const placing *p) {
     pli_text text = { 0 };
     if (!pli_comm_leads(p->run->comm)) return;
-    for (int32_t s = 0; s < p->stages; s++) {
-        int32_t n = 0;
-        pli_text_add(&text, "%sstage %d:", s > 0 ? "; " : "", s);
-        for (int32_t i = 0; i < p->net->n_params; i++) {
-            const int64_t node = p->net->graph->value[p->net->param[i].value].node;
-            if (p->place[node] == s) pli_text_add(&text, "%s %.40s", n++ > 0 ? "," : "", p->net->param[i].name);
-        }
-        if (n == 0) pli_text_add(&text, " no weights");
-    }
+    list_stages(p, p->place, &text);
     pli_text_add(&text, "; a clock takes %.3g ms by simulation", 1e3 * p->seconds);
     if (!text.failed) pli_log(pli_comm_log(p->run->comm), PLAIT_LOG_INFO, -1, "learn", "place: %s", text.data);
     pli_text_free(&text);
@@ -304,17 +309,51 @@ static plait_status place(placing *p, const char **pipeline) {
     return PLAIT_OK;
 }
 
+static placing make(const pli_run *run, const pli_net *net, int32_t ranks, int32_t chunks, int64_t rows) {
+    const int32_t wanted = run->opts->micro_batches;
+    placing       p = { .run = run, .net = net, .ranks = ranks, .stages = ranks * chunks, .rows = rows,
+                        .micro_batches = wanted < 1 ? 1 : wanted };
+    while (p.n < net->graph->n_nodes && net->graph->node[p.n].forward < 0) p.n++;
+    return p;
+}
+
 plait_status pli_placed_place(const pli_run *run, const pli_net *net, int32_t ranks, int32_t chunks, int64_t rows,
                               int32_t *place_out, const char **pipeline) {
-    const int32_t wanted = run->opts->micro_batches;
-    placing p = { .run = run, .net = net, .ranks = ranks, .stages = ranks * chunks, .rows = rows, .place = place_out,
-                  .micro_batches = wanted < 1 ? 1 : wanted };
-    while (p.n < net->graph->n_nodes && net->graph->node[p.n].forward < 0) p.n++;
+    placing p = make(run, net, ranks, chunks, rows);
+    p.place = place_out;
     if (chunks > 1 && (!is(how_of(run), "auto") || has_places(net->graph)))
         return pli_fail(run->err, PLAIT_EINVAL, "pipeline interleaved with places is refused: a rank has two stages "
                                                 "there, and a place names one; nearest is 1f1b, or --place layers");
     PLI_TRY(pli_stage_hosts_make(run, ranks, &p.hosts));
     const plait_status status = place(&p, pipeline);
     pli_stage_hosts_free(&p.hosts);
+    return status;
+}
+
+/* --- places that would suit speeds -------------------------------------------------------------------------------- */
+
+static plait_status suit(placing *p, const int32_t *place, const double *speed, int32_t *rooms, pli_text *text,
+                         double *gain_out) {
+    double  before, after;
+    int32_t *by_speed = room(p, rooms, BY_SPEED), *given = room(p, rooms, GIVEN);
+    for (int32_t s = 0; s < p->ranks; s++) p->hosts.speed[s] *= speed[s];
+    PLI_TRY(pli_layers_place(p->net, p->ranks, p->rows, &p->hosts, by_speed, p->run->err));
+    PLI_TRY(seconds_of(p, place, given, &before, p->run->err));
+    PLI_TRY(seconds_of(p, by_speed, given, &after, p->run->err));
+    *gain_out = 1 - after / before;
+    list_stages(p, by_speed, text);
+    return PLAIT_OK;
+}
+
+plait_status pli_placed_suit(const pli_run *run, const pli_net *net, int32_t ranks, int64_t rows, const int32_t *place,
+                             const double *speed, pli_text *text, double *gain_out) {
+    placing  p = make(run, net, ranks, 1, rows);
+    int32_t *rooms = pli_array((size_t)net->graph->n_nodes, ROOMS * sizeof *rooms);
+    PLI_TRY(pli_stage_hosts_make(run, ranks, &p.hosts));
+    plait_status status = pli_stage_hosts_speeds(&p.hosts);
+    if (rooms == NULL || status < 0) status = pli_fail(run->err, PLAIT_ENOMEM, "no memory to cut a net");
+    if (status >= 0) status = suit(&p, place, speed, rooms, text, gain_out);
+    pli_stage_hosts_free(&p.hosts);
+    pli_free(rooms);
     return status;
 }

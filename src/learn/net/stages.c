@@ -146,6 +146,14 @@ bool pli_stages_have(const pli_stages *s, int32_t p) { return s == NULL || s->st
 int32_t pli_stages_rank_of(const pli_stages *s, int32_t p) { return s->stage_of[p] * s->replicas; }
 int32_t pli_stages_replica(const pli_stages *s) { return s->replica; }
 
+plait_status pli_stages_suit(const pli_run *run, const double *speed, pli_text *text, double *gain_out) {
+    const pli_stages *s = pli_net_fit_of(run)->stages;
+    const int64_t     rows = run->batch / s->replicas / s->most;
+    if (s->chunks > 1 || net_of(s)->columns > 1)
+        return pli_fail(run->err, PLAIT_EREFUSED, "only a net with one run of layers a stage is cut anew");
+    return pli_placed_suit(run, net_of(s), s->ranks, rows > 1 ? rows : 1, s->place, speed, text, gain_out);
+}
+
 plait_group *pli_stages_group(const pli_stages *s) { return s == NULL ? NULL : s->members; }
 
 /* --- met ---------------------------------------------------------------------------------------------------------- */

@@ -33,6 +33,8 @@ typedef struct pli_stage_hosts {
 
 /** ENOMEM. */
 plait_status pli_stage_hosts_make(const pli_run *run, int32_t stages, pli_stage_hosts *hosts_out);
+/** Gives hosts of equal speed speeds of their own, which may be changed. ENOMEM. */
+plait_status pli_stage_hosts_speeds(pli_stage_hosts *hosts);
 void         pli_stage_hosts_free(pli_stage_hosts *hosts);
 /** Fills speeds, links and costs, which opts borrows. */
 void         pli_stage_hosts_fill(const pli_stage_hosts *hosts, plait_place_opts *opts);
@@ -92,6 +94,29 @@ plait_status pli_stages_step(pli_stages *stages, plait_table_store *store, const
  *  there were rows. sums_out: of these. */
 plait_status pli_stages_judge(pli_stages *stages, const plait_feed *values, const pli_part *part, bool *more_out,
                               pli_sums *sums_out);
+/* stage_pace.c. How long this rank has worked in each epoch, without messages and waits. */
+typedef struct pli_stage_pace {
+    int64_t epochs, epoch, clocks; /* all; that at hand, and its clocks so far */
+    double *seconds;               /* [epochs] */
+    double  least;                 /* of an epoch */
+    int32_t slow;                  /* how many of the last epochs took much longer */
+    bool    told;
+} pli_stage_pace;
+
+/** ENOMEM. */
+plait_status pli_stage_pace_begin(const pli_run *run, pli_stage_pace *pace_out);
+void         pli_stage_pace_end(pli_stage_pace *pace);
+/** Adds a clock's work; warns once if the rank has become slower and other places would suit that. */
+void         pli_stage_pace_add(pli_stage_pace *pace, const pli_run *run, uint64_t ns);
+/** Tells the caller each epoch's times by stage. Collective. */
+plait_status pli_stage_pace_tell(const pli_run *run, const pli_stage_pace *pace);
+/** The runs of layers that would suit stages which have become slower: speed [stages], of that at the run's beginning.
+ *  Writes the stages' weights; *gain_out: by which share a clock would be shorter, by simulation. Errors: EREFUSED the
+ *  net is not cut by runs of layers. */
+plait_status pli_stages_suit(const pli_run *run, const double *speed, pli_text *text, double *gain_out);
+/** The same for a net whose nodes have these places, one stage a rank (placed.c). */
+plait_status pli_placed_suit(const pli_run *run, const pli_net *net, int32_t ranks, int64_t rows, const int32_t *place,
+                             const double *speed, pli_text *text, double *gain_out);
 /** How long this rank has waited for the others of its replica, since the sessions were made; stages NULL: 0. */
 uint64_t     pli_stages_waited_ns(const pli_stages *stages);
 /** The same of a channel (comm_channel.c). */

@@ -217,30 +217,59 @@ plait_status pli_fit_solved(pli_run *run) {
     return pli_fit_finite(run, fit->ops->penalty(run, &fit->solution), run->clocks_done);
 }
 
-/* The loss, on the rows trained on, of a model that knows nothing: its scores are 0, or the mean label of numbers. */
-static plait_status loss_of_nothing(pli_run *run, double *loss_out) {
+/* Adds the loss of an own row: of a softmax the weight alone, and seen [classes] notes its class. */
+static void add_row(const pli_fit *fit, double *score, double label, double weight, float *seen, pli_sums *sums) {
+    double y, class_weight;
+    if (seen == NULL) {
+        (void)pli_goal_judge(&fit->goal, score, label, weight, score + fit->goal.columns, sums);
+    } else if (pli_goal_target(&fit->goal, label, &y, &class_weight)) {
+        sums->loss += weight * class_weight;
+        seen[(int64_t)y] = 1;
+    }
+}
+
+/* The logarithm of how many classes the rows of all workers have: declared ones (--classes) may not occur. */
+static plait_status log_of_seen(const pli_run *run, int64_t classes, float *seen, double *log_out) {
+    int64_t n = 0;
+    PLI_TRY(plait_comm_allreduce(run->comm, seen, classes, PLAIT_F32, PLAIT_MAX));
+    for (int64_t c = 0; c < classes; c++) n += seen[c] > 0;
+    *log_out = log(n > 0 ? (double)n : 1);
+    return PLAIT_OK;
+}
+
+static plait_status add_rows(pli_run *run, double *score, float *seen, double *loss_out) {
     const pli_fit *fit = pli_fit_of(run);
-    int64_t        k = fit->goal.columns;
-    double        *score = pli_calloc((size_t)k, 2 * sizeof *score);
     pli_sums       sums = { 0 };
-    if (score == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for scores");
-    const double even = fit->goal.loss == &pli_loss_softmax ? log((double)k) : (double)NAN; /* whatever the label is */
-    for (int64_t c = 0; c < k; c++) score[c] = fit->label_mean;
+    double         each = 1;
     for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
         const pli_block *block = pli_dataset_block(run->data, b);
         for (int64_t r = 0; r < block->rows; r++) {
-            double weight = block->weight != NULL ? (double)block->weight[r] : 1;
+            const double weight = block->weight != NULL ? (double)block->weight[r] : 1;
             if (run->fraction > 0 && pli_run_holds_back(run, block->first_row + r)) continue;
-            double y, class_weight;
-            if (isnan(even)) (void)pli_goal_judge(&fit->goal, score, block->label[r], weight, score + k, &sums);
-            else if (pli_goal_target(&fit->goal, block->label[r], &y, &class_weight))
-                sums.loss += weight * class_weight * even;
+            add_row(fit, score, block->label[r], weight, seen, &sums);
         }
     }
-    pli_free(score);
+    if (seen != NULL) PLI_TRY(log_of_seen(run, fit->goal.columns, seen, &each));
     PLI_TRY(pli_sums_agree(run->comm, &sums));
-    *loss_out = sums.loss / (double)run->train_rows; /* a row's label stands for all of its window */
+    *loss_out = each * sums.loss / (double)run->train_rows; /* a row's label stands for all of its window */
     return PLAIT_OK;
+}
+
+/* The loss, on the rows trained on, of a model that knows nothing: its scores are 0, or the mean label of numbers. Of a
+ * softmax that is the logarithm of the number of classes, whatever the label is. */
+static plait_status loss_of_nothing(pli_run *run, double *loss_out) {
+    const pli_fit *fit = pli_fit_of(run);
+    const int64_t  k = fit->goal.columns;
+    const bool     even = fit->goal.loss == &pli_loss_softmax;
+    double        *score = pli_calloc(even ? 1 : (size_t)k, 2 * sizeof *score);
+    float         *seen = even ? pli_calloc((size_t)k, sizeof *seen) : NULL;
+    plait_status   status = PLAIT_OK;
+    if (score == NULL || (even && seen == NULL)) status = pli_fail(run->err, PLAIT_ENOMEM, "no memory for scores");
+    for (int64_t c = 0; status >= 0 && !even && c < k; c++) score[c] = fit->label_mean;
+    if (status >= 0) status = add_rows(run, score, seen, loss_out);
+    pli_free(score);
+    pli_free(seen);
+    return status;
 }
 
 /* Warns if the model is worse than one that knows nothing: the run went astray, or has not come far. The loss at the
