@@ -279,6 +279,7 @@ typedef struct plait_report {
     int32_t n_options;
     plait_option_value options[PLAIT_OPTION_VALUES]; /* [n_options] of the learner's own options               */
     char    label[160]; /* the label that was learnt, and its kind: "price (first column), numbers" */
+    int64_t replicas;   /* copies of each shard: 1, or 2 that survive the death of a rank */
 } plait_report;
 
 PLAIT_API void plait_train_opts_init(plait_train_opts *opts);

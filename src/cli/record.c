@@ -11,7 +11,8 @@
 
 void pli_record_init(plait_report *r) {
     *r = (plait_report){
-        .rows = -1, .features = -1, .workers = -1, .spares = -1, .epochs = -1, .clocks = -1, .bytes_sent = -1,
+        .rows = -1, .features = -1, .workers = -1, .spares = -1, .replicas = -1, .epochs = -1, .clocks = -1,
+        .bytes_sent = -1,
         .peak_rss_bytes = -1, .updates_dropped = -1, .clocks_skipped = -1, .best_epoch = -1, .stopped_early = -1,
         .converged = -1
     };
@@ -122,6 +123,7 @@ void pli_record_keys(const plait_report *r, const plait_simulated *simulated, co
     count(text, "classes", r->classes > 0 ? r->classes : -1);
     count(text, "workers", r->workers);
     count(text, "spares", r->spares);
+    count(text, "replicas", r->replicas);
     name(text, "transport", r->transport);
     name(text, "topology", r->topology);
     name(text, "consistency", r->consistency);
@@ -225,7 +227,8 @@ void pli_record_text(const plait_report *r, const plait_simulated *simulated, co
     if (r->topology[0] != '\0') {
         pli_text_add(text, "%-18s %" PRId64, "workers", r->workers);
         if (r->spares > 0) pli_text_add(text, " (%" PRId64 " of them spare)", r->spares);
-        pli_text_add(text, " on %s, %s, %s, %s\n", r->transport, r->topology, r->consistency, r->optimizer);
+        pli_text_add(text, " on %s, %s, %s, %s%s\n", r->transport, r->topology, r->consistency, r->optimizer,
+                     r->replicas > 1 ? ", two copies of each shard" : "");
     }
     own_options_text(text, r);
     for (int32_t i = 0; i < r->n_tables; i++) {

@@ -203,6 +203,7 @@ void pli_metrics_end(pli_metrics *metrics, const char *status, const plait_repor
     if (report != NULL) {
         pli_json_i64(&line, "epochs", report->epochs);
         pli_json_i64(&line, "clocks", report->clocks);
+        pli_json_i64(&line, "replicas", report->replicas);
         pli_json_f64(&line, "objective", report->objective);
         pli_json_f64(&line, "train_loss", report->train_loss);
         pli_json_f64(&line, "test_loss", report->test_loss);

@@ -71,6 +71,7 @@ plait_status pli_report_fill(pli_run *run, plait_report *r) {
     r->classes = run->classes;
     r->workers = plait_comm_workers(run->comm);
     r->spares = run->opts->spares;
+    r->replicas = run->opts->replicas > 1 ? run->opts->replicas : 1;
     r->epochs = run->epochs_done;
     r->clocks = run->clocks_done;
     snprintf(r->model, sizeof r->model, "%s", run->opts->model);
