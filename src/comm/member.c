@@ -22,6 +22,18 @@ void pli_member_reason(plait_error *why, int32_t rank, const char *text) {
     why->rank = rank;
 }
 
+/* A death that is also the end of this rank if it dies with the dead. Under world->lock, before others can see it. */
+static void die_with(plait_comm *comm, const plait_error *how) {
+    plait_error why;
+    int32_t     i = 0;
+    while (i < comm->n_fellows && comm->fellows[i] != how->rank) i++;
+    if (i == comm->n_fellows || atomic_load(&comm->failed)) return;
+    pli_fail(&why, PLAIT_EPEER, "%.400s; rank %d ends with it", how->text, comm->rank);
+    why.rank = comm->rank;
+    atomic_store(&comm->killed, true);
+    pli_comm_fail(comm, &why);
+}
+
 /* mute: why is the whole text, written by others. */
 static void add_event(pli_world *world, pli_member_kind kind, int32_t rank, const plait_error *why, bool mute) {
     pthread_mutex_lock(&world->lock);
@@ -38,6 +50,7 @@ static void add_event(pli_world *world, pli_member_kind kind, int32_t rank, cons
         if (mute) event->why = *why;
         else pli_member_reason(&event->why, rank, why != NULL ? why->text : "");
         if (!atomic_load(&world->survives)) lose(world, &event->why);
+        for (int32_t i = 0; i < world->place.count; i++) die_with(&world->local[i], &event->why);
     }
     atomic_store_explicit(&world->ended[rank], (uint8_t)(kind + 1), memory_order_release);
     atomic_store(&world->n_events, n + 1);
@@ -94,6 +107,21 @@ plait_status pli_world_missed(pli_world *world, const pli_coll *coll, int32_t wo
 }
 
 void pli_comm_survive(plait_comm *comm) { atomic_store(&comm->world->survives, true); }
+
+plait_status pli_comm_die_with(plait_comm *comm, int32_t n, const int32_t *ranks, plait_error *err) {
+    pli_world *world = comm->world;
+    int32_t   *own = n > 0 ? pli_array((size_t)n, sizeof *own) : NULL;
+    if (n > 0 && own == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a list of %d ranks", n);
+    for (int32_t i = 0; i < n; i++) own[i] = ranks[i];
+    pthread_mutex_lock(&world->lock);
+    pli_free(comm->fellows);
+    comm->fellows = own;
+    comm->n_fellows = n;
+    for (int32_t i = 0; i < atomic_load(&world->n_events); i++)
+        if (world->events[i].kind == PLI_MEMBER_DIED) die_with(comm, &world->events[i].why);
+    pthread_mutex_unlock(&world->lock);
+    return PLAIT_OK;
+}
 
 void pli_comm_kill(plait_comm *comm, const plait_error *why) {
     pli_world *world = comm->world;

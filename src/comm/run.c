@@ -119,6 +119,7 @@ static void destroy_comm(plait_comm *comm) {
     pli_sheet_destroy(&comm->sheet);
     pthread_mutex_destroy(&comm->reason_lock);
     pthread_mutex_destroy(&comm->failed_lock);
+    pli_free(comm->fellows);
 }
 
 static bool init_hosts(pli_world *world) {
@@ -275,7 +276,7 @@ static void close_ports(plait_comm *comm) {
 static void note_failure(pli_world *world, const plait_comm *comm) {
     int32_t nobody = -1, living = -1;
     atomic_compare_exchange_strong(&world->first_failed, &nobody, comm->rank - world->place.first);
-    if (atomic_load(&comm->killed)) return;
+    if (atomic_load(&comm->killed) && world->place.count == world->size) return; /* the others end well without it */
     atomic_compare_exchange_strong(&world->first_living, &living, comm->rank - world->place.first);
 }
 
@@ -344,7 +345,8 @@ struct ending {
 
 static bool have_all_ended(void *arg) {
     const struct ending *e = arg;
-    return atomic_load(&e->world->n_events) == e->world->size || (e->patient && atomic_load(&e->world->lost));
+    return atomic_load(&e->world->n_events) == e->world->size || (e->patient && atomic_load(&e->world->lost)) ||
+           atomic_load(&e->world->local[0].killed); /* it died with another: it moves no more messages */
 }
 
 static void tell_ending(const void *arg, char *text, size_t bytes) {
@@ -411,6 +413,8 @@ static void tell_survival(pli_world *world, plait_status status) {
     if (world->place.count == world->size || !atomic_load(&world->survives)) return;
     if (atomic_load(&world->lost) && world->lost_why.code == PLAIT_EPEER && world->lost_why.rank == rank)
         pli_tell_launch_lost(rank, pli_pid(), 0, world->lost_why.text);
+    if (status < 0 && atomic_load(&world->local[0].killed)) /* it has died with another */
+        pli_tell_launch_lost(rank, pli_pid(), 0, world->local[0].failed_why.text);
     for (int32_t i = 0; status >= 0 && i < atomic_load(&world->n_events); i++) {
         if (world->events[i].kind != PLI_MEMBER_DIED) continue;
         pli_tell_launch("without %d %d\n", (int)pli_pid(), (int)world->events[i].rank);

@@ -6,7 +6,8 @@
  *
  *     begun PID RANK                  the rank has met the others
  *     without PID RANK                PID's run has ended well although RANK died in it
- *     lost PID RANK SIGNAL HOST TEXT  the rank is lost; signal 0: the others took it for lost, and it lives */
+ *     lost PID RANK SIGNAL HOST TEXT  the rank is lost; signal 0: the others took it for lost, and it lives, or it
+ *                                     has ended with one that has died */
 #ifndef PLI_COMM_TELL_LAUNCH_H
 #define PLI_COMM_TELL_LAUNCH_H
 

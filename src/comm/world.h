@@ -93,6 +93,8 @@ struct plait_comm {
     plait_error       failed_why;
     _Atomic bool      failed; /* a machine of this rank has failed; release after failed_why */
     _Atomic bool      killed; /* see pli_comm_kill */
+    int32_t          *fellows; /* [n_fellows] with whom it dies (pli_comm_die_with); under world->lock */
+    int32_t           n_fellows;
 
     plait_error    error; /* the rank's last error; the rank's thread only */
     const pli_event_sink *events; /* the rank's thread only, like the next */

@@ -132,6 +132,7 @@ void pli_job_free(void *state) {
     pli_hosted_close(&job->hosted);
     for (int32_t i = 0; job->functions != NULL && i < job->layout.n_functions; i++)
         pli_free((void *)job->functions[i].name); /* a part uses those of the whole job */
+    pli_free(job->missing);
     pli_free(job->functions);
     pli_free(job->policies);
     pli_free(job->filters);

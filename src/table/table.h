@@ -125,6 +125,8 @@ struct plait_job {
     plait_rule        *rules;    /* [layout.n_rules], a copy                         */
     plait_filter   *filters;     /* [layout.n_filters], a copy                       */
     bool            worker, serves, left, ticking; /* ticking: between the halves of a clock */
+    plait_group    *fellows; /* of a part: see pli_job_end_clocks_with; NULL: none. Lent */
+    int64_t        *missing; /* [layout.workers] with fellows: for whom one of them must stand in */
     bool            lent; /* lent by plait_run to the program's work, which must not destroy it */
     int64_t         dropped; /* how many pushes were dropped, as of the last barrier */
     pli_server         server;
@@ -268,6 +270,12 @@ void pli_job_resume(plait_job *job);
 
 /** Waits until both replicas of all shards hold the clock, and ends it. PLAIT_STAND_IN: a worker has died in it. */
 plait_status pli_job_wait_until_safe(plait_job *job, plait_error *err);
+/** From now on the worker's clocks in the table's part end together with those of the group's other members, in their
+ *  own parts, which have as many workers: member i of one part belongs together with member i of the others, and they
+ *  die together (pli_comm_die_with). A clock ends in all of their parts or in none: if one of them must stand in for a
+ *  dead worker, so must all, for the same ones (replicas.h, "several parts"). group NULL: no more. Errors: ENOMEM;
+ *  EREFUSED it has more than one part. */
+plait_status pli_job_end_clocks_with(plait_job *job, plait_group *group, plait_error *err);
 /** Sends what was added since in a dead worker's stead, and waits again. */
 plait_status pli_job_stand_in(plait_job *job, plait_error *err);
 /** The job's collectives by the first server: the gather of comm/carried.h. */

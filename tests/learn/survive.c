@@ -150,7 +150,8 @@ void __wrap_pli_capture_end(pli_capture **capture) {
 
 static void on_lost(void *user, int32_t rank, const char *why) {
     story *s = user;
-    assert_true((rank == s->victim || (s->second_at > 0 && rank == s->second)) &&
+    const int32_t replicas = s->workers / (s->opts.cut > 1 ? s->opts.cut : 1); /* ranks of a replica die together */
+    assert_true((rank % replicas == s->victim % replicas || (s->second_at > 0 && rank == s->second)) &&
                 strstr(why, "killed by the test") != NULL);
     atomic_fetch_add(&s->told, 1);
 }
@@ -310,7 +311,8 @@ static void check(const story *s, const kind *k, const story *whole, const char 
     int32_t             ended, all;
     const plait_report *r = report_of(s, &ended), *want = report_of(whole, &all);
     const bool second = s->second_at > 0 && s->second < s->workers;
-    if (ended < s->workers - (s->victim < s->workers) - second) fail_msg("%s: %d have ended", seed, (int)ended);
+    const int32_t  lost = s->victim >= s->workers ? 0 : s->opts.cut > 1 ? s->opts.cut : 1;
+    if (ended < s->workers - lost - second) fail_msg("%s: %d have ended", seed, (int)ended);
     if (r->workers != s->workers || r->spares != s->opts.spares)
         fail_msg("%s: %lld spares", seed, (long long)r->spares);
     if (r->clocks != want->clocks || !isfinite(r->train_loss)) fail_msg("%s: %lld clocks", seed, (long long)r->clocks);
@@ -403,6 +405,65 @@ static void test_any_rank_may_die_at_any_moment(void **unused) {
     plait_data_destroy(&data[0]);
     plait_data_destroy(&data[1]);
     plait_data_destroy(&data[2]);
+}
+
+/* --- a net in stages ---------------------------------------------------------------------------------------------- */
+
+static const kind staged[] = {
+    { "net in stages", "mlp", "bsp", "adam", NULL, true, false, false },
+    { "net in stages, validated", "mlp", "bsp", "adagrad", "0.2", true, false, false },
+    { "net in stages, sums not exact", "mlp", "bsp", "sgd", NULL, false, false, false },
+    { "net in stages, ssp", "mlp", "ssp:2", "sgd", NULL, false, false, false },
+    { "net in stages, async", "mlp", "async", "sgd", NULL, false, false, false },
+};
+enum { STAGED = sizeof staged / sizeof staged[0], STAGED_RUNS = 100, STAGED_RUNS_FULL = 1000 };
+
+static story story_in_stages(const kind *k, plait_data *const data[3], const int *stop, int32_t replicas, int32_t cut) {
+    story s = story_of(k, data, stop);
+    s.opts.layers = "8,6";
+    s.opts.curve = 0;
+    s.opts.cut = cut;
+    s.opts.micro_batches = cut;
+    s.workers = replicas * cut;
+    return s;
+}
+
+/* The ranks of a dead one's replica die with it, and each clock still has all its rows once: under bsp with exact sums
+ * the model has the bits of the run in which nobody died. */
+static void test_any_rank_of_a_net_in_stages_may_die(void **unused) {
+    (void)unused;
+    static const int stop = 0;
+    plait_data      *data[3] = { points(ROWS, 6, 2, 5), by_key(), words() };
+    const char      *one = getenv("PLAIT_SEED");
+    int64_t runs = one != NULL ? 1 : getenv("PLAIT_TEST_FULL") != NULL ? STAGED_RUNS_FULL : STAGED_RUNS, died = 0;
+    story  *whole = pli_calloc(STAGED, sizeof *whole);
+    plait_error err = { 0 };
+    for (size_t k = 0; k < STAGED; k++) {
+        whole[k] = story_in_stages(&staged[k], data, &stop, 2, 2);
+        if (run(&whole[k], &err) < 0) fail_msg("%s: %s", staged[k].name, err.text);
+    }
+    for (int64_t i = 0; i < runs; i++) {
+        const uint64_t seed = one != NULL ? strtoull(one, NULL, 10) : (uint64_t)i + 1;
+        pli_random     r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 11, 0);
+        const size_t   k = pli_random_below(&r, STAGED);
+        const int32_t  cut = 2 + (int32_t)pli_random_below(&r, 2);
+        const int32_t  replicas = cut == 3 ? 2 : 2 + (int32_t)pli_random_below(&r, 2);
+        story          s = story_in_stages(&staged[k], data, &stop, replicas, cut);
+        char           what[160];
+        draw_death(&s, &r, &whole[k]);
+        snprintf(what, sizeof what, "seed %llu (%s): rank %d of %d x %d at call %lld of rank %d",
+                 (unsigned long long)seed, staged[k].name, (int)s.victim, (int)replicas, (int)cut, (long long)s.at,
+                 (int)s.killer);
+        if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", what);
+        err = (plait_error){ 0 };
+        if (run(&s, &err) < 0) fail_msg("%s: %s", what, err.text);
+        check(&s, &staged[k], &whole[k], what);
+        died += atomic_load(&s.told) > 0;
+    }
+    if (one == NULL && died * 2 < runs)
+        fail_msg("only %lld of %lld deaths were told", (long long)died, (long long)runs);
+    pli_free(whole);
+    for (int i = 0; i < 3; i++) plait_data_destroy(&data[i]);
 }
 
 /* Between the making of the job and that of the first table kmeans draws its first centres. At each call there a rank
@@ -793,6 +854,7 @@ static void test_what_cannot_go_on_is_refused_by_name(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_any_rank_may_die_at_any_moment),
+                                        cmocka_unit_test(test_any_rank_of_a_net_in_stages_may_die),
                                         cmocka_unit_test(test_any_rank_may_die_while_first_centres_are_drawn),
                                         cmocka_unit_test(test_checkpoints_outlive_any_rank),
                                         cmocka_unit_test(test_topics_go_on_with_another_number_of_replicas),

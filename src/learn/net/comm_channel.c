@@ -243,6 +243,7 @@ static plait_status wait_for(void *user, const plait_edge *edge, int sends, plai
     const uint64_t begun_ns = pli_comm_now(c->comm);
     plait_status   status = pli_comm_wait(c->comm, is_over, &w, &reason, own);
     c->waited_ns += pli_comm_now(c->comm) - begun_ns;
+    if (status >= 0 && !w.good) status = pli_comm_is_lost(c->comm, &reason, own); /* it dies with that one */
     if (status >= 0 && !w.good) {
         char text[160];
         tell(&w, text, sizeof text);

@@ -86,6 +86,7 @@ static plait_status begin(pli_run *run) {
     if (pli_run_stages(run) > 1) PLI_TRY(pli_stage_pace_begin(run, &w->pace));
     PLI_TRY(pli_stages_meet(stages));
     PLI_TRY(pli_net_create_tables(run));
+    PLI_TRY(pli_stages_outlive(stages));
     PLI_TRY(make_values(w));
     PLI_TRY(bind(w));
     plait_session_opts opts;

@@ -14,6 +14,7 @@
 #include "graph/graph.h"
 #include "graph/pipeline.h"
 #include "graph/session.h"
+#include "learn/net/outlive.h"
 #include "learn/net/table_store.h"
 
 enum { CHUNKS = 2 /* parts of a rank under interleaved */, HEAD = 3, LENGTHS = 3 };
@@ -143,7 +144,12 @@ void pli_stages_destroy(pli_stages **stages) {
 
 bool pli_stages_have(const pli_stages *s, int32_t p) { return s == NULL || s->stage_of[p] == s->stage; }
 
-int32_t pli_stages_rank_of(const pli_stages *s, int32_t p) { return s->stage_of[p] * s->replicas; }
+int32_t pli_stages_rank_of(const pli_stages *s, int32_t p) {
+    const int32_t first = s->stage_of[p] * s->replicas;
+    int32_t       rank = first;
+    while (rank < first + s->replicas && pli_comm_is_absent(s->run->comm, rank)) rank++;
+    return rank < first + s->replicas ? rank : first;
+}
 int32_t pli_stages_replica(const pli_stages *s) { return s->replica; }
 
 plait_status pli_stages_suit(const pli_run *run, const double *speed, pli_text *text, double *gain_out) {
@@ -188,6 +194,25 @@ plait_status pli_stages_meet(pli_stages *s) {
         plait_comm_channel_create(s->run->comm, s->ranks, rank, s->ranks * s->chunks + 1, &s->channel);
     pli_free(rank);
     return status;
+}
+
+/* A stage without tables would hear of no death in its clocks. All ranks find the same. */
+static plait_status must_have_variables(const pli_stages *s) {
+    for (int32_t k = 0; k < s->ranks; k++) {
+        int32_t p = 0;
+        while (p < net_of(s)->n_params && s->stage_of[p] != k) p++;
+        if (p == net_of(s)->n_params)
+            return pli_fail(s->run->err, PLAIT_EREFUSED,
+                            "cut %d with 2 replicas is refused: stage %d has no variables, so no table would tell it "
+                            "who has died; nearest is another --place, or replicas 1", s->ranks, k);
+    }
+    return PLAIT_OK;
+}
+
+plait_status pli_stages_outlive(pli_stages *s) {
+    if (s == NULL || s->ranks == 1 || s->run->opts->replicas < 2) return PLAIT_OK;
+    PLI_TRY(must_have_variables(s));
+    return pli_outlive_begin(s->run, s->peers);
 }
 
 static void trace(void *user, pli_piece piece, int32_t micro_batch, bool ends) {
@@ -236,6 +261,7 @@ uint64_t pli_stages_waited_ns(const pli_stages *s) {
 
 void pli_stages_close(pli_stages *s) {
     if (s == NULL) return;
+    if (s->peers != NULL && s->run->opts->replicas > 1) pli_outlive_end(s->run);
     for (int32_t c = 0; c < s->chunks; c++) plait_session_destroy(&s->session[c]);
     plait_comm_channel_destroy(&s->channel);
 }
@@ -401,13 +427,17 @@ plait_status pli_stages_judge(pli_stages *s, const plait_feed *values, const pli
     return *more_out ? run_batches(s, values, sums_out) : PLAIT_OK;
 }
 
+/* If a rank died meanwhile, what was taken for its values may be another's. */
 plait_status pli_stages_gather(const pli_stages *s, float *values) {
     if (s == NULL || s->ranks == 1) return PLAIT_OK;
     const pli_net *net = net_of(s);
-    for (int32_t p = 0; p < net->n_params; p++) {
-        const pli_net_param *param = &net->param[p];
-        const size_t         bytes = (size_t)(param->rows * param->cols) * sizeof *values;
-        PLI_TRY(plait_comm_broadcast(s->run->comm, values + param->at, bytes, pli_stages_rank_of(s, p)));
-    }
+    int32_t        absent = pli_comm_absent(s->run->comm);
+    do {
+        for (int32_t p = 0; p < net->n_params; p++) {
+            const pli_net_param *param = &net->param[p];
+            const size_t         bytes = (size_t)(param->rows * param->cols) * sizeof *values;
+            PLI_TRY(plait_comm_broadcast(s->run->comm, values + param->at, bytes, pli_stages_rank_of(s, p)));
+        }
+    } while (pli_run_again(s->run, &absent));
     return PLAIT_OK;
 }

@@ -72,7 +72,7 @@ void         pli_stages_destroy(pli_stages **stages);
 
 /** Does this rank have parameter p? stages NULL: it has all. */
 bool         pli_stages_have(const pli_stages *stages, int32_t p);
-/** The first rank that has parameter p; which replica this rank belongs to. */
+/** The first living rank that has parameter p; which replica this rank belongs to. */
 int32_t      pli_stages_rank_of(const pli_stages *stages, int32_t p);
 int32_t      pli_stages_replica(const pli_stages *stages);
 /** The group to which this rank's tables belong; NULL: all workers. */
@@ -80,6 +80,9 @@ plait_group *pli_stages_group(const pli_stages *stages);
 
 /** Makes groups and the channel. Collective over all workers. */
 plait_status pli_stages_meet(pli_stages *stages);
+/** In a run with two replicas of each shard, when this rank's tables are there: from now on the ranks of a replica end
+ *  their clocks together, and die together. Errors: EREFUSED a stage has no variables; ENOMEM. */
+plait_status pli_stages_outlive(pli_stages *stages);
 /** Makes the sessions of this rank's parts, with these options. */
 plait_status pli_stages_open(pli_stages *stages, const plait_session_opts *opts);
 /** The random ops of the next run draw by this number, and those of later runs by the ones that follow. */

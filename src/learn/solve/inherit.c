@@ -18,15 +18,23 @@ void pli_heir_end(pli_heir *heir) {
     *heir = (pli_heir){ 0 };
 }
 
+/* A cut model's tables belong to the ranks of a stage, which know their own dead. */
+static bool is_mine(const pli_run *run, int32_t block, bool inherited) {
+    const int32_t  home = pli_dataset_home(run->data, block), me = plait_comm_rank(run->comm);
+    const uint64_t item = (uint64_t)block;
+    if (pli_run_stages(run) > 1)
+        return inherited ? plait_table_inherits(run->made[0], home, item) != 0
+                         : plait_table_holder(run->made[0], home, item) == me;
+    return inherited ? plait_job_inherits(run->job, home, item) != 0
+                     : plait_job_holder(run->job, home, item) == me;
+}
+
 plait_status pli_heir_batch(pli_heir *heir, int64_t epoch, int64_t clock, bool inherited, pli_batch *batch_out) {
     const pli_run *run = heir->run;
-    const int32_t  me = plait_comm_rank(run->comm);
     *batch_out = (pli_batch){ .part = heir->part };
+    if (plait_comm_rank(run->comm) >= pli_run_holders(run) + run->opts->spares) return PLAIT_OK; /* a later stage */
     for (int32_t b = 0; b < pli_dataset_blocks(run->data); b++) {
-        const int32_t home = pli_dataset_home(run->data, b);
-        if (inherited ? !plait_job_inherits(run->job, home, (uint64_t)b)
-                      : plait_job_holder(run->job, home, (uint64_t)b) != me)
-            continue;
+        if (!is_mine(run, b, inherited)) continue;
         pli_part *part = &heir->part[batch_out->parts++];
         PLI_TRY(pli_batches_part(heir->batches, b, epoch, clock, part, run->err));
         batch_out->rows += part->rows;

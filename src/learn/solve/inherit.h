@@ -13,6 +13,9 @@
  * Spares (plait_train_opts.spares) are workers without blocks. The blocks of the dead fall to them first: while a spare
  * lives, nobody else gets more to do.
  *
+ * A model in stages (learn/net/stages.h) has K ranks a replica, which live and die together: the first of them has the
+ * replica's rows, and its stage's tables tell what it inherits.
+ *
  * What cannot be computed again is left out: the progressive loss of the dead worker's rows, and its share of the
  * seconds that a report adds up. */
 #ifndef PLI_LEARN_INHERIT_H

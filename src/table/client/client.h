@@ -148,8 +148,12 @@ void    pli_client_member(pli_client *client, uint64_t now_ns, const pli_member_
 /** Is the end of the clock safe with all servers? Has a worker died for whom this one does not stand in? Any thread. */
 bool    pli_client_is_safe(const pli_client *client);
 bool    pli_client_must_stand_in(const pli_client *client);
-/** The worker begins to stand in for those who have died by now. */
-void pli_client_begin_standing_in(pli_client *client);
+/** Marks in whom [workers] those who have died and for whom this worker has not stood in; leaves the other marks. */
+void pli_client_mark_missing(const pli_client *client, int64_t *whom);
+/** Has the client heard of the death of all that are marked? */
+bool pli_client_knows_dead(const pli_client *client, const int64_t *whom);
+/** The worker begins to stand in for those who are marked; whom NULL: who have died by now. */
+void pli_client_begin_standing_in(pli_client *client, const int64_t *whom);
 /** Sends what the worker has pushed in the dead ones' stead (built by pli_client_build_push, of kind PUSH), and for
  *  whom it stands in. */
 plait_status pli_client_send_view(pli_client *client, uint64_t now_ns, pli_out *out, plait_error *err);

@@ -82,7 +82,7 @@ static void look(fuzzed *f, pli_out *out) {
         pli_client_end_clock(&f->client);
         push(f, PLI_CLOCK, out);
     } else if (pli_client_must_stand_in(&f->client)) {
-        pli_client_begin_standing_in(&f->client);
+        pli_client_begin_standing_in(&f->client, NULL);
         push(f, PLI_PUSH, out);
     }
 }

@@ -240,8 +240,20 @@ bool pli_client_must_stand_in(const pli_client *client) {
     return has_clocks(client) && atomic_load_explicit(&client->deaths, memory_order_acquire) > client->views;
 }
 
-void pli_client_begin_standing_in(pli_client *client) {
-    memcpy(client->next, client->dead, (size_t)client->layout.workers);
+void pli_client_mark_missing(const pli_client *client, int64_t *whom) {
+    for (int32_t w = 0; w < client->layout.workers; w++)
+        if (client->dead[w] && !client->replaced[w]) whom[w] = 1;
+}
+
+bool pli_client_knows_dead(const pli_client *client, const int64_t *whom) {
+    for (int32_t w = 0; w < client->layout.workers; w++)
+        if (whom[w] != 0 && !client->dead[w]) return false;
+    return true;
+}
+
+void pli_client_begin_standing_in(pli_client *client, const int64_t *whom) {
+    for (int32_t w = 0; w < client->layout.workers; w++)
+        client->next[w] = whom == NULL ? client->dead[w] : client->replaced[w] || whom[w] != 0;
     pli_raise(client->sink, client->rank, false, PLI_EVENT_STAND);
 }
 

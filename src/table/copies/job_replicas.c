@@ -19,16 +19,67 @@ static void tell_safe(const void *arg, char *text, size_t bytes) {
     snprintf(text, bytes, "clock %lld to be safe in both replicas", (long long)plait_job_clock_now(job));
 }
 
+/* Does the client know that all of them are dead for whom its fellows stand in? It soon will: these die together. */
+static bool knows_dead(void *arg) {
+    plait_job *job = arg;
+    uint64_t   now_ns;
+    pli_out    out;
+    pli_port_enter(job->client_port, &now_ns, &out);
+    const bool knows = pli_client_knows_dead(&job->client, job->missing);
+    pli_port_leave(job->client_port, &out);
+    return knows;
+}
+
+static void tell_dead(const void *arg, char *text, size_t bytes) {
+    const plait_job *job = arg;
+    int32_t          w = 0;
+    while (w + 1 < job->layout.workers && job->missing[w] == 0) w++;
+    snprintf(text, bytes, "news of rank %d, which ends with one that has died", pli_job_rank_of(job, w));
+}
+
+/* Asks the fellows whether anybody stands in, and for whom. safe: this worker need not. */
+static plait_status agree(plait_job *job, bool *safe, plait_error *err) {
+    const int32_t workers = job->layout.workers;
+    uint64_t      now_ns;
+    pli_out       out;
+    memset(job->missing, 0, (size_t)workers * sizeof *job->missing);
+    pli_port_enter(job->client_port, &now_ns, &out);
+    *safe = pli_client_is_safe(&job->client);
+    if (!*safe) pli_client_mark_missing(&job->client, job->missing);
+    pli_port_leave(job->client_port, &out);
+    PLI_TRY(plait_group_allreduce(job->fellows, job->missing, workers, PLAIT_I64, PLAIT_MAX));
+    for (int32_t w = 0; w < workers; w++) *safe = *safe && job->missing[w] == 0;
+    return pli_comm_wait(job->comm, knows_dead, job, &(pli_reason){ .tell = tell_dead, .arg = job }, err);
+}
+
 plait_status pli_job_wait_until_safe(plait_job *job, plait_error *err) {
     uint64_t now_ns;
     pli_out  out;
+    bool     safe = false;
     PLI_TRY(pli_comm_wait(job->comm, is_safe, job, &(pli_reason){ .tell = tell_safe, .arg = job }, err));
+    if (job->fellows != NULL) PLI_TRY(agree(job, &safe, err));
     pli_port_enter(job->client_port, &now_ns, &out);
-    bool safe = pli_client_is_safe(&job->client);
+    if (job->fellows == NULL) safe = pli_client_is_safe(&job->client);
     if (safe) pli_client_end_clock(&job->client);
-    else pli_client_begin_standing_in(&job->client);
+    else pli_client_begin_standing_in(&job->client, job->fellows != NULL ? job->missing : NULL);
     pli_port_leave(job->client_port, &out);
     return safe ? PLAIT_OK : PLAIT_STAND_IN;
+}
+
+plait_status pli_job_end_clocks_with(plait_job *job, plait_group *group, plait_error *err) {
+    if (group == NULL) {
+        for (int64_t i = 0; i < job->parts; i++) job->part[i]->fellows = NULL;
+        return PLAIT_OK;
+    }
+    if (job->parts != 1)
+        return pli_fail(err, PLAIT_EREFUSED, "clocks that end together with those of group %s need tables of one group "
+                                             "on each rank; here are %lld", plait_group_name(group),
+                        (long long)job->parts);
+    plait_job *part = job->part[0];
+    if (part->missing == NULL) part->missing = pli_calloc((size_t)part->layout.workers, sizeof *part->missing);
+    if (part->missing == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a list of workers");
+    part->fellows = group;
+    return PLAIT_OK;
 }
 
 plait_status pli_job_stand_in(plait_job *job, plait_error *err) {

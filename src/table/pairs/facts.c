@@ -72,7 +72,8 @@ static uint64_t model_on(const pli_above *a) {
            bit(a->net, PLI_ON(NET)) | bit(a->no_intercept, PLI_ON(NO_INTERCEPT)) |
            bit(a->kernels != NULL, PLI_ON(KERNELS)) | bit(a->kinked, PLI_ON(KINKED)) |
            bit(a->dropout, PLI_ON(DROPOUT)) | bit(a->adds, PLI_ON(ADDS)) | bit(a->one_pass, PLI_ON(ONE_PASS)) |
-           bit(a->cut, PLI_ON(CUT)) | bit(a->micro_batches, PLI_ON(MICRO_BATCHES)) | bit(a->curve, PLI_ON(CURVE)) |
+           bit(a->cut, PLI_ON(CUT)) | bit(a->columns, PLI_ON(COLUMNS)) |
+           bit(a->micro_batches, PLI_ON(MICRO_BATCHES)) | bit(a->curve, PLI_ON(CURVE)) |
            bit(a->whole_passes, PLI_ON(WHOLE_PASSES)) | bit(a->net_options, PLI_ON(NET_OPTIONS));
 }
 
