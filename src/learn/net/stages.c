@@ -427,17 +427,31 @@ plait_status pli_stages_judge(pli_stages *s, const plait_feed *values, const pli
     return *more_out ? run_batches(s, values, sums_out) : PLAIT_OK;
 }
 
-/* If a rank died meanwhile, what was taken for its values may be another's. */
+/* If the root has died, what comes is another's, who may not have the parameter: so nobody's own values are replaced by
+ * it, and all take a living root's. sent: room for a parameter. */
+static plait_status gather_param(const pli_stages *s, int32_t p, float *values, float *sent) {
+    const pli_net_param *param = &net_of(s)->param[p];
+    const size_t         bytes = (size_t)(param->rows * param->cols) * sizeof *values;
+    int32_t              absent = pli_comm_absent(s->run->comm);
+    do {
+        if (pli_stages_have(s, p)) memcpy(sent, values + param->at, bytes);
+        PLI_TRY(plait_comm_broadcast(s->run->comm, sent, bytes, pli_stages_rank_of(s, p)));
+    } while (pli_run_again(s->run, &absent));
+    memcpy(values + param->at, sent, bytes);
+    return PLAIT_OK;
+}
+
 plait_status pli_stages_gather(const pli_stages *s, float *values) {
     if (s == NULL || s->ranks == 1) return PLAIT_OK;
     const pli_net *net = net_of(s);
-    int32_t        absent = pli_comm_absent(s->run->comm);
-    do {
-        for (int32_t p = 0; p < net->n_params; p++) {
-            const pli_net_param *param = &net->param[p];
-            const size_t         bytes = (size_t)(param->rows * param->cols) * sizeof *values;
-            PLI_TRY(plait_comm_broadcast(s->run->comm, values + param->at, bytes, pli_stages_rank_of(s, p)));
-        }
-    } while (pli_run_again(s->run, &absent));
-    return PLAIT_OK;
+    int64_t        most = 1;
+    for (int32_t p = 0; p < net->n_params; p++) {
+        const int64_t n = net->param[p].rows * net->param[p].cols;
+        if (n > most) most = n;
+    }
+    float       *sent = pli_array((size_t)most, sizeof *sent);
+    plait_status status = sent != NULL ? PLAIT_OK : no_memory(s->run);
+    for (int32_t p = 0; status == PLAIT_OK && p < net->n_params; p++) status = gather_param(s, p, values, sent);
+    pli_free(sent);
+    return status;
 }
