@@ -274,7 +274,7 @@ plait_status pli_job_wait_until_safe(plait_job *job, plait_error *err);
  *  own parts, which have as many workers: member i of one part belongs together with member i of the others, and they
  *  die together (pli_comm_die_with). A clock ends in all of their parts or in none: if one of them must stand in for a
  *  dead worker, so must all, for the same ones (replicas.h, "several parts"). group NULL: no more. Errors: ENOMEM;
- *  EREFUSED it has more than one part. */
+ *  EINVAL it has more than one part, or none. */
 plait_status pli_job_end_clocks_with(plait_job *job, plait_group *group, plait_error *err);
 /** Sends what was added since in a dead worker's stead, and waits again. */
 plait_status pli_job_stand_in(plait_job *job, plait_error *err);

@@ -35,6 +35,10 @@
 
 #include "learn/learner.h"
 
+/** May a run with two replicas of each shard, and the net cut so, go on when a rank dies? stage_of [n]: of the net's
+ *  parameters. Errors: EREFUSED a stage has no variables, so no table would tell it who has died; or some tables apply
+ *  at clocks and others at once. The same on all workers. */
+plait_status pli_outlive_check(const pli_run *run, const int32_t *stage_of, int32_t n);
 /** From now on the replica's ranks end their clocks together, and die together. Called when the rank's tables are
  *  there. Errors: ENOMEM. */
 plait_status pli_outlive_begin(pli_run *run, plait_group *replica);

@@ -123,7 +123,7 @@ plait_status pli_stages_plan(pli_run *run, pli_stages **stages_out) {
     }
     find_stages(s);
     *stages_out = s;
-    return PLAIT_OK;
+    return pli_outlive_check(run, s->stage_of, net_of(s)->n_params);
 }
 
 void pli_stages_destroy(pli_stages **stages) {
@@ -196,22 +196,8 @@ plait_status pli_stages_meet(pli_stages *s) {
     return status;
 }
 
-/* A stage without tables would hear of no death in its clocks. All ranks find the same. */
-static plait_status must_have_variables(const pli_stages *s) {
-    for (int32_t k = 0; k < s->ranks; k++) {
-        int32_t p = 0;
-        while (p < net_of(s)->n_params && s->stage_of[p] != k) p++;
-        if (p == net_of(s)->n_params)
-            return pli_fail(s->run->err, PLAIT_EREFUSED,
-                            "cut %d with 2 replicas is refused: stage %d has no variables, so no table would tell it "
-                            "who has died; nearest is another --place, or replicas 1", s->ranks, k);
-    }
-    return PLAIT_OK;
-}
-
 plait_status pli_stages_outlive(pli_stages *s) {
     if (s == NULL || s->ranks == 1 || s->run->opts->replicas < 2) return PLAIT_OK;
-    PLI_TRY(must_have_variables(s));
     return pli_outlive_begin(s->run, s->peers);
 }
 

@@ -66,7 +66,7 @@ void pli_net_place_opts(const pli_net *net, int64_t rows, plait_feed feeds[PLI_N
 bool pli_layers_cut(const double *seconds, int32_t n, int32_t stages, const double *speed, int32_t *first);
 
 /** Plans the stages of a run whose net and batch are known; *stages_out NULL: the net is whole, and so are its batches.
- *  Errors: those of pli_layers_place. */
+ *  Errors: those of pli_layers_place and pli_outlive_check. */
 plait_status pli_stages_plan(pli_run *run, pli_stages **stages_out);
 void         pli_stages_destroy(pli_stages **stages);
 
@@ -81,7 +81,7 @@ plait_group *pli_stages_group(const pli_stages *stages);
 /** Makes groups and the channel. Collective over all workers. */
 plait_status pli_stages_meet(pli_stages *stages);
 /** In a run with two replicas of each shard, when this rank's tables are there: from now on the ranks of a replica end
- *  their clocks together, and die together. Errors: EREFUSED a stage has no variables; ENOMEM. */
+ *  their clocks together, and die together. Errors: ENOMEM. */
 plait_status pli_stages_outlive(pli_stages *stages);
 /** Makes the sessions of this rank's parts, with these options. */
 plait_status pli_stages_open(pli_stages *stages, const plait_session_opts *opts);

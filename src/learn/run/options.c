@@ -125,20 +125,6 @@ static plait_status check_path(const pli_run *run) {
                                             "take --model squared or logistic", run->opts->model);
 }
 
-/* The ranks of a replica stand in together for a dead one, so either all of their tables apply at clocks or none. */
-static plait_status check_outliving(const pli_run *run) {
-    const plait_train_opts *o = run->opts;
-    const char             *whole = o->consistency != NULL ? o->consistency : PLI_CONSISTENCY_DEFAULT;
-    if (pli_run_stages(run) == 1 || o->replicas < 2) return PLAIT_OK;
-    for (int32_t i = 0; i < o->n_tables; i++)
-        if (o->tables[i].consistency != NULL && strcmp(o->tables[i].consistency, whole) != 0)
-            return pli_fail(run->err, PLAIT_EREFUSED,
-                            "cut %d with %d replicas and --table %s:consistency=%s is refused: a replica's stages end "
-                            "their clocks together; nearest is --consistency %s for all tables",
-                            o->cut, o->replicas, o->tables[i].name, o->tables[i].consistency, whole);
-    return PLAIT_OK;
-}
-
 /* Checks --cut, --place, --micro-batches and --pipeline. */
 static plait_status check_stages(const pli_run *run) {
     const plait_train_opts *o = run->opts;
@@ -162,7 +148,6 @@ static plait_status check_stages(const pli_run *run) {
     if (o->pipeline != NULL && o->cut <= 1)
         return pli_fail(run->err, PLAIT_EINVAL, "pipeline %s needs stages: take --cut 2 or more", o->pipeline);
     PLI_TRY(check_place(run));
-    PLI_TRY(check_outliving(run));
     return pli_pipeline_init(&pipeline, pli_run_pipeline(run), stages, 1, micro_batches, 0, run->err);
 }
 

@@ -72,7 +72,7 @@ plait_status pli_job_end_clocks_with(plait_job *job, plait_group *group, plait_e
         return PLAIT_OK;
     }
     if (job->parts != 1)
-        return pli_fail(err, PLAIT_EREFUSED, "clocks that end together with those of group %s need tables of one group "
+        return pli_fail(err, PLAIT_EINVAL, "clocks that end together with those of group %s need tables of one group "
                                              "on each rank; here are %lld", plait_group_name(group),
                         (long long)job->parts);
     plait_job *part = job->part[0];
