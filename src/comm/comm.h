@@ -110,10 +110,11 @@ plait_status pli_comm_leave(plait_comm *comm, plait_status status);
  *  Any thread. */
 void pli_comm_survive(plait_comm *comm);
 
-/** The rank dies with any of these others (ranks [n], copied), whether one has died already or dies later: its waits end
- *  with EPEER, whose text names who died and whose rank is its own, its machines say no more, and the others hear of its
- *  death when its body has returned. So ranks that can do nothing without each other, such as those of a cut graph, are
- *  one to all others. n 0: it dies with nobody any more. Needs pli_comm_survive. The rank's own thread. Errors: ENOMEM. */
+/** The rank dies with any of these others (ranks [n], copied), whether one has died already or dies later: its waits
+ *  end with EPEER, whose text names who died and whose rank is its own, its machines say no more, and the others hear
+ *  of its death when its body has returned. So ranks that can do nothing without each other, such as those of a cut
+ *  graph, are one to all others. n 0: it dies with nobody any more. Needs pli_comm_survive. The rank's own thread.
+ *  Errors: ENOMEM. */
 plait_status pli_comm_die_with(plait_comm *comm, int32_t n, const int32_t *ranks, plait_error *err);
 
 /** The deaths that this process has heard of, in that order. *next starts at 0. false: there is no further one yet.

@@ -50,10 +50,10 @@
  *   clocks       Each group prepares and applies its clocks by itself. A worker of several groups ends its clock in one
  *                after the other (job_clock.c), so a death may find it ended here and open there: plait_table_inherits
  *                tells for each table what is to be redone.
- *   several parts  Where members of different groups belong together, as the ranks of a replica that is cut in stages,
- *                what one pushes is a function of values that lie with the others. Such workers end their clocks
- *                together (pli_job_end_clocks_with): in all of their parts or in none, and who stands in does so in all,
- *                for the same dead. learn/net/outlive.h says why no update is lost or counted twice.
+ *   several      Where members of different groups belong together, as the ranks of a replica that is cut in
+ *   parts        stages, what one pushes is a function of values that lie with the others. Such workers end their
+ *                clocks together (pli_job_end_clocks_with): in all of their parts or in none, and who stands in does
+ *                so in all, for the same dead. learn/net/outlive.h says why no update is lost or counted twice.
  *   collectives  The group's first member carries those of a group that has tables, from their creation on (GATHER).
  *                Those of a group without tables end with EPEER when a member dies.
  *   beginning    Members that die before the group's first table are absent from its creation; their shards are opened
