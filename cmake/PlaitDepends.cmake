@@ -95,5 +95,17 @@ else()
   message(STATUS "METIS: not found, the metis module is not built (script/bootstrap --all installs it)")
 endif()
 
+# libmicrohttpd, for predictions over HTTP.
+set(PLAIT_MICROHTTPD_FOUND OFF)
+if(NOT CMAKE_CROSSCOMPILING)
+  pkg_check_modules(PLAIT_MICROHTTPD QUIET IMPORTED_TARGET libmicrohttpd>=0.9.59)
+endif()
+if(PLAIT_MICROHTTPD_FOUND)
+  message(STATUS "libmicrohttpd: ${PLAIT_MICROHTTPD_VERSION}")
+else()
+  set(PLAIT_MICROHTTPD_FOUND OFF)
+  message(STATUS "libmicrohttpd: not found, the http module is not built (script/bootstrap installs it)")
+endif()
+
 # protobuf-c, for modules whose files are made of its messages.
 include(PlaitProtobuf)

@@ -20,6 +20,8 @@ static const pli_module modules[] = {
     { "metis", "plait_cutter_module", "placements of graphs by METIS",
       "apt-get install libmetis-dev (or script/bootstrap --all), then build again" },
     { "onnx", "plait_onnx_module", "models and graphs from and to ONNX files", PROTOBUF },
+    { "http", "plait_http_module", "predictions over HTTP (plait serve)",
+      "apt-get install libmicrohttpd-dev (or script/bootstrap), then build again" },
     { NULL, NULL, NULL, NULL },
 };
 enum { MODULES = sizeof modules / sizeof *modules - 1 };

@@ -53,7 +53,7 @@ const pli_opt pli_answer_rows[] = {
 /* --- lines ---------------------------------------------------------------------------------------------------- */
 
 /* Adds one row: a class by its name, or numbers. */
-static void add_row(const plait_model *model, plait_answer answer, const double *values, int64_t width,
+void pli_answer_add(const plait_model *model, plait_answer answer, const double *values, int64_t width,
                     pli_text *text) {
     if (answer == PLAIT_ANSWER_LABEL && plait_model_classes(model) > 0) {
         const char *label = plait_model_label(model, (int64_t)values[0]);
@@ -70,14 +70,14 @@ static plait_status write_rows(const plait_model *model, const plait_data *data,
     const int64_t width = plait_model_width(model, answer);
     plait_status  status = PLAIT_OK;
     for (int64_t i = 0; i < plait_data_labels(data) && status == PLAIT_OK; i++) {
-        add_row(model, answer, values + i * width, width, &lines->text);
+        pli_answer_add(model, answer, values + i * width, width, &lines->text);
         status = pli_lines_go(lines, err);
     }
     return status;
 }
 
-static plait_status ask(const plait_model *model, const plait_data *data, plait_answer answer, double *values,
-                        plait_error *err) {
+plait_status pli_answer_ask(const plait_model *model, const plait_data *data, plait_answer answer, double *values,
+                            plait_error *err) {
     if (answer == PLAIT_ANSWER_TRANSFORM) return plait_model_transform(model, data, values, err);
     if (answer == PLAIT_ANSWER_CONTRIBUTIONS) return plait_model_contributions(model, data, values, err);
     return plait_model_predict(model, data, answer == PLAIT_ANSWER_PROBABILITIES, values, err);
@@ -92,7 +92,7 @@ static plait_status write_all(const plait_model *model, const plait_data *data, 
     double       *values = fits ? pli_array((size_t)rows, (size_t)width * sizeof *values) : NULL;
     if (values == NULL)
         return pli_fail(err, PLAIT_ENOMEM, "no memory for %" PRId64 " rows of %" PRId64 " numbers", rows, width);
-    plait_status status = ask(model, data, answer, values, err);
+    plait_status status = pli_answer_ask(model, data, answer, values, err);
     if (status >= 0) status = pli_lines_open(&lines, out, err);
     if (status >= 0) status = write_rows(model, data, answer, values, &lines, err);
     status = pli_lines_close(&lines, status, err);
@@ -103,7 +103,7 @@ static plait_status write_all(const plait_model *model, const plait_data *data, 
 /* --- the model ------------------------------------------------------------------------------------------------ */
 
 /* Can the model give this answer? If not, the error names the command whose answer it can give. */
-static plait_status check_answer(const plait_model *model, plait_answer answer, plait_error *err) {
+plait_status pli_answer_check(const plait_model *model, plait_answer answer, plait_error *err) {
     const char *name = plait_model_name(model);
     if (plait_model_width(model, answer) > 0) return PLAIT_OK;
     switch (answer) {
@@ -136,7 +136,7 @@ static plait_status apply(const answer_settings *set, plait_answer answer, pli_t
     plait_data_opts opts;
     pli_waiting     waiting;
     PLI_TRY(plait_model_load(set->model_file, &model, err));
-    plait_status status = check_answer(model, answer, err);
+    plait_status status = pli_answer_check(model, answer, err);
     pli_input_opts(&set->in, &talk->log, &opts);
     pli_waiting_begin(&waiting, talk, set->in.data.item, set->in.data.n);
     if (status >= 0) status = plait_model_read(model, &opts, &data, err);

@@ -12,4 +12,12 @@ extern const pli_opt pli_answer_rows[];
  *  Returns the exit code. */
 int pli_answers(const pli_command *command, plait_answer answer, int argc, char *const *argv);
 
+/** Can the model give this answer? EREFUSED: no; the error names the command whose answer it can give. */
+plait_status pli_answer_check(const plait_model *model, plait_answer answer, plait_error *err);
+/** Fills values [rows, plait_model_width] with the answers. */
+plait_status pli_answer_ask(const plait_model *model, const plait_data *data, plait_answer answer, double *values,
+                            plait_error *err);
+/** Adds the line of one row: a class by its name, or numbers. */
+void pli_answer_add(const plait_model *model, plait_answer answer, const double *values, int64_t width, pli_text *text);
+
 #endif

@@ -200,6 +200,10 @@ plait_status pli_data_opts_take(const plait_data_opts *given, plait_data_opts *o
 /** plait_data_read with the columns, labels and dictionaries of a model's schema (NULL: they are found). */
 plait_status pli_data_read(const plait_data_opts *opts, const pli_schema *fixed, plait_data **data_out,
                            plait_error *err);
+/** The same for rows as text in memory, [bytes]; name: for errors ("body:3: ..."). The text must
+ *  stay until plait_data_destroy. */
+plait_status pli_data_read_bytes(const plait_data_opts *opts, const pli_schema *fixed, const char *name,
+                                 const char *text, size_t bytes, plait_data **data_out, plait_error *err);
 /** A plait_data in memory as the data set of worker w of W. Borrows it; its schema is already that of the whole, so
  *  there is nothing to join. */
 plait_status pli_dataset_of_memory(const plait_data *data, int32_t worker, int32_t workers, pli_dataset **dataset_out,

@@ -87,7 +87,7 @@ exits 2 "no number of processes" many launch -- plait train
 exits 2 "no command" nothing launch -n 2
 exits 2 "no command" nothing launch -n 2 --
 exits 2 "launch" zero launch -n 0 -- plait train
-for word in tune serve sample; do
+for word in tune sample; do
     exits 2 "^plait: unknown command '$word'; " unknown $word --data part
 done
 

@@ -14,6 +14,7 @@ src/comm/                        what a transport, or this machine, does not hav
 src/cli/ask.c                    another user's process
 src/cli/commands.c               exit codes
 src/cli/answers.c                a model without such an answer
+src/cli/serve/body.c             data: a model whose rows JSON cannot hold
 src/cli/cv.c                     data: a text's windows, which are no rows of their own
 src/learn/bayes/                 data: features that grow by key; a model's form
 src/learn/factors/               data: no users and items; one option's own words

@@ -201,6 +201,15 @@ plait_status pli_dataset_open_beside(const pli_dataset *other, const plait_data_
     return open_dataset(opts, fixed, other->sources, other->dealt, false, worker, workers, dataset_out, err);
 }
 
+plait_status pli_dataset_open_bytes(const plait_data_opts *opts, const pli_schema *fixed, const char *name,
+                                    const char *text, size_t bytes, pli_dataset **dataset_out, plait_error *err) {
+    pli_sources *sources = NULL;
+    PLI_TRY(pli_sources_of_bytes(name, text, bytes, &sources, err));
+    const plait_status status = open_dataset(opts, fixed, sources, false, false, 0, 1, dataset_out, err);
+    pli_sources_release(&sources);
+    return status;
+}
+
 static void free_segments(pli_dataset *d) {
     for (int64_t i = 0; d->marks != NULL && i < d->segments; i++) pli_free(d->marks[i].at);
     pli_free(d->marks);

@@ -91,6 +91,10 @@ pli_block pli_memory_block(const pli_dataset *d, int32_t block);
 /** Adds a line to the notes and to the log. */
 void pli_dataset_note(pli_dataset *dataset, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/** Opens text in memory [bytes], which must stay until the data set is destroyed, as the rows of one worker. */
+plait_status pli_dataset_open_bytes(const plait_data_opts *opts, const pli_schema *fixed, const char *name,
+                                    const char *text, size_t bytes, pli_dataset **dataset_out, plait_error *err);
+
 /* memory.c, given.c */
 struct plait_data {
     pli_dataset *dataset;

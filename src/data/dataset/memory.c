@@ -47,6 +47,22 @@ plait_status pli_data_read(const plait_data_opts *given, const pli_schema *fixed
     return status;
 }
 
+plait_status pli_data_read_bytes(const plait_data_opts *given, const pli_schema *fixed, const char *name,
+                                 const char *text, size_t bytes, plait_data **data_out, plait_error *err) {
+    plait_data_opts opts;
+    PLI_TRY(pli_data_opts_take(given, &opts, err));
+    opts.cache = 0;
+    plait_data *data = pli_calloc(1, sizeof *data);
+    if (data == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a data set");
+    plait_status status = pli_dataset_open_bytes(&opts, fixed, name, text, bytes, &data->dataset, err);
+    if (status >= 0) status = pli_dataset_load(data->dataset, NULL, err);
+    if (status < 0)
+        plait_data_destroy(&data);
+    else
+        *data_out = data;
+    return status;
+}
+
 plait_status plait_data_read(const plait_data_opts *opts, plait_data **data_out, plait_error *error_out) {
     PLI_TRY(PLI_GIVEN(error_out, opts));
     PLI_TRY(PLI_GIVEN(error_out, data_out));

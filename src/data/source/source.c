@@ -231,6 +231,35 @@ plait_status pli_sources_open(const char *const *paths, int64_t n, int64_t spill
     return status;
 }
 
+static plait_status take_bytes(pli_sources *all, const char *name, const char *text, size_t bytes, plait_error *err) {
+    const unsigned char *data = (const unsigned char *)text;
+    all->source = pli_calloc(1, sizeof *all->source);
+    if (all->source == NULL) return no_memory(err);
+    all->n = all->capacity = 1;
+    all->is_pipe = true;
+    pli_source *source = &all->source[0];
+    *source = (pli_source){ .path = pli_strdup(name), .data = data, .bytes = bytes };
+    if (source->path == NULL) return no_memory(err);
+    if (bytes == 0) return pli_fail(err, PLAIT_EFORMAT, "%s: empty, expected rows", name);
+    PLI_TRY(pli_foreign_check(name, data, bytes, err));
+    PLI_TRY(pli_source_check_text(name, data, bytes, err));
+    if (bytes >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0) source->begin = 3;
+    return PLAIT_OK;
+}
+
+plait_status pli_sources_of_bytes(const char *name, const char *text, size_t bytes, pli_sources **sources_out,
+                                  plait_error *err) {
+    pli_sources *all = pli_calloc(1, sizeof *all);
+    if (all == NULL) return no_memory(err);
+    all->users = 1;
+    const plait_status status = take_bytes(all, name, text, bytes, err);
+    if (status < 0)
+        pli_sources_release(&all);
+    else
+        *sources_out = all;
+    return status;
+}
+
 void pli_sources_release(pli_sources **sources) {
     pli_sources *all = sources != NULL ? *sources : NULL;
     if (all == NULL) return;

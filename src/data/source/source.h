@@ -38,6 +38,10 @@ plait_status pli_sources_list(const char *const *paths, int64_t n, pli_text *lis
  *  that are no text; ENOSPACE more temporary files than spill_limit (0: half of what is free there). */
 plait_status pli_sources_open(const char *const *paths, int64_t n, int64_t spill_limit, bool live,
                               pli_sources **sources_out, plait_error *err);
+/** Makes one source of text in memory, [bytes], which is borrowed; it is one block, as a pipe is. name: for errors.
+ *  Errors: EFORMAT it is empty, is no text, or is a file of another program. */
+plait_status pli_sources_of_bytes(const char *name, const char *text, size_t bytes, pli_sources **sources_out,
+                                  plait_error *err);
 void         pli_sources_release(pli_sources **sources);
 /** At the end of a pass: is each mapped file still the one that was opened? Errors: EFORMAT it was written to. */
 plait_status pli_sources_check(const pli_sources *sources, plait_error *err);

@@ -95,6 +95,11 @@ plait_status pli_model_inspect(const plait_model *model, pli_text *text, plait_e
  *  none. Errors: ENOMEM. */
 plait_status pli_model_tree(const plait_model *model, int64_t t, pli_text *text, plait_error *err);
 
+/** As plait_model_read, of rows as text in memory [bytes]; name: for errors ("body:3: ..."). The text must
+ *  stay until plait_data_destroy. Any thread. */
+plait_status pli_model_read_bytes(const plait_model *model, const plait_data_opts *opts, const char *name,
+                                  const char *text, size_t bytes, plait_data **data_out, plait_error *err);
+
 /** EREFUSED: the model knows no users and items. */
 plait_status pli_model_recommends(const plait_model *model, plait_error *err);
 /** Tells the `top` best items of each user of the rows, in their order, without the items that a user's rows name;

@@ -248,6 +248,14 @@ plait_status plait_model_eval(const plait_model *model, const plait_data *data, 
     return status < 0 ? status : PLAIT_OK;
 }
 
+plait_status pli_model_read_bytes(const plait_model *model, const plait_data_opts *opts, const char *name,
+                                  const char *text, size_t bytes, plait_data **data_out, plait_error *err) {
+    plait_data_opts own;
+    PLI_TRY(pli_data_opts_take(opts, &own, err));
+    if (model->learner->more != NULL && model->learner->more->recommend != NULL) own.pairs = 1;
+    return pli_data_read_bytes(&own, model->schema, name, text, bytes, data_out, err);
+}
+
 plait_status plait_model_read(const plait_model *model, const plait_data_opts *opts, plait_data **data_out,
                               plait_error *error_out) {
     PLI_TRY(PLI_GIVEN(error_out, model));

@@ -1,0 +1,174 @@
+#!/bin/sh
+# serve answers over HTTP what predict prints; it refuses what is wrong by name, and changes its model without a loss.
+# usage: serve.sh [RELOADS CLIENTS]        under load; 6 and 2 unless given
+. "$(dirname "$0")/common.sh"
+reloads=${1:-6}
+clients=${2:-2}
+[ -n "${PLAIT_TEST_FULL:-}" ] && reloads=50 clients=4
+
+works train train --data part --out model --quiet
+if ! "$PLAIT" version --json | grep -q '"http": {"found": true'; then
+    exits 1 'libmicrohttpd-dev' none serve --model-file model --port 0
+    skip "the module http is not built"
+fi
+command -v curl >/dev/null || skip "no curl"
+
+# start NAME words...: the server in the background; sets $url and $pid
+start() {
+    started=$1
+    shift
+    "$PLAIT" serve --port 0 "$@" >"$started.out" 2>"$started.err" &
+    pid=$!
+    until_holds 60 says "$started.err" 'serving .* on http://127' || fail "$started: $(cat "$started.err")"
+    url=$(sed -n 's/^plait: serving .* on //p' "$started.err")
+}
+# stops SIGNAL: it ends well
+stops() {
+    kill "-$1" $pid
+    code=0
+    wait $pid || code=$?
+    [ $code -eq 0 ] || fail "$started: exit $code after SIG$1: $(cat "$started.err")"
+    says "$started.err" "SIG$1: the server has ended" || fail "$started says nothing at its end"
+}
+# post NAME PATH TYPE FILE [curl's words]: NAME.body, and the code in $http
+post() {
+    name=$1 path=$2 type=$3 file=$4
+    shift 4
+    http=$(curl -s -m 60 -o "$name.body" -w '%{http_code}' "$@" -H "Content-Type: $type" --data-binary "@$file" "$url$path") || true
+}
+# refused CODE TEXT NAME PATH TYPE FILE
+refused() {
+    want=$1 text=$2
+    shift 2
+    post "$@"
+    [ "$http" = "$want" ] || fail "$1: $http instead of $want: $(cat "$1.body")"
+    grep -q -- "$text" "$1.body" || fail "$1: it does not say '$text' but $(cat "$1.body")"
+}
+
+# LIBSVM: the same bytes as predict prints; JSON lists and objects the same numbers.
+start server --model-file model
+for question in "" --proba; do
+    # shellcheck disable=SC2086
+    works want predict --model-file model --data part $question
+    post text "/predict${question:+?proba=1}" text/plain part
+    cmp -s text.body want.out || fail "text $question: $http: $(head -c 300 text.body)"
+    awk '{ line = ""; for (i = 2; i <= NF; i++) { split($i, e, ":"); line = line (i > 2 ? "," : "") "\"" e[1] "\":" e[2] }
+           print (NR > 1 ? "," : "[") "{" line "}" } END { print "]" }' part >objects
+    post json "/predict${question:+?proba=1}" application/json objects
+    [ "$http" = 200 ] || fail "json $question: $http: $(cat json.body)"
+    sed 's/^{"predictions": \[//; s/\]}$//; s/\], \[/;/g; s/[][]//g' json.body | if [ -n "$question" ]; then
+        tr ';' '\n' | tr -d ,
+    else
+        sed 's/, /\n/g'
+    fi >lines
+    cmp -s lines want.out || fail "json $question: $(head -c 300 json.body)"
+done
+post accepted /predict application/json objects -H 'Accept: text/plain'
+works want predict --model-file model --data part
+cmp -s accepted.body want.out || fail "Accept: text/plain: $(head -c 300 accepted.body)"
+
+# What is wrong is said, and where.
+printf '1 1:2\n1 2:x\n' >bad
+refused 400 'body:2: ' bad /predict text/plain bad
+echo '[[1, 2], [3, "x"]]' >bad
+refused 400 'row 2, column 2: ' bad /predict application/json bad
+printf '[[1, 2],\n[3, 4' >bad
+refused 400 'body:2: row 2: no JSON' bad /predict application/json bad
+refused 400 'did you mean proba' bad '/predict?prob=1' text/plain part
+refused 400 'only models of trees' bad '/predict?contributions=1' text/plain part
+refused 404 'did you mean /predict' bad /predct text/plain part
+refused 405 'takes GET' bad /metrics text/plain part
+: >empty
+refused 400 'the body is empty' bad /predict text/plain empty
+
+# Figures, in a strict reading of the text form: a type before each sample, cumulative buckets, the sum at the end.
+[ "$(curl -s "$url/healthz")" = ok ] || fail "healthz"
+curl -s "$url/" | grep -q '^POST /predict' || fail "no list of paths"
+curl -s "$url/metrics" >metrics
+awk '/^# HELP [a-z_]+ ./ { next }
+     /^# TYPE [a-z_]+ (counter|gauge|histogram)$/ { if ($3 in type) bad = "type twice: " $0; type[$3] = $4; next }
+     !/^[a-z_]+(\{([a-z_]+="[^"\\]*",?)+\})? [0-9.e+-]+$/ { bad = $0; next }
+     { base = name = $1; sub(/\{.*/, "", base); sub(/\{.*/, "", name); sub(/_(bucket|sum|count)$/, "", base)
+       if (!(name in type) && type[base] != "histogram") bad = "no type: " $0
+       if (name ~ /_bucket$/) { if ($2 + 0 < last) bad = "falls: " $0; last = $2 + 0 }
+       if (name ~ /_count$/ && $2 + 0 != last) bad = "count: " $0 }
+     END { if (bad != "") { print bad; exit 1 } }' metrics >why || fail "metrics: $(cat why)"
+says metrics '^plait_requests_total{code="400",path="/predict"} 6$' || fail "$(grep requests_total metrics)"
+says metrics '^plait_rows_total 1500$' || fail "$(grep rows_total metrics)"
+
+# Two models in turn, under load: no request is lost. A bad file keeps the old one.
+works other train --data part --l2 1 --out other --quiet
+cp model first
+i=0
+while [ $i -lt "$clients" ]; do
+    i=$((i + 1))
+    : >"codes.$i"
+    (
+        while [ ! -e enough ]; do
+            curl -s -o /dev/null -o /dev/null -o /dev/null -w '%{http_code}\n' -H 'Content-Type: text/plain' --data-binary @part \
+                "$url/predict" "$url/predict" "$url/predict" >>"codes.$i" || echo lost >>"codes.$i"
+        done
+    ) &
+    eval "client$i=\$!"
+done
+i=0
+while [ $i -lt "$reloads" ]; do
+    i=$((i + 1))
+    if [ $((i % 2)) -eq 1 ]; then cp other next; else cp first next; fi
+    mv next model
+    kill -HUP $pid
+    reloaded() { [ "$(grep -c 'SIGHUP: now the model' server.err)" -ge $i ]; }
+    until_holds 20 reloaded || fail "reload $i: $(cat server.err)"
+done
+: >enough
+i=0
+while [ $i -lt "$clients" ]; do
+    i=$((i + 1))
+    eval "wait \$client$i"
+done
+grep -vx 200 codes.* >lost && fail "of $(cat codes.* | wc -l) requests over $reloads reloads: $(head -n 3 lost)"
+[ "$(cat codes.* | wc -l)" -gt "$clients" ] || fail "there was no load"
+head -c 100 first >next
+mv next model
+kill -HUP $pid
+until_holds 20 says server.err 'SIGHUP: the old model stays' || fail "a bad model: $(cat server.err)"
+post after /predict text/plain part
+[ "$http" = 200 ] || fail "after a bad model: $http"
+curl -s "$url/metrics" | grep -q '^plait_model_reloads_total{result="failed"} 1$' || fail "a failed reload is not counted"
+cp first model
+
+# The port is taken; a body that is too large, with and without its length said.
+exits 1 'another program has it' taken serve --model-file model --port "${url##*:}"
+stops TERM
+start small --model-file model --max-body 2K --threads 1
+refused 413 'max-body' large /predict text/plain part
+post large /predict text/plain part -H 'Transfer-Encoding: chunked'
+[ "$http" = 413 ] || fail "a chunked body that is too large: $http"
+stops INT
+
+# A table: CSV as predict has it, JSON by names and in the columns' order, with texts and missing values.
+printf 'age,city,label\n30,Rome,no\n40,"Bonn, Rhine",yes\n50,Rome,yes\n20,Oslo,no\n' >table
+works table train --data table --label label --out table.model --quiet
+works want predict --model-file table.model --data table --proba
+start table --model-file table.model
+post csv '/predict?proba=1' text/csv table
+cmp -s csv.body want.out || fail "csv: $http $(cat csv.body)"
+echo '[{"city": "Rome", "age": 30}, {"age": 40, "city": "Bonn, Rhine"}, {"age": 50, "city": "Rome"}, {"age": 20, "city": "Oslo"}]' >rows
+post rows '/predict?proba=1' application/json rows -H 'Accept: text/plain'
+cmp -s rows.body want.out || fail "objects of a table: $http $(cat rows.body)"
+echo '[[30, "Rome"], [40, "Bonn, Rhine"], [50, "Rome"], [20, "Oslo"]]' >rows
+post rows '/predict?proba=1' application/json rows -H 'Accept: text/csv'
+cmp -s rows.body want.out || fail "lists of a table: $http $(cat rows.body)"
+echo '[[30, "Rome"], [40]]' >rows
+refused 400 'row 2: 1 values, expected 2' rows /predict application/json rows
+echo '[{"age": 30, "city": "Rome"}, {"age": "x", "city": "Rome"}]' >rows
+refused 400 'row 2' rows /predict application/json rows
+echo '[{"age": null, "city": null}]' >rows
+post rows /predict application/json rows
+grep -q '^{"predictions": \["[a-z]*"\]}$' rows.body || fail "missing values: $(cat rows.body)"
+stops TERM
+
+exits 2 'no model' none serve
+exits 1 'nowhere' none serve --model-file nowhere --port 0
+exits 2 'prot' none serve --prot 1
+finish
