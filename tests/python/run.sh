@@ -22,4 +22,4 @@ cp -L "$library" "$work/plait/libplait.so.0"
 "$cc" -shared -fPIC -O1 -DPy_LIMITED_API=0x03090000 -I"$include" -I"$root/include" "$work/_plait.c" \
     "$work/plait/libplait.so.0" -Wl,-rpath,'$ORIGIN' -o "$work/plait/_plait.abi3.so"
 cd "$work"
-PYTHONPATH=$work "$python" "$root/tests/python/$script" "$program"
+PYTHONPATH=$work "$python" "$root/tests/python/$script" "$program" "$root"

@@ -100,6 +100,7 @@ class Model:
         self.pointer = ffi.gc(pointer, lambda p: lib.plait_model_destroy(ffi.new("plait_model **", p)))
 
     def to_bytes(self):
+        """The bytes of the model's file."""
         err = ffi.new("plait_error *")
         with tempfile.TemporaryDirectory(prefix="plait-") as folder:
             path = os.path.join(folder, "model")
@@ -109,6 +110,7 @@ class Model:
 
     @classmethod
     def from_bytes(cls, data):
+        """The model of a file with these bytes."""
         with tempfile.TemporaryDirectory(prefix="plait-") as folder:
             path = os.path.join(folder, "model")
             with open(path, "wb") as f:
@@ -124,6 +126,7 @@ class Model:
         return cls(out[0])
 
     def save(self, path):
+        """Writes the model's file, which the command line reads."""
         err = ffi.new("plait_error *")
         _check(lib.plait_model_save(self.pointer, os.fspath(path).encode(), err), err)
 
@@ -132,20 +135,24 @@ class Model:
 
     @property
     def hash(self):
+        """SHA-256 over the names, types, shapes and bytes of the model's tensors, as in the run's record."""
         out = ffi.new("char[65]")
         lib.plait_model_hash(self.pointer, out)
         return ffi.string(out).decode()
 
     @property
     def classes(self):
+        """How many classes the model knows; 0: it predicts numbers, or nothing."""
         return lib.plait_model_classes(self.pointer)
 
     def predict(self, data, rows, proba=False):
+        """The class numbers or values [rows, 1] of data; proba: probabilities [rows, classes]."""
         width = max(1, self.classes) if proba else 1
         return self._rows(lambda out, err: lib.plait_model_predict(self.pointer, data.pointer, int(proba), out, err),
                           rows, width)
 
     def transform(self, data, rows, width):
+        """The rows of data in the model's own space, [rows, width]."""
         return self._rows(lambda out, err: lib.plait_model_transform(self.pointer, data.pointer, out, err), rows, width)
 
     @staticmethod
