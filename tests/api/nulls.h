@@ -3,6 +3,7 @@
 #ifndef TESTS_API_NULLS_H
 #define TESTS_API_NULLS_H
 
+#include <plait/arrow.h>
 #include <plait/checkpoint.h>
 #include <plait/events.h>
 #include <plait/fit.h>

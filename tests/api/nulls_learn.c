@@ -1,9 +1,11 @@
 /* Cases of plait/data.h, plait/model.h, plait/checkpoint.h. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/nulls.h"
+#include "arrow_table.h"
 
 static const double  label[2] = { 0, 1 };
 static const double  weight[2] = { 1, 2 };
@@ -85,6 +87,34 @@ static int from_memory(fixture *f, int arg) {
     opts.rows = 2, opts.features = 1, opts.values = x;
     plait_status status = plait_data_from_memory(N(0, &opts), N(1, &data), N(2, &f->err));
     plait_data_destroy(&data);
+    return status;
+}
+static int arrow_opts_init(fixture *f, int arg) {
+    plait_arrow_opts opts;
+    (void)f;
+    (plait_arrow_opts_init)(N(0, &opts));
+    return NEUTRAL;
+}
+static int from_arrow(fixture *f, int arg) {
+    plait_arrow_opts opts;
+    arrow_table      table;
+    plait_data      *data = NULL;
+    plait_arrow_opts_init(&opts);
+    arrow_table_make(&table);
+    table.buffers[1][0] = NULL; /* no cell is missing */
+    plait_status status = plait_data_from_arrow(N(0, &table.stream), N(1, &opts), N(2, &data), N(3, &f->err));
+    plait_data_destroy(&data);
+    return status;
+}
+static int data_column(fixture *f, int arg) {
+    plait_memory_column found;
+    const plait_status  status = plait_data_column(N(0, f->data), 0, N(2, &found), N(3, &f->err));
+    return status == PLAIT_END ? PLAIT_OK : status; /* the fixture's rows have none */
+}
+static int data_dense(fixture *f, int arg) {
+    float *out = calloc((size_t)(plait_data_rows(f->data) * plait_data_features(f->data)), sizeof *out);
+    plait_status status = plait_data_dense(N(0, f->data), N(1, out), N(2, &f->err));
+    free(out);
     return status;
 }
 static int is_lent(fixture *f, int arg) { return NEUTRAL_IF(plait_data_is_lent(N(0, f->data)) == (arg < 0)); }
@@ -267,6 +297,10 @@ static int restore(fixture *f, int arg) {
 const null_case learn_cases[] = {
     { "memory_opts_init", memory_opts_init, NULL },
     { "data_from_memory", from_memory, NULL },
+    { "arrow_opts_init", arrow_opts_init, NULL },
+    { "data_from_arrow", from_arrow, "opts" },
+    { "data_column", data_column, NULL },
+    { "data_dense", data_dense, NULL },
     { "data_is_lent", is_lent, NULL },
     { "data_opts_init", data_opts_init, NULL },
     { "data_read", data_read, NULL },

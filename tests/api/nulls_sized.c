@@ -3,7 +3,8 @@
 
 #define SIZED(X)                                                                                                       \
     X(comm_opts) X(job_opts) X(table_opts) X(data_opts) X(train_opts) X(place_opts) X(schedule_opts)                   \
-    X(graph_file_opts) X(table_store_opts) X(session_opts) X(checkpoint_opts) X(cut) X(memory_opts)
+    X(graph_file_opts) X(table_store_opts) X(session_opts) X(checkpoint_opts) X(cut) X(memory_opts)             \
+    X(arrow_opts)
 
 #define CALL(name)                                                                                                     \
     static int name(fixture *f, int arg) {                                                                             \

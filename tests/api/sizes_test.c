@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "api/nulls.h"
+#include "arrow_table.h"
 
 enum { MORE = 32, GARBAGE = 0xa5 };
 
@@ -31,7 +32,7 @@ typedef struct sized {
     static void name##_fill(void *opts, size_t size) { plait_##name##_init_sized(opts, size); }
 INIT(comm_opts) INIT(job_opts) INIT(table_opts) INIT(data_opts) INIT(train_opts) INIT(place_opts)
 INIT(schedule_opts) INIT(graph_file_opts) INIT(table_store_opts) INIT(session_opts) INIT(checkpoint_opts) INIT(cut)
-INIT(memory_opts)
+INIT(memory_opts) INIT(arrow_opts)
 
 /* --- the calls ------------------------------------------------------------------------------------------------ */
 
@@ -81,6 +82,17 @@ static plait_status take_memory(fixture *f, void *opts) {
     o->features = 1;
     o->values = x;
     plait_status status = plait_data_from_memory(o, &data, &f->err);
+    plait_data_destroy(&data);
+    return status;
+}
+
+static plait_status take_arrow(fixture *f, void *opts) {
+    plait_arrow_opts *o = opts;
+    arrow_table       table;
+    plait_data       *data = NULL;
+    arrow_table_make(&table);
+    o->keep_missing = 1;
+    plait_status status = plait_data_from_arrow(&table.stream, o, &data, &f->err);
     plait_data_destroy(&data);
     return status;
 }
@@ -179,7 +191,7 @@ static const sized all[] = {
     ROW(place_opts, seed, place), ROW(schedule_opts, user, make_schedule), ROW(graph_file_opts, values_bytes, parse),
     ROW(table_store_opts, user, make_store), ROW(session_opts, trace_user, make_session), ROW(cut, channel, make_part),
     ROW(checkpoint_opts, keep, save),
-    ROW(memory_opts, lend, take_memory),
+    ROW(memory_opts, lend, take_memory), ROW(arrow_opts, n_columns, take_arrow),
 };
 enum { ALL = sizeof all / sizeof *all };
 

@@ -153,6 +153,37 @@ def test_frames(program):
          model.predict_proba(frame.fillna({"age": 3})), 1e-8)
 
 
+def test_arrow():
+    """polars' and pyarrow's tables give the model of the same pandas frame, bit by bit."""
+    try:
+        import pandas as pd
+        import polars as pl
+        import pyarrow as pa
+    except ImportError as e:
+        return print(f"skipped: arrow ({e})")
+    draw = np.random.default_rng(0)
+    cells = {"a": draw.normal(size=300), "city": draw.choice(["Rome", "Oslo", "a long name of a city"], 300),
+             "k": draw.integers(0, 9, 300), "b": draw.random(300) < 0.5}
+    z = np.where(cells["a"] + (cells["city"] == "Oslo") > 0, "p", "q")
+    frame = pd.DataFrame(cells)
+    table, polar = pa.table(cells), pl.DataFrame(cells)
+    halves = pa.concat_tables([table.slice(0, 123), table.slice(123)])
+    coded = polar.with_columns(pl.col("city").cast(pl.Categorical))
+    models = [plait.LogisticRegression(n_jobs=1).fit(x, z) for x in (frame, table, halves, polar, coded)]
+    assert len({model.model_.hash for model in models}) == 1
+    same(models[1].decision_function(table), models[0].decision_function(frame), 1e-6)
+    for model in (plait.GBDTClassifier(5), plait.GaussianNB(), plait.SGDClassifier(max_iter=3)):
+        assert (model.fit(polar, z).predict(table) == model.predict(polar)).all() and model.score(halves, z) > 0.6
+    assert list(models[3].feature_names_in_) == list(cells)
+    other = pl.DataFrame({"b": [True], "city": ["Paris"], "k": [3], "a": [9.0]})
+    assert pickle.loads(pickle.dumps(models[3])).predict(other) == ["p"]
+    raises(ValueError, "lacks ['k']", lambda: models[3].predict(polar.drop("k")))
+    raises(ValueError, '"date" has Arrow', lambda: plait.LogisticRegression().fit(
+        polar.with_columns(pl.lit("2020-01-01").str.to_date().alias("date")), z))
+    raises(ValueError, 'row 0, column "a": a missing', lambda: plait.LogisticRegression().fit(
+        polar.with_columns(pl.lit(None, dtype=pl.Float64).alias("a")), z))
+
+
 def test_the_bits_are_those_of_the_command_line(program):
     """The same rows in the same blocks, the same seed and options give the same weights, bit by bit. A file is cut into
     64 blocks by bytes, an array by rows; so here all lines are as long, and rows a multiple of 64."""
@@ -239,6 +270,7 @@ test_every_learner()
 test_factors()
 test_parts()
 test_frames(sys.argv[1])
+test_arrow()
 test_the_bits_are_those_of_the_command_line(sys.argv[1])
 test_progress()
 test_pickles_and_files(sys.argv[1])

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (_check_feature_names, _check_n_features, _check_sample_weight, check_is_fitted,
-                                      column_or_1d, validate_data)
+                                      check_consistent_length, column_or_1d, validate_data)
 
 from plait import _core, _frames
 
@@ -18,6 +18,7 @@ class Base(BaseEstimator):
     _missing = False  # may values be NaN?
     _labels = True  # does it learn from y?
     _positive = False  # must values be 0 or more?
+    _arrow = True  # can it read Arrow's tables where they lie? False: it needs arrays
 
     def _set(self, given):
         """Sets the parameters of a constructor, which hands over its locals()."""
@@ -40,12 +41,32 @@ class Base(BaseEstimator):
         rows = _frames.rows_of(x, self._columns, self._missing)
         return rows if y is None else (rows, column_or_1d(y, warn=True))
 
+    def _table(self, x, y, reset):
+        """A table of Arrow's, such as polars' and pyarrow's: checked while it is read, in C."""
+        _frames.check_names(self, x, reset)
+        if not reset and self._columns is None:
+            return self._rows(np.asarray(x))
+        try:
+            rows = _core.ArrowRows(x, None if reset else self._columns, self._missing)
+        except _core.PlaitError as e:
+            raise ValueError(str(e)) from e
+        if reset:
+            self._columns = rows.columns
+        rows = rows if self._arrow else rows.dense()
+        if y is None:
+            return rows
+        y = column_or_1d(np.asarray(y), warn=True)
+        check_consistent_length(np.empty(rows.shape[0]), y)
+        return rows, y
+
     def _rows(self, x, y=None, reset=False):
         """Checked rows, and labels if they are given."""
         if y is None and reset and self._labels:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if reset:
             self._columns = None
+        if _frames.is_arrow(x):
+            return self._table(x, y, reset)
         if _frames.has_texts(x) or (not reset and getattr(self, "_columns", None) is not None):
             if not reset and getattr(self, "_columns", None) is None:
                 raise ValueError(f"{type(self).__name__} was fitted on numbers, but X has columns of texts")
@@ -59,7 +80,7 @@ class Base(BaseEstimator):
     def _weights(self, sample_weight, x):
         if sample_weight is None:
             return None
-        weight = _check_sample_weight(sample_weight, x, dtype=np.float64)
+        weight = _check_sample_weight(np.asarray(sample_weight), np.empty((x.shape[0], 1)), dtype=np.float64)
         if (weight < 0).any():
             raise ValueError("Negative values in data passed to `sample_weight`")
         return weight
@@ -84,6 +105,8 @@ class Base(BaseEstimator):
     def _data(self, x):
         check_is_fitted(self)
         x = self._rows(x)
+        if isinstance(x, _core.ArrowRows):
+            return x.data, x.shape[0]
         return _core.Data(x, keep_missing=self._missing, columns=self._columns), x.shape[0]
 
 

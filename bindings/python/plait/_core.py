@@ -1,4 +1,5 @@
 """The C library behind objects: data in memory, a fit that Ctrl-C ends, and models that are their file's bytes."""
+import ctypes
 import os
 import tempfile
 import threading
@@ -7,6 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from plait._plait import ffi, lib
+
+
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 
 
 class PlaitError(RuntimeError):
@@ -24,25 +29,50 @@ def _check(status, err):
     raise MemoryError(text) if status == lib.PLAIT_ENOMEM else PlaitError(text)
 
 
+class ArrowRows:
+    """A table that hands out an Arrow stream, such as polars' and pyarrow's, as rows for a model. Its own columns are
+    read where they lie; what an estimator cannot read so it takes from dense()."""
+
+    def __init__(self, source, columns, keep_missing):
+        self.source, self.columns, self.keep_missing = source, columns, keep_missing
+        self.data = Data(self, keep_missing=keep_missing, columns=columns)
+        self.columns = self.data.columns()
+        self.shape = lib.plait_data_rows(self.data.pointer), lib.plait_data_features(self.data.pointer)
+
+    def dense(self):
+        """The rows as an array of float32, with a column for each text."""
+        out, err = np.empty(self.shape, np.float32), ffi.new("plait_error *")
+        _check(lib.plait_data_dense(self.data.pointer, ffi.cast("float *", out.ctypes.data), err), err)
+        return out
+
+
 class Data:
     """Rows in memory. Float32 CSR with 32-bit columns is used where it lies; other layouts are copied by the library."""
 
     def __init__(self, x, label=None, weight=None, keep_missing=False, columns=None):
-        opts = ffi.new("plait_memory_opts *")
         err = ffi.new("plait_error *")
         out = ffi.new("plait_data **")
-        lib.plait_memory_opts_init(opts)
-        opts.rows, opts.features = x.shape
-        opts.keep_missing = keep_missing
         self._lent = []  # arrays that must outlive the data set
+        arrow = isinstance(x, ArrowRows)
+        opts = ffi.new("plait_arrow_opts *" if arrow else "plait_memory_opts *")
+        (lib.plait_arrow_opts_init if arrow else lib.plait_memory_opts_init)(opts)
+        opts.keep_missing = keep_missing
         if columns is not None:
             self._name(opts, columns)
-        (self._sparse if sp.issparse(x) else self._dense)(opts, x)
+        if not arrow:
+            opts.rows, opts.features = x.shape
+            (self._sparse if sp.issparse(x) else self._dense)(opts, x)
         if label is not None:
             opts.label = self._pointer("const double *", np.ascontiguousarray(label, dtype=np.float64))
         if weight is not None:
             opts.weight = self._pointer("const double *", np.ascontiguousarray(weight, dtype=np.float64))
-        _check(lib.plait_data_from_memory(opts, out, err), err)
+        if arrow:
+            opts.rows = max((len(given) for given in (label, weight) if given is not None), default=0)
+            capsule = x.source.__arrow_c_stream__()
+            address = _capsule_pointer(capsule, b"arrow_array_stream")
+            _check(lib.plait_data_from_arrow(ffi.cast("struct ArrowArrayStream *", address), opts, out, err), err)
+        else:
+            _check(lib.plait_data_from_memory(opts, out, err), err)
         self.pointer = ffi.gc(out[0], lambda p: lib.plait_data_destroy(ffi.new("plait_data **", p)))
 
     def _pointer(self, kind, array):
@@ -87,6 +117,14 @@ class Data:
         opts.row_start = self._pointer("const void *", x.indptr)
         opts.column = self._pointer("const void *", x.indices)
         opts.row_start_bytes, opts.column_bytes = x.indptr.itemsize, x.indices.itemsize
+
+    def columns(self):
+        """(name, texts) of each column; texts None: numbers."""
+        found, c = [], ffi.new("plait_memory_column *")
+        while lib.plait_data_column(self.pointer, len(found), c, ffi.NULL) == lib.PLAIT_OK:
+            texts = None if c.texts == ffi.NULL else [ffi.string(t).decode() for t in c.texts[0:c.n_texts]]
+            found.append((ffi.string(c.name).decode(), texts))
+        return found
 
     @property
     def is_lent(self):
@@ -241,11 +279,18 @@ class _Fit(threading.Thread):
         self.status = lib.plait_fit(self.comm_opts, self.opts, self.report, self.out, self.err)
 
 
+def wait_for(thread):
+    """Waits for a thread's end, and looks after signals meanwhile: another thread may have received one, and then a
+    join without a time limit would sleep on."""
+    while thread.is_alive():
+        thread.join(0.1)
+
+
 def _finish(f):
     """Waits for the fit; Ctrl-C ends it at the next clock, and is raised then."""
     f.start()
     try:
-        f.join()
+        wait_for(f)
         if f.failure is not None:
             raise f.failure
         if f.stop[0]:  # the callback wants no more: the model so far counts

@@ -16,6 +16,22 @@ def _is_text(kind):
         "category", "string", "str")
 
 
+def is_arrow(x):
+    """Does x hand out an Arrow stream? pandas is read as it is."""
+    return hasattr(x, "__arrow_c_stream__") and not _is_frame(x)
+
+
+def check_names(estimator, x, reset):
+    """Sets or checks the names of an Arrow table's columns."""
+    names = getattr(x, "column_names", None) or getattr(x, "columns", None)
+    names = np.array(list(names() if callable(names) else names), dtype=object)
+    if reset:
+        estimator.feature_names_in_, estimator.n_features_in_ = names, len(names)
+    elif set(getattr(estimator, "feature_names_in_", names)) - set(names):
+        missing = sorted(set(estimator.feature_names_in_) - set(names))
+        raise ValueError(f"The feature names should match those that were passed during fit. X lacks {missing}")
+
+
 def has_texts(x):
     """Is x a pandas frame with a column that is neither numbers nor truth values?"""
     return _is_frame(x) and any(_is_text(kind) for kind in x.dtypes)

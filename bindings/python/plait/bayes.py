@@ -12,6 +12,8 @@ LEAST = 1e-20  # the weight of a class without rows: it has a place, and no prob
 
 
 class _Bayes(Probabilities, Classifier):
+    _arrow = False
+
     def _settings(self):
         return {"events-model": self._events, "alpha": self.alpha}
 

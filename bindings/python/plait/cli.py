@@ -89,12 +89,21 @@ class _Follower(threading.Thread):
             self.failure = e
 
 
+def _output(child):
+    """All that the child writes; signals are looked after meanwhile, whichever thread has received them."""
+    while True:
+        try:
+            return child.communicate(timeout=0.2)
+        except subprocess.TimeoutExpired:
+            pass
+
+
 def _call(words, kind):
     """Runs the program; Ctrl-C goes to it, and is raised when it has ended. A second one ends it at once."""
     child = subprocess.Popen([program(), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
     try:
-        out, talk = child.communicate()
+        out, talk = _output(child)
     except BaseException:
         try:
             child.send_signal(signal.SIGINT)

@@ -18,7 +18,7 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     without an entry are not known (loss "implicit": weak zeros; "bpr": each rated pair ranks above them). solver "als"
     or "sgd"; alpha None: 0.1, of other losses 0.01."""
 
-    _labels = False
+    _labels, _arrow = False, False
 
     def __init__(self, n_components=32, *, loss="squared", alpha=None, confidence=40.0, solver="als", max_iter=20,
                  learning_rate=0.0, n_jobs=None, random_state=None):

@@ -18,7 +18,7 @@ import threading
 
 import numpy as np
 
-from plait._core import PlaitError, _check, ffi, lib
+from plait._core import PlaitError, _check, ffi, lib, wait_for
 
 _TYPES = {np.dtype(np.float32): lib.PLAIT_F32, np.dtype(np.float64): lib.PLAIT_F64, np.dtype(np.int64): lib.PLAIT_I64}
 _REDUCES = {"sum": lib.PLAIT_SUM, "min": lib.PLAIT_MIN, "max": lib.PLAIT_MAX, "exact": lib.PLAIT_SUM_EXACT}
@@ -267,7 +267,7 @@ def run(work, *, workers=None, servers=None, transport=None, threads=1, topology
     r = _Run(work, comm, job)
     r.start()
     try:
-        r.join()
+        wait_for(r)
     except BaseException:
         r.interrupted = True
         r.join()

@@ -2,6 +2,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from plait import _core
 from plait._base import Classifier, Probabilities, Regressor
 
 
@@ -14,6 +15,7 @@ class _Linear:
     def _scores(self, X):
         check_is_fitted(self)
         x = self._rows(X)
+        x = x.dense() if isinstance(x, _core.ArrowRows) else x
         scores = x @ np.atleast_2d(self.coef_).T + self.intercept_
         return scores[:, 0] if scores.shape[1] == 1 else scores
 

@@ -48,6 +48,7 @@ class KMeans(ClusterMixin, _Transformer):
         their weight, beside the new ones, and one pass is made. The first part needs n_clusters rows or more."""
         more = getattr(self, "_counts", None) is not None
         x = self._rows(X, reset=not more)
+        x = x.dense() if isinstance(x, _core.ArrowRows) else x
         weight = self._weights(sample_weight, x)
         weight = np.ones(x.shape[0]) if weight is None else weight
         if not more:
@@ -64,7 +65,7 @@ class KMeans(ClusterMixin, _Transformer):
         return self
 
     def _nearest(self, x):
-        data = _core.Data(x, columns=self._columns)
+        data = x.data if isinstance(x, _core.ArrowRows) else _core.Data(x, columns=self._columns)
         return self.model_.predict(data, x.shape[0])[:, 0].astype(np.int32)
 
     def predict(self, X):
@@ -126,7 +127,7 @@ class LatentDirichletAllocation(_Transformer):
     doc_topic_prior, topic_word_prior None: 0.1 and 0.01; counts "exact": other values than whole numbers are refused,
     "round": they are rounded."""
 
-    _positive = True
+    _positive, _arrow = True, False
 
     def __init__(self, n_components=10, *, doc_topic_prior=None, topic_word_prior=None, prior="fitted", sampler="scan",
                  counts="exact", max_iter=100, n_jobs=None, random_state=None):

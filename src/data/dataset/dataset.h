@@ -98,7 +98,9 @@ plait_status pli_dataset_open_bytes(const plait_data_opts *opts, const pli_schem
 /* memory.c, given.c */
 struct plait_data {
     pli_dataset *dataset;
-    bool         lent; /* columns and values of its rows are the caller's */
+    bool         lent; /* columns and values of its rows are the caller's, or those below */
+    uint32_t    *own_column; /* of an Arrow table's rows; NULL: none */
+    float       *own_value;
 };
 /** Gives back what the caller has lent, so that it is not freed with the rows. */
 void pli_given_back(struct plait_data *data);

@@ -274,7 +274,7 @@ plait_status plait_data_from_dense(int64_t rows, int64_t features, const float *
     return create(&g, __func__, data_out, error_out);
 }
 
-int plait_data_is_lent(const plait_data *data) { return data != NULL && data->lent; }
+int plait_data_is_lent(const plait_data *data) { return data != NULL && data->lent && data->own_column == NULL; }
 
 void pli_given_back(plait_data *data) {
     pli_dataset *d = data->dataset;

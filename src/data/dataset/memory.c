@@ -148,6 +148,8 @@ void plait_data_destroy(plait_data **data) {
     if (data == NULL || *data == NULL) return;
     pli_given_back(*data);
     pli_dataset_destroy(&(*data)->dataset);
+    pli_free((*data)->own_column);
+    pli_free((*data)->own_value);
     pli_free(*data);
     *data = NULL;
 }
