@@ -57,7 +57,8 @@ static inline void arrow_table_make(arrow_table *t) {
     for (int k = 0; k < ARROW_COLUMNS; k++) {
         t->column[k] = (struct ArrowSchema){ .format = formats[k], .name = names[k] };
         t->columns[k] = &t->column[k];
-        t->cells[k] = (struct ArrowArray){ .length = ARROW_ROWS, .n_buffers = k == 2 ? 3 : 2, .buffers = t->buffers[k] };
+        t->cells[k] = (struct ArrowArray){ .length = ARROW_ROWS, .n_buffers = k == 2 ? 3 : 2,
+                                           .buffers = t->buffers[k] };
         t->children[k] = &t->cells[k];
     }
     t->buffers[0][1] = a, t->buffers[1][1] = n, t->buffers[1][0] = given, t->buffers[3][1] = kind;

@@ -65,9 +65,9 @@ PLAIT_API void plait_arrow_opts_init_sized(plait_arrow_opts *opts, size_t size);
 
 /** Makes a data set of all rows of a stream of record batches, which is released in any case. opts may be NULL. Counts,
  *  offsets and indices of the arrays are checked; the interface has no sizes of most buffers, so those are trusted.
- *  Errors: EINVAL arrays that contradict the schema or themselves, a type that is neither a number nor a text, a missing
- *  number without keep_missing, a number that is not finite, another number of rows than labels; ENAME the table lacks
- *  one of opts->columns; EIO the stream's own failure; ENOMEM. Not collective; any thread. */
+ *  Errors: EINVAL arrays that contradict the schema or themselves, a type that is neither a number nor a text, a
+ *  missing number without keep_missing, a number that is not finite, another number of rows than labels; ENAME the
+ *  table lacks one of opts->columns; EIO the stream's own failure; ENOMEM. Not collective; any thread. */
 PLAIT_API plait_status plait_data_from_arrow(struct ArrowArrayStream *stream, const plait_arrow_opts *opts,
                                              plait_data **data_out, plait_error *error_out);
 
@@ -76,8 +76,8 @@ PLAIT_API plait_status plait_data_from_arrow(struct ArrowArrayStream *stream, co
 PLAIT_API plait_status plait_data_column(const plait_data *data, int64_t i, plait_memory_column *column_out,
                                          plait_error *error_out);
 
-/** Fills out [rows, features] with the rows of data, zeros included. Errors: EREFUSED features are numbered beyond what
- *  an array can have. Not collective; any thread. */
+/** Fills out [rows, features] with the rows of data, zeros included. Errors: EINVAL features are hashed, or numbered
+ *  beyond what an array can have. Not collective; any thread. */
 PLAIT_API plait_status plait_data_dense(const plait_data *data, float *out, plait_error *error_out);
 
 #ifdef __cplusplus

@@ -186,7 +186,7 @@ static bool copy_texts(const plait_memory_column *given, pli_dict *dict) {
     return dict->text != NULL;
 }
 
-static const char *no_texts[] = { NULL };
+static const char *const no_texts[] = { NULL };
 
 static plait_status settle_column(reader *r, int64_t i) {
     source *c = &r->column[i];
@@ -359,7 +359,7 @@ plait_status plait_data_dense(const plait_data *data, float *out, plait_error *e
     const int64_t features = plait_data_features(data);
     plait_row     row;
     if (data->dataset->schema->hash_bits > 0 || features < 1 || features > UINT32_MAX)
-        return pli_fail(error_out, PLAIT_EREFUSED, "%" PRId64 " features, hashed or none: an array cannot have them",
+        return pli_fail(error_out, PLAIT_EINVAL, "%" PRId64 " features, hashed or none: an array cannot have them",
                         features);
     for (int32_t b = 0; b < plait_data_blocks(data); b++)
         for (int64_t i = 0; i < plait_data_block_rows(data, b); i++, out += features) {
