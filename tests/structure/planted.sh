@@ -118,6 +118,13 @@ mkdir "$tree/src/cli"
 echo 'void pli_g(void) { printf("x"); exit(1); }' >"$tree/src/cli/main.c"
 says words clean "$tree"
 
+# --- root
+fresh
+touch "$tree/README.md"
+says root clean "$tree"
+touch "$tree/half.yaml"
+says root 'half.yaml: no file of the root' "$tree"
+
 # --- width
 fresh
 says width clean "$tree"

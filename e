@@ -1,1 +1,0 @@
-plait: rank 0: digits.csv: No such file or directory
