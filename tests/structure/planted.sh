@@ -120,6 +120,7 @@ says words clean "$tree"
 
 # --- root
 fresh
+rm -f "$tree/uses.txt"
 touch "$tree/README.md"
 says root clean "$tree"
 touch "$tree/half.yaml"
