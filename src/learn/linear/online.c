@@ -9,7 +9,7 @@
 
 #include "table/table.h"
 
-enum { TAIL = 16 }; /* with several workers, one clock of so many is of a review */
+enum { TAIL = 16, LONG_TAIL = 4 }; /* with several workers, one clock of so many is of a review */
 
 static pli_online *online_of(const pli_run *run) { return pli_linear_fit_of(run)->online; }
 
@@ -222,7 +222,8 @@ plait_status pli_online_again(pli_run *run, const pli_batch *batch, double share
  * in many clocks. */
 static int32_t lanes(const pli_run *run, int64_t *tail_out) {
     const pli_online *o = pli_linear_fit_of(run)->online;
-    *tail_out = pli_run_holders(run) > 1 && !o->unlocked ? run->clocks / TAIL : 0;
+    const int64_t     part = run->clocks < PLI_ONLINE_FEW ? LONG_TAIL : TAIL;
+    *tail_out = pli_run_holders(run) > 1 && !o->unlocked ? run->clocks / part : 0;
     return pli_run_holders(run) * (o->unlocked ? o->threads : 1);
 }
 

@@ -115,11 +115,15 @@ typedef struct pli_online_sample {
     int64_t   col_capacity, key_capacity, value_capacity;
 } pli_online_sample;
 
+/* With fewer clocks than these a set is small for its workers: they see little of each other in much of the pass, and
+ * what they learn then is worth less. The review makes up for it, and has more of the clocks. */
+enum { PLI_ONLINE_FEW = 1000 };
+
 /* A review under way: the samples of the worker's threads. */
 typedef struct pli_online_reviewed {
     pli_part *part; /* [parts]; NULL: it has not begun */
     int32_t   parts;
-    bool      learns; /* the model has forgotten rows */
+    bool      learns; /* the model has forgotten rows, or workers saw little of each other */
 } pli_online_reviewed;
 
 /* A worker's thread. */

@@ -199,14 +199,19 @@ static plait_status look_back(pli_run *run, pli_online_reviewed *review) {
     if (review->parts == 0) return PLAIT_OK;
     PLI_TRY(judge(run, review, false, &older));
     PLI_TRY(judge(run, review, true, &newer));
-    review->learns = older > OLDER * newer || (older + newer) / 2 > HARDER * pli_sums_loss(&sums);
+    const bool forgot = older > OLDER * newer || (older + newer) / 2 > HARDER * pli_sums_loss(&sums);
+    review->learns = forgot || (pli_run_holders(run) > 1 && run->clocks < PLI_ONLINE_FEW);
     if (!review->learns) return PLAIT_OK;
     for (int32_t p = 0; p < review->parts; p++) {
         const pli_block *block = review->part[p].block;
         pli_random r = pli_random_at(run->opts->seed, PLI_RANDOM_PERMUTE, (uint64_t)block->first_row, 1);
         pli_random_permutation(&r, block->rows, (uint32_t *)review->part[p].order);
     }
-    if (pli_comm_leads(run->comm))
+    if (pli_comm_leads(run->comm) && !forgot)
+        pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn",
+                "there are few rows for %d workers, which saw little of each other: they are learnt once more",
+                (int)pli_run_holders(run));
+    else if (pli_comm_leads(run->comm))
         pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn",
                 "the first rows were forgotten (loss %.4g, and %.4g for the last ones): a sample of all rows is learnt "
                 "once more", older, newer);
