@@ -154,6 +154,7 @@ int64_t      pli_free_bytes_beside(int fd); /* the same for the file system of a
 char *pli_link_end(const char *path);
 /** The directory that path lies in, as path spells it; the caller frees it. NULL: out of memory. */
 char *pli_directory_of(const char *path);
+bool         pli_is_fifo(const char *path); /* a named pipe, which waits until somebody reads it */
 bool         pli_is_pipe(const char *path); /* exists, and is neither a regular file nor a directory; "-" is one */
 int64_t      pli_file_bytes(const char *path);  /* -1: no such file */
 int64_t      pli_file_mtime_ns(const char *path);

@@ -212,6 +212,11 @@ plait_status pli_remove(const char *path, plait_error *err) {
     return pli_fail_errno(err, errno, "%s: cannot be removed", path);
 }
 
+bool pli_is_fifo(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISFIFO(info.st_mode);
+}
+
 bool pli_is_pipe(const char *path) {
     struct stat info;
     return strcmp(path, "-") == 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode));

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -52,6 +53,17 @@ const pli_opt pli_answer_rows[] = {
 
 /* --- lines ---------------------------------------------------------------------------------------------------- */
 
+/* Nine digits are what a 32-bit number holds. Labels far from 0, such as times, are known in 64 bits. */
+static void add_number(double x, pli_text *text) {
+    char all[32];
+    if (fabs(x) < 1e6 || !isfinite(x)) {
+        pli_text_add(text, "%.9g", x);
+        return;
+    }
+    pli_format_f64(x, all);
+    pli_text_add(text, "%s", all);
+}
+
 /* Adds one row: a class by its name, or numbers. */
 void pli_answer_add(const plait_model *model, plait_answer answer, const double *values, int64_t width,
                     pli_text *text) {
@@ -60,7 +72,10 @@ void pli_answer_add(const plait_model *model, plait_answer answer, const double 
         pli_text_add_printable(text, label, strlen(label), "");
     } else {
         const char *sign = answer == PLAIT_ANSWER_TRANSFORM ? "\t" : " ";
-        for (int64_t k = 0; k < width; k++) pli_text_add(text, "%s%.9g", k > 0 ? sign : "", values[k]);
+        for (int64_t k = 0; k < width; k++) {
+            pli_text_add(text, "%s", k > 0 ? sign : "");
+            add_number(values[k], text);
+        }
     }
     pli_text_add_bytes(text, "\n", 1);
 }

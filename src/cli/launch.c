@@ -114,7 +114,7 @@ static char *value_of(const pli_text_list *words, const char *option) {
     return is_train(words) && value != NULL ? pli_strdup(value) : NULL;
 }
 
-/* FILE.done if the command is a train with --out FILE, else NULL. The caller frees it. */
+/* FILE.done if the command is a train with --out FILE, and FILE is no device, else NULL. The caller frees it. */
 static char *record_of(const pli_text_list *words) {
     char *out = value_of(words, "--out"), *record = NULL;
     for (int64_t i = 0; i < words->n; i++) {
@@ -122,7 +122,7 @@ static char *record_of(const pli_text_list *words) {
         pli_free(out);
         return NULL;
     }
-    if (out != NULL) record = pli_format("%s.done", out);
+    if (out != NULL && !pli_is_pipe(out)) record = pli_format("%s.done", out);
     pli_free(out);
     return record;
 }

@@ -269,6 +269,7 @@ void pli_record_text(const plait_report *r, const plait_simulated *simulated, co
 /* --- F.done ----------------------------------------------------------------------------------------- */
 
 void pli_done_remove(const char *path) {
+    if (pli_is_pipe(path)) return; /* nor does /dev/null have one */
     char *done = pli_format("%s.done", path);
     if (done != NULL) remove(done); /* it may not exist */
     pli_free(done);
@@ -279,7 +280,8 @@ plait_status pli_done_write(const char *path, const char *run, int64_t clocks, c
     plait_status status = PLAIT_OK;
     pli_outfile *file = NULL;
     pli_text     text = { 0 };
-    char        *done = pli_format("%s.done", path);
+    if (pli_is_pipe(path)) return PLAIT_OK;
+    char *done = pli_format("%s.done", path);
     if (done == NULL) goto no_memory;
     pli_json_begin(&text);
     pli_json_i64(&text, "version", 1);

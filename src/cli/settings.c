@@ -434,9 +434,23 @@ static bool check_apart(const pli_train_settings *s) {
     return apart;
 }
 
+/* Standard input can be read once. */
+static bool check_inputs(const pli_train_settings *s) {
+    const char *const other = pli_is(s->test, "-") ? "--test" : pli_is(s->validation, "-") ? "--validation" : NULL;
+    bool              twice = pli_is(s->test, "-") && pli_is(s->validation, "-");
+    for (int64_t i = 0; i < s->in.data.n && other != NULL; i++) twice |= pli_is(s->in.data.item[i], "-");
+    if (twice)
+        pli_cli_usage("train: %s -: standard input can be read only once, and is read for %s; name a file", other,
+                      pli_is(s->test, "-") && pli_is(s->validation, "-") ? "--validation" : "--data");
+    return !twice;
+}
+
 /* Standard output is for the record: all other outputs need a file name. */
 static bool check_files(const pli_train_settings *s) {
-    if (pli_is(s->out, "-"))
+    if (!check_inputs(s)) return false;
+    if (s->out != NULL && pli_is_fifo(s->out))
+        pli_cli_usage("train: --out %s: a model is not written into a pipe; name a file", s->out);
+    else if (pli_is(s->out, "-"))
         pli_cli_usage("train: --out -: a model is not written to standard output; name a file, such as --out model");
     else if (pli_is(s->metrics, "-"))
         pli_cli_usage("train: --metrics -: metrics are not written to standard output; name a file or /dev/stderr");

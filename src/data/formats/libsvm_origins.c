@@ -62,6 +62,7 @@ static void begin(candidates *all, cursor p, cursor end) {
 }
 
 static bool may_be_far(const pli_range *range) {
+    if (range->n > 2 && range->n % PLI_RANGE_KEPT != 0) return true; /* outliers are known by many values; see take */
     return range->least == range->most || pli_range_origin(range) != 0;
 }
 

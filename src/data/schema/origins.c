@@ -3,18 +3,58 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "data/dataset/dataset.h"
 
 /* A value keeps 24 bits; 8 of them may go to what all values of the column share. If it is 12, results suffer. */
 enum { FAR = 256, LOST = 4096 };
 
-double pli_range_origin(const pli_range *range) {
-    const double spread = range->most - range->least, near = fmin(fabs(range->least), fabs(range->most));
-    if (range->n < 2 || !(range->least * range->most > 0) || !(spread > 0) || !(near >= FAR * spread)) return 0;
+enum { FEW = PLI_RANGE_KEPT / 2 }; /* of fewer kept values none is an outlier */
+
+void pli_range_add(pli_range *range, double x) {
+    if (range->n == 0 || x < range->least) range->least = x;
+    if (range->n == 0 || x > range->most) range->most = x;
+    if ((range->n++ & ((INT64_C(1) << range->level) - 1)) != 0) return;
+    range->kept[range->n_kept++] = x;
+    if (range->n_kept < PLI_RANGE_KEPT) return;
+    range->n_kept /= 2;
+    range->level++;
+    for (int32_t i = 0; i < range->n_kept; i++) range->kept[i] = range->kept[2 * i];
+}
+
+static double origin_between(double least, double most) {
+    const double spread = most - least, near = fmin(fabs(least), fabs(most));
+    if (!(least * most > 0) || !(spread > 0) || !(near >= FAR * spread)) return 0;
     const double power = floor(log10(spread)), step = pow(10, fabs(power));
-    const double origin = power >= 0 ? floor(range->least / step) * step : floor(range->least * step) / step;
+    const double origin = power >= 0 ? floor(least / step) * step : floor(least * step) / step;
     return isfinite(origin) ? origin : 0;
+}
+
+static int by_size(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sets the range without an eighth of the kept values at either end. false: they are too few. */
+static bool without_outliers(const pli_range *range, double *least, double *most) {
+    double        sorted[PLI_RANGE_KEPT];
+    const int32_t n = range->n_kept, cut = n / 8;
+    if (n < FEW) return false;
+    memcpy(sorted, range->kept, (size_t)n * sizeof *sorted);
+    qsort(sorted, (size_t)n, sizeof *sorted, by_size);
+    *least = sorted[cut];
+    *most = sorted[n - 1 - cut];
+    return true;
+}
+
+double pli_range_origin(const pli_range *range) {
+    double least, most;
+    if (range->n < 2) return 0;
+    const double origin = origin_between(range->least, range->most);
+    if (origin != 0 || !without_outliers(range, &least, &most)) return origin;
+    return origin_between(least, most);
 }
 
 int64_t pli_origin_find(const pli_column_origin *origin, int64_t n, uint64_t at) {
@@ -55,19 +95,21 @@ bool pli_schema_same_origins(const pli_schema *a, const pli_schema *b) {
 }
 
 void pli_origins_tell(pli_dataset *d, bool taken, const char *name, const pli_range *range, int64_t n) {
-    const double spread = range->most - range->least;
-    char         origin[32], least[32], most[32], others[64] = "";
-    if (!taken && !(fabs(range->least) >= LOST * spread)) return;
+    double     low = range->least, high = range->most;
+    const bool outliers = origin_between(low, high) == 0 && without_outliers(range, &low, &high);
+    char       origin[32], least[32], most[32], others[64] = "";
+    const char *has = outliers ? "has values, but for a few others," : "has values";
+    if (!taken && !(fabs(low) >= LOST * (high - low))) return;
     pli_format_f64(pli_range_origin(range), origin);
-    pli_format_f64(range->least, least);
-    pli_format_f64(range->most, most);
+    pli_format_f64(low, least);
+    pli_format_f64(high, most);
     if (n > 1) snprintf(others, sizeof others, "; %lld other%s too", (long long)n - 1, n == 2 ? "" : "s");
     if (taken)
-        pli_dataset_note(d, "%.60s has values from %s to %s: they are read less %s, since 32-bit numbers keep 7 "
+        pli_dataset_note(d, "%.60s %s from %s to %s: they are read less %s, since 32-bit numbers keep 7 "
                             "digits; the model takes rows as they are%s",
-                         name, least, most, origin, others);
+                         name, has, least, most, origin, others);
     else
-        pli_dataset_note(d, "warning: %.60s has values from %s to %s: 32-bit numbers keep 7 digits, so small "
+        pli_dataset_note(d, "warning: %.60s %s from %s to %s: 32-bit numbers keep 7 digits, so small "
                             "differences are lost; subtract %s from them before training%s",
-                         name, least, most, origin, others);
+                         name, has, least, most, origin, others);
 }

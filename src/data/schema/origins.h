@@ -2,9 +2,10 @@
  *
  * A block holds values in 32 bits, 7 digits. Times such as 1764172800 and 1764172860 are then one number. So a column
  * whose least and greatest values differ by less than 1/256 of their size has an *origin*: a number that is taken from
- * each of its values while they still have the text's 17 digits. The schema, and so the model, remembers it: rows that
- * are read for the model lose the same number. A linear score with an intercept, a net's first layer and a tree say
- * the same of x - origin as of x. */
+ * each of its values while they still have the text's 17 digits. A few values apart from the others, such as the 0 of
+ * a time that was not known, do not hinder this: then three in four of a sample's values decide. The schema, and so the
+ * model, remembers it: rows that are read for the model lose the same number. A linear score with an intercept, a net's
+ * first layer and a tree say the same of x - origin as of x. */
 #ifndef PLI_DATA_ORIGINS_H
 #define PLI_DATA_ORIGINS_H
 
@@ -16,19 +17,21 @@ typedef struct pli_column_origin {
     double   value;
 } pli_column_origin;
 
-/* The least and the greatest value of a column in a sample. Zero-initialised is empty. */
+enum { PLI_RANGE_KEPT = 40 };
+
+/* The least and the greatest value of a column in a sample, and some of its values, evenly spread over the rows.
+ * Zero-initialised is empty. */
 typedef struct pli_range {
     int64_t n;
     double  least, most;
+    double  kept[PLI_RANGE_KEPT]; /* [n_kept] each 2^level-th */
+    int32_t n_kept, level;
 } pli_range;
 
-static inline void pli_range_add(pli_range *range, double x) {
-    if (range->n == 0 || x < range->least) range->least = x;
-    if (range->n == 0 || x > range->most) range->most = x;
-    range->n++;
-}
+void pli_range_add(pli_range *range, double x);
 
-/** The origin of a column with this range, a round number below its values; 0: it needs none. */
+/** The origin of a column with this range, a round number below its values, or below three in four of them; 0: it needs
+ *  none. */
 double pli_range_origin(const pli_range *range);
 
 /** The place of `at` in origin [n], which increase; -1: it has none. */

@@ -30,6 +30,20 @@ static void test_ranges(void **state) {
     assert_true(pli_range_origin(&(pli_range){ .n = 0 }) == 0);
 }
 
+/* One value in 30 is 0, where a time was not known: the others decide. One in three are no outliers. */
+static void test_outliers(void **state) {
+    (void)state;
+    for (int far = 3; far <= 30; far += 27) {
+        pli_range range = { 0 };
+        for (int i = 0; i < 300; i++) pli_range_add(&range, i % far == 0 ? 0 : 1764172800 + 60 * (i * 7 % 300));
+        assert_true(range.least == 0 && range.n == 300 && range.n_kept < PLI_RANGE_KEPT);
+        assert_true(pli_range_origin(&range) == (far == 3 ? 0 : 1764170000));
+    }
+    pli_range few = { 0 };
+    for (int i = 0; i < 9; i++) pli_range_add(&few, i == 4 ? 0 : 1764172800 + i);
+    assert_true(pli_range_origin(&few) == 0);
+}
+
 static void test_a_schema_keeps_them(void **state) {
     (void)state;
     pli_schema *schema = pli_schema_create(), *read = NULL;
@@ -66,6 +80,7 @@ static void test_a_schema_keeps_them(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_ranges), cmocka_unit_test(test_a_schema_keeps_them) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_ranges), cmocka_unit_test(test_outliers),
+                                        cmocka_unit_test(test_a_schema_keeps_them) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

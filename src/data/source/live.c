@@ -51,12 +51,12 @@ static plait_status read_some(pli_live *live, size_t *got_out, plait_error *err)
 
 /* --- the front ---------------------------------------------------------------------------------------------------- */
 
-/* Receives up to `bytes` in all; patience: not longer than PATIENCE_NS behind the first lines. */
-static plait_status fill(pli_live *live, size_t bytes, bool patience, plait_error *err) {
+/* Receives up to `bytes` in all; lines > 0: not longer than PATIENCE_NS after so many lines are there. */
+static plait_status fill(pli_live *live, size_t bytes, int64_t lines, plait_error *err) {
     uint64_t until_ns = 0;
     while (!live->ended && live->received < bytes) {
         const uint64_t now_ns = pli_now_ns();
-        if (patience && until_ns == 0 && live->lines >= FRONT_LINES) until_ns = now_ns + PATIENCE_NS;
+        if (lines > 0 && until_ns == 0 && live->lines >= lines) until_ns = now_ns + PATIENCE_NS;
         if (until_ns != 0 && now_ns >= until_ns) return PLAIT_OK;
         const int ms = until_ns != 0 ? 1 + (int)((until_ns - now_ns) / 1000000) : -1;
         size_t    got = 0;
@@ -78,7 +78,7 @@ plait_status pli_live_open(int fd, const char *name, pli_spool *spool, pli_live 
     live->in = (pli_intake){ .name = name, .spool = spool };
     live->fd = fd;
     *live_out = live;
-    return fill(live, FRONT_BYTES, true, err);
+    return fill(live, FRONT_BYTES, FRONT_LINES, err);
 }
 
 /* What follows the front's last newline waits in the buffer. */
@@ -105,7 +105,9 @@ plait_status pli_live_take_front(pli_source *source, plait_error *err) {
 
 plait_status pli_live_more(pli_source *source, bool all, plait_error *err) {
     source->live->held = 0; /* the spool has it */
-    PLI_TRY(fill(source->live, all ? SIZE_MAX : 2 * source->live->received, false, err));
+    const pli_live *live = source->live;
+    const int64_t   lines = all || live->received >= FRONT_BYTES ? 0 : live->lines + 1; /* a short front is scanned soon */
+    PLI_TRY(fill(source->live, all ? SIZE_MAX : 2 * live->received, lines, err));
     return pli_live_take_front(source, err);
 }
 

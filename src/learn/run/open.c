@@ -94,9 +94,14 @@ static plait_status tell_notes(pli_run *run, const pli_dataset *data) {
 
 /* Rows of one class teach nothing, so this waits until the front of a live pipe has two. */
 static plait_status wait_for_classes(pli_run *run, const plait_data_opts *files, const pli_schema *fixed) {
+    bool said = false;
     while (pli_dataset_is_live(run->data) && run->learner->labels == PLAIT_LABELS_CLASSES &&
            pli_schema_labels(pli_dataset_schema(run->data)) == 1) {
         pli_dataset *front = run->data;
+        if (!said)
+            pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "data",
+                    "all rows of the pipe so far have one label: learning begins when another comes");
+        said = true;
         run->data = NULL;
         plait_status status = pli_dataset_wait_for_more(front, run->err);
         if (status == PLAIT_OK)
