@@ -106,7 +106,7 @@ plait_status pli_live_take_front(pli_source *source, plait_error *err) {
 plait_status pli_live_more(pli_source *source, bool all, plait_error *err) {
     source->live->held = 0; /* the spool has it */
     const pli_live *live = source->live;
-    const int64_t   lines = all || live->received >= FRONT_BYTES ? 0 : live->lines + 1; /* a short one is scanned soon */
+    const int64_t   lines = all || live->received >= FRONT_BYTES ? 0 : live->lines + 1;
     PLI_TRY(fill(source->live, all ? SIZE_MAX : 2 * live->received, lines, err));
     return pli_live_take_front(source, err);
 }
