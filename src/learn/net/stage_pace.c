@@ -46,8 +46,8 @@ static void advise(const pli_run *run, pli_stage_pace *pace, double ratio) {
     if (speed != NULL && pli_stages_suit(run, speed, &text, &gain) >= 0 && gain > gains && !text.failed)
         pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, plait_comm_rank(run->comm), "learn",
                 "stage %d has become %.2g times as slow as in its fastest epoch; layers stay in their stages while a "
-                "run lasts. A clock would take %.0f %% less by places of these weights: %s. To move them, end the run at "
-                "a checkpoint, and --resume it with a --place FILE", stage, ratio, 100 * gain, text.data);
+                "run lasts. A clock would take %.0f %% less by places of these weights: %s. To move them, end the run "
+                "at a checkpoint, and --resume it with a --place FILE", stage, ratio, 100 * gain, text.data);
     pli_text_free(&text);
     pli_free(speed);
 }
