@@ -13,7 +13,7 @@ static const pli_command *const commands[] = {
     &pli_command_train,   &pli_command_predict,   &pli_command_transform, &pli_command_recommend, &pli_command_eval,
     &pli_command_inspect,
     &pli_command_export,  &pli_command_launch,    &pli_command_audit,     &pli_command_compare, &pli_command_cv,
-    &pli_command_plan,
+    &pli_command_tune, &pli_command_plan,
     &pli_command_doctor,
     &pli_command_serve,
     &pli_command_checkpoint, &pli_command_graph,     &pli_command_calibrate, &pli_command_config, &pli_command_version,

@@ -34,6 +34,10 @@ void         pli_folds_free(pli_folds *folds);
  *  there are none; ENOMEM. */
 plait_status pli_folds_take(const pli_folds *folds, const plait_data *data, int32_t f, bool held_out,
                             plait_data **data_out, plait_error *err);
+/** Makes a data set of a share of the rows that fold f's model is trained on (f -1: of all rows). The rows of a smaller
+ *  share are among those of a larger one. Errors: EINVAL there are none; ENOMEM. */
+plait_status pli_folds_take_share(const pli_folds *folds, const plait_data *data, int32_t f, double share,
+                                  uint64_t seed, plait_data **data_out, plait_error *err);
 
 /* What one fold came to. */
 typedef struct pli_cv_fold {

@@ -180,3 +180,18 @@ plait_status pli_folds_take(const pli_folds *folds, const plait_data *data, int3
     pli_free(rows);
     return status;
 }
+
+plait_status pli_folds_take_share(const pli_folds *folds, const plait_data *data, int32_t f, double share,
+                                  uint64_t seed, plait_data **data_out, plait_error *err) {
+    const int64_t all = plait_data_rows(data);
+    int64_t      *rows = pli_array((size_t)all + 1, sizeof *rows), n = 0;
+    if (rows == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for %lld rows", (long long)all);
+    for (int64_t row = 0; row < all; row++) {
+        pli_random random = pli_random_at(seed, PLI_RANDOM_TUNE, UINT64_MAX, (uint64_t)row);
+        if (f >= 0 && !takes(folds, row, f, false)) continue;
+        if (share >= 1 || pli_random_f64(&random) < share) rows[n++] = row;
+    }
+    const plait_status status = plait_data_take(data, rows, n, data_out, err);
+    pli_free(rows);
+    return status;
+}
