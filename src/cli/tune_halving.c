@@ -1,7 +1,7 @@
 /* Asynchronous successive halving (Li et al., "A System for Massively Parallel Hyperparameter Tuning", 2020). All
- * trials begin in rung 0, with a small share of the rows; the best of a rung, one in `factor`, rise to the next, with
- * `factor` times the share. A trial rises as soon as it is among the best of those that are known, so that nobody waits for a
- * rung to be full. A random search or a grid is a search with one rung. */
+ * trials begin in rung 0, with a small share of the rows; the best of a rung, one in `factor`, rise to the next, which
+ * has `factor` times the share. A trial rises as soon as it is among the best of those that are known, so that nobody
+ * waits for a rung to be full. A random search or a grid is a search with one rung. */
 #include <math.h>
 
 #include "cli/tune.h"
