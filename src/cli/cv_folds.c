@@ -187,7 +187,7 @@ plait_status pli_folds_take_share(const pli_folds *folds, const plait_data *data
     int64_t      *rows = pli_array((size_t)all + 1, sizeof *rows), n = 0;
     if (rows == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for %lld rows", (long long)all);
     for (int64_t row = 0; row < all; row++) {
-        pli_random random = pli_random_at(seed, PLI_RANDOM_TUNE, UINT64_MAX, (uint64_t)row);
+        pli_random random = pli_random_at(seed, PLI_RANDOM_SPLIT, UINT64_MAX, (uint64_t)row); /* no block has it */
         if (f >= 0 && !takes(folds, row, f, false)) continue;
         if (share >= 1 || pli_random_f64(&random) < share) rows[n++] = row;
     }

@@ -177,7 +177,8 @@ static int64_t digit(const pli_space *space, int64_t trial, int32_t i) {
 
 void pli_space_value(const pli_space *space, uint64_t seed, int64_t trial, int32_t i, char word[PLI_TUNE_WORD]) {
     const pli_range *r = &space->range[i];
-    pli_random       random = pli_random_at(seed, PLI_RANDOM_TUNE, (uint64_t)trial, (uint64_t)i);
+    /* no block has such a number: streams of SPLIT count blocks from 0 */
+    pli_random random = pli_random_at(seed, PLI_RANDOM_SPLIT, UINT64_MAX - 1 - (uint64_t)trial, (uint64_t)i);
     if (space->points > 0) {
         const int64_t at = digit(space, trial, i);
         if (r->n > 0) from_list(r, at, word);
