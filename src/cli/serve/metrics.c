@@ -39,7 +39,7 @@ static void add_one(pli_text *text, const char *name, const char *type, const ch
 }
 
 static void add_answered(pli_text *text, const pli_serve_counts *c) {
-    add_head(text, "plait_requests_total", "counter", "Requests answered, by code and path; code 0: the client left.");
+    add_head(text, "plait_requests_total", "counter", "Requests answered, by code and path; 499: the client left.");
     for (int k = 0; k < PLI_SERVE_CODES; k++)
         for (int p = 0; p < PLI_SERVE_PATHS; p++)
             if (c->answered[k][p] > 0)

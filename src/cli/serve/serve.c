@@ -140,7 +140,7 @@ static bool ready(void *user, pli_http_request *r) {
     pli_serve *s = user;
     pthread_mutex_lock(&s->mutex);
     const bool there = s->served != NULL, full = s->queued >= s->opts.queue;
-    const bool queue = strcmp(r->path, "/predict") == 0 && there && !full;
+    const bool ending = s->ending, queue = strcmp(r->path, "/predict") == 0 && there && !full && !ending;
     if (queue) {
         r->next = NULL;
         *s->last = r;
@@ -152,7 +152,9 @@ static bool ready(void *user, pli_http_request *r) {
     if (queue) return false;
     if (strcmp(r->path, "/healthz") == 0) answer_healthz(r, there);
     else if (strcmp(r->path, "/predict") == 0)
-        refuse_busy(r, there ? "too many requests wait (--queue)" : "the model is being read");
+        refuse_busy(r, ending  ? "the server is ending"
+                       : there ? "too many requests wait (--queue)"
+                               : "the model is being read");
     else {
         r->code = 200;
         r->answer_type = "text/plain; version=0.0.4; charset=utf-8";
@@ -164,6 +166,7 @@ static bool ready(void *user, pli_http_request *r) {
 
 static void done(void *user, pli_http_request *r) {
     pli_serve *s = user;
+    if (r->code == 0) r->code = 499; /* the client has gone without an answer */
     pli_serve_count(&s->counts, r, (double)(pli_now_ns() - r->begun_ns) * 1e-9);
     pthread_mutex_lock(&s->mutex);
     s->open--;

@@ -55,7 +55,7 @@ typedef struct pli_serve {
     pli_http_request   *first, **last;
     int64_t             queued, open; /* requests: in the queue; begun and not done */
     size_t              held;         /* bytes of bodies */
-    bool                ending;       /* no worker waits any more */
+    bool                ending;       /* no worker waits any more, so nothing may come into the queue */
     pli_served         *served;       /* NULL: the first model is not there yet */
     pthread_t          *worker;
     int64_t             workers;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@ struct pli_http {
     struct MHD_Daemon *daemon;
     pli_http_handler   handler;
     int                listening; /* once quiesced; -1 */
+    _Atomic bool       quiet;     /* quiesced: an answer is the last on its connection */
 };
 
 /* --- a request ---------------------------------------------------------------------------------------------------- */
@@ -56,12 +58,13 @@ static pli_http_request *new_request(struct MHD_Connection *c, const char *path,
     return r;
 }
 
-static enum MHD_Result send_answer(struct MHD_Connection *c, pli_http_request *r) {
+static enum MHD_Result send_answer(const pli_http *http, struct MHD_Connection *c, pli_http_request *r) {
     const size_t         n = r->answer.failed ? 0 : r->answer.length;
     struct MHD_Response *response = MHD_create_response_from_buffer(n, n > 0 ? r->answer.data : (char *)"",
                                                                     MHD_RESPMEM_PERSISTENT);
     if (response == NULL) return MHD_NO;
     MHD_add_response_header(response, "Content-Type", r->answer_type != NULL ? r->answer_type : "text/plain");
+    if (http->quiet) MHD_add_response_header(response, "Connection", "close");
     if (r->allow != NULL) MHD_add_response_header(response, "Allow", r->allow);
     if (r->retry) MHD_add_response_header(response, "Retry-After", "1");
     const enum MHD_Result result = MHD_queue_response(c, (unsigned)(r->answer.failed ? 500 : r->code), response);
@@ -95,14 +98,14 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *c, const ch
     if (r == NULL) {
         *state = r = new_request(c, path, method);
         if (r == NULL) return MHD_NO;
-        return h->begin(h->user, r) ? MHD_YES : send_answer(c, r);
+        return h->begin(h->user, r) ? MHD_YES : send_answer(http, c, r);
     }
     if (*bytes > 0) {
         const enum MHD_Result result = take_piece(http, r, data, *bytes);
         *bytes = 0;
         return result;
     }
-    if (r->code != 0) return send_answer(c, r);
+    if (r->code != 0) return send_answer(http, c, r);
     MHD_suspend_connection(c); /* first, because a worker may resume it at once */
     if (h->ready(h->user, r)) MHD_resume_connection(c);
     return MHD_YES;
@@ -180,7 +183,10 @@ static int32_t connections_of(pli_http *http) {
     return info != NULL ? (int32_t)info->num_connections : 0;
 }
 
-static void quiesce(pli_http *http) { http->listening = MHD_quiesce_daemon(http->daemon); }
+static void quiesce(pli_http *http) {
+    http->quiet = true;
+    http->listening = MHD_quiesce_daemon(http->daemon);
+}
 
 static void close_http(pli_http **http) {
     MHD_stop_daemon((*http)->daemon);
