@@ -38,4 +38,13 @@ exits 2 "--out would write over --model-file" predict predict --model-file model
 # What is no file of its own may be shared, and a model may go on in its place.
 works null $t --data part --metrics /dev/null --events /dev/null
 works place $t --data part --init-model model --out model
+
+# Standard input is read once; a model is not written into a pipe, which would wait for a reader.
+code=0
+"$PLAIT" train --data - --test - --epochs 1 <part >/dev/null 2>twice.err || code=$?
+[ $code -eq 2 ] && grep -q 'standard input can be read only once' twice.err || fail "--test - beside --data -: $(cat twice.err)"
+mkfifo fifo
+code=0
+"$PLAIT" train --data part --epochs 1 --out fifo >/dev/null 2>fifo.err || code=$?
+[ $code -eq 2 ] && grep -q 'not written into a pipe' fifo.err || fail "a model went into a pipe: $(cat fifo.err)"
 finish
