@@ -183,6 +183,7 @@ static bool copy_texts(const plait_memory_column *given, pli_dict *dict) {
     dict->text = pli_calloc((size_t)given->n_texts + 1, sizeof *dict->text);
     for (; dict->text != NULL && dict->n < given->n_texts; dict->n++)
         if ((dict->text[dict->n] = pli_strdup(given->texts[dict->n])) == NULL) return false;
+    if (dict->text != NULL) pli_dict_index(dict);
     return dict->text != NULL;
 }
 
