@@ -65,7 +65,7 @@ static int64_t room(const pli_grower *g) {
 /* The bins of --elect features of usual size, for each of two leaves; a feature of any size has room. Votes are to be
  * few bytes beside them. */
 static plait_status tables(pli_grower *g) {
-    enum { VOTES_PART = 32 };
+    enum { VOTES_PART = 256 };
     const int64_t used = g->bins->used, cells = g->bins->offset[used];
     voting       *v = g->shared = pli_calloc(1, sizeof *v);
     if (v == NULL) return pli_fail(g->run->err, PLAIT_ENOMEM, "no memory to grow trees");
