@@ -533,7 +533,7 @@ static void die_in_a_prepared_clock(fixture *f) {
 static void stand_in(fixture *f, int64_t n, const uint64_t *rows) {
     static const float ones[] = { 1, 1 };
     pli_out            out;
-    pli_client_begin_standing_in(&f->client[0]);
+    pli_client_begin_standing_in(&f->client[0], NULL);
     pli_out_init(&out);
     if (n > 0) assert_int_equal(pli_pending_add(&f->table[0]->pending, n, rows, ones, 0, NULL), PLAIT_OK);
     assert_int_equal(pli_client_build_push(&f->client[0], NULL, PLI_PUSH, NULL), PLAIT_OK);

@@ -659,7 +659,7 @@ static bool end_clock(world *w, int32_t k) {
     }
     if (!pli_client_must_stand_in(&me->client)) return false;
     enter(w, k, &now);
-    pli_client_begin_standing_in(&me->client);
+    pli_client_begin_standing_in(&me->client, NULL);
     leave(w, k);
     me->in_vain = false;
     me->reads = 0;
