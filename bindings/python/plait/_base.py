@@ -115,7 +115,8 @@ class Classifier(ClassifierMixin, Base):
         """Checked rows, and the number of each row's class."""
         x, y = self._rows(x, y, reset=True)
         check_classification_targets(y)
-        self.classes_, label = np.unique(y, return_inverse=True)
+        self.classes_ = np.unique(y)
+        label = np.searchsorted(self.classes_, y)  # faster than unique's own inverse
         if len(self.classes_) < 2:
             raise ValueError(f"{type(self).__name__} needs samples of at least 2 classes; the data contains 1 class: "
                              f"{self.classes_[0]!r}")
