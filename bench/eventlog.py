@@ -7,7 +7,7 @@ import struct
 (JOB, TABLE, GET, INC, PUSH, SEND, SUM, CLOCK, BARRIER, LEAVE, APPLY, DROP, TICK, GONE, DONE, GIVE, MIX, STAND,
  VIEW, SERVE, HAND, COPY, ZERO, TURN) = range(1, 25)
 
-VERSIONS = 5, 6, 7  # 6: chunks of groups; 7: turns of schedules
+VERSIONS = 5, 6, 7, 8  # 6: chunks of groups; 7: turns of schedules; 8: how many variables a step has
 
 
 class Cursor:

@@ -49,7 +49,7 @@ static void test_each_says_what_installs_it(void **state) {
     }
     unsetenv("PLAIT_MODULES");
     rmdir(dir);
-    assert_int_equal(n, 7);
+    assert_int_equal(n, 8);
 }
 
 static void test_another_version_is_refused(void **state) {

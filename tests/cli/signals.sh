@@ -169,11 +169,13 @@ kill -CONT $pid
 ends 75
 [ -s model ] || fail "two signals at once: no model"
 
-# One that comes a second later ends a run at once that the first cannot end: nobody reads the model.
-mkfifo pipe
-exec 3<>pipe
-start --model mlp --layers 9999 --data part --epochs 1000 --batch 300 --out pipe 3<&-
-until_holds 60 says m '"clock"' || fail "no clock ends"
+# One that comes a second later ends a run at once that the first cannot end: nobody reads the record.
+exec 3<>full
+dd if=/dev/zero bs=4096 count=16 >&3 2>fill
+rm -f m err
+"$PLAIT" train --metrics m --data part --optimizer adagrad --epochs 1000000 3>&- >full 2>err &
+pid=$!
+until_holds 60 says m '"epoch"' || fail "no epoch ends"
 kill -INT $pid
 until_holds 30 says err 'ends it at once' || fail "the first signal is not confirmed"
 again() { kill -INT $pid 2>/dev/null || true; gone $pid; }
