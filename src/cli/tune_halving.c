@@ -73,8 +73,11 @@ bool pli_halving_next(pli_halving *h, int64_t *trial_out, int32_t *rung_out, boo
     while (h->begun < h->trials && pli_halving_run(h, h->begun, 0)->state != PLI_TUNE_NONE) h->begun++;
     if (h->begun < h->trials) return take(h, h->begun, 0, trial_out, rung_out);
     if (any_runs(h)) return false;
+    /* Few trials: nobody has come to anything in the last rung. One that has failed in the next rung does not rise to
+     * it again. */
     int32_t       rung;
-    const int64_t best = pli_halving_best(h, &rung); /* few trials: nobody has reached the last rung */
-    *ended_out = best < 0 || rung == h->rungs - 1;
-    return *ended_out ? false : take(h, best, rung + 1, trial_out, rung_out);
+    const bool    more = pli_halving_best(h, &rung) >= 0 && rung < h->rungs - 1;
+    const int64_t t = more ? best_of(h, rung, true) : -1;
+    *ended_out = t < 0;
+    return *ended_out ? false : take(h, t, rung + 1, trial_out, rung_out);
 }
