@@ -91,9 +91,9 @@ static bool check(pli_tune *tune) {
            check_own(tune) && pli_space_make(tune, &tune->space);
 }
 
-/* Reads the options with the ends of each range, as a trial would, so that a range beyond an option's bounds is refused
- * before the work. */
-static bool check_ends(pli_tune *tune, bool high) {
+/* Reads the options with value `at` of each list and an end of each range (0: the low one), as a trial would, so that a
+ * value that an option refuses is refused before the work. */
+static bool check_value(pli_tune *tune, int64_t at) {
     char               words[PLI_TUNE_RANGES][PLI_TUNE_WORD + 48];
     char             **argv = pli_calloc((size_t)(tune->argc + PLI_TUNE_RANGES + 1), sizeof *argv);
     pli_train_settings job;
@@ -104,8 +104,9 @@ static bool check_ends(pli_tune *tune, bool high) {
     for (int i = 0; ok && i < argc; i++) argv[i] = tune->argv[i];
     for (int32_t i = 0; ok && i < tune->space.n; i++) {
         const pli_range *r = &tune->space.range[i];
-        if (r->n > 0) snprintf(words[i], sizeof words[i], "--%s=%s", r->name, r->words);
-        else snprintf(words[i], sizeof words[i], "--%s=%.17g", r->name, high ? r->high : r->low);
+        if (r->n > 0)
+            snprintf(words[i], sizeof words[i], "--%s=%s", r->name, pli_range_word(r, at < r->n ? at : r->n - 1));
+        else snprintf(words[i], sizeof words[i], "--%s=%.17g", r->name, at > 0 ? r->high : r->low);
         argv[argc++] = words[i];
     }
     ok = ok && pli_job_words_read(&pli_command_tune, argc, argv, &own, &own_opts, &job, &job_opts, &code);
@@ -114,6 +115,15 @@ static bool check_ends(pli_tune *tune, bool high) {
     pli_opts_free(&own_opts);
     pli_free(argv);
     return ok;
+}
+
+static bool check_values(pli_tune *tune) {
+    int64_t most = 2; /* the ends of a range */
+    for (int32_t i = 0; i < tune->space.n; i++)
+        if (tune->space.range[i].n > most) most = tune->space.range[i].n;
+    for (int64_t at = 0; at < most; at++)
+        if (!check_value(tune, at)) return false;
+    return true;
 }
 
 /* --- before the search -------------------------------------------------------------------------------------------- */
@@ -282,7 +292,7 @@ static int run(pli_tune *tune) {
     int64_t     best = -1;
     int32_t     rung = 0;
     bool        whole = false;
-    if (!check_ends(tune, false) || !check_ends(tune, true)) return PLI_EXIT_USAGE;
+    if (!check_values(tune)) return PLI_EXIT_USAGE;
     if (!pli_train_plan_make(&tune->job, tune->job_opts, &tune->talk.log, &tune->plan)) return PLI_EXIT_USAGE;
     if (pli_signals_open(&tune->signals, &tune->talk, say_unbegun, tune, &err) < 0) return pli_cli_fail(&err);
     const plait_status status = search(tune, &best, &rung, &whole, &err);

@@ -81,6 +81,9 @@ void pli_space_value(const pli_space *space, uint64_t seed, int64_t trial, int32
 /** Reads one range, as --try has it. whole: the option takes whole numbers. false: the text is none. */
 bool pli_range_parse(const char *text, bool whole, pli_range *out);
 
+/** Value i of a list, 0 <= i < n. */
+const char *pli_range_word(const pli_range *range, int64_t i);
+
 /** Which trial runs next, and in which rung. false: none can, now (*ended false: one that runs may change that). Marks
  *  it as running. */
 bool pli_halving_next(pli_halving *h, int64_t *trial_out, int32_t *rung_out, bool *ended_out);

@@ -123,7 +123,8 @@ static plait_status take_line(pli_tune *tune, const char *line, size_t bytes, in
                             .deviation = pli_json_number_of(object, "deviation", (double)NAN),
                             .seconds = pli_json_number_of(object, "seconds", 0) };
     if (status >= 0 && error != NULL && trial <= (double)h->trials)
-        snprintf(pli_halving_run(h, (int64_t)trial - 1, (int32_t)rung)->error, 200, "%s", error);
+        snprintf(pli_halving_run(h, (int64_t)trial - 1, (int32_t)rung)->error,
+                 sizeof ((pli_tune_run *)NULL)->error, "%s", error);
     json_decref(object);
     return status;
 }

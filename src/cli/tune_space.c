@@ -160,10 +160,14 @@ static void number(const pli_range *r, double u, char word[PLI_TUNE_WORD]) {
     snprintf(word, PLI_TUNE_WORD, r->whole ? "%.0f" : "%.5g", x);
 }
 
-static void from_list(const pli_range *r, int64_t i, char word[PLI_TUNE_WORD]) {
-    const char *at = r->words;
+const char *pli_range_word(const pli_range *range, int64_t i) {
+    const char *at = range->words;
     while (i-- > 0) at += strlen(at) + 1;
-    snprintf(word, PLI_TUNE_WORD, "%s", at);
+    return at;
+}
+
+static void from_list(const pli_range *r, int64_t i, char word[PLI_TUNE_WORD]) {
+    snprintf(word, PLI_TUNE_WORD, "%s", pli_range_word(r, i));
 }
 
 /* The digit of option i in the trial's number, whose base changes with each option. */

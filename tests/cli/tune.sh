@@ -42,6 +42,7 @@ exits 2 'did you mean --trials?' typed tune --data part --trial 3
 exits 2 "did you mean 'l1'" unknown tune --data part --try l3=1..2
 exits 2 'expected NAME=LOW..HIGH' turned tune --data part --try l2=1..0.1
 exits 2 'l2' bounds tune --data part --try l2=-1..2
+exits 2 'normalize' later tune --data part --try normalize=auto,none,nine
 exits 2 'is no number' listed tune --data part --try normalize=1..2
 exits 2 'single run' single tune --data part --checkpoint x
 exits 2 'no option of model kmeans' kmeans tune --model kmeans --data part
