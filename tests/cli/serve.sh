@@ -95,6 +95,11 @@ awk '/^# HELP [a-z_]+ ./ { next }
      END { if (bad != "") { print bad; exit 1 } }' metrics >why || fail "metrics: $(cat why)"
 says metrics '^plait_requests_total{code="400",path="/predict"} 6$' || fail "$(grep requests_total metrics)"
 says metrics '^plait_rows_total 1500$' || fail "$(grep rows_total metrics)"
+batches() { curl -s "$url/metrics" | sed -n 's/^plait_batches_total //p'; }
+before=$(batches)
+echo '[[1, 2]]' >one
+post one /predict application/json one
+[ "$(batches)" -eq $((before + 1)) ] || fail "one request counts as $before to $(batches) calls of the model"
 
 # Two models in turn, under load: no request is lost. A bad file keeps the old one.
 works other train --data part --l2 1 --out other --quiet

@@ -237,8 +237,9 @@ static void add_lines(const item *it, bool first, pli_text *text) {
     if (text->length > 0 && text->data[text->length - 1] != '\n') pli_text_add_bytes(text, "\n", 1);
 }
 
-/* Answers item [0] and those of [n] that may join it. false: they must be answered alone. */
-static bool answer_joined(const plait_model *model, item *it, int64_t n) {
+/* Answers item [0] and those of [n] that may join it, and counts a call of the model. false: they must be answered
+ * alone. */
+static bool answer_joined(const plait_model *model, item *it, int64_t n, int64_t *calls) {
     pli_text    text = { 0 };
     plait_error err = { .rank = -1 };
     double     *values = NULL;
@@ -250,14 +251,13 @@ static bool answer_joined(const plait_model *model, item *it, int64_t n) {
         it[i].joined = true;
         joined++;
     }
-    bool good = joined > 1 && !text.failed &&
-                predict(model, it, text.data, text.length, &values, &rows, &err) >= 0 && rows == want;
-    for (int64_t i = 0; i < n; i++) {
+    const bool asks = joined > 1 && !text.failed;
+    const bool good = asks && predict(model, it, text.data, text.length, &values, &rows, &err) >= 0 && rows == want;
+    *calls += asks;
+    for (int64_t i = 0; good && i < n; i++) {
         if (!it[i].joined || it[i].request->code != 0) continue;
-        if (good) {
-            write_answer(model, &it[i], values + at * plait_model_width(model, it[i].answer), it[i].rows.rows);
-            at += it[i].rows.rows;
-        }
+        write_answer(model, &it[i], values + at * plait_model_width(model, it[i].answer), it[i].rows.rows);
+        at += it[i].rows.rows;
     }
     pli_free(values);
     pli_text_free(&text);
@@ -280,10 +280,9 @@ int64_t pli_serve_answer(const plait_model *model, pli_http_request *list) {
     }
     for (int64_t i = 0; i < k; i++) {
         if (it[i].request->code != 0) continue;
-        if (!it[i].joined && it[i].rows.rows >= 0 && bytes_of(&it[i]) <= JOIN_BYTES) {
-            calls++;
-            if (answer_joined(model, &it[i], k - i)) continue;
-        }
+        if (!it[i].joined && it[i].rows.rows >= 0 && bytes_of(&it[i]) <= JOIN_BYTES &&
+            answer_joined(model, &it[i], k - i, &calls))
+            continue;
         answer_alone(model, &it[i]);
         calls++;
     }
