@@ -66,8 +66,9 @@ PLAIT_API void plait_arrow_opts_init_sized(plait_arrow_opts *opts, size_t size);
 /** Makes a data set of all rows of a stream of record batches, which is released in any case. opts may be NULL. Counts,
  *  offsets and indices of the arrays are checked; the interface has no sizes of most buffers, so those are trusted.
  *  Errors: EINVAL arrays that contradict the schema or themselves, a type that is neither a number nor a text, a
- *  missing number without keep_missing, a number that is not finite, another number of rows than labels; ENAME the
- *  table lacks one of opts->columns; EIO the stream's own failure; ENOMEM. Not collective; any thread. */
+ *  stream that was released before, opts->columns without a name or whose texts do not increase, a missing number
+ *  without keep_missing, a number that is not finite, another number of rows than labels; ENAME the table lacks one of
+ *  opts->columns; EIO the stream's own failure; ENOMEM. Not collective; any thread. */
 PLAIT_API plait_status plait_data_from_arrow(struct ArrowArrayStream *stream, const plait_arrow_opts *opts,
                                              plait_data **data_out, plait_error *error_out);
 

@@ -50,6 +50,7 @@ static plait_status failed(const reader *r, struct ArrowArrayStream *stream, int
 }
 
 static plait_status read_schema(reader *r, struct ArrowArrayStream *stream) {
+    if (stream->release == NULL) return pli_fail(r->err, PLAIT_EINVAL, "the Arrow stream was released before");
     if (stream->get_schema == NULL || stream->get_next == NULL)
         return pli_fail(r->err, PLAIT_EINVAL, "the Arrow stream has no functions");
     const int code = stream->get_schema(stream, &r->schema);
@@ -107,6 +108,7 @@ static int64_t child_named(const reader *r, const char *name) {
 static plait_status find_column(reader *r, int64_t i) {
     const plait_memory_column *given = r->opts->columns != NULL ? &r->opts->columns[i] : NULL;
     source                    *c = &r->column[i];
+    if (given != NULL) PLI_TRY(pli_given_check_column(given, i, r->err));
     c->child = given != NULL ? child_named(r, given->name) : i;
     if (c->child < 0) return pli_fail(r->err, PLAIT_ENAME, "the table has no column \"%.60s\"", given->name);
     PLI_TRY(pli_arrow_kind_of(r->schema.children[c->child], &c->kind, r->err));
@@ -179,14 +181,6 @@ static plait_status collect_texts(reader *r, source *c) {
     return status;
 }
 
-static bool copy_texts(const plait_memory_column *given, pli_dict *dict) {
-    dict->text = pli_calloc((size_t)given->n_texts + 1, sizeof *dict->text);
-    for (; dict->text != NULL && dict->n < given->n_texts; dict->n++)
-        if ((dict->text[dict->n] = pli_strdup(given->texts[dict->n])) == NULL) return false;
-    if (dict->text != NULL) pli_dict_index(dict);
-    return dict->text != NULL;
-}
-
 static const char *const no_texts[] = { NULL };
 
 static plait_status settle_column(reader *r, int64_t i) {
@@ -201,7 +195,7 @@ static plait_status settle_column(reader *r, int64_t i) {
         return PLAIT_OK;
     }
     if (r->opts->columns == NULL) PLI_TRY(collect_texts(r, c));
-    else if (!copy_texts(&r->opts->columns[i], &c->dict)) return no_memory(r);
+    else if (!pli_given_copy_texts(&r->opts->columns[i], &c->dict)) return no_memory(r);
     r->described[i].texts = c->dict.n > 0 ? (const char *const *)c->dict.text : no_texts;
     r->described[i].n_texts = c->dict.n;
     r->features += c->dict.n;
@@ -209,6 +203,9 @@ static plait_status settle_column(reader *r, int64_t i) {
 }
 
 static plait_status settle_columns(reader *r) {
+    if (r->opts->columns != NULL && r->opts->n_columns < 0)
+        return pli_fail(r->err, PLAIT_EINVAL, "n_columns is %" PRId64 ": expected how many columns has",
+                        r->opts->n_columns);
     r->columns = r->opts->columns != NULL ? r->opts->n_columns : r->schema.n_children;
     r->column = pli_calloc((size_t)r->columns + 1, sizeof *r->column);
     r->described = pli_calloc((size_t)r->columns + 1, sizeof *r->described);

@@ -131,6 +131,25 @@ static void test_columns_of_a_model(void **state) {
     refuse_with(&o, PLAIT_EINVAL, "\"a\" has numbers here, but had texts");
 }
 
+static void test_columns_that_are_none(void **state) {
+    (void)state;
+    static const char *const         falling[] = { "Rome", "Paris" }, *const lacking[] = { "Paris", NULL };
+    static const plait_memory_column nameless[] = { { NULL, NULL, 0 } }, few[] = { { "city", falling, -1 } },
+                                     order[] = { { "city", falling, 2 } }, hole[] = { { "city", lacking, 2 } };
+    const plait_memory_column *const bad[] = { nameless, few, order, hole };
+    static const char *const         text[] = { "it has no name", "-1 texts", "texts that increase",
+                                                "texts that increase" };
+    plait_arrow_opts                 o = keeping();
+    o.n_columns = 1;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        o.columns = bad[i];
+        refuse_with(&o, PLAIT_EINVAL, text[i]);
+        setup(NULL);
+    }
+    o.n_columns = -1;
+    refuse_with(&o, PLAIT_EINVAL, "n_columns is -1");
+}
+
 static void test_refusals(void **state) {
     (void)state;
     const double     label[4] = { 0, 1, 0, 1 };
@@ -174,13 +193,15 @@ static void test_hostile_arrays(void **state) {
     refuse(PLAIT_EINVAL, "a text has a byte 0");
     t.stream.get_next = NULL;
     refuse(PLAIT_EINVAL, "has no functions");
+    t.stream.release = NULL;
+    refuse(PLAIT_EINVAL, "was released before");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_a_table, setup),        cmocka_unit_test_setup(test_views_and_offsets, setup),
         cmocka_unit_test_setup(test_columns_of_a_model, setup), cmocka_unit_test_setup(test_refusals, setup),
-        cmocka_unit_test_setup(test_hostile_arrays, setup),
+        cmocka_unit_test_setup(test_columns_that_are_none, setup), cmocka_unit_test_setup(test_hostile_arrays, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

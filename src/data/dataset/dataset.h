@@ -107,6 +107,11 @@ void pli_given_back(struct plait_data *data);
 
 /* given_columns.c */
 struct plait_memory_opts;
+struct plait_memory_column;
+/** EINVAL: columns[at] has no name, or its texts do not increase. */
+plait_status pli_given_check_column(const struct plait_memory_column *column, int64_t at, plait_error *err);
+/** Copies the column's texts into an empty dictionary. false: no memory. */
+bool pli_given_copy_texts(const struct plait_memory_column *from, pli_dict *dict);
 /** EINVAL: opts->columns are not what the rows' features are. */
 plait_status pli_given_check_columns(const struct plait_memory_opts *opts, plait_error *err);
 /** Puts opts->columns and the means of their numbers into the schema of a data set whose rows are there. */

@@ -19,7 +19,7 @@ static plait_status check_texts(const plait_memory_column *c, int64_t at, plait_
     return PLAIT_OK;
 }
 
-static plait_status check_column(const plait_memory_column *c, int64_t at, plait_error *err) {
+plait_status pli_given_check_column(const plait_memory_column *c, int64_t at, plait_error *err) {
     if (c->name == NULL) return pli_fail(err, PLAIT_EINVAL, "columns[%lld]: it has no name", (long long)at);
     if (c->n_texts < 0 || c->n_texts > UINT32_MAX || (c->texts == NULL && c->n_texts > 0))
         return pli_fail(err, PLAIT_EINVAL, "columns[%lld] \"%.60s\": %lld texts: expected as many as texts has",
@@ -31,7 +31,7 @@ plait_status pli_given_check_columns(const plait_memory_opts *g, plait_error *er
     int64_t features = 0;
     if (g->columns == NULL) return PLAIT_OK;
     for (int64_t i = 0; i < g->n_columns; i++) {
-        PLI_TRY(check_column(&g->columns[i], i, err));
+        PLI_TRY(pli_given_check_column(&g->columns[i], i, err));
         features += g->columns[i].texts == NULL ? 1 : g->columns[i].n_texts;
         if (features > g->features) break;
     }
@@ -43,18 +43,19 @@ plait_status pli_given_check_columns(const plait_memory_opts *g, plait_error *er
 
 /* --- in the schema ------------------------------------------------------------------------------------------------ */
 
-static bool copy_texts(const plait_memory_column *from, pli_dict *dict) {
+bool pli_given_copy_texts(const plait_memory_column *from, pli_dict *dict) {
     dict->text = pli_calloc((size_t)from->n_texts, sizeof *dict->text);
     if (dict->text == NULL) return from->n_texts == 0;
     for (; dict->n < from->n_texts; dict->n++)
         if ((dict->text[dict->n] = pli_strdup(from->texts[dict->n])) == NULL) return false;
+    pli_dict_index(dict);
     return true;
 }
 
 static bool copy_column(const plait_memory_column *from, pli_schema *schema) {
     const pli_role role = from->texts == NULL ? PLI_ROLE_NUMBER : PLI_ROLE_TEXT;
     pli_column    *to = pli_schema_add_column(schema, from->name, strlen(from->name), role);
-    return to != NULL && copy_texts(from, &to->dict);
+    return to != NULL && pli_given_copy_texts(from, &to->dict);
 }
 
 /* Adds the block's values to sums, and takes those that are missing from counts; both are [features]. */
