@@ -347,9 +347,9 @@ static plait_status suit(placing *p, const int32_t *place, const double *speed, 
 
 plait_status pli_placed_suit(const pli_run *run, const pli_net *net, int32_t ranks, int64_t rows, const int32_t *place,
                              const double *speed, pli_text *text, double *gain_out) {
-    placing  p = make(run, net, ranks, 1, rows);
-    int32_t *rooms = pli_array((size_t)net->graph->n_nodes, ROOMS * sizeof *rooms);
+    placing p = make(run, net, ranks, 1, rows);
     PLI_TRY(pli_stage_hosts_make(run, ranks, &p.hosts));
+    int32_t     *rooms = pli_array((size_t)net->graph->n_nodes, ROOMS * sizeof *rooms);
     plait_status status = pli_stage_hosts_speeds(&p.hosts);
     if (rooms == NULL || status < 0) status = pli_fail(run->err, PLAIT_ENOMEM, "no memory to cut a net");
     if (status >= 0) status = suit(&p, place, speed, rooms, text, gain_out);

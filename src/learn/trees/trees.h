@@ -250,7 +250,8 @@ void         pli_bin_rows_free(pli_bin_rows *rows);
  *  again. */
 plait_status pli_bin_rows_query(pli_run *run, const pli_dataset *data, pli_bin_rows *rows);
 /** Each worker gives its bins away, and gets those of its own features, of all rows; bins->from and to are set, and
- *  what each row has beside its bins is gathered (columns.c). Collective. Errors: ENOMEM; EREFUSED 2^32 rows or more. */
+ *  what each row has beside its bins is gathered (columns.c). Collective. Errors: ENOMEM; EREFUSED 2^32 rows or
+ *  more. */
 plait_status pli_bin_rows_exchange(pli_run *run, pli_bins *bins, pli_bin_rows *rows);
 /** The worker that has a used feature then. */
 int32_t pli_bins_owner(const pli_bins *bins, int32_t workers, int32_t j);
