@@ -1,4 +1,4 @@
-/* job_words.h - a command whose words are its own options among train's: compare, cv. */
+/* job_words.h - a command whose words are its own options among train's: compare, cv, tune, plan. */
 #ifndef PLI_CLI_JOB_WORDS_H
 #define PLI_CLI_JOB_WORDS_H
 

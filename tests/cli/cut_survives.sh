@@ -11,7 +11,6 @@ export PLAIT_MPIRUN
 runs=$2
 [ -z "${PLAIT_TEST_FULL:-}" ] || runs=$3
 
-
 digits="$data/digits/digits.csv.gz"
 common="train --data $digits --label -1 --test $digits --seed 3 --json --topology ps --quiet"
 mlp="$common --model mlp --layers 32,24,16 --reduce exact --micro-batches 2 --batch 300 --epochs 24"
