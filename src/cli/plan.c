@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/job_words.h"
+#include "cli/paths.h"
 #include "cli/spawn.h"
 #include "learn/learn.h"
 #include "table/topology/topology.h"
@@ -157,6 +158,7 @@ static int plan_with(pli_plan *plan) {
     plan->job.topology = NULL; /* each setting has its own */
     plan->job.consistency = "bsp";
     if (!pli_train_plan_make(&plan->job, plan->job_opts, &plan->talk.log, &plan->plan)) return PLI_EXIT_USAGE;
+    if (plan->job.cluster != NULL && pli_paths_check_read(&plan->job.cluster, 1, &err) < 0) return pli_cli_fail(&err);
     if (read_data(plan, &err) < 0) return pli_cli_fail(&err);
     pli_spawn_begin();
     const plait_status status = simulate_all(plan, &err);

@@ -64,8 +64,8 @@ static void add_reasons(const pli_plan_setting *const *order, int32_t n, pli_tex
             alike += !ran(order[k]) && strcmp(order[k]->typical.why, order[i]->typical.why) == 0;
         if (before < i) continue;
         name_of(order[i], name);
-        pli_text_add(text, "not simulated: %s", name);
-        if (alike > 1) pli_text_add(text, " and %d more", alike - 1);
+        pli_text_add(text, "not simulated: %s workers", name);
+        if (alike > 1) pli_text_add(text, ", and %d more", alike - 1);
         pli_text_add(text, ": %s\n", order[i]->typical.why);
     }
 }

@@ -235,8 +235,10 @@ static void add_text(const pli_tune *tune, int64_t best, pli_text *text) {
     pli_text_add(text, "%7s %7s %12s %12s  options\n", "trial", tune->set.halve, tune->set.by, "deviation");
     for (int i = 0; i < SHOWN && next_shown(h, &rung, &trial); i++) {
         const pli_tune_run *run = pli_halving_run(h, trial, rung);
-        pli_text_add(text, "%7" PRId64 " %5.1f %% %12.6g %12.4g  ", trial + 1, 100 * pli_halving_share(h, rung),
-                     fabs(run->loss), run->deviation);
+        pli_text_add(text, "%7" PRId64 " %5.1f %% %12.6g ", trial + 1, 100 * pli_halving_share(h, rung),
+                     fabs(run->loss));
+        if (isfinite(run->deviation)) pli_text_add(text, "%12.4g  ", run->deviation);
+        else pli_text_add(text, "%12s  ", "-");
         pli_tune_words(tune, trial, text);
         pli_text_add(text, "\n");
     }

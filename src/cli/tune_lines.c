@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/json.h"
@@ -50,13 +52,45 @@ static bool matters(const pli_tune *tune, const pli_opt *row) {
     return pli_opts_origin(tune->job_opts, row->name, NULL) != PLI_FROM_DEFAULT;
 }
 
+static uint64_t hash_array(const void *array, int64_t n, size_t bytes, uint64_t before) {
+    return array == NULL ? before : pli_hash_bytes(array, (size_t)n * bytes, before);
+}
+
+static uint64_t hash_block(const pli_block *b, uint64_t hash) {
+    hash = hash_array(b->row_start, b->rows + 1, sizeof *b->row_start, hash);
+    hash = hash_array(b->col, b->entries, sizeof *b->col, hash);
+    hash = hash_array(b->key, b->entries, sizeof *b->key, hash);
+    hash = hash_array(b->value, b->entries, sizeof *b->value, hash);
+    hash = hash_array(b->label, b->rows, sizeof *b->label, hash);
+    hash = hash_array(b->weight, b->rows, sizeof *b->weight, hash);
+    return hash_array(b->query, b->rows, sizeof *b->query, hash);
+}
+
+/* A hash of the rows, and one of the folds that they are in. */
+static plait_status hash_rows(const pli_tune *tune, uint64_t *hash_out, plait_error *err) {
+    pli_dataset *set = NULL;
+    *hash_out = 0;
+    PLI_TRY(pli_dataset_of_memory(tune->data, 0, 1, &set, err));
+    for (int32_t i = 0; i < pli_dataset_own_blocks(set); i++)
+        *hash_out = hash_block(pli_dataset_block(set, i), *hash_out);
+    pli_dataset_destroy(&set);
+    return PLAIT_OK;
+}
+static uint64_t hash_folds(const pli_tune *tune) {
+    const pli_folds *f = &tune->folds;
+    return f->of == NULL ? 0 : pli_hash_bytes(f->of, (size_t)f->rows * sizeof *f->of, 0);
+}
+
 /* The first line: everything that a trial's outcome depends on. */
-static void add_settings(const pli_tune *tune, pli_text *text) {
+static void add_settings(const pli_tune *tune, uint64_t data, pli_text *text) {
     const pli_halving *h = &tune->halving;
+    const uint64_t     folds = hash_folds(tune);
     pli_json_begin(text);
     pli_json_i64(text, "plait_tune", 1);
     pli_json_i64(text, "rows", plait_data_rows(tune->data));
     pli_json_i64(text, "features", plait_data_features(tune->data));
+    pli_json_hex(text, "data", &data, sizeof data);
+    pli_json_hex(text, "fold_of_row", &folds, sizeof folds);
     pli_json_text(text, "search", tune->set.search);
     pli_json_text(text, "halve", tune->set.halve);
     pli_json_i64(text, "rungs", h->rungs);
@@ -89,7 +123,7 @@ static plait_status append(pli_tune *tune, pli_text *line, plait_error *err) {
         if (n < 0) return pli_fail_errno(err, errno, "%s", tune->set.file);
         at += (size_t)n;
     }
-    if (fsync(tune->lines) == 0 || errno == EINVAL) return PLAIT_OK; /* EINVAL: a pipe */
+    if (fsync(tune->lines) == 0) return PLAIT_OK;
     return pli_fail_errno(err, errno, "%s", tune->set.file);
 }
 
@@ -157,18 +191,33 @@ static plait_status take_lines(pli_tune *tune, const pli_text *settings, const p
     return PLAIT_OK;
 }
 
+/* A file that nobody else writes. */
+static plait_status open_alone(pli_tune *tune, plait_error *err) {
+    const char *path = tune->set.file;
+    struct stat info;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+        return pli_fail(err, PLAIT_EINVAL, "%s (--trials-file): it is no file that could be read again; name a file",
+                        path);
+    tune->lines = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (tune->lines < 0) return pli_fail_errno(err, errno, "%s (--trials-file)", path);
+    if (flock(tune->lines, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EINVAL, "%s (--trials-file): another plait tune writes it; wait for its end, or name "
+                    "another file", path);
+}
+
 plait_status pli_tune_lines_open(pli_tune *tune, plait_error *err) {
     pli_text     text = { 0 }, settings = { 0 };
     size_t       whole = 0;
+    uint64_t     data = 0;
     plait_status status = PLAIT_OK;
     const char  *path = tune->set.file;
     tune->lines = -1;
     if (path == NULL) return PLAIT_OK;
-    add_settings(tune, &settings);
-    if (pli_file_exists(path)) status = pli_read_whole(path, FILE_MOST, &text, err);
+    PLI_TRY(open_alone(tune, err));
+    PLI_TRY(hash_rows(tune, &data, err));
+    add_settings(tune, data, &settings);
+    status = pli_read_whole(path, FILE_MOST, &text, err);
     if (status >= 0) status = take_lines(tune, &settings, &text, &whole, err);
-    if (status >= 0) tune->lines = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (status >= 0 && tune->lines < 0) status = pli_fail_errno(err, errno, "%s (--trials-file)", path);
     if (status >= 0 && whole < text.length && ftruncate(tune->lines, (off_t)whole) != 0)
         status = pli_fail_errno(err, errno, "%s (--trials-file)", path);
     if (status >= 0 && whole == 0) status = append(tune, &settings, err);

@@ -126,6 +126,12 @@ bool pli_space_make(const pli_tune *tune, pli_space *space) {
     const char *model = pli_train_model(&tune->job, tune->job_opts);
     for (int64_t i = 0; i < tune->set.tries.n; i++)
         if (!add(tune, tune->set.tries.item[i], space)) return false;
+    for (int32_t i = 0; i < space->n; i++) {
+        if (pli_opts_origin(tune->job_opts, space->range[i].name, NULL) != PLI_FROM_FLAG) continue;
+        pli_cli_usage("tune: --%s and --try %s both say which values it has; give one of them", space->range[i].name,
+                      space->range[i].given);
+        return false;
+    }
     if (space->n > 0) return true;
     snprintf(name, sizeof name, " %s ", model);
     for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)

@@ -19,6 +19,7 @@ refused 'give one of them' --data part --sizes 2 --workers 2
 refused 'a plan simulates' --data part --transport threads
 refused '--out is for a single run' --data part --out model
 refused 'did you mean --sizes' --data part --size 2
+exits 1 '^plait: gone.yaml: ' gone plan --data part --cluster gone.yaml
 if [ "$1" = no ]; then
     code=0
     "$PLAIT" plan --data part >out 2>err || code=$?
@@ -73,12 +74,12 @@ grep -q 'allreduce x async is refused' sizes.out || fail "no reason: $(cat sizes
 grep -q 'its 4 hosts have 4 cores, but there are 8 ranks' sizes.out || fail "no room is not told: $(cat sizes.out)"
 # shellcheck disable=SC2086
 works text plan $job --cluster four.yaml --sizes 2,8 --consistency bsp
-grep -q '^shortest: .* 2 workers: .* clocks' text.out && grep -q '^not simulated: .* 8 and 1 more: ' text.out || fail "$(cat text.out)"
+grep -q '^shortest: .* 2 workers: .* clocks' text.out && grep -q '^not simulated: .* 8 workers, and 1 more: ' text.out || fail "$(cat text.out)"
 code=0
 # shellcheck disable=SC2086
 "$PLAIT" plan $job --topology allreduce --consistency async >out 2>err || code=$?
 [ $code -eq 2 ] || fail "nothing could be simulated: exit $code"
-grep -q 'not simulated: allreduce x async, 2 and 2 more: .*is refused' out || fail "nothing could be simulated: $(cat out)"
+grep -q 'not simulated: allreduce x async, 2 workers, and 2 more: .*is refused' out || fail "nothing could be simulated: $(cat out)"
 
 # A signal: what is finished is shown.
 "$PLAIT" plan --data part --optimizer adagrad --epochs 100000 --clocks 0 --sizes 2 --seeds 1 >out 2>err &

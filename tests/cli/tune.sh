@@ -27,6 +27,24 @@ plain() { sed 's/"seconds": [^,]*, //' "$1"; }
 plain all.jsonl >all.plain
 plain cut.jsonl | cmp -s - all.plain || fail "it went on otherwise: $(diff all.jsonl cut.jsonl)"
 exits 2 'another search' other tune --data part --search random --trials 5 --folds 4 --trials-file cut.jsonl
+cp part changed && sed -i '5s/^[-+]*1/7/' changed
+cp part same
+works same tune --data same --search random --trials 2 --folds 3 --trials-file same.jsonl --json --quiet
+cp changed same
+exits 2 'another search' changed tune --data same --search random --trials 2 --folds 3 --trials-file same.jsonl
+mkfifo trials
+exits 2 'no file that could be read again' fifo tune --data part --trials 2 --folds 2 --trials-file trials
+exits 2 'give one of them' twice tune --data part --l2 1 --try l2=0.1..1 --trials 2
+# Two searches do not write one file.
+"$PLAIT" tune --data part --search random --trials 5000 --folds 2 --trials-file long.jsonl --quiet >long.out 2>&1 &
+pid=$!
+until_holds 30 says long.jsonl '"trial"' || fail "no trial ends: $(cat long.out)"
+exits 2 'another plait tune writes it' both tune --data part --search random --trials 5000 --folds 2 --trials-file long.jsonl
+kill -INT $pid
+until_holds 60 gone $pid || { fail "an interrupted search does not end"; kill -9 $pid; }
+code=0
+wait $pid || code=$?
+[ $code -eq 75 ] && grep -q 'best' long.out || fail "interrupted: exit $code: $(cat long.out)"
 exits 1 'no file of trials' none tune --data part --trials 5 --trials-file part
 
 # Halving: few rise to all rows, and one does in any case.
