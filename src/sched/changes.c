@@ -2,7 +2,9 @@
  *
  * Changes travel in a table. An owner incs those of step s in step s + 1, and all read them in step s + 2, when they
  * are whole. With two replicas they go by a sum of all workers before step s + 1: nobody could inc in place of a dead
- * worker what only its pull has found. A variable whose owner died before that sum keeps the change that was known. */
+ * worker what only its pull has found. A variable whose owner died before that sum keeps the change that was known. If
+ * the owner ended the step, told its change and then died, its heir may have stood in for it in the same step and tell
+ * the same change once more: so a change is the mean of what was told. */
 #include "sched/sched.h"
 
 #include <math.h>
@@ -13,7 +15,7 @@
 /* Do changes go by sums? */
 static bool is_summed(const plait_schedule *s) { return s->copied && s->order == PLI_PRIORITY && s->opts.pull != NULL; }
 
-/* value: of each variable of the last plan its change, behind them 1 if anybody has told it. */
+/* value: of each variable of the last plan its change, behind them how many workers have told it. */
 static plait_status sum(plait_schedule *s) {
     const int64_t n = s->was.n;
     memset(s->value, 0, 2 * (size_t)n * sizeof *s->value);
@@ -24,7 +26,7 @@ static plait_status sum(plait_schedule *s) {
     s->n_told = 0;
     PLI_TRY(plait_comm_allreduce(s->job->comm, s->value, 2 * n, PLAIT_F64, PLAIT_SUM));
     for (int64_t i = 0; i < n; i++)
-        if (s->value[n + i] > 0) pli_schedule_weigh(s, s->was.variable[i], s->value[i]);
+        if (s->value[n + i] > 0) pli_schedule_weigh(s, s->was.variable[i], s->value[i] / s->value[n + i]);
     return PLAIT_OK;
 }
 

@@ -23,6 +23,7 @@
 #include <plait/schedule.h>
 
 #include "comm/comm.h"
+#include "sched/sched.h"
 #include "table/table.h"
 #include "table/witness.h"
 #include "watch/audit/schedule.h"
@@ -296,6 +297,43 @@ static void test_any_worker_may_die_in_simulated_time(void **unused) {
     assert_true(given != NULL || 2 * died > runs);
 }
 
+/* --- changes ------------------------------------------------------------------------------------------------------ */
+
+/* The owner of a variable has ended a step, has told how far the variable moved, and has died; its heir had not heard
+ * of the step's end, has stood in, and tells the same. Here all workers tell it. */
+static plait_status work_told_by_all(plait_job *job, void *user) {
+    story           s = { .order = "priority", .quiet = 1 };
+    part            p = { .of = &s, .job = job };
+    plait_schedule *schedule = NULL;
+    PLI_TRY(make(&p, &schedule));
+    plait_status  status = plait_schedule_step(schedule);
+    const int64_t variable = schedule->was.variable[0];
+    const double  change = 1.0 / (double)(1 + variable);
+    schedule->n_told = 1;
+    schedule->told_at[0] = 0;
+    schedule->told_change[0] = change;
+    if (status >= 0) status = plait_schedule_step(schedule);
+    if (status >= 0 && schedule->weights.weight[variable] == schedule->opts.floor + change)
+        atomic_fetch_add((atomic_int *)user, 1);
+    plait_schedule_destroy(&schedule);
+    return status;
+}
+
+static void test_a_change_told_twice_counts_once(void **unused) {
+    plait_comm_opts c;
+    plait_job_opts  o;
+    plait_error     err = { 0 };
+    atomic_int      right = 0;
+    (void)unused;
+    plait_comm_opts_init(&c);
+    plait_job_opts_init(&o);
+    c.workers = 2;
+    o.topology = "ps";
+    o.replicas = 2;
+    if (plait_run(&c, &o, work_told_by_all, &right, &err) < 0) fail_msg("%s", err.text);
+    assert_int_equal(atomic_load(&right), 2);
+}
+
 /* --- refusals ----------------------------------------------------------------------------------------------------- */
 
 static plait_status refused_work(plait_job *job, void *user) {
@@ -382,6 +420,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_any_worker_may_die),
         cmocka_unit_test(test_any_worker_may_die_in_simulated_time),
+        cmocka_unit_test(test_a_change_told_twice_counts_once),
         cmocka_unit_test(test_what_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
