@@ -52,6 +52,8 @@ typedef struct part {
     int64_t      step;
 } part;
 
+static pthread_mutex_t ending = PTHREAD_MUTEX_INITIALIZER;
+
 static void strike(const part *p, int where) {
     story        *s = p->of;
     const int32_t me = plait_comm_rank(plait_job_comm(p->job));
@@ -142,9 +144,11 @@ static plait_status work(story *s, plait_job *job) {
     if (status >= 0) status = plait_job_barrier(job);
     double value[VARIABLES] = { 0 };
     if (status >= 0) status = plait_table_get_range(p.table, 0, VARIABLES, value);
+    pthread_mutex_lock(&ending); /* the first one's values are there before the next compares */
     if (status >= 0 && atomic_fetch_add(&s->ended, 1) == 0) memcpy(s->value, value, sizeof value);
     else if (status >= 0 && memcmp(s->value, value, sizeof value) != 0)
         status = pli_fail(pli_comm_error(comm), PLAIT_EDIVERGED, "two workers end with other values");
+    pthread_mutex_unlock(&ending);
     plait_schedule_destroy(&schedule);
     return status;
 }
