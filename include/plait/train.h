@@ -193,12 +193,9 @@ typedef struct plait_train_opts {
                                              the job ends: the evaluated model, so that it can be saved even if ranks
                                              die then. If this rank dies, it is called again on another. All ranks set
                                              it, or none                                                    */
-    void (*lost)(void *user, int32_t rank, const char *why); /* on one rank: `rank` has died, and the run goes on
-                                             (replicas)                                                     */
-    const char            *balance;       /* "static" (default): each worker keeps its blocks | "dynamic": faster
-                                             workers take over blocks */
-    void (*shares)(void *user, const plait_shares *shares); /* dynamic, or a cut net: called for each completed epoch
-                                                               after the last one; on one rank */
+    void (*lost)(void *user, int32_t rank, const char *why); /* on one rank: `rank` has died, and the run goes on */
+    const char            *balance;       /* "static" (default) | "dynamic": faster workers take over blocks */
+    void (*shares)(void *user, const plait_shares *shares); /* dynamic, or cut: of each complete epoch; on one rank */
     void *user;
     int64_t curve; /* at how many moments of the run to measure the objective, after the run; 0: none. Impossible if
                       data streams or rows grow by key. It needs as many copies of the weights, at most 64 MiB */

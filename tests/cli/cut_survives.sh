@@ -13,8 +13,8 @@ runs=$2
 
 digits="$data/digits/digits.csv.gz"
 common="train --data $digits --label -1 --test $digits --seed 3 --json --topology ps --quiet"
-mlp="$common --model mlp --layers 32,24,16 --reduce exact --micro-batches 2 --batch 300 --epochs 24"
-cnn="$common --model cnn --layers 2,4 --batch 256 --micro-batches 2 --epochs 16"
+mlp="$common --model mlp --layers 32,24,16 --reduce exact --micro-batches 2 --batch 300 --epochs 44"
+cnn="$common --model cnn --layers 2,4 --batch 256 --micro-batches 2 --epochs 20"
 
 draw() { awk -v seed="$1" -v below="$2" 'BEGIN { srand(seed); rand(); print int(rand() * below) }'; }
 pid_of() { sed -n 's/.*"rank": '"$1"', .*"pid": \([0-9]*\).*/\1/p' m 2>/dev/null | head -n 1; }
