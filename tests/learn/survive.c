@@ -416,7 +416,7 @@ static const kind staged[] = {
     { "net in stages, ssp", "mlp", "ssp:2", "sgd", NULL, false, false, false },
     { "net in stages, async", "mlp", "async", "sgd", NULL, false, false, false },
 };
-enum { STAGED = sizeof staged / sizeof staged[0], STAGED_RUNS = 100, STAGED_RUNS_FULL = 1000 };
+enum { STAGED = sizeof staged / sizeof staged[0], STAGED_RUNS = 40, STAGED_RUNS_FULL = 1000 };
 
 static story story_in_stages(const kind *k, plait_data *const data[3], const int *stop, int32_t replicas, int32_t cut) {
     story s = story_of(k, data, stop);
