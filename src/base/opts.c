@@ -334,3 +334,7 @@ pli_origin pli_opts_origin(const pli_opts *opts, const char *name, const char **
     if (place_out != NULL) *place_out = row != NULL ? opts->where[row - opts->rows].place : "default";
     return row != NULL ? opts->where[row - opts->rows].origin : PLI_FROM_DEFAULT;
 }
+
+bool pli_opts_is_given(const pli_opts *opts, const char *name) {
+    return pli_opts_origin(opts, name, NULL) != PLI_FROM_DEFAULT;
+}

@@ -69,6 +69,8 @@ void pli_opts_own_rows(pli_opts *opts, pli_opt *rows);
 
 /** Where the value of row `name` came from; *place_out is that place in words ("flag", "PLAIT_SEED", "run.yaml:3"). */
 pli_origin pli_opts_origin(const pli_opts *opts, const char *name, const char **place_out);
+/** Was the value given, by a flag, a variable or the configuration file? */
+bool       pli_opts_is_given(const pli_opts *opts, const char *name);
 
 /** Reads "30s" or "2m" into nanoseconds, as an option of kind DURATION does. false: text is no duration. */
 bool pli_parse_duration(const char *text, uint64_t *out);

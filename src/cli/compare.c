@@ -26,8 +26,7 @@ static const pli_opt rows[] = {
 /* --- options -------------------------------------------------------------------------------------------------- */
 
 /* Options that make sense for a single run only. */
-static const char *const refused[] = { "table", "out",         "metrics", "curve", "events",
-                                       "trace", "tensorboard", "dry-run", NULL };
+static const char *const refused[] = { "table", "out", NULL };
 
 /* The report's file must not be a file that the runs read. */
 static bool check_report(const work *w) {
@@ -139,7 +138,7 @@ static int run(work *w) {
     if (!pli_compare_make_pairs(w)) return PLI_EXIT_USAGE;
     if (!can_read(w, &err) || !can_report(w, &err) || !pli_compare_make_place(w, &err)) return pli_cli_fail(&err);
     r->repeats = (int32_t)w->set.repeats;
-    r->target_given = pli_compare_is_given(w->own_opts, "target") ? w->set.target : (double)NAN;
+    r->target_given = pli_opts_is_given(w->own_opts, "target") ? w->set.target : (double)NAN;
     r->settings = w->settings.data != NULL ? w->settings.data : "";
     r->title = w->title.data;
     r->transport = w->job.transport != NULL ? w->job.transport : "threads";

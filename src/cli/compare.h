@@ -27,11 +27,6 @@ typedef struct pli_compare_work {
     int64_t            done, planned; /* numbers of runs */
 } pli_compare_work;
 
-/** Was an option given, by a flag, a variable or the configuration file? */
-static inline bool pli_compare_is_given(const pli_opts *opts, const char *name) {
-    return pli_opts_origin(opts, name, NULL) != PLI_FROM_DEFAULT;
-}
-
 /** Makes the settings to compare: each topology with each consistency. false: it has printed an error. */
 bool pli_compare_make_pairs(pli_compare_work *work);
 /** Makes a temporary directory, and in it a configuration file with the job that all settings share. false: *err says

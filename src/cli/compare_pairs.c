@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/job_words.h"
 #include "table/topology/topology.h"
 
 typedef pli_compare_work work;
@@ -13,58 +14,20 @@ enum { PAIRS_MAX = 1024 };
 
 /* --- pairs ----------------------------------------------------------------------------------------------------- */
 
-/* Do topology and consistency exist? The run will say whether they work together. */
-static bool are_names(const pli_compared_pair *pair) {
-    plait_error  err = { .rank = -1 };
-    pli_topology topology;
-    pli_policy   policy;
-    if (pli_topology_make(pair->topology, PLI_FILL_ANY, &topology, &err) < 0 ||
-        pli_policy_make(pair->consistency, NULL, &policy, &err) < 0) {
-        pli_cli_usage("compare: %s", err.text);
-        return false;
-    }
-    pli_policy_destroy(&policy);
-    return true;
-}
-
-static bool add_pair(work *w, const char *topology, size_t t, const char *consistency, size_t c) {
-    pli_comparison *r = &w->result;
-    if (t >= sizeof r->pair->topology || c >= sizeof r->pair->consistency || t == 0 || c == 0 ||
-        r->pairs == PAIRS_MAX) {
-        pli_cli_usage("compare: --topology and --consistency take names separated by commas, for at most %d pairs",
-                      PAIRS_MAX);
-        return false;
-    }
+static bool add_pair(void *user, const pli_job_pair *names) {
+    pli_comparison *r = user;
+    if (r->pairs == PAIRS_MAX)
+        return pli_cli_usage("compare: there are more than %d pairs; name fewer", PAIRS_MAX), false;
     pli_compared_pair *pair = &r->pair[r->pairs++];
-    memcpy(pair->topology, topology, t);
-    memcpy(pair->consistency, consistency, c);
-    for (const pli_compared_pair *before = r->pair; before < pair; before++) {
-        if (strcmp(before->topology, pair->topology) != 0 || strcmp(before->consistency, pair->consistency) != 0)
-            continue;
-        pli_cli_usage("compare: %s x %s is named twice", pair->topology, pair->consistency);
-        return false;
-    }
-    return are_names(pair);
-}
-
-static bool cross(work *w, const char *topologies, const char *consistencies) {
-    if (*topologies == '\0' || *consistencies == '\0') return add_pair(w, "", 0, "", 0);
-    for (const char *t = topologies; *t != '\0';) {
-        size_t t_bytes = strcspn(t, ",");
-        for (const char *c = consistencies; *c != '\0';) {
-            size_t c_bytes = strcspn(c, ",");
-            if (!add_pair(w, t, t_bytes, c, c_bytes)) return false;
-            c += c_bytes + (c[c_bytes] == ',');
-        }
-        t += t_bytes + (t[t_bytes] == ',');
-    }
+    memcpy(pair->topology, names->topology, sizeof pair->topology);
+    memcpy(pair->consistency, names->consistency, sizeof pair->consistency);
     return true;
 }
 
 bool pli_compare_make_pairs(work *w) {
     pli_text    all = { 0 };
     const char *topologies = w->job.topology;
-    const bool  given = pli_compare_is_given(w->job_opts, "consistency");
+    const bool  given = pli_opts_is_given(w->job_opts, "consistency");
     const char *consistencies = given ? w->job.consistency : "bsp,ssp:2,async";
     for (size_t i = 0; pli_topologies()[i] != NULL; i++) {
         char example[PLI_TOPOLOGY_TEXT];
@@ -76,7 +39,7 @@ bool pli_compare_make_pairs(work *w) {
     w->out = pli_calloc(PAIRS_MAX, sizeof *w->out);
     bool ok = w->result.pair != NULL && w->out != NULL && topologies != NULL;
     if (!ok) pli_cli_usage("compare: out of memory");
-    ok = ok && cross(w, topologies, consistencies);
+    ok = ok && pli_job_words_pairs(&pli_command_compare, topologies, consistencies, add_pair, &w->result);
     pli_text_free(&all);
     return ok;
 }
@@ -112,7 +75,7 @@ static bool write_job(work *w, plait_error *err) {
     pli_outfile *file = NULL;
     for (const pli_opt *row = pli_opts_rows(w->job_opts); row->name != NULL; row++) {
         if (row->kind == PLI_OPT_LATER || is_one_of(row->name, not_of_job)) continue;
-        if (!pli_compare_is_given(w->job_opts, row->name)) continue;
+        if (!pli_opts_is_given(w->job_opts, row->name)) continue;
         pli_text_add(&yaml, "%s: ", row->name);
         pli_opts_value(row, &w->job, &yaml);
         pli_text_add(&yaml, "\n");

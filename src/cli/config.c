@@ -17,7 +17,7 @@ static const pli_opt rows[] = {
 /* Has the option no value, so that train chooses one? */
 static bool unset(const pli_opt *row, const pli_opts *opts) {
     return row->preset == NULL && (row->kind != PLI_OPT_FLAG || pli_row_is_own(row)) &&
-           pli_opts_origin(opts, row->name, NULL) == PLI_FROM_DEFAULT;
+           !pli_opts_is_given(opts, row->name);
 }
 
 static void list(const pli_train_settings *set, const pli_opts *opts, bool origin, pli_text *text) {

@@ -52,8 +52,7 @@ static const pli_opt rows[] = {
 /* --- options ------------------------------------------------------------------------------------------------------ */
 
 /* Options that make sense for a single run only; cv judges models, and keeps none. */
-static const char *const refused[] = { "test",    "out",   "metrics",    "curve",  "events",  "trace", "tensorboard",
-                                       "dry-run", "cache", "checkpoint", "resume", "cluster", NULL };
+static const char *const refused[] = { "test", "out", "cache", "checkpoint", "resume", "cluster", NULL };
 
 static bool check(const cv_run *run) {
     const char *transport = run->job.transport;
@@ -68,9 +67,7 @@ static bool check(const cv_run *run) {
     if (!pli_job_words_check_alone(&pli_command_cv, &run->job, "folds are jobs on threads of one process"))
         return false;
     if (run->set.folds_from == NULL) return true;
-    if (pli_opts_origin(run->own_opts, "folds", NULL) == PLI_FROM_DEFAULT &&
-        pli_opts_origin(run->own_opts, "split", NULL) == PLI_FROM_DEFAULT)
-        return true;
+    if (!pli_opts_is_given(run->own_opts, "folds") && !pli_opts_is_given(run->own_opts, "split")) return true;
     pli_cli_usage("cv: --folds-from says which rows make a fold, and how many there are; leave --folds and --split "
                   "out");
     return false;

@@ -226,7 +226,7 @@ void pli_train_notes(const pli_train_settings *s, const pli_opts *opts, pli_text
     for (size_t i = 0; i < EFFECTS; i++) {
         const struct effect *e = &effects[i];
         if (e->has == NULL || strcmp(e->option, noted) == 0 || e->has(s) ||
-            pli_opts_origin(opts, e->option, NULL) == PLI_FROM_DEFAULT)
+            !pli_opts_is_given(opts, e->option))
             continue;
         pli_text_add(text, "--%s has no effect %s\n", e->option, e->without);
         noted = e->option; /* one note an option is enough */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "comm/launcher.h"
+#include "table/topology/topology.h"
 
 /* The row of the command's own option that a word names; *with_value: the value is a word of its own. */
 static const pli_opt *own_row(const pli_command *command, const char *word, bool *with_value) {
@@ -64,7 +65,7 @@ bool pli_job_words_read(const pli_command *command, int argc, char *const *argv,
     return ok;
 }
 
-bool pli_job_words_refuse(const pli_command *command, const pli_opts *job_opts, const char *const *names) {
+static bool refuse(const pli_command *command, const pli_opts *job_opts, const char *const *names) {
     for (; *names != NULL; names++) {
         if (pli_opts_origin(job_opts, *names, NULL) != PLI_FROM_FLAG) continue;
         pli_cli_usage("%s: --%s is for a single run; leave it out, and use it with 'plait train' and the setting that "
@@ -72,6 +73,65 @@ bool pli_job_words_refuse(const pli_command *command, const pli_opts *job_opts, 
         return true;
     }
     return false;
+}
+
+bool pli_job_words_refuse(const pli_command *command, const pli_opts *job_opts, const char *const *names) {
+    static const char *const by_all[] = { "metrics", "curve", "events", "trace", "tensorboard", "dry-run", NULL };
+    return refuse(command, job_opts, by_all) || refuse(command, job_opts, names);
+}
+
+/* --- pairs of topology and consistency ---------------------------------------------------------------------------- */
+
+bool pli_job_words_item(const char **at, char *item, size_t room) {
+    const size_t length = strcspn(*at, ",");
+    if (length == 0 || length >= room) return false;
+    memcpy(item, *at, length);
+    item[length] = '\0';
+    *at += length + ((*at)[length] == ',');
+    return true;
+}
+
+/* Do topology and consistency exist? The run will say whether they work together. */
+static bool are_names(const pli_command *command, const pli_job_pair *pair) {
+    plait_error  err = { .rank = -1 };
+    pli_topology topology;
+    pli_policy   policy;
+    if (pli_topology_make(pair->topology, PLI_FILL_ANY, &topology, &err) < 0 ||
+        pli_policy_make(pair->consistency, NULL, &policy, &err) < 0) {
+        pli_cli_usage("%s: %s", command->name, err.text);
+        return false;
+    }
+    pli_policy_destroy(&policy);
+    return true;
+}
+
+/* Does the item stand in the list before `end`, where it has just been read? */
+static bool stood_before(const char *list, const char *end, const char *item) {
+    char before[sizeof((pli_job_pair *)NULL)->topology];
+    int  n = 0;
+    while (list < end && pli_job_words_item(&list, before, sizeof before)) n += strcmp(before, item) == 0;
+    return n > 1;
+}
+
+bool pli_job_words_pairs(const pli_command *command, const char *topologies, const char *consistencies,
+                         bool (*add)(void *user, const pli_job_pair *pair), void *user) {
+    pli_job_pair pair;
+    const char  *t = topologies;
+    bool         ok = *topologies != '\0' && *consistencies != '\0';
+    while (ok && *t != '\0') {
+        const char *c = consistencies;
+        ok = pli_job_words_item(&t, pair.topology, sizeof pair.topology);
+        while (ok && *c != '\0') {
+            if (!(ok = pli_job_words_item(&c, pair.consistency, sizeof pair.consistency))) break;
+            if (stood_before(topologies, t, pair.topology) || stood_before(consistencies, c, pair.consistency)) {
+                pli_cli_usage("%s: %s x %s is named twice", command->name, pair.topology, pair.consistency);
+                return false;
+            }
+            if (!are_names(command, &pair) || !add(user, &pair)) return false;
+        }
+    }
+    if (!ok) pli_cli_usage("%s: --topology and --consistency take names separated by commas", command->name);
+    return ok;
 }
 
 bool pli_job_words_check_alone(const pli_command *command, const pli_train_settings *job, const char *why) {

@@ -8,9 +8,20 @@
  *  with exit code *code_out (it has printed help or an error). After true the caller frees both opts. */
 bool pli_job_words_read(const pli_command *command, int argc, char *const *argv, void *own, pli_opts **own_opts_out,
                         pli_train_settings *job, pli_opts **job_opts_out, int *code_out);
-/** Was one of these options of train [NULL ends them] given by a flag? Then it prints that the option is for a single
- *  run, and returns true. */
+/** Was an option given by a flag that makes sense for a single run only? Every such command refuses some, and this one
+ *  names [NULL ends them]. Then it prints so, and returns true. */
 bool pli_job_words_refuse(const pli_command *command, const pli_opts *job_opts, const char *const *names);
+/** Copies the item of a list at *at, up to its comma, and moves *at behind it; false: there is none, or it is too long
+ *  for item [room]. */
+bool pli_job_words_item(const char **at, char *item, size_t room);
+
+typedef struct pli_job_pair {
+    char topology[48], consistency[48];
+} pli_job_pair;
+/** Calls add for each topology of a list with each consistency of another, in their order. false: a name is none, a
+ *  pair is named twice, or add was false; an error has been printed. */
+bool pli_job_words_pairs(const pli_command *command, const char *topologies, const char *consistencies,
+                         bool (*add)(void *user, const pli_job_pair *pair), void *user);
 /** Checks that no launcher has started this process as one of several, of which each would do the whole. why: what the
  *  one process does. false: it has printed an error. */
 bool pli_job_words_check_alone(const pli_command *command, const pli_train_settings *job, const char *why);

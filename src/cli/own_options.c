@@ -197,7 +197,7 @@ pli_opt *pli_command_rows(const pli_command *command) {
 /* --- what was given ------------------------------------------------------------------------------------------- */
 
 static bool is_given(const pli_opts *opts, const pli_opt *row) {
-    return pli_row_is_own(row) && pli_opts_origin(opts, row->name, NULL) != PLI_FROM_DEFAULT;
+    return pli_row_is_own(row) && pli_opts_is_given(opts, row->name);
 }
 
 static const plait_learner *learner_of(const char *model) {
@@ -217,7 +217,7 @@ bool pli_own_option_leaves(const plait_learner_option *option, const char *value
 }
 
 const char *pli_train_model(const pli_train_settings *s, const pli_opts *opts) {
-    const bool named = pli_opts_origin(opts, "model", NULL) != PLI_FROM_DEFAULT;
+    const bool named = pli_opts_is_given(opts, "model");
     return s->graph != NULL && !named ? "graph" : s->model;
 }
 

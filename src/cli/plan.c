@@ -11,7 +11,6 @@
 #include "cli/paths.h"
 #include "cli/spawn.h"
 #include "learn/learn.h"
-#include "table/topology/topology.h"
 
 #define AT(field) offsetof(pli_plan_words, field)
 
@@ -32,12 +31,7 @@ static const pli_opt rows[] = {
 /* --- options ------------------------------------------------------------------------------------------------------ */
 
 /* Options that make sense for a single run only; a plan keeps nothing. */
-static const char *const refused[] = { "out",     "metrics", "curve", "events",     "trace",  "tensorboard", "table",
-                                       "dry-run", "cache",   "test",  "checkpoint", "resume", NULL };
-
-static bool was_given(const pli_plan *plan, const char *name) {
-    return pli_opts_origin(plan->job_opts, name, NULL) != PLI_FROM_DEFAULT;
-}
+static const char *const refused[] = { "out", "table", "cache", "test", "checkpoint", "resume", NULL };
 
 static bool check(const pli_plan *plan) {
     if (pli_job_words_refuse(&pli_command_plan, plan->job_opts, refused) ||
@@ -48,64 +42,44 @@ static bool check(const pli_plan *plan) {
         pli_cli_usage("plan: --transport %s is refused: a plan simulates; leave it out", plan->job.transport);
         return false;
     }
-    if (plan->set.sizes == NULL || !was_given(plan, "workers")) return true;
+    if (plan->set.sizes == NULL || !pli_opts_is_given(plan->job_opts, "workers")) return true;
     pli_cli_usage("plan: --workers and --sizes both say how many workers; give one of them");
     return false;
 }
 
 /* --- settings ----------------------------------------------------------------------------------------------------- */
 
-/* Copies the item of a list at *at, and moves *at behind it; false: there is none, or it is too long for room. */
-static bool next_item(const char **at, char *item, size_t room) {
-    const size_t length = strcspn(*at, ",");
-    if (length == 0 || length >= room) return false;
-    memcpy(item, *at, length);
-    item[length] = '\0';
-    *at += length + ((*at)[length] == ',');
-    return true;
-}
+/* The settings of one number of workers. */
+typedef struct sized {
+    pli_plan *plan;
+    int32_t   workers;
+} sized;
 
-static bool are_names(const pli_plan_setting *setting) {
-    plait_error  err = { .rank = -1 };
-    pli_topology topology;
-    pli_policy   policy;
-    if (pli_topology_make(setting->topology, PLI_FILL_ANY, &topology, &err) < 0 ||
-        pli_policy_make(setting->consistency, NULL, &policy, &err) < 0)
-        return pli_cli_usage("plan: %s", err.text), false;
-    pli_policy_destroy(&policy);
-    return true;
-}
-
-static bool add_setting(pli_plan *plan, const pli_plan_setting *setting) {
+static bool add_setting(void *user, const pli_job_pair *pair) {
+    const sized *of = user;
+    pli_plan    *plan = of->plan;
     if (plan->n == PLI_PLAN_SETTINGS)
         return pli_cli_usage("plan: more than %d settings; name fewer", PLI_PLAN_SETTINGS), false;
-    plan->setting[plan->n++] = *setting;
+    plan->setting[plan->n++] = (pli_plan_setting){ .pair = *pair, .workers = of->workers };
     return true;
 }
 
 static bool cross(pli_plan *plan, const char *topologies, const char *consistencies, int32_t workers) {
-    pli_plan_setting setting = { .workers = workers };
-    while (*topologies != '\0') {
-        if (!next_item(&topologies, setting.topology, sizeof setting.topology)) break;
-        for (const char *at = consistencies; *at != '\0';) {
-            if (!next_item(&at, setting.consistency, sizeof setting.consistency) || !are_names(&setting)) return false;
-            if (!add_setting(plan, &setting)) return false;
-        }
-    }
-    if (*topologies == '\0' && plan->n > 0) return true;
-    return pli_cli_usage("plan: --topology and --consistency take names separated by commas"), false;
+    sized of = { plan, workers };
+    return pli_job_words_pairs(&pli_command_plan, topologies, consistencies, add_setting, &of);
 }
 
 static bool make_settings(pli_plan *plan) {
     const char *topologies = plan->job.topology != NULL ? plan->job.topology : "allreduce,ps";
-    const char *consistencies = was_given(plan, "consistency") ? plan->job.consistency : "bsp,ssp:2,async";
+    const bool  given = pli_opts_is_given(plan->job_opts, "consistency");
+    const char *consistencies = given ? plan->job.consistency : "bsp,ssp:2,async";
     char        item[24];
     const char *sizes = plan->set.sizes != NULL ? plan->set.sizes : "2,4,8";
-    if (plan->set.sizes == NULL && was_given(plan, "workers"))
+    if (plan->set.sizes == NULL && pli_opts_is_given(plan->job_opts, "workers"))
         return cross(plan, topologies, consistencies, (int32_t)plan->job.workers);
     while (*sizes != '\0') {
         int64_t n = 0;
-        if (!next_item(&sizes, item, sizeof item) || !pli_parse_i64(item, &n) || n < 1 || n > 4096)
+        if (!pli_job_words_item(&sizes, item, sizeof item) || !pli_parse_i64(item, &n) || n < 1 || n > 4096)
             return pli_cli_usage("plan: --sizes %s: expected numbers of workers from 1 to 4096, separated by commas",
                                  plan->set.sizes != NULL ? plan->set.sizes : ""), false;
         if (!cross(plan, topologies, consistencies, (int32_t)n)) return false;
@@ -128,8 +102,8 @@ static plait_status read_data(pli_plan *plan, plait_error *err) {
 static void tell(const pli_plan *plan, int32_t i) {
     const pli_plan_setting *s = &plan->setting[i];
     if (plan->talk.quiet || !plan->talk.terminal) return;
-    fprintf(stderr, "\r\033[Ksetting %d of %d: %s x %s, %d workers", i + 1, plan->n, s->topology, s->consistency,
-            s->workers);
+    fprintf(stderr, "\r\033[Ksetting %d of %d: %s x %s, %d workers", i + 1, plan->n, s->pair.topology,
+            s->pair.consistency, s->workers);
 }
 
 static plait_status simulate_all(pli_plan *plan, plait_error *err) {

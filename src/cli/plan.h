@@ -6,7 +6,7 @@
 #include <plait/train.h>
 
 #include "base/base.h"
-#include "cli/settings.h"
+#include "cli/job_words.h"
 #include "cli/talk.h"
 
 /* The first clocks of a simulated job. */
@@ -23,7 +23,7 @@ typedef struct pli_plan_run {
 } pli_plan_run;
 
 typedef struct pli_plan_setting {
-    char         topology[48], consistency[48];
+    pli_job_pair pair;
     int32_t      workers;
     bool         done;
     pli_plan_run typical; /* of the seeds: that with the middle time */

@@ -70,8 +70,8 @@ static plait_status simulate(void *user, void *result) {
     job.train.data = NULL;
     job.train.memory = o->plan->data;
     job.train.test = NULL;
-    job.train.topology = o->setting->topology;
-    job.train.consistency = o->setting->consistency;
+    job.train.topology = o->setting->pair.topology;
+    job.train.consistency = o->setting->pair.consistency;
     job.train.seed = o->seed;
     job.train.stop = &job.stop;
     job.train.progress = progress;

@@ -30,7 +30,7 @@ static int32_t sorted(const pli_plan *plan, const pli_plan_setting *order[PLI_PL
 }
 
 static void name_of(const pli_plan_setting *s, char name[120]) {
-    snprintf(name, 120, "%s x %s, %" PRId32, s->topology, s->consistency, s->workers);
+    snprintf(name, 120, "%s x %s, %" PRId32, s->pair.topology, s->pair.consistency, s->workers);
 }
 
 static bool shows_cost(const pli_plan *plan) { return plan->set.price > 0; }
@@ -103,8 +103,8 @@ void pli_plan_text(const pli_plan *plan, pli_text *text) {
 static void add_setting(const pli_plan *plan, const pli_plan_setting *s, pli_text *text) {
     const pli_plan_run *run = &s->typical;
     pli_json_object(text, NULL);
-    pli_json_text(text, "topology", s->topology);
-    pli_json_text(text, "consistency", s->consistency);
+    pli_json_text(text, "topology", s->pair.topology);
+    pli_json_text(text, "consistency", s->pair.consistency);
     pli_json_i64(text, "workers", s->workers);
     pli_json_i64(text, "servers", plan->plan.comm.servers);
     pli_json_text(text, "reason", run->status >= 0 ? NULL : run->why);

@@ -303,10 +303,6 @@ void pli_input_opts(const pli_input *in, const plait_log *log, plait_data_opts *
     opts->log = log;
 }
 
-static bool given(const pli_opts *opts, const char *name) {
-    return pli_opts_origin(opts, name, NULL) != PLI_FROM_DEFAULT;
-}
-
 /* The collective: with sums inside a host, if ranks do not all share memory, the one that knows hosts. */
 static const char *collective_of(const pli_train_settings *s) {
     bool one_process = s->transport != NULL ? pli_is(s->transport, "threads") : pli_launcher_find().name == NULL;
@@ -385,18 +381,18 @@ static void plan_train(const pli_train_settings *s, const pli_opts *opts, plait_
     t->epochs = s->epochs;
     t->batch = s->batch;
     t->learning_rate = s->learning_rate;
-    if (given(opts, "momentum")) t->momentum = s->momentum;
-    if (given(opts, "tolerance")) t->tolerance = s->tolerance;
+    if (pli_opts_is_given(opts, "momentum")) t->momentum = s->momentum;
+    if (pli_opts_is_given(opts, "tolerance")) t->tolerance = s->tolerance;
     if (s->schedule != NULL) t->schedule = s->schedule;
     t->l1 = s->l1;
     t->path = s->path;
     t->together = s->together;
     t->order = s->order;
     t->interference = s->interference;
-    t->l2 = given(opts, "l2") ? s->l2 : (double)NAN;
+    t->l2 = pli_opts_is_given(opts, "l2") ? s->l2 : (double)NAN;
     t->no_intercept = s->no_intercept;
-    if (given(opts, "huber-delta")) t->huber_delta = s->huber_delta;
-    if (given(opts, "quantile")) t->quantile = s->quantile;
+    if (pli_opts_is_given(opts, "huber-delta")) t->huber_delta = s->huber_delta;
+    if (pli_opts_is_given(opts, "quantile")) t->quantile = s->quantile;
     t->names_bytes = s->out != NULL ? s->names : 0;
     t->class_weight = s->class_weight;
     t->normalize = s->normalize;

@@ -49,25 +49,21 @@ enum { ROWS_LEAST = 100, SHOWN = 10 };
 /* --- options ------------------------------------------------------------------------------------------------------ */
 
 /* Options of a single run; of these tune has only --out and --test, for the model of the best trial. */
-static const char *const refused[] = { "metrics", "curve", "events",     "trace",  "tensorboard", "dry-run",
-                                       "cache",   "checkpoint", "resume", "cluster", NULL };
-
-static bool is_given(const pli_opts *opts, const char *name) {
-    return pli_opts_origin(opts, name, NULL) != PLI_FROM_DEFAULT;
-}
+static const char *const refused[] = { "cache", "checkpoint", "resume", "cluster", NULL };
 
 /* An option that changes nothing is refused. */
 static bool check_own(pli_tune *tune) {
     const pli_opts *own = tune->own_opts;
-    const bool      folds = is_given(own, "folds") || is_given(own, "split");
+    const bool      folds = pli_opts_is_given(own, "folds") || pli_opts_is_given(own, "split");
     tune->validates = tune->job.validation != NULL && !folds && tune->set.folds_from == NULL;
     if (tune->set.folds_from != NULL && folds)
         pli_cli_usage("tune: --folds-from says which rows make a fold, and how many there are; leave --folds and "
                       "--split out");
-    else if (!pli_is(tune->set.search, "halving") && (is_given(own, "halve") || is_given(own, "factor")))
+    else if (!pli_is(tune->set.search, "halving") &&
+             (pli_opts_is_given(own, "halve") || pli_opts_is_given(own, "factor")))
         pli_cli_usage("tune: --halve and --factor say how --search halving goes on; leave them out with --search %s",
                       tune->set.search);
-    else if (pli_is(tune->set.halve, "epochs") && !is_given(tune->job_opts, "epochs"))
+    else if (pli_is(tune->set.halve, "epochs") && !pli_opts_is_given(tune->job_opts, "epochs"))
         pli_cli_usage("tune: --halve epochs: say by --epochs how many epochs the last trials have");
     else if (tune->validates && !pli_is(tune->set.by, "loss"))
         pli_cli_usage("tune: --by %s is refused with --validation alone, which measures the loss; add --folds K",

@@ -49,7 +49,7 @@ static bool matters(const pli_tune *tune, const pli_opt *row) {
     static const char *const not_these[] = { "out", "json", "quiet", "test", "config", "threads" };
     for (size_t i = 0; i < sizeof not_these / sizeof *not_these; i++)
         if (pli_is(row->name, not_these[i])) return false;
-    return pli_opts_origin(tune->job_opts, row->name, NULL) != PLI_FROM_DEFAULT;
+    return pli_opts_is_given(tune->job_opts, row->name);
 }
 
 static uint64_t hash_array(const void *array, int64_t n, size_t bytes, uint64_t before) {

@@ -114,7 +114,7 @@ static bool add_preset(const pli_tune *tune, const char *tried, pli_space *space
         at += length;
         at += *at == ' ';
         const pli_opt *row = row_of(tune->job_opts, text, strcspn(text, "="));
-        if (row == NULL || pli_opts_origin(tune->job_opts, row->name, NULL) != PLI_FROM_DEFAULT) continue;
+        if (row == NULL || pli_opts_is_given(tune->job_opts, row->name)) continue;
         if (pli_is(row->name, "epochs") && pli_is(tune->set.halve, "epochs")) continue;
         if (!add(tune, text, space)) return false;
     }

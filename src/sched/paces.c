@@ -6,8 +6,8 @@
  * know the same numbers in the same step, and make the same plan. A worker that had no variables for so long tells half
  * of its pace, until it is tried again: it may be slow no longer.
  *
- * With two replicas paces go by a collective, since nobody could stand in for what a dead worker knew of itself. Who is
- * dead for the collective gets no more variables, in all plans from the same step on. */
+ * With two replicas paces go by a collective, since nobody could stand in for what a dead worker knew of itself. A
+ * worker that is dead for the collective gets no more variables, in all plans from the same step on. */
 #include "sched/sched.h"
 
 #include <math.h>

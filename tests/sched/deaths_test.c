@@ -25,6 +25,7 @@
 #include "comm/comm.h"
 #include "sched/sched.h"
 #include "table/table.h"
+#include "table/mortal.h"
 #include "table/witness.h"
 #include "watch/audit/schedule.h"
 
@@ -130,7 +131,8 @@ static plait_status make(part *p, plait_schedule **schedule) {
     return plait_schedule_create(p->job, &o, schedule);
 }
 
-static plait_status work(story *s, plait_job *job) {
+static plait_status work(void *user, plait_job *job) {
+    story          *s = user;
     part            p = { .of = s, .job = job };
     plait_comm     *comm = plait_job_comm(job);
     plait_schedule *schedule = NULL;
@@ -155,19 +157,10 @@ static plait_status work(story *s, plait_job *job) {
 
 static plait_status body(plait_comm *comm, void *user) {
     story         *s = user;
-    plait_job     *job = NULL;
     plait_job_opts o;
     plait_job_opts_init(&o);
-    o.topology = "ps";
-    o.replicas = 2;
     o.spares = s->spares;
-    pli_comm_set_events(comm, s->sink);
-    PLI_TRY(plait_job_create(comm, &o, &job));
-    atomic_store_explicit(&s->comm[plait_comm_rank(comm)], comm, memory_order_release);
-    const plait_status status = work(s, job);
-    if (status >= 0) return plait_job_destroy(&job);
-    pli_job_abandon(&job);
-    return status;
+    return run_mortal(comm, &o, s->sink, &s->comm[plait_comm_rank(comm)], work, s);
 }
 
 /* Runs the story; its log is judged by both audits. why [640]: what is wrong, or "". */

@@ -19,6 +19,7 @@
 #include <plait/table.h>
 
 #include "check.h"
+#include "mortal.h"
 #include "table/table.h"
 #include "witness.h"
 
@@ -179,21 +180,17 @@ static plait_status work(story *s, plait_job *job) {
     return PLAIT_OK;
 }
 
+static plait_status work_of(void *user, plait_job *job) {
+    story *s = user;
+    return s->work(s, job);
+}
+
 static plait_status body(plait_comm *comm, void *user) {
     story         *s = user;
-    plait_job     *job = NULL;
     plait_job_opts o;
     plait_job_opts_init(&o);
-    o.topology = "ps";
     o.consistency = s->consistency;
-    o.replicas = 2;
-    pli_comm_set_events(comm, s->sink);
-    PLI_TRY(plait_job_create(comm, &o, &job));
-    atomic_store_explicit(&s->comm[plait_comm_rank(comm)], comm, memory_order_release);
-    const plait_status status = s->work(s, job);
-    if (status >= 0) return plait_job_destroy(&job);
-    pli_job_abandon(&job);
-    return status;
+    return run_mortal(comm, &o, s->sink, &s->comm[plait_comm_rank(comm)], work_of, s);
 }
 
 static void run(story *s) {

@@ -28,6 +28,7 @@
 #include <plait/table.h>
 
 #include "table/table.h"
+#include "mortal.h"
 #include "witness.h"
 
 enum { RANKS_MAX = 7, ROWS = 600, ITEMS = 7, CLOCKS = 12, RUNS = 60, RUNS_FULL = 600 };
@@ -172,24 +173,18 @@ static plait_status work(story *s, plait_job *job) {
     return PLAIT_OK;
 }
 
+static plait_status work_of(void *user, plait_job *job) {
+    story *s = user;
+    return pli_comm_is_worker(plait_job_comm(job)) ? s->work(s, job) : PLAIT_OK;
+}
+
 static plait_status body(plait_comm *comm, void *user) {
     story         *s = user;
-    plait_job     *job = NULL;
     plait_job_opts o;
     plait_job_opts_init(&o);
-    o.topology = "ps";
     o.consistency = s->consistency;
-    o.replicas = 2;
     o.spares = s->spares;
-    pli_comm_set_events(comm, s->sink);
-    PLI_TRY(plait_job_create(comm, &o, &job));
-    atomic_store_explicit(&s->comm[plait_comm_rank(comm)], comm, memory_order_release);
-    plait_status status = pli_comm_is_worker(comm) ? s->work(s, job) : PLAIT_OK;
-    if (status < 0) {
-        pli_job_abandon(&job);
-        return status;
-    }
-    return plait_job_destroy(&job);
+    return run_mortal(comm, &o, s->sink, &s->comm[plait_comm_rank(comm)], work_of, s);
 }
 
 static plait_status live(story *s, plait_error *err) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "learn/factors/factors.h"
+#include "learn/solve/rotation.h"
 #include "learn/solve/solver.h"
 
 static const plait_learner_table tables[] = {
@@ -15,14 +16,14 @@ static const plait_learner_table tables[] = {
  * (docs/factors.md), and take milliseconds. */
 enum { EPOCHS_FEW = 40, RATINGS_FEW = 300000 };
 
-enum { EPOCHS_SGD = 20, EPOCHS_ALS = 15, BLOCKS = 16, RANK_MOST = 4096, BLOCKS_MOST = 32768 };
+enum { EPOCHS_SGD = 20, EPOCHS_ALS = 15, BLOCKS = 16, RANK_MOST = 4096 };
 
 static const plait_learner_option options[] = {
     { .name = "components", .kind = PLAIT_OPTION_COUNT, .preset = "32", .low = 1, .high = RANK_MOST,
       .help = "rank: how many factors a user and an item have" },
     { .name = "confidence", .kind = PLAIT_OPTION_NUMBER, .preset = "40", .low = 0,
       .help = "with --loss implicit: how much a value of 1 adds to the weight of its pair, which is 1 without" },
-    { .name = "item-blocks", .kind = PLAIT_OPTION_COUNT, .preset = "0", .high = BLOCKS_MOST,
+    { .name = "item-blocks", .kind = PLAIT_OPTION_COUNT, .preset = "0", .high = PLI_ROTATION_MOST,
       .help = "with --optimizer sgd: in how many blocks items rotate over workers; 0: 16, or as many as the workers "
               "and the staleness need" },
     { .name = NULL },
@@ -194,9 +195,7 @@ static plait_status prepare(pli_run *run) {
 /* --- shares ------------------------------------------------------------------------------------------------------- */
 
 int64_t pli_mf_staleness(const pli_run *run) {
-    const plait_properties has = pli_pair_properties(pli_topology_find(run->topology), run->consistency, NULL);
-    const int64_t          clocks = pli_pair_staleness(has, run->consistency);
-    return clocks < 0 ? 0 : clocks < BLOCKS_MOST ? clocks : BLOCKS_MOST;
+    return pli_rotation_staleness(pli_topology_find(run->topology), run->consistency);
 }
 
 /* So many that a block rests long enough for a stale read to miss nothing, if reads are bounded at all. */
@@ -207,10 +206,10 @@ static plait_status settle_blocks(pli_run *run) {
     m->blocks = asked > 0 ? asked : BLOCKS > least ? BLOCKS : least;
     if (asked == 0 && m->blocks % workers != 0) m->blocks += workers - m->blocks % workers;
     if (!m->als) pli_run_took(run, "item-blocks", m->blocks);
-    if (m->blocks >= workers && m->blocks <= BLOCKS_MOST) return PLAIT_OK;
+    if (m->blocks >= workers && m->blocks <= PLI_ROTATION_MOST) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_EINVAL, "%lld blocks of items for %lld workers: expected one for each at least, "
                                             "and %d at most",
-                    (long long)m->blocks, (long long)workers, (int)BLOCKS_MOST);
+                    (long long)m->blocks, (long long)workers, (int)PLI_ROTATION_MOST);
 }
 
 static plait_status measured(pli_run *run) {

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "learn/factors/factors.h"
+#include "learn/solve/rotation.h"
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
@@ -285,17 +286,9 @@ plait_status pli_rotate_take_users(pli_run *run) {
 }
 
 plait_status pli_rotate_begin(pli_run *run) {
-    pli_mf             *m = pli_mf_of(run);
-    plait_schedule_opts o;
+    pli_mf *m = pli_mf_of(run);
     PLI_TRY(pli_rotate_take_users(run));
-    plait_schedule_opts_init(&o);
-    o.name = "ratings";
-    o.order = "rotate";
-    o.variables = m->blocks;
-    o.push = push;
-    o.touches = touches;
-    o.user = run;
-    return plait_schedule_create(run->job, &o, &m->schedule);
+    return pli_rotation_make(run, "ratings", m->blocks, push, touches, &m->schedule);
 }
 
 plait_status pli_rotate_epoch(pli_run *run) {

@@ -17,11 +17,9 @@
 #include <string.h>
 
 #include "learn/solve/inherit.h"
+#include "learn/solve/rotation.h"
 #include "learn/topics/topics.h"
 #include "sched/sched.h"
-#include "table/topology/topology.h"
-
-enum { BLOCKS_MOST = 32768 };
 
 /* --- options ------------------------------------------------------------------------------------------------------ */
 
@@ -64,14 +62,14 @@ plait_status pli_lda_rotate_settle(pli_run *run) {
     if (strcmp(plait_training_name(run, "words"), "rotate") != 0) return PLAIT_OK;
     int64_t late = 0;
     if (kind != NULL && travel.consistency != NULL)
-        late = pli_pair_staleness(pli_pair_properties(kind, travel.consistency, NULL), travel.consistency);
-    m->blocks = asked > 0 ? asked : late < BLOCKS_MOST ? workers * ((late > 0 ? late : 0) + 1) : BLOCKS_MOST;
+        late = pli_rotation_staleness(kind, travel.consistency);
+    m->blocks = asked > 0 ? asked : late < PLI_ROTATION_MOST ? workers * (late + 1) : PLI_ROTATION_MOST;
     pli_run_took(run, "word-blocks", m->blocks);
-    if (m->blocks >= workers && m->blocks <= m->words && m->blocks <= BLOCKS_MOST) return PLAIT_OK;
+    if (m->blocks >= workers && m->blocks <= m->words && m->blocks <= PLI_ROTATION_MOST) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_EINVAL,
                     "%lld blocks of %lld words for %lld workers: expected one for each worker at least, and at most as "
                     "many as words, and %d", (long long)m->blocks, (long long)m->words, (long long)workers,
-                    (int)BLOCKS_MOST);
+                    (int)PLI_ROTATION_MOST);
 }
 
 /* Each block has about as many tokens; count [words, topics] of all workers. */
@@ -189,20 +187,12 @@ plait_status pli_lda_rotate_step(pli_run *run, const pli_batch *batch, plait_ste
 }
 
 plait_status pli_lda_rotate_begin(pli_run *run, const int64_t *count) {
-    pli_lda            *m = pli_lda_of(run);
-    plait_schedule_opts o;
+    pli_lda *m = pli_lda_of(run);
     if (m->blocks == 0) return PLAIT_OK;
     m->cut = pli_array((size_t)m->blocks + 1, sizeof *m->cut);
     if (m->cut == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for blocks of words");
     cut(m, count);
-    plait_schedule_opts_init(&o);
-    o.name = "words";
-    o.order = "rotate";
-    o.variables = m->blocks;
-    o.push = push;
-    o.touches = touches;
-    o.user = run;
-    return plait_schedule_create(run->job, &o, &m->schedule);
+    return pli_rotation_make(run, "words", m->blocks, push, touches, &m->schedule);
 }
 
 void pli_lda_rotate_end(pli_lda *m) {

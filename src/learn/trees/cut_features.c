@@ -1,8 +1,8 @@
 /* A step where each worker has some of the features, of all rows. Its histograms are whole by themselves, so no sums
  * travel. A worker searches its own features, and puts its best split of each leaf into the table `splits`: a few
  * words. All take the best of these, of equal ones that of the lowest feature; so the trees are those of a cut by rows.
- * Who has the feature of a split knows where the rows go. It puts a bit for each row of the leaf into the table
- * `sides`, and the others part their rows by these. So a leaf that is split costs two clocks, and a bit a row.
+ * The worker that has the feature of a split knows where the rows go. It puts a bit for each row of the leaf into the
+ * table `sides`, and the others part their rows by these. So a leaf that is split costs two clocks, and a bit a row.
  *
  *     splits   a row for each worker and leaf: a pli_split
  *     sides    a row for each 1,024 rows of the leaves that are split, one leaf after the other
