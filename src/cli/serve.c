@@ -3,12 +3,12 @@
  * The first thread takes the signals: SIGHUP reads the model anew while other threads go on answering. A handler writes
  * the signal's number to a pipe, because libraries may have threads that do not block signals. */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/serve/serve.h"
+#include "cli/signal_pipe.h"
 #include "cli/talk.h"
 
 typedef struct serve_settings {
@@ -42,24 +42,10 @@ static const pli_opt rows[] = {
 
 /* --- signals ------------------------------------------------------------------------------------------------------ */
 
-static const int    handled[] = { SIGINT, SIGTERM, SIGHUP };
-static _Atomic int signal_fd = -1;
-
-static void handler(int number) {
-    const int           kept = errno;
-    const unsigned char byte = (unsigned char)number;
-    if (write(signal_fd, &byte, 1) < 0) { /* the pipe is full of signals: this one can be dropped */
-    }
-    errno = kept;
-}
-
+static const int handled[] = { SIGINT, SIGTERM, SIGHUP };
 static plait_status take_signals(int pipe_out[2], plait_error *err) {
-    struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART };
-    if (pipe2(pipe_out, O_CLOEXEC) != 0) return pli_fail_errno(err, errno, "a pipe for signals cannot be opened");
-    fcntl(pipe_out[1], F_SETFL, O_NONBLOCK);
-    signal_fd = pipe_out[1];
-    sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof handled / sizeof *handled; i++) sigaction(handled[i], &action, NULL);
+    PLI_TRY(pli_signal_pipe_open(pipe_out, err));
+    pli_signal_pipe_take(pipe_out[1], handled, sizeof handled / sizeof *handled);
     signal(SIGPIPE, SIG_IGN); /* a client that leaves is none of the server's troubles */
     return PLAIT_OK;
 }

@@ -1,7 +1,6 @@
 #include "cli/signals.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -9,22 +8,13 @@
 
 #include "cli/ask.h"
 #include "cli/described.h"
+#include "cli/signal_pipe.h"
 #include "cli/verdict.h"
 
 #define PATIENCE_NS UINT64_C(1000000000) /* the time for ranks of other processes to say what they wait for */
 
 static const int handled[] = { SIGINT, SIGTERM, SIGUSR1, SIGUSR2 };
 enum { HANDLED = sizeof handled / sizeof handled[0] };
-
-static _Atomic int signal_fd = -1; /* the pipe's end that the handler writes to */
-
-static void handler(int number) {
-    int           kept = errno;
-    unsigned char byte = (unsigned char)number;
-    if (write(signal_fd, &byte, 1) < 0) { /* the pipe is full of signals: this one can be dropped */
-    }
-    errno = kept;
-}
 
 static sigset_t set_of_handled(void) {
     sigset_t set;
@@ -146,8 +136,7 @@ plait_status pli_signals_open(pli_signals *signals, pli_talk *talk, void (*unbeg
                               void *user, plait_error *err) {
     *signals = (pli_signals){ .talk = talk, .unbegun = unbegun, .user = user };
     sigset_t set = set_of_handled();
-    if (pipe2(signals->pipe, O_CLOEXEC) != 0) return pli_fail_errno(err, errno, "a pipe for signals cannot be opened");
-    fcntl(signals->pipe[1], F_SETFL, O_NONBLOCK);
+    PLI_TRY(pli_signal_pipe_open(signals->pipe, err));
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     pthread_mutex_init(&signals->mutex, NULL);
     signals->asked = pli_ask_listen();
@@ -159,12 +148,8 @@ plait_status pli_signals_open(pli_signals *signals, pli_talk *talk, void (*unbeg
         close(signals->pipe[1]);
         return pli_fail_errno(err, errnum, "the thread that takes signals cannot be started");
     }
-    signal_fd = signals->pipe[1];
-    /* SIGINT is handled even if a shell has set it to be ignored, as for processes in its background: a user who sends
-     * it by hand means it. */
-    struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART };
-    action.sa_mask = set;
-    for (int i = 0; i < HANDLED; i++) sigaction(handled[i], &action, NULL);
+    /* SIGINT, too, if a shell ignores it: a user who sends it by hand means it. */
+    pli_signal_pipe_take(signals->pipe[1], handled, HANDLED);
     return PLAIT_OK;
 }
 
@@ -172,8 +157,8 @@ void pli_signals_close(pli_signals *s) {
     unsigned char end = 0;
     for (int i = 0; i < HANDLED; i++)
         signal(handled[i], handled[i] == SIGUSR1 || handled[i] == SIGUSR2 ? SIG_IGN : SIG_DFL);
-    while (write(signal_fd, &end, 1) < 0 && errno == EINTR) {}
-    signal_fd = -1;
+    while (write(s->pipe[1], &end, 1) < 0 && errno == EINTR) {}
+    pli_signal_pipe_leave();
     pthread_join(s->thread, NULL);
     if (s->asked >= 0) close(s->asked);
     close(s->pipe[0]);

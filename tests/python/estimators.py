@@ -17,6 +17,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.decomposition import PCA
 
 import plait
+from common import raises
 from plait import _core
 
 X, number = load_breast_cancer(return_X_y=True)
@@ -227,15 +228,6 @@ def test_pickles_and_files(program):
     done = subprocess.run([program, "predict", "--model-file", "model.plait", "--data", "rows.svm",
                            "--proba"], capture_output=True, text=True, check=True)
     same(np.array([line.split() for line in done.stdout.splitlines()], float), model.predict_proba(X[:50]), 1e-8)
-
-
-def raises(kind, text, call):
-    try:
-        call()
-    except kind as e:
-        assert text in str(e), e
-        return
-    raise AssertionError(f"expected {kind.__name__}")
 
 
 def test_failures():

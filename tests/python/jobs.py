@@ -8,17 +8,9 @@ import time
 import numpy as np
 
 import plait
+from common import raises
 
 os.environ["PATH"] = os.path.dirname(sys.argv[1]) + os.pathsep + os.environ["PATH"]
-
-
-def raises(kind, text, call):
-    try:
-        call()
-    except kind as e:
-        assert text in str(e), e
-        return
-    raise AssertionError(f"expected {kind.__name__}")
 
 
 def test_values():

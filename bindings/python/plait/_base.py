@@ -158,6 +158,22 @@ class Classifier(ClassifierMixin, Base):
         return self.classes_[self.model_.predict(data, rows)[:, 0].astype(np.intp)]
 
 
+class Parts:
+    """Learns in parts, each by one pass whose step falls with the number of parts so far."""
+
+    def _part_of(self, options, rate, usual):
+        """The options for the next part; rate 0: usual."""
+        self.t_ = getattr(self, "t_", 1) + 1 if self._is_more() else 1
+        options.update(epochs=1, learning_rate=(rate if rate > 0 else usual) / np.sqrt(self.t_), schedule="constant")
+        return options
+
+    def _is_more(self):
+        return hasattr(self, "model_")
+
+    def _start(self):
+        return self.model_ if self._is_more() else None
+
+
 class Probabilities:
     """For classifiers whose models have probabilities."""
 

@@ -3,7 +3,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from plait import _core
-from plait._base import Classifier, Probabilities, Regressor
+from plait._base import Classifier, Parts, Probabilities, Regressor
 
 
 class _Linear:
@@ -63,7 +63,7 @@ class LinearSVC(_LinearClassifier):
                                              epochs=self.max_iter))
 
 
-class _Steps:
+class _Steps(Parts):
     """Learns by steps on batches, and in parts."""
 
     def _step_options(self, model):
@@ -71,18 +71,8 @@ class _Steps:
                     batch=self.batch_size, learning_rate=self.eta0, no_intercept=not self.fit_intercept)
 
     def _part_options(self, options):
-        """One pass over a part, whose step falls with the number of parts so far. Values are not scaled, since a part
-        does not show their scale."""
-        self.t_ = getattr(self, "t_", 1) + 1 if self._is_more() else 1
-        rate = self.eta0 if self.eta0 > 0 else 0.1
-        options.update(epochs=1, learning_rate=rate / np.sqrt(self.t_), normalize="none", schedule="constant")
-        return options
-
-    def _is_more(self):
-        return hasattr(self, "model_")
-
-    def _start(self):
-        return self.model_ if self._is_more() else None
+        """Values are not scaled, since a part does not show their scale."""
+        return self._part_of(dict(options, normalize="none"), self.eta0, 0.1)
 
 
 class SGDClassifier(_Steps, _LinearClassifier):

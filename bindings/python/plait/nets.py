@@ -1,10 +1,10 @@
 """Perceptrons: nets of layers of ReLUs."""
 import numpy as np
 
-from plait._base import Classifier, Probabilities, Regressor
+from plait._base import Classifier, Parts, Probabilities, Regressor
 
 
-class _Net:
+class _Net(Parts):
     def _options(self, rows):
         sizes = np.atleast_1d(self.hidden_layer_sizes)
         options = dict(model="mlp", layers=",".join(str(int(n)) for n in sizes), optimizer=self.solver,
@@ -18,16 +18,7 @@ class _Net:
         """One pass over a part; early_stopping would take a part of it away."""
         options = self._options(rows)
         options.pop("validation", None), options.pop("patience", None)
-        self.t_ = getattr(self, "t_", 1) + 1 if self._is_more() else 1
-        rate = self.learning_rate_init if self.learning_rate_init > 0 else 0.01
-        options.update(epochs=1, learning_rate=rate / np.sqrt(self.t_), schedule="constant")
-        return options
-
-    def _is_more(self):
-        return hasattr(self, "model_")
-
-    def _start(self):
-        return self.model_ if self._is_more() else None
+        return self._part_of(options, self.learning_rate_init, 0.01)
 
 
 class MLPClassifier(_Net, Probabilities, Classifier):

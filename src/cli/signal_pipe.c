@@ -1,0 +1,33 @@
+/* Signals as numbers in a pipe. See signal_pipe.h. */
+#include "cli/signal_pipe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+static _Atomic int signal_fd = -1; /* the pipe's end that the handler writes to */
+
+static void handler(int number) {
+    const int           kept = errno;
+    const unsigned char byte = (unsigned char)number;
+    if (write(signal_fd, &byte, 1) < 0) { /* the pipe is full of signals: this one can be dropped */
+    }
+    errno = kept;
+}
+
+plait_status pli_signal_pipe_open(int pipe_out[2], plait_error *err) {
+    if (pipe2(pipe_out, O_CLOEXEC) != 0) return pli_fail_errno(err, errno, "a pipe for signals cannot be opened");
+    fcntl(pipe_out[1], F_SETFL, O_NONBLOCK);
+    return PLAIT_OK;
+}
+
+void pli_signal_pipe_take(int fd, const int *numbers, size_t n) {
+    struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART };
+    signal_fd = fd;
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < n; i++) sigaddset(&action.sa_mask, numbers[i]);
+    for (size_t i = 0; i < n; i++) sigaction(numbers[i], &action, NULL);
+}
+
+void pli_signal_pipe_leave(void) { signal_fd = -1; }
