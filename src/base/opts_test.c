@@ -260,6 +260,34 @@ static void test_bytes(void **state) {
     }
 }
 
+static void sizes_and_times_have_bounds(void **state) {
+    static const struct {
+        const char *word, *said;
+    } cases[] = { { "--limit=2K", NULL },
+                  { "--limit=1K", NULL },
+                  { "--limit=0", "a number of bytes from 1024 to 4096" },
+                  { "--limit=5K", "a number of bytes from 1024 to 4096" },
+                  { "--wait=2m", NULL },
+                  { "--wait=500ms", "a time in seconds from 1 to 600" },
+                  { "--wait=11m", "a time in seconds from 1 to 600" } };
+    static const pli_opt bounded[] = { { "limit", PLI_OPT_BYTES, 0, NULL, "BYTES", "most", 1024, 4096, "run" },
+                                       { "wait", PLI_OPT_DURATION, 8, NULL, "TIME", "longest", 1, 600, "run" },
+                                       { 0 } };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char        word[64], *argv[] = { word };
+        int64_t     values[2] = { 0 };
+        bool        help = false;
+        pli_opts   *opts = NULL;
+        plait_error err;
+        snprintf(word, sizeof word, "%s", cases[i].word);
+        const plait_status status = pli_opts_read(bounded, 1, argv, values, NULL, &help, &opts, &err);
+        assert_int_equal(status, cases[i].said == NULL ? PLAIT_OK : PLAIT_EINVAL);
+        if (status < 0) assert_non_null(strstr(err.text, cases[i].said));
+        pli_opts_free(&opts);
+    }
+}
+
 static void test_durations(void **state) {
     (void)state;
     static const struct {
@@ -450,6 +478,7 @@ int main(void) {
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_files_that_are_refused),
         cmocka_unit_test(test_bytes),
+        cmocka_unit_test(sizes_and_times_have_bounds),
         cmocka_unit_test(test_durations),
         cmocka_unit_test(test_values_there_and_back),
         cmocka_unit_test(test_help),

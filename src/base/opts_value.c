@@ -83,7 +83,8 @@ static const char *parse_f64(const pli_opt *row, const char *text, double *out) 
     return NULL;
 }
 
-static const char *parse_duration(const char *text, uint64_t *out) {
+/* row: its bounds are seconds; NULL: there are none. */
+static const char *parse_duration(const pli_opt *row, const char *text, uint64_t *out) {
     static const struct {
         const char *suffix;
         double      ns;
@@ -98,6 +99,7 @@ static const char *parse_duration(const char *text, uint64_t *out) {
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         if (strcmp(text + digits, units[i].suffix) != 0) continue;
         if (!pli_parse_f64(number, &value) || value * units[i].ns > 0x1p63) break;
+        if (row != NULL && !within(row, value * units[i].ns * 1e-9)) return "a time in seconds";
         *out = (uint64_t)nearbyint(value * units[i].ns);
         return NULL;
     }
@@ -107,7 +109,7 @@ static const char *parse_duration(const char *text, uint64_t *out) {
 /* Powers of 1024, by their letters. */
 static const char size_units[] = "KMGT";
 
-static const char *parse_bytes(const char *text, int64_t *out) {
+static const char *parse_bytes(const pli_opt *row, const char *text, int64_t *out) {
     const size_t digits = strspn(text, "0123456789");
     const char  *unit = text[digits] != '\0' ? strchr(size_units, text[digits]) : NULL;
     const int    shift = unit != NULL ? 10 * (int)(unit - size_units + 1) : 0;
@@ -117,11 +119,12 @@ static const char *parse_bytes(const char *text, int64_t *out) {
         return "bytes, such as 500M or 4G";
     snprintf(number, sizeof number, "%.*s", (int)digits, text);
     if (!pli_parse_i64(number, &value) || value > INT64_MAX >> shift) return "bytes below 2^63, such as 500M or 4G";
+    if (!within(row, (double)(value << shift))) return "a number of bytes";
     *out = value << shift;
     return NULL;
 }
 
-bool pli_parse_duration(const char *text, uint64_t *out) { return parse_duration(text, out) == NULL; }
+bool pli_parse_duration(const char *text, uint64_t *out) { return parse_duration(NULL, text, out) == NULL; }
 
 static bool is_choice(const char *choices, const char *text) {
     size_t length = strlen(text);
@@ -141,7 +144,9 @@ static void describe_bounds(const pli_opt *row, char text[96]) {
     pli_format_f64(row->min, low);
     pli_format_f64(row->max, high);
     text[0] = '\0';
-    if ((row->kind != PLI_OPT_I64 && row->kind != PLI_OPT_F64) || (row->min == 0 && row->max == 0)) return;
+    const bool number = row->kind == PLI_OPT_I64 || row->kind == PLI_OPT_F64 || row->kind == PLI_OPT_BYTES ||
+                        row->kind == PLI_OPT_DURATION;
+    if (!number || (row->min == 0 && row->max == 0)) return;
     if (isfinite(row->min) && isfinite(row->max))
         snprintf(text, 96, " from %s to %s", low, high);
     else if (row->min > 0 && row->min < 1e-100)
@@ -199,8 +204,8 @@ static plait_status set_value(pli_opts *opts, const pli_opt *row, void *at, bool
     case PLI_OPT_FLAG: wanted = parse_flag(text, at); break;
     case PLI_OPT_I64: wanted = parse_i64(row, text, at); break;
     case PLI_OPT_F64: wanted = parse_f64(row, text, at); break;
-    case PLI_OPT_DURATION: wanted = parse_duration(text, at); break;
-    case PLI_OPT_BYTES: wanted = parse_bytes(text, at); break;
+    case PLI_OPT_DURATION: wanted = parse_duration(row, text, at); break;
+    case PLI_OPT_BYTES: wanted = parse_bytes(row, text, at); break;
     case PLI_OPT_TEXT: return set_text(opts, at, text, err);
     case PLI_OPT_LIST: return add_item(opts, at, afresh, text, err);
     case PLI_OPT_CHOICE:

@@ -89,8 +89,8 @@ static bool add(const pli_tune *tune, const char *text, pli_space *space) {
         return false;
     }
     if (space->n == PLI_TUNE_RANGES || !pli_range_parse(text, row->kind == PLI_OPT_I64, range)) {
-        pli_cli_usage("tune: --try %s: expected NAME=LOW..HIGH, NAME=LOW..HIGH:linear or NAME=A,B,C, for at most %d "
-                      "options", text, PLI_TUNE_RANGES);
+        pli_cli_usage("tune: --try %s: expected NAME=LOW..HIGH with LOW below HIGH, the same with :linear or :log (of "
+                      "numbers above 0), or NAME=A,B,C, for at most %d options", text, PLI_TUNE_RANGES);
         return false;
     }
     if (range->n == 0 && row->kind != PLI_OPT_I64 && row->kind != PLI_OPT_F64) {

@@ -121,7 +121,7 @@ works named train --model lda --components 3 --data planted.svm --epochs 5 --voc
 works topics inspect named.plait
 says topics.out '^topic	0 .* word[0-9]' || fail "no words: $(cat topics.out)"
 head -n 20 words.txt >short.txt
-exits 1 'short.txt has 20 words, but the data have words up to the 30th' short train --model lda --components 3 --data planted.svm --vocabulary short.txt
+exits 1 'short.txt has 20 words, but the data have words up to number 30:' short train --model lda --components 3 --data planted.svm --vocabulary short.txt
 # shellcheck disable=SC2086
 exits 2 'the data have names for their words' named $lda --vocabulary words.txt
 

@@ -85,9 +85,9 @@ static bool check_path(pli_http_request *r) {
     while (p < PLI_SERVE_PATHS - 1 && strcmp(pli_serve_paths[p], r->path) != 0) p++;
     if (p == PLI_SERVE_PATHS - 1) {
         const char *near = pli_nearest(r->path, pli_serve_paths, PLI_SERVE_PATHS - 1);
-        pli_serve_refuse(r, 404, "no path %s%s%s%s; there are POST /predict, GET /metrics, GET /healthz and GET /",
-                         r->path, near != NULL ? ", did you mean " : "", near != NULL ? near : "",
-                         near != NULL ? "?" : "");
+        pli_serve_refuse(r, 404, "no path %s%s%s%s There are POST /predict, GET /metrics, GET /healthz and GET /",
+                         r->path, near != NULL ? ": did you mean " : "", near != NULL ? near : "",
+                         near != NULL ? "?" : ".");
         return false;
     }
     const bool get = strcmp(r->method, "GET") == 0 || strcmp(r->method, "HEAD") == 0;

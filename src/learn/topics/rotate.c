@@ -31,10 +31,7 @@ static plait_status refuse(const pli_run *run, const char *what, const char *why
 plait_status pli_lda_rotate_check(pli_run *run) {
     const plait_train_opts *o = run->opts;
     const char             *sampler = plait_training_name(run, "sampler");
-    if (strcmp(plait_training_name(run, "words"), "rotate") != 0) {
-        pli_run_note_unused(run, "word-blocks", "without --words rotate");
-        return PLAIT_OK;
-    }
+    if (strcmp(plait_training_name(run, "words"), "rotate") != 0) return PLAIT_OK;
     run->ways |= PLAIT_LEARNER_PASSES;
     if (o->replicas > 1)
         return refuse(run, "--replicas", "a worker's tokens are drawn one after another through all of its blocks of "
@@ -59,7 +56,10 @@ plait_status pli_lda_rotate_settle(pli_run *run) {
     const int64_t            asked = plait_training_count(run, "word-blocks"), workers = plait_comm_workers(run->comm);
     const pli_travel         travel = pli_run_travel(run, "words");
     const pli_topology_kind *kind = travel.topology != NULL ? pli_topology_find(travel.topology) : NULL;
-    if (strcmp(plait_training_name(run, "words"), "rotate") != 0) return PLAIT_OK;
+    if (strcmp(plait_training_name(run, "words"), "rotate") != 0) {
+        pli_run_note_unused(run, "word-blocks", "without --words rotate");
+        return PLAIT_OK;
+    }
     int64_t late = 0;
     if (kind != NULL && travel.consistency != NULL)
         late = pli_rotation_staleness(kind, travel.consistency);
@@ -67,9 +67,9 @@ plait_status pli_lda_rotate_settle(pli_run *run) {
     pli_run_took(run, "word-blocks", m->blocks);
     if (m->blocks >= workers && m->blocks <= m->words && m->blocks <= PLI_ROTATION_MOST) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_EINVAL,
-                    "%lld blocks of %lld words for %lld workers: expected one for each worker at least, and at most as "
-                    "many as words, and %d", (long long)m->blocks, (long long)m->words, (long long)workers,
-                    (int)PLI_ROTATION_MOST);
+                    "--words rotate: %lld blocks of %lld words for %lld workers: expected one for each worker at least, "
+                    "and at most as many as words, and %d; take fewer workers, a tighter consistency or --word-blocks N",
+                    (long long)m->blocks, (long long)m->words, (long long)workers, (int)PLI_ROTATION_MOST);
 }
 
 /* Each block has about as many tokens; count [words, topics] of all workers. */

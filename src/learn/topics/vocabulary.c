@@ -32,7 +32,7 @@ static plait_status check_lines(const pli_run *run, const pli_mapped *text) {
                         "numbers", path, (long long)lines);
     }
     if (lines >= run->features) return PLAIT_OK;
-    return pli_fail(run->err, PLAIT_EFORMAT, "%s has %lld words, but the data have words up to the %lldth: take the "
+    return pli_fail(run->err, PLAIT_EFORMAT, "%s has %lld words, but the data have words up to number %lld: take the "
                                              "vocabulary that the data were made with", path, (long long)lines,
                     (long long)run->features);
 }
