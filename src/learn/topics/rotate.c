@@ -67,9 +67,10 @@ plait_status pli_lda_rotate_settle(pli_run *run) {
     pli_run_took(run, "word-blocks", m->blocks);
     if (m->blocks >= workers && m->blocks <= m->words && m->blocks <= PLI_ROTATION_MOST) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_EINVAL,
-                    "--words rotate: %lld blocks of %lld words for %lld workers: expected one for each worker at least, "
-                    "and at most as many as words, and %d; take fewer workers, a tighter consistency or --word-blocks N",
-                    (long long)m->blocks, (long long)m->words, (long long)workers, (int)PLI_ROTATION_MOST);
+                    "--words rotate: %lld blocks of %lld words for %lld workers: expected one for each worker at "
+                    "least, and at most as many as words, and %d; take fewer workers, a tighter consistency or "
+                    "--word-blocks N", (long long)m->blocks, (long long)m->words, (long long)workers,
+                    (int)PLI_ROTATION_MOST);
 }
 
 /* Each block has about as many tokens; count [words, topics] of all workers. */
