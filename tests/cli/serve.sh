@@ -174,8 +174,8 @@ grep -q '^{"predictions": \["[a-z]*"\]}$' rows.body || fail "missing values: $(c
 stops TERM
 
 exits 2 'no model' none serve
-exits 2 'max-body 0.*from 1024' none serve --model-file model --max-body 0
-exits 2 'idle-timeout 10ms.*in seconds from 1' none serve --model-file model --idle-timeout 10ms
+exits 2 'max-body wants a number of bytes from 1024' none serve --model-file model --max-body 0
+exits 2 'idle-timeout wants a time in seconds from 1' none serve --model-file model --idle-timeout 10ms
 exits 1 'nowhere' none serve --model-file nowhere --port 0
 exits 2 'prot' none serve --prot 1
 finish
