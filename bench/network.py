@@ -111,10 +111,13 @@ class Network:
             return subprocess.Popen([str(word) for word in self.within(1 if role == "serve" else 0, *words)], stdout=subprocess.PIPE, text=True)
         server = ends("serve")
         server.stdout.readline()
+        begun = interrupts()
         client = ends("ask", int(megabits * 1e6 / 8))
         mine, others = (json.loads(end.communicate()[0]) for end in (client, server))
+        # The kernel also works for the links where no process is charged: interrupts, of both ends and of the switch.
         cost = {part: (mine[part] + others[part]) / 2 for part in ("message", "byte")}
-        return {"bandwidth": mine["bandwidth"], "latency": mine["latency"], **cost}
+        carried = (STREAMS + 0.25) * int(megabits * 1e6 / 8)
+        return {"bandwidth": mine["bandwidth"], "latency": mine["latency"], "kernel": (interrupts() - begun) / carried, **cost}
 
     def agent(self, prefix):
         """The script by which mpirun starts its daemon on a host; prefix: where the MPI lies."""
@@ -149,6 +152,12 @@ def receive(peer, count, into=memoryview(bytearray(1 << 20))):
 def cpu_seconds():
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
+
+
+def interrupts():
+    """Seconds that all cores have spent in interrupts, hard and soft."""
+    fields = pathlib.Path("/proc/stat").read_text().splitlines()[0].split()
+    return (int(fields[6]) + int(fields[7])) / os.sysconf("SC_CLK_TCK")
 
 
 def costs(small, large):

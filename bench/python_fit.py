@@ -17,10 +17,10 @@ A9A = os.path.join(ROOT, "tests", "data", "a9a", "a9a.gz")
 
 
 def command_line():
-    """Processor seconds of a training from the cache, the process with it."""
+    """Processor seconds of the same training from the cache, the process with it."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([PROGRAM, "train", "--data", "a9a", "--cache", "--threads", "1", "--quiet", "--out", "model"], check=True,
-                   stdout=subprocess.DEVNULL)
+    subprocess.run([PROGRAM, "train", "--data", "a9a", "--optimizer", "lbfgs", "--tolerance", "1e-6", "--epochs", "200",
+                    "--cache", "--threads", "1", "--quiet", "--out", "model"], check=True, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -44,8 +44,10 @@ def main():
     command_line(), fit(x, y)
     pairs = [(fit(x, y), command_line()) for _ in range(int(os.environ["RUNS"]))]
     mine, theirs = (statistics.median(column) * 1e3 for column in zip(*pairs))
-    missed += mine > 1.05 * theirs
-    print(f"fit of a9a {mine:.1f} ms of processor time, command line {theirs:.1f} ms: {mine / theirs:.2f} times; wanted <= 1.05")
+    ratio = statistics.median(m / t for m, t in pairs)
+    missed += ratio > 1.05
+    print(f"fit of a9a {mine:.1f} ms of processor time, command line {theirs:.1f} ms: {ratio:.2f} times, the median of "
+          f"{len(pairs)} pairs; wanted <= 1.05")
     rows, a_row = 100000, 20
     random = np.random.default_rng(1)
     column = np.sort(random.integers(0, 50000, (rows, a_row)), axis=1)

@@ -9,7 +9,7 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release or Dev" FORCE)
 endif()
-set(CMAKE_C_FLAGS_DEV "-O1 -g -fno-omit-frame-pointer" CACHE STRING "Flags of the build type Dev" FORCE)
+set(CMAKE_C_FLAGS_DEV "-Og -g -fno-omit-frame-pointer" CACHE STRING "Flags of the build type Dev" FORCE)
 set(CMAKE_CXX_FLAGS_DEV "${CMAKE_C_FLAGS_DEV}" CACHE STRING "Flags of the build type Dev, C++" FORCE)
 set(CMAKE_C_FLAGS_RELEASE "-O3 -DNDEBUG" CACHE STRING "Flags of the build type Release" FORCE)
 
@@ -24,7 +24,7 @@ if(NOT PLAIT_COVERAGE)
 endif()
 add_compile_definitions(_GNU_SOURCE)
 # At -O3 gcc cannot see that a failure never answers PLAIT_OK, and warns of outputs that only success sets; the
-# presets at -O1 keep the warning.
+# presets at -Og keep the warning.
 add_compile_options($<$<AND:$<CONFIG:Release>,$<C_COMPILER_ID:GNU>,$<COMPILE_LANGUAGE:C>>:-Wno-maybe-uninitialized>)
 # Texts that are cut to their place are cut on purpose.
 add_compile_options($<$<AND:$<C_COMPILER_ID:GNU>,$<COMPILE_LANGUAGE:C>>:-Wno-format-truncation>)

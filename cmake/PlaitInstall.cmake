@@ -20,12 +20,20 @@ if(TARGET plait)
   if(has_pages AND NOT CMAKE_CROSSCOMPILING)
     add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/plait.1 COMMAND plait help --man > plait.1 DEPENDS plait
                        WORKING_DIRECTORY ${PROJECT_BINARY_DIR} VERBATIM)
-    add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/plait.bash COMMAND plait help --completion bash > plait.bash
-                       DEPENDS plait WORKING_DIRECTORY ${PROJECT_BINARY_DIR} VERBATIM)
-    add_custom_target(plait_pages ALL DEPENDS ${PROJECT_BINARY_DIR}/plait.1 ${PROJECT_BINARY_DIR}/plait.bash)
+    set(scripts)
+    foreach(shell IN ITEMS bash zsh fish)
+      add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/plait.${shell}
+                         COMMAND plait help --completion ${shell} > plait.${shell}
+                         DEPENDS plait WORKING_DIRECTORY ${PROJECT_BINARY_DIR} VERBATIM)
+      list(APPEND scripts ${PROJECT_BINARY_DIR}/plait.${shell})
+    endforeach()
+    add_custom_target(plait_pages ALL DEPENDS ${PROJECT_BINARY_DIR}/plait.1 ${scripts})
     install(FILES ${PROJECT_BINARY_DIR}/plait.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
     install(FILES ${PROJECT_BINARY_DIR}/plait.bash RENAME plait
             DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions)
+    install(FILES ${PROJECT_BINARY_DIR}/plait.zsh RENAME _plait
+            DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/zsh/site-functions)
+    install(FILES ${PROJECT_BINARY_DIR}/plait.fish DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/fish/vendor_completions.d)
   endif()
 endif()
 foreach(module IN LISTS modules)

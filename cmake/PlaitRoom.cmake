@@ -209,6 +209,8 @@ function(plait_test_program target)
   plait_include_rooms(${target} ${ARG_ROOM} ${uses} ${ARG_USES})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${target} PRIVATE PLI_TESTING)
+  # A test is compiled more often than its loops run: the compiler's time is a third of the whole suite's.
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Dev>:-O0> $<$<CONFIG:Release>:-O1>)
   if(ARG_ROOM STREQUAL cli OR cli IN_LIST ARG_USES)
     target_link_libraries(${target} PRIVATE plait_cli)
   endif()

@@ -40,14 +40,14 @@ quietly() {
     fi
 }
 
-# run_tests PRESET [ctest option...]. One test more than there are cores runs at a time: many wait for a deadline, and a
-# test over MPI counts as two. The thread sanitizer needs the old layout of addresses.
+# run_tests PRESET [ctest option...]. More tests run at a time than there are cores: they wait for deadlines and for each
+# other half of their time, and a test over MPI counts as two. The thread sanitizer needs the old layout of addresses.
 run_tests() {
     preset=$1
     shift
     if [ "$preset" = tsan ] && setarch "$(uname -m)" -R true 2>/dev/null; then
         setarch "$(uname -m)" -R ctest --preset tsan --parallel "$PLAIT_JOBS" "$@"
     else
-        ctest --preset "$preset" --parallel "$((PLAIT_JOBS + 1))" "$@"
+        ctest --preset "$preset" --parallel "$((2 * PLAIT_JOBS))" "$@"
     fi
 }

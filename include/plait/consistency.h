@@ -137,6 +137,9 @@ typedef struct plait_consistency {
         int (*on_clock)(void *state, const plait_view *view);
         /** A worker has left or died. NULL: nothing. */
         void (*on_member)(void *state, const plait_view *view);
+        /** A worker that may leave out clocks (of the program's learners, those whose steps are gradients) gets its
+         *  answer: the clock with which it is to go on, since it is slow; view->clock: with this one. NULL: always. */
+        int64_t (*leap)(void *state, const plait_view *view);
     } server;
 } plait_consistency;
 

@@ -1,9 +1,10 @@
 /* plait/data.h - data sets: from files, from a stream, from memory.
  *
  * A data set is rows of features with a label and a weight. It is divided into P >= 64 *blocks*, which depend on the
- * data alone. A worker owns consecutive blocks; plait_train numbers them so that they lie far apart in the data
- * (docs/data.md). The *schema* says what text columns and labels mean (index base, column names, dictionaries, labels).
- * It is found while reading and goes into the model, so that predict matches columns by name.
+ * data alone: P is 64 up to 512 MiB, and doubles each time the data double. A worker owns consecutive blocks, or none;
+ * plait_train numbers them so that they lie far apart in the data (docs/data.md). The *schema* says what text columns
+ * and labels mean (index base, column names, dictionaries, labels). It is found while reading and goes into the model,
+ * so that predict matches columns by name.
  *
  * Threads: a plait_data may be shared, read-only, by all ranks of a process once it is complete.
  */
@@ -26,7 +27,7 @@ typedef struct plait_data_opts {
     size_t             size;          /* set by plait_data_opts_init                                      */
     const char *const *paths;         /* [n_paths] files, "-", directories, shell patterns                */
     int64_t            n_paths;
-    const char        *format;        /* "auto" | "libsvm" | "csv" | "tsv" | "idx" | "text" | "vw" | "ratings" */
+    const char        *format;        /* "auto", "libsvm", "csv", "tsv", "idx", "text", "vw", "ratings" or "npy" */
     const char        *index_base;    /* libsvm: "auto" | "0" | "1"                                       */
     const char        *header;        /* csv, tsv: "auto" | "yes" | "no"                                  */
     const char        *label; /* csv, tsv: the label's column, by name or number (from 1; negative: from the end); NULL:
@@ -65,6 +66,9 @@ typedef struct plait_data_opts {
                     times or years since 0, is read less a round number of its own, which the model remembers; so its
                     32-bit values keep their digits. For models of which x - c says as much as x; plait_train sets it
                     for files. 0: columns are read as they are, and such a one is warned of */
+    const char *group_column; /* csv, tsv: a column, by name or number, that is no feature: its cells say which rows
+                                 belong together, and the caller finds that out for itself; NULL: none */
+    int32_t     blocks;       /* P, from 64 to 65536; 0: by the size of the data. Not for pipes, which are one block */
 } plait_data_opts;
 
 PLAIT_API void plait_data_opts_init(plait_data_opts *opts);

@@ -98,10 +98,11 @@ PLAIT_API int64_t plait_job_clock_now(const plait_job *job);
  *  item gives the same rows with the same values, whichever worker computes it, and a worker pushes updates of items
  *  only. If a shard of a sparse or keyed table gets other keys, the run ends (EMISMATCH, with the table, the clock and
  *  the dead rank). Other values, and other rows of a dense table that is not keyed, are not detected.
- *  Under ssp:S, essp:S and async there are no replacements: other workers, the heirs, hold the items from their next
- *  clock on (plait_job_holder). Items of clocks between the dead worker's last and its heir's are not computed: of up
- *  to S + 1 clocks, and of those that the heir ends before it hears of the death. If the heir was behind, they are
- *  computed twice, for up to S clocks. Under async both numbers are unbounded. */
+ *  Tables that apply updates at once (ssp:S, essp:S, async and the like; also beside tables of bsp) have no
+ *  replacements: other workers, the heirs, hold the items from their next clock on (plait_job_holder). Items of clocks
+ *  between the dead worker's last and its heir's are not computed: of up to S + 1 clocks, and of those that the heir
+ *  ends before it hears of the death. If the heir was behind, they are computed twice, for up to S clocks. Under async,
+ *  vap and downpour both numbers are unbounded. */
 PLAIT_API plait_status plait_job_clock(plait_job *job);
 
 /** With opts.replicas 2: which worker computes an item? An item is a part of a worker's work, such as a block of its

@@ -51,6 +51,7 @@ typedef struct plait_memory_opts {
     const plait_memory_column *columns; /* [n_columns], which have `features` features together, in this order; NULL:
                                            features have numbers, and no names. Copied                      */
     int64_t       n_columns;
+    int32_t       blocks; /* as plait_data_opts.blocks: 64 to 65536; 0: by the bytes that the rows take     */
 } plait_memory_opts;
 
 PLAIT_API void plait_memory_opts_init(plait_memory_opts *opts);

@@ -40,8 +40,8 @@ enum {
     /* The updates of a clock may reach a worker as one sum over all workers, and some clocks later: the worker waits
      * for numbers of clocks, never for a single push. bsp, bounded-delay:T, local-sgd:H. */
     PLAIT_BY_SUMS = 1 << 4,
-    /* An owner's answers follow from the workers' clocks alone. So another rank that has the owner's values, and the
-     * pushes that it had not confirmed, can take its place. bsp, bounded-delay:0, ssp, essp, async. */
+    /* An owner keeps its promise by its values and the workers' clocks. So another rank that has these, and gets the
+     * pushes that were not confirmed, can take its place. All. */
     PLAIT_REPLAYABLE = 1 << 5,
     /* The policy obeys plait_setting.backup: a clock is complete without its so many slowest workers, whose late
      * updates are dropped. bsp, bounded-delay:0. */
@@ -103,10 +103,12 @@ enum {
     /* It needs each row at the same worker, clock after clock: no --balance dynamic. */
     PLAIT_ROWS_STAY = 1 << 7,
     /* What a worker has added to the tables stands for its rows, and it takes that back when it adds anew: no replicas,
-     * whose heirs cannot take it back, and no exact sums. */
+     * whose heirs cannot take it back (but see PLAIT_SUMS_ANEW), and no exact sums. */
     PLAIT_HOLDS_SHARE = 1 << 8,
     /* It learns from row after row, so what a worker adds depends on which rows it has had: no exact sums. */
     PLAIT_IN_SEQUENCE = 1 << 9,
+    /* When a worker dies, all others make their sums anew. */
+    PLAIT_SUMS_ANEW = 1 << 10,
 };
 
 #ifdef __cplusplus

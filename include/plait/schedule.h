@@ -44,6 +44,10 @@
  * and none counts twice: each shard takes either what the dead worker has pushed or what its heir pushes
  * (plait_job_clock). So push must be a function of the turn's step and variables and of what gets return, whichever
  * worker computes it, must read again in a turn that stands in, and may inc nothing else; and pull must inc nothing.
+ * With `each` an heir gets such a turn for each dead worker, with all variables of the step: it incs the same rows as
+ * that worker, with what comes from its data, and from the next step on adds it to its own part (plait_job_holder). A
+ * program that cannot know that part, since it is a difference from what only the dead worker knew, incs zeros there,
+ * and makes its sums anew.
  * With spares, plans give variables to the other workers, and the dead one's go to spares first.
  *
  * *Proof.* With an event log each worker records the keys that its variables touch. `plait audit --schedule` proves
@@ -76,6 +80,7 @@ typedef struct plait_turn {
     int64_t        n;        /* may be 0: nothing is left for this worker                                        */
     const int64_t *variable; /* [n]                                                                              */
     int32_t        stands_in; /* of push: 1: the variables of workers that have died in this step                */
+    int32_t        home;     /* of push, with `each` and stands_in: the dead worker whose part it is; else the caller */
 } plait_turn;
 
 typedef struct plait_variables {
@@ -132,10 +137,9 @@ PLAIT_API void plait_schedule_opts_init_sized(plait_schedule_opts *opts, size_t 
  *  variable, named NAME.change; with leases one for each worker, named NAME.pace. Copies opts. Errors: ENAME an order
  *  that is none; EINVAL no push, fewer blocks than workers (rotate), `each` with rotate; EMISMATCH the workers' options
  *  differ; EREFUSED the job's consistency lacks whole clocks where they are needed (with two replicas: always), or
- *  leases with `each` or rotate, or `each` with two replicas, since nobody else has the dead worker's data, or the job
- *  has backup workers, whose clocks may lack a worker's part, or a table of the job promises less
- *  than the job (ssp:2 in a job of bsp), here or, of tables that come later, at the next step. Collective over the
- *  workers of the job. */
+ *  leases with `each` or rotate, or the job has backup workers, whose clocks may lack a worker's part, or a table of
+ *  the job promises less than the job (ssp:2 in a job of bsp), here or, of tables that come later, at the next step.
+ *  Collective over the workers of the job. */
 PLAIT_API plait_status plait_schedule_create(plait_job *job, const plait_schedule_opts *opts,
                                              plait_schedule **schedule_out);
 /** *schedule may be NULL, and is NULL afterwards. Its table stays with the job. Not collective. */

@@ -28,6 +28,7 @@ typedef struct plait_progress {
     double  validation_accuracy;          /* NaN: none, or labels are not classes            */
     double  learning_rate;                /* the update rule's rate in this clock; NaN: there is none (lbfgs) */
     double  bytes;                        /* how many this rank has sent since training began */
+    const char *topology, *consistency, *optimizer; /* as given or chosen; borrowed for the call */
 } plait_progress;
 
 /* What a table of the model holds at the end of an epoch, in the data's own units. */
@@ -61,7 +62,7 @@ typedef struct plait_point {
 typedef struct plait_checkpointed {
     const char *dir, *folder;   /* it lies in dir/folder; borrowed for the call                  */
     int64_t     clock;          /* the last clock that had ended                                 */
-    int64_t     bytes;          /* how many the calling rank has written                         */
+    int64_t     bytes;          /* of its files                                                 */
     double      seconds;        /* from its begin until a run could resume from it               */
     double      stall_seconds;  /* the longest pause of training at the calling rank             */
 } plait_checkpointed;
@@ -87,8 +88,7 @@ typedef struct plait_penalty {
     double  validation_loss; /* NaN: there are no validation rows                   */
 } plait_penalty;
 
-struct plait_learner;
-struct plait_report;
+struct plait_learner; struct plait_report;
 typedef struct plait_train_opts {
     size_t                 size;          /* set by plait_train_opts_init                                   */
     const char            *model;         /* "logistic" (default) | "hinge" | "squared" | "huber" | "quantile" |
@@ -135,7 +135,7 @@ typedef struct plait_train_opts {
                                              rows, and take the places of workers that die; default 0. The model is that
                                              of a run without them                                          */
     int                    staleness_aware; /* plait_rule_opts.staleness_aware                              */
-    int                    exact;         /* 1: the model's bits depend on neither topology, transport nor (up to 64)
+    int                    exact;         /* 1: the model's bits depend on neither topology, transport nor
                                              workers: gradients are computed block by block and summed exactly
                                              (plait_table_opts.exact) */
     const struct plait_learner *learners; /* the program's own learners [n_learners], for `model`, beside Plait's
@@ -268,8 +268,7 @@ typedef struct plait_report {
     char    optimizer_why[256]; /* why this optimizer was chosen; empty: it was named */
     char    checkpoint_failed[256]; /* why the last checkpoint that was due failed; empty: none failed */
     int32_t n_tables;
-    plait_report_table tables[PLAIT_REPORT_TABLES]; /* [n_tables] of the model; with topology hybrid each has its own
-                                                       topology */
+    plait_report_table tables[PLAIT_REPORT_TABLES]; /* [n_tables]; with hybrid each has its topology */
     int32_t n_figures;
     plait_figure figures[PLAIT_FIGURES]; /* [n_figures] of the learner: "inertia", and of the test set
                                             "test_inertia"                                                 */
@@ -277,6 +276,7 @@ typedef struct plait_report {
     plait_option_value options[PLAIT_OPTION_VALUES]; /* [n_options] of the learner's own options               */
     char    label[160]; /* the label that was learnt, and its kind: "price (first column), numbers" */
     int64_t replicas;   /* copies of each shard: 1, or 2 that survive the death of a rank */
+    char    pair_why[256]; /* why `plait train` chose topology and consistency; empty: they were named */
 } plait_report;
 
 PLAIT_API void plait_train_opts_init(plait_train_opts *opts);

@@ -84,9 +84,28 @@ plait_status pli_fail_at(plait_error *err, const char *fmt, ...) {
     return err->code;
 }
 
+/* The nearest name, or NULL; parameters do not count: "tpk:0.1" is near "topk:F". */
+static const char *nearest_of(const char *name, const char *const *names, size_t n) {
+    enum { MOST = 64, LONGEST = 40 };
+    char        bare[MOST][LONGEST], given[LONGEST];
+    const char *bares[MOST];
+    const char *near = pli_nearest(name, names, n);
+    if (near != NULL) return near;
+    n = n < MOST ? n : MOST;
+    snprintf(given, sizeof given, "%.*s", (int)strcspn(name, ":"), name);
+    for (size_t i = 0; i < n; i++) {
+        snprintf(bare[i], sizeof bare[i], "%.*s", (int)strcspn(names[i], ":"), names[i]);
+        bares[i] = bare[i];
+    }
+    near = pli_nearest(given, bares, n);
+    for (size_t i = 0; near != NULL && i < n; i++)
+        if (near == bares[i]) return names[i];
+    return NULL;
+}
+
 plait_status pli_fail_unknown(plait_error *err, const char *what, const char *name, const char *const *names,
                               size_t n) {
-    const char *near = pli_nearest(name, names, n);
+    const char *near = nearest_of(name, names, n);
     char        list[256] = "";
     size_t      used = 0;
     for (size_t i = 0; i < n && used + 40 < sizeof list; i++)

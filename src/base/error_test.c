@@ -76,6 +76,11 @@ static void test_unknown_names(void **state) {
     assert_int_equal(pli_fail_unknown(&err, "topology", "star", names, 3), PLAIT_ENAME);
     assert_string_equal(err.text, "unknown topology 'star'; known: local, allreduce, ps");
     assert_int_equal(pli_fail_unknown(NULL, "topology", "star", names, 0), PLAIT_ENAME);
+    const char *const kinds[] = { "zstd", "topk:F" };
+    assert_int_equal(pli_fail_unknown(&err, "filter", "tpk", kinds, 2), PLAIT_ENAME);
+    assert_string_equal(err.text, "unknown filter 'tpk'; did you mean 'topk:F'? known: zstd, topk:F");
+    assert_int_equal(pli_fail_unknown(&err, "filter", "tpk:0.125", kinds, 2), PLAIT_ENAME);
+    assert_string_equal(err.text, "unknown filter 'tpk:0.125'; did you mean 'topk:F'? known: zstd, topk:F");
     const char *many[40];
     for (int i = 0; i < 40; i++) many[i] = "a-name-of-some-length-that-is-cut-in-the-list";
     assert_int_equal(pli_fail_unknown(&err, "name", "x", many, 40), PLAIT_ENAME);

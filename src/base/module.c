@@ -17,10 +17,10 @@ static const pli_module modules[] = {
     { "tensorboard", "plait_board_module", "event files for TensorBoard", PROTOBUF },
     { "onednn", "plait_kernels_module", "convolutions of graphs by oneDNN",
       "apt-get install libdnnl-dev (or script/bootstrap --all), then build again" },
-    { "metis", "plait_cutter_module", "placements of graphs by METIS",
+    { "metis", "plait_cutter_module", "placements and cuts of graphs by METIS",
       "apt-get install libmetis-dev (or script/bootstrap --all), then build again" },
     { "onnx", "plait_onnx_module", "models and graphs from and to ONNX files", PROTOBUF },
-    { "http", "plait_http_module", "predictions over HTTP (plait serve)",
+    { "http", "plait_http_module", "predictions over HTTP (plait serve), dashboards",
       "apt-get install libmicrohttpd-dev (or script/bootstrap), then build again" },
     { NULL, NULL, NULL, NULL },
 };

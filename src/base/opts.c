@@ -33,9 +33,12 @@ const pli_opt *pli_opts_row(const pli_opts *opts, const char *name, size_t lengt
 
 plait_status pli_opts_unknown(const pli_opts *opts, const char *who, const char *name, const char *prefix,
                               plait_error *err) {
-    const char **names = pli_array((size_t)opts->n, sizeof *names);
-    size_t       n = 0;
+    size_t n = 0, more = 0;
+    while (opts->beside != NULL && opts->beside[more].name != NULL) more++;
+    const char **names = pli_array((size_t)opts->n + more, sizeof *names);
     if (names == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for options");
+    for (size_t i = 0; i < more; i++)
+        if (pli_opt_is_shown(&opts->beside[i])) names[n++] = opts->beside[i].name;
     for (int64_t i = 0; i < opts->n; i++) {
         if (pli_opt_is_shown(&opts->rows[i])) names[n++] = opts->rows[i].name;
     }
@@ -287,9 +290,8 @@ static plait_status create(const pli_opt *rows, pli_opts **opts_out, plait_error
 }
 
 /* The places are read in this order, so that the later overrules the earlier. */
-static plait_status read_all(pli_opts *opts, int argc, char *const *argv, void *target, pli_text_list *rest, bool help,
-                             plait_error *err) {
-    const char *config = NULL;
+static plait_status read_all(pli_opts *opts, const char *config, int argc, char *const *argv, void *target,
+                             pli_text_list *rest, bool help, plait_error *err) {
     PLI_TRY(read_defaults(opts, target, err));
     if (help) return PLAIT_OK; /* a user who asks for help is not told of errors */
     PLI_TRY(check_flags(opts, argc, argv, &config, err));
@@ -300,12 +302,21 @@ static plait_status read_all(pli_opts *opts, int argc, char *const *argv, void *
 
 plait_status pli_opts_read(const pli_opt *rows, int argc, char *const *argv, void *target, pli_text_list *rest,
                            bool *help_out, pli_opts **opts_out, plait_error *err) {
+    return pli_opts_read_shared(rows, NULL, argc, argv, target, rest, help_out, opts_out, err);
+}
+
+plait_status pli_opts_read_shared(const pli_opt *rows, const pli_opts_file *file, int argc, char *const *argv,
+                                  void *target, pli_text_list *rest, bool *help_out, pli_opts **opts_out,
+                                  plait_error *err) {
     pli_opts *opts = NULL;
     bool      help = wants_help(argc, argv);
     if (rest != NULL) *rest = (pli_text_list){ .item = NULL };
     pli_opts_clear(rows, target);
     PLI_TRY(create(rows, &opts, err));
-    plait_status status = read_all(opts, argc, argv, target, rest, help, err);
+    opts->beside = file != NULL ? file->beside : NULL;
+    plait_status status =
+        read_all(opts, file != NULL ? file->path : NULL, argc, argv, target, rest, help, err);
+    opts->beside = NULL; /* it is borrowed for the reading alone */
     if (status < 0) goto free_opts;
     if (help_out != NULL) *help_out = help;
     *opts_out = opts;

@@ -59,6 +59,15 @@ typedef struct pli_opts pli_opts; /* owns the texts that fields of target point 
  *  expected), EREFUSED a PLI_OPT_LATER option, EIO/EFORMAT the config file (file:line). */
 plait_status pli_opts_read(const pli_opt *rows, int argc, char *const *argv, void *target, pli_text_list *rest,
                            bool *help_out, pli_opts **opts_out, plait_error *err);
+/* A configuration file that another table of options shares. */
+typedef struct pli_opts_file {
+    const pli_opt *beside; /* the other table: its names may stand in the file, and are passed over; NULL: none */
+    const char    *path;   /* the file; NULL: the one that the option "config" names */
+} pli_opts_file;
+/** The same, of a file that is shared; file NULL: it is not. */
+plait_status pli_opts_read_shared(const pli_opt *rows, const pli_opts_file *file, int argc, char *const *argv,
+                                  void *target, pli_text_list *rest, bool *help_out, pli_opts **opts_out,
+                                  plait_error *err);
 void         pli_opts_free(pli_opts **opts);
 
 /** The rows by which opts was read. */

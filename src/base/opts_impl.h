@@ -7,9 +7,10 @@
 
 struct pli_opts {
     const pli_opt *rows;
-    int64_t        n;     /* number of rows */
-    pli_opt       *own;   /* rows again if they are freed with opts; else NULL */
-    pli_arena      arena; /* all texts, lists and places */
+    const pli_opt *beside; /* another table, whose names may stand in the configuration file, too; NULL: none */
+    int64_t        n;      /* number of rows */
+    pli_opt       *own;    /* rows again if they are freed with opts; else NULL */
+    pli_arena      arena;  /* all texts, lists and places */
     struct pli_opts_where {
         pli_origin  origin;
         const char *place;

@@ -77,14 +77,35 @@ static plait_status read_list(struct reader *r, const pli_opt *row, const char *
     return status;
 }
 
+/* Does the name belong to the other table that shares the file? */
+static bool is_beside(const pli_opts *opts, const char *name) {
+    for (const pli_opt *row = opts->beside; row != NULL && row->name != NULL; row++)
+        if (strcmp(row->name, name) == 0) return true;
+    return false;
+}
+
+/* *row_out NULL: an option of the other table. */
 static plait_status find_row(struct reader *r, const char *name, const pli_opt **row_out) {
     char who[512];
     *row_out = pli_opts_row(r->opts, name, strlen(name));
+    if (*row_out == NULL && is_beside(r->opts, name)) return PLAIT_OK;
     if (*row_out == NULL) {
         snprintf(who, sizeof who, "%.300s:%zu: unknown option '%.100s'", r->path, line_of(r), name);
         return pli_opts_unknown(r->opts, who, name, "", r->err);
     }
     if (r->opts->where[*row_out - r->opts->rows].origin == PLI_FROM_FILE) return refuse(r, "an option given twice");
+    return PLAIT_OK;
+}
+
+/* Passes over a value, or a list of them; the other table's reading says what is wrong with it. */
+static plait_status skip_value(struct reader *r) {
+    int depth = 0;
+    do {
+        PLI_TRY(advance(r));
+        const yaml_event_type_t type = r->event.type;
+        depth += type == YAML_SEQUENCE_START_EVENT || type == YAML_MAPPING_START_EVENT;
+        depth -= type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT;
+    } while (depth > 0);
     return PLAIT_OK;
 }
 
@@ -95,6 +116,7 @@ static plait_status read_pair(struct reader *r) {
     char           place[512];
     PLI_TRY(scalar_text(r, &text));
     PLI_TRY(find_row(r, text, &row));
+    if (row == NULL) return skip_value(r);
     snprintf(place, sizeof place, "%.480s:%zu", r->path, line_of(r));
     const char *kept = pli_opts_keep(r->opts, place);
     if (kept == NULL) return pli_fail(r->err, PLAIT_ENOMEM, "%s: no memory to read it", r->path);

@@ -211,7 +211,7 @@ static void test_errors_name_the_path(void **state) {
     plait_error  err;
     pli_text     text = { .data = NULL };
     assert_int_equal(pli_outfile_open("no/such/f", &file, &err), PLAIT_EIO);
-    assert_string_equal(err.text, "no/such/f: cannot be written: No such file or directory");
+    assert_string_equal(err.text, "no/such/f: cannot be written: No such file or directory; make its directory first");
     assert_int_equal(pli_outfile_open(".", &file, &err), PLAIT_EIO);
     assert_null(file);
     assert_int_equal(pli_map_file("none", &mapped, &err), PLAIT_EIO);

@@ -166,6 +166,22 @@ static int open_for_writing(pli_outfile *file) {
     return errnum;
 }
 
+/* What the caller can do about it. */
+static const char *remedy_of(int errnum) {
+    switch (errnum) {
+    case ENOSPC:
+    case EDQUOT: return "; free some space, or name another place";
+    case ENOENT: return "; make its directory first";
+    case EISDIR: return "; name a file in it";
+    case ENOTDIR:
+    case EEXIST: return "; name a directory";
+    case EROFS:
+    case EACCES:
+    case EPERM: return "; name a place that you may write to";
+    default: return "";
+    }
+}
+
 plait_status pli_outfile_open(const char *path, pli_outfile **file_out, plait_error *err) {
     int          errnum = ENOMEM;
     pli_outfile *file = pli_malloc(sizeof *file);
@@ -173,8 +189,11 @@ plait_status pli_outfile_open(const char *path, pli_outfile **file_out, plait_er
     *file = (pli_outfile){ .fd = -1, .path = pli_link_end(path), .buffer = pli_malloc(BUFFER_BYTES) };
     if (file->path != NULL && file->buffer != NULL) errnum = open_for_writing(file);
     if (errnum != 0) {
+        char               why[128];
+        const plait_status status = pli_fail_errno(err, errnum, "%s", path); /* chooses the code */
         free_outfile(file);
-        return pli_fail_errno(err, errnum, "%s: cannot be written", path);
+        return pli_fail(err, status, "%s: cannot be written: %s%s", path, strerror_r(errnum, why, sizeof why),
+                        remedy_of(errnum));
     }
     *file_out = file;
     return PLAIT_OK;
@@ -268,21 +287,6 @@ void pli_outfile_abandon(pli_outfile **file) {
 
 
 /* --- could it be written? ---------------------------------------------------------------------------------------- */
-
-static const char *remedy_of(int errnum) {
-    switch (errnum) {
-    case ENOSPC:
-    case EDQUOT: return "; free some space, or name another place";
-    case ENOENT: return "; make its directory first";
-    case EISDIR: return "; name a file in it";
-    case ENOTDIR:
-    case EEXIST: return "; name a directory";
-    case EROFS:
-    case EACCES:
-    case EPERM: return "; name a place that you may write to";
-    default: return "";
-    }
-}
 
 static plait_status cannot(int errnum, const char *path, const char *what, plait_error *err) {
     char         why[128];

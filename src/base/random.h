@@ -22,7 +22,8 @@ typedef enum pli_purpose {
     PLI_RANDOM_DUAL = 12,   /* a: first own block, or -1 for the order of turns; b: pass */
     PLI_RANDOM_FACTORS = 13, /* a: epoch, b: worker, block and tile */
     PLI_RANDOM_TOPICS = 14, /* a: 0, or epoch + 1; b: row of the data */
-    PLI_RANDOM_HALVES = 15  /* a: 0, or particle + 1; b: a document: in which half of it a token is, or the particle */
+    PLI_RANDOM_HALVES = 15, /* a: 0, or particle + 1; b: a document: in which half of it a token is, or the particle */
+    PLI_RANDOM_SAMPLE = 16  /* a: character of a text that is written */
 } pli_purpose;
 
 typedef struct pli_random {

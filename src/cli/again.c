@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void quote(pli_text *text, const char *word) {
+void pli_again_word(pli_text *text, const char *word) {
     if (word[0] != '\0' &&
         strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%") == strlen(word)) {
         pli_text_add(text, " %s", word);
@@ -22,17 +22,19 @@ static void quote(pli_text *text, const char *word) {
 typedef enum start { SAME, CHECKPOINT, MODEL } start;
 
 /* Does the new command set the option itself? */
-static bool is_set_anew(const char *name, start from) {
+static bool is_set_anew(const pli_again *again, const char *name, start from) {
     static const char *const always[] = { "metrics", "events", "trace", "resume" }, *const model[] = { "init-model",
                                                                                                        "epochs" };
     for (size_t i = 0; from != SAME && i < sizeof always / sizeof *always; i++)
         if (strcmp(name, always[i]) == 0) return true;
     for (size_t i = 0; from == MODEL && i < sizeof model / sizeof *model; i++)
         if (strcmp(name, model[i]) == 0) return true;
-    return false;
+    return from == MODEL && again->optimizer != NULL && strcmp(name, "optimizer") == 0;
 }
 
-static bool is_left_out(const char *name, start from) { return strcmp(name, "config") == 0 || is_set_anew(name, from); }
+static bool is_left_out(const pli_again *again, const char *name, start from) {
+    return strcmp(name, "config") == 0 || is_set_anew(again, name, from);
+}
 
 /* The option's row that a word of the command names; *with_value: the word is "--name=value". NULL: it names none. */
 static const pli_opt *row_of(const pli_again *again, const char *word, bool *with_value) {
@@ -49,9 +51,9 @@ static void add_words(const pli_again *again, start from, pli_text *text) {
         bool           with_value;
         const pli_opt *row = row_of(again, again->argv[i], &with_value);
         const bool     two = row != NULL && !with_value && row->kind != PLI_OPT_FLAG && i + 1 < again->argc;
-        if (row == NULL || !is_left_out(row->name, from)) {
-            quote(text, again->argv[i]);
-            if (two) quote(text, again->argv[i + 1]);
+        if (row == NULL || !is_left_out(again, row->name, from)) {
+            pli_again_word(text, again->argv[i]);
+            if (two) pli_again_word(text, again->argv[i + 1]);
         }
         i += two;
     }
@@ -61,11 +63,11 @@ static void add_words(const pli_again *again, start from, pli_text *text) {
 static void add_option(const char *name, const char *value, pli_text *text) {
     if (strncmp(value, "--", 2) != 0) {
         pli_text_add(text, " --%s", name);
-        quote(text, value);
+        pli_again_word(text, value);
         return;
     }
     char *word = pli_format("--%s=%s", name, value);
-    quote(text, word != NULL ? word : name);
+    pli_again_word(text, word != NULL ? word : name);
     pli_free(word);
 }
 
@@ -101,7 +103,7 @@ static void add_others(const pli_again *again, start from, pli_text *text) {
     for (const pli_opt *row = pli_opts_rows(again->opts); row->name != NULL; row++) {
         const pli_origin origin = pli_opts_origin(again->opts, row->name, NULL);
         if (origin != PLI_FROM_FILE && origin != PLI_FROM_VARIABLE) continue;
-        if (!is_left_out(row->name, from)) add_row(again->settings, row, text);
+        if (!is_left_out(again, row->name, from)) add_row(again->settings, row, text);
     }
 }
 
@@ -143,6 +145,7 @@ void pli_again_from_checkpoint(const pli_again *again, pli_text *text) {
 void pli_again_from_model(const pli_again *again, int64_t left, pli_text *text) {
     const char sign = again->processes ? '-' : '.';
     add_command(again, MODEL, text);
+    if (again->optimizer != NULL) add_option("optimizer", again->optimizer, text);
     if (left > 0) pli_text_add(text, " --epochs %" PRId64, left);
     add_option("init-model", again->settings->out, text);
     add_written("metrics", again->settings->metrics, '.', text);

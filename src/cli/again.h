@@ -11,8 +11,11 @@ typedef struct pli_again {
     int                       argc; /* its words after "train" */
     char *const              *argv;
     bool                      processes; /* each rank is a process, and writes files named NAME.RANK */
+    const char               *optimizer; /* with which a model is gone on from; NULL: the run's own */
 } pli_again;
 
+/** Adds a blank and a word as a shell reads it. */
+void pli_again_word(pli_text *text, const char *word);
 /** Adds the same command again, "plait train ...", to text. */
 void pli_again_same(const pli_again *again, pli_text *text);
 /** Adds the command that resumes from the newest checkpoint. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/join.h"
 #include "cli/lines.h"
 #include "cli/paths.h"
 #include "cli/settings.h"
@@ -15,7 +16,7 @@
 typedef struct answer_settings {
     pli_input   in;
     const char *model_file, *out;
-    bool        proba, contributions, quiet;
+    bool        proba, contributions, join, quiet;
 } answer_settings;
 
 #define AT(field) offsetof(answer_settings, field)
@@ -26,10 +27,13 @@ const pli_opt pli_answer_rows[] = {
     { "contributions", PLI_OPT_FLAG, AT(contributions), NULL, NULL,
       "of a model of trees: write what each feature adds to the score (SHAP values), and last the mean score; for more "
       "than two classes so many numbers for each", 0, 0, "model" },
+    { "join", PLI_OPT_FLAG, AT(join), NULL, NULL,
+      "write each line of the data, and what is predicted behind it: as further cells of csv and tsv, whose header "
+      "gets their names; behind a tab for libsvm and vw", 0, 0, "model" },
     { "model-file", PLI_OPT_TEXT, AT(model_file), NULL, "FILE", "the model, as train --out wrote it", 0, 0, "model" },
     { "data", PLI_OPT_LIST, AT(in.data), NULL, "D", "file, directory, quoted pattern, or - for standard input", 0, 0,
       "data" },
-    { "format", PLI_OPT_CHOICE, AT(in.format), "auto", "auto|libsvm|csv|tsv|idx|text|vw|ratings",
+    { "format", PLI_OPT_CHOICE, AT(in.format), "auto", "auto|libsvm|csv|tsv|idx|text|vw|ratings|npy",
       "format of the data; auto looks at the content", 0, 0, "data" },
     { "header", PLI_OPT_CHOICE, AT(in.header), "auto", "auto|yes|no", "does csv or tsv data begin with column names?",
       0, 0, "data" },
@@ -64,6 +68,13 @@ static void add_number(double x, pli_text *text) {
     pli_text_add(text, "%s", all);
 }
 
+void pli_answer_numbers(const double *values, int64_t width, char sign, pli_text *text) {
+    for (int64_t k = 0; k < width; k++) {
+        if (k > 0) pli_text_add_bytes(text, &sign, 1);
+        add_number(values[k], text);
+    }
+}
+
 /* Adds one row: a class by its name, or numbers. */
 void pli_answer_add(const plait_model *model, plait_answer answer, const double *values, int64_t width,
                     pli_text *text) {
@@ -71,22 +82,21 @@ void pli_answer_add(const plait_model *model, plait_answer answer, const double 
         const char *label = plait_model_label(model, (int64_t)values[0]);
         pli_text_add_printable(text, label, strlen(label), "");
     } else {
-        const char *sign = answer == PLAIT_ANSWER_TRANSFORM ? "\t" : " ";
-        for (int64_t k = 0; k < width; k++) {
-            pli_text_add(text, "%s", k > 0 ? sign : "");
-            add_number(values[k], text);
-        }
+        pli_answer_numbers(values, width, answer == PLAIT_ANSWER_TRANSFORM ? '\t' : ' ', text);
     }
     pli_text_add_bytes(text, "\n", 1);
 }
 
-static plait_status write_rows(const plait_model *model, const plait_data *data, plait_answer answer,
-                               const double *values, pli_lines *lines, plait_error *err) {
+/* join: NULL if answers stand alone. */
+static plait_status write_rows(const plait_model *model, int64_t rows, plait_answer answer, const double *values,
+                               pli_join *join, pli_lines *lines, plait_error *err) {
     const int64_t width = plait_model_width(model, answer);
     plait_status  status = PLAIT_OK;
-    for (int64_t i = 0; i < plait_data_labels(data) && status == PLAIT_OK; i++) {
-        pli_answer_add(model, answer, values + i * width, width, &lines->text);
-        status = pli_lines_go(lines, err);
+    if (join != NULL) pli_join_header(join, &lines->text);
+    for (int64_t i = 0; i < rows && status == PLAIT_OK; i++) {
+        if (join != NULL) status = pli_join_add(join, values + i * width, width, &lines->text, err);
+        else pli_answer_add(model, answer, values + i * width, width, &lines->text);
+        if (status == PLAIT_OK) status = pli_lines_go(lines, err);
     }
     return status;
 }
@@ -98,8 +108,8 @@ plait_status pli_answer_ask(const plait_model *model, const plait_data *data, pl
     return plait_model_predict(model, data, answer == PLAIT_ANSWER_PROBABILITIES, values, err);
 }
 
-static plait_status write_all(const plait_model *model, const plait_data *data, plait_answer answer, const char *out,
-                              plait_error *err) {
+static plait_status write_all(const plait_model *model, const plait_data *data, plait_answer answer, pli_join *join,
+                              const char *out, plait_error *err) {
     pli_lines     lines = { 0 };
     const int64_t width = plait_model_width(model, answer), rows = plait_data_labels(data);
     const int64_t free_bytes = pli_memory_bytes();
@@ -109,7 +119,7 @@ static plait_status write_all(const plait_model *model, const plait_data *data, 
         return pli_fail(err, PLAIT_ENOMEM, "no memory for %" PRId64 " rows of %" PRId64 " numbers", rows, width);
     plait_status status = pli_answer_ask(model, data, answer, values, err);
     if (status >= 0) status = pli_lines_open(&lines, out, err);
-    if (status >= 0) status = write_rows(model, data, answer, values, &lines, err);
+    if (status >= 0) status = write_rows(model, rows, answer, values, join, &lines, err);
     status = pli_lines_close(&lines, status, err);
     pli_free(values);
     return status;
@@ -150,13 +160,15 @@ static plait_status apply(const answer_settings *set, plait_answer answer, pli_t
     plait_data     *data = NULL;
     plait_data_opts opts;
     pli_waiting     waiting;
+    pli_join        join;
     PLI_TRY(plait_model_load(set->model_file, &model, err));
     plait_status status = pli_answer_check(model, answer, err);
     pli_input_opts(&set->in, &talk->log, &opts);
     pli_waiting_begin(&waiting, talk, set->in.data.item, set->in.data.n);
     if (status >= 0) status = plait_model_read(model, &opts, &data, err);
     pli_waiting_end(&waiting);
-    if (status >= 0) status = write_all(model, data, answer, set->out, err);
+    if (status >= 0 && set->join) status = pli_join_begin(model, data, answer, &join, err);
+    if (status >= 0) status = write_all(model, data, answer, set->join ? &join : NULL, set->out, err);
     plait_data_destroy(&data);
     plait_model_destroy(&model);
     return status;

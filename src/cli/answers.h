@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 
 /* Options of predict. The first are of predict alone; those of transform begin after them. */
-enum { PLI_ANSWER_OF_PREDICT = 2 };
+enum { PLI_ANSWER_OF_PREDICT = 3 };
 extern const pli_opt pli_answer_rows[];
 
 /** Runs the command: reads its options and writes the answers: labels (--proba: probabilities) or transformed rows.
@@ -17,6 +17,8 @@ plait_status pli_answer_check(const plait_model *model, plait_answer answer, pla
 /** Fills values [rows, plait_model_width] with the answers. */
 plait_status pli_answer_ask(const plait_model *model, const plait_data *data, plait_answer answer, double *values,
                             plait_error *err);
+/** Adds numbers with `sign` between. */
+void pli_answer_numbers(const double *values, int64_t width, char sign, pli_text *text);
 /** Adds the line of one row: a class by its name, or numbers. */
 void pli_answer_add(const plait_model *model, plait_answer answer, const double *values, int64_t width, pli_text *text);
 

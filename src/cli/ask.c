@@ -36,9 +36,8 @@ int pli_ask_listen(void) {
 pli_question pli_ask_question(int caller) {
     char          letter = PLI_ASK_WAITS;
     struct pollfd ready = { .fd = caller, .events = POLLIN };
-    if (poll(&ready, 1, 200) > 0 && recv(caller, &letter, 1, MSG_DONTWAIT) == 1 && letter == PLI_ASK_TABLES)
-        return PLI_ASK_TABLES;
-    return PLI_ASK_WAITS;
+    if (poll(&ready, 1, 200) <= 0 || recv(caller, &letter, 1, MSG_DONTWAIT) != 1) return PLI_ASK_WAITS;
+    return letter == PLI_ASK_TABLES || letter == PLI_ASK_SAMPLE ? (pli_question)letter : PLI_ASK_WAITS;
 }
 
 int pli_ask_accept(int listening) {

@@ -14,7 +14,8 @@
 
 typedef enum pli_question {
     PLI_ASK_WAITS = 'w', /* who waits for what      */
-    PLI_ASK_TABLES = 't' /* who has what of a table */
+    PLI_ASK_TABLES = 't', /* who has what of a table */
+    PLI_ASK_SAMPLE = 's'  /* what a dashboard shows of all ranks (watch/dashboard/dashboard.h) */
 } pli_question;
 
 /** Opens a listening socket for this process; -1: that failed, so nobody can ask. */

@@ -11,7 +11,7 @@
 #include "cli/calibrate.h"
 
 enum {
-    ROUNDS = 40, CHAIN = 200, LAYERS = 4, ROWS = 128, WIDTH = 256, LONG = 1 << 19,
+    ROUNDS = 40, CHAIN = 200, LAYERS = 4, ROWS = 128, WIDTH = 512, PRODUCTS = 3 * LAYERS - 1, LONG = 1 << 19,
     IMAGES = 64, CHANNELS = 8, FILTERS = 16, SIDE = 14
 };
 
@@ -22,15 +22,25 @@ static plait_value small_nodes(plait_graph *g) {
     return x;
 }
 
+/* Of one value: the sum of all values of d [n]. */
+static plait_value sum_of(plait_graph *g, int32_t n, const plait_value *d) {
+    plait_value all = plait_op_sum(g, d[0], 0, NULL, 0);
+    for (int32_t i = 1; i < n; i++) all = plait_op_add(g, all, plait_op_sum(g, d[i], 0, NULL, 0));
+    return all;
+}
+
+/* Dense layers, forward and back, as training has them: of three products two have a transposed operand, and take
+ * longer. */
 static plait_value products(plait_graph *g) {
-    plait_value x = plait_graph_placeholder(g, "x", PLAIT_F32, plait_shape_2(ROWS, WIDTH));
+    plait_value x = plait_graph_placeholder(g, "x", PLAIT_F32, plait_shape_2(ROWS, WIDTH)), w[LAYERS], d[LAYERS];
     for (int32_t i = 0; i < LAYERS; i++) {
-        const plait_tensor w = { .type = PLAIT_F32, .shape = plait_shape_2(WIDTH, WIDTH) };
+        const plait_tensor square = { .type = PLAIT_F32, .shape = plait_shape_2(WIDTH, WIDTH) };
         char               name[16];
         snprintf(name, sizeof name, "w%d", i);
-        x = plait_op_matmul(g, x, plait_graph_variable(g, name, w));
+        w[i] = plait_graph_variable(g, name, square);
+        x = plait_op_matmul(g, x, w[i]);
     }
-    return x;
+    return plait_graph_gradients(g, x, LAYERS, w, d) < 0 ? PLAIT_NONE : sum_of(g, LAYERS, d);
 }
 
 static plait_value copies(plait_graph *g) {
@@ -48,7 +58,7 @@ static plait_value convolutions(plait_graph *g) {
     plait_value          d[2];
     const plait_value  y = plait_op_conv2d(g, x, w, NULL, padding, NULL, 1), of[] = { x, w };
     if (plait_graph_gradients(g, y, 2, of, d) < 0) return PLAIT_NONE;
-    return plait_op_add(g, plait_op_sum(g, d[0], 0, NULL, 0), plait_op_sum(g, d[1], 0, NULL, 0));
+    return sum_of(g, 2, d);
 }
 
 static plait_value windows(plait_graph *g) {
@@ -107,7 +117,9 @@ plait_status pli_calibrate_graph(pli_graph_cost *cost_out, plait_error *err) {
     PLI_TRY(measure(convolutions, &conv_ns, err));
     PLI_TRY(measure(windows, &window_ns, err));
     const double node = chain_ns / CHAIN, moved = (copy_ns - node) / (16.0 * LONG);
-    const double product = product_ns / LAYERS - node - moved * 4.0 * (2.0 * ROWS * WIDTH + WIDTH * WIDTH);
+    const double square = 4.0 * WIDTH * WIDTH, rows = 4.0 * ROWS * WIDTH; /* bytes */
+    const double sums = LAYERS * (node + moved * square);
+    const double product = (product_ns - sums) / PRODUCTS - node - moved * (2 * rows + square);
     const double conv = conv_ns - moved * 4 * 3 * (values + made), window = window_ns - moved * 4 * 3 * values;
     *cost_out = (pli_graph_cost){ .flop_ns = fmax(product, 0) / (2.0 * ROWS * WIDTH * WIDTH),
                                   .tap_ns = fmax(conv, 0) / taps,

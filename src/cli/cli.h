@@ -28,7 +28,12 @@ typedef struct pli_command {
     const char    *details;                  /* paragraphs for help and man page; NULL: none          */
     const pli_opt *rows;                     /* its own options; pli_command_rows has all of them     */
     bool           trains;                   /* it also takes the options of learners                 */
+    pli_opts_file  file;                     /* the configuration file that it shares with train      */
     const char *const *words;                /* its first word is one of these; NULL ends them; NULL: no such word */
+    const char *before_names;                /* behind this one of its words stands one of the names; NULL: none */
+    const char *const *(*names)(void);       /* these: NULL ends them                                  */
+    const char *const *(*more)(const char *word); /* what may follow a first word; NULL, also as answer: not known */
+    bool (*takes)(const char *word, const pli_opt *row); /* may it stand behind this first word? NULL: yes */
     int (*run)(int argc, char *const *argv); /* gets the words after its name; returns the exit code */
 } pli_command;
 
@@ -37,7 +42,7 @@ extern const pli_command pli_command_train, pli_command_predict, pli_command_tra
     pli_command_eval, pli_command_inspect, pli_command_export, pli_command_launch, pli_command_audit,
     pli_command_compare, pli_command_cv, pli_command_tune, pli_command_plan, pli_command_doctor, pli_command_graph,
     pli_command_calibrate, pli_command_checkpoint, pli_command_serve, pli_command_config, pli_command_version,
-    pli_command_help;
+    pli_command_help, pli_command_sample;
 
 /** All commands; NULL ends the list. */
 const pli_command *const *pli_commands(void);
@@ -65,15 +70,17 @@ int pli_cli_end(int code);
 /** Prints that a name is unknown: "what 'given': ...; did you mean ...?". known [n]. Returns PLI_EXIT_USAGE. */
 int pli_cli_unknown(const char *what, const char *given, const char *const *known, size_t n);
 
-/** Add the manual page (roff) and the completion script (bash) of all commands. */
+/** Adds the manual page (roff) of all commands; the completion script of a shell (completion.h). */
 void pli_cli_manual(pli_text *text);
-void pli_cli_completion(pli_text *text);
+void pli_cli_completion(const char *shell, pli_text *text);
 /** The topics of 'plait help': commands, models, settings and their values. Returns how many. */
 enum { PLI_CLI_TOPICS_MAX = 128 };
 size_t pli_cli_topics(const char *names[PLI_CLI_TOPICS_MAX]);
 /** Adds text wrapped to width; blank lines stay. All lines but the first are indented; the caller has begun the first
  *  with `indent` characters. */
 void pli_cli_wrap(pli_text *text, const char *words, int indent, int width);
+/** The width of help: that of standard output, at most 100. */
+int pli_cli_width(void);
 /** Adds the help for "pairs", "topology", "consistency", or a name of either, such as "ssp" or "gossip:ring". false:
  *  the name is none of these. */
 bool pli_cli_help_choice(const char *name, pli_text *text);
@@ -81,6 +88,8 @@ bool pli_cli_help_choice(const char *name, pli_text *text);
 void pli_cli_help_pairs(pli_text *text);
 /** Adds the help for "filters", or for one filter, such as "topk" or "topk:0.1". false: the name is neither. */
 bool pli_cli_help_filter(const char *name, pli_text *text);
+/** Adds the help for a vertex program of this name. false: there is none. */
+bool pli_cli_help_program(const char *name, pli_text *text);
 /** Adds what the option of this name, without dashes, means; false: no command has it. */
 bool pli_cli_help_option(const char *name, pli_text *text);
 /** Adds the options that take this word as a value, or what a word of other tools is here. false: none does. */

@@ -16,6 +16,7 @@ static const pli_command *const commands[] = {
     &pli_command_tune, &pli_command_plan,
     &pli_command_doctor,
     &pli_command_serve,
+    &pli_command_sample,
     &pli_command_checkpoint, &pli_command_graph,     &pli_command_calibrate, &pli_command_config, &pli_command_version,
     &pli_command_help,       NULL,
 };
@@ -24,6 +25,7 @@ static const pli_command *const commands[] = {
  * that Kubernetes sets for a service named plait. */
 static const char *const variables[] = {
     "PLAIT_MPIRUN",    "PLAIT_MODULES",    "PLAIT_VERDICTS",  "PLAIT_JOBS", "PLAIT_TEST_FULL", "PLAIT_SCHEDULES",
+    "PLAIT_DASHBOARD_LINK",
     "PLAIT_BUILD_DIR", "PLAIT_SOURCE_DIR", "PLAIT_SERVICE_*", "PLAIT_PORT", "PLAIT_PORT_*",
 };
 
@@ -190,7 +192,8 @@ static plait_status read_rows(const pli_command *command, int argc, char *const 
                               pli_text_list *words, bool *help, pli_opts **opts_out, plait_error *err) {
     pli_opt *rows = pli_command_rows(command);
     if (rows == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for options");
-    plait_status status = pli_opts_read(rows, argc, argv, target, words, help, opts_out, err);
+    plait_status status =
+        pli_opts_read_shared(rows, &command->file, argc, argv, target, words, help, opts_out, err);
     if (status >= 0) {
         pli_opts_own_rows(*opts_out, rows);
         return status;

@@ -8,6 +8,7 @@
 #include "cli/job_words.h"
 #include "cli/paths.h"
 #include "cli/spawn.h"
+#include "watch/page/page.h"
 
 typedef pli_compare_work work;
 
@@ -28,20 +29,6 @@ static const pli_opt rows[] = {
 /* Options that make sense for a single run only. */
 static const char *const refused[] = { "table", "out", NULL };
 
-/* The report's file must not be a file that the runs read. */
-static bool check_report(const work *w) {
-    const pli_train_settings *job = &w->job;
-    const pli_path            written = { "--report", w->set.report, false };
-    const pli_path read[] = { { "--test", job->test, false },       { "--validation", job->validation, false },
-                              { "--label", pli_input_label_file(&job->in), false }, { "--config", job->config, false },
-                              { "--cluster", job->cluster, false }, { "--init-model", job->init_model, false } };
-    if (w->set.report == NULL || strcmp(w->set.report, "-") != 0)
-        return pli_paths_apart("compare", &written, 1, read, sizeof read / sizeof *read, &job->in.data);
-    pli_cli_usage(
-        "compare: --report -: the page is not written to standard output; name a file, such as --report page.html");
-    return false;
-}
-
 /* compare draws each run's curve, which a net that is cut over ranks does not have. */
 static bool check_cut(const work *w) {
     const bool cut = w->job.cut > 1;
@@ -58,7 +45,8 @@ static bool check(const work *w) {
         !pli_job_words_check_alone(&pli_command_compare, &w->job,
                                    "with --transport mpi it launches each run's ranks"))
         return false;
-    return check_cut(w) && check_report(w);
+    const pli_job_files files = { .report = w->set.report };
+    return check_cut(w) && pli_job_words_check_files(&pli_command_compare, &w->job, &files);
 }
 
 /* --- the result --------------------------------------------------------------------------------------------- */
@@ -74,19 +62,10 @@ static void describe_machine(pli_machine *m) {
 }
 
 static plait_status write_report(const work *w, plait_error *err) {
-    pli_text     page = { 0 };
-    pli_outfile *file = NULL;
-    pli_compare_page(&w->result, &page);
-    plait_status status = page.failed ? pli_fail(err, PLAIT_ENOMEM, "no memory for the page") : PLAIT_OK;
-    if (status >= 0) status = pli_outfile_open(w->set.report, &file, err);
-    if (status >= 0) {
-        status = pli_outfile_write(file, page.data, page.length, err);
-        if (status < 0)
-            pli_outfile_abandon(&file);
-        else
-            status = pli_outfile_commit(&file, err);
-    }
-    pli_text_free(&page);
+    pli_text json = { 0 };
+    pli_compare_json(&w->result, &json);
+    const plait_status status = pli_page_write(w->set.report, "compare", &json, err);
+    pli_text_free(&json);
     return status;
 }
 
@@ -115,13 +94,8 @@ static int show(work *w, plait_error *err) {
     return pli_cli_end(r->interrupted ? PLI_EXIT_INTERRUPTED : code_of(r));
 }
 
-/* Checks that the report can be written, before the work and not after it. */
 static bool can_report(const work *w, plait_error *err) {
-    pli_outfile *file = NULL;
-    if (w->set.report == NULL) return true;
-    if (pli_outfile_open(w->set.report, &file, err) < 0) return false;
-    pli_outfile_abandon(&file);
-    return true;
+    return w->set.report == NULL || pli_page_check(w->set.report, err) >= 0;
 }
 
 /* What all runs read is looked for once, before the first of them begins. */

@@ -62,7 +62,8 @@ static size_t take_brackets(char *text) {
 
 /* Options that compare sets itself, or whose outputs would be lost. */
 static const char *const not_of_job[] = { "topology", "consistency", "table",  "out",  "metrics", "curve",   "events",
-                                          "trace",    "tensorboard", "config", "json", "quiet",   "dry-run", NULL };
+                                          "trace",    "tensorboard", "dashboard",   "config", "json", "quiet",
+                                          "dry-run",  NULL };
 
 static bool is_one_of(const char *name, const char *const *names) {
     while (*names != NULL && strcmp(*names, name) != 0) names++;

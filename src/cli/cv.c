@@ -11,12 +11,11 @@
 #include "cli/record.h"
 #include "cli/signals.h"
 #include "comm/comm.h"
-#include "learn/learn.h"
-#include "learn/learner.h"
+#include "watch/page/page.h"
 
 typedef struct cv_settings {
     int64_t     folds, jobs;
-    const char *split, *folds_from;
+    const char *split, *folds_from, *group, *report;
 } cv_settings;
 
 typedef struct cv_run {
@@ -28,6 +27,7 @@ typedef struct cv_run {
     pli_signals        signals;
     plait_data        *data;
     pli_folds          folds;
+    pli_fold_groups    groups; /* of --group */
     pli_cv             result;
     pthread_mutex_t    mutex; /* guards result.by_class */
 } cv_run;
@@ -42,10 +42,13 @@ static const pli_opt rows[] = {
       "for classes, else rows",
       0, 0, "cv" },
     { "folds-from", PLI_OPT_TEXT, AT(folds_from), NULL, "FILE",
-      "read the folds instead: the number of a fold for each row, a line each (rows of one group get one number)", 0, 0,
+      "read the folds instead: the number or the name of a fold for each row, a line each", 0, 0,
       "cv" },
+    { "group", PLI_OPT_TEXT, AT(group), NULL, "COLUMN",
+      "csv, tsv: rows with the same cell in this column stay in one fold, and the column is no feature", 0, 0, "cv" },
     { "jobs", PLI_OPT_I64, AT(jobs), NULL, "N",
       "folds that run side by side; default: as many as the cores have room for", 1, 1024, "cv" },
+    { "report", PLI_OPT_TEXT, AT(report), NULL, "FILE", "write one HTML page that needs no network", 0, 0, "cv" },
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
@@ -55,7 +58,8 @@ static const pli_opt rows[] = {
 static const char *const refused[] = { "test", "out", "cache", "checkpoint", "resume", "cluster", NULL };
 
 static bool check(const cv_run *run) {
-    const char *transport = run->job.transport;
+    const char         *transport = run->job.transport;
+    const pli_job_files files = { .report = run->set.report, .folds_from = run->set.folds_from };
     if (pli_job_words_refuse(&pli_command_cv, run->job_opts, refused) ||
         !pli_job_words_check_data(&pli_command_cv, &run->job))
         return false;
@@ -64,13 +68,11 @@ static bool check(const cv_run *run) {
                       "once; take --transport threads", transport);
         return false;
     }
-    if (!pli_job_words_check_alone(&pli_command_cv, &run->job, "folds are jobs on threads of one process"))
+    if (!pli_job_words_check_alone(&pli_command_cv, &run->job, "folds are jobs on threads of one process") ||
+        !pli_job_words_check_files(&pli_command_cv, &run->job, &files))
         return false;
-    if (run->set.folds_from == NULL) return true;
-    if (!pli_opts_is_given(run->own_opts, "folds") && !pli_opts_is_given(run->own_opts, "split")) return true;
-    pli_cli_usage("cv: --folds-from says which rows make a fold, and how many there are; leave --folds and --split "
-                  "out");
-    return false;
+    return pli_folds_check(&pli_command_cv, run->own_opts, run->set.group, run->set.folds_from, run->set.split,
+                           run->job.in.text_columns);
 }
 
 /* --- a fold ------------------------------------------------------------------------------------------------------- */
@@ -136,7 +138,10 @@ static plait_status run_job(fold_job *job, pli_cv_fold *fold, plait_error *err) 
     job->train.test_memory = job->held_out;
     job->train.stop = &run->signals.stop;
     PLI_TRY(plait_comm_run(&comm, work, job, err));
-    return fold->report.interrupted ? PLAIT_OK : count_classes(job, err);
+    if (fold->report.interrupted) return PLAIT_OK;
+    if (run->job.json || run->set.report != NULL)
+        PLI_TRY(pli_seen_make(job->model, job->held_out, isfinite(fold->report.test_rmse), &fold->seen, err));
+    return count_classes(job, err);
 }
 
 static void run_fold(void *user, int64_t number, int32_t thread) {
@@ -156,38 +161,26 @@ static void run_fold(void *user, int64_t number, int32_t thread) {
 
 /* --- all folds ---------------------------------------------------------------------------------------------------- */
 
-static plait_status read_data(cv_run *run, plait_error *err) {
-    plait_data_opts files = run->plan.data;
-    PLI_TRY(pli_train_reads(&run->plan.train, &files, err));
-    files.threads = (int32_t)pli_cores();
-    PLI_TRY(plait_data_read(&files, &run->data, err));
-    if (plait_data_labels(run->data) != plait_data_rows(run->data))
-        return pli_fail(err, PLAIT_EREFUSED, "model %s is refused with cv: the windows of a text are no rows of their "
-                        "own; hold out a part of the text by --validation", run->plan.train.model);
-    return PLAIT_OK;
-}
-
-/* Classes of a model that ignores labels are none. */
-static void settle_split(cv_run *run) {
-    const plait_learner *learner = pli_learner_find(run->plan.train.model, NULL, 0);
-    if (pli_is(run->set.split, "auto") && learner != NULL && learner->labels == PLAIT_LABELS_NONE)
-        run->set.split = "rows";
+static pli_fold_words words_of(const cv_run *run) {
+    return (pli_fold_words){ &pli_command_cv, run->set.group, run->set.folds_from, run->set.split, run->set.folds,
+                             run->job.seed };
 }
 
 static plait_status make_folds(cv_run *run, plait_error *err) {
     const int64_t n = plait_data_rows(run->data);
-    settle_split(run);
-    if (run->set.folds_from != NULL)
-        PLI_TRY(pli_folds_read(run->set.folds_from, n, &run->folds, err));
-    else
-        PLI_TRY(pli_folds_make(run->data, run->set.split, (int32_t)run->set.folds, (uint64_t)run->job.seed, &run->folds,
-                               err));
+    const pli_fold_words words = words_of(run);
+    const char          *model = run->plan.train.model;
+    PLI_TRY(pli_folds_of(&words, model, &run->groups, run->data, &run->folds, err));
     pli_cv *cv = &run->result;
-    cv->model = run->plan.train.model;
-    cv->way = run->set.folds_from != NULL ? run->set.folds_from : pli_folds_way(run->data, run->set.split);
+    cv->model = model;
+    cv->way = run->set.folds_from != NULL ? run->set.folds_from
+              : run->set.group != NULL    ? "groups"
+                                          : pli_folds_way(run->data, pli_folds_settle(model, run->set.split));
+    cv->group = run->set.group;
     cv->rows = n;
     cv->features = plait_data_features(run->data);
     cv->n = run->folds.n;
+    cv->name = run->folds.name;
     cv->seed = (uint64_t)run->job.seed;
     cv->fold = pli_calloc((size_t)cv->n, sizeof *cv->fold);
     for (int32_t f = 0; cv->fold != NULL && f < cv->n; f++) pli_record_init(&cv->fold[f].report);
@@ -217,8 +210,17 @@ static bool all_done(const pli_cv *cv) {
     return true;
 }
 
+static plait_status write_report(const cv_run *run, plait_error *err) {
+    pli_text json = { 0 };
+    pli_cv_json(&run->result, &json);
+    const plait_status status = pli_page_write(run->set.report, "cv", &json, err);
+    pli_text_free(&json);
+    return status;
+}
+
 static int show(cv_run *run) {
     pli_text      text = { 0 };
+    plait_error   err = { .rank = -1 };
     pli_cv       *cv = &run->result;
     const bool    whole = all_done(cv);
     pli_cv_figure figures[PLI_CV_FIGURES];
@@ -227,16 +229,21 @@ static int show(cv_run *run) {
         pli_talk_say(&run->talk, some ? "interrupted; the folds that were finished are shown"
                                       : "interrupted; no fold was finished");
     if (!some && !run->job.json) return PLI_EXIT_INTERRUPTED;
+    if (some && run->set.report != NULL && write_report(run, &err) < 0) return pli_cli_fail(&err);
     if (run->job.json) pli_cv_json(cv, &text);
     else pli_cv_text(cv, &text);
     if (!pli_cli_print(&text)) return PLI_EXIT_FAILED;
+    if (some && run->set.report != NULL) pli_talk_say(&run->talk, "the page: %s", run->set.report);
     return pli_cli_end(whole ? PLI_EXIT_DONE : PLI_EXIT_INTERRUPTED);
 }
 
 static plait_status run_all(cv_run *run, plait_error *err) {
     pli_pool *pool = NULL;
-    PLI_TRY(read_data(run, err));
+    if (run->set.report != NULL) PLI_TRY(pli_page_check(run->set.report, err));
+    const pli_fold_words words = words_of(run);
+    PLI_TRY(pli_folds_load(&words, &run->plan, &run->groups, &run->data, err));
     PLI_TRY(make_folds(run, err));
+    pli_job_words_json(run->job_opts, &run->job, NULL, &run->result.options);
     pli_signals_begun(&run->signals);
     PLI_TRY(pli_pool_create(settle_jobs(run), &pool, err));
     pli_pool_for(pool, run->folds.n, run_fold, run);
@@ -274,7 +281,10 @@ static int cv(int argc, char *const *argv) {
     }
     plait_data_destroy(&run.data);
     pli_folds_free(&run.folds);
+    pli_fold_groups_free(&run.groups);
+    for (int32_t f = 0; run.result.fold != NULL && f < run.result.n; f++) pli_seen_free(&run.result.fold[f].seen);
     pli_free(run.result.fold);
+    pli_text_free(&run.result.options);
     pli_by_class_free(&run.result.by_class);
     pli_opts_free(&run.job_opts);
     pli_opts_free(&run.own_opts);
@@ -283,13 +293,14 @@ static int cv(int argc, char *const *argv) {
 
 const pli_command pli_command_cv = {
     .name = "cv",
-    .usage = "cv [options of train] [--folds K] [--split WAY] [--jobs N]",
+    .usage = "cv [options of train] [--folds K] [--split WAY] [--group COLUMN] [--report FILE] [--jobs N]",
     .summary = "cross-validation: how good is such a model on rows that it has not seen",
     .details = "Holds each fold out once, trains the model that train's options describe on the other rows, and "
                "measures it on the fold. Prints the figures of each fold, their mean and standard deviation, and, of a "
                "classification, the figures of each class over all rows. Which row is in which fold depends on the "
                "data and --seed alone.\n\n"
-               "The rows of a query (qid:) stay in one fold. With --validation each fold's model is chosen by rows of "
+               "The rows of a query (qid:) stay in one fold, and so do those of a group (--group). "
+               "With --validation each fold's model is chosen by rows of "
                "its own training rows. Ctrl-C ends the folds that run, shows the finished ones and exits with 75.",
     .rows = rows,
     .run = cv,

@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STRATA_MAX = 1000 };
+#include "learn/learn.h"
+#include "learn/learner.h"
+
+enum { STRATA_MAX = 1000, LINE_MOST = 256 };
 
 /* What is dealt: a row, or the rows of a query. */
 typedef struct unit {
@@ -52,6 +55,13 @@ static void deal_in_order(const units *all, pli_folds *folds) {
     for (int64_t i = 0; i < all->n; i++)
         for (int64_t r = 0; r < all->item[i].rows; r++)
             folds->of[all->item[i].first + r] = (int32_t)(i * (folds->n + 1) / all->n) - 1;
+}
+
+const char *pli_folds_settle(const char *model, const char *way) {
+    const plait_learner *learner = pli_learner_find(model, NULL, 0);
+    const bool           classes = learner == NULL || learner->labels == PLAIT_LABELS_CLASSES ||
+                                   learner->labels == PLAIT_LABELS_EITHER;
+    return pli_is(way, "auto") && !classes ? "rows" : way;
 }
 
 const char *pli_folds_way(const plait_data *data, const char *way) {
@@ -99,68 +109,139 @@ plait_status pli_folds_make(const plait_data *data, const char *way, int32_t n, 
 }
 
 void pli_folds_free(pli_folds *folds) {
+    for (int32_t f = 0; folds->name != NULL && f < folds->n; f++) pli_free(folds->name[f]);
+    pli_free(folds->name);
     pli_free(folds->of);
     folds->of = NULL;
+    folds->name = NULL;
 }
 
 /* --- from a file -------------------------------------------------------------------------------------------------- */
 
+/* A row's line of the file. */
+typedef struct line {
+    const char *text;
+    int64_t     number, row; /* number: if all lines are numbers */
+} line;
+
 static int by_number(const void *left, const void *right) {
-    const int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-    return a < b ? -1 : a > b;
+    const line *a = left, *b = right;
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+static int by_text(const void *left, const void *right) {
+    return strcmp(((const line *)left)->text, ((const line *)right)->text);
 }
 
-/* Numbers the distinct numbers from 0; returns how many there are, or -1: too many. number and sorted [rows]. */
-static int32_t number_folds(const int64_t *number, int64_t *sorted, pli_folds *folds) {
-    memcpy(sorted, number, (size_t)folds->rows * sizeof *sorted);
-    qsort(sorted, (size_t)folds->rows, sizeof *sorted, by_number);
-    int32_t n = 0;
-    for (int64_t i = 0; i < folds->rows; i++) {
-        if (n > 0 && sorted[n - 1] == sorted[i]) continue;
-        if (n == PLI_FOLDS_MAX) return -1;
-        sorted[n++] = sorted[i];
-    }
-    for (int64_t i = 0; i < folds->rows; i++) {
-        const int64_t *at = bsearch(&number[i], sorted, (size_t)n, sizeof *sorted, by_number);
-        folds->of[i] = (int32_t)(at - sorted);
-    }
-    return n;
-}
-
-static plait_status parse(const char *path, char *text, int64_t rows, int64_t *number, plait_error *err) {
+/* Cuts text into its lines [rows]. *numbers_out: each is a number. */
+static plait_status cut_lines(const char *path, char *text, int64_t rows, line *lines, bool *numbers_out,
+                              plait_error *err) {
     int64_t n = 0;
-    for (char *line = text; *line != '\0'; n++) {
-        char *end = line + strcspn(line, "\n"), *next = *end == '\n' ? end + 1 : end;
-        if (end > line && end[-1] == '\r') end--;
+    *numbers_out = true;
+    for (char *at = text; *at != '\0'; n++) {
+        char *end = at + strcspn(at, "\n"), *next = *end == '\n' ? end + 1 : end;
+        if (end > at && end[-1] == '\r') end--;
         *end = '\0';
         if (n == rows) return pli_fail(err, PLAIT_EFORMAT, "%s:%lld: the data have only %lld rows", path,
                                        (long long)n + 1, (long long)rows);
-        if (!pli_parse_i64(line, &number[n]))
-            return pli_fail(err, PLAIT_EFORMAT, "%s:%lld: expected the number of a fold, found '%.40s'", path,
-                            (long long)n + 1, line);
-        line = next;
+        if (*at == '\0')
+            return pli_fail(err, PLAIT_EFORMAT, "%s:%lld: expected the number or the name of a fold, found nothing",
+                            path, (long long)n + 1);
+        lines[n] = (line){ .text = at, .row = n };
+        *numbers_out = *numbers_out && pli_parse_i64(at, &lines[n].number);
+        at = next;
     }
     if (n == rows) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EFORMAT, "%s: expected a number for each of the %lld rows, a line each, found %lld",
-                    path, (long long)rows, (long long)n);
+    return pli_fail(err, PLAIT_EFORMAT, "%s: expected a number or a name for each of the %lld rows, a line each, found "
+                    "%lld", path, (long long)rows, (long long)n);
+}
+
+/* Makes a fold of each run of equal lines, which are sorted. */
+static plait_status number_folds(const char *path, const line *lines, bool numbers, pli_folds *folds,
+                                 plait_error *err) {
+    folds->name = pli_calloc(PLI_FOLDS_MAX, sizeof *folds->name);
+    if (folds->name == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the names of folds");
+    for (int64_t i = 0; i < folds->rows; i++) {
+        const bool same = i > 0 && (numbers ? by_number : by_text)(&lines[i - 1], &lines[i]) == 0;
+        if (!same && folds->n == PLI_FOLDS_MAX)
+            return pli_fail(err, PLAIT_EFORMAT, "%s: more than %d folds", path, PLI_FOLDS_MAX);
+        if (!same && (folds->name[folds->n++] = pli_strdup(lines[i].text)) == NULL)
+            return pli_fail(err, PLAIT_ENOMEM, "no memory for the names of folds");
+        folds->of[lines[i].row] = folds->n - 1;
+    }
+    if (folds->n >= 2) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EFORMAT, "%s: less than two folds", path);
 }
 
 plait_status pli_folds_read(const char *path, int64_t rows, pli_folds *out, plait_error *err) {
     pli_text     text = { 0 };
-    int64_t     *number = pli_array(2 * (size_t)rows + 1, sizeof *number);
+    bool         numbers = false;
+    line        *lines = pli_array((size_t)rows + 1, sizeof *lines);
     plait_status status = open(rows, 0, out, err);
-    if (status >= 0 && number == NULL)
+    if (status >= 0 && lines == NULL)
         status = pli_fail(err, PLAIT_ENOMEM, "no memory for folds of %lld rows", (long long)rows);
-    if (status >= 0) status = pli_read_whole(path, (size_t)rows * 24 + 64, &text, err);
-    if (status >= 0) status = parse(path, text.data != NULL ? text.data : (char[]){ 0 }, rows, number, err);
-    if (status >= 0) out->n = number_folds(number, number + rows, out);
-    if (status >= 0 && out->n < 2)
-        status = pli_fail(err, PLAIT_EFORMAT, out->n < 0 ? "%s: more than %d folds" : "%s: less than two folds", path,
-                          PLI_FOLDS_MAX);
-    pli_free(number);
+    if (status >= 0) status = pli_read_whole(path, (size_t)rows * LINE_MOST + 64, &text, err);
+    if (status >= 0)
+        status = cut_lines(path, text.data != NULL ? text.data : (char[]){ 0 }, rows, lines, &numbers, err);
+    if (status >= 0) {
+        qsort(lines, (size_t)rows, sizeof *lines, numbers ? by_number : by_text);
+        status = number_folds(path, lines, numbers, out, err);
+    }
+    pli_free(lines);
     pli_text_free(&text);
     if (status < 0) pli_folds_free(out);
     return status;
+}
+
+/* --- options ------------------------------------------------------------------------------------------------------ */
+
+/* Is the column, which has the groups and is no feature, listed as one of texts? */
+static bool is_listed(const char *columns, const char *column) {
+    const size_t length = strlen(column);
+    for (const char *at = columns; at != NULL; at = strchr(at, ',') != NULL ? strchr(at, ',') + 1 : NULL)
+        if (strncmp(at, column, length) == 0 && (at[length] == ',' || at[length] == '\0')) return true;
+    return false;
+}
+
+bool pli_folds_check(const pli_command *command, const pli_opts *own, const char *group, const char *from,
+                     const char *split, const char *text_columns) {
+    const bool folds = pli_opts_is_given(own, "folds") || pli_opts_is_given(own, "split");
+    if (from != NULL && group != NULL)
+        pli_cli_usage("%s: --folds-from and --group both say which rows stay together; give one of them",
+                      command->name);
+    else if (from != NULL && folds)
+        pli_cli_usage("%s: --folds-from says which rows make a fold, and how many there are; leave --folds and --split "
+                      "out", command->name);
+    else if (group != NULL && !pli_is(split, "auto") && !pli_is(split, "rows"))
+        pli_cli_usage("%s: --split %s is refused with --group: whole groups go into a fold, whatever their classes and "
+                      "their place; leave --split out", command->name, split);
+    else if (group != NULL && is_listed(text_columns, group))
+        pli_cli_usage("%s: --text-columns %s is refused with --group %s: the column of groups is no feature; leave it "
+                      "out of --text-columns", command->name, text_columns, group);
+    else
+        return true;
+    return false;
+}
+
+/* --- what has no rows to put into folds --------------------------------------------------------------------------- */
+
+static plait_status refuse_text(const pli_command *command, const char *model, plait_error *err) {
+    return pli_fail(err, PLAIT_EREFUSED, "model %s is refused with %s: the windows of a text are no rows of their own; "
+                    "hold out a part of the text by --validation, with 'plait train'", model, command->name);
+}
+
+plait_status pli_folds_check_files(const pli_command *command, const char *model, const plait_data_opts *files,
+                                   plait_error *err) {
+    pli_dataset *set = NULL;
+    if (!files->apart) return PLAIT_OK;
+    PLI_TRY(pli_dataset_open(files, NULL, 0, 1, &set, err)); /* it finds the format, and reads no rows */
+    const bool text = pli_schema_row_labels(pli_dataset_schema(set)) > 1;
+    pli_dataset_destroy(&set);
+    return text ? refuse_text(command, model, err) : PLAIT_OK;
+}
+
+plait_status pli_folds_check_data(const pli_command *command, const char *model, const plait_data *data,
+                                  plait_error *err) {
+    return plait_data_labels(data) == plait_data_rows(data) ? PLAIT_OK : refuse_text(command, model, err);
 }
 
 /* --- rows of a fold ----------------------------------------------------------------------------------------------- */
@@ -194,4 +275,28 @@ plait_status pli_folds_take_share(const pli_folds *folds, const plait_data *data
     const plait_status status = plait_data_take(data, rows, n, data_out, err);
     pli_free(rows);
     return status;
+}
+
+/* --- as the options say ------------------------------------------------------------------------------------------- */
+
+plait_status pli_folds_load(const pli_fold_words *words, const pli_train_plan *plan, pli_fold_groups *groups,
+                            plait_data **data_out, plait_error *err) {
+    plait_data_opts files = plan->data;
+    const char     *model = plan->train.model;
+    PLI_TRY(pli_train_reads(&plan->train, &files, err));
+    files.threads = (int32_t)pli_cores();
+    PLI_TRY(pli_folds_check_files(words->command, model, &files, err));
+    if (words->group != NULL) PLI_TRY(pli_fold_groups_read(&files, words->group, groups, err));
+    files.group_column = words->group;
+    PLI_TRY(plait_data_read(&files, data_out, err));
+    return pli_folds_check_data(words->command, model, *data_out, err);
+}
+
+plait_status pli_folds_of(const pli_fold_words *words, const char *model, const pli_fold_groups *groups,
+                          const plait_data *data, pli_folds *out, plait_error *err) {
+    const int32_t  n = (int32_t)words->n;
+    const uint64_t seed = (uint64_t)words->seed;
+    if (words->from != NULL) return pli_folds_read(words->from, plait_data_rows(data), out, err);
+    if (words->group != NULL) return pli_folds_group(groups, n, seed, out, err);
+    return pli_folds_make(data, pli_folds_settle(model, words->split), n, seed, out, err);
 }

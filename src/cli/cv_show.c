@@ -2,6 +2,7 @@
  * what the rows that were held out came to, class by class. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -90,8 +91,11 @@ static void add_line(pli_text *text, const char *name, const pli_cv_figure *figu
     pli_text_add(text, "\n");
 }
 
-static void add_fold(pli_text *text, const pli_cv_fold *fold, int32_t f, const pli_cv_figure *figures, int32_t n) {
-    pli_text_add(text, "%9" PRId32 " %10" PRId64, f + 1, fold->held_out);
+static void add_fold(pli_text *text, const pli_cv *cv, int32_t f, const pli_cv_figure *figures, int32_t n) {
+    const pli_cv_fold *fold = &cv->fold[f];
+    char               name[40];
+    snprintf(name, sizeof name, "%" PRId32, f + 1);
+    pli_text_add(text, "%9.30s %10" PRId64, cv->name != NULL ? cv->name[f] : name, fold->held_out);
     for (int32_t i = 0; i < n; i++) {
         const double x = pli_cv_value(fold, figures[i].name);
         if (isfinite(x)) pli_text_add(text, " %12.6g", x);
@@ -107,11 +111,12 @@ void pli_cv_text(const pli_cv *cv, pli_text *text) {
     pli_text_add(text, "%-18s %s\n%-18s %" PRId64 "\n%-18s %" PRId64 "\n", "model", cv->model, "rows", cv->rows,
                  "features", cv->features);
     if (classes_of(cv) > 0) pli_text_add(text, "%-18s %" PRId64 "\n", "classes", classes_of(cv));
-    pli_text_add(text, "%-18s %" PRId32 ", %s\n\n%9s %10s", "folds", cv->n, cv->way, "fold", "held out");
+    pli_text_add(text, "%-18s %" PRId32 ", %s%s%s\n\n%9s %10s", "folds", cv->n, cv->way,
+                 cv->group != NULL ? " of column " : "", cv->group != NULL ? cv->group : "", "fold", "held out");
     for (int32_t i = 0; i < n; i++) pli_text_add(text, " %12s", title_of(figures[i].name));
     pli_text_add(text, "\n");
     for (int32_t f = 0; f < cv->n; f++)
-        if (cv->fold[f].done) add_fold(text, &cv->fold[f], f, figures, n);
+        if (cv->fold[f].done) add_fold(text, cv, f, figures, n);
     add_line(text, "mean", figures, n, offsetof(pli_cv_figure, mean));
     add_line(text, "deviation", figures, n, offsetof(pli_cv_figure, deviation));
     if (cv->by_class.classes <= PLI_CLASSES_SHOWN) pli_by_class_text(&cv->by_class, text);
@@ -119,10 +124,12 @@ void pli_cv_text(const pli_cv *cv, pli_text *text) {
 
 /* --- JSON --------------------------------------------------------------------------------------------------------- */
 
-static void json_fold(const pli_cv_fold *fold, int32_t f, const pli_cv_figure *figures, int32_t n, pli_text *text) {
+static void json_fold(const pli_cv *cv, int32_t f, const pli_cv_figure *figures, int32_t n, pli_text *text) {
+    const pli_cv_fold  *fold = &cv->fold[f];
     const plait_report *r = &fold->report;
     pli_json_object(text, NULL);
     pli_json_i64(text, "fold", f + 1);
+    pli_json_text(text, "name", cv->name != NULL ? cv->name[f] : NULL);
     pli_json_i64(text, "rows", r->rows);
     pli_json_i64(text, "held_out", fold->held_out);
     pli_json_text(text, "optimizer", r->optimizer);
@@ -145,6 +152,14 @@ static void json_figures(const char *key, const pli_cv_figure *figures, int32_t 
     pli_json_end(text);
 }
 
+static void json_seen(const pli_cv *cv, pli_text *text) {
+    const pli_seen **seen = pli_calloc((size_t)cv->n, sizeof *seen);
+    for (int32_t f = 0; seen != NULL && f < cv->n; f++) seen[f] = cv->fold[f].done ? &cv->fold[f].seen : NULL;
+    if (seen != NULL) pli_seen_json(seen, cv->n, cv->by_class.label, text);
+    else text->failed = true;
+    pli_free(seen);
+}
+
 void pli_cv_json(const pli_cv *cv, pli_text *text) {
     pli_cv_figure figures[PLI_CV_FIGURES];
     const int32_t n = pli_cv_figures(cv, figures);
@@ -156,14 +171,17 @@ void pli_cv_json(const pli_cv *cv, pli_text *text) {
     else pli_json_null(text, "classes");
     pli_json_i64(text, "folds", cv->n);
     pli_json_text(text, "split", cv->way);
+    pli_json_text(text, "group", cv->group);
     pli_json_u64(text, "seed", cv->seed);
     json_figures("mean", figures, n, offsetof(pli_cv_figure, mean), text);
     json_figures("deviation", figures, n, offsetof(pli_cv_figure, deviation), text);
     pli_json_list(text, "fold");
     for (int32_t f = 0; f < cv->n; f++)
-        if (cv->fold[f].done) json_fold(&cv->fold[f], f, figures, n, text);
+        if (cv->fold[f].done) json_fold(cv, f, figures, n, text);
     pli_json_list_end(text);
     pli_by_class_json(&cv->by_class, text);
+    json_seen(cv, text);
+    pli_json_raw(text, "options", cv->options.data);
     pli_json_end(text);
     pli_text_add(text, "\n");
 }

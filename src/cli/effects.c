@@ -35,6 +35,7 @@ static bool converges(const pli_train_settings *s) {
     return s->optimizer == NULL || pli_is(s->optimizer, "auto") ? !is_net(s)
                                                                : !has_steps(s) && !pli_is(s->optimizer, "online");
 }
+static bool is_run(const pli_train_settings *s) { return !s->dry_run; }
 static bool has_checkpoints(const pli_train_settings *s) { return s->checkpoint != NULL; }
 static bool has_metrics(const pli_train_settings *s) { return s->metrics != NULL || s->curve == 0; }
 static bool has_raw_x(const pli_train_settings *s) { return s->graph == NULL; }
@@ -148,6 +149,7 @@ static const struct effect {
     { "interactions", NULL, NULL },
     { "ngram", NULL, NULL },
     { "spill-limit", NULL, NULL },
+    { "blocks", NULL, NULL },
     { "cache", NULL, NULL },
 
     { "optimizer", NULL, NULL },
@@ -188,6 +190,7 @@ static const struct effect {
     { "events", NULL, NULL },
     { "trace", NULL, NULL },
     { "tensorboard", NULL, NULL },
+    { "dashboard", is_run, "on a dry run, which trains nothing" },
     { "config", NULL, NULL },
     { "timeout", has_peers, "with a single worker, which waits for no other" },
     { "heartbeat", is_processes, "in this run: it watches processes, and only --transport mpi has ranks in processes" },

@@ -1,4 +1,5 @@
-/* graph - what can be asked of a graph's file. `graph place` says which rank computes which node. */
+/* graph - what can be asked of a graph's file. `graph place` says which rank computes which node of a dataflow graph;
+ * `graph run` runs a vertex program over a file of edges (graph_run.h). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,10 +7,18 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "cli/graph_place.h"
+#include "cli/graph_run.h"
 #include "cli/paths.h"
 #include "graph/graph.h"
 
-#define AT(field) offsetof(pli_place_settings, field)
+/* Both words' settings; a row of both sets the first's, and `run` copies it. */
+typedef struct graph_settings {
+    pli_place_settings place;
+    pli_graph_run      run;
+} graph_settings;
+
+#define AT(field)  offsetof(graph_settings, place.field)
+#define RUN(field) offsetof(graph_settings, run.field)
 #define MANY      1e15
 
 static const pli_opt rows[] = {
@@ -34,12 +43,66 @@ static const pli_opt rows[] = {
     { "optimizer", PLI_OPT_TEXT, AT(optimizer), "auto", "RULE",
       "the update rule, whose state takes memory beside the variables; auto: adagrad", 0, 0, "step" },
     { "seed", PLI_OPT_I64, AT(seed), "0", "N", "of the search, and of random first values", 0, MANY, "step" },
-    { "out", PLI_OPT_TEXT, AT(out), NULL, "FILE", "write the placed graph here", 0, 0, "output" },
+    { "data", PLI_OPT_LIST, RUN(files), NULL, "EDGES", "the file of the graph's edges, also packed by gzip or zstd", 0,
+      0, "edges" },
+    { "format", PLI_OPT_CHOICE, RUN(format), "auto", "auto|snap|matrix-market|metis|adjacency",
+      "what the file is; auto knows Matrix Market by its banner, and takes all else for lines FROM TO [WEIGHT]", 0, 0,
+      "edges" },
+    { "undirected", PLI_OPT_FLAG, RUN(undirected), NULL, NULL, "each edge also goes back", 0, 0, "edges" },
+    { "drop-loops", PLI_OPT_FLAG, RUN(drop_loops), NULL, NULL, "leave out edges from a vertex to itself", 0, 0,
+      "edges" },
+    { "drop-doubles", PLI_OPT_FLAG, RUN(drop_doubles), NULL, NULL,
+      "of edges between the same two vertices keep the first", 0, 0, "edges" },
+    { "source", PLI_OPT_TEXT, RUN(source), NULL, "ID",
+      "the vertex at which bfs and sssp begin, or that pagerank favors", 0, 0, "program" },
+    { "damping", PLI_OPT_F64, RUN(damping), "0.85", "X", "pagerank: the chance to follow an edge", 0, 1, "program" },
+    { "tolerance", PLI_OPT_F64, RUN(tolerance), "1e-10", "X",
+      "pagerank: it ends when no rank changes by more in a superstep", 0, 1, "program" },
+    { "supersteps", PLI_OPT_I64, RUN(supersteps), "0", "N", "end after N supersteps; 0: when nothing changes", 0, MANY,
+      "program" },
+    { "features", PLI_OPT_TEXT, RUN(features), NULL, "FILE",
+      "gcn: a row of features and a label for each vertex, in the order of ids 0, 1, ...", 0, 0, "program" },
+    { "split", PLI_OPT_TEXT, RUN(split), NULL, "FILE",
+      "gcn: a line for each row: train, val, test, or none of these", 0, 0, "program" },
+    { "engine", PLI_OPT_CHOICE, RUN(engine), "sync", "sync|async",
+      "sync: superstep by superstep; async: vertex by vertex, from a queue", 0, 0, "distribution" },
+    { "scope", PLI_OPT_CHOICE, RUN(scope), "vertex", "vertex|edge|full",
+      "async: which neighbors a vertex locks while it is updated: none; against changes; against reads, too", 0, 0,
+      "distribution" },
+    { "order", PLI_OPT_CHOICE, RUN(order), "fifo", "fifo|priority|sweep",
+      "async: which vertex comes next: by waiting time, by its neighbors' changes, by number", 0, 0, "distribution" },
+    { "partition", PLI_OPT_CHOICE, RUN(partition), "range", "range|random|grid|oblivious|hdrf|metis",
+      "which worker has which edge: range and metis keep a vertex's edges together, the others cut vertices", 0, 0,
+      "distribution" },
+    { "workers", PLI_OPT_I64, RUN(workers), NULL, "N", "workers; default 1; under a launcher: its processes", 1, 65535,
+      "distribution" },
+    { "threads", PLI_OPT_I64, RUN(threads), NULL, "N", "compute threads of one worker", 1, 4096, "distribution" },
+    { "transport", PLI_OPT_CHOICE, RUN(transport), NULL, "threads|mpi|sim",
+      "what carries the bytes; default: mpi under an MPI launcher, else threads", 0, 0, "distribution" },
+    { "topology", PLI_OPT_TEXT, RUN(topology), NULL, "local|allreduce|ps",
+      "how updates travel; default local; ps if ranks are processes", 0, 0, "distribution" },
+    { "consistency", PLI_OPT_TEXT, RUN(consistency), NULL, "C",
+      "what a read may miss: bsp (default), ssp:S, async, ...", 0, 0, "distribution" },
+    { "reduce", PLI_OPT_CHOICE, RUN(reduce), "plain", "plain|exact",
+      "exact: sums have the same bits in any order", 0, 0, "distribution" },
+    { "checkpoint", PLI_OPT_TEXT, RUN(checkpoint), NULL, "DIR",
+      "keep checkpoints here, from which --resume goes on; one when a signal ends the run", 0, 0, "run" },
+    { "checkpoint-every", PLI_OPT_I64, RUN(checkpoint_every), "0", "N",
+      "a checkpoint behind every N supersteps; 0: only when a signal ends the run", 0, MANY, "run" },
+    { "resume", PLI_OPT_TEXT, RUN(resume), NULL, "DIR", "go on from the newest checkpoint of this folder", 0, 0,
+      "run" },
+    { "events", PLI_OPT_TEXT, RUN(events), NULL, "FILE", "write an event log for 'plait audit'", 0, 0, "run" },
+    { "timeout", PLI_OPT_DURATION, RUN(timeout_ns), "300s", "S", "longest wait for another rank", 0, 0, "run" },
+    { "quiet", PLI_OPT_FLAG, RUN(quiet), NULL, NULL, "print errors only", 0, 0, "run" },
+    { "out", PLI_OPT_TEXT, AT(out), NULL, "FILE",
+      "place: write the placed graph here; run: the values, as a NumPy array if it ends in .npy", 0, 0, "output" },
     { "json", PLI_OPT_FLAG, AT(json), NULL, NULL, "print one JSON object", 0, 0, "output" },
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
-static const char *const words[] = { "place", NULL };
+static const char *const words[] = { "place", "run", NULL };
+
+static const char *const *more(const char *word) { return pli_is(word, "run") ? pli_vertex_names() : NULL; }
 
 /* What is printed. */
 typedef struct result {
@@ -203,20 +266,84 @@ static bool check(const pli_place_settings *set) {
     return false;
 }
 
+static bool takes(const char *word, const pli_opt *row) {
+    static const char *const of_place[] = { "placement", "step" },
+                             *const of_run[] = { "edges", "program", "distribution", "run" };
+    const bool         runs = pli_is(word, "run");
+    const char *const *foreign = runs ? of_place : of_run;
+    if (runs && (pli_is(row->name, "cluster") || pli_is(row->name, "seed"))) return true;
+    for (size_t i = 0; i < (runs ? 2 : 4); i++)
+        if (pli_is(row->group, foreign[i])) return false;
+    return true;
+}
+
+/* Is an option given that the other word has? */
+static bool is_foreign(const pli_opts *opts, bool runs) {
+    const char *word = runs ? "run" : "place";
+    for (const pli_opt *row = rows; row->name != NULL; row++) {
+        if (takes(word, row) || !pli_opts_is_given(opts, row->name)) continue;
+        pli_cli_usage("graph %s: --%s belongs to 'plait graph %s'", word, row->name, runs ? "place" : "run");
+        return true;
+    }
+    return false;
+}
+
+static int place_word(pli_place_settings *set) {
+    plait_error err = { .rank = -1 };
+    if (!check(set)) return PLI_EXIT_USAGE;
+    return place(set, &err) < 0 ? pli_cli_fail(&err) : pli_cli_end(PLI_EXIT_DONE);
+}
+
+/* Is an option given of which the program has no use? */
+static bool is_in_vain(const pli_opts *opts, const char *program) {
+    const pli_vertex_named *named = pli_vertex_find(program, NULL);
+    if (named == NULL) return false;
+    const struct {
+        const char *name;
+        bool        used;
+        const char *why;
+    } of[] = {
+        { "damping", named->ranks, "--damping is pagerank's" },
+        { "tolerance", named->ranks, "--tolerance is pagerank's" },
+        { "supersteps", !named->at_once, "it takes one" },
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (!of[i].used && pli_opts_is_given(opts, of[i].name)) {
+            pli_cli_usage("graph run: %s has no use for --%s: %s", program, of[i].name, of[i].why);
+            return true;
+        }
+    return false;
+}
+
+static int run_word(graph_settings *set, const pli_opts *opts) {
+    if (is_in_vain(opts, set->run.program)) return PLI_EXIT_USAGE;
+    if (set->run.files.n > 1)
+        return pli_cli_usage("graph run: --data is given %" PRId64 " times, and a graph is one file: put the edges "
+                             "into one, as in 'cat A B >C'", set->run.files.n);
+    set->run.data = set->run.files.n == 1 ? set->run.files.item[0] : NULL;
+    set->run.cluster = set->place.cluster;
+    set->run.out = set->place.out;
+    set->run.seed = set->place.seed;
+    set->run.json = set->place.json;
+    return pli_graph_run_program(&set->run);
+}
+
 static int graph(int argc, char *const *argv) {
-    pli_place_settings set = { .ranks = 0 };
-    pli_opts          *opts = NULL;
-    pli_text_list      given = { 0 };
-    plait_error        err = { .rank = -1 };
-    int                code = PLI_EXIT_USAGE;
+    graph_settings set = { .run = { .argc = argc, .argv = argv } };
+    pli_opts      *opts = NULL;
+    pli_text_list  given = { 0 };
+    int            code = PLI_EXIT_USAGE;
     if (!pli_cli_read(&pli_command_graph, argc, argv, &set, &given, &opts, &code)) return code;
-    if (given.n > 0 && strcmp(given.item[0], words[0]) != 0) {
-        pli_cli_unknown("word after graph:", given.item[0], words, 1);
+    const bool runs = given.n > 0 && pli_is(given.item[0], "run");
+    if (given.n > 0 && !runs && !pli_is(given.item[0], words[0])) {
+        pli_cli_unknown("word after graph:", given.item[0], words, 2);
     } else if (given.n != 2) {
-        pli_cli_usage("graph: say 'plait graph place FILE --ranks N'");
-    } else {
-        set.file = given.item[1];
-        if (check(&set)) code = place(&set, &err) < 0 ? pli_cli_fail(&err) : pli_cli_end(PLI_EXIT_DONE);
+        pli_cli_usage(runs ? "graph run: say one program, as in 'plait graph run pagerank --data EDGES'; 'plait help "
+                             "graph' lists them"
+                           : "graph: say 'plait graph run PROGRAM --data EDGES' or 'plait graph place FILE --ranks N'");
+    } else if (!is_foreign(opts, runs)) {
+        set.place.file = set.run.program = given.item[1];
+        code = runs ? run_word(&set, opts) : place_word(&set.place);
     }
     pli_opts_free(&opts);
     return code;
@@ -224,12 +351,16 @@ static int graph(int argc, char *const *argv) {
 
 const pli_command pli_command_graph = {
     .name = "graph",
-    .usage = "graph place FILE --ranks N|--cluster FILE [options]",
-    .summary = "say which rank computes which node of a graph",
+    .usage = "graph place FILE --ranks N|--cluster FILE [options] | graph run PROGRAM --data EDGES [options]",
+    .summary = "place a graph's nodes on ranks; run a vertex program",
     .details =
-        "FILE is a graph in Plait's JSON form, or an ONNX model. Nothing is computed: each placement is judged by "
-        "the simulated time of a step, forward and backward, and the best one is printed: the step's time, the "
-        "time of one rank alone, what each rank has to do and to hold, and the rank of every node.\n\n"
+        "graph run: PROGRAM is pagerank, components, strong, bfs, sssp, triangles, clustering, kcore, coloring, "
+        "labels or gcn; 'plait help pagerank' says what its values are. Each vertex's value goes to standard output or "
+        "--out, a line each, by increasing id. A vertex's value is a row of a parameter table, so --topology, "
+        "--consistency, --transport and --events are as with train. docs/vertex.md has more.\n\n"
+        "graph place: FILE is a graph in Plait's JSON form, or an ONNX model. Nothing is computed: each placement is "
+        "judged by the simulated time of a step, forward and backward, and the best one is printed: the step's time, "
+        "the time of one rank alone, what each rank has to do and to hold, and the rank of every node.\n\n"
         "A file's key \"place\" has places and rules: nodes that have a place keep it. --place FILE reads them "
         "from another file. --memory, --forbid, --together and --apart add rules. --out writes the graph with "
         "the place of every node. A rank has one device, cpu:0; any other is refused.\n\n"
@@ -237,5 +368,9 @@ const pli_command pli_command_graph = {
         "that are needed. docs/placement.md has more.",
     .rows = rows,
     .words = words,
+    .more = more,
+    .takes = takes,
+    .before_names = "run",
+    .names = pli_vertex_names,
     .run = graph,
 };

@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "learn/learn.h"
 #include "table/topology/topology.h"
+#include "vertex/vertex.h"
 
 typedef struct help_settings {
     bool        man;
@@ -15,12 +16,10 @@ typedef struct help_settings {
 
 static const pli_opt rows[] = {
     { "man", PLI_OPT_FLAG, offsetof(help_settings, man), NULL, NULL, "write the manual page (roff)", 0, 0, "output" },
-    { "completion", PLI_OPT_CHOICE, offsetof(help_settings, completion), NULL, "bash",
+    { "completion", PLI_OPT_CHOICE, offsetof(help_settings, completion), NULL, "bash|zsh|fish",
       "write the completion script of a shell", 0, 0, "output" },
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
-
-static int width(void) { return pli_terminal_columns(1) < 100 ? pli_terminal_columns(1) : 100; }
 
 /* Adds lines, each wrapped. A line that begins with two spaces is an item, whose text has its own column. */
 static void add_lines(pli_text *text, const char *lines) {
@@ -30,7 +29,7 @@ static void add_lines(pli_text *text, const char *lines) {
         pli_text  line = { 0 };
         pli_text_add(&line, "%.*s", length - indent, lines + indent);
         pli_text_add(text, "%.*s", indent, lines);
-        pli_cli_wrap(text, line.data != NULL ? line.data : "", indent, width());
+        pli_cli_wrap(text, line.data != NULL ? line.data : "", indent, pli_cli_width());
         pli_text_free(&line);
         lines += length + (lines[length] == '\n');
     }
@@ -41,7 +40,7 @@ static void add_tables(const plait_learner *learner, pli_text *text) {
     add_lines(text, "\nTables, as --table NAME:topology=T,consistency=C,filter=F names them:\n");
     for (const plait_learner_table *table = learner->tables; table->name != NULL; table++) {
         pli_text_add(text, "  %-9s", table->name);
-        pli_cli_wrap(text, table->what, 11, width());
+        pli_cli_wrap(text, table->what, 11, pli_cli_width());
     }
 }
 
@@ -65,7 +64,7 @@ static void add_option(pli_text *text, const plait_learner_option *o) {
     pli_text_add(&line, has_preset ? "%s; default %s" : "%s", o->help, o->preset);
     if (item.data != NULL && line.data != NULL) {
         pli_text_add(text, "%-*s", OPTION_COLUMN, item.data);
-        pli_cli_wrap(text, line.data, OPTION_COLUMN, width());
+        pli_cli_wrap(text, line.data, OPTION_COLUMN, pli_cli_width());
     }
     pli_text_free(&item);
     pli_text_free(&line);
@@ -90,7 +89,7 @@ void pli_cli_list(pli_text *text) {
     const pli_command *const *commands = pli_commands();
     for (size_t i = 0; commands[i] != NULL; i++) {
         pli_text_add(text, "  %-10s ", commands[i]->name);
-        pli_cli_wrap(text, commands[i]->summary, 13, width());
+        pli_cli_wrap(text, commands[i]->summary, 13, pli_cli_width());
     }
 }
 
@@ -101,7 +100,7 @@ static void overview(pli_text *text) {
     for (size_t i = 0; pli_learners()[i] != NULL; i++)
         pli_text_add(&names, i > 0 ? " %s" : "%s", pli_learners()[i]->name);
     pli_text_add(text, "\nmodels:\n  ");
-    pli_cli_wrap(text, names.data != NULL ? names.data : "", 2, width());
+    pli_cli_wrap(text, names.data != NULL ? names.data : "", 2, pli_cli_width());
     pli_text_free(&names);
     add_lines(text, "\nmore: plait help COMMAND, plait help MODEL, plait help topology, plait help consistency, "
                     "plait help pairs, plait help filters, plait help optimizer\n");
@@ -124,6 +123,7 @@ static bool topic(const char *name, pli_text *text) {
     }
     if (pli_cli_help_choice(name, text) || pli_cli_help_filter(name, text) || pli_cli_help_optimizer(name, text))
         return true;
+    if (find_learner(name) == NULL && pli_cli_help_program(name, text)) return true;
     if (find_learner(name) == NULL) return pli_cli_help_option(name, text) || pli_cli_help_value(name, text);
     add_learner(find_learner(name), text);
     return true;
@@ -143,6 +143,7 @@ size_t pli_cli_topics(const char *names[PLI_CLI_TOPICS_MAX]) {
     for (size_t i = 0; pli_consistencies()[i] != NULL && n < PLI_CLI_TOPICS_MAX; i++)
         names[n++] = pli_consistencies()[i]->name;
     for (size_t i = 0; pli_filters()[i] != NULL && n < PLI_CLI_TOPICS_MAX; i++) names[n++] = pli_filters()[i]->name;
+    for (size_t i = 0; pli_vertex_names()[i] != NULL && n < PLI_CLI_TOPICS_MAX; i++) names[n++] = pli_vertex_names()[i];
     return n;
 }
 
@@ -171,7 +172,7 @@ static int help(int argc, char *const *argv) {
     if (set.man) {
         pli_cli_manual(&text);
     } else if (set.completion != NULL) {
-        pli_cli_completion(&text);
+        pli_cli_completion(set.completion, &text);
     } else if (words.n == 0) {
         overview(&text);
     } else if (!topic(words.item[0], &text)) {
@@ -187,7 +188,8 @@ static int help(int argc, char *const *argv) {
 
 const pli_command pli_command_help = {
     .name = "help",
-    .usage = "help [COMMAND|MODEL|OPTION|pairs|topology|consistency|filters|optimizer] [--man] [--completion bash]",
+    .usage = "help [COMMAND|MODEL|OPTION|pairs|topology|consistency|filters|optimizer] [--man] "
+             "[--completion bash|zsh|fish]",
     .summary = "describe a command, a model, a setting or an option",
     .details = "'plait help pairs' shows which topologies and consistencies train together, and why the others are "
                "refused. 'plait help topology' lists how updates travel, 'plait help consistency' what a read may "

@@ -15,8 +15,6 @@ void pli_cli_example(const plait_consistency *policy, char spec[PLI_CONSISTENCY_
 
 /* --- help consistency, help topology ------------------------------------------------------------------ */
 
-static int width(void) { return pli_terminal_columns(1) < 100 ? pli_terminal_columns(1) : 100; }
-
 static void name_of(const pli_topology_kind *kind, char name[64]) {
     snprintf(name, 64, "%s%s%s", kind->name, kind->parameters[0] != '\0' ? ":" : "", kind->parameters);
 }
@@ -28,7 +26,7 @@ static void consistencies(pli_text *text) {
         char name[64];
         snprintf(name, sizeof name, "%s%s", policy[p]->name, policy[p]->parameters);
         pli_text_add(text, "  %-16s ", name);
-        pli_cli_wrap(text, policy[p]->summary, 19, width());
+        pli_cli_wrap(text, policy[p]->summary, 19, pli_cli_width());
     }
     pli_text_add(text, "\nmore: plait help pairs\n");
 }
@@ -39,7 +37,7 @@ static void topologies(pli_text *text) {
         char name[64];
         name_of(pli_topologies()[t], name);
         pli_text_add(text, "  %-21s ", name);
-        pli_cli_wrap(text, pli_topologies()[t]->summary, 24, width());
+        pli_cli_wrap(text, pli_topologies()[t]->summary, 24, pli_cli_width());
     }
     pli_text_add(text, "\nmore: plait help pairs\n");
 }
@@ -61,7 +59,7 @@ static void add_topologies(const char *spec, bool one_process, pli_text *text) {
         if (goes(pli_topologies()[t], spec, one_process))
             pli_text_add(&list, "%s%s", list.length > 0 ? ", " : "", name);
     }
-    pli_cli_wrap(text, list.data != NULL ? list.data : "none", 27, width());
+    pli_cli_wrap(text, list.data != NULL ? list.data : "none", 27, pli_cli_width());
     pli_text_free(&list);
 }
 
@@ -70,7 +68,7 @@ static void consistency(const plait_consistency *policy, pli_text *text) {
     pli_cli_example(policy, spec);
     pli_text_add(text, "%s%s: a consistency, as --consistency %s\n", policy->name, policy->parameters, spec);
     pli_text_add(text, "  means                    ");
-    pli_cli_wrap(text, policy->summary, 27, width());
+    pli_cli_wrap(text, policy->summary, 27, pli_cli_width());
     pli_text_add(text, "  topologies on threads    ");
     add_topologies(spec, true, text);
     pli_text_add(text, "  topologies on mpi, sim   ");
@@ -87,7 +85,7 @@ static void add_consistencies(const pli_topology_kind *kind, bool one_process, p
         if (goes(kind, spec, one_process))
             pli_text_add(&list, "%s%s%s", list.length > 0 ? ", " : "", policy->name, policy->parameters);
     }
-    pli_cli_wrap(text, list.data != NULL ? list.data : "none", 27, width());
+    pli_cli_wrap(text, list.data != NULL ? list.data : "none", 27, pli_cli_width());
     pli_text_free(&list);
 }
 
@@ -97,7 +95,7 @@ static void topology(const pli_topology_kind *kind, pli_text *text) {
     pli_topology_example(kind, example);
     pli_text_add(text, "%s: a topology, as --topology %s\n", name, example);
     pli_text_add(text, "  means                    ");
-    pli_cli_wrap(text, kind->summary, 27, width());
+    pli_cli_wrap(text, kind->summary, 27, pli_cli_width());
     pli_text_add(text, "  consistency on threads   ");
     add_consistencies(kind, true, text);
     pli_text_add(text, "  consistency on mpi, sim  ");

@@ -50,13 +50,11 @@ static const optimizer rules[] = {
     { NULL, NULL, NULL },
 };
 
-static int width(void) { return pli_terminal_columns(1) < 100 ? pli_terminal_columns(1) : 100; }
-
 static void list(const char *title, const optimizer *all, pli_text *text) {
     pli_text_add(text, "%s\n", title);
     for (; all->name != NULL; all++) {
         pli_text_add(text, "  %-*s", COLUMN - 2, all->name);
-        pli_cli_wrap(text, all->summary, COLUMN, width());
+        pli_cli_wrap(text, all->summary, COLUMN, pli_cli_width());
     }
 }
 
@@ -64,10 +62,10 @@ static bool one(const char *name, const optimizer *all, const char *kind, pli_te
     for (; all->name != NULL; all++) {
         if (strcmp(name, all->name) != 0) continue;
         pli_text_add(text, "%s: %s, as --optimizer %s\n  does     ", name, kind, name);
-        pli_cli_wrap(text, all->summary, COLUMN, width());
+        pli_cli_wrap(text, all->summary, COLUMN, pli_cli_width());
         if (all->more[0] != '\0') {
             pli_text_add(text, "\n");
-            pli_cli_wrap(text, all->more, 0, width());
+            pli_cli_wrap(text, all->more, 0, pli_cli_width());
         }
         pli_text_add(text, "more: plait help optimizer\n");
         return true;
@@ -79,7 +77,8 @@ bool pli_cli_help_optimizer(const char *name, pli_text *text) {
     if (strcmp(name, "optimizer") != 0)
         return one(name, solvers, "a solver", text) || one(name, rules, "an update rule", text);
     pli_cli_wrap(text, "--optimizer auto (the default) takes the first solver that goes with the model and all other "
-                       "settings, else the model's update rule. The record's optimizer_why says why.", 0, width());
+                       "settings, else the model's update rule. The record's optimizer_why says why.",
+                 0, pli_cli_width());
     list("\nsolvers, which find their steps and their end by themselves", solvers, text);
     list("\nupdate rules of the tables, which take a step for each batch", rules, text);
     pli_text_add(text, "\nmore: plait help NAME, for each of these names\n");

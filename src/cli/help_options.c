@@ -3,9 +3,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/settings.h"
 #include "cli/words.h"
-
-static int width(void) { return pli_terminal_columns(1) < 100 ? pli_terminal_columns(1) : 100; }
 
 static const pli_opt *find(const pli_opt *rows, const char *name) {
     while (rows != NULL && rows->name != NULL && strcmp(rows->name, name) != 0) rows++;
@@ -16,7 +15,7 @@ static const pli_opt *find(const pli_opt *rows, const char *name) {
 static bool add_row(const pli_opt *row, pli_text *text) {
     const pli_opt one[] = { *row, { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL } };
     pli_text      line = { 0 };
-    pli_opts_help(one, width(), &line);
+    pli_opts_help(one, pli_cli_width(), &line);
     if (line.data == NULL) return false;
     pli_text_add(text, "%s", strchr(line.data, '\n') + 1);
     pli_text_free(&line);
@@ -38,7 +37,7 @@ static void add_owners(pli_opt *const *tables, size_t first, const char *name, p
             pli_text_add(&owners, "%s%s", i > first ? ", " : "", pli_commands()[i]->name);
     }
     pli_text_add(&owners, ":");
-    if (owners.data != NULL) pli_cli_wrap(text, owners.data, 0, width());
+    if (owners.data != NULL) pli_cli_wrap(text, owners.data, 0, pli_cli_width());
     pli_text_free(&owners);
 }
 
@@ -49,6 +48,19 @@ static bool was_told(pli_opt *const *tables, size_t i, const pli_opt *row) {
         if (other != NULL && same(other, row)) return true;
     }
     return false;
+}
+
+/* Adds what 'plait tune' tries of the option, by model. */
+static void add_ranges(const char *name, pli_text *text) {
+    pli_text all = { 0 };
+    for (const pli_opt_range *range = pli_train_ranges; range->option != NULL; range++) {
+        if (strcmp(range->option, name) != 0) continue;
+        pli_text_add(&all, "%s%s %s", all.data == NULL ? "'plait tune' tries by default: " : "; ", range->models,
+                     range->tried);
+    }
+    if (all.data != NULL) pli_text_add(text, "\n");
+    if (all.data != NULL) pli_cli_wrap(text, all.data, 2, pli_cli_width());
+    pli_text_free(&all);
 }
 
 bool pli_cli_help_option(const char *name, pli_text *text) {
@@ -63,6 +75,7 @@ bool pli_cli_help_option(const char *name, pli_text *text) {
         add_owners(tables, i, name, text);
         if (!add_row(row, text)) break;
     }
+    if (told > 0) add_ranges(name, text);
     for (size_t i = 0; tables != NULL && i < n; i++) pli_free(tables[i]);
     pli_free(tables);
     return told > 0;

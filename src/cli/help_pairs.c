@@ -11,8 +11,6 @@
 
 enum { SETTINGS_MAX = 48, POLICIES_MAX = 24, NAME_COLUMNS = 27 };
 
-static int width(void) { return pli_terminal_columns(1) < 100 ? pli_terminal_columns(1) : 100; }
-
 /* --- topologies and consistencies --------------------------------------------------------------------------------- */
 
 static bool trains_with(pli_pair pair, pli_fill fill) {
@@ -91,7 +89,9 @@ static void list_settings(all_settings *all) {
     for (int i = 0; pli_solvers()[i] != NULL && all->n + 1 < SETTINGS_MAX; i++) {
         choice *c = &all->choice[all->n++];
         *c = (choice){ .name = pli_solvers()[i]->name, .learner = logistic, .solver = pli_solvers()[i] };
-        snprintf(c->text, sizeof c->text, "--optimizer %s", c->name);
+        const char *of = c->solver == &pli_solver_cd ? " (hinge)" : ""; /* two go by the name cd */
+        if (c->solver == &pli_solver_coordinates) of = " (not hinge)";
+        snprintf(c->text, sizeof c->text, "--optimizer %s%s", c->name, of);
         c->option = c->text;
     }
     for (int i = 0; pli_learners()[i] != NULL && all->n < SETTINGS_MAX; i++) {
@@ -141,7 +141,7 @@ static void list_policies(trial *t, const all_settings *all, const choice *c, co
 
 static void add_topology(pli_text *text, const char *names, const char *policies) {
     pli_text_add(text, "   %-*s ", NAME_COLUMNS - 4, names);
-    pli_cli_wrap(text, policies[0] != '\0' ? policies : "none", NAME_COLUMNS, width());
+    pli_cli_wrap(text, policies[0] != '\0' ? policies : "none", NAME_COLUMNS, pli_cli_width());
 }
 
 /* Does the setting work with every pair that trains? */
@@ -228,9 +228,9 @@ static void keep_apart(whom_apart *a, const char *why, int i, int j) {
 
 static void tell_apart(pli_text *text, whom_apart *a) {
     for (int r = 0; r < a->reasons.n; r++) {
-        pli_cli_wrap(text, a->whom[r].data != NULL ? a->whom[r].data : "", 0, width());
+        pli_cli_wrap(text, a->whom[r].data != NULL ? a->whom[r].data : "", 0, pli_cli_width());
         pli_text_add(text, "     ");
-        pli_cli_wrap(text, a->reasons.text[r], 5, width());
+        pli_cli_wrap(text, a->reasons.text[r], 5, pli_cli_width());
         pli_text_free(&a->whom[r]);
     }
 }

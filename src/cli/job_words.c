@@ -1,10 +1,13 @@
 /* A command's own options among those of train. A word belongs to the command if one of its rows has that name, and the
- * word behind it, if it is the value; all others are train's, which says what is wrong with them. */
+ * word behind it, if it is the value; all others are train's, which says what is wrong with them. A configuration file
+ * may have both. */
 #include "cli/job_words.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
+#include "cli/paths.h"
 #include "comm/launcher.h"
 #include "table/topology/topology.h"
 
@@ -19,6 +22,8 @@ static const pli_opt *own_row(const pli_command *command, const char *word, bool
     }
     return NULL;
 }
+
+static bool is_help(const char *word) { return strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0; }
 
 /* Is the word a mistyped own option, and none of train's? Then it prints which, and returns true. */
 static bool is_mistyped(const pli_command *command, const pli_opt *train, const char *word) {
@@ -38,28 +43,37 @@ static bool is_mistyped(const pli_command *command, const pli_opt *train, const 
     return true;
 }
 
+/* Sorts the words into mine [n] and others [n_others]. false: one is mistyped, which has been printed. */
+static bool sort_words(const pli_command *command, const pli_opt *train, int argc, char *const *argv, char **mine,
+                       int *n, char **others, int *n_others) {
+    for (int i = 0; i < argc; i++) {
+        bool with_value = false;
+        if (is_help(argv[i]) || own_row(command, argv[i], &with_value) != NULL) mine[(*n)++] = argv[i];
+        else if (!is_mistyped(command, train, argv[i])) others[(*n_others)++] = argv[i];
+        else return false;
+        if (with_value && i + 1 < argc) mine[(*n)++] = argv[++i];
+    }
+    return true;
+}
+
 bool pli_job_words_read(const pli_command *command, int argc, char *const *argv, void *own, pli_opts **own_opts_out,
                         pli_train_settings *job, pli_opts **job_opts_out, int *code_out) {
     char      **words = pli_calloc(2 * (size_t)argc + 2, sizeof *words), **mine = words, **others = words + argc + 1;
     int         n = 0, n_others = 0;
-    pli_command as_train = pli_command_train;
-    as_train.name = command->name;
+    pli_command as_train = pli_command_train, as_own = *command;
     pli_opt    *train = pli_command_rows(&pli_command_train);
-    bool        ok = words != NULL && train != NULL;
+    bool        ok = words != NULL && train != NULL, help = false;
+    as_train.name = command->name;
+    as_train.file.beside = command->rows;
+    as_own.file.beside = train;
+    *job_opts_out = *own_opts_out = NULL;
     if (!ok) pli_cli_usage("out of memory");
-    for (int i = 0; ok && i < argc; i++) {
-        bool with_value = false;
-        if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0 ||
-            own_row(command, argv[i], &with_value) != NULL)
-            mine[n++] = argv[i];
-        else if (!is_mistyped(command, train, argv[i]))
-            others[n_others++] = argv[i];
-        else
-            ok = false;
-        if (with_value && i + 1 < argc) mine[n++] = argv[++i];
-    }
-    ok = ok && pli_cli_read(command, n, mine, own, NULL, own_opts_out, code_out) &&
-         pli_train_settings_read(&as_train, n_others, others, job, job_opts_out, code_out);
+    for (int i = 0; i < argc; i++) help = help || is_help(argv[i]);
+    ok = ok && sort_words(command, train, argc, argv, mine, &n, others, &n_others);
+    if (ok && !help) ok = pli_train_settings_read(&as_train, n_others, others, job, job_opts_out, code_out);
+    if (ok && !help) as_own.file.path = job->config;
+    ok = ok && pli_cli_read(&as_own, n, mine, own, NULL, own_opts_out, code_out);
+    if (!ok) pli_opts_free(job_opts_out);
     pli_free(words);
     pli_free(train);
     return ok;
@@ -76,7 +90,8 @@ static bool refuse(const pli_command *command, const pli_opts *job_opts, const c
 }
 
 bool pli_job_words_refuse(const pli_command *command, const pli_opts *job_opts, const char *const *names) {
-    static const char *const by_all[] = { "metrics", "curve", "events", "trace", "tensorboard", "dry-run", NULL };
+    static const char *const by_all[] = { "metrics", "curve", "events", "trace", "tensorboard",
+                                          "dashboard", "dry-run", NULL };
     return refuse(command, job_opts, by_all) || refuse(command, job_opts, names);
 }
 
@@ -156,4 +171,49 @@ bool pli_job_words_check_data(const pli_command *command, const pli_train_settin
     }
     if (job->in.data.n == 0) pli_cli_usage("%s: no data; say --data D", command->name);
     return job->in.data.n > 0;
+}
+
+bool pli_job_words_check_files(const pli_command *command, const pli_train_settings *job, const pli_job_files *own) {
+    char          *done = own->out != NULL ? pli_format("%s.done", own->out) : NULL;
+    const pli_path written[] = { { "--report", own->report, false },
+                                 { "--trials-file", own->trials, false },
+                                 { "--out", own->out, false },
+                                 { "--out (FILE.done)", done, false } };
+    const pli_path model = { "--init-model", job->init_model, false };
+    const pli_path read[] = { { "--test", job->test, false },       { "--validation", job->validation, false },
+                              { "--label", pli_input_label_file(&job->in), false }, { "--config", job->config, false },
+                              { "--cluster", job->cluster, false }, { "--graph", job->graph, false },
+                              { "--folds-from", own->folds_from, false } };
+    const bool is_file = own->report == NULL || strcmp(own->report, "-") != 0;
+    if (!is_file)
+        pli_cli_usage("%s: --report -: the page is not written to standard output; name a file, such as --report "
+                      "page.html", command->name);
+    const bool apart = is_file &&
+                       pli_paths_apart(command->name, written, 4, read, sizeof read / sizeof *read, &job->in.data) &&
+                       pli_paths_apart(command->name, written, 2, &model, 1, &(pli_text_list){ 0 });
+    pli_free(done);
+    return apart;
+}
+
+/* --- what was asked for ------------------------------------------------------------------------------------------- */
+
+/* Do the results depend on this option of train? */
+static bool matters(const pli_opts *opts, const pli_opt *row) {
+    static const char *const not_these[] = { "out", "json", "quiet", "test", "config", "threads" };
+    for (size_t i = 0; i < sizeof not_these / sizeof *not_these; i++)
+        if (pli_is(row->name, not_these[i])) return false;
+    return pli_opts_is_given(opts, row->name);
+}
+
+void pli_job_words_json(const pli_opts *job_opts, const pli_train_settings *job, const char *key, pli_text *text) {
+    pli_json_object(text, key);
+    for (const pli_opt *row = pli_opts_rows(job_opts); row->name != NULL; row++) {
+        pli_text value = { 0 };
+        if (!matters(job_opts, row)) continue;
+        pli_opts_value(row, job, &value);
+        pli_json_text(text, row->name, value.data != NULL ? value.data : "");
+        text->failed = text->failed || value.failed;
+        pli_text_free(&value);
+    }
+    pli_json_end(text);
 }

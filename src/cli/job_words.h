@@ -29,4 +29,15 @@ bool pli_job_words_check_alone(const pli_command *command, const pli_train_setti
  *  error. */
 bool pli_job_words_check_data(const pli_command *command, const pli_train_settings *job);
 
+/* The files of a command's own options. NULL: not given. */
+typedef struct pli_job_files {
+    const char *report, *folds_from, *trials; /* trials: of --trials-file */
+    const char *out; /* of --out, if the command saves a model */
+} pli_job_files;
+/** Checks that the files which the command writes are different, and none that it or the runs read, and that the report
+ *  is not "-". --out may be --init-model. false: it has printed an error. */
+bool pli_job_words_check_files(const pli_command *command, const pli_train_settings *job, const pli_job_files *own);
+/** Adds an object of JSON: the options of the job that were given, by name, without those that change no result. */
+void pli_job_words_json(const pli_opts *job_opts, const pli_train_settings *job, const char *key, pli_text *text);
+
 #endif

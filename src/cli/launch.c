@@ -4,8 +4,9 @@
  * was lost while the others succeeded. So a train with --out is done only if it has its completion record, FILE.done.
  * Without --out, the ranks' own reports count (verdict.c), then the launcher's code.
  *
- * With --max-restarts R a lost job is restarted up to R times: by the same command, and, for a train with --checkpoint
- * DIR, from the newest good checkpoint there (--resume DIR; if there is none yet, from the beginning).
+ * With --max-restarts R a lost job is restarted up to R times: by the same command, and, for a train or a graph run
+ * with --checkpoint DIR, from the newest good checkpoint there (--resume DIR; if there is none yet, from the
+ * beginning).
  *
  *   how it ended                                    | again | because
  *   3: a rank was killed, froze or was cut off      | yes   | the next life may have better luck
@@ -17,6 +18,8 @@
  *   1: mpirun itself, in a life after the first     | yes   | after a pause: a host may be away for a while
  *   2: usage, refused; 4: the answer is no          | no    | it would end in the same way
  *   75, or a signal asked to stop                   | no    | the user wants it to stop
+ *
+ * If a signal n that asks to stop has killed a rank, the code is 128+n. train saves and ends with 75 instead.
  *
  * --spares S starts S more processes, and tells the train of them (train --spares): a spare takes the place of a rank
  * that dies while the run goes on, and a restart begins with all of them again.
@@ -32,6 +35,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/dashboard/watched.h"
 #include "cli/keeper.h"
 #include "cli/verdict.h"
 #include "table/pairs/pairs.h"
@@ -41,7 +45,7 @@
 
 typedef struct launch_settings {
     const char *hosts, *hostfile;
-    int64_t     ranks, spares, max_restarts;
+    int64_t     ranks, spares, max_restarts, dashboard;
     bool        keeper;
 } launch_settings;
 
@@ -58,6 +62,9 @@ static const pli_opt rows[] = {
       "run" },
     { "max-restarts", PLI_OPT_I64, offsetof(launch_settings, max_restarts), "0", "R",
       "restart a lost job up to R times, from its newest checkpoint", 0, 1000000, "run" },
+    { "dashboard", PLI_OPT_I64, offsetof(launch_settings, dashboard), NULL, "PORT",
+      "show the train and all its ranks on a page of this machine, with figures for Prometheus; 0: any free port; the "
+      "address is printed; it outlives ranks and restarts", 0, 65535, "run" },
     /* for launch itself: runs the command as one rank, and reports the signal that ended it */
     { "keeper", PLI_OPT_FLAG, offsetof(launch_settings, keeper), NULL, NULL, NULL, 0, 0, "run" },
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
@@ -102,7 +109,33 @@ static bool is_train(const pli_text_list *words) {
     return false;
 }
 
-/* The last value given for an option of train; NULL: the command is no train, or has none. The caller frees it. */
+/* Are the words of graph those of graph run, a job, and not of graph place? */
+static bool is_graph_run(const pli_text_list *words) {
+    for (int64_t i = 1; i < words->n; i++)
+        if (strcmp(words->item[i], "run") == 0) return true;
+    return false;
+}
+
+/* The command of ours that the words name, if it works in one process: each of several would do and print the same.
+ * NULL: it joins a job, or is another program. */
+static const char *works_alone(const pli_text_list *words) {
+    const char *first = words->item[0], *slash = strrchr(first, '/'), *base = slash != NULL ? slash + 1 : first;
+    const bool  named = strcmp(base, "plait") == 0 && words->n > 1;
+    const pli_command *found = pli_command_find(named ? words->item[1] : first);
+    const bool  joins = found == &pli_command_train || found == &pli_command_version || found == &pli_command_help ||
+                       (found == &pli_command_graph && is_graph_run(words));
+    return found == NULL || joins ? NULL : found->name;
+}
+
+/* Do the words run a job of ours that may keep checkpoints: train, graph run? */
+static bool keeps_checkpoints(const pli_text_list *words) {
+    for (int64_t i = 0; i + 1 < words->n && i < 2; i++)
+        if (strcmp(words->item[i], "graph") == 0) return is_graph_run(words);
+    return is_train(words);
+}
+
+/* The last value given for an option; NULL: there is none, or the command does not run such a job. The caller frees
+ * it. */
 static char *value_of(const pli_text_list *words, const char *option) {
     const char *value = NULL;
     size_t      length = strlen(option);
@@ -111,12 +144,12 @@ static char *value_of(const pli_text_list *words, const char *option) {
         if (strcmp(word, option) == 0 && i + 1 < words->n) value = words->item[i + 1];
         if (strncmp(word, option, length) == 0 && word[length] == '=') value = word + length + 1;
     }
-    return is_train(words) && value != NULL ? pli_strdup(value) : NULL;
+    return keeps_checkpoints(words) && value != NULL ? pli_strdup(value) : NULL;
 }
 
 /* FILE.done if the command is a train with --out FILE, and FILE is no device, else NULL. The caller frees it. */
 static char *record_of(const pli_text_list *words) {
-    char *out = value_of(words, "--out"), *record = NULL;
+    char *out = is_train(words) ? value_of(words, "--out") : NULL, *record = NULL;
     for (int64_t i = 0; i < words->n; i++) {
         if (strcmp(words->item[i], "--dry-run") != 0) continue;
         pli_free(out);
@@ -136,9 +169,10 @@ typedef struct supervisor {
     const launch_settings *set;
     const pli_text_list   *words;
     char      *record;     /* FILE.done; NULL: the command writes none         */
-    char      *checkpoint; /* DIR of a train with --checkpoint; NULL: it has none */
+    char      *checkpoint; /* DIR of --checkpoint; NULL: it has none           */
     pli_verdict_file verdicts; /* of this life */
     int64_t    before;     /* time of an old FILE.done; -1: there is none */
+    pli_watched *watched;  /* its dashboard; NULL: none */
     uint64_t   over_ns;    /* the time since which the rest cannot end well by itself; 0: it can */
 } supervisor;
 
@@ -182,12 +216,13 @@ static int code_of(const supervisor *s, const pli_launch_job *job, const pli_ver
     if (v->survived && v->code == PLI_EXIT_DONE && s->record == NULL) return PLI_EXIT_DONE;
     if (v->stopped) return PLI_EXIT_INTERRUPTED;
     bool lost = job->was_ended || was_killed(job->code) || v->died;
-    if (lost && !job->was_asked && (v->code == PLI_EXIT_DONE || v->code == PLI_EXIT_PEERS || v->died))
+    if (lost && job->asked == 0 && (v->code == PLI_EXIT_DONE || v->code == PLI_EXIT_PEERS || v->died))
         return PLI_EXIT_PEERS;
     if (v->code != PLI_EXIT_DONE) return v->code;
+    if (job->asked != 0 && v->died && !was_killed(job->code)) return PLI_EXIT_SIGNAL + job->asked; /* mpirun says 0 */
     if (job->code == PLI_EXIT_DONE && s->record != NULL) {
         pli_cli_usage("launch: the ranks have ended, but their work is not complete: there is no new %s", s->record);
-        return job->was_asked ? PLI_EXIT_FAILED : PLI_EXIT_PEERS;
+        return job->asked != 0 ? PLI_EXIT_FAILED : PLI_EXIT_PEERS;
     }
     return job->code;
 }
@@ -205,10 +240,11 @@ static ending live(supervisor *s, char *const *argv) {
                            .hosts = s->set->hosts, .hostfile = s->set->hostfile, .is_over = is_over, .user = s };
     s->before = s->record != NULL ? pli_file_mtime_ns(s->record) : -1;
     pli_verdicts_open(&s->verdicts);
+    job.hears = s->verdicts.path != NULL;
     s->over_ns = 0;
     end.ran = pli_launch(&job, &err) >= 0;
     if (end.ran && job.unreached) {
-        end.asked = job.was_asked;
+        end.asked = job.asked != 0;
         end.launchers = true;
         pli_cli_usage("launch: no rank was started: %s; each machine must be reached by 'ssh HOST true' without a "
                       "password", job.why);
@@ -216,7 +252,7 @@ static ending live(supervisor *s, char *const *argv) {
         pli_verdicts_read(s->verdicts.path, &v);
         end.code = code_of(s, &job, &v);
         end.cause = v.cause;
-        end.asked = job.was_asked;
+        end.asked = job.asked != 0;
         end.launchers = end.code == PLI_EXIT_FAILED && v.begun == 0 && !v.failed && !v.died;
         if (end.cause.signal == 0 && end.cause.text[0] == '\0' && was_killed(job.code))
             end.cause.signal = job.code - PLI_EXIT_SIGNAL;
@@ -267,6 +303,7 @@ static void say_end(const supervisor *s, const ending *end, int64_t restarts) {
                             "--resume %s", s->checkpoint);
     else pli_text_add(&text, "; the run is lost with it: start it again");
     pli_cli_usage("launch: %s", text.data != NULL ? text.data : "out of memory");
+    pli_watched_note(s->watched, "end", text.data);
     pli_text_free(&text);
 }
 
@@ -277,6 +314,8 @@ static void say_restart(const supervisor *s, const ending *end, int64_t restart)
                   text.data != NULL ? text.data : "out of memory", restart, s->set->max_restarts,
                   s->checkpoint != NULL ? ", from the newest checkpoint in " : ", from the beginning",
                   s->checkpoint != NULL ? s->checkpoint : "");
+    pli_text_add(&text, "; restart %" PRId64 " of %" PRId64, restart, s->set->max_restarts);
+    pli_watched_note(s->watched, "restart", text.data);
     pli_text_free(&text);
 }
 
@@ -332,14 +371,44 @@ static int check_where(const launch_settings *set) {
     return pli_cli_fail(&err);
 }
 
-static int start(const launch_settings *set, const pli_text_list *words) {
+/* Opens the dashboard that launch or the train itself is asked for. 0: it is there, or none was asked for; else an exit
+ * code, after it has printed why. */
+static int open_dashboard(supervisor *s, bool asked) {
+    char       *of_train = value_of(s->words, "--dashboard");
+    plait_error err = { .rank = -1 };
+    int64_t     port = s->set->dashboard;
+    int         code = PLI_EXIT_USAGE;
+    if (!asked && of_train == NULL) return PLI_EXIT_DONE;
+    if (!is_train(s->words)) {
+        pli_cli_usage("launch: --dashboard with %s is refused: only train tells a dashboard of itself; 'plait doctor "
+                      "PID' asks any run", s->words->item[0]);
+    } else if (asked && of_train != NULL) {
+        pli_cli_usage("launch: --dashboard %" PRId64 ", and train --dashboard %s: give it only to launch, whose page "
+                      "shows all ranks", port, of_train);
+    } else if (!asked && (!pli_parse_i64(of_train, &port) || port < 0 || port > 65535)) {
+        code = PLI_EXIT_DONE; /* train refuses it */
+    } else if (pli_watched_open((int32_t)port, &s->watched, &err) < 0) {
+        pli_fail_at(&err, "launch");
+        code = pli_cli_fail(&err);
+    } else {
+        code = PLI_EXIT_DONE;
+    }
+    pli_free(of_train);
+    return code;
+}
+
+static int start(const launch_settings *set, const pli_text_list *words, bool dashboard) {
     supervisor s = { .set = set, .words = words, .record = record_of(words) };
     s.checkpoint = value_of(words, "--checkpoint");
     char      *events = value_of(words, "--events"), *spares = value_of(words, "--spares");
     plait_error     err = { .rank = -1 };
     const pli_above above = { .checkpoint = s.checkpoint != NULL, .restarts = set->max_restarts > 0 };
-    int        code = PLI_EXIT_USAGE;
-    if (set->spares > 0 && !is_train(words)) {
+    const char *alone = set->ranks > 1 ? works_alone(words) : NULL;
+    int         code = PLI_EXIT_USAGE;
+    if (alone != NULL) {
+        pli_cli_usage("launch: %s works in one process, and each of %" PRId64 " would do and print the same: "
+                      "run 'plait %s ...' without launch", alone, set->ranks, alone);
+    } else if (set->spares > 0 && !is_train(words)) {
         pli_cli_usage("launch: --spares %" PRId64
                       " with %s is refused: train alone takes spares; a program sets plait_job_opts.spares itself, and "
                       "is started with -n %" PRId64,
@@ -353,8 +422,9 @@ static int start(const launch_settings *set, const pli_text_list *words) {
                       set->spares);
     } else if (pli_job_check(&(pli_pair){ .logged = events != NULL, .above = &above }, &err) < 0) {
         pli_cli_usage("launch: %s", err.text);
-    } else if ((code = check_where(set)) == PLI_EXIT_DONE) {
+    } else if ((code = check_where(set)) == PLI_EXIT_DONE && (code = open_dashboard(&s, dashboard)) == PLI_EXIT_DONE) {
         code = supervise(&s);
+        pli_watched_close(&s.watched);
     }
     pli_free(events);
     pli_free(spares);
@@ -409,7 +479,7 @@ static int launch(int argc, char *const *argv) {
         } else if (words.n == 0) {
             pli_cli_usage("launch: no command after --; say 'plait launch -n N -- plait train ...'");
         } else {
-            code = start(&set, &words);
+            code = start(&set, &words, pli_opts_is_given(opts, "dashboard"));
         }
         pli_opts_free(&opts);
     }
@@ -427,10 +497,12 @@ const pli_command pli_command_launch = {
         "With --hosts or --hostfile the ranks are started on these machines, by ssh. Plait and the data must have the "
         "same paths there.\n\n"
         "A train with --out FILE is complete when FILE.done says so. With --max-restarts a job that lost a rank, a "
-        "host or mpirun is started again; a train with --checkpoint DIR then continues from its newest good "
-        "checkpoint.\n\n"
+        "host or mpirun is started again; a train or a graph run with --checkpoint DIR then continues from its newest "
+        "good checkpoint.\n\n"
         "With --spares S and a train with --replicas 2, N + S ranks are started. The last S are spares: when a rank "
-        "dies, a spare takes its place and the run continues.",
+        "dies, a spare takes its place and the run continues.\n\n"
+        "With --dashboard PORT (also if it is given to the train) launch itself shows the run on a page: it stays "
+        "there when ranks die and when the job is restarted.",
     .rows = rows,
     .run = launch,
 };

@@ -5,6 +5,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "table/consistency/consistency.h"
+#include "table/filter/filter.h"
+
 static bool is_lost(const pli_lost *lost, int32_t rank) {
     for (int64_t i = 0; i < lost->n; i++)
         if (lost->rank[i] == rank) return true;
@@ -32,6 +35,18 @@ void pli_lost_add(pli_lost *lost, int32_t rank, int32_t workers, int32_t spares,
     else if (n > 0 && ready.data != NULL)
         pli_text_add(text, ", and %s take%s its place", ready.data, n == 1 ? "s" : "");
     pli_text_free(&ready);
+}
+
+void pli_lost_with(const char *filter, const char *consistency, pli_text *text) {
+    const plait_consistency *policy = consistency != NULL ? pli_consistency_find(consistency, NULL) : NULL;
+    pli_filters_list         list;
+    if (pli_filters_read(filter, NULL, &list, NULL) >= 0 &&
+        (pli_filters_have(&list, PLAIT_ROUNDED) || pli_filters_have(&list, PLAIT_KEPT_BACK)))
+        pli_text_add(text, "; what its filters kept back of its updates is lost");
+    if (policy != NULL && policy->worker.on_clock != NULL)
+        pli_text_add(text, "; what it had gathered since its last push is lost");
+    if (policy != NULL && policy->averages)
+        pli_text_add(text, "; what its mirror had moved since the last average is lost");
 }
 
 void pli_lost_row(const pli_lost *lost, int32_t workers, int32_t spares, pli_text *text) {

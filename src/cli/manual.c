@@ -1,10 +1,10 @@
-/* Writes help, the manual page and the completion script from the tables of commands and options. */
-#include <ctype.h>
+/* Writes help and the manual page from the tables of commands and options. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
-#include "table/consistency/consistency.h"
+
+int pli_cli_width(void) { return pli_terminal_columns(1) < 100 ? pli_terminal_columns(1) : 100; }
 
 void pli_cli_wrap(pli_text *text, const char *words, int indent, int width) {
     int column = indent;
@@ -144,95 +144,4 @@ void pli_cli_manual(pli_text *text) {
     roff(text, "plait train --model logistic --data a9a --workers 4 --topology ps --consistency ssp:2");
     roff(text, "plait predict --model-file model --data a9a.t --proba");
     pli_text_add(text, ".fi\n");
-}
-
-/* --- bash ------------------------------------------------------------------------------------------- */
-
-static void complete_words(pli_text *text, const char *const *words, size_t n) {
-    pli_text_add(text, " COMPREPLY=($(compgen -W \"");
-    for (size_t i = 0; i < n; i++) pli_text_add(text, "%s%s", i > 0 ? " " : "", words[i]);
-    pli_text_add(text, "\" -- \"$word\"));");
-}
-
-static void complete_consistency(pli_text *text) {
-    const char *names[PLI_CLI_TOPICS_MAX];
-    size_t      n = 0;
-    for (; n < PLI_CLI_TOPICS_MAX && pli_consistencies()[n] != NULL; n++) names[n] = pli_consistencies()[n]->name;
-    complete_words(text, names, n);
-}
-
-/* Completes the value of an option: choices, policies, or files. */
-static void complete_value(pli_text *text, const pli_opt *row) {
-    if (row->kind == PLI_OPT_FLAG || row->kind == PLI_OPT_LATER) return;
-    pli_text_add(text, "        --%s)", row->name);
-    if (strcmp(row->name, "consistency") == 0 || strcmp(row->name, "as") == 0) {
-        complete_consistency(text);
-    } else if (row->kind == PLI_OPT_CHOICE || (row->argument != NULL && islower((unsigned char)row->argument[0]))) {
-        pli_text_add(text, " COMPREPLY=($(compgen -W \"");
-        for (const char *c = row->argument; *c != '\0'; c++) pli_text_add_bytes(text, *c == '|' ? " " : c, 1);
-        pli_text_add(text, "\" -- \"$word\"));");
-    } else if (row->kind == PLI_OPT_TEXT || row->kind == PLI_OPT_LIST) {
-        pli_text_add(text, " COMPREPLY=($(compgen -f -- \"$word\"));");
-    }
-    pli_text_add(text, " return ;;\n");
-}
-
-/* more: the command whose options are completed, too; NULL: none. */
-static void complete_command(pli_text *text, const pli_command *command, const pli_command *more) {
-    const pli_command *const of[] = { command, more };
-    pli_opt                 *rows[2] = { NULL, NULL };
-    pli_text_add(text, "    %s)\n        case $before in\n", command->name);
-    for (size_t i = 0; i < 2 && of[i] != NULL; i++) {
-        rows[i] = pli_command_rows(of[i]);
-        text->failed = text->failed || rows[i] == NULL;
-        for (const pli_opt *row = rows[i]; row != NULL && row->name != NULL; row++) complete_value(text, row);
-    }
-    pli_text_add(text, "        esac\n        options=\"--help");
-    for (size_t i = 0; i < 2; i++) {
-        for (const pli_opt *row = rows[i]; row != NULL && row->name != NULL; row++)
-            if (pli_opt_is_shown(row)) pli_text_add(text, " --%s", row->name);
-        pli_free(rows[i]);
-    }
-    pli_text_add(text, "\" ;;\n");
-}
-
-/* Completes a word that is not an option: a topic after help, a command's own words directly after it, else a file. */
-static void complete_topics(pli_text *text) {
-    const char *names[PLI_CLI_TOPICS_MAX];
-    size_t      n = pli_cli_topics(names);
-    pli_text_add(text, "    *)\n        if [ \"${COMP_WORDS[at]}\" = help ]; then\n           ");
-    complete_words(text, names, n);
-    for (const pli_command *const *command = pli_commands(); *command != NULL; command++) {
-        size_t known = 0;
-        if ((*command)->words == NULL) continue;
-        while ((*command)->words[known] != NULL) known++;
-        pli_text_add(text,
-                     "\n        elif [ \"${COMP_WORDS[at]} $((COMP_CWORD - at))\" = '%s 1' ]; then\n           ",
-                     (*command)->name);
-        complete_words(text, (*command)->words, known);
-    }
-    pli_text_add(text, "\n        else\n            COMPREPLY=($(compgen -f -- \"$word\"))\n        fi ;;\n");
-}
-
-void pli_cli_completion(pli_text *text) {
-    const pli_command *const *commands = pli_commands();
-    /* $at: index of the command; after `launch ... --`, that of the program to start, which "plait" may precede */
-    pli_text_add(text,
-                 "# bash completion of plait; written by: plait help --completion bash\n_plait() {\n"
-                 "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} options= at=1 i\n"
-                 "    for ((i = 2; i < COMP_CWORD && at == 1; i++)); do\n"
-                 "        [ \"${COMP_WORDS[1]} ${COMP_WORDS[i]}\" = 'launch --' ] && at=$((i + 1))\n    done\n"
-                 "    [ \"$at\" -gt 1 ] && [ \"$at\" -lt \"$COMP_CWORD\" ] && [ \"${COMP_WORDS[at]##*/}\" = plait ] && "
-                 "at=$((at + 1))\n"
-                 "    if [ \"$COMP_CWORD\" -eq \"$at\" ]; then\n        COMPREPLY=($(compgen -W \"");
-    for (size_t i = 0; commands[i] != NULL; i++) pli_text_add(text, "%s%s", i > 0 ? " " : "", commands[i]->name);
-    pli_text_add(text, "\" -- \"$word\"))\n        return\n    fi\n    case ${COMP_WORDS[at]} in\n");
-    for (size_t i = 0; commands[i] != NULL; i++) {
-        /* these commands also take the options of train */
-        bool both = strcmp(commands[i]->name, "config") == 0 || strcmp(commands[i]->name, "compare") == 0;
-        complete_command(text, commands[i], both ? &pli_command_train : NULL);
-    }
-    pli_text_add(text, "    esac\n    case $word in\n    -*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")) ;;\n");
-    complete_topics(text);
-    pli_text_add(text, "    esac\n}\ncomplete -o filenames -F _plait plait\n");
 }

@@ -80,3 +80,14 @@ plait_status pli_paths_check_read(const char *const *names, int64_t n, plait_err
     pli_text_free(&list);
     return status;
 }
+
+/* The length of a directory's name without slashes at its end. */
+static size_t bare(const char *dir) {
+    size_t n = strlen(dir);
+    while (n > 1 && dir[n - 1] == '/') n--;
+    return n;
+}
+
+bool pli_paths_same_directory(const char *a, const char *b) {
+    return a != NULL && b != NULL && bare(a) == bare(b) && strncmp(a, b, bare(a)) == 0;
+}

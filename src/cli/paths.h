@@ -20,4 +20,7 @@ bool pli_paths_apart(const char *command, const pli_path *written, size_t n_writ
  *  matches. */
 plait_status pli_paths_check_read(const char *const *names, int64_t n, plait_error *err);
 
+/** Are both names given, and the same but for slashes at the end? */
+bool pli_paths_same_directory(const char *a, const char *b);
+
 #endif

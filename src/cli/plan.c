@@ -10,6 +10,7 @@
 #include "cli/job_words.h"
 #include "cli/paths.h"
 #include "cli/spawn.h"
+#include "comm/cluster.h"
 #include "learn/learn.h"
 
 #define AT(field) offsetof(pli_plan_words, field)
@@ -25,6 +26,12 @@ static const pli_opt rows[] = {
       "plan" },
     { "price", PLI_OPT_F64, AT(price), "0", "P", "what a rank costs an hour, in any currency; 0: no costs are shown", 0,
       INFINITY, "plan" },
+    { "search", PLI_OPT_FLAG, AT(search), NULL, NULL,
+      "go on from the shortest setting: try other numbers of workers and servers, filters that lose nothing, and "
+      "collectives, one step at a time, while the job gets shorter; what an option gives stays", 0, 0, "plan" },
+    { "runs", PLI_OPT_TEXT, AT(runs), NULL, "FILE",
+      "records of real runs of this job on this cluster (train --json), a line each: times are corrected, and ranges "
+      "widened, by how far those were from their simulations", 0, 0, "plan" },
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 
@@ -60,7 +67,8 @@ static bool add_setting(void *user, const pli_job_pair *pair) {
     pli_plan    *plan = of->plan;
     if (plan->n == PLI_PLAN_SETTINGS)
         return pli_cli_usage("plan: more than %d settings; name fewer", PLI_PLAN_SETTINGS), false;
-    plan->setting[plan->n++] = (pli_plan_setting){ .pair = *pair, .workers = of->workers };
+    plan->setting[plan->n++] = (pli_plan_setting){ .pair = *pair, .workers = of->workers,
+                                                      .servers = (int32_t)plan->job.servers };
     return true;
 }
 
@@ -74,6 +82,11 @@ static bool make_settings(pli_plan *plan) {
     const bool  given = pli_opts_is_given(plan->job_opts, "consistency");
     const char *consistencies = given ? plan->job.consistency : "bsp,ssp:2,async";
     char        item[24];
+    plan->usual = plan->job.topology == NULL && !given;
+    plan->free_workers = plan->set.sizes == NULL && !pli_opts_is_given(plan->job_opts, "workers");
+    plan->free_servers = !pli_opts_is_given(plan->job_opts, "servers");
+    plan->free_filter = !pli_opts_is_given(plan->job_opts, "filter");
+    plan->free_collective = !pli_opts_is_given(plan->job_opts, "collective");
     const char *sizes = plan->set.sizes != NULL ? plan->set.sizes : "2,4,8";
     if (plan->set.sizes == NULL && pli_opts_is_given(plan->job_opts, "workers"))
         return cross(plan, topologies, consistencies, (int32_t)plan->job.workers);
@@ -106,12 +119,23 @@ static void tell(const pli_plan *plan, int32_t i) {
             s->pair.consistency, s->workers);
 }
 
+/* A wrong file of a cluster is told once, before each setting would. */
+static plait_status check_cluster(const pli_plan *plan, plait_error *err) {
+    pli_cluster cluster = { 0 };
+    if (plan->job.cluster == NULL) return PLAIT_OK;
+    PLI_TRY(pli_paths_check_read(&plan->job.cluster, 1, err));
+    const plait_status status = pli_cluster_read(plan->job.cluster, &cluster, err);
+    pli_cluster_free(&cluster);
+    return status;
+}
+
 static plait_status simulate_all(pli_plan *plan, plait_error *err) {
     plait_status status = PLAIT_OK;
     for (int32_t i = 0; i < plan->n && status >= 0; i++) {
         tell(plan, i);
         status = pli_plan_simulate(plan, &plan->setting[i], err);
     }
+    if (status >= 0 && plan->set.search) status = pli_plan_search(plan, err);
     if (plan->talk.terminal && !plan->talk.quiet) fprintf(stderr, "\r\033[K");
     plan->interrupted = status == PLAIT_EINTERRUPTED;
     return plan->interrupted ? PLAIT_OK : status;
@@ -132,10 +156,12 @@ static int plan_with(pli_plan *plan) {
     plan->job.topology = NULL; /* each setting has its own */
     plan->job.consistency = "bsp";
     if (!pli_train_plan_make(&plan->job, plan->job_opts, &plan->talk.log, &plan->plan)) return PLI_EXIT_USAGE;
-    if (plan->job.cluster != NULL && pli_paths_check_read(&plan->job.cluster, 1, &err) < 0) return pli_cli_fail(&err);
+    if (check_cluster(plan, &err) < 0) return pli_cli_fail(&err);
+    if (plan->set.runs != NULL && pli_paths_check_read(&plan->set.runs, 1, &err) < 0) return pli_cli_fail(&err);
     if (read_data(plan, &err) < 0) return pli_cli_fail(&err);
     pli_spawn_begin();
-    const plait_status status = simulate_all(plan, &err);
+    plait_status status = pli_plan_learn(plan, &err);
+    if (status >= 0) status = simulate_all(plan, &err);
     pli_spawn_end();
     if (status < 0) return pli_cli_fail(&err);
     if (plan->job.json) pli_plan_json(plan, &text);

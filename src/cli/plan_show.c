@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "cli/plan.h"
+#include "table/pairs/pairs.h"
 #include "watch/compare/compare.h"
 
 static bool ran(const pli_plan_setting *s) { return s->done && s->typical.status >= 0; }
@@ -29,42 +30,94 @@ static int32_t sorted(const pli_plan *plan, const pli_plan_setting *order[PLI_PL
     return n;
 }
 
-static void name_of(const pli_plan_setting *s, char name[120]) {
-    snprintf(name, 120, "%s x %s, %" PRId32, s->pair.topology, s->pair.consistency, s->workers);
+/* "ps x bsp, 4", "ps x bsp, 4 workers + 2 servers, key-cache": what the search has chosen stands behind. */
+static void name_of(const pli_plan_setting *s, const char *workers, char name[200]) {
+    int n = snprintf(name, 200, "%s x %s, %" PRId32 "%s", s->pair.topology, s->pair.consistency, s->workers, workers);
+    if (s->searched && s->servers > 0)
+        n += snprintf(name + n, 200 - (size_t)n, " + %" PRId32 " server%s", s->servers, s->servers > 1 ? "s" : "");
+    snprintf(name + n, 200 - (size_t)n, "%s%s%s%s", s->filter[0] != '\0' ? ", " : "", s->filter,
+             s->collective[0] != '\0' ? ", " : "", s->collective);
 }
 
 static bool shows_cost(const pli_plan *plan) { return plan->set.price > 0; }
 
-static void add_line(const pli_plan *plan, const pli_plan_setting *s, pli_text *text) {
-    char name[120], clock[24], low[24], high[24], whole[24], bytes[24], memory[24], range[64];
-    name_of(s, name);
-    pli_compare_seconds(s->clock_seconds, clock);
-    pli_compare_seconds(s->low, low);
-    pli_compare_seconds(s->high, high);
-    pli_compare_seconds(s->seconds, whole);
-    pli_compare_bytes(s->bytes, bytes);
-    pli_compare_bytes(memory_of(plan, s), memory);
-    snprintf(range, sizeof range, "%s to %s", low, high);
-    pli_text_add(text, "%-32s %-9s %8s  %-20s %8s %8s %4.0f %% %8s", name, s->typical.optimizer, clock, range, whole,
-                 bytes, 100 * s->typical.idle_share, memory);
-    if (shows_cost(plan)) pli_text_add(text, " %9.3g", s->cost);
-    if (plan->set.clocks == 0) pli_text_add(text, " %10.6g", s->typical.objective);
+/* Which columns the table has. It is at most a hundred columns wide. */
+typedef struct columns {
+    int  name; /* its width */
+    bool optimizer, cost, objective;
+} columns;
+
+static columns columns_of(const pli_plan *plan, const pli_plan_setting *const *order, int32_t n) {
+    columns c = { .name = 16, .cost = shows_cost(plan), .objective = plan->set.clocks == 0 };
+    char    name[200];
+    for (int32_t i = 0; i < n && ran(order[i]); i++) {
+        name_of(order[i], "", name);
+        if ((int)strlen(name) > c.name) c.name = (int)strlen(name);
+        c.optimizer |= !pli_is(order[i]->typical.optimizer, order[0]->typical.optimizer);
+    }
+    c.optimizer = c.optimizer && !(c.cost && c.objective);
+    return c;
+}
+
+/* "1.2 to 3.4 ms": the unit once, if both have the same. */
+static void range_of(double low, double high, char text[56]) {
+    char a[24], b[24];
+    pli_compare_seconds(low, a);
+    pli_compare_seconds(high, b);
+    const char *unit_a = strchr(a, ' '), *unit_b = strchr(b, ' ');
+    const bool  same = unit_a != NULL && unit_b != NULL && strcmp(unit_a, unit_b) == 0;
+    snprintf(text, 56, "%.*s to %s", same ? (int)(unit_a - a) : (int)strlen(a), a, b);
+}
+
+static void add_head(const columns *c, pli_text *text) {
+    pli_text_add(text, "%-*s", c->name, "setting, workers");
+    if (c->optimizer) pli_text_add(text, " %-8s", "by");
+    pli_text_add(text, " %8s  %-16s %8s %8s %5s %8s", "a clock", "between", "the job", "sent", "idle", "a rank");
+    if (c->cost) pli_text_add(text, " %9s", "cost");
+    if (c->objective) pli_text_add(text, " %10s", "objective");
     pli_text_add(text, "\n");
 }
 
+static void add_line(const pli_plan *plan, const columns *c, const pli_plan_setting *s, pli_text *text) {
+    char name[200], clock[24], whole[24], bytes[24], memory[24], range[56];
+    name_of(s, "", name);
+    range_of(s->low, s->high, range);
+    pli_compare_seconds(s->clock_seconds, clock);
+    pli_compare_seconds(s->seconds, whole);
+    pli_compare_bytes(s->bytes, bytes);
+    pli_compare_bytes(memory_of(plan, s), memory);
+    pli_text_add(text, "%-*s", c->name, name);
+    if (c->optimizer) pli_text_add(text, " %-8s", s->typical.optimizer);
+    pli_text_add(text, " %8s  %-16s %8s %8s %3.0f %% %8s", clock, range, whole, bytes, 100 * s->typical.idle_share,
+                 memory);
+    if (c->cost) pli_text_add(text, " %9.3g", s->cost);
+    if (c->objective) pli_text_add(text, " %10.6g", s->typical.objective);
+    pli_text_add(text, "\n");
+}
+
+/* Is the pair one that never trains, and that nobody has named? Then its reason interests nobody. */
+static bool is_usual_refusal(const pli_plan *plan, const pli_plan_setting *s) {
+    const pli_pair pair = { .topology = s->pair.topology, .consistency = s->pair.consistency };
+    return plan->usual && pli_pair_check(&pair, NULL) < 0;
+}
+
+/* Has a setting that was listed the same reason as another? */
+static bool fails_alike(const pli_plan_setting *a, const pli_plan_setting *b) {
+    return !ran(a) && !a->searched && strcmp(a->typical.why, b->typical.why) == 0;
+}
+
 /* Each reason once, with the first setting that has it. */
-static void add_reasons(const pli_plan_setting *const *order, int32_t n, pli_text *text) {
-    char name[120];
+static void add_reasons(const pli_plan *plan, const pli_plan_setting *const *order, int32_t n, pli_text *text) {
+    char       name[200];
+    const bool some = n > 0 && ran(order[0]);
     for (int32_t i = 0; i < n; i++) {
         int32_t before = 0, alike = 0;
-        if (ran(order[i])) continue;
-        while (before < i && (ran(order[before]) || strcmp(order[before]->typical.why, order[i]->typical.why) != 0))
-            before++;
-        for (int32_t k = i; k < n; k++)
-            alike += !ran(order[k]) && strcmp(order[k]->typical.why, order[i]->typical.why) == 0;
+        if (ran(order[i]) || order[i]->searched || (some && is_usual_refusal(plan, order[i]))) continue;
+        while (before < i && !fails_alike(order[before], order[i])) before++;
+        for (int32_t k = i; k < n; k++) alike += fails_alike(order[k], order[i]);
         if (before < i) continue;
-        name_of(order[i], name);
-        pli_text_add(text, "not simulated: %s workers", name);
+        name_of(order[i], " workers", name);
+        pli_text_add(text, "not simulated: %s", name);
         if (alike > 1) pli_text_add(text, ", and %d more", alike - 1);
         pli_text_add(text, ": %s\n", order[i]->typical.why);
     }
@@ -77,36 +130,48 @@ static bool all_ended(const pli_plan_setting *const *order, int32_t n) {
     return true;
 }
 
+/* Where there is a price, the shortest need not be the one to take. */
+static void add_cheapest(const pli_plan *plan, const pli_plan_setting *const *order, int32_t n, pli_text *text) {
+    const pli_plan_setting *least = order[0];
+    char                    name[200], time[24];
+    for (int32_t i = 1; i < n && ran(order[i]); i++)
+        if (order[i]->cost < least->cost) least = order[i];
+    if (!shows_cost(plan) || least == order[0]) return;
+    name_of(least, " workers", name);
+    pli_compare_seconds(least->seconds, time);
+    pli_text_add(text, "cheapest: %s: %.3g in %s, of %.3g for the shortest\n", name, least->cost, time,
+                 order[0]->cost);
+}
+
 void pli_plan_text(const pli_plan *plan, pli_text *text) {
     const pli_plan_setting *order[PLI_PLAN_SETTINGS];
     const int32_t           n = sorted(plan, order);
-    char                    name[120], time[24];
+    char                    name[200], time[24];
     if (plan->interrupted) pli_text_add(text, "interrupted: %" PRId32 " of %" PRId32 " settings\n", n, plan->n);
-    if (n > 0 && ran(order[0])) {
-        pli_text_add(text, "%-32s %-9s %8s  %-20s %8s %8s %6s %8s", "setting, workers", "optimizer", "a clock",
-                     "between", "the job", "sent", "idle", "a rank");
-        if (shows_cost(plan)) pli_text_add(text, " %9s", "cost");
-        if (plan->set.clocks == 0) pli_text_add(text, " %10s", "objective");
-        pli_text_add(text, "\n");
-    }
-    for (int32_t i = 0; i < n && ran(order[i]); i++) add_line(plan, order[i], text);
-    add_reasons(order, n, text);
+    const columns c = columns_of(plan, order, n);
+    if (n > 0 && ran(order[0])) add_head(&c, text);
+    for (int32_t i = 0; i < n && ran(order[i]); i++) add_line(plan, &c, order[i], text);
+    add_reasons(plan, order, n, text);
     if (n == 0 || !ran(order[0])) return;
-    name_of(order[0], name);
+    name_of(order[0], " workers", name);
     pli_compare_seconds(order[0]->seconds, time);
-    pli_text_add(text, "shortest: %s workers: %s for %s%" PRId64 " clocks%s\n", name, time,
+    pli_text_add(text, "shortest: %s: %s for %s%" PRId64 " clocks%s\n", name, time,
                  order[0]->typical.ended ? "" : "at most ",
                  order[0]->typical.ended ? order[0]->typical.clocks : order[0]->typical.all_clocks,
                  all_ended(order, n) ? "" : "; clocks of other settings may learn more: plait compare --transport sim");
+    add_cheapest(plan, order, n, text);
 }
 
 static void add_setting(const pli_plan *plan, const pli_plan_setting *s, pli_text *text) {
-    const pli_plan_run *run = &s->typical;
+    const pli_foretold *run = &s->typical;
     pli_json_object(text, NULL);
     pli_json_text(text, "topology", s->pair.topology);
     pli_json_text(text, "consistency", s->pair.consistency);
     pli_json_i64(text, "workers", s->workers);
-    pli_json_i64(text, "servers", plan->plan.comm.servers);
+    pli_json_i64(text, "servers", s->servers);
+    pli_json_text(text, "filter", s->filter[0] != '\0' ? s->filter : plan->plan.train.filter);
+    pli_json_text(text, "collective", s->collective[0] != '\0' ? s->collective : plan->plan.comm.collective);
+    pli_json_bool(text, "searched", s->searched);
     pli_json_text(text, "reason", run->status >= 0 ? NULL : run->why);
     if (run->status >= 0) {
         pli_json_text(text, "optimizer", run->optimizer);
@@ -134,8 +199,14 @@ void pli_plan_json(const pli_plan *plan, pli_text *text) {
     pli_json_i64(text, "rows", plait_data_rows(plan->data));
     pli_json_i64(text, "settings", plan->n);
     pli_json_bool(text, "interrupted", plan->interrupted);
+    pli_json_i64(text, "runs", plan->misses.n);
+    pli_json_f64(text, "real_over_simulated_least", plan->misses.least);
+    pli_json_f64(text, "real_over_simulated", plan->misses.middle);
+    pli_json_f64(text, "real_over_simulated_most", plan->misses.most);
     pli_json_list(text, "plan");
-    for (int32_t i = 0; i < n; i++) add_setting(plan, order[i], text);
+    for (int32_t i = 0; i < n; i++)
+        if (!(n > 0 && ran(order[0]) && (is_usual_refusal(plan, order[i]) || (order[i]->searched && !ran(order[i])))))
+            add_setting(plan, order[i], text);
     pli_json_list_end(text);
     pli_json_end(text);
     pli_text_add(text, "\n");

@@ -154,6 +154,7 @@ void pli_record_keys(const plait_report *r, const plait_simulated *simulated, co
     count(text, "messages", simulated != NULL ? simulated->messages : -1);
     tables(text, r);
     name(text, "optimizer_why", r->optimizer_why);
+    name(text, "pair_why", r->pair_why);
     name(text, "label", r->label);
     truth(text, "converged", r->converged);
     pli_json_f64(text, "gap", r->gap);
@@ -230,6 +231,8 @@ void pli_record_text(const plait_report *r, const plait_simulated *simulated, co
         pli_text_add(text, " on %s, %s, %s, %s%s\n", r->transport, r->topology, r->consistency, r->optimizer,
                      r->replicas > 1 ? ", two copies of each shard" : "");
     }
+    if (r->pair_why[0] != '\0')
+        pli_text_add(text, "%-18s %s x %s: %s\n", "chosen", r->topology, r->consistency, r->pair_why);
     own_options_text(text, r);
     for (int32_t i = 0; i < r->n_tables; i++) {
         const plait_report_table *t = &r->tables[i];
@@ -263,6 +266,9 @@ void pli_record_text(const plait_report *r, const plait_simulated *simulated, co
     if (r->updates_dropped >= 0)
         pli_text_add(text, "%-18s %" PRId64 " updates dropped, %" PRId64 " clocks skipped\n", "late",
                      r->updates_dropped, r->clocks_skipped);
+    else if (r->clocks_skipped > 0)
+        pli_text_add(text, "%-18s %" PRId64 " clocks left out by workers that are slow for long\n", "late",
+                     r->clocks_skipped);
     if (r->model_hash[0] != '\0') pli_text_add(text, "%-18s %.16s\n", "model hash", r->model_hash);
 }
 

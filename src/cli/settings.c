@@ -1,6 +1,8 @@
 /* The options of train in one table, from which flags, help, man page, completion, PLAIT_* variables, the config file
  * and the run's record follow. */
 #include "cli/settings.h"
+
+#include "cli/chosen.h"
 #include "comm/launcher.h"
 #include "data/data.h"
 #include "table/pairs/pairs.h"
@@ -89,7 +91,7 @@ const pli_opt pli_train_rows[] = {
     { "test", PLI_OPT_TEXT, AT(test), NULL, "D", "test data; the finished model is measured on it", 0, 0, "data" },
     { "validation", PLI_OPT_TEXT, AT(validation), NULL, "X",
       "validation data: a file, or the fraction of the data to hold back (0.1)", 0, 0, "data" },
-    { "format", PLI_OPT_CHOICE, AT(in.format), "auto", "auto|libsvm|csv|tsv|idx|text|vw|ratings",
+    { "format", PLI_OPT_CHOICE, AT(in.format), "auto", "auto|libsvm|csv|tsv|idx|text|vw|ratings|npy",
       "format of the data; auto looks at the content", 0, 0, "data" },
     { "index-base", PLI_OPT_CHOICE, AT(in.index_base), "auto", "auto|0|1", "number of the first feature in libsvm data",
       0, 0, "data" },
@@ -101,7 +103,7 @@ const pli_opt pli_train_rows[] = {
       0, 0, "data" },
     { "label", PLI_OPT_TEXT, AT(in.label), NULL, "COLUMN|FILE|none",
       "column of the label, by name or by number from 1; default: the column named label, target, class or y, else the "
-      "first; with idx data: the file of labels; none: rows have no label",
+      "first; with idx and npy data: the file of labels; none: rows have no label",
       0, 0, "data" },
     { "weight-column", PLI_OPT_TEXT, AT(in.weight_column), NULL, "C", "column that holds the weight of each row", 0, 0,
       "data" },
@@ -122,6 +124,10 @@ const pli_opt pli_train_rows[] = {
       "largest total size of temporary files of unpacked or received data, for each data set in each process (K, M, G, "
       "T); 0: half of the free space",
       0, 0, "data" },
+    { "blocks", PLI_OPT_I64, AT(in.blocks), NULL, "P",
+      "blocks into which the data are cut; which rows form a clock depends on it, and never on the workers; default 64 "
+      "up to 512 MiB, then twice as many for twice the data; with more workers than blocks some have no rows",
+      PLI_MIN_BLOCKS, PLI_MAX_BLOCKS, "data" },
     { "cache", PLI_OPT_FLAG, AT(in.cache), NULL, NULL,
       "keep a binary cache beside the data file; later runs read it instead", 0, 0, "data" },
 
@@ -167,11 +173,12 @@ const pli_opt pli_train_rows[] = {
       "compute threads of one worker; default: cores of the host / its ranks", 1, 4096, "distribution" },
     { "transport", PLI_OPT_CHOICE, AT(transport), NULL, "threads|mpi|sim",
       "what carries the bytes; default: mpi under an MPI launcher, else threads", 0, 0, "distribution" },
-    { "topology", PLI_OPT_TEXT, AT(topology), NULL, "local|allreduce|ps|hybrid|gossip:G",
-      "how updates travel; default local; ps if ranks are processes; G is ring, torus or exp", 0, 0, "distribution" },
+    { "topology", PLI_OPT_TEXT, AT(topology), NULL, "local|allreduce|ps|hybrid|gossip:G|auto",
+      "how updates travel; default local; ps if ranks are processes; G is ring, torus or exp; auto: what reaches a "
+      "loss first in simulations on --cluster", 0, 0, "distribution" },
     { "consistency", PLI_OPT_TEXT, AT(consistency), PLI_CONSISTENCY_DEFAULT, "C",
       "what a read may miss: bsp, ssp:S, essp:S, asp:S:W, bounded-delay:T, sequential, vap:V, downpour:F:P, "
-      "local-sgd:H or async",
+      "local-sgd:H or async; auto: what reaches a loss first in simulations on --cluster",
       0, 0, "distribution" },
     { "backup", PLI_OPT_I64, AT(backup), "0", "N",
       "under bsp: N backup workers: a clock does not wait for its N slowest workers, and drops their late updates", 0,
@@ -181,12 +188,13 @@ const pli_opt pli_train_rows[] = {
       "lists the tables",
       0, 0, "distribution" },
     { "reduce", PLI_OPT_CHOICE, AT(reduce), "plain", "plain|exact",
-      "exact: under bsp, the same bits with any topology, any transport and any number of workers up to 64", 0, 0,
+      "exact: under bsp, the same bits with any topology, any transport and any number of workers", 0, 0,
       "distribution" },
     { "balance", PLI_OPT_CHOICE, AT(balance), "static", "static|dynamic",
-      "static: a worker keeps its blocks of rows; dynamic: blocks move to faster workers", 0, 0, "distribution" },
+      "static: a worker keeps its blocks of rows; dynamic: blocks move to faster workers, with --cut layers to faster "
+      "stages", 0, 0, "distribution" },
     { "replicas", PLI_OPT_I64, AT(replicas), "1", "K",
-      "replicas of each shard, 1 or 2; with 2 the run continues when a rank dies; ps with bsp, ssp:S, essp:S or async",
+      "replicas of each shard, 1 or 2; with 2 the run continues when a rank dies; ps alone has them",
       1, RANKS_MAX, "distribution" },
     { "spares", PLI_OPT_I64, AT(spares), "0", "N",
       "with --replicas 2: the last N workers are spares: they have no rows and no shards until another worker dies, "
@@ -205,7 +213,8 @@ const pli_opt pli_train_rows[] = {
       "fixed16, fp16, bf16, topk:F, randk:F, onebit, significant:X, kkt, zstd; see 'plait help filters'",
       0, 0, "distribution" },
     { "cluster", PLI_OPT_TEXT, AT(cluster), NULL, "FILE",
-      "the cluster that --transport sim simulates; default: equal hosts on one switch", 0, 0, "distribution" },
+      "the cluster that --transport sim simulates, and on which auto tries the pairs; default of sim: equal hosts on "
+      "one switch", 0, 0, "distribution" },
     { "join", PLI_OPT_LATER, 0, NULL, "URL", PLI_LATER, 0, 0, "distribution"},
 
     { "out", PLI_OPT_TEXT, AT(out), NULL, "FILE", "write the model to FILE, then FILE.done", 0, 0, "run" },
@@ -221,6 +230,9 @@ const pli_opt pli_train_rows[] = {
       "write a trace: where every rank's time went; for chrome://tracing and ui.perfetto.dev", 0, 0, "run" },
     { "tensorboard", PLI_OPT_TEXT, AT(tensorboard), NULL, "DIR",
       "write an event file for TensorBoard: scalars, histograms, a net's graph", 0, 0, "run" },
+    { "dashboard", PLI_OPT_I64, AT(dashboard), NULL, "PORT",
+      "show the run on a page of this machine, with figures for Prometheus; 0: any free port; the address is printed",
+      0, 65535, "run" },
     { "config", PLI_OPT_TEXT, AT(config), NULL, "FILE", "read options from a YAML file, by the same names", 0, 0,
       "run" },
     { "timeout", PLI_OPT_DURATION, AT(timeout_ns), "300s", "S", "longest wait for another rank", 0, 0, "run" },
@@ -250,16 +262,27 @@ static bool go_together(const pli_train_settings *s) {
     return false;
 }
 
+/* Only train itself chooses a pair: other commands compare, and each of their runs has one. */
+static bool may_choose(const pli_command *command, const pli_train_settings *s) {
+    if (pli_is(command->name, "train")) return true;
+    pli_cli_usage("%s: --%s auto is refused: only 'plait train' chooses; name what to use ('plait plan' shows what "
+                  "each would take)", command->name, pli_is(s->topology, "auto") ? "topology" : "consistency");
+    return false;
+}
+
 /* Checks words, before the run's plan is made; also finds other tools' words for options without a list of choices. */
-static bool check_words(const pli_train_settings *s) {
+static bool check_words(const pli_command *command, const pli_train_settings *s) {
     const char *hint = pli_words_value("topology", s->topology),
                *other = pli_words_value("consistency", s->consistency);
     if (hint != NULL || other != NULL) {
         pli_cli_usage("train: --%s %s: %s", hint != NULL ? "topology" : "consistency",
                       hint != NULL ? s->topology : s->consistency, hint != NULL ? hint : other);
-    } else if (s->cluster != NULL && !pli_is(s->transport, "sim")) {
+    } else if (pli_chosen_is_wanted(s) && !may_choose(command, s)) {
+        return false;
+    } else if (s->cluster != NULL && !pli_is(s->transport, "sim") && !pli_chosen_is_wanted(s)) {
         int64_t n;
-        pli_cli_usage("train: --cluster describes a simulated cluster; it goes with --transport sim%s",
+        pli_cli_usage("train: --cluster describes a simulated cluster; it goes with --transport sim, and with "
+                      "--topology auto%s",
                       pli_parse_i64(s->cluster, &n) ? "; the number of clusters is --clusters" : "");
     } else if (s->timeout_ns == 0) {
         pli_cli_usage("train: --timeout 0: expected the longest wait for a peer, above 0, such as 30s");
@@ -274,7 +297,7 @@ static bool check_words(const pli_train_settings *s) {
 bool pli_train_settings_read(const pli_command *command, int argc, char *const *argv, pli_train_settings *settings,
                              pli_opts **opts_out, int *code_out) {
     if (!pli_cli_read(command, argc, argv, settings, NULL, opts_out, code_out)) return false;
-    if (check_words(settings) && pli_own_options_check(settings, *opts_out)) return true;
+    if (check_words(command, settings) && pli_own_options_check(settings, *opts_out)) return true;
     pli_opts_free(opts_out);
     *code_out = PLI_EXIT_USAGE;
     return false;
@@ -299,6 +322,7 @@ void pli_input_opts(const pli_input *in, const plait_log *log, plait_data_opts *
     opts->window = (int32_t)in->window;
     opts->cache = in->cache;
     opts->spill_limit = in->spill_limit;
+    opts->blocks = (int32_t)in->blocks;
     if (in->threads > 0) opts->threads = (int32_t)in->threads;
     opts->log = log;
 }
@@ -338,21 +362,10 @@ static bool read_every(const char *text, double *seconds, int64_t *clocks) {
     return false;
 }
 
-/* The length of a directory's name without slashes at its end. */
-static size_t bare(const char *dir) {
-    size_t n = strlen(dir);
-    while (n > 1 && dir[n - 1] == '/') n--;
-    return n;
-}
-
-static bool is_same_directory(const char *a, const char *b) {
-    return a != NULL && b != NULL && bare(a) == bare(b) && strncmp(a, b, bare(a)) == 0;
-}
-
 static bool plan_checkpoints(const pli_train_settings *s, plait_train_opts *t) {
     t->checkpoint = s->checkpoint;
     t->resume = s->resume;
-    t->resume_or_begin = is_same_directory(s->checkpoint, s->resume);
+    t->resume_or_begin = pli_paths_same_directory(s->checkpoint, s->resume);
     return read_every(s->checkpoint_every, &t->checkpoint_seconds, &t->checkpoint_clocks);
 }
 
@@ -476,6 +489,7 @@ bool pli_train_plan_make(const pli_train_settings *s, const pli_opts *opts, cons
     plan->train.data = &plan->data;
     if (s->test != NULL) {
         plan->test = plan->data;
+        plan->test.blocks = 0; /* no clock takes its rows */
         plan->test.paths = &s->test;
         plan->test.n_paths = 1;
         plan->train.test = &plan->test;

@@ -11,7 +11,7 @@ typedef struct pli_input {
     pli_text_list data;
     const char   *format, *index_base, *header, *label, *weight_column, *text_columns, *delimiter;
     const char   *interactions, *ngram;
-    int64_t       hash_bits, threads, window, spill_limit;
+    int64_t       hash_bits, threads, window, spill_limit, blocks;
     bool          cache;
 } pli_input;
 
@@ -34,7 +34,7 @@ typedef struct pli_train_settings {
         *cluster, *collective, *optimizer_state, *layers, *graph, *exclude, *train, *loss, *kernels, *pipeline, *place,
         *checkpoint, *checkpoint_every, *resume, *order;
     int64_t     workers, servers, epochs, batch, patience, seed, replicas, spares, backup, curve, names, cut,
-        columns, classes, micro_batches, path, together;
+        columns, classes, micro_batches, path, together, dashboard;
     double      learning_rate, momentum, tolerance, l1, l2, huber_delta, quantile, interference;
     uint64_t    timeout_ns, heartbeat_ns;
     bool        no_intercept, staleness_aware, json, dry_run, quiet;
@@ -42,6 +42,15 @@ typedef struct pli_train_settings {
 
 /* Options for every model; pli_rows_with_learners adds the learners' own options after the model's group. */
 extern const pli_opt pli_train_rows[];
+
+/* What 'plait tune' tries of an option, by model (ranges.c). */
+typedef struct pli_opt_range {
+    const char *option, *models; /* models: separated by blanks */
+    const char *tried;           /* as --try has it: "1e-8..1", "0.5..1:linear", "32|64|128,64" */
+} pli_opt_range;
+/** The last row's option is NULL. */
+extern const pli_opt_range pli_train_ranges[];
+bool pli_opt_range_is_of(const pli_opt_range *range, const char *model);
 
 /** Copies rows, adds the learners' own options, each name once, and makes the learners' names the choices of --model.
  *  The result is one block of memory, which pli_free frees. NULL: no memory. */

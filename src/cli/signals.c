@@ -10,8 +10,10 @@
 #include "cli/described.h"
 #include "cli/signal_pipe.h"
 #include "cli/verdict.h"
+#include "watch/dashboard/dashboard.h"
 
 #define PATIENCE_NS UINT64_C(1000000000) /* the time for ranks of other processes to say what they wait for */
+#define GLANCE_NS   UINT64_C(250000000)  /* likewise for a dashboard, which asks again soon */
 
 static const int handled[] = { SIGINT, SIGTERM, SIGUSR1, SIGUSR2 };
 enum { HANDLED = sizeof handled / sizeof handled[0] };
@@ -58,6 +60,23 @@ static char *tables(pli_signals *s) {
     return text.data;
 }
 
+char *pli_signals_sample(pli_signals *s) {
+    pli_text text = { 0 };
+    pthread_mutex_lock(&s->mutex);
+    if (s->n > 0) pli_sample_tell(s->comm[0], GLANCE_NS, &text);
+    pthread_mutex_unlock(&s->mutex);
+    if (text.failed) pli_text_free(&text);
+    return text.data;
+}
+
+/* The answer to `plait doctor`, or to a dashboard. NULL: no memory. */
+static char *answer_to(pli_signals *s, pli_question question) {
+    if (question == PLI_ASK_TABLES) return tables(s);
+    if (question == PLI_ASK_WAITS) return waits(s);
+    char *sample = pli_signals_sample(s);
+    return sample != NULL ? sample : pli_strdup("{}");
+}
+
 static void tell_waits(pli_signals *s) {
     char *text = waits(s), *rest = NULL;
     for (char *line = text == NULL ? NULL : strtok_r(text, "\n", &rest); line != NULL;
@@ -69,7 +88,7 @@ static void tell_waits(pli_signals *s) {
 static void answer(pli_signals *s) {
     int caller = pli_ask_accept(s->asked);
     if (caller < 0) return;
-    char *text = pli_ask_question(caller) == PLI_ASK_TABLES ? tables(s) : waits(s);
+    char *text = answer_to(s, pli_ask_question(caller));
     pli_ask_answer(caller, text != NULL ? text : "out of memory\n");
     pli_free(text);
 }

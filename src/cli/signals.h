@@ -41,6 +41,10 @@ void         pli_signals_begun(pli_signals *signals);
 /** Says that the run has ended: a signal that comes now only counts as the first of two. */
 void         pli_signals_ended(pli_signals *signals);
 
+/** A sample of the job's ranks for a dashboard (pli_sample_tell); the caller frees it. NULL: no rank runs here. Any
+ *  thread. */
+char        *pli_signals_sample(pli_signals *signals);
+
 /** Called when a rank of this process begins and ends; in between it can be asked what it waits for. Any thread. */
 void pli_signals_enter(pli_signals *signals, plait_comm *comm);
 void pli_signals_leave(pli_signals *signals, plait_comm *comm);

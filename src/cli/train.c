@@ -7,15 +7,57 @@
 #include "cli/members.h"
 #include "cli/record.h"
 #include "cli/train.h"
+#include "comm/launcher.h"
 
 typedef pli_train_run run;
+
+/* What the run is, for a dashboard. progress: NULL: nothing was chosen yet. */
+static void tell_run(const run *r, const plait_progress *progress, pli_text *line) {
+    const pli_train_settings *s = r->settings;
+    const char               *data = s->in.data.n > 0 ? s->in.data.item[0] : NULL;
+    const char *topology = progress != NULL ? progress->topology : s->topology;
+    const char *consistency = progress != NULL ? progress->consistency : s->consistency;
+    const char *optimizer = progress != NULL ? progress->optimizer : s->optimizer;
+    pli_json_begin(line);
+    pli_json_text(line, "event", "run");
+    pli_json_text(line, "model", pli_train_model(s, r->opts));
+    if (data != NULL) pli_json_text(line, "data", data);
+    pli_json_text(line, "run", r->id);
+    pli_json_i64(line, "workers", pli_train_workers(r));
+    if (s->servers > 0) pli_json_i64(line, "servers", s->servers);
+    if (topology != NULL) pli_json_text(line, "topology", topology);
+    if (consistency != NULL) pli_json_text(line, "consistency", consistency);
+    if (optimizer != NULL && !pli_is(optimizer, "auto")) pli_json_text(line, "optimizer", optimizer);
+    if (s->filter != NULL) pli_json_text(line, "filter", s->filter);
+    pli_json_end(line);
+}
+
+static plait_status lead_dashboard(run *r, bool again, plait_error *err) {
+    pli_text line = { 0 };
+    tell_run(r, NULL, &line);
+    const plait_status status = pli_dash_feed_lead(&r->dash, again, &line, &r->metrics, err);
+    pli_text_free(&line);
+    return status;
+}
+
+/* Once training has begun, the dashboard hears what was chosen. */
+static void tell_choice(run *r, const plait_progress *progress) {
+    pli_text line = { 0 };
+    if (!pli_dash_feed_is_on(&r->dash) || r->told_optimizer == progress->optimizer) return;
+    r->told_optimizer = progress->optimizer;
+    tell_run(r, progress, &line);
+    pli_dash_feed_run(&r->dash, &line);
+    pli_text_free(&line);
+}
 
 static void on_progress(void *user, const plait_progress *progress) {
     run *r = user;
     r->epochs = progress->epochs;
     pli_train_say_notes(r);
+    tell_choice(r, progress);
     pli_metrics_progress(r->metrics, progress);
     pli_board_progress(r->board, progress);
+    if (r->dash.linked && r->comm != NULL) pli_sample_progress(r->comm, progress);
     pli_talk_progress(&r->talk, progress);
 }
 
@@ -26,6 +68,7 @@ static void take_lead(run *r) {
         (void)pli_metrics_go_on(r->settings->metrics, &r->metrics, &r->lead_failed);
     if (r->settings->tensorboard != NULL && r->board == NULL && r->lead_failed.code >= 0)
         (void)pli_board_open(r->settings->tensorboard, &r->board, &r->lead_failed);
+    if (r->lead_failed.code >= 0) (void)lead_dashboard(r, true, &r->lead_failed);
 }
 
 static void on_lost(void *user, int32_t rank, const char *why) {
@@ -34,8 +77,10 @@ static void on_lost(void *user, int32_t rank, const char *why) {
     take_lead(r);
     pli_text becomes = { 0 };
     pli_lost_add(&r->lost, rank, pli_train_workers(r), r->plan.train.spares, &becomes);
-    pli_metrics_lost(r->metrics, rank, why);
-    pli_talk_say(&r->talk, "%s; %s", why, becomes.data != NULL ? becomes.data : "the run goes on without it");
+    if (rank < pli_train_workers(r)) pli_lost_with(r->plan.train.filter, r->plan.train.consistency, &becomes);
+    const char *then = becomes.data != NULL ? becomes.data : "the run goes on without it";
+    pli_metrics_lost(r->metrics, rank, why, then);
+    pli_talk_say(&r->talk, "%s; %s", why, then);
     pli_text_free(&becomes);
 }
 
@@ -76,12 +121,53 @@ static void on_graph(void *user, const plait_graph *graph) {
     pli_board_graph(r->board, graph);
 }
 
+/* --- the pair ---------------------------------------------------------------------------------------- */
+
+static void take_choice(run *r) {
+    r->chosen_settings->topology = r->plan.train.topology = r->chosen->pair.topology;
+    r->chosen_settings->consistency = r->plan.train.consistency = r->chosen->pair.consistency;
+}
+
+/* Chooses in the process that has rank 0, or all ranks. The others get its choice when the ranks have met, and so does
+ * its failure. false: nothing was chosen, and no other process waits for it; it has printed why. */
+static bool choose(run *r, pli_chosen *chosen, int *code) {
+    const pli_launcher launcher = pli_launcher_find();
+    const char        *transport = r->settings->transport;
+    const bool         launched = launcher.name != NULL && (transport == NULL || pli_is(transport, "mpi"));
+    if (!pli_chosen_is_wanted(r->settings)) return true;
+    r->chosen = chosen;
+    r->asks = launched && launcher.size != 1;
+    if (r->asks && launcher.rank > 0) return true;
+    pli_chosen_find(r->settings, &r->plan, chosen);
+    if (chosen->status >= 0) {
+        take_choice(r);
+        pli_talk_say(&r->talk, "chosen: %s x %s: %s", chosen->pair.topology, chosen->pair.consistency, chosen->why);
+    } else if (!r->asks) {
+        *code = pli_cli_fail(&chosen->err);
+        return false;
+    }
+    return true;
+}
+
+/* Takes what rank 0's process has chosen, which may be an error. */
+static plait_status share_choice(run *r, plait_comm *comm, plait_error *err) {
+    if (!r->asks) return PLAIT_OK;
+    if (pli_chosen_share(comm, r->chosen) < 0) {
+        *err = *plait_comm_error(comm);
+        return err->code;
+    }
+    take_choice(r);
+    if (r->chosen->status < 0) *err = r->chosen->err;
+    return r->chosen->status;
+}
+
 /* --- one rank --------------------------------------------------------------------------------------- */
 
 /* Checks before the work, not after it, that outputs can be written. (Each process checks event logs and traces in
  * train.) */
 static plait_status prepare(run *r, plait_comm *comm, plait_error *err) {
     const pli_train_settings *s = r->settings;
+    PLI_TRY(share_choice(r, comm, err));
     PLI_TRY(pli_train_check(comm, &r->plan.train, err)); /* before any file is opened */
     if (!pli_comm_leads(comm)) return PLAIT_OK;
     if (s->out != NULL) PLI_TRY(pli_check_replaceable(s->out, " (--out)", err));
@@ -91,6 +177,29 @@ static plait_status prepare(run *r, plait_comm *comm, plait_error *err) {
     if (s->out != NULL) pli_done_remove(s->out);
     if (s->tensorboard != NULL) PLI_TRY(pli_board_open(s->tensorboard, &r->board, err));
     return s->metrics != NULL ? pli_metrics_open(s->metrics, &r->metrics, err) : PLAIT_OK;
+}
+
+/* Opens the dashboard, or begins to feed that of a launch. Collective over the workers. */
+static plait_status begin_dashboard(run *r, plait_comm *comm, plait_error *err) {
+    const int32_t rank = plait_comm_rank(comm), workers = plait_comm_workers(comm);
+    if (!pli_dash_feed_is_on(&r->dash) || r->settings->dry_run) return PLAIT_OK;
+    if (r->alone >= 0)
+        pli_dash_feed_rank(&r->dash, rank, plait_comm_host(comm),
+                           rank >= workers ? "server" : rank >= workers - r->plan.train.spares ? "spare" : "worker");
+    if (pli_comm_leads(comm)) PLI_TRY(lead_dashboard(r, false, err));
+    return pli_dash_feed_share(&r->dash, comm, err);
+}
+
+/* Tells the leading rank's lines which ranks there are. Collective over all ranks. */
+static plait_status tell_members(run *r, plait_comm *comm, plait_error *err) {
+    if (r->settings->dry_run || (r->settings->metrics == NULL && !pli_dash_feed_is_on(&r->dash))) return PLAIT_OK;
+    const bool         keeps = r->dash.own && r->alone >= 0; /* any worker may come to lead */
+    const plait_status status =
+        pli_members_tell(comm, r->plan.train.spares, pli_comm_leads(comm) ? r->metrics : NULL,
+                         keeps ? &r->dash.member : NULL);
+    if (keeps && r->dash.member != NULL) r->dash.members = plait_comm_size(comm);
+    if (status < 0) *err = *plait_comm_error(comm);
+    return status;
 }
 
 static plait_status save(run *r, const plait_model *model, plait_error *err) {
@@ -185,7 +294,7 @@ static plait_status lead_out(run *r, const plait_model *model, const plait_repor
     r->report = *report;
     if (r->survived) take_lead(r);
     status = save_at_last(r, model, status, err);
-    if (status == PLAIT_EPEER && err->rank >= 0) pli_metrics_lost(r->metrics, err->rank, err->text);
+    if (status == PLAIT_EPEER && err->rank >= 0) pli_metrics_lost(r->metrics, err->rank, err->text, NULL);
     if (status >= 0) pli_board_end(r->board, report);
     pli_metrics_end(r->metrics, plait_status_text(report->interrupted ? PLAIT_EINTERRUPTED : status),
                     status >= 0 ? report : NULL);
@@ -200,13 +309,12 @@ static plait_status work(plait_comm *comm, void *user) {
     pli_record_init(&report);
     r->size = plait_comm_size(comm);
     r->alone = pli_comm_shares_process(comm) ? -1 : plait_comm_rank(comm);
+    if (r->alone >= 0) r->comm = comm;
     pli_signals_enter(&r->signals, comm);
     if (r->alone >= 0 && !pli_comm_is_worker(comm)) on_loaded(r); /* a server loads nothing */
     plait_status status = prepare(r, comm, &err);
-    if (status >= 0 && r->settings->metrics != NULL && !r->settings->dry_run) {
-        status = pli_members_tell(comm, r->plan.train.spares, pli_comm_leads(comm) ? r->metrics : NULL);
-        if (status < 0) err = *plait_comm_error(comm);
-    }
+    if (status >= 0) status = begin_dashboard(r, comm, &err);
+    if (status >= 0) status = tell_members(r, comm, &err);
     if (status >= 0 && r->settings->events != NULL && !r->settings->dry_run) {
         status = plait_events_record(comm, r->events);
         if (status < 0) err = *plait_comm_error(comm);
@@ -242,6 +350,7 @@ static int train(int argc, char *const *argv) {
     pli_train_settings settings = { 0 };
     pli_opts          *opts = NULL;
     plait_error        err = { .rank = -1 };
+    pli_chosen         chosen;
     int                code = PLI_EXIT_USAGE;
     if (!pli_train_settings_read(&pli_command_train, argc, argv, &settings, &opts, &code)) return code;
     run r = { .settings = &settings,
@@ -250,12 +359,15 @@ static int train(int argc, char *const *argv) {
               .argv = argv,
               .alone = -1,
               .epochs = settings.epochs,
-              .trace = PLI_RUN_TRACE_INIT };
+              .trace = PLI_RUN_TRACE_INIT,
+              .dash = PLI_DASH_FEED_INIT };
     pli_run_id(r.id);
     pli_record_init(&r.report);
     pli_talk_open(&r.talk, settings.quiet);
     r.talk.simulated = settings.transport != NULL && strcmp(settings.transport, "sim") == 0;
     if (!pli_train_plan_make(&settings, opts, &r.talk.log, &r.plan)) goto close_talk;
+    r.chosen_settings = &settings;
+    if (!choose(&r, &chosen, &code)) goto close_talk;
     if (settings.events != NULL &&
         pli_check_writable(settings.events, " (--events)", &err) < 0) { /* by each rank's process */
         code = pli_cli_fail(&err);
@@ -273,6 +385,11 @@ static int train(int argc, char *const *argv) {
         code = pli_cli_fail(&err);
         goto close_talk;
     }
+    if (!settings.dry_run && pli_dash_feed_init(&r.dash, pli_opts_is_given(opts, "dashboard"), settings.dashboard,
+                                                &r.signals, &r.talk, &err) < 0) {
+        code = pli_cli_fail(&err);
+        goto close_talk;
+    }
     if (pli_signals_open(&r.signals, &r.talk, pli_train_say_unbegun, &r, &err) < 0) {
         code = pli_cli_fail(&err);
         goto close_talk;
@@ -280,6 +397,7 @@ static int train(int argc, char *const *argv) {
     r.plan.train.stop = &r.signals.stop;
     code = run_all(&r);
 close_talk:
+    pli_dash_feed_close(&r.dash, -1);
     (void)plait_events_close(&r.events, NULL);
     pli_talk_close(&r.talk);
     pli_opts_free(&opts);

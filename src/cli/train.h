@@ -2,6 +2,8 @@
 #ifndef PLI_CLI_TRAIN_H
 #define PLI_CLI_TRAIN_H
 
+#include "cli/chosen.h"
+#include "cli/dashboard/feed.h"
 #include "cli/lost.h"
 #include "cli/record.h"
 #include "cli/settings.h"
@@ -33,6 +35,9 @@ typedef struct pli_train_run {
     pli_metrics *metrics; /* read by the signals' thread, too, once `prepared` */
     _Atomic bool prepared;
     pli_board   *board;
+    pli_dash_feed dash;
+    const char  *told_optimizer; /* that the dashboard knows; compared only */
+    plait_comm  *comm; /* of the process's only rank, while it runs; NULL: there are several */
     plait_report report;
     plait_simulated simulated;
     plait_error     save_failed; /* why the model could not be saved before the job ended */
@@ -41,6 +46,9 @@ typedef struct pli_train_run {
     bool         survived; /* a rank has died, and the run went on; any rank may set it */
     plait_error     lead_failed; /* why a rank that came to lead could not continue an output */
     pli_path        path;        /* its penalties, so far */
+    pli_train_settings *chosen_settings; /* where the chosen pair is noted: the same as settings */
+    bool            asks;        /* rank 0 of another process may have chosen it */
+    pli_chosen     *chosen;      /* the pair of --topology auto, --consistency auto; NULL: it was named */
     pli_lost        lost;        /* the lost ranks that the leading rank knows */
     int64_t      epochs; /* planned: as requested, then as last reported; 0: not known */
 } pli_train_run;

@@ -52,6 +52,21 @@ static void find_no_start(const plait_report *report, char text[64]) {
         snprintf(text, 64, "optimizer %s", report->optimizer);
 }
 
+static bool has_pipe(const run *r) {
+    for (int64_t i = 0; i < r->settings->in.data.n; i++)
+        if (pli_is_pipe(r->settings->in.data.item[i])) return true;
+    return false;
+}
+
+/* A run that sees each row once cannot begin from a model, nor be resumed with a pipe, whose rows are gone. Another
+ * optimizer can learn those that come later. */
+static void tell_of_later_rows(const run *r, pli_again again, pli_text *text) {
+    again.optimizer = "adagrad";
+    pli_text_add(text, "what came is learnt and is in %s; to go on with rows that come later (%s does not begin from a "
+                       "model, adagrad does): ", r->settings->out, r->report.optimizer);
+    pli_again_from_model(&again, 1, text);
+}
+
 static void say_how_to_go_on(run *r) {
     if (!r->saved && r->report.checkpoint < 0) {
         pli_talk_say(&r->talk, "interrupted; nothing was saved, since there is no --checkpoint DIR or --out FILE");
@@ -86,6 +101,8 @@ static void say_how_to_go_on(run *r) {
         pli_text_add(&text, "what was learnt is in %s, but a path begins at weights 0; the same command begins anew: ",
                      r->settings->out);
         pli_again_same(&again, &text);
+    } else if (no_start[0] != '\0' && strncmp(no_start, "optimizer", 9) == 0 && has_pipe(r)) {
+        tell_of_later_rows(r, again, &text);
     } else if (no_start[0] != '\0') {
         pli_text_add(&text,
                      "what was learnt is in %s, but %s does not begin from a model; a run with --checkpoint DIR can be "
@@ -119,7 +136,9 @@ static void tell_end(run *r, plait_status status, const char *why) {
     pli_text        text = { 0 };
     pli_text_add(&text, "%s", why);
     if (status == PLAIT_EPEER && r->settings->checkpoint != NULL) {
-        pli_text_add(&text, "; to go on from the newest checkpoint: ");
+        /* With two replicas others may well go on: this rank has died with another, or hears no majority. */
+        pli_text_add(&text, r->settings->replicas > 1 ? "; if no others go on, start from the newest checkpoint: "
+                                                      : "; to go on from the newest checkpoint: ");
         pli_again_from_checkpoint(&again, &text);
     }
     pli_talk_tell_once(&r->talk, "%s", text.data != NULL ? text.data : why);
@@ -133,6 +152,7 @@ static int show(run *r) {
         pli_talk_say(&r->talk, "dry run: options, files and memory are in order");
         if (!r->settings->json) return pli_cli_end(PLI_EXIT_DONE);
     }
+    if (r->chosen != NULL) snprintf(r->report.pair_why, sizeof r->report.pair_why, "%s", r->chosen->why);
     if (r->settings->json) {
         pli_record_json(&r->report, simulated, &r->path, &text);
     } else {
@@ -233,6 +253,7 @@ int pli_train_end(run *r, plait_status status, plait_error *err) {
     int code = tell_outcome(r, status, err);
     if (!tell_logs(r, &ended) && code == PLI_EXIT_DONE) code = PLI_EXIT_FAILED;
     fflush(stdout); /* the result is out before a signal may end the process; who ends the command sees failures */
+    pli_dash_feed_close(&r->dash, r->outcast ? -1 : r->alone);
     pli_signals_close(&r->signals);
     pli_lost_free(&r->lost);
     return r->survived && r->alone >= 0 ? end_after_a_death(r, code) : code;

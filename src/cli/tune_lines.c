@@ -34,6 +34,7 @@ void pli_tune_json_trial(const pli_tune *tune, int64_t trial, int32_t rung, pli_
     pli_json_f64(text, "loss", run->loss);
     pli_json_f64(text, "deviation", run->deviation);
     pli_json_short(text, "seconds", run->seconds);
+    pli_json_i64(text, "order", run->order);
     if (run->error[0] != '\0') pli_json_text(text, "error", run->error);
     else pli_json_null(text, "error");
     pli_json_object(text, "options");
@@ -42,14 +43,6 @@ void pli_tune_json_trial(const pli_tune *tune, int64_t trial, int32_t rung, pli_
         pli_json_text(text, tune->space.range[i].name, word);
     }
     pli_json_end(text);
-}
-
-/* Do the results depend on this option of train? */
-static bool matters(const pli_tune *tune, const pli_opt *row) {
-    static const char *const not_these[] = { "out", "json", "quiet", "test", "config", "threads" };
-    for (size_t i = 0; i < sizeof not_these / sizeof *not_these; i++)
-        if (pli_is(row->name, not_these[i])) return false;
-    return pli_opts_is_given(tune->job_opts, row->name);
 }
 
 static uint64_t hash_array(const void *array, int64_t n, size_t bytes, uint64_t before) {
@@ -86,7 +79,7 @@ static void add_settings(const pli_tune *tune, uint64_t data, pli_text *text) {
     const pli_halving *h = &tune->halving;
     const uint64_t     folds = hash_folds(tune);
     pli_json_begin(text);
-    pli_json_i64(text, "plait_tune", 1);
+    pli_json_i64(text, "plait_tune", 2); /* 1: draws could repeat */
     pli_json_i64(text, "rows", plait_data_rows(tune->data));
     pli_json_i64(text, "features", plait_data_features(tune->data));
     pli_json_hex(text, "data", &data, sizeof data);
@@ -102,15 +95,7 @@ static void add_settings(const pli_tune *tune, uint64_t data, pli_text *text) {
     pli_json_list(text, "try");
     for (int32_t i = 0; i < tune->space.n; i++) pli_json_text(text, NULL, tune->space.range[i].given);
     pli_json_list_end(text);
-    pli_json_object(text, "job");
-    for (const pli_opt *row = pli_opts_rows(tune->job_opts); row->name != NULL; row++) {
-        pli_text value = { 0 };
-        if (!matters(tune, row)) continue;
-        pli_opts_value(row, &tune->job, &value);
-        pli_json_text(text, row->name, value.data != NULL ? value.data : "");
-        pli_text_free(&value);
-    }
-    pli_json_end(text);
+    pli_job_words_json(tune->job_opts, &tune->job, "job", text);
     pli_json_end(text);
 }
 
@@ -155,7 +140,8 @@ static plait_status take_line(pli_tune *tune, const char *line, size_t bytes, in
             (pli_tune_run){ .state = PLI_TUNE_DONE,
                             .loss = pli_json_number_of(object, "loss", (double)INFINITY),
                             .deviation = pli_json_number_of(object, "deviation", (double)NAN),
-                            .seconds = pli_json_number_of(object, "seconds", 0) };
+                            .seconds = pli_json_number_of(object, "seconds", 0),
+                            .order = ++tune->ended };
     if (status >= 0 && error != NULL && trial <= (double)h->trials)
         snprintf(pli_halving_run(h, (int64_t)trial - 1, (int32_t)rung)->error,
                  sizeof ((pli_tune_run *)NULL)->error, "%s", error);

@@ -8,6 +8,7 @@
 #include "cli/record.h"
 #include "cli/tune.h"
 #include "comm/comm.h"
+#include "watch/events.h"
 
 /* --- a job -------------------------------------------------------------------------------------------------------- */
 
@@ -22,6 +23,14 @@ typedef struct fit {
     plait_report       report;
 } fit;
 
+static plait_status save(fit *f, const plait_model *model, plait_error *err) {
+    char id[17];
+    PLI_TRY(plait_model_save(model, f->out, err));
+    f->tune->saved = true;
+    pli_run_id(id);
+    return pli_done_write(f->out, id, f->report.clocks, f->report.model_hash, NULL, 0, err);
+}
+
 static plait_status work(plait_comm *comm, void *user) {
     fit         *f = user;
     plait_report report;
@@ -33,7 +42,7 @@ static plait_status work(plait_comm *comm, void *user) {
     if (status >= 0 && pli_comm_leads(comm)) {
         plait_error err = { .rank = -1 };
         f->report = report;
-        if (f->out != NULL && !report.interrupted) status = plait_model_save(model, f->out, &err);
+        if (f->out != NULL && !report.interrupted) status = save(f, model, &err);
         if (status < 0) f->tune->failed = err;
     }
     plait_model_destroy(&model);
@@ -192,6 +201,7 @@ static void run_trials(void *user, int64_t number, int32_t thread) {
         pthread_mutex_unlock(&tune->mutex);
         const bool whole = run_trial(tune, trial, rung, &run);
         pthread_mutex_lock(&tune->mutex);
+        if (whole) run.order = ++tune->ended;
         *pli_halving_run(&tune->halving, trial, rung) = whole ? run : (pli_tune_run){ .state = PLI_TUNE_NONE };
         if (whole && pli_tune_lines_add(tune, trial, rung, &tune->failed) >= 0) tell(tune, trial, rung, &run);
         pthread_cond_broadcast(&tune->changed);

@@ -17,7 +17,7 @@ static void *watch(void *user) {
     until.tv_sec += PATIENCE_S;
     pthread_mutex_lock(&w->mutex);
     while (!w->over && bad != ETIMEDOUT) bad = pthread_cond_timedwait(&w->changed, &w->mutex, &until);
-    if (!w->over) pli_talk_say(w->talk, "waiting for the end of the data from %s", w->names);
+    if (!w->over) pli_talk_say(w->talk, "waiting for more data from %s", w->names);
     pthread_mutex_unlock(&w->mutex);
     return NULL;
 }

@@ -146,7 +146,8 @@ static const struct value_word {
     { "format", "|mnist|ubyte|", "here it is idx" },
     { "format", "|vowpal-wabbit|vowpalwabbit|vowpal|", "here it is vw" },
     { "format", "|triples|movielens|libmf|", "here it is ratings" },
-    { "format", "|json|jsonl|parquet|arrow|npy|npz|hdf5|h5|", "this version does not read it; write it as csv" },
+    { "format", "|numpy|npz|", "here it is npy, one array in each file" },
+    { "format", "|json|jsonl|parquet|arrow|hdf5|h5|", "this version does not read it; write it as csv" },
     { "schedule", "|cosine-annealing|cosineannealing|cos|", "here it is cosine" },
     { "schedule", "|inv-sqrt|inverse-sqrt|sqrt|invscaling|", "here it is invsqrt" },
     { "schedule", "|none|fixed|", "here it is constant" },
@@ -180,6 +181,8 @@ static const struct option_word commands[] = {
     { "|mpirun|torchrun|horovodrun|spawn|start|", NULL, "here it is 'plait launch'" },
     { "|benchmark|bench|sweep|", NULL, "here it is 'plait compare'" },
     { "|status|ps|top|", NULL, "here it is 'plait doctor PID'" },
+    { "|generate|complete|write|", NULL, "here it is 'plait sample'" },
+    { "|completion|completions|", NULL, "here it is 'plait help --completion bash|zsh|fish'" },
 };
 
 /* Is the word one of theirs? */

@@ -25,5 +25,9 @@ plait_status pli_call_begin_reduction(plait_comm *comm, pli_coll *coll, plait_re
 /** Begins an allgather of pieces. own is taken; to: where the result goes, whose call it is (coll.group) and, by its
  *  root, whether the pieces are of tables. */
 plait_status pli_call_begin_pieces(plait_comm *comm, pli_msg *own, const pli_call *to, plait_request **request_out);
+/** Begins an exchange: given [workers], a message for each worker (taken; NULL for the caller itself). to: as above;
+ *  its piece_out receives what each has for the caller. */
+plait_status pli_call_begin_exchange(plait_comm *comm, pli_msg **given, const pli_call *to,
+                                     plait_request **request_out);
 
 #endif

@@ -34,6 +34,7 @@ static size_t part_of(const pli_coll *coll, int32_t worker, size_t *bytes_out) {
         *bytes_out = coll->starts != NULL ? coll->starts[worker + 1] - at : (size_t)coll->n;
         break;
     case PLI_PIECES:
+    case PLI_EXCHANGE:
     case PLI_COLL_BARRIER: break;
     }
     return at;
@@ -133,6 +134,11 @@ plait_status pli_carried_run(plait_comm *comm, const pli_coll *coll) {
     pli_carried  *came = pli_calloc((size_t)workers, sizeof *came);
     pli_msg      *held = NULL;
     bool          first = true;
+    if (coll->kind == PLI_EXCHANGE) {
+        pli_free(came);
+        return pli_fail(&comm->error, PLAIT_EREFUSED, "an exchange is refused where collectives are carried: what "
+                                                      "comes to one worker comes to all; nearest is an allgather");
+    }
     plait_status  status = came != NULL ? bring(comm, coll, came, &held) : no_memory(comm);
     for (int32_t w = 0; status >= 0 && w < workers; w++)
         status = came[w].data == NULL ? do_without(comm, coll, w)

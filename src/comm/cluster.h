@@ -36,12 +36,19 @@ typedef struct pli_site {
     pli_link_spec link; /* from the site to the wide area */
 } pli_site;
 
+/* The one machine of which all hosts are parts: network namespaces, containers or virtual machines. */
+typedef struct pli_machine_spec {
+    int32_t cores; /* which all hosts share; 0: there is no such machine, and each host has its own */
+} pli_machine_spec;
+
 /* Costs on a host of speed 1. */
 typedef struct pli_cost {
     double work_ns[PLI_WORK_KINDS];
     double message_ns;   /* to take or to send a message, whatever its size */
     double byte_ns;      /* for each byte of a message */
+    double kernel_ns;    /* for each byte, while it flows: the work of both ends' operating system, on `machine` */
     double local_ns;     /* latency between two ranks of one host */
+    double patience;     /* seconds after which a rank suspects another behind a cut link; 0: the run's heartbeat */
     double notice;       /* seconds until the others notice a death         */
     double resend_after; /* seconds until a message is sent again, if messages may be lost or doubled */
 } pli_cost;
@@ -78,6 +85,7 @@ typedef struct pli_cluster {
     int64_t         groups, racks, sites, mishaps, hosts;
     int64_t         group_capacity, rack_capacity, site_capacity, mishap_capacity;
     pli_cost        cost;
+    pli_machine_spec machine;
 } pli_cluster;
 
 /* Values for what a file leaves out. */
@@ -129,6 +137,13 @@ double pli_script_freeze(const pli_cluster *cluster, int32_t rank, double now);
 /** Since when observer hears nothing of what rank says, seen at now, because rank is frozen or a link between them
  *  is cut. If observer is the rank itself: since when it is frozen. INFINITY: observer hears it. */
 double pli_script_silent(const pli_cluster *cluster, int32_t observer, int32_t rank, double now);
+
+/** Since when a link between observer and rank is cut, seen at now; INFINITY: it is not. */
+double pli_script_cut(const pli_cluster *cluster, int32_t observer, int32_t rank, double now);
+/** How long the longest cut of a link lasts, in seconds; 0: none is cut. */
+double pli_script_longest_cut(const pli_cluster *cluster);
+/** When, after now, a link is cut next, has been cut for `patience`, or heals; INFINITY: never. */
+double pli_script_next_cut(const pli_cluster *cluster, double patience, double now);
 
 typedef struct pli_fate {
     int32_t copies; /* 0: lost */

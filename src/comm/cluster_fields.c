@@ -44,9 +44,15 @@ static const pli_field cost_fields[] = {
     { "clock", PLI_FIELD_NANOSECONDS, AT(pli_cost, work_ns[PLI_WORK_CLOCKS]), 0, 1e13, false },
     { "message", PLI_FIELD_NANOSECONDS, AT(pli_cost, message_ns), 0, 1e12, false },
     { "byte", PLI_FIELD_NANOSECONDS, AT(pli_cost, byte_ns), 0, 1e9, false },
+    { "kernel", PLI_FIELD_NANOSECONDS, AT(pli_cost, kernel_ns), 0, 1e9, false },
     { "local", PLI_FIELD_NANOSECONDS, AT(pli_cost, local_ns), 0, 1e12, false },
+    { "patience", PLI_FIELD_SECONDS, AT(pli_cost, patience), 1e-6, 3600, false },
     { "notice", PLI_FIELD_SECONDS, AT(pli_cost, notice), 0, 3600, false },
     { "resend", PLI_FIELD_SECONDS, AT(pli_cost, resend_after), 1e-6, 3600, false },
+};
+
+static const pli_field machine_fields[] = {
+    { "cores", PLI_FIELD_COUNT, AT(pli_machine_spec, cores), 1, 4096, true },
 };
 
 #define RANKS_FIELD { "ranks", PLI_FIELD_RANKS, AT(pli_mishap, first), 0, 0, false }
@@ -98,7 +104,8 @@ static const pli_field freeze_fields[] = {
 #define FIELDS(array) { array, sizeof array / sizeof *array }
 
 const pli_fields pli_host_fields = FIELDS(host_fields), pli_rack_fields = FIELDS(rack_fields),
-                 pli_site_fields = FIELDS(site_fields), pli_cost_fields = FIELDS(cost_fields);
+                 pli_site_fields = FIELDS(site_fields), pli_cost_fields = FIELDS(cost_fields),
+                 pli_machine_fields = FIELDS(machine_fields);
 
 const pli_event_form pli_event_forms[PLI_EVENT_FORMS] = {
     { "slow", PLI_SLOW, FIELDS(slow_fields) },     { "burst", PLI_BURST, FIELDS(burst_fields) },

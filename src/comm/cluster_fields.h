@@ -31,7 +31,7 @@ typedef struct pli_fields {
     const pli_field *field; /* [n] */
     size_t           n;
 } pli_fields;
-extern const pli_fields pli_host_fields, pli_rack_fields, pli_site_fields, pli_cost_fields;
+extern const pli_fields pli_host_fields, pli_rack_fields, pli_site_fields, pli_cost_fields, pli_machine_fields;
 
 /* An event is a mapping with one key, the event's name; its value is a mapping of these fields. */
 typedef struct pli_event_form {

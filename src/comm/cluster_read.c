@@ -10,7 +10,7 @@
 #include "base/base.h"
 #include "comm/cluster_fields.h"
 
-enum { RANKS_MAX = 1 << 17, LIST_MAX = 1 << 16, NAMES_MAX = 16 };
+enum { RANKS_MAX = 1 << 17, LIST_MAX = 1 << 16, NAMES_MAX = 24 /* at least as many as a mapping has keys */ };
 #define FILE_MAX ((size_t)16 << 20)
 
 /* --- the reader ---------------------------------------------------------------------------------------------- */
@@ -247,7 +247,7 @@ static plait_status read_event(reader *r, const yaml_node_t *node) {
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
 
 /* In this order, since later parts name things of earlier ones. */
-static const char *const parts[] = { "version", "sites", "racks", "hosts", "cost", "events" };
+static const char *const parts[] = { "version", "sites", "racks", "hosts", "cost", "machine", "events" };
 enum { PARTS = sizeof parts / sizeof *parts };
 
 static plait_status read_part(reader *r, size_t part, const yaml_node_t *node) {
@@ -262,6 +262,7 @@ static plait_status read_part(reader *r, size_t part, const yaml_node_t *node) {
     case 2: return read_list(r, node, "racks", read_rack);
     case 3: return read_list(r, node, "hosts", read_host);
     case 4: return read_fields(r, node, "cost", &pli_cost_fields, &r->cluster->cost);
+    case 5: return read_fields(r, node, "machine", &pli_machine_fields, &r->cluster->machine);
     default: return read_list(r, node, "events", read_event);
     }
 }
@@ -270,7 +271,7 @@ static plait_status read_root(reader *r, const yaml_node_t *root) {
     const yaml_node_t *found[PARTS] = { NULL };
     if (root == NULL) return refuse(r, root, "the file describes nothing; expected hosts");
     if (root->type != YAML_MAPPING_NODE)
-        return refuse(r, root, "expected version, hosts, racks, sites, cost and events");
+        return refuse(r, root, "expected version, hosts, racks, sites, cost, machine and events");
     for (yaml_node_pair_t *pair = root->data.mapping.pairs.start; pair < root->data.mapping.pairs.top; pair++) {
         const yaml_node_t *key = node_at(r, pair->key);
         const char        *name = text_of(key);

@@ -41,6 +41,8 @@ static void refuses_with_line(void **state) {
         { "version: 1\nhosts:\n  - {rack: a}\n", "c.yaml:3: rack 'a' is not described" },
         { "version: 1\nracks: [{name: aa}]\nhosts:\n  - {rack: ab}\n", "did you mean 'aa'" },
         { "version: 1\nracks: [{name: a}, {name: a}]\nhosts: [{count: 1}]\n", "two are called a" },
+        { "version: 1\nhosts: [{count: 1}]\nmachine: {}\n", "c.yaml:3: machine: cores is missing" },
+        { "version: 1\nhosts: [{count: 1}]\nmachine: {cores: 0}\n", "c.yaml:3: cores: '0': expected" },
         { "version: 1\nhosts: [{count: 1}]\nevents:\n  - slo: {factor: 2}\n",
           "c.yaml:4: unknown event 'slo'; did you mean 'slow'" },
         { "version: 1\nhosts: [{count: 1}]\nevents:\n  - slow: {ranks: 1}\n", "c.yaml:4: slow: factor is missing" },

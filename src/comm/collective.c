@@ -98,7 +98,7 @@ static bool send_part(pli_collective *c, pli_coll_run *run, uint64_t now_ns, con
 static bool check_part(pli_collective *c, pli_coll_run *run, const pli_coll_move *s, const pli_msg *msg) {
     pli_coll theirs = read_stamp(msg);
     theirs.group = run->call.group;
-    bool     as_long = msg->head.body_bytes == s->recv_bytes || (run->call.kind == PLI_PIECES && !run->call.meet);
+    bool     as_long = msg->head.body_bytes == s->recv_bytes || (pli_coll_in_pieces(&run->call) && !run->call.meet);
     if (msg->head.arg32 == (uint32_t)run->number && same_call(&theirs, &run->call) && as_long) return true;
     char     a[PLI_COLL_TEXT], b[PLI_COLL_TEXT];
     int32_t  ago = (int32_t)((uint32_t)run->number - msg->head.arg32); /* > 0: msg belongs to an earlier call, which

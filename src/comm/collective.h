@@ -11,6 +11,7 @@
  *   scatter    reduce-scatter: an allreduce of which each worker gets a slice; by the forms that have one
  *   allgather  ceil(log2 W) rounds                      Bruck, Ho, Kipnis, Upfal, Weathersby 1997
  *   pieces     an allgather of pieces whose lengths only their owners know: each is a message of its own
+ *   exchange   each worker has a piece for each other, of a length that only it knows: each is a message of its own
  *
  * Several calls may be under way at a worker. They are numbered in the order in which they were begun, which is the
  * same on all workers, and each goes on as its own messages come.
@@ -36,7 +37,8 @@ typedef enum pli_coll_kind {
     PLI_BROADCAST = 3,
     PLI_ALLGATHER = 4,
     PLI_PIECES = 5,
-    PLI_REDUCE_SCATTER = 6
+    PLI_REDUCE_SCATTER = 6,
+    PLI_EXCHANGE = 7
 } pli_coll_kind;
 
 typedef struct pli_coll_form pli_coll_form; /* comm/forms/forms.h */
@@ -49,9 +51,10 @@ typedef struct pli_coll {
     plait_group         *group; /* whose members call it; NULL: all workers */
     const pli_hosts     *hosts; /* for forms that need it; NULL: all workers are on one host */
     int32_t       root;   /* broadcast; reductions and pieces: PLI_COLL_OF_TABLES, or 0; else 0  */
-    int64_t       n;      /* elements; allgather: of one worker, or of all if starts is given; pieces: 0 */
+    int64_t       n;      /* elements; allgather: of one worker, or of all if starts is given; pieces, exchange: 0 */
     void         *buf;    /* reductions, broadcast: [n]; allgather: all pieces, own one in place  */
-    pli_msg     **piece;  /* pieces: [workers], the own one given, the others' received; else NULL */
+    pli_msg     **piece;  /* pieces: [workers], the own one given, the others' received; exchange: [2 workers], those
+                           * received and, behind them, those given to each; else NULL                 */
     const size_t *starts; /* allgather of unequal pieces: [workers + 1] bytes; else NULL         */
     bool          begun;  /* it is waited for later; it only meets calls that are begun, too */
     bool          meet;   /* only find out that all workers have come to this call, by a barrier's steps */
@@ -69,7 +72,7 @@ static inline size_t pli_coll_buffer_bytes(const pli_coll *call) {
 /* One step of one worker: send first, then receive. */
 typedef struct pli_coll_move {
     int32_t to, from; /* workers, or -1 */
-    size_t  send_at, send_bytes, recv_at, recv_bytes; /* pieces: at is a worker */
+    size_t  send_at, send_bytes, recv_at, recv_bytes; /* pieces, exchange: at is a place in piece */
     bool    reduce; /* the received bytes are reduced into buf; else copied */
 } pli_coll_move;
 
@@ -79,6 +82,16 @@ bool pli_coll_step(const pli_coll *call, int32_t me, int32_t workers, int64_t i,
 /** Sets form and hosts of a reduction that is about to begin: the form `named` or, if that is NULL, the form that
  *  suits. Does nothing for other collectives. */
 void pli_coll_choose(pli_coll *call, const pli_coll_form *named, int32_t workers, const pli_hosts *hosts);
+
+/** Does each of its messages have a length of its own? */
+static inline bool pli_coll_in_pieces(const pli_coll *call) {
+    return call->kind == PLI_PIECES || call->kind == PLI_EXCHANGE;
+}
+
+/** How many places has its `piece`, for those given and those received? */
+static inline int32_t pli_coll_pieces(const pli_coll *call, int32_t workers) {
+    return !pli_coll_in_pieces(call) ? 0 : call->kind == PLI_EXCHANGE ? 2 * workers : workers;
+}
 
 static inline bool pli_coll_reduces(const pli_coll *call) {
     return call->kind == PLI_ALLREDUCE || call->kind == PLI_REDUCE_SCATTER;

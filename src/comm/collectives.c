@@ -285,6 +285,12 @@ plait_status pli_comm_pieces_begin(plait_comm *comm, plait_group *group, pli_msg
     return pli_call_begin_pieces(comm, mine, &to, request_out);
 }
 
+plait_status pli_comm_exchange_begin(plait_comm *comm, plait_group *group, pli_msg **given, pli_msg **piece,
+                                     plait_request **request_out) {
+    const pli_call to = { .coll = { .group = group, .root = PLI_COLL_OF_TABLES }, .piece_out = piece };
+    return pli_call_begin_exchange(comm, given, &to, request_out);
+}
+
 plait_status pli_comm_gather_slices(plait_comm *comm, plait_group *group, void *buf, int64_t n, int64_t cut,
                                     size_t element_bytes) {
     int32_t workers = pli_call_workers(comm, group);

@@ -77,7 +77,7 @@ static plait_status begin_native(plait_comm *comm, pli_call *call) {
                                                                  * sent */
         begin_messages(comm, call, &meeting);
     }
-    atomic_fetch_add_explicit(&comm->bytes_sent, bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&comm->sent[PLI_PORT_COLLECTIVE], bytes, memory_order_relaxed);
     return world->ops->begin(world->transport, call, &comm->error);
 }
 
@@ -177,8 +177,8 @@ plait_status pli_call_run(plait_comm *comm, const pli_coll *coll, const char *na
 /* --- begun, and waited for later -------------------------------------------------------------------------- */
 
 static void free_pieces(pli_call *call) {
-    for (int32_t r = 0; call->coll.piece != NULL && r < pli_call_workers(call->comm, call->coll.group); r++)
-        pli_msg_free(&call->coll.piece[r]);
+    const int32_t n = pli_coll_pieces(&call->coll, pli_call_workers(call->comm, call->coll.group));
+    for (int32_t r = 0; r < n; r++) pli_msg_free(&call->coll.piece[r]);
     pli_free(call->coll.piece);
 }
 
@@ -239,6 +239,7 @@ static const char *name_of_wait(const pli_coll *coll) {
     case PLI_PIECES:
         return group ? "plait_request_wait of plait_group_allgatherv_begin"
                      : "plait_request_wait of plait_comm_allgatherv_begin";
+    case PLI_EXCHANGE: return "the wait for an exchange";
     case PLI_REDUCE_SCATTER:
         return group ? "plait_request_wait of plait_group_reduce_scatter_begin"
                      : "plait_request_wait of plait_comm_reduce_scatter_begin";
@@ -288,28 +289,43 @@ plait_status pli_call_begin_reduction(plait_comm *comm, pli_coll *coll, plait_re
     return begin_later(comm, call, coll, request_out);
 }
 
-plait_status pli_call_begin_pieces(plait_comm *comm, pli_msg *own, const pli_call *to, plait_request **request_out) {
-    plait_group  *group = to->coll.group;
-    const int32_t workers = pli_call_workers(comm, group), me = pli_call_me(comm, group);
-    pli_coll      coll = { .kind = PLI_PIECES, .type = PLAIT_U8, .group = group, .root = to->coll.root, .begun = true };
-    pli_call     *call = new_call(comm, "allgatherv");
-    if (call != NULL) coll.piece = pli_calloc((size_t)workers, sizeof *coll.piece);
-    if (coll.piece == NULL) {
+/* Begins a call whose pieces are `given`, from place `at` on, all of which it takes. */
+static plait_status begin_with_pieces(plait_comm *comm, pli_coll *coll, const pli_call *to, const char *what,
+                                      int32_t at, int32_t n, pli_msg **given, plait_request **request_out) {
+    const int32_t workers = pli_call_workers(comm, coll->group);
+    pli_call     *call = new_call(comm, what);
+    coll->begun = true;
+    if (call != NULL) coll->piece = pli_calloc((size_t)pli_coll_pieces(coll, workers), sizeof *coll->piece);
+    if (coll->piece == NULL) {
         pli_free(call);
-        pli_msg_free(&own);
-        pli_fail(&comm->error, PLAIT_ENOMEM, "allgatherv: no memory for %d pieces", workers);
+        for (int32_t i = 0; i < n; i++) pli_msg_free(&given[i]);
+        pli_fail(&comm->error, PLAIT_ENOMEM, "%s: no memory for %d pieces", what, workers);
         return pli_comm_failed(comm);
     }
     call->sizes = to->sizes;
     call->all_out = to->all_out;
     call->piece_out = to->piece_out;
-    if (me >= 0) coll.piece[me] = own;
-    else pli_msg_free(&own);
-    plait_status status = begin_later(comm, call, &coll, request_out);
+    memcpy(coll->piece + at, given, (size_t)n * sizeof *given);
+    memset(given, 0, (size_t)n * sizeof *given);
+    plait_status status = begin_later(comm, call, coll, request_out);
     if (status >= 0) return status;
-    for (int32_t r = 0; r < workers; r++) pli_msg_free(&coll.piece[r]);
-    pli_free(coll.piece);
+    for (int32_t r = 0; r < pli_coll_pieces(coll, workers); r++) pli_msg_free(&coll->piece[r]);
+    pli_free(coll->piece);
     return status;
+}
+
+plait_status pli_call_begin_pieces(plait_comm *comm, pli_msg *own, const pli_call *to, plait_request **request_out) {
+    pli_coll      coll = { .kind = PLI_PIECES, .type = PLAIT_U8, .group = to->coll.group, .root = to->coll.root };
+    const int32_t me = pli_call_me(comm, coll.group);
+    if (me < 0) pli_msg_free(&own);
+    return begin_with_pieces(comm, &coll, to, "allgatherv", me >= 0 ? me : 0, me >= 0, &own, request_out);
+}
+
+plait_status pli_call_begin_exchange(plait_comm *comm, pli_msg **given, const pli_call *to,
+                                     plait_request **request_out) {
+    pli_coll      coll = { .kind = PLI_EXCHANGE, .type = PLAIT_U8, .group = to->coll.group, .root = to->coll.root };
+    const int32_t workers = pli_call_workers(comm, coll.group);
+    return begin_with_pieces(comm, &coll, to, "exchange", workers, workers, given, request_out);
 }
 
 plait_status plait_request_wait(plait_request **request_ptr) {

@@ -36,7 +36,8 @@ enum {
     PLI_PORT_GOSSIP = 5,
     PLI_PORT_REPLICA = 6, /* the second replica of another rank's shards */
     PLI_PORT_CHANNEL = 7, /* values between the parts of a cut graph */
-    PLI_PORT_MAX = 8,
+    PLI_PORT_LOCKS = 8,   /* locks on the scopes of vertices */
+    PLI_PORT_MAX = 9,
     PLI_GROUPS_MAX = 4096, /* of a run, with that of all workers */
     PLI_PORTS_ALL = PLI_PORT_MAX * PLI_GROUPS_MAX /* port p of group g is number g * PLI_PORT_MAX + p */
 };
@@ -89,6 +90,10 @@ typedef struct pli_reason {
 typedef bool pli_ready_fn(void *arg);
 plait_status pli_comm_wait(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_reason *reason,
                            plait_error *err);
+/** Says that the rank waits for something outside of the job, such as rows of a pipe; NULL: it goes on. For those who
+ *  ask what the rank waits for; the doctor knows that such a wait may end any time. The rank's own thread. reason is
+ *  borrowed until the next call. */
+void pli_comm_awaits(plait_comm *comm, const pli_reason *reason);
 /** If the job is lost: fills err and returns the status that ends a wait; else PLAIT_OK. reason may be NULL. */
 plait_status pli_comm_is_lost(plait_comm *comm, const pli_reason *reason, plait_error *err);
 
@@ -283,6 +288,13 @@ plait_status pli_comm_bytes_of_all(plait_comm *comm, uint64_t *bytes_out);
  *  and may only read them. */
 plait_status pli_comm_pieces_begin(plait_comm *comm, plait_group *group, pli_msg *mine, pli_msg **piece,
                                    plait_request **request_out);
+
+/** Each worker has a message for each other: given [workers], NULL for the caller itself, all taken in any case, and
+ *  nobody may write to them any more. piece [workers] must be NULL before and is lent; a wait that returns PLAIT_OK
+ *  fills it with what each other worker has sent to this one. The caller frees the pieces, and may only read them.
+ *  Workers whose collectives are carried cannot: EREFUSED. */
+plait_status pli_comm_exchange_begin(plait_comm *comm, plait_group *group, pli_msg **given, pli_msg **piece,
+                                     plait_request **request_out);
 
 /** Memory that all ranks of the process see. The first rank that asks for `name` makes it (zeroed, 64-byte aligned);
  *  it is freed with the last release, or when all ranks have ended. NULL: ranks are not in one process, or out of

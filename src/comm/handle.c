@@ -26,7 +26,10 @@ const plait_error *plait_comm_error(const plait_comm *comm) {
     return comm == NULL ? &of_nobody : &comm->error;
 }
 uint64_t plait_comm_bytes_sent(const plait_comm *comm) {
-    return comm == NULL ? 0 : atomic_load_explicit(&comm->bytes_sent, memory_order_relaxed);
+    uint64_t bytes = 0;
+    for (int32_t p = 0; comm != NULL && p < PLI_PORT_MAX; p++)
+        bytes += atomic_load_explicit(&comm->sent[p], memory_order_relaxed);
+    return bytes;
 }
 void plait_comm_free(void *memory) { pli_free(memory); }
 
@@ -83,7 +86,9 @@ void pli_comm_living(const plait_comm *comm, int32_t *place_out, int32_t *living
     for (int32_t w = 0; w < comm->rank; w++) *place_out += !pli_comm_is_absent(comm, w);
 }
 
-uint32_t pli_comm_epoch(const plait_comm *comm) { return (uint32_t)atomic_load(&comm->world->n_events) + 1; }
+uint32_t pli_comm_epoch(const plait_comm *comm) {
+    return atomic_load_explicit(&comm->members->view, memory_order_relaxed);
+}
 uint32_t pli_comm_incarnation(const plait_comm *comm) {
     (void)comm; /* threads and mpi start no rank anew */
     return 1;
@@ -164,7 +169,7 @@ void pli_comm_enter(plait_comm *comm, const char *call) {
 plait_status pli_comm_leave(plait_comm *comm, plait_status status) {
     if (--comm->depth > 0) return status;
     uint64_t now_ns = pli_comm_stamp(comm);
-    comm->in_calls_ns += now_ns - comm->entered_ns;
+    pli_tally(&comm->in_calls_ns, now_ns - comm->entered_ns);
     if (comm->spans != NULL)
         comm->spans->take(comm->spans->user, &(pli_span){ .kind = PLI_SPAN_CALL,
                                                           .rank = comm->rank,

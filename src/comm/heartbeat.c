@@ -10,7 +10,7 @@ static void choose_watched(pli_heartbeat *h) {
     int32_t left = PLI_HEARTBEAT_WATCHED;
     for (int32_t back = 1; back < h->size; back++) {
         int32_t rank = (h->me - back + h->size) % h->size;
-        bool    now = !h->gone[rank] && (all || left-- > 0);
+        bool    now = !h->gone[rank] && !h->missing[rank] && (all || left-- > 0);
         if (now && !h->watched[rank]) h->heard_ns[rank] = h->listened_ns; /* its patience begins now */
         h->watched[rank] = now;
     }
@@ -23,7 +23,8 @@ bool pli_heartbeat_init(pli_heartbeat *h, int32_t size, int32_t me, uint64_t per
     h->heard_ns = pli_calloc((size_t)size, sizeof *h->heard_ns);
     h->watched = pli_calloc((size_t)size, sizeof *h->watched);
     h->gone = pli_calloc((size_t)size, sizeof *h->gone);
-    if (h->heard_ns == NULL || h->watched == NULL || h->gone == NULL) {
+    h->missing = pli_calloc((size_t)size, sizeof *h->missing);
+    if (h->heard_ns == NULL || h->watched == NULL || h->gone == NULL || h->missing == NULL) {
         pli_heartbeat_destroy(h);
         return false;
     }
@@ -35,10 +36,16 @@ void pli_heartbeat_destroy(pli_heartbeat *h) {
     pli_free(h->heard_ns);
     pli_free(h->watched);
     pli_free(h->gone);
+    pli_free(h->missing);
     *h = (pli_heartbeat){ 0 };
 }
 
-void pli_heartbeat_hear(pli_heartbeat *h, int32_t rank) { h->heard_ns[rank] = h->listened_ns; }
+void pli_heartbeat_hear(pli_heartbeat *h, int32_t rank) {
+    h->heard_ns[rank] = h->listened_ns;
+    if (!h->missing[rank]) return;
+    h->missing[rank] = false;
+    choose_watched(h);
+}
 
 void pli_heartbeat_forget(pli_heartbeat *h, int32_t rank) {
     if (h->gone[rank]) return;
@@ -53,7 +60,7 @@ static void beat(const pli_heartbeat *h, pli_heartbeat_out *out) {
         int32_t rank = (h->me + ahead) % h->size;
         if (h->gone[rank]) continue;
         out->beat[out->beats++] = rank;
-        left--;
+        left -= !h->missing[rank]; /* it may watch no longer */
     }
 }
 
@@ -66,7 +73,8 @@ uint64_t pli_heartbeat_turn(pli_heartbeat *h, uint64_t now_ns, pli_heartbeat_out
         if (!h->watched[r] || h->listened_ns - h->heard_ns[r] < h->patience_ns) continue;
         out->silent[out->silents++] = r;
     }
-    for (int32_t i = 0; i < out->silents; i++) pli_heartbeat_forget(h, out->silent[i]);
+    for (int32_t i = 0; i < out->silents; i++) h->missing[out->silent[i]] = true;
+    if (out->silents > 0) choose_watched(h);
     if (now_ns >= h->next_beat_ns) {
         beat(h, out);
         h->next_beat_ns = now_ns + h->period_ns;

@@ -34,12 +34,13 @@ typedef struct pli_heartbeat {
     uint64_t  listened_ns;           /* a clock that stands still while turn is not called */
     uint64_t *heard_ns;              /* [size] by that clock; unused for a rank that is not watched */
     bool     *watched, *gone;        /* [size]                                                       */
+    bool     *missing;               /* [size] named, and not heard since */
 } pli_heartbeat;
 
 /* A turn's result; the arrays have room for all ranks. */
 typedef struct pli_heartbeat_out {
-    int32_t *beat, beats;     /* ranks to be told that this process lives */
-    int32_t *silent, silents; /* ranks not heard for the patience; each is named once */
+    int32_t *beat, beats;     /* ranks to be told that this process lives; those that are missing may hear it */
+    int32_t *silent, silents; /* ranks not heard for the patience; each is named once each time it falls silent */
 } pli_heartbeat_out;
 
 /** patience_ns is at least three periods. false: no memory. */

@@ -44,6 +44,7 @@ enum { SETTINGS = sizeof settings / sizeof settings[0] };
 
 static const char of_one_host[] = "OMPI_MCA_btl=^tcp"; /* Open MPI's TCP part listens on all interfaces, whichever it
                                                         * is told to use */
+static const char none_fails_all[] = "PRTE_MCA_state_base_error_non_zero_exit=0";
 
 /* --- finding it ---------------------------------------------------------------------------------------- */
 
@@ -163,7 +164,7 @@ static bool has_shared_memory(const pli_launch_job *job) {
 static const char **environment(const pli_launch_job *job, const char *loopback) {
     size_t n = 0, kept = 0;
     while (environ[n] != NULL) n++;
-    const char **env = pli_array(n + SETTINGS + 4, sizeof *env);
+    const char **env = pli_array(n + SETTINGS + 5, sizeof *env);
     if (env == NULL) return NULL;
     for (size_t i = 0; i < n; i++)
         if (loopback == NULL || strncmp(environ[i], "LD_PRELOAD=", 11) != 0) env[kept++] = environ[i];
@@ -171,6 +172,7 @@ static const char **environment(const pli_launch_job *job, const char *loopback)
     for (size_t i = 0; i < SETTINGS; i++)
         if (!is_set(settings[i])) env[kept++] = settings[i];
     if (is_on_one_host(job) && has_shared_memory(job) && !is_set(of_one_host)) env[kept++] = of_one_host;
+    if (job->hears && is_on_one_host(job) && !is_set(none_fails_all)) env[kept++] = none_fails_all;
     env[kept] = NULL;
     return env;
 }
@@ -259,7 +261,7 @@ enum { HANDED_ON = sizeof handed_on / sizeof handed_on[0] };
 static _Atomic int child;   /* mpirun's process number while it runs; else 0 */
 static _Atomic uint64_t asked_ns; /* when the first request to stop was handed on; 0: none was. Any thread may set it */
 static _Atomic int early;   /* a signal that came before mpirun was started */
-static _Atomic bool asked;  /* a signal asked to stop */
+static _Atomic int asked;   /* the first signal that asked to stop; 0: none did */
 
 /* Open MPI's mpirun answers SIGINT and SIGTERM by killing its processes a second later; SIGUSR2 it hands on and
  * waits. So the first request to stop is sent as SIGUSR2, which gives the ranks time to save; a request that repeats
@@ -267,7 +269,8 @@ static _Atomic bool asked;  /* a signal asked to stop */
 static void hand_on(int sig) {
     int        kept = errno, pid = atomic_load(&child);
     const bool asks = sig == SIGINT || sig == SIGTERM;
-    if (asks || sig == SIGHUP) atomic_store(&asked, true);
+    int        none = 0;
+    if (asks || sig == SIGHUP) atomic_compare_exchange_strong(&asked, &none, sig);
     uint64_t       first_ns = 0;
     const uint64_t now_ns = pli_now_ns();
     const bool     is_first = pid > 0 && asks && atomic_compare_exchange_strong(&asked_ns, &first_ns, now_ns);
@@ -337,7 +340,7 @@ static plait_status run(const char **argv, const char **env, pli_launch_job *job
     const bool       listens = is_away(job) && pli_launch_words_open(&words);
     atomic_store(&asked_ns, 0);
     atomic_store(&early, 0);
-    atomic_store(&asked, false);
+    atomic_store(&asked, 0);
     take_signals(before);
     pli_child_adopt(true);
     int bad = spawn(&pid, argv, env, listens ? &words : NULL);
@@ -355,7 +358,7 @@ static plait_status run(const char **argv, const char **env, pli_launch_job *job
     if (listens) job->unreached = pli_launch_words_close(&words, job->code, job->why);
     pli_child_adopt(false);
     give_signals_back(before);
-    job->was_asked = atomic_load(&asked);
+    job->asked = atomic_load(&asked);
     return bad == 0 ? PLAIT_OK : pli_fail_errno(err, bad, "cannot start %s", argv[0]);
 }
 
@@ -372,7 +375,8 @@ plait_status pli_launch(pli_launch_job *job, plait_error *err) {
     PLI_TRY(check_program(argv[0], err));
     PLI_TRY(pli_launch_find(&mpirun, err));
     snprintf(number, sizeof number, "%d", job->processes);
-    job->was_ended = job->was_asked = job->unreached = false;
+    job->was_ended = job->unreached = false;
+    job->asked = 0;
     line         all;
     char        *loopback = is_on_one_host(job) ? preload() : NULL;
     char        *folder = NULL;

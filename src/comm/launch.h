@@ -18,13 +18,15 @@ typedef struct pli_launch_job {
     int32_t      processes;
     char *const *argv;       /* ended by NULL */
     char *const *keeper;     /* words before argv: a program that runs it; may be NULL */
+    bool         hears;      /* the caller hears from the keeper how each process on this machine ends. Then mpirun does
+                              * not end the job when one fails: it would drop what the others have just printed */
     const char  *hosts;      /* "a,b:4": machines, with how many processes each takes; NULL: see hostfile */
     const char  *hostfile;   /* a file with one machine on each line ("b slots=4"); both NULL: this machine */
     bool       (*is_over)(void *user); /* asked a few times a second: true ends all processes that still run; may be
                                         * NULL */
     void        *user;
     int32_t      code;       /* out: the launcher's exit code, or 128 + n if signal n ended it */
-    bool         was_asked;  /* out: a signal asked to stop                                    */
+    int          asked;      /* out: the first signal that asked to stop; 0: none did          */
     bool         was_ended;  /* out: is_over has ended it */
     bool         unreached;  /* out: one of the hosts could not be reached, so no process was started */
     char         why[PLI_LAUNCH_WHY]; /* out: the message about that, one line */

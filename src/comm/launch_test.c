@@ -133,7 +133,7 @@ static void test_nothing_outlives_a_launch(void **state) {
         if (way == 1) job = (pli_launch_job){ .processes = 1, .argv = stays, .is_over = ends_at_once, .user = &asked };
         if (pli_launch(&job, &err) < 0) fail_msg("%s", err.text);
         assert_int_equal(job.code, way == 0 ? 5 : 128 + 9);
-        assert_true(job.was_ended == (way == 1) && !job.was_asked);
+        assert_true(job.was_ended == (way == 1) && job.asked == 0);
         file = fopen(path, "r");
         if (way == 1 && file == NULL) continue; /* it was ended before it began */
         assert_non_null(file);

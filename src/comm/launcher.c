@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "base/base.h"
 
@@ -30,6 +31,10 @@ pli_launcher pli_launcher_find(void) {
                                .is_slurm = known[i].at_least == 2 };
     }
     return (pli_launcher){ .name = NULL, .rank = -1 };
+}
+
+void pli_launcher_forget(void) {
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) unsetenv(known[i].rank);
 }
 
 /* --- launchers that bring no MPI --------------------------------------------------------------------------- */

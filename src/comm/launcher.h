@@ -15,6 +15,9 @@ typedef struct pli_launcher {
 } pli_launcher;
 
 pli_launcher pli_launcher_find(void);
+/** Makes this process one that was started alone, as far as it can tell: for a child of a rank that works by itself. It
+ *  changes the environment, so no other thread may read that. */
+void pli_launcher_forget(void);
 
 /** Fails if a launcher that brings no MPI (torchrun, horovodrun, ...) has started this process as one of several.
  *  Without an MPI each of them would do the whole job alone, so a run without a named transport is refused. Errors:

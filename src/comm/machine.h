@@ -61,7 +61,7 @@ typedef enum pli_member_kind {
 typedef struct pli_member_event {
     pli_member_kind kind;
     int32_t         rank;
-    uint32_t        epoch; /* the membership's epoch from this event on */
+    uint32_t        epoch; /* the number of the view from this event on */
     plait_error     why;
     bool            mute; /* it died without telling anything itself: why is what others saw */
 } pli_member_event;

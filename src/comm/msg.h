@@ -4,9 +4,9 @@
  * it was sent: threads pass the pointer, other transports the bytes. A body may be a part of a slab, so a shard answers
  * a pull with a reference to its published values and copies nothing.
  *
- * The protocol assumes nothing of a transport. Every message carries the membership epoch, the sender's incarnation
- * (which life of the rank) and a sequence number in its stream: a receiver drops messages that it has seen and those of
- * an old epoch (comm/stream.h).
+ * The protocol assumes nothing of a transport. Every message carries the number of the sender's view, the sender's
+ * incarnation (which life of the rank) and a sequence number in its stream: a receiver drops messages that it has seen
+ * (comm/stream.h) and those of ranks that its own view lacks.
  *
  * The header is written to the wire as it lies in memory, little-endian; a body's layout is documented with its
  * kind. A decoder checks every size before using it: bytes from a wire are untrusted. */
@@ -18,7 +18,7 @@
 
 #include <plait/status.h>
 
-#define PLI_WIRE_VERSION 1
+#define PLI_WIRE_VERSION 2
 
 enum { PLI_MSG_UNCOUNTED = 1 }; /* a flag in head.flags, at the ports of tables: the message stays in the process
                                  * (local tables), so no byte is sent */
@@ -43,7 +43,7 @@ typedef struct pli_head {
     int32_t  src, dst;    /* ranks                                                         */
     uint16_t port;        /* the receiver's machine */
     uint16_t job;         /* at the ports of rooms above: number of the run's job, 1, 2, ...; else 0 */
-    uint32_t epoch;       /* the membership's epoch, as the sender knew it */
+    uint32_t epoch;       /* the number of the sender's view (comm/membership.h) */
     uint32_t incarnation; /* of the sender: 1, 2, ... each time its rank is started anew   */
     uint32_t arg32;       /* meaning depends on kind */
     uint64_t seq;         /* in the stream sender -> (receiver, port); 0: unsequenced      */

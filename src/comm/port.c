@@ -77,8 +77,9 @@ static pli_msg *take_all(pli_port *port) {
 
 static bool has_work(const pli_port *port) {
     if (atomic_load(&port->state) == PLI_PORT_NOT_YET) return false;
-    return atomic_load(&port->inbox) != NULL || (atomic_load(&port->state) == PLI_PORT_OPEN &&
-                                                 atomic_load(&port->seen) != atomic_load(&port->comm->world->n_events));
+    if (atomic_load(&port->inbox) != NULL) return true;
+    return atomic_load(&port->state) == PLI_PORT_OPEN &&
+           atomic_load(&port->seen) != atomic_load(&port->comm->members->n_events);
 }
 
 void pli_comm_fail(plait_comm *comm, const plait_error *why) {
@@ -133,7 +134,7 @@ static void send_one(const pli_port *from, pli_msg *msg, pli_work *work) {
     }
     msg->head.port = (uint16_t)(from->number - from->number % PLI_PORT_MAX + number);
     if (dst != comm->rank && is_counted(msg))
-        atomic_fetch_add_explicit(&comm->bytes_sent, sizeof(pli_head) + msg->head.body_bytes, memory_order_relaxed);
+        atomic_fetch_add_explicit(&comm->sent[number], sizeof(pli_head) + msg->head.body_bytes, memory_order_relaxed);
     if (!pli_world_is_local(world, dst) || (world->ops->carries_local && dst != comm->rank)) {
         pli_doctor_sent(world, comm->rank, dst);
         world->ops->send(world->transport, msg);
@@ -228,8 +229,9 @@ static void tell_member(const pli_port *port, uint64_t now_ns, const pli_member_
 /* Called with the lock held. Messages come first, then the member events that stood in the log before the inbox was
  * taken, so that a rank's last message comes before the news of its end. */
 static void run_locked(pli_port *port, pli_work *work) {
-    pli_world *world = port->comm->world;
-    int32_t    events = atomic_load(&world->n_events);
+    pli_world   *world = port->comm->world;
+    pli_members *members = port->comm->members;
+    int32_t      events = atomic_load(&members->n_events);
     SHAKE();
     pli_msg   *msg = take_all(port);
     bool       open = atomic_load_explicit(&port->state, memory_order_relaxed) == PLI_PORT_OPEN &&
@@ -244,7 +246,7 @@ static void run_locked(pli_port *port, pli_work *work) {
         else take_late(port, &msg, work);
     }
     for (int32_t i = atomic_load_explicit(&port->seen, memory_order_relaxed); open && i < events; i++) {
-        const pli_member_event *event = &world->events[i];
+        const pli_member_event *event = &members->events[i];
         if (event->rank != port->comm->rank && port->ops->on_member != NULL) tell_member(port, now_ns, event, &out);
     }
     atomic_store(&port->seen, events);
@@ -347,14 +349,16 @@ void pli_port_leave(pli_port *port, pli_out *out) {
 /* --- what drivers call ----------------------------------------------------------------------------------------- */
 
 void pli_world_deliver(pli_world *world, pli_msg *msg) {
-    if (world->heard != NULL && !atomic_load_explicit(&world->heard[msg->head.src], memory_order_relaxed))
-        atomic_store_explicit(&world->heard[msg->head.src], true, memory_order_relaxed);
+    if (world->heard != NULL &&
+        atomic_load_explicit(&world->heard[msg->head.src], memory_order_relaxed) < msg->head.epoch)
+        atomic_store_explicit(&world->heard[msg->head.src], msg->head.epoch, memory_order_relaxed);
     if (msg->head.port == 0) {
         pli_world_control(world, msg);
         return;
     }
     int32_t src = msg->head.src, dst = msg->head.dst;
-    if (atomic_load_explicit(&world->ended[msg->head.src], memory_order_relaxed) == PLI_MEMBER_DIED + 1) {
+    const pli_members *members = pli_world_comm(world, dst)->members;
+    if (atomic_load_explicit(&members->ended[src], memory_order_relaxed) == PLI_MEMBER_DIED + 1) {
         pli_msg_free(&msg); /* from a rank that has died */
         return;
     }
@@ -365,16 +369,18 @@ void pli_world_deliver(pli_world *world, pli_msg *msg) {
     pli_work_run(&work, world);
 }
 
-/* Tells all machines here that the log of members has grown. */
-void pli_world_tell(pli_world *world) {
-    pli_work work;
+void pli_members_announce(pli_members *members) {
+    pli_world    *world = members->world;
+    const bool    alone = world->n_members > 1;
+    const int32_t first = alone ? members->me : 0, to = alone ? first + 1 : world->place.count;
+    pli_work      work;
     pli_work_init(&work);
-    for (int32_t i = 0; i < world->place.count; i++) {
+    for (int32_t i = first; i < to; i++) {
         uint32_t at = 1;
         for (pli_port *port; (port = pli_comm_next_port(&world->local[i], &at)) != NULL;) work_add(&work, port);
     }
     pli_work_run(&work, world);
-    for (int32_t i = 0; i < world->place.count; i++) pli_comm_ring(&world->local[i]);
+    for (int32_t i = first; i < to; i++) pli_comm_ring(&world->local[i]);
 }
 
 static void wake(pli_port *port) {

@@ -15,7 +15,7 @@ enum {
     PLI_CONTROL_BEAT = 18,  /* a sign of life, like any other message */
     PLI_CONTROL_ASK_SHEET = 20, /* arg64: number of the question */
     PLI_CONTROL_SHEET = 21,     /* the same; body: the rows of the rank's sheet (sheet.h) */
-    PLI_CONTROL_DEAD = 19   /* arg32: a rank that has died without a word; body: how, as for pli_world_died */
+    PLI_CONTROL_DEAD = 19   /* arg32: a rank that is silent; body: how, as for pli_world_died */
 };
 
 bool pli_doctor_open(pli_world *world); /* false: no memory */
@@ -34,6 +34,9 @@ void pli_doctor_mute(pli_world *world);
 /** Sends a message to port 0 of another process's rank; it has no answer. After mute nothing is sent. Any thread. */
 void pli_doctor_tell_control(pli_world *world, int32_t to, uint16_t kind, uint32_t number, const void *body,
                              size_t bytes);
+
+/** The same for a message (taken) that has been made already. */
+void pli_doctor_send(pli_world *world, pli_msg *msg);
 
 /** Count the messages that a transport carries. */
 void pli_doctor_sent(pli_world *world, int32_t from, int32_t to);

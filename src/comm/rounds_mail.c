@@ -1,5 +1,6 @@
 /* The doctor's mail: looks at ranks of this process, and asking and answering between processes, by messages to port
  * 0. The thread that drives the transport answers a question, even while its rank computes. */
+#include "comm/figures.h"
 #include "comm/rounds_impl.h"
 
 #include <stdio.h>
@@ -120,7 +121,7 @@ static pli_msg *control(const pli_world *world, uint16_t kind, int32_t to, uint6
     msg->head.kind = kind;
     msg->head.src = world->place.first;
     msg->head.dst = to;
-    msg->head.epoch = (uint32_t)atomic_load(&world->n_events) + 1;
+    msg->head.epoch = pli_world_view(world);
     msg->head.incarnation = 1;
     msg->head.arg64 = round;
     msg->head.arg32 = counted;
@@ -179,6 +180,14 @@ void pli_doctor_tell_control(pli_world *world, int32_t to, uint16_t kind, uint32
     pthread_mutex_unlock(&d->mail_lock);
 }
 
+void pli_doctor_send(pli_world *world, pli_msg *msg) {
+    pli_doctor *d = world->doctor;
+    pthread_mutex_lock(&d->mail_lock);
+    if (d->muted || pli_world_is_local(world, msg->head.dst)) pli_msg_free(&msg);
+    else world->ops->send(world->transport, msg);
+    pthread_mutex_unlock(&d->mail_lock);
+}
+
 void pli_doctor_tell_life(pli_world *world, int32_t rank) {
     if (atomic_exchange(&world->doctor->silent[rank], false))
         pli_log(world->log, PLAIT_LOG_WARN, world->place.first, "comm", "rank %d gives signs of life again", rank);
@@ -233,6 +242,7 @@ static void answer_sheet(pli_world *world, const pli_msg *question) {
     pli_doctor *d = world->doctor;
     uint64_t   *rows;
     int64_t     n;
+    pli_figures_show(pli_world_comm(world, question->head.dst));
     if (!pli_sheet_copy(&pli_world_comm(world, question->head.dst)->sheet, &rows, &n)) return;
     const size_t bytes = (size_t)n * PLI_SHEET_WORDS * sizeof *rows;
     pli_msg     *msg = control(world, PLI_CONTROL_SHEET, question->head.src, question->head.arg64, false, bytes);

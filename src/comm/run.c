@@ -6,6 +6,7 @@
 #include "comm/callback.h"
 #include "comm/rounds.h"
 #include "comm/tell_launch.h"
+#include "comm/views.h"
 #include "comm/world.h"
 
 enum { RANKS_MAX = 1 << 16, GO = 1, GO_HOME = 2 };
@@ -96,6 +97,7 @@ static plait_status check_opts(const plait_comm_opts *given, plait_comm_opts *op
 static void init_comm(plait_comm *comm, pli_world *world, int32_t rank) {
     memset(comm, 0, sizeof *comm);
     comm->world = world;
+    comm->members = pli_world_members(world, rank);
     comm->rank = rank;
     comm->error.rank = -1;
     comm->result_why.rank = rank;
@@ -134,11 +136,47 @@ static bool init_hosts(pli_world *world) {
 /* Starts heartbeats if ranks are processes. A beat comes five times within the patience, but at most once a second. */
 static bool init_heart(pli_world *world, uint64_t patience_ns) {
     uint64_t period_ns = patience_ns / 5 < BEAT_NS ? patience_ns / 5 : BEAT_NS;
-    if (world->place.count == world->size || patience_ns == UINT64_MAX) return true;
-    world->beats = pli_array((size_t)world->size, 2 * sizeof *world->beats);
+    if (world->place.count == world->size) return true;
     world->heard = pli_calloc((size_t)world->size, sizeof *world->heard);
-    return world->beats != NULL && world->heard != NULL &&
+    if (world->heard == NULL || patience_ns == UINT64_MAX) return world->heard != NULL;
+    world->beats = pli_array((size_t)world->size, 2 * sizeof *world->beats);
+    return world->beats != NULL &&
            pli_heartbeat_init(&world->heart, world->size, world->place.first, period_ns, patience_ns, pli_now_ns());
+}
+
+/* Links may be cut where one process plays all ranks: then each knows the others by a log of its own. */
+static bool init_members(pli_world *world) {
+    const size_t size = (size_t)world->size;
+    world->n_members = world->place.cut_off_ns > 0 ? world->size : 1;
+    world->members = pli_calloc((size_t)world->n_members, sizeof *world->members);
+    for (int32_t i = 0; world->members != NULL && i < world->n_members; i++) {
+        pli_members *members = &world->members[i];
+        members->world = world;
+        members->me = world->place.first + i;
+        atomic_store(&members->view, 1);
+        members->events = pli_calloc(size, sizeof *members->events);
+        members->ended = pli_calloc(size, sizeof *members->ended);
+        if (members->events == NULL || members->ended == NULL) return false;
+    }
+    return world->members != NULL && (world->n_members == 1 || pli_apart_open(world));
+}
+
+static void free_members(pli_world *world) {
+    for (int32_t i = 0; world->members != NULL && i < world->n_members; i++) {
+        pli_views_close(&world->members[i]);
+        pli_free(world->members[i].events);
+        pli_free((void *)world->members[i].ended);
+    }
+    pli_apart_close(world);
+    pli_free(world->members);
+}
+
+static bool open_views(pli_world *world, uint64_t heartbeat_ns) {
+    uint64_t patience_ns = world->place.cut_off_ns;
+    if (patience_ns == 0) patience_ns = heartbeat_ns == UINT64_MAX ? HEARTBEAT_NS : heartbeat_ns;
+    for (int32_t i = 0; i < world->n_members; i++)
+        if (!pli_views_open(&world->members[i], patience_ns)) return false;
+    return true;
 }
 
 static plait_status init_world(pli_world *world, const plait_comm_opts *opts, plait_error *err) {
@@ -152,16 +190,15 @@ static plait_status init_world(pli_world *world, const plait_comm_opts *opts, pl
     world->threads = opts->threads > 0 ? opts->threads : share > 0 ? share : 1;
     world->may_spin = place->ranks_on_host <= cores;
     world->local = pli_aligned((size_t)place->count * sizeof *world->local);
-    world->events = pli_calloc((size_t)world->size, sizeof *world->events);
-    world->ended = pli_calloc((size_t)world->size, sizeof *world->ended);
-    if (world->local == NULL || world->events == NULL || world->ended == NULL || !init_hosts(world) ||
+    if (world->local == NULL || !init_members(world) || !init_hosts(world) ||
         !init_heart(world, opts->heartbeat_ns)) {
         pli_free(world->local);
         world->local = NULL;
         return pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", world->size);
     }
     for (int32_t i = 0; i < place->count; i++) init_comm(&world->local[i], world, place->first + i);
-    if (!pli_doctor_open(world)) return pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", world->size);
+    if (!pli_doctor_open(world) || !open_views(world, opts->heartbeat_ns))
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", world->size);
     return PLAIT_OK;
 }
 
@@ -171,9 +208,8 @@ void pli_world_free(pli_world **world_ptr) {
     for (int32_t i = 0; world->local != NULL && i < world->place.count; i++) destroy_comm(&world->local[i]);
     pli_shared_free_all(world);
     pli_doctor_close(world);
+    free_members(world);
     pli_free(world->local);
-    pli_free(world->events);
-    pli_free(world->ended);
     pli_heartbeat_destroy(&world->heart);
     pli_free(world->beats);
     pli_free((void *)world->heard);
@@ -280,7 +316,10 @@ static void note_failure(pli_world *world, const plait_comm *comm) {
     atomic_compare_exchange_strong(&world->first_living, &living, comm->rank - world->place.first);
 }
 
-plait_status pli_world_begin_rank(plait_comm *comm) { return open_own_ports(comm); }
+plait_status pli_world_begin_rank(plait_comm *comm) {
+    comm->begun_ns = pli_world_now(comm->world);
+    return open_own_ports(comm);
+}
 
 void pli_world_finish_rank(plait_comm *comm, plait_status status) {
     pli_world *world = comm->world;
@@ -345,7 +384,11 @@ struct ending {
 
 static bool have_all_ended(void *arg) {
     const struct ending *e = arg;
-    return atomic_load(&e->world->n_events) == e->world->size || (e->patient && atomic_load(&e->world->lost)) ||
+    int32_t              unheard = 0;
+    for (int32_t r = 0; r < e->world->size; r++)
+        unheard += pli_views_is_unheard(e->world->members, r) && !pli_world_has_ended(e->world, r);
+    return atomic_load(&e->world->members->n_events) + unheard == e->world->size ||
+           (e->patient && atomic_load(&e->world->members->lost)) ||
            atomic_load(&e->world->local[0].killed); /* it died with another: it moves no more messages */
 }
 
@@ -388,8 +431,8 @@ static int32_t speaker(const pli_world *world, const plait_error *why) {
         while (lowest < world->place.first && pli_world_is_gone(world, lowest)) lowest++;
         return lowest;
     }
-    for (int32_t i = 0; i < atomic_load(&world->n_events); i++) {
-        const pli_member_event *event = &world->events[i];
+    for (int32_t i = 0; i < atomic_load(&world->members->n_events); i++) {
+        const pli_member_event *event = &world->members->events[i];
         plait_error             same;
         if (event->kind != PLI_MEMBER_DIED || event->rank >= lowest) continue;
         pli_member_reason(&same, event->rank, why->text);
@@ -406,18 +449,20 @@ static bool has_no_survivor(const pli_world *world) {
     return all && dead == world->place.workers;
 }
 
-/* Tells `plait launch` what it cannot see from outside: that a job goes on without its dead, and that the others
- * took a rank for dead and went on without it. */
+/* Tells `plait launch` what it cannot see from outside: that a job goes on without its dead, and that this rank ends
+ * alone, since the others took it for dead, or since it hears no majority. */
 static void tell_survival(pli_world *world, plait_status status) {
     const int32_t rank = world->place.first;
     if (world->place.count == world->size || !atomic_load(&world->survives)) return;
-    if (atomic_load(&world->lost) && world->lost_why.code == PLAIT_EPEER && world->lost_why.rank == rank)
-        pli_tell_launch_lost(rank, pli_pid(), 0, world->lost_why.text);
+    /* Without a rank of its own to blame, it has stopped: others, with a majority, may go on. */
+    if (atomic_load(&world->members->lost) && world->members->lost_why.code == PLAIT_EPEER &&
+        (world->members->lost_why.rank == rank || world->members->lost_why.rank < 0))
+        pli_tell_launch_lost(rank, pli_pid(), 0, world->members->lost_why.text);
     if (status < 0 && atomic_load(&world->local[0].killed)) /* it has died with another */
         pli_tell_launch_lost(rank, pli_pid(), 0, world->local[0].failed_why.text);
-    for (int32_t i = 0; status >= 0 && i < atomic_load(&world->n_events); i++) {
-        if (world->events[i].kind != PLI_MEMBER_DIED) continue;
-        pli_tell_launch("without %d %d\n", (int)pli_pid(), (int)world->events[i].rank);
+    for (int32_t i = 0; status >= 0 && i < atomic_load(&world->members->n_events); i++) {
+        if (world->members->events[i].kind != PLI_MEMBER_DIED) continue;
+        pli_tell_launch("without %d %d\n", (int)pli_pid(), (int)world->members->events[i].rank);
     }
 }
 

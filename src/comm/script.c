@@ -131,6 +131,36 @@ double pli_script_silent(const pli_cluster *c, int32_t observer, int32_t rank, d
     return since;
 }
 
+static bool is_cut(const pli_mishap *m) { return m->kind == PLI_LINK && m->factor == 0; }
+
+double pli_script_cut(const pli_cluster *c, int32_t observer, int32_t rank, double now) {
+    double since = INFINITY;
+    for (int64_t i = 0; i < c->mishaps; i++) {
+        const pli_mishap *m = &c->mishap[i];
+        if (is_cut(m) && is_on(m, now) && m->from < since && is_between(c, m, observer, rank)) since = m->from;
+    }
+    return since;
+}
+
+double pli_script_longest_cut(const pli_cluster *c) {
+    double longest = 0;
+    for (int64_t i = 0; i < c->mishaps; i++)
+        if (is_cut(&c->mishap[i]) && c->mishap[i].until - c->mishap[i].from > longest)
+            longest = c->mishap[i].until - c->mishap[i].from;
+    return longest;
+}
+
+double pli_script_next_cut(const pli_cluster *c, double patience, double now) {
+    double next = INFINITY;
+    for (int64_t i = 0; i < c->mishaps; i++) {
+        const pli_mishap *m = &c->mishap[i];
+        const double      at[] = { m->from, m->from + patience, m->until };
+        for (int k = 0; is_cut(m) && k < 3; k++)
+            if (at[k] > now && at[k] < next) next = at[k];
+    }
+    return next;
+}
+
 pli_fate pli_script_fate(const pli_cluster *c, uint64_t seed, int32_t src, int32_t dst, uint64_t n, double now) {
     pli_fate fate = { .copies = 1 };
     for (int64_t i = 0; i < c->mishaps; i++) {

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "comm/figures.h"
 #include "comm/rounds_impl.h"
 
 void pli_sheet_init(pli_sheet *sheet) {
@@ -58,7 +59,7 @@ bool pli_sheet_copy(pli_sheet *sheet, uint64_t **rows_out, int64_t *n_out) {
     uint64_t *to = *rows_out = pli_array((size_t)n + 1, PLI_SHEET_WORDS * sizeof *to);
     *n_out = 0;
     for (pli_sheet_row *row = sheet->row; to != NULL && row != NULL; row = row->next) {
-        if (kind_of(row) < PLI_SHEET_OWN) continue;
+        if (kind_of(row) <= PLI_SHEET_HIDDEN) continue;
         for (int32_t i = 0; i < PLI_SHEET_WORDS; i++)
             *to++ = atomic_load_explicit(&row->word[i], memory_order_relaxed);
         ++*n_out;
@@ -73,6 +74,7 @@ static bool read_local(pli_world *world, pli_sheet_read *reads) {
     bool done = true;
     for (int32_t i = 0; done && i < world->place.count; i++) {
         pli_sheet_read *read = &reads[world->place.first + i];
+        pli_figures_show(&world->local[i]);
         done = read->heard = pli_sheet_copy(&world->local[i].sheet, &read->row, &read->n);
     }
     return done;

@@ -19,6 +19,7 @@ enum { PLI_SHEET_WORDS = 48 };
 typedef enum pli_sheet_kind {
     PLI_SHEET_FREE, /* in word 0: what the row is; the other kinds are the writer's */
     PLI_SHEET_HIDDEN,
+    PLI_SHEET_FIGURES, /* comm/figures.h */
     PLI_SHEET_OWN
 } pli_sheet_kind;
 

@@ -25,6 +25,7 @@ static void tell_kind(const pli_coll *call, char *text, size_t bytes) {
         return;
     case PLI_ALLGATHER: snprintf(text, bytes, "allgather of %lld bytes", (long long)call->n); return;
     case PLI_PIECES: snprintf(text, bytes, "allgather of pieces, begun%s", of_tables(call)); return;
+    case PLI_EXCHANGE: snprintf(text, bytes, "exchange of pieces, begun%s", of_tables(call)); return;
     }
     snprintf(text, bytes, "unknown collective %d", (int)call->kind);
 }
@@ -128,6 +129,16 @@ static bool pieces_step(int32_t me, int32_t workers, int64_t i, pli_coll_move *s
     return true;
 }
 
+/* In step i each worker sends to the worker i + 1 further on. */
+static bool exchange_step(int32_t me, int32_t workers, int64_t i, pli_coll_move *s) {
+    if (i >= (int64_t)workers - 1) return false;
+    s->to = wrapped(me + i + 1, workers);
+    s->from = wrapped(me - i - 1, workers);
+    s->send_at = (size_t)workers + (size_t)s->to;
+    s->recv_at = (size_t)s->from;
+    return true;
+}
+
 bool pli_coll_step(const pli_coll *call, int32_t me, int32_t workers, int64_t i, pli_coll_move *s) {
     *s = (pli_coll_move){ .to = -1, .from = -1 };
     if (workers == 1) return false;
@@ -137,6 +148,7 @@ bool pli_coll_step(const pli_coll *call, int32_t me, int32_t workers, int64_t i,
     case PLI_BROADCAST: return broadcast_step(call, me, workers, i, s);
     case PLI_ALLGATHER: return allgather_step(call, me, workers, i, s);
     case PLI_PIECES: return pieces_step(me, workers, i, s);
+    case PLI_EXCHANGE: return exchange_step(me, workers, i, s);
     case PLI_ALLREDUCE:
         if (i >= call->form->steps(call, workers)) return false;
         call->form->step(call, me, workers, i, s);

@@ -25,7 +25,7 @@ plait_status pli_comm_send(plait_comm *comm, int32_t to, int32_t tag, const void
 
 plait_status pli_comm_send_msg(plait_comm *comm, int32_t to, int32_t tag, pli_msg *msg) {
     size_t bytes = msg->head.body_bytes;
-    if (to != comm->rank && pli_world_has_ended(comm->world, to)) {
+    if (to != comm->rank && pli_members_have_end(comm->members, to)) {
         pli_msg_free(&msg);
         if (pli_comm_is_lost(comm, NULL, &comm->error) == 0)
             pli_fail(&comm->error, PLAIT_EPEER, "send: rank %d has left", to);

@@ -10,7 +10,7 @@
 #include "comm/collective.h"
 #include "comm/comm.h"
 
-#define PLI_TRANSPORT_ABI 9u /* of pli_transport_ops, which plait-<name>.so gives */
+#define PLI_TRANSPORT_ABI 10u /* of pli_transport_ops, which plait-<name>.so gives */
 
 enum { PLI_HOST_NAME_BYTES = 64 };
 
@@ -25,6 +25,8 @@ typedef struct pli_place {
     int32_t *host_of;         /* [workers] a number for each host, the same in all processes; pli_malloc'ed, comm
                                * frees it; NULL: all workers share one */
     uint64_t resend_after_ns; /* 0: reliable and ordered              */
+    uint64_t cut_off_ns;      /* all ranks live here, but links between them may be cut: each rank has a log of members
+                               * of its own, and suspects whom it has not heard for so long. 0: they share one */
     char    host[256];
     char  (*host_name)[PLI_HOST_NAME_BYTES]; /* [workers + servers] the host of every rank, as texts name it;
                                               * pli_malloc'ed, comm frees it; NULL: all are on `host` */
@@ -99,6 +101,11 @@ typedef struct pli_transport_ops {
     void (*work)(pli_transport *transport, int32_t rank, pli_work_kind kind, uint64_t amount);
     void (*drain)(pli_transport *transport, int32_t rank, bool in_good_order);
     uint64_t (*silent_since)(const pli_transport *transport, int32_t observer, int32_t rank);
+    /** With place.cut_off_ns > 0. hears: does what rank says reach observer now? vote: carries a message (taken)
+     *  between two machines of membership, and hands it to pli_world_vote unless a cut link loses it; NULL: something
+     *  has happened that may need a turn. A port or a lock may be held. */
+    bool (*hears)(const pli_transport *transport, int32_t observer, int32_t rank);
+    void (*vote)(pli_transport *transport, pli_msg *msg);
     /** The simulated cluster, as long as the transport lives; NULL: time is real. */
     const struct pli_cluster *(*cluster)(const pli_transport *transport);
     /** Ends. all_ended: every rank of the job has said that it is done, so that this process need not wait for any. */
@@ -111,14 +118,26 @@ typedef struct pli_transport_ops {
 void pli_world_deliver(pli_world *world, pli_msg *msg);
 /** The transport itself has failed (why->code: ECOMM, ENOMEM, EPEER): every wait of this process ends with that. */
 void pli_world_fail(pli_world *world, const plait_error *why);
-/** A rank of another process has died without a word of its own, or is taken for dead: all machines here are told,
- *  and the job is lost unless it goes on without its dead (pli_comm_survive). how continues a text that begins "rank
- *  2 on host b": "has died: its process is gone". A second call for a rank does nothing. Any thread. */
+/** A rank of another process has certainly died without a word of its own: the job is lost, unless it goes on without
+ *  its dead (pli_comm_survive); then the next view lacks the rank, and all machines here are told. how continues a
+ *  text that begins "rank 2 on host b": "has died: its process is gone". A second call for a rank does nothing. Any
+ *  thread. */
 void pli_world_died(pli_world *world, int32_t rank, const char *how);
+/** The same for what a cut link may look like: a job that goes on without its dead does so only by a majority of the
+ *  view. The rank may be heard again. */
+void pli_world_missed_rank(pli_world *world, int32_t rank, const char *how);
 /** A transport whose ranks are processes calls this again and again from its own thread, also while the rank
  *  computes, each time after it has taken in all messages. It tells the others that this process lives, and finds
  *  out which of them do not. Returns when it wants to be called again; later does no harm. (comm/heartbeat.h) */
 uint64_t pli_world_beat(pli_world *world, uint64_t now_ns);
+/** What a transport with place.cut_off_ns > 0 tells, and no other. learn: every rank learns which of those that it
+ *  hears have ended. silent: observer has not heard rank for cut_off_ns. heard: it hears it. vote: a message (taken)
+ *  of the machines of membership has come. turn: due work of the rank's machine; false: it needs no further turn. */
+void pli_world_learn(pli_world *world);
+void pli_world_silent(pli_world *world, int32_t observer, int32_t rank);
+void pli_world_heard(pli_world *world, int32_t observer, int32_t rank);
+void pli_world_vote(pli_world *world, pli_msg *msg);
+bool pli_world_turn(pli_world *world, int32_t rank, uint64_t now_ns);
 /** Wakes the waiting threads of a rank that lives here. */
 void pli_world_ring(pli_world *world, int32_t rank);
 /** Runs the due wake-ups of this process's machines; returns when the next is due (PLI_NEVER: none). */

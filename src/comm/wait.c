@@ -49,6 +49,10 @@ static void set_reason(plait_comm *comm, const pli_reason *reason, uint64_t sinc
     pthread_mutex_unlock(&comm->reason_lock);
 }
 
+void pli_comm_awaits(plait_comm *comm, const pli_reason *reason) {
+    set_reason(comm, reason, reason != NULL ? pli_world_now(comm->world) : 0);
+}
+
 void pli_comm_tell(const pli_reason *reason, char *text, size_t bytes) {
     text[0] = '\0';
     if (reason != NULL && reason->tell != NULL) reason->tell(reason->arg, text, bytes);
@@ -59,8 +63,8 @@ plait_status pli_comm_is_lost(plait_comm *comm, const pli_reason *reason, plait_
     const plait_error *why = NULL;
     if (atomic_load_explicit(&comm->failed, memory_order_acquire)) {
         why = &comm->failed_why;
-    } else if (atomic_load_explicit(&comm->world->lost, memory_order_acquire)) {
-        why = &comm->world->lost_why;
+    } else if (atomic_load_explicit(&comm->members->lost, memory_order_acquire)) {
+        why = &comm->members->lost_why;
     }
     if (why == NULL) return PLAIT_OK;
     char what[256];
@@ -176,8 +180,8 @@ static void note_wait(plait_comm *comm, uint64_t start_ns, uint64_t now_ns) {
     if (cause_ns < start_ns) cause_ns = start_ns;
     if (cause_ns > now_ns) cause_ns = now_ns;
     atomic_fetch_add_explicit(&comm->waited_ns, now_ns - start_ns, memory_order_relaxed);
-    comm->in_flight_ns += now_ns - cause_ns;
-    if (comm->depth == 0) comm->in_calls_ns += now_ns - start_ns;
+    pli_tally(&comm->in_flight_ns, now_ns - cause_ns);
+    if (comm->depth == 0) pli_tally(&comm->in_calls_ns, now_ns - start_ns);
 }
 
 /* Hands the wait to the trace, with what it was for. */
@@ -273,7 +277,7 @@ static bool watch(plait_comm *comm, pli_ready_fn *ready, void *arg, const pli_re
     }
     comm->spun_in_vain = now_ns - start_ns > spin_ns;
     atomic_fetch_add_explicit(&comm->waited_ns, now_ns - start_ns, memory_order_relaxed); /* another rank was late */
-    if (comm->depth == 0) comm->in_calls_ns += now_ns - start_ns;
+    if (comm->depth == 0) pli_tally(&comm->in_calls_ns, now_ns - start_ns);
     if (comm->spans != NULL) {
         pli_comm_tell(reason, why, sizeof why);
         tell_span(comm, why, start_ns, now_ns);

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "comm/figures.h"
 #include "comm/sheet.h"
 #include "comm/forms/forms.h"
 #include "comm/group.h"
@@ -14,6 +15,8 @@
 #include "comm/transport.h"
 #include "comm/user.h"
 
+typedef struct pli_members pli_members;
+
 typedef enum pli_port_state { PLI_PORT_NOT_YET, PLI_PORT_OPEN, PLI_PORT_CLOSED } pli_port_state;
 
 /* A machine's port. The thread that holds `lock` runs the machine; messages are pushed without the lock.
@@ -21,7 +24,7 @@ typedef enum pli_port_state { PLI_PORT_NOT_YET, PLI_PORT_OPEN, PLI_PORT_CLOSED }
  * Invariant (no message is left lying): a thread that pushes tries the lock afterwards; a thread that unlocks looks
  * at the inbox afterwards. Push, try, unlock and look are sequentially consistent: if the pusher's try fails, it
  * came before the holder's unlock in their one order, and so did the push before the holder's look. So either the
- * pusher gets the lock or the holder sees the message. The same holds for member events (world->n_events) in place
+ * pusher gets the lock or the holder sees the message. The same holds for member events (pli_members.n_events) in place
  * of the inbox. */
 struct pli_port {
     _Alignas(64) _Atomic(pli_msg *) inbox; /* newest first; any thread pushes, the holder takes all          */
@@ -56,19 +59,25 @@ struct plait_comm {
     _Atomic(pli_group_chunk *) chunk[PLI_GROUPS_MAX / PLI_CHUNK]; /* any thread adds, release; pairs with acquire */
     _Atomic uint32_t groups_to; /* all groups that have ports here are below; any thread raises it */
     pli_world *world;
+    pli_members *members; /* what it knows of the others */
     int32_t    rank;
 
     _Alignas(64) _Atomic uint32_t bell; /* rung by any thread when a waiter should look again */
     _Atomic uint32_t sleepers;          /* waiters in the futex, or on their way into it */
-    _Atomic uint64_t bytes_sent;
+    _Atomic uint64_t sent[PLI_PORT_MAX]; /* bytes, by the receiver's port; PLI_PORT_COLLECTIVE: native sums, too */
     _Atomic uint64_t waited_ns; /* in pli_comm_wait */
     _Atomic uint64_t cause_ns;  /* when the chain began that rang the bell last; relaxed: a figure, not a promise */
-    uint64_t in_flight_ns;      /* part of waited_ns; the rank's thread only, like the next two */
-    uint64_t in_calls_ns, entered_ns; /* time in public calls; when the call began, plus the caller's own work in it */
+    _Atomic uint64_t in_flight_ns; /* part of waited_ns; written by the rank's thread, relaxed, like the next */
+    _Atomic uint64_t in_calls_ns;  /* time in public calls */
+    uint64_t entered_ns;        /* when the call began, plus the caller's own work in it; the rank's thread only */
+    _Atomic uint64_t begun_ns;  /* when the rank began */
     uint64_t span_ns; /* when the call began */
     bool     spun_in_vain; /* the last spin was in vain: see watch; the rank's thread only */
 
     pli_sheet         sheet; /* what the rank shows */
+    _Atomic(pli_sheet_row *) figures; /* its row of figures (figures.c); NULL until the first look */
+    _Atomic uint64_t  told[PLI_TOLD]; /* doubles; relaxed, like all figures */
+    _Atomic bool      has_told;       /* release, after the first numbers */
     pthread_mutex_t   reason_lock;
     const pli_reason *reason;      /* what the rank waits for; NULL: it works; under reason_lock, like the next three */
     pli_call_site          waits_at;
@@ -115,6 +124,20 @@ struct plait_comm {
     plait_error  result_why;
 };
 
+/* Membership, as one rank knows it: a log that only grows. An event is added after all messages of its rank were
+ * pushed. All ranks of a process share one, unless the transport cuts them off from each other (pli_place.cut_off). */
+struct pli_members {
+    pli_world        *world;
+    int32_t           me;       /* the rank that decides; the first of those that share it */
+    pli_member_event *events;   /* [size]; written under world->lock */
+    _Atomic int32_t   n_events; /* seq_cst, see pli_port */
+    _Atomic uint8_t  *ended;    /* [size] pli_member_kind + 1, or 0 while the rank lives */
+    _Atomic uint32_t  view;     /* the number of the view that the log has come to, from 1; written under world->lock */
+    struct pli_views *views;    /* decides on views; NULL: nobody does */
+    plait_error       lost_why; /* written under world->lock once */
+    _Atomic bool      lost;     /* release after lost_why: every wait fails */
+};
+
 struct pli_world {
     const pli_transport_ops *ops;
     pli_transport           *transport;
@@ -131,17 +154,15 @@ struct pli_world {
     plait_body_fn           *body; /* NULL: the rank was opened by plait_comm_open */
     void                    *user;
 
-    /* Membership: a log that only grows. An event is added after all messages of its rank were pushed. */
     pthread_mutex_t   lock;
-    pli_member_event *events;   /* [size]; written under lock */
-    _Atomic int32_t   n_events; /* seq_cst, see pli_port */
-    _Atomic uint8_t  *ended;    /* [size] pli_member_kind + 1, or 0 while the rank lives */
-    plait_error       lost_why; /* written under lock once */
-    _Atomic bool      lost;     /* release after lost_why: every wait fails */
+    pli_members      *members;   /* [n_members] the first is that of all ranks here, or each rank has one of its own */
+    int32_t           n_members; /* 1 or size */
+    struct pli_apart *apart;     /* how ranks have ended; NULL: all share a log */
     _Atomic bool      survives; /* see pli_comm_survive */
     pli_heartbeat     heart;    /* used by the thread that calls pli_world_beat; size 0: there are no beats */
     int32_t          *beats;    /* [2 size] room for a turn's result; the same thread's */
-    _Atomic bool     *heard;    /* [size] heard since the last turn; any thread sets it, that thread clears it */
+    _Atomic uint32_t *heard;    /* [size] heard since the last turn: the sender's view; 0: not heard. Any thread sets
+                                 * it, that thread clears it. NULL: all ranks are here */
     _Atomic int32_t   first_failed; /* the rank whose body failed first, or -1 */
     _Atomic int32_t   first_living; /* the first among those that were not killed */
     _Atomic uint32_t  go;       /* threads: 0 wait, 1 run the body, 2 end */
@@ -178,8 +199,8 @@ pli_port *pli_comm_port(plait_comm *comm, uint32_t number);
 pli_port *pli_comm_next_port(plait_comm *comm, uint32_t *at);
 /** Frees the ports of groups, which are closed. */
 void pli_comm_free_ports(plait_comm *comm);
-/** Tells all machines here that the log of members has grown. */
-void pli_world_tell(pli_world *world);
+/** Tells the machines of the ranks that share the log of members that it has grown. */
+void pli_members_announce(pli_members *members);
 void pli_comm_ring(plait_comm *comm);
 /** The same, for a change whose cause was at cause_ns: the start of a chain of messages, or the ringer's own act. */
 void pli_comm_ring_since(plait_comm *comm, uint64_t cause_ns);
@@ -216,8 +237,12 @@ void pli_comm_end_calls(plait_comm *comm, bool failed_itself);
 
 /** Fills why with what the others hear of a rank that failed with text. */
 void pli_member_reason(plait_error *why, int32_t rank, const char *text);
-/** Adds an event to the log and tells all machines of this process; DIED loses the job, unless it survives. A second
- *  event of a rank is ignored. */
+/** Adds an event to the log: it is in force from this view on; 0: a death makes the next one. DIED loses the job,
+ *  unless it survives. A second event of a rank is ignored: false. Then tell all machines (pli_members_announce). */
+bool pli_members_append(pli_members *members, pli_member_kind kind, int32_t rank, const plait_error *why, bool mute,
+                        uint32_t view);
+/** A rank has ended, as it says itself: adds the event and tells all machines of this process. A death in a job that
+ *  survives is first decided on, if ranks are processes. */
 void pli_world_member(pli_world *world, pli_member_kind kind, int32_t rank, const plait_error *why);
 /** A message (taken) for port 0, which tells how a rank of another process has ended. */
 void pli_world_control(pli_world *world, pli_msg *msg);
@@ -231,6 +256,13 @@ int32_t pli_world_dead_below(pli_world *world, int32_t below, plait_error *why);
 plait_status pli_world_missed(pli_world *world, const pli_coll *coll, int32_t worker, plait_error *err);
 /** Has the rank's process gone without a word, or been taken for gone? rank -1: has any? */
 bool pli_world_is_gone(const pli_world *world, int32_t rank);
+/** comm/apart.c: where each rank has a log of its own. open: the memory; close: frees it. end: a rank has ended, as
+ *  pli_world_member. stop: the rank has no right to go on: it does nothing more, and ends. */
+bool pli_apart_open(pli_world *world);
+void pli_apart_stop(pli_members *members, const plait_error *why);
+void pli_apart_close(pli_world *world);
+void pli_apart_end(pli_world *world, pli_member_kind kind, int32_t rank, const plait_error *why);
+
 /** Writes how texts name a rank of another process: "rank 2 on host b". */
 void pli_world_name(const pli_world *world, int32_t rank, char *text, size_t bytes);
 
@@ -241,6 +273,19 @@ extern _Atomic bool pli_comm_shaken;
 void pli_comm_shake(void);
 #endif
 
+static inline uint32_t pli_world_view(const pli_world *world) {
+    return atomic_load_explicit(&world->members->view, memory_order_relaxed);
+}
+
+/* Does the log have the end of this rank? */
+static inline bool pli_members_have_end(const pli_members *members, int32_t rank) {
+    return atomic_load_explicit(&members->ended[rank], memory_order_acquire) != 0;
+}
+
+static inline pli_members *pli_world_members(const pli_world *world, int32_t rank) {
+    return &world->members[world->n_members > 1 ? rank : 0];
+}
+
 static inline uint64_t pli_world_now(const pli_world *world) {
     return world->ops->now != NULL ? world->ops->now(world->transport) : pli_now_ns();
 }
@@ -248,6 +293,11 @@ static inline uint64_t pli_world_now(const pli_world *world) {
 /* With simulated time: pays for what the rank has computed, and sends its messages. No port is held. */
 static inline void pli_world_settle(pli_world *world) {
     if (world->ops->now != NULL) (void)world->ops->progress(world->transport);
+}
+
+/* Adds to a figure that one thread alone writes. */
+static inline void pli_tally(_Atomic uint64_t *figure, uint64_t more) {
+    atomic_store_explicit(figure, atomic_load_explicit(figure, memory_order_relaxed) + more, memory_order_relaxed);
 }
 
 static inline bool pli_world_is_local(const pli_world *world, int32_t rank) {

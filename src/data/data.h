@@ -2,7 +2,7 @@
  * ranks here, only "worker w of W"; learn lets the workers agree on the schema.
  *
  *     paths -> sources (file, directory, pattern, -, gzip, zstd) -> blocks (cut at newlines, P >= 64) ->
- *     parser (libsvm, csv, tsv, idx, text) -> CSR for each block -> batches (clock k takes its share of each block) */
+ *     parser (libsvm, csv, tsv, idx, npy, ...) -> CSR for each block -> batches (clock k takes a share of each) */
 #ifndef PLI_DATA_DATA_H
 #define PLI_DATA_DATA_H
 
@@ -95,6 +95,10 @@ bool pli_schema_name_all(pli_schema *schema, int64_t n, char *const *name);
 
 /* --- blocks ------------------------------------------------------------------------------------------ */
 
+/* P, the number of blocks, follows from the data: PLI_MIN_BLOCKS, doubled until a block has at most PLI_BLOCK_BYTES, or
+ * there are PLI_OWN_BLOCKS. It never depends on the workers, of which some may have no block. */
+enum { PLI_MIN_BLOCKS = 64, PLI_OWN_BLOCKS = 4096, PLI_MAX_BLOCKS = 65536, PLI_BLOCK_BYTES = 8 << 20 };
+
 /* Parsed rows in CSR form. Keys are 0-based. col is used if every key is below 2^32, else key. */
 typedef struct pli_block {
     int64_t   number;    /* the block's number in the data set, part of the key of its permutation */
@@ -178,7 +182,7 @@ const pli_block *pli_borrowed_block(const pli_borrowed *borrowed);
 void             pli_borrowed_free(pli_borrowed **borrowed);
 /** Where its labels are, for the user: "price (first column)", "first number of each line", ... Into text. */
 void pli_dataset_label(const pli_dataset *dataset, pli_text *text);
-/** Are its labels in a file of their own (images in idx format)? */
+/** Are its labels in a file of their own (images in idx format, arrays in npy format)? */
 bool pli_dataset_has_label_file(const pli_dataset *dataset);
 /** Has one of its files a FILE.weight? Its rows then have their weights when all workers have agreed on it. */
 bool pli_dataset_has_weight_file(const pli_dataset *dataset);
@@ -204,6 +208,22 @@ plait_status pli_data_read(const plait_data_opts *opts, const pli_schema *fixed,
  *  stay until plait_data_destroy. */
 plait_status pli_data_read_bytes(const plait_data_opts *opts, const pli_schema *fixed, const char *name,
                                  const char *text, size_t bytes, plait_data **data_out, plait_error *err);
+/* The rows of a data set as its files wrote them (dataset/written.c). */
+typedef struct pli_written {
+    const pli_dataset *dataset;
+    int64_t            segment; /* the next row is at or behind `at` of its file; 0: at its beginning */
+    size_t             at;
+} pli_written;
+/** Begins with the first row; data must stay. Errors: EREFUSED they have no lines of text, or are in memory. */
+plait_status pli_written_begin(const plait_data *data, pli_written *rows, plait_error *err);
+/** The next row in the files' order, [*bytes_out] without its newline, borrowed. false: there are no more. */
+bool         pli_written_next(pli_written *rows, const char **text_out, size_t *bytes_out);
+/** What separates the cells of a table; 0: it is no table. */
+char         pli_written_delimiter(const pli_written *rows);
+/** The line of column names, [*bytes_out], borrowed; NULL: there is none. */
+const char  *pli_written_header(const pli_written *rows, size_t *bytes_out);
+/** Has a table a column of this name (c1, c2, ... if it has no header)? */
+bool         pli_written_has_column(const pli_written *rows, const char *name);
 /** A plait_data in memory as the data set of worker w of W. Borrows it; its schema is already that of the whole, so
  *  there is nothing to join. */
 plait_status pli_dataset_of_memory(const plait_data *data, int32_t worker, int32_t workers, pli_dataset **dataset_out,
@@ -242,6 +262,9 @@ plait_status pli_batches_create(pli_dataset *dataset, uint64_t seed, int64_t clo
  *  rows are then parsed once. Otherwise the pass is as fast as a search for newlines, and takes each row's last
  *  index for its highest. Then join and agree as after load. */
 plait_status pli_dataset_scan(pli_dataset *dataset, bool features, pli_pool *pool, plait_error *err);
+/** Before a scan: the pass behind it takes each row once, and all rows are this worker's. So the pass can add up the
+ *  means of a table's columns (pli_stream_take_means), and the scan need not parse rows that lack no number. */
+void         pli_dataset_adds_means(pli_dataset *dataset);
 /** Batches of a single pass over a scanned and agreed data set, in bounded memory and in the rows' own order; some
  *  clocks at a time are parsed by pool's threads. b: rows of all workers in a clock. A part's block holds only the
  *  rows at hand; its first_row is the number of the first of them in the data set. PLAIT_END after the last clock. */
@@ -283,6 +306,8 @@ uint64_t     pli_stream_features(const pli_batches *stream);
 int64_t      pli_stream_unknown_texts(const pli_batches *stream);
 /** Sets in a schema what a live pipe has had by now: rows, features. */
 void         pli_stream_describe(const pli_batches *stream, pli_schema *schema);
+/** Behind a pass that adds up means: sets them in the schema. Else it does nothing. */
+void         pli_stream_take_means(const pli_batches *stream, pli_schema *schema);
 /** Makes so many slots, instead of one a thread. Errors: ENOMEM. */
 plait_status pli_stream_slots(pli_batches *stream, int32_t slots, plait_error *err);
 /** The batch of (epoch, clock in epoch); valid until the next call. */

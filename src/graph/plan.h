@@ -188,6 +188,8 @@ plait_status pli_plan_choose_node(pli_plan *plan, pli_plan_node *node, plait_err
 plait_status pli_plan_tasks(pli_plan *plan, plait_error *err);
 /** Counts the operations and bytes of each node (weigh.c). */
 plait_status pli_plan_weigh(pli_plan *plan, plait_error *err);
+/** Is the node an inc? Its bytes count where those of several micro-batches are added up (gather.h). */
+bool         pli_plan_adds_up(const pli_plan_node *node);
 /** Makes `node` run after `before` (pli_after). false: no memory. */
 bool    pli_plan_after(pli_plan *plan, int32_t node, int32_t before);
 int32_t pli_plan_add_value(pli_plan *plan, plait_value origin, plait_tensor t, pli_place place,

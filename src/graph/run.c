@@ -139,8 +139,10 @@ static plait_status run_one(void *user, int64_t k, int64_t first, int64_t end, i
     const plait_status status =
         (r->session->opts.trace != NULL ? run_traced : run_node)(r, k, first, end, thread, err);
     const pli_plan_node *n = &r->plan->node[k];
+    const pli_weight nothing = { 0 };
     if (r->session->charge != NULL && n->work != PLI_WORK_NONE)
-        r->session->charge(r->session->charge_user, &n->weight);
+        r->session->charge(r->session->charge_user,
+                           pli_plan_adds_up(n) && r->session->gather == NULL ? &nothing : &n->weight);
     return status;
 }
 

@@ -1,6 +1,6 @@
 /* How much work each node of a plan is: operations by its op's count (flops.h), and the bytes of the arrays that it
  * reads and writes. A simulation charges both, node by node, and a placement divides them. The store charges its own
- * calls, so a get or an inc has neither. */
+ * calls, so a get has neither; an inc has bytes where those of several micro-batches are added up (gather.c). */
 #include "graph/flops.h"
 #include "graph/ops/ops.h"
 #include "graph/plan.h"
@@ -46,8 +46,19 @@ static plait_status weigh(const pli_plan *p, pli_plan_node *n, plait_error *err)
     return PLAIT_OK;
 }
 
+/* What gather.c does: it reads the delta and the sum so far, and writes the sum. Rows are only kept, one after the
+ * other. */
+static void weigh_inc(const pli_plan *p, pli_plan_node *n) {
+    const bool   rows = n->work == PLI_WORK_INC_ROWS;
+    const double bytes = (double)pli_tensor_bytes(&p->value[p->input[n->input + (rows ? 2 : 1)]].t);
+    n->weight = (pli_weight){ .moved = (rows ? 2 : 3) * bytes };
+}
+
+bool pli_plan_adds_up(const pli_plan_node *n) { return n->work == PLI_WORK_INC || n->work == PLI_WORK_INC_ROWS; }
+
 plait_status pli_plan_weigh(pli_plan *p, plait_error *err) {
     for (int64_t k = 0; k < p->n_nodes; k++)
         if (p->node[k].work == PLI_WORK_KERNEL || p->node[k].work == PLI_WORK_MAP) PLI_TRY(weigh(p, &p->node[k], err));
+        else if (pli_plan_adds_up(&p->node[k])) weigh_inc(p, &p->node[k]);
     return PLAIT_OK;
 }

@@ -132,6 +132,7 @@ struct plait_training {
     const char *optimizer, *topology, *consistency, *schedule; /* topology and consistency: of the first table;
                                                                   schedule NULL: constant */
     bool        balanced; /* blocks change hands: --balance dynamic */
+    bool        shifts;   /* layers move from stage to stage: the same with --cut */
     bool        exact;    /* --reduce exact: sums block by block; their bits do not depend on who has which block */
     bool        sharded;  /* each rank has a part of the rule's state */
     const pli_solver *solver; /* trains instead of an update rule; NULL: a rule does */
@@ -153,7 +154,9 @@ struct plait_training {
     bool         stream;
     bool         live; /* of a stream: a pipe whose rows are taken as they come; rows and features are those of its
                         * front, and grow */
+    pli_reason   awaits; /* while the rank waits for rows of a pipe (pli_run_awaits) */
     bool         in_order; /* the first epoch takes the rows of each block in their own order, as a single pass does */
+    int32_t      blocks; /* that the data were asked to be cut into; 0: as many as suit them */
     int32_t      lanes;  /* of a pass in the files' order (pli_batches_in_file_order); 0: each clock takes rows from all
                           * blocks. A resumed run keeps lanes and tail of the run before. */
     int64_t      tail;   /* clocks at the end of such a pass, without rows */
@@ -172,6 +175,8 @@ struct plait_training {
 
     /* tables */
     plait_job   *job;
+    bool         leaps;   /* this worker may be told to leave out clocks, since it is slow */
+    bool         rotates; /* each worker has its turns with what rotates, also one without rows */
     int32_t      n_made;
     plait_table *made[PLI_TABLES]; /* [n_made] the learner's tables; checkpoints hold them */
     int32_t      n_tables;
@@ -217,6 +222,16 @@ static inline const char *pli_run_pipeline(const pli_run *run) {
 /** How many workers have rows of their own. They come first; later stages of a cut model follow, or the spares. */
 static inline int32_t pli_run_holders(const pli_run *run) {
     return (plait_comm_workers(run->comm) - run->opts->spares) / pli_run_stages(run);
+}
+/** Says to those who ask (plait doctor) that the rank waits for rows of a pipe, if one of the files is a pipe; NULL: it
+ *  goes on. */
+void pli_run_awaits(pli_run *run, const plait_data_opts *files);
+/** Can the worker come to have rows? Of a cut model only the ranks of stage 0 can, those of spare replicas included
+ *  (learn/net/stages.h says which ranks these are). */
+static inline bool pli_run_takes_rows(const pli_run *run) {
+    const int32_t stages = pli_run_stages(run), rank = plait_comm_rank(run->comm), holders = pli_run_holders(run);
+    const int32_t spare = rank - stages * holders; /* its number among the spares; < 0: it is none */
+    return rank < holders || (spare >= 0 && spare < run->opts->spares / stages);
 }
 static inline bool pli_run_is_spare(const pli_run *run) {
     return plait_comm_rank(run->comm) >= plait_comm_workers(run->comm) - run->opts->spares;
@@ -305,6 +320,8 @@ typedef struct pli_planned {
 plait_status pli_run_table_opts(pli_run *run, plait_table_opts *opts_out);
 /** Creates a table with the settings for its name, and adds it to run->made. Collective. */
 plait_status pli_run_make_table(pli_run *run, const plait_table_opts *opts, plait_table **table_out);
+/** Drops it, with the terms of plait_table_drop. */
+plait_status pli_run_drop_table(pli_run *run, plait_table **table);
 /** plait_training_table with what most learners set; the others have their defaults. initial: NULL: zeros. */
 plait_status pli_run_table(pli_run *run, const char *name, plait_type type, int64_t rows, int64_t cols,
                            const void *initial, plait_table **table_out);
@@ -345,6 +362,8 @@ plait_status pli_label_need(const pli_schema *schema, const char *name, plait_er
 
 /** The schema of a model to start from. */
 const pli_schema *pli_model_schema(const plait_model *model);
+/** The number of the model's class with this label, as rows have it (plait/data.h); -1: it knows none. */
+int64_t pli_model_class(const plait_model *model, double label);
 
 /* --- time --------------------------------------------------------------------------------------------------------- */
 

@@ -54,10 +54,6 @@ static plait_status check_job(const plait_schedule *s) {
     if (job->layout.backup > 0)
         return pli_fail(s->err, PLAIT_EREFUSED, "%s: a schedule is refused with backup workers, since a step may then "
                                                 "lack the part of a worker; nearest is two replicas", s->name);
-    if (s->copied && s->opts.each)
-        return pli_fail(s->err, PLAIT_EREFUSED,
-                        "%s: `each` with two replicas is refused: what a dead worker adds for a variable comes from "
-                        "data that no other has; nearest is `each` 0, or one replica and checkpoints", s->name);
     const plait_properties has = pli_pair_properties(pli_topology_find(job->topology), job->consistency, &scope);
     const bool shared = s->opts.each || s->opts.leases || s->order == PLI_PRIORITY || s->copied;
     if (!shared || (has & PLAIT_WHOLE_CLOCKS) != 0) return PLAIT_OK;

@@ -67,6 +67,7 @@ static plait_status tell_log(plait_schedule *s, int64_t first, bool stands_in) {
 static bool is_own(const plait_schedule *s, int32_t home, int64_t variable, bool inherited) {
     /* Variables of one home may interfere, so they stay together; without a conflict function none do. */
     const uint64_t item = s->opts.conflict != NULL ? 0 : (uint64_t)variable;
+    if (s->opts.each) return !inherited;
     if (!s->copied) return home == s->rank || home < 0;
     return inherited ? plait_job_inherits(s->job, home, item) != 0 : plait_job_holder(s->job, home, item) == s->rank;
 }
@@ -114,11 +115,11 @@ static plait_status make_plan(plait_schedule *s) {
     return PLAIT_OK;
 }
 
-/* Pushes for the own variables from `first` on. */
-static plait_status push(plait_schedule *s, int64_t first, bool stands_in) {
+/* Pushes for the own variables from `first` on. home: of whose data, with `each`. */
+static plait_status push(plait_schedule *s, int64_t first, bool stands_in, int32_t home) {
     const plait_turn turn = { .step = s->step, .n = s->n_own - first, .variable = s->own + first,
-                              .stands_in = stands_in };
-    PLI_TRY(tell_log(s, first, stands_in));
+                              .stands_in = stands_in, .home = home };
+    if (!s->opts.each || !stands_in) PLI_TRY(tell_log(s, first, stands_in)); /* the same keys once more are no news */
     if (!stands_in) {
         PLI_TRY(pli_changes_tell(s));
         PLI_TRY(pli_paces_tell(s));
@@ -129,14 +130,18 @@ static plait_status push(plait_schedule *s, int64_t first, bool stands_in) {
     return PLAIT_OK;
 }
 
-/* Ends the clock. If others have died in it, the worker takes its part of their turns, too. */
+/* The worker's part of the turns of those that have died in the clock. */
+static plait_status stand_in(plait_schedule *s) {
+    const int64_t first = s->n_own;
+    for (int32_t w = 0; s->opts.each && w < s->workers; w++)
+        if (plait_job_inherits(s->job, w, 0) != 0) PLI_TRY(push(s, 0, true, w));
+    list_own(s, true);
+    return s->n_own > first ? push(s, first, true, s->rank) : PLAIT_OK;
+}
+
 static plait_status end_clock(plait_schedule *s) {
     plait_status status;
-    while ((status = plait_job_clock(s->job)) == PLAIT_STAND_IN) {
-        const int64_t first = s->n_own;
-        list_own(s, true);
-        if (s->n_own > first) PLI_TRY(push(s, first, true));
-    }
+    while ((status = plait_job_clock(s->job)) == PLAIT_STAND_IN) PLI_TRY(stand_in(s));
     return status;
 }
 
@@ -144,7 +149,7 @@ plait_status pli_schedule_begin_step(plait_schedule *s) {
     PLI_TRY(pli_schedule_check_tables(s));
     PLI_TRY(make_plan(s));
     list_own(s, false);
-    return push(s, 0, false);
+    return push(s, 0, false, s->rank);
 }
 
 plait_status pli_schedule_end_step(plait_schedule *s) {

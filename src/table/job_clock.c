@@ -9,7 +9,16 @@
 #include "table/topology/buckets.h"
 
 int plait_job_is_late(const plait_job *job) {
-    return job != NULL && job->layout.backup > 0 && !job->left && job->client.complete > job->client.clock;
+    if (job == NULL || job->left) return 0;
+    const pli_client *client = &job->client;
+    return (job->layout.backup > 0 && client->complete > client->clock) ||
+           (client->leaps && atomic_load_explicit(&client->leap, memory_order_relaxed) > client->clock);
+}
+
+bool pli_job_may_leap(plait_job *job) {
+    for (int64_t i = 0; i < job->client.tables; i++)
+        job->client.leaps = job->client.leaps || job->client.table[i]->policy.ops->server.leap != NULL;
+    return job->client.leaps;
 }
 
 int64_t plait_job_dropped(const plait_job *job) { return job == NULL ? 0 : job->dropped; }
@@ -126,7 +135,7 @@ static plait_status begin_clock(plait_job *job, bool at_once) {
     plait_error *err = pli_job_error(job);
     PLI_TRY(must_take_part(job, "plait_job_clock", err));
     PLI_TRY(pli_job_finish_clock(job, err));
-    pli_comm_work(job->comm, PLI_WORK_CLOCKS, 1);
+    if (!plait_job_is_late(job)) pli_comm_work(job->comm, PLI_WORK_CLOCKS, 1); /* else it has computed nothing */
     pli_comm_computed(job->comm);
     for (int64_t i = 0; i < job->parts; i++) {
         if (has_ended(job, job->part[i])) continue;

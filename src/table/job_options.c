@@ -119,8 +119,7 @@ plait_status pli_job_take_options(plait_job *job, const plait_job_opts *opts, pl
     PLI_TRY(pli_pair_check(
         &(pli_pair){ .topology = topology, .consistency = consistency, .scope = &scope, .one_process = one_process,
                      .replicas = opts->replicas, .spares = opts->spares, .servers = job->layout.servers,
-                     .aggregates = opts->replicas > 1 && job->layout.aggregates,
-                     .filter = opts->replicas > 1 ? job->filter : NULL },
+                     .aggregates = opts->replicas > 1 && job->layout.aggregates },
         err));
     snprintf(job->topology, sizeof job->topology, "%s", topology);
     snprintf(job->consistency, sizeof job->consistency, "%s", consistency);

@@ -77,6 +77,8 @@ typedef struct pli_topology_ops {
     /** The table whose sum this clock ends with, in buckets: the table itself, or one inside it. NULL, or NULL
      *  returned: none. */
     plait_table *(*summed)(plait_table *table);
+    /** The same for a sum that waits to be made of filtered parts (topology/coded_sums.h). */
+    plait_table *(*coded)(plait_table *table);
     /** At a barrier or the end of the job: applies what is under way. NULL: nothing is. */
     plait_status (*settle)(plait_table *table, plait_error *err);
     void (*refresh)(
@@ -222,6 +224,9 @@ static inline int32_t pli_job_absent(const plait_job *job) {
 }
 /* Collectives of the job's workers (group_part.c). */
 plait_status pli_job_meet(plait_job *job); /* a barrier */
+/** From now on a policy may tell this worker to leave out clocks, since it is slow (consistency asp): it is then late,
+ *  as with backup workers (plait_job_is_late), until it has ended them. false: no policy does so. */
+bool pli_job_may_leap(plait_job *job);
 /** Where the job's machines raise events; NULL: nowhere. Those of a part say whose they are. */
 const pli_event_sink *pli_job_events(const plait_job *job);
 /** The rank's part in the job, and in its parts, has ended well. */

@@ -32,8 +32,8 @@ PLI_WIDE void pli_wide_dots_f32(const int n, pli_entries s, int64_t cols, const 
     for (int c = 0; c < n; c++) y[c] = sum[c];
 }
 
-/* Up to 16 columns take one pass over the entries. Of more, the last are computed in one group of 8 with some columns
- * before them, which are computed twice. */
+/* Up to 16 columns take one pass over the entries. With more columns the last ones are computed in one group of 8 with
+ * some columns before them, which are computed twice. */
 PLI_WIDE void pli_wide_row_dots_f32(pli_entries s, int64_t cols, const float *w, double *y) {
     int64_t c = 0;
     switch (cols) {
@@ -66,8 +66,8 @@ PLI_WIDE void pli_wide_dots_f64(const int n, pli_entries s, int64_t cols, const 
     for (int c = 0; c < n; c++) y[c] = sum[c];
 }
 
-/* Up to 16 columns take one pass over the entries. Of more, the last are computed in one group of 8 with some columns
- * before them, which are computed twice. */
+/* Up to 16 columns take one pass over the entries. With more columns the last ones are computed in one group of 8 with
+ * some columns before them, which are computed twice. */
 PLI_WIDE void pli_wide_row_dots_f64(pli_entries s, int64_t cols, const double *w, double *y) {
     int64_t c = 0;
     switch (cols) {

@@ -1,4 +1,5 @@
-/* The metrics file: a run's reports for plots and supervisors, one JSON object a line. */
+/* The metrics file: a run's reports for plots and supervisors, one JSON object a line. The same lines may go to a
+ * listener, such as a dashboard. */
 #include "watch/watch.h"
 
 #include <errno.h>
@@ -10,8 +11,10 @@
 enum { LINE_BYTES = 1 << 16 };
 
 struct pli_metrics {
-    FILE   *file;
+    FILE   *file; /* NULL: a listener alone has the lines */
     char   *path;
+    pli_metrics_take_fn *take; /* NULL: nobody listens */
+    void   *user;
     int     errnum; /* errno of the first write that failed; 0: none */
     int64_t clock;  /* the last clock that was written               */
     int32_t lost;   /* a rank that was lost; -1: none                */
@@ -43,6 +46,15 @@ plait_status pli_metrics_open(const char *path, pli_metrics **metrics_out, plait
     return open_as(path, O_TRUNC, metrics_out, err);
 }
 
+plait_status pli_metrics_listen(pli_metrics **metrics, pli_metrics_take_fn *take, void *user, plait_error *err) {
+    if (*metrics == NULL) *metrics = pli_calloc(1, sizeof **metrics);
+    if (*metrics == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the lines of a run");
+    if ((*metrics)->file == NULL) (*metrics)->lost = -1;
+    (*metrics)->take = take;
+    (*metrics)->user = user;
+    return PLAIT_OK;
+}
+
 /* Removes the rest of a line: the former writer was killed, perhaps in the middle of one. */
 static void cut_to_whole_lines(const char *path) {
     long        whole = 0, bytes = 0;
@@ -67,7 +79,8 @@ plait_status pli_metrics_go_on(const char *path, pli_metrics **metrics_out, plai
 static void put(pli_metrics *m, pli_text *line, bool flush) {
     pli_json_end(line);
     pli_text_add(line, "\n");
-    if (m->errnum == 0) {
+    if (m->take != NULL && !line->failed) m->take(m->user, line->data, line->length);
+    if (m->file != NULL && m->errnum == 0) {
         if (line->failed) {
             m->errnum = ENOMEM;
         } else if (fwrite(line->data, 1, line->length, m->file) != line->length || (flush && fflush(m->file) != 0)) {
@@ -152,13 +165,14 @@ void pli_metrics_checkpoint(pli_metrics *metrics, const plait_checkpointed *c) {
     put(metrics, &line, true);
 }
 
-void pli_metrics_lost(pli_metrics *metrics, int32_t rank, const char *why) {
+void pli_metrics_lost(pli_metrics *metrics, int32_t rank, const char *why, const char *then) {
     if (metrics == NULL) return;
     pli_text line = { 0 };
     metrics->lost = rank;
     begin(&line, "rank_lost");
     pli_json_i64(&line, "rank", rank);
     pli_json_text(&line, "why", why);
+    if (then != NULL) pli_json_text(&line, "then", then);
     put(metrics, &line, true);
 }
 
@@ -219,7 +233,7 @@ plait_status pli_metrics_close(pli_metrics **metrics, plait_error *err) {
     pli_metrics *m = *metrics;
     if (m == NULL) return PLAIT_OK;
     *metrics = NULL;
-    if (fclose(m->file) != 0 && m->errnum == 0) m->errnum = errno;
+    if (m->file != NULL && fclose(m->file) != 0 && m->errnum == 0) m->errnum = errno;
     plait_status status = PLAIT_OK;
     if (m->errnum != 0)
         status = pli_fail_errno(err, m->errnum, "%s: could not be written to its end (--metrics)", m->path);

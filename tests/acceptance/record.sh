@@ -8,7 +8,7 @@ works run train --data part --model logistic --workers 2 --topology ps --epochs 
 for key in model rows features classes workers transport topology consistency collective optimizer epochs clocks objective \
     train_loss progressive_loss test_loss test_accuracy test_auc test_rmse test_mae load_seconds train_seconds \
     cpu_seconds clocks_per_second bytes_sent peak_rss_bytes model_hash idle_share virtual_seconds trace_hash messages tables \
-    optimizer_why label converged validation_loss oob_loss oob_accuracy best_epoch stopped_early; do
+    optimizer_why pair_why label converged validation_loss oob_loss oob_accuracy best_epoch stopped_early; do
     [ "$(field run $key)" != missing ] || fail "no key $key"
 done
 grep -qiE ':[ \t]*-?(nan|inf)' run.out && fail "a number that JSON does not know"

@@ -16,6 +16,7 @@
 #include <plait/schedule.h>
 #include <plait/session.h>
 #include <plait/table_store.h>
+#include <plait/vertex.h>
 
 /* The answer of a call that returns no status: the neutral value of plait/status.h, or another value. */
 enum { NEUTRAL = 1000, OTHER = 1001 };
@@ -48,7 +49,7 @@ typedef struct null_case {
 
 /** The cases of each header; a case without a function ends the list. */
 extern const null_case comm_cases[], table_cases[], graph_cases[], channel_cases[], learn_cases[], learner_cases[],
-    schedule_cases[], sized_cases[];
+    schedule_cases[], vertex_cases[], sized_cases[];
 
 /** The k-th argument: NULL in the turn of argument k. */
 #define N(k, value) (arg == (k) ? NULL : (value))

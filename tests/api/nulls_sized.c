@@ -4,7 +4,7 @@
 #define SIZED(X)                                                                                                       \
     X(comm_opts) X(job_opts) X(table_opts) X(data_opts) X(train_opts) X(place_opts) X(schedule_opts)                   \
     X(graph_file_opts) X(table_store_opts) X(session_opts) X(checkpoint_opts) X(cut) X(memory_opts)             \
-    X(arrow_opts)
+    X(arrow_opts) X(edges_opts) X(vertex_program) X(vertex_opts)
 
 #define CALL(name)                                                                                                     \
     static int name(fixture *f, int arg) {                                                                             \

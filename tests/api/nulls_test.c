@@ -38,7 +38,7 @@ static int32_t   n_turns;
 
 static const null_case *const all_cases[] = { comm_cases,    table_cases, graph_cases,
                                               channel_cases, learn_cases, learner_cases,
-                                              schedule_cases, sized_cases };
+                                              schedule_cases, vertex_cases, sized_cases };
 
 static const null_case *find_case(const char *function) {
     for (size_t i = 0; i < sizeof all_cases / sizeof *all_cases; i++)

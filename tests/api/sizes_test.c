@@ -32,7 +32,7 @@ typedef struct sized {
     static void name##_fill(void *opts, size_t size) { plait_##name##_init_sized(opts, size); }
 INIT(comm_opts) INIT(job_opts) INIT(table_opts) INIT(data_opts) INIT(train_opts) INIT(place_opts)
 INIT(schedule_opts) INIT(graph_file_opts) INIT(table_store_opts) INIT(session_opts) INIT(checkpoint_opts) INIT(cut)
-INIT(memory_opts) INIT(arrow_opts)
+INIT(memory_opts) INIT(arrow_opts) INIT(edges_opts) INIT(vertex_program) INIT(vertex_opts)
 
 /* --- the calls ------------------------------------------------------------------------------------------------ */
 
@@ -94,6 +94,48 @@ static plait_status take_arrow(fixture *f, void *opts) {
     o->keep_missing = 1;
     plait_status status = plait_data_from_arrow(&table.stream, o, &data, &f->err);
     plait_data_destroy(&data);
+    return status;
+}
+
+static plait_status take_edges(fixture *f, void *opts) {
+    static const uint64_t from[2] = { 1, 2 }, to[2] = { 2, 1 };
+    plait_edges          *edges = NULL;
+    plait_status          status = plait_edges_from_memory(2, from, to, NULL, opts, &edges, &f->err);
+    plait_edges_destroy(&edges);
+    return status;
+}
+
+static plait_status run_vertices_with(fixture *f, void *opts) {
+    static const uint64_t from[2] = { 1, 2 }, to[2] = { 2, 1 };
+    plait_vertex_program  p;
+    plait_edges          *edges = NULL;
+    plait_vertex_cut     *cut = NULL;
+    plait_vertex_program_init(&p);
+    p.name = "with";
+    p.combine = "max";
+    plait_status status = plait_edges_from_memory(2, from, to, NULL, NULL, &edges, &f->err);
+    if (status == PLAIT_OK) status = plait_vertex_cut_create(edges, PLAIT_NEAR_IN, NULL, 1, &cut, &f->err);
+    if (status == PLAIT_OK) status = told(f, plait_vertex_run_with(f->job, edges, cut, &p, opts, NULL, NULL));
+    plait_vertex_cut_destroy(&cut);
+    plait_edges_destroy(&edges);
+    return status;
+}
+
+static plait_status run_vertices(fixture *f, void *opts) {
+    static const uint64_t from[2] = { 1, 2 }, to[2] = { 2, 1 };
+    static int            runs; /* each with tables of its own names */
+    plait_vertex_program *p = opts;
+    plait_edges          *edges = NULL;
+    plait_vertex_cut     *cut = NULL;
+    char                  name[16];
+    snprintf(name, sizeof name, "ring%d", runs++);
+    p->name = name;
+    p->combine = "max";
+    plait_status status = plait_edges_from_memory(2, from, to, NULL, NULL, &edges, &f->err);
+    if (status == PLAIT_OK) status = plait_vertex_cut_create(edges, PLAIT_NEAR_IN, NULL, 1, &cut, &f->err);
+    if (status == PLAIT_OK) status = told(f, plait_vertex_run(f->job, edges, cut, p, 0, NULL, NULL));
+    plait_vertex_cut_destroy(&cut);
+    plait_edges_destroy(&edges);
     return status;
 }
 
@@ -192,6 +234,8 @@ static const sized all[] = {
     ROW(table_store_opts, user, make_store), ROW(session_opts, trace_user, make_session), ROW(cut, channel, make_part),
     ROW(checkpoint_opts, keep, save),
     ROW(memory_opts, lend, take_memory), ROW(arrow_opts, n_columns, take_arrow),
+    ROW(edges_opts, drop_doubles, take_edges), ROW(vertex_program, user, run_vertices),
+    ROW(vertex_opts, order, run_vertices_with),
 };
 enum { ALL = sizeof all / sizeof *all };
 

@@ -138,5 +138,43 @@ done
 [ "$(field resumed-layers model_hash)" = "$(field resumed-suits model_hash)" ] || fail "other places learn other bits"
 awk -v a="$(field resumed-layers virtual_seconds)" -v b="$(field resumed-suits virtual_seconds)" 'BEGIN { exit !(b < 0.75 * a) }' ||
     fail "from the checkpoint: $(field resumed-layers virtual_seconds) s by layers, $(field resumed-suits virtual_seconds) s by the places told"
-exits 2 'balance dynamic with one replica in 4 parts is refused.*--workers 8 for two replicas' one "$@" --balance dynamic
+# --balance dynamic moves the layers within the run, with the rule's state: the same bits, faster, also where it writes checkpoints.
+works moved "$@" --cluster middle.yaml --balance dynamic --checkpoint moved --checkpoint-every 9
+says moved.err 'after clock 40 layers move.*stage 1: w3, b3; stage 2: w4' || fail "layers do not move: $(cat moved.err)"
+says moved.err 'stage 1 has become' && fail "a run that moves its layers warns that they stay"
+works moved-on "$@" --cluster slowed.yaml --resume moved
+for run in moved moved-on; do
+    [ "$(field middle model_hash)" = "$(field $run model_hash)" ] || fail "layers that move change what is learnt: $run"
+done
+
+# Of 16 layers on four hosts the second becomes slow after the first epoch: an epoch after the move takes 4 / 3.5 of the first.
+printf 'version: 1\nhosts: [{count: 4}]\ncost: {flop: 1ns}\nevents:\n  - slow: {ranks: 1, factor: 2, from: 0.21s}\n' >later.yaml
+set -- train --model mlp --layers $layers --data digits.csv --label -1 --batch 256 --epochs 4 --workers 4 --cut 4 --micro-batches 32 \
+    --transport sim --json
+for balance in static dynamic; do
+    works later-$balance "$@" --cluster later.yaml --balance $balance --metrics later.$balance
+    says later.$balance '"event": "epoch".*"loss": null' && fail "an epoch has no loss: $(grep epoch later.$balance)"
+    sed -n 's/.*"event": "epoch".*"seconds": \([0-9.]*\).*/\1/p' later.$balance >ends
+    awk -v balance=$balance 'NR == 1 { ideal = $1 * 4 / 3.5 } NR == 4 { took = ($1 - last) / ideal } { last = $1 }
+        END { exit !(NR == 4 && (balance == "static" ? took > 1.6 : took < 1.15)) }' ends ||
+        fail "four epochs of 16 layers, $balance, the second host slow from the second on, end at $(cat ends)"
+done
+[ "$(field later-static model_hash)" = "$(field later-dynamic model_hash)" ] || fail "layers that move change what is learnt"
+
+# Two replicas whose second stages become slow: rows cannot help, layers do.
+printf 'version: 1\nhosts: [{count: 8}]\ncost: {flop: 1ns}\nevents:\n  - slow: {ranks: 2-3, factor: 2}\n' >both.yaml
+set -- train --model mlp --layers 32,32,32,32,32,32,32 --data digits.csv --label -1 --batch 256 --epochs 4 --workers 8 --cut 4 \
+    --micro-batches 8 --transport sim --json --topology allreduce
+for balance in static dynamic; do works both-$balance "$@" --cluster both.yaml --balance $balance --events both.events; done
+works audit-both audit both.events
+says both-dynamic.err 'layers move' || fail "layers of two replicas do not move: $(cat both-dynamic.err)"
+[ "$(field both-static model_hash)" = "$(field both-dynamic model_hash)" ] || fail "layers of two replicas that move change what is learnt"
+
+set -- train --model mlp --layers 32,32,32 --data digits.csv --label -1 --workers 2 --balance dynamic
+echo '{"nodes": {"w2": "rank:1"}}' >hand.json
+refused='balance dynamic with one replica in 2 parts is refused'
+exits 2 "$refused.*nearest is --pipeline 1f1b" interleaved "$@" --cut 2 --pipeline interleaved --micro-batches 4
+exits 2 "$refused.*nearest is --place auto" hand "$@" --cut 2 --place hand.json
+exits 2 "$refused: columns" columns "$@" --columns 2
+exits 2 'hands tables over as a checkpoint keeps them.*sharded' sharded "$@" --cut 2 --topology allreduce --optimizer-state sharded
 finish

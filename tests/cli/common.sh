@@ -19,6 +19,35 @@ until_holds() {
 says() { grep -q -- "$2" "$1" 2>/dev/null; }                # says FILE PATTERN
 gone() { ! kill -0 "$1" 2>/dev/null; }                      # gone PID
 
+json() { # json FILE EXPRESSION: the expression must hold of the object `o` that is the file's last line
+    command -v python3 >/dev/null || return 0
+    tail -n 1 "$1" | python3 -c "import json, sys
+o = json.load(sys.stdin)
+assert $2, o" 2>json.err || fail "not so in $1: $2: $(tail -n 3 json.err)"
+}
+
+# is_page FILE: it is whole, and has nothing in it that a browser would fetch.
+is_page() {
+    grep -q '</html>' "$1" || fail "$1 has no end"
+    if grep -n '@[A-Z]*@\|https\{0,1\}://\|//[a-z]*\.\|<script[^>]*src\|<link[^>]*href="[^d]\|@import\|url(' "$1"; then
+        fail "$1 refers to something outside"
+    fi
+}
+
+# are_figures FILE: is it what Prometheus reads? In a strict reading: a type before each sample, cumulative buckets, the
+# sum at the end; and promtool has nothing against it, where it is there (apt-get install prometheus). false: why says it.
+are_figures() {
+    awk '/^# HELP [a-z_]+ ./ { next }
+         /^# TYPE [a-z_]+ (counter|gauge|histogram)$/ { if ($3 in type) bad = "type twice: " $0; type[$3] = $4; next }
+         !/^[a-z_]+(\{([a-z_]+="[^"\\]*",?)+\})? [0-9.e+-]+$/ { bad = $0; next }
+         { base = name = $1; sub(/\{.*/, "", base); sub(/\{.*/, "", name); sub(/_(bucket|sum|count)$/, "", base)
+           if (!(name in type) && type[base] != "histogram") bad = "no type: " $0
+           if (name ~ /_bucket$/) { if ($2 + 0 < last) bad = "falls: " $0; last = $2 + 0 }
+           if (name ~ /_count$/ && $2 + 0 != last) bad = "count: " $0 }
+         END { if (bad != "") { print bad; exit 1 } }' "$1" >why || return 1
+    if command -v promtool >/dev/null; then promtool check metrics <"$1" >why 2>&1; else echo "skipped: promtool is not there"; fi
+}
+
 skip() {
     echo "skipped: $*"
     exit 77

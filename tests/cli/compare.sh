@@ -3,13 +3,6 @@
 # comparison tells what was done. Argument: yes where SimGrid is there.
 . "$(dirname "$0")/common.sh"
 
-json() { # json FILE EXPRESSION: the expression must hold of the object `o` that is the file's last line
-    command -v python3 >/dev/null || return 0
-    tail -n 1 "$1" | python3 -c "import json, sys
-o = json.load(sys.stdin)
-assert $2, o" 2>json.err || fail "not so in $1: $2: $(tail -n 3 json.err)"
-}
-
 mkdir tmp
 export TMPDIR="$PWD/tmp"
 works few compare --data part --optimizer adagrad --workers 2 --epochs 3 --topology local,allreduce --consistency bsp,ssp:1 --report page.html --json
@@ -44,9 +37,8 @@ json few.out '[p["optimizer"] for p in o["pairs"]] == ["adagrad"] * 3 + [None]'
 grep -q '^  setting.*optimizer' few.out && fail "a column of optimizers that are all the same: $(cat few.out)"
 
 # The page: whole, with its data, and nothing in it that a browser would fetch.
-grep -q '</html>' page.html || fail "the page has no end"
+is_page page.html
 grep -q '"topology": "local"' page.html || fail "the page has no data"
-grep -n '@COMPARISON@\|https\{0,1\}://\|//[a-z]*\.\|<script[^>]*src\|<link[^>]*href="[^d]\|@import\|url(' page.html && fail "the page refers to something outside"
 
 # Names and options that are wrong are said before anything runs; what a run says is its row.
 exits 2 'out.*is for a single run' out compare --data part --out model

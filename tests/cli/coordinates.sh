@@ -65,7 +65,6 @@ done
 works elastic train --data part --optimizer cd --l1 0.02 --workers 2 --json --quiet
 works elastic1 train --data part --optimizer cd --l1 0.02 --json --quiet --out start
 holds elastic objective "< $(field elastic1 objective) * 1.0002"
-exits 2 "nobody could take back" dead train --data part --optimizer cd --l1 0.02 --workers 2 --topology ps --replicas 2
 # From a model of another penalty; by products, by passes and by steps.
 for words in "--model squared" "--model logistic" "--model squared --together 2"; do
     # shellcheck disable=SC2086

@@ -2,6 +2,8 @@
 # A link that is cut between two hosts: network namespaces with a host name each, under one mpirun, whose agent enters
 # the second one. Both sides must name the other within 10 s and end; launch starts the run again when the link is back,
 # and it ends with the bits of the run in which nothing was cut. Needs root and namespaces.
+# With two replicas only a majority may go on. Of four ranks, {0, 2} and {1, 3} each hold a replica of every shard: both
+# sides must stop, by name and with exit code 3, before anything else is acknowledged.
 # usage: cut.sh MPIRUN RUNS
 . "$(dirname "$0")/common.sh"
 real=$1 runs=$2
@@ -50,7 +52,14 @@ cat >ranks <<EOF
 #!/bin/sh
 exec "$PLAIT" "\$@" 2>>$scratch/side.\$OMPI_COMM_WORLD_RANK
 EOF
-chmod +x agent mpirun ranks
+cat >coded <<EOF
+#!/bin/sh
+"$PLAIT" "\$@" 2>>$scratch/side.\$OMPI_COMM_WORLD_RANK
+code=\$?
+echo \$code >$scratch/code.\$OMPI_COMM_WORLD_RANK
+exit \$code
+EOF
+chmod +x agent mpirun ranks coded
 PLAIT_MPIRUN=$scratch/mpirun
 export PLAIT_MPIRUN
 
@@ -90,4 +99,33 @@ while [ $n -lt "$runs" ]; do
     grep -q 'restart 1 of 2' err || fail "run $n was not restarted"
 done
 echo "$n cut links"
+
+# replicated RANKS OPTIONS...: begins a run with two replicas over both hosts, and cuts the link in its midst
+replicated() {
+    ranks=$1
+    shift
+    rm -rf d m model model.done side.* code.*
+    # shellcheck disable=SC2086
+    on hosta $one "$PLAIT" launch -n "$ranks" --hosts 10.213.7.1:2,10.213.7.2:2 -- "$scratch/coded" $train --replicas 2 "$@" \
+        --out "$scratch/model" --metrics "$scratch/m" >out 2>err &
+    pid=$!
+    until_holds 60 reaches 5 || { fail "$ranks ranks: no beginning"; cat err side.*; }
+    ip -n $one link set pa$$ down
+}
+# stopped RANK OTHER: it has ended with 3, and says that it hears the other of its side, or nobody if that has ended before
+stopped() {
+    [ "$(cat code."$1" 2>/dev/null)" = 3 ] &&
+        says side."$1" "rank $1 stops: of the 4 ranks of view 1 it hears \(rank $2\|nobody\), and only a majority, 3 of them"
+}
+all_stopped() { stopped 0 2 && stopped 2 0 && stopped 1 3 && stopped 3 1; }
+ends() {
+    ip -n $one link set pa$$ up
+    until_holds 120 gone $pid || { fail "$ranks ranks: no end"; kill -9 $pid; }
+    code=0
+    wait $pid || code=$?
+}
+replicated 4 --epochs 300000
+until_holds 40 all_stopped || { fail "{0, 2} and {1, 3}: somebody goes on"; tail -n 3 code.* side.* err; }
+ends
+[ $code -eq 3 ] && [ ! -e model.done ] || { fail "{0, 2} and {1, 3}: exit $code"; cat err; }
 finish

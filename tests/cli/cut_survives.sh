@@ -4,12 +4,15 @@
 # with it, and the living replicas take the rows over. Every run must end within its deadline with exit 0, without a
 # restart, with its record, which names the whole replica as lost; its model must judge the test set as that of the run in
 # which nobody died does (perceptrons with exact sums: have its bits), and the audit must prove the run, group by group.
-# usage: cut_survives.sh MPIRUN RUNS FULL_RUNS      the last counts under PLAIT_TEST_FULL
+#
+# Then pairs of deaths, two epochs apart: of both replicas that had all shards, while a spare replica takes their place
+# (launch --spares), or of two in three. Every other run writes checkpoints, and the newest goes on uncut to the same bits.
+# usage: cut_survives.sh MPIRUN RUNS FULL_RUNS PAIRS FULL_PAIRS      FULL_: under PLAIT_TEST_FULL
 . "$(dirname "$0")/common.sh"
 PLAIT_MPIRUN=$1
 export PLAIT_MPIRUN
-runs=$2
-[ -z "${PLAIT_TEST_FULL:-}" ] || runs=$3
+runs=$2 pairs=$4
+[ -z "${PLAIT_TEST_FULL:-}" ] || runs=$3 pairs=$5
 
 digits="$data/digits/digits.csv.gz"
 common="train --data $digits --label -1 --test $digits --seed 3 --json --topology ps --quiet"
@@ -33,7 +36,8 @@ one() {
     victim=$(draw $((n + 777)) $((replicas * stages)))
     sleep "0.0$(draw $((n + 4321)) 10)"
     kill -KILL "$(pid_of "$victim")" 2>/dev/null || true
-    until_holds 60 gone $pid || { fail "run $n ($name, $way, rank $victim) does not end: $(cat err)"; kill -9 $pid; }
+    # (Beside two busy processes on 2 cores a clock of small messages over TCP takes seconds.)
+    until_holds 300 gone $pid || { fail "run $n ($name, $way, rank $victim) does not end: $(cat err)"; kill -9 $pid; }
     code=0
     wait $pid || code=$?
     [ $code -eq 0 ] && [ -s model.done ] || { fail "run $n ($name, rank $victim, $way): exit $code: $(cat err)"; return; }
@@ -73,8 +77,62 @@ while [ $n -lt "$runs" ]; do
         3) one $n mlp 3 2 16 $way $mlp ;;
     esac
 done
+# --- two deaths, one after the other ------------------------------------------------------------------------------------
+
+epochs_of() { sed -n 's/.*"event": "epoch", "epoch": \([0-9]*\).*/\1/p' m 2>/dev/null | tail -n 1; }
+passes() { gone $pid || { now=$(epochs_of) && [ "${now:-0}" -ge "$1" ]; }; }
+lost_all() { # lost_all REPLICA: is each of its ranks named?
+    for k in $(seq 0 $((stages - 1))); do
+        says model.done "\"ranks_lost\": \[.*\b$((k * replicas + $1))\b" || return 1
+    done
+}
+
+# two NUMBER R K SPARES WAY OPTIONS...: a rank of one replica, then one of another
+two() {
+    n=$1 replicas=$2 stages=$3 spares=$4 way=$5 extra=
+    shift 5
+    rm -rf m model model.done err run.out log.* kept
+    [ $((n % 2)) -eq 0 ] || extra="--checkpoint kept --checkpoint-every 15"
+    # shellcheck disable=SC2086
+    OMPI_MCA_btl=$way "$PLAIT" launch -n $((replicas * stages)) --spares "$spares" -- "$PLAIT" "$@" --cut "$stages" --replicas 2 \
+        --events log --metrics m --out model $extra >run.out 2>err &
+    pid=$!
+    until_holds 60 reaches $((1 + $(draw "$n" 6))) || fail "pair $n: no epoch ends"
+    first=$(draw $((n + 31)) "$replicas")
+    kill -KILL "$(pid_of $(($(draw $((n + 5)) "$stages") * replicas + first)))" 2>/dev/null || true
+    sleep "0.0$(draw $((n + 99)) 10)"
+    until_holds 60 passes $(($(epochs_of) + 2)) || fail "pair $n: no epoch ends after the first death: $(cat err)"
+    next=$(((first + 1 + $(draw $((n + 77)) $((replicas - 1)))) % replicas))
+    kill -KILL "$(pid_of $(($(draw $((n + 15)) "$stages") * replicas + next)))" 2>/dev/null || true
+    until_holds 60 gone $pid || { fail "pair $n does not end: $(cat err)"; kill -9 $pid; }
+    code=0
+    wait $pid || code=$?
+    what="pair $n ($replicas x $stages, $spares spares, $way)"
+    [ $code -eq 0 ] && [ -s model.done ] || { fail "$what: exit $code: $(cat err)"; return; }
+    [ "$(field run model_hash)" = "$(field "mlp2" model_hash)" ] || fail "$what: another model"
+    "$PLAIT" audit log.* >said 2>&1 || fail "$what: the audit: $(cat said)"
+    grep -q restart err && fail "$what was restarted: $(cat err)"
+    lost_all $first && lost_all $next && twice=$((twice + 1))
+    [ -n "$extra" ] || return 0
+    # shellcheck disable=SC2086
+    works on $mlp --workers 1 --resume kept
+    [ "$(field on model_hash)" = "$(field mlp2 model_hash)" ] || fail "$what: its checkpoint goes on to another model"
+}
+
+i=0 twice=0
+while [ $i -lt "$pairs" ]; do
+    i=$((i + 1)) way=sm,tcp,self
+    [ $((i % 3)) -ne 0 ] || way=tcp,self
+    # shellcheck disable=SC2086
+    case $((i % 3)) in
+        0) two $i 3 2 0 $way $mlp ;;
+        *) two $i 2 2 2 $way $mlp ;;
+    esac
+done
+[ $((twice * 4)) -ge $((pairs * 3)) ] || fail "only $twice of $pairs runs lost both replicas"
+
 # Of those that came at the very end there may be a few.
 [ $((died * 4)) -ge $((runs * 3)) ] || fail "only $died of $runs were lost in the run"
 [ $((whole * 2)) -ge $died ] || fail "only $whole of $died lost their whole replica"
-echo "$runs runs, $died with a loss, $whole of a whole replica"
+echo "$runs runs, $died with a loss, $whole of a whole replica; $pairs pairs of deaths, $twice of whole replicas"
 finish

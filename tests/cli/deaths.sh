@@ -97,6 +97,21 @@ wait $pid || code=$?
 [ $code -eq 75 ] || fail "interrupted: exit $code"
 grep -q restart err && fail "an interrupted run is restarted"
 
+# A graph run goes on from its newest checkpoint, too. A path takes as many supersteps as it has vertices.
+awk 'BEGIN { for (k = 0; k < 3000; k++) print k, k + 1 }' >path
+works whole graph run sssp --data path --source 0 --quiet
+has_checkpoint() { ls ways/checkpoint-* >ways.ls 2>&1; }
+"$PLAIT" launch -n 2 --max-restarts 3 -- "$PLAIT" graph run sssp --data path --source 0 --topology ps --checkpoint ways \
+    --checkpoint-every 20 --out ways.out --quiet >out 2>err &
+pid=$!
+until_holds 60 has_checkpoint || fail "graph run: no checkpoint: $(cat err)"
+# shellcheck disable=SC2046
+kill -KILL $(pgrep -P "$(pgrep -P $pid)" | head -n 1) 2>/dev/null || fail "graph run: it ended before it was killed"
+until_holds 60 gone $pid || fail "graph run: it does not end"
+wait $pid || fail "graph run: exit $?: $(cat err)"
+grep -q 'launch: .*; restart 1 of 3, from the newest checkpoint in ways' err || fail "graph run: $(cat err)"
+cmp -s whole.out ways.out || fail "graph run: other ways after a restart"
+
 # Lives that are all lost: the last says so. The job is a script: rank 1 of each life dies of a signal, with last words.
 cat >dying <<'EOF'
 #!/bin/sh

@@ -93,6 +93,15 @@ works short predict --proba --model-file wide.model --data short.svm
 works long predict --proba --model-file wide.model --data long.svm
 cmp -s short.out long.out || fail "a feature beyond 2^32 that is not given is not 0: $(cat short.out long.out)"
 
+# Rows that lack a time, the first two among them, do not hide from the others how close its values lie.
+awk 'BEGIN { for (i = 0; i < 1000; i++) { t = i * 7 % 101; printf "%d 1:%.3f", (t > 50), i % 17 / 16
+    if (i % 20 != 7 && i > 1) printf " 3:%d", 1764172800 + t; print "" } }' >unknown.svm
+works unknown train --data unknown.svm --model gbdt --epochs 10 --json
+grep -q 'feature 3 has values, but for a few others, .* read less 17641728' unknown.err || fail "rows without a time: $(cat unknown.err)"
+holds unknown objective "< 0.3"
+works warned train --data unknown.svm --model kmeans --clusters 2
+grep -q 'warning: feature 3 has values, but for a few others' warned.err || fail "kmeans, rows without a time: $(cat warned.err)"
+
 # Models that read columns as they are say what to do.
 works kmeans train --data far.csv --model kmeans --clusters 2
 grep -q 'warning: column "x1" has values .*subtract' kmeans.err || fail "kmeans: $(cat kmeans.err)"

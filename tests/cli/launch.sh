@@ -13,6 +13,15 @@ works done launch -n 2 -- plait train --data part --epochs 2 --out model --metri
 [ "$(head -n 2 m | grep -c '"event": "start"')" -eq 2 ] || fail "the metrics do not begin with a line a rank"
 [ "$(grep -o '"pid": [0-9]*' m | sort -u | wc -l)" -eq 2 ] || fail "the ranks are not two processes"
 works short launch -n 1 -- version
+works one launch -n 1 -- plait eval --model-file model --data part --quiet
+exits 2 "eval works in one process, and each of 2 would do and print the same: run 'plait eval ...' without launch" many launch -n 2 -- plait eval --model-file model --data part
+exits 2 'predict works in one process' many launch -n 2 -- predict --model-file model --data part
+# A vertex program is a job of the processes; graph place is not.
+awk 'BEGIN { for (k = 0; k < 3000; k++) print k, k + 1 }' >path
+works graph1 graph run components --data path
+works graph2 launch -n 2 -- plait graph run components --data path
+cmp -s graph1.out graph2.out || fail "two processes find other components: $(cat graph2.err)"
+exits 2 'graph works in one process' many launch -n 2 -- plait graph place path --ranks 2
 exits 1 'gone' gone launch -n 2 -- plait train --data gone
 exits 2 'with several processes is refused' stdin launch -n 2 -- plait train --data -
 grep -q waiting stdin.err && fail "a refused run waits for data: $(cat stdin.err)"
@@ -143,6 +152,21 @@ ls "$TMPDIR" | grep -q "^plait-launch-$pid-" || fail "a killed launch leaves no 
 : >"$TMPDIR/plait-launch-$$-lives"
 works after launch -n 1 -- version
 [ "$(ls "$TMPDIR" | grep "^plait-" | sort | tr '\n' ' ')" = "plait-launch-$$-lives plait-launch-notes " ] || fail "after a killed launch: $(ls "$TMPDIR")"
+
+# A program that the signal ends: its number counts, not mpirun's 0. One that ends by itself keeps its code.
+signalled() {
+    rm -f up
+    "$PLAIT" launch -n 2 -- sh -c "$3 echo >>up; while :; do sleep 0.05; done" 2>err >out &
+    pid=$!
+    until_holds 30 has_two up || fail "the program does not begin"
+    kill "-$1" $pid
+    ends "$2"
+}
+has_two() { [ -e "$1" ] && [ "$(wc -l <"$1")" -eq 2 ]; }
+signalled INT 130 ""
+signalled TERM 143 ""
+signalled TERM 0 "trap 'exit 0' USR2;"
+signalled TERM 5 "trap 'exit 5' USR2;"
 
 # Two signals at once are one request, as `timeout` sends them: mpirun hears of one, which leaves ranks the time to save.
 cat >ears <<'END'

@@ -41,7 +41,7 @@ exits 2 'unknown option --component; did you mean --components' typo train --dat
 exits 2 "^plait: train: --pca-solver wants one of auto.exact.randomised, not 'quick'" choice train --model pca --data plain.csv --pca-solver quick
 exits 2 'components wants a whole number' bound train --model pca --data plain.csv --components=-1
 
-exits 2 'it goes with --transport sim; the number of clusters is --clusters$' singular train --model kmeans --data plain.csv --cluster 3
+exits 2 'it goes with --transport sim, and with --topology auto; the number of clusters is --clusters$' singular train --model kmeans --data plain.csv --cluster 3
 
 # --- help, man page, completion ---
 works help help train

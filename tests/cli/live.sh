@@ -42,14 +42,23 @@ works half train --data first --epochs 1 --out half.model
 begin stopped --out stopped.model
 cat first >&3
 learnt stopped
+waits_for_rows() { "$PLAIT" doctor $pid >doctor.out 2>&1 && says doctor.out '^rank 0 waits for rows from the pipe pipe ([0-9.]* s)$'; }
+until_holds 60 waits_for_rows || fail "doctor does not say that the run waits for its pipe: $(cat doctor.out)"
 kill -INT $pid
 until_holds 60 gone $pid || { fail "it waits on"; kill -9 $pid; } # with the pipe open: no end of it comes first
 ends stopped 75
 grep -q '"rows": 3000' stopped.out || fail "an interrupted pass does not count what came: $(cat stopped.out)"
+advice=$(sed -n 's/^plait: interrupted .*; to go on with rows that come later .*: plait //p' stopped.err)
+[ -n "$advice" ] || fail "an interrupted pass of a pipe does not say how to go on: $(cat stopped.err)"
 works half eval --model-file half.model --data rows --json
 works stopped eval --model-file stopped.model --data rows --json
 awk -v a="$(field stopped test_loss)" -v b="$(field half test_loss)" 'BEGIN { exit !(a > 0 && a < 1.1 * b) }' ||
     fail "the model of an interrupted pass has the loss $(field stopped test_loss), that of the file $(field half test_loss)"
+# The command that it advises learns the rows that come later.
+tail -n 1500 rows >pipe &
+sh -c "\"$PLAIT\" $advice" >later.out 2>&1 || fail "what an interrupted pipe advises is refused: $advice: $(cat later.out)"
+grep -q '"rows": 1500' later.out || fail "the advice does not learn the later rows: $(cat later.out)"
+"$PLAIT" train --data first --epochs 1 --init-model stopped.model --optimizer online 2>later.err && fail "online begins from a model"
 
 # A front of one class teaches nothing: it waits for the other. A third class that comes late is refused by name.
 sort -s -k 1,1 rows >sorted

@@ -20,6 +20,11 @@ refused 'a plan simulates' --data part --transport threads
 refused '--out is for a single run' --data part --out model
 refused 'did you mean --sizes' --data part --size 2
 exits 1 '^plait: gone.yaml: ' gone plan --data part --cluster gone.yaml
+# A wrong file of a cluster is told once, and not by each setting.
+printf 'version: 1\nhosts: [{count: 0}]\n' >wrong.yaml
+code=0
+"$PLAIT" plan --data part --cluster wrong.yaml >out 2>err || code=$?
+[ $code -ne 0 ] && [ ! -s out ] && [ "$(grep -c 'wrong.yaml:2' err)" = 1 ] || fail "a wrong cluster: exit $code: $(cat out err)"
 if [ "$1" = no ]; then
     code=0
     "$PLAIT" plan --data part >out 2>err || code=$?
@@ -75,6 +80,62 @@ grep -q 'its 4 hosts have 4 cores, but there are 8 ranks' sizes.out || fail "no 
 # shellcheck disable=SC2086
 works text plan $job --cluster four.yaml --sizes 2,8 --consistency bsp
 grep -q '^shortest: .* 2 workers: .* clocks' text.out && grep -q '^not simulated: .* 8 workers, and 1 more: ' text.out || fail "$(cat text.out)"
+# What nobody has named, and is refused, is not there. The table fits a hundred columns.
+# shellcheck disable=SC2086
+works usual plan $job --cluster four.yaml --sizes 2 --clocks 5 --seeds 1 --price 1
+! grep -q 'not simulated\|allreduce x async' usual.out && grep -q '^ps x async, 2 ' usual.out || fail "refused pairs: $(cat usual.out)"
+awk '/^shortest/ { next } length > 100 { exit 1 }' usual.out || fail "too wide: $(cat usual.out)"
+
+# --search finds that what rows cost is better shared by more workers than 8, and keeps what was given.
+printf 'version: 1\nhosts: [{count: 20, bandwidth: 100 Mb/s}]\ncost: {entry: 1 ms}\n' >many.yaml
+search="--cluster many.yaml --topology ps --consistency bsp --clocks 6 --seeds 1 --price 1"
+# shellcheck disable=SC2086
+works narrow plan $job $search --json
+# shellcheck disable=SC2086
+works searched plan $job $search --json --search
+awk -v a="$(of narrow seconds | head -n 1)" -v b="$(of searched seconds | head -n 1)" 'BEGIN { exit !(b < 0.99 * a) }' ||
+    fail "the search finds nothing shorter: $(cat searched.out)"
+grep -q '"servers": 1,' searched.out && grep -q '"filter": "key-cache"' searched.out || fail "servers and filters are not tried: $(cat searched.out)"
+# shellcheck disable=SC2086
+works given plan $job $search --json --search --workers 2 --filter fp16
+[ "$(of given workers | sort -u)" = 2 ] && [ "$(of given filter | sort -u)" = '"fp16"' ] || fail "what was given does not stay: $(cat given.out)"
+# shellcheck disable=SC2086
+works words plan $job $search --search
+grep -q '^ps x bsp, [0-9]* + 1 server' words.out && grep -q '^cheapest: ' words.out || fail "$(cat words.out)"
+
+# Three hosts that are parts of one machine with one core compute one after the other.
+printf 'version: 1\nhosts: [{count: 3}]\ncost: {clock: 20 ms}\nmachine: {cores: 1}\n' >parts.yaml
+# shellcheck disable=SC2086
+works parts plan $job --json --cluster parts.yaml --sizes 3 --seeds 1 --clocks 8 --topology ps --consistency bsp
+awk -v a="$(field parts clock_seconds)" 'BEGIN { exit !(a > 0.06 && a < 0.066) }' || fail "one core for three hosts: $(cat parts.out)"
+
+# Their systems' work for bytes takes that core as well.
+sed 's/clock: 20 ms/clock: 20 ms, kernel: 1 us/' parts.yaml >kernel.yaml
+# shellcheck disable=SC2086
+works kernel plan $job --json --cluster kernel.yaml --sizes 3 --seeds 1 --clocks 8 --topology ps --consistency bsp
+awk -v a="$(field parts clock_seconds)" -v b="$(field kernel clock_seconds)" 'BEGIN { exit !(b > a * 1.01) }' || fail "the kernel's work: $(cat kernel.out)"
+
+# Real runs whose clocks took twice as long correct what is foretold; a seed of three is the range.
+printf 'version: 1\nhosts: [{count: 4}]\ncost: {clock: 20 ms}\n' >told.yaml
+sed 's/20 ms/40 ms/' told.yaml >real.yaml
+for workers in 2 4; do
+    # shellcheck disable=SC2086
+    works real train $job --json --quiet --transport sim --cluster real.yaml --topology ps --workers $workers
+    tail -n 1 real.out >>runs
+done
+# shellcheck disable=SC2086
+works naive plan $job --json --cluster told.yaml --sizes 3 --seeds 1 --topology ps --consistency bsp
+# shellcheck disable=SC2086
+works taught plan $job --json --cluster told.yaml --sizes 3 --seeds 1 --topology ps --consistency bsp --runs runs
+awk -v a="$(field naive clock_seconds)" -v b="$(field taught clock_seconds)" -v l="$(field taught clock_seconds_low)" \
+    -v h="$(field taught clock_seconds_high)" 'BEGIN { r = b / a; exit !(r > 1.9 && r < 2.1 && l <= b && b <= h && h < 2.2 * a) }' ||
+    fail "two runs taught: $(cat naive.out taught.out)"
+[ "$(field taught runs)" = 2 ] || fail "how many runs: $(cat taught.out)"
+echo '{"topology": "ps"}' >>runs
+# shellcheck disable=SC2086
+exits 2 'runs:3: expected the record of a run' broken plan $job --cluster told.yaml --runs runs
+exits 1 '^plait: gone: ' lost plan --data part --runs gone
+
 code=0
 # shellcheck disable=SC2086
 "$PLAIT" plan $job --topology allreduce --consistency async >out 2>err || code=$?

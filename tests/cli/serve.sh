@@ -45,6 +45,17 @@ refused() {
     grep -q -- "$text" "$1.body" || fail "$1: it does not say '$text' but $(cat "$1.body")"
 }
 
+# A slow client: its body comes in pieces for longer than twice --idle-timeout. It goes on beside what follows.
+start slow --model-file model --idle-timeout 1s
+slow_url=$url slow_pid=$pid
+(
+    for piece in 1 2 3 4 5 6; do
+        head -n $piece part
+        sleep 0.5
+    done | curl -s -m 60 -o slow.body -w '%{http_code}' -X POST -T - -H 'Content-Type: text/plain' "$slow_url/predict" >slow.code
+) &
+slow=$!
+
 # LIBSVM: the same bytes as predict prints; JSON lists and objects the same numbers.
 start server --model-file model
 for question in "" --proba; do
@@ -81,18 +92,11 @@ refused 405 'takes GET' bad /metrics text/plain part
 : >empty
 refused 400 'the body is empty' bad /predict text/plain empty
 
-# Figures, in a strict reading of the text form: a type before each sample, cumulative buckets, the sum at the end.
+# Figures.
 [ "$(curl -s "$url/healthz")" = ok ] || fail "healthz"
 curl -s "$url/" | grep -q '^POST /predict' || fail "no list of paths"
 curl -s "$url/metrics" >metrics
-awk '/^# HELP [a-z_]+ ./ { next }
-     /^# TYPE [a-z_]+ (counter|gauge|histogram)$/ { if ($3 in type) bad = "type twice: " $0; type[$3] = $4; next }
-     !/^[a-z_]+(\{([a-z_]+="[^"\\]*",?)+\})? [0-9.e+-]+$/ { bad = $0; next }
-     { base = name = $1; sub(/\{.*/, "", base); sub(/\{.*/, "", name); sub(/_(bucket|sum|count)$/, "", base)
-       if (!(name in type) && type[base] != "histogram") bad = "no type: " $0
-       if (name ~ /_bucket$/) { if ($2 + 0 < last) bad = "falls: " $0; last = $2 + 0 }
-       if (name ~ /_count$/ && $2 + 0 != last) bad = "count: " $0 }
-     END { if (bad != "") { print bad; exit 1 } }' metrics >why || fail "metrics: $(cat why)"
+are_figures metrics || fail "metrics: $(cat why)"
 says metrics '^plait_requests_total{code="400",path="/predict"} 6$' || fail "$(grep requests_total metrics)"
 says metrics '^plait_rows_total 1500$' || fail "$(grep rows_total metrics)"
 batches() { curl -s "$url/metrics" | sed -n 's/^plait_batches_total //p'; }
@@ -149,6 +153,39 @@ start small --model-file model --max-body 2K --threads 1
 refused 413 'max-body' large /predict text/plain part
 post large /predict text/plain part -H 'Transfer-Encoding: chunked'
 [ "$http" = 413 ] || fail "a chunked body that is too large: $http"
+says large.body 'more than 2048 bytes' || fail "it does not say the limit: $(cat large.body)"
+
+# Bodies that have not come whole hold memory: when they fill it, a further one is asked to come again. The same for a
+# queue that is full.
+holders=
+for i in 1 2 3 4; do
+    mkfifo body.$i
+    curl -s -o /dev/null -m 60 -X POST -T body.$i -H 'Content-Type: text/plain' "$url/predict" &
+    holders="$holders $!"
+    eval "exec $((i + 3))>body.$i"
+    head -c 2000 part >&$((i + 3))
+done
+held() { [ "$(curl -s "$url/metrics" | sed -n 's/^plait_body_bytes //p')" -eq 8000 ]; }
+until_holds 20 held || fail "the held bodies are not counted: $(curl -s "$url/metrics" | grep body)"
+head -c 900 part | sed '$d' >more
+refused 503 '4 times --max-body 2048' more /predict text/plain more
+curl -s -D head -o /dev/null -H 'Content-Type: text/plain' --data-binary @more "$url/predict"
+grep -qi '^Retry-After: 1' head || fail "no Retry-After: $(cat head)"
+exec 4>&- 5>&- 6>&- 7>&-
+for holder in $holders; do wait "$holder"; done
+post more /predict text/plain more
+[ "$http" = 200 ] || fail "after the held bodies: $http: $(cat more.body)"
+stops INT
+start full --model-file model --queue 1 --threads 1
+(sed '$d' objects && for i in 1 2 3 4 5 6 7 8 9; do sed '1s/^\[/,/; $d' objects; done && echo ']') >slow_rows
+is_full() {
+    set --
+    while [ $# -lt 36 ]; do set -- "$@" -o full.$#.body "$url/predict"; done
+    curl -s -Z -m 60 "$@" -H 'Content-Type: application/json' --data-binary @slow_rows || true
+    grep -q 'too many requests wait (--queue 1)' full.*.body
+}
+until_holds 20 is_full || fail "no queue is full: $(head -c 200 full.0.body)"
+grep -q '^{"predictions": \[' full.*.body || fail "no request is answered: $(head -c 200 full.0.body)"
 stops INT
 
 # A table: CSV as predict has it, JSON by names and in the columns' order, with texts and missing values.
@@ -171,6 +208,12 @@ refused 400 'row 2' rows /predict application/json rows
 echo '[{"age": null, "city": null}]' >rows
 post rows /predict application/json rows
 grep -q '^{"predictions": \["[a-z]*"\]}$' rows.body || fail "missing values: $(cat rows.body)"
+stops TERM
+
+wait $slow
+pid=$slow_pid started=slow
+[ "$(cat slow.code)" = 408 ] || fail "a body that comes too slowly: $(cat slow.code) $(cat slow.body)"
+says slow.body 'within 2 s (twice --idle-timeout)' || fail "it does not say the limit: $(cat slow.body)"
 stops TERM
 
 exits 2 'no model' none serve

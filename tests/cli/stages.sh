@@ -190,6 +190,7 @@ same stream1 stream2
 # What does not go together, by name.
 set -- --data "$digits" --label -1 --quiet --model mlp --layers 16
 exits 2 'cut 2 over 3 workers' odd train "$@" --cut 2 --workers 3
+exits 2 'cut 2 with 1 spare: a replica.*take --spares 2' spare train "$@" --cut 2 --workers 5 --spares 1 --replicas 2 --topology ps
 exits 2 'a net of 2 layers \(w1, w2\) in 3 stages is refused' layers train "$@" --cut 3 --workers 3
 exits 2 'pipeline wants one of' word train "$@" --cut 2 --workers 2 --pipeline gpip
 exits 2 'pipeline gpipe needs stages' alone train "$@" --pipeline gpipe

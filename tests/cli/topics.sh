@@ -144,7 +144,6 @@ refused 'l1 and l2 with model lda is refused' --l1 0.1
 refused 'optimizer adam with model lda is refused' --optimizer adam
 refused 'balance dynamic is refused' --workers 2 --balance dynamic
 refused 'topology gossip:ring is refused.*nearest is allreduce' --workers 2 --topology gossip:ring
-refused '--replicas with model lda and --words rotate is refused' --words rotate --workers 2 --topology ps --replicas 2
 refused '--reduce exact with model lda and --words rotate is refused' --words rotate --reduce exact
 refused '--sampler mh with model lda and --words rotate is refused' --words rotate --sampler mh
 refused '2 blocks of 30 words for 3 workers' --words rotate --word-blocks 2 --workers 3

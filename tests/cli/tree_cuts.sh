@@ -75,6 +75,11 @@ works rows train --model gbdt --data wide.csv --label 1 --epochs 2 --quiet --jso
 alike "one voter that elects all" --model gbdt --data wide.csv --label 1 --epochs 2 --trees-by voting --elect 28
 # shellcheck disable=SC2086
 works voted train $forest --trees-by voting --workers 3 --quiet
+# shellcheck disable=SC2086
+works many train $forest --trees-by voting --workers 2 --elect 1000 --tries 500
+for about in "elect 1000" "tries 500"; do
+    grep -q "note: --$about is taken as [0-9]*, since no more features have two bins" many.err || fail "--$about: nothing was said"
+done
 
 # shellcheck disable=SC2086
 {

@@ -46,7 +46,8 @@ works help help filters
 grep -q '^fixed8 .* yes *\[[0-9]*\]$' help.out || fail "help filters: fixed8 goes with local-sgd? $(cat help.out)"
 [ "$(grep -c '^\[' help.out)" -lt 12 ] || fail "$(grep -c '^\[' help.out) footnotes of help filters"
 works help help topk
-grep -q 'consistency *async$' help.out || fail "help topk: $(cat help.out)"
+grep -q 'consistency *bsp, ssp:S' help.out && ! grep -q vap help.out || fail "help topk: $(cat help.out)"
+grep -q 'on allreduce *bsp, bounded-delay:T, local-sgd:H' help.out || fail "help topk says nothing of sums: $(cat help.out)"
 works help help ssp:2
 grep -q '^ssp:S: a consistency' help.out && grep -q 'topologies on threads *local, ps' help.out || fail "help ssp: $(cat help.out)"
 
@@ -87,7 +88,7 @@ exits 2 "no number of processes" many launch -- plait train
 exits 2 "no command" nothing launch -n 2
 exits 2 "no command" nothing launch -n 2 --
 exits 2 "launch" zero launch -n 0 -- plait train
-for word in sample; do
+for word in smaple predcit; do
     exits 2 "^plait: unknown command '$word'; " unknown $word --data part
 done
 
@@ -211,8 +212,8 @@ exits 2 "spares 1 with true is refused: train alone.*-n 3" refused launch -n 2 -
 exits 2 "spares 1, and train --spares 2: give it only to launch" refused launch -n 2 --spares 1 -- plait $t --spares 2
 exits 2 "spares .1. without replicas.*nearest are 2 replicas" refused $t --workers 3 --spares 1 --topology ps
 k="--topology ps --replicas 2"
-exits 2 "3 spares of 3 workers; expected.*one worker that is not a spare" refused $t --workers 3 --spares 3 $k
-exits 2 "2 spares with consistency async.*nearest is ssp:4" refused $t --workers 4 --spares 2 $k --consistency async
+exits 2 "--spares 3 of 3 workers: expected.*one worker that is not a spare" refused $t --workers 3 --spares 3 $k
+exits 2 "--spares 2 with consistency async is refused.*nearest is ssp:4" refused $t --workers 4 --spares 2 $k --consistency async
 works spares $t --epochs 2 --workers 5 --spares 2 $k --reduce exact --json --metrics m
 works without $t --optimizer adagrad --epochs 2 --workers 3 --topology ps --reduce exact --json
 [ "$(field spares model_hash)" = "$(field without model_hash)" ] || fail "spares change the model"

@@ -38,10 +38,12 @@ proven backup-local --workers 4 --topology local --backup 1
 proven copies --workers 3 --topology ps --replicas 2
 
 # More than no delay is another model: then each of them is refused by name.
-for words in "--optimizer lbfgs" "--reduce exact" "--aggregate host" "--backup 1" "--replicas 2"; do
+for words in "--optimizer lbfgs" "--reduce exact" "--aggregate host" "--backup 1"; do
     # shellcheck disable=SC2086
     exits 2 "bounded-delay:1.* refused.*nearest.* bsp" late $t --workers 3 --topology ps --consistency bounded-delay:1 $words
 done
+works late-copies $t --workers 3 --topology ps --consistency bounded-delay:1 --replicas 2 --events late.log
+works late-audit audit late.log
 
 if "$PLAIT" version | grep -q '^sim *found'; then
     same sim --transport sim --workers 4 --topology ps --backup 1

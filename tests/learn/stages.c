@@ -2,7 +2,12 @@
  * pipeline; micro-batches round gradients otherwise, and no more; replicas of a cut net are workers as others are. */
 #include "learn/train.h"
 
+#include <stdatomic.h>
+#include <unistd.h>
+
 #include <plait/job.h>
+
+#include "learn/supervised/solution.h"
 
 enum { ROWS = 500, FEATURES = 9 };
 
@@ -213,6 +218,82 @@ static void test_metadata_is_what_the_stages_hold(void **state) {
     plait_data_destroy(&data);
 }
 
+/* --- no rank needs the whole net ---------------------------------------------------------------------------------- */
+
+static _Atomic int64_t largest; /* number of values for which a rank took memory */
+
+plait_status __real_pli_solution_make_flat(int64_t values, pli_solution *solution_out, plait_error *err);
+plait_status __wrap_pli_solution_make_flat(int64_t values, pli_solution *solution_out, plait_error *err);
+plait_status __wrap_pli_solution_make_flat(int64_t values, pli_solution *solution_out, plait_error *err) {
+    int64_t before = atomic_load(&largest);
+    while (values > before && !atomic_compare_exchange_weak(&largest, &before, values)) {}
+    return __real_pli_solution_make_flat(values, solution_out, err);
+}
+
+/* The sum of all weights of an epoch, told by table. */
+static void on_weights(void *user, const plait_weights *w) {
+    double *sum = user;
+    for (int64_t i = 0; i < w->n; i++) sum[w->epoch % 8] += (double)((const float *)w->values)[i] * (double)(i % 7 + 1);
+}
+
+/* It validates, keeps the best weights, tells them, starts from a model, and is judged, by its pieces alone. */
+static void check_pieces(const char *from, int32_t cut, int32_t columns, const training *whole,
+                         const double *told) {
+    double   sum[8] = { 0 };
+    training t = *whole;
+    t.opts.cut = cut;
+    t.opts.columns = columns;
+    t.opts.init_model = from;
+    t.opts.weights = on_weights;
+    t.opts.user = sum;
+    atomic_store(&largest, 0);
+    must_train(&t, 2);
+    const int64_t values = plait_model_rows(t.model);
+    if (!(atomic_load(&largest) < values * 4 / 5))
+        fail_msg("a rank took memory for %lld of %lld values", (long long)atomic_load(&largest), (long long)values);
+    assert_true(atomic_load(&largest) > 0);
+    const double by = cut > 1 ? 0 : 1e-5;
+    if (cut > 1) assert_string_equal(t.report.model_hash, whole->report.model_hash);
+    if (!(distance(t.model, whole->model) <= by)) fail_msg("off by %g", distance(t.model, whole->model));
+    assert_near(t.report.validation_loss, whole->report.validation_loss, by);
+    assert_near(t.report.train_loss, whole->report.train_loss, by);
+    assert_near(t.report.test_loss, whole->report.test_loss, by);
+    assert_near(t.report.objective, whole->report.objective, 1e-5);
+    assert_int_equal(t.report.best_epoch, whole->report.best_epoch);
+    if (whole->report.classes == 2) assert_near(t.report.test_auc, whole->report.test_auc, by);
+    for (int e = 0; e < 8; e++) assert_near(sum[e], told[e], 1e-4 * (1 + fabs(told[e])));
+    plait_model_destroy(&t.model);
+}
+
+static void test_no_rank_needs_the_whole_net(void **state) {
+    (void)state;
+    static const int64_t classes[] = { 2, 3, 0 };
+    char                 path[] = "/tmp/plait-start-XXXXXX";
+    const int            fd = mkstemp(path);
+    assert_true(fd >= 0 && close(fd) == 0);
+    for (int k = 0; k < 3; k++) {
+        plait_data *data = points(ROWS, FEATURES, classes[k], 14 + (uint64_t)k);
+        training    first = net(data);
+        first.opts.epochs = 1;
+        must_train(&first, 1);
+        assert_int_equal(plait_model_save(first.model, path, NULL), PLAIT_OK);
+        plait_model_destroy(&first.model);
+        double   told[8] = { 0 };
+        training whole = net(data);
+        whole.opts.init_model = path;
+        whole.opts.validation = "0.2";
+        whole.opts.weights = on_weights;
+        whole.opts.user = told;
+        whole.opts.optimizer = "adagrad";
+        must_train(&whole, 1);
+        check_pieces(path, 2, 0, &whole, told);
+        check_pieces(path, 0, 2, &whole, told);
+        plait_model_destroy(&whole.model);
+        plait_data_destroy(&data);
+    }
+    assert_int_equal(unlink(path), 0);
+}
+
 static void refused(training t, int32_t workers, plait_status code, const char *text) {
     if (train(&t, workers, 1) != code || strstr(t.error.text, text) == NULL) fail_msg("%s", t.error.text);
     plait_model_destroy(&t.model);
@@ -293,6 +374,7 @@ int main(void) {
         cmocka_unit_test(test_columns_round_alone),
         cmocka_unit_test(test_classes_round_alone),
         cmocka_unit_test(test_metadata_is_what_the_stages_hold),
+        cmocka_unit_test(test_no_rank_needs_the_whole_net),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_a_loss_that_is_not_finite_ends_all),
     };

@@ -332,10 +332,6 @@ static void what_makes_no_sense_is_refused_by_name(void **state) {
     t.opts.balance = "dynamic";
     refuse(&t, 2, PLAIT_EREFUSED, "balance dynamic");
     t = trees_of(data, NULL, 0);
-    t.opts.replicas = 2;
-    t.opts.topology = "ps";
-    refuse(&t, 2, PLAIT_EREFUSED, "replicas");
-    t = trees_of(data, NULL, 0);
     t.opts.batch = 10;
     refuse(&t, 1, PLAIT_EREFUSED, "batch with model gbdt");
     t = trees_of(data, NULL, 0);

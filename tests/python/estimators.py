@@ -254,6 +254,7 @@ def test_ctrl_c_and_the_gil():
     assert time.monotonic() - begun < 60
 
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell runs in the background ignores it
 test_logistic()
 test_layouts_give_the_same_model()
 test_regression()

@@ -75,6 +75,8 @@ def test_train():
     record = plait.train(data="rows.csv", model="logistic", workers=2, callback=lambda line: seen.append(line["event"]))
     assert record["workers"] == 2 and record["rows"] == 400 and "optimizer" in record.talk
     assert seen[0] == "start" and seen[-1] == "end"
+    assert plait.train(data=["rows.csv", "rows.csv"], table=["w:consistency=bsp"], topology="ps")["rows"] == 800
+    raises(plait.PlaitError, "has printed no record", lambda: plait.train(help=True))
     raises(plait.PlaitError, "did you mean --model", lambda: plait.train(data="rows.csv", modl="logistic"))
     raises(plait.PlaitError, "No such file", lambda: plait.train(data="none.csv"))
     raises(TypeError, "estimators", lambda: plait.train(data=np.zeros(3)))
@@ -83,13 +85,31 @@ def test_train():
     assert "<iframe srcdoc=" in found._repr_html_() and len(found["pairs"]) == 2
 
 
+def test_parquet():
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet
+    except ImportError:
+        return print("skipped: Parquet (no pyarrow)")
+    rows = {"x": [i % 10 / 3 for i in range(400)], "label": [int(i % 10 > 4) for i in range(400)]}
+    with open("same.csv", "w") as f:
+        f.write("x,label\n" + "".join(f"{x!r},{z}\n" for x, z in zip(rows["x"], rows["label"])))
+    pa.parquet.write_table(pa.table(rows), "rows.parquet")
+    assert plait.train(data="rows.parquet")["model_hash"] == plait.train(data="same.csv")["model_hash"]
+    with open("broken.parquet", "w") as f:
+        f.write("PAR1")
+    raises(plait.PlaitError, "broken.parquet", lambda: plait.train(data=["broken.parquet"]))
+
+
 def test_ctrl_c():
     interrupted(lambda: plait.run(lambda job: [job.clock() for _ in iter(int, 1)], workers=3, topology="ps"))
     interrupted(lambda: plait.train(data="rows.csv", model="mlp", epochs=10 ** 7))
 
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell runs in the background ignores it
 test_values()
 test_refusals()
 test_failures_end_the_run()
 test_train()
+test_parquet()
 test_ctrl_c()

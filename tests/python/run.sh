@@ -5,8 +5,12 @@
 set -eu
 root=$1 library=$2 program=$3 cc=$4 script=$5
 python=
+# Their versions, without importing them, which takes seconds of the processor.
+there='import cffi
+from importlib.metadata import version
+assert version("numpy") and version("scipy") and [int(n) for n in version("scikit-learn").split(".")[:2]] >= [1, 6]'
 for try in "${PYTHON_FOR_PLAIT:-}" "$root/.venv-python/bin/python" "$root/.venv/bin/python" python3; do
-    [ -n "$try" ] && "$try" -c 'import cffi, numpy, scipy; from sklearn.utils.validation import validate_data' 2>/dev/null &&
+    [ -n "$try" ] && "$try" -c "$there" 2>/dev/null &&
         { python=$try; break; }
 done
 [ -n "$python" ] ||

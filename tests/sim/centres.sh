@@ -1,6 +1,6 @@
 #!/bin/sh
 # A rank dies while kmeans' first centres are drawn: behind the making of the job, before the table is there. With two
-# replicas the run goes on, and has the model of the run in which nobody died. Who dies, and when, is drawn from a seed.
+# replicas the run goes on, and has the model of the run in which nobody died. A seed draws the rank and the moment.
 . "$(dirname "$0")/common.sh"
 runs=30
 [ -z "${PLAIT_TEST_FULL:-}" ] || runs=300

@@ -5,7 +5,7 @@
 workers=${1:-200} servers=4 epoch=5
 awk -v rows=$((workers * epoch)) 'BEGIN { srand(1); for (i = 0; i < rows; i++) { printf "%d", rand() < 0.5 ? 1 : -1; at = 1
     for (k = 0; k < 12; k++) { at += 1 + int(rand() * 1600); printf " %d:%.3f", at, 3 * rand() } print "" } }' >rows.svm
-many="train --model logistic --data rows.svm --transport sim --workers $workers --servers $servers --batch $workers --json --quiet"
+many="train --model logistic --data rows.svm --transport sim --workers $workers --servers $servers --blocks 200 --batch $workers --json --quiet"
 # shellcheck disable=SC2086
 {
     works first $many --epochs 1

@@ -34,7 +34,8 @@ esac
 if [ -x "$work/usr/bin/plait" ]; then
     "$work/usr/bin/plait" version >"$work/said" 2>&1 || { cat "$work/said"; violation "the installed program does not run"; }
 fi
-for page in "$work/usr/share/man/man1/plait.1" "$work/usr/share/bash-completion/completions/plait"; do
+for page in "$work/usr/share/man/man1/plait.1" "$work/usr/share/bash-completion/completions/plait" \
+    "$work/usr/share/zsh/site-functions/_plait" "$work/usr/share/fish/vendor_completions.d/plait.fish"; do
     [ ! -x "$work/usr/bin/plait" ] || [ -s "$page" ] || violation "${page#"$work"/} is missing or empty"
 done
 grep -rlE "$root|$build" "$work/usr/include" "$lib/cmake" "$lib/pkgconfig" >"$work/said" 2>/dev/null || true

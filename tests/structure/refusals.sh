@@ -13,9 +13,11 @@ src/graph/                       graphs and ONNX files
 src/comm/                        what a transport, or this machine, does not have
 src/cli/ask.c                    another user's process
 src/cli/commands.c               exit codes
+src/cli/join.c                   data: no lines
+src/data/dataset/written.c       data: no lines
 src/cli/answers.c                a model without such an answer
 src/cli/serve/body.c             data: a model whose rows JSON cannot hold
-src/cli/cv.c                     data: a text's windows, which are no rows of their own
+src/cli/cv_folds.c               data: a text's windows, which are no rows of their own
 src/learn/bayes/                 data: features that grow by key; a model's form
 src/learn/factors/               data: no users and items; one option's own words
 src/learn/keep/resume.c          what a checkpoint holds
@@ -34,6 +36,7 @@ src/learn/run/tables.c           passes a refusal on
 src/learn/solve/balance.c        data: fewer blocks than workers
 src/sched/schedule.c             a program's schedule, which asks its job for properties
 src/optim/rules.c                a rule's own options
+src/vertex/                      data: weights; a program's own demands, which asks its job for properties
 src/table/client/lease.c         calls
 src/table/table_create.c         a caller that is no member of the group
 src/table/filter/                a filter's own demands; the order of filters

@@ -432,7 +432,8 @@ static void test_what_comes_between_the_halves_of_a_clock(void **state) {
 
 /* --- own updates, requests, reads --------------------------------------------------------------------------------- */
 
-/* Of two rows that were given 1 + 4 and 2. Under Hogwild others write between two reads, and over what was written. */
+/* Two rows were given 1 + 4 and 2: the worker reads at least that. Under Hogwild others write between two reads, and
+ * over what was written. */
 static bool holds_own(const plait_table *table, const double *value) {
     bool races =
         strcmp(plait_table_topology(table), "local") == 0 && strcmp(plait_table_consistency(table), "async") == 0;
@@ -663,7 +664,7 @@ static plait_status leave_early(plait_job *job, void *user) {
     return PLAIT_OK;
 }
 
-/* Who has left takes part in the others' update-type calls, from the clock it has stayed in. */
+/* A worker that has left takes part in the others' update-type calls, from the clock it has stayed in. */
 static plait_status call_after_leaving(plait_job *job, void *user) {
     plait_comm  *comm = plait_job_comm(job);
     plait_table *x;

@@ -145,7 +145,7 @@ static void refused(const char *filter, const char *consistency, const char *rul
 
 static void test_refusals_name_filter_and_reason(void **unused) {
     (void)unused;
-    refused("topk:0.1", "ssp:1", "sgd", 0, PLAIT_EREFUSED, "filter topk with consistency ssp:1");
+    refused("topk:0.1", "sequential", "sgd", 0, PLAIT_EREFUSED, "filter topk with consistency sequential");
     refused("fixed8", "bsp", NULL, 0, PLAIT_EREFUSED, "additive");
     refused("kkt", "bsp", "sgd", 0, PLAIT_EREFUSED, "l1");
     refused("kkt", "bsp", "adam", 0.1, PLAIT_EREFUSED, "adam");

@@ -47,7 +47,8 @@ static inline bool mark_read(const pli_spec *spec, double value, uint64_t issued
     return bits == 0 ? x < 0 : (double)bits == x && (bits & (bits - 1)) == 0 && (bits & issued) != 0;
 }
 
-/* Who reads a row of a table whose rows are replaced, and what of each worker's clocks it must and may hold: bit c. */
+/* A worker that reads a row of a table whose rows are replaced, in its clock. Bit c of must [w], may [w]: the row must,
+ * or may, hold what worker w pushed in clock c. */
 typedef struct mark_reader {
     int32_t  worker;
     int64_t  clock;

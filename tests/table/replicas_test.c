@@ -7,8 +7,13 @@
  *             dead (each for some rows); and so has the end. That is the model of a run in which nobody died. Who
  *             stands in for one whose part was there after all, as others know by now who are a clock ahead, may read
  *             that clock; what it then adds is wrong, and must count nowhere: it adds 2^BAD.
- *     else    a get holds all that the reader had acknowledged, and nothing that was not added; at the end each
+ *     else    a get holds all that the reader had acknowledged, and what its last get had, and nothing that was not
+ *             added; at the end each
  *             worker's acknowledged clocks are there, of the dead one's last clock all or less
+ *     filters that round: at the end a value, with what workers keep of it (their chains' residuals), is that set: of
+ *             those that live what they keep then, of the dead what they kept after the last push that counted. Under
+ *             bsp all gets of a clock have the same.
+ * Under downpour what the dead one had gathered since its last push is gone with it, and no more.
  * Sometimes it is only taken for dead and goes on for a while: what it says counts for nothing that is not safe
  * already. When all shards have two replicas again, another rank may die. Some workers may be spares: they have no rows
  * of their own, and no shards at first. A table under adam has no such sets: there a get in clock c has, to the bit,
@@ -52,7 +57,8 @@ enum {
     AFTERWARDS = 500, /* events */
     MANY = 90,
     SCHEDULES = 2000,
-    SCHEDULES_FULL = 20000
+    SCHEDULES_FULL = 20000,
+    RARE = 8997 /* a new replica has all but the end of the clock under way when who serves dies, too */
 };
 
 typedef enum state {
@@ -72,8 +78,11 @@ typedef struct worker {
     bool              in_vain; /* in whose stead it reads was there after all */
     bool              left;
     int32_t           again; /* so many more reads before the clock is ended */
+    int32_t           item, phase, want; /* of what it adds in a clock: which, how far, what the policy wants */
     uint64_t          gathering; /* number of the barrier to which it has brought something; 0: to none */
     double            values[ROWS * WORKERS_MAX];
+    uint64_t          seen[TABLES_MAX][HOT][WORKERS_MAX]; /* by its last get, unless under bsp */
+    double            kept[CLOCKS + 1][TABLES_MAX][HOT][WORKERS_MAX]; /* by its filters, before the clock's push */
 } worker;
 
 typedef struct world {
@@ -81,8 +90,10 @@ typedef struct world {
     direct    *d;
     pli_layout layout;
     int32_t    workers, tables, ranks;
-    bool       bsp, dies;
+    bool       bsp, dies; /* bsp: some tables apply at clocks */
+    bool       stale[TABLES_MAX]; /* applies at once: all of them, or, beside bsp, the second */
     bool        dies_again; /* another, once all shards have two replicas again */
+    bool        two_gone;   /* and one that is taken for dead had shards of the other's */
     int32_t    victim;
     int64_t    death_at;
     int64_t    second_at; /* of a worker that holds no shards; -1: nobody */
@@ -102,7 +113,9 @@ typedef struct world {
     int64_t    many_in;  /* that clock has many messages; -1: none */
     int32_t    leaver;   /* -1: nobody */
     int64_t    leaves_at;
-    bool       opaque[TABLES_MAX]; /* adam */
+    bool       opaque[TABLES_MAX]; /* adam, and filters that round: a value is no set */
+    bool       rounds[TABLES_MAX]; /* filters that round, or keep rows back */
+    int64_t    gathers_for[TABLES_MAX]; /* downpour's P; else 1 */
     witness    witness;
 } world;
 
@@ -133,6 +146,9 @@ static bool adds(const world *w, int t, int32_t v, int64_t clock, int h) {
     return pli_random_below(&r, 3) > 0;
 }
 
+/* Filters that round get rows which are not alike, so that something is rounded. */
+static double share(const world *w, int t, int h) { return w->rounds[t] ? 1 + 0.37 * h : 1; }
+
 static uint64_t expected(const world *w, int t, int32_t v, int64_t clocks, int h) {
     uint64_t bits = 0;
     for (int64_t c = 0; c < clocks; c++)
@@ -157,8 +173,25 @@ static void listen_to_clients(world *w) {
 
 static bool ticket_done(void *arg) { return pli_ticket_done(arg); }
 
+/* Filters without loss go with all tables; others with a rule, and topk with async alone. */
+static const char *draw_filter(world *w, bool ruled, bool async) {
+    static const char *const exact[] = { "key-cache", "key-cache,key-delta", "zstd", "key-cache,zstd" };
+    static const char *const lossy[] = { "fixed8", "key-cache,fp16", "onebit", "fixed16", "key-cache,topk:0.4" };
+    if (pick(w, 3) > 0) return NULL;
+    if (!ruled || pick(w, 2) == 0) return exact[pick(w, 4)];
+    return lossy[pick(w, async ? 5 : 4)];
+}
+
+static bool is_lossy(const char *filter) {
+    pli_filters_list list;
+    return pli_filters_read(filter, NULL, &list, NULL) >= 0 &&
+           (pli_filters_have(&list, PLAIT_ROUNDED) || pli_filters_have(&list, PLAIT_KEPT_BACK));
+}
+
 static void make_table(world *w, int32_t t) {
-    static const char *const stale[] = { "async", "ssp:1", "ssp:3", "essp:1" };
+    enum { STALE = 10 };
+    static const char *const stale[STALE] = { "async", "ssp:1", "ssp:3", "essp:1", "bounded-delay:1", "asp:1:3",
+                                              "asp:3:4", "downpour:2:3", "vap:6", "sequential" };
     char                     name[8];
     plait_table_opts         opts;
     plait_table_opts_init(&opts);
@@ -169,14 +202,19 @@ static void make_table(world *w, int32_t t) {
     opts.rows = shape == 2 ? 0 : ROWS;
     opts.keyed = shape == 1;
     opts.cols = w->workers;
-    const uint64_t rule = w->bsp ? pick(w, 4) : 0;
+    w->stale[t] = !w->bsp || (t == 1 && pick(w, 2) == 0);
+    const bool     bsp = !w->stale[t];
+    const char    *consistency = bsp ? "bsp" : stale[pick(w, STALE)];
+    const uint64_t rule = bsp ? pick(w, 4) : strcmp(consistency, "async") == 0 ? pick(w, 3) : 0;
     if (rule >= 2) {
         opts.rule.name = rule == 2 ? "sgd" : "adam";
         opts.rule.learning_rate = rule == 2 ? 1 : 0.01;
     }
-    opts.exact = w->bsp && pick(w, 2) == 0;
-    w->opaque[t] = rule == 3;
-    const char *consistency = w->bsp ? "bsp" : stale[pick(w, 4)];
+    opts.filter = draw_filter(w, rule == 2, !bsp);
+    w->rounds[t] = is_lossy(opts.filter);
+    opts.exact = bsp && !w->rounds[t] && pick(w, 2) == 0;
+    w->opaque[t] = rule == 3 || (w->rounds[t] && bsp);
+    w->gathers_for[t] = strncmp(consistency, "downpour", 8) == 0 ? 3 : 1;
     SURE(w, pli_spec_make(t, &opts, "ps", consistency, 1, NULL, &w->spec[t], NULL) == PLAIT_OK);
     w->spec[t].placement = pli_placement_make(w->spec[t].rows, pli_row_bytes(&w->spec[t]), false, w->layout.servers,
                                               w->layout.first_server);
@@ -192,8 +230,10 @@ static void create_tables(world *w) {
         pli_spec_encode(&w->spec[t], &create.spec);
         pli_ticket_open(&w->worker[0].client, &ticket);
         for (int32_t i = 0; i < placement->shards; i++) {
-            pli_msg *msg = pli_msg_new(sizeof create);
+            const size_t names = (size_t)pli_pad8(strlen(w->spec[t].filter) + (w->spec[t].filter[0] != 0));
+            pli_msg     *msg = pli_msg_new(sizeof create + names);
             memcpy(pli_msg_body(msg), &create, sizeof create);
+            strncpy(pli_at(pli_msg_body(msg), sizeof create), w->spec[t].filter, names);
             SURE(w, pli_client_send(&w->worker[0].client, now, pli_placement_rank(placement, i) - placement->first_rank,
                                     PLI_CREATE, msg, &ticket, out, NULL) == PLAIT_OK);
         }
@@ -380,8 +420,9 @@ static void compare_copies(world *w) {
     for (int32_t s = 0; s < w->layout.servers; s++) {
         const pli_server *a = who_serves(w, s), *b = a == NULL ? NULL : other_of(w, a);
         if (b == NULL) continue; /* or who would serve has ended, and hears nothing any more */
-        if (!b->replicas->whole || b->replicas->serves || (w->bsp && a->applied != b->applied)) tell(w);
-        SURE(w, b->replicas->whole && !b->replicas->serves && (a->applied == b->applied || !w->bsp));
+        const bool clocks = pli_server_has_clocks(a);
+        if (!b->replicas->whole || b->replicas->serves || (clocks && a->applied != b->applied)) tell(w);
+        SURE(w, b->replicas->whole && !b->replicas->serves && (a->applied == b->applied || !clocks));
         for (int64_t t = 0; t < a->tables; t++) {
             if (a->table[t] == NULL) continue;
             SURE(w, b->table[t] != NULL && same_rows(&a->table[t]->shard.store, &b->table[t]->shard.store));
@@ -418,9 +459,11 @@ static void begin_read(world *w, int32_t k) {
         status = pli_ask_range(&me->client, now, me->table[me->reads], 0, ROWS, me->values, &me->ask, out, NULL);
     else
         status = pli_ask_keys(&me->client, now, me->table[me->reads], HOT, w->hot, me->values, &me->ask, out, NULL);
-    SURE(w, status == PLAIT_OK);
-    me->asking = true;
     leave(w, k);
+    SURE(w, status == PLAIT_OK || w->zombie[k]);
+    if (status < 0)
+        me->state = DEAD; /* it has heard that it is taken for dead */
+    else me->asking = true;
 }
 
 static void tell_value(const world *w, int32_t k, int h, int32_t v, uint64_t seen, uint64_t wanted) {
@@ -466,26 +509,78 @@ static void check_exactly(world *w, int32_t k, int64_t clock, int h, int32_t v, 
 static void check_bounds(world *w, int32_t k, bool last, int h, int32_t v, uint64_t seen) {
     const int      t = w->worker[k].reads;
     const uint64_t most = expected(w, t, v, CLOCKS, h);
-    const uint64_t least = expected(w, t, v, v == k || last ? w->worker[v].clock : 0, h);
-    if ((seen & ~most) != 0 || (least & ~seen) != 0) tell_value(w, k, h, v, seen, least);
+    const int64_t  ended = w->worker[v].clock, lost = w->dead[v] ? ended % w->gathers_for[t] : 0;
+    const uint64_t least = expected(w, t, v, v == k ? ended : last ? ended - lost : 0, h);
+    uint64_t      *before = &w->worker[k].seen[t][h][v];
+    if ((seen & ~most) != 0 || ((least | *before) & ~seen) != 0) tell_value(w, k, h, v, seen, least | *before);
     SURE(w, (seen & ~most) == 0);
     SURE(w, (least & ~seen) == 0);
+    SURE(w, (*before & ~seen) == 0);
+    *before = seen;
+}
+
+/* What worker k's filters keep of hot row h, in column v. A filter that rounds a row rounds all its columns. */
+static double kept_of(world *w, int t, int32_t k, int h, int32_t v) {
+    const pli_client_table *table = w->worker[k].table[t];
+    double                  row[WORKERS_MAX] = { 0 };
+    plait_part              part = { .keys = &w->hot[h], .n = 1, .cols = w->workers, .type = PLAIT_F64 };
+    uint16_t                shard;
+    pli_placement_shards(&table->spec.placement, 1, &w->hot[h], &shard);
+    pli_residual *rest = &table->chain[shard].residual;
+    part.first = (int64_t)w->hot[h];
+    if (!rest->keyed) part.keys = NULL;
+    pli_residual_add_to(rest, &part, row);
+    return row[v];
+}
+
+/* The worker is about to push what it has added in its clock. */
+static void note_kept(world *w, int32_t k) {
+    worker *me = &w->worker[k];
+    for (int t = 0; t < w->tables; t++)
+        for (int h = 0; w->rounds[t] && h < HOT; h++)
+            for (int32_t v = 0; v < w->workers; v++) me->kept[me->clock][t][h][v] = kept_of(w, t, k, h, v);
+}
+
+/* Is there, of each dead worker, a clock after which nothing of it counted any more, so that what it kept then is all
+ * that is missing? */
+static bool explains(world *w, int t, int h, int32_t v, int32_t from, double off) {
+    while (from < w->workers && !w->dead[from]) from++;
+    if (from == w->workers) return off < 1e-6 && off > -1e-6;
+    if (explains(w, t, h, v, from + 1, off + kept_of(w, t, from, h, v))) return true;
+    for (int64_t c = 0; c <= CLOCKS; c++)
+        if (explains(w, t, h, v, from + 1, off + w->worker[from].kept[c][t][h][v])) return true;
+    return false;
+}
+
+/* Once all have ended: what was sent, with what the living keep, and the dead had kept, is all that was added. */
+static void check_rounded(world *w, int32_t k) {
+    const int t = w->worker[k].reads;
+    for (int h = 0; h < HOT; h++)
+        for (int32_t v = 0; v < w->workers; v++) {
+            const int64_t row = w->worker[k].ask.by_key ? h : (int64_t)w->hot[h];
+            double        off = -w->worker[k].values[row * w->workers + v];
+            off -= (double)expected(w, t, v, w->stale[t] ? w->worker[v].clock : CLOCKS, h) * share(w, t, h);
+            for (int32_t i = 0; i < w->workers; i++) off += w->dead[i] ? 0 : kept_of(w, t, i, h, v);
+            if ((w->dead[v] && w->stale[t]) || explains(w, t, h, v, 0, off)) continue;
+            tell(w);
+            print_message("worker %d t %d %s h %d v %d: off by %g\n", k, t, w->spec[t].filter, h, v, off);
+            SURE(w, off == 0);
+        }
 }
 
 static void check_read(world *w, int32_t k, bool last) {
     worker       *me = &w->worker[k];
     const int64_t clock = last ? CLOCKS : me->clock;
     bool          ruled = w->spec[me->reads].ruled;
-    if (w->opaque[me->reads]) {
-        check_opaque(w, k, clock);
-        return;
-    }
+    if (w->opaque[me->reads]) check_opaque(w, k, clock);
+    if (w->rounds[me->reads] && last) check_rounded(w, k);
+    if (w->opaque[me->reads] || w->rounds[me->reads]) return;
     for (int h = 0; h < HOT; h++)
         for (int32_t v = 0; v < w->workers; v++) {
             double   value = me->values[(me->ask.by_key ? h : (int64_t)w->hot[h]) * w->workers + v];
             uint64_t seen = (uint64_t)(ruled ? -value : value);
             SURE(w, (double)seen == (ruled ? -value : value));
-            if (w->bsp) check_exactly(w, k, clock, h, v, seen);
+            if (!w->stale[me->reads]) check_exactly(w, k, clock, h, v, seen);
             else check_bounds(w, k, last, h, v, seen);
         }
 }
@@ -506,32 +601,45 @@ static bool end_read(world *w, int32_t k, bool last) {
     return true;
 }
 
-/* Who computes what belongs to v's rows, of hot row h. */
+/* The worker that computes what belongs to v's rows, of hot row h. */
 static int32_t holder(const world *w, int32_t k, int32_t v, int h, const uint8_t *dead) {
     const pli_client one = { .layout = w->layout, .replaced = (uint8_t *)(uintptr_t)dead,
                              .dead = w->worker[k].client.dead };
     return pli_client_holder(&one, v, (uint64_t)h, false);
 }
 
-/* Adds what the worker holds when `now` are dead and did not when `before` were (NULL: nobody has computed). */
+/* The hot rows of worker v that worker k holds when `now` are dead, and did not hold when `before` were (NULL: nobody
+ * has computed). Returns how many. */
+static int64_t held(const world *w, int32_t k, int32_t v, int t, const uint8_t *before, const uint8_t *now,
+                    uint64_t *keys, double *delta) {
+    const worker *me = &w->worker[k];
+    const double  bits = (double)(UINT64_C(1) << (me->in_vain ? BAD : me->clock));
+    int64_t       n = 0;
+    memset(delta, 0, HOT * WORKERS_MAX * sizeof *delta);
+    for (int h = 0; h < HOT; h++) {
+        if (!adds(w, t, v, me->clock, h) || holder(w, k, v, h, now) != k) continue;
+        if (before != NULL && holder(w, k, v, h, before) == k) continue;
+        delta[n * w->workers + v] = bits * share(w, t, h);
+        keys[n++] = w->hot[h];
+    }
+    return n;
+}
+
+static void add_update(world *w, int32_t k, int t, int64_t n, const uint64_t *keys, const double *delta) {
+    worker *me = &w->worker[k];
+    SURE(w, pli_pending_add(&me->table[t]->pending, n, keys, delta, 0, NULL) == PLAIT_OK);
+    me->table[t]->incs++;
+    pli_raise_inc(sink_of(w), k, &w->spec[t], n, keys, 0, delta);
+}
+
+/* Where updates apply at once nobody stands in. */
 static void add_held(world *w, int32_t k, const uint8_t *before, const uint8_t *now) {
-    worker      *me = &w->worker[k];
-    const double bits = (double)(UINT64_C(1) << (me->in_vain ? BAD : me->clock));
     for (int32_t v = 0; v < w->workers; v++)
         for (int t = 0; t < w->tables; t++) {
-            double   delta[HOT * WORKERS_MAX] = { 0 };
+            double   delta[HOT * WORKERS_MAX];
             uint64_t keys[HOT];
-            int64_t  n = 0;
-            for (int h = 0; h < HOT; h++) {
-                if (!adds(w, t, v, me->clock, h) || holder(w, k, v, h, now) != k) continue;
-                if (before != NULL && holder(w, k, v, h, before) == k) continue;
-                delta[n * w->workers + v] = bits;
-                keys[n++] = w->hot[h];
-            }
-            if (n == 0 && v != k) continue;
-            SURE(w, pli_pending_add(&me->table[t]->pending, n, keys, delta, 0, NULL) == PLAIT_OK);
-            me->table[t]->incs++;
-            pli_raise_inc(sink_of(w), k, &w->spec[t], n, keys, 0, delta);
+            const int64_t n = w->stale[t] ? 0 : held(w, k, v, t, before, now, keys, delta);
+            if (n > 0 || (v == k && !w->stale[t])) add_update(w, k, t, n, keys, delta);
         }
 }
 
@@ -547,9 +655,71 @@ static void send_push(world *w, int32_t k, pli_client_table *table, pli_kind kin
     if (status < 0) me->state = DEAD;
 }
 
+/* Asks the servers for a turn, or until they have applied what was sent. */
+static void ask_turn(world *w, int32_t k, pli_client_table *table, int what) {
+    uint64_t now;
+    if (what == PLAIT_SETTLE && table->pending.touched) send_push(w, k, table, PLI_PUSH);
+    if (w->worker[k].state == DEAD) return;
+    pli_out *out = enter(w, k, &now);
+    SURE(w, pli_ask_turn(&w->worker[k].client, now, table, what, &w->worker[k].ask, out, NULL) == PLAIT_OK);
+    leave(w, k);
+    w->worker[k].asking = true;
+}
+
+static bool turn_has_come(world *w, int32_t k) {
+    worker  *me = &w->worker[k];
+    uint64_t now;
+    if (!me->asking) return true;
+    if (!pli_ticket_done(&me->ask.ticket)) return false;
+    SURE(w, w->zombie[k] || me->ask.ticket.failure.code == 0);
+    enter(w, k, &now);
+    pli_ticket_unlink(&me->client, &me->ask.ticket);
+    leave(w, k);
+    SURE(w, pli_ask_finish(&me->client, &me->ask, NULL) == PLAIT_OK);
+    pli_ask_abandon(&me->ask);
+    me->asking = false;
+    return true;
+}
+
+/* Adds what the worker holds, one update after the other, each as its policy wants it (served_inc). false: it waits.
+ * *done_out: all is added. */
+static bool step_adding(world *w, int32_t k, bool *done_out) {
+    worker           *me = &w->worker[k];
+    const int         t = me->item / w->workers;
+    const int32_t     v = me->item % w->workers;
+    double            delta[HOT * WORKERS_MAX];
+    uint64_t          keys[HOT];
+    *done_out = false;
+    if (!turn_has_come(w, k)) return false;
+    if (t == w->tables) {
+        me->item = me->phase = 0;
+        *done_out = true;
+        return true;
+    }
+    pli_client_table *table = me->table[t];
+    /* Items of one that was ahead may be done twice where updates apply at once (docs/failures.md). */
+    const int64_t     n = held(w, k, v, t, NULL, w->stale[t] ? NULL : me->covers, keys, delta);
+    if (n == 0 && v != k) me->phase = 4;
+    if (me->phase == 0) SURE(w, pli_client_on_inc(&me->client, table, n, keys, delta, &me->want, NULL) == PLAIT_OK);
+    if (me->phase == 0 && (me->want & PLAIT_TURN)) ask_turn(w, k, table, PLAIT_TURN);
+    if (me->phase == 1 && (me->want & PLAIT_SETTLE_FIRST)) ask_turn(w, k, table, PLAIT_SETTLE);
+    if (me->phase == 2) add_update(w, k, t, n, keys, delta);
+    if (me->phase == 3 && (me->want & PLAIT_SETTLE)) ask_turn(w, k, table, PLAIT_SETTLE);
+    me->item += me->phase == 4;
+    me->phase = (me->phase + 1) % 5;
+    return true;
+}
+
+static void send_kept(world *w, int32_t k) {
+    for (int t = 0; t < w->tables; t++)
+        if (w->worker[k].table[t]->kept && w->worker[k].state != DEAD)
+            send_push(w, k, w->worker[k].table[t], PLI_PUSH);
+}
+
 static void begin_clock_end(world *w, int32_t k) {
     worker *me = &w->worker[k];
     me->state = ENDING;
+    note_kept(w, k);
     if (pick(w, 4) == 0) send_push(w, k, me->table[0], PLI_PUSH); /* some of it leaves early */
     if (me->state == ENDING) send_push(w, k, NULL, PLI_CLOCK);
 }
@@ -650,11 +820,15 @@ static bool end_clock(world *w, int32_t k) {
         leave(w, k);
         me->clock++;
         enter_clock(w, me);
-        if (k == w->leaver && me->clock == w->leaves_at) leave_early(w, k);
-        if (has_ended(me) || (w->barriers >> me->clock & 1)) {
-            ask_all(w, k, PLI_BARRIER);
-            me->state = IN_BARRIER;
+        if (k == w->leaver && me->clock == w->leaves_at) {
+            send_kept(w, k);
+            leave_early(w, k);
         }
+        if (!has_ended(me) && !(w->barriers >> me->clock & 1)) return true;
+        send_kept(w, k);
+        if (me->state == DEAD) return true;
+        ask_all(w, k, PLI_BARRIER);
+        me->state = IN_BARRIER;
         return true;
     }
     if (!pli_client_must_stand_in(&me->client)) return false;
@@ -676,20 +850,22 @@ static void send_stand_in(world *w, int32_t k) {
     add_held(w, k, before, me->covers);
     me->in_vain = false;
     SURE(w, pli_client_build_push(&me->client, NULL, PLI_PUSH, NULL) == PLAIT_OK);
-    pli_out *out = enter(w, k, &now);
-    SURE(w, pli_client_send_view(&me->client, now, out, NULL) == PLAIT_OK);
+    pli_out           *out = enter(w, k, &now);
+    const plait_status status = pli_client_send_view(&me->client, now, out, NULL);
     leave(w, k);
-    me->state = ENDING;
+    SURE(w, status == PLAIT_OK || w->zombie[k]);
+    me->state = status < 0 ? DEAD : ENDING;
     if (k == w->second && w->second_stands_in) w->second_at = direct_events(w->d) + (int64_t)pick(w, 50);
 }
 
 /* false: it waits */
 static bool step_worker(world *w, int32_t k) {
     worker *me = &w->worker[k];
+    bool    done;
     switch (me->state) {
     case READY:
-        begin_read(w, k);
         me->state = READING;
+        begin_read(w, k);
         return true;
     case READING:
         if (!end_read(w, k, false)) return false;
@@ -701,13 +877,13 @@ static bool step_worker(world *w, int32_t k) {
         }
         return true;
     case ADDING:
-        add_held(w, k, NULL, me->covers);
-        begin_clock_end(w, k);
+        if (!step_adding(w, k, &done)) return false;
+        if (done) begin_clock_end(w, k);
         return true;
     case ENDING: return end_clock(w, k);
     case STANDING_IN:
-        begin_read(w, k);
         me->state = STANDING_READS;
+        begin_read(w, k);
         return true;
     case STANDING_READS:
         if (!end_read(w, k, false)) return false;
@@ -715,10 +891,12 @@ static bool step_worker(world *w, int32_t k) {
         if (me->reads == w->tables) send_stand_in(w, k);
         return true;
     case IN_BARRIER:
+        done = me->gathering == 0; /* else the first server alone was asked */
         if (!answered(w, k)) return false;
-        pli_raise(sink_of(w), k, false, PLI_EVENT_BARRIER);
+        if (done) pli_raise(sink_of(w), k, false, PLI_EVENT_BARRIER);
         forget_copies(w, k);
         me->reads = 0;
+        me->client.met = has_ended(me); /* what it reads is not rounded */
         me->state = has_ended(me) ? LAST_READ : READY;
         return true;
     case LAST_READ:
@@ -760,6 +938,21 @@ static bool is_at_work(const world *w, int32_t k) {
 }
 
 /* Any rank, while a worker is left, once nothing can be lost by it. */
+/* Does one that is taken for dead and lives hold shards that the rank holds, too? */
+static bool shares_with_zombie(const world *w, int32_t rank) {
+    for (int32_t s = 0; s < w->layout.servers; s++) {
+        bool here = false, zombie = false;
+        for (int32_t p = 0; p < pli_replica_places(&w->layout); p++) {
+            const pli_server *replica = copy_at(w, s, p);
+            if (replica == NULL) continue;
+            here = here || replica->rank == rank;
+            zombie = zombie || w->zombie[replica->rank];
+        }
+        if (here && zombie) return true;
+    }
+    return false;
+}
+
 static void kill_another(world *w) {
     const int32_t rank = (int32_t)pick(w, (uint64_t)w->ranks);
     int32_t       left = 0;
@@ -767,10 +960,18 @@ static void kill_another(world *w) {
     if (pick(w, 20) > 0 || w->dead[rank] || left == 0 || !all_are_double(w)) return;
     if (w->bsp && w->leaver >= 0 && rank < w->workers) return;
     w->dies_again = pick(w, 2) == 0;
+    w->two_gone = w->two_gone || shares_with_zombie(w, rank);
     kill_rank(w, rank, false);
 }
 
-static void play(world *w) {
+/* Does the rank end the job because two replicas of its shards take each other for dead? Here no view drops what a
+ * zombie says, so the third rank may hear it of both. */
+static bool names_a_cut(const world *w, int32_t rank) {
+    return w->two_gone && strstr(direct_error(w->d, rank)->text, "take each other for dead") != NULL;
+}
+
+/* false: the job has ended before its time, as it may */
+static bool play(world *w) {
     for (int64_t turn = 0; turn < 2000000; turn++) {
         int32_t over = 0;
         if (w->dies && direct_events(w->d) >= w->death_at) kill_rank(w, w->victim, w->suspects);
@@ -780,7 +981,7 @@ static void play(world *w) {
             kill_rank(w, w->second, w->suspects);
         for (int32_t k = 0; k < w->workers; k++)
             over += w->worker[k].state == DONE || w->worker[k].state == DEAD || w->zombie[k];
-        if (over == w->workers) return;
+        if (over == w->workers) return true;
         int32_t first = (int32_t)pick(w, (uint64_t)w->workers);
         bool    moved = false;
         if (pick(w, 2) == 0) moved = step_worker(w, first);
@@ -788,6 +989,7 @@ static void play(world *w) {
         for (int32_t i = 0; !moved && i < w->workers; i++) moved = step_worker(w, (first + i) % w->workers);
         for (int32_t r = 0; r < w->ranks; r++) {
             if (w->dead[r] || direct_error(w->d, r)->code == 0) continue;
+            if (names_a_cut(w, r)) return false;
             tell(w);
             fail_msg("rank %d: %s\nreplay: PLAIT_SEED=%llu", r, direct_error(w->d, r)->text,
                      (unsigned long long)w->seed);
@@ -798,6 +1000,7 @@ static void play(world *w) {
     }
     tell(w);
     fail_msg("no end\nreplay: PLAIT_SEED=%llu %s", (unsigned long long)w->seed, program_invocation_name);
+    return false;
 }
 
 static void run_schedule(world *w, uint64_t seed, bool lives) {
@@ -806,9 +1009,9 @@ static void run_schedule(world *w, uint64_t seed, bool lives) {
         return;
     }
     open_world(w, seed, lives);
-    play(w);
-    compare_copies(w);
-    witness_judge(&w->witness, true, w->seed, audit_judges);
+    const bool ends = play(w);
+    if (ends) compare_copies(w);
+    witness_judge(&w->witness, ends, w->seed, audit_judges);
     close_world(w);
 }
 
@@ -819,12 +1022,14 @@ static void test_any_one_may_die(void **unused) {
     audit_judges = judge != NULL && strcmp(judge, "audit") == 0;
     if (count != NULL) n = atoll(count);
     if (seed != NULL) n = 1;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n + (seed == NULL); i++) {
         static world w;
-        uint64_t     number = seed != NULL ? strtoull(seed, NULL, 10) : (uint64_t)(i + 1);
+        uint64_t     number = seed != NULL ? strtoull(seed, NULL, 10) : i == n ? RARE : (uint64_t)(i + 1);
         memset(&model, 0, sizeof model);
         run_schedule(&w, number, false);
-        if (w.opaque[0] || w.opaque[1]) run_schedule(&w, number, true);
+        if (w.opaque[0] && w.rounds[0]) memset(model.known[0], 0, sizeof model.known[0]); /* what is kept differs */
+        if (w.opaque[1] && w.rounds[1]) memset(model.known[1], 0, sizeof model.known[1]);
+        if ((w.opaque[0] && !w.rounds[0]) || (w.opaque[1] && !w.rounds[1])) run_schedule(&w, number, true);
     }
 }
 

@@ -168,7 +168,8 @@ static void begin_sums(world *w, int32_t k) {
         pli_mirror *mirror = me->mirror[t];
         bool         flies = pli_mirror_may_start(mirror, me->clock + 1, me->clock);
         sums_call   *call = &me->call[t][me->clock % UNDER_WAY];
-        SURE(w, pli_mirror_take(mirror, me->clock, pli_mirror_form(mirror), flies, &call->sum, NULL) == PLAIT_OK);
+        SURE(w, pli_mirror_take(mirror, me->clock, pli_mirror_form(mirror, flies), flies, &call->sum, NULL) ==
+                    PLAIT_OK);
         pli_coll coll = { .kind = PLI_ALLREDUCE, .type = w->spec[t].type, .op = w->spec[t].combine->reduce,
                           .begun = true, .n = call->sum->n, .buf = call->sum->values };
         if (call->sum->form == PLI_SUM_LISTS) {

@@ -85,6 +85,12 @@ class Base(BaseEstimator):
             raise ValueError("Negative values in data passed to `sample_weight`")
         return weight
 
+    @staticmethod
+    def _mean(weight):
+        """The mean weight of a row. Plait's penalties stand beside the sum of weighted losses over the number of rows,
+        and those of scikit-learn's alpha beside that over the sum of weights: times this they mean the same."""
+        return 1.0 if weight is None or len(weight) == 0 else float(weight.mean())
+
     def _check_positive(self, x):
         values = x.data if hasattr(x, "indptr") else x
         if self._positive and values.size > 0 and values.min() < 0:

@@ -43,6 +43,13 @@ class Comparison(Record):
         return self["judgement"]["sentence"] if self.get("judgement") else super().__repr__()
 
 
+_SEVERAL = ("data", "table")  # options that may be given several times
+
+
+def _text(value):
+    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+
+
 def _words(options):
     words = []
     for name, value in options.items():
@@ -55,8 +62,12 @@ def _words(options):
         if not isinstance(value, (str, int, float, os.PathLike, list, tuple)):
             raise TypeError(f"{name}: {type(value).__name__} is no value of an option; arrays are for the estimators")
         if isinstance(value, (list, tuple)):
-            value = ",".join(str(part) for part in value)
-        words += [option, os.fspath(value) if isinstance(value, os.PathLike) else str(value)]
+            parts = [_text(part) for part in value]
+            parts = parts if name in _SEVERAL else [",".join(parts)]
+        else:
+            parts = [_text(value)]
+        for part in parts:
+            words += [option, part]
     return words
 
 
@@ -115,18 +126,54 @@ def _call(words, kind):
         raise
     if child.returncode != 0:
         raise PlaitError(talk.strip() or f"plait {words[0]} has ended with {child.returncode}")
-    record = kind(json.loads(out.splitlines()[-1]))
+    try:
+        record = kind(json.loads(out.splitlines()[-1]))
+    except (IndexError, ValueError):  # as with help=True
+        raise PlaitError(f"plait {words[0]} has printed no record, but: {out.strip()[:200]}") from None
     record.talk = talk
     return record
 
 
+def _csv_of(path, folder, number):
+    """A Parquet file as CSV, written batch by batch; any other path as it is."""
+    if not os.fspath(path).endswith((".parquet", ".pq")) or not os.path.isfile(path):
+        return path
+    try:
+        import pyarrow.csv
+        import pyarrow.parquet
+    except ImportError as e:
+        raise PlaitError(f"{path}: Parquet is read through pyarrow, which is not there: pip install pyarrow") from e
+    to = os.path.join(folder, f"{number}.csv")
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file, pyarrow.csv.CSVWriter(to, file.schema_arrow) as out:
+            for batch in file.iter_batches():
+                out.write_batch(batch)
+    except pyarrow.ArrowException as e:
+        raise PlaitError(f"{path}: {e}") from e
+    return to
+
+
+def _without_parquet(options, folder):
+    """The options with each Parquet file of data and test replaced by a CSV file in folder."""
+    options = dict(options)
+    for name in ("data", "test"):
+        given = options.get(name)
+        if isinstance(given, (str, os.PathLike)):
+            options[name] = _csv_of(given, folder, name)
+        elif isinstance(given, (list, tuple)):
+            options[name] = [_csv_of(path, folder, f"{name}{k}") for k, path in enumerate(given)]
+    return options
+
+
 def train(callback=None, **options):
     """Trains by the command line's options, train(data="a9a", model="logistic", workers=4, l2=1e-4), and returns the
-    run's record. A value True gives an option without a value; a list is joined by commas. callback gets each line of
-    --metrics as a dict, while the run goes."""
-    if callback is None:
-        return _call(["train", "--json", *_words(options)], Record)
+    run's record. A value True gives an option without a value; a list is joined by commas, but files of data and
+    settings of table are given one by one. callback gets each line of --metrics as a dict, while the run goes. Parquet
+    files are read through pyarrow."""
     with tempfile.TemporaryDirectory(prefix="plait-") as folder:
+        options = _without_parquet(options, folder)
+        if callback is None:
+            return _call(["train", "--json", *_words(options)], Record)
         follower = _Follower(str(options.get("metrics") or os.path.join(folder, "metrics")), callback)
         options["metrics"] = follower.path
         follower.start()
@@ -144,6 +191,7 @@ def compare(**options):
     """Runs a job under several settings, compare(data="a9a", topology="ps,allreduce", consistency="bsp,ssp:2"), and
     returns what was found. In a notebook it shows itself."""
     with tempfile.TemporaryDirectory(prefix="plait-") as folder:
+        options = _without_parquet(options, folder)
         options.setdefault("report", os.path.join(folder, "report.html"))
         found = _call(["compare", "--json", *_words(options)], Comparison)
         with open(options["report"], encoding="utf-8") as f:

@@ -28,7 +28,7 @@ class _LinearClassifier(_Linear, Classifier):
     def _learn(self, X, y, sample_weight, options):
         x, label = self._targets(X, y)
         weight = self._class_weights(sample_weight, label, x)
-        options = dict(options(x.shape[0]), no_intercept=not self.fit_intercept, **self._declared(x))
+        options = dict(options(x.shape[0], self._mean(weight)), no_intercept=not self.fit_intercept, **self._declared(x))
         self._fit(x, label, weight, options)
         self._keep_weights(False)
         return self
@@ -44,7 +44,7 @@ class LogisticRegression(Probabilities, _LinearClassifier):
     def fit(self, X, y, sample_weight=None):
         """Fits to rows X and their labels y."""
         return self._learn(X, y, sample_weight,
-                           lambda rows: dict(model="logistic", optimizer="lbfgs", l2=1 / (self.C * rows),
+                           lambda rows, mean: dict(model="logistic", optimizer="lbfgs", l2=1 / (self.C * rows),
                                              tolerance=self.tol, epochs=self.max_iter))
 
 
@@ -59,15 +59,16 @@ class LinearSVC(_LinearClassifier):
     def fit(self, X, y, sample_weight=None):
         """Fits to rows X and their labels y."""
         return self._learn(X, y, sample_weight,
-                           lambda rows: dict(model="hinge", optimizer="cd", l2=1 / (self.C * rows), tolerance=self.tol,
+                           lambda rows, mean: dict(model="hinge", optimizer="cd", l2=1 / (self.C * rows), tolerance=self.tol,
                                              epochs=self.max_iter))
 
 
 class _Steps(Parts):
     """Learns by steps on batches, and in parts."""
 
-    def _step_options(self, model):
-        return dict(model=model, optimizer=self.optimizer, l2=self.alpha, l1=self.l1, epochs=self.max_iter,
+    def _step_options(self, model, mean):
+        """mean: the rows' weight."""
+        return dict(model=model, optimizer=self.optimizer, l2=self.alpha * mean, l1=self.l1 * mean, epochs=self.max_iter,
                     batch=self.batch_size, learning_rate=self.eta0, no_intercept=not self.fit_intercept)
 
     def _part_options(self, options):
@@ -93,7 +94,7 @@ class SGDClassifier(_Steps, _LinearClassifier):
         """Fits to rows X and their labels y."""
         model = self._model()
         self.t_ = 1
-        return self._learn(X, y, sample_weight, lambda rows: self._step_options(model))
+        return self._learn(X, y, sample_weight, lambda rows, mean: self._step_options(model, mean))
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """One pass over a part of the rows, from where the parts before have led. classes: all labels, for the first
@@ -102,8 +103,9 @@ class SGDClassifier(_Steps, _LinearClassifier):
             raise ValueError("class_weight 'balanced' is not known for parts; give weights by class")
         model = self._model()
         x, label = self._more_targets(X, y, classes, self._is_more())
-        options = self._part_options(dict(self._step_options(model), classes=len(self.classes_)))
-        self._fit(x, label, self._class_weights(sample_weight, label, x), options, start=self._start())
+        weight = self._class_weights(sample_weight, label, x)
+        options = self._part_options(dict(self._step_options(model, self._mean(weight)), classes=len(self.classes_)))
+        self._fit(x, label, weight, options, start=self._start())
         self._keep_weights(False)
         return self
 
@@ -118,7 +120,8 @@ class SGDClassifier(_Steps, _LinearClassifier):
 class _LinearRegressor(_Linear, Regressor):
     def _learn(self, X, y, sample_weight, options):
         x, y = self._rows(X, y, reset=True)
-        self._fit(x, y, self._weights(sample_weight, x), dict(options(x.shape[0]), no_intercept=not self.fit_intercept))
+        weight = self._weights(sample_weight, x)
+        self._fit(x, y, weight, dict(options(x, self._mean(weight)), no_intercept=not self.fit_intercept))
         self._keep_weights(True)
         return self
 
@@ -132,11 +135,15 @@ class Ridge(_LinearRegressor):
     def _penalty(self):
         return self.alpha
 
+    def _units(self, x):
+        return {}
+
     def fit(self, X, y, sample_weight=None):
         """Fits to rows X and their values y."""
         return self._learn(X, y, sample_weight,
-                           lambda rows: dict(model="squared", optimizer="lbfgs", l2=self._penalty() / rows,
-                                             tolerance=self.tol, epochs=self.max_iter))
+                           lambda x, mean: dict(self._units(x), model="squared", optimizer="lbfgs",
+                                                l2=self._penalty() / x.shape[0], tolerance=self.tol,
+                                                epochs=self.max_iter))
 
 
 class LinearRegression(Ridge):
@@ -147,6 +154,10 @@ class LinearRegression(Ridge):
 
     def _penalty(self):
         return 0.0
+
+    def _units(self, x):
+        """Of all the fits that are as good, the one with the smallest weights is found, in the data's own units."""
+        return dict(normalize="none") if x.shape[0] <= x.shape[1] else {}
 
 
 class ElasticNet(_LinearRegressor):
@@ -162,8 +173,8 @@ class ElasticNet(_LinearRegressor):
     def fit(self, X, y, sample_weight=None):
         """Fits to rows X and their values y."""
         return self._learn(X, y, sample_weight,
-                           lambda rows: dict(model="squared", optimizer="cd", l1=self.alpha * self._share(),
-                                             l2=self.alpha * (1 - self._share()), tolerance=self.tol,
+                           lambda x, mean: dict(model="squared", optimizer="cd", l1=self.alpha * self._share() * mean,
+                                             l2=self.alpha * (1 - self._share()) * mean, tolerance=self.tol,
                                              epochs=self.max_iter))
 
 
@@ -179,7 +190,7 @@ class Lasso(ElasticNet):
 
 class HuberRegressor(_LinearRegressor):
     """Least squares for small errors, absolute values for those above huber_delta; alpha |w|^2 / 2 is added to the mean
-    loss."""
+    of the weighted losses."""
 
     def __init__(self, huber_delta=1.0, *, alpha=1e-4, fit_intercept=True, tol=1e-6, max_iter=1000, n_jobs=None):
         self._set(locals())
@@ -187,12 +198,12 @@ class HuberRegressor(_LinearRegressor):
     def fit(self, X, y, sample_weight=None):
         """Fits to rows X and their values y."""
         return self._learn(X, y, sample_weight,
-                           lambda rows: dict(model="huber", optimizer="lbfgs", huber_delta=self.huber_delta,
-                                             l2=self.alpha, tolerance=self.tol, epochs=self.max_iter))
+                           lambda x, mean: dict(model="huber", optimizer="lbfgs", huber_delta=self.huber_delta,
+                                             l2=self.alpha * mean, tolerance=self.tol, epochs=self.max_iter))
 
 
 class PoissonRegressor(_LinearRegressor):
-    """Predicts counts, exp(w x + b); alpha |w|^2 / 2 is added to the mean loss."""
+    """Predicts counts, exp(w x + b); alpha |w|^2 / 2 is added to the mean of the weighted losses."""
 
     def __init__(self, alpha=1.0, *, fit_intercept=True, tol=1e-6, max_iter=1000, n_jobs=None):
         self._set(locals())
@@ -205,7 +216,7 @@ class PoissonRegressor(_LinearRegressor):
     def fit(self, X, y, sample_weight=None):
         """Fits to rows X and their values y, none of which is negative."""
         return self._learn(X, y, sample_weight,
-                           lambda rows: dict(model="poisson", optimizer="lbfgs", l2=self.alpha, tolerance=self.tol,
+                           lambda x, mean: dict(model="poisson", optimizer="lbfgs", l2=self.alpha * mean, tolerance=self.tol,
                                              epochs=self.max_iter))
 
 
@@ -216,21 +227,22 @@ class SGDRegressor(_Steps, _LinearRegressor):
                  max_iter=20, batch_size=0, eta0=0.0, optimizer="adagrad", n_jobs=None, random_state=None):
         self._set(locals())
 
-    def _options(self):
+    def _options(self, mean):
         models = {"squared_error": "squared", "huber": "huber", "quantile": "quantile", "poisson": "poisson"}
         if self.loss not in models:
             raise ValueError(f"loss {self.loss!r}: expected one of {sorted(models)}")
         own = {"huber": dict(huber_delta=self.huber_delta), "quantile": dict(quantile=self.quantile)}
-        return dict(self._step_options(models[self.loss]), **own.get(self.loss, {}))
+        return dict(self._step_options(models[self.loss], mean), **own.get(self.loss, {}))
 
     def fit(self, X, y, sample_weight=None):
         """Fits to rows X and their values y."""
         self.t_ = 1
-        return self._learn(X, y, sample_weight, lambda rows: self._options())
+        return self._learn(X, y, sample_weight, lambda x, mean: self._options(mean))
 
     def partial_fit(self, X, y, sample_weight=None):
         """One pass over a part of the rows, from where the parts before have led."""
         x, y = self._rows(X, y, reset=not self._is_more())
-        self._fit(x, y, self._weights(sample_weight, x), self._part_options(self._options()), start=self._start())
+        weight = self._weights(sample_weight, x)
+        self._fit(x, y, weight, self._part_options(self._options(self._mean(weight))), start=self._start())
         self._keep_weights(True)
         return self

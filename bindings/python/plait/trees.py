@@ -61,6 +61,11 @@ class GBDTRegressor(_Boosted, Regressor):
 
 
 class _Forest(_Trees):
+    def _least_weight(self, x, weight):
+        """Of a leaf: its share of what a tree's bag weighs on average."""
+        share = 1.0 if self.max_samples is None else self.max_samples
+        return self.min_weight_fraction_leaf * share * float(x.shape[0] if weight is None else weight.sum())
+
     def _forest(self, x, label, weight, loss):
         tries = {None: x.shape[1], "sqrt": max(1, int(np.sqrt(x.shape[1]))),
                  "log2": max(1, int(np.log2(max(2, x.shape[1])))), "auto": 0}
@@ -69,7 +74,7 @@ class _Forest(_Trees):
             else max(1, int(self.max_features * x.shape[1])))
         options = dict(model="forest", epochs=self.n_estimators, **loss)
         settings = {"leaves": self.max_leaf_nodes or 0, "depth": self.max_depth or 0, "bins": self.max_bin,
-                    "min-rows": self.min_samples_leaf, "min-gain": self.min_impurity_decrease, "tries": tries,
+                    "min-rows": self.min_samples_leaf, "min-weight": self._least_weight(x, weight), "min-gain": self.min_impurity_decrease, "tries": tries,
                     "subsample": 1.0 if self.max_samples is None else self.max_samples}
         report = self._grow(x, label, weight, options, settings)
         self.oob_loss_, self.oob_accuracy_ = report.oob_loss, report.oob_accuracy
@@ -81,7 +86,7 @@ class RandomForestClassifier(_Forest, Probabilities, Classifier):
     "log2", a number, a share, None: all; min_samples_leaf, max_depth, max_leaf_nodes 0 or None: Plait's defaults."""
 
     def __init__(self, n_estimators=100, *, max_depth=None, max_leaf_nodes=None, max_bin=255, min_samples_leaf=0,
-                 min_impurity_decrease=0.0, max_features="sqrt", max_samples=None, class_weight=None, n_jobs=None,
+                 min_weight_fraction_leaf=0.0, min_impurity_decrease=0.0, max_features="sqrt", max_samples=None, class_weight=None, n_jobs=None,
                  random_state=None):
         self._set(locals())
 
@@ -95,7 +100,7 @@ class RandomForestRegressor(_Forest, Regressor):
     """A forest for numbers; its parameters are RandomForestClassifier's. max_features "auto": a third."""
 
     def __init__(self, n_estimators=100, *, max_depth=None, max_leaf_nodes=None, max_bin=255, min_samples_leaf=0,
-                 min_impurity_decrease=0.0, max_features="auto", max_samples=None, n_jobs=None, random_state=None):
+                 min_weight_fraction_leaf=0.0, min_impurity_decrease=0.0, max_features="auto", max_samples=None, n_jobs=None, random_state=None):
         self._set(locals())
 
     def fit(self, X, y, sample_weight=None):

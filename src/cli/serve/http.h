@@ -1,5 +1,6 @@
-/* cli/serve/http.h - the seam between what serve answers and what carries the requests: the module plait-http.so, by
- * libmicrohttpd. The module knows no models, and serve knows no sockets.
+/* cli/serve/http.h - the seam between what is answered (by serve, and by a run's dashboard) and what carries the
+ * requests: the module plait-http.so, by libmicrohttpd. The module knows no models, and those who answer know no
+ * sockets.
  *
  * A request goes through the handler's functions in this order, on the module's one thread:
  *
@@ -13,14 +14,14 @@
 
 #include "base/base.h"
 
-#define PLI_HTTP_ABI 1u
+#define PLI_HTTP_ABI 2u
 
 enum { PLI_HTTP_ARGS = 4 };
 
 typedef struct pli_http_request {
     void    *connection; /* the module's own */
     char     method[12], path[128], type[64], accept[128]; /* cut short if they are longer */
-    char     name[PLI_HTTP_ARGS][32], value[PLI_HTTP_ARGS][32]; /* of the query: ?proba=1 */
+    char     name[PLI_HTTP_ARGS][32], value[PLI_HTTP_ARGS][64]; /* of the query: ?proba=1 */
     int32_t  args;      /* how many there are, also beyond PLI_HTTP_ARGS */
     int64_t  declared;  /* Content-Length; -1: none */
     pli_text body;
@@ -41,9 +42,11 @@ typedef struct pli_http_handler {
     bool (*ready)(void *user, pli_http_request *request);
     void (*done)(void *user, pli_http_request *request);
     void *user;
+    const char *option; /* that names the port: "--port" */
     int32_t  port, connections;
     uint64_t idle_ns; /* a connection on which nothing moves for so long is closed */
     uint64_t body_ns; /* a body that has not come after so long is refused */
+    const char *body_why; /* what sets that time: "twice --idle-timeout" */
 } pli_http_handler;
 
 typedef struct pli_http pli_http;

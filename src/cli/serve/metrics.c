@@ -1,8 +1,9 @@
-/* What serve counts, and the text form in which Prometheus reads it (version 0.0.4): for each metric a line # HELP, a
- * line # TYPE, and its samples. A histogram's buckets are cumulative and end with +Inf, which equals its count. */
+/* What serve counts, in Prometheus' text form (watch/prometheus.h). A histogram's buckets are cumulative and end with
+ * +Inf, which equals its count. */
 #include <string.h>
 
 #include "cli/serve/serve.h"
+#include "watch/prometheus.h"
 
 const double pli_serve_bounds[PLI_SERVE_BUCKETS] = { 0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02,
                                                      0.05,   0.1,   0.25,  0.5,   1,     2.5,  10 };
@@ -29,17 +30,9 @@ void pli_serve_count(pli_serve_counts *c, const pli_http_request *request, doubl
     pthread_mutex_unlock(&c->mutex);
 }
 
-static void add_head(pli_text *text, const char *name, const char *type, const char *help) {
-    pli_text_add(text, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-static void add_one(pli_text *text, const char *name, const char *type, const char *help, double value) {
-    add_head(text, name, type, help);
-    pli_text_add(text, "%s %.9g\n", name, value);
-}
-
 static void add_answered(pli_text *text, const pli_serve_counts *c) {
-    add_head(text, "plait_requests_total", "counter", "Requests answered, by code and path; 499: the client left.");
+    pli_prom_head(text, "plait_requests_total", "counter",
+                  "Requests answered, by code and path; 499: the client left.");
     for (int k = 0; k < PLI_SERVE_CODES; k++)
         for (int p = 0; p < PLI_SERVE_PATHS; p++)
             if (c->answered[k][p] > 0)
@@ -50,7 +43,7 @@ static void add_answered(pli_text *text, const pli_serve_counts *c) {
 static void add_latency(pli_text *text, const pli_serve_counts *c) {
     const char *name = "plait_request_seconds";
     uint64_t    sum = 0;
-    add_head(text, name, "histogram", "Time of a request to /predict, from its head to the end of its answer.");
+    pli_prom_head(text, name, "histogram", "Time of a request to /predict, from its head to the end of its answer.");
     for (int b = 0; b < PLI_SERVE_BUCKETS; b++)
         pli_text_add(text, "%s_bucket{le=\"%g\"} %llu\n", name, pli_serve_bounds[b],
                      (unsigned long long)(sum += c->within[b]));
@@ -63,10 +56,10 @@ static void add_counts(pli_text *text, pli_serve_counts *c) {
     pthread_mutex_lock(&c->mutex);
     add_answered(text, c);
     add_latency(text, c);
-    add_one(text, "plait_rows_total", "counter", "Rows predicted.", (double)c->rows);
-    add_one(text, "plait_batches_total", "counter", "Calls of the model; each answers the rows that waited.",
-            (double)c->batches);
-    add_head(text, "plait_model_reloads_total", "counter", "Times that the model file was read anew.");
+    pli_prom_one(text, "plait_rows_total", "counter", "Rows predicted.", (double)c->rows);
+    pli_prom_one(text, "plait_batches_total", "counter", "Calls of the model; each answers the rows that waited.",
+                 (double)c->batches);
+    pli_prom_head(text, "plait_model_reloads_total", "counter", "Times that the model file was read anew.");
     pli_text_add(text, "plait_model_reloads_total{result=\"ok\"} %llu\n", (unsigned long long)c->reloads);
     pli_text_add(text, "plait_model_reloads_total{result=\"failed\"} %llu\n", (unsigned long long)c->reloads_failed);
     pthread_mutex_unlock(&c->mutex);
@@ -75,17 +68,17 @@ static void add_counts(pli_text *text, pli_serve_counts *c) {
 void pli_serve_metrics(pli_serve *s, pli_text *text) {
     add_counts(text, &s->counts);
     pthread_mutex_lock(&s->mutex);
-    add_one(text, "plait_queue_length", "gauge", "Requests that wait for a worker.", (double)s->queued);
-    add_one(text, "plait_queue_limit", "gauge", "Requests that may wait; beyond, the answer is 503.",
-            (double)s->opts.queue);
-    add_one(text, "plait_body_bytes", "gauge", "Bytes of requests' bodies in memory.", (double)s->held);
+    pli_prom_one(text, "plait_queue_length", "gauge", "Requests that wait for a worker.", (double)s->queue.n);
+    pli_prom_one(text, "plait_queue_limit", "gauge", "Requests that may wait; beyond, the answer is 503.",
+                 (double)s->opts.queue);
+    pli_prom_one(text, "plait_body_bytes", "gauge", "Bytes of requests' bodies in memory.", (double)s->held);
     if (s->served != NULL) {
-        add_one(text, "plait_model_load_seconds", "gauge", "Time that reading the model took.",
-                s->served->load_seconds);
-        add_head(text, "plait_model_info", "gauge", "The model in use: its kind and hash.");
+        pli_prom_one(text, "plait_model_load_seconds", "gauge", "Time that reading the model took.",
+                     s->served->load_seconds);
+        pli_prom_head(text, "plait_model_info", "gauge", "The model in use: its kind and hash.");
         pli_text_add(text, "plait_model_info{model=\"%s\",hash=\"%s\"} 1\n", plait_model_name(s->served->model),
                      s->served->hash);
     }
     pthread_mutex_unlock(&s->mutex);
-    add_one(text, "plait_connections", "gauge", "Open connections.", s->http_ops->connections(s->http));
+    pli_prom_one(text, "plait_connections", "gauge", "Open connections.", s->http_ops->connections(s->http));
 }

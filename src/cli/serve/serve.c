@@ -7,6 +7,7 @@
 
 #include "base/module.h"
 #include "cli/answers.h"
+#include "watch/prometheus.h"
 
 enum { HELD_BODIES = 4, TAKEN = 256 }; /* so many of the largest bodies may be held; requests that a worker takes */
 
@@ -75,8 +76,10 @@ static void refuse_size(const pli_serve *s, pli_http_request *r) {
                      "with a larger --max-body", (long long)s->opts.max_body);
 }
 
-static void refuse_busy(pli_http_request *r, const char *what) {
-    pli_serve_refuse(r, 503, "%s; come again in a second", what);
+/* limit: of the option that set it, in force; option NULL: none did. */
+static void refuse_busy(pli_http_request *r, const char *what, const char *option, int64_t limit) {
+    if (option == NULL) pli_serve_refuse(r, 503, "%s; come again in a second", what);
+    else pli_serve_refuse(r, 503, "%s (%s %lld); come again in a second", what, option, (long long)limit);
     r->retry = true;
 }
 
@@ -125,7 +128,8 @@ static bool room(void *user, pli_http_request *r, size_t bytes) {
         r->held += bytes;
     }
     pthread_mutex_unlock(&s->mutex);
-    if (!fits) refuse_busy(r, "the bodies of other requests fill the memory");
+    if (!fits)
+        refuse_busy(r, "the bodies of other requests fill the memory for them", "4 times --max-body", s->opts.max_body);
     return fits;
 }
 
@@ -139,25 +143,21 @@ static void answer_healthz(pli_http_request *r, bool there) {
 static bool ready(void *user, pli_http_request *r) {
     pli_serve *s = user;
     pthread_mutex_lock(&s->mutex);
-    const bool there = s->served != NULL, full = s->queued >= s->opts.queue;
+    const bool there = s->served != NULL, full = s->queue.n >= s->opts.queue;
     const bool ending = s->ending, queue = strcmp(r->path, "/predict") == 0 && there && !full && !ending;
     if (queue) {
-        r->next = NULL;
-        *s->last = r;
-        s->last = &r->next;
-        s->queued++;
+        pli_request_queue_add(&s->queue, r);
         pthread_cond_signal(&s->waits);
     }
     pthread_mutex_unlock(&s->mutex);
     if (queue) return false;
     if (strcmp(r->path, "/healthz") == 0) answer_healthz(r, there);
     else if (strcmp(r->path, "/predict") == 0)
-        refuse_busy(r, ending  ? "the server is ending"
-                       : there ? "too many requests wait (--queue)"
-                               : "the model is being read");
+        refuse_busy(r, ending ? "the server is ending" : there ? "too many requests wait" : "the model is being read",
+                    there && !ending ? "--queue" : NULL, s->opts.queue);
     else {
         r->code = 200;
-        r->answer_type = "text/plain; version=0.0.4; charset=utf-8";
+        r->answer_type = pli_prometheus_type;
         if (strcmp(r->path, "/metrics") == 0) pli_serve_metrics(s, &r->answer);
         else pli_text_add(&r->answer, "%s", paths_text);
     }
@@ -180,16 +180,9 @@ static void done(void *user, pli_http_request *r) {
 /* Takes what waits: this worker's share of it, at least one and at most TAKEN requests. NULL: it is the end. */
 static pli_http_request *take_waiting(pli_serve *s) {
     pthread_mutex_lock(&s->mutex);
-    while (s->first == NULL && !s->ending) pthread_cond_wait(&s->waits, &s->mutex);
-    pli_http_request *list = s->first, **end = &list;
-    const int64_t     share = (s->queued + s->workers - 1) / s->workers;
-    for (int64_t n = 0; *end != NULL && n < share && n < TAKEN; n++) {
-        end = &(*end)->next;
-        s->queued--;
-    }
-    s->first = *end;
-    *end = NULL;
-    if (s->first == NULL) s->last = &s->first;
+    while (s->queue.n == 0 && !s->ending) pthread_cond_wait(&s->waits, &s->mutex);
+    const int64_t     share = (s->queue.n + s->workers - 1) / s->workers;
+    pli_http_request *list = pli_request_queue_take(&s->queue, share < TAKEN ? share : TAKEN);
     pthread_mutex_unlock(&s->mutex);
     return list;
 }
@@ -230,7 +223,6 @@ static plait_status start_workers(pli_serve *s, plait_error *err) {
 plait_status pli_serve_open(const pli_serve_opts *opts, pli_serve *s, plait_error *err) {
     const void *given = NULL;
     *s = (pli_serve){ .opts = *opts };
-    s->last = &s->first;
     PLI_TRY(pli_module_load("http", PLI_HTTP_ABI, &s->module, &given, err));
     s->http_ops = given;
     pthread_mutex_init(&s->mutex, NULL);
@@ -238,8 +230,10 @@ plait_status pli_serve_open(const pli_serve_opts *opts, pli_serve *s, plait_erro
     pthread_cond_init(&s->waits, NULL);
     pthread_cond_init(&s->idle, NULL);
     const pli_http_handler handler = { .begin = begin, .room = room, .ready = ready, .done = done, .user = s,
-                                       .port = (int32_t)opts->port, .connections = (int32_t)opts->connections,
-                                       .idle_ns = opts->idle_ns, .body_ns = 2 * opts->idle_ns };
+                                       .option = "--port", .port = (int32_t)opts->port,
+                                       .connections = (int32_t)opts->connections,
+                                       .idle_ns = opts->idle_ns, .body_ns = 2 * opts->idle_ns,
+                                       .body_why = "twice --idle-timeout" };
     plait_status status = s->http_ops->open(&handler, &s->http, err);
     if (status >= 0) status = start_workers(s, err);
     if (status < 0) pli_serve_close(s, 0);

@@ -18,6 +18,7 @@
 #include <plait/model.h>
 
 #include "cli/serve/http.h"
+#include "cli/serve/queue.h"
 
 /* A model in use. */
 typedef struct pli_served {
@@ -52,8 +53,8 @@ typedef struct pli_serve {
     pli_http           *http;
     pthread_mutex_t     mutex; /* guards what follows */
     pthread_cond_t      waits, idle;
-    pli_http_request   *first, **last;
-    int64_t             queued, open; /* requests: in the queue; begun and not done */
+    pli_request_queue   queue;
+    int64_t             open;         /* requests that have begun, and are not done */
     size_t              held;         /* bytes of bodies */
     bool                ending;       /* no worker waits any more, so nothing may come into the queue */
     pli_served         *served;       /* NULL: the first model is not there yet */

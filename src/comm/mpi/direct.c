@@ -22,6 +22,7 @@ bool pli_mpi_goes_directly(const pli_transport *t, const pli_coll *coll) {
     case PLI_ALLGATHER:
         return pli_coll_buffer_bytes(coll) * (coll->starts != NULL ? 1 : (size_t)t->workers) <= DIRECT_BYTES;
     case PLI_PIECES:
+    case PLI_EXCHANGE:
     case PLI_REDUCE_SCATTER: break;
     }
     return false;

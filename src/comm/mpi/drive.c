@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "comm/mpi/mpi.h"
+#include "comm/membership.h"
 #include "comm/rounds.h"
 
 enum { SPIN_NS = 5000, YIELDS = 4, NAP_MIN_NS = 10000, NAP_MAX_NS = 200000 };
@@ -72,10 +73,16 @@ static void move_body(pli_transport *t, flight *f, int32_t peer) {
 /* Is it the news that the rank has left? That also says which collective it has ended last. */
 static bool tells_of_leaving(const pli_msg *msg) { return msg->head.port == 0 && msg->head.kind == PLI_MEMBER_LEFT; }
 
+/* Is it the news that a rank counts as dead, perhaps this one? It must not wait behind a large body, which may never
+ * come if this process was frozen and its sender has ended. */
+static bool tells_of_death(const pli_msg *msg) {
+    return msg->head.port == 0 && (msg->head.kind == PLI_CONTROL_DEAD || msg->head.kind == PLI_MEMBERSHIP_STATE);
+}
+
 /* Is the message for a dead rank? A rank that is only silent is still told that it counts as dead. */
 static bool is_for_the_dead(const pli_transport *t, const pli_msg *msg) {
     int32_t to = msg->head.dst;
-    if (msg->head.port == 0 && msg->head.kind == PLI_CONTROL_DEAD) return t->dead[to];
+    if (tells_of_death(msg)) return t->dead[to];
     return t->dead[to] || pli_world_is_gone(t->world, to);
 }
 
@@ -178,7 +185,7 @@ static void drain(pli_transport *t, int32_t src) {
 static void take_in(pli_transport *t, int32_t src, pli_msg *msg, size_t rest) {
     struct fifo *fifo = &t->fifo[src];
     if (tells_of_leaving(msg)) t->left_after[src] = msg->head.arg64;
-    if (rest == 0 && fifo->first == NULL) {
+    if (rest == 0 && (fifo->first == NULL || tells_of_death(msg))) {
         pli_world_deliver(t->world, msg);
         return;
     }

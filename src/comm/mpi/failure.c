@@ -67,10 +67,18 @@ bool pli_mpi_is_death(pli_transport *t, int code) {
 }
 #endif
 
+/* MPI may only have lost the connection to a process on another host. */
+static void tell_death(pli_transport *t, int32_t rank) {
+    const int32_t *host_of = t->world->place.host_of;
+    const char    *how = "has died: its process is gone";
+    if (host_of[rank] == host_of[t->rank]) pli_world_died(t->world, rank, how);
+    else pli_world_missed_rank(t->world, rank, how);
+}
+
 bool pli_mpi_tell_deaths(pli_transport *t) {
     if (!t->has_news) return false;
     t->has_news = false;
     for (int32_t r = 0; r < t->size; r++)
-        if (t->dead[r]) pli_world_died(t->world, r, "has died: its process is gone");
+        if (t->dead[r]) tell_death(t, r);
     return true;
 }

@@ -111,7 +111,7 @@ static bool has_come(const pli_transport *t, int32_t worker) {
 
 /* A worker that has ended without coming to the meeting, or -1. */
 static int32_t who_is_gone(const pli_transport *t) {
-    if (atomic_load(&t->world->n_events) == 0) return -1;
+    if (atomic_load(&t->world->members->n_events) == 0) return -1;
     for (int32_t r = 0; r < t->workers; r++)
         if (pli_world_has_ended(t->world, r) && !has_come(t, r)) return r;
     return -1;

@@ -21,6 +21,11 @@ uint64_t pli_sim_silent_since(const pli_transport *sim, int32_t observer, int32_
     return isinf(since) ? 0 : since > 0 ? ns_of(since) : 1;
 }
 
+/* Has the job ended for the rank? */
+static bool is_lost(const pli_transport *sim, int32_t rank) {
+    return atomic_load(&pli_world_members(sim->world, rank)->lost);
+}
+
 static sim_actor *self(void) { return sg_actor_self_get_data(); }
 
 static void fail(pli_transport *sim, plait_error *why) {
@@ -106,7 +111,7 @@ void pli_sim_rest(sim_actor *me, double until) {
 
 /* When all ranks that have not ended are frozen for good, no rank is left whose patience could end, so the run ends. */
 static void fail_if_all_stand(pli_transport *sim, int32_t rank) {
-    if (sim->standing < sim->living || sim->living == 0 || atomic_load(&sim->world->lost)) return;
+    if (sim->standing < sim->living || sim->living == 0 || is_lost(sim, rank)) return;
     pli_fail(&sim->stood, PLAIT_ETIMEOUT, "rank %d is frozen for good by %s, and so are all that have not ended", rank,
              sim->cluster.path != NULL ? sim->cluster.path : "the cluster");
     sim->stood.rank = rank;
@@ -118,11 +123,11 @@ static void fail_if_all_stand(pli_transport *sim, int32_t rank) {
 void pli_sim_thaw(sim_rank *r, sim_actor *me) {
     for (;;) {
         double now = pli_sim_clock(), until = pli_script_thaw(&r->sim->cluster, r->rank, now);
-        if (until <= now || r->dead || r->sim->over || atomic_load(&r->sim->world->lost)) return;
+        if (until <= now || r->dead || r->sim->over || is_lost(r->sim, r->rank)) return;
         bool stands = !me->is_lane && until >= FOREVER && r->dies >= FOREVER;
         r->sim->standing += stands;
         if (stands) fail_if_all_stand(r->sim, r->rank);
-        if (!atomic_load(&r->sim->world->lost)) pli_sim_rest(me, until < r->dies ? until : r->dies);
+        if (!is_lost(r->sim, r->rank)) pli_sim_rest(me, until < r->dies ? until : r->dies);
         r->sim->standing -= stands;
         if (pli_sim_clock() >= r->dies) return;
     }
@@ -162,6 +167,18 @@ void pli_sim_ring(pli_transport *sim, int32_t rank) {
 
 /* --- paying ---------------------------------------------------------------------------------------------------- */
 
+/* Computes until the clock shows `until`, or for longer if others want the same cores. */
+static void compute_until(const pli_transport *sim, double until, double now) {
+    if (sim->machine == NULL || until <= now) {
+        sg_actor_sleep_until(until);
+        return;
+    }
+    sg_exec_t work = sg_actor_exec_init((until - now) * 1e9);
+    sg_exec_set_host(work, sim->machine);
+    sg_exec_start(work);
+    sg_exec_wait(work);
+}
+
 void pli_sim_pay(sim_actor *me) {
     sim_rank *r = me->rank;
     while (me->owed > 0 && !r->dead) {
@@ -171,7 +188,8 @@ void pli_sim_pay(sim_actor *me) {
         double until = pli_script_finish(&r->sim->cluster, r->sim->seed, r->rank, computes ? r->clock : -1, now, owed);
         if (until > r->dies) until = r->dies;
         bool never = until >= FOREVER; /* frozen for good */
-        sg_actor_sleep_until(never ? pli_script_freeze(&r->sim->cluster, r->rank, now) : until);
+        if (never) sg_actor_sleep_until(pli_script_freeze(&r->sim->cluster, r->rank, now));
+        else compute_until(r->sim, until, now);
         if (never) {
             ring_at_last(me);
             pli_sim_thaw(r, me);
@@ -342,7 +360,7 @@ void pli_sim_drain(pli_transport *sim, int32_t rank, bool in_good_order) {
     sim_actor *me = self();
     r->done = true;
     pli_sim_settle(sim);
-    while (in_good_order && (r->on_the_way > 0 || has_unpaid(r)) && !r->dead && !atomic_load(&sim->world->lost))
+    while (in_good_order && (r->on_the_way > 0 || has_unpaid(r)) && !r->dead && !is_lost(sim, rank))
         pli_sim_rest(me, INFINITY);
     if (r->dead) sg_actor_sleep_for(sim->cluster.cost.notice);
 }
@@ -352,6 +370,7 @@ static void end_all(pli_transport *sim) {
     for (int32_t i = 0; i < sim->size; i++)
         for (int32_t l = 0; l < SIM_LANES; l++) pli_sim_wake(sim, &sim->rank[i].lane[l]);
     if (sim->widths.bell != NULL) pli_sim_wake(sim, &sim->widths);
+    if (sim->cuts != NULL) pli_sim_wake(sim, pli_sim_cuts_actor(sim));
     pli_sim_wake_all(sim);
 }
 
@@ -400,6 +419,12 @@ static void widths_main(int argc, char **argv) {
     }
 }
 
+static void cuts_main(int argc, char **argv) {
+    (void)argc;
+    (void)argv;
+    pli_sim_run_cuts(self());
+}
+
 /* Ranks start in an order that the seed draws. */
 plait_status pli_sim_run(pli_transport *sim, plait_error *err) {
     uint32_t *order = pli_array((size_t)sim->size, sizeof *order);
@@ -415,6 +440,8 @@ plait_status pli_sim_run(pli_transport *sim, plait_error *err) {
     }
     if (status == PLAIT_OK && pli_script_next_width(&sim->cluster, -1) < FOREVER)
         status = start("links", sim->rank[0].place, widths_main, &sim->widths, err);
+    if (status == PLAIT_OK && sim->cuts != NULL)
+        status = start("cuts", sim->rank[0].place, cuts_main, pli_sim_cuts_actor(sim), err);
     pli_free(order);
     if (status == PLAIT_OK) simgrid_run();
     if (status < 0 || sim->stood.code == PLAIT_OK) return status;

@@ -117,11 +117,21 @@ static void relay(sim_rank *r) {
 
 /* --- doing it ----------------------------------------------------------------------------------------------------- */
 
+/* While a message flows, the operating systems of both ends work for it: if all hosts are parts of one machine, on
+ * cores that others may want. It has come when both are done. */
 static void carry(sim_actor *me, pli_msg *msg) {
-    sim_rank *r = me->rank;
+    sim_rank     *r = me->rank;
+    const double  bytes = (double)(sizeof(pli_head) + msg->head.body_bytes);
+    const double  kernel = r->sim->machine != NULL ? r->sim->cluster.cost.kernel_ns * bytes : 0; /* 1 ns: 1 flop */
+    sg_exec_t     work = kernel > 0 ? sg_actor_exec_init(kernel) : NULL;
     me->from = msg->head.src;
     relay(r);
-    sg_host_sendto(r->sim->rank[me->from].place, r->place, (double)(sizeof(pli_head) + msg->head.body_bytes));
+    if (work != NULL) {
+        sg_exec_set_host(work, r->sim->machine);
+        sg_exec_start(work);
+    }
+    sg_host_sendto(r->sim->rank[me->from].place, r->place, bytes);
+    if (work != NULL) sg_exec_wait(work);
     me->from = -1;
     pli_sim_list_add(&r->arrived, msg);
 }

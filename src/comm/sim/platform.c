@@ -60,6 +60,9 @@ static void write_platform(const pli_cluster *c, pli_text *xml) {
         if (is_used(c, rack)) add_rack(c, rack, xml);
     for (int64_t i = 0; i < c->racks; i++) add_link(xml, "uplink", i, &c->rack[i].link);
     for (int64_t i = 0; i < c->sites; i++) add_link(xml, "wan", i, &c->site[i].link);
+    if (c->machine.cores > 0)
+        pli_text_add(xml, "<zone id='parts' routing='None'><host id='machine' speed='1Gf' core='%d'/></zone>\n",
+                     (int)c->machine.cores);
     for (int32_t a = -1; a < c->racks; a++)
         for (int32_t b = -1; b < c->racks; b++)
             if (a != b && is_used(c, a) && is_used(c, b)) add_route(c, a, b, xml);
@@ -90,6 +93,7 @@ plait_status pli_sim_platform(pli_transport *sim, plait_error *err) {
     plait_status status = load(&xml, err);
     pli_text_free(&xml);
     if (status < 0) return status;
+    if (sim->cluster.machine.cores > 0) sim->machine = sg_host_by_name("machine");
     for (int32_t r = 0; r < sim->size; r++) {
         char name[32];
         snprintf(name, sizeof name, "h%d", sim->rank[r].host);

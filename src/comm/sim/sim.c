@@ -111,6 +111,8 @@ static void free_transport(pli_transport *sim) {
         for (int32_t l = 0; l < SIM_LANES; l++) free_actor(&r->lane[l]);
     }
     free_actor(&sim->widths);
+    if (sim->cuts != NULL) free_actor(pli_sim_cuts_actor(sim));
+    pli_sim_close_cuts(sim);
     pli_free(sim->rank);
     pli_cluster_free(&sim->cluster);
     pli_free(sim);
@@ -153,12 +155,14 @@ static plait_status open_sim(const plait_comm_opts *opts, pli_world *world, pli_
     sim->rank = status == PLAIT_OK ? pli_calloc((size_t)sim->size, sizeof *sim->rank) : NULL;
     if (status == PLAIT_OK && sim->rank == NULL)
         status = pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", sim->size);
+    if (status == PLAIT_OK) status = pli_sim_open_cuts(sim, opts->heartbeat_ns, place, err);
     place->host_of = status == PLAIT_OK ? pli_array((size_t)place->workers, sizeof *place->host_of) : NULL;
     if (status == PLAIT_OK && place->host_of == NULL)
         status = pli_fail(err, PLAIT_ENOMEM, "no memory for %d ranks", sim->size);
     if (status == PLAIT_OK) {
         for (int32_t r = 0; r < sim->size; r++) init_rank(sim, r);
         init_actor(&sim->widths, &sim->rank[0], false, false);
+        if (sim->cuts != NULL) init_actor(pli_sim_cuts_actor(sim), &sim->rank[0], true, false);
         for (int32_t r = 0; r < place->workers; r++) place->host_of[r] = sim->rank[r].host;
         start_simgrid();
         status = pli_sim_platform(sim, err);
@@ -202,6 +206,8 @@ static const pli_transport_ops sim_ops = {
     .work = pli_sim_work,
     .drain = pli_sim_drain,
     .silent_since = pli_sim_silent_since,
+    .hears = pli_sim_hears,
+    .vote = pli_sim_vote,
     .cluster = cluster_of,
     .close = close_sim,
 };

@@ -22,6 +22,9 @@
  * behind the other at the link's rate, as a network card sends its queue. The end of a flow changes the rates of all
  * flows that share a link with it, which took 600 us a message.
  *
+ * If all hosts are parts of one machine, those that compute at a moment share its cores: what a core alone would take
+ * becomes work on a host of SimGrid with so many cores.
+ *
  * Lanes are alike. Any free lane does what is to be done next (lanes.c): take a message that has arrived, let one flow,
  * watch for the next. All but the first are created when first needed.
  *
@@ -31,6 +34,7 @@
 
 #include <simgrid/actor.h>
 #include <simgrid/engine.h>
+#include <simgrid/exec.h>
 #include <simgrid/host.h>
 #include <simgrid/link.h>
 #include <simgrid/semaphore.h>
@@ -103,6 +107,8 @@ struct pli_transport {
     int64_t      mappings_left; /* memory mappings that are left; an actor's stack takes SIM_MAPPINGS */
     int64_t      stacks_left;   /* stacks for which there is address space */
     sim_rank    *rank; /* [size] */
+    sg_host_t    machine; /* on whose cores all compute; NULL: each host has its own */
+    struct sim_cuts *cuts; /* cuts.c; NULL: no link is cut for long */
     sim_actor    widths; /* the actor that changes links by the script; only if the script does */
     sim_actor   *wake, **wake_last;
     uint64_t     number, batches; /* how many letters, and lists of sent messages, there were so far */
@@ -145,5 +151,15 @@ void pli_sim_list_add(sim_list *list, pli_msg *msg);
 /** Lets msg come to the rank at due_ns; false: no memory. */
 bool pli_sim_post(sim_rank *r, pli_msg *msg, uint64_t due_ns);
 void pli_sim_run_lane(sim_actor *me);
+
+/* cuts.c: who is cut off, and what membership machines say to each other */
+/** Fills place->cut_off_ns if a link is cut for so long that ranks suspect each other. Errors: ENOMEM. */
+plait_status pli_sim_open_cuts(pli_transport *sim, uint64_t heartbeat_ns, pli_place *place, plait_error *err);
+void         pli_sim_close_cuts(pli_transport *sim);
+/** The actor that drives the machines; NULL: there is none. */
+sim_actor *pli_sim_cuts_actor(pli_transport *sim);
+void       pli_sim_run_cuts(sim_actor *me);
+bool       pli_sim_hears(const pli_transport *sim, int32_t observer, int32_t rank);
+void       pli_sim_vote(pli_transport *sim, pli_msg *msg);
 
 #endif

@@ -84,7 +84,7 @@ static bool is_complete(const struct meeting *m) {
 
 /* A worker that has ended before it came to this call, or -1. */
 static int32_t who_is_gone(const struct meeting *m) {
-    if (atomic_load(&m->t->world->n_events) == 0) return -1;
+    if (atomic_load(&m->t->world->members->n_events) == 0) return -1;
     for (int32_t r = 0; r < m->t->workers; r++)
         if (pli_world_has_ended(m->t->world, r) &&
             atomic_load_explicit(&m->t->seat[r].arrived, memory_order_acquire) < m->g)
@@ -294,7 +294,8 @@ static void work_on_large(const struct meeting *m, const pli_coll *call) {
         return;
     case PLI_REDUCE_SCATTER: keep_slice(m, call); return;
     case PLI_COLL_BARRIER:
-    case PLI_PIECES: return;
+    case PLI_PIECES:
+    case PLI_EXCHANGE: return;
     }
 }
 

@@ -213,8 +213,6 @@ bool pli_datacache_attach(pli_dataset *d, const pli_datacache_wish *wish) {
     plait_error err = { .code = PLAIT_OK };
     if (!pli_file_exists(wish->path) || pli_map_file(wish->path, &mapped, &err) != PLAIT_OK) return false;
     plait_status status = pli_datacache_parse(d, mapped.data, mapped.bytes, wish->stamp, true, &err);
-    if (status == PLAIT_OK && d->blocks != pli_cache_blocks(d->workers))
-        status = damaged(&err, "it has another number of blocks");
     if (status == PLAIT_OK) {
         d->cached->mapped = mapped;
         d->cached->path = wish->path;

@@ -25,7 +25,7 @@ typedef struct pli_datacache_wish {
 
 /** Decides by the options whether and where to cache. *wish_out NULL: no cache is wanted, or none is possible. */
 plait_status pli_datacache_plan(const plait_data_opts *opts, const pli_schema *fixed, bool dealt,
-                                int32_t workers, pli_datacache_wish **wish_out, plait_error *err);
+                                pli_datacache_wish **wish_out, plait_error *err);
 void         pli_datacache_forget(pli_datacache_wish **wish);
 
 /** Fills d from the cache and returns true if the cache exists, is whole and has this stamp. Else returns false,

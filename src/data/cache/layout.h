@@ -43,7 +43,4 @@ static inline uint64_t pli_cache_index_hash(const pli_cache_trailer *t, const vo
     return pli_hash_bytes(index, t->index_bytes, pli_hash_bytes(&said, sizeof said, 0));
 }
 
-/** How many blocks a data set has that so many workers share. */
-static inline int32_t pli_cache_blocks(int32_t workers) { return workers > PLI_MIN_BLOCKS ? workers : PLI_MIN_BLOCKS; }
-
 #endif

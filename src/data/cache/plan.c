@@ -14,20 +14,20 @@ static uint64_t add_file(uint64_t stamp, const char *path) {
 }
 
 /* The texts among the options that the blocks depend on. */
-enum { TEXTS = 9 };
+enum { TEXTS = 10 };
 
 static void texts_of(plait_data_opts *o, const char **texts[TEXTS]) {
     const char **all[TEXTS] = {
         &o->format, &o->index_base, &o->header, &o->label, &o->weight_column, &o->text_columns, &o->delimiter,
-        &o->interactions, &o->ngram
+        &o->interactions, &o->ngram, &o->group_column
     };
     memcpy(texts, all, sizeof all);
 }
 
 /* Hashes all that the blocks depend on. */
-static plait_status make_stamp(pli_datacache_wish *wish, char *files, bool dealt, int32_t workers, plait_error *err) {
+static plait_status make_stamp(pli_datacache_wish *wish, char *files, bool dealt, plait_error *err) {
     const char **texts[TEXTS];
-    int64_t      numbers[] = { PLI_CACHE_VERSION, wish->opts.hash_bits, pli_cache_blocks(workers), dealt,
+    int64_t      numbers[] = { PLI_CACHE_VERSION, wish->opts.hash_bits, wish->opts.blocks, dealt,
                                  wish->opts.keep_missing, wish->opts.pairs, wish->opts.origins };
     uint64_t     stamp = pli_hash_bytes(numbers, sizeof numbers, 0);
     pli_text     json = { 0 };
@@ -69,6 +69,7 @@ static pli_datacache_wish *copy_wish(const plait_data_opts *opts, const pli_sche
     wish->opts.keep_missing = opts->keep_missing;
     wish->opts.pairs = opts->pairs;
     wish->opts.origins = opts->origins;
+    wish->opts.blocks = opts->blocks;
     texts_of(&wish->opts, to);
     texts_of(&given, from);
     for (size_t i = 0; good && i < TEXTS; i++) {
@@ -81,7 +82,7 @@ static pli_datacache_wish *copy_wish(const plait_data_opts *opts, const pli_sche
 }
 
 plait_status pli_datacache_plan(const plait_data_opts *opts, const pli_schema *fixed, bool dealt,
-                                int32_t workers, pli_datacache_wish **wish_out, plait_error *err) {
+                                pli_datacache_wish **wish_out, plait_error *err) {
     pli_text     files = { 0 };
     plait_status status = PLAIT_OK;
     *wish_out = NULL;
@@ -89,7 +90,7 @@ plait_status pli_datacache_plan(const plait_data_opts *opts, const pli_schema *f
     status = pli_sources_list(opts->paths, opts->n_paths, &files, err);
     if (status == PLAIT_OK && files.data != NULL && strcmp(files.data, "-\n") != 0) {
         pli_datacache_wish *wish = copy_wish(opts, fixed);
-        status = wish != NULL ? make_stamp(wish, files.data, dealt, workers, err)
+        status = wish != NULL ? make_stamp(wish, files.data, dealt, err)
                               : pli_fail(err, PLAIT_ENOMEM, "no memory for a cache");
         if (status < 0) pli_datacache_forget(&wish);
         *wish_out = wish;

@@ -308,10 +308,11 @@ static void sort_entries(pli_checkpoint_entry *entry, int64_t n) {
     }
 }
 
-static int64_t folder_bytes(const char *path) {
+int64_t pli_checkpoint_bytes(const char *dir, const char *folder) {
     pli_text names = { 0 };
     int64_t  bytes = 0;
-    if (pli_list_directory(path, &names, NULL) == PLAIT_OK && names.data != NULL) {
+    char    *path = pli_format("%s/%s", dir, folder);
+    if (path != NULL && pli_list_directory(path, &names, NULL) == PLAIT_OK && names.data != NULL) {
         for (char *line = names.data, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
             char *file = pli_format("%s/%.*s", path, (int)(end - line), line);
             if (file != NULL && pli_file_bytes(file) > 0) bytes += pli_file_bytes(file);
@@ -319,15 +320,15 @@ static int64_t folder_bytes(const char *path) {
         }
     }
     pli_text_free(&names);
+    pli_free(path);
     return bytes;
 }
 
 static void describe(const char *dir, pli_checkpoint_entry *entry) {
     pli_checkpoint *checkpoint = NULL;
     char           *manifest = pli_format("%s/%s/manifest.json", dir, entry->folder);
-    char           *path = pli_format("%s/%s", dir, entry->folder);
     (void)pli_checkpoint_folder_read(entry->folder, &entry->clock, NULL);
-    if (path != NULL) entry->bytes = folder_bytes(path);
+    entry->bytes = pli_checkpoint_bytes(dir, entry->folder);
     if (manifest != NULL && !pli_file_exists(manifest)) {
         entry->state = PLI_CHECKPOINT_UNFINISHED;
     } else if (pli_checkpoint_open_at(dir, entry->folder, &checkpoint, &entry->why) < 0) {
@@ -339,7 +340,6 @@ static void describe(const char *dir, pli_checkpoint_entry *entry) {
     }
     pli_checkpoint_close(&checkpoint);
     pli_free(manifest);
-    pli_free(path);
 }
 
 static plait_status add_entry(const char *name, pli_checkpoint_list *list, int64_t *capacity, plait_error *err) {
@@ -377,6 +377,15 @@ plait_status pli_checkpoint_list_read(const char *dir, pli_checkpoint_list *list
 void pli_checkpoint_list_free(pli_checkpoint_list *list) {
     pli_free(list->entry);
     *list = (pli_checkpoint_list){ .entry = NULL };
+}
+
+bool pli_checkpoint_is_none(const char *dir) {
+    pli_checkpoint_list list = { 0 };
+    bool                none = true;
+    if (pli_checkpoint_list_read(dir, &list, NULL) < 0) return !pli_file_exists(dir);
+    for (int64_t i = 0; i < list.n; i++) none = none && list.entry[i].state == PLI_CHECKPOINT_UNFINISHED;
+    pli_checkpoint_list_free(&list);
+    return none;
 }
 
 /* --- the newest good one ---------------------------------------------------------------------------------- */

@@ -124,6 +124,10 @@ typedef struct pli_checkpoint_list {
  *  ENOMEM. */
 plait_status pli_checkpoint_list_read(const char *dir, pli_checkpoint_list *list_out, plait_error *err);
 void         pli_checkpoint_list_free(pli_checkpoint_list *list);
+/** Is there no checkpoint at all: no directory, or none in it that was ever complete? */
+bool pli_checkpoint_is_none(const char *dir);
+/** The bytes of a checkpoint's files. */
+int64_t pli_checkpoint_bytes(const char *dir, const char *folder);
 /** Is it the name of a checkpoint's folder? clock_out and copy_out (the suffix; 1: none) may be NULL. */
 bool pli_checkpoint_folder_read(const char *name, int64_t *clock_out, int64_t *copy_out);
 

@@ -78,18 +78,33 @@ int32_t pli_dataset_home(const pli_dataset *d, int32_t block) {
     return worker;
 }
 
+int32_t pli_blocks_for(uint64_t bytes) {
+    int32_t blocks = PLI_MIN_BLOCKS;
+    while (blocks < PLI_OWN_BLOCKS && bytes > (uint64_t)blocks * PLI_BLOCK_BYTES) blocks *= 2;
+    return blocks;
+}
+
+static int32_t count_blocks(const pli_dataset *d, uint64_t bytes) {
+    return d->sources->is_pipe ? 1 : d->asked > 0 ? d->asked : pli_blocks_for(bytes);
+}
+
 plait_status pli_dataset_cut(pli_dataset *d, plait_error *err) {
     int64_t n = d->sources->n;
     if (n > INT32_MAX) return pli_fail(err, PLAIT_EINVAL, "more than 2^31 files");
-    d->blocks = d->sources->is_pipe ? 1 : d->workers > PLI_MIN_BLOCKS ? d->workers : PLI_MIN_BLOCKS;
+    if (d->sources->is_pipe && d->asked > 0)
+        return pli_fail(err, PLAIT_EINVAL, "blocks %d is refused with data from a pipe, which is one block; leave it "
+                        "out, or read the rows from a file", d->asked);
     size_t *start = pli_array((size_t)n + 1, sizeof *start);
+    if (start == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the list of files");
+    const size_t total = total_bytes(d->sources, d->begin, start);
+    d->blocks = count_blocks(d, total);
     d->segment = pli_array((size_t)(n + d->blocks), sizeof *d->segment);
     d->piece_segment = pli_array((size_t)d->blocks + 1, sizeof *d->piece_segment);
-    if (start == NULL || d->segment == NULL || d->piece_segment == NULL) {
+    if (d->segment == NULL || d->piece_segment == NULL) {
         pli_free(start);
         return pli_fail(err, PLAIT_ENOMEM, "no memory for the list of blocks");
     }
-    size_t total = total_bytes(d->sources, d->begin, start), from = 0;
+    size_t from = 0;
     for (int32_t p = 0; p < d->blocks; p++) {
         size_t to = share(total, p + 1, d->blocks);
         if (p + 1 < d->blocks)

@@ -10,6 +10,7 @@
 #include "data/cache/cache.h"
 #include "data/formats/chars.h"
 #include "data/formats/idx.h"
+#include "data/formats/npy.h"
 #include "data/formats/table/table.h"
 #include "data/formats/vw/vw.h"
 
@@ -97,6 +98,7 @@ static plait_status check_use(const plait_data_opts *opts, pli_data_format forma
                        : opts->interactions != NULL && format != PLI_FORMAT_VW  ? "interactions"
                        : opts->ngram != NULL && format != PLI_FORMAT_VW         ? "ngram"
                        : opts->delimiter != NULL && format != PLI_FORMAT_TABLE  ? "delimiter"
+                       : opts->group_column != NULL && format != PLI_FORMAT_TABLE ? "group"
                        : opts->weight_column != NULL && format == PLI_FORMAT_IDX ? "weight-column"
                                                                                 : NULL;
     if (what == NULL) return PLAIT_OK;
@@ -106,12 +108,13 @@ static plait_status check_use(const plait_data_opts *opts, pli_data_format forma
 
 /* Notes options that have no effect with the format, and do no harm. */
 static void note_idle(pli_dataset *d, const plait_data_opts *opts, pli_data_format format) {
-    const bool table = format == PLI_FORMAT_TABLE, labelled = table || format == PLI_FORMAT_IDX;
+    const bool table = format == PLI_FORMAT_TABLE, array = format == PLI_FORMAT_NPY,
+               labelled = table || array || format == PLI_FORMAT_IDX;
     const struct {
         const char *option;
         bool        idle;
     } given[] = { { "label", opts->label != NULL && !pli_label_is_none(opts->label) && !labelled },
-                  { "weight-column", opts->weight_column != NULL && !table },
+                  { "weight-column", opts->weight_column != NULL && !table && !array },
                   { "text-columns", opts->text_columns != NULL && !table },
                   { "header", opts->header != NULL && strcmp(opts->header, "auto") != 0 && !table },
                   { "index-base", opts->index_base != NULL && strcmp(opts->index_base, "auto") != 0 &&
@@ -124,7 +127,11 @@ static void note_idle(pli_dataset *d, const plait_data_opts *opts, pli_data_form
 static plait_status open_all(pli_dataset *d, const plait_data_opts *opts, const pli_schema *fixed, plait_error *err) {
     if (d->workers < 1 || d->worker < 0)
         return pli_fail(err, PLAIT_EINVAL, "worker %d of %d", d->worker, d->workers);
-    if (d->sources == NULL) PLI_TRY(pli_datacache_plan(opts, fixed, d->dealt, d->workers, &d->wish, err));
+    if (opts->blocks != 0 && (opts->blocks < PLI_MIN_BLOCKS || opts->blocks > PLI_MAX_BLOCKS))
+        return pli_fail(err, PLAIT_EINVAL, "blocks %d: expected %d to %d, or 0 for as many as suit the data",
+                        opts->blocks, (int)PLI_MIN_BLOCKS, (int)PLI_MAX_BLOCKS);
+    d->asked = opts->blocks;
+    if (d->sources == NULL) PLI_TRY(pli_datacache_plan(opts, fixed, d->dealt, &d->wish, err));
     if (d->wish != NULL && pli_datacache_attach(d, d->wish)) {
         note_idle(d, opts, d->schema->format);
         return PLAIT_OK;
@@ -144,15 +151,17 @@ static plait_status open_all(pli_dataset *d, const plait_data_opts *opts, const 
     if (format == PLI_FORMAT_TABLE)
         PLI_TRY(pli_table_begin(d, opts, fixed, err)); /* finds headers, which are no rows */
     if (format == PLI_FORMAT_IDX) PLI_TRY(pli_idx_open(d, opts, fixed, err));
+    if (format == PLI_FORMAT_NPY) PLI_TRY(pli_npy_open(d, opts, fixed, err));
     if (format == PLI_FORMAT_CHARS) PLI_TRY(pli_chars_open(d, opts, fixed, err));
     d->by_query = format == PLI_FORMAT_LIBSVM;
     PLI_TRY(pli_dataset_cut(d, err));
     PLI_TRY(open_schema(d, opts, fixed, err));
-    d->schema->format = format;
+    d->schema->format = format == PLI_FORMAT_NPY ? PLI_FORMAT_TABLE : format;
     if (format == PLI_FORMAT_LIBSVM) PLI_TRY(open_libsvm(d, opts, fixed, err));
     else if (format == PLI_FORMAT_TABLE) PLI_TRY(pli_table_open(d, opts, fixed, err));
     else if (format == PLI_FORMAT_VW) PLI_TRY(pli_vw_open(d, opts, fixed, err));
     else if (format == PLI_FORMAT_IDX) pli_idx_describe(d);
+    else if (format == PLI_FORMAT_NPY) PLI_TRY(pli_npy_describe(d, opts, fixed, err));
     else pli_chars_describe(d);
     for (int64_t i = 0; i < d->sources->n; i++) d->has_weights |= d->sources->source[i].weights > 0;
     d->rows = pli_calloc((size_t)d->own, sizeof *d->rows);
@@ -227,6 +236,7 @@ void pli_dataset_destroy(pli_dataset **dataset) {
     pli_free(d->rows);
     pli_table_close(&d->table);
     pli_idx_close(&d->idx);
+    pli_npy_close(&d->npy);
     pli_chars_close(&d->chars);
     pli_vw_close(&d->vw);
     pli_schema_destroy(&d->schema);
@@ -412,7 +422,7 @@ static bool load_by_cache(pli_dataset *d, pli_pool *pool) {
 plait_status pli_dataset_load(pli_dataset *d, pli_pool *pool, plait_error *err) {
     if (d->loaded) return PLAIT_OK;
     if (d->scanned) return pli_fail(err, PLAIT_EINVAL, "a data set is scanned or loaded, not both");
-    if (d->wish != NULL && d->worker == 0 && d->blocks == PLI_MIN_BLOCKS && load_by_cache(d, pool)) return PLAIT_OK;
+    if (d->wish != NULL && d->worker == 0 && !d->sources->is_pipe && load_by_cache(d, pool)) return PLAIT_OK;
     size_t       own = (size_t)d->own;
     load_job     job = { .dataset = d,
                          .found = pli_calloc(own, sizeof *job.found),
@@ -515,7 +525,9 @@ static uint64_t source_print(const pli_source *source, uint64_t seed) {
     return print;
 }
 
-bool pli_dataset_has_label_file(const pli_dataset *d) { return d->idx != NULL; }
+bool pli_dataset_has_label_file(const pli_dataset *d) {
+    return d->idx != NULL || (d->npy != NULL && !d->unlabelled && pli_schema_label_column(d->schema) == NULL);
+}
 
 bool pli_dataset_has_weight_file(const pli_dataset *d) { return d->has_weights; }
 

@@ -11,8 +11,6 @@
 #include "data/schema/schema.h"
 #include "data/source/source.h"
 
-enum { PLI_MIN_BLOCKS = 64 };
-
 typedef struct pli_segment {
     int32_t piece, source;
     size_t  from, to; /* places in the source; behind newlines, or at its ends */
@@ -43,10 +41,11 @@ extern const pli_reader pli_libsvm_reader, pli_table_reader;
 struct pli_dataset {
     pli_sources               *sources; /* NULL: the rows are in memory */
     const pli_reader          *reader;
-    const void                *rules; /* one of the five below */
+    const void                *rules; /* one of the six below */
     pli_libsvm_rules           libsvm;
     struct pli_table_rules    *table;
     struct pli_idx            *idx;
+    struct pli_npy            *npy; /* table says what its columns are */
     struct pli_chars          *chars;
     struct pli_vw_rules       *vw;
     size_t                     row_bytes; /* bytes of each row (a source's last may have fewer); 0: rows are lines */
@@ -57,11 +56,13 @@ struct pli_dataset {
     int64_t                   *piece_segment; /* [blocks + 1]: first segment of each piece */
     int32_t                   *piece;         /* [blocks]: the piece of each block; NULL: they have the same numbers */
     int32_t                    blocks, first, own, worker, workers;
+    int32_t                    asked; /* the option blocks; 0: blocks follow from the bytes */
     pli_rows                  *rows; /* [own]; the arrays are borrowed if of_memory */
     bool                       loaded, scanned, agreed, of_memory, is_fixed, has_weights;
     bool                       by_query; /* blocks are cut between queries */
     bool                       dealt; /* blocks are dealt over the files */
     bool                       may_live; /* of a pipe its front is enough */
+    bool                       adds_means; /* the pass adds up the means of columns: no number is missing */
     bool                       unlabelled; /* asked for, or because the model is: rows are read without labels */
     pli_schema                *schema; /* first what the own blocks held, then what was agreed; the rows' keys belong
                                         * to it */
@@ -165,6 +166,8 @@ plait_status pli_dataset_take(const pli_dataset *whole, const int64_t *rows, int
                               plait_error *err);
 
 /* cut.c */
+/** P of so many bytes of data. */
+int32_t      pli_blocks_for(uint64_t bytes);
 /** Sets which blocks belong to this worker. */
 void         pli_dataset_own(pli_dataset *d);
 plait_status pli_dataset_cut(pli_dataset *dataset, plait_error *err);

@@ -9,7 +9,7 @@
 
 #include "data/dataset/dataset.h"
 
-#define ROWS_MAX (INT64_MAX / 1024) /* blocks and bytes of rows multiply it */
+#define ROWS_MAX (INT64_MAX / 2 / PLI_MAX_BLOCKS) /* blocks and bytes of rows multiply it */
 
 void (plait_memory_opts_init)(plait_memory_opts *opts) {
     if (opts == NULL) return;
@@ -56,6 +56,9 @@ static plait_status check_shape(plait_memory_opts *g, plait_error *err) {
                         (long long)g->rows, (long long)g->features, (long long)ROWS_MAX);
     if (g->layout != PLAIT_CSR && g->layout != PLAIT_DENSE_ROWS && g->layout != PLAIT_DENSE_COLUMNS)
         return pli_fail(err, PLAIT_EINVAL, "layout %d: expected a plait_layout", (int)g->layout);
+    if (g->blocks != 0 && (g->blocks < PLI_MIN_BLOCKS || g->blocks > PLI_MAX_BLOCKS))
+        return pli_fail(err, PLAIT_EINVAL, "blocks %d: expected %d to %d, or 0 for as many as suit the rows", g->blocks,
+                        (int)PLI_MIN_BLOCKS, (int)PLI_MAX_BLOCKS);
     if (g->type != PLAIT_F32 && g->type != PLAIT_F64)
         return pli_fail(err, PLAIT_EINVAL, "values of type %d: expected PLAIT_F32 or PLAIT_F64", (int)g->type);
     if ((g->row_start_bytes != 4 && g->row_start_bytes != 8) || (g->column_bytes != 4 && g->column_bytes != 8))
@@ -193,11 +196,19 @@ static plait_status make_block(const plait_memory_opts *g, int32_t block, pli_da
 
 /* --- the data set ------------------------------------------------------------------------------------------------- */
 
+/* What the rows take as Plait keeps them, if none of a dense array's values is 0. */
+static uint64_t bytes_of(const plait_memory_opts *g) {
+    const unsigned __int128 entries = is_sparse(g) ? (unsigned __int128)start_of(g, g->rows)
+                                                   : (unsigned __int128)g->rows * (uint64_t)g->features;
+    const unsigned __int128 bytes = entries * 8 + (unsigned __int128)g->rows * 16;
+    return bytes < UINT64_MAX ? (uint64_t)bytes : UINT64_MAX;
+}
+
 static plait_status fill(const plait_memory_opts *g, pli_dataset *d, pli_found *found, plait_error *err) {
     bool missing = false;
     d->workers = 1;
-    d->blocks = d->own = PLI_MIN_BLOCKS;
-    d->rows = pli_calloc(PLI_MIN_BLOCKS, sizeof *d->rows);
+    d->blocks = d->own = g->blocks > 0 ? g->blocks : pli_blocks_for(bytes_of(g));
+    d->rows = pli_calloc((size_t)d->blocks, sizeof *d->rows);
     d->schema = pli_schema_create();
     if (d->rows == NULL || d->schema == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a data set");
     for (int32_t block = 0; block < d->blocks; block++) PLI_TRY(make_block(g, block, d, found, &missing, err));

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "data/formats/idx.h"
+#include "data/formats/npy.h"
 #include "data/formats/table/table.h"
 
 bool pli_label_is_none(const char *label) { return label != NULL && strcmp(label, "none") == 0; }
@@ -38,7 +39,12 @@ void pli_dataset_label(const pli_dataset *dataset, pli_text *text) {
         return;
     }
     switch (d->schema->format) {
-    case PLI_FORMAT_TABLE: add_column(d, text); return;
+    case PLI_FORMAT_NPY:
+    case PLI_FORMAT_TABLE:
+        file = d->npy != NULL ? pli_npy_label_file(d->npy) : NULL;
+        if (file != NULL) pli_text_add(text, "%.80s", file);
+        else add_column(d, text);
+        return;
     case PLI_FORMAT_VW:
     case PLI_FORMAT_LIBSVM: pli_text_add(text, "first number of each line"); return;
     case PLI_FORMAT_CHARS: pli_text_add(text, "next character"); return;

@@ -35,7 +35,7 @@ plait_status pli_parse_bytes(const pli_dataset *d, const pli_segment *segment, s
     size_t            safe = to;
     pli_bad           bad = { 0 };
     /* libsvm's parser refuses a NUL by itself; in a cell or a name it would end the text. */
-    const bool           whole = d->table != NULL || d->chars != NULL || d->vw != NULL;
+    const bool           whole = (d->table != NULL && d->npy == NULL) || d->chars != NULL || d->vw != NULL;
     const unsigned char *nul = whole ? memchr(source->data + from, 0, to - from) : NULL;
     if (nul != NULL) return pli_source_found_nul(source, (size_t)(nul - source->data), err);
     /* Find the last newline with enough bytes behind it; the tail begins there. */

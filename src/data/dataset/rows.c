@@ -102,6 +102,14 @@ bool pli_rows_widen(pli_rows *rows) {
     return true;
 }
 
+bool pli_rows_note_missing(pli_rows *rows, int64_t entry) {
+    void *memory = rows->missing;
+    if (!pli_grow(&memory, &rows->missing_capacity, rows->missings + 1, sizeof *rows->missing)) return false;
+    rows->missing = memory;
+    rows->missing[rows->missings++] = entry;
+    return true;
+}
+
 bool pli_rows_need_values(pli_rows *rows) {
     if (rows->b.value != NULL) return true;
     float *value = rows->spare;

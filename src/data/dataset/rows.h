@@ -24,6 +24,7 @@ bool pli_rows_widen(pli_rows *rows);        /* from col to key                  
 bool pli_rows_need_values(pli_rows *rows);  /* makes value, with ones for the entries so far */
 bool pli_rows_need_weights(pli_rows *rows); /* makes weight, with ones for the rows so far */
 bool pli_rows_need_queries(pli_rows *rows); /* makes query, with none for the rows so far */
+bool pli_rows_note_missing(pli_rows *rows, int64_t entry); /* adds an entry whose number is missing */
 void pli_rows_shrink(pli_rows *rows);       /* frees memory that was reserved in vain */
 void pli_rows_pack(pli_rows *rows);         /* from col to packed; all columns must be below 2^24 */
 

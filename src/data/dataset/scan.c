@@ -10,7 +10,7 @@ enum { CHUNK = 1 << 20 };
 
 typedef struct scan_job {
     pli_dataset    *dataset;
-    bool            features;
+    bool            features, looks; /* looks: at the lines of a table */
     pli_rows       *scratch; /* [threads] */
     pli_table_sums *sums;    /* [threads] */
     pli_found      *found;   /* [own] */
@@ -30,10 +30,13 @@ static plait_status scan_lines(const pli_dataset *d, const pli_segment *segment,
     const pli_source    *source = &d->sources->source[segment->source];
     const unsigned char *p = source->data + segment->from, *to = source->data + segment->to, *dropped = p;
     int64_t              rows = 0;
+    bool (*look)(const void *, const unsigned char *, const unsigned char *, pli_found *) =
+        d->table != NULL ? pli_table_look : d->reader->look;
     for (p = d->reader->row(p, to); p < to; p = d->reader->row(p, to)) {
         const unsigned char *newline = memchr(p, '\n', (size_t)(to - p));
-        if (!d->reader->look(d->rules, p, newline != NULL ? newline : to, found))
+        if (!look(d->rules, p, newline != NULL ? newline : to, found))
             return pli_fail(err, PLAIT_ENOMEM, "no memory for the labels");
+        if (found->parses) return PLAIT_OK;
         p = newline != NULL ? newline + 1 : to;
         if (++rows % PLI_MARK == 0 && !mark(marks, (size_t)(p - source->data)))
             return pli_fail(err, PLAIT_ENOMEM, "no memory for the places of rows");
@@ -84,7 +87,7 @@ static void scan_one(void *user, int64_t i, int32_t thread) {
     for (int64_t k = own.from; k < own.to && job->status[i] == PLAIT_OK; k++) {
         const pli_segment *segment = &d->segment[k];
         int64_t           *rows = &d->schema->segment_rows[k];
-        if (job->features || d->reader->look == NULL)
+        if (job->features || (d->reader->look == NULL && !job->looks))
             job->status[i] = scan_by_parsing(d, segment, &job->scratch[thread], &job->sums[thread], &job->found[i],
                                              rows, &job->error[i]);
         else
@@ -92,10 +95,29 @@ static void scan_one(void *user, int64_t i, int32_t thread) {
     }
 }
 
+static bool must_parse(const scan_job *job) {
+    bool parses = false;
+    for (int32_t i = 0; i < job->dataset->own; i++) parses |= job->found[i].parses;
+    return parses;
+}
+
+/* Parses what was looked at. */
+static void scan_anew(scan_job *job, pli_pool *pool) {
+    pli_dataset *d = job->dataset;
+    job->looks = false;
+    for (int32_t i = 0; i < d->own; i++) pli_found_free(&job->found[i]);
+    for (int32_t i = 0; i < d->own; i++) job->status[i] = PLAIT_OK;
+    for (int64_t k = 0; k < d->segments; k++) d->marks[k].n = 0;
+    pli_pool_for(pool, d->own, scan_one, job);
+}
+
 static plait_status scan_blocks(scan_job *job, pli_pool *pool, plait_error *err) {
     pli_dataset *d = job->dataset;
     if (d->table != NULL) PLI_TRY(pli_table_learn(d, pool, err));
+    job->looks = d->adds_means && d->table != NULL && d->npy == NULL && pli_table_may_look(d->table);
     pli_pool_for(pool, d->own, scan_one, job);
+    d->adds_means = job->looks && !must_parse(job);
+    if (job->looks && !d->adds_means) scan_anew(job, pool);
     for (int32_t i = 0; i < d->own; i++) {
         if (job->status[i] >= 0) continue;
         if (err != NULL) *err = job->error[i];
@@ -108,6 +130,8 @@ static plait_status scan_blocks(scan_job *job, pli_pool *pool, plait_error *err)
     d->scanned = true;
     return pli_sources_check(d->sources, err);
 }
+
+void pli_dataset_adds_means(pli_dataset *d) { d->adds_means = true; }
 
 plait_status pli_dataset_scan(pli_dataset *d, bool features, pli_pool *pool, plait_error *err) {
     if (d->cached != NULL) return PLAIT_OK; /* the cache knows everything */

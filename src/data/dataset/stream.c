@@ -10,7 +10,6 @@
 
 #include "data/cache/cache.h"
 #include "data/dataset/stream.h"
-#include "data/formats/table/table.h"
 
 enum { GROUP_BYTES = 8 << 20, DROP_BYTES = 256 << 10 };
 
@@ -121,6 +120,8 @@ static plait_status parse_rows(const pli_batches *s, int32_t own, pli_spot from,
     }
     PLI_TRY(parse_between(s, &from, to, slot, err));
     if (d->table != NULL) pli_table_fill(d, rows);
+    if (d->adds_means && !pli_table_add_sums(d, &slot->sums, rows))
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for means");
     return PLAIT_OK;
 }
 
@@ -290,6 +291,24 @@ static plait_status get_streamed(pli_batches *s, int64_t epoch, int64_t clock, p
 static void free_slot(pli_slot *slot) {
     pli_rows_free(&slot->rows);
     pli_found_free(&slot->found);
+    pli_table_free_sums(&slot->sums);
+}
+
+static void add_sums(const pli_slot *slot, int64_t column, pli_superacc *sum, int64_t *rows) {
+    if (slot->sums.sum == NULL) return;
+    pli_superacc_merge(sum, &slot->sums.sum[column]);
+    *rows += slot->sums.rows - slot->sums.missing[column];
+}
+
+void pli_stream_take_means(const pli_batches *s, pli_schema *schema) {
+    const pli_stream *stream = s->stream;
+    for (int64_t c = 0; stream != NULL && s->dataset->adds_means && c < schema->columns; c++) {
+        pli_superacc sum = { { 0 } };
+        int64_t      rows = 0;
+        for (int32_t i = 0; i < s->dataset->own; i++) add_sums(&stream->held[i], c, &sum, &rows);
+        for (int32_t i = 0; i < stream->slots; i++) add_sums(&stream->slot[i], c, &sum, &rows);
+        if (schema->column[c].role == PLI_ROLE_NUMBER) pli_schema_set_mean(&schema->column[c], &sum, rows);
+    }
 }
 
 void pli_stream_destroy(pli_batches *s) {

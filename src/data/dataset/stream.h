@@ -4,6 +4,7 @@
 #define PLI_DATA_STREAM_H
 
 #include "data/dataset/batches.h"
+#include "data/formats/table/table.h"
 
 /* A place between two rows of a block. */
 typedef struct pli_spot {
@@ -22,6 +23,7 @@ typedef struct pli_cursor {
 typedef struct pli_slot {
     pli_rows  rows;
     pli_found found; /* by the parser, which the pass before has found already */
+    pli_table_sums sums; /* of the rows that were parsed into it, if the pass adds them up */
 } pli_slot;
 
 /* Rows of a clock that are parsed by one call. */

@@ -1,6 +1,6 @@
 /* Some rows of a data set, as a data set of their own: the folds of a cross-validation, a sample. The rows are copied;
  * columns, dictionaries and labels mean what they meant in the whole, so that a model of some rows reads the others.
- * Blocks are cut anew, at equal numbers of rows, but never within a query. */
+ * As many blocks are cut anew, at equal numbers of rows, but never within a query. */
 #include <string.h>
 
 #include "data/dataset/dataset.h"
@@ -79,8 +79,8 @@ plait_status pli_dataset_take(const pli_dataset *whole, const int64_t *rows, int
     pli_dataset *d = pli_calloc(1, sizeof *d);
     if (d == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a data set");
     d->workers = 1;
-    d->blocks = d->own = PLI_MIN_BLOCKS;
-    d->rows = pli_calloc(PLI_MIN_BLOCKS, sizeof *d->rows);
+    d->blocks = d->own = whole->blocks > PLI_MIN_BLOCKS ? whole->blocks : PLI_MIN_BLOCKS;
+    d->rows = pli_calloc((size_t)d->blocks, sizeof *d->rows);
     d->schema = pli_schema_copy(whole->schema);
     finder f = { .whole = whole };
     if (d->rows == NULL || d->schema == NULL || !fill_blocks(d, &f, rows, n)) {

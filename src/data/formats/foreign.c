@@ -39,10 +39,9 @@ static const magic magics[] = {
     { 0, 6, "Rar!\x1a\x07", "a rar archive", UNPACK },
     { 257, 6, "ustar\0", "a tar archive", UNTAR },    /* POSIX */
     { 257, 8, "ustar  \0", "a tar archive", UNTAR }, /* GNU */
-    { 0, 6, "\x93NUMPY", "a NumPy array (npy)",
-      "write it as CSV, as `numpy.savetxt(\"rows.csv\", array, delimiter=\",\")` does" },
     { 0, 4, "PAR1", "a Parquet table",
-      "write it as CSV, as `pandas.read_parquet(\"FILE\").to_csv(\"rows.csv\", index=False)` does" },
+      "write it as CSV, as `import pyarrow.csv, pyarrow.parquet; "
+      "pyarrow.csv.write_csv(pyarrow.parquet.read_table(\"FILE\"), \"rows.csv\")` does" },
     { 0, 8, "ARROW1\0\0", "an Arrow table", SAVE_AS_CSV },
     { 0, 4, "FEA1", "a Feather table", SAVE_AS_CSV },
     { 0, 4, "Obj\x01", "an Avro table", SAVE_AS_CSV },
@@ -86,7 +85,9 @@ static plait_status check_zip(const char *name, const unsigned char *data, size_
     if (holds(data, bytes, "[Content_Types].xml") || holds(data, bytes, "mimetypeapplication/vnd.oasis"))
         return refuse(name, "a spreadsheet or another Office document", "save its table as CSV", err);
     if (holds(data, bytes, ".npy"))
-        return refuse(name, "NumPy arrays (npz)", "write them as CSV, as numpy.load and numpy.savetxt do", err);
+        return refuse(name, "NumPy arrays (npz)",
+                      "save each in a file of its own, as `numpy.save(\"rows.npy\", numpy.load(\"FILE\")[\"arr_0\"])` "
+                      "does", err);
     return refuse(name, "a zip archive", "unpack it with `unzip FILE`, and give its files", err);
 }
 

@@ -30,7 +30,7 @@ static const sample bytes[] = {
     { 8, "PK\3\4\24\0\0\0", "F: is a zip archive: unpack it with `unzip F`" },
     { 40, "PK\3\4\24\0\0\0xxxxxxxxxx[Content_Types].xmlxxxx", "a spreadsheet" },
     { 30, "PK\3\4\24\0\0\0xxxxxxxxxxarr_0.npyxx", "NumPy arrays (npz)" },
-    { 12, "\x93NUMPY\1\0v\0{}", "a NumPy array (npy)" },
+    { 12, "\x93NUMPY\1\0v\0{}", NULL },
     { 12, "PAR1\x15\4\x15\0\0\0\0\0", "a Parquet table" },
     { 12, "PAR1,abcPAR1", "a Parquet table" },
     { 0, "\x89HDF\r\n\x1a\nxxxx", "HDF5" },

@@ -5,6 +5,7 @@
 #include "data/formats/chars.h"
 #include "data/formats/foreign.h"
 #include "data/formats/idx.h"
+#include "data/formats/npy.h"
 #include "data/formats/vw/vw.h"
 
 /* Is the row's first index longer than any number in a table? Then it is too large to be read, but it is meant as an
@@ -45,7 +46,8 @@ static const struct {
                 { "idx", PLI_FORMAT_IDX },
                 { "text", PLI_FORMAT_CHARS },
                 { "vw", PLI_FORMAT_VW },
-                { "ratings", PLI_FORMAT_TABLE } };
+                { "ratings", PLI_FORMAT_TABLE },
+                { "npy", PLI_FORMAT_NPY } };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 static plait_status format_by_name(const char *name, pli_data_format *format_out, plait_error *err) {
@@ -57,8 +59,8 @@ static plait_status format_by_name(const char *name, pli_data_format *format_out
         return PLAIT_OK;
     }
     const char *near = pli_nearest(name, names, FORMATS);
-    return pli_fail(err, PLAIT_ENAME, "no data format \"%s\"%s%s%s; expected auto, libsvm, csv, tsv, idx, text, vw or "
-                    "ratings",
+    return pli_fail(err, PLAIT_ENAME, "no data format \"%s\"%s%s%s; expected auto, libsvm, csv, tsv, idx, text, vw, "
+                    "ratings or npy",
                     name, near != NULL ? ", did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
 }
 
@@ -67,13 +69,15 @@ const char *pli_format_text(pli_data_format format) {
                                          [PLI_FORMAT_TABLE] = "csv or tsv",
                                          [PLI_FORMAT_IDX] = "idx",
                                          [PLI_FORMAT_CHARS] = "text",
-                                         [PLI_FORMAT_VW] = "vw" };
+                                         [PLI_FORMAT_VW] = "vw",
+                                         [PLI_FORMAT_NPY] = "npy" };
     return texts[format];
 }
 
 /* Judges by content; if a text could have several formats, the model's own comes first. */
 static pli_data_format judge_format(const pli_source *source, pli_data_format fixed, bool delimited) {
     if (pli_idx_is(source->data, source->bytes)) return PLI_FORMAT_IDX;
+    if (pli_npy_is(source->data, source->bytes)) return PLI_FORMAT_NPY;
     if (delimited) return PLI_FORMAT_TABLE;
     if (fixed != PLI_FORMAT_NONE && fixed != PLI_FORMAT_IDX) return fixed;
     if (pli_vw_is(source)) return PLI_FORMAT_VW;
@@ -109,7 +113,8 @@ plait_status pli_format_choose(const plait_data_opts *opts, const pli_sources *s
                         "%s: these are libsvm rows (label index:value ...), but a factorisation takes a user and an "
                         "item in each line, as \"user item\" or \"user item value\" (--format ratings), with the "
                         "names that its training data had", sources->source[0].path);
-    if (known != PLI_FORMAT_NONE && known != format)
+    const bool as_table = known == PLI_FORMAT_TABLE && format == PLI_FORMAT_NPY;
+    if (known != PLI_FORMAT_NONE && known != format && !as_table)
         return pli_fail(err, PLAIT_EINVAL, "%s: the model was trained on %s, but this is %s", sources->source[0].path,
                         pli_format_text(known), pli_format_text(format));
     *format_out = format;

@@ -13,16 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "data/formats/array_case.h"
 #include "data/formats/idx.h"
-
-static char directory[] = "/tmp/plait_idx_XXXXXX";
-
-static char *in_directory(const char *name) {
-    static char paths[4][128];
-    static int  at;
-    snprintf(paths[at %= 4], sizeof paths[0], "%s/%s", directory, name);
-    return paths[at++];
-}
 
 static void put(unsigned char *at, uint64_t x, size_t bytes) {
     for (size_t i = 0; i < bytes; i++) at[i] = (unsigned char)(x >> 8 * (bytes - 1 - i));
@@ -214,22 +206,11 @@ static void test_refusals(void **state) {
     assert_refused("alone", in_directory("labels"), PLAIT_EFORMAT, "cut short or altered");
 }
 
-static int setup(void **state) {
-    (void)state;
-    return mkdtemp(directory) != NULL ? 0 : -1;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    pli_remove_directory(directory);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_of_every_type),     cmocka_unit_test(test_features_are_named_by_their_place),
         cmocka_unit_test(test_workers_share_the_rows), cmocka_unit_test(test_a_stream_has_the_same_rows),
         cmocka_unit_test(test_refusals),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, make_directory, drop_directory);
 }

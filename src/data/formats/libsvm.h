@@ -23,6 +23,7 @@ typedef struct pli_libsvm_rules {
 typedef struct pli_found {
     uint64_t   max_index; /* as written */
     bool       any_index, zero_index, real_labels;
+    bool       parses;    /* tables: a look at the lines is not enough */
     int64_t    qids, dropped, unknown_texts, unknown_labels, passed_labels;
     pli_keymap labels;    /* bits of the distinct labels; at most PLI_MAX_LABELS */
     double     recent[2]; /* the labels added last */

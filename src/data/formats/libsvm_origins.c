@@ -1,13 +1,16 @@
 /* Origins of libsvm features (schema/origins.h): which features lie far from 0 for their spread?
  *
- * Only a feature that every row gives may have one. The first rows of the first file say which might; most data have
- * none, and nothing more is read. Else the first rows of each block decide. */
+ * A row that does not give a feature has a 0 there: it counts as one value among the others, and is an outlier among
+ * times. The first rows of the first file say which features might have an origin; most data have none, and nothing
+ * more is read. Else the first rows of each block decide. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "data/dataset/dataset.h"
 #include "data/formats/libsvm.h"
 
 enum { SAMPLE_BYTES = 64 << 10, MOST = 1 << 16 };
+enum { FIRST = 8 }; /* rows whose features are looked at; then most of them are known to lie near 0 */
 
 typedef struct candidate {
     uint64_t  index;
@@ -50,35 +53,51 @@ static candidate *find(candidates *all, uint64_t index) {
     return low < all->n && all->c[low].index == index ? &all->c[low] : NULL;
 }
 
-/* The features of the first row. 0 and 1 are marks, not measures. */
-static void begin(candidates *all, cursor p, cursor end) {
-    uint64_t index;
-    double   value;
-    while (all->n < MOST && next_entry(&p, end, &index, &value)) {
-        if (value == 0 || value == 1 || (all->n > 0 && index <= all->c[all->n - 1].index)) continue;
-        all->c[all->n] = (candidate){ .index = index, .row = -1 };
-        all->n++;
+static int by_index(const void *a, const void *b) {
+    const uint64_t x = ((const candidate *)a)->index, y = ((const candidate *)b)->index;
+    return (x > y) - (x < y);
+}
+
+/* The features of the rows behind p, up to FIRST rows. 0 and 1 are marks, not measures. */
+static void begin(candidates *all, cursor p, cursor stop) {
+    int64_t kept = 0;
+    for (int row = 0; row < FIRST && p < stop; row++) {
+        uint64_t index;
+        double   value;
+        p = pli_libsvm_row(p, stop);
+        cursor end = p < stop ? memchr(p, '\n', (size_t)(stop - p)) : NULL;
+        if (end == NULL) break;
+        while (all->n < MOST && next_entry(&p, end, &index, &value))
+            if (value != 0 && value != 1) all->c[all->n++] = (candidate){ .index = index, .row = -1 };
+        p = end + 1;
     }
+    qsort(all->c, (size_t)all->n, sizeof *all->c, by_index);
+    for (int64_t i = 0; i < all->n; i++)
+        if (kept == 0 || all->c[kept - 1].index != all->c[i].index) all->c[kept++] = all->c[i];
+    all->n = kept;
 }
 
+/* Outliers are known by many values, so this looks now and then. */
 static bool may_be_far(const pli_range *range) {
-    if (range->n > 2 && range->n % PLI_RANGE_KEPT != 0) return true; /* outliers are known by many values; see take */
-    return range->least == range->most || pli_range_origin(range) != 0;
+    return (range->n != FIRST && range->n % PLI_RANGE_KEPT != 0) || pli_range_may_be_far(range);
 }
 
-/* Takes a row in, and drops candidates that it does not give, or that are not far from 0 any more. */
+/* Takes a row in, and drops candidates that are not far from 0. */
 static void add_row(candidates *all, cursor p, cursor end) {
     uint64_t index;
     double   value;
     int64_t  kept = 0;
     while (next_entry(&p, end, &index, &value)) {
         candidate *c = find(all, index);
-        if (c == NULL) continue;
+        if (c == NULL || c->row == all->rows) continue;
         pli_range_add(&c->range, value);
         c->row = all->rows;
     }
-    for (int64_t i = 0; i < all->n; i++)
-        if (all->c[i].row == all->rows && may_be_far(&all->c[i].range)) all->c[kept++] = all->c[i];
+    for (int64_t i = 0; i < all->n; i++) {
+        candidate *c = &all->c[i];
+        if (c->row != all->rows) pli_range_add(&c->range, 0);
+        if (may_be_far(&c->range)) all->c[kept++] = *c;
+    }
     all->n = kept;
     all->rows++;
 }
@@ -89,11 +108,11 @@ static void add_rows(candidates *all, const pli_source *source, size_t from, siz
     const size_t safe = source->bytes > PLI_PARSE_PAD ? source->bytes - PLI_PARSE_PAD : 0;
     cursor       p = source->data + from, stop = source->data + (to < safe ? to : safe);
     if (stop > p && stop - p > SAMPLE_BYTES) stop = p + SAMPLE_BYTES;
-    for (bool first = all->rows == 0; p < stop && (first || all->n > 0); first = false) {
+    if (all->rows == 0) begin(all, p, stop);
+    while (p < stop && all->n > 0) {
         p = pli_libsvm_row(p, stop);
         cursor end = p < stop ? memchr(p, '\n', (size_t)(stop - p)) : NULL;
         if (end == NULL) return;
-        if (first) begin(all, p, end);
         add_row(all, p, end);
         p = end + 1;
     }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "data/dataset/dataset.h"
+#include "data/file_case.h"
 
 static char file_name[] = "/tmp/plait_libsvm_XXXXXX";
 
@@ -372,9 +373,7 @@ static void test_features_that_a_row_does_not_give(void **state) {
 
 static int make_file(void **state) {
     (void)state;
-    int fd = mkstemp(file_name);
-    if (fd >= 0) close(fd);
-    return fd >= 0 ? 0 : -1;
+    return new_file(file_name);
 }
 
 static int remove_file(void **state) {

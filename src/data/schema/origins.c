@@ -16,12 +16,13 @@ enum { FEW = PLI_RANGE_KEPT / 2 }; /* of fewer kept values none is an outlier */
 void pli_range_add(pli_range *range, double x) {
     if (range->n == 0 || x < range->least) range->least = x;
     if (range->n == 0 || x > range->most) range->most = x;
-    if ((range->n++ & ((INT64_C(1) << range->level) - 1)) != 0) return;
-    range->kept[range->n_kept++] = x;
-    if (range->n_kept < PLI_RANGE_KEPT) return;
-    range->n_kept /= 2;
-    range->level++;
-    for (int32_t i = 0; i < range->n_kept; i++) range->kept[i] = range->kept[2 * i];
+    const uint64_t n = (uint64_t)++range->n;
+    if (range->n_kept < PLI_RANGE_KEPT) {
+        range->kept[range->n_kept++] = x;
+        return;
+    }
+    const uint64_t at = pli_hash_u64(n) % n; /* each value is kept with the same chance: Vitter 1985, algorithm R */
+    if (at < PLI_RANGE_KEPT) range->kept[at] = x;
 }
 
 static double origin_between(double least, double most) {
@@ -37,16 +38,28 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Sets the range without an eighth of the kept values at either end. false: they are too few. */
-static bool without_outliers(const pli_range *range, double *least, double *most) {
+/* The range of the kept values without `cut` of them at either end. */
+static void within(const pli_range *range, int32_t cut, double *least, double *most) {
     double        sorted[PLI_RANGE_KEPT];
-    const int32_t n = range->n_kept, cut = n / 8;
-    if (n < FEW) return false;
+    const int32_t n = range->n_kept;
     memcpy(sorted, range->kept, (size_t)n * sizeof *sorted);
     qsort(sorted, (size_t)n, sizeof *sorted, by_size);
     *least = sorted[cut];
     *most = sorted[n - 1 - cut];
+}
+
+/* Sets the range without an eighth of the kept values at either end. false: they are too few. */
+static bool without_outliers(const pli_range *range, double *least, double *most) {
+    if (range->n_kept < FEW) return false;
+    within(range, range->n_kept / 8, least, most);
     return true;
+}
+
+bool pli_range_may_be_far(const pli_range *range) {
+    double least, most;
+    if (range->n == 0) return false;
+    within(range, range->n_kept < FEW ? (range->n_kept - 1) / 2 : range->n_kept / 4, &least, &most);
+    return (least == most && least != 0) || origin_between(least, most) != 0;
 }
 
 double pli_range_origin(const pli_range *range) {

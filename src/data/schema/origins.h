@@ -19,13 +19,13 @@ typedef struct pli_column_origin {
 
 enum { PLI_RANGE_KEPT = 40 };
 
-/* The least and the greatest value of a column in a sample, and some of its values, evenly spread over the rows.
- * Zero-initialised is empty. */
+/* The least and the greatest value of a column in a sample, and some of its values, by chance. Zero-initialised is
+ * empty. */
 typedef struct pli_range {
     int64_t n;
     double  least, most;
-    double  kept[PLI_RANGE_KEPT]; /* [n_kept] each 2^level-th */
-    int32_t n_kept, level;
+    double  kept[PLI_RANGE_KEPT]; /* [n_kept] */
+    int32_t n_kept;
 } pli_range;
 
 void pli_range_add(pli_range *range, double x);
@@ -33,6 +33,10 @@ void pli_range_add(pli_range *range, double x);
 /** The origin of a column with this range, a round number below its values, or below three in four of them; 0: it needs
  *  none. */
 double pli_range_origin(const pli_range *range);
+
+/** By the values so far, which may be few: might the column have an origin? false: those in the middle are 0, or too
+ *  far apart. */
+bool pli_range_may_be_far(const pli_range *range);
 
 /** The place of `at` in origin [n], which increase; -1: it has none. */
 int64_t pli_origin_find(const pli_column_origin *origin, int64_t n, uint64_t at);

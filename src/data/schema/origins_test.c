@@ -36,9 +36,20 @@ static void test_outliers(void **state) {
     for (int far = 3; far <= 30; far += 27) {
         pli_range range = { 0 };
         for (int i = 0; i < 300; i++) pli_range_add(&range, i % far == 0 ? 0 : 1764172800 + 60 * (i * 7 % 300));
-        assert_true(range.least == 0 && range.n == 300 && range.n_kept < PLI_RANGE_KEPT);
+        assert_true(range.least == 0 && range.n == 300 && range.n_kept == PLI_RANGE_KEPT);
         assert_true(pli_range_origin(&range) == (far == 3 ? 0 : 1764170000));
     }
+    /* one in ten, whatever the period: the column may be far all the while */
+    for (int period = 10; period <= 40; period++) {
+        pli_range range = { 0 };
+        for (int i = 0; i < 2000; i++) {
+            pli_range_add(&range, i % period == 1 ? 0 : 1764172800 + 60 * (i * 7 % 300));
+            if (i >= 7) assert_true(pli_range_may_be_far(&range));
+        }
+    }
+    pli_range near = { 0 };
+    for (int i = 0; i < 8; i++) pli_range_add(&near, i < 5 ? 0 : 1764172800 + i);
+    assert_false(pli_range_may_be_far(&near));
     pli_range few = { 0 };
     for (int i = 0; i < 9; i++) pli_range_add(&few, i == 4 ? 0 : 1764172800 + i);
     assert_true(pli_range_origin(&few) == 0);

@@ -108,6 +108,16 @@ pli_schema *pli_schema_copy(const pli_schema *schema) {
 
 /* --- numbering -------------------------------------------------------------------------------------------- */
 
+/* Rounded to a float: the last bits of the double could depend on how often parts were counted. */
+static double mean_of(const pli_superacc *sum, int64_t count) {
+    return count > 0 ? (float)(pli_superacc_value(sum) / (double)count) : 0;
+}
+
+void pli_schema_set_mean(pli_column *column, const pli_superacc *sum, int64_t count) {
+    column->mean = mean_of(sum, count);
+    column->count = count;
+}
+
 static void number_columns(pli_schema *schema) {
     uint64_t key = 0;
     for (int64_t i = 0; i < schema->columns; i++) {
@@ -115,9 +125,7 @@ static void number_columns(pli_schema *schema) {
         column->first_key = key;
         if (column->role == PLI_ROLE_NUMBER) key++;
         if (column->role == PLI_ROLE_TEXT) key += (uint64_t)column->dict.n;
-        /* rounded to a float: the last bits of the double could depend on how often parts were counted */
-        if (column->sum != NULL)
-            column->mean = column->count > 0 ? (float)(pli_superacc_value(column->sum) / (double)column->count) : 0;
+        if (column->sum != NULL) column->mean = mean_of(column->sum, column->count);
     }
     schema->features = (int64_t)key;
 }

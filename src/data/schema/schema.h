@@ -17,7 +17,8 @@ typedef enum pli_data_format {
     PLI_FORMAT_TABLE,
     PLI_FORMAT_IDX,
     PLI_FORMAT_CHARS,
-    PLI_FORMAT_VW
+    PLI_FORMAT_VW,
+    PLI_FORMAT_NPY /* while it is opened; its schema is that of a table */
 } pli_data_format;
 enum { PLI_IDX_AXES = 4, PLI_WINDOW_MAX = 1024 /* so that its features may be made dense */ };
 typedef enum pli_role { PLI_ROLE_NUMBER, PLI_ROLE_TEXT, PLI_ROLE_LABEL, PLI_ROLE_WEIGHT } pli_role;
@@ -82,6 +83,8 @@ pli_schema *pli_schema_create(void); /* NULL: out of memory */
 pli_schema *pli_schema_copy(const pli_schema *schema);
 /** Computes features, index_base and first_key from the rest. */
 void              pli_schema_number(pli_schema *schema);
+/** Sets the mean of a column of numbers by the sum of its `count` cells. */
+void              pli_schema_set_mean(pli_column *column, const pli_superacc *sum, int64_t count);
 /** The number of features without the bound of an int64: an index of 2^63 - 1, counted from 0, makes it 2^63. */
 uint64_t          pli_schema_keys(const pli_schema *schema);
 pli_column       *pli_schema_add_column(pli_schema *schema, const char *name, size_t length,

@@ -4,6 +4,7 @@
 
 #include "data/formats/foreign.h"
 #include "data/formats/idx.h"
+#include "data/formats/npy.h"
 
 enum { SAMPLE_BYTES = 1 << 16 };
 
@@ -30,9 +31,14 @@ static plait_status refuse(pli_intake *in, const unsigned char *data, const unsi
                      err);
 }
 
+/* Is it an array, whose bytes are no text? */
+static bool is_array(const unsigned char *data, size_t bytes) {
+    return pli_idx_is(data, bytes) || pli_npy_is(data, bytes);
+}
+
 static plait_status judge(pli_intake *in, plait_error *err) {
     in->judged = true;
-    in->binary = pli_is_packed(in->head, PLI_INTAKE_HEAD) || pli_idx_is(in->head, PLI_INTAKE_HEAD);
+    in->binary = pli_is_packed(in->head, PLI_INTAKE_HEAD) || is_array(in->head, PLI_INTAKE_HEAD);
     PLI_TRY(pli_foreign_check(in->name, in->head, PLI_INTAKE_HEAD, err));
     const unsigned char *nul = in->binary ? NULL : memchr(in->head, 0, PLI_INTAKE_HEAD);
     return nul == NULL
@@ -52,7 +58,7 @@ plait_status pli_intake_add(pli_intake *in, const unsigned char *data, size_t by
 
 plait_status pli_source_check_text(const char *name, const unsigned char *data, size_t bytes, plait_error *err) {
     const size_t         sample = bytes < SAMPLE_BYTES ? bytes : SAMPLE_BYTES;
-    const unsigned char *nul = pli_idx_is(data, bytes) ? NULL : memchr(data, 0, sample);
+    const unsigned char *nul = is_array(data, bytes) ? NULL : memchr(data, 0, sample);
     return nul == NULL ? PLAIT_OK
                        : found_nul(name, 1 + newlines(data, (size_t)(nul - data)), (size_t)(nul - data), err);
 }

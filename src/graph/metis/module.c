@@ -5,7 +5,7 @@
 #include <metis.h>
 #include <pthread.h>
 
-#include "graph/place/cutter.h"
+#include "base/cutter.h"
 
 _Static_assert(sizeof(idx_t) == sizeof(int32_t), "METIS of 32-bit numbers");
 _Static_assert(sizeof(real_t) == sizeof(float), "METIS of 32-bit shares");

@@ -44,6 +44,7 @@ static plait_status group_nodes(const plait_graph *g, const plait_place_opts *o,
 
 static double time_of(const plait_place_opts *o, const pli_plan_node *n) {
     if (n->work == PLI_WORK_NONE) return 0;
+    if (pli_plan_adds_up(n) && o->micro_batches == 1) return o->node_ns;
     return o->node_ns + n->weight.flops * o->flop_ns + n->weight.taps * o->tap_ns + n->weight.steps * o->step_ns +
            n->weight.moved * o->moved_ns;
 }

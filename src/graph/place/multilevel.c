@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/module.h"
-#include "graph/place/cutter.h"
+#include "base/cutter.h"
 #include "graph/place/place.h"
 
 /* Sums of weights stay below 2^31, however they are rounded. */

@@ -21,7 +21,7 @@
 #include "base/random.h"
 #include "graph/form/export.h"
 #include "graph/graph.h"
-#include "graph/place/cutter.h"
+#include "base/cutter.h"
 
 enum { BATCH = 64, RANKS_MAX = 8 };
 
@@ -382,6 +382,28 @@ static void test_one_rank_is_busy(void **state) {
     plait_graph_destroy(&t.g);
 }
 
+/* Where each byte takes a nanosecond, and nothing else does, two micro-batches take twice as long as one, and besides
+ * the time to add their incs up: each delta and sum is read, and the sum is written. */
+static void test_incs_of_micro_batches_are_added_up(void **state) {
+    (void)state;
+    stage  t;
+    double seconds[3];
+    build(&t, &scenes[0]);
+    int32_t *zeros = calloc((size_t)plait_graph_nodes(t.g), sizeof *zeros);
+    t.opts.flop_ns = t.opts.tap_ns = t.opts.step_ns = t.opts.node_ns = t.opts.message_ns = t.opts.byte_ns = 0;
+    t.opts.moved_ns = 1;
+    for (int32_t m = 1; m <= 2; m++) {
+        t.opts.micro_batches = m;
+        plait_placement *p = place(&t, "given", zeros);
+        assert_non_null(p);
+        seconds[m] = plait_placement_seconds(p);
+        plait_placement_destroy(&p);
+    }
+    assert_float_equal(seconds[2] - 2 * seconds[1], 2 * 6 * 3 * 64 * 64 * 4 * 1e-9, 1e-12);
+    free(zeros);
+    plait_graph_destroy(&t.g);
+}
+
 static void test_by_hand_and_rules(void **state) {
     (void)state;
     stage t;
@@ -506,6 +528,7 @@ int main(void) {
         cmocka_unit_test(test_an_onnx_model_against_random),
         cmocka_unit_test(test_metis),
         cmocka_unit_test(test_one_rank_is_busy),
+        cmocka_unit_test(test_incs_of_micro_batches_are_added_up),
         cmocka_unit_test(test_by_hand_and_rules),
         cmocka_unit_test(test_rules_of_the_graph),
         cmocka_unit_test(test_refusals),

@@ -95,7 +95,7 @@ static pli_events settle_events(const pli_run *run, const double *seen) {
     return events;
 }
 
-/* Of a data set in memory all rows have been looked at: nothing is left to be checked while they are counted. */
+/* All rows of a data set in memory have been looked at: nothing is left to be checked while they are counted. */
 static plait_status settle_values(pli_run *run) {
     pli_bayes_fit  *b = pli_bayes_fit_of(run);
     pli_tally_form *t = &b->tally;
@@ -122,7 +122,7 @@ static plait_status settle_values(pli_run *run) {
 enum { CLOCKS = 16, PUSHED = 8, ENTRIES_OF_CLOCK = 1 << 26 };
 
 /* Few clocks, since each pushes the features that it touched: several entries are counted for a value that may be
- * pushed. Of large data a clock is some tenths of a second nevertheless. */
+ * pushed. A clock of large data is some tenths of a second nevertheless. */
 static void settle_clocks(pli_run *run) {
     const double entries = fmax((double)run->entries / (double)run->rows, 1);
     const double values = run->features > 0 ? (double)run->features * (double)pli_bayes_fit_of(run)->tally.width : 0;

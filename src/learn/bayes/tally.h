@@ -21,8 +21,8 @@ extern const char *const pli_events_name[PLI_EVENTS + 1];
 /** -1: none. */
 int32_t pli_events_find(const char *name);
 
-/* Of gaussian each feature and class has three sums, of the rows with a value: their weight, what the values are above
- * the centre, and its square. */
+/* With gaussian events each feature and class has three sums over the rows with a value: their weight, the values less
+ * the centre, and the square of that. */
 enum { PLI_GIVEN, PLI_SUM, PLI_SQUARE, PLI_MOMENTS };
 static inline int64_t pli_events_width(pli_events events, int64_t classes) {
     return events == PLI_EVENTS_GAUSSIAN ? PLI_MOMENTS * classes : classes;

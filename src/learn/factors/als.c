@@ -193,14 +193,33 @@ static plait_status solve_side(pli_run *run, const pli_ratings *own, plait_table
     return status;
 }
 
-plait_status pli_als_epoch(pli_run *run) {
-    pli_mf  *m = pli_mf_of(run);
-    pli_sums before = { 0 };
-    PLI_TRY(solve_side(run, &m->of_users, m->users, m->items, &before));
-    PLI_TRY(plait_job_clock(run->job));
+static plait_status solve_users(pli_run *run, const pli_ratings *share) {
+    const pli_mf *m = pli_mf_of(run);
+    pli_sums      before = { 0 };
+    return solve_side(run, share, m->users, m->items, &before);
+}
+
+static plait_status solve_items(pli_run *run, const pli_ratings *share) {
+    pli_mf *m = pli_mf_of(run);
+    return solve_side(run, share, m->items, m->users, &m->sums);
+}
+
+/* A clock: the own rows of one side, and those of workers that have died, before it or in it. */
+static plait_status one_side(pli_run *run, bool of_items) {
+    const pli_mf *m = pli_mf_of(run);
+    plait_status (*const solve)(pli_run *, const pli_ratings *) = of_items ? solve_items : solve_users;
+    plait_status status;
+    PLI_TRY(solve(run, of_items ? &m->of_items : &m->own.ratings));
+    PLI_TRY(pli_mf_heirs_each(run, of_items, false, solve));
+    while ((status = plait_job_clock(run->job)) == PLAIT_STAND_IN)
+        PLI_TRY(pli_mf_heirs_each(run, of_items, true, solve));
+    PLI_TRY(status);
     run->clocks_done++;
-    PLI_TRY(solve_side(run, &m->of_items, m->items, m->users, &m->sums));
-    PLI_TRY(plait_job_clock(run->job));
-    run->clocks_done++;
+    pli_run_tell_lost(run);
     return PLAIT_OK;
+}
+
+plait_status pli_als_epoch(pli_run *run) {
+    PLI_TRY(one_side(run, false));
+    return one_side(run, true);
 }

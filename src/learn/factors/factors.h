@@ -16,6 +16,7 @@
  *     probe.c     the step size, where none was given
  *     recut.c     --balance dynamic: users go by speed
  *     als.c       alternating least squares: all users, then all items
+ *     heirs.c     --replicas 2: the rows of a worker that has died
  *     train.c     tables, epochs, checkpoints
  *     factors_learner.c, factors_model.c, recommend.c
  *
@@ -56,6 +57,10 @@ plait_status pli_ratings_count(pli_run *run, const pli_schema_pair *pair, int64_
 /** Gives each worker all ratings of its share of the users, or of the items. cut [workers + 1]. Collective. */
 plait_status pli_ratings_share(pli_run *run, const pli_schema_pair *pair, bool of_items, const int64_t *cut,
                                pli_ratings *out);
+/** The ratings of rows cut[0] .. cut[1] - 1, from all blocks of the data; other workers' are read once more. Errors:
+ *  EIO, EFORMAT, ENOMEM. */
+plait_status pli_ratings_read(pli_run *run, const pli_schema_pair *pair, bool of_items, const int64_t *cut,
+                              pli_ratings *out);
 void         pli_ratings_free(pli_ratings *ratings);
 void         pli_ratings_free_rows(pli_ratings *ratings); /* the ratings alone, not where each row begins */
 
@@ -93,6 +98,26 @@ void pli_factor_rows_free(pli_factor_rows *rows);
 void pli_factor_rows_read(pli_factor_rows *rows, int64_t n, const float *table);
 void pli_factor_rows_write(const pli_factor_rows *rows, int64_t n, float *table);
 
+/* The users of a worker, under sgd: their ratings by blocks of items, and their factors. */
+typedef struct pli_mf_users {
+    int32_t          worker;
+    int64_t          epoch;     /* of which ratings are arranged; bpr arranges them anew in each */
+    pli_ratings      ratings;
+    pli_factor_cells cells;
+    pli_factor_rows  rows;
+    float           *base;      /* as the table holds them */
+    uint32_t        *other;     /* bpr: an item that is not rated, for each rating of a block */
+    double          *tile_loss; /* [strips] */
+    uint8_t         *seen;      /* [users] for touches */
+} pli_mf_users;
+
+/* What was a dead worker's (heirs.c). */
+typedef struct pli_mf_share {
+    bool         known; /* its ratings have been read */
+    pli_mf_users users;
+    pli_ratings  items; /* als */
+} pli_mf_share;
+
 typedef struct pli_mf {
     pli_factor_loss loss;
     bool            als;
@@ -100,23 +125,22 @@ typedef struct pli_mf {
     double          confidence, mean;
     uint64_t        seed;
     int64_t         epoch; /* at hand */
-    int32_t         rank_of_worker;
     pli_schema_pair pair;
     int64_t        *user_cut, *item_cut, *block_cut; /* [workers + 1], [workers + 1], [blocks + 1] */
     int64_t         blocks;
-    pli_ratings     of_users, of_items;
+    pli_mf_users    own;
+    pli_ratings     of_items;
     plait_table    *users, *items;
     pli_sums        sums; /* of the epoch at hand, own ratings */
+    pli_mf_share   *heir; /* [workers] heirs.c; NULL: nobody has died */
     /* sgd */
-    pli_factor_cells cells;
     plait_schedule  *schedule;
-    pli_factor_rows  user_rows, item_rows;
-    float           *user_base, *item_base, *delta; /* as the tables hold them; what is pushed */
+    int64_t          step;                          /* of the schedule, at hand */
+    pli_factor_rows  item_rows;
+    float           *item_base, *delta;             /* as the table holds them; what is pushed */
+    int64_t          delta_values;
     uint64_t        *key;                           /* [items] bpr: the item at each place,      */
     uint32_t        *place;                         /* and the place of each item                */
-    uint32_t        *other;                         /* bpr: an item that is not rated, for each rating of a block */
-    double          *tile_loss;                     /* [strips] */
-    uint8_t         *seen;                          /* [users] for touches */
     uint64_t         began_ns, worked_ns;           /* recut.c: of the epoch at hand */
 } pli_mf;
 
@@ -130,8 +154,10 @@ int64_t pli_mf_staleness(const pli_run *run);
 plait_status pli_rotate_begin(pli_run *run);
 plait_status pli_rotate_epoch(pli_run *run);
 void         pli_rotate_end(pli_mf *m);
-/** Takes the users of m->of_users from the table, in place of those before. */
+/** Takes the users of m->own.ratings from the table, in place of those before. */
 plait_status pli_rotate_take_users(pli_run *run);
+/** What the users of a worker have beside their ratings is freed. */
+void         pli_rotate_free_users(pli_mf_users *users);
 plait_status pli_als_epoch(pli_run *run);
 
 /** The step size of an epoch of so many, if the first has this one. Update rules' schedules have the same names. */
@@ -152,6 +178,16 @@ void         pli_recut_begin_work(pli_run *run);
 void         pli_recut_end_work(pli_run *run);
 /** After an epoch: cuts users by the speeds measured in it, if that is worth the move. Collective. */
 plait_status pli_recut(pli_run *run);
+
+/* --- heirs.c ------------------------------------------------------------------------------------------------------ */
+
+/** als: calls solve for the share of each dead worker that is this worker's now; inherited: that has become its own in
+ *  the clock that is ending. Errors: those of solve, EIO, EFORMAT, ENOMEM. */
+plait_status pli_mf_heirs_each(pli_run *run, bool of_items, bool inherited,
+                               plait_status (*solve)(pli_run *run, const pli_ratings *share));
+/** sgd: the users of worker `home` with their ratings; NULL: EIO, EFORMAT, ENOMEM. */
+pli_mf_users *pli_mf_heirs_users(pli_run *run, int32_t home);
+void          pli_mf_heirs_end(pli_mf *m, int32_t workers);
 
 /* --- models (factors_model.c) ------------------------------------------------------------------------------------- */
 

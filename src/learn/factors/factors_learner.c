@@ -46,8 +46,6 @@ static plait_status check_loss(const pli_run *run) {
     return pli_fail_unknown(run->err, "loss of model mf", run->opts->loss, losses, LOSSES);
 }
 
-static bool is(const char *value, const char *name) { return value != NULL && strcmp(value, name) == 0; }
-
 static plait_status refuse(const pli_run *run, const char *what, const char *why, const char *nearest) {
     return pli_fail(run->err, PLAIT_EREFUSED, "%s with model mf is refused: %s; nearest is %s", what, why, nearest);
 }
@@ -55,13 +53,13 @@ static plait_status refuse(const pli_run *run, const char *what, const char *why
 /* Is the optimizer one that the loss can have? */
 static plait_status check_optimizer(const pli_run *run) {
     const char *asked = run->opts->optimizer;
-    if (is(asked, "momentum") || is(asked, "adagrad") || is(asked, "adam") || is(asked, "ftrl"))
+    if (pli_is(asked, "momentum") || pli_is(asked, "adagrad") || pli_is(asked, "adam") || pli_is(asked, "ftrl"))
         return refuse(run, "an update rule", "its steps on a row divide by the row's past slopes already",
                       "--optimizer sgd");
-    if (is(run->opts->loss, "implicit") && is(asked, "sgd"))
+    if (pli_is(run->opts->loss, "implicit") && pli_is(asked, "sgd"))
         return refuse(run, "--optimizer sgd and --loss implicit", "it counts all pairs, also those without a value",
                       "--optimizer als, or --loss bpr");
-    if (is(run->opts->loss, "bpr") && is(asked, "als"))
+    if (pli_is(run->opts->loss, "bpr") && pli_is(asked, "als"))
         return refuse(run, "--optimizer als and --loss bpr", "it is no sum of squares", "--optimizer sgd");
     return PLAIT_OK;
 }
@@ -84,9 +82,6 @@ static plait_status check(pli_run *run) {
     const plait_train_opts *o = run->opts;
     PLI_TRY(check_loss(run));
     PLI_TRY(check_optimizer(run));
-    if (o->replicas > 1)
-        return refuse(run, "--replicas", "a user's factors lie with its worker alone until an epoch ends",
-                      "--checkpoint DIR, and --resume DIR when a worker has died");
     if (o->backup > 0)
         return refuse(run, "--backup", "a step of the rotation may then lack a worker's part", "--backup 0");
     if (o->l1 > 0) return refuse(run, "--l1", "its penalty is on squares", "--l2");
@@ -169,7 +164,7 @@ static void settle_numbers(pli_run *run) {
     m->cols = m->rank + PLI_FACTOR_FIRST;
     m->confidence = plait_training_number(run, "confidence");
     m->seed = o->seed;
-    m->rank_of_worker = plait_comm_rank(run->comm);
+    m->own.worker = plait_comm_rank(run->comm);
     run->batch = run->examples = run->train_rows;
     run->clocks = 1;
     run->epochs = o->epochs > 0 ? o->epochs : usual_epochs(run);
@@ -201,7 +196,7 @@ int64_t pli_mf_staleness(const pli_run *run) {
 /* So many that a block rests long enough for a stale read to miss nothing, if reads are bounded at all. */
 static plait_status settle_blocks(pli_run *run) {
     pli_mf       *m = pli_mf_of(run);
-    const int64_t workers = plait_comm_workers(run->comm), asked = plait_training_count(run, "item-blocks");
+    const int64_t workers = pli_run_holders(run), asked = plait_training_count(run, "item-blocks");
     const int64_t least = workers * (pli_mf_staleness(run) + 1);
     m->blocks = asked > 0 ? asked : BLOCKS > least ? BLOCKS : least;
     if (asked == 0 && m->blocks % workers != 0) m->blocks += workers - m->blocks % workers;
@@ -210,6 +205,13 @@ static plait_status settle_blocks(pli_run *run) {
     return pli_fail(run->err, PLAIT_EINVAL, "%lld blocks of items for %lld workers: expected one for each at least, "
                                             "and %d at most",
                     (long long)m->blocks, (long long)workers, (int)PLI_ROTATION_MOST);
+}
+
+/* Spares have no rows until somebody dies. */
+static void cut_rows(const pli_run *run, int64_t n, const int64_t *count, int64_t *cut) {
+    const int32_t holders = pli_run_holders(run);
+    pli_ratings_cut(n, count, holders, cut);
+    for (int32_t w = holders; w < plait_comm_workers(run->comm); w++) cut[w + 1] = n;
 }
 
 static plait_status measured(pli_run *run) {
@@ -226,10 +228,10 @@ static plait_status measured(pli_run *run) {
     plait_status status = good ? pli_ratings_count(run, &m->pair, users, items)
                                : pli_fail(run->err, PLAIT_ENOMEM, "no memory to count ratings");
     if (status >= 0) {
-        pli_ratings_cut(m->pair.users, users, workers, m->user_cut);
-        pli_ratings_cut(m->pair.items, items, workers, m->item_cut);
+        cut_rows(run, m->pair.users, users, m->user_cut);
+        cut_rows(run, m->pair.items, items, m->item_cut);
         pli_ratings_cut(m->pair.items, items, m->blocks, m->block_cut);
-        status = pli_ratings_share(run, &m->pair, false, m->user_cut, &m->of_users);
+        status = pli_ratings_share(run, &m->pair, false, m->user_cut, &m->own.ratings);
     }
     if (status >= 0 && m->als) status = pli_ratings_share(run, &m->pair, true, m->item_cut, &m->of_items);
     pli_free(users);
@@ -240,8 +242,9 @@ static plait_status measured(pli_run *run) {
 static void end(pli_run *run) {
     pli_mf *m = pli_mf_of(run);
     pli_rotate_end(m);
-    pli_ratings_free(&m->of_users);
+    pli_ratings_free(&m->own.ratings);
     pli_ratings_free(&m->of_items);
+    pli_mf_heirs_end(m, plait_comm_workers(run->comm));
     pli_free(m->user_cut);
     pli_free(m->item_cut);
     pli_free(m->block_cut);

@@ -12,7 +12,7 @@
 #include "comm/comm.h"
 #include "learn/factors/factors.h"
 
-static const double rates[] = { 0.0125, 0.025, 0.05, 0.1, 0.2 };
+static const double rates[] = { 0.0125, 0.025, 0.05, 0.1, 0.2, 0.4 };
 enum { RATES = sizeof rates / sizeof *rates, HELD_OUT = 10 };
 
 /* The most ratings, and the most steps times rank of all rates: about a second. */

@@ -224,3 +224,38 @@ plait_status pli_ratings_share(pli_run *run, const pli_schema_pair *pair, bool o
     if (status >= 0) status = sort(out, run->err);
     return status >= 0 ? index_rows(out, run->err) : status;
 }
+
+/* --- without an exchange ------------------------------------------------------------------------------------------ */
+
+/* Adds the ratings of a block that are of the share's rows. */
+static plait_status add_block(const pli_run *run, const pli_schema_pair *pair, bool of_items, const pli_block *block,
+                              int64_t *capacity, pli_ratings *out) {
+    void      *room = out->rating;
+    const bool ok = pli_grow(&room, capacity, out->ratings + block->rows, sizeof *out->rating);
+    out->rating = room;
+    if (!ok) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the ratings of a dead worker");
+    for (int64_t i = 0; i < block->rows; i++) {
+        pli_rating r;
+        if (!rating_of(run, pair, block, i, &r)) continue;
+        if ((uint64_t)(own_row(&r, of_items) - out->first) >= (uint64_t)out->n) continue;
+        out->rating[out->ratings] = r;
+        if (of_items) out->rating[out->ratings].user = r.item, out->rating[out->ratings].item = r.user;
+        out->ratings++;
+    }
+    return PLAIT_OK;
+}
+
+plait_status pli_ratings_read(pli_run *run, const pli_schema_pair *pair, bool of_items, const int64_t *cut,
+                              pli_ratings *out) {
+    int64_t      capacity = 0;
+    plait_status status = PLAIT_OK;
+    *out = (pli_ratings){ .first = cut[0], .n = cut[1] - cut[0] };
+    for (int32_t b = 0; status >= 0 && b < pli_dataset_blocks(run->data); b++) {
+        pli_borrowed *lent = NULL;
+        status = pli_dataset_borrow(run->data, b, &lent, run->err);
+        if (status >= 0) status = add_block(run, pair, of_items, pli_borrowed_block(lent), &capacity, out);
+        pli_borrowed_free(&lent);
+    }
+    if (status >= 0) status = sort(out, run->err);
+    return status >= 0 ? index_rows(out, run->err) : status;
+}

@@ -56,8 +56,8 @@ static plait_status move_users(pli_run *run, const double *share) {
     }
     PLI_TRY(plait_job_barrier(run->job)); /* all users are in the table */
     PLI_TRY(cut_users(run, share));
-    pli_ratings_free(&m->of_users);
-    PLI_TRY(pli_ratings_share(run, &m->pair, false, m->user_cut, &m->of_users));
+    pli_ratings_free(&m->own.ratings);
+    PLI_TRY(pli_ratings_share(run, &m->pair, false, m->user_cut, &m->own.ratings));
     return pli_rotate_take_users(run);
 }
 

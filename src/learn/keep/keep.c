@@ -67,7 +67,7 @@ static void tell(pli_keep *k) {
     const plait_checkpointed done = { .dir = run->opts->checkpoint,
                                       .folder = k->folder,
                                       .clock = k->clock,
-                                      .bytes = k->bytes,
+                                      .bytes = pli_checkpoint_bytes(run->opts->checkpoint, k->folder),
                                       .seconds = (double)(pli_comm_now(run->comm) - k->begun_ns) * 1e-9,
                                       .stall_seconds = (double)k->stall_ns * 1e-9 };
     run->opts->checkpointed(run->opts->user, &done);
@@ -278,13 +278,18 @@ plait_status pli_keep_epoch(pli_run *run, int64_t epoch, bool *stop_out) {
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
+void pli_keep_tables(pli_run *run) {
+    if (run->keep == NULL) return;
+    run->keep->tables = run->n_made;
+    memcpy(run->keep->table, run->made, sizeof run->keep->table);
+}
+
 plait_status pli_keep_begin(pli_run *run) {
     if (run->opts->checkpoint == NULL) return PLAIT_OK;
     pli_keep *k = run->keep = pli_calloc(1, sizeof *k);
     if (k == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for checkpoints");
     k->run = run;
-    k->tables = run->n_made;
-    memcpy(k->table, run->made, sizeof k->table);
+    pli_keep_tables(run);
     k->last = run->resume != NULL && run->opts->resume != NULL && strcmp(run->opts->resume, run->opts->checkpoint) == 0
                   ? run->clocks_done
                   : -1;

@@ -36,7 +36,7 @@ struct pli_resume {
     pli_checkpoint *checkpoint;
     char            folder[PLI_CHECKPOINT_FOLDER];
     int64_t         clock, epoch, epoch_clock, epochs_done, tail; /* epoch_clock: clocks of the epoch that are done */
-    int32_t         layout, lanes;
+    int32_t         layout, lanes, blocks; /* blocks: that were asked for; 0: as many as suit the data */
     int64_t         in_order; /* does the first epoch take each block's rows in their own order? -1: it does not say */
     pli_total       progressive;
     double          best_loss, validation_loss, validation_accuracy;
@@ -56,6 +56,9 @@ plait_status pli_resume_tables(pli_run *run);
  *  rows. array: reads it all to out, rows of row_bytes each. Errors: EMISMATCH. */
 bool         pli_resume_has(const pli_run *run, const char *name, int64_t *rows_out);
 plait_status pli_resume_array(const pli_run *run, const char *name, int64_t rows, int64_t row_bytes, void *out);
+/** Reads n rows from `first` on. */
+plait_status pli_resume_rows(const pli_run *run, const char *name, int64_t first, int64_t n, int64_t rows,
+                             int64_t row_bytes, void *out);
 void         pli_resume_close(pli_run *run);
 
 /** Writes the options that a result depends on, with their final values, one line each. The caller frees text. */
@@ -77,8 +80,10 @@ plait_status pli_keep_clock(pli_run *run, int64_t epoch, int64_t clock, bool *st
 /** The same after an epoch of a learner that has a loop of its own; without checkpoints *stop_out says whether anybody
  *  was told to stop. Collective over the workers. */
 plait_status pli_keep_epoch(pli_run *run, int64_t epoch, bool *stop_out);
-/** Training is over: completes the checkpoint under way. Collective over the workers. */
+/** Training is over, or tables are to be dropped: completes the checkpoint under way. Collective over the workers. */
 plait_status pli_keep_settle(pli_run *run);
+/** The run's tables are others now; no checkpoint is under way. */
+void         pli_keep_tables(pli_run *run);
 /** The clock of the last complete checkpoint; -1: none. *failed_out: why the last one that was due was not written;
  *  code 0: it was. */
 int64_t pli_keep_last(const pli_run *run, plait_error *failed_out);

@@ -58,6 +58,7 @@ plait_status pli_keep_describe(const pli_run *run, int64_t epoch, int64_t clock,
     pli_json_text(text, "topology", run->topology);
     pli_json_text(text, "transport", plait_comm_transport(comm));
     pli_json_i64(text, "layout", run->layout);
+    pli_json_i64(text, "blocks", run->blocks);
     pli_json_i64(text, "in_order", epoch == 0 && run->in_order);
     if (run->lanes > 0) {
         pli_json_i64(text, "lanes", run->lanes);

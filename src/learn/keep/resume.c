@@ -40,6 +40,18 @@ static bool read_cells(const char *hex, pli_total *total) {
     return true;
 }
 
+/* How many blocks the data were asked to be cut into. Versions that do not say so made one for each worker beyond
+ * 64. */
+static plait_status read_blocks(const pli_run *run, const json_t *meta, const char *options) {
+    int64_t blocks = 0;
+    int     made = 0;
+    if (json_object_get(meta, "blocks") != NULL) PLI_TRY(read_count(run, meta, "blocks", 0, &blocks));
+    else if (sscanf(options, "data of %*d rows in %d blocks", &made) == 1 && made > 64) blocks = made;
+    if (blocks > INT32_MAX) return malformed(run, "blocks");
+    run->resume->blocks = (int32_t)blocks;
+    return PLAIT_OK;
+}
+
 static plait_status read_meta(const pli_run *run, const json_t *meta) {
     pli_resume *r = run->resume;
     const char *kind = json_string_value(json_object_get(meta, "kind"));
@@ -70,6 +82,7 @@ static plait_status read_meta(const pli_run *run, const json_t *meta) {
     if (options == NULL) return malformed(run, "options");
     if (!read_cells(json_string_value(json_object_get(meta, "progressive")), &r->progressive))
         return malformed(run, "progressive");
+    PLI_TRY(read_blocks(run, meta, options));
     r->layout = (int32_t)layout;
     r->lanes = (int32_t)lanes;
     r->in_order = lanes > 0 ? 1 : in_order;
@@ -108,16 +121,6 @@ static plait_status find(const pli_run *run, plait_error *err) {
     return status;
 }
 
-/* Is there no checkpoint at all: no directory, or none in it that was ever complete? */
-static bool is_empty(const char *dir) {
-    pli_checkpoint_list list = { 0 };
-    bool                empty = true;
-    if (pli_checkpoint_list_read(dir, &list, NULL) < 0) return !pli_file_exists(dir);
-    for (int64_t i = 0; i < list.n; i++) empty = empty && list.entry[i].state == PLI_CHECKPOINT_UNFINISHED;
-    pli_checkpoint_list_free(&list);
-    return empty;
-}
-
 plait_status pli_resume_open(pli_run *run) {
     const plait_train_opts *o = run->opts;
     struct {
@@ -130,7 +133,7 @@ plait_status pli_resume_open(pli_run *run) {
     if (run->resume == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to read a checkpoint");
     memset(&said, 0, sizeof said);
     if (pli_comm_leads(run->comm)) {
-        said.begins = o->resume_or_begin != 0 && is_empty(o->resume);
+        said.begins = o->resume_or_begin != 0 && pli_checkpoint_is_none(o->resume);
         if (!said.begins) (void)find(run, &said.why);
         memcpy(said.folder, run->resume->folder, sizeof said.folder);
     }
@@ -212,12 +215,17 @@ bool pli_resume_has(const pli_run *run, const char *name, int64_t *rows_out) {
     return tensor != NULL;
 }
 
-plait_status pli_resume_array(const pli_run *run, const char *name, int64_t rows, int64_t row_bytes, void *out) {
+plait_status pli_resume_rows(const pli_run *run, const char *name, int64_t first, int64_t n, int64_t rows,
+                             int64_t row_bytes, void *out) {
     const pli_checkpoint_tensor *tensor = pli_checkpoint_find(run->resume->checkpoint, name);
     if (tensor == NULL || tensor->shape[0] != rows || pli_checkpoint_row_bytes(tensor) != row_bytes)
         return pli_fail(run->err, PLAIT_EMISMATCH, "%s/%s: tensor %s is missing, or does not have this run's shape",
                         run->opts->resume, run->resume->folder, name);
-    return pli_checkpoint_read(run->resume->checkpoint, tensor, 0, rows, out, run->err);
+    return pli_checkpoint_read(run->resume->checkpoint, tensor, first, n, out, run->err);
+}
+
+plait_status pli_resume_array(const pli_run *run, const char *name, int64_t rows, int64_t row_bytes, void *out) {
+    return pli_resume_rows(run, name, 0, rows, rows, row_bytes, out);
 }
 
 static plait_status put_table(pli_run *run, plait_table *table) {
@@ -228,6 +236,17 @@ static plait_status put_table(pli_run *run, plait_table *table) {
                 : pli_kept_put(run->resume->checkpoint, run->opts->resume, plait_table_name(table), table, run->err);
 }
 
+/* The share of each member follows from who is absent, of which a group's members hear together (comm/carried.h). */
+static plait_status meet_groups(const pli_run *run) {
+    const plait_job *met = NULL;
+    for (int32_t t = 0; run->opts->replicas > 1 && t < run->n_made; t++) {
+        plait_job *part = run->made[t]->job;
+        if (part->group != NULL && part != met) PLI_TRY(pli_job_meet(part));
+        met = part;
+    }
+    return PLAIT_OK;
+}
+
 plait_status pli_resume_tables(pli_run *run) {
     const pli_resume       *r = run->resume;
     const pli_learner_more *more = run->learner->more;
@@ -235,6 +254,7 @@ plait_status pli_resume_tables(pli_run *run) {
     plait_status status = PLAIT_OK;
     int32_t      absent = pli_comm_absent(run->comm);
     do {
+        status = meet_groups(run);
         for (int32_t t = 0; status >= 0 && t < run->n_made; t++) status = put_table(run, run->made[t]);
         if (status >= 0 && run->opts->replicas > 1) status = plait_comm_barrier(run->comm);
     } while (status >= 0 && pli_run_again(run, &absent)); /* the share of a worker that died may be missing */

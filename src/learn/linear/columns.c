@@ -15,8 +15,8 @@ static bool is_trained(const pli_run *run, const pli_block *block, int64_t r) {
  */
 static void count(const pli_run *run, pli_columns *c, bool *ones_out) {
     *ones_out = true;
-    for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
-        const pli_block *block = pli_dataset_block(run->data, b);
+    for (int32_t b = 0; b < c->held.n; b++) {
+        const pli_block *block = c->held.block[b];
         for (int64_t r = 0; r < block->rows; r++) {
             if (!is_trained(run, block, r)) continue;
             c->rows++;
@@ -49,6 +49,7 @@ plait_status pli_columns_make(pli_run *run, pli_columns *c) {
     *c = (pli_columns){ .features = run->features, .even = true };
     c->start = pli_calloc((size_t)c->features + 1, sizeof *c->start);
     if (c->start == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for %lld columns", (long long)c->features);
+    PLI_TRY(pli_living_blocks(run, run->data, &c->held));
     count(run, c, &ones);
     const size_t entries = (size_t)c->start[c->features], rows = (size_t)c->rows;
     int64_t     *place = pli_array((size_t)c->features + 1, sizeof *place);
@@ -60,8 +61,8 @@ plait_status pli_columns_make(pli_run *run, pli_columns *c) {
     ok = ok && c->rows <= (int64_t)UINT32_MAX;
     if (ok) memcpy(place, c->start, ((size_t)c->features + 1) * sizeof *place);
     int64_t row = 0;
-    for (int32_t b = 0; ok && b < pli_dataset_own_blocks(run->data); b++) {
-        const pli_block *block = pli_dataset_block(run->data, b);
+    for (int32_t b = 0; ok && b < c->held.n; b++) {
+        const pli_block *block = c->held.block[b];
         for (int64_t r = 0; r < block->rows; r++)
             if (is_trained(run, block, r)) take_row(run, c, block, r, row++, place);
     }
@@ -72,6 +73,7 @@ plait_status pli_columns_make(pli_run *run, pli_columns *c) {
 void pli_columns_free(pli_columns *c) {
     void *const all[] = { c->start, c->row, c->value, c->y, c->v };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) pli_free(all[i]);
+    pli_living_blocks_free(&c->held);
     *c = (pli_columns){ 0 };
 }
 
@@ -148,8 +150,8 @@ static plait_status by_pairs(pli_run *run, const pli_columns *c, const double *m
     int64_t row = 0;
     double  mass = 0, second, *first = pli_calloc((size_t)c->features + 1, sizeof *first);
     if (first == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for products of columns");
-    for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
-        const pli_block *block = pli_dataset_block(run->data, b);
+    for (int32_t b = 0; b < c->held.n; b++) {
+        const pli_block *block = c->held.block[b];
         for (int64_t r = 0; r < block->rows; r++)
             if (is_trained(run, block, r)) add_pairs(block, r, c->v[row++], c->features, gram);
     }
@@ -168,8 +170,8 @@ static plait_status by_kernels(pli_run *run, const pli_columns *c, const double 
     to.scratch = pli_calloc(1, pli_gram_scratch_bytes(d));
     to.sum = pli_calloc((size_t)d + 1, sizeof *to.sum);
     const bool ok = order != NULL && to.scratch != NULL && to.sum != NULL;
-    for (int32_t b = 0; ok && b < pli_dataset_own_blocks(run->data); b++) {
-        const pli_block *block = pli_dataset_block(run->data, b);
+    for (int32_t b = 0; ok && b < c->held.n; b++) {
+        const pli_block *block = c->held.block[b];
         const pli_csr    x = { block->rows, block->row_start, block->col, block->value, block->packed };
         int64_t          n = 0;
         for (int64_t r = 0; r < block->rows; r++)

@@ -21,61 +21,35 @@ static pli_coordinates *coordinates_of(const pli_run *run) { return pli_linear_f
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
 static plait_status take_memory(pli_run *run, pli_coordinates *c) {
-    const size_t   d = (size_t)c->columns.features + 1, n = (size_t)c->columns.rows + 1;
+    const size_t   d = (size_t)run->features + 1;
     double **const of_columns[] = { &c->w, &c->g, &c->h, &c->first, &c->spread, &c->mean, &c->before };
-    double **const of_rows[] = { &c->score, &c->q, &c->step };
     bool           ok = true;
     for (size_t i = 0; i < sizeof of_columns / sizeof *of_columns; i++)
         ok = (*of_columns[i] = pli_calloc(d, sizeof(double))) != NULL && ok;
-    for (size_t i = 0; i < sizeof of_rows / sizeof *of_rows; i++)
-        ok = (*of_rows[i] = pli_calloc(n, sizeof(double))) != NULL && ok;
-    if (c->logistic || !c->columns.even) ok = (c->omega = pli_calloc(n, sizeof *c->omega)) != NULL && ok;
     c->out = pli_calloc(d, sizeof *c->out);
     c->in = pli_calloc(d, sizeof *c->in);
     c->working = pli_calloc(d, sizeof *c->working);
     c->moving = pli_calloc(d, sizeof *c->moving);
-    ok = ok && c->out != NULL && c->in != NULL && c->working != NULL && c->moving != NULL;
-    return ok ? PLAIT_OK : pli_fail(run->err, PLAIT_ENOMEM, "no memory for %zu rows and %zu columns", n - 1, d - 1);
+    c->gone = pli_calloc((size_t)plait_comm_workers(run->comm), sizeof *c->gone);
+    ok = ok && c->out != NULL && c->in != NULL && c->working != NULL && c->moving != NULL && c->gone != NULL;
+    return ok ? PLAIT_OK : pli_fail(run->err, PLAIT_ENOMEM, "no memory for %zu columns", d - 1);
 }
 
 static void free_all(pli_run *run) {
     pli_coordinates *c = coordinates_of(run);
     if (c == NULL) return;
-    void *const all[] = { c->w, c->g, c->h, c->first, c->spread, c->mean, c->before, c->score, c->q, c->step, c->omega,
-                          c->out, c->in, c->working, c->moving, c->gram, c->label_slope };
+    void *const all[] = { c->w, c->g, c->h, c->first, c->spread, c->mean, c->before, c->out, c->in, c->working,
+                          c->moving, c->gone, c->gram, c->label_slope };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) pli_free(all[i]);
     pli_coordinates_steps_free(c);
     pli_coordinates_kept_free(c);
-    pli_columns_free(&c->columns);
+    pli_coordinates_rows_free(c);
     pli_linear_fit_of(run)->updates = c->updates;
     pli_free(c);
     pli_linear_fit_of(run)->coordinates = NULL;
 }
 
 /* --- what follows from the data ----------------------------------------------------------------------------------- */
-
-/* Means, curvature and spread of the columns, by the rows' weights. Collective. */
-static plait_status measure_columns(pli_coordinates *c) {
-    const pli_columns *x = &c->columns;
-    c->all = 0;
-    for (int64_t i = 0; i < x->rows; i++) c->all += x->v[i];
-    for (int64_t j = 0; j < x->features; j++) pli_column_sums(x, j, x->v, &c->first[j], &c->spread[j]);
-    PLI_TRY(pli_coordinates_sum(c, &c->all, 1));
-    PLI_TRY(pli_coordinates_sum(c, c->first, x->features));
-    PLI_TRY(pli_coordinates_sum(c, c->spread, x->features));
-    for (int64_t j = 0; j < x->features; j++) {
-        const double whole = c->spread[j];
-        if (c->intercept) {
-            c->mean[j] = c->first[j] / c->all;
-            c->spread[j] -= c->first[j] * c->mean[j];
-        }
-        if (!(c->spread[j] > 1e-12 * whole)) c->spread[j] = 0; /* a column without spread has no weight */
-        c->h[j] = c->spread[j];
-    }
-    c->mass = c->all;
-    if (c->omega != NULL) memcpy(c->omega, x->v, (size_t)x->rows * sizeof *x->v);
-    return PLAIT_OK;
-}
 
 /* Products of columns cost features for a weight that moves, residuals the entries of its column; and all products must
  * be computed once. The numbers are those of all workers' rows, so all decide alike. */
@@ -112,11 +86,8 @@ static void take_start(pli_run *run, pli_coordinates *c) {
     const double       *weight = c->resumed ? pli_coordinates_point(c) : start->weight;
     const double        bias = c->resumed ? weight[c->columns.features] : start->bias[0];
     c->bias = c->intercept ? bias : 0;
-    for (int64_t i = 0; i < c->columns.rows; i++) c->score[i] = c->bias;
-    for (int64_t j = 0; j < c->columns.features; j++) {
-        c->w[j] = c->spread[j] > 0 ? weight[j] : 0;
-        if (c->w[j] != 0) pli_column_add(&c->columns, j, c->w[j], NULL, c->score);
-    }
+    for (int64_t j = 0; j < c->columns.features; j++) c->w[j] = c->spread[j] > 0 ? weight[j] : 0;
+    pli_coordinates_score(c);
 }
 
 /* The table holds sums of slopes that belong to the point where the checkpoint was cut; they are made anew. */
@@ -137,9 +108,8 @@ static plait_status begin(pli_run *run, pli_penalties *p) {
     c->logistic = l->linear.goal.classes > 0;
     c->intercept = l->linear.intercept;
     c->l2 = run->l2;
-    PLI_TRY(pli_columns_make(run, &c->columns));
     PLI_TRY(take_memory(run, c));
-    PLI_TRY(measure_columns(c));
+    PLI_TRY(pli_coordinates_gather(c));
     PLI_TRY(pli_coordinates_kept_make(c));
     p->values = pli_calloc((size_t)c->columns.features + 1, 2 * sizeof *p->values);
     if (p->values == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for weights");
@@ -244,8 +214,7 @@ static plait_status keep_point(pli_coordinates *c) {
     bool     stop = false;
     PLI_TRY(pli_coordinates_keep(c, &stop));
     while (run->interrupted && !stop && run->keep != NULL) {
-        PLI_TRY(plait_job_clock(run->job));
-        run->clocks_done++;
+        PLI_TRY(pli_coordinates_clock(c));
         PLI_TRY(pli_coordinates_keep(c, &stop));
     }
     run->interrupted = run->interrupted || stop;
@@ -256,8 +225,7 @@ static plait_status keep_point(pli_coordinates *c) {
 static plait_status end_look(pli_coordinates *c, pli_meter *meter) {
     pli_run *run = c->run;
     PLI_TRY(pli_fit_finite(run, c->look.loss, run->clocks_done));
-    PLI_TRY(plait_job_clock(run->job));
-    run->clocks_done++;
+    PLI_TRY(pli_coordinates_clock(c));
     run->epochs_done++;
     pli_sums sums = { .loss = c->look.loss * (double)run->train_rows, .weight = c->all * (double)run->train_rows,
                       .rows = (double)c->columns.rows };
@@ -267,16 +235,27 @@ static plait_status end_look(pli_coordinates *c, pli_meter *meter) {
     return keep_point(c);
 }
 
+/* Looks; again if a worker dies, until the look is over all rows. With products no row is needed any more.
+ * Collective. */
+static plait_status look_at_all(pli_coordinates *c) {
+    for (;;) {
+        PLI_TRY(pli_coordinates_look(c));
+        PLI_TRY(pli_coordinates_gap(c));
+        if (c->gram != NULL || !pli_coordinates_died(c)) return PLAIT_OK;
+        PLI_TRY(pli_coordinates_revive(c));
+    }
+}
+
 /* Looks, and passes over the working set, until the gap is small enough. strong: slopes above it are expected to get a
- * weight. *done_out: it is. Collective. */
+ * weight. *done_out: it is. If a worker dies, what has moved since the look stays: it is as good a point to go on from
+ * as any, once the next look is over all rows. Collective. */
 static plait_status solve(pli_coordinates *c, double strong, pli_meter *meter, bool *done_out) {
     pli_run *run = c->run;
     double   share = 0.1;
     int      tighter = 0;
     begin_set(c);
     for (bool first = true;; first = false) {
-        PLI_TRY(pli_coordinates_look(c));
-        PLI_TRY(pli_coordinates_gap(c));
+        PLI_TRY(look_at_all(c));
         PLI_TRY(end_look(c, meter));
         const double allowed = pli_run_tolerance(run) * c->look.primal;
         *done_out = c->look.gap <= allowed;
@@ -388,15 +367,22 @@ static plait_status tell(pli_coordinates *c, const pli_penalties *p, int64_t i, 
     return pli_coordinates_note(c, &told);
 }
 
-/* The table holds the weights at the end. Only the leading worker adds them. */
+/* The table holds the weights at the end. Only the leading worker adds them, or who stands in for it. */
 static plait_status push(pli_coordinates *c, const pli_penalties *p) {
     const int64_t d = c->columns.features;
+    plait_job    *job = c->run->job;
+    const int32_t lead = pli_comm_lead(c->run->comm);
     double       *values = pli_calloc((size_t)d + 1, 2 * sizeof *values);
     if (values == NULL) return pli_fail(c->run->err, PLAIT_ENOMEM, "no memory for %lld weights", (long long)d);
     for (int64_t j = 0; j <= d; j++) values[2 * j] = p->values[j];
-    plait_status status = PLAIT_OK;
-    if (pli_comm_leads(c->run->comm)) status = plait_table_inc_range(c->table, 0, d + 1, values, 0);
-    if (status == PLAIT_OK) status = plait_job_clock(c->run->job);
+    plait_status status;
+    bool         mine = plait_job_holder(job, lead, 0) == plait_comm_rank(c->run->comm);
+    do {
+        status = PLAIT_OK;
+        if (mine) status = plait_table_inc_range(c->table, 0, d + 1, values, 0);
+        if (status == PLAIT_OK) status = plait_job_clock(job);
+        mine = status == PLAIT_STAND_IN && plait_job_inherits(job, lead, 0) != 0;
+    } while (status == PLAIT_STAND_IN);
     c->run->clocks_done++;
     pli_free(values);
     return status;
@@ -420,13 +406,29 @@ static plait_status walk(pli_coordinates *c, pli_penalties *p, pli_meter *meter)
     return PLAIT_OK;
 }
 
+/* Weights move by products of columns, by steps over several workers, or by passes. The first look is at weights 0,
+ * unless there is a model to start from. All of it again if a worker dies. Collective. */
+static plait_status choose_way(pli_run *run, pli_coordinates *c) {
+    const double bias = c->bias;
+    for (;;) {
+        PLI_TRY(pli_coordinates_look(c));
+        if (takes_products(c)) PLI_TRY(multiply_columns(run, c));
+        else if (run->opts->together > 0 || plait_comm_workers(run->comm) > 1) PLI_TRY(pli_coordinates_steps_make(c));
+        if (!pli_coordinates_died(c)) return PLAIT_OK;
+        pli_coordinates_steps_free(c);
+        pli_free(c->gram);
+        pli_free(c->label_slope);
+        c->gram = c->label_slope = NULL;
+        c->bias = bias;
+        PLI_TRY(pli_coordinates_revive(c));
+    }
+}
+
 static plait_status train(pli_run *run, pli_penalties *p) {
     pli_meter        meter;
     pli_coordinates *c = coordinates_of(run);
     pli_meter_start(&meter, run);
-    PLI_TRY(pli_coordinates_look(c)); /* at weights 0, unless there is a model to start from */
-    if (takes_products(c)) PLI_TRY(multiply_columns(run, c));
-    else if (run->opts->together > 0 || pli_run_holders(run) > 1) PLI_TRY(pli_coordinates_steps_make(c));
+    PLI_TRY(choose_way(run, c));
     if (!c->resumed) lay_out(c, p);
     pli_coordinates_tell_again(c);
     tell_length(run, p);

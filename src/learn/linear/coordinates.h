@@ -35,17 +35,20 @@
  *     coordinates_steps.c    steps of several weights by a schedule, over several workers
  *     coordinates_joint.c    joint steps of all weights that are not 0
  *     coordinates_kept.c     what a checkpoint holds
+ *     coordinates_rows.c     own rows; those of workers that die
  *     columns.c              own rows by columns; products of columns
  */
 #ifndef PLI_LEARN_LINEAR_COORDINATES_H
 #define PLI_LEARN_LINEAR_COORDINATES_H
 
 #include "learn/linear/fit.h"
+#include "learn/solve/inherit.h"
 
 /* --- columns.c ---------------------------------------------------------------------------------------------------- */
 
-/* The own rows that are trained on, by columns. */
+/* The own rows that are trained on, by columns; those of workers that have died included. */
 typedef struct pli_columns {
+    pli_living held;  /* the blocks that they are in                           */
     int64_t   rows, features;
     int64_t  *start; /* [features + 1] of each column, in row and value        */
     uint32_t *row;   /* [entries] increasing within a column                   */
@@ -128,6 +131,8 @@ typedef struct pli_coordinates {
     int64_t      n_working;
     int64_t      updates;   /* how often a weight has moved                                                    */
     pli_look     look;
+    /* with two replicas */
+    bool        *gone;      /* [workers] it had died when own rows were last gathered: they have its rows      */
 } pli_coordinates;
 
 /** coordinates.c: trains. */
@@ -135,6 +140,20 @@ plait_status pli_coordinates_train(pli_run *run);
 
 /** The intercept at the point at hand. */
 double pli_coordinates_intercept(const pli_coordinates *c);
+
+/* --- coordinates_rows.c ------------------------------------------------------------------------------------------- */
+
+/** Reads own rows, and measures the columns over all rows. Collective. Errors: ENOMEM, EIO, EFORMAT. */
+plait_status pli_coordinates_gather(pli_coordinates *c);
+/** Sets the scores of own rows to those of the point at hand. */
+void pli_coordinates_score(pli_coordinates *c);
+void pli_coordinates_rows_free(pli_coordinates *c);
+/** Has a worker died whose rows are nobody's yet? All workers get the same answer at the same place. */
+bool pli_coordinates_died(const pli_coordinates *c);
+/** Others take over the rows of those that have died; what follows is a look. Collective. Errors: as of gather. */
+plait_status pli_coordinates_revive(pli_coordinates *c);
+/** Ends a clock in which nobody pushes. */
+plait_status pli_coordinates_clock(pli_coordinates *c);
 
 /* --- coordinates_kept.c ------------------------------------------------------------------------------------------- */
 
@@ -185,6 +204,8 @@ void         pli_coordinates_steps_free(pli_coordinates *c);
 /** Takes steps until as many as there are columns in the working set lower the objective by `target` at most. Errors:
  *  EDIVERGED the weights of a step drive each other up. Collective. */
 plait_status pli_coordinates_steps_take(pli_coordinates *c, double target);
+/** Own rows are others, and no sum of slopes is known. Collective. */
+plait_status pli_coordinates_steps_anew(pli_coordinates *c);
 /** Takes a column into the working set that it is not in. */
 void         pli_coordinates_take_in(pli_coordinates *c, int64_t j);
 

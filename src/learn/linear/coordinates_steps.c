@@ -6,6 +6,10 @@
  *     push   table[j] += own part of the slope, less what the worker had added before
  *     pull   slope of j = table[j]; each weight moves to its best value as if the others of the step stayed
  *
+ * If a worker dies in a step (--replicas 2), an heir pushes zeros for the weights that the dead worker pushed for, and
+ * no weight moves. Then the dead worker's rows are others' (coordinates_rows.c), and sums of slopes count from what the
+ * table holds at that moment.
+ *
  * Weights whose columns are alike would all correct the same error, and together overshoot. With columns of length 1, n
  * of them that move together have a Gram matrix of largest value up to n; steps by the diagonal alone then drive each
  * other up (Bradley, Kyrola, Bickson and Guestrin, "Parallel coordinate descent for L1-regularized loss minimization",
@@ -33,6 +37,7 @@ enum { TOGETHER = 8, WINDOWS = 200, PROVEN_COLUMNS = 2048, CACHE = 1 << 19 };
 struct pli_steps_by_weight {
     plait_schedule *schedule;
     double         *told;       /* [features] what the own part of a slope was when it was last pushed */
+    double         *base;       /* [features, 2] what the table held before any of these */
     int64_t         take;
     uint64_t       *key;        /* [take]  */
     double         *value;      /* [take, 2] */
@@ -60,7 +65,7 @@ static plait_status push(void *user, const plait_turn *turn) {
     sort_keys(s, turn);
     for (int64_t i = 0; i < turn->n; i++) {
         const int64_t j = (int64_t)s->key[i];
-        const double  own = pli_column_dot(&c->columns, j, c->q);
+        const double  own = turn->stands_in ? s->told[j] : pli_column_dot(&c->columns, j, c->q);
         s->value[2 * i] = 0;
         s->value[2 * i + 1] = own - s->told[j];
         s->told[j] = own;
@@ -88,11 +93,11 @@ static plait_status pull(void *user, const plait_turn *turn, double *change) {
     steps           *s = c->steps;
     sort_keys(s, turn);
     s->fall = 0;
-    if (turn->n == 0) return PLAIT_OK;
+    if (turn->n == 0 || pli_coordinates_died(c)) return PLAIT_OK;
     PLI_TRY(plait_table_get(c->table, turn->n, s->key, s->value));
     for (int64_t i = 0; i < turn->n; i++) {
         const int64_t j = (int64_t)s->key[i];
-        s->value[2 * i] = way_of(c, j, s->value[2 * i + 1] - c->lag * c->first[j]);
+        s->value[2 * i] = way_of(c, j, s->value[2 * i + 1] - s->base[2 * j + 1] - c->lag * c->first[j]);
         const double fall = (c->h[j] + c->l2) / 2 * s->value[2 * i] * s->value[2 * i];
         s->fall += fall;
         if (c->w[j] != 0 || fall > 0) s->usual = 0.98 * s->usual + 0.02 * sqrt(fall);
@@ -188,9 +193,10 @@ plait_status pli_coordinates_steps_make(pli_coordinates *c) {
     s->take = o->together > 0 ? o->together : TOGETHER;
     if (s->take > (int64_t)d) s->take = (int64_t)d;
     s->told = pli_calloc(d + 1, sizeof *s->told);
+    s->base = pli_calloc(d + 1, 2 * sizeof *s->base);
     s->key = pli_calloc((size_t)s->take, sizeof *s->key);
     s->value = pli_calloc((size_t)s->take, 2 * sizeof *s->value);
-    if (s->told == NULL || s->key == NULL || s->value == NULL)
+    if (s->told == NULL || s->base == NULL || s->key == NULL || s->value == NULL)
         return pli_fail(c->run->err, PLAIT_ENOMEM, "no memory for steps of %lld weights", (long long)s->take);
     PLI_TRY(make_products(c));
     plait_schedule_opts_init(&opts);
@@ -216,10 +222,20 @@ void pli_coordinates_steps_free(pli_coordinates *c) {
     steps *s = c->steps;
     if (s == NULL) return;
     plait_schedule_destroy(&s->schedule);
-    void *const all[] = { s->told, s->key, s->value, s->products };
+    void *const all[] = { s->told, s->base, s->key, s->value, s->products };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) pli_free(all[i]);
     pli_free(s);
     c->steps = NULL;
+}
+
+plait_status pli_coordinates_steps_anew(pli_coordinates *c) {
+    steps *s = c->steps;
+    if (s == NULL) return PLAIT_OK;
+    PLI_TRY(pli_coordinates_clock(c)); /* what the dead pushed last is in the table, or never will be */
+    PLI_TRY(plait_table_get_range(c->table, 0, c->columns.features + 1, s->base));
+    memset(s->told, 0, (size_t)c->columns.features * sizeof *s->told);
+    plait_schedule_forget(s->schedule);
+    return PLAIT_OK;
 }
 
 /* After a look all slopes are known. */
@@ -252,6 +268,7 @@ plait_status pli_coordinates_steps_take(pli_coordinates *c, double target) {
         while (plait_schedule_updates(s->schedule) < until) {
             PLI_TRY(plait_schedule_step(s->schedule));
             c->run->clocks_done++;
+            if (pli_coordinates_died(c)) return PLAIT_OK;
             lately += s->fall;
             sum += s->fall;
             if (!(sum <= (c->logistic ? 1e6 : 8) * c->look.primal)) return diverged(c);

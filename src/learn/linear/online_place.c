@@ -220,12 +220,22 @@ static plait_status begin_stream(pli_run *run, int64_t clock) {
     return share_out(run, &none, o->threads);
 }
 
+/* The next rows of a live pipe. */
+static plait_status wait_for_rows(pli_run *run, int64_t clock) {
+    const bool waits = pli_stream_waits(run->loop->batches, 0);
+    if (waits) pli_run_awaits(run, run->opts->data);
+    plait_status status = begin_stream(run, clock);
+    if (waits) pli_run_awaits(run, NULL);
+    return status;
+}
+
 /* The next clock's rows are parsed meanwhile; but not those of a live pipe, which may be long in coming. */
 static plait_status learn_alone(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
     pli_online        *o = online_of(run);
     pli_online_thread *h = pli_online_alone(o);
     const bool         more = batch == NULL && clock + 1 < run->clocks && !run->live;
-    if (batch == NULL && (o->part[0] == NULL || run->live)) PLI_TRY(begin_stream(run, clock));
+    if (batch == NULL && run->live) PLI_TRY(wait_for_rows(run, clock));
+    else if (batch == NULL && o->part[0] == NULL) PLI_TRY(begin_stream(run, clock));
     if (run->live) PLI_TRY(pli_online_grow(run));
     in_place pass = { .run = run, .part = batch != NULL ? batch->part : o->part[clock & 1], .clock = clock,
                       .more = more };

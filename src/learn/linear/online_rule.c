@@ -160,12 +160,12 @@ static void learn_one(const pli_online_rule *rule, pli_online_row *row, double a
 
 /* --- one score, and features that are 1 --------------------------------------------------------------------------- */
 
-static double sum_of(int64_t entries, const float *x) {
+static double dot_of(int64_t entries, const float *x, const float *y) {
     double  part[4] = { 0 };
     int64_t e = 0;
     for (; e + 4 <= entries; e += 4)
-        for (int i = 0; i < 4; i++) part[i] += (double)x[e + i];
-    for (; e < entries; e++) part[0] += (double)x[e];
+        for (int i = 0; i < 4; i++) part[i] += (double)x[e + i] * (double)y[e + i];
+    for (; e < entries; e++) part[0] += (double)x[e] * (double)y[e];
     return part[0] + part[1] + (part[2] + part[3]);
 }
 
@@ -184,25 +184,29 @@ static inline void store_quad(float *to, quad all, bool shared) {
     if (!shared) memcpy(to, &all, sizeof all);
 }
 
-/* score_one of a row of ones whose features always were 1: their scale is 1, and nothing is written yet. false: one of
- * them was not. */
-static inline bool score_ones(const pli_online_row *row, const bool shared, float *restrict v, float *restrict n) {
+/* Reads the values of a row of ones; nothing is written yet. Most features always were 1, and their scale is 1. Those
+ * that were not, as where two features of a row had one hash, get their scaled value in row->x. false: a feature has
+ * met so many rows that its scale stays; x is as before. */
+static inline bool read_ones(bool raw, pli_online_row *row, const bool shared, float *restrict v, float *restrict n) {
     float *const *at = row->at;
-    int           other = 0;
+    const float   weight = (float)row->weight;
+    int           many = 0;
     for (int64_t e = 0, entries = row->n; e < entries; e++) {
         const quad all = load_quad(at[e], shared);
         v[e] = all[0];
         n[e] = all[1];
-        other |= (all[2] != all[3]) | !(all[3] < SCALE_ROWS);
+        many |= !(all[3] < SCALE_ROWS);
+        if (all[2] != all[3]) row->x[e] = (float)inverse_scale(raw, all[2] + weight, all[3] + weight);
     }
-    return other == 0;
+    for (int64_t e = 0; many != 0 && e < row->n; e++) row->x[e] = 1;
+    return many == 0;
 }
 
 static inline void add_ones(const pli_online_row *row, const bool shared, float square, const float *grown) {
     float *const *at = row->at;
-    const float   weight = (float)row->weight;
+    const float   weight = (float)row->weight, *x = row->x;
     for (int64_t e = 0, entries = row->n; e < entries; e++)
-        store_quad(at[e], load_quad(at[e], shared) + (quad){ grown[e], square, weight, weight }, shared);
+        store_quad(at[e], load_quad(at[e], shared) + (quad){ grown[e], square * x[e] * x[e], weight, weight }, shared);
 }
 
 /* learn_one of such a row. */
@@ -212,11 +216,12 @@ static void learn_ones(const pli_online_rule *rule, pli_online_row *row, double 
     const float   square = (float)(row->weight * slope * slope), each = (float)all;
     const rates   r = rates_of(rule);
     const int64_t entries = row->n;
+    const float *restrict x = row->x;
     float *restrict rate = scratch->rate;
     double move = 0;
-    for (int64_t e = 0; e < entries; e++) rate[e] = each * rate_at(r, n[e] + square);
+    for (int64_t e = 0; e < entries; e++) rate[e] = x[e] * each * rate_at(r, n[e] + square * x[e] * x[e]);
     if (row->intercept) rate[entries - 1] *= (float)INTERCEPT;
-    const double pace = sum_of(entries, rate);
+    const double pace = dot_of(entries, x, rate);
     if (pace > 0 && rule->goal->loss->invariant != NULL)
         move = rule->goal->loss->invariant(rule->goal->parameter, score, row->y, step * pace);
     else if (pace > 0) pli_online_flow(rule->goal, 1, &score, row->y, &pace, step, &move, scratch->score + 3);
@@ -295,11 +300,11 @@ plait_status pli_online_learn(const pli_online_rule *rule, pli_online_row *row, 
     if (!pli_grow((void **)&scratch->rate, &scratch->capacity, 2 * row->n * k, sizeof *scratch->rate))
         return PLAIT_ENOMEM;
     float *const n = scratch->rate + row->n; /* with one score */
-    const bool ones = k == 1 && row->ones && (rule->shared ? score_ones(row, true, scratch->rate, n)
-                                                           : score_ones(row, false, scratch->rate, n));
+    const bool ones = k == 1 && row->ones && (rule->shared ? read_ones(rule->raw, row, true, scratch->rate, n)
+                                                           : read_ones(rule->raw, row, false, scratch->rate, n));
     if (ones) {
-        score[0] = sum_of(row->n, scratch->rate);
-        norm = (double)row->n;
+        score[0] = dot_of(row->n, row->x, scratch->rate);
+        norm = dot_of(row->n, row->x, row->x);
     }
     else if (k == 1) score[0] = score_one(rule, row, &norm, n);
     else score_all(rule, row, score, &norm);

@@ -5,15 +5,15 @@
  * when it comes back. So a worker that is ahead naps until the slowest one has come, ENOUGH_NS at most. This is no
  * bound: naps in vain take at most half of its time, so a worker that does not come holds nobody up.
  *
- * Workers that learn in the table's own memory only give way. They see each other's steps at once, and one that runs
- * alone for a while learns its rows as they follow each other, which is as good. */
+ * Workers that learn in the table's own memory see each other's steps at once. A few clocks between them cost nothing
+ * there, and a nap costs time; so they may be an n-th of the pass apart (NEAR), which is far less than a label. */
 #include "learn/linear/online.h"
 
 #include <sched.h>
 #include <stdatomic.h>
 #include <time.h>
 
-enum { AHEAD = 1, NAP_NS = 50000, ENOUGH_NS = 20000000 };
+enum { AHEAD = 1, NEAR = 256, NAP_NS = 50000, ENOUGH_NS = 20000000 };
 
 /* How far a worker has come: its clocks, on a cache line of its own. */
 struct pli_online_place {
@@ -28,7 +28,7 @@ static void note(const pli_run *run, int64_t clocks) {
 plait_status pli_online_side_begin(pli_run *run) {
     pli_online   *o = pli_linear_fit_of(run)->online;
     const int32_t workers = pli_run_holders(run);
-    if (workers < 2 || o->paced || o->in_place || plait_comm_rank(run->comm) >= workers) return PLAIT_OK;
+    if (workers < 2 || o->paced || plait_comm_rank(run->comm) >= workers) return PLAIT_OK;
     if (!pli_comm_shares_process(run->comm) || pli_comm_charges(run->comm)) return PLAIT_OK; /* simulated time stands */
     o->side.place = pli_comm_shared(run->comm, "online: how far", (size_t)workers * sizeof *o->side.place);
     o->side.begun_ns = pli_now_ns();
@@ -38,19 +38,20 @@ plait_status pli_online_side_begin(pli_run *run) {
 void pli_online_side_end(pli_run *run) {
     pli_online *o = pli_linear_fit_of(run)->online;
     if (o->side.place == NULL) return;
-    note(run, INT64_MAX - AHEAD);
+    note(run, INT64_MAX);
     pli_comm_shared_release(run->comm, o->side.place);
     o->side.place = NULL;
 }
 
 static bool is_ahead(const pli_run *run) {
     const pli_online *o = pli_linear_fit_of(run)->online;
-    int64_t           slowest = INT64_MAX - AHEAD;
+    const int64_t     apart = o->in_place && run->clocks > AHEAD * NEAR ? run->clocks / NEAR : AHEAD;
+    int64_t           slowest = INT64_MAX;
     for (int32_t w = 0; w < pli_run_holders(run); w++) {
         const int64_t clocks = atomic_load_explicit(&o->side.place[w].clocks, memory_order_relaxed);
         if (clocks < slowest) slowest = clocks;
     }
-    return slowest + AHEAD < run->clocks_done;
+    return slowest < run->clocks_done - apart;
 }
 
 void pli_online_give_way(pli_run *run) {

@@ -227,7 +227,8 @@ void pli_linear_end(pli_run *run) {
 }
 
 const pli_steps pli_linear_steps = {
-    .begin = pli_linear_begin, .end = pli_linear_end, .fetched = fetched, .step = step, .idle = idle,
+    .leaves_out = true, .begin = pli_linear_begin, .end = pli_linear_end, .fetched = fetched, .step = step,
+    .idle = idle,
     .curve = keep_table, .finite = pli_fit_finite, .told = pli_fit_told, .epoch = pli_fit_epoch,
     .finish = pli_fit_finish
 };

@@ -2,8 +2,8 @@
  * single classes (precision, recall) follows from it. */
 #include "learn/model/model.h"
 
-/* The number of the class with this label, by halving; -1: the model does not know it. Labels increase. */
-static int64_t class_of(const plait_model *model, double label) {
+/* By halving: labels increase. */
+int64_t pli_model_class(const plait_model *model, double label) {
     int64_t low = 0, high = model->classes;
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
@@ -18,7 +18,7 @@ static int64_t class_of(const plait_model *model, double label) {
 static plait_status count_block(const plait_model *model, const pli_block *block, const double *predicted,
                                 double *weights, plait_error *err) {
     for (int64_t r = 0; r < block->rows; r++) {
-        const int64_t truth = class_of(model, block->label[r]);
+        const int64_t truth = pli_model_class(model, block->label[r]);
         if (truth < 0)
             return pli_fail(err, PLAIT_EFORMAT, "row %lld has a label that the model does not know",
                             (long long)(block->first_row + r + 1));

@@ -29,6 +29,7 @@ struct plait_model {
     pli_model_value      value[PLAIT_MODEL_VALUES];
     pli_text             settings;    /* own options, "clusters=8" lines                 */
     void                *own;         /* [learner->model_bytes]                          */
+    bool                 bare;        /* its values stay in the file (pli_model_load_bare) */
     const int           *stop;        /* of the run that judges it; NULL: nobody stops it  */
 };
 
@@ -108,6 +109,22 @@ plait_status pli_model_recommends(const plait_model *model, plait_error *err);
 plait_status pli_model_recommend(const plait_model *model, const plait_data *users, int64_t top, pli_pool *pool,
                                  pli_recommended *tell, void *to, plait_error *err);
 
+/* Writes text by a model of text (sampler.c). */
+typedef struct pli_sampler pli_sampler;
+/** The model must stay. Errors: EREFUSED it was not trained on text by characters; ENOMEM. */
+plait_status pli_sampler_open(const plait_model *model, pli_sampler **sampler_out, plait_error *err);
+/** Adds a character to the text, as a prompt's; false: training never saw it. */
+bool         pli_sampler_add(pli_sampler *sampler, unsigned char byte);
+/** Adds and tells the next character. at: a random number in [0, 1). temperature 0: the likeliest. Errors: EREFUSED the
+ *  model has no probabilities; ENOMEM. */
+plait_status pli_sampler_next(pli_sampler *sampler, double temperature, double at, unsigned char *byte_out,
+                              plait_error *err);
+void         pli_sampler_close(pli_sampler **sampler);
+
+/** As plait_model_load_with, for a training that starts from it and takes the values out of the file itself: a net is
+ *  read without them. */
+plait_status pli_model_load_bare(const char *path, const plait_learner *learners, int32_t n_learners,
+                                 plait_model **model_out, plait_error *err);
 /** Fails with EFORMAT: path is not a model of plait, with the reason. */
 plait_status pli_not_a_model(const char *path, const char *why, plait_error *err);
 /** Reads a count, 0 .. most, from a file's metadata. false: there is none. */

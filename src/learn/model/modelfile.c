@@ -118,7 +118,7 @@ static plait_status read_head(const pli_safetensors *file, const char *path, con
 }
 
 static plait_status read_model(const pli_safetensors *file, const char *path, const plait_learner *own, int32_t n_own,
-                               plait_model **model_out, plait_error *err) {
+                               bool bare, plait_model **model_out, plait_error *err) {
     const char *format = pli_safetensors_metadata(file, "plait.format");
     const char *name = pli_safetensors_metadata(file, "plait.model");
     int64_t     version;
@@ -135,6 +135,7 @@ static plait_status read_model(const pli_safetensors *file, const char *path, co
                         "%s: unknown model '%s'; the model of a program's own learner is read by that program", path,
                         name);
     PLI_TRY(read_head(file, path, learner, model_out, err));
+    (*model_out)->bare = bare;
     const pli_model_ops *ops = pli_model_ops_of(*model_out);
     plait_status         status = ops != NULL ? ops->load(file, path, *model_out, err)
                                               : read_values(file, path, *model_out, err);
@@ -154,11 +155,8 @@ static bool is_onnx(const char *path) {
     return is;
 }
 
-plait_status plait_model_load_with(const char *path, const plait_learner *learners, int32_t n_learners,
-                                   plait_model **model_out, plait_error *error_out) {
-    PLI_TRY(PLI_GIVEN(error_out, path));
-    PLI_TRY(PLI_GIVEN_OF(error_out, n_learners, learners));
-    PLI_TRY(PLI_GIVEN(error_out, model_out));
+static plait_status load(const char *path, const plait_learner *learners, int32_t n_learners, bool bare,
+                         plait_model **model_out, plait_error *error_out) {
     pli_safetensors *file = NULL;
     *model_out = NULL;
     plait_status opened = pli_safetensors_open(path, &file, error_out);
@@ -167,9 +165,22 @@ plait_status plait_model_load_with(const char *path, const plait_learner *learne
                         "%s: an ONNX file, not a model of plait; 'plait train --graph FILE' trains the graph in it",
                         path);
     if (opened < 0) return opened;
-    plait_status status = read_model(file, path, learners, n_learners, model_out, error_out);
+    plait_status status = read_model(file, path, learners, n_learners, bare, model_out, error_out);
     pli_safetensors_close(&file);
     return status;
+}
+
+plait_status plait_model_load_with(const char *path, const plait_learner *learners, int32_t n_learners,
+                                   plait_model **model_out, plait_error *error_out) {
+    PLI_TRY(PLI_GIVEN(error_out, path));
+    PLI_TRY(PLI_GIVEN_OF(error_out, n_learners, learners));
+    PLI_TRY(PLI_GIVEN(error_out, model_out));
+    return load(path, learners, n_learners, false, model_out, error_out);
+}
+
+plait_status pli_model_load_bare(const char *path, const plait_learner *learners, int32_t n_learners,
+                                 plait_model **model_out, plait_error *err) {
+    return load(path, learners, n_learners, true, model_out, err);
 }
 
 plait_status plait_model_load(const char *path, plait_model **model_out, plait_error *error_out) {

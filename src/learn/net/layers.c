@@ -189,7 +189,7 @@ static plait_status too_few(const layers *l, int32_t stages, plait_error *err) {
     return pli_fail(err, PLAIT_EREFUSED,
                     "a net of %d layer%s (%s) in %d stages is refused: each stage needs a layer (interleaved: two "
                     "stages a rank); take a smaller --cut, or more --layers",
-                    l->layers, l->layers == 1 ? "" : "s", names, stages);
+                    l->layers, pli_plural(l->layers), names, stages);
 }
 
 static plait_status place(const layers *l, int32_t stages, int64_t rows, const pli_stage_hosts *hosts,

@@ -198,7 +198,8 @@ static plait_status run_part(pli_lbfgs *l, const pli_part *part, pli_total *tota
     struct net_pass *n = l->own;
     for (int64_t from = 0, take; from < part->rows; from += take) {
         take = part->rows - from < ROWS - n->n ? part->rows - from : ROWS - n->n;
-        if (pli_net_take_rows(l->run, part, from, take, &n->rows, n->n) < 0) return no_memory(l->run);
+        if (pli_net_take_rows(l->run, &pli_net_fit_of(l->run)->fit.scale, part, from, take, &n->rows, n->n) < 0)
+            return no_memory(l->run);
         n->n += take;
         if (n->n == ROWS) PLI_TRY(run_rows(l, total));
     }

@@ -212,6 +212,19 @@ plait_status pli_net_score(const pli_net *net, plait_session *session, const flo
                            bool (*each)(void *user, int64_t row, double label, const double *score), void *user,
                            plait_error *err);
 
+/* Scores [n row_labels, K] of some rows of a block, and their labels [n row_labels]. */
+typedef struct pli_scored {
+    const float  *scores;
+    const double *label;
+} pli_scored;
+/** Scores rows first .. first + n - 1. */
+typedef plait_status pli_net_score_fn(void *user, const pli_block *block, int64_t first, int64_t n, pli_scored *out,
+                                      plait_error *err);
+/** The same by a function that scores some rows. */
+plait_status pli_net_score_by(const pli_net *net, pli_net_score_fn *rows, void *rows_user, const pli_block *block,
+                              bool (*each)(void *user, int64_t row, double label, const double *score), void *user,
+                              plait_error *err);
+
 /** Writes feeds [net->n_params] of all variables, from values. */
 void pli_net_feed(const pli_net *net, const float *values, plait_feed *feeds);
 

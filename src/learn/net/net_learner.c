@@ -7,7 +7,7 @@
 
 #include "graph/kernel_set.h"
 #include "graph/subgraph.h"
-#include "learn/net/stages.h"
+#include "learn/net/shift.h"
 #include "learn/solve/lbfgs_run.h"
 #include "learn/solve/solver.h"
 
@@ -187,9 +187,23 @@ static plait_status check_start(pli_run *run) {
                     net->layers);
 }
 
+/* Values of the stage that has most, if no rank gathers them all. */
+static int64_t values_of_a_rank(const pli_run *run) {
+    const pli_net_fit *n = pli_net_fit_of(run);
+    const pli_net     *net = pli_net_trained(run);
+    int64_t            most = 0;
+    if (!pli_net_in_parts(run)) return n->net->values;
+    for (int32_t k = 0; k < pli_run_stages(run); k++) {
+        int64_t values = 0;
+        for (int32_t p = 0; p < net->n_params; p++)
+            if (pli_stages_of(n->stages, p) == k) values += net->param[p].rows * net->param[p].cols;
+        if (values > most) most = values;
+    }
+    return most;
+}
+
 static plait_status check_memory(pli_run *run) {
-    const double parts = pli_net_in_parts(run) ? pli_net_fit_of(run)->pieces->columns : 1;
-    const double values = (double)pli_net_fit_of(run)->net->values / parts, there = (double)pli_memory_bytes();
+    const double values = (double)values_of_a_rank(run), there = (double)pli_memory_bytes();
     const double bytes = values * (run->lbfgs ? 80.0 : 24.0);
     if (there <= 0 || bytes < there) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_ENOMEM, "%.0f weights need about %.1f GB, but only %.1f GB are free; take smaller "
@@ -203,8 +217,9 @@ static plait_status prepare(pli_run *run) {
     settle_defaults(run);
     PLI_TRY(settle_tables(run));
     PLI_TRY(check_start(run));
+    PLI_TRY(pli_stages_plan(run, &pli_net_fit_of(run)->stages));
     PLI_TRY(check_memory(run));
-    return pli_stages_plan(run, &pli_net_fit_of(run)->stages);
+    return pli_shift_settle(run);
 }
 
 /* Measures training's units. A graph out of a file takes the data as they are. L-BFGS has one factor for both
@@ -229,13 +244,15 @@ static plait_status train(pli_run *run) {
 }
 
 static plait_status finish(pli_run *run, plait_model *model) {
-    if (pli_net_in_parts(run)) PLI_TRY(pli_parts_join(run));
+    if (pli_net_in_parts(run)) PLI_TRY(pli_parts_join_last(run));
     PLI_TRY(pli_fitted_take(run, model));
     return pli_net_open_model(model, pli_net_form(pli_net_fit_of(run)->net), run->err);
 }
 
 static void end(pli_run *run) {
     pli_net_fit *n = run->state;
+    pli_net_end_worker(run);
+    pli_free(n->parts.own);
     pli_stages_destroy(&n->stages);
     pli_net_destroy(&n->pieces);
     pli_net_destroy(&n->net);

@@ -22,26 +22,13 @@ static void close(void *scorer) {
     plait_session_destroy(&session);
 }
 
-typedef struct net_pass {
-    const pli_block *block;
-    pli_score_fn    *each;
-    void            *user;
-    double          *scratch;
-} net_pass;
-
-static bool score_row(void *user, int64_t row, double label, const double *score) {
-    const net_pass *pass = user;
-    return pass->each(pass->user, pass->block, row, label, score, pass->scratch);
-}
-
 static plait_status score_block(const void *form, const pli_solution *solution, void *scorer, const pli_block *block,
                                 pli_score_fn *each, void *user, plait_error *err) {
     const pli_net *net = form;
-    net_pass       pass = { .block = block, .each = each, .user = user,
-                            .scratch = pli_array((size_t)net->goal->columns, 2 * sizeof(double)) };
-    if (pass.scratch == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for scores");
-    plait_status status = pli_net_score(net, scorer, solution->flat, block, score_row, &pass, err);
-    pli_free(pass.scratch);
+    pli_net_pass   pass = { .block = block, .each = each, .user = user };
+    PLI_TRY(pli_net_pass_begin(net, &pass, err));
+    const plait_status status = pli_net_score(net, scorer, solution->flat, block, pli_net_pass_row, &pass, err);
+    pli_net_pass_end(&pass);
     return status;
 }
 
@@ -102,13 +89,13 @@ static plait_status load(const pli_safetensors *file, const char *path, plait_mo
     PLI_TRY(pli_net_open_model(model, form, err));
     const pli_net *net = pli_net_of(model);
     pli_solution  *s = &pli_fitted_of(model)->solution;
-    PLI_TRY(pli_solution_make_flat(net->values, s, err));
+    if (!model->bare) PLI_TRY(pli_solution_make_flat(net->values, s, err));
     for (int32_t p = 0; p < net->n_params; p++) {
         const pli_tensor *t = pli_safetensors_find(file, net->param[p].name);
         const size_t      bytes = (size_t)(net->param[p].rows * net->param[p].cols) * sizeof(float);
         if (t == NULL || strcmp(t->type, "F32") != 0 || t->bytes != bytes)
             return pli_not_a_model(path, "a layer is missing, or does not have the form that it declares", err);
-        memcpy(s->flat + net->param[p].at, t->data, bytes);
+        if (!model->bare) memcpy(s->flat + net->param[p].at, t->data, bytes);
     }
     return PLAIT_OK;
 }

@@ -54,13 +54,20 @@ void pli_net_first_values(const pli_run *run, float *values) {
     pli_net_from_data_units(net, &pli_net_fit_of(run)->fit.scale, values);
 }
 
-/* The first values of a piece, out of those that are given, or drawn. */
-static plait_status first_of(const pli_run *run, const pli_net_param *part, const float *given, float **values_out) {
+/* Where first values come from; both NULL: they are drawn. */
+typedef struct origin {
+    float         *given; /* of the whole net */
+    pli_net_start *start; /* a model's file */
+} origin;
+
+/* The first values of a piece. */
+static plait_status first_of(const pli_run *run, const pli_net_param *part, const origin *from, float **values_out) {
     const pli_net       *net = pli_net_fit_of(run)->net;
     const pli_net_param *whole = &net->param[part->of];
     *values_out = pli_array((size_t)(part->rows * part->cols), sizeof **values_out);
     if (*values_out == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the first weights");
-    if (given != NULL) pli_columns_take(whole, part, given + whole->at, *values_out);
+    if (from->given != NULL) pli_columns_take(whole, part, from->given + whole->at, *values_out);
+    else if (from->start != NULL) pli_net_start_piece(from->start, part, *values_out);
     else pli_net_initial_piece(net, part, run->opts->seed, *values_out);
     return PLAIT_OK;
 }
@@ -89,10 +96,10 @@ static plait_status make_table(pli_run *run, const plait_table_opts *like, int32
     return PLAIT_OK;
 }
 
-static plait_status create_table(pli_run *run, const plait_table_opts *like, int32_t p, const float *given) {
+static plait_status create_table(pli_run *run, const plait_table_opts *like, int32_t p, const origin *from) {
     const pli_net_param *part = &pli_net_trained(run)->param[p];
     float               *initial = NULL, *penalty = NULL;
-    plait_status         status = first_of(run, part, given, &initial);
+    plait_status         status = first_of(run, part, from, &initial);
     if (status >= 0) status = penalty_of(run, part, &penalty);
     if (status >= 0) status = make_table(run, like, p, initial, penalty);
     pli_free(initial);
@@ -100,18 +107,36 @@ static plait_status create_table(pli_run *run, const plait_table_opts *like, int
     return status;
 }
 
-static bool draws(const pli_run *run) { return run->start == NULL && pli_net_fit_of(run)->file.text == NULL; }
+plait_status pli_net_make_table(pli_run *run, int32_t p) {
+    plait_table_opts like;
+    float           *penalty = NULL;
+    PLI_TRY(pli_run_table_opts(run, &like));
+    plait_status status = penalty_of(run, &pli_net_trained(run)->param[p], &penalty);
+    if (status >= 0) status = make_table(run, &like, p, NULL, penalty);
+    pli_free(penalty);
+    return status;
+}
+
+static plait_status find_origin(const pli_run *run, origin *from) {
+    const pli_net_fit *n = pli_net_fit_of(run);
+    *from = (origin){ NULL, NULL };
+    if (run->start == NULL && n->file.text == NULL) return PLAIT_OK;
+    if (run->start != NULL && pli_run_stages(run) > 1) return pli_net_start_open(run, &from->start);
+    from->given = pli_array((size_t)n->net->values, sizeof *from->given);
+    if (from->given == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the first weights");
+    pli_net_first_values(run, from->given);
+    return PLAIT_OK;
+}
 
 /* Drawn values are made table by table: no rank needs memory for those of other ranks. */
 plait_status pli_net_create_tables(pli_run *run) {
-    const pli_net_fit *n = pli_net_fit_of(run);
-    float             *given = draws(run) ? NULL : pli_array((size_t)n->net->values, sizeof *given);
-    plait_table_opts   like;
-    if (given == NULL && !draws(run)) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the first weights");
+    plait_table_opts like;
+    origin           from;
+    PLI_TRY(find_origin(run, &from));
     plait_status status = pli_run_table_opts(run, &like);
-    if (given != NULL) pli_net_first_values(run, given);
     for (int32_t p = 0; status == PLAIT_OK && p < pli_net_trained(run)->n_params; p++)
-        if (pli_stages_have(n->stages, p)) status = create_table(run, &like, p, given);
-    pli_free(given);
+        if (pli_stages_have(pli_net_fit_of(run)->stages, p)) status = create_table(run, &like, p, &from);
+    pli_free(from.given);
+    pli_net_start_close(&from.start);
     return status;
 }

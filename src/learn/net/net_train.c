@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "graph/session.h"
-#include "learn/net/stages.h"
+#include "learn/net/shift.h"
 #include "learn/net/table_store.h"
 
 struct pli_net_worker {
@@ -20,7 +20,9 @@ struct pli_net_worker {
     float             *values; /* as the tables have them; [net->values] if this rank has all */
     int64_t            at[PLI_NET_PARAMS]; /* the first value of each own parameter */
     pli_net_rows       rows;
-    pli_stage_pace  pace; /* of a cut net */
+    pli_stage_pace     pace;  /* of a cut net */
+    pli_shift          shift; /* of one whose layers move */
+    bool               finished;
 };
 
 /* --- life -------------------------------------------------------------------------------------------------------- */
@@ -41,8 +43,11 @@ static void tell_op(void *user, const char *name, int32_t thread, uint64_t begin
 
 /* --- what computing costs, in a simulation ------------------------------------------------------------------------ */
 
+/* Judging costs nothing, as it does where the net is whole. */
 static void charge_node(void *user, const pli_weight *w) {
-    plait_comm *comm = user;
+    const pli_run *run = user;
+    plait_comm    *comm = run->comm;
+    if (pli_stages_judges(pli_net_fit_of(run)->stages)) return;
     pli_comm_work(comm, PLI_WORK_FLOPS, (uint64_t)w->flops);
     pli_comm_work(comm, PLI_WORK_TAPS, (uint64_t)w->taps);
     pli_comm_work(comm, PLI_WORK_STEPS, (uint64_t)w->steps);
@@ -52,7 +57,7 @@ static void charge_node(void *user, const pli_weight *w) {
 
 plait_status pli_net_session_create(pli_run *run, const plait_session_opts *opts, plait_session **session_out) {
     PLI_TRY(pli_session_create(pli_net_trained(run)->graph, opts, run->pool, session_out, run->err));
-    if (pli_comm_charges(run->comm)) pli_session_charge(*session_out, charge_node, run->comm);
+    if (pli_comm_charges(run->comm)) pli_session_charge(*session_out, charge_node, run);
     return PLAIT_OK;
 }
 
@@ -78,17 +83,9 @@ static plait_status make_values(pli_net_worker *w) {
     return w->values != NULL ? PLAIT_OK : pli_fail(w->run->err, PLAIT_ENOMEM, "no memory for a net's values");
 }
 
-static plait_status begin(pli_run *run) {
-    pli_stages     *stages = pli_net_fit_of(run)->stages;
-    pli_net_worker *w = pli_net_fit_of(run)->worker = pli_calloc(1, sizeof *w);
-    if (w == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's batches");
-    w->run = run;
-    if (pli_run_stages(run) > 1) PLI_TRY(pli_stage_pace_begin(run, &w->pace));
-    PLI_TRY(pli_stages_meet(stages));
-    PLI_TRY(pli_net_create_tables(run));
-    PLI_TRY(pli_stages_outlive(stages));
-    PLI_TRY(make_values(w));
-    PLI_TRY(bind(w));
+static plait_status open_sessions(pli_net_worker *w) {
+    pli_run           *run = w->run;
+    pli_stages        *stages = pli_net_fit_of(run)->stages;
     plait_session_opts opts;
     plait_session_opts_init(&opts);
     opts.store = plait_table_store_calls(w->store);
@@ -103,17 +100,50 @@ static plait_status begin(pli_run *run) {
     return stages != NULL ? pli_stages_open(stages, &opts) : pli_net_session_create(run, &opts, &w->session);
 }
 
-static void end(pli_run *run) {
+static plait_status begin(pli_run *run) {
+    pli_stages     *stages = pli_net_fit_of(run)->stages;
+    pli_net_worker *w = pli_net_fit_of(run)->worker = pli_calloc(1, sizeof *w);
+    if (w == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's batches");
+    w->run = run;
+    if (pli_run_stages(run) > 1) PLI_TRY(pli_stage_pace_begin(run, &w->pace));
+    PLI_TRY(pli_stages_meet(stages));
+    PLI_TRY(pli_net_create_tables(run));
+    PLI_TRY(pli_stages_outlive(stages));
+    PLI_TRY(make_values(w));
+    PLI_TRY(bind(w));
+    PLI_TRY(open_sessions(w));
+    return pli_shift_begin(run, &w->shift);
+}
+
+void pli_net_end_worker(pli_run *run) {
     pli_net_worker *w = pli_net_fit_of(run)->worker;
     if (w == NULL) return;
     pli_stages_close(pli_net_fit_of(run)->stages);
     pli_stage_pace_end(&w->pace);
+    pli_shift_end(&w->shift);
     plait_session_destroy(&w->session);
     plait_table_store_destroy(&w->store);
     pli_free(w->values);
     pli_net_rows_free(&w->rows);
     pli_free(w);
     pli_net_fit_of(run)->worker = NULL;
+}
+
+/* A net in parts judges rows when training is over: then its sessions stay until the run ends. */
+static void end(pli_run *run) {
+    const pli_net_worker *w = pli_net_fit_of(run)->worker;
+    if (w == NULL || !w->finished || !pli_net_in_parts(run)) pli_net_end_worker(run);
+}
+
+/* Layers move to the stages that these places say. */
+static plait_status move(pli_net_worker *w, const int32_t *place) {
+    pli_stages_close_sessions(pli_net_fit_of(w->run)->stages);
+    plait_table_store_destroy(&w->store);
+    PLI_TRY(pli_shift_move(w->run, place));
+    pli_free(w->values);
+    PLI_TRY(make_values(w));
+    PLI_TRY(bind(w));
+    return open_sessions(w);
 }
 
 /* --- a batch ----------------------------------------------------------------------------------------------------- */
@@ -136,13 +166,12 @@ plait_status pli_net_read_values(const pli_run *run, const int64_t at[PLI_NET_PA
     return status;
 }
 
-int64_t pli_net_take_rows(const pli_run *run, const pli_part *part, int64_t from, int64_t n, pli_net_rows *to,
-                          int64_t at) {
+int64_t pli_net_take_rows(const pli_run *run, const pli_scale *scale, const pli_part *part, int64_t from, int64_t n,
+                          pli_net_rows *to, int64_t at) {
     int64_t labels = 0;
     for (int64_t i = from; i < from + n; i++, at++) {
         const int64_t r = part->order != NULL ? (int64_t)part->order[i] : part->first + i;
-        const int64_t own =
-            pli_net_rows_put(pli_net_fit_of(run)->net, part->block, r, &pli_net_fit_of(run)->fit.scale, to, at);
+        const int64_t own = pli_net_rows_put(pli_net_fit_of(run)->net, part->block, r, scale, to, at);
         if (own < 0) return own;
         labels += own;
     }
@@ -170,6 +199,8 @@ static plait_status run_rows(pli_net_worker *w, int64_t n, int64_t examples, pli
     return PLAIT_OK;
 }
 
+static const pli_scale *scale_of(const pli_net_worker *w) { return &pli_net_fit_of(w->run)->fit.scale; }
+
 static plait_status step_by_blocks(pli_net_worker *w, const pli_batch *batch) {
     int64_t rows = batch->rows; /* rows still to come */
     for (int32_t p = 0; p < batch->parts; p++) {
@@ -178,7 +209,8 @@ static plait_status step_by_blocks(pli_net_worker *w, const pli_batch *batch) {
         if (part->rows == 0) continue;
         rows -= part->rows;
         pli_table_store_flushes(w->store, rows == 0);
-        PLI_TRY(run_rows(w, part->rows, pli_net_take_rows(w->run, part, 0, part->rows, &w->rows, 0), &own));
+        const int64_t labels = pli_net_take_rows(w->run, scale_of(w), part, 0, part->rows, &w->rows, 0);
+        PLI_TRY(run_rows(w, part->rows, labels, &own));
         pli_total_add(&w->run->loop->total, &own);
     }
     return PLAIT_OK;
@@ -187,7 +219,8 @@ static plait_status step_by_blocks(pli_net_worker *w, const pli_batch *batch) {
 static plait_status step_at_once(pli_net_worker *w, const pli_batch *batch, pli_sums *sums_out) {
     int64_t at = 0, labels = 0;
     for (int32_t p = 0; p < batch->parts; at += batch->part[p++].rows) {
-        const int64_t own = pli_net_take_rows(w->run, &batch->part[p], 0, batch->part[p].rows, &w->rows, at);
+        const int64_t own = pli_net_take_rows(w->run, scale_of(w), &batch->part[p], 0, batch->part[p].rows, &w->rows,
+                                              at);
         if (own < 0) return no_memory(w->run, batch->rows);
         labels += own;
     }
@@ -209,7 +242,7 @@ static plait_status compute(pli_run *run, const pli_batch *batch, pli_sums *sums
     PLI_TRY(pli_table_store_clock(w->store));
     begin_draws(w, stages);
     /* A worker without rows reads, too, or it would run ahead; a worker that is late hears of it by reading. */
-    if ((batch->rows == 0 && stages == NULL) || run->opts->backup > 0 || pli_curve_waits(run))
+    if ((batch->rows == 0 && stages == NULL) || run->opts->backup > 0 || run->leaps || pli_curve_waits(run))
         PLI_TRY(pli_table_store_read(w->store, pli_curve_waits(run)));
     pli_run_step(run, "get", &since);
     if (plait_job_is_late(run->job)) return PLAIT_OK;
@@ -282,12 +315,13 @@ static void tell(const pli_run *run, const pli_solution *of) {
 
 static pli_scoring scoring(const pli_run *run, const pli_solution *of) {
     const pli_net *net = pli_net_fit_of(run)->net;
+    if (pli_net_in_parts(run)) return pli_parts_scoring(run, of);
     return (pli_scoring){ &pli_net_scoring, net, of, net->row_labels };
 }
 
 const pli_fit_ops pli_net_fit_ops = {
     .extract = extract, .solution = solution, .penalty = penalty, .tell = tell, .scoring = scoring,
-    .judged = pli_parts_judged
+    .whole = pli_parts_join, .judged = pli_parts_judged
 };
 
 /* --- for the loop ------------------------------------------------------------------------------------------------- */
@@ -295,19 +329,28 @@ const pli_fit_ops pli_net_fit_ops = {
 static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
     (void)clock;
     const pli_stages *stages = pli_net_fit_of(run)->stages;
-    const uint64_t    waited_ns = pli_stages_waited_ns(stages);
-    const uint64_t    begun_ns = pli_comm_own_ns(run->comm);
+    pli_net_worker   *w = pli_net_fit_of(run)->worker;
+    const int32_t    *place;
+    PLI_TRY(pli_shift_look(run, &w->shift, &place));
+    if (place != NULL) PLI_TRY(move(w, place));
+    const uint64_t waited_ns = pli_stages_waited_ns(stages), begun_ns = pli_comm_own_ns(run->comm);
+    const int64_t  rows = pli_stages_rows(stages);
     pli_loop_work_begin(run);
     PLI_TRY(compute(run, batch, sums_out));
-    pli_stage_pace_add(&pli_net_fit_of(run)->worker->pace, run, pli_comm_own_ns(run->comm) - begun_ns);
+    const uint64_t own_ns = pli_comm_own_ns(run->comm) - begun_ns;
+    pli_stage_pace_add(&w->pace, run, own_ns);
+    pli_shift_add(&w->shift, own_ns, pli_stages_rows(stages) - rows);
     pli_loop_work_end_within(run, pli_stages_waited_ns(stages) - waited_ns);
     return PLAIT_OK;
 }
 
 static plait_status finish(pli_run *run) {
+    PLI_TRY(pli_shift_finish(&pli_net_fit_of(run)->worker->shift));
     PLI_TRY(pli_stage_pace_tell(run, &pli_net_fit_of(run)->worker->pace));
     PLI_TRY(pli_fit_finish(run));
-    return pli_net_in_parts(run) ? pli_parts_finish(run) : PLAIT_OK;
+    if (pli_net_in_parts(run)) PLI_TRY(pli_parts_finish(run));
+    pli_net_fit_of(run)->worker->finished = true;
+    return PLAIT_OK;
 }
 
 static plait_status idle(pli_run *run) {
@@ -316,6 +359,6 @@ static plait_status idle(pli_run *run) {
 }
 
 const pli_steps pli_net_steps = {
-    .reads = true, .begin = begin, .end = end, .step = step, .idle = idle, .finite = pli_fit_finite,
-    .told = pli_fit_told, .epoch = pli_fit_epoch, .finish = finish
+    .leaves_out = true, .reads = true, .begin = begin, .end = end, .step = step, .idle = idle,
+    .finite = pli_fit_finite, .told = pli_fit_told, .epoch = pli_fit_epoch, .finish = finish
 };

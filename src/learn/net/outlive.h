@@ -10,6 +10,10 @@
  *  r = 1   |  rank 1       rank 3 |  goes on, with the rows of both and the only replica of all shards
  *          +----------------------+
  *
+ * Spares (--spares) are whole replicas. They are members of the stages' groups as spares, so the new copy of a dead
+ * member's shards is made there, from the living member's, and the dead replica's rows fall to them. With R = 2 and one
+ * of them, both replicas may die, one after the other.
+ *
  * What is left to arrange is that all K ranks of a living replica see the same dead. A group decides for itself whether
  * what the dead one had pushed in a clock counts. But a gradient of stage 0 is a function of the values of all stages;
  * if stage 0 had ended the clock while stage 1 was to stand in for the dead replica's rows in it, it could not compute

@@ -1,12 +1,16 @@
-/* The end of a training whose net no rank has as a whole: one whose classes lie over ranks (classes.c).
+/* Training of a net that no rank gathers: one in stages or columns, whose ranks have their own pieces alone.
  *
- *     a rank's solution is its own pieces, while it is judged
- *     rows are judged as they are trained on: forward through the ranks, the pieces fed in the tables' place
- *     the model's values are laid one after the other into a temporary file, a block of rows at a time, and mapped
+ *     a rank's solution is its own pieces, in the data's units
+ *     rows are judged through all ranks of a replica (parts_judge.c), after an epoch and at the end
+ *     values are laid one after the other into a temporary file, a block of rows at a time, and mapped: where the
+ *     weights are told (--tensorboard), where they are the best so far (--validation), and for the model
  *
- * So no rank needs memory for more than its own pieces. Whoever reads such a model's values reads them out of the
- * file. A run that validates, or tells its weights (--tensorboard), needs the whole net after each epoch; then every
- * rank gathers it, as a net in stages does. */
+ * So no rank needs memory for more than its own pieces. Whoever reads a whole solution's values reads them out of the
+ * file.
+ *
+ * All ranks still gather the net where one of them may die (--replicas 2), since a broken replica judges nothing; where
+ * rows are scored by another graph than that of training (dropout); and where a place by hand has put the first layer's
+ * weights and biases apart, whose units depend on each other. */
 #include <math.h>
 #include <string.h>
 
@@ -14,10 +18,23 @@
 
 enum { BLOCK_VALUES = 1 << 18 }; /* of a row block on its way to the file, about */
 
+/* Is each piece of the first layer's weights on the rank that has its biases? */
+static bool has_first_together(const pli_run *run) {
+    const pli_net *net = pli_net_trained(run);
+    const pli_stages *stages = pli_net_fit_of(run)->stages;
+    for (int32_t p = 0; p < net->n_params; p++) {
+        bool together = net->param[p].of != 0;
+        for (int32_t b = 0; !together && b < net->n_params; b++)
+            together = net->param[b].of == 1 && pli_stages_of(stages, b) == pli_stages_of(stages, p);
+        if (!together) return false;
+    }
+    return true;
+}
+
 bool pli_net_in_parts(const pli_run *run) {
-    const pli_net *pieces = pli_net_fit_of(run)->pieces;
-    return pieces != NULL && pieces->loss >= 0 && run->validation == NULL && !(run->fraction > 0) &&
-           run->opts->weights == NULL && pli_net_fit_of(run)->fit.best.flat == NULL;
+    const pli_net_fit *n = pli_net_fit_of(run);
+    return n->stages != NULL && pli_run_stages(run) > 1 && run->opts->replicas < 2 && n->net->calm == NULL &&
+           !n->file.drops && (n->net->kind->open != NULL || has_first_together(run));
 }
 
 /* --- own pieces --------------------------------------------------------------------------------------------------- */
@@ -32,13 +49,6 @@ int64_t pli_net_own_values(const pli_run *run, int64_t at[PLI_NET_PARAMS]) {
     return values;
 }
 
-plait_status pli_parts_extract(pli_run *run, pli_solution *solution_out) {
-    int64_t at[PLI_NET_PARAMS];
-    PLI_TRY(plait_job_barrier(run->job));
-    PLI_TRY(pli_solution_make_flat(pli_net_own_values(run, at), solution_out, run->err));
-    return pli_net_read_values(run, at, solution_out->flat);
-}
-
 /* The parameter that this rank has of the whole net's parameter `of`; NULL: none. */
 static const pli_net_param *own_of(const pli_run *run, int32_t of, int32_t *p_out) {
     const pli_net *net = pli_net_trained(run);
@@ -50,6 +60,22 @@ static const pli_net_param *own_of(const pli_run *run, int32_t of, int32_t *p_ou
     return NULL;
 }
 
+/* The last layer's: a score is mean + spread (h w' + b'). */
+static void last_to_data_units(const pli_run *run, const int64_t at[PLI_NET_PARAMS], float *values) {
+    const pli_net       *net = pli_net_trained(run);
+    const pli_net_units *u = &pli_net_fit_of(run)->net->units;
+    const int32_t        biases = pli_net_fit_of(run)->net->n_params - 1;
+    if (u->spread == 1 && u->mean == 0) return;
+    for (int32_t p = 0; p < net->n_params; p++) {
+        const pli_net_param *param = &net->param[p];
+        if (param->of < biases - 1 || !pli_stages_have(pli_net_fit_of(run)->stages, p)) continue;
+        for (int64_t i = 0; i < param->rows * param->cols; i++) {
+            const double x = u->spread * (double)values[at[p] + i];
+            values[at[p] + i] = (float)(param->of == biases ? u->mean + x : x);
+        }
+    }
+}
+
 /* A piece of the first layer has its columns of weights and biases, so it knows all that the scale asks for. */
 static void to_data_units(const pli_run *run, float *values) {
     const pli_net_fit   *n = pli_net_fit_of(run);
@@ -57,12 +83,31 @@ static void to_data_units(const pli_run *run, float *values) {
     int32_t              w = 0, b = 0;
     const pli_net_param *weights = own_of(run, 0, &w), *biases = own_of(run, 1, &b);
     (void)pli_net_own_values(run, at);
-    if (weights == NULL || biases == NULL) return;
-    pli_net_param first[] = { *weights, *biases };
-    first[0].at = at[w];
-    first[1].at = at[b];
-    pli_net_features_to_data_units(n->net->even, first, &n->fit.scale, values);
+    if (weights != NULL && biases != NULL) {
+        pli_net_param first[] = { *weights, *biases };
+        first[0].at = at[w];
+        first[1].at = at[b];
+        pli_net_features_to_data_units(n->net->even, first, &n->fit.scale, values);
+    }
+    last_to_data_units(run, at, values);
 }
+
+plait_status pli_parts_extract(pli_run *run, pli_solution *solution_out) {
+    int64_t       at[PLI_NET_PARAMS];
+    const int64_t own = pli_net_own_values(run, at);
+    PLI_TRY(plait_job_barrier(run->job));
+    PLI_TRY(pli_solution_make_flat(own > 0 ? own : 1, solution_out, run->err)); /* a stage may have no variables */
+    PLI_TRY(pli_net_read_values(run, at, solution_out->flat));
+    to_data_units(run, solution_out->flat);
+    return PLAIT_OK;
+}
+
+const float *pli_parts_own(const pli_run *run, const pli_solution *solution) {
+    const float *own = pli_net_fit_of(run)->parts.own;
+    return own != NULL ? own : solution->flat;
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------------ */
 
 /* Sums over this rank's own pieces; the first rank of each replica has a share. */
 static plait_status add_penalty(pli_run *run, const float *values) {
@@ -72,7 +117,8 @@ static plait_status add_penalty(pli_run *run, const float *values) {
     (void)pli_net_own_values(run, at);
     for (int32_t p = 0; p < net->n_params; p++) {
         const pli_net_param *param = &net->param[p];
-        if (!param->penalised || !pli_stages_have(pli_net_fit_of(run)->stages, p)) continue;
+        const bool penalised = pli_net_fit_of(run)->net->param[param->of].penalised;
+        if (!penalised || !pli_stages_have(pli_net_fit_of(run)->stages, p)) continue;
         for (int64_t i = 0; i < param->rows * param->cols; i++) {
             const double x = (double)values[at[p] + i];
             sum += run->l2 / 2 * x * x + run->l1 * fabs(x);
@@ -84,82 +130,25 @@ static plait_status add_penalty(pli_run *run, const float *values) {
     return PLAIT_OK;
 }
 
-/* --- judged ------------------------------------------------------------------------------------------------------- */
-
-/* Feeds of all variables; only own ones have data. */
-static void feed_pieces(const pli_run *run, const float *values, plait_feed *feeds) {
+/* Takes own pieces out of a whole solution. */
+static plait_status take_own(pli_run *run, const float *whole) {
+    pli_net_fit   *n = pli_net_fit_of(run);
     const pli_net *net = pli_net_trained(run);
     int64_t        at[PLI_NET_PARAMS];
-    (void)pli_net_own_values(run, at);
+    const int64_t  own = pli_net_own_values(run, at);
+    n->parts.own = pli_array((size_t)(own > 0 ? own : 1), sizeof *n->parts.own);
+    if (n->parts.own == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a net's values");
     for (int32_t p = 0; p < net->n_params; p++) {
-        const plait_shape shape = plait_graph_variable_initial(net->graph, p).shape;
-        const bool        own = pli_stages_have(pli_net_fit_of(run)->stages, p);
-        feeds[p] = (plait_feed){ net->param[p].value, plait_tensor_of(PLAIT_F32, shape, own ? values + at[p] : NULL) };
+        const pli_net_param *of = &n->net->param[net->param[p].of];
+        if (pli_stages_have(n->stages, p)) pli_columns_take(of, &net->param[p], whole + of->at, n->parts.own + at[p]);
     }
-}
-
-/* The replica's own rows of a block, as many at once as in training. */
-static plait_status judge_block(const pli_run *run, const plait_feed *values, const pli_block *block,
-                                pli_total *total) {
-    const int64_t share = run->batch / pli_run_holders(run), most = share > 0 ? share : 1;
-    pli_sums      sums = { 0 };
-    for (int64_t from = 0; from < block->rows; from += most) {
-        const int64_t  n = block->rows - from < most ? block->rows - from : most;
-        const pli_part part = { .block = block, .first = from, .rows = n };
-        pli_sums       own;
-        bool           more;
-        PLI_TRY(pli_stages_judge(pli_net_fit_of(run)->stages, values, &part, &more, &own));
-        pli_sums_add(&sums, &own);
-    }
-    pli_total_add(total, &sums);
     return PLAIT_OK;
-}
-
-/* The ranks that hold rows lead; the others of a replica follow until there are no more. */
-static plait_status judge(const pli_run *run, const pli_dataset *data, const float *flat, pli_total *total) {
-    pli_stages *stages = pli_net_fit_of(run)->stages;
-    plait_feed  values[PLI_NET_PARAMS];
-    pli_sums    none;
-    bool        more = true;
-    *total = (pli_total){ 0 };
-    feed_pieces(run, flat, values);
-    if (plait_comm_rank(run->comm) < pli_run_holders(run)) {
-        for (int32_t b = 0; b < pli_dataset_own_blocks(data); b++)
-            PLI_TRY(judge_block(run, values, pli_dataset_block(data, b), total));
-        return pli_stages_judge(stages, values, NULL, &more, &none);
-    }
-    while (more) PLI_TRY(pli_stages_judge(stages, values, NULL, &more, &none));
-    return PLAIT_OK;
-}
-
-/* While the sessions are there. The goal of a test has no class weights. */
-static plait_status judge_all(pli_run *run, const float *flat) {
-    pli_net_fit *n = pli_net_fit_of(run);
-    pli_goal     plain = n->fit.goal;
-    bool         ends = run->interrupted;
-    PLI_TRY(plait_comm_broadcast(run->comm, &ends, sizeof ends, pli_comm_lead(run->comm)));
-    if (ends) return PLAIT_OK;
-    if (!run->stream) PLI_TRY(judge(run, run->data, flat, &n->parts.trained));
-    if (run->test == NULL) return PLAIT_OK;
-    plain.class_weight = NULL;
-    n->pieces->units.goal = &plain;
-    const plait_status status = judge(run, run->test, flat, &n->parts.tested);
-    n->pieces->units.goal = &n->fit.goal;
-    return status;
 }
 
 plait_status pli_parts_finish(pli_run *run) {
-    float *flat = pli_net_fit_of(run)->fit.solution.flat;
-    PLI_TRY(judge_all(run, flat));
-    to_data_units(run, flat);
-    return add_penalty(run, flat);
-}
-
-bool pli_parts_judged(const pli_run *run, const pli_dataset *data, pli_total *total_out) {
-    const pli_net_fit *n = pli_net_fit_of(run);
-    if (!pli_net_in_parts(run)) return false;
-    *total_out = data == run->test ? n->parts.tested : n->parts.trained;
-    return true;
+    const pli_solution *solution = &pli_net_fit_of(run)->fit.solution;
+    if (solution->spool != NULL) PLI_TRY(take_own(run, solution->flat)); /* it is the best one */
+    return add_penalty(run, pli_parts_own(run, solution));
 }
 
 /* --- joined ------------------------------------------------------------------------------------------------------- */
@@ -226,19 +215,35 @@ static plait_status join(joining *j, pli_solution *solution) {
     if (j->rows == NULL || j->piece == NULL) return pli_fail(j->run->err, PLAIT_ENOMEM, "no memory to join a net");
     for (int32_t p = 0; p < net->n_params; p++) PLI_TRY(join_param(j, p, block));
     PLI_TRY(pli_spool_end(j->spool, &data, &bytes, j->run->err));
-    pli_solution_free(solution);
     *solution = (pli_solution){ .rows = net->values, .flat = (float *)(uintptr_t)data, .spool = j->spool };
     j->spool = NULL;
     return PLAIT_OK;
 }
 
-plait_status pli_parts_join(pli_run *run) {
-    pli_solution *solution = &pli_net_fit_of(run)->fit.solution;
-    joining       j = { .run = run, .own = solution->flat };
+static plait_status join_own(const pli_run *run, const float *own, pli_solution *whole_out) {
+    joining j = { .run = run, .own = own };
     (void)pli_net_own_values(run, j.at);
-    const plait_status status = join(&j, solution);
+    const plait_status status = join(&j, whole_out);
     pli_spool_destroy(&j.spool);
     pli_free(j.rows);
     pli_free(j.piece);
     return status;
+}
+
+plait_status pli_parts_join(const pli_run *run, pli_solution *solution) {
+    pli_solution whole;
+    if (!pli_net_in_parts(run) || solution->spool != NULL) return PLAIT_OK;
+    PLI_TRY(join_own(run, solution->flat, &whole));
+    pli_solution_free(solution);
+    *solution = whole;
+    return PLAIT_OK;
+}
+
+plait_status pli_parts_join_last(pli_run *run) {
+    pli_solution *solution = &pli_net_fit_of(run)->fit.solution;
+    if (solution->spool != NULL) return PLAIT_OK;
+    float *own = solution->flat;
+    PLI_TRY(join_own(run, own, solution));
+    pli_net_fit_of(run)->parts.own = own;
+    return PLAIT_OK;
 }

@@ -10,21 +10,9 @@
 
 #include "graph/graph.h"
 #include "graph/pipeline.h"
-#include "learn/net/stages.h"
-
-typedef struct placing {
-    const pli_run  *run;
-    const pli_net  *net;
-    int32_t         ranks, stages; /* of a replica; stages: twice as many under interleaved */
-    int64_t         n, rows;       /* forward nodes; rows of a micro-batch */
-    int32_t        *place;         /* [nodes of the graph] */
-    pli_stage_hosts hosts;
-    int32_t         micro_batches; /* of a simulated step */
-    double          seconds;       /* of a step, by simulation */
-} placing;
+#include "learn/net/placed.h"
 
 static const char *how_of(const pli_run *run) { return run->opts->place; }
-static bool is(const char *how, const char *name) { return how != NULL && strcmp(how, name) == 0; }
 
 static bool has_places(const plait_graph *g) {
     for (int64_t k = 0; k < g->n_nodes; k++)
@@ -32,15 +20,15 @@ static bool has_places(const plait_graph *g) {
     return false;
 }
 
-static bool is_file(const char *how) { return how != NULL && !is(how, "auto") && !is(how, "layers"); }
+static bool is_file(const char *how) { return how != NULL && !pli_is(how, "auto") && !pli_is(how, "layers"); }
 
 bool pli_placed_by(const pli_run *run, const pli_net *net) {
-    return how_of(run) == NULL ? has_places(net->graph) : !is(how_of(run), "layers");
+    return how_of(run) == NULL ? has_places(net->graph) : !pli_is(how_of(run), "layers");
 }
 
 /* --- the search --------------------------------------------------------------------------------------------------- */
 
-static plait_status check_ranks(const placing *p) {
+static plait_status check_ranks(const pli_staging *p) {
     const plait_graph *g = p->net->graph;
     int64_t            last = 0;
     char               name[80];
@@ -55,7 +43,7 @@ static plait_status check_ranks(const placing *p) {
 
 /* Judges in the order that will run. The loss lies with the scores. Where a pipeline is asked for that only a chain can
  * take, and the search alone places, nothing else is looked at. */
-static plait_status judge(const placing *p, const char *method, const int32_t *given,
+static plait_status judge(const pli_staging *p, const char *method, const int32_t *given,
                           plait_placement **placement_out, plait_error *err) {
     const pli_net         *net = p->net;
     const char            *wanted = p->run->opts->pipeline;
@@ -69,7 +57,7 @@ static plait_status judge(const placing *p, const char *method, const int32_t *g
     opts.ranks = p->ranks;
     opts.chunks = p->stages / p->ranks;
     opts.schedule = pli_run_pipeline(p->run);
-    opts.chain = wanted != NULL && !is(wanted, pli_pipelines[PLI_GPIPE]) && !has_places(net->graph);
+    opts.chain = wanted != NULL && !pli_is(wanted, pli_pipelines[PLI_GPIPE]) && !has_places(net->graph);
     opts.micro_batches = p->micro_batches;
     opts.state_values = rule != NULL ? rule->slots : 0;
     opts.rules = &loss;
@@ -80,23 +68,28 @@ static plait_status judge(const placing *p, const char *method, const int32_t *g
     return plait_placement_create(net->graph, &opts, placement_out, err);
 }
 
-static void take(const placing *p, const plait_placement *placement, int32_t *place) {
+static void take(const pli_staging *p, const plait_placement *placement, int32_t *place) {
     const plait_graph *g = p->net->graph;
     const int32_t     *part = plait_placement_parts(placement);
     for (int64_t k = 0; k < g->n_nodes; k++)
         place[k] = k < p->n && strcmp(g->node[k].op->name, "placeholder") != 0 ? part[k] : -1;
 }
 
-/* What a placement takes that is given by the places of its forward nodes. given [nodes]: room. */
-static plait_status seconds_of(const placing *p, const int32_t *place, int32_t *given, double *seconds_out,
-                               plait_error *err) {
+/* By the places of its forward nodes. given [nodes]: room. */
+plait_status pli_staging_given(const pli_staging *p, const int32_t *place, int32_t *given,
+                               plait_placement **placement_out, plait_error *err) {
     const plait_graph *g = p->net->graph;
-    plait_placement   *placement = NULL;
     for (int64_t k = 0; k < g->n_nodes; k++) {
         const int64_t of = k < p->n ? k : g->node[k].forward;
         given[k] = of >= 0 && of < p->n && place[of] >= 0 ? place[of] : 0;
     }
-    PLI_TRY(judge(p, "given", given, &placement, err));
+    return judge(p, "given", given, placement_out, err);
+}
+
+plait_status pli_staging_seconds(const pli_staging *p, const int32_t *place, int32_t *given, double *seconds_out,
+                                 plait_error *err) {
+    plait_placement *placement = NULL;
+    PLI_TRY(pli_staging_given(p, place, given, &placement, err));
     *seconds_out = plait_placement_seconds(placement);
     plait_placement_destroy(&placement);
     return PLAIT_OK;
@@ -105,7 +98,7 @@ static plait_status seconds_of(const placing *p, const int32_t *place, int32_t *
 /* --- is it a chain? ----------------------------------------------------------------------------------------------- */
 
 /* The next forward node from *k on that reads from node *from of another stage, by input *i. */
-static bool next_edge(const placing *p, int64_t *k, int32_t *i, int64_t *from) {
+static bool next_edge(const pli_staging *p, int64_t *k, int32_t *i, int64_t *from) {
     const plait_graph *g = p->net->graph;
     for (; *k < p->n; (*k)++, *i = 0)
         while (*i < g->node[*k].n_inputs) {
@@ -116,7 +109,7 @@ static bool next_edge(const placing *p, int64_t *k, int32_t *i, int64_t *from) {
 }
 
 /* The first edge that leads back; false: the stages are a chain. */
-static bool leads_back(const placing *p, int64_t *k, int64_t *from) {
+static bool leads_back(const pli_staging *p, int64_t *k, int64_t *from) {
     int32_t i = 0;
     *k = 0;
     while (next_edge(p, k, &i, from))
@@ -125,7 +118,7 @@ static bool leads_back(const placing *p, int64_t *k, int64_t *from) {
 }
 
 /* Numbers the stages so that each comes behind those that it reads from; false: some read from each other. */
-static bool sort_stages(const placing *p, int32_t *number) {
+static bool sort_stages(const pli_staging *p, int32_t *number) {
     for (int32_t next = 0; next < p->stages; next++) {
         int32_t free = 0;
         for (; free < p->stages; free++) {
@@ -141,7 +134,7 @@ static bool sort_stages(const placing *p, int32_t *number) {
     return true;
 }
 
-static plait_status make_chain(const placing *p) {
+static plait_status make_chain(const pli_staging *p) {
     int32_t *number = pli_array((size_t)p->stages, sizeof *number);
     if (number == NULL) return pli_fail(p->run->err, PLAIT_ENOMEM, "no memory to cut a net");
     for (int32_t s = 0; s < p->stages; s++) number[s] = -1;
@@ -153,7 +146,7 @@ static plait_status make_chain(const placing *p) {
 }
 
 /* Names both ends of the edge that leads back. */
-static plait_status check_chain(const placing *p, const char **pipeline) {
+static plait_status check_chain(const pli_staging *p, const char **pipeline) {
     const plait_graph *g = p->net->graph;
     int64_t            k, from;
     char               reader[80], producer[80];
@@ -161,7 +154,7 @@ static plait_status check_chain(const placing *p, const char **pipeline) {
     const char *wanted = p->run->opts->pipeline;
     pli_value_text(g, g->node[k].value, reader);
     pli_value_text(g, g->node[from].value, producer);
-    if (wanted != NULL && !is(wanted, pli_pipelines[PLI_GPIPE]))
+    if (wanted != NULL && !pli_is(wanted, pli_pipelines[PLI_GPIPE]))
         return pli_fail(p->run->err, PLAIT_EINVAL,
                         "pipeline %s with these places is refused: stages are no chain, since %s in stage %d reads %s "
                         "of stage %d; nearest is --pipeline gpipe, or --place layers", wanted, reader, p->place[k],
@@ -177,7 +170,7 @@ static plait_status check_chain(const placing *p, const char **pipeline) {
 /* --- what all see ------------------------------------------------------------------------------------------------- */
 
 /* Each rank read a file of its own. */
-static plait_status agree(const placing *p) {
+static plait_status agree(const pli_staging *p) {
     char text[80];
     snprintf(text, sizeof text, "--place with hash %016" PRIx64,
              pli_hash_bytes(p->place, (size_t)p->n * sizeof *p->place, 0));
@@ -185,7 +178,7 @@ static plait_status agree(const placing *p) {
 }
 
 /* The weights of each stage. */
-static void list_stages(const placing *p, const int32_t *place, pli_text *text) {
+void pli_staging_list(const pli_staging *p, const int32_t *place, pli_text *text) {
     for (int32_t s = 0; s < p->stages; s++) {
         int32_t n = 0;
         pli_text_add(text, "%sstage %d:", s > 0 ? "; " : "", s);
@@ -197,10 +190,10 @@ static void list_stages(const placing *p, const int32_t *place, pli_text *text) 
     }
 }
 
-static void tell(const placing *p) {
+static void tell(const pli_staging *p) {
     pli_text text = { 0 };
     if (!pli_comm_leads(p->run->comm)) return;
-    list_stages(p, p->place, &text);
+    pli_staging_list(p, p->place, &text);
     pli_text_add(&text, "; a clock takes %.3g ms by simulation", 1e3 * p->seconds);
     if (!text.failed) pli_log(pli_comm_log(p->run->comm), PLAIT_LOG_INFO, -1, "learn", "place: %s", text.data);
     pli_text_free(&text);
@@ -211,12 +204,12 @@ static void tell(const placing *p) {
 /* By layers, as --place layers cuts, and by layers that suit the hosts' speeds. */
 enum { BY_LAYERS, BY_SPEED, GIVEN, ROOMS };
 
-static int32_t *room(const placing *p, int32_t *rooms, int32_t which) {
+static int32_t *room(const pli_staging *p, int32_t *rooms, int32_t which) {
     return rooms + which * p->net->graph->n_nodes;
 }
 
 /* Searches with few micro-batches, since more tell no more of a placement; memory must hold all. */
-static plait_status search(placing *p, const int32_t *begin, int32_t *found) {
+static plait_status search(pli_staging *p, const int32_t *begin, int32_t *found) {
     const int32_t    all = p->micro_batches, few = 2 * p->ranks;
     plait_placement *placement = NULL;
     if (p->net->graph->n_place_memory == 0 && few < all) p->micro_batches = few;
@@ -229,7 +222,7 @@ static plait_status search(placing *p, const int32_t *begin, int32_t *found) {
 }
 
 /* The faster one by layers; -1: fewer layers than stages, or they do not fit. */
-static int32_t judge_layers(const placing *p, int32_t *rooms, double *seconds_out) {
+static int32_t judge_layers(const pli_staging *p, int32_t *rooms, double *seconds_out) {
     const bool speeds = p->hosts.speed != NULL && p->stages == p->ranks;
     int32_t    best = -1;
     for (int32_t which = BY_LAYERS; which <= (speeds ? BY_SPEED : BY_LAYERS); which++) {
@@ -238,7 +231,8 @@ static int32_t judge_layers(const placing *p, int32_t *rooms, double *seconds_ou
         plait_error why;
         const pli_stage_hosts *hosts = which == BY_SPEED ? &p->hosts : NULL;
         if (pli_layers_place(p->net, p->stages, p->rows, hosts, place, &why) < 0 ||
-            seconds_of(p, place, room(p, rooms, GIVEN), &seconds, &why) < 0 || (best >= 0 && seconds >= *seconds_out))
+            pli_staging_seconds(p, place, room(p, rooms, GIVEN), &seconds, &why) < 0 ||
+            (best >= 0 && seconds >= *seconds_out))
             continue;
         best = which;
         *seconds_out = seconds;
@@ -248,7 +242,7 @@ static int32_t judge_layers(const placing *p, int32_t *rooms, double *seconds_ou
 
 /* The search begins with the runs of layers, too, and they are taken where they cost little more than what it finds:
  * they are a chain, so that micro-batches may go through them in any order. */
-static plait_status find_best(placing *p, int32_t *rooms) {
+static plait_status find_best(pli_staging *p, int32_t *rooms) {
     enum { PERCENT = 5 };
     const bool     own = has_places(p->net->graph);
     double         layers = 0;
@@ -256,19 +250,19 @@ static plait_status find_best(placing *p, int32_t *rooms) {
     const int32_t *begin = NULL;
     int32_t       *given = room(p, rooms, GIVEN);
     if (runs >= 0) {
-        PLI_TRY(seconds_of(p, room(p, rooms, runs), given, &layers, p->run->err));
+        PLI_TRY(pli_staging_seconds(p, room(p, rooms, runs), given, &layers, p->run->err));
         begin = given;
     }
     PLI_TRY(search(p, begin, p->place));
     if (!own && pli_stage_hosts_alike(&p->hosts)) PLI_TRY(make_chain(p));
-    PLI_TRY(seconds_of(p, p->place, given, &p->seconds, p->run->err));
+    PLI_TRY(pli_staging_seconds(p, p->place, given, &p->seconds, p->run->err));
     if (runs < 0 || layers > p->seconds * (1 + PERCENT / 100.0)) return PLAIT_OK;
     memcpy(p->place, room(p, rooms, runs), (size_t)p->net->graph->n_nodes * sizeof *p->place);
     p->seconds = layers;
     return PLAIT_OK;
 }
 
-static plait_status find(placing *p) {
+static plait_status find(pli_staging *p) {
     int32_t *rooms = pli_array((size_t)p->net->graph->n_nodes, ROOMS * sizeof *rooms);
     if (rooms == NULL) return pli_fail(p->run->err, PLAIT_ENOMEM, "no memory to cut a net");
     const plait_status status = find_best(p, rooms);
@@ -277,7 +271,7 @@ static plait_status find(placing *p) {
 }
 
 /* A search may take long, so one rank searches for all. The others hear what it has found, or why it has not. */
-static plait_status find_together(placing *p) {
+static plait_status find_together(pli_staging *p) {
     struct {
         plait_status status;
         double       seconds;
@@ -298,7 +292,7 @@ static plait_status find_together(placing *p) {
     return plait_comm_broadcast(comm, p->place, (size_t)p->net->graph->n_nodes * sizeof *p->place, 0);
 }
 
-static plait_status place(placing *p, const char **pipeline) {
+static plait_status place(pli_staging *p, const char **pipeline) {
     const char *how = how_of(p->run);
     if (is_file(how)) PLI_TRY(plait_graph_place_file(p->net->graph, how, p->run->err));
     PLI_TRY(check_ranks(p));
@@ -309,9 +303,9 @@ static plait_status place(placing *p, const char **pipeline) {
     return PLAIT_OK;
 }
 
-static placing make(const pli_run *run, const pli_net *net, int32_t ranks, int32_t chunks, int64_t rows) {
+pli_staging pli_staging_make(const pli_run *run, const pli_net *net, int32_t ranks, int32_t chunks, int64_t rows) {
     const int32_t wanted = run->opts->micro_batches;
-    placing       p = { .run = run, .net = net, .ranks = ranks, .stages = ranks * chunks, .rows = rows,
+    pli_staging   p = { .run = run, .net = net, .ranks = ranks, .stages = ranks * chunks, .rows = rows,
                         .micro_batches = wanted < 1 ? 1 : wanted };
     while (p.n < net->graph->n_nodes && net->graph->node[p.n].forward < 0) p.n++;
     return p;
@@ -319,41 +313,13 @@ static placing make(const pli_run *run, const pli_net *net, int32_t ranks, int32
 
 plait_status pli_placed_place(const pli_run *run, const pli_net *net, int32_t ranks, int32_t chunks, int64_t rows,
                               int32_t *place_out, const char **pipeline) {
-    placing p = make(run, net, ranks, chunks, rows);
+    pli_staging p = pli_staging_make(run, net, ranks, chunks, rows);
     p.place = place_out;
-    if (chunks > 1 && (!is(how_of(run), "auto") || has_places(net->graph)))
+    if (chunks > 1 && (!pli_is(how_of(run), "auto") || has_places(net->graph)))
         return pli_fail(run->err, PLAIT_EINVAL, "pipeline interleaved with places is refused: a rank has two stages "
                                                 "there, and a place names one; nearest is 1f1b, or --place layers");
     PLI_TRY(pli_stage_hosts_make(run, ranks, &p.hosts));
     const plait_status status = place(&p, pipeline);
     pli_stage_hosts_free(&p.hosts);
-    return status;
-}
-
-/* --- places that would suit speeds -------------------------------------------------------------------------------- */
-
-static plait_status suit(placing *p, const int32_t *place, const double *speed, int32_t *rooms, pli_text *text,
-                         double *gain_out) {
-    double  before, after;
-    int32_t *by_speed = room(p, rooms, BY_SPEED), *given = room(p, rooms, GIVEN);
-    for (int32_t s = 0; s < p->ranks; s++) p->hosts.speed[s] *= speed[s];
-    PLI_TRY(pli_layers_place(p->net, p->ranks, p->rows, &p->hosts, by_speed, p->run->err));
-    PLI_TRY(seconds_of(p, place, given, &before, p->run->err));
-    PLI_TRY(seconds_of(p, by_speed, given, &after, p->run->err));
-    *gain_out = 1 - after / before;
-    list_stages(p, by_speed, text);
-    return PLAIT_OK;
-}
-
-plait_status pli_placed_suit(const pli_run *run, const pli_net *net, int32_t ranks, int64_t rows, const int32_t *place,
-                             const double *speed, pli_text *text, double *gain_out) {
-    placing p = make(run, net, ranks, 1, rows);
-    PLI_TRY(pli_stage_hosts_make(run, ranks, &p.hosts));
-    int32_t     *rooms = pli_array((size_t)net->graph->n_nodes, ROOMS * sizeof *rooms);
-    plait_status status = pli_stage_hosts_speeds(&p.hosts);
-    if (rooms == NULL || status < 0) status = pli_fail(run->err, PLAIT_ENOMEM, "no memory to cut a net");
-    if (status >= 0) status = suit(&p, place, speed, rooms, text, gain_out);
-    pli_stage_hosts_free(&p.hosts);
-    pli_free(rooms);
     return status;
 }

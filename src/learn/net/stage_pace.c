@@ -4,17 +4,8 @@
  * epoch, without messages and waits. It says when it has become slower, and which places would suit that. At the end
  * the run tells all times (--metrics).
  *
- * A stage's layers stay where they are as long as the run lasts. What moving one at a clock would take:
- *
- *     - all ranks agree on the clock, as leases do (table/server/leases.h), and no micro-batch is under way there;
- *     - a table's members are a group, which is fixed when it is made. The layer's tables are made anew in the group of
- *       its new stage, with the values and the rule's state of the old ones: what a checkpoint writes by piece and
- *       reads back in another layout (keep/), without the file;
- *     - the audit, copies and the list of a run's tables know a table for life, so they must hear that it goes on in
- *       another;
- *     - sessions are made anew, since a plan has its sends and receives from the cut.
- *
- * A checkpoint does the same between two runs: --resume goes on in any layout. */
+ * Layers move within the run if it was asked to (--balance dynamic, shift.h). Else they stay in their stages, and the
+ * run only warns. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,16 +29,16 @@ void pli_stage_pace_end(pli_stage_pace *pace) {
 
 /* Each rank knows its own speed, and that of the others at the run's beginning: it asks nobody. */
 static void advise(const pli_run *run, pli_stage_pace *pace, double ratio) {
-    const int32_t stages = pli_run_stages(run), stage = plait_comm_rank(run->comm) / pli_run_holders(run);
+    const int32_t stages = pli_run_stages(run), stage = pli_stages_stage(pli_net_fit_of(run)->stages);
     pli_text      text = { 0 };
     double        gain = 0, *speed = pli_array((size_t)stages, sizeof *speed);
     for (int32_t s = 0; speed != NULL && s < stages; s++) speed[s] = s == stage ? 1 / ratio : 1;
     pace->told = true;
     if (speed != NULL && pli_stages_suit(run, speed, &text, &gain) >= 0 && gain > gains && !text.failed)
         pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, plait_comm_rank(run->comm), "learn",
-                "stage %d has become %.2g times as slow as in its fastest epoch; layers stay in their stages while a "
-                "run lasts. A clock would take %.0f %% less by places of these weights: %s. To move them, end the run "
-                "at a checkpoint, and --resume it with a --place FILE", stage, ratio, 100 * gain, text.data);
+                "stage %d has become %.2g times as slow as in its fastest epoch. A clock would take %.0f %% less by "
+                "places of these weights: %s. With --balance dynamic layers move there within the run; or end it at a "
+                "checkpoint, and --resume it with a --place FILE", stage, ratio, 100 * gain, text.data);
     pli_text_free(&text);
     pli_free(speed);
 }
@@ -58,7 +49,7 @@ static void judge(const pli_run *run, pli_stage_pace *pace) {
     if (pace->clocks == run->clocks && !run->balanced) {
         pace->slow = seconds > slower * pace->least && seconds > noise ? pace->slow + 1 : 0;
         pace->least = fmin(pace->least, seconds);
-        if (pace->slow > 1 && !pace->told) advise(run, pace, seconds / pace->least);
+        if (pace->slow > 1 && !pace->told && !run->shifts) advise(run, pace, seconds / pace->least);
     }
     pace->clocks = 0;
 }
@@ -71,7 +62,7 @@ void pli_stage_pace_add(pli_stage_pace *pace, const pli_run *run, uint64_t ns) {
     pace->clocks++;
 }
 
-/* Of the replicas' ranks of a stage the slowest counts. all [workers, epochs]; of [stages]. */
+/* The slowest of the replicas' ranks of a stage counts. all [workers, epochs]; of [stages]. */
 static void of_epoch(const pli_run *run, const double *all, int64_t epoch, double *of) {
     const int32_t stages = pli_run_stages(run), replicas = pli_run_holders(run);
     for (int32_t s = 0; s < stages; s++) {

@@ -13,6 +13,9 @@
  *     each rank pushes the gradients of its own variables, whose tables belong to the group of its stage
  *     the last stage tells the others the sums of losses
  *
+ * Of spares (--spares), a multiple of K, whole replicas are made as well, S = spares / K of them: stage k of the s-th
+ * lies on rank R K + k S + s. They are members of the stages' groups, without rows until a replica dies (outlive.h).
+ *
  * A net that is not cut may have micro-batches: then one rank does all of it, and needs memory for one micro-batch. */
 #ifndef PLI_LEARN_STAGES_H
 #define PLI_LEARN_STAGES_H
@@ -72,9 +75,12 @@ void         pli_stages_destroy(pli_stages **stages);
 
 /** Does this rank have parameter p? stages NULL: it has all. */
 bool         pli_stages_have(const pli_stages *stages, int32_t p);
+/** The stage that has parameter p. */
+int32_t      pli_stages_of(const pli_stages *stages, int32_t p);
 /** The first living rank that has parameter p; which replica this rank belongs to. */
 int32_t      pli_stages_rank_of(const pli_stages *stages, int32_t p);
 int32_t      pli_stages_replica(const pli_stages *stages);
+int32_t      pli_stages_stage(const pli_stages *stages);
 /** The group to which this rank's tables belong; NULL: all workers. */
 plait_group *pli_stages_group(const pli_stages *stages);
 
@@ -87,16 +93,28 @@ plait_status pli_stages_outlive(pli_stages *stages);
 plait_status pli_stages_open(pli_stages *stages, const plait_session_opts *opts);
 /** The random ops of the next run draw by this number, and those of later runs by the ones that follow. */
 void         pli_stages_draw_from(pli_stages *stages, uint64_t number);
+/** From now on the nodes have these places [nodes], one stage a rank. The sessions are closed before, and opened
+ *  afterwards (shift.h). */
+void         pli_stages_take_places(pli_stages *stages, const int32_t *place);
+void         pli_stages_close_sessions(pli_stages *stages);
+/** How many rows have gone through this rank's part in training. */
+int64_t      pli_stages_rows(const pli_stages *stages);
 /** Closes the sessions and the channel. Groups live until the run ends, since their tables do. */
 void         pli_stages_close(pli_stages *stages);
 
 /** A clock of the replica; sums_out: of this rank's own rows. A rank without rows calls it, too. */
 plait_status pli_stages_step(pli_stages *stages, plait_table_store *store, const pli_batch *batch, pli_sums *sums_out);
-/** Judges rows by these values of the variables, instead of the tables': forward alone. All ranks of the replica call
- *  it. part: some rows, on the rank of stage 0, and NULL when there are no more; other ranks give NULL. *more_out:
- *  there were rows. sums_out: of these. */
+/** Judges rows by these values of the variables, instead of the tables': forward alone, in the data's units. All ranks
+ *  of the replica call it. part: some rows, on the rank of stage 0, and NULL when there are no more; other ranks give
+ *  NULL. *more_out: there were rows. sums_out: of these. */
 plait_status pli_stages_judge(pli_stages *stages, const plait_feed *values, const pli_part *part, bool *more_out,
                               pli_sums *sums_out);
+/** The same of a net with scores; rows in the data's units, as many as may be scored at once. */
+plait_status pli_stages_score(pli_stages *stages, const plait_feed *values, const pli_part *part, bool *more_out);
+/** Does it judge rows just now? stages NULL: no. */
+bool         pli_stages_judges(const pli_stages *stages);
+/** What came of it, on the rank of stage 0; valid until the next run. */
+pli_scored   pli_stages_scored(const pli_stages *stages);
 /* stage_pace.c. How long this rank has worked in each epoch, without messages and waits. */
 typedef struct pli_stage_pace {
     int64_t epochs, epoch, clocks; /* all; that at hand, and its clocks so far */
@@ -117,9 +135,17 @@ plait_status pli_stage_pace_tell(const pli_run *run, const pli_stage_pace *pace)
  *  Writes the stages' weights; *gain_out: by which share a clock would be shorter, by simulation. Errors: EREFUSED the
  *  net is not cut by runs of layers. */
 plait_status pli_stages_suit(const pli_run *run, const double *speed, pli_text *text, double *gain_out);
-/** The same for a net whose nodes have these places, one stage a rank (placed.c). */
+/** The same for a net whose nodes have these places, one stage a rank (suit.c). */
 plait_status pli_placed_suit(const pli_run *run, const pli_net *net, int32_t ranks, int64_t rows, const int32_t *place,
                              const double *speed, pli_text *text, double *gain_out);
+/** The runs of layers that would suit all replicas, of which a row takes so many seconds on each rank: seconds
+ *  [stages, replicas]. Writes the nodes' places and the stages' weights; *gain_out: by which share a clock would be
+ *  shorter, by simulation. */
+plait_status pli_stages_anew(const pli_run *run, const double *seconds, int32_t *place_out, pli_text *text,
+                             double *gain_out);
+/** The same for a net whose nodes have these places, one stage a rank (suit.c). */
+plait_status pli_placed_anew(const pli_run *run, const pli_net *net, int32_t ranks, int64_t rows, const int32_t *place,
+                             const double *seconds, int32_t *place_out, pli_text *text, double *gain_out);
 /** How long this rank has waited for the others of its replica, since the sessions were made; stages NULL: 0. */
 uint64_t     pli_stages_waited_ns(const pli_stages *stages);
 /** The same of a channel (comm_channel.c). */

@@ -147,7 +147,7 @@ static plait_status step(pli_run *run, const plait_batch *rows, plait_step_sums 
 
 /* --- the components ----------------------------------------------------------------------------------------------- */
 
-/* Of the Gram matrix: eigenvectors. variance [k], component [k, d]. */
+/* The eigenvectors of the Gram matrix. variance [k], component [k, d]. */
 static plait_status solve_exact(pli_run *run, double *variance, double *component, double *total_out) {
     pli_pca *p = pli_pca_of(run);
     *total_out = 0;

@@ -5,8 +5,6 @@
 #include "learn/run/run.h"
 #include "learn/solve/solver.h"
 
-static bool is(const char *value, const char *name) { return value != NULL && strcmp(value, name) == 0; }
-
 /* What the learner's own server functions demand. */
 static void note_functions(const plait_learner *learner, plait_properties *needs, plait_traits *traits) {
     for (int32_t i = 0; i < learner->n_functions; i++) {
@@ -50,7 +48,7 @@ static const char *pipe_of(const plait_data_opts *files) {
 
 static bool has_stdin(const plait_data_opts *files) {
     for (int64_t i = 0; files != NULL && i < files->n_paths; i++)
-        if (is(files->paths[i], "-")) return true;
+        if (pli_is(files->paths[i], "-")) return true;
     return false;
 }
 
@@ -63,7 +61,7 @@ static void note_data(const pli_run *run, pli_above *above) {
     above->processes = !pli_comm_shares_process(run->comm);
     above->streamed = run->stream;
     above->balanced = run->balanced;
-    above->class_balance = is(o->class_weight, "balanced");
+    above->class_balance = pli_is(o->class_weight, "balanced");
 }
 
 static void note_model(const pli_run *run, pli_above *above) {
@@ -85,8 +83,8 @@ static void note_model(const pli_run *run, pli_above *above) {
 static void note_training(const pli_run *run, pli_above *above) {
     const plait_train_opts *o = run->opts;
     const bool              steps = (run->ways & PLAIT_LEARNER_STEPS) != 0;
-    above->optimizer = o->optimizer != NULL && !is(o->optimizer, "auto") ? o->optimizer : NULL;
-    above->schedule = o->schedule != NULL && !is(o->schedule, "constant");
+    above->optimizer = o->optimizer != NULL && !pli_is(o->optimizer, "auto") ? o->optimizer : NULL;
+    above->schedule = o->schedule != NULL && !pli_is(o->schedule, "constant");
     above->rate = o->learning_rate > 0 && !steps;
     above->penalty = (o->l1 > 0 || o->l2 > 0) && !steps;
     above->validation = (o->validation != NULL && (run->ways & PLAIT_LEARNER_VALIDATES) == 0) ||

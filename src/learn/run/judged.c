@@ -39,6 +39,7 @@ plait_status pli_run_open_judged(pli_run *run) {
         plait_data_opts file = *o->data;
         file.paths = &o->validation;
         file.n_paths = 1;
+        file.blocks = 0;
         PLI_TRY(open_beside(run, &file, NULL, &run->validation));
         PLI_TRY(check(run, run->validation, o->validation));
     }

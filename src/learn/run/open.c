@@ -23,12 +23,37 @@ bool pli_run_streams(const pli_run *run) {
     return bytes < 0 || bytes > SMALL_BYTES; /* small plain files are as well read at once */
 }
 
+/* Does one worker learn each row as it comes? */
+static bool learns_as_read(const pli_run *run, const plait_data_opts *files) {
+    const pli_learner_more *more = run->learner->more;
+    return plait_comm_workers(run->comm) == 1 && plait_comm_servers(run->comm) == 0 && !files->cache && more != NULL &&
+           more->live != NULL && more->live(run);
+}
+
 /* Are the rows of a pipe to be taken as they come? */
 static bool may_live(const pli_run *run, const plait_data_opts *files) {
-    const pli_learner_more *more = run->learner->more;
     return files->n_paths == 1 && files->paths != NULL && files->paths[0] != NULL && pli_is_pipe(files->paths[0]) &&
-           plait_comm_workers(run->comm) == 1 && plait_comm_servers(run->comm) == 0 && !files->cache &&
-           more != NULL && more->live != NULL && more->live(run);
+           learns_as_read(run, files);
+}
+
+/* Can the means of columns wait for the pass? Sets that are judged are read before it, and need them. */
+static bool means_can_wait(const pli_run *run, const plait_data_opts *files) {
+    return run->opts->test == NULL && run->opts->test_memory == NULL && run->opts->validation == NULL &&
+           learns_as_read(run, files);
+}
+
+static void tell_awaited(const void *arg, char *text, size_t bytes) {
+    const char *path = arg;
+    if (strcmp(path, "-") == 0) snprintf(text, bytes, "rows from the standard input");
+    else snprintf(text, bytes, "rows from the pipe %s", path);
+}
+
+void pli_run_awaits(pli_run *run, const plait_data_opts *files) {
+    const char *pipe = NULL;
+    for (int64_t i = 0; files != NULL && i < files->n_paths && pipe == NULL; i++)
+        if (pli_is_pipe(files->paths[i])) pipe = files->paths[i];
+    if (pipe != NULL) run->awaits = (pli_reason){ .tell = tell_awaited, .arg = pipe };
+    pli_comm_awaits(run->comm, pipe != NULL ? &run->awaits : NULL);
 }
 
 /* The leading worker of a process opens first; the others then open theirs beside its data set. Nobody goes on before
@@ -39,14 +64,16 @@ static plait_status open_together(pli_run *run, const plait_data_opts *files, co
         dealt ? pli_dataset_open_dealt : pli_dataset_open;
     int32_t            worker = plait_comm_rank(run->comm), workers = pli_run_holders(run);
     const pli_dataset *first = NULL;
-    if (plait_comm_workers(run->comm) == 1 || !pli_comm_shares_process(run->comm) || files->cache)
-        return open(files, fixed, worker, workers, data_out, run->err);
-    if (pli_comm_leads(run->comm)) {
-        PLI_TRY(open(files, fixed, worker, workers, data_out, run->err));
+    const bool   apart = plait_comm_workers(run->comm) == 1 || !pli_comm_shares_process(run->comm) || files->cache;
+    plait_status status = PLAIT_OK;
+    if (apart || pli_comm_leads(run->comm)) {
+        pli_run_awaits(run, files);
+        status = open(files, fixed, worker, workers, data_out, run->err);
+        pli_run_awaits(run, NULL);
+        if (apart || status < 0) return status;
         first = *data_out;
     }
     PLI_TRY(plait_comm_broadcast(run->comm, &first, sizeof first, pli_comm_lead(run->comm)));
-    plait_status status = PLAIT_OK;
     if (!pli_comm_leads(run->comm))
         status = pli_dataset_open_beside(first, files, fixed, worker, workers, data_out, run->err);
     if (status == PLAIT_OK) status = plait_comm_barrier(run->comm);
@@ -103,7 +130,9 @@ static plait_status wait_for_classes(pli_run *run, const plait_data_opts *files,
                     "all rows of the pipe so far have one label: learning begins when another comes");
         said = true;
         run->data = NULL;
+        pli_run_awaits(run, files);
         plait_status status = pli_dataset_wait_for_more(front, run->err);
+        pli_run_awaits(run, NULL);
         if (status == PLAIT_OK)
             status = pli_dataset_open_beside(front, files, fixed, 0, 1, &run->data, run->err);
         pli_dataset_destroy(&front);
@@ -124,11 +153,15 @@ plait_status pli_run_open(pli_run *run, const plait_data_opts *files, const plai
     plait_data_opts quiet = *files; /* the notes of all workers are told here */
     quiet.log = NULL;
     const bool live = trains && stream && may_live(run, files);
-    PLI_TRY(live ? pli_dataset_open_live(&quiet, fixed, data_out, run->err)
-                 : open_together(run, &quiet, fixed, trains, data_out));
+    if (live) pli_run_awaits(run, files);
+    plait_status status = live ? pli_dataset_open_live(&quiet, fixed, data_out, run->err)
+                               : open_together(run, &quiet, fixed, trains, data_out);
+    if (live) pli_run_awaits(run, NULL);
+    if (status < 0) return status;
     char print[64];
     snprintf(print, sizeof print, "fingerprint %016" PRIx64, pli_dataset_fingerprint(*data_out));
     PLI_TRY(pli_agree_text(run->comm, "data", print, run->err));
+    if (trains && stream && !live && means_can_wait(run, files)) pli_dataset_adds_means(*data_out);
     if (stream) PLI_TRY(pli_dataset_scan(*data_out, false, run->pool, run->err));
     else PLI_TRY(pli_dataset_load(*data_out, run->pool, run->err));
     if (live) PLI_TRY(wait_for_classes(run, &quiet, fixed));

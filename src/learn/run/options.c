@@ -139,11 +139,17 @@ static plait_status check_stages(const pli_run *run) {
                         "cut %d, columns %d, micro-batches %d: expected 1 or more of each, and at most %d "
                         "micro-batches",
                         o->cut, o->columns, o->micro_batches, MICRO_BATCHES_MAX);
+    if (o->spares > 0 && o->spares % stages != 0)
+        return pli_fail(run->err, PLAIT_EINVAL,
+                        "%s %d with %d spare%s: a replica of the model takes %d workers, and so does a spare one; take "
+                        "--spares %d",
+                        o->columns > 1 ? "columns" : "cut", stages, o->spares, pli_plural(o->spares), stages,
+                        (o->spares / stages + 1) * stages);
     if (workers % stages != 0)
         return pli_fail(run->err, PLAIT_EINVAL,
                         "%s %d over %d worker%s: a replica of the model takes %d workers, so their number must be a "
                         "multiple of it; take --workers %d",
-                        o->columns > 1 ? "columns" : "cut", stages, workers, workers == 1 ? "" : "s", stages,
+                        o->columns > 1 ? "columns" : "cut", stages, workers, pli_plural(workers), stages,
                         (workers / stages + 1) * stages);
     if (o->pipeline != NULL && o->cut <= 1)
         return pli_fail(run->err, PLAIT_EINVAL, "pipeline %s needs stages: take --cut 2 or more", o->pipeline);
@@ -223,7 +229,9 @@ plait_status pli_options_check(pli_run *run) {
         return pli_fail(err, PLAIT_EINVAL, "class-weight: model %s has no classes", o->model);
     static const char *const balances[] = { "static", "dynamic", NULL };
     if (o->balance != NULL) PLI_TRY(one_of("balance", o->balance, balances, err));
-    run->balanced = o->balance != NULL && strcmp(o->balance, "dynamic") == 0;
+    const bool dynamic = o->balance != NULL && strcmp(o->balance, "dynamic") == 0;
+    run->shifts = dynamic && pli_run_stages(run) > 1;
+    run->balanced = dynamic && (!run->shifts || pli_run_holders(run) > 1); /* one replica has all rows */
     static const char *const states[] = { "whole", "sharded", NULL };
     if (o->optimizer_state != NULL) PLI_TRY(one_of("optimizer state", o->optimizer_state, states, err));
     run->sharded = o->optimizer_state != NULL && strcmp(o->optimizer_state, "sharded") == 0;

@@ -5,6 +5,7 @@
 
 #include "learn/keep/keep.h"
 #include "learn/learn.h"
+#include "learn/model/model.h"
 #include "learn/run/run.h"
 #include "learn/solve/balance.h"
 #include "learn/solve/inherit.h"
@@ -125,7 +126,9 @@ plait_status pli_run_agree_schema(const pli_run *run, pli_dataset *data, bool wh
 static plait_status load_start(pli_run *run) {
     const plait_train_opts *o = run->opts;
     if (o->init_model == NULL) return PLAIT_OK;
-    PLI_TRY(plait_model_load_with(o->init_model, o->learners, o->n_learners, &run->start, run->err));
+    PLI_TRY(pli_run_stages(run) > 1
+                ? pli_model_load_bare(o->init_model, o->learners, o->n_learners, &run->start, run->err)
+                : plait_model_load_with(o->init_model, o->learners, o->n_learners, &run->start, run->err));
     if (strcmp(plait_model_name(run->start), o->model) == 0) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_EMISMATCH, "%s holds a model of kind %s, not %s", o->init_model,
                     plait_model_name(run->start), o->model);
@@ -143,11 +146,22 @@ plait_status pli_train_reads(const plait_train_opts *opts, plait_data_opts *file
     return PLAIT_OK;
 }
 
+/* Blocks follow from the data, so there may be workers without any. They take part in all clocks. */
+static void tell_idle(const pli_run *run) {
+    const int32_t blocks = pli_dataset_blocks(run->data), workers = pli_run_holders(run);
+    if (blocks > 1 && workers > blocks && pli_comm_leads(run->comm))
+        pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "data",
+                "%d of %d workers have no rows, since the data have %d blocks; --blocks %d gives each one",
+                workers - blocks, workers, blocks, workers);
+}
+
 /* The data to train on, as the learner reads them. */
 static plait_status open_data(pli_run *run) {
     const plait_train_opts *o = run->opts;
     plait_data_opts         files = o->data != NULL ? *o->data : (plait_data_opts){ 0 };
     settle_files(run, &files);
+    if (files.blocks == 0 && run->resume != NULL) files.blocks = run->resume->blocks;
+    run->blocks = files.blocks;
     const pli_schema *fixed = run->start != NULL ? pli_model_schema(run->start) : NULL;
     PLI_TRY(pli_run_open(run, o->data != NULL ? &files : NULL, o->memory, fixed, run->stream, &run->data));
     if (!files.keep_missing && o->memory != NULL && pli_schema_keeps_missing(pli_dataset_schema(run->data)))
@@ -200,6 +214,7 @@ plait_status pli_prepare(pli_run *run) {
     PLI_TRY(pli_tables_check(run)); /* again: it now knows what is in those files */
     PLI_TRY(load_start(run));
     PLI_TRY(open_data(run));
+    tell_idle(run);
     if (run->balanced) PLI_TRY(pli_balance_check(run));
     PLI_TRY(pli_run_agree_schema(run, run->data, run->opts->memory != NULL, &run->schema));
     if (more == NULL) PLI_TRY(pli_rows_settle(run));

@@ -61,6 +61,16 @@ static void add_options(const pli_run *run, plait_report *r) {
     }
 }
 
+/* Rows that are left out count less than others, so the user should know. */
+static void tell_left_out(const pli_run *run, const plait_report *r, int64_t clocks) {
+    if (!run->leaps || r->clocks_skipped <= 0 || !pli_comm_leads(run->comm)) return;
+    pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
+            "workers that are slow for long left out %lld of %lld clocks, and what their rows would have added; "
+            "--balance dynamic%s", (long long)r->clocks_skipped, (long long)clocks,
+            run->balanced ? ", which is on, helps only as far as a clock's time comes from its rows"
+                          : " gives such rows to others");
+}
+
 plait_status pli_report_fill(pli_run *run, plait_report *r) {
     const bool ready = pli_run_is_spare(run); /* a spare idles on purpose */
     double sums[4] = { (double)(pli_cpu_ns() - run->cpu_ns) * 1e-9, ready ? 0 : run->idle_seconds,
@@ -102,10 +112,9 @@ plait_status pli_report_fill(pli_run *run, plait_report *r) {
     r->interrupted = run->interrupted;
     PLI_TRY(plait_comm_allreduce(run->comm, sums, 4, PLAIT_F64, PLAIT_SUM));
     PLI_TRY(plait_comm_allreduce(run->comm, &peak, 1, PLAIT_F64, PLAIT_MAX));
-    if (run->opts->backup > 0) {
-        r->updates_dropped = plait_job_dropped(run->job);
-        r->clocks_skipped = (int64_t)sums[3];
-    }
+    if (run->opts->backup > 0) r->updates_dropped = plait_job_dropped(run->job);
+    if (run->opts->backup > 0 || run->leaps) r->clocks_skipped = (int64_t)sums[3];
+    tell_left_out(run, r, clocks * plait_comm_workers(run->comm));
     r->idle_share = sums[2] > 0 ? sums[1] / sums[2] : NAN;
     r->cpu_seconds = pli_comm_shares_process(run->comm) ? sums[0] / plait_comm_workers(run->comm) : sums[0];
     r->peak_rss_bytes = (int64_t)peak;

@@ -188,6 +188,14 @@ plait_status pli_run_make_table(pli_run *run, const plait_table_opts *opts, plai
     return PLAIT_OK;
 }
 
+plait_status pli_run_drop_table(pli_run *run, plait_table **table) {
+    int32_t left = 0;
+    for (int32_t i = 0; i < run->n_made; i++)
+        if (run->made[i] != *table) run->made[left++] = run->made[i];
+    run->n_made = left;
+    return plait_table_drop(table);
+}
+
 plait_status plait_training_table(plait_training *run, const plait_table_opts *opts, plait_table **table_out) {
     if (run == NULL) return PLAIT_EINVAL; /* there is nowhere to put the text */
     PLI_TRY(PLI_GIVEN(run->err, opts));

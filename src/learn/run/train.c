@@ -100,7 +100,7 @@ static plait_status agree_options(pli_run *run) {
         "--normalize %s\n--patience %lld\n--seed %llu\n--validation %s\n--init-model %s\n--test %d\n--balance %s\n",
         o->normalize != NULL ? o->normalize : "auto", (long long)o->patience, (unsigned long long)o->seed,
         o->validation != NULL ? o->validation : "none", o->init_model != NULL ? o->init_model : "none",
-        o->test != NULL || o->test_memory != NULL, run->balanced ? "dynamic" : "static");
+        o->test != NULL || o->test_memory != NULL, run->balanced || run->shifts ? "dynamic" : "static");
     for (int32_t i = 0; i < o->n_tables; i++)
         pli_text_add(&text, "--table %s:topology=%s,consistency=%s,filter=%s\n", o->tables[i].name,
                      o->tables[i].topology != NULL ? o->tables[i].topology : "as the run's",
@@ -159,6 +159,9 @@ static plait_status describe(const pli_run *run, pli_text *text) {
         if (own->kind != PLAIT_OPTION_FILE) pli_json_text(text, own->name, pli_run_shown(run, own->name));
     pli_json_i64(text, "batch", run->batch);
     pli_json_i64(text, "rows", run->train_rows);
+    /* A single pass of one worker takes the rows in their order, whatever the blocks: a pipe's model is its file's. */
+    if (run->epochs > 1 || plait_comm_workers(run->comm) > 1)
+        pli_json_i64(text, "blocks", pli_dataset_blocks(run->data));
     pli_json_u64(text, "seed", o->seed);
     pli_json_end(text);
     return text->failed ? pli_fail(run->err, PLAIT_ENOMEM, "no memory to describe a model") : PLAIT_OK;

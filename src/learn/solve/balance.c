@@ -7,17 +7,12 @@
 
 plait_status pli_balance_check(const pli_run *run) {
     int32_t blocks = pli_dataset_blocks(run->data), workers = pli_run_holders(run);
-    const int32_t stages = pli_run_stages(run);
-    if (stages > 1 && workers == 1)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "balance dynamic with one replica in %d parts is refused: rows go from replica to replica, and "
-                        "layers stay in their parts while a run lasts; take --workers %d for two replicas, or --place "
-                        "auto for the speeds at the beginning", stages, 2 * stages);
     if (blocks < 2 * workers)
         return pli_fail(run->err, PLAIT_EREFUSED,
                         "balance dynamic with %d workers is refused: the data have %d blocks, and a worker with a "
-                        "single block cannot give it away; take --workers %d or fewer, or --balance static",
-                        workers, blocks, blocks / 2);
+                        "single block cannot give it away; take --blocks %d, --workers %d or fewer, or --balance "
+                        "static",
+                        workers, blocks, 2 * workers, blocks / 2);
     return PLAIT_OK;
 }
 

@@ -32,7 +32,7 @@ static bool is_mine(const pli_run *run, int32_t block, bool inherited) {
 plait_status pli_heir_batch(pli_heir *heir, int64_t epoch, int64_t clock, bool inherited, pli_batch *batch_out) {
     const pli_run *run = heir->run;
     *batch_out = (pli_batch){ .part = heir->part };
-    if (plait_comm_rank(run->comm) >= pli_run_holders(run) + run->opts->spares) return PLAIT_OK; /* a later stage */
+    if (!pli_run_takes_rows(run)) return PLAIT_OK;
     for (int32_t b = 0; b < pli_dataset_blocks(run->data); b++) {
         if (!is_mine(run, b, inherited)) continue;
         pli_part *part = &heir->part[batch_out->parts++];
@@ -42,13 +42,23 @@ plait_status pli_heir_batch(pli_heir *heir, int64_t epoch, int64_t clock, bool i
     return PLAIT_OK;
 }
 
+plait_status pli_heir_batch_of(pli_heir *heir, int32_t home, int64_t epoch, int64_t clock, pli_batch *batch_out) {
+    const pli_run *run = heir->run;
+    *batch_out = (pli_batch){ .part = heir->part };
+    for (int32_t b = 0; b < pli_dataset_blocks(run->data); b++) {
+        if (pli_dataset_home(run->data, b) != home) continue;
+        pli_part *part = &heir->part[batch_out->parts++];
+        PLI_TRY(pli_batches_part(heir->batches, b, epoch, clock, part, run->err));
+        batch_out->rows += part->rows;
+    }
+    return PLAIT_OK;
+}
+
 /* --- in sums of all ----------------------------------------------------------------------------------------------- */
 
-/* Does the block fall to this worker, though another worker is its home? */
-static bool falls_here(const pli_run *run, const pli_dataset *data, int32_t block) {
-    const int32_t me = plait_comm_rank(run->comm), home = pli_dataset_home(data, block);
-    return home != me && pli_heir_of(pli_comm_absentees(run->comm), plait_comm_workers(run->comm), run->opts->spares,
-                                     home, (uint64_t)block) == me;
+bool pli_living_is_mine(const pli_run *run, const pli_dataset *data, int32_t block) {
+    return pli_heir_of(pli_comm_absentees(run->comm), plait_comm_workers(run->comm), run->opts->spares,
+                       pli_dataset_home(data, block), (uint64_t)block) == plait_comm_rank(run->comm);
 }
 
 plait_status pli_living_blocks(const pli_run *run, const pli_dataset *data, pli_living *held) {
@@ -60,7 +70,7 @@ plait_status pli_living_blocks(const pli_run *run, const pli_dataset *data, pli_
         return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of blocks");
     for (; held->n < own; held->n++) held->block[held->n] = pli_dataset_block(data, held->n);
     for (int32_t b = 0; pli_comm_absent(run->comm) > 0 && b < blocks; b++) {
-        if (!falls_here(run, data, b)) continue;
+        if (pli_dataset_home(data, b) == plait_comm_rank(run->comm) || !pli_living_is_mine(run, data, b)) continue;
         PLI_TRY(pli_dataset_borrow(data, b, &held->lent[held->borrowed], run->err));
         held->block[held->n++] = pli_borrowed_block(held->lent[held->borrowed++]);
     }

@@ -32,7 +32,12 @@ typedef struct pli_heir {
 plait_status pli_heir_begin(pli_heir *heir, pli_run *run, pli_batches *batches);
 /** The worker's batch of a clock; inherited: only the blocks that it stands in for in the clock that is ending. */
 plait_status pli_heir_batch(pli_heir *heir, int64_t epoch, int64_t clock, bool inherited, pli_batch *batch_out);
+/** A clock's batch of the blocks whose home is this worker, dead or not. */
+plait_status pli_heir_batch_of(pli_heir *heir, int32_t home, int64_t epoch, int64_t clock, pli_batch *batch_out);
 void         pli_heir_end(pli_heir *heir);
+
+/** Is the block this worker's, in sums of all: its own, or one that falls to it from the dead? */
+bool pli_living_is_mine(const pli_run *run, const pli_dataset *data, int32_t block);
 
 /* The blocks of a data set that are this worker's now: its own, and those that fall to it from the dead. */
 typedef struct pli_living {

@@ -33,7 +33,7 @@ static plait_status step(pli_loop *loop, int64_t epoch, int64_t clock, pli_sums 
     if (steps->parses && run->stream) return steps->step(run, NULL, clock, sums_out);
     if (!loop->fetched) PLI_TRY(fetch(loop, epoch, clock, false));
     loop->fetched = false;
-    if (batch->rows == 0 && pli_run_stages(run) == 1)
+    if (batch->rows == 0 && pli_run_stages(run) == 1 && !run->rotates)
         return steps->idle != NULL && run->paced && pli_run_is_spare(run) ? steps->idle(run) : PLAIT_OK;
     if (!plait_job_is_late(run->job)) PLI_TRY(steps->step(run, batch, clock, sums_out));
     if (run->exact) *sums_out = pli_total_sums(&loop->total);
@@ -181,6 +181,7 @@ static plait_status all_epochs(pli_loop *loop) {
         if (status != PLAIT_END) pli_meter_tell(&loop->meter, &(pli_sums){ 0 }, epoch, run->clocks - 1, true);
     }
     if (run->live) end_live(loop);
+    pli_stream_take_means(loop->batches, run->schema);
     PLI_TRY(hear_others(loop, &end)); /* the answer comes too late to matter: all is done */
     PLI_TRY(pli_keep_settle(run));
     pli_pace_end(run);
@@ -295,6 +296,8 @@ static plait_status skip(pli_loop *loop) {
 static plait_status begin(pli_loop *loop) {
     pli_run *run = loop->run;
     PLI_TRY(loop->steps->begin(run));
+    run->leaps = loop->steps->leaves_out && !run->exact && pli_run_stages(run) == 1 && run->opts->replicas <= 1 &&
+                 pli_job_may_leap(run->job);
     loop->sums_need_all = run->opts->replicas > 1 || pli_run_stages(run) > 1 || some_sum_needs_all(run);
     loop->overlaps = !run->balanced && !(loop->steps->parses && run->stream) && pli_job_overlaps(run->job);
     PLI_TRY(begin_batches(loop));

@@ -23,6 +23,7 @@ typedef struct pli_steps {
     bool parses; /* the step parses a stream's rows itself, by pli_stream_part; its batch is then NULL */
     bool asks;   /* epoch asks whether anybody was told to stop, since some epochs end with sums of all: nobody stops by
                   * itself elsewhere */
+    bool leaves_out; /* a worker that is slow for long may leave out clocks, with their rows (consistency asp) */
     bool reads;  /* the step keeps what it reads for the curve; else curve does so, before the step */
     /** How many workers or threads learn side by side from rows in the files' order, if the learner wants the rows of a
      *  single pass so; and how many of run->clocks are to follow the last row. NULL: each clock takes rows from all
@@ -34,7 +35,7 @@ typedef struct pli_steps {
     plait_status (*fetched)(pli_run *run, const pli_batch *batch);
     /** Writes sums over the rows to *sums_out; under --reduce exact it adds them, block by block, to run->loop->total
      *  instead. It is not called if the clock is complete without this worker; if its get tells it so, it computes
-     *  nothing. Nor is it called for a batch without rows, unless the model is cut (pli_run_stages). */
+     *  nothing. Nor is it called for a batch without rows, unless the model is cut (pli_run_stages) or rotates. */
     plait_status (*step)(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out);
     /** Reads without computing: a spare, which has no rows, keeps in step with the others by it. */
     plait_status (*idle)(pli_run *run);

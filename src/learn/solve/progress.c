@@ -8,7 +8,8 @@
 #define TELL_NS UINT64_C(100000000)
 
 void pli_meter_start(pli_meter *meter, pli_run *run) {
-    *meter = (pli_meter){ .run = run, .begun_ns = pli_comm_now(run->comm), .told_ns = pli_comm_now(run->comm) };
+    *meter = (pli_meter){ .run = run, .begun_ns = pli_comm_now(run->comm), .told_ns = pli_comm_now(run->comm),
+                          .loss = NAN };
 }
 
 /* How many workers have rows: spares replace workers that have died, as far as there are spares. */
@@ -35,14 +36,18 @@ void pli_meter_tell(pli_meter *meter, const pli_sums *sums, int64_t epoch, int64
     const bool endless = run->live && !epoch_ended; /* nobody knows how many clocks will come */
     int64_t done = epoch > 0 ? epoch * run->clocks + clock + 1 : clock + 1;
     int64_t all = endless ? 0 : run->clocks * run->epochs;
+    if (meter->lately.rows > 0) {
+        meter->loss = pli_sums_loss(&meter->lately);
+        meter->rows_per_second = (meter->rows - meter->told_rows) * computing(run) / lately;
+    }
     int64_t before = run->resume != NULL ? run->resume->clock : 0; /* done by an earlier run */
     plait_progress p = { .epoch = epoch / turns + 1,
                          .epochs = run->epochs / turns,
                          .clock = done,
                          .clocks = all,
-                         .loss = pli_sums_loss(&meter->lately),
+                         .loss = meter->loss,
                          .validation_loss = run->validation_loss,
-                         .rows_per_second = (meter->rows - meter->told_rows) * computing(run) / lately,
+                         .rows_per_second = meter->rows_per_second,
                          .seconds = seconds,
                          .seconds_left = done > before && all > 0
                                              ? seconds / (double)(done - before) * (double)(all - done)
@@ -51,7 +56,10 @@ void pli_meter_tell(pli_meter *meter, const pli_sums *sums, int64_t epoch, int64
                          .validation_accuracy = run->validation_accuracy,
                          .learning_rate = run->rule.ops == NULL ? (double)NAN
                                               : run->rule.learning_rate * pli_schedule_factor(&run->rule, done - 1),
-                         .bytes = (double)(plait_comm_bytes_sent(run->comm) - run->training_bytes) };
+                         .bytes = (double)(plait_comm_bytes_sent(run->comm) - run->training_bytes),
+                         .topology = run->topology,
+                         .consistency = run->consistency,
+                         .optimizer = run->optimizer };
     run->opts->progress(run->opts->user, &p);
     meter->told_ns = now;
     meter->told_rows = meter->rows;

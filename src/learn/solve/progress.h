@@ -11,6 +11,7 @@ typedef struct pli_meter {
     uint64_t begun_ns, told_ns;
     double   rows, told_rows; /* of this worker */
     pli_sums lately;
+    double   loss, rows_per_second; /* that were told last: of an epoch whose last clock was told just before its end */
     bool     waits; /* the run waits for rows, perhaps for long: what is not told yet is told now */
 } pli_meter;
 void pli_meter_start(pli_meter *meter, pli_run *run);

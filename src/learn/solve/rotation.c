@@ -18,5 +18,6 @@ plait_status pli_rotation_make(pli_run *run, const char *name, int64_t blocks,
     o.push = push;
     o.touches = touches;
     o.user = run;
+    run->rotates = true;
     return plait_schedule_create(run->job, &o, schedule_out);
 }

@@ -88,7 +88,7 @@ const pli_solver pli_solver_coordinates = {
                 .needs = PLAIT_WHOLE_CLOCKS | PLAIT_ONE_COPY,
                 .why = "all workers must move the same coordinate by the same sum",
                 .traits = PLAIT_ALL_ROWS | PLAIT_ROWS_STAY | PLAIT_OWN_STEPS | PLAIT_OWN_END | PLAIT_HOLDS_SHARE |
-                          PLAIT_COMPARES }
+                          PLAIT_SUMS_ANEW | PLAIT_COMPARES }
 };
 
 const pli_solver pli_solver_als = {

@@ -24,6 +24,11 @@ void pli_fit_tell(const pli_run *run, const char *table, plait_type type, int64_
     run->opts->weights(run->opts->user, &weights);
 }
 
+static plait_status make_whole(const pli_run *run, pli_solution *solution) {
+    const pli_fit_ops *ops = pli_fit_of(run)->ops;
+    return ops->whole != NULL ? ops->whole(run, solution) : PLAIT_OK;
+}
+
 static void tell(const pli_run *run, const pli_solution *solution) {
     if (run->opts->weights != NULL && pli_comm_leads(run->comm)) pli_fit_of(run)->ops->tell(run, solution);
 }
@@ -31,10 +36,11 @@ static void tell(const pli_run *run, const pli_solution *solution) {
 plait_status pli_fit_told(pli_run *run) {
     pli_solution now = { 0 };
     if (run->opts->weights == NULL) return PLAIT_OK;
-    PLI_TRY(pli_fit_of(run)->ops->extract(run, &now));
-    tell(run, &now);
+    plait_status status = pli_fit_of(run)->ops->extract(run, &now);
+    if (status >= 0) status = make_whole(run, &now);
+    if (status >= 0) tell(run, &now);
     pli_solution_free(&now);
-    return PLAIT_OK;
+    return status;
 }
 
 void pli_fit_end(pli_run *run) {
@@ -73,15 +79,37 @@ int32_t pli_fit_kept(const pli_run *run, pli_kept kept_out[PLI_KEPT]) {
     return n;
 }
 
+/* Where ranks have parts of the model, its values are in a file: no rank needs memory for all. */
+static plait_status restore_flat(pli_run *run, pli_solution *best) {
+    enum { AT_ONCE = 1 << 18 };
+    const unsigned char *data = NULL;
+    size_t               bytes = 0;
+    if (pli_fit_of(run)->ops->whole == NULL || pli_run_stages(run) == 1) {
+        PLI_TRY(pli_solution_make_flat(run->weights, best, run->err));
+        return pli_resume_array(run, BEST_VALUES, run->weights, 4, best->flat);
+    }
+    float       *some = pli_array(AT_ONCE, sizeof *some);
+    pli_spool   *spool = NULL;
+    plait_status status = some != NULL ? pli_spool_create(1 << 20, NULL, &spool, run->err)
+                                       : pli_fail(run->err, PLAIT_ENOMEM, "no memory to read a checkpoint");
+    for (int64_t at = 0, n; status >= 0 && at < run->weights; at += n) {
+        n = run->weights - at < AT_ONCE ? run->weights - at : AT_ONCE;
+        status = pli_resume_rows(run, BEST_VALUES, at, n, run->weights, 4, some);
+        if (status >= 0) status = pli_spool_add(spool, some, (size_t)n * sizeof *some, run->err);
+    }
+    if (status >= 0) status = pli_spool_end(spool, &data, &bytes, run->err);
+    if (status >= 0) *best = (pli_solution){ .rows = run->weights, .flat = (float *)(uintptr_t)data, .spool = spool };
+    else pli_spool_destroy(&spool);
+    pli_free(some);
+    return status;
+}
+
 plait_status pli_fit_restore(pli_run *run) {
     pli_fit      *fit = pli_fit_of(run);
     pli_solution *best = &fit->best;
     const int64_t k = fit->goal.columns;
     int64_t       rows = 0;
-    if (pli_resume_has(run, BEST_VALUES, &rows)) {
-        PLI_TRY(pli_solution_make_flat(run->weights, best, run->err));
-        return pli_resume_array(run, BEST_VALUES, run->weights, 4, best->flat);
-    }
+    if (pli_resume_has(run, BEST_VALUES, &rows)) return restore_flat(run, best);
     if (!pli_resume_has(run, BEST, &rows)) return PLAIT_OK;
     const bool keyed = pli_resume_has(run, BEST_KEYS, NULL);
     PLI_TRY(pli_solution_make(rows, k, keyed, best, run->err));
@@ -97,7 +125,9 @@ static plait_status judge_now(const pli_run *run, const pli_goal *goal, const pl
                               const pli_dataset *data, bool (*want)(void *user, int64_t row), pli_total *total_out,
                               pli_ranking *ranking) {
     const pli_fit_ops *ops = pli_fit_of(run)->ops;
-    if (ops->judged != NULL && ops->judged(run, data, total_out)) return PLAIT_OK;
+    bool               done = false;
+    if (ops->judged != NULL) PLI_TRY(ops->judged(run, goal, solution, data, want, total_out, &done));
+    if (done) return PLAIT_OK;
     const pli_scoring scoring = ops->scoring(run, solution);
     pli_living        held;
     plait_status      status = pli_living_blocks(run, data, &held);
@@ -130,8 +160,8 @@ plait_status pli_fit_worth(pli_run *run, plait_type type, const void *values, do
     return status;
 }
 
-plait_status pli_fit_validate(const pli_run *run, const pli_solution *solution, double *loss_out,
-                              double *accuracy_out) {
+static plait_status validate_once(const pli_run *run, const pli_solution *solution, double *loss_out,
+                                  double *accuracy_out) {
     pli_total total;
     pli_sums  sums;
     bool      split = run->fraction > 0;
@@ -146,6 +176,14 @@ plait_status pli_fit_validate(const pli_run *run, const pli_solution *solution, 
     PLI_TRY(pli_sums_check(&sums, "the validation", run->err));
     *loss_out = pli_sums_loss(&sums);
     if (goal.classes > 0 && sums.weight > 0) *accuracy_out = sums.right / sums.weight;
+    return PLAIT_OK;
+}
+
+plait_status pli_fit_validate(const pli_run *run, const pli_solution *solution, double *loss_out,
+                              double *accuracy_out) {
+    int32_t absent = pli_comm_absent(run->comm);
+    do PLI_TRY(validate_once(run, solution, loss_out, accuracy_out));
+    while (pli_run_again(run, &absent));
     return PLAIT_OK;
 }
 
@@ -168,12 +206,14 @@ static plait_status validate(pli_run *run, int64_t epoch, bool *end_out) {
     pli_solution now = { 0 };
     double       stopped = pli_run_stops_here(run), loss = NAN, accuracy = NAN;
     plait_status status = measure(run, &now, &loss, &accuracy);
+    const bool better = !(loss >= run->best_loss);
+    if (status == PLAIT_OK && (better || run->opts->weights != NULL)) status = make_whole(run, &now);
     if (status == PLAIT_OK) tell(run, &now);
     if (status == PLAIT_OK) status = plait_comm_allreduce(run->comm, &stopped, 1, PLAIT_F64, PLAIT_MAX);
     if (status == PLAIT_OK) {
         run->validation_loss = loss;
         run->validation_accuracy = accuracy;
-        if (!(loss >= run->best_loss)) {
+        if (better) {
             run->best_loss = loss;
             run->best_epoch = epoch;
             pli_solution_free(&fit->best);

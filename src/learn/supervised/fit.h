@@ -29,9 +29,13 @@ typedef struct pli_fit_ops {
     /** By what share of the least objective that it finds the solution's objective lies above it, at least. NaN: it
      *  cannot tell, or the run was too short to pay for it. Collective. NULL: the objective has many least points. */
     plait_status (*gap)(pli_run *run, const pli_solution *solution, double *gap_out);
-    /** Sets what this worker's rows of the data sum up to, if they were judged before the training ended because no
-     *  worker has the whole solution. false: they were not. NULL: never. */
-    bool (*judged)(const pli_run *run, const pli_dataset *data, pli_total *total_out);
+    /** Makes a solution whole of which each worker has a part; nothing if it is. NULL: it always is. Collective. */
+    plait_status (*whole)(const pli_run *run, pli_solution *solution);
+    /** Judges the wanted rows of this worker, where rows have no scores because no worker has the whole solution.
+     *  *done_out: it was so. NULL: never. Collective. */
+    plait_status (*judged)(const pli_run *run, const pli_goal *goal, const pli_solution *solution,
+                           const pli_dataset *data, bool (*want)(void *user, int64_t row), pli_total *total_out,
+                           bool *done_out);
 } pli_fit_ops;
 
 /* The worker whose labels differ most from those of all rows. */

@@ -114,7 +114,7 @@ plait_status pli_judge_blocks(const pli_goal *goal, const pli_scoring *scoring, 
         goto out;
     }
     for (int32_t b = 1; b < blocks; b++) j.first[b] = j.first[b - 1] + block[b - 1]->rows;
-    pli_pool_for(pool, blocks, judge_one, &j);
+    pli_pool_for(scoring->ops->one_by_one ? NULL : pool, blocks, judge_one, &j);
     status = PLAIT_OK;
     *total_out = (pli_total){ 0 };
     for (int32_t b = 0; status == PLAIT_OK && b < blocks; b++) {

@@ -27,6 +27,7 @@ typedef struct pli_scoring_ops {
      *  once. */
     plait_status (*block)(const void *form, const pli_solution *solution, void *scorer, const pli_block *block,
                           pli_score_fn *each, void *user, plait_error *err);
+    bool one_by_one; /* blocks are scored one after the other, since other ranks help with each */
 } pli_scoring_ops;
 
 typedef struct pli_scoring {

@@ -24,7 +24,7 @@ plait_status pli_fit_check_judged(pli_run *run, const pli_dataset *data, const c
             if (pli_dataset_has_label_file(data) && isnan(block->label[r]))
                 return pli_fail(run->err, PLAIT_EINVAL,
                                 "%s: there is no file of labels beside these images; it must have the same name, with "
-                                "labels for images",
+                                "labels for images (of an array X.npy: y.npy)",
                                 name);
             pli_fail(run->err, PLAIT_EFORMAT, text ? PLI_UNKNOWN_CHARACTER : PLI_UNKNOWN_LABEL,
                      (long long)(block->first_row + r + 1));

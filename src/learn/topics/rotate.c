@@ -10,13 +10,21 @@
  * An epoch is one call of step, as is a pass of the loop: all of its clocks but the last are ended here. So checkpoints
  * are cut between epochs, and resume with any number of workers.
  *
+ * With two replicas a worker may die. A step on a block of words is of the documents that were one worker's at first,
+ * its *home's*: a function of the step, these documents, their tokens' topics, and the counts of the clock's beginning.
+ * Topics lie in a table as well (copied.c), and are pushed in each step. So an heir repeats the whole step of a dead
+ * home, and later has its turns beside its own, each by itself, with the totals of the clock's beginning. All clocks of
+ * a step are ended here then, and the loop's own is empty.
+ *
  * Papers: Lee, Kim, Zheng, Ho, Gibson and Xing, "On Model Parallelization and Scheduling Strategies for Distributed
  * Machine Learning", NIPS 2014; Zheng, Kim, Ho and Xing, "Model-Parallel Inference for Big Topic Models", 2014
  * (arXiv 1411.2305); Yu, Hsieh, Yun, Vishwanathan and Dhillon, "A Scalable Asynchronous Distributed Algorithm for Topic
  * Modeling", WWW 2015, whose words travel one by one. */
 #include <string.h>
 
+#include "learn/keep/row_values.h"
 #include "learn/solve/inherit.h"
+#include "learn/solve/loop.h"
 #include "learn/solve/rotation.h"
 #include "learn/topics/topics.h"
 #include "sched/sched.h"
@@ -33,9 +41,6 @@ plait_status pli_lda_rotate_check(pli_run *run) {
     const char             *sampler = plait_training_name(run, "sampler");
     if (strcmp(plait_training_name(run, "words"), "rotate") != 0) return PLAIT_OK;
     run->ways |= PLAIT_LEARNER_PASSES;
-    if (o->replicas > 1)
-        return refuse(run, "--replicas", "a worker's tokens are drawn one after another through all of its blocks of "
-                                         "rows, so nobody could repeat a part of its step", "--words read");
     if (o->exact)
         return refuse(run, "--reduce exact", "which worker meets a word first depends on their number", "--words read");
     if (o->batch > 0)
@@ -53,7 +58,7 @@ plait_status pli_lda_rotate_check(pli_run *run) {
 /* So many that a block rests long enough for a stale read to miss nothing, if reads are bounded. */
 plait_status pli_lda_rotate_settle(pli_run *run) {
     pli_lda                 *m = pli_lda_of(run);
-    const int64_t            asked = plait_training_count(run, "word-blocks"), workers = plait_comm_workers(run->comm);
+    const int64_t            asked = plait_training_count(run, "word-blocks"), workers = pli_run_holders(run);
     const pli_travel         travel = pli_run_travel(run, "words");
     const pli_topology_kind *kind = travel.topology != NULL ? pli_topology_find(travel.topology) : NULL;
     if (strcmp(plait_training_name(run, "words"), "rotate") != 0) {
@@ -137,6 +142,7 @@ static plait_status draw_block(pli_run *run, int64_t block, bool last) {
     int64_t          first = 0;
     for (int32_t p = 0; p < batch->parts; first += batch->part[p++].rows) {
         const pli_part *part = &batch->part[p];
+        if (m->token != NULL && part->rows > 0) PLI_TRY(pli_lda_copies_read(run, part->block->number));
         for (int64_t i = 0; i < part->rows; i++) {
             const int64_t at = part->order != NULL ? (int64_t)part->order[i] : part->first + i;
             const int64_t number = part->block->first_row + at;
@@ -151,7 +157,20 @@ static plait_status draw_block(pli_run *run, int64_t block, bool last) {
                                      (uint64_t)number);
             draw_words(&g, &d);
         }
+        if (m->token != NULL && part->rows > 0) PLI_TRY(pli_lda_copies_push(run, part->block->number));
     }
+    return PLAIT_OK;
+}
+
+/* The documents of the worker that a turn with the block belongs to: with two replicas it may be a dead one's. */
+static plait_status take_documents(pli_run *run, const plait_turn *turn, int64_t block) {
+    pli_lda *m = pli_lda_of(run);
+    if (m->token == NULL) return PLAIT_OK;
+    const int32_t home = plait_schedule_owner(m->blocks, pli_run_holders(run), turn->step, block);
+    if (m->heir.run == NULL) PLI_TRY(pli_heir_begin(&m->heir, run, run->loop->batches));
+    PLI_TRY(pli_heir_batch_of(&m->heir, home, 0, 0, &m->of_home));
+    PLI_TRY(pli_row_values_hold(run, &m->of_home));
+    m->batch = &m->of_home;
     return PLAIT_OK;
 }
 
@@ -160,6 +179,7 @@ static plait_status push(void *user, const plait_turn *turn) {
     pli_lda *m = pli_lda_of(run);
     for (int64_t i = 0; i < turn->n; i++) {
         const int64_t first = m->cut[turn->variable[i]];
+        PLI_TRY(take_documents(run, turn, turn->variable[i]));
         m->n = m->cut[turn->variable[i] + 1] - first;
         for (int64_t w = 0; w < m->n; w++) m->key[w] = (uint64_t)(first + w);
         PLI_TRY(pli_lda_read_counts(run));
@@ -174,15 +194,18 @@ static plait_status push(void *user, const plait_turn *turn) {
 
 plait_status pli_lda_rotate_step(pli_run *run, const pli_batch *batch, plait_step_sums *told) {
     pli_lda *m = pli_lda_of(run);
+    const bool copied = m->token != NULL;
+    if (copied && m->epochs == run->epochs_done + 1) return PLAIT_OK; /* others died in the loop's clock: it is empty */
+    m->epochs = run->epochs_done + 1;
     m->batch = batch;
     m->told = told;
-    for (m->step = 0; m->step + 1 < m->blocks; m->step++) {
+    for (m->step = 0; m->step + !copied < m->blocks; m->step++) {
         PLI_TRY(plait_schedule_step(m->schedule));
         run->clocks_done++;
         pli_run_tell_lost(run);
     }
-    PLI_TRY(pli_schedule_begin_step(m->schedule));
-    PLI_TRY(pli_schedule_end_step(m->schedule)); /* the loop ends the clock */
+    if (!copied) PLI_TRY(pli_schedule_begin_step(m->schedule));
+    if (!copied) PLI_TRY(pli_schedule_end_step(m->schedule)); /* the loop ends the clock */
     told->rows = (double)batch->rows;
     return PLAIT_OK;
 }
@@ -198,5 +221,6 @@ plait_status pli_lda_rotate_begin(pli_run *run, const int64_t *count) {
 
 void pli_lda_rotate_end(pli_lda *m) {
     plait_schedule_destroy(&m->schedule);
+    pli_heir_end(&m->heir);
     pli_free(m->cut);
 }

@@ -40,7 +40,10 @@ static bool is_range(const pli_lda *m) { return m->n == m->words || m->schedule 
 plait_status pli_lda_read_counts(pli_run *run) {
     pli_lda          *m = pli_lda_of(run);
     pli_topic_counts *c = &m->counts;
-    PLI_TRY(plait_table_get_range(m->total, 0, 1, m->read_total));
+    /* Of several turns in a clock each begins with the clock's totals, whoever has the others. */
+    const bool again = m->token != NULL && m->schedule != NULL && m->read_in == run->clocks_done + 1;
+    if (!again) PLI_TRY(plait_table_get_range(m->total, 0, 1, m->read_total));
+    m->read_in = run->clocks_done + 1;
     if (m->n > 0 && is_range(m)) PLI_TRY(plait_table_get_range(m->word, (int64_t)m->key[0], m->n, m->read));
     else if (m->n > 0) PLI_TRY(plait_table_get(m->word, m->n, m->key, m->read));
     int64_t sum = 0;

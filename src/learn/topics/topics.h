@@ -26,6 +26,7 @@
 #include <plait/schedule.h>
 
 #include "learn/learner.h"
+#include "learn/solve/inherit.h"
 #include "learn/topics/counts.h"
 
 typedef struct pli_lda {
@@ -53,6 +54,11 @@ typedef struct pli_lda {
     const pli_batch  *batch;        /* of the epoch at hand, with */
     plait_step_sums  *told;
     int64_t           step;
+    /* with two replicas: the epoch that is under way or done, and the clock that read_total was read in, both counted
+     * from 1; the documents of the home at hand */
+    int64_t           epochs, read_in;
+    pli_heir          heir;
+    pli_batch         of_home;
 
     /* with two replicas (copied.c) */
     plait_table      *token;    /* the values of all rows, block after block; NULL: there is one replica */

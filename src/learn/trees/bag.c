@@ -15,6 +15,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "learn/solve/inherit.h"
 #include "learn/trees/trees.h"
 
 int32_t pli_bag_draw(uint64_t seed, int64_t round, int64_t row, double mean) {
@@ -57,18 +58,27 @@ static void judge_row(const pli_gbdt *t, int64_t r, double *room, pli_sums *sums
         sums->right += (double)pli_goal_class(goal, room) == (k > 1 ? y : (double)(y > 0)) ? weight : 0;
 }
 
-plait_status pli_bag_judge(pli_run *run, pli_sums *out) {
+static plait_status judge_once(pli_run *run, double *room, pli_sums *out) {
     const pli_gbdt *t = pli_gbdt_of(run);
     pli_total       total = { 0 };
-    double         *room = pli_array((size_t)t->trees.columns, 2 * sizeof *room);
-    int64_t         row = t->rows.own;
-    if (room == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to judge rows");
-    for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
-        pli_sums      sums = { 0 };
-        const int64_t end = row + pli_dataset_block(run->data, b)->rows;
-        for (; row < end; row++) judge_row(t, row, room, &sums);
+    PLI_TRY(pli_heirs_gather(run));
+    for (int32_t p = 0; p < t->rows.parts; p++) {
+        const pli_rows_part *part = &t->rows.part[p];
+        pli_sums             sums = { 0 };
+        if (!pli_living_is_mine(run, run->data, part->block)) continue;
+        for (int64_t row = part->first; row < part->first + part->n; row++) judge_row(t, row, room, &sums);
         pli_total_add(&total, &sums);
     }
-    pli_free(room);
     return pli_total_agree(run->comm, &total, out);
+}
+
+plait_status pli_bag_judge(pli_run *run, pli_sums *out) {
+    double      *room = pli_array((size_t)pli_gbdt_of(run)->trees.columns, 2 * sizeof *room);
+    int32_t      absent = pli_comm_absent(run->comm);
+    plait_status status;
+    if (room == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to judge rows");
+    do status = judge_once(run, room, out);
+    while (status >= 0 && pli_run_again(run, &absent));
+    pli_free(room);
+    return status;
 }

@@ -10,7 +10,7 @@
 
 #include "base/sort.h"
 #include "learn/solve/block.h"
-#include "learn/trees/trees.h"
+#include "learn/trees/bins.h"
 
 #define SAMPLE  200000.0
 #define ENTRIES 8000000.0 /* values of the sample, at most about so many */
@@ -433,5 +433,6 @@ void pli_bins_free(pli_bins *b) {
     pli_free(b->zero);
     pli_free(b->common);
     pli_free(b->offset);
+    pli_free(b->lacks);
     *b = (pli_bins){ 0 };
 }

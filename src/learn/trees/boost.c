@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "learn/keep/keep.h"
+#include "learn/solve/inherit.h"
 #include "learn/solve/progress.h"
 #include "learn/trees/trees.h"
 #include "table/table.h"
@@ -24,10 +25,12 @@ static plait_status class_weight(pli_run *run, int64_t k, double *out) {
     const double    wanted = t->fit.goal.loss->target == PLI_CLASSES ? (double)k : k == 1 ? 1 : -1;
     pli_total       total = { 0 };
     pli_sums        all;
-    int64_t         row = 0;
-    for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
-        pli_sums sums = { 0 };
-        for (int64_t i = 0; i < pli_dataset_block(run->data, b)->rows; i++, row++)
+    PLI_TRY(pli_heirs_gather(run));
+    for (int32_t p = 0; p < t->rows.parts; p++) {
+        const pli_rows_part *part = &t->rows.part[p];
+        pli_sums             sums = { 0 };
+        if (!pli_living_is_mine(run, run->data, part->block)) continue;
+        for (int64_t row = part->first; row < part->first + part->n; row++)
             if ((t->rows.held == NULL || !t->rows.held[row]) && t->rows.target[row] == wanted)
                 sums.weight += (double)t->rows.weight[row];
         pli_total_add(&total, &sums);
@@ -38,7 +41,7 @@ static plait_status class_weight(pli_run *run, int64_t k, double *out) {
 }
 
 /* The score of a model without trees: the log odds, the logarithms of the classes' shares, or the mean label. */
-static plait_status set_base(pli_run *run) {
+static plait_status add_base(pli_run *run) {
     pli_gbdt     *t = pli_gbdt_of(run);
     const int64_t k = t->trees.columns, classes = t->fit.goal.classes;
     double        weight[2] = { 0 }, sum = 0;
@@ -57,47 +60,22 @@ static plait_status set_base(pli_run *run) {
     return PLAIT_OK;
 }
 
-static void begin_scores(const pli_trees *trees, pli_bin_rows *rows) {
-    for (int64_t c = 0; c < trees->columns; c++)
-        for (int64_t r = 0; r < rows->n; r++) rows->score[c * rows->n + r] = trees->base[c];
-}
-
-/* --- scores from trees -------------------------------------------------------------------------------------------- */
-
-enum { ROWS = 16384 };
-
-typedef struct walking {
-    const pli_bins      *bins;
-    pli_bin_rows        *rows;
-    const pli_tree_node *tree;
-    const int32_t       *code;
-    double              *score;
-} walking;
-
-static void walk(void *user, int64_t c, int32_t thread) {
-    const walking *w = user;
-    const int64_t  end = (c + 1) * ROWS < w->rows->n ? (c + 1) * ROWS : w->rows->n;
-    (void)thread;
-    for (int64_t r = c * ROWS; r < end; r++)
-        w->score[r] += pli_bin_rows_leaf(w->rows, w->bins, w->tree, w->code, r)->value;
-}
-
-static void add_tree(const pli_run *run, const pli_tree_node *tree, const int32_t *code, int64_t column,
-                     pli_bin_rows *rows) {
-    walking w = { .bins = &pli_gbdt_of(run)->bins, .rows = rows, .tree = tree, .code = code,
-                  .score = rows->score + column * rows->n };
-    pli_pool_for(run->pool, (rows->n + ROWS - 1) / ROWS, walk, &w);
+static plait_status set_base(pli_run *run) {
+    int32_t absent = pli_comm_absent(run->comm);
+    do PLI_TRY(add_base(run));
+    while (pli_run_again(run, &absent));
+    return PLAIT_OK;
 }
 
 /* --- validation --------------------------------------------------------------------------------------------------- */
 
 typedef struct judging {
+    const pli_run      *run;
+    const pli_dataset  *data;
     const pli_gbdt     *trees;
     const pli_goal     *goal;
     const pli_bin_rows *rows;
-    const pli_dataset  *data;
-    int64_t            *first; /* [blocks] first row of each */
-    pli_sums           *sums;  /* [blocks] */
+    pli_sums           *sums; /* [parts] */
 } judging;
 
 /* Score and slope of a row, at most so many classes on the stack. */
@@ -112,18 +90,19 @@ static void judge_queries(const judging *j, int64_t first, int64_t end, pli_sums
     }
 }
 
-static void judge_block(void *user, int64_t b, int32_t thread) {
+static void judge_part(void *user, int64_t b, int32_t thread) {
     const judging *j = user;
     const int64_t  k = j->goal->columns, n = j->rows->n;
-    const int64_t  end = j->first[b] + pli_dataset_block(j->data, (int32_t)b)->rows;
+    const int64_t  first = j->rows->part[b].first, end = first + j->rows->part[b].n;
     double         on_stack[2 * COLUMNS], *score = k <= COLUMNS ? on_stack : pli_array((size_t)k, 2 * sizeof *score);
     (void)thread;
+    if (!pli_living_is_mine(j->run, j->data, j->rows->part[b].block)) return;
     if (j->goal->loss->query != NULL) {
-        judge_queries(j, j->first[b], end, &j->sums[b]);
+        judge_queries(j, first, end, &j->sums[b]);
         return;
     }
     if (score == NULL) j->sums[b].loss = NAN;
-    for (int64_t r = j->first[b]; score != NULL && r < end; r++) {
+    for (int64_t r = first; score != NULL && r < end; r++) {
         const double weight = (double)j->rows->weight[r], y = j->rows->target[r];
         if (j->rows->held != NULL && !j->rows->held[r]) continue;
         for (int64_t c = 0; c < k; c++) score[c] = j->rows->score[c * n + r];
@@ -138,21 +117,23 @@ static void judge_block(void *user, int64_t b, int32_t thread) {
     if (score != on_stack) pli_free(score);
 }
 
-static plait_status judge(pli_run *run, const pli_dataset *data, const pli_bin_rows *rows, pli_sums *out) {
-    const int32_t blocks = pli_dataset_own_blocks(data);
-    judging       j = { .trees = pli_gbdt_of(run), .goal = &pli_gbdt_of(run)->fit.goal, .rows = rows, .data = data };
-    pli_total     total = { 0 };
-    j.first = pli_calloc((size_t)blocks + 1, sizeof *j.first);
-    j.sums = pli_calloc((size_t)blocks, sizeof *j.sums);
-    const bool ok = j.first != NULL && j.sums != NULL;
-    if (ok) j.first[0] = rows->own;
-    for (int32_t b = 0; ok && b < blocks; b++) j.first[b + 1] = j.first[b] + pli_dataset_block(data, b)->rows;
-    if (ok) pli_pool_for(run->pool, blocks, judge_block, &j);
-    for (int32_t b = 0; ok && b < blocks; b++) pli_total_add(&total, &j.sums[b]);
-    pli_free(j.first);
+static plait_status judge_once(pli_run *run, const pli_dataset *data, const pli_bin_rows *rows, pli_sums *out) {
+    judging   j = { .run = run, .data = data, .trees = pli_gbdt_of(run), .goal = &pli_gbdt_of(run)->fit.goal,
+                    .rows = rows };
+    pli_total total = { 0 };
+    PLI_TRY(pli_heirs_gather(run));
+    j.sums = pli_calloc((size_t)rows->parts + 1, sizeof *j.sums);
+    if (j.sums == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to validate");
+    pli_pool_for(run->pool, rows->parts, judge_part, &j);
+    for (int32_t p = 0; p < rows->parts; p++) pli_total_add(&total, &j.sums[p]);
     pli_free(j.sums);
-    if (!ok) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to validate");
-    PLI_TRY(pli_total_agree(run->comm, &total, out));
+    return pli_total_agree(run->comm, &total, out);
+}
+
+static plait_status judge(pli_run *run, const pli_dataset *data, const pli_bin_rows *rows, pli_sums *out) {
+    int32_t absent = pli_comm_absent(run->comm);
+    do PLI_TRY(judge_once(run, data, rows, out));
+    while (pli_run_again(run, &absent));
     return pli_sums_check(out, "the validation", run->err);
 }
 
@@ -181,13 +162,12 @@ static plait_status validate(pli_run *run, int64_t round, bool *end_out) {
 
 static plait_status grow_trees(pli_run *run, int64_t round) {
     pli_gbdt     *t = pli_gbdt_of(run);
-    const int64_t k = t->trees.columns, n = t->rows.n;
+    const int64_t k = t->trees.columns;
     t->exhausted = t->grower.rules.subsample >= 1 && t->grower.rules.colsample >= 1 && !t->grower.rules.bagged;
     for (int64_t c = 0; c < k; c++) {
-        PLI_TRY(pli_grow_tree(&t->grower, round * k + c, t->gradients.cell + c * n, &t->gradients.scale[c],
-                              t->rows.score + c * n));
+        PLI_TRY(pli_grow_tree(&t->grower, round * k + c, t->gradients.cell + c * t->rows.n, &t->gradients.scale[c]));
         PLI_TRY(pli_trees_add(&t->trees, t->grower.nodes, t->grower.node, t->grower.code, run->err));
-        add_tree(run, t->grower.node, t->grower.code, c, &t->validation);
+        pli_scores_add(run, &t->validation, 0, t->trees.n - 1, t->trees.n);
         t->exhausted = t->exhausted && t->grower.nodes == 1;
     }
     return PLAIT_OK;
@@ -202,7 +182,10 @@ static plait_status run_round(pli_run *run, pli_meter *meter, int64_t round, boo
     pli_run_step(run, "gradients", &at);
     pli_sums sums = pli_total_sums(&t->gradients.loss);
     if (round == 0) pli_total_merge(&run->progressive, &t->gradients.loss);
+    t->in_round = true;
     PLI_TRY(grow_trees(run, round));
+    t->in_round = false;
+    pli_run_tell_lost(run);
     if (t->grower.rules.bagged) {
         PLI_TRY(pli_bag_judge(run, &t->left_out));
         sums = t->left_out;
@@ -222,10 +205,18 @@ static plait_status run_round(pli_run *run, pli_meter *meter, int64_t round, boo
 
 /* --- the run ------------------------------------------------------------------------------------------------------ */
 
+/* The worker's features of the rows of all. */
+static plait_status take_columns(pli_run *run) {
+    pli_gbdt *t = pli_gbdt_of(run);
+    if (run->opts->replicas < 2) return pli_bin_rows_exchange(run, &t->bins, &t->rows);
+    PLI_TRY(pli_cut_features_hold(run));
+    return pli_bin_rows_read(run, &t->bins, &t->rows);
+}
+
 /* Scores and resumed trees are there: from now on a worker may have other rows. */
 static plait_status make_grower(pli_run *run) {
     pli_gbdt *t = pli_gbdt_of(run);
-    if (t->grower.cut->exchanges) PLI_TRY(pli_bin_rows_exchange(run, &t->bins, &t->rows));
+    if (t->grower.cut->exchanges) PLI_TRY(take_columns(run));
     PLI_TRY(pli_gradients_make(run, &t->rows, &t->gradients));
     return pli_grower_make(&t->grower);
 }
@@ -235,8 +226,8 @@ static plait_status begin(pli_run *run) {
     PLI_TRY(t->grower.cut->tables(&t->grower));
     PLI_TRY(pli_keep_begin(run));
     if (run->resume == NULL) PLI_TRY(set_base(run));
-    begin_scores(&t->trees, &t->rows);
-    begin_scores(&t->trees, &t->validation);
+    pli_scores_begin(&t->trees, &t->rows, 0);
+    pli_scores_begin(&t->trees, &t->validation, 0);
     PLI_TRY(pli_resume_tables(run));
     PLI_TRY(make_grower(run));
     PLI_TRY(plait_job_barrier(run->job));
@@ -351,14 +342,9 @@ plait_status pli_gbdt_restore(pli_run *run) {
     pli_free(sets);
     if (status >= 0) status = set_base(run); /* it follows from the labels */
     if (status < 0) return status;
-    begin_scores(&t->trees, &t->rows);
-    begin_scores(&t->trees, &t->validation);
-    for (int64_t i = 0; i < t->trees.n; i++) {
-        const pli_tree_node *tree = t->trees.node + t->trees.start[i];
-        if (t->grower.rules.bagged)
-            pli_grow_add_others(&t->grower, tree, t->trees.code, i, t->rows.score + i % t->trees.columns * t->rows.n);
-        else add_tree(run, tree, t->trees.code, i % t->trees.columns, &t->rows);
-        add_tree(run, tree, t->trees.code, i % t->trees.columns, &t->validation);
-    }
+    pli_scores_begin(&t->trees, &t->rows, 0);
+    pli_scores_begin(&t->trees, &t->validation, 0);
+    pli_scores_add(run, &t->rows, 0, 0, t->trees.n);
+    pli_scores_add(run, &t->validation, 0, 0, t->trees.n);
     return PLAIT_OK;
 }

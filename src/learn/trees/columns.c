@@ -6,10 +6,10 @@
  *     worker 0   rows 0 1  all bins   worker 0   rows 0 1 2 3  bins of features 0 1
  *     worker 1   rows 2 3  all bins   worker 1   rows 0 1 2 3  bins of features 2 3
  *
- * While they are exchanged, the memory of both is there. */
+ * While they are exchanged, the memory of both is there. With two replicas nothing is exchanged (columns_read.c). */
 #include <string.h>
 
-#include "learn/trees/trees.h"
+#include "learn/trees/grow.h"
 
 enum { TAG = 0x7ee5, TURNED = 4096 };
 
@@ -115,32 +115,52 @@ static void turn(void *user, int64_t c, int32_t thread) {
     const int64_t end = (c + 1) * TURNED < rows->n ? (c + 1) * TURNED : rows->n;
     (void)thread;
     for (int32_t s = 0; s < rows->stretches; s++) {
-        const int32_t width = rows->first[s + 1] - rows->first[s];
+        const int32_t width = rows->dense[s] != NULL ? rows->first[s + 1] - rows->first[s] : 0;
         for (int32_t j = 0; j < width; j++) {
             const uint8_t *from = rows->column[rows->first[s] + j];
             uint8_t       *to = rows->dense[s] + j;
-            for (int64_t r = c * TURNED; r < end; r++) to[r * width] = from[r];
+            for (int64_t r = c * TURNED; r < end; r++) to[r * pli_rows_stride(width)] = from[r];
         }
     }
 }
 
-/* Rows by stretches of the own features, as their columns have them. */
-static plait_status make_stretches(const exchange *x) {
-    pli_bin_rows *to = x->to;
-    const int32_t from = x->bins->from, used = x->bins->to - from,
-                  stretches = used > 0 ? (used + PLI_ROWS_WIDTH - 1) / PLI_ROWS_WIDTH : 1;
+/* Up to which feature those from j on are alike: the worker has them, or lacks them. */
+static int32_t end_of_run(const pli_bins *bins, int32_t j) {
+    int32_t end = j + 1;
+    while (end < bins->to && pli_bins_has(bins, end) == pli_bins_has(bins, j)) end++;
+    return end;
+}
+
+/* Cuts the features into stretches of own ones, and of those that the worker lacks, which have no memory. first NULL:
+ * counts. */
+static int32_t cut_stretches(const pli_bins *bins, int32_t *first) {
+    int32_t n = 0;
+    for (int32_t j = bins->from, end; j < bins->to; j = end) {
+        end = end_of_run(bins, j);
+        const int32_t pieces = pli_bins_has(bins, j) ? (end - j + PLI_ROWS_WIDTH - 1) / PLI_ROWS_WIDTH : 1;
+        for (int32_t i = 0; i < pieces; i++, n++)
+            if (first != NULL) first[n] = j + (int32_t)((int64_t)(end - j) * i / pieces);
+    }
+    return n;
+}
+
+bool pli_columns_stretch(const pli_run *run, const pli_bins *bins, pli_bin_rows *to) {
+    const int32_t cut = cut_stretches(bins, NULL), stretches = cut > 0 ? cut : 1; /* one of no feature */
     to->stretches = stretches;
     to->first = pli_array((size_t)stretches + 1, sizeof *to->first);
     to->dense = pli_calloc((size_t)stretches, sizeof *to->dense);
-    if (to->first == NULL || to->dense == NULL) return no_memory(x);
-    for (int32_t s = 0; s <= stretches; s++) to->first[s] = from + (int32_t)((int64_t)used * s / stretches);
+    if (to->first == NULL || to->dense == NULL) return false;
+    to->first[0] = bins->from;
+    (void)cut_stretches(bins, to->first);
+    to->first[stretches] = bins->to;
     for (int32_t s = 0; s < stretches; s++) {
         const int32_t width = to->first[s + 1] - to->first[s];
-        to->dense[s] = pli_array((size_t)to->n + 1, (size_t)(width > 0 ? width : 1));
-        if (to->dense[s] == NULL) return no_memory(x);
+        if (width > 0 && !pli_bins_has(bins, to->first[s])) continue;
+        to->dense[s] = pli_aligned(((size_t)to->n + 1) * (size_t)pli_rows_stride(width));
+        if (to->dense[s] == NULL) return false;
     }
-    pli_pool_for(x->run->pool, (to->n + TURNED - 1) / TURNED, turn, to);
-    return PLAIT_OK;
+    pli_pool_for(run->pool, (to->n + TURNED - 1) / TURNED, turn, to);
+    return true;
 }
 
 /* A worker's features lie one behind the other. The message of worker w has them of its rows. */
@@ -168,13 +188,14 @@ static plait_status exchange_dense(const exchange *x) {
                                     (size_t)(end - first) * (size_t)x->from->n));
     }
     to->column = pli_calloc((size_t)x->bins->used, sizeof *to->column);
-    to->columns = pli_array((size_t)to->n + 1, (size_t)used + 1);
+    to->columns = pli_aligned(((size_t)to->n + 1) * ((size_t)used + 1));
     uint8_t     *room = pli_array((size_t)most + 1, (size_t)used + 1);
     plait_status status = to->column != NULL && to->columns != NULL && room != NULL ? PLAIT_OK : no_memory(x);
     for (int32_t j = 0; status >= 0 && j < used; j++) to->column[from + j] = to->columns + j * to->n;
     for (int32_t w = 0; status >= 0 && w < x->workers; w++) status = receive_dense(x, w, room);
     pli_free(room);
-    return status < 0 ? status : make_stretches(x);
+    if (status < 0) return status;
+    return pli_columns_stretch(x->run, x->bins, to) ? PLAIT_OK : no_memory(x);
 }
 
 /* --- sparse bins -------------------------------------------------------------------------------------------------- */
@@ -245,7 +266,6 @@ static plait_status count_rows(exchange *x) {
     PLI_TRY(plait_comm_allgather(x->run->comm, &x->from->n, sizeof x->from->n, x->first + 1));
     for (int32_t w = 0; w < x->workers; w++) x->first[w + 1] += x->first[w];
     x->to->n = x->first[x->workers];
-    x->to->own = x->first[x->me];
     if (x->to->n <= UINT32_MAX) return PLAIT_OK;
     return pli_fail(x->run->err, PLAIT_EREFUSED, "--trees-by features is refused on %lld rows: a worker takes fewer "
                                                  "than 2^32; take --trees-by rows", (long long)x->to->n);
@@ -263,11 +283,16 @@ plait_status pli_bin_rows_exchange(pli_run *run, pli_bins *bins, pli_bin_rows *r
     if (status >= 0) status = gather_rows(&x);
     if (status >= 0) status = gather_queries(&x);
     if (status >= 0) status = rows->dense != NULL ? exchange_dense(&x) : exchange_sparse(&x);
+    const int64_t first = status >= 0 ? x.first[x.me] : 0;
     pli_free(x.first);
     if (status < 0) {
         pli_bin_rows_free(&all);
         return status;
     }
+    all.parts = rows->parts;
+    all.part = rows->part;
+    rows->part = NULL;
+    for (int32_t p = 0; p < all.parts; p++) all.part[p].first += first;
     pli_bin_rows_free(rows);
     *rows = all;
     return PLAIT_OK;

@@ -2,12 +2,14 @@
  * workers, and each worker searches all of it. A step is one clock, and sends a histogram for each leaf. */
 #include <string.h>
 
-#include "learn/trees/trees.h"
+#include "learn/trees/grow.h"
 
 typedef struct by_rows {
     plait_table  *table;  /* [slots x cells, 2] I64 */
     pli_sum_cell *before; /* [slots, cells] what the table held before the step */
     pli_sum_cell *own;    /* [slots, cells] */
+    int64_t            n; /* leaves of the step at hand */
+    pli_growing_leaf **leaf;
 } by_rows;
 
 static plait_status tables(pli_grower *g) {
@@ -61,14 +63,28 @@ static plait_status read_sums(pli_grower *g, int64_t n, pli_growing_leaf *const 
     return PLAIT_OK;
 }
 
-static plait_status search(pli_grower *g, int64_t n, pli_growing_leaf **small, pli_growing_leaf **large) {
+/* Adds up the worker's rows of the step's leaves. */
+static plait_status push(pli_grower *g) {
     by_rows *own = g->shared;
     int64_t  rows = 0;
-    pli_grow_add_up(g, n, small, own->own);
-    for (int64_t i = 0; i < n; i++) rows += small[i]->n;
+    pli_grow_add_up(g, own->n, own->leaf, own->own);
+    for (int64_t i = 0; i < own->n; i++) rows += own->leaf[i]->n;
+    return rows > 0 ? plait_table_inc_range(own->table, 0, own->n * g->histograms.size, own->own, 0) : PLAIT_OK;
+}
+
+static plait_status push_inherited(pli_grower *g) {
+    PLI_TRY(pli_heirs_begin(g));
+    PLI_TRY(push(g));
+    return pli_heirs_end(g);
+}
+
+static plait_status search(pli_grower *g, int64_t n, pli_growing_leaf **small, pli_growing_leaf **large) {
+    by_rows *own = g->shared;
+    own->n = n;
+    own->leaf = small;
+    PLI_TRY(push(g));
     uint64_t at = pli_comm_span_begin(g->run->comm);
-    if (rows > 0) PLI_TRY(plait_table_inc_range(own->table, 0, n * g->histograms.size, own->own, 0));
-    PLI_TRY(pli_grow_clock(g));
+    PLI_TRY(pli_grow_clock(g, push_inherited));
     PLI_TRY(read_sums(g, n, small));
     pli_run_step(g->run, "sums", &at);
     if (large == NULL) small[0]->total = small[0]->sums[g->histograms.size - 1];

@@ -11,6 +11,10 @@
  * then both children have the feature, for the price of one. Else each child pays for itself. So a tree's first
  * features are cheap to keep, and others can still come.
  *
+ * What a leaf's bins come to is known from its parent's split. So the last bin of a feature is what the others leave of
+ * that, and does not travel: of a feature of two bins, that is half. A vote is one word: the feature, and those bits of
+ * its gain that there is room for.
+ *
  *     a leaf's memory   own rows' sums [cells] | sums of all workers [cells] | which features they are of [used bytes]
  *
  * The least rows and curvature of a leaf are divided by the number of workers in the search that a vote follows
@@ -18,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/trees/trees.h"
+#include "learn/trees/grow.h"
 
 typedef struct ballot {
     int32_t feature; /* -1: none */
@@ -31,24 +35,34 @@ typedef struct candidate {
 } candidate;
 
 typedef struct voting {
-    plait_table   *table;  /* [slots x budget, 2] I64 */
+    plait_table   *table;  /* [slots x budget + 1, 2] I64; behind a root's bins come its own sums */
     int64_t        budget; /* cells of a pair of leaves, at most */
     int64_t        votes;  /* features that a worker votes for at a leaf */
-    pli_sum_cell  *before; /* [slots x budget] what the table held before the step */
-    pli_sum_cell  *own;    /* [slots x budget] */
+    pli_sum_cell  *before; /* [slots x budget + 1] what the table held before the step */
+    pli_sum_cell  *own;    /* [slots x budget + 1] */
     pli_tree_rules rules;  /* of a worker's own rows */
     double        *gain;   /* [used] of own rows; scores */
-    ballot        *mine;   /* [2 slots, votes] */
-    ballot        *all;    /* [workers, 2 slots, votes] */
+    ballot        *best;   /* [votes] of a leaf */
+    uint32_t      *mine;   /* [2 slots, votes] */
+    uint32_t      *all;    /* [workers, 2 slots, votes] */
     candidate     *order;  /* [2, used] of each leaf of a pair, the best first */
     bool          *taken;  /* [2, used] */
     candidate     *chosen; /* [slots, 2 used] */
     int64_t        n[PLI_GROW_SLOTS]; /* chosen of each pair */
+    int64_t             pairs;        /* of the step at hand */
+    pli_growing_leaf  **small, **large;
 } voting;
+
+/* How many cells the table has. */
+static int64_t table_cells(const pli_grower *g) {
+    const voting *v = g->shared;
+    return g->slots * v->budget + 1;
+}
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
 static int64_t bins_of(const pli_bins *bins, int32_t j) { return bins->offset[j + 1] - bins->offset[j]; }
+static int64_t sent_of(const pli_bins *bins, int32_t j) { return bins_of(bins, j) - 1; }
 
 /* Sums of all workers, and which features they are of. */
 static pli_sum_cell *whole_of(const pli_grower *g, const pli_growing_leaf *leaf) {
@@ -62,48 +76,49 @@ static int64_t room(const pli_grower *g) {
     return 2 * pli_bins_cells(g->bins) + g->bins->used / (int64_t)sizeof(pli_sum_cell) + 1;
 }
 
-/* The bins of --elect features of usual size, for each of two leaves; a feature of any size has room. Votes are to be
- * few bytes beside them. */
+/* What --elect features of usual size send for each of two leaves; a feature of any size has room. Votes are to be few
+ * bytes beside that. */
 static plait_status tables(pli_grower *g) {
-    enum { VOTES_PART = 256 };
-    const int64_t used = g->bins->used, cells = g->bins->offset[used];
+    enum { VOTES_PART = 512 };
+    const int64_t used = g->bins->used, cells = g->bins->offset[used] - used;
     voting       *v = g->shared = pli_calloc(1, sizeof *v);
     if (v == NULL) return pli_fail(g->run->err, PLAIT_ENOMEM, "no memory to grow trees");
     v->budget = 2 * g->elected * cells / used;
     for (int32_t j = 0; j < used; j++)
-        if (v->budget < 2 * bins_of(g->bins, j)) v->budget = 2 * bins_of(g->bins, j);
-    v->votes = v->budget * (int64_t)sizeof(pli_sum_cell) / VOTES_PART / (int64_t)sizeof(ballot);
+        if (v->budget < 19 * sent_of(g->bins, j) / 10) v->budget = 19 * sent_of(g->bins, j) / 10;
+    v->votes = v->budget * (int64_t)sizeof(pli_sum_cell) / VOTES_PART / (int64_t)sizeof *v->mine;
     if (v->votes < (g->elected + 1) / 2) v->votes = (g->elected + 1) / 2;
     if (v->votes > used) v->votes = used;
-    return pli_run_table(g->run, "histogram", PLAIT_I64, g->slots * v->budget, 2, NULL, &v->table);
+    return pli_run_table(g->run, "histogram", PLAIT_I64, table_cells(g), 2, NULL, &v->table);
 }
 
 static plait_status make(pli_grower *g) {
     voting       *v = g->shared;
-    const size_t  cells = (size_t)(g->slots * v->budget), used = (size_t)g->bins->used;
-    const size_t  votes = (size_t)(2 * g->slots * v->votes);
-    const int64_t workers = plait_comm_workers(g->run->comm);
+    const size_t  cells = (size_t)table_cells(g), used = (size_t)g->bins->used;
+    const size_t  votes = (size_t)(2 * g->slots * v->votes), workers = (size_t)plait_comm_workers(g->run->comm);
+    const int64_t voters = pli_run_holders(g->run);
     v->before = pli_aligned(cells * sizeof *v->before);
     v->own = pli_aligned(cells * sizeof *v->own);
     v->gain = pli_array(used, sizeof *v->gain);
+    v->best = pli_array((size_t)v->votes, sizeof *v->best);
     v->mine = pli_array(votes, sizeof *v->mine);
-    v->all = pli_array(votes, (size_t)workers * sizeof *v->all);
+    v->all = pli_array(votes, workers * sizeof *v->all);
     v->order = pli_array(used, 2 * sizeof *v->order);
     v->taken = pli_array(used, 2 * sizeof *v->taken);
     v->chosen = pli_array(used * (size_t)g->slots, 2 * sizeof *v->chosen);
     v->rules = g->rules;
-    v->rules.min_rows = (g->rules.min_rows + workers - 1) / workers;
-    v->rules.text_rows = (g->rules.text_rows + workers - 1) / workers;
-    v->rules.min_hessian = g->rules.min_hessian / (double)workers;
-    if (v->before != NULL && v->own != NULL && v->gain != NULL && v->mine != NULL && v->all != NULL &&
-        v->order != NULL && v->taken != NULL && v->chosen != NULL)
+    v->rules.min_rows = (g->rules.min_rows + voters - 1) / voters;
+    v->rules.text_rows = (g->rules.text_rows + voters - 1) / voters;
+    v->rules.min_hessian = g->rules.min_hessian / (double)voters;
+    if (v->before != NULL && v->own != NULL && v->gain != NULL && v->best != NULL && v->mine != NULL &&
+        v->all != NULL && v->order != NULL && v->taken != NULL && v->chosen != NULL)
         return PLAIT_OK;
     return pli_fail(g->run->err, PLAIT_ENOMEM, "no memory for votes on %zu features", used);
 }
 
 static plait_status begin(pli_grower *g) {
     voting       *v = g->shared;
-    const int64_t cells = g->slots * v->budget;
+    const int64_t cells = table_cells(g);
     const void   *values;
     PLI_TRY(plait_table_read(v->table, 0, cells, &values));
     memcpy(v->before, values, (size_t)cells * sizeof *v->before);
@@ -115,6 +130,7 @@ static void end(pli_grower *g) {
     pli_free(v->before);
     pli_free(v->own);
     pli_free(v->gain);
+    pli_free(v->best);
     pli_free(v->mine);
     pli_free(v->all);
     pli_free(v->order);
@@ -125,6 +141,30 @@ static void end(pli_grower *g) {
 }
 
 /* --- votes -------------------------------------------------------------------------------------------------------- */
+
+/* How many bits of a word the gain has. The first bits of a positive float are its exponent. */
+static int gain_bits(int32_t used) {
+    int bits = 31;
+    while (bits > 1 && (uint64_t)used >> (32 - bits) != 0) bits--;
+    return bits;
+}
+
+/* 0: no vote. */
+static uint32_t word_of(ballot b, int32_t used) {
+    const int bits = gain_bits(used);
+    uint32_t  gain;
+    if (b.feature < 0) return 0;
+    memcpy(&gain, &b.gain, sizeof gain);
+    return (uint32_t)(b.feature + 1) << bits | gain >> (31 - bits);
+}
+
+static ballot ballot_of(uint32_t word, int32_t used) {
+    const int      bits = gain_bits(used);
+    const uint32_t gain = (word & (((uint32_t)1 << bits) - 1)) << (31 - bits);
+    ballot         b = { .feature = (int32_t)(word >> bits) - 1 };
+    memcpy(&b.gain, &gain, sizeof gain);
+    return b;
+}
 
 /* The features of the n largest gains above 0, the largest first; of equal ones the first. */
 static void vote_for_best(const double *gain, int32_t used, int64_t n, ballot *out) {
@@ -138,13 +178,16 @@ static void vote_for_best(const double *gain, int32_t used, int64_t n, ballot *o
     while (there < n) out[there++] = (ballot){ .feature = -1 };
 }
 
+/* What all workers' rows of a root come to is known with the sums of the elected. */
 static void vote(pli_grower *g, const pli_growing_leaf *leaf, int64_t item) {
-    voting *v = g->shared;
+    voting    *v = g->shared;
+    const bool root = v->large == NULL;
     memset(v->gain, 0, (size_t)g->bins->used * sizeof *v->gain);
-    if (leaf->n > 0 && pli_grow_may_split(g, leaf))
+    if (leaf->n > 0 && (root || pli_grow_may_split(g, leaf)))
         pli_split_gains(g->bins, &v->rules, g->scale, leaf->sums, leaf->bounds, pli_grow_features(g, leaf, item),
                         g->run->pool, v->gain);
-    vote_for_best(v->gain, g->bins->used, v->votes, v->mine + item * v->votes);
+    vote_for_best(v->gain, g->bins->used, v->votes, v->best);
+    for (int64_t k = 0; k < v->votes; k++) v->mine[item * v->votes + k] = word_of(v->best[k], g->bins->used);
 }
 
 /* The scores of a leaf's features, the same on all workers: each adds up in the order of workers. */
@@ -153,8 +196,8 @@ static void count(const pli_grower *g, int64_t items, int64_t item, double *scor
     memset(score, 0, (size_t)g->bins->used * sizeof *score);
     for (int32_t w = 0; w < plait_comm_workers(g->run->comm); w++)
         for (int64_t k = 0; k < v->votes; k++) {
-            const ballot *b = &v->all[(w * items + item) * v->votes + k];
-            if (b->feature >= 0) score[b->feature] += (double)b->gain;
+            const ballot b = ballot_of(v->all[(w * items + item) * v->votes + k], g->bins->used);
+            if (b.feature >= 0) score[b.feature] += (double)b.gain;
         }
 }
 
@@ -183,7 +226,7 @@ static void elect(pli_grower *g, int64_t p, int64_t n, const pli_growing_leaf *l
     v->n[p] = 0;
     for (int64_t i = 0; i < leaves * used; i++) {
         const candidate *c = &v->order[i % leaves * used + i / leaves];
-        const int64_t    cells = bins_of(g->bins, c->feature);
+        const int64_t    cells = sent_of(g->bins, c->feature);
         const bool       both = known != NULL && known[c->feature];
         if (!(c->score > 0) || cells > left || v->taken[c->leaf * used + c->feature]) continue;
         left -= cells;
@@ -195,28 +238,40 @@ static void elect(pli_grower *g, int64_t p, int64_t n, const pli_growing_leaf *l
 
 /* --- sums of the elected ------------------------------------------------------------------------------------------ */
 
-/* Lays the elected features' bins one behind the other; returns how many cells. */
-static int64_t pack(pli_grower *g, int64_t n, pli_growing_leaf **small, pli_growing_leaf **large) {
+/* How many cells a step sends. */
+static int64_t cells_sent(const pli_grower *g) {
+    const voting *v = g->shared;
+    int64_t       cells = v->large == NULL ? 1 : 0;
+    for (int64_t p = 0; p < v->pairs; p++)
+        for (int64_t c = 0; c < v->n[p]; c++) cells += sent_of(g->bins, v->chosen[p * 2 * g->bins->used + c].feature);
+    return cells;
+}
+
+/* Lays the elected features' bins one behind the other, and pushes them. */
+static plait_status push(pli_grower *g) {
     voting *v = g->shared;
     int64_t at = 0;
-    for (int64_t p = 0; p < n; p++)
+    for (int64_t p = 0; p < v->pairs; p++)
         for (int64_t c = 0; c < v->n[p]; c++) {
             const candidate        *chosen = &v->chosen[p * 2 * g->bins->used + c];
-            const pli_growing_leaf *leaf = chosen->leaf == 1 ? large[p] : small[p];
-            const int64_t           cells = bins_of(g->bins, chosen->feature);
+            const pli_growing_leaf *leaf = chosen->leaf == 1 ? v->large[p] : v->small[p];
+            const int64_t           cells = sent_of(g->bins, chosen->feature);
             memcpy(v->own + at, leaf->sums + g->bins->offset[chosen->feature], (size_t)cells * sizeof *v->own);
             at += cells;
         }
-    return at;
+    if (v->large == NULL) v->own[at++] = v->small[0]->sums[g->histograms.size - 1];
+    return at > 0 ? plait_table_inc_range(v->table, 0, at, v->own, 0) : PLAIT_OK;
 }
 
-/* What has come into the table since the step before, from cell `at` on. */
-static void take_cells(voting *v, const int64_t *now, int64_t at, int64_t n, pli_sum_cell *to) {
+/* What has come into the table since the step before, from cell `at` on; then what that leaves of the total. */
+static void take_cells(voting *v, const int64_t *now, int64_t at, int64_t n, pli_sum_cell total, pli_sum_cell *to) {
     for (int64_t b = 0; b < n; b++, at++) {
         to[b].g = (int64_t)((uint64_t)now[2 * at] - (uint64_t)v->before[at].g);
         to[b].hn = (int64_t)((uint64_t)now[2 * at + 1] - (uint64_t)v->before[at].hn);
         v->before[at] = (pli_sum_cell){ now[2 * at], now[2 * at + 1] };
+        total = (pli_sum_cell){ total.g - to[b].g, total.hn - to[b].hn };
     }
+    to[n] = total;
 }
 
 /* Gives a pair its sums, whose cells begin at `at` in the table; returns where they end. */
@@ -230,9 +285,9 @@ static int64_t unpack(pli_grower *g, int64_t p, pli_growing_leaf *small, pli_gro
         const int64_t     first = g->bins->offset[chosen->feature], cells = bins_of(g->bins, chosen->feature);
         pli_growing_leaf *leaf = chosen->leaf == 1 ? large : small;
         pli_sum_cell     *to = whole_of(g, leaf) + first;
-        take_cells(v, now, at, cells, to);
+        take_cells(v, now, at, cells - 1, leaf->total, to);
         known_of(g, leaf)[chosen->feature] = true;
-        at += cells;
+        at += cells - 1;
         if (chosen->leaf >= 0) continue;
         pli_sum_cell *rest = whole_of(g, large) + first;
         known_of(g, large)[chosen->feature] = true;
@@ -249,41 +304,80 @@ static void find(pli_grower *g, pli_growing_leaf *leaf) {
                                  g->run->pool);
 }
 
-/* A root's total; a child's is known from the split. */
-static plait_status take_total(pli_grower *g, pli_growing_leaf *root) {
-    int64_t total[2] = { root->sums[g->histograms.size - 1].g, root->sums[g->histograms.size - 1].hn };
-    PLI_TRY(plait_comm_allreduce(g->run->comm, total, 2, PLAIT_I64, PLAIT_SUM));
-    root->total = (pli_sum_cell){ total[0], total[1] };
+/* Own sums of the leaves. */
+static void add_up(pli_grower *g) {
+    voting *v = g->shared;
+    pli_grow_add_up(g, v->pairs, v->small, NULL);
+    for (int64_t i = 0; i < v->pairs; i++) {
+        pli_histograms_complete(&g->histograms, v->small[i]->sums);
+        if (v->large != NULL) pli_grow_take_off(g, v->large[i], v->small[i]);
+    }
+}
+
+/* The rows of those that have died in the clock are others' from now on. Nobody has pushed in it. */
+static plait_status take_rows(pli_grower *g) {
+    PLI_TRY(pli_heirs_begin(g));
+    PLI_TRY(pli_heirs_end(g));
+    pli_grow_recount(g);
     return PLAIT_OK;
 }
 
-/* Own sums, votes, and what they come to. */
-static plait_status hold_vote(pli_grower *g, int64_t n, pli_growing_leaf **small, pli_growing_leaf **large) {
+/* Votes, and what they come to. If a worker dies, its vote is missing: then its heirs get its rows first, and all vote
+ * again. */
+static plait_status hold_vote(pli_grower *g) {
     voting       *v = g->shared;
-    const int64_t items = pli_grow_items(n, large);
-    for (int64_t i = 0; i < n; i++) {
-        pli_histograms_complete(&g->histograms, small[i]->sums);
-        if (large != NULL) pli_grow_take_off(g, large[i], small[i]);
+    const int64_t items = pli_grow_items(v->pairs, v->large);
+    int32_t       absent = pli_comm_absent(g->run->comm);
+    for (;;) {
+        for (int64_t i = 0; i < items; i++) vote(g, pli_grow_item(v->small, v->large, i), i);
+        PLI_TRY(plait_comm_allgather(g->run->comm, v->mine, (size_t)(items * v->votes) * sizeof *v->mine, v->all));
+        if (!pli_run_again(g->run, &absent)) break;
+        PLI_TRY(pli_grow_clock(g, take_rows));
     }
-    if (large == NULL) PLI_TRY(take_total(g, small[0]));
-    for (int64_t i = 0; i < items; i++) vote(g, pli_grow_item(small, large, i), i);
-    PLI_TRY(plait_comm_allgather(g->run->comm, v->mine, (size_t)(items * v->votes) * sizeof *v->mine, v->all));
-    for (int64_t p = 0; p < n; p++) elect(g, p, n, large != NULL ? large[p] : NULL);
+    for (int64_t p = 0; p < v->pairs; p++) elect(g, p, v->pairs, v->large != NULL ? v->large[p] : NULL);
+    return PLAIT_OK;
+}
+
+/* The elected features' sums of the rows that this worker inherits in the clock. */
+static plait_status push_inherited(pli_grower *g) {
+    PLI_TRY(pli_heirs_begin(g));
+    pli_grow_recount(g);
+    PLI_TRY(push(g));
+    PLI_TRY(pli_heirs_end(g));
+    pli_grow_recount(g);
+    return PLAIT_OK;
+}
+
+/* A root's total is the first cell behind its bins; a child's is known from the split. */
+static void take_total(pli_grower *g, const int64_t *now, int64_t at) {
+    voting *v = g->shared;
+    v->small[0]->total = (pli_sum_cell){ (int64_t)((uint64_t)now[2 * at] - (uint64_t)v->before[at].g),
+                                         (int64_t)((uint64_t)now[2 * at + 1] - (uint64_t)v->before[at].hn) };
+    v->before[at] = (pli_sum_cell){ now[2 * at], now[2 * at + 1] };
+}
+
+static plait_status take_sums(pli_grower *g) {
+    voting       *v = g->shared;
+    const int64_t cells = cells_sent(g);
+    const void   *now = NULL;
+    if (cells > 0) PLI_TRY(plait_table_read(v->table, 0, cells, &now));
+    if (v->large == NULL) take_total(g, now, cells - 1);
+    for (int64_t p = 0, from = 0; p < v->pairs; p++)
+        from = unpack(g, p, v->small[p], v->large != NULL ? v->large[p] : NULL, now, from);
     return PLAIT_OK;
 }
 
 static plait_status search(pli_grower *g, int64_t n, pli_growing_leaf **small, pli_growing_leaf **large) {
-    voting     *v = g->shared;
-    const void *now = NULL;
-    pli_grow_add_up(g, n, small, NULL);
+    voting *v = g->shared;
+    v->pairs = n;
+    v->small = small;
+    v->large = large;
+    add_up(g);
     uint64_t at = pli_comm_span_begin(g->run->comm);
-    PLI_TRY(hold_vote(g, n, small, large));
-    const int64_t cells = pack(g, n, small, large);
-    if (cells > 0) PLI_TRY(plait_table_inc_range(v->table, 0, cells, v->own, 0));
-    PLI_TRY(pli_grow_clock(g));
-    if (cells > 0) PLI_TRY(plait_table_read(v->table, 0, cells, &now));
-    for (int64_t p = 0, from = 0; p < n; p++)
-        from = unpack(g, p, small[p], large != NULL ? large[p] : NULL, now, from);
+    PLI_TRY(hold_vote(g));
+    PLI_TRY(push(g));
+    PLI_TRY(pli_grow_clock(g, push_inherited));
+    PLI_TRY(take_sums(g));
     for (int64_t i = 0; i < pli_grow_items(n, large); i++) find(g, pli_grow_item(small, large, i));
     pli_run_step(g->run, "sums", &at);
     return PLAIT_OK;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "graph/form/export.h"
-#include "learn/trees/trees.h"
+#include "learn/trees/tree.h"
 
 /* The node's attributes as arrays: those of all nodes, and those of the leaves. */
 typedef struct arrays {

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "learn/trees/trees.h"
+#include "learn/trees/tree.h"
 
 /* --- numbers ------------------------------------------------------------------------------------------------------ */
 

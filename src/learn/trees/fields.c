@@ -2,7 +2,7 @@
  * feature. See trees.h. */
 #include <string.h>
 
-#include "learn/trees/trees.h"
+#include "learn/trees/tree.h"
 
 static bool has_texts(const pli_schema *schema) {
     int64_t features;

@@ -27,6 +27,8 @@ static const plait_learner_option options[] = {
       .help = "most bins that a feature's values are cut into" },
     { .name = "min-rows", .kind = PLAIT_OPTION_COUNT, .preset = "0",
       .help = "least rows of a leaf; 0: 1 for classes, 5 for numbers" },
+    { .name = "min-weight", .kind = PLAIT_OPTION_NUMBER, .preset = "0", .low = 0,
+      .help = "least sum of the weights of a leaf's rows, as the bag has them" },
     { .name = "min-gain", .kind = PLAIT_OPTION_NUMBER, .preset = "0", .low = 0,
       .help = "a split must gain more than this" },
     { .name = "tries", .kind = PLAIT_OPTION_COUNT, .preset = "0",
@@ -73,6 +75,7 @@ static plait_status prepare(pli_run *run) {
     r->min_rows = rows > 0 ? rows : pli_fit_of(run)->goal.classes > 0 ? 1 : LEAST_OF_NUMBERS;
     pli_run_took(run, "leaves", leaves > 0 ? leaves : LEAVES_MOST);
     pli_run_took(run, "min-rows", r->min_rows);
+    r->min_hessian = plait_training_number(run, "min-weight"); /* a row's second derivative is its weight */
     r->min_gain = plait_training_number(run, "min-gain");
     r->text_most = TEXTS_MOST;
     r->text_smooth = TEXT_ROWS;
@@ -86,6 +89,7 @@ static plait_status measured(pli_run *run) {
     pli_tree_rules *r = &t->grower.rules;
     PLI_TRY(pli_trees_bin(run));
     r->tries = tries(run, t->bins.used);
+    pli_trees_note_most(run, "tries");
     pli_run_took(run, "tries", r->tries > 0 ? r->tries : t->bins.used);
     const int64_t slots = t->bins.offset[t->bins.used] > LARGE ? FEW_SLOTS : PLI_GROW_SLOTS;
     PLI_TRY(pli_trees_measured(run, slots, fmin((double)r->leaves, (double)(slots * USUAL_DEPTH))));

@@ -77,10 +77,6 @@ plait_status pli_trees_check(pli_run *run) {
         return pli_fail(run->err, PLAIT_EREFUSED, "--balance dynamic with model %s is refused: each row must stay with "
                                                   "its worker from clock to clock; take --balance static",
                         run->learner->name);
-    if (o->replicas > 1)
-        return pli_fail(run->err, PLAIT_EREFUSED,
-                        "--replicas with model %s is refused: a worker's scores are not in tables; take --checkpoint "
-                        "DIR, and resume from it", run->learner->name);
     return PLAIT_OK;
 }
 
@@ -196,14 +192,33 @@ plait_status pli_trees_bin(pli_run *run) {
     return pli_bins_make(run, plait_training_count(run, "bins"), &t->trees, &t->bins);
 }
 
-/* By rows a step sends all features of one leaf; by voting, a seventh of them for each of two. */
+void pli_trees_note_most(const pli_run *run, const char *option) {
+    const int64_t asked = plait_training_count(run, option), used = pli_gbdt_of(run)->bins.used;
+    if (asked > used && pli_comm_leads(run->comm))
+        pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn",
+                "note: --%s %lld is taken as %lld, since no more features have two bins", option, (long long)asked,
+                (long long)used);
+}
+
+/* By rows a step sends all features of one leaf; by voting, a seventh of them for each of two. Heads of messages and
+ * votes are some bytes more, which count where histograms are small: then there are fewer. */
+static int64_t usual_elected(const pli_bins *bins) {
+    enum { USUAL_PART = 7, USUAL_LEAST = 2, USUAL_MOST = 40, HEADS = 800, HEADS_AND_VOTES = 950 };
+    const double  used = bins->used, bytes = (double)(bins->offset[bins->used] * (int64_t)sizeof(pli_sum_cell));
+    const double  room = 0.295 * (bytes + HEADS) - HEADS_AND_VOTES; /* of two leaves */
+    const double  a_feature = (bytes / sizeof(pli_sum_cell) - used) / used * sizeof(pli_sum_cell);
+    const int64_t fit = room > 0 ? (int64_t)(room / (2 * a_feature)) : 0, share = bins->used / USUAL_PART,
+                  n = fit < share ? fit : share;
+    return n < USUAL_LEAST ? USUAL_LEAST : n > USUAL_MOST ? USUAL_MOST : n;
+}
+
 static void settle_elected(pli_run *run) {
-    enum { USUAL_SHARE = 7, USUAL_LEAST = 2, USUAL_MOST = 40 };
     pli_grower   *g = &pli_gbdt_of(run)->grower;
-    const int64_t asked = plait_training_count(run, "elect"), share = g->bins->used / USUAL_SHARE;
+    const int64_t asked = plait_training_count(run, "elect");
     if (!g->cut->votes) return;
-    g->elected = asked > 0 ? asked : share < USUAL_LEAST ? USUAL_LEAST : share > USUAL_MOST ? USUAL_MOST : share;
+    g->elected = asked > 0 ? asked : usual_elected(g->bins);
     if (g->elected > g->bins->used) g->elected = g->bins->used;
+    pli_trees_note_most(run, "elect");
     pli_run_took(run, "elect", g->elected);
 }
 

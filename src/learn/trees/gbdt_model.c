@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "learn/trees/trees.h"
+#include "learn/trees/tree.h"
 
 static pli_gbdt_model *model_of(const plait_model *model) { return model->own; }
 

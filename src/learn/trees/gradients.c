@@ -11,7 +11,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "learn/solve/inherit.h"
 #include "learn/trees/trees.h"
+#include "tensor/tensor.h"
 
 enum { ROWS = 2048, G_BITS = 44, H_BITS = 30, COLUMNS_ON_STACK = 64 };
 
@@ -24,6 +26,7 @@ _Static_assert(sizeof(real) == sizeof(pli_sum_cell), "a cell holds both");
 typedef struct work {
     pli_gradients      *to;
     const pli_bin_rows *rows;
+    int64_t             from; /* the first row */
     bool                losses;
     double             *most; /* [chunks, 2, columns] */
     pli_sums           *sums; /* [chunks] */
@@ -31,12 +34,14 @@ typedef struct work {
 
 /* --- as they are -------------------------------------------------------------------------------------------------- */
 
-/* As loss/logistic.c has them, by one exponential e for loss, slope and curvature; returns e. */
-static double of_two(double score, double y, real *out) {
-    const double margin = y * score, e = exp(-fabs(margin)), likelier = 1 / (1 + e);
+/* The larger one; NaN, once there is one. */
+static inline double larger(double most, double x) { return x > most || isnan(x) ? x : most; }
+
+/* As loss/logistic.c has them, by one exponential for loss, slope and curvature: e = e^-|margin|. */
+static inline real of_two(double margin, double y, double e) {
+    const double likelier = 1 / (1 + e);
     const double wrong = margin >= 0 ? e * likelier : likelier; /* probability of the other class */
-    *out = (real){ -y * wrong, wrong * (1 - wrong) };
-    return e;
+    return (real){ -y * wrong, wrong * (1 - wrong) };
 }
 
 /* The losses of rows of two classes. Those of log(1 + e) are added up as a product, whose logarithm is taken now and
@@ -91,10 +96,16 @@ static void take_bag(const work *w, int64_t first, int64_t end, double *room, do
         pli_bag_gradient(to->goal, w->rows->target[r], times * (double)w->rows->weight[r], to->base, room, room + k);
         for (int64_t c = 0; c < k; c++) {
             all[c * n + r] = (real){ room[c], room[k + c] };
-            if (!(fabs(room[c]) <= most[c])) most[c] = fabs(room[c]);
-            if (!(room[k + c] <= most[k + c])) most[k + c] = room[k + c];
+            most[c] = larger(most[c], fabs(room[c]));
+            most[k + c] = larger(most[k + c], room[k + c]);
         }
     }
+}
+
+/* e^-|score| of some rows. */
+static void exponentials(int64_t n, const double *score, double *out) {
+    for (int64_t i = 0; i < n; i++) out[i] = -fabs(score[i]);
+    pli_kernels_get()->exp_f64(n, out, out);
 }
 
 /* Threads have neighbouring chunks at the same time, so what they add up stays their own until the end. */
@@ -102,20 +113,23 @@ static void take_two(const work *w, int64_t first, int64_t end, double most[2], 
     const pli_bin_rows *rows = w->rows;
     real               *all = (real *)(void *)w->to->cell;
     two_losses          losses = { .product = 1 };
-    double              g = 0, h = 0;
+    double              g = 0, h = 0, total = 0, room[ROWS];
+    int64_t             taken = 0;
+    exponentials(end - first, rows->score + first, room);
     for (int64_t r = first; r < end; r++) {
         if (rows->held != NULL && rows->held[r]) continue;
-        const double weight = (double)rows->weight[r], y = rows->target[r];
-        real         x;
-        const double e = of_two(rows->score[r], y, &x);
+        const double weight = (double)rows->weight[r], y = rows->target[r], e = room[r - first];
+        real         x = of_two(y * rows->score[r], y, e);
         x = (real){ x.g * weight, x.h * weight };
         all[r] = x;
-        if (!(fabs(x.g) <= g)) g = fabs(x.g);
-        if (!(x.h <= h)) h = x.h;
+        g = larger(g, fabs(x.g));
+        h = larger(h, x.h);
         if (w->losses) add_two(&losses, y * rows->score[r], e, weight, r);
-        sums->weight += weight;
-        sums->rows++;
+        total += weight;
+        taken++;
     }
+    sums->weight += total;
+    sums->rows += (double)taken;
     sums->loss = losses.sum + log(losses.product);
     most[0] = g;
     most[1] = h;
@@ -131,8 +145,8 @@ static void take_any(const work *w, int64_t first, int64_t end, double *room, do
         for (int64_t c = 0; c < k; c++) {
             const real x = { out[c].g * weight, out[c].h * weight };
             all[c * n + r] = x;
-            if (!(fabs(x.g) <= most[c])) most[c] = fabs(x.g);
-            if (!(x.h <= most[k + c])) most[k + c] = x.h;
+            most[c] = larger(most[c], fabs(x.g));
+            most[k + c] = larger(most[k + c], x.h);
         }
         sums->loss += weight * loss;
         sums->weight += weight;
@@ -153,8 +167,8 @@ static void take_queries(const work *w, int64_t first, int64_t end, double most[
             const double weight = (double)rows->weight[from + i];
             const real   x = { slope[i] * weight, slope[n + i] * weight };
             all[from + i] = x;
-            if (!(fabs(x.g) <= most[0])) most[0] = fabs(x.g);
-            if (!(x.h <= most[1])) most[1] = x.h;
+            most[0] = larger(most[0], fabs(x.g));
+            most[1] = larger(most[1], x.h);
         }
         sums->loss += loss;
         sums->weight++;
@@ -165,7 +179,8 @@ static void take_queries(const work *w, int64_t first, int64_t end, double most[
 
 static void take_chunk(void *user, int64_t chunk, int32_t thread) {
     work         *w = user;
-    const int64_t k = w->to->goal->columns, n = w->rows->n, end = (chunk + 1) * ROWS < n ? (chunk + 1) * ROWS : n;
+    const int64_t k = w->to->goal->columns, n = w->rows->n;
+    const int64_t first = w->from + chunk * ROWS, end = first + ROWS < n ? first + ROWS : n;
     double        on_stack[6 * COLUMNS_ON_STACK];
     double       *room = k <= COLUMNS_ON_STACK ? on_stack : pli_array((size_t)k, 6 * sizeof *room);
     double       *most = w->most + chunk * 2 * k;
@@ -174,10 +189,10 @@ static void take_chunk(void *user, int64_t chunk, int32_t thread) {
     for (int64_t c = 0; room == NULL && c < 2 * k; c++) most[c] = (double)NAN;
     if (room == NULL) return;
     memset(room, 0, 2 * (size_t)k * sizeof *room);
-    if (w->to->base != NULL) take_bag(w, chunk * ROWS, end, room + 2 * k, room);
-    else if (w->to->goal->loss->query != NULL) take_queries(w, chunk * ROWS, end, room, &sums);
-    else if (w->to->goal->loss->target == PLI_TWO_CLASSES) take_two(w, chunk * ROWS, end, room, &sums);
-    else take_any(w, chunk * ROWS, end, room + 2 * k, room, &sums);
+    if (w->to->base != NULL) take_bag(w, first, end, room + 2 * k, room);
+    else if (w->to->goal->loss->query != NULL) take_queries(w, first, end, room, &sums);
+    else if (w->to->goal->loss->target == PLI_TWO_CLASSES) take_two(w, first, end, room, &sums);
+    else take_any(w, first, end, room + 2 * k, room, &sums);
     memcpy(most, room, 2 * (size_t)k * sizeof *room);
     w->sums[chunk] = sums;
     if (room != on_stack) pli_free(room);
@@ -207,43 +222,81 @@ static void set_scales(const pli_run *run, pli_gradients *to) {
                                         .h = unit_of(to->most[k + c], h) };
 }
 
+/* x as a whole number, the even one of two that are as near: llrint without a call. |x| < 2^51. */
+static inline int64_t whole_of(double x) {
+    const double magic = 0x1.8p52, shifted = x + magic; /* the whole number lies in the low bits */
+    int64_t      bits, none;
+    memcpy(&bits, &shifted, sizeof bits);
+    memcpy(&none, &magic, sizeof none);
+    return bits - none;
+}
+
 static void round_chunk(void *user, int64_t chunk, int32_t thread) {
     const work   *w = user;
-    const int64_t k = w->to->goal->columns, n = w->rows->n, end = (chunk + 1) * ROWS < n ? (chunk + 1) * ROWS : n;
+    const int64_t k = w->to->goal->columns, n = w->rows->n;
+    const int64_t first = w->from + chunk * ROWS, end = first + ROWS < n ? first + ROWS : n;
     (void)thread;
     for (int64_t c = 0; c < k; c++) {
         const pli_sum_scale *s = &w->to->scale[c];
         const double         g = 1 / s->g, h = 1 / s->h;
-        for (int64_t r = chunk * ROWS; r < end; r++) {
+        for (int64_t r = first; r < end; r++) {
             pli_sum_cell *cell = &w->to->cell[c * n + r];
             real          x;
             if (w->rows->held != NULL && w->rows->held[r]) continue;
             memcpy(&x, cell, sizeof x);
-            *cell = (pli_sum_cell){ llrint(x.g * g), (llrint(x.h * h) << s->count_bits) + 1 };
+            *cell = (pli_sum_cell){ whole_of(x.g * g), (whole_of(x.h * h) << s->count_bits) + 1 };
         }
     }
 }
 
 /* --- a round ------------------------------------------------------------------------------------------------------ */
 
+static pli_sum_cell *make_cells(const pli_run *run, int64_t k, int64_t n) {
+    const size_t  cells = (size_t)k * (size_t)n;
+    pli_sum_cell *cell = cells <= SIZE_MAX / sizeof *cell ? pli_aligned(cells * sizeof *cell) : NULL;
+    if (cell == NULL) (void)pli_fail(run->err, PLAIT_ENOMEM, "no memory for gradients of %lld rows", (long long)n);
+    return cell;
+}
+
 plait_status pli_gradients_make(pli_run *run, const pli_bin_rows *rows, pli_gradients *to) {
-    const size_t k = (size_t)to->goal->columns, cells = k * (size_t)rows->n;
-    to->cell = cells <= SIZE_MAX / sizeof(pli_sum_cell) ? pli_aligned(cells * sizeof(pli_sum_cell)) : NULL;
+    const size_t k = (size_t)to->goal->columns;
+    to->cell = make_cells(run, to->goal->columns, rows->n);
     to->scale = pli_array(k, sizeof *to->scale);
     to->most = pli_array(k, 2 * sizeof *to->most);
     if (to->cell != NULL && to->scale != NULL && to->most != NULL) return PLAIT_OK;
     return pli_fail(run->err, PLAIT_ENOMEM, "no memory for gradients of %lld rows", (long long)rows->n);
 }
 
-/* Where each worker has the rows of all, one of them counts their losses. */
+plait_status pli_gradients_resize(const pli_run *run, const pli_bin_rows *rows, int64_t before, pli_gradients *to) {
+    const int64_t k = to->goal->columns, n = rows->n;
+    if (to->cell == NULL) return PLAIT_OK; /* they are made later */
+    pli_sum_cell *cell = make_cells(run, k, n);
+    if (cell == NULL) return PLAIT_ENOMEM;
+    for (int64_t c = 0; c < k; c++)
+        memcpy(cell + c * n, to->cell + c * before, (size_t)before * sizeof *cell);
+    pli_free(to->cell);
+    to->cell = cell;
+    return PLAIT_OK;
+}
+
+/* Where each worker has the rows of all, one of them counts the losses of a chunk: the one that its first row's block
+ * belongs to. */
+static bool counts(const pli_run *run, const work *w, int64_t chunk) {
+    const pli_bin_rows *rows = w->rows;
+    if (!rows->of_all) return true;
+    for (int32_t p = 0; p < rows->parts; p++)
+        if (rows->part[p].first <= chunk * ROWS && chunk * ROWS < rows->part[p].first + rows->part[p].n)
+            return pli_living_is_mine(run, run->data, rows->part[p].block);
+    return false;
+}
+
 static plait_status agree(pli_run *run, const work *w, int64_t chunks) {
     pli_gradients *to = w->to;
     const int64_t  k = to->goal->columns;
-    const bool     counts = !w->rows->of_all || plait_comm_rank(run->comm) == 0;
     to->loss = (pli_total){ 0 };
     memset(to->most, 0, (size_t)(2 * k) * sizeof *to->most);
     for (int64_t i = 0; i < chunks; i++) {
-        if (counts) pli_total_add(&to->loss, &w->sums[i]);
+        if (counts(run, w, i)) pli_total_add(&to->loss, &w->sums[i]);
         for (int64_t c = 0; c < 2 * k; c++) { /* the maximum of all workers takes infinity, and not NaN */
             const double most = w->most[i * 2 * k + c];
             to->most[c] = isfinite(most) ? fmax(to->most[c], most) : (double)INFINITY;
@@ -258,23 +311,48 @@ static plait_status agree(pli_run *run, const work *w, int64_t chunks) {
     return PLAIT_OK;
 }
 
+/* Memory for what chunks find; the number of chunks. -1: there is none. */
+static int64_t make_work(work *w) {
+    const int64_t chunks = (w->rows->n - w->from + ROWS - 1) / ROWS;
+    w->most = pli_array((size_t)chunks, 2 * (size_t)w->to->goal->columns * sizeof *w->most);
+    w->sums = pli_calloc((size_t)chunks, sizeof *w->sums);
+    return w->most != NULL && w->sums != NULL ? chunks : -1;
+}
+
+static void end_work(work *w) {
+    pli_free(w->most);
+    pli_free(w->sums);
+}
+
+static plait_status take(pli_run *run, work *w) {
+    PLI_TRY(pli_heirs_gather(run));
+    const int64_t chunks = make_work(w);
+    if (chunks < 0) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for gradients");
+    pli_pool_for(run->pool, chunks, take_chunk, w);
+    PLI_TRY(agree(run, w, chunks));
+    set_scales(run, w->to);
+    pli_pool_for(run->pool, chunks, round_chunk, w);
+    return PLAIT_OK;
+}
+
 plait_status pli_gradients_take(pli_run *run, const pli_bin_rows *rows, bool losses, pli_gradients *to) {
-    const int64_t chunks = (rows->n + ROWS - 1) / ROWS, k = to->goal->columns;
-    work          w = { .to = to, .rows = rows, .losses = losses };
-    w.most = pli_array((size_t)chunks, 2 * (size_t)k * sizeof *w.most);
-    w.sums = pli_calloc((size_t)chunks, sizeof *w.sums);
-    plait_status status = w.most != NULL && w.sums != NULL
-                              ? PLAIT_OK
-                              : pli_fail(run->err, PLAIT_ENOMEM, "no memory for gradients");
-    if (status >= 0) {
+    int32_t      absent = pli_comm_absent(run->comm);
+    plait_status status;
+    do {
+        work w = { .to = to, .rows = rows, .losses = losses };
+        status = take(run, &w);
+        end_work(&w);
+    } while (status >= 0 && pli_run_again(run, &absent));
+    return status;
+}
+
+plait_status pli_gradients_add(const pli_run *run, const pli_bin_rows *rows, int64_t from, pli_gradients *to) {
+    work          w = { .to = to, .rows = rows, .from = from };
+    const int64_t chunks = make_work(&w);
+    if (chunks >= 0) {
         pli_pool_for(run->pool, chunks, take_chunk, &w);
-        status = agree(run, &w, chunks);
-    }
-    if (status >= 0) {
-        set_scales(run, to);
         pli_pool_for(run->pool, chunks, round_chunk, &w);
     }
-    pli_free(w.most);
-    pli_free(w.sums);
-    return status;
+    end_work(&w);
+    return chunks >= 0 ? PLAIT_OK : pli_fail(run->err, PLAIT_ENOMEM, "no memory for gradients");
 }

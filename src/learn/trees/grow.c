@@ -5,22 +5,35 @@
 
 #include "learn/trees/trees.h"
 
-enum { ROWS = 4096 }; /* rows that a thread scores at once */
+enum { ROWS = 4096 }; /* rows that a thread takes at once */
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-plait_status pli_grower_make(pli_grower *g) {
-    const size_t rows = (size_t)g->rows->n, leaves = (size_t)g->rules.leaves;
-    PLI_TRY(pli_histograms_make(&g->histograms, g->bins, g->rows, g->run->pool, g->run->err));
+/* For each row. */
+static bool make_order(pli_grower *g) {
+    const size_t rows = (size_t)g->rows->n;
     g->order = pli_array(rows, sizeof *g->order);
     for (int i = 0; i < 2; i++) g->moved[i] = pli_array(rows, sizeof *g->moved[i]);
+    return g->order != NULL && g->moved[0] != NULL && g->moved[1] != NULL;
+}
+
+static void free_order(pli_grower *g) {
+    pli_free(g->order);
+    pli_free(g->moved[0]);
+    pli_free(g->moved[1]);
+}
+
+plait_status pli_grower_make(pli_grower *g) {
+    const size_t leaves = (size_t)g->rules.leaves;
+    PLI_TRY(pli_histograms_make(&g->histograms, g->bins, g->rows, g->run->pool, g->run->err));
+    const bool ordered = make_order(g);
     if (g->rules.colsample < 1 || g->rules.tries > 0)
         g->use = pli_array(2 * (size_t)g->slots, (size_t)g->bins->used * sizeof *g->use);
     if (g->rules.bagged) g->stack = pli_array(leaves, sizeof *g->stack);
     g->leaf = pli_array(leaves, sizeof *g->leaf);
     g->node = pli_array(2 * leaves, sizeof *g->node);
     g->spare = pli_calloc(leaves + 1, sizeof(pli_sum_cell *));
-    if (g->order != NULL && g->moved[0] != NULL && g->moved[1] != NULL &&
+    if (ordered &&
         ((g->rules.colsample >= 1 && g->rules.tries == 0) || g->use != NULL) &&
         (!g->rules.bagged || g->stack != NULL) && g->leaf != NULL && g->node != NULL && g->spare != NULL)
         return g->cut->make(g);
@@ -31,9 +44,7 @@ void pli_grower_free(pli_grower *g) {
     if (g->shared != NULL) g->cut->free(g);
     pli_histograms_free(&g->histograms);
     pli_free(g->rules.sign);
-    pli_free(g->order);
-    pli_free(g->moved[0]);
-    pli_free(g->moved[1]);
+    free_order(g);
     pli_free(g->use);
     pli_free(g->stack);
     for (int64_t i = 0; g->leaf != NULL && i < g->leaves; i++) pli_free(g->leaf[i].sums);
@@ -43,6 +54,13 @@ void pli_grower_free(pli_grower *g) {
     for (int64_t i = 0; g->spare != NULL && i < g->spares; i++) pli_free(g->spare[i]);
     pli_free(g->spare);
     *g = (pli_grower){ 0 };
+}
+
+plait_status pli_grower_resize(pli_grower *g) {
+    if (g->order == NULL) return PLAIT_OK; /* it is made later */
+    free_order(g);
+    return make_order(g) ? PLAIT_OK : pli_fail(g->run->err, PLAIT_ENOMEM, "no memory to grow trees of %lld rows",
+                                               (long long)g->rows->n);
 }
 
 static plait_status take_sums(pli_grower *g, pli_sum_cell **out) {
@@ -55,6 +73,19 @@ static plait_status take_sums(pli_grower *g, pli_sum_cell **out) {
 static void give_sums(pli_grower *g, pli_growing_leaf *leaf) {
     if (leaf->sums != NULL) g->spare[g->spares++] = leaf->sums;
     leaf->sums = NULL;
+}
+
+plait_status pli_grower_refit(pli_grower *g) {
+    pli_histograms_free(&g->histograms);
+    PLI_TRY(pli_histograms_make(&g->histograms, g->bins, g->rows, g->run->pool, g->run->err));
+    while (g->spares > 0) pli_free(g->spare[--g->spares]);
+    for (int64_t l = 0; l < g->leaves; l++) {
+        if (g->leaf[l].sums == NULL) continue;
+        pli_free(g->leaf[l].sums);
+        g->leaf[l].sums = NULL;
+        PLI_TRY(take_sums(g, &g->leaf[l].sums));
+    }
+    return PLAIT_OK;
 }
 
 /* --- a step ------------------------------------------------------------------------------------------------------- */
@@ -76,10 +107,21 @@ void pli_grow_add_up(const pli_grower *g, int64_t n, pli_growing_leaf *const *le
     pli_run_step(g->run, "histograms", &at);
 }
 
-plait_status pli_grow_clock(pli_grower *g) {
-    PLI_TRY(plait_job_clock(g->run->job));
+plait_status pli_grow_clock(pli_grower *g, plait_status (*stand_in)(pli_grower *g)) {
+    plait_status status;
+    while ((status = plait_job_clock(g->run->job)) == PLAIT_STAND_IN) PLI_TRY(stand_in(g));
+    PLI_TRY(status);
     g->run->clocks_done++;
     return PLAIT_OK;
+}
+
+void pli_grow_recount(pli_grower *g) {
+    for (int64_t l = 0; l < g->leaves; l++) {
+        pli_growing_leaf *leaf = &g->leaf[l];
+        if (leaf->sums == NULL) continue;
+        pli_grow_add_up(g, 1, &leaf, NULL);
+        pli_histograms_complete(&g->histograms, leaf->sums);
+    }
 }
 
 /* --- splits ------------------------------------------------------------------------------------------------------- */
@@ -105,8 +147,7 @@ const bool *pli_grow_features(const pli_grower *g, const pli_growing_leaf *leaf,
     return use;
 }
 
-/* item: which of the leaves that are searched at the same time. */
-static void find_split(const pli_grower *g, pli_growing_leaf *leaf, int64_t item) {
+void pli_grow_find(const pli_grower *g, pli_growing_leaf *leaf, int64_t item) {
     leaf->split = (pli_split){ .gain = 0 };
     if (leaf->sums == NULL || !pli_grow_may_split(g, leaf)) return;
     leaf->split = pli_split_find(g->bins, &g->rules, g->scale, leaf->sums, leaf->bounds,
@@ -215,7 +256,7 @@ static void search_item(void *user, int64_t i, int32_t thread) {
     pli_growing_leaf *leaf = pli_grow_item(s->small, s->large, i);
     (void)thread;
     if (i % 2 == 1 && s->large != NULL) pli_grow_take_off(s->g, leaf, s->small[i / 2]);
-    find_split(s->g, leaf, i);
+    pli_grow_find(s->g, leaf, i);
 }
 
 /* Threads share the leaves if there are enough of them, and else the features of each: a loop inside a loop is
@@ -296,7 +337,7 @@ static plait_status grow_newest_first(pli_grower *g) {
 
 /* --- a tree ------------------------------------------------------------------------------------------------------- */
 
-static bool is_taken(const pli_grower *g, int64_t round, int64_t r) {
+bool pli_grow_sees(const pli_grower *g, int64_t round, int64_t r) {
     if (g->rows->held != NULL && g->rows->held[r]) return false;
     if (g->rules.bagged)
         return pli_bag_draw(g->run->opts->seed, round, g->rows->number[r], g->rules.subsample) > 0;
@@ -308,12 +349,39 @@ static bool is_taken(const pli_grower *g, int64_t round, int64_t r) {
 
 /* Of the rows of all workers, a worker has not the bins to walk down a tree later. So rows that the tree does not see
  * travel along, and count nothing. */
+static int64_t take_all_rows(pli_grower *g, int64_t round) {
+    for (int64_t r = 0; r < g->rows->n; r++) {
+        if (!pli_grow_sees(g, round, r)) g->cell[r] = (pli_sum_cell){ 0 };
+        g->order[r] = (uint32_t)r;
+    }
+    return g->rows->n;
+}
+
+/* Does a tree see all rows that the worker has? */
+static bool takes_all(const pli_grower *g) {
+    bool all = g->rows->held == NULL && !g->rules.bagged && !(g->rules.subsample < 1);
+    for (int32_t p = 0; all && p < g->rows->parts; p++) all = g->rows->part[p].steps;
+    return all;
+}
+
+static void take_chunk(void *user, int64_t c, int32_t thread) {
+    const pli_grower *g = user;
+    const int64_t     end = (c + 1) * ROWS < g->rows->n ? (c + 1) * ROWS : g->rows->n;
+    (void)thread;
+    for (int64_t r = c * ROWS; r < end; r++) g->order[r] = (uint32_t)r;
+}
+
 static int64_t take_rows(pli_grower *g, int64_t round) {
     int64_t n = 0;
-    for (int64_t r = 0; r < g->rows->n; r++) {
-        const bool taken = is_taken(g, round, r);
-        if (!taken && g->rows->of_all) g->cell[r] = (pli_sum_cell){ 0 };
-        if (taken || g->rows->of_all) g->order[n++] = (uint32_t)r;
+    if (g->rows->of_all) return take_all_rows(g, round);
+    if (takes_all(g)) {
+        pli_pool_for(g->run->pool, (g->rows->n + ROWS - 1) / ROWS, take_chunk, g);
+        return g->rows->n;
+    }
+    for (int32_t p = 0; p < g->rows->parts; p++) {
+        const pli_rows_part *part = &g->rows->part[p];
+        for (int64_t r = part->first; part->steps && r < part->first + part->n; r++)
+            if (pli_grow_sees(g, round, r)) g->order[n++] = (uint32_t)r;
     }
     return n;
 }
@@ -325,74 +393,21 @@ static void take_features(pli_grower *g, int64_t tree) {
         draw_features(g, UINT64_MAX - 1, (uint64_t)tree, (int64_t)ceil(g->rules.colsample * g->bins->used), g->use);
 }
 
-typedef struct adding {
-    const pli_grower    *g;
-    const pli_tree_node *node;
-    const int32_t       *code;
-    double              *score;
-    int64_t              round;
-    bool                 counts; /* of a forest: this is the round's first tree */
-} adding;
-
-static void add_leaf(void *user, int64_t l, int32_t thread) {
-    const adding           *a = user;
-    const pli_growing_leaf *leaf = &a->g->leaf[l];
-    const double            value = a->g->node[leaf->node].value;
-    (void)thread;
-    for (int64_t i = leaf->begin; i < leaf->begin + leaf->n; i++) {
-        const uint32_t r = a->g->order[i];
-        if (a->g->rules.bagged && is_taken(a->g, a->round, r)) continue;
-        if (a->counts) a->g->rows->votes[r]++;
-        a->score[r] += value;
-    }
-}
-
-/* Rows that the tree has not seen walk down it. */
-static void add_others(void *user, int64_t c, int32_t thread) {
-    const adding *a = user;
-    const int64_t end = (c + 1) * ROWS < a->g->rows->n ? (c + 1) * ROWS : a->g->rows->n;
-    (void)thread;
-    for (int64_t r = c * ROWS; r < end; r++)
-        if (!is_taken(a->g, a->round, r)) {
-            if (a->counts) a->g->rows->votes[r]++;
-            a->score[r] += pli_bin_rows_leaf(a->g->rows, a->g->bins, a->node, a->code, r)->value;
-        }
-}
-
-void pli_grow_add_others(const pli_grower *g, const pli_tree_node *node, const int32_t *code, int64_t tree,
-                         double *score) {
-    const int64_t k = pli_fit_of(g->run)->goal.columns;
-    adding        a = { .g = g, .node = node, .code = code, .score = score, .round = tree / k,
-                        .counts = g->rules.bagged && tree % k == 0 };
-    pli_pool_for(g->run->pool, (g->rows->n + ROWS - 1) / ROWS, add_others, &a);
-}
-
-/* The score of a row in a forest is that of the trees that have not seen it. */
-static void add_scores(const pli_grower *g, int64_t tree, double *score) {
-    const int64_t k = pli_fit_of(g->run)->goal.columns;
-    adding        a = { .g = g, .score = score, .round = tree / k, .counts = g->rules.bagged && tree % k == 0 };
-    if (!g->rules.bagged || g->rows->of_all) pli_pool_for(g->run->pool, g->leaves, add_leaf, &a);
-    if (g->rows->of_all) return;
-    if (g->rules.bagged || g->rows->held != NULL || g->rules.subsample < 1)
-        pli_grow_add_others(g, g->node, g->code, tree, score);
-}
-
-plait_status pli_grow_tree(pli_grower *g, int64_t tree, pli_sum_cell *cell, const pli_sum_scale *scale,
-                           double *score) {
+plait_status pli_grow_tree(pli_grower *g, int64_t tree, pli_sum_cell *cell, const pli_sum_scale *scale) {
     const int64_t     round = tree / pli_fit_of(g->run)->goal.columns;
     pli_growing_leaf *root = &g->leaf[0];
     g->cell = cell;
     g->scale = scale;
     g->nodes = g->codes = 0;
     g->leaves = 1;
-    *root = (pli_growing_leaf){ .n = take_rows(g, round), .bounds = PLI_UNBOUND };
     take_features(g, tree);
+    *root = (pli_growing_leaf){ .n = take_rows(g, round), .bounds = PLI_UNBOUND };
     PLI_TRY(take_sums(g, &root->sums));
     PLI_TRY(g->cut->search(g, 1, &root, NULL));
     root->node = add_node(g, root);
     settle_split(g, root);
     PLI_TRY(g->rules.bagged ? grow_newest_first(g) : g->rules.level ? grow_by_level(g) : grow_by_leaf(g));
     for (int64_t l = 0; l < g->leaves; l++) give_sums(g, &g->leaf[l]);
-    add_scores(g, tree, score);
+    pli_scores_take(g);
     return PLAIT_OK;
 }

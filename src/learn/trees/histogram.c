@@ -1,119 +1,228 @@
-/* Histograms of a worker's rows. A cell is two whole numbers, which are added at once. Threads share the work by
- * stretches of features if there are enough of them, and else by rows: whole numbers add up to the same in any case. */
+/* Histograms of a worker's rows. A cell is two whole numbers, which are added at once; whole numbers add up to the same
+ * in any order, so threads may share the work as they come.
+ *
+ * What bounds it. A row costs an addition for each feature, in memory that must stay near: the cells of eight features
+ * of 255 bins take 32 KB, which a first cache holds. So rows are taken in blocks, and each block goes over eight
+ * features after the other, whose bins are read as one word. The rows of a leaf lie apart: a block first gathers their
+ * bins and gradients, so that many cache lines are on their way at once, and each is fetched once. Rows that lie
+ * together, as a root's do, are read where they are.
+ *
+ * Threads take chunks of rows, and each has cells of its own, which are summed at the end. Where there are many
+ * stretches of features, threads take these instead, and nothing is summed. */
 #include <string.h>
 
-#include "learn/trees/trees.h"
+#include "learn/trees/sums.h"
 
 typedef int64_t pair __attribute__((vector_size(16)));
 
-enum { AHEAD = 16, ROWS_A_CHUNK = 4096 };
+enum { AHEAD = 16, BLOCK = 512, ROWS_A_CHUNK = 2048, CHUNKS_A_THREAD = 32, STRETCHES_A_THREAD = 4, WORD = 8,
+       CELLS_A_CHUNK = 2048 };
 
 typedef struct work {
     const pli_histograms *h;
     int64_t               n, chunks;
     const uint32_t       *order;
     const pli_sum_cell   *cell;
-    pli_sum_cell         *out; /* of the first chunk; the others are in scratch */
+    pli_sum_cell         *out; /* of thread 0; the others' are in scratch */
 } work;
+
+static int64_t stretches_of(const pli_histograms *h) { return h->rows->dense != NULL ? h->rows->stretches : 1; }
 
 plait_status pli_histograms_make(pli_histograms *h, const pli_bins *bins, const pli_bin_rows *rows, pli_pool *pool,
                                  plait_error *err) {
     *h = (pli_histograms){ .bins = bins, .rows = rows, .pool = pool, .size = pli_bins_cells(bins) };
-    const int32_t threads = pli_pool_threads(pool);
-    if (threads > 1) h->scratch = pli_aligned((size_t)(threads - 1) * (size_t)h->size * sizeof *h->scratch);
-    if (threads == 1 || h->scratch != NULL) return PLAIT_OK;
+    const size_t threads = (size_t)pli_pool_threads(pool);
+    h->begun = pli_array(threads, (size_t)stretches_of(h) * sizeof *h->begun);
+    if (threads > 1) h->scratch = pli_aligned((threads - 1) * (size_t)h->size * sizeof *h->scratch);
+    if (h->begun != NULL && (threads == 1 || h->scratch != NULL)) return PLAIT_OK;
     return pli_fail(err, PLAIT_ENOMEM, "no memory for histograms of %lld bins", (long long)h->size);
 }
 
 void pli_histograms_free(pli_histograms *h) {
     pli_free(h->scratch);
+    pli_free(h->begun);
     *h = (pli_histograms){ 0 };
 }
 
-/* --- kernels ------------------------------------------------------------------------------------------------------ */
+/* --- dense rows --------------------------------------------------------------------------------------------------- */
 
-static void add_total(int64_t n, const uint32_t *order, const pli_sum_cell *cell, pli_sum_cell *total) {
-    int64_t g = 0, hn = 0;
-    for (int64_t i = 0; i < n; i++) {
-        g += cell[order[i]].g;
-        hn += cell[order[i]].hn;
+/* Adds up `width` features, which stand next to each other in a word. A constant width leaves no loop inside. */
+static inline __attribute__((always_inline)) void add_columns(int32_t width, int64_t n, const uint8_t *bins,
+                                                              int64_t stride, const pair *value, pair *const *base) {
+    for (int64_t i = 0; i < n; i++, bins += stride) {
+        uint64_t word;
+        memcpy(&word, bins, sizeof word);
+        const pair add = value[i];
+#pragma GCC unroll 8
+        for (int32_t j = 0; j < width; j++, word >>= 8) base[j][word & 255] += add;
     }
-    total->g += g;
-    total->hn += hn;
+}
+
+static void add_word(int32_t width, int64_t n, const uint8_t *bins, int64_t stride, const pair *value,
+                     pair *const *base) {
+    pair *b[WORD];
+    memcpy(b, base, sizeof b); /* a copy of its own can lie in registers */
+    switch (width) {
+    case 8: add_columns(8, n, bins, stride, value, b); break;
+    case 7: add_columns(7, n, bins, stride, value, b); break;
+    case 6: add_columns(6, n, bins, stride, value, b); break;
+    case 5: add_columns(5, n, bins, stride, value, b); break;
+    case 4: add_columns(4, n, bins, stride, value, b); break;
+    case 3: add_columns(3, n, bins, stride, value, b); break;
+    case 2: add_columns(2, n, bins, stride, value, b); break;
+    default: add_columns(1, n, bins, stride, value, b);
+    }
+}
+
+typedef struct gathered {
+    _Alignas(64) pair value[BLOCK];
+    uint8_t bins[BLOCK * PLI_ROWS_WIDTH];
+} gathered;
+
+/* left: how many rows the chunk has from here on, which may be fetched ahead. */
+static inline __attribute__((always_inline)) void gather_rows(int64_t stride, int64_t n, int64_t left,
+                                                              const uint32_t *order, const uint8_t *dense,
+                                                              const pair *cell, gathered *to) {
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t row = order[i], next = order[i + AHEAD < left ? i + AHEAD : i];
+        __builtin_prefetch(dense + next * stride);
+        __builtin_prefetch(cell + next);
+        to->value[i] = cell[row];
+        memcpy(to->bins + i * stride, dense + row * stride, (size_t)stride);
+    }
+}
+
+static void gather(int64_t stride, int64_t n, int64_t left, const uint32_t *order, const uint8_t *dense,
+                   const pair *cell, gathered *to) {
+    if (stride == 8) gather_rows(8, n, left, order, dense, cell, to);
+    else if (stride == 16) gather_rows(16, n, left, order, dense, cell, to);
+    else gather_rows(PLI_ROWS_WIDTH, n, left, order, dense, cell, to);
 }
 
 static void add_stretch(const pli_histograms *h, int32_t s, int64_t n, const uint32_t *order, const pli_sum_cell *cell,
                         pli_sum_cell *out) {
     const pli_bin_rows *rows = h->rows;
     const int32_t       first = rows->first[s], width = rows->first[s + 1] - first;
-    const uint8_t      *dense = rows->dense[s];
+    const int64_t       stride = pli_rows_stride(width);
     const pair         *from = (const pair *)(const void *)cell;
-    pair               *base[PLI_ROWS_WIDTH];
+    pair               *base[PLI_ROWS_WIDTH] = { NULL };
+    gathered            room;
     for (int32_t j = 0; j < width; j++) base[j] = (pair *)(void *)(out + pli_bins_place(h->bins, first + j));
-    for (int64_t i = 0; i < n; i++) {
-        if (i + AHEAD < n) {
-            __builtin_prefetch(dense + (int64_t)order[i + AHEAD] * width);
-            __builtin_prefetch(from + order[i + AHEAD]);
-        }
-        const uint8_t *bin = dense + (int64_t)order[i] * width;
-        const pair     value = from[order[i]];
-        for (int32_t j = 0; j < width; j++) base[j][bin[j]] += value;
+    for (int64_t i = 0, m; i < n; i += m) {
+        m = n - i < BLOCK ? n - i : BLOCK;
+        const bool     together = (int64_t)order[i + m - 1] - (int64_t)order[i] == m - 1; /* orders increase */
+        const uint8_t *bins = together ? rows->dense[s] + (int64_t)order[i] * stride : room.bins;
+        if (!together) gather(stride, m, n - i, order + i, rows->dense[s], from, &room);
+        for (int32_t j = 0; j < width; j += WORD)
+            add_word(width - j < WORD ? width - j : WORD, m, bins + j, stride,
+                     together ? from + order[i] : room.value, base + j);
     }
 }
 
-/* base: of the first bin that the histogram has. */
-static void add_sparse(const pli_bin_rows *rows, int64_t n, const uint32_t *order, const pli_sum_cell *cell,
-                       int64_t base, pli_sum_cell *out) {
-    const pair *from = (const pair *)(const void *)cell;
-    pair       *to = (pair *)(void *)out;
+/* --- sparse rows -------------------------------------------------------------------------------------------------- */
+
+/* base: of the first bin that the histogram has. The node's own sums come last. */
+static void add_sparse(const pli_histograms *h, int64_t n, const uint32_t *order, const pli_sum_cell *cell,
+                       pli_sum_cell *out) {
+    const pli_bin_rows *rows = h->rows;
+    const int64_t       base = h->bins->offset[h->bins->from];
+    const pair         *from = (const pair *)(const void *)cell;
+    pair               *to = (pair *)(void *)out, total = { 0, 0 };
     for (int64_t i = 0; i < n; i++) {
         const int64_t row = order[i];
         const pair    value = from[row];
         if (i + AHEAD < n) __builtin_prefetch(rows->entry + rows->start[order[i + AHEAD]]);
         for (int64_t e = rows->start[row]; e < rows->start[row + 1]; e++) to[rows->entry[e] - base] += value;
+        total += value;
     }
+    to[h->size - 1] += total;
 }
 
 /* --- sharing ------------------------------------------------------------------------------------------------------ */
 
-static int64_t stretches_of(const pli_histograms *h) { return h->rows->dense != NULL ? h->rows->stretches : 1; }
+/* The cells of a stretch. The node's own sums belong to the last one. */
+static void cells_of(const pli_histograms *h, int64_t s, int64_t *from_out, int64_t *end_out) {
+    const bool dense = h->rows->dense != NULL, last = s + 1 == stretches_of(h);
+    *from_out = dense ? pli_bins_place(h->bins, h->rows->first[s]) : 0;
+    *end_out = last ? h->size : pli_bins_place(h->bins, h->rows->first[s + 1]);
+}
 
-/* Item i: stretch i % stretches of chunk i / stretches. */
+static pli_sum_cell *cells_at(const work *w, int64_t thread) {
+    return thread == 0 ? w->out : w->h->scratch + (thread - 1) * w->h->size;
+}
+
+/* Item i: stretch i % stretches of chunk i / stretches. A thread clears a stretch before it adds to it. */
 static void add_item(void *user, int64_t i, int32_t thread) {
     const work           *w = user;
     const pli_histograms *h = w->h;
-    const int64_t         s = i % stretches_of(h), c = i / stretches_of(h), last = stretches_of(h) - 1;
+    const int64_t         stretches = stretches_of(h), s = i % stretches, c = i / stretches;
     const int64_t         first = w->n * c / w->chunks, n = w->n * (c + 1) / w->chunks - first;
-    pli_sum_cell         *out = c == 0 ? w->out : h->scratch + (c - 1) * h->size;
+    const int64_t         owner = w->chunks > 1 ? thread : 0; /* with one chunk, no two threads share a stretch */
+    pli_sum_cell         *out = cells_at(w, owner);
+    bool                 *begun = &h->begun[owner * stretches + s];
+    int64_t               from, end;
+    cells_of(h, s, &from, &end);
+    if (!*begun) memset(out + from, 0, (size_t)(end - from) * sizeof *out);
+    *begun = true;
+    if (h->rows->dense == NULL) add_sparse(h, n, w->order + first, w->cell, out);
+    else if (h->rows->dense[s] != NULL) add_stretch(h, (int32_t)s, n, w->order + first, w->cell, out);
+}
+
+/* Sums what the threads have added up, a part of one stretch. */
+static void sum_item(void *user, int64_t i, int32_t thread) {
+    const work           *w = user;
+    const pli_histograms *h = w->h;
+    const int64_t         stretches = stretches_of(h), s = i % stretches;
+    int64_t               from, end;
     (void)thread;
-    if (h->rows->dense == NULL) {
-        memset(out, 0, (size_t)h->size * sizeof *out);
-        add_sparse(h->rows, n, w->order + first, w->cell, h->bins->offset[h->bins->from], out);
-    } else {
-        const int64_t from = pli_bins_place(h->bins, h->rows->first[s]),
-                      end = pli_bins_place(h->bins, h->rows->first[s + 1]);
-        memset(out + from, 0, (size_t)(end - from) * sizeof *out);
-        add_stretch(h, (int32_t)s, n, w->order + first, w->cell, out);
+    cells_of(h, s, &from, &end);
+    from += i / stretches * CELLS_A_CHUNK;
+    if (end > from + CELLS_A_CHUNK) end = from + CELLS_A_CHUNK;
+    if (from >= end) return;
+    if (!h->begun[s]) memset(w->out + from, 0, (size_t)(end - from) * sizeof *w->out);
+    for (int64_t t = 1; t < pli_pool_threads(h->pool); t++) {
+        const pli_sum_cell *own = cells_at(w, t);
+        if (!h->begun[t * stretches + s]) continue;
+        for (int64_t c = from; c < end; c++) {
+            w->out[c].g += own[c].g;
+            w->out[c].hn += own[c].hn;
+        }
     }
-    if (s != last) return;
-    out[h->size - 1] = (pli_sum_cell){ 0 };
-    add_total(n, w->order + first, w->cell, &out[h->size - 1]);
+}
+
+/* A node's own sums are those of any of its features. */
+static void set_total(const work *w) {
+    const pli_histograms *h = w->h;
+    const pli_bins       *b = h->bins;
+    pli_sum_cell          total = { 0 };
+    if (b->to > b->from)
+        for (int64_t c = 0; c < b->offset[b->from + 1] - b->offset[b->from]; c++) {
+            total.g += w->out[c].g;
+            total.hn += w->out[c].hn;
+        }
+    else
+        for (int64_t i = 0; i < w->n; i++) {
+            total.g += w->cell[w->order[i]].g;
+            total.hn += w->cell[w->order[i]].hn;
+        }
+    w->out[h->size - 1] = total;
+}
+
+static int64_t chunks_of(const pli_histograms *h, int64_t n) {
+    const int64_t threads = pli_pool_threads(h->pool), most = threads * CHUNKS_A_THREAD;
+    if (threads == 1 || stretches_of(h) >= threads * STRETCHES_A_THREAD || n < 2 * ROWS_A_CHUNK) return 1;
+    return n / ROWS_A_CHUNK < most ? n / ROWS_A_CHUNK : most;
 }
 
 void pli_histograms_add(const pli_histograms *h, int64_t n, const uint32_t *order, const pli_sum_cell *cell,
                         pli_sum_cell *out) {
     const int64_t threads = pli_pool_threads(h->pool), stretches = stretches_of(h);
-    work          w = { .h = h, .n = n, .chunks = (threads + stretches - 1) / stretches, .order = order, .cell = cell,
-                        .out = out };
-    if (n < w.chunks * ROWS_A_CHUNK) w.chunks = 1;
+    work          w = { .h = h, .n = n, .chunks = chunks_of(h, n), .order = order, .cell = cell, .out = out };
+    memset(h->begun, 0, (size_t)(threads * stretches) * sizeof *h->begun);
     pli_pool_for(h->pool, w.chunks * stretches, add_item, &w);
-    for (int64_t c = 1; c < w.chunks; c++) {
-        const pli_sum_cell *from = h->scratch + (c - 1) * h->size;
-        for (int64_t i = 0; i < h->size; i++) {
-            out[i].g += from[i].g;
-            out[i].hn += from[i].hn;
-        }
-    }
+    if (w.chunks > 1)
+        pli_pool_for(h->pool, (h->size / CELLS_A_CHUNK + 1) * stretches, sum_item, &w);
+    if (h->rows->dense != NULL) set_total(&w);
 }
 
 void pli_histograms_complete(const pli_histograms *h, pli_sum_cell *sums) {

@@ -5,7 +5,7 @@
 #include "learn/solve/block.h"
 #include "learn/trees/trees.h"
 
-enum { ROWS = 64 }; /* rows that are scored at once: a tree stays in the cache for all of them */
+enum { ROWS = 64 /* that are scored at once: a tree stays in the cache for all of them */, TOGETHER = 8 };
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
@@ -214,6 +214,36 @@ static double leaf_of(const pli_tree_node *tree, const int32_t *code, const floa
     return node->value;
 }
 
+/* Adds the values of the leaves that some rows reach. No processor can guess which way a row goes, so each step is
+ * taken without a branch; and the rows walk down together, so that a step of one need not wait for that of another. The
+ * tree has no splits by texts. */
+static void add_leaves(const pli_tree_node *tree, int64_t d, const float *x, int64_t k, double *score) {
+    int32_t at[TOGETHER] = { 0 }, walking = -1;
+    while (walking != 0) {
+        walking = 0;
+        for (int r = 0; r < TOGETHER; r++) {
+            const pli_tree_node *node = tree + at[r];
+            const int32_t        splits = -(int32_t)(node->feature >= 0);
+            const float          value = x[r * d + (node->feature & splits)];
+            const bool           left = ((double)value <= node->cut) | ((value != value) & node->missing_left);
+            const int32_t        next = node->right ^ ((node->left ^ node->right) & -(int32_t)left);
+            at[r] ^= (at[r] ^ next) & splits;
+            walking |= splits;
+        }
+    }
+    for (int r = 0; r < TOGETHER; r++) score[r * k] += tree[at[r]].value;
+}
+
+/* Adds tree t's values to the scores [k] of n rows x [d]. */
+static void add_tree(const pli_trees *trees, int64_t t, int64_t n, const float *x, double *score) {
+    const pli_tree_node *tree = trees->node + trees->start[t];
+    const int64_t        k = trees->columns, d = trees->features;
+    int64_t              i = 0;
+    score += t % k;
+    for (; trees->codes == 0 && i + TOGETHER <= n; i += TOGETHER) add_leaves(tree, d, x + i * d, k, score + i * k);
+    for (; i < n; i++) score[i * k] += leaf_of(tree, trees->code, x + i * d);
+}
+
 /* Memory for so many rows at once; fewer where rows are wide. */
 static int64_t rows_at_once(const pli_trees *trees) {
     const int64_t n = ((int64_t)1 << 20) / (trees->features > 0 ? trees->features : 1);
@@ -235,9 +265,7 @@ static plait_status score_block(const void *form, const pli_solution *solution, 
             pli_trees_spread(trees, block, first + i, false, x + i * d);
             memcpy(score + i * k, trees->base, (size_t)k * sizeof *score);
         }
-        for (int64_t t = 0; t < trees->n; t++)
-            for (int64_t i = 0; i < n; i++)
-                score[i * k + t % k] += leaf_of(trees->node + trees->start[t], trees->code, x + i * d);
+        for (int64_t t = 0; t < trees->n; t++) add_tree(trees, t, n, x, score);
         for (int64_t i = 0; i < n; i++) {
             pli_trees_spread(trees, block, first + i, true, x + i * d);
             if (trees->shares) pli_bag_scores(trees, 1, score + i * k);

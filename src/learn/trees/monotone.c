@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "learn/trees/trees.h"
+#include "learn/trees/sums.h"
 
 enum { NAMES = 1000, NAME_BYTES = 64 }; /* what an error looks through for the nearest name */
 

@@ -3,7 +3,7 @@
  * rows is the same for any number of them. */
 #include <string.h>
 
-#include "learn/trees/trees.h"
+#include "learn/trees/grow.h"
 
 enum { ROWS = 4096 }; /* rows that a thread moves at once */
 
@@ -12,10 +12,8 @@ typedef struct moving {
     const uint32_t   *order;
     int64_t           n, begin;
     const uint8_t    *column; /* of the feature; NULL: sparse */
-    int32_t           used, bin;
-    uint8_t           missing; /* the bin of a missing value */
-    bool              has_missing, missing_left;
-    const uint64_t   *set;  /* of a split by texts; NULL: of any other */
+    int32_t           used;
+    uint8_t           goes_left[PLI_BINS_MOST + 1]; /* [bin] 1: its rows go left */
     const uint64_t   *side; /* what another worker says of the leaf's rows; NULL: this one sees it by itself */
     uint32_t         *to;   /* = order, in the second pass */
     int64_t          *left; /* [chunks + 1] how many of each chunk go left; then how many of the chunks before it */
@@ -23,8 +21,20 @@ typedef struct moving {
 
 static bool goes_left(const moving *m, uint32_t row) {
     const int32_t bin = m->column != NULL ? m->column[row] : pli_bin_rows_at(m->g->rows, m->g->bins, row, m->used);
-    if (m->set != NULL) return pli_set_has(m->set, bin);
-    return m->has_missing && bin == m->missing ? m->missing_left : bin <= m->bin;
+    return m->goes_left[bin] != 0;
+}
+
+/* Rows of the usual kind, n of them; returns how many go left. Both sides are written: no branch to guess. */
+static int64_t part_dense(const moving *m, int64_t n, const uint32_t *order, uint32_t *left, uint32_t *right) {
+    const uint8_t *column = m->column, *is_left = m->goes_left;
+    int64_t        lefts = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const uint32_t row = order[i];
+        left[lefts] = row;
+        right[i - lefts] = row;
+        lefts += is_left[column[row]];
+    }
+    return lefts;
 }
 
 static void part_chunk(void *user, int64_t c, int32_t thread) {
@@ -33,7 +43,11 @@ static void part_chunk(void *user, int64_t c, int32_t thread) {
     uint32_t     *left = m->g->moved[0] + m->begin + first, *right = m->g->moved[1] + m->begin + first;
     int64_t       lefts = 0, rights = 0;
     (void)thread;
-    for (int64_t i = first; i < end; i++) { /* both are written: no branch to guess */
+    if (m->side == NULL && m->column != NULL) {
+        m->left[c] = part_dense(m, end - first, m->order + first, left, right);
+        return;
+    }
+    for (int64_t i = first; i < end; i++) {
         const uint32_t row = m->order[i];
         const bool     is_left = m->side != NULL ? (m->side[i / 64] >> (i % 64) & 1) != 0 : goes_left(m, row);
         left[lefts] = row;
@@ -57,10 +71,11 @@ static void join_chunk(void *user, int64_t c, int32_t thread) {
 static moving moving_of(const pli_grower *g, const pli_growing_leaf *leaf) {
     const pli_split    *s = &leaf->split;
     const pli_bin_rows *r = g->rows;
+    const int32_t       missing = g->bins->missing[s->used] ? g->bins->count[s->used] : -1;
     moving m = { .g = g, .order = g->order + leaf->begin, .n = leaf->n, .begin = leaf->begin, .used = s->used,
-                 .bin = s->bin, .missing = (uint8_t)g->bins->count[s->used], .has_missing = g->bins->missing[s->used],
-                 .missing_left = s->missing_left, .set = s->by_set ? s->set : NULL, .side = leaf->side,
-                 .to = g->order + leaf->begin };
+                 .side = leaf->side, .to = g->order + leaf->begin };
+    for (int32_t b = 0; b <= PLI_BINS_MOST; b++)
+        m.goes_left[b] = s->by_set ? pli_set_has(s->set, b) : b == missing ? s->missing_left : b <= s->bin;
     if (r->dense != NULL) m.column = r->column[s->used];
     return m;
 }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "learn/trees/trees.h"
+#include "learn/trees/bins.h"
 
 #define NAMELESS "the row names no query: write label qid:N index:value ..."
 #define AGAIN "its rows do not stand together: sort the file by query"
@@ -28,16 +28,15 @@ typedef struct seen {
     int64_t  row;
 } seen;
 
-/* Finds where the queries of a block begin; its first row is own row `first`. own [queries]. */
+/* Finds where the queries of a block begin; its first row is own row `first`. */
 static plait_status walk(const pli_run *run, const pli_dataset *data, const pli_block *block, int64_t first,
-                         pli_bin_rows *rows, seen *own) {
+                         pli_bin_rows *rows) {
     for (int64_t r = 0; r < block->rows; r++) {
         if (block->query == NULL || block->query[r] == 0)
             return fail_at(run, data, block->first_row + r,
                            block->query == NULL ? NAMELESS " (and leave out --cache: it keeps no queries)" : NAMELESS,
                            0);
         if (r > 0 && block->query[r] == block->query[r - 1]) continue;
-        own[rows->queries] = (seen){ block->query[r], block->first_row + r };
         rows->query[rows->queries++] = first + r;
     }
     return PLAIT_OK;
@@ -71,20 +70,33 @@ static plait_status agree(const pli_run *run, const pli_dataset *data, int64_t q
     return status;
 }
 
-plait_status pli_bin_rows_query(pli_run *run, const pli_dataset *data, pli_bin_rows *rows) {
+plait_status pli_bin_rows_query(const pli_run *run, const pli_dataset *data, int32_t n, const pli_block *const *block,
+                                pli_bin_rows *rows) {
     if (pli_fit_of(run)->goal.loss->query == NULL) return PLAIT_OK;
-    seen        *own = pli_array((size_t)rows->n + 1, sizeof *own);
-    plait_status status = PLAIT_OK;
-    int64_t      first = 0;
     rows->query = pli_array((size_t)rows->n + 1, sizeof *rows->query);
-    if (own == NULL || rows->query == NULL) status = pli_fail(run->err, PLAIT_ENOMEM, "no memory for the queries");
-    for (int32_t b = 0; status >= 0 && b < pli_dataset_own_blocks(data); b++) {
+    if (rows->query == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the queries");
+    for (int32_t b = 0; b < n; b++) PLI_TRY(walk(run, data, block[b], rows->part[b].first, rows));
+    rows->query[rows->queries] = rows->n;
+    return PLAIT_OK;
+}
+
+/* own [queries]. */
+static void list_own(const pli_dataset *data, seen *own) {
+    int64_t q = 0;
+    for (int32_t b = 0; b < pli_dataset_own_blocks(data); b++) {
         const pli_block *block = pli_dataset_block(data, b);
-        status = walk(run, data, block, first, rows, own);
-        first += block->rows;
+        for (int64_t r = 0; r < block->rows; r++)
+            if (r == 0 || block->query[r] != block->query[r - 1])
+                own[q++] = (seen){ block->query[r], block->first_row + r };
     }
-    if (status >= 0) rows->query[rows->queries] = rows->n;
-    if (status >= 0) status = agree(run, data, rows->queries, own);
+}
+
+plait_status pli_bin_rows_agree(const pli_run *run, const pli_dataset *data, const pli_bin_rows *rows) {
+    if (rows->query == NULL) return PLAIT_OK;
+    seen *own = pli_array((size_t)rows->queries + 1, sizeof *own);
+    if (own == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the queries");
+    list_own(data, own);
+    plait_status status = agree(run, data, rows->queries, own);
     pli_free(own);
     return status;
 }

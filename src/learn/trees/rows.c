@@ -2,10 +2,7 @@
 #include <string.h>
 
 #include "learn/solve/block.h"
-#include "learn/trees/trees.h"
-
-/* Sparse rows cost four bytes for each bin that they name, dense ones two bytes a feature. */
-#define SPARSE_BELOW 0.2
+#include "learn/trees/bins.h"
 
 /* A block, and the first of its rows among all own rows. */
 typedef struct piece {
@@ -54,10 +51,11 @@ static void fill_dense(void *user, int64_t i, int32_t thread) {
     (void)thread;
     for (int32_t s = 0; s < rows->stretches; s++) {
         const int32_t first = rows->first[s], width = rows->first[s + 1] - first;
-        uint8_t       zero[PLI_ROWS_WIDTH];
+        const int64_t stride = pli_rows_stride(width);
+        uint8_t       zero[PLI_ROWS_WIDTH] = { 0 };
         for (int32_t j = 0; j < width; j++) zero[j] = (uint8_t)w->bins->zero[first + j];
         for (int64_t r = 0; r < block->rows; r++)
-            memcpy(rows->dense[s] + (w->piece[i].first + r) * width, zero, (size_t)width);
+            memcpy(rows->dense[s] + (w->piece[i].first + r) * stride, zero, (size_t)stride);
     }
     for (int64_t r = 0; r < block->rows; r++) {
         const int64_t at = w->piece[i].first + r;
@@ -69,8 +67,8 @@ static void fill_dense(void *user, int64_t i, int32_t thread) {
             if (j < last) s = 0;
             last = j;
             while (rows->first[s + 1] <= j) s++;
-            const int32_t width = rows->first[s + 1] - rows->first[s];
-            rows->dense[s][at * width + j - rows->first[s]] = (uint8_t)bin_of(w, block, e, j);
+            const int64_t stride = pli_rows_stride(rows->first[s + 1] - rows->first[s]);
+            rows->dense[s][at * stride + j - rows->first[s]] = (uint8_t)bin_of(w, block, e, j);
         }
     }
 }
@@ -136,7 +134,7 @@ static void turn(void *user, int64_t c, int32_t thread) {
         for (int32_t j = 0; j < width; j++) {
             uint8_t       *to = rows->column[rows->first[s] + j];
             const uint8_t *from = rows->dense[s] + j;
-            for (int64_t r = c * TURNED; r < end; r++) to[r] = from[r * width];
+            for (int64_t r = c * TURNED; r < end; r++) to[r] = from[r * pli_rows_stride(width)];
         }
     }
 }
@@ -166,7 +164,8 @@ static bool make_dense(work *w) {
     if (rows->first == NULL || rows->dense == NULL) return false;
     for (int32_t s = 0; s <= stretches; s++) rows->first[s] = (int32_t)((int64_t)used * s / stretches);
     for (int32_t s = 0; s < stretches; s++) {
-        rows->dense[s] = pli_array((size_t)rows->n + 1, (size_t)(rows->first[s + 1] - rows->first[s]));
+        const size_t stride = (size_t)pli_rows_stride(rows->first[s + 1] - rows->first[s]);
+        rows->dense[s] = pli_aligned(((size_t)rows->n + 1) * stride);
         if (rows->dense[s] == NULL) return false;
     }
     pli_pool_for(w->run->pool, w->pieces, fill_dense, w);
@@ -200,29 +199,50 @@ static bool make_arrays(const pli_run *run, bool split, pli_bin_rows *rows) {
            (!split || rows->held != NULL);
 }
 
-plait_status pli_bin_rows_make(pli_run *run, const pli_bins *bins, const pli_dataset *data, bool split,
-                               pli_bin_rows *rows) {
-    const int32_t blocks = pli_dataset_own_blocks(data);
-    work          w = { .run = run, .bins = bins, .rows = rows, .pieces = blocks, .unknown = -1 };
-    *rows = (pli_bin_rows){ .n = 0 };
-    w.piece = pli_array((size_t)blocks, sizeof *w.piece);
-    bool ok = w.piece != NULL;
-    for (int32_t b = 0; ok && b < blocks; b++) {
-        w.piece[b] = (piece){ .block = pli_dataset_block(data, b), .first = rows->n };
-        rows->n += w.piece[b].block->rows;
+/* Lists the blocks as pieces, and as parts of the rows. */
+static bool list_blocks(work *w, int32_t n, const pli_block *const *block) {
+    pli_bin_rows *rows = w->rows;
+    w->piece = pli_array((size_t)n, sizeof *w->piece);
+    rows->part = pli_calloc((size_t)n + 1, sizeof *rows->part);
+    if (w->piece == NULL || rows->part == NULL) return false;
+    for (int32_t b = 0; b < n; b++) {
+        w->piece[b] = (piece){ .block = block[b], .first = rows->n };
+        rows->part[rows->parts++] = (pli_rows_part){ .block = (int32_t)block[b]->number, .first = rows->n,
+                                                     .n = block[b]->rows };
+        rows->n += block[b]->rows;
     }
-    ok = ok && rows->n <= UINT32_MAX && make_arrays(run, split, rows) &&
-         (bins->filled < SPARSE_BELOW ? make_sparse(&w) : make_dense(&w));
+    return true;
+}
+
+plait_status pli_bin_rows_of(pli_run *run, const pli_bins *bins, const pli_dataset *data, int32_t n,
+                             const pli_block *const *block, bool split, pli_bin_rows *rows) {
+    work w = { .run = run, .bins = bins, .rows = rows, .pieces = n, .unknown = -1 };
+    *rows = (pli_bin_rows){ .n = 0 };
+    const bool ok = list_blocks(&w, n, block) && rows->n <= UINT32_MAX && make_arrays(run, split, rows) &&
+                    (bins->filled < PLI_ROWS_SPARSE_BELOW ? make_sparse(&w) : make_dense(&w));
     pli_free(w.piece);
     const int64_t unknown = __atomic_load_n(&w.unknown, __ATOMIC_RELAXED);
     if (!ok) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the bins of %lld rows", (long long)rows->n);
     if (unknown >= 0) return pli_fail(run->err, PLAIT_EFORMAT, PLI_UNKNOWN_LABEL, (long long)unknown + 1);
-    return pli_bin_rows_query(run, data, rows);
+    return pli_bin_rows_query(run, data, n, block, rows);
+}
+
+plait_status pli_bin_rows_make(pli_run *run, const pli_bins *bins, const pli_dataset *data, bool split,
+                               pli_bin_rows *rows) {
+    const int32_t     n = pli_dataset_own_blocks(data);
+    const pli_block **block = pli_array((size_t)n, sizeof *block);
+    if (block == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for a list of blocks");
+    for (int32_t b = 0; b < n; b++) block[b] = pli_dataset_block(data, b);
+    plait_status status = pli_bin_rows_of(run, bins, data, n, block, split, rows);
+    pli_free(block);
+    for (int32_t p = 0; p < rows->parts; p++) rows->part[p].steps = true;
+    return status < 0 ? status : pli_bin_rows_agree(run, data, rows);
 }
 
 void pli_bin_rows_free(pli_bin_rows *rows) {
     for (int32_t s = 0; rows->dense != NULL && s < rows->stretches; s++) pli_free(rows->dense[s]);
     pli_free(rows->dense);
+    pli_free(rows->part);
     pli_free(rows->columns);
     pli_free(rows->column);
     pli_free(rows->first);
@@ -236,6 +256,24 @@ void pli_bin_rows_free(pli_bin_rows *rows) {
     pli_free(rows->query);
     pli_free(rows->score);
     *rows = (pli_bin_rows){ 0 };
+}
+
+void pli_bin_rows_swap(pli_bin_rows *a, pli_bin_rows *b) {
+    const pli_bin_rows was = *a;
+    a->stretches = b->stretches;
+    a->first = b->first;
+    a->dense = b->dense;
+    a->column = b->column;
+    a->columns = b->columns;
+    a->start = b->start;
+    a->entry = b->entry;
+    b->stretches = was.stretches;
+    b->first = was.first;
+    b->dense = was.dense;
+    b->column = was.column;
+    b->columns = was.columns;
+    b->start = was.start;
+    b->entry = was.entry;
 }
 
 /* --- a row -------------------------------------------------------------------------------------------------------- */

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "learn/trees/trees.h"
+#include "learn/trees/tree.h"
 
 /* Paths take memory by the square of the depth, and the walk calls itself. */
 enum { DEPTH_MOST = 1000 };

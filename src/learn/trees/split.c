@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/trees/trees.h"
+#include "learn/trees/sums.h"
 
 enum { CHUNKS = 64, BINS_A_CHUNK = 1024 };
 
@@ -165,7 +165,7 @@ static void look_at_texts(const work *w, int32_t j, pli_split *best) {
 /* --- all features ------------------------------------------------------------------------------------------------- */
 
 static void look_at_any(const work *w, int32_t j, pli_split *best) {
-    if (w->use != NULL && !w->use[j]) return;
+    if ((w->use != NULL && !w->use[j]) || !pli_bins_has(w->bins, j)) return;
     (w->bins->of_code[j] != NULL ? look_at_texts : look_at_feature)(w, j, best);
 }
 

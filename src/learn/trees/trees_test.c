@@ -1,5 +1,6 @@
 /* Tests trees as arrays: what is no tree is refused, and a tree survives the way to arrays and back. Tests the best
- * split and the value of a leaf beside the formulas, and that contributions to deep trees are refused. */
+ * split and the value of a leaf beside the formulas, histograms beside sums one by one, and that contributions to deep
+ * trees are refused. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "base/alloc.h"
+#include "base/pool.h"
 #include "learn/trees/trees.h"
 
 enum { NODES = 5 };
@@ -155,6 +158,83 @@ static void leaves_shrink(void **state) {
     assert_true(pli_leaf_value(&(pli_tree_rules){ .l2 = 0 }, 1, 0, PLI_UNBOUND) == 0);
 }
 
+/* Dense rows of `used` features in stretches, whose bins follow from row and feature. */
+static uint8_t bin_at(int64_t row, int32_t j, int32_t count) {
+    return (uint8_t)((uint64_t)(row * 31 + j * 17 + row * j) % (uint64_t)(count + 1));
+}
+
+enum { MOST_USED = 70, MANY_ROWS = 9000 };
+
+static void fill_rows(int32_t used, const int32_t *count, pli_bin_rows *rows) {
+    rows->n = MANY_ROWS;
+    rows->stretches = (used + PLI_ROWS_WIDTH - 1) / PLI_ROWS_WIDTH;
+    rows->first = pli_array((size_t)rows->stretches + 1, sizeof *rows->first);
+    rows->dense = pli_calloc((size_t)rows->stretches, sizeof *rows->dense);
+    for (int32_t s = 0; s <= rows->stretches; s++) rows->first[s] = used * s / rows->stretches;
+    for (int32_t s = 0; s < rows->stretches; s++) {
+        const int64_t stride = pli_rows_stride(rows->first[s + 1] - rows->first[s]);
+        rows->dense[s] = pli_aligned((size_t)(MANY_ROWS * stride));
+        memset(rows->dense[s], 255, (size_t)(MANY_ROWS * stride)); /* what lies behind a row's bins is no bin */
+        for (int64_t r = 0; r < MANY_ROWS; r++)
+            for (int32_t j = rows->first[s]; j < rows->first[s + 1]; j++)
+                rows->dense[s][r * stride + j - rows->first[s]] = bin_at(r, j, count[j]);
+    }
+}
+
+static void histogram_is(const pli_bins *bins, int64_t n, const uint32_t *order, const pli_sum_cell *cell,
+                         const pli_sum_cell *got) {
+    static pli_sum_cell want[MOST_USED * (PLI_BINS_MOST + 1) + 1];
+    const int64_t       cells = pli_bins_cells(bins);
+    memset(want, 0, (size_t)cells * sizeof *want);
+    for (int64_t i = 0; i < n; i++) {
+        const pli_sum_cell *from = &cell[order[i]];
+        for (int32_t j = 0; j <= bins->used; j++) {
+            const int64_t at = j < bins->used ? bins->offset[j] + bin_at(order[i], j, bins->count[j]) : cells - 1;
+            want[at].g += from->g;
+            want[at].hn += from->hn;
+        }
+    }
+    assert_memory_equal(got, want, (size_t)cells * sizeof *want);
+}
+
+/* Rows that lie together and rows that lie apart, a few and many, stretches of all widths, one thread and three. */
+static void histograms_are_sums_of_rows(void **state) {
+    static pli_sum_cell cell[MANY_ROWS], got[MOST_USED * (PLI_BINS_MOST + 1) + 1];
+    static uint32_t     order[MANY_ROWS];
+    static const int32_t widths[] = { 1, 3, 8, 11, 14, 16, 21, 32, 33, MOST_USED };
+    int32_t             count[MOST_USED];
+    int64_t             offset[MOST_USED + 1] = { 0 };
+    plait_error         err;
+    (void)state;
+    for (int64_t r = 0; r < MANY_ROWS; r++) cell[r] = (pli_sum_cell){ (r * 7919 % 1000) - 500, (r % 13 << 20) + 1 };
+    for (int32_t j = 0; j < MOST_USED; j++) {
+        count[j] = 1 + j * 37 % PLI_BINS_MOST;
+        offset[j + 1] = offset[j] + count[j] + 1;
+    }
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
+        for (int32_t threads = 1; threads <= 3; threads += 2) {
+            const pli_bins bins = { .used = widths[i], .to = widths[i], .count = count, .offset = offset };
+            pli_bin_rows   rows = { 0 };
+            pli_histograms h;
+            pli_pool      *pool = NULL;
+            fill_rows(widths[i], count, &rows);
+            assert_int_equal(pli_pool_create(threads, &pool, &err), PLAIT_OK);
+            assert_int_equal(pli_histograms_make(&h, &bins, &rows, pool, &err), PLAIT_OK);
+            for (int64_t apart = 1; apart <= 5; apart += 2) {
+                int64_t n = 0;
+                for (int64_t r = apart - 1; r < MANY_ROWS; r += r % 64 < 60 ? apart : 1) order[n++] = (uint32_t)r;
+                const int64_t take[] = { n, n / 2 + 1, 5, 0 };
+                for (size_t k = 0; k < sizeof take / sizeof *take; k++) {
+                    pli_histograms_add(&h, take[k], order, cell, got);
+                    histogram_is(&bins, take[k], order, cell, got);
+                }
+            }
+            pli_histograms_free(&h);
+            pli_pool_destroy(&pool);
+            pli_bin_rows_free(&rows);
+        }
+}
+
 /* A chain: node 2 i splits, its left child is a leaf. */
 static void deep_trees_have_no_contributions(void **state) {
     enum { LEVELS = 1001 };
@@ -182,6 +262,7 @@ int main(void) {
                                         cmocka_unit_test(the_best_split_is_found),
                                         cmocka_unit_test(texts_are_split_by_sorted_gradient),
                                         cmocka_unit_test(leaves_shrink),
+                                        cmocka_unit_test(histograms_are_sums_of_rows),
                                         cmocka_unit_test(deep_trees_have_no_contributions) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static plait_status send_pull(pli_client *client, uint64_t now_ns, pli_ask *ask,
     if (msg != NULL) {
         unsigned char *body = pli_msg_body(msg);
         pli_wire_pull  wire = *pull;
-        wire.flags |= client->met ? PLI_PULL_MET : 0;
+        wire.flags |= (client->met ? PLI_PULL_MET : 0) | (client->leaps ? PLI_PULL_LEAPS : 0);
         memcpy(body, &wire, sizeof wire);
         if (key_bytes > 0) memcpy(body + sizeof *pull, keys, key_bytes);
         msg->head.clock = client->clock;

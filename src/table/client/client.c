@@ -280,6 +280,12 @@ static void handle(pli_client *client, uint64_t now_ns, pli_msg *msg, pli_out *o
     msg->next = NULL;
     msg->head.seq |= (uint64_t)link->place << PLI_PLACE_AT_BIT; /* so it is later than all that the former replica has
                                                                  * said */
+    if (msg->head.kind == PLI_LEAP) {
+        if (msg->head.clock > atomic_load_explicit(&client->leap, memory_order_relaxed))
+            atomic_store_explicit(&client->leap, msg->head.clock, memory_order_relaxed);
+        pli_msg_free(&msg);
+        return;
+    }
     if (msg->head.kind == PLI_STATE) {
         link->state = (uint64_t)msg->head.clock;
         pli_msg_free(&msg);

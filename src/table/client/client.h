@@ -80,6 +80,8 @@ typedef struct pli_client {
     _Atomic int32_t deaths; /* release, pairs with the acquire of who ends a clock */
     int32_t    views;       /* how many deaths the servers were told of        */
     int64_t    complete; /* the highest version heard of a table whose updates are applied at clocks */
+    bool       leaps;   /* the worker may leave out clocks, and servers may tell it to */
+    _Atomic int64_t leap; /* the highest clock with which it was told to go on; the ticket's answer orders it */
     bool       met; /* the worker has passed a barrier, and not updated anything since */
     uint16_t   flags; /* flags of its messages: PLI_MSG_UNCOUNTED while all tables are local */
     struct pli_client_table **table; /* [tables]; borrowed */
@@ -161,10 +163,10 @@ plait_status pli_client_send_view(pli_client *client, uint64_t now_ns, pli_out *
 void pli_client_end_clock(pli_client *client);
 /** As plait_job_holder. next: count those for whom the worker begins to stand in. Called by the worker's thread. */
 int32_t pli_client_holder(const pli_client *client, int32_t home, uint64_t item, bool next);
-/** Who holds an item whose home is a worker, while the workers marked in dead [workers] are dead; NULL: nobody is
- *  dead. The items of a dead worker are spread over the living spares, which are the last of the workers; over all
- *  living workers when no spare lives. Rendezvous hashing: a further death moves only the items of the one who died
- *  (Thaler, Ravishankar, IEEE/ACM ToN 1998). */
+/** The worker that holds an item whose home is worker `home`, while those marked in dead [workers] are dead; NULL:
+ *  nobody is dead. The items of a dead worker are spread over the living spares, which are the last of the workers;
+ *  over all living workers when no spare lives. Rendezvous hashing: a further death moves only the items of the one
+ *  who died (Thaler, Ravishankar, IEEE/ACM ToN 1998). */
 int32_t pli_heir_of(const uint8_t *dead, int32_t workers, int32_t spares, int32_t home, uint64_t item);
 
 /* --- the worker's tables -------------------------------------------------------------------------------------- */

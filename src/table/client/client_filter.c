@@ -151,11 +151,14 @@ static plait_status filter_push(pli_client *client, int32_t server, const pli_ms
     return PLAIT_OK;
 }
 
+/* What is pushed in a dead one's stead travels as it is. A server that had all of the dead one's updates ignores it; if
+ * it took along what is kept of this worker's own rounding errors, these would be lost there. */
 plait_status pli_client_filter(pli_client *client, int32_t server, pli_kind kind, pli_msg **msg, plait_error *err) {
     pli_bytes    body = { 0 };
     plait_status status = PLAIT_OK;
     if (kind == PLI_PULL) status = filter_pull(client, server, *msg, &body, err);
-    else if (kind == PLI_PUSH || kind == PLI_CLOCK) status = filter_push(client, server, *msg, &body, err);
+    else if ((kind == PLI_PUSH || kind == PLI_CLOCK) && !((*msg)->head.flags & PLI_FLAG_REDO))
+        status = filter_push(client, server, *msg, &body, err);
     if (status >= 0 && body.n > 0) {
         pli_msg *filtered = message_of(*msg, &body);
         if (filtered == NULL) status = no_memory(err);
@@ -224,7 +227,7 @@ plait_status pli_client_unfilter(pli_client *client, const pli_ask *ask, pli_msg
 void pli_client_send_list(pli_client *client, uint64_t now_ns, int32_t server, const pli_msg *msg, pli_out *out) {
     const pli_client_table *table = pli_client_table_of(client, msg->head.arg32);
     pli_chain              *chain = table == NULL ? NULL : chain_of(client, table, server);
-    pli_wire_keys           wire = { .table = msg->head.arg32 };
+    pli_wire_keys           wire = { .table = msg->head.arg32, .place = (uint32_t)client->link[server].place };
     pli_bytes               body = { 0 };
     plait_error             why = { .code = PLAIT_EFORMAT,
                                     .text = "a list of keys was requested for a table without filters" };

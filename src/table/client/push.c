@@ -127,7 +127,8 @@ static void ask_what_stays(pli_client *client, pli_kind kind) {
 
 static bool is_meant(const pli_client *client, const pli_client_table *table, const pli_client_table *only,
                      pli_kind kind) {
-    return only != NULL ? only == table : kind == PLI_CLOCK || client->ending || table->departs;
+    if (client->ending) return table->at_clock; /* where updates apply at once nobody stands in */
+    return only != NULL ? only == table : kind == PLI_CLOCK || table->departs;
 }
 
 static bool takes_part(const pli_client *client, const pli_client_table *table, const pli_client_table *only,

@@ -25,7 +25,7 @@ static plait_apply delay_applies(const void *state) {
 
 static plait_properties delay_promises(const void *state) {
     const bool is_bsp = ((const struct delay_state *)state)->delay == 0;
-    return is_bsp ? PLI_PROMISES_OF_BSP : PLAIT_BOUNDED_READS | PLAIT_OWN_WRITES | PLAIT_BY_SUMS;
+    return is_bsp ? PLI_PROMISES_OF_BSP : PLAIT_BOUNDED_READS | PLAIT_OWN_WRITES | PLAIT_BY_SUMS | PLAIT_REPLAYABLE;
 }
 
 static plait_read delay_on_get(void *state, const plait_view *view) {

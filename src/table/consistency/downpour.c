@@ -26,7 +26,7 @@ static int downpour_reuses(const void *state) { return ((const struct downpour_s
 
 static plait_properties downpour_promises(const void *state) {
     (void)state;
-    return PLAIT_OWN_WRITES;
+    return PLAIT_OWN_WRITES | PLAIT_REPLAYABLE;
 }
 
 static plait_read downpour_on_get(void *state, const plait_view *view) {

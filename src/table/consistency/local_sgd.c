@@ -27,7 +27,7 @@ static plait_apply local_applies(const void *state) {
 
 static plait_properties local_promises(const void *state) {
     (void)state;
-    return PLAIT_BOUNDED_READS | PLAIT_OWN_WRITES | PLAIT_BY_SUMS;
+    return PLAIT_BOUNDED_READS | PLAIT_OWN_WRITES | PLAIT_BY_SUMS | PLAIT_REPLAYABLE;
 }
 
 static plait_read local_on_get(void *state, const plait_view *view) {

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include <math.h>
+
 #include "table/consistency/consistency.h"
 
 enum { WORKERS = 4 };
@@ -114,6 +116,8 @@ typedef struct cluster { /* workers that compute, pull and wait, and one server'
     double     ends[WORKERS]; /* when a worker's computation of its clock ends; infinity: it waits */
     double     took[WORKERS], now;
     int64_t    lead; /* the largest lead of the workers that were served */
+    bool       leaps;
+    int64_t    left_out[WORKERS]; /* clocks */
 } cluster;
 
 static plait_view view_of(const cluster *c, int32_t w) {
@@ -123,9 +127,28 @@ static plait_view view_of(const cluster *c, int32_t w) {
                          .slowest = slowest, .clocks = c->clocks };
 }
 
+static bool serves(cluster *c, int32_t w) {
+    const plait_view view = view_of(c, w);
+    return c->policy.ops->server.on_pull(c->policy.state, &view) == PLAIT_SERVE;
+}
+
+/* A worker that is told to goes on with a later clock, at once. */
+static void leap(cluster *c, int32_t w) {
+    plait_view    view = view_of(c, w);
+    const int64_t to = c->policy.ops->server.leap(c->policy.state, &view);
+    assert_true(to >= view.clock);
+    while (c->clocks[w] < to) {
+        c->clocks[w]++;
+        c->left_out[w]++;
+        view = view_of(c, w);
+        c->policy.ops->server.on_clock(c->policy.state, &view);
+    }
+}
+
 static void pull(cluster *c, int32_t w) {
+    if (c->leaps && serves(c, w)) leap(c, w);
     plait_view view = view_of(c, w);
-    if (c->policy.ops->server.on_pull(c->policy.state, &view) == PLAIT_SERVE) {
+    if (serves(c, w)) {
         c->ends[w] = c->now + c->took[w];
         if (view.clock - view.slowest > c->lead) c->lead = view.clock - view.slowest;
     } else {
@@ -194,6 +217,30 @@ static void test_asp_sets_barriers(void **state) {
     pli_policy_destroy(&c.policy);
 }
 
+/* A worker that is slow for long leaves out clocks, so nobody waits for it. The others leave out none. */
+static void test_asp_leaps(void **state) {
+    (void)state;
+    static const double slow[] = { 1, 1.05, 1.5, 4 };
+    for (size_t i = 0; i < sizeof slow / sizeof *slow; i++) {
+        cluster c = open_cluster("asp:16:40");
+        c.leaps = true;
+        c.took[3] = slow[i];
+        const double took = run(&c, 400); /* the slowest worker's clocks: those of all but for leads */
+        for (int32_t w = 0; w < 3; w++) assert_int_equal(c.left_out[w], 0);
+        assert_true((c.left_out[3] > 0) == (slow[i] > 1.1));
+        assert_true(took < (i < 3 ? 422 : 480)); /* it would be 1600: a barrier still waits for the clock at hand */
+        const double share = 1 - (double)c.left_out[3] / 400; /* of its clocks that it has computed */
+        assert_true(fabs(share - 1 / slow[i]) < 0.07);
+        c.took[3] = 1; /* as fast as the others again: it leaves out no more, once the server has seen it */
+        run(&c, 80);
+        const int64_t before = c.left_out[3];
+        run(&c, 200);
+        assert_int_equal(c.left_out[3], before);
+        assert_true(c.lead <= 16);
+        pli_policy_destroy(&c.policy);
+    }
+}
+
 /* --- a program's own ---------------------------------------------------------------------------------------------- */
 
 static plait_status own_parse(void *state, const char *parameters, const plait_setting *setting, plait_error *err) {
@@ -257,6 +304,7 @@ int main(void) {
         cmocka_unit_test(test_downpour_counts_clocks),
         cmocka_unit_test(test_asp_sets_barriers),
         cmocka_unit_test(test_asp_fits_its_bound_to_speeds),
+        cmocka_unit_test(test_asp_leaps),
         cmocka_unit_test(test_own_policies_are_checked),
         cmocka_unit_test(test_what_is_applied_at_clocks_cannot_be_kept_over_one),
     };

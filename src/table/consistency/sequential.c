@@ -13,7 +13,7 @@ static plait_status sequential_parse(void *state, const char *parameters, const 
 
 static plait_properties sequential_promises(const void *state) {
     (void)state;
-    return PLAIT_BOUNDED_READS | PLAIT_OWN_WRITES | PLAIT_VALUES;
+    return PLAIT_BOUNDED_READS | PLAIT_OWN_WRITES | PLAIT_VALUES | PLAIT_REPLAYABLE;
 }
 
 static plait_read sequential_on_get(void *state, const plait_view *view) {

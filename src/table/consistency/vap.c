@@ -41,7 +41,7 @@ static plait_status vap_parse(void *state, const char *parameters, const plait_s
 
 static plait_properties vap_promises(const void *state) {
     (void)state;
-    return PLAIT_VALUES;
+    return PLAIT_VALUES | PLAIT_REPLAYABLE;
 }
 
 static plait_read vap_on_get(void *state, const plait_view *view) {

@@ -102,6 +102,7 @@ static void send_again(pli_client *client, int32_t server, pli_out *out) {
         kept->head.arg64 = 0; /* what the dead replica had sent is not acknowledged to this one */
         if (is_request(kept) && !may_repeat(kept) && !is_open(client, server, kept)) {
             kept->head.kind = PLI_VOID;
+            kept->head.flags &= (uint16_t)~PLI_FLAG_FILTERED;
             kept->head.body_bytes = 0;
             pli_slab_unref(&kept->body);
         }
@@ -154,9 +155,12 @@ void pli_client_none(pli_client *client, int32_t server, pli_out *out) {
                                                                "other replica was whole", out);
 }
 
-/* Do tables apply at clocks, so that somebody must stand in for a worker that died in one? With replicas, either all
- * tables do or none does. */
-static bool has_clocks(const pli_client *client) { return client->tables > 0 && client->table[0]->at_clock; }
+/* Do tables apply at clocks, so that somebody must stand in for a worker that died in one? */
+static bool has_clocks(const pli_client *client) {
+    for (int64_t i = 0; i < client->tables; i++)
+        if (client->table[i]->at_clock) return true;
+    return false;
+}
 
 /* Makes a VIEW of these workers, without those that are known. NULL: out of memory. */
 static pli_msg *view_of(const pli_client *client, const uint8_t *whom, const uint8_t *known, int64_t clock) {

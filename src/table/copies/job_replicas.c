@@ -56,7 +56,9 @@ plait_status pli_job_wait_until_safe(plait_job *job, plait_error *err) {
     uint64_t now_ns;
     pli_out  out;
     bool     safe = false;
-    PLI_TRY(pli_comm_wait(job->comm, is_safe, job, &(pli_reason){ .tell = tell_safe, .arg = job }, err));
+    const pli_reason reason = { .tell = tell_safe, .arg = job };
+    PLI_TRY(pli_comm_wait(job->comm, is_safe, job, &reason, err));
+    PLI_TRY(pli_comm_is_lost(job->comm, &reason, err)); /* who was taken for dead may be alone: nothing is safe there */
     if (job->fellows != NULL) PLI_TRY(agree(job, &safe, err));
     pli_port_enter(job->client_port, &now_ns, &out);
     if (job->fellows == NULL) safe = pli_client_is_safe(&job->client);

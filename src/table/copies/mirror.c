@@ -1,5 +1,6 @@
-/* A mirror of a table, and the sums that change it; mirror.h has the ideas. */
-#include "table/copies/mirror.h"
+/* A mirror of a table, and the sums that change it; mirror.h has the ideas. Sums whose parts travel as messages are in
+ * mirror_lists.c. */
+#include "table/copies/mirror_impl.h"
 
 #include <string.h>
 
@@ -9,10 +10,6 @@
 #include "table/state/values.h"
 
 enum { EXTRA = PLI_SUM_EXTRA /* touched, examples mod 4096, examples / 4096: exact in float32 as well */, LOW = 4096 };
-
-static plait_status no_memory(const pli_mirror *mirror, plait_error *err) {
-    return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory to sum a clock", mirror->spec->name);
-}
 
 plait_status pli_mirror_open(const pli_spec *spec, const pli_scope *scope, int32_t rank, const pli_event_sink *sink,
                               const void *initial, const void *penalty, pli_mirror **mirror_out, plait_error *err) {
@@ -54,11 +51,18 @@ void pli_mirror_close(pli_mirror **mirror_ptr) {
         free_sum(sum, mirror->workers);
     }
     for (int i = 0; i < 2; i++) pli_slab_unref(&mirror->lists[i]);
+    pli_coded_close(&mirror->coded);
     pli_shard_close(&mirror->shard);
     pli_pending_destroy(&mirror->pending);
     pli_pending_destroy(&mirror->spare);
     pli_policy_destroy(&mirror->policy);
     pli_free(mirror);
+}
+
+plait_status pli_mirror_filter(pli_mirror *mirror, const pli_filter_scope *scope, uint64_t seed, plait_error *err) {
+    const pli_coded_place place = { .scope = *scope, .seed = seed, .rank = mirror->rank, .workers = mirror->workers,
+                                    .whole = !mirror->policy.ops->averages && pli_mirror_may_start(mirror, 1, 0) };
+    return pli_coded_open(mirror->spec, &place, &mirror->coded, err);
 }
 
 void pli_mirror_skip(pli_mirror *mirror, int64_t clock) {
@@ -155,7 +159,7 @@ plait_status pli_mirror_dump(const pli_mirror *mirror, int64_t clock, int64_t *n
 /* --- sums of values ----------------------------------------------------------------------------------------------- */
 
 /* Behind the values stands what is known of the whole push. */
-static void put_extra(const pli_pending *own, void *values, int64_t at) {
+void pli_mirror_put_extra(const pli_pending *own, void *values, int64_t at) {
     if (!own->spec->combine->adds) { /* if nobody has touched the table, nothing has come */
         pli_updates_clear(own->spec, EXTRA, pli_at(values, at * own->spec->sum_width));
         if (own->touched) pli_updates_set(own->spec, values, at, 0);
@@ -186,16 +190,16 @@ static plait_status make_dense(pli_mirror *mirror, pli_sum *sum, plait_error *er
         sum->values = sum->own.sum;
     } else {
         sum->values = pli_aligned(bytes);
-        if (sum->values == NULL) return no_memory(mirror, err);
+        if (sum->values == NULL) return pli_mirror_no_memory(mirror, err);
         if (sum->own.sum != NULL) memcpy(sum->values, sum->own.sum, bytes);
         else pli_updates_clear(spec, sum->n, sum->values);
     }
-    put_extra(&sum->own, sum->values, sum->n - EXTRA);
+    pli_mirror_put_extra(&sum->own, sum->values, sum->n - EXTRA);
     return PLAIT_OK;
 }
 
 /* Applies the values first .. to - 1, of which the last came first. */
-static plait_status apply_dense(pli_mirror *mirror, pli_sum *sum, int64_t first, int64_t to, plait_error *err) {
+plait_status pli_mirror_apply_dense(pli_mirror *mirror, pli_sum *sum, int64_t first, int64_t to, plait_error *err) {
     const pli_spec *spec = mirror->spec;
     int64_t         values = sum->n - EXTRA;
     if (to == sum->n) {
@@ -221,13 +225,13 @@ static plait_status make_marked(pli_mirror *mirror, pli_sum *sum, plait_error *e
     int64_t            values = spec->rows * spec->cols, row_bytes = pli_sum_row_bytes(spec);
     sum->n = pli_mirror_sum_values(mirror, PLI_SUM_MARKED);
     sum->values = pli_calloc((size_t)sum->n, (size_t)spec->sum_width);
-    if (sum->values == NULL) return no_memory(mirror, err);
+    if (sum->values == NULL) return pli_mirror_no_memory(mirror, err);
     for (int64_t i = 0; i < own->set.n; i++) {
         int64_t row = (int64_t)own->set.keys[i];
         memcpy(pli_at(sum->values, row * row_bytes), pli_at_const(own->sum, i * row_bytes), (size_t)row_bytes);
         pli_updates_set(spec, sum->values, values + row, 1);
     }
-    put_extra(own, sum->values, sum->n - EXTRA);
+    pli_mirror_put_extra(own, sum->values, sum->n - EXTRA);
     return PLAIT_OK;
 }
 
@@ -235,7 +239,7 @@ static plait_status apply_marked(pli_mirror *mirror, pli_sum *sum, plait_error *
     const pli_spec *spec = mirror->spec;
     int64_t         values = spec->rows * spec->cols, row_bytes = pli_sum_row_bytes(spec), n = 0;
     uint64_t       *keys = pli_array((size_t)spec->rows, sizeof *keys);
-    if (keys == NULL) return no_memory(mirror, err);
+    if (keys == NULL) return pli_mirror_no_memory(mirror, err);
     pli_push_part part = { .keyed = true, .keys = keys, .values = sum->values };
     take_extra(spec, sum->values, sum->n - EXTRA, &part);
     mirror->keys = 0;
@@ -253,84 +257,12 @@ static plait_status apply_marked(pli_mirror *mirror, pli_sum *sum, plait_error *
     return status;
 }
 
-/* --- sums of lists ------------------------------------------------------------------------------------------------ */
-
-enum { TOUCHED = 1, INCREASING = 2 };
-
-/* A worker's list: head, keys [n], values [n, cols], padded to 8. */
-typedef struct list_head {
-    int64_t flags, examples, n;
-} list_head;
-
-static size_t list_bytes(const pli_spec *spec, int64_t n) {
-    return sizeof(list_head) + (size_t)n * 8 + (size_t)pli_pad8((uint64_t)(n * pli_sum_row_bytes(spec)));
-}
-
-/* Makes a message for a list, in the memory of the one before the last if nobody reads that any more. */
-static pli_msg *new_list(pli_mirror *mirror, int64_t clock, size_t bytes) {
-    pli_slab **kept = &mirror->lists[clock & 1];
-    if (*kept == NULL || !pli_slab_is_mine(*kept) || (*kept)->bytes < bytes || (*kept)->bytes / 4 > bytes) {
-        pli_slab_unref(kept);
-        *kept = pli_slab_new(bytes + bytes / 8);
-    }
-    return *kept == NULL ? NULL : pli_msg_of_slab(*kept, 0, bytes);
-}
-
-static plait_status make_list(pli_mirror *mirror, pli_sum *sum, plait_error *err) {
-    const pli_spec    *spec = mirror->spec;
-    const pli_pending *own = &sum->own;
-    list_head          head = { .examples = own->examples, .n = own->set.n };
-    head.flags = (own->touched ? TOUCHED : 0) | (pli_rowset_is_increasing(&own->set) ? INCREASING : 0);
-    sum->list = new_list(mirror, sum->clock, list_bytes(spec, head.n));
-    sum->piece = pli_calloc((size_t)mirror->workers, sizeof *sum->piece);
-    if (sum->list == NULL || sum->piece == NULL) return no_memory(mirror, err);
-    unsigned char *at = pli_msg_body(sum->list);
-    memset(at + sum->list->head.body_bytes - 8, 0, 8);
-    memcpy(at, &head, sizeof head);
-    if (head.n == 0) return PLAIT_OK;
-    memcpy(at + sizeof head, own->set.keys, (size_t)head.n * 8);
-    memcpy(at + sizeof head + head.n * 8, own->sum, (size_t)(head.n * pli_sum_row_bytes(spec)));
-    return PLAIT_OK;
-}
-
-static plait_status read_list(const pli_shard *shard, const pli_msg *msg, int32_t worker, pli_push_part *part,
-                              plait_error *err) {
-    const unsigned char *list = pli_msg_body(msg);
-    size_t               bytes = msg->head.body_bytes;
-    list_head            head = { 0 };
-    if (bytes >= sizeof head) memcpy(&head, list, sizeof head);
-    if (bytes < sizeof head || head.n < 0 || (uint64_t)head.n > bytes / (uint64_t)pli_sum_row_bytes(&shard->spec) ||
-        list_bytes(&shard->spec, head.n) != bytes)
-        return pli_fail(err, PLAIT_EFORMAT, "table %s: the push of rank %d is cut short", shard->spec.name, worker);
-    *part = (pli_push_part){ .touched = (head.flags & TOUCHED) != 0,
-                             .keyed = true,
-                             .increasing = (head.flags & INCREASING) != 0,
-                             .examples = head.examples,
-                             .n = head.n,
-                             .keys = (const uint64_t *)(list + sizeof head),
-                             .values = list + sizeof head + head.n * 8 };
-    return pli_shard_check(shard, part, err);
-}
-
-static plait_status apply_lists(pli_mirror *mirror, pli_sum *sum, plait_error *err) {
-    pli_push_part *parts = pli_array((size_t)mirror->workers, sizeof *parts);
-    plait_status   status = parts == NULL ? no_memory(mirror, err) : PLAIT_OK;
-    mirror->keys = 0;
-    for (int32_t w = 0; status >= 0 && w < mirror->workers; w++) {
-        status = read_list(&mirror->shard, sum->piece[w], w, &parts[w], err);
-        if (status >= 0) mirror->keys += parts[w].n;
-    }
-    if (status >= 0) status = pli_shard_apply_clock(&mirror->shard, sum->clock, mirror->workers, parts, err);
-    pli_free(parts);
-    return status;
-}
-
 /* --- sums --------------------------------------------------------------------------------------------------------- */
 
-pli_sum_form pli_mirror_form(const pli_mirror *mirror) {
+pli_sum_form pli_mirror_form(const pli_mirror *mirror, bool flies) {
     const pli_spec *spec = mirror->spec;
-    if (!spec->keyed) return PLI_SUM_DENSE;
-    if (!spec->combine->adds) return PLI_SUM_LISTS; /* marks need sums */
+    if (!spec->keyed) return mirror->coded != NULL && flies ? PLI_SUM_CODED : PLI_SUM_DENSE;
+    if (mirror->coded != NULL || !spec->combine->adds) return PLI_SUM_LISTS; /* marks need sums */
     return spec->rows > 0 && mirror->workers > 1 && mirror->keys > spec->rows / 4 ? PLI_SUM_MARKED : PLI_SUM_LISTS;
 }
 
@@ -344,19 +276,21 @@ static plait_status make(pli_mirror *mirror, pli_sum *sum, plait_error *err) {
     switch (sum->form) {
     case PLI_SUM_DENSE: return make_dense(mirror, sum, err);
     case PLI_SUM_MARKED: return make_marked(mirror, sum, err);
+    case PLI_SUM_CODED: return pli_mirror_make_coded(mirror, sum, err);
     case PLI_SUM_LISTS: break;
     }
-    return make_list(mirror, sum, err);
+    return pli_mirror_make_list(mirror, sum, err);
 }
 
 plait_status pli_mirror_take(pli_mirror *mirror, int64_t clock, pli_sum_form form, bool flies, pli_sum **sum_out,
                               plait_error *err) {
     pli_sum *sum = pli_calloc(1, sizeof *sum);
-    if (sum == NULL) return no_memory(mirror, err);
+    if (sum == NULL) return pli_mirror_no_memory(mirror, err);
     sum->clock = clock;
     sum->form = form;
     sum->flies = flies;
     sum->pushed = mirror->incs > 0;
+    sum->to_code = form == PLI_SUM_DENSE && mirror->coded != NULL;
     sum->own = mirror->pending;
     mirror->pending = mirror->spare;
     pli_pending_init(&mirror->spare, mirror->spec, EXTRA);
@@ -401,14 +335,16 @@ static void end_sum(pli_mirror *mirror) {
 plait_status pli_mirror_land(pli_mirror *mirror, pli_sum *sum, int64_t first, plait_error *err) {
     int64_t to = sum->rest;
     sum->rest = first;
-    return pli_sum_in_parts(sum) ? apply_dense(mirror, sum, first, to, err) : PLAIT_OK;
+    return pli_sum_in_parts(sum) ? pli_mirror_apply_dense(mirror, sum, first, to, err) : PLAIT_OK;
 }
 
 plait_status pli_mirror_apply(pli_mirror *mirror, plait_error *err) {
     pli_sum *sum = mirror->first;
     if (pli_sum_in_parts(sum)) PLI_TRY(sum->rest > 0 ? pli_mirror_land(mirror, sum, 0, err) : PLAIT_OK);
-    else if (sum->form == PLI_SUM_DENSE) PLI_TRY(apply_dense(mirror, sum, 0, sum->n, err));
-    else PLI_TRY(sum->form == PLI_SUM_MARKED ? apply_marked(mirror, sum, err) : apply_lists(mirror, sum, err));
+    else if (sum->form == PLI_SUM_DENSE) PLI_TRY(pli_mirror_apply_dense(mirror, sum, 0, sum->n, err));
+    else if (sum->form == PLI_SUM_CODED) PLI_TRY(pli_mirror_apply_coded(mirror, sum, err));
+    else if (sum->form == PLI_SUM_MARKED) PLI_TRY(apply_marked(mirror, sum, err));
+    else PLI_TRY(pli_mirror_apply_lists(mirror, sum, err));
     end_sum(mirror);
     return PLAIT_OK;
 }

@@ -17,14 +17,17 @@
 #include "base/event.h"
 #include "comm/comm.h"
 #include "table/client/pending.h"
+#include "table/copies/coded.h"
 #include "table/state/shard.h"
 
 enum { PLI_SUM_EXTRA = 3 }; /* values at the end of a sum: what is known of the whole push */
 
 /* How the sum of a table travels. DENSE: values in place. Keyed tables use LISTS, a list of rows from each worker; or,
  * if these would fill much of a dense table, MARKED: values of all rows, and for each row how many have touched it, so
- * that the result is the same. */
-typedef enum pli_sum_form { PLI_SUM_DENSE, PLI_SUM_LISTS, PLI_SUM_MARKED } pli_sum_form;
+ * that the result is the same. With filters (coded.h) lists are filtered, and a dense sum that flies is CODED: each
+ * worker's filtered part is gathered. A DENSE sum that does not fly is then made of filtered parts, too: its driver
+ * makes it (topology/coded_sums.c), and it looks as a plain one does. */
+typedef enum pli_sum_form { PLI_SUM_DENSE, PLI_SUM_LISTS, PLI_SUM_MARKED, PLI_SUM_CODED } pli_sum_form;
 
 typedef struct pli_sum {
     struct pli_sum *next; /* of a later clock                                                         */
@@ -34,11 +37,12 @@ typedef struct pli_sum {
     bool           pushed; /* the worker has a part in it                                             */
     bool           flies;  /* its own part is added to reads until it is applied                      */
     bool           travels; /* it is or was in buckets; one that is in none any more has landed        */
-    void          *values; /* DENSE, MARKED: [n], to be summed over all workers; may lie in own       */
+    void          *values; /* DENSE, MARKED, CODED: [n], to be summed over all workers; may lie in own       */
     int64_t        n;
     int64_t        rest;   /* values [rest, n) are complete                                           */
     int64_t        touched, examples; /* DENSE, once the last values are complete: those of the whole push */
-    pli_msg       *list;  /* LISTS: this worker's, to be gathered (the driver takes it) into ...      */
+    bool           to_code; /* DENSE: its driver has yet to make it of filtered parts                */
+    pli_msg       *list;  /* LISTS, CODED: this worker's, to be gathered (the driver takes it) into ... */
     pli_msg      **piece; /* ... [workers] all workers'                                               */
 } pli_sum;
 
@@ -59,6 +63,7 @@ typedef struct pli_mirror {
     pli_sum_form    form;           /* of the next sum, once others count on it; set by the driver   */
     int64_t         taken;          /* how many clocks have their sum taken: no update of theirs follows */
     int64_t         keys;           /* in all workers' parts of the sum that was applied last */
+    pli_coded      *coded;          /* the filters of its sums; NULL: none */
     pli_slab       *lists[2];       /* memory of earlier clocks' lists, in turns: others may still read the last */
 } pli_mirror;
 
@@ -66,6 +71,9 @@ typedef struct pli_mirror {
 plait_status pli_mirror_open(const pli_spec *spec, const pli_scope *scope, int32_t rank, const pli_event_sink *sink,
                               const void *initial, const void *penalty, pli_mirror **mirror_out, plait_error *err);
 void         pli_mirror_close(pli_mirror **mirror); /* no sum's memory may be lent any more */
+/** From now on sums pass through the filters that spec->filter names. Before the first update. Errors: as
+ *  pli_coded_open. */
+plait_status pli_mirror_filter(pli_mirror *mirror, const pli_filter_scope *scope, uint64_t seed, plait_error *err);
 
 /** Own updates to keys [n], or (keys NULL) to the rows first .. first + n - 1. */
 plait_status pli_mirror_inc(pli_mirror *mirror, int64_t n, const uint64_t *keys, int64_t first, const void *delta,
@@ -83,9 +91,17 @@ plait_status pli_mirror_dump(const pli_mirror *mirror, int64_t clock, int64_t *n
 void pli_mirror_skip(pli_mirror *mirror, int64_t clock);
 /** May `clock` start when the sums of all clocks below `applied` are applied? */
 bool pli_mirror_may_start(const pli_mirror *mirror, int64_t clock, int64_t applied);
-/** The form of the next sum. A keyed table goes by its last sum, so that nobody has to ask how many keys the others
- *  have. */
-pli_sum_form pli_mirror_form(const pli_mirror *mirror);
+/** The form of the next sum, which flies or not. A keyed table goes by its last sum, so that nobody has to ask how many
+ *  keys the others have. */
+pli_sum_form pli_mirror_form(const pli_mirror *mirror, bool flies);
+/** Does the sum travel as one message of each worker, which all gather? */
+static inline bool pli_sum_is_gathered(pli_sum_form form) { return form == PLI_SUM_LISTS || form == PLI_SUM_CODED; }
+/** Has the next sum, which does not fly, to be made of filtered parts by its driver? */
+static inline bool pli_mirror_is_coded(const pli_mirror *mirror) {
+    return mirror->coded != NULL && !mirror->spec->keyed;
+}
+/** The first sum, which was to_code, is there in its values: for a push of so many examples. */
+void         pli_mirror_was_coded(pli_mirror *mirror, const pli_coded_push *push);
 /** How many values a sum of this form has; 0: lists. */
 int64_t      pli_mirror_sum_values(const pli_mirror *mirror, pli_sum_form form);
 /** Takes what is pending as the worker's part of the clock's sum, which goes to the end of the list. flies: the part

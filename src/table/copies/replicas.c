@@ -16,7 +16,7 @@ plait_status pli_replicas_open(pli_server *server, int32_t place, plait_error *e
     if (c == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a replica of a server's shards");
     c->place = place;
     c->serves = place == 0;
-    c->whole = place <= 1;
+    c->begun = c->whole = place <= 1;
     c->other_place = place == 0 ? 1 : 0;
     c->other =
         place <= 1 && pli_replica_places(layout) > 1 ? pli_replica_rank(layout, server->number, c->other_place) : -1;
@@ -92,7 +92,8 @@ static void release(pli_server *server, uint64_t now_ns, pli_entry *entry, pli_o
         else pli_msg_free(&answer);
         pli_msg_free(&request);
     }
-    if (entry->all == NULL && entry->seq > 0) tell_safe(server, entry->worker, entry->seq, out);
+    if (entry->all == NULL && entry->seq > 0 && !entry->waits)
+        tell_safe(server, entry->worker, entry->seq, out);
     for (int32_t w = 0; entry->all != NULL && w < server->layout.workers; w++)
         tell_safe(server, w, entry->all[w], out);
     if (entry->ends) pli_server_end(server, out);
@@ -101,7 +102,7 @@ static void release(pli_server *server, uint64_t now_ns, pli_entry *entry, pli_o
 
 bool pli_replicas_hold(pli_server *server, pli_msg *msg) {
     pli_replicas *c = server->replicas;
-    if (c == NULL || !c->serves || pli_server_has_clocks(server) || (c->first == NULL && c->held == NULL)) return false;
+    if (c == NULL || !c->serves || !pli_server_logs_all(server) || (c->first == NULL && c->held == NULL)) return false;
     msg->note = c->first == NULL ? 0 : c->tx.next - 1;
     msg->next = NULL;
     *c->held_last = msg;
@@ -205,7 +206,9 @@ static pli_msg *logged(const pli_msg *msg) {
 
 void pli_replicas_log(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out) {
     if (server->replicas == NULL || !server->replicas->serves || out->error.code < 0) return;
-    pli_replicas_append(server, now_ns, logged(msg), pli_entry_of(msg->head.src, msg->head.seq), out);
+    pli_entry *entry = pli_entry_of(msg->head.src, msg->head.seq);
+    if (entry != NULL) entry->waits = msg->head.kind == PLI_CLOCK && pli_server_has_clocks(server);
+    pli_replicas_append(server, now_ns, logged(msg), entry, out);
 }
 
 bool pli_entry_answer(pli_entry *entry, const pli_msg *request, pli_msg *answer) {

@@ -3,14 +3,16 @@
  *
  * The replicas of server s lie on its own rank (place 0) and on the next of the servers' ranks (place 1), each as a
  * machine of its own: the same state machine, server.h's. The first living one *serves*. Which one that is depends only
- * on who is dead, so all ranks come to the same map without a coordinator. The other takes the log in and sends
+ * on the view, and all ranks of a view come to the same map without a coordinator. The other takes the log in and sends
  * nothing. When one of the two has died, the other makes a new replica at the next living place (below).
  *
  * The log (one stream, comm/stream.h, from the replica that serves to the other) holds what changes shards, in order:
  *   CREATE      as a worker has sent it
  *   SUM         tables that apply at clocks: of a clock all workers' pushes, added up, once they are complete: one
  *               message a clock, whatever the number of workers
- *   PUSH, CLOCK tables that apply at once: as the worker has sent it
+ *   PUSH, CLOCK tables that apply at once: as the worker has sent it. If the server has tables of both kinds, all of
+ *               it, with the parts that wait for the clock's end; these wait in both replicas, until the SUM. The end
+ *               of a clock is in the log then, and so never sent again; but it is not safe before the SUM is
  *   MET         a barrier was complete, and with it what is prepared; with what workers brought to it (GATHER, by which
  *               collectives go: comm/carried.h)
  *   SNAP        the first of its number: the pieces of a snapshot are here, too, when who serves dies; and when they
@@ -38,10 +40,12 @@
  *
  * A new replica: its log begins with all that the former log would have told: the tables (CREATE) and their rows
  * (RESTORE) as they are, the SUM that is prepared, then WHOLE: clocks, barriers, and of each worker how far its stream
- * is logged. What is not logged yet is not sent; it is logged as ever, behind that. What the dead one had not confirmed
- * becomes safe when the new replica is whole, as does whatever follows, so the workers' next clock ends then. Should
- * who serves die before, the shards are lost: the new replica then answers NONE to whoever asks for them. A snapshot
- * that was under way is not copied: its pieces are refused should it come to that.
+ * is logged. If some tables apply at clocks and some at once, the parts that wait for the clock's end follow, and
+ * another WHOLE, without a body: the first has told how far streams go with these parts, so a replica that lacks one
+ * must not serve. What is not logged yet is not sent; it is logged as ever, behind that. What the dead one had not
+ * confirmed becomes safe when the new replica is whole, as does whatever follows, so the workers' next clock ends then.
+ * Should who serves die before, the shards are lost: the new replica then answers NONE to whoever asks for them. A
+ * snapshot that was under way is not copied: its pieces are refused should it come to that.
  *
  * The tables of a group are a job of its members (group_part.c), with machines that know the members by their numbers.
  * So all of the above holds of a group, with its members for the workers and their ranks for the servers: the other
@@ -69,8 +73,10 @@
  *     serves.
  *   9 replicas->sum is the SUM of clock `applied`, prepared and not applied; no message of a later clock has been acted
  *     upon.
- *  10 What a worker is told of values is of updates that are safe: under bsp by 9; else what is said waits until the
- *     log is confirmed as far as it went then. So what was read once is not lost by a death.
+ *  10 What a worker is told of values is of updates that are safe: under bsp by 9; if some table applies at once, what
+ *     is said waits until the log is confirmed as far as it went then. So what was read once is not lost by a death.
+ *  11 Where each push is logged and some tables apply at clocks, both replicas hold the same pushes of the clock that
+ *     is under way, as far as the log goes; its SUM takes their place.
  */
 #ifndef PLI_TABLE_REPLICAS_H
 #define PLI_TABLE_REPLICAS_H
@@ -115,6 +121,7 @@ static inline uint16_t pli_replica_port(int32_t place) { return place == 0 ? PLI
 typedef struct pli_entry {
     struct pli_entry *next;
     bool              ends;   /* END */
+    bool              waits;  /* for a SUM: seq is in the log by this entry, and safe by a later one */
     uint64_t          number; /* in the log                                                        */
     int32_t           worker; /* the worker whose messages up to seq it makes safe; -1: see all    */
     uint64_t          seq;
@@ -144,14 +151,15 @@ typedef struct pli_same {
 typedef struct pli_replicas {
     int32_t    place;
     bool       serves;
+    bool       begun;       /* it has what the log's entries change: they are taken as they come from now on */
     bool       whole;       /* it has all that the log continues from                                 */
     bool       empty;       /* it will never be whole: the replica that could have made it so is dead */
     bool       over;        /* all workers have said good-bye                                         */
     int32_t    other;       /* rank of the other replica, the other end of the log; -1: there is none (yet) */
     int32_t    other_place; /* its place, or the last one's place                                     */
     uint64_t   died, left;  /* bit p: the rank of place p has, as far as it was heard                 */
-    bool abandoned; /* its rank has ended in good order and had not confirmed all: the others went on without this one,
-                             which they took for dead; nothing becomes safe by it any more */
+    bool abandoned; /* the other replica's rank has ended in good order although workers have not said good-bye here:
+                     * the others went on without this one, which they took for dead; nothing becomes safe any more */
     pli_tx     tx;    /* the log, in the replica that serves */
     pli_rx     rx;    /* the log, in the replica that does not */
     pli_entry *first, **last; /* not yet confirmed, in order */
@@ -230,6 +238,9 @@ bool pli_replicas_take(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_ou
 bool pli_replicas_member(pli_server *server, uint64_t now_ns, const pli_member_event *event, pli_out *out);
 void pli_replicas_wakeup(pli_server *server, uint64_t now_ns, pli_out *out);
 
+/** Does each push, and each end of a clock, go into the log as it comes? It does where a table applies at once; else a
+ *  clock's SUM is enough. */
+bool pli_server_logs_all(const pli_server *server);
 /** Logs a worker's message as it is, after it was acted upon. */
 void pli_replicas_log(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out);
 /** Logs a CREATE; its answer (taken) waits until it is safe. */

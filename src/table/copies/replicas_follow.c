@@ -44,10 +44,10 @@ static void hear(pli_server *server, pli_msg *msg, pli_out *out) {
     if (pli_replicas_hear(server, msg, &why) < 0) {
         pli_out_fail(out, why.code, "log of rank %d: %s", msg->head.src, why.text);
         pli_msg_free(&sum);
-    } else if (!c->whole) {
+    } else if (!c->begun) {
         c->sum = sum;
     } else {
-        pli_raise_copied(server, c->other, c->other_place);
+        if (c->whole) pli_raise_copied(server, c->other, c->other_place);
         if (sum != NULL && !pli_replicas_take_sum(server, sum, out)) pli_msg_free(&sum);
     }
     pli_msg_free(&msg);
@@ -55,7 +55,7 @@ static void hear(pli_server *server, pli_msg *msg, pli_out *out) {
 
 static void take_entry(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     msg->next = NULL;
-    if (!server->replicas->whole) {
+    if (!server->replicas->begun) {
         hear(server, msg, out);
         return;
     }
@@ -86,6 +86,10 @@ static void take_entry(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_ou
     case PLI_RESTORE:
     case PLI_PUSH:
     case PLI_CLOCK: take_message(server, now_ns, msg, out); return;
+    case PLI_WHOLE:
+        server->replicas->whole = true;
+        pli_raise_copied(server, server->replicas->other, server->replicas->other_place);
+        break;
     default:
         pli_out_fail(out, PLAIT_EFORMAT, "log of rank %d: an entry of unknown kind %u", msg->head.src,
                      (unsigned)msg->head.kind);
@@ -183,7 +187,7 @@ bool pli_replicas_take(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_ou
 }
 
 bool pli_replicas_serves_again(const pli_server *server, const pli_msg *msg) {
-    if (msg->head.seq >= server->replicas->again[msg->head.src] || (msg->head.flags & PLI_FLAG_FILTERED)) return false;
+    if (msg->head.seq >= server->replicas->again[msg->head.src]) return false;
     switch (msg->head.kind) {
     case PLI_PULL:
     case PLI_CREATE:
@@ -229,6 +233,13 @@ static bool make_copy(pli_server *server, uint64_t now_ns, pli_out *out) {
     return true;
 }
 
+/* Up to which message of the worker all is safe once it is logged: not the end of a clock whose SUM is not there. */
+static uint64_t safe_by_log(const pli_server *server, int32_t worker) {
+    const pli_replicas *c = server->replicas;
+    const bool waits = pli_server_has_clocks(server) && server->peer[worker].ended > pli_replicas_prepared(server);
+    return waits && c->ended[worker] <= c->in_log[worker] ? c->ended[worker] - 1 : c->in_log[worker];
+}
+
 /* With its last entry, all that the log has of any worker becomes safe. */
 static void await_all(pli_server *server, pli_out *out) {
     pli_replicas  *c = server->replicas;
@@ -240,7 +251,7 @@ static void await_all(pli_server *server, pli_out *out) {
         pli_out_fail(out, PLAIT_ENOMEM, "no memory for the log of the shards of rank %d", server->home);
         return;
     }
-    memcpy(entry->all, c->in_log, bytes);
+    for (int32_t w = 0; w < server->layout.workers; w++) entry->all[w] = safe_by_log(server, w);
     entry->number = c->tx.next - 1;
     pli_replicas_await(c, entry);
 }
@@ -263,7 +274,7 @@ static void take_over(pli_server *server, uint64_t now_ns, pli_out *out) {
     if (make_copy(server, now_ns, out))
         await_all(server, out);
     else
-        memcpy(c->safe, c->in_log, (size_t)server->layout.workers * sizeof *c->safe);
+        for (int32_t w = 0; w < server->layout.workers; w++) c->safe[w] = safe_by_log(server, w);
     for (int64_t i = 0; i < c->n_events; i++) pli_server_ops.on_member(server, now_ns, &c->events[i], out);
     for (int32_t w = 0; w < server->layout.workers; w++)
         if (!server->peer[w].gone) pli_server_tell(server, w, PLI_SAFE, (int64_t)c->safe[w], out);
@@ -303,7 +314,7 @@ static void lose_other(pli_server *server, uint64_t now_ns, const pli_member_eve
     pli_replicas *c = server->replicas;
     c->other = -1;
     if (!c->serves) return;
-    c->abandoned = event->kind == PLI_MEMBER_LEFT && c->first != NULL && !c->over;
+    c->abandoned = event->kind == PLI_MEMBER_LEFT && !c->over;
     pli_tx_end(&c->tx);
     if (c->abandoned) return;
     if (!make_copy(server, now_ns, out)) pli_replicas_release(server, now_ns, UINT64_MAX, out);

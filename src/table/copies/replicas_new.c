@@ -17,13 +17,16 @@ static void say(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out)
 static pli_msg *create_of(const pli_server *server, const pli_server_table *table) {
     const pli_store *store = &table->shard.store;
     const size_t     bytes = store->penalty == NULL ? 0 : (size_t)(store->rows * pli_row_bytes(store->spec));
+    const size_t     text = strlen(table->shard.spec.filter), names = text == 0 ? 0 : (size_t)pli_pad8(text + 1);
     pli_wire_create  create = { .job_hash = server->layout.job_hash, .spec_hash = table->hash, .penalty_bytes = bytes };
-    pli_msg         *msg = pli_msg_new(sizeof create + pli_pad8(bytes));
+    pli_msg         *msg = pli_msg_new(sizeof create + pli_pad8(bytes) + names);
     if (msg == NULL) return NULL;
     pli_spec_encode(&table->shard.spec, &create.spec);
-    memset(pli_msg_body(msg), 0, sizeof create + pli_pad8(bytes));
+    memset(pli_msg_body(msg), 0, sizeof create + pli_pad8(bytes) + names);
     memcpy(pli_msg_body(msg), &create, sizeof create);
     if (bytes > 0) memcpy(pli_at(pli_msg_body(msg), sizeof create), store->penalty, bytes);
+    void *at = pli_at(pli_msg_body(msg), (int64_t)(sizeof create + pli_pad8(bytes)));
+    if (text > 0) memcpy(at, table->shard.spec.filter, text);
     msg->head.kind = PLI_CREATE;
     msg->head.clock = server->first_clock;
     return msg;
@@ -108,6 +111,53 @@ static pli_msg *whole_of(const pli_server *server) {
     return msg;
 }
 
+/* The push without the parts that were applied when it came. NULL: no memory. */
+static pli_msg *waiting_of(const pli_server *server, const pli_waiting_push *push) {
+    pli_msg      *msg = pli_msg_new(push->msg->head.body_bytes);
+    pli_wire_part part;
+    uint32_t      n = 0;
+    if (msg == NULL) return NULL;
+    const uint64_t bytes = msg->head.body_bytes;
+    unsigned char *body = pli_msg_body(msg);
+    if (bytes > 0) memcpy(body, pli_msg_body(push->msg), bytes);
+    msg->head = push->msg->head;
+    msg->head.body_bytes = bytes;
+    for (uint32_t i = 0; i < push->msg->head.arg32; i++) {
+        memcpy(&part, body + i * sizeof part, sizeof part);
+        if (!server->table[part.table]->at_clock) continue;
+        memcpy(body + n++ * sizeof part, &part, sizeof part);
+    }
+    msg->head.arg32 = n;
+    return msg;
+}
+
+/* Do some tables apply at clocks, and some at once? */
+static bool has_both(const pli_server *server) {
+    return pli_server_logs_all(server) && pli_server_has_clocks(server);
+}
+
+/* If the server has tables of both kinds: the clock that is under way, as far as it is logged, behind all else. The
+ * rest of its pushes is in the rows. */
+static void tell_clock(pli_server *server, uint64_t now_ns, int32_t w, pli_out *out) {
+    const pli_peer *peer = &server->peer[w];
+    bool            ended = peer->ended <= pli_replicas_prepared(server);
+    for (const pli_waiting_push *push = peer->queue; push != NULL; push = push->next) {
+        pli_msg *msg = waiting_of(server, push);
+        if (msg != NULL) msg->head.arg64 = pli_log_whose(w, msg->head.seq);
+        ended = ended || push->msg->head.kind == PLI_CLOCK;
+        say(server, now_ns, msg, out);
+    }
+    if (ended || server->replicas->dead[w]) return;
+    pli_msg *clock = pli_msg_new(0); /* it had nothing that waits */
+    if (clock != NULL) {
+        clock->head.kind = PLI_CLOCK;
+        clock->head.clock = peer->ended - 1;
+        /* What the worker has redone since it ended its clock is not logged, so it must send it again. */
+        clock->head.arg64 = pli_log_whose(w, server->replicas->in_log[w]);
+    }
+    say(server, now_ns, clock, out);
+}
+
 void pli_replicas_tell_all(pli_server *server, uint64_t now_ns, pli_out *out) {
     for (int64_t t = 0; t < server->tables; t++) {
         const pli_server_table *table = server->table[t];
@@ -118,6 +168,11 @@ void pli_replicas_tell_all(pli_server *server, uint64_t now_ns, pli_out *out) {
     }
     if (server->replicas->sum != NULL) say(server, now_ns, pli_msg_copy(server->replicas->sum), out);
     say(server, now_ns, whole_of(server), out);
+    if (!has_both(server)) return;
+    for (int32_t w = 0; w < server->layout.workers; w++) tell_clock(server, now_ns, w, out);
+    pli_msg *end = pli_msg_new(0);
+    if (end != NULL) end->head.kind = PLI_WHOLE;
+    say(server, now_ns, end, out);
 }
 
 /* --- hearing ------------------------------------------------------------------------------------------------------ */
@@ -167,7 +222,8 @@ static plait_status take_whole(pli_server *server, const pli_msg *msg, plait_err
     server->snapped = whole.snapped;
     c->met = whole.met;
     c->created = (int64_t)whole.created;
-    c->whole = true;
+    c->begun = true;
+    c->whole = !has_both(server);
     return PLAIT_OK;
 }
 

@@ -91,7 +91,9 @@ void pli_same_redone(pli_server *server, const pli_waiting_push *push) {
 
 /* --- the comparison ----------------------------------------------------------------------------------------------- */
 
-/* Have all living workers stood in, in this clock, for all that died? */
+/* Have all living workers stood in, in this clock, for all that died? And for nobody else: a worker that dies after it
+ * has left may be stood in for by those who have not heard that it left, and what it pushed is none of the
+ * dead one's. */
 static bool all_stood_in(const pli_server *server) {
     const pli_replicas *c = server->replicas;
     const int32_t     workers = server->layout.workers;
@@ -99,9 +101,16 @@ static bool all_stood_in(const pli_server *server) {
         if (c->dead[w] || server->clocks[w] == PLAIT_LEFT) continue;
         if (c->same.viewed[w] != c->same.clocks) return false;
         for (int32_t v = 0; v < workers; v++)
-            if (c->dead[v] && !c->views[(int64_t)w * workers + v]) return false;
+            if (!c->dead[v] != !c->views[(int64_t)w * workers + v]) return false;
     }
     return true;
+}
+
+/* Does an item add the same rows, whoever pushes it? Not where filters leave rows out of a push, and not where a push
+ * is what a worker's own mirror has moved in a round (local-sgd). */
+static bool pushes_same_rows(const pli_server_table *table) {
+    return !pli_filters_have(&table->filters, PLAIT_KEPT_BACK) && !pli_filters_have(&table->filters, PLAIT_SKIPPED) &&
+           !table->policy.ops->averages;
 }
 
 static void compare(const pli_server *server, const pli_server_table *table, int64_t i, pli_out *out) {
@@ -109,7 +118,7 @@ static void compare(const pli_server *server, const pli_server_table *table, int
     const pli_spec *spec = &table->shard.spec;
     pli_extent      dead = { 0 };
     int32_t         who = -1;
-    if (!spec->keyed) return;
+    if (!spec->keyed || !pushes_same_rows(table)) return;
     for (int32_t w = 0; w < server->layout.workers; w++) {
         if (!server->replicas->dead[w]) continue;
         add(&same->pushed[i * server->layout.workers + w], &dead);

@@ -348,7 +348,8 @@ bool pli_replicas_take_sum(pli_server *server, pli_msg *msg, pli_out *out) {
         if (b.ended[v] >= server->peer[v].rx.expected) server->peer[v].rx.expected = b.ended[v] + 1;
         server->peer[v].ended = msg->head.clock + 1;
         c->ended[v] = b.ended[v];
-        if (server->clocks[v] != PLAIT_LEFT) pli_server_move_clock(server, v, msg->head.clock + 1);
+        if (server->clocks[v] <= msg->head.clock) pli_server_move_clock(server, v, msg->head.clock + 1);
     }
+    pli_server_forget_clock(server, msg->head.clock); /* what was logged one by one is in the sum */
     return true;
 }

@@ -228,7 +228,7 @@ plait_status pli_job_check(const pli_pair *pair, plait_error *err) {
 
 plait_status pli_spares_check(int32_t spares, int32_t workers, plait_error *err) {
     if (spares >= 0 && (spares == 0 || spares < workers)) return PLAIT_OK;
-    return pli_fail(err, PLAIT_EINVAL, "%d spares of %d workers; expected 0 or more, and at least one worker that is "
-                                       "not a spare",
-                    spares, workers);
+    return pli_fail(err, PLAIT_EINVAL, "--spares %d of %d worker%s: expected 0 or more, and at least one worker that "
+                                       "is not a spare",
+                    spares, workers, pli_plural(workers));
 }

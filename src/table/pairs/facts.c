@@ -8,6 +8,7 @@
 static bool is_lossy(const plait_filter *filter) { return filter->loss != PLAIT_EXACT; }
 static bool rounds(const plait_filter *filter) { return filter->loss == PLAIT_ROUNDED; }
 static bool keeps_rows_back(const plait_filter *filter) { return filter->loss == PLAIT_KEPT_BACK; }
+static bool skips(const plait_filter *filter) { return filter->loss == PLAIT_SKIPPED; }
 static bool changes(const plait_filter *filter) {
     return is_lossy(filter) || filter->values.encode != NULL || filter->rows.choose != NULL;
 }
@@ -19,6 +20,7 @@ static const struct {
     { PLI_OF(LOSSY), is_lossy },
     { PLI_OF(ROUNDING), rounds },
     { PLI_OF(LATE_ROWS), keeps_rows_back },
+    { PLI_OF(SKIPPING), skips },
     { PLI_OF(CHANGING), changes },
 };
 enum { OF_FILTERS = sizeof of_filters / sizeof *of_filters };
@@ -52,6 +54,7 @@ static uint64_t demand_on(const pli_demand *demand) {
         { PLAIT_ROWS_STAY, PLI_ON(ROWS_STAY) },
         { PLAIT_HOLDS_SHARE, PLI_ON(SHARE) },
         { PLAIT_IN_SEQUENCE, PLI_ON(SEQUENCE) },
+        { PLAIT_SUMS_ANEW, PLI_ON(ANEW) },
     };
     uint64_t on = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

@@ -19,7 +19,7 @@ enum pli_on {
     PLI_ON_FLAT_SUMS,  /* a collective is named that does not know of hosts */
     /* of who computes */
     PLI_ON_ALL_ROWS, PLI_ON_OWN_STEPS, PLI_ON_MORE_STATE, PLI_ON_OWN_END, PLI_ON_UPDATING, PLI_ON_COMPARES,
-    PLI_ON_SMOOTH, PLI_ON_ROWS_STAY, PLI_ON_SHARE, PLI_ON_SEQUENCE,
+    PLI_ON_SMOOTH, PLI_ON_ROWS_STAY, PLI_ON_SHARE, PLI_ON_SEQUENCE, PLI_ON_ANEW,
     /* above the tables */
     PLI_ON_ROWS,       /* workers compute over rows of their own */
     PLI_ON_KEPT,       /* a checkpoint, or a resumed run */
@@ -52,6 +52,7 @@ enum pli_of {
     PLI_OF_LOSSY,      /* one loses something ...                                        */
     PLI_OF_ROUNDING,   /* ... by rounding, and keeps the rest for the next push ...      */
     PLI_OF_LATE_ROWS,  /* ... by keeping rows back                                       */
+    PLI_OF_SKIPPING,   /* ... by omitting what would change nothing                      */
     PLI_OF_CHANGING,   /* one makes other bits of values on their way                    */
     PLI_OF_SHARED,     /* the topology is one process's memory                           */
     PLI_OF_SERVED,     /* the topology has rows lie on servers, or in that memory        */

@@ -17,7 +17,7 @@
 #include "table/filter/filter.h"
 #include "table/topology/topology.h"
 
-/* Who computes with the tables of a run (a learner, a solver), and what it needs of the settings. */
+/* What a learner or a solver that computes with the tables of a run needs of the settings. */
 typedef struct pli_demand {
     const char      *who, *name; /* for texts: "lbfgs" and NULL, "model" and "kmeans"                        */
     plait_properties needs;      /* of the pair of each table                                                */

@@ -141,7 +141,7 @@ static void take_message(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_
         if (server->replicas != NULL && pli_replicas_was_restored(server, msg))
             pli_server_reply(server, now_ns, msg, pli_msg_new(0), out);
         if (server->replicas != NULL && pli_replicas_serves_again(server, msg))
-            pli_server_act(server, now_ns, msg, out);
+            handle(server, now_ns, msg, out);
         else pli_msg_free(&msg);
         pli_server_acknowledge(server, src, out);
         break;

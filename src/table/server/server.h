@@ -159,6 +159,8 @@ plait_view pli_server_view(const pli_server *server, uint64_t now_ns, int32_t wo
 void pli_server_reply(pli_server *server, uint64_t now_ns, const pli_msg *request, pli_msg *answer, pli_out *out);
 /** Tells a client that listens, before an answer, what the table's shard has applied. */
 void pli_server_tell_state(pli_server *server, uint64_t now_ns, const pli_msg *request, uint64_t state, pli_out *out);
+/** Tells the worker to go on with a later clock. */
+void pli_server_tell_leap(pli_server *server, uint64_t now_ns, const pli_msg *request, int64_t clock, pli_out *out);
 /** Asks a worker for a list of keys. */
 void pli_server_ask_list(pli_server *server, uint64_t now_ns, const pli_msg *cause, uint32_t table, const void *token,
                          pli_out *out);
@@ -177,7 +179,7 @@ static inline int64_t pli_server_version(const pli_server *server, const pli_ser
     return table->at_clock || server->slowest == PLAIT_LEFT ? server->applied : server->slowest;
 }
 
-/** Are there tables that apply at clocks? Then all are so, where there are copies. */
+/** Are there tables that apply at clocks? Others may apply at once. */
 bool pli_server_has_clocks(const pli_server *server);
 /** Applies the clocks that are complete, or, with copies, prepares them. false: it cannot, the job has failed. */
 bool pli_server_apply_complete(pli_server *server, uint64_t now_ns, pli_out *out);

@@ -11,7 +11,8 @@ static bool on_push(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *
     pli_waiting_push *waits = NULL;
     if (msg->head.flags & PLI_FLAG_REDO) return pli_replicas_redo(server, msg, out);
     if (!pli_server_take_push(server, now_ns, msg, &waits, out)) return false;
-    if (waits == NULL) return pli_replicas_log(server, now_ns, msg, out), false;
+    if (waits == NULL || pli_server_logs_all(server)) pli_replicas_log(server, now_ns, msg, out);
+    if (waits == NULL) return false;
     if (msg->head.clock == peer->ended && server->clocks[msg->head.src] != PLAIT_LEFT)
         return pli_server_enqueue(peer, waits), true;
     pli_free(waits);
@@ -30,11 +31,11 @@ static bool on_clock(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out 
         return false;
     }
     if (!pli_server_take_push(server, now_ns, msg, &waits, out)) return false;
+    if (pli_server_logs_all(server)) pli_replicas_log(server, now_ns, msg, out);
     if (waits != NULL) pli_server_enqueue(peer, waits);
     pli_server_move_clock(server, worker, ++peer->ended);
     if (server->replicas == NULL || !pli_server_has_clocks(server)) pli_raise_tick(server, msg); /* else with its SUM */
     pli_replicas_ended(server, msg);
-    if (!pli_server_has_clocks(server)) pli_replicas_log(server, now_ns, msg, out);
     if (!pli_server_apply_complete(server, now_ns, out)) return waits != NULL;
     pli_server_tell_clock(server, now_ns, worker, out);
     pli_server_look_again(server, now_ns, out);

@@ -48,6 +48,12 @@ void pli_server_tell_state(pli_server *server, uint64_t now_ns, const pli_msg *r
     answer_with(server, now_ns, request, PLI_STATE, msg, out);
 }
 
+void pli_server_tell_leap(pli_server *server, uint64_t now_ns, const pli_msg *request, int64_t clock, pli_out *out) {
+    pli_msg *msg = pli_msg_new(0);
+    if (msg != NULL) msg->head.clock = clock;
+    answer_with(server, now_ns, request, PLI_LEAP, msg, out);
+}
+
 void pli_server_ask_list(pli_server *server, uint64_t now_ns, const pli_msg *cause, uint32_t table, const void *token,
                          pli_out *out) {
     pli_msg *msg = pli_msg_new(PLAIT_TOKEN_BYTES);

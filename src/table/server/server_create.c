@@ -42,14 +42,6 @@ static plait_status decode_create(const pli_server *server, const pli_msg *msg, 
     return PLAIT_OK;
 }
 
-/* Either all tables with replicas apply at clocks, or none does. */
-static bool goes_with_others(const pli_server *server, const pli_server_table *table) {
-    if (server->replicas == NULL) return true;
-    for (int64_t i = 0; i < server->tables; i++)
-        if (server->table[i] != NULL) return server->table[i]->at_clock == table->at_clock;
-    return true;
-}
-
 plait_status pli_server_create(pli_server *server, const pli_msg *msg, plait_error *err) {
     pli_spec               spec;
     int32_t                shard;
@@ -73,12 +65,6 @@ plait_status pli_server_create(pli_server *server, const pli_msg *msg, plait_err
     table->at_clock = pli_policy_at_clock(&table->policy);
     if (spec.exact && !table->at_clock) {
         status = pli_fail(err, PLAIT_EFORMAT, "table %s: exact sums of pushes that are applied one by one", spec.name);
-        goto free_policy;
-    }
-    if (!goes_with_others(server, table)) {
-        status = pli_fail(err, PLAIT_EREFUSED,
-                          "table %s: with replicas all tables must apply updates at clocks, or all at once; give them "
-                          "one consistency", spec.name);
         goto free_policy;
     }
     const unsigned char *data = (const unsigned char *)(wire + 1);

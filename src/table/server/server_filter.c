@@ -2,10 +2,14 @@
  * way out.
  *
  * A worker's messages are acted upon in order. A message that names a list of keys which is not known here waits for
- * the list, and the messages that follow wait behind it. The list itself (KEYS) does not wait. */
+ * the list, and the messages that follow wait behind it. The list itself (KEYS) does not wait.
+ *
+ * With replicas (copies/replicas.h) only the one that serves decodes: what it acts upon, and so its log, is without
+ * filters. A stand-in knows no lists, and asks for them again. It needs nothing else from the dead one: decoding takes
+ * a message, the table's filters and lists, and what was kept back is kept by workers. */
 #include <string.h>
 
-#include "table/server/server.h"
+#include "table/copies/replicas.h"
 #include "table/state/updates.h"
 #include "table/state/values.h"
 
@@ -195,8 +199,9 @@ static plait_status open_message(pli_server *server, pli_msg **msg, plain *p, pl
 
 /* --- in order ---------------------------------------------------------------------------------------------------- */
 
-static void learn_list(pli_server *server, const pli_msg *msg, pli_out *out) {
-    pli_wire_keys wire;
+/* *place_out: of the replica that has asked for the list. */
+static void learn_list(pli_server *server, const pli_msg *msg, uint32_t *place_out, pli_out *out) {
+    pli_wire_keys wire = { 0 };
     pli_decoded   decoded;
     plait_error   why = { 0 };
     plait_status  status = cut_short(&why);
@@ -211,17 +216,26 @@ static void learn_list(pli_server *server, const pli_msg *msg, pli_out *out) {
                                       (int64_t)(msg->head.body_bytes - sizeof wire), &decoded, &why);
         if (chain != NULL && status >= 0) pli_decoded_free(&decoded);
     }
+    *place_out = wire.place;
     if (status < 0) pli_out_fail(out, status, "a list of keys of rank %d: %s", msg->head.src, why.text);
+}
+
+/* Was it another replica that had asked? It died, and the worker sends its answer again to the one that serves now. */
+static bool is_of_another(const pli_server *server, uint32_t place) {
+    return server->replicas != NULL && place != (uint32_t)server->replicas->place;
 }
 
 void pli_server_take_filtered(pli_server *server, pli_msg *msg, pli_out *out) {
     pli_peer *peer = &server->peer[msg->head.src];
     msg->next = NULL;
     if (msg->head.kind == PLI_KEYS) {
-        learn_list(server, msg, out);
-        if (!peer->asked)
+        uint32_t place;
+        learn_list(server, msg, &place, out);
+        const bool others = is_of_another(server, place), asked = peer->asked;
+        if (!others && !asked)
             pli_out_fail(out, PLAIT_EFORMAT, "rank %d sent a list of keys that was not requested", msg->head.src);
         pli_msg_free(&msg);
+        if (others) return; /* the one that this replica has asked for is still to come */
         if (peer->behind != NULL) peer->behind->note = 1; /* its list has come: do not ask again */
         peer->asked = false;
         return;

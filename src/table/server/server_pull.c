@@ -8,7 +8,7 @@ static pli_wire_pull decode(const pli_msg *msg, bool *met_out) {
     pli_wire_pull pull;
     memcpy(&pull, pli_msg_body(msg), sizeof pull);
     *met_out = (pull.flags & PLI_PULL_MET) != 0;
-    pull.flags &= ~(uint32_t)PLI_PULL_MET;
+    pull.flags &= ~(uint32_t)(PLI_PULL_MET | PLI_PULL_LEAPS);
     return pull;
 }
 
@@ -102,6 +102,16 @@ static pli_msg *keys_answer(pli_shard *shard, const pli_msg *msg, int64_t n) {
     return answer;
 }
 
+static void tell_leap(pli_server *server, uint64_t now_ns, const pli_server_table *table, const pli_msg *msg,
+                      pli_out *out) {
+    pli_wire_pull pull;
+    memcpy(&pull, pli_msg_body(msg), sizeof pull);
+    if (!(pull.flags & PLI_PULL_LEAPS) || table->policy.ops->server.leap == NULL) return;
+    const plait_view view = pli_server_view(server, now_ns, msg->head.src, msg->head.clock);
+    const int64_t    to = table->policy.ops->server.leap(table->policy.state, &view);
+    if (to > msg->head.clock) pli_server_tell_leap(server, now_ns, msg, to, out);
+}
+
 void pli_server_serve(pli_server *server, uint64_t now_ns, const pli_msg *msg, pli_out *out) {
     if (msg->head.kind == PLI_CALL) {
         pli_msg *request = (pli_msg *)msg;
@@ -121,6 +131,7 @@ void pli_server_serve(pli_server *server, uint64_t now_ns, const pli_msg *msg, p
     if (pull.n > 0) pli_server_note_fetch(table, msg->head.src);
     if (pull.flags != PLI_PULL_ALL)
         pli_server_note_reader(table, msg->head.src, pull.n, pull.flags == 0 ? NULL : keys_of(msg));
+    tell_leap(server, now_ns, table, msg, out);
     pli_server_tell_state(server, now_ns, msg, table->state, out);
     pli_server_reply(server, now_ns, msg, answer, out);
 }

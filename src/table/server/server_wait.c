@@ -78,6 +78,12 @@ bool pli_server_has_clocks(const pli_server *server) {
     return false;
 }
 
+bool pli_server_logs_all(const pli_server *server) {
+    for (int64_t i = 0; i < server->tables; i++)
+        if (server->table[i] != NULL && !server->table[i]->at_clock) return true;
+    return !pli_server_has_clocks(server);
+}
+
 /* The right-hand side of invariant 2. */
 static int64_t complete(const pli_server *server, uint64_t now_ns) {
     int64_t highest = 0, least = INT64_MAX;

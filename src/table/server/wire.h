@@ -31,6 +31,7 @@
  *            whose messages have the flag STATE: those with an event log
  *   FRESH, FRESH_KEYS   clock: version; arg32: the table. Unasked: all rows of this dense shard, or keys [n] that this
  *            client has read and their values [n, cols], where n follows from the body's size
+ *   LEAP     clock: the worker is slow, and is to go on with this clock; before the REPLY to a PULL with the flag LEAPS
  *   MISSING  arg32: the table; token of a list of keys that the server does not know (it was started anew, or had no
  *            memory): what the worker says waits until the list has come
  * Where servers have copies (replicas.h):
@@ -54,7 +55,7 @@
  *   WHOLE    ends what a new replica begins with (replicas.h); before it came CREATE and RESTORE, of no worker, and the
  *   SUM
  *            that is prepared. arg32: tables; pli_wire_whole, pli_wire_logged [workers], uint64_t [arg32]
- *            versions, what the last GATHER was answered with
+ *            versions, what the last GATHER was answered with. Tables of both kinds: another one, without a body
  *   LOGGED   the other way; arg64: entries taken
  *
  * both ways
@@ -75,7 +76,7 @@ typedef enum pli_kind {
     PLI_CREATE = 1, PLI_PULL, PLI_PUSH, PLI_CLOCK, PLI_LEAVE, PLI_BARRIER, PLI_CALL, PLI_BYE, PLI_WHY,
     PLI_REPLY, PLI_HELD, PLI_STATE, PLI_FRESH, PLI_FRESH_KEYS, PLI_ACK, PLI_LEASE, PLI_KEYS, PLI_MISSING,
     PLI_SNAP, PLI_PIECE, PLI_RESTORE, PLI_VIEW, PLI_VOID, PLI_SAFE, PLI_SUM_ENTRY, PLI_MET, PLI_LOGGED, PLI_GATHER,
-    PLI_END, PLI_WHOLE, PLI_NONE,
+    PLI_END, PLI_WHOLE, PLI_NONE, PLI_LEAP,
     PLI_KINDS
 } pli_kind;
 
@@ -95,7 +96,8 @@ typedef struct pli_wire_create {
 enum {
     PLI_PULL_KEYS = 1,
     PLI_PULL_ALL = 2, /* sparse: keys [n], then values [n, cols] */
-    PLI_PULL_MET = 4  /* besides: the worker has passed a barrier and not yet updated anything, so it takes no turn */
+    PLI_PULL_MET = 4, /* besides: the worker has passed a barrier and not yet updated anything, so it takes no turn */
+    PLI_PULL_LEAPS = 8 /* besides: the worker may leave out clocks                                               */
 };
 typedef struct pli_wire_pull {
     uint32_t table, flags;
@@ -130,8 +132,9 @@ typedef struct pli_wire_summed { /* a part of that message */
 } pli_wire_summed;
 
 typedef struct pli_wire_keys {
-    uint32_t table, zero;
-    int64_t  n; /* the filtered list follows */
+    uint32_t table;
+    uint32_t place; /* of the replica that has asked for it (replicas.h); 0 without replicas */
+    int64_t  n;     /* the filtered list follows */
 } pli_wire_keys;
 
 typedef struct pli_wire_call {

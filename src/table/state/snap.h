@@ -2,10 +2,10 @@
  * changing.
  *
  * Begun between two events, a snapshot costs nothing at first: the rows lie in the store, and are copied from there
- * when they are asked for. Who is about to change rows says so before (pli_snap_rows_change and the like, which store.c
- * calls); of those that nobody has taken yet the old state is then set aside. So a snapshot is a cut through all rows
- * at one moment, its memory is what is changed before it is taken, and the pause is that of a few pieces, never of the
- * whole table.
+ * when they are asked for. The store announces a change of rows before it makes it (pli_snap_rows_change and the like);
+ * the old state of those that nobody has taken yet is then set aside. So a snapshot is a cut through all rows at one
+ * moment, its memory is what is changed before it is taken, and the pause is that of a few pieces, never of the whole
+ * table.
  *
  * What is taken are *arrays*: the values, each of the rule's arrays, up to where rows have paid, and of a sparse store
  * the keys. An array goes in pieces of a fixed number of rows, so that a reader who wants one array after the other

@@ -4,10 +4,10 @@
  * Taking: at a barrier, when all updates of the clocks before are applied and none of the next has begun, a *capture*
  * begins: a cut through all tables of the job. From then on each worker takes its share of the rows, a piece at a time,
  * whenever it calls pli_capture_pump, while everybody updates the tables as before (snap.h). Each shard is taken by one
- * worker, the one on the same rank if there is one. Of mirrors (allreduce), which are equal, each worker takes a part
- * of the rows. So servers need no files, and a capture costs its worker copies only. Where shards have two replicas
- * (replicas.h) a server may die meanwhile; a worker that dies leaves the capture without its part, and whoever hears of
- * that (pli_comm_absent) begins another.
+ * worker, the one on the same rank if there is one. Mirrors (allreduce) are equal, so each worker takes a part of the
+ * rows. So servers need no files, and a capture costs its worker copies only. Where shards have two replicas
+ * (replicas.h) a server may die meanwhile; a worker that dies leaves the capture without its part, and a worker that
+ * hears of that (pli_comm_absent) begins another.
  *
  * What is taken is logical: rows by number or key, array by array (PLI_STATE_*), whatever shards there were.
  *

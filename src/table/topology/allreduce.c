@@ -14,6 +14,7 @@
 #include "table/server/functions.h"
 #include "table/state/values.h"
 #include "table/topology/buckets.h"
+#include "table/topology/coded_sums.h"
 
 enum { WHAT_BYTES = 128 };
 
@@ -97,6 +98,10 @@ static plait_status mirror_open(plait_table *table, const void *initial, const v
         pli_mirror_open(&table->spec, &scope, rank, pli_job_events(job), initial, penalty, &mirror, err);
     table->state = mirror;
     if (status >= 0 && table->spec.sharded) status = open_states(table, err);
+    if (status >= 0 && table->spec.filter[0] != '\0' && job->layout.workers > 1) {
+        const pli_filter_scope filters = pli_layout_filters(&job->layout);
+        status = pli_mirror_filter(mirror, &filters, job->layout.seed, err);
+    }
     pli_raise_table(pli_job_events(job), rank, &table->spec, PLI_WAY_SUMMED);
     for (int64_t clock = job->layout.first_clock; status >= 0 && clock < plait_job_clock_now(job); clock++)
         pli_mirror_skip(mirror, clock);
@@ -131,12 +136,24 @@ static plait_status mirror_inc(plait_table *table, const pli_rows *rows, const v
 
 /* --- clocks ------------------------------------------------------------------------------------------------------- */
 
+/* Was the sum made of filtered parts (coded_sums.h), so that it was in no bucket? */
+static bool was_coded(const plait_table *table, const pli_sum *sum) {
+    return sum->form == PLI_SUM_DENSE && pli_mirror_is_coded(pli_mirror_of(table));
+}
+
+/* Does this clock's sum go so? It does if the next clock waits for it. */
+static bool is_coded_now(const plait_table *table) {
+    const pli_mirror *mirror = table->state;
+    const int64_t     clock = table->job->clock;
+    return pli_mirror_is_coded(mirror) && !pli_mirror_may_start(mirror, clock + 1, clock);
+}
+
 /* Waits for the oldest sum that is under way, and applies it. */
 static plait_status land_sum(plait_table *table, plait_error *err) {
     pli_sum *sum = pli_mirror_of(table)->first;
-    PLI_TRY(pli_buckets_land(table, sum, err));
-    const bool    in_parts = pli_sum_in_parts(sum), dense = sum->form == PLI_SUM_DENSE;
-    const int64_t values = sum->n;
+    if (!was_coded(table, sum)) PLI_TRY(pli_buckets_land(table, sum, err));
+    const bool    in_parts = pli_sum_in_parts(sum), dense = sum->form == PLI_SUM_DENSE || sum->form == PLI_SUM_CODED;
+    const int64_t values = sum->form == PLI_SUM_CODED ? table->spec.rows * table->spec.cols : sum->n;
     PLI_TRY(pli_mirror_apply(table->state, err));
     if (!in_parts)
         pli_comm_work(table->job->comm, PLI_WORK_VALUES,
@@ -149,8 +166,8 @@ static plait_status mirror_settle(plait_table *table, plait_error *err) {
     return PLAIT_OK;
 }
 
-/* The clock of a sharded table has no halves: the worker itself takes part between its steps, once no other collective
- * is left to begin. */
+/* The clock of a sharded table has no halves, nor has that of filtered sums: the worker itself takes part between its
+ * steps, once no other collective is left to begin. */
 static plait_status mirror_clock_end(plait_table *table, plait_error *err) {
     pli_mirror *mirror = table->state;
     int64_t      clock = table->job->clock;
@@ -158,6 +175,7 @@ static plait_status mirror_clock_end(plait_table *table, plait_error *err) {
         PLI_TRY(pli_buckets_begin_all(table->job, err));
         return sum_in_slices(table, mirror->first, err);
     }
+    if (mirror->first != NULL && mirror->first->to_code) PLI_TRY(pli_coded_sums(table->job, err));
     while (mirror->first != NULL && !pli_mirror_may_start(mirror, clock + 1, mirror->first->clock))
         PLI_TRY(land_sum(table, err));
     return PLAIT_OK;
@@ -171,13 +189,16 @@ static plait_status take(plait_table *table, plait_error *err) {
     if (mirror->taken > clock) return PLAIT_OK;
     bool flies = pli_mirror_may_start(mirror, clock + 1, clock);
     if (!flies) PLI_TRY(mirror_settle(table, err));
-    PLI_TRY(pli_mirror_take(mirror, clock, mirror->form, flies, &sum, err));
-    if (!table->spec.sharded) pli_buckets_add(table, sum);
+    const bool         coded = is_coded_now(table);
+    const pli_sum_form form = coded ? PLI_SUM_DENSE : mirror->form;
+    PLI_TRY(pli_mirror_take(mirror, clock, form, flies, &sum, err));
+    if (!table->spec.sharded && !coded) pli_buckets_add(table, sum);
     return PLAIT_OK;
 }
 
 static plait_status mirror_depart(plait_table *table, plait_error *err) {
-    if (table->spec.sharded || table->job->layout.aggregates || table->job->layout.workers == 1) return PLAIT_OK;
+    if (table->spec.sharded || table->job->layout.aggregates || table->job->layout.workers == 1 || is_coded_now(table))
+        return PLAIT_OK;
     PLI_TRY(pli_buckets_lay(table->job, err));
     PLI_TRY(take(table, err));
     return pli_buckets_leave(table->job, err);
@@ -188,12 +209,20 @@ static plait_status mirror_clock_begin(plait_table *table, plait_error *err) {
     return take(table, err);
 }
 
-static plait_table *mirror_summed(plait_table *table) { return table->spec.sharded ? NULL : table; }
+static plait_table *mirror_summed(plait_table *table) {
+    return table->spec.sharded || is_coded_now(table) ? NULL : table;
+}
+
+static plait_table *mirror_coded(plait_table *table) {
+    const pli_sum *sum = pli_mirror_of(table)->first;
+    return sum != NULL && sum->to_code ? table : NULL;
+}
 
 /* Lists always go by messages. */
 static bool mirror_overlaps(const plait_table *table) {
     const pli_spec *spec = &table->spec;
     if (spec->rows == 0) return true;
+    if (pli_mirror_is_coded(table->state)) return !is_coded_now(table);
     return !spec->sharded && pli_buckets_go_by_messages(table, spec->rows * (spec->cols + spec->keyed) + PLI_SUM_EXTRA);
 }
 
@@ -219,9 +248,10 @@ static plait_status mirror_dump(plait_table *table, int64_t *n_out, uint64_t **k
     return pli_mirror_dump(table->state, table->job->clock, n_out, keys_out, values_out, err);
 }
 
-/* Behind the barrier every sum has been applied. */
+/* Behind the barrier every sum has been applied. What filters have kept goes with the values. */
 static plait_status mirror_zero(plait_table *table, int64_t number, plait_error *err) {
     (void)number;
+    if (pli_mirror_of(table)->coded != NULL) pli_coded_forget(pli_mirror_of(table)->coded);
     return pli_store_zero(&pli_mirror_of(table)->shard.store)
                ? PLAIT_OK
                : pli_fail(err, PLAIT_ENOMEM, "no memory to zero table %s", table->spec.name);
@@ -240,6 +270,7 @@ const pli_topology_ops pli_mirror_ops = {
     .clock_begin = mirror_clock_begin,
     .clock_end = mirror_clock_end,
     .summed = mirror_summed,
+    .coded = mirror_coded,
     .settle = mirror_settle,
     .zero = mirror_zero,
     .call = mirror_call,

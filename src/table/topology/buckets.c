@@ -19,7 +19,7 @@ struct pli_bucket {
     int64_t        n;       /* values in all; of lists 0                                              */
     int64_t        missing; /* parts whose sums are not taken yet                                     */
     bool           flies;   /* a later clock waits for it */
-    bool           lists;   /* workers' lists of rows, which are gathered; else values to be summed   */
+    bool           lists;   /* workers' lists of rows or filtered parts, which are gathered; else values to be summed */
     void          *values;  /* [n], once begun: a sum's own, or joint */
     void          *joint;   /* where there are several parts          */
     bool           begun;
@@ -115,9 +115,9 @@ static plait_status lay(pli_bucket **list, pli_bucket **open, plait_table *table
     pli_mirror       *mirror = pli_mirror_of(table);
     plait_job         *job = table->job;
     const int64_t      clock = job->clock;
-    const pli_sum_form form = mirror->form = pli_mirror_form(mirror);
-    const pli_bucket   like = { .flies = pli_mirror_may_start(mirror, clock + 1, clock),
-                                .lists = form == PLI_SUM_LISTS };
+    const bool         flies = pli_mirror_may_start(mirror, clock + 1, clock);
+    const pli_sum_form form = mirror->form = pli_mirror_form(mirror, flies);
+    const pli_bucket   like = { .flies = flies, .lists = pli_sum_is_gathered(form) };
     const int64_t      n = pli_mirror_sum_values(mirror, form);
     if (like.lists) return put_alone(list, table, &like, 0, 0, err);
     if (is_small(&table->spec, n) && job->layout.workers > 1) return put_small(list, open, table, &like, n, err);

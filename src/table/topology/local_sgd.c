@@ -285,11 +285,21 @@ static bool ends_round(const plait_table *table) {
                                  clock);
 }
 
+/* What the copy has moved is given: from now on only what it moves from here is. With replicas the round's last clock
+ * may be ended once more, by workers that stand in for a dead one, and then only the dead one's part is to be given. */
+static void note_given(const plait_table *table) {
+    struct pli_local *l = table->state;
+    if (table->job->layout.replicas <= 1 || l->fresh) return;
+    if (table->spec.keyed) pli_store_get(&l->copy.store, l->held.n, l->held.keys, l->base);
+    else pli_store_get_rows(&l->copy.store, 0, table->spec.rows, l->base);
+}
+
 static plait_status local_ends(plait_table *table, plait_error *err) {
     local_of(table)->met = false;
     PLI_TRY(move_own(table, err));
     if (!ends_round(table)) return PLAIT_OK;
     PLI_TRY(measure(table, err));
+    note_given(table);
     return give_moved(table, err);
 }
 
@@ -310,6 +320,11 @@ static plait_status local_clock_end(plait_table *table, plait_error *err) {
 static plait_table *local_summed(plait_table *table) {
     plait_table *common = &local_of(table)->common;
     return ends_round(table) && common->ops->summed != NULL ? common->ops->summed(common) : NULL;
+}
+
+static plait_table *local_coded(plait_table *table) {
+    plait_table *common = &local_of(table)->common;
+    return common->ops->coded != NULL ? common->ops->coded(common) : NULL;
 }
 
 /* --- barriers ----------------------------------------------------------------------------------------------------- */
@@ -443,6 +458,7 @@ const pli_topology_ops pli_local_sgd_ops = {
     .clock_begin = local_clock_begin,
     .clock_end = local_clock_end,
     .summed = local_summed,
+    .coded = local_coded,
     .settle = local_settle,
     .refresh = local_refresh,
     .zero = local_zero,

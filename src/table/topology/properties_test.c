@@ -44,7 +44,7 @@ static void test_policies_keep_what_they_promise(void **state) {
     only(PLAIT_SKIPS_LATE, (const char *const[]){ "bsp", "bounded-delay:0", NULL });
     only(PLAIT_BY_SUMS, (const char *const[]){ "bsp", "bounded-delay:0", "bounded-delay:2", "local-sgd:2", NULL });
     only(PLAIT_VALUES, (const char *const[]){ "sequential", "vap:0.1", NULL });
-    only(PLAIT_REPLAYABLE, (const char *const[]){ "bsp", "bounded-delay:0", "ssp:2", "essp:2", "async", NULL });
+    only(PLAIT_REPLAYABLE, every_policy);
     only(PLAIT_BOUNDED_READS, (const char *const[]){ "bsp", "bounded-delay:0", "bounded-delay:2", "ssp:2", "essp:2",
                                                      "asp:2:4", "sequential", "local-sgd:2", NULL });
     only(PLAIT_HOST_SUMS, (const char *const[]){ "bsp", "bounded-delay:0", "local-sgd:2", NULL });

@@ -302,11 +302,18 @@ static plait_status accept_inc(plait_table *table, const pli_rows *rows, const v
     return PLAIT_OK;
 }
 
+/* Does the worker stand in for a dead one, where nobody does? What the dead one had pushed in the clock to a table that
+ * applies at once may be there. */
+static bool is_in_vain(const plait_job *job, const pli_client_table *served) {
+    return job->client.ending && !served->at_clock;
+}
+
 /* If pushes are applied at clocks, sending early gains nothing. */
 static plait_status served_inc(plait_table *table, const pli_rows *rows, const void *delta, int64_t examples,
                                plait_error *err) {
     pli_client_resume(&table->job->client);
     int want;
+    if (is_in_vain(table->job, pli_served_of(table))) return PLAIT_OK;
     PLI_TRY(pli_client_on_inc(&table->job->client, pli_served_of(table), rows->n, rows->keys, delta, &want, err));
     if (want & PLAIT_TURN) PLI_TRY(wait_for_servers(table, PLAIT_TURN, err));
     if (pli_served_of(table)->at_clock) want = 0;

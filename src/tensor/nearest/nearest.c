@@ -34,7 +34,7 @@ static void find_mean(pli_centres *c) {
     for (int64_t l = 0; l < c->d; l++) c->mean[l] /= (double)c->k;
 }
 
-/* Computes moved [k, d], the bias, and the squares. */
+/* Computes moved [up(k), d], with zeros where there is no centre, the bias, and the squares. */
 static void move(const pli_centres *c, float *moved) {
     for (int64_t j = 0; j < c->k; j++) {
         const float *centre = c->centre + j * c->d;
@@ -49,6 +49,7 @@ static void move(const pli_centres *c, float *moved) {
         c->square[j] = c->plain->dot_f32(c->d, centre, centre);
     }
     for (int64_t j = c->k; j < up(c->k); j++) c->bias[j] = INFINITY;
+    memset(moved + c->k * c->d, 0, (size_t)((up(c->k) - c->k) * c->d) * sizeof *moved);
 }
 
 /* Transposes moved to across [d, k], with zeros where there is no centre. It goes square by square, so that both
@@ -64,9 +65,11 @@ static void transpose(const pli_centres *c, const float *moved) {
 
 static int64_t group_of(const pli_centres *c, int64_t first) { return c->k - first < GROUP ? c->k - first : GROUP; }
 
+/* As many columns as find_by_tiles multiplies by: tiles may be narrower than PLI_TILE_COLS, and the panels of one
+ * stretch of d then lie behind all panels of the stretch before. */
 static void pack(const pli_centres *c, const float *moved) {
     for (int64_t j = 0; j < c->k; j += GROUP)
-        pli_sgemm_pack(c->tiles, true, group_of(c, j), c->d, moved + j * c->d, c->d, c->packed + j * c->d);
+        pli_sgemm_pack(c->tiles, true, up(group_of(c, j)), c->d, moved + j * c->d, c->d, c->packed + j * c->d);
 }
 
 void pli_centres_prepare(pli_centres *c, int64_t k, int64_t d, const float *centre, bool dense, void *memory) {

@@ -194,7 +194,7 @@ static void test_all_forms_agree(void **state) {
     check_all_forms(8, 20, 1, 0, true);
 }
 
-/* Of equal centres the lowest wins, also across groups of centres, and for rows in another order. */
+/* The lowest of equal centres wins, also across groups of centres, and for rows in another order. */
 static void test_the_lowest_of_equals(void **state) {
     (void)state;
     data   f;

@@ -6,10 +6,10 @@
  *
  * A dead one's log ends where it died, and its file without an end. All that was acknowledged to it (CLOCK) must be in
  * the replicas that count; of the rest each message was applied or not. Where updates are applied clock by clock (bsp)
- * a replica's log says of each clock up to which message each worker counts in it (TICK). Who does not count in a clock
- * in which others do, has died, and each of those must have said by then (VIEW) that it stands in for it. What was
- * pushed in its stead, after the pusher's own last message that counts, was needless: then whom it was for must count
- * itself.
+ * a replica's log says of each clock up to which message each worker counts in it (TICK). A worker that does not count
+ * in a clock in which others do has died, and each of those must have said by then (VIEW) that it stands in for it. A
+ * push in its stead that comes after the pusher's own last message that counts was needless: then the worker it was
+ * for must count itself.
  *
  * Paper: Wing, Gong, "Testing and verifying concurrent objects", JPDC 1993 (histories, and what may be concluded of an
  * operation whose answer nobody has heard). */
@@ -215,9 +215,11 @@ static void check_stood_in(pli_audit *audit, const audit_server *server, int32_t
     }
 }
 
-static bool has_sums(const pli_audit *audit) {
+/* Does the server own a shard of a table that applies at clocks? Where it has none, nobody stands in. */
+static bool has_sums(const pli_audit *audit, int32_t home) {
     for (int64_t t = 0; t < audit->tables; t++)
-        if (audit->table[t].known && audit->table[t].sums) return true;
+        for (int32_t s = 0; audit->table[t].known && audit->table[t].sums && s < audit->table[t].shards; s++)
+            if (audit->table[t].shard[s].home == home) return true;
     return false;
 }
 
@@ -251,8 +253,8 @@ static void check_same(pli_audit *audit, audit_table *table, const audit_holder 
 
 void audit_check_copies(pli_audit *audit) {
     if (audit->places < 2) return;
-    for (int32_t h = 0; has_sums(audit) && h < audit->job.servers; h++)
-        for (int64_t i = 0; i < audit->home[h].n; i++)
+    for (int32_t h = 0; h < audit->job.servers; h++)
+        for (int64_t i = 0; has_sums(audit, h) && i < audit->home[h].n; i++)
             for (int32_t w = 0; audit->home[h].replica[i].counts && w < audit->job.workers; w++)
                 if (audit->worker[w].dead && !audit->worker[w].left)
                     check_stood_in(audit, &audit->home[h].replica[i], w);

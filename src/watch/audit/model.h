@@ -153,6 +153,7 @@ typedef struct audit_server { /* a copy of a server's shards */
     int32_t      stream, rank, home, place; /* stream -1: not seen */
     bool         counts, cut;
     bool         served; /* it has served. If it is not at place 0, the replicas at all places before are dead */
+    bool         done;   /* at place 0: its rank has ended in good order           */
     bool         used;   /* has applied something, or knows of clocks           */
     int32_t      source; /* place of the copy that it has its log from; -1: of none */
     int64_t      copied; /* how often it was made anew: the last time counts        */

@@ -3,9 +3,11 @@
  *
  * The places of a server's shards are a chain of ranks that follows from the job alone. At the beginning the first two
  * have a replica. The one at place 0 serves until a later one says that it does (SERVE): then all at places before are
- * dead. Who serves may hand its state over to a new replica (HAND), which says when it is whole (COPY): its history is
- * its source's up to there, and goes on with its own. A replica may be made more than once, and then the last time
- * counts. The replica that counts is the one that served last.
+ * dead. The serving replica may hand its state over to a new one (HAND), which says when it is whole (COPY): the new
+ * one's history is its source's up to there, and goes on with its own. A replica may be made more than once, and then
+ * the last time counts. The replica that counts is the one that served last. (A rank that was frozen, and so was taken
+ * for dead, may say when it wakes that it serves, since it has not heard of the others. They end well, and it does
+ * not.)
  *
  * Holders are opened for replicas that there were, not for places at which there might have been one: a job of a
  * thousand servers has sixty-four thousand places. */
@@ -121,6 +123,7 @@ plait_status audit_load_replica(pli_audit *audit, int32_t stream, const pli_even
     case PLI_EVENT_TICK:
         return whole ? PLAIT_OK : contradicts(audit, event, "took the end of a clock before it was whole", err);
     case PLI_EVENT_GONE: return load_gone(audit, replica, event, err);
+    case PLI_EVENT_DONE: replica->done = true; return PLAIT_OK;
     case PLI_EVENT_HAND: return load_hand(audit, replica, event, err);
     case PLI_EVENT_REPLICA:
         if (!names_other(audit, event) || replica->served) return contradicts(audit, event, "was made of nothing", err);
@@ -182,6 +185,13 @@ static bool never_came(const pli_audit *audit, int32_t home, int32_t place) {
     return audit->group != 0 && rank < audit->job.workers && audit->worker[rank].stream < 0;
 }
 
+/* Has the replica's rank ended well? A rank that only serves says so of the shards that are its own. */
+static bool ends_well(const pli_audit *audit, const audit_server *replica) {
+    if (replica->rank < audit->job.workers) return audit->worker[replica->rank].done;
+    const audit_server *own = audit_replica_at(audit, replica->rank - audit->job.first_server, 0);
+    return own != NULL && own->done;
+}
+
 static plait_status settle_home(pli_audit *audit, int32_t h, bool *whole_out, plait_error *err) {
     audit_home   *home = &audit->home[h];
     audit_server *last = NULL;
@@ -192,7 +202,8 @@ static plait_status settle_home(pli_audit *audit, int32_t h, bool *whole_out, pl
         audit_server *replica = &home->replica[i];
         PLI_TRY(check_made(audit, replica, whole_out, err));
         replica->cut = is_cut(audit, replica);
-        if (replica->served || (replica->place == 0 && last == NULL)) last = replica;
+        const bool serves = replica->served || (replica->place == 0 && last == NULL);
+        if (serves && (last == NULL || !ends_well(audit, last) || ends_well(audit, replica))) last = replica;
     }
     if (last != NULL) last->counts = true;
     for (int32_t place = 0; last != NULL && place < last->place; place++)

@@ -184,6 +184,25 @@ static void test_a_copy_that_there_is_not(void **state) {
     }
 }
 
+/* Rank 4 was only frozen. It wakes when the others have ended without it, and takes them for dead: what it says that it
+ * serves does not count, if they have ended well. */
+static void test_one_that_wakes_up_too_late(void **state) {
+    (void)state;
+    for (int sums = 0; sums < 2; sums++)
+        for (int well = 0; well < 2; well++) {
+            maker m;
+            begin_copies_of(&m, sums ? "bsp" : "async", 1, -1);
+            first_death(&m);
+            both_whole(&m);
+            clock_at(&m, 1, source, made);
+            end_of_workers(&m);
+            if (well) raise_event(&m, of_copy(&m, PLI_EVENT_DONE, 0, 0));
+            serves(&m, 0, 1);
+            judge(&m, NULL, well ? PLI_AUDIT_PROVEN : PLI_AUDIT_REFUTED, well ? NULL : "exactly once",
+                  well ? NULL : "never applied");
+        }
+}
+
 /* Logs of what no run can have done. */
 static void test_malformed(void **state) {
     enum { NO_HAND, NOT_CUT, NO_COPY_YET, NO_CLOCK_YET, SERVED_YET, SERVES_NOT, NO_RANK, BACKWARDS, ITSELF, KINDS };
@@ -230,6 +249,7 @@ int main(void) {
         cmocka_unit_test(test_a_copy_made_anew),
         cmocka_unit_test(test_a_worker_that_died_before),
         cmocka_unit_test(test_a_copy_that_there_is_not),
+        cmocka_unit_test(test_one_that_wakes_up_too_late),
         cmocka_unit_test(test_malformed),
     };
     return cmocka_run_group_tests_name("watch.audit.places", tests, NULL, NULL);

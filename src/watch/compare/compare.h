@@ -5,7 +5,7 @@
  *     say.c      the judgement in words
  *     table.c    a table for a terminal
  *     report.c   everything as one JSON object
- *     page.c     the same object inside page.html, which draws it
+ *     (watch/page/ puts that object into a page, which draws it)
  *
  * Nothing here starts a process or knows an option: results come in, text goes out. */
 #ifndef PLI_WATCH_COMPARE_H
@@ -118,7 +118,6 @@ double pli_compare_crossing(const pli_curve_point *point, int64_t points, double
 void pli_compare_say(const pli_comparison *comparison, pli_text *text); /* plain sentences */
 void pli_compare_table(const pli_comparison *comparison, int width, pli_text *text);
 void pli_compare_json(const pli_comparison *comparison, pli_text *text); /* one line, no newline */
-void pli_compare_page(const pli_comparison *comparison, pli_text *text); /* HTML */
 
 /** The optimizer of the pair's runs; "": none has run. */
 const char *pli_compare_optimizer(const pli_comparison *comparison, int32_t pair);

@@ -1,4 +1,4 @@
-/* plait-http.so - carries requests for serve by libmicrohttpd.
+/* plait-http.so - carries requests for serve and for dashboards by libmicrohttpd.
  *
  * One thread waits for all connections by epoll. A request that must wait for its answer is suspended, so that it takes
  * neither a thread nor time, until `resume` is called. A connection has a buffer of CONNECTION_BYTES, in which a head
@@ -77,7 +77,9 @@ static enum MHD_Result take_piece(pli_http *http, pli_http_request *r, const cha
     const pli_http_handler *h = &http->handler;
     if (r->code == 0 && pli_now_ns() - r->begun_ns > h->body_ns) {
         r->code = 408;
-        pli_text_add(&r->answer, "{\"error\": \"the body has not come in time; send it faster or in parts\"}\n");
+        pli_text_add(&r->answer,
+                     "{\"error\": \"the body has not come within %.3g s (%s); send it faster or in parts\"}\n",
+                     (double)h->body_ns * 1e-9, h->body_why);
         r->answer_type = "application/json";
     }
     if (r->code == 0 && h->room(h->user, r, n)) {
@@ -141,12 +143,13 @@ static int32_t allow_files(int32_t connections) {
     return limit.rlim_cur > 2 * SPARE_FILES ? (int32_t)limit.rlim_cur - SPARE_FILES : SPARE_FILES;
 }
 
-static plait_status cannot_listen(int32_t port, int errnum, plait_error *err) {
-    const char *remedy = errnum == EADDRINUSE ? "another program has it; choose another --port, or 0 for a free one"
-                         : errnum == EACCES   ? "ports below 1024 are for root; choose another --port"
-                                              : "choose another --port, or 0 for a free one";
-    return pli_fail(err, PLAIT_EIO, "port %d of 127.0.0.1 cannot be used (%s): %s", (int)port, strerror(errnum),
-                    remedy);
+static plait_status cannot_listen(const pli_http_handler *h, int errnum, plait_error *err) {
+    const char *why = errnum == EADDRINUSE ? "another program has it; "
+                      : errnum == EACCES   ? "ports below 1024 are for root; "
+                                           : "";
+    return pli_fail(err, PLAIT_EIO,
+                    "port %d of 127.0.0.1 cannot be used (%s): %schoose another %s, or 0 for a free one", (int)h->port,
+                    strerror(errnum), why, h->option);
 }
 
 static plait_status open_http(const pli_http_handler *handler, pli_http **http_out, plait_error *err) {
@@ -167,7 +170,7 @@ static plait_status open_http(const pli_http_handler *handler, pli_http **http_o
     if (http->daemon == NULL) {
         const int errnum = errno;
         pli_free(http);
-        return cannot_listen(handler->port, errnum, err);
+        return cannot_listen(handler, errnum, err);
     }
     *http_out = http;
     return PLAIT_OK;

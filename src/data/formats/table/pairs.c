@@ -85,7 +85,7 @@ plait_status pli_pairs_columns(pli_dataset *d, int64_t label, int64_t weight, pl
     if (user < 0 || item < 0)
         return pli_fail(err, PLAIT_EFORMAT, "%s: %lld column%s: expected a user, an item and a value in each line, "
                                             "between blanks, tabs, commas or what --delimiter says",
-                        d->sources->source[0].path, (long long)t->cells, t->cells == 1 ? "" : "s");
+                        d->sources->source[0].path, (long long)t->cells, pli_plural(t->cells));
     note_left_out(d, label, weight, user, item);
     for (int64_t i = 0; i < t->cells; i++) {
         t->cell[i].role = i == user || i == item ? PLI_ROLE_TEXT : PLI_ROLE_NUMBER;

@@ -68,7 +68,8 @@ static plait_status no_such_column(const pli_dataset *d, const char *what, const
     const pli_table_rules *t = d->table;
     if (pli_file_exists(name))
         return pli_fail(err, PLAIT_ENAME,
-                        "%s: no column \"%.60s\" for %s; a file of labels goes with images in idx format",
+                        "%s: no column \"%.60s\" for %s; a file of labels goes with images in idx format and "
+                        "arrays in npy format",
                         d->sources->source[0].path, name, what);
     const char *near = pli_nearest(name, (const char *const *)t->name, (size_t)t->cells);
     return pli_fail(err, PLAIT_ENAME, "%s: no column \"%.60s\" for %s%s%.60s%s", d->sources->source[0].path, name, what,
@@ -209,7 +210,7 @@ static plait_status mark_texts(pli_dataset *d, const char *names, plait_error *e
         names != NULL && copy == NULL ? pli_table_no_memory(err) : find_kinds(d, NULL, &found, err);
     for (int64_t i = 0; i < t->cells && status == PLAIT_OK; i++) {
         t->cell[i].range = found[i].range;
-        if (!is_text_column(&found[i])) continue;
+        if (!is_text_column(&found[i]) || i == t->group) continue;
         t->cell[i].role = PLI_ROLE_TEXT;
         note_texts(d, t->name[i], &found[i]);
     }
@@ -258,6 +259,17 @@ static void note_no_label(pli_dataset *d) {
                          t->name[usual]);
 }
 
+/* Finds the column that says which rows belong together. */
+static plait_status find_group(pli_dataset *d, const plait_data_opts *opts, int64_t label, int64_t weight,
+                               plait_error *err) {
+    pli_table_rules *t = d->table;
+    if (opts->group_column == NULL) return PLAIT_OK;
+    PLI_TRY(find_column(d, "the groups", opts->group_column, &t->group, err));
+    if (t->group != label && t->group != weight) return PLAIT_OK;
+    return pli_fail(err, PLAIT_EINVAL, "column \"%s\" is both %s and group; say which column the label is by --label",
+                    t->name[t->group], t->group == label ? "label" : "weight");
+}
+
 static plait_status find_roles(pli_dataset *d, const plait_data_opts *opts, plait_error *err) {
     pli_table_rules *t = d->table;
     pli_schema      *schema = d->schema;
@@ -267,10 +279,11 @@ static plait_status find_roles(pli_dataset *d, const plait_data_opts *opts, plai
     if (none && !pairs) note_no_label(d);
     else if (!none && opts->label != NULL) PLI_TRY(find_column(d, "the label", opts->label, &label, err));
     if (opts->weight_column != NULL) PLI_TRY(find_column(d, "the weights", opts->weight_column, &weight, err));
+    PLI_TRY(find_group(d, opts, label, weight, err));
     if (pairs && label < 0 && !none)
         return pli_fail(err, PLAIT_EFORMAT, "%s: %lld column%s and none of values: expected a user, an item and a "
                                             "value in each line; --label none reads users and items alone",
-                        d->sources->source[0].path, (long long)t->cells, t->cells == 1 ? "" : "s");
+                        d->sources->source[0].path, (long long)t->cells, pli_plural(t->cells));
     if (label == weight && !none)
         return pli_fail(err, PLAIT_EINVAL, "column \"%s\" is both label and weight", t->name[label]);
     PLI_TRY(mark_texts(d, opts->text_columns, err));
@@ -281,7 +294,7 @@ static plait_status find_roles(pli_dataset *d, const plait_data_opts *opts, plai
     for (int64_t i = 0; i < t->cells; i++) {
         pli_table_cell *cell = &t->cell[i];
         bool            text = cell->role == PLI_ROLE_TEXT;
-        if (pairs && !text && i != label && i != weight) continue;
+        if (i == t->group || (pairs && !text && i != label && i != weight)) continue;
         if (i == weight && text)
             return pli_fail(err, PLAIT_EFORMAT, "%s: the weights in column \"%.60s\" are not numbers",
                             d->sources->source[0].path, t->name[i]);
@@ -380,6 +393,7 @@ plait_status pli_table_open(pli_dataset *d, const plait_data_opts *opts, const p
     pli_table_rules *t = d->table;
     PLI_TRY(name_columns(d, err));
     PLI_TRY(check_names(d, err));
+    t->group = -1;
     for (int64_t i = 0; i < t->cells; i++) t->cell[i].column = -1;
     t->fixed = t->labels_optional = fixed != NULL;
     if (fixed == NULL) {

@@ -33,8 +33,10 @@ typedef struct pli_table_rules {
     bool              in_order;      /* the file's columns have increasing keys */
     bool              decimal_comma; /* 1,5 is a number, like 1.5 */
     bool              labels_optional, has_weights, has_text, fixed;
+    int64_t           label_cell; /* if rows are looked at */
     int32_t           user, item; /* of pairs: their columns in the schema; -1: rows are no pairs */
-    char            **name; /* [cells] */
+    int64_t           group; /* the column whose cells say which rows belong together; -1: none */
+    char            **name;  /* [cells] */
 } pli_table_rules;
 
 /* Sums of number columns over rows, for their means. Zero-initialised is empty. */
@@ -91,6 +93,13 @@ plait_status pli_table_settle(pli_dataset *d, plait_error *err);
 void pli_table_fill(const pli_dataset *d, pli_rows *rows);
 /** Changes keys and labels of the loaded rows, and the rules, from those of d->schema to those of the agreed schema. */
 plait_status pli_table_renumber(pli_dataset *d, const pli_schema *agreed, plait_error *err);
+
+/* table_look.c */
+/** Are rows of numbers expected, with a label, and nothing else? Then a pass before a stream can look at them. */
+bool pli_table_may_look(pli_table_rules *rules);
+/** Notes the label of the line [p, end); found->parses: it must be parsed, since a number may be missing, or the line
+ *  is odd. false: out of memory. */
+bool pli_table_look(const void *rules, const unsigned char *p, const unsigned char *end, pli_found *found);
 
 /* table_parse.c */
 /* A column needs about 90 bytes, besides what a model needs for it. */

@@ -261,11 +261,22 @@ static bool read_cell(parser *s, int64_t i, const pli_cell *cell) {
     return true;
 }
 
+/* Reads a plain number as the label. */
+static inline bool read_plain_label(parser *s, pli_cells *cells, const pli_table_cell *c) {
+    cursor end = c->label_is_text ? NULL : pli_number_f64(cells->at, &s->label);
+    if (end == NULL || end > cells->end || !pli_at_delimiter(cells, end)) return false;
+    s->has_label = true;
+    pli_cells_step(cells, end);
+    return true;
+}
+
 /* Reads a plain number in the next cell. false: look closer, or see s->status. */
 static inline bool read_plain(parser *s, pli_cells *cells, const pli_table_cell *c) {
     float  value;
     cursor p = cells->at;
-    if (c->role != PLI_ROLE_NUMBER || c->column < 0 || p >= cells->end) return false;
+    if (c->column < 0 || p >= cells->end) return false;
+    if (c->role == PLI_ROLE_LABEL) return read_plain_label(s, cells, c);
+    if (c->role != PLI_ROLE_NUMBER) return false;
     double wide;
     cursor end = c->origin == 0 ? pli_number_f32(p, &value) : pli_number_f64(p, &wide);
     if (c->origin != 0 && end != NULL) value = (float)(wide - c->origin);
@@ -282,13 +293,8 @@ static bool settle_entries(parser *s) {
     int64_t    from = b->row_start[b->rows], repeat;
     if (!s->t->in_order && !pli_rows_sort_tail(rows, from, 0, s->t->schema->hash_bits > 0, &repeat))
         return no_memory(s);
-    for (int64_t i = from; s->any_missing && i < b->entries; i++) {
-        if (!isnan(b->value[i])) continue;
-        void *memory = rows->missing;
-        if (!pli_grow(&memory, &rows->missing_capacity, rows->missings + 1, sizeof *rows->missing)) return no_memory(s);
-        rows->missing = memory;
-        rows->missing[rows->missings++] = i;
-    }
+    for (int64_t i = from; s->any_missing && i < b->entries; i++)
+        if (isnan(b->value[i]) && !pli_rows_note_missing(rows, i)) return no_memory(s);
     return true;
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "data/file_case.h"
 #include "data/formats/table/table.h"
 
 static char file_name[] = "/tmp/plait_table_XXXXXX";
@@ -25,10 +26,7 @@ static void write_file(const char *text) {
 
 static plait_data_opts table_opts(const char *label) {
     static const char *paths[] = { file_name };
-    plait_data_opts    opts;
-    plait_data_opts_init(&opts);
-    opts.paths = paths;
-    opts.n_paths = 1;
+    plait_data_opts    opts = opts_of_file(paths);
     opts.label = label;
     return opts;
 }
@@ -419,9 +417,7 @@ static void test_every_failed_allocation(void **state) {
 
 static int make_file(void **state) {
     (void)state;
-    int fd = mkstemp(file_name);
-    if (fd >= 0) close(fd);
-    return fd >= 0 ? 0 : -1;
+    return new_file(file_name);
 }
 
 static int remove_file(void **state) {

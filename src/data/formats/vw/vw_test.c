@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "data/file_case.h"
 #include "data/formats/vw/vw.h"
 
 static char file_name[] = "/tmp/plait_vw_XXXXXX";
@@ -433,9 +434,7 @@ static void test_recognised(void **state) {
 
 static int make_file(void **state) {
     (void)state;
-    const int fd = mkstemp(file_name);
-    if (fd >= 0) close(fd);
-    return fd >= 0 ? 0 : -1;
+    return new_file(file_name);
 }
 
 static int remove_file(void **state) {

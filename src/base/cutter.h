@@ -1,8 +1,9 @@
-/* graph/place/cutter.h - what the module plait-metis gives: it cuts a weighted graph in parts.
+/* base/cutter.h - what the module plait-metis gives: it cuts a weighted graph in parts.
  *
- * multilevel.c knows placements and nothing of METIS; the module knows METIS and nothing of placements. */
-#ifndef PLI_GRAPH_PLACE_CUTTER_H
-#define PLI_GRAPH_PLACE_CUTTER_H
+ * graph/place/multilevel.c knows placements, vertex/metis.c knows graphs of vertices, and neither knows METIS; the
+ * module knows METIS alone. */
+#ifndef PLI_BASE_CUTTER_H
+#define PLI_BASE_CUTTER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,0 +1,142 @@
+/* What the completion scripts of all shells share: which options a command has, and what may follow each. */
+#include "cli/completion.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* --- the options of a command --------------------------------------------------------------------------------- */
+
+/* These commands also take the options of train. */
+static bool takes_train(const pli_command *command) {
+    const pli_command *const all[] = { &pli_command_config, &pli_command_compare, &pli_command_cv, &pli_command_tune,
+                                       &pli_command_plan };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i] == command) return true;
+    return false;
+}
+
+bool pli_offers_open(const pli_command *command, pli_offers *offers) {
+    const bool both = takes_train(command);
+    *offers = (pli_offers){ { pli_command_rows(command), both ? pli_command_rows(&pli_command_train) : NULL } };
+    return offers->rows[0] != NULL && (!both || offers->rows[1] != NULL);
+}
+
+void pli_offers_close(pli_offers *offers) {
+    for (size_t i = 0; i < 2; i++) pli_free(offers->rows[i]);
+    *offers = (pli_offers){ { NULL, NULL } };
+}
+
+static const pli_opt *find(const pli_opt *rows, const char *name) {
+    while (rows != NULL && rows->name != NULL && strcmp(rows->name, name) != 0) rows++;
+    return rows != NULL && rows->name != NULL ? rows : NULL;
+}
+
+/* Is the row in the command's own table? */
+static bool is_own(const pli_offers *offers, const pli_opt *row) {
+    const pli_opt *end = offers->rows[0];
+    while (end->name != NULL) end++;
+    return row >= offers->rows[0] && row <= end;
+}
+
+const pli_opt *pli_offers_next(const pli_offers *offers, const pli_opt *last) {
+    const pli_opt *row = last != NULL ? last + 1 : offers->rows[0];
+    for (;; row++) {
+        const bool own = is_own(offers, row);
+        if (row->name == NULL && (!own || offers->rows[1] == NULL)) return NULL;
+        if (row->name == NULL) row = offers->rows[1];
+        const bool again = (!own || row == offers->rows[1]) && find(offers->rows[0], row->name) != NULL;
+        if (pli_opt_is_shown(row) && !again) return row;
+    }
+}
+
+/* --- what follows an option ------------------------------------------------------------------------------------- */
+
+void pli_offer_words(pli_text *text, const char *const *words, size_t n) {
+    for (size_t i = 0; i < n && words[i] != NULL; i++) pli_text_add(text, "%s%s", i > 0 ? " " : "", words[i]);
+}
+
+static void add_policies(pli_text *words) {
+    for (size_t i = 0; pli_consistencies()[i] != NULL; i++)
+        pli_text_add(words, "%s%s", i > 0 ? " " : "", pli_consistencies()[i]->name);
+}
+
+pli_offer pli_offer_of(const pli_opt *row, pli_text *words) {
+    words->length = 0;
+    if (row->kind == PLI_OPT_FLAG || row->kind == PLI_OPT_LATER) return PLI_OFFER_NOTHING;
+    if (strcmp(row->name, "consistency") == 0 || strcmp(row->name, "as") == 0) {
+        add_policies(words);
+        return PLI_OFFER_WORDS;
+    }
+    if (row->kind == PLI_OPT_CHOICE || (row->argument != NULL && islower((unsigned char)row->argument[0]))) {
+        for (const char *c = row->argument; *c != '\0'; c++) pli_text_add_bytes(words, *c == '|' ? " " : c, 1);
+        return PLI_OFFER_WORDS;
+    }
+    return row->kind == PLI_OPT_TEXT || row->kind == PLI_OPT_LIST ? PLI_OFFER_FILES : PLI_OFFER_VALUE;
+}
+
+void pli_offer_help(pli_text *text, const char *help, const char *escaped, const char *escape) {
+    for (const char *c = help; *c != '\0' && !(c > help && *c == ';'); c++) {
+        if (strchr(escaped, *c) != NULL) pli_text_add(text, "%s", escape);
+        pli_text_add_bytes(text, *c == '\n' ? " " : c, 1);
+    }
+}
+
+/* --- bash and zsh ----------------------------------------------------------------------------------------------- */
+
+/* The options that the command takes behind its word; word NULL: behind any. */
+static void add_options(pli_text *text, const pli_command *command, const pli_offers *offers, const char *word,
+                        const pli_completion_case *shell) {
+    pli_text_add(text, "%s", shell->begin);
+    shell->option(text, "help", "describe the command");
+    for (const pli_opt *row = NULL; (row = pli_offers_next(offers, row)) != NULL;)
+        if (word == NULL || command->takes(word, row)) shell->option(text, row->name, row->help);
+    pli_text_add(text, "%s ;;\n", shell->end);
+}
+
+static void add_case(pli_text *text, const pli_command *command, const pli_completion_case *shell) {
+    pli_offers offers;
+    if (!pli_offers_open(command, &offers)) {
+        text->failed = true;
+        pli_offers_close(&offers);
+        return;
+    }
+    pli_text_add(text, "    %s)\n        case $before in\n", command->name);
+    for (const pli_opt *row = NULL; (row = pli_offers_next(&offers, row)) != NULL;) shell->value(text, row);
+    pli_text_add(text, "        esac\n        ");
+    if (command->takes != NULL) {
+        pli_text_add(text, "case %s in\n", shell->first);
+        for (size_t i = 0; command->words[i] != NULL; i++) {
+            pli_text_add(text, "        %s) ", command->words[i]);
+            add_options(text, command, &offers, command->words[i], shell);
+        }
+        pli_text_add(text, "        *) ");
+    }
+    add_options(text, command, &offers, NULL, shell);
+    if (command->takes != NULL) pli_text_add(text, "        esac ;;\n");
+    pli_offers_close(&offers);
+}
+
+void pli_completion_cases(pli_text *text, const pli_completion_case *shell) {
+    for (size_t i = 0; pli_commands()[i] != NULL; i++) add_case(text, pli_commands()[i], shell);
+}
+
+/* --- words by their place --------------------------------------------------------------------------------------- */
+
+void pli_completion_add_places(pli_text *text, const pli_completion_places *shell) {
+    for (const pli_command *const *command = pli_commands(); *command != NULL; command++) {
+        if ((*command)->words == NULL) continue;
+        shell->first(text, (*command)->name);
+        shell->words(text, (*command)->words, SIZE_MAX);
+        if ((*command)->names == NULL) continue;
+        shell->second(text, (*command)->name, (*command)->before_names);
+        shell->words(text, (*command)->names(), SIZE_MAX);
+    }
+}
+
+/* --- by name ---------------------------------------------------------------------------------------------------- */
+
+void pli_cli_completion(const char *shell, pli_text *text) {
+    if (strcmp(shell, "zsh") == 0) pli_completion_zsh(text);
+    else if (strcmp(shell, "fish") == 0) pli_completion_fish(text);
+    else pli_completion_bash(text);
+}

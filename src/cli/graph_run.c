@@ -1,0 +1,249 @@
+/* graph run - a vertex program over a file of edges. See graph_run.h. */
+#include "cli/graph_stop.h"
+
+#include <inttypes.h>
+#include <plait/events.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#include "cli/paths.h"
+#include "comm/comm.h"
+#include "vertex/gcn.h"
+
+/* What the workers of a process share. The first one cuts the graph, when the number of workers is known. */
+typedef struct shared {
+    pli_graph_result     result;
+    pli_vertex_choice    choice;
+    plait_vertex_program program;
+    pthread_mutex_t      mutex;
+    plait_vertex_cut    *cut;
+    pli_graph_stop       stop;
+    int                  interrupted; /* atomic: written by the process's workers */
+    bool                 here; /* the lowest worker is in this process */
+} shared;
+
+/* Does the program run as a whole, and not by an engine? Those that can do both go by the asynchronous one if asked. */
+static bool runs_itself(const pli_graph_result *r) {
+    return r->named->run != NULL && !(r->named->make != NULL && pli_is(r->set->engine, "async"));
+}
+
+static plait_status cut_once(shared *s, int32_t workers, plait_error *err) {
+    const pli_graph_result *r = &s->result;
+    plait_status            status = PLAIT_OK;
+    pthread_mutex_lock(&s->mutex);
+    if (s->cut == NULL)
+        status = pli_cut_create(r->edges, runs_itself(r) ? r->named->near : s->program.near, r->set->partition,
+                                workers, &s->cut, err);
+    pthread_mutex_unlock(&s->mutex);
+    return status;
+}
+
+/* Only the lowest worker writes to the result, and its process alone reads it, when the run has ended. */
+static plait_status run_worker(plait_job *job, void *user) {
+    shared             *s = user;
+    pli_graph_result   *r = &s->result;
+    plait_comm         *comm = plait_job_comm(job);
+    const bool          lowest = plait_comm_rank(comm) == 0;
+    plait_vertex_report report;
+    int64_t             bytes = 0;
+    PLI_TRY(cut_once(s, plait_comm_workers(comm), pli_comm_error(comm)));
+    const uint64_t    began = pli_now_ns();
+    void *const       values = lowest ? r->value : NULL;
+    plait_vertex_opts opts;
+    plait_vertex_opts_init(&opts);
+    opts.supersteps = r->set->supersteps;
+    opts.engine = r->set->engine;
+    if (pli_is(opts.engine, "async")) {
+        opts.scope = r->set->scope;
+        opts.order = r->set->order;
+    }
+    if (!runs_itself(r)) pli_graph_stop_opts(&s->stop, &opts);
+    plait_status status =
+        runs_itself(r)
+            ? r->named->run(job, &s->choice, s->cut, r->set->supersteps, values, &report)
+            : plait_vertex_run_with(job, r->edges, s->cut, &s->program, &opts, values, &report);
+    const double seconds = (double)(pli_now_ns() - began) * 1e-9;
+    if (status == PLAIT_OK) {
+        bytes = (int64_t)plait_comm_bytes_sent(comm);
+        status = plait_comm_allreduce(comm, &bytes, 1, PLAIT_I64, PLAIT_SUM);
+    }
+    if (status == PLAIT_OK && report.interrupted) __atomic_store_n(&s->interrupted, 1, __ATOMIC_RELAXED);
+    if (!lowest || status < 0) return status;
+    s->here = true;
+    r->run_s = seconds;
+    r->report = report;
+    r->workers = plait_comm_workers(comm);
+    r->transport = pli_is(plait_comm_transport(comm), "mpi") ? "mpi"
+                   : pli_is(plait_comm_transport(comm), "sim") ? "sim" : "threads";
+    r->bytes_sent = (uint64_t)bytes;
+    return PLAIT_OK;
+}
+
+/* While it works, it can be asked what it waits for. */
+static plait_status work(plait_job *job, void *user) {
+    shared *s = user;
+    pli_signals_enter(&s->stop.signals, plait_job_comm(job));
+    const plait_status status = run_worker(job, s);
+    pli_signals_leave(&s->stop.signals, plait_job_comm(job));
+    return status;
+}
+
+/* --- may it be? --------------------------------------------------------------------------------------------------- */
+
+static bool check(const pli_graph_run *set) {
+    const pli_path out = { "--out", set->out, false }, events = { "--events", set->events, true },
+                   written[] = { out, events },
+                   read[] = { { "--data", set->data, false }, { "--cluster", set->cluster, false },
+                              { "--features", set->features, false }, { "--split", set->split, false } };
+    if (set->data == NULL)
+        pli_cli_usage("graph run: --data EDGES is missing: the file of the graph");
+    else if (!pli_is(set->engine, "async") && !pli_is(set->scope, "vertex"))
+        pli_cli_usage("graph run: --scope %s needs --engine async: in a superstep all vertices see what was there "
+                      "before it",
+                      set->scope);
+    else if (!pli_is(set->engine, "async") && !pli_is(set->order, "fifo"))
+        pli_cli_usage("graph run: --order %s needs --engine async: a superstep has no order", set->order);
+    else if (set->cluster != NULL && !pli_is(set->transport, "sim"))
+        pli_cli_usage("graph run: --cluster describes a simulated cluster; add --transport sim");
+    else if (pli_is(set->engine, "async") && set->consistency != NULL && !pli_is(set->consistency, "bsp"))
+        pli_cli_usage("graph run: --engine async reads values under locks, not from tables; leave out --consistency "
+                      "%s, or take --engine sync, whose supersteps then wait for nobody", set->consistency);
+    else if (set->checkpoint_every > 0 && set->checkpoint == NULL)
+        pli_cli_usage("graph run: --checkpoint-every needs --checkpoint DIR: the folder of the checkpoints");
+    else if (set->out != NULL && pli_is(set->out, "-"))
+        pli_cli_usage("graph run: --out wants a file; without --out values go to standard output");
+    else
+        return pli_paths_apart("graph run", written, 2, read, 4, &(pli_text_list){ 0 });
+    return false;
+}
+
+static plait_status choose(shared *s, plait_error *err) {
+    const pli_graph_run    *set = s->result.set;
+    const pli_vertex_named *named = s->result.named;
+    pli_vertex_choice      *choice = &s->choice;
+    uint64_t                id = 0;
+    *choice = (pli_vertex_choice){ s->result.edges, -1, set->damping, set->tolerance, (uint64_t)set->seed, NULL };
+    s->result.choice = choice;
+    if (named->learns != (set->features != NULL) || named->learns != (set->split != NULL))
+        return pli_fail(err, PLAIT_EINVAL,
+                        named->learns ? "%s needs --features FILE, a row and a label for each id, and --split FILE, "
+                                        "which says train, val or test of each"
+                                      : "%s has no --features and no --split", named->name);
+    if (named->learns) PLI_TRY(pli_gcn_load(s->result.edges, set->features, set->split, &choice->learns, err));
+    if (named->sourced && set->source == NULL)
+        return pli_fail(err, PLAIT_EINVAL, "%s needs --source ID: the vertex at which it begins", named->name);
+    if (set->source != NULL && !named->sourced && !named->personal)
+        return pli_fail(err, PLAIT_EINVAL, "%s has no --source", named->name);
+    if (set->source != NULL) {
+        if (!pli_parse_u64(set->source, &id))
+            return pli_fail(err, PLAIT_EINVAL, "--source '%s' is no id: expected a whole number below 2^64",
+                            set->source);
+        if ((choice->source = plait_edges_find(s->result.edges, id)) < 0)
+            return pli_fail(err, PLAIT_EINVAL, "--source %s: the graph has no such vertex", set->source);
+    }
+    if (pli_is(set->engine, "async") && named->make == NULL)
+        return pli_fail(err, PLAIT_EINVAL, "%s has no --engine async: it works on a worker's whole part at once; "
+                        "pagerank, components, bfs and sssp go vertex by vertex", named->name);
+    if ((set->checkpoint != NULL || set->resume != NULL) && runs_itself(&s->result))
+        return pli_fail(err, PLAIT_EINVAL, "%s has no %s: it works on a worker's whole part at once%s", named->name,
+                        set->checkpoint != NULL ? "--checkpoint" : "--resume",
+                        named->make != NULL ? "; --engine async has" : "");
+    plait_vertex_program_init(&s->program);
+    s->program.name = named->name;
+    s->program.user = choice;
+    if (named->make != NULL) PLI_TRY(named->make(choice, &s->program, err));
+    s->result.type = !runs_itself(&s->result) ? s->program.type : named->is_real ? PLAIT_F64 : PLAIT_I64;
+    return PLAIT_OK;
+}
+
+/* --- the run ------------------------------------------------------------------------------------------------------ */
+
+static plait_status load(shared *s, plait_edges **edges, plait_error *err) {
+    const pli_graph_run *set = s->result.set;
+    plait_edges_opts     opts;
+    const uint64_t       began = pli_now_ns();
+    plait_edges_opts_init(&opts);
+    opts.format = set->format;
+    opts.undirected = set->undirected;
+    opts.drop_loops = set->drop_loops;
+    opts.drop_doubles = set->drop_doubles;
+    PLI_TRY(plait_edges_read(set->data, &opts, edges, err));
+    if ((s->result.named->out && pli_edges_out(*edges) == NULL) ||
+        (s->result.named->simple && pli_edges_simple(*edges, NULL) == NULL))
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for other views of the graph");
+    s->result.edges = *edges;
+    s->result.load_s = (double)(pli_now_ns() - began) * 1e-9;
+    s->result.value = pli_array((size_t)plait_edges_vertices(*edges), sizeof *s->result.value);
+    if (s->result.value == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the values of vertices");
+    return PLAIT_OK;
+}
+
+static plait_status go(shared *s, plait_error *err) {
+    const pli_graph_run *set = s->result.set;
+    plait_comm_opts      comm;
+    plait_job_opts       job;
+    plait_simulated      simulated = { 0 };
+    plait_comm_opts_init(&comm);
+    plait_job_opts_init(&job);
+    comm.transport = set->transport;
+    comm.workers = (int32_t)set->workers;
+    comm.threads = (int32_t)set->threads;
+    comm.timeout_ns = set->timeout_ns;
+    comm.cluster = set->cluster;
+    comm.seed = job.seed = (uint64_t)set->seed;
+    comm.simulated = &simulated;
+    job.topology = set->topology;
+    job.consistency = set->consistency;
+    job.exact = pli_is(set->reduce, "exact");
+    pli_graph_stop_note(&s->stop, s->result.edges);
+    PLI_TRY(pli_graph_stop_clock(&s->stop, &job.first_clock, err));
+    if (set->events != NULL) PLI_TRY(plait_events_create(set->events, &job.events, err));
+    plait_status status = plait_run(&comm, &job, work, s, err);
+    if (set->events != NULL) {
+        const plait_status closed = plait_events_close(&job.events, status < 0 ? NULL : err);
+        if (status == PLAIT_OK) status = closed;
+    }
+    s->result.cut = s->cut;
+    s->result.topology = pli_is(s->result.transport, "threads") ? "local" : "ps";
+    if (set->topology != NULL) s->result.topology = set->topology;
+    s->result.consistency = job.consistency != NULL ? job.consistency : "bsp";
+    s->result.virtual_s = pli_is(set->transport, "sim") ? simulated.virtual_seconds : -1;
+    return status;
+}
+
+static plait_status run(shared *s, plait_error *err) {
+    plait_edges *edges = NULL;
+    plait_status status = load(s, &edges, err);
+    if (status == PLAIT_OK) status = choose(s, err);
+    if (status == PLAIT_OK) status = go(s, err);
+    pli_signals_ended(&s->stop.signals);
+    if (status == PLAIT_OK && s->here && s->interrupted)
+        pli_graph_stop_say(&s->stop, s->result.report.supersteps, pli_is(s->result.transport, "mpi"));
+    else if (status == PLAIT_OK && s->here) status = pli_graph_put(&s->result, err);
+    pli_gcn_free(&s->choice.learns);
+    plait_vertex_cut_destroy(&s->cut);
+    plait_edges_destroy(&edges);
+    pli_free(s->result.value);
+    return status;
+}
+
+int pli_graph_run_program(const pli_graph_run *set) {
+    shared      s = { .result = { .set = set } };
+    plait_error err = { .rank = -1 };
+    s.result.named = pli_vertex_find(set->program, &err);
+    if (s.result.named == NULL) {
+        pli_cli_fail(&err);
+        return PLI_EXIT_USAGE;
+    }
+    if (!check(set)) return PLI_EXIT_USAGE;
+    if (pli_graph_stop_open(&s.stop, set, &err) < 0) return pli_cli_fail(&err);
+    pthread_mutex_init(&s.mutex, NULL);
+    const plait_status status = run(&s, &err);
+    pthread_mutex_destroy(&s.mutex);
+    pli_graph_stop_close(&s.stop);
+    if (status >= 0 && s.interrupted) return pli_cli_end(PLI_EXIT_INTERRUPTED);
+    if (status >= 0) return pli_cli_end(PLI_EXIT_DONE);
+    pli_fail_at(&err, "graph run");
+    const int code = pli_cli_fail(&err);
+    return status == PLAIT_EINVAL ? PLI_EXIT_USAGE : code;
+}

@@ -1,0 +1,125 @@
+/* How `plait graph run` stops and goes on: SIGINT and SIGTERM end it behind a superstep; --checkpoint saves the tables
+ * that it goes on from, --resume restores them. See graph_stop.h. */
+#include "cli/graph_stop.h"
+
+#include <inttypes.h>
+#include <plait/checkpoint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/again.h"
+#include "cli/paths.h"
+#include "comm/comm.h"
+#include "data/checkpoint/checkpoint.h"
+#include "table/table.h"
+
+/* A program that works on a worker's whole part at once ends at once: it has saved nothing. */
+static void say_unbegun(void *user, const char *what) {
+    pli_graph_stop *stop = user;
+    pli_talk_tell_once(&stop->talk, "%s: nothing was written; the same command begins anew", what);
+}
+
+plait_status pli_graph_stop_open(pli_graph_stop *stop, const pli_graph_run *set, plait_error *err) {
+    *stop = (pli_graph_stop){ .set = set };
+    pli_talk_open(&stop->talk, set->quiet);
+    stop->anew = pli_paths_same_directory(set->resume, set->checkpoint) && pli_checkpoint_is_none(set->resume);
+    const plait_status status = pli_signals_open(&stop->signals, &stop->talk, say_unbegun, stop, err);
+    if (status < 0) pli_talk_close(&stop->talk);
+    return status;
+}
+
+void pli_graph_stop_close(pli_graph_stop *stop) {
+    pli_signals_close(&stop->signals);
+    pli_talk_close(&stop->talk);
+}
+
+void pli_graph_stop_note(pli_graph_stop *stop, const plait_edges *edges) {
+    const pli_graph_run *set = stop->set;
+    const pli_vertex_named *named = pli_vertex_find(set->program, NULL);
+    char damping[40] = "";
+    if (named != NULL && named->ranks) snprintf(damping, sizeof damping, ", damping %.17g", set->damping);
+    snprintf(stop->note, sizeof stop->note, "graph run %s, engine %s, source %s%s, graph %016" PRIx64, set->program,
+             set->engine, set->source != NULL ? set->source : "none", damping, edges->hash);
+}
+
+plait_status pli_graph_stop_clock(const pli_graph_stop *stop, int64_t *clock_out, plait_error *err) {
+    plait_checkpoint *c = NULL;
+    *clock_out = 0;
+    if (stop->set->resume == NULL || stop->anew) return PLAIT_OK;
+    PLI_TRY(plait_checkpoint_open(stop->set->resume, NULL, &c, err));
+    *clock_out = plait_checkpoint_clock(c);
+    plait_checkpoint_close(&c);
+    return PLAIT_OK;
+}
+
+/* --- what the run calls ------------------------------------------------------------------------------------------- */
+
+static plait_status begin(void *user, plait_job *job, plait_table *const *tables, int32_t n, int *restored_out) {
+    const pli_graph_stop *stop = user;
+    plait_error          *err = pli_comm_error(plait_job_comm(job));
+    plait_checkpoint     *c = NULL;
+    if (stop->set->resume == NULL) return PLAIT_OK;
+    PLI_TRY(plait_checkpoint_open(stop->set->resume, NULL, &c, err));
+    plait_status status = PLAIT_OK;
+    const char *note = plait_checkpoint_note(c);
+    if (strncmp(note, "graph run ", 10) != 0)
+        status = pli_fail(err, PLAIT_EINVAL, "--resume %s: the checkpoint is of no graph run; is it one of train?",
+                          stop->set->resume);
+    else if (!pli_is(note, stop->note))
+        status = pli_fail(err, PLAIT_EINVAL, "--resume %s: the checkpoint is of '%s', and this is '%s'",
+                          stop->set->resume, note, stop->note);
+    for (int32_t i = 0; i < n && status == PLAIT_OK; i++) status = plait_checkpoint_restore(c, tables[i], NULL);
+    plait_checkpoint_close(&c);
+    *restored_out = status == PLAIT_OK;
+    return status;
+}
+
+static plait_status save(void *user, plait_job *job, plait_table *const *tables, int32_t n) {
+    const pli_graph_stop *stop = user;
+    plait_checkpoint_opts opts;
+    plait_checkpoint_opts_init(&opts);
+    opts.dir = stop->set->checkpoint;
+    opts.note = stop->note;
+    return plait_checkpoint_save(job, tables, n, &opts);
+}
+
+static int is_interrupted(void *user) {
+    const pli_graph_stop *stop = user;
+    return __atomic_load_n(&stop->signals.stop, __ATOMIC_RELAXED);
+}
+
+void pli_graph_stop_opts(pli_graph_stop *stop, plait_vertex_opts *opts) {
+    opts->user = stop;
+    opts->interrupted = is_interrupted;
+    if (stop->set->resume != NULL && !stop->anew) opts->begin = begin;
+    if (stop->set->checkpoint != NULL) opts->pause = save;
+    opts->every = stop->set->checkpoint_every;
+    pli_signals_begun(&stop->signals);
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------------ */
+
+/* The words of the command, as a shell reads them, without a --resume that they have. */
+static void add_command(const pli_graph_run *set, pli_text *text) {
+    pli_text_add(text, "plait graph");
+    for (int i = 0; i < set->argc; i++) {
+        const char *word = set->argv[i];
+        if (strcmp(word, "--resume") == 0) i++;
+        else if (strncmp(word, "--resume=", 9) != 0) pli_again_word(text, word);
+    }
+    pli_again_word(text, "--resume");
+    pli_again_word(text, set->checkpoint);
+}
+
+void pli_graph_stop_say(pli_graph_stop *stop, int64_t supersteps, bool processes) {
+    pli_text text = { 0 };
+    pli_text_add(&text, "interrupted after superstep %" PRId64 "; ", supersteps);
+    if (stop->set->checkpoint == NULL) {
+        pli_text_add(&text, "nothing was saved, since there is no --checkpoint DIR");
+    } else {
+        pli_text_add(&text, "to go on%s: ", processes ? ", under any launcher" : "");
+        add_command(stop->set, &text);
+    }
+    pli_talk_tell_once(&stop->talk, "%s", text.failed ? "interrupted; out of memory for more" : text.data);
+    pli_text_free(&text);
+}

@@ -1,0 +1,370 @@
+/* The view, what is known of the ranks, and when a new view is needed. membership.h has the ideas. */
+#include "comm/membership.h"
+
+#include <stdio.h>
+
+#include "base/base.h"
+#include "comm/membership_impl.h"
+
+/* In units of retry_ns: how long a rank waits before it proposes, for news of others to come. A death is certain. One
+ * that suspects a rank itself will soon suspect others behind the same link. That another suspects a rank may only
+ * mean that it noticed first; acting at once, one might leave out the wrong one of the two. */
+enum { AFTER_DEATH = 0, AFTER_OWN = 1, AFTER_OTHERS = 6, TURN = 2 };
+enum { HOPELESS = 4 /* deadlines after which a rank stops though it hears a quorum: they do not agree */ };
+
+enum { SETS = 12 };
+
+bool pli_membership_init(pli_membership *m, int32_t size, int32_t me, uint32_t incarnation, uint64_t retry_ns,
+                         uint64_t deadline_ns, bool has_judge) {
+    *m = (pli_membership){ .size = size, .me = me, .words = (size + 63) / 64, .incarnation = incarnation,
+                           .retry_ns = retry_ns, .deadline_ns = deadline_ns, .has_judge = has_judge, .view = 1,
+                           .tick_ns = PLI_NEVER, .ballot_ns = PLI_NEVER };
+    uint64_t *sets = pli_calloc(SETS * (size_t)m->words, sizeof *sets);
+    m->members = sets;
+    m->lives = pli_array((size_t)size, sizeof *m->lives);
+    m->complaints = pli_calloc((size_t)size, sizeof *m->complaints);
+    m->serial = pli_calloc((size_t)size, sizeof *m->serial);
+    m->seen = pli_calloc((size_t)size, sizeof *m->seen);
+    m->degree = pli_calloc((size_t)size, sizeof *m->degree);
+    if (sets == NULL || m->lives == NULL || m->complaints == NULL || m->serial == NULL || m->seen == NULL ||
+        m->degree == NULL) {
+        pli_membership_destroy(m);
+        return false;
+    }
+    uint64_t **const own[] = { &m->members, &m->attested, &m->left,  &m->suspected, &m->value,    &m->left_value,
+                               &m->voters,  &m->dead,     &m->votes, &m->proposal,  &m->together,
+                               &m->scratch };
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) *own[i] = sets + i * (size_t)m->words;
+    for (int32_t r = 0; r < size; r++) {
+        pli_ranks_add(m->members, r);
+        m->lives[r] = 1;
+        m->seen[r] = 1;
+    }
+    if (incarnation != m->lives[me]) m->state = PLI_MEMBERSHIP_OUT; /* M4 */
+    return true;
+}
+
+void pli_membership_destroy(pli_membership *m) {
+    for (int32_t r = 0; m->complaints != NULL && r < m->size; r++) pli_free(m->complaints[r]);
+    pli_free(m->complaints);
+    pli_free(m->members);
+    pli_free(m->lives);
+    pli_free(m->serial);
+    pli_free(m->seen);
+    pli_free(m->degree);
+    *m = (pli_membership){ 0 };
+}
+
+int32_t pli_ranks_count(const uint64_t *set, int32_t words) {
+    int32_t n = 0;
+    for (int32_t i = 0; i < words; i++) n += __builtin_popcountll(set[i]);
+    return n;
+}
+
+void pli_membership_adopt(pli_membership *m, uint64_t number, const uint64_t *members) {
+    m->view = number;
+    pli_set_copy(m, m->members, members);
+    for (int32_t i = 0; i < m->words; i++) m->suspected[i] &= m->members[i];
+    pli_membership_forget_votes(m);
+    m->tells = m->unsettled = m->asks = false;
+    m->seen[m->me] = number;
+    if (!pli_is_member(m, m->me)) m->state = PLI_MEMBERSHIP_OUT;
+}
+
+void pli_membership_announce(pli_membership *m, uint64_t number, const uint64_t *members, pli_out *out) {
+    pli_set_copy(m, m->scratch, m->members);
+    pli_membership_adopt(m, number, members);
+    m->tells = m->state == PLI_MEMBERSHIP_GOES_ON;
+    for (int32_t r = 0; m->tells && r < m->size; r++)
+        if (pli_ranks_has(m->scratch, r) && !pli_ranks_has(m->attested, r) && !pli_ranks_has(m->left, r))
+            pli_membership_send_state(m, r, out);
+}
+
+/* --- whom to leave out ----------------------------------------------------------------------------------------- */
+
+/* Counts for each rank of `together` how many others of them suspect it, or it suspects. Does any? */
+static bool count_complaints(pli_membership *m) {
+    bool any = false;
+    memset(m->degree, 0, (size_t)m->size * sizeof *m->degree);
+    for (int32_t by = 0; by < m->size; by++) {
+        if (m->complaints[by] == NULL || !pli_ranks_has(m->together, by)) continue;
+        for (int32_t r = 0; r < m->size; r++) {
+            if (!pli_ranks_has(m->complaints[by], r) || !pli_ranks_has(m->together, r) || r == by) continue;
+            m->degree[by]++;
+            m->degree[r]++;
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* Without those whom this rank does not hear; of two others that do not hear each other, the one goes that more have
+ * trouble with. */
+void pli_membership_gather(pli_membership *m) {
+    for (int32_t i = 0; i < m->words; i++)
+        m->together[i] = m->members[i] & ~m->attested[i] & ~m->left[i] & ~m->suspected[i];
+    while (count_complaints(m)) {
+        int32_t worst = -1;
+        for (int32_t r = 0; r < m->size; r++)
+            if (r != m->me && m->degree[r] > 0 && (worst < 0 || m->degree[r] >= m->degree[worst])) worst = r;
+        pli_ranks_remove(m->together, worst);
+    }
+}
+
+/* How long to wait before proposing, in retries; -1: no new view is needed. */
+static int32_t need(const pli_membership *m) {
+    int32_t wait = -1;
+    for (int32_t r = 0; r < m->size; r++) {
+        if (!pli_is_member(m, r) || pli_ranks_has(m->left, r)) continue; /* who has left stays, also if it dies then */
+        if (pli_ranks_has(m->attested, r)) return AFTER_DEATH;
+        if (pli_ranks_has(m->suspected, r)) wait = AFTER_OWN;
+        for (int32_t v = 0; wait < 0 && m->complaints[r] != NULL && v < m->size; v++)
+            if (pli_ranks_has(m->complaints[r], v) && pli_is_present(m, v)) wait = AFTER_OTHERS;
+    }
+    return wait < 0 && (m->accepted > 0 || m->newest > m->view) ? AFTER_OTHERS : wait;
+}
+
+/* This rank's place among those that may propose. */
+static int32_t place(pli_membership *m) {
+    int32_t before = 0;
+    pli_membership_gather(m);
+    for (int32_t r = 0; r < m->me; r++) before += pli_ranks_has(m->together, r);
+    return before;
+}
+
+static void refresh(pli_membership *m, uint64_t now_ns) {
+    const int32_t wait = m->state == PLI_MEMBERSHIP_GOES_ON ? need(m) : -1;
+    if (wait < 0) {
+        m->unsettled = m->asks = false;
+        m->ballot_ns = PLI_NEVER;
+        m->ballot = 0;
+        m->tick_ns = m->state != PLI_MEMBERSHIP_GOES_ON || !m->tells ? PLI_NEVER
+                     : m->tick_ns == PLI_NEVER                        ? now_ns + m->retry_ns
+                                                                      : m->tick_ns;
+        return;
+    }
+    if (!m->unsettled) {
+        m->unsettled = true;
+        m->since_ns = m->tick_ns = now_ns;
+        m->ballot_ns = PLI_NEVER;
+        m->ticks = 0;
+    }
+    if (m->ballot_ns != PLI_NEVER && wait >= m->wait) return;
+    const uint64_t at_ns = now_ns + (uint64_t)(wait + TURN * place(m)) * m->retry_ns;
+    if (at_ns < m->ballot_ns) m->ballot_ns = at_ns;
+    m->wait = wait;
+}
+
+/* --- time --------------------------------------------------------------------------------------------------------- */
+
+/* Does the rank hear a quorum? */
+static bool hears_quorum(pli_membership *m) {
+    uint64_t *hears = m->together, *voters = m->scratch;
+    for (int32_t i = 0; i < m->words; i++) {
+        voters[i] = m->members[i] & ~m->left[i];
+        hears[i] = voters[i] & ~m->attested[i] & ~m->suspected[i];
+    }
+    return pli_membership_is_quorum(m, hears, voters, m->attested);
+}
+
+static void propose(pli_membership *m, uint64_t now_ns, pli_out *out) {
+    const int32_t mine = place(m); /* fills together */
+    m->ballot_ns = now_ns + (uint64_t)(TURN + TURN * mine) * m->retry_ns;
+    if (m->has_judge) {
+        pli_set_copy(m, m->proposal, m->together);
+        for (int32_t i = 0; i < m->words; i++) m->proposal[i] |= m->members[i] & m->left[i];
+        m->asks = true;
+        return;
+    }
+    if (m->newest <= m->view && hears_quorum(m)) pli_membership_begin(m, out);
+}
+
+/* To those that may propose: the first, and from time to time one more. */
+static void tell_proposers(pli_membership *m, pli_out *out) {
+    int32_t left = 1 + m->ticks;
+    pli_membership_gather(m);
+    for (int32_t r = 0; r < m->size && left > 0; r++) {
+        if (!pli_ranks_has(m->together, r)) continue;
+        pli_membership_send_state(m, r, out);
+        left--;
+    }
+}
+
+static void tell_laggards(pli_membership *m, pli_out *out) {
+    bool any = false;
+    for (int32_t r = 0; r < m->size; r++) {
+        if (!pli_is_present(m, r) || r == m->me || m->seen[r] >= m->view) continue;
+        if (pli_ranks_has(m->suspected, r)) continue;
+        pli_membership_send_state(m, r, out);
+        any = true;
+    }
+    m->tells = any;
+}
+
+static void tick(pli_membership *m, uint64_t now_ns, pli_out *out) {
+    m->tick_ns = now_ns + m->retry_ns;
+    if (m->tells) tell_laggards(m, out);
+    if (!m->unsettled) return;
+    const uint64_t waited_ns = now_ns - m->since_ns;
+    if (waited_ns >= m->deadline_ns * HOPELESS ||
+        (waited_ns >= m->deadline_ns && (m->newest > m->view || (!m->has_judge && !hears_quorum(m))))) {
+        m->state = PLI_MEMBERSHIP_STOPPED; /* M5 */
+        return;
+    }
+    tell_proposers(m, out);
+    if (m->newest > m->view) pli_membership_send_state(m, m->newest_rank, out); /* which asks for the view */
+    m->ticks++;
+}
+
+/* After each event: what is due is done, and the next wake-up asked for. */
+static void go_on(pli_membership *m, uint64_t now_ns, pli_out *out) {
+    refresh(m, now_ns);
+    if (m->unsettled && now_ns >= m->ballot_ns) {
+        propose(m, now_ns, out);
+        refresh(m, now_ns);
+    }
+    if (now_ns >= m->tick_ns) {
+        tick(m, now_ns, out);
+        refresh(m, now_ns);
+    }
+    pli_out_wake(out, m->tick_ns < m->ballot_ns ? m->tick_ns : m->ballot_ns);
+}
+
+/* --- events ------------------------------------------------------------------------------------------------------- */
+
+void pli_membership_attest(pli_membership *m, uint64_t now_ns, int32_t rank, pli_out *out) {
+    if (m->state != PLI_MEMBERSHIP_GOES_ON || rank == m->me || pli_ranks_has(m->attested, rank)) return;
+    pli_ranks_add(m->attested, rank);
+    m->ballot_ns = PLI_NEVER; /* a ballot under way may not count on it: a new one */
+    go_on(m, now_ns, out);
+}
+
+void pli_membership_suspect(pli_membership *m, uint64_t now_ns, int32_t rank, pli_out *out) {
+    if (m->state != PLI_MEMBERSHIP_GOES_ON || rank == m->me || !pli_is_present(m, rank)) return;
+    pli_ranks_add(m->suspected, rank);
+    go_on(m, now_ns, out);
+}
+
+void pli_membership_hear(pli_membership *m, uint64_t now_ns, int32_t rank, uint32_t incarnation, uint64_t view,
+                         pli_out *out) {
+    if (m->state != PLI_MEMBERSHIP_GOES_ON) return;
+    if (!pli_is_member(m, rank) || incarnation != m->lives[rank]) {
+        pli_membership_send_state(m, rank, out);
+        return;
+    }
+    if (view > m->newest) {
+        m->newest = view;
+        m->newest_rank = rank;
+        if (view > m->view) go_on(m, now_ns, out);
+    }
+    if (pli_ranks_has(m->suspected, rank)) {
+        pli_ranks_remove(m->suspected, rank);
+        for (int32_t r = 0; r < m->size; r++) /* all that may have been told of the suspicion */
+            if (pli_is_present(m, r)) pli_membership_send_state(m, r, out);
+        go_on(m, now_ns, out);
+    }
+}
+
+static void merge_attested(pli_membership *m, const uint64_t *attested) {
+    for (int32_t r = 0; r < m->size; r++)
+        if (pli_ranks_has(attested, r) && !pli_ranks_has(m->attested, r) && r != m->me) {
+            pli_ranks_add(m->attested, r);
+            m->ballot_ns = PLI_NEVER;
+        }
+}
+
+static void take_state(pli_membership *m, int32_t src, const pli_membership_mail *mail) {
+    if (mail->head.serial <= m->serial[src]) return;
+    m->serial[src] = mail->head.serial;
+    bool any = false;
+    for (int32_t i = 0; i < m->words; i++) any = any || mail->second[i] != 0;
+    if (m->complaints[src] == NULL && any) m->complaints[src] = pli_malloc(pli_set_bytes(m));
+    if (m->complaints[src] != NULL) pli_set_copy(m, m->complaints[src], mail->second); /* else it will come again */
+}
+
+/* Brings both to the newer view. true: they are in the same one. */
+static bool catch_up(pli_membership *m, int32_t src, const pli_membership_mail *mail, bool answers, pli_out *out) {
+    if (mail->head.view > m->seen[src]) m->seen[src] = mail->head.view;
+    if (mail->head.view > m->view) {
+        pli_membership_adopt(m, mail->head.view, mail->members);
+        if (m->state == PLI_MEMBERSHIP_GOES_ON && answers) pli_membership_send_state(m, src, out);
+    } else if (mail->head.view < m->view) {
+        pli_membership_send_state(m, src, out);
+        return false; /* what is older is refused by the view */
+    }
+    return m->state == PLI_MEMBERSHIP_GOES_ON;
+}
+
+void pli_membership_take(pli_membership *m, uint64_t now_ns, const pli_msg *msg, pli_out *out) {
+    const int32_t       src = msg->head.src;
+    pli_membership_mail mail;
+    if (m->state != PLI_MEMBERSHIP_GOES_ON || src < 0 || src >= m->size || src == m->me) return; /* M5 */
+    uint64_t *copy = pli_array(3 * (size_t)m->words, sizeof *copy);
+    if (copy != NULL && pli_membership_read(m, pli_msg_body(msg), msg->head.body_bytes, copy, &mail)) {
+        if (msg->head.incarnation == m->lives[src] && /* M4; hear tells it */
+            catch_up(m, src, &mail, msg->head.kind == PLI_MEMBERSHIP_STATE, out) && pli_is_member(m, src)) {
+            if (msg->head.kind == PLI_MEMBERSHIP_STATE) take_state(m, src, &mail);
+            if (msg->head.kind == PLI_MEMBERSHIP_STATE || msg->head.kind == PLI_MEMBERSHIP_PREPARE ||
+                msg->head.kind == PLI_MEMBERSHIP_ACCEPT)
+                merge_attested(m, mail.first);
+            pli_membership_vote(m, msg, &mail, out);
+        }
+    }
+    pli_free(copy);
+    go_on(m, now_ns, out);
+}
+
+void pli_membership_wake(pli_membership *m, uint64_t now_ns, pli_out *out) {
+    if (m->state == PLI_MEMBERSHIP_GOES_ON) go_on(m, now_ns, out);
+}
+
+void pli_membership_judged(pli_membership *m, uint64_t now_ns, uint64_t number, const uint64_t *members, pli_out *out) {
+    if (m->state != PLI_MEMBERSHIP_GOES_ON || number <= m->view) return;
+    pli_membership_announce(m, number, members, out);
+    go_on(m, now_ns, out);
+}
+
+pli_msg *pli_membership_leave(pli_membership *m) {
+    m->state = PLI_MEMBERSHIP_LEFT; /* M5 */
+    return pli_membership_msg(m, PLI_MEMBERSHIP_STATE, m->promised, m->accepted, NULL, m->value);
+}
+
+void pli_membership_take_leave(pli_membership *m, uint64_t now_ns, int32_t rank, const void *word, size_t bytes,
+                               pli_out *out) {
+    pli_membership_mail mail;
+    if (m->state != PLI_MEMBERSHIP_GOES_ON || rank == m->me || pli_ranks_has(m->left, rank)) return;
+    uint64_t *copy = pli_array(3 * (size_t)m->words, sizeof *copy);
+    if (copy != NULL && pli_membership_read(m, word, bytes, copy, &mail)) {
+        if (mail.head.view > m->view) pli_membership_adopt(m, mail.head.view, mail.members);
+        pli_membership_note_leaver(m, &mail);
+        pli_ranks_add(m->left, rank);
+        m->ballot = 0; /* whoever left is a voter of it no more: a new one */
+        m->ballot_ns = PLI_NEVER;
+    } /* else its vote is not known, and it stays a voter that is silent */
+    pli_free(copy);
+    go_on(m, now_ns, out);
+}
+
+/* --- words -------------------------------------------------------------------------------------------------------- */
+
+void pli_membership_tell(const pli_membership *m, char *text, size_t bytes) {
+    int32_t  voters = 0;
+    pli_text heard = { 0 };
+    for (int32_t r = 0; r < m->size; r++) {
+        if (!pli_is_member(m, r) || pli_ranks_has(m->left, r)) continue;
+        voters++;
+        if (r == m->me || pli_ranks_has(m->attested, r) || pli_ranks_has(m->suspected, r)) continue;
+        pli_text_add(&heard, "%s%d", heard.length > 0 ? ", " : "", r);
+    }
+    if (m->state == PLI_MEMBERSHIP_OUT)
+        snprintf(text, bytes, "the others took this rank for lost, and go on without it (view %llu)",
+                 (unsigned long long)m->view);
+    else
+        snprintf(text, bytes,
+                 "rank %d stops: of the %d ranks of view %llu it hears %s%.160s, and only a majority, %d of them, may "
+                 "go on without the others; mend the link, and start again from the newest checkpoint",
+                 m->me, voters, (unsigned long long)m->view,
+                 heard.length == 0 ? "nobody" : strchr(heard.data, ',') != NULL ? "ranks " : "rank ",
+                 heard.data != NULL ? heard.data : "", voters / 2 + 1);
+    pli_text_free(&heard);
+}

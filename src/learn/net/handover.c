@@ -1,0 +1,151 @@
+/* Tables that go from group to group. See handover.h. */
+#include "learn/net/handover.h"
+
+#include <string.h>
+
+#include "table/state/state.h"
+#include "table/state/values.h"
+#include "table/table.h"
+
+enum { TAG_STATE = -1000001, PUMP_BYTES = 1 << 20 };
+/* What a message holds, beside an array of the table (PLI_STATE_VALUES, ...). */
+enum { UNITS = -1 /* in rows: how far lazy penalties go */, END = -2 /* the sender has sent all */ };
+
+typedef struct head {
+    int64_t number, array, first, rows; /* the rows' bytes follow */
+} head;
+
+/* --- giving ------------------------------------------------------------------------------------------------------- */
+
+typedef struct giving {
+    plait_comm       *comm;
+    const pli_handed *table;
+    int32_t           ranks, me;
+    pli_capture      *capture;
+    int64_t           part, row; /* the next row to be handed on: of this part of the capture */
+    plait_status      status;
+    plait_error      *err;
+} giving;
+
+static plait_status send_one(const giving *g, int32_t to, const head *h, const void *rows, size_t bytes) {
+    pli_msg *msg = pli_msg_new(sizeof *h + bytes);
+    if (msg == NULL) return pli_fail(g->err, PLAIT_ENOMEM, "no memory to hand a table over");
+    memcpy(pli_msg_body(msg), h, sizeof *h);
+    if (bytes > 0) memcpy(pli_at(pli_msg_body(msg), sizeof *h), rows, bytes);
+    return pli_comm_send_msg(g->comm, to, TAG_STATE, msg);
+}
+
+static plait_status send_to_all(const giving *g, int32_t first, const head *h, const void *rows, size_t bytes) {
+    for (int32_t r = 0; r < g->ranks; r++) PLI_TRY(send_one(g, first + r, h, rows, bytes));
+    return PLAIT_OK;
+}
+
+/* Each piece is of the part that comes next. */
+static void give_rows(void *user, pli_msg *rows) {
+    giving               *g = user;
+    int64_t               n;
+    plait_type            type;
+    const pli_state_part *part = pli_capture_parts(g->capture, &n) + g->part;
+    const pli_handed     *t = &g->table[part->table];
+    const size_t          bytes = (size_t)rows->head.body_bytes;
+    const head h = { .number = t->number, .array = part->array, .first = part->first + g->row,
+                     .rows = (int64_t)bytes / pli_state_bytes(t->table, part->array, &type) };
+    if (g->status >= 0)
+        g->status = pli_state_is_copied(t->table) ? send_to_all(g, t->first, &h, pli_msg_body(rows), bytes)
+                                                  : send_one(g, t->first + g->me, &h, pli_msg_body(rows), bytes);
+    g->row += h.rows;
+    if (g->row == part->rows) {
+        g->part++;
+        g->row = 0;
+    }
+    pli_msg_free(&rows);
+}
+
+/* Is table i the first of the list that goes to its group, or comes from it? */
+static bool is_first_of(const pli_handed *tables, int32_t i) {
+    int32_t k = 0;
+    while (tables[k].first != tables[i].first) k++;
+    return k == i;
+}
+
+/* Units come first. */
+static plait_status give_all(giving *g, int32_t n) {
+    for (int32_t i = 0; i < n; i++) {
+        const head h = { .number = g->table[i].number, .array = UNITS, .rows = pli_capture_units(g->capture, i) };
+        PLI_TRY(send_to_all(g, g->table[i].first, &h, NULL, 0));
+    }
+    for (bool done = false; !done && g->status >= 0;)
+        PLI_TRY(pli_capture_pump(g->capture, PUMP_BYTES, true, give_rows, g, &done, g->err));
+    PLI_TRY(g->status);
+    for (int32_t i = 0; i < n; i++)
+        if (is_first_of(g->table, i)) PLI_TRY(send_to_all(g, g->table[i].first, &(head){ .array = END }, NULL, 0));
+    return PLAIT_OK;
+}
+
+plait_status pli_handover_give(plait_comm *comm, const pli_handed *tables, int32_t n, int32_t ranks, int32_t me,
+                               plait_error *err) {
+    giving        g = { .comm = comm, .table = tables, .ranks = ranks, .me = me, .err = err };
+    plait_table **list = pli_calloc((size_t)n, sizeof(plait_table *));
+    if (list == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory to hand tables over");
+    for (int32_t i = 0; i < n; i++) list[i] = tables[i].table;
+    plait_status status = pli_capture_begin(list[0]->job, n, list, &g.capture, err);
+    if (status >= 0) status = give_all(&g, n);
+    pli_capture_end(&g.capture);
+    pli_free((void *)list);
+    return status;
+}
+
+/* --- taking ------------------------------------------------------------------------------------------------------- */
+
+static const pli_handed *find(const pli_handed *tables, int32_t n, int64_t number) {
+    for (int32_t i = 0; i < n; i++)
+        if (tables[i].number == number) return &tables[i];
+    return NULL;
+}
+
+/* Where a table lies on servers, one worker says how far its penalties go. */
+static plait_status put_units(plait_table *table, int64_t units, plait_error *err) {
+    if (!pli_state_is_copied(table) && !pli_state_leads(table)) return PLAIT_OK;
+    return pli_state_put_units(table, units, err);
+}
+
+static plait_status put(const pli_handed *tables, int32_t n, const pli_msg *msg, bool *end_out, plait_error *err) {
+    const size_t bytes = (size_t)msg->head.body_bytes;
+    plait_type   type;
+    head         h;
+    if (bytes < sizeof h) return pli_fail(err, PLAIT_EFORMAT, "rank %d hands a table over wrongly", msg->head.src);
+    memcpy(&h, pli_msg_body(msg), sizeof h);
+    *end_out = h.array == END;
+    if (*end_out) return PLAIT_OK;
+    const pli_handed *t = find(tables, n, h.number);
+    if (t == NULL)
+        return pli_fail(err, PLAIT_EFORMAT, "rank %d hands a table over that this rank does not take", msg->head.src);
+    if (h.array == UNITS) return put_units(t->table, h.rows, err);
+    const int64_t row_bytes = h.array >= 0 && h.array < PLI_STATE_KEYS
+                                  ? pli_state_bytes(t->table, (int32_t)h.array, &type) : 0;
+    if (h.rows < 0 || row_bytes <= 0 || h.rows > INT64_MAX / row_bytes ||
+        bytes - sizeof h != (size_t)(h.rows * row_bytes))
+        return pli_fail(err, PLAIT_EFORMAT, "rank %d hands table %s over wrongly", msg->head.src,
+                        plait_table_name(t->table));
+    return pli_state_put(t->table, (int32_t)h.array, h.first, h.rows, NULL,
+                         pli_at_const(pli_msg_body(msg), sizeof h), err);
+}
+
+static plait_status take_from(plait_comm *comm, const pli_handed *tables, int32_t n, int32_t giver, plait_error *err) {
+    for (bool end = false; !end;) {
+        pli_msg *msg = NULL;
+        PLI_TRY(pli_comm_take(comm, giver, TAG_STATE, &msg));
+        const plait_status status = put(tables, n, msg, &end, err);
+        pli_msg_free(&msg);
+        PLI_TRY(status);
+    }
+    return PLAIT_OK;
+}
+
+plait_status pli_handover_take(plait_comm *comm, const pli_handed *tables, int32_t n, int32_t ranks,
+                               plait_error *err) {
+    for (int32_t i = 0; i < n; i++)
+        for (int32_t r = 0; is_first_of(tables, i) && r < ranks; r++)
+            PLI_TRY(take_from(comm, tables, n, tables[i].first + r, err));
+    return PLAIT_OK;
+}

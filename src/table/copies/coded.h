@@ -1,0 +1,108 @@
+/* table/copies/coded.h - the filters of a table's sums. A sum of mirrors (mirror.h) is no push to a server, so a filter
+ * has two places in it: at the worker whose part travels, and at the worker that adds the parts up.
+ *
+ *   stripes   a table of ranges among three workers or more. It is cut into one *stripe* a worker. Each worker encodes
+ *             its part of each other's stripe and sends it to that stripe's *owner*, which decodes the parts, adds
+ *             them in the order of workers, encodes the sum and sends it to all. Everybody decodes the same bytes, the
+ *             owner too, so all mirrors stay equal bit for bit. Both encoders keep what they could not send and add it
+ *             to what they encode next (error feedback where the error arises): the worker that of its updates, the
+ *             owner that of the sum. A worker sends 2 (W - 1)/W times an encoded table, what a ring sends of a plain
+ *             one: so a filter that makes n times fewer bytes makes n times fewer bytes of a sum of any number of
+ *             workers.
+ *   whole     everything else: each worker sends its encoded part to all, who add the parts in the order of workers.
+ *             Nothing is encoded twice. It costs (W - 1) times an encoded part: as much as stripes between two workers.
+ *             Lists of keys go so, since workers' lists differ; and sums that fly (bounded-delay:T), because stripes
+ *             need all workers at a second moment, between the clocks.
+ *
+ * A tree's or a ring's inner node would decode, add and encode once a level: log W or W errors on top of each other
+ * instead of two.
+ *
+ * To filters a dense table is one column: a *value* is a row of it. So topk:0.01 chooses a hundredth of the values, as
+ * the papers mean it, and onebit has two means for each 256 values. The sum of what was applied and of all residuals is
+ * the sum of what was pushed, up to the rounding of these additions themselves.
+ *
+ * This is a machine without messages: topology/coded_sums.c, mirror_lists.c and tests feed it.
+ *
+ * Papers: Seide, Fu, Droppo, Li, Yu, "1-Bit Stochastic Gradient Descent", Interspeech 2014, section 3 (stripes whose
+ * owners quantise the sum again, with a residual of their own); Strom, "Scalable Distributed DNN Training Using
+ * Commodity GPU Cloud Computing", Interspeech 2015 (sparse residuals); Stich, Cordonnier, Jaggi, "Sparsified SGD with
+ * Memory", NeurIPS 2018; Karimireddy et al., "Error Feedback Fixes SignSGD", ICML 2019; Tang et al., "DoubleSqueeze",
+ * ICML 2019 (why feedback at both places converges as fast as without filters). */
+#ifndef PLI_TABLE_CODED_H
+#define PLI_TABLE_CODED_H
+
+#include "table/client/pending.h"
+#include "table/filter/filter.h"
+#include "table/state/shard.h"
+
+/* The worker, and what its job says of filters. */
+typedef struct pli_coded_place {
+    pli_filter_scope scope;
+    uint64_t         seed;
+    int32_t          rank, workers;
+    bool             whole; /* dense tables go whole, too: their sums fly */
+} pli_coded_place;
+
+/* One worker's end of a table's filtered sums. */
+typedef struct pli_coded {
+    const pli_spec  *spec; /* borrowed */
+    pli_coded_place  place;
+    bool             in_stripes;
+    plait_type       type;       /* the table as filters see it: */
+    int64_t          rows, cols; /* dense: [values, 1]           */
+    pli_filters_list list;
+    int32_t          stripes; /* 1: whole                                                                  */
+    pli_chain       *up;      /* [stripes] encodes the own part of a stripe; keeps what is left of it      */
+    pli_chain       *from;    /* [workers] decodes a worker's part of the own stripe, or of everything     */
+    pli_chain       *of;      /* in stripes: [workers] decodes the sum of a worker's stripe                */
+    pli_chain        down;    /* in stripes: encodes the sum of the own stripe; keeps what is left of it   */
+    pli_chain        scratch; /* lends its memory to the chain that works                                  */
+    pli_bytes        body;
+} pli_coded;
+
+/** spec, and the filters that place->scope names, are borrowed; spec->filter is not empty. Errors: ENOMEM, EREFUSED. */
+plait_status pli_coded_open(const pli_spec *spec, const pli_coded_place *place, pli_coded **coded_out,
+                            plait_error *err);
+void         pli_coded_close(pli_coded **coded);
+
+/** The values [first, first + n) of the dense table that a stripe has. */
+void pli_coded_stripe(const pli_coded *coded, int32_t stripe, int64_t *first_out, int64_t *n_out);
+
+/* What the workers have pushed in a clock, as far as it is known. */
+typedef struct pli_coded_push {
+    bool    touched;
+    int64_t examples;
+} pli_coded_push;
+
+/** Appends the worker's part of a stripe (whole tables: of everything, stripe 0) to out. If the worker has not touched
+ *  the table, nothing but that is said, and what is kept stays. Errors: ENOMEM; what a filter says. */
+plait_status pli_coded_put(pli_coded *coded, int32_t stripe, int64_t clock, const pli_pending *own, pli_bytes *out,
+                           plait_error *err);
+/** Dense: reads what `from` has put for this worker, adds it to sum [values of the table] where it belongs, and to
+ *  push. *at moves on. Errors: EFORMAT, ENOMEM. */
+plait_status pli_coded_add(pli_coded *coded, int32_t from, int64_t clock, const unsigned char **at,
+                           const unsigned char *end, void *sum, pli_coded_push *push, plait_error *err);
+/** Keyed: reads what `from` has put. part lies in decoded, which the caller frees. Errors: EFORMAT, ENOMEM. */
+plait_status pli_coded_take_rows(pli_coded *coded, int32_t from, int64_t clock, const unsigned char **at,
+                                 const unsigned char *end, pli_push_part *part, pli_decoded *decoded,
+                                 plait_error *err);
+
+/** In stripes, at the owner: appends the sum [values of the table] of the own stripe. push: of all workers. */
+plait_status pli_coded_put_sum(pli_coded *coded, int64_t clock, const pli_coded_push *push, const void *sum,
+                               pli_bytes *out, plait_error *err);
+/** Reads what an owner has put into sum. *at moves on. Errors: EFORMAT, ENOMEM. */
+plait_status pli_coded_take_sum(pli_coded *coded, int32_t owner, int64_t clock, const pli_coded_push *push,
+                                const unsigned char **at, const unsigned char *end, void *sum, plait_error *err);
+
+/* --- what is kept, for tests (dense tables): a checkpoint of a table with filters that lose something is refused - */
+
+/** Writes [values of the table]: what this worker keeps of its own updates; or, of_sums, what it keeps of the sums of
+ *  its own stripe (0 elsewhere). */
+void pli_coded_kept(const pli_coded *coded, bool of_sums, void *values);
+/** Adds to what is kept. of_sums: only the own stripe's values are taken. The worker sends nothing to its own stripe:
+ *  an update of it is kept with that stripe's sum. Errors: ENOMEM. */
+plait_status pli_coded_keep(pli_coded *coded, bool of_sums, const void *values, plait_error *err);
+/** Forgets what is kept. */
+void pli_coded_forget(pli_coded *coded);
+
+#endif

@@ -1,0 +1,31 @@
+/* vertex/active.h - which vertices take part in a superstep: all, or those that are signaled. */
+#ifndef PLI_VERTEX_ACTIVE_H
+#define PLI_VERTEX_ACTIVE_H
+
+#include "vertex/vertex.h"
+
+typedef struct pli_active {
+    uint8_t  *now;     /* [n of part] 1: it takes part; NULL: all do                 */
+    uint8_t  *stays;   /* [n of part] 1: it also takes part in the next superstep     */
+    uint8_t  *changed; /* [n of part] 1: it tells what it has not told before         */
+    char     *seen;    /* [n of part] what was told when it was last looked at        */
+    uint64_t *key;     /* [owned] of those whose changes are packed                   */
+    int64_t   applied; /* of the last superstep, own                                  */
+    bool      begun;
+    bool      ready; /* who takes part was found before the superstep */
+} pli_active;
+
+bool pli_active_make(const pli_vertex_run *run, pli_active *a); /* false: no memory */
+void pli_active_free(pli_active *a);
+/** Before a superstep, when run->told is there: who takes part. */
+void pli_active_next(pli_active *a, pli_vertex_run *run);
+/** An own vertex has applied and changed by so much. */
+void pli_active_stays(pli_active *a, const pli_vertex_run *run, int64_t v, double change);
+/** Were so few active that their changes are pushed by key? */
+bool pli_active_is_sparse(const pli_active *a, const pli_vertex_run *run);
+/** Moves the changes of active vertices to the front of change [owned]; a->key [returned] has their numbers. */
+int64_t pli_active_pack(pli_active *a, const pli_vertex_run *run, char *change);
+
+static inline bool pli_is_active(const pli_active *a, int64_t v) { return a->now == NULL || a->now[v]; }
+
+#endif

@@ -1,0 +1,279 @@
+/* Supersteps in which vertices gather and apply: Jacobi's iteration, of which PageRank is one.
+ *
+ *     rows whole (one worker has all edges of a row)   read values, tell, gather, apply, inc the change of own values,
+ *                                                      clock
+ *     rows shared (vertex cuts)                        read, tell, gather, inc the part of the sum, clock; owners read
+ *                                                      sums, apply, inc the change of values, and take each sum back,
+ *                                                      so that the table is 0 again, clock
+ *
+ * An owner alone changes its values. Where a read may lack the worker's own updates (async), it keeps what it has made
+ * of them, and changes that.
+ *
+ * Which vertices take part: all, or with scatter those that are signaled (active.c).
+ *
+ * Where a read may lack what others have pushed, a superstep in which nothing changes may only have seen too little:
+ * all meet at a barrier, and the run is still if nothing changes in the superstep behind it, either.
+ *
+ * Values change by additions: what a table holds after old + (new - old) may differ from `new` in the last bit, the
+ * same on every worker, and the next superstep begins with what it holds. */
+#include <math.h>
+
+#include "comm/comm.h"
+#include "vertex/active.h"
+#include "vertex/vertex.h"
+
+enum { LINE = 8 }; /* doubles apart, so that threads do not share a cache line */
+
+typedef struct applying {
+    pli_vertex_run *run;
+    pli_active      active;
+    char           *sum;    /* [n of part] what arrived               */
+    char           *change; /* [owned] new values less old ones       */
+    char           *kept;   /* [owned] values as their owner knows them; NULL: reads show them */
+    double         *most;   /* [threads * LINE] the largest change, and how many have applied */
+    pli_scope_room *room;   /* [threads] of update; NULL: none        */
+    int32_t         threads;
+    bool            gathers; /* sums are not there yet: rows are whole */
+} applying;
+
+static bool make_room(pli_vertex_run *run, applying *a) {
+    a->threads = pli_pool_threads(run->pool);
+    a->sum = pli_array((size_t)run->part.n, run->gather_bytes);
+    a->change = pli_array((size_t)run->part.owned, run->value_bytes);
+    a->most = pli_calloc((size_t)a->threads * LINE, sizeof *a->most);
+    if (!run->owns_are_read) a->kept = pli_array((size_t)run->part.owned, run->value_bytes);
+    if (a->sum == NULL || a->change == NULL || a->most == NULL || (!run->owns_are_read && a->kept == NULL))
+        return false;
+    if (!pli_active_make(run, &a->active)) return false;
+    if (run->program.update == NULL) return true;
+    a->room = pli_calloc((size_t)a->threads, sizeof *a->room);
+    for (int32_t t = 0; a->room != NULL && t < a->threads; t++)
+        if (!pli_scope_room_make(run, &a->room[t])) return false;
+    return a->room != NULL;
+}
+
+static void free_room(applying *a) {
+    for (int32_t t = 0; a->room != NULL && t < a->threads; t++) pli_scope_room_free(&a->room[t]);
+    pli_active_free(&a->active);
+    pli_free(a->room);
+    pli_free(a->sum);
+    pli_free(a->change);
+    pli_free(a->kept);
+    pli_free(a->most);
+}
+
+/* out = a - b, or a + b, of numbers of the program's type; whole ones wrap around, as in tables. */
+static void subtract(const pli_vertex_run *run, int64_t n, const void *a, const void *b, void *out) {
+    switch (run->program.type) {
+    case PLAIT_F32:
+        for (int64_t i = 0; i < n; i++) ((float *)out)[i] = ((const float *)a)[i] - ((const float *)b)[i];
+        break;
+    case PLAIT_F64:
+        for (int64_t i = 0; i < n; i++) ((double *)out)[i] = ((const double *)a)[i] - ((const double *)b)[i];
+        break;
+    default:
+        for (int64_t i = 0; i < n; i++) ((uint64_t *)out)[i] = ((const uint64_t *)a)[i] - ((const uint64_t *)b)[i];
+    }
+}
+
+static void add(const pli_vertex_run *run, int64_t n, const void *b, void *to) {
+    switch (run->program.type) {
+    case PLAIT_F32:
+        for (int64_t i = 0; i < n; i++) ((float *)to)[i] += ((const float *)b)[i];
+        break;
+    case PLAIT_F64:
+        for (int64_t i = 0; i < n; i++) ((double *)to)[i] += ((const double *)b)[i];
+        break;
+    default:
+        for (int64_t i = 0; i < n; i++) ((uint64_t *)to)[i] += ((const uint64_t *)b)[i];
+    }
+}
+
+static void gather(const pli_vertex_run *run, int64_t first, int64_t last, char *sum) {
+    if (run->program.gather == NULL) {
+        pli_gather_rows(&run->gather, &run->part.rows, run->told, first, last, sum);
+        return;
+    }
+    for (int64_t v = first; v < last; v++)
+        pli_scope_gather(run, v, pli_run_value(run, v), sum + run->gather_bytes * (size_t)v);
+}
+
+/* The value of a row that the worker owns, as it knows it. */
+static const void *own_value(const applying *a, int64_t v) {
+    if (a->kept == NULL) return pli_run_value(a->run, v);
+    return a->kept + a->run->value_bytes * (size_t)(v - a->run->part.own);
+}
+
+static double apply_one(applying *a, int64_t v, const void *old, int32_t thread, void *value) {
+    const pli_vertex_run *run = a->run;
+    if (run->program.update != NULL) return pli_scope_update(run, v, old, &a->room[thread], value);
+    char *sum = a->sum + run->gather_bytes * (size_t)v;
+    if (a->gathers && run->program.gather != NULL) pli_scope_gather(run, v, old, sum);
+    else if (a->gathers && a->active.now != NULL) gather(run, v, v + 1, a->sum);
+    const plait_vertex vertex = pli_vertex_of(run->edges, pli_part_vertex(&run->part, v));
+    return run->program.apply(run->program.user, &vertex, sum, value);
+}
+
+static void apply_rows(void *user, int64_t first, int64_t last, int32_t thread) {
+    applying             *a = user;
+    const pli_vertex_run *run = a->run;
+    const pli_part       *part = &run->part;
+    const bool by_rows = a->gathers && a->active.now == NULL && !pli_vertex_sees_edges(&run->program);
+    if (by_rows) gather(run, first, last, a->sum);
+    if (first < part->own) first = part->own;
+    if (last > part->own + part->owned) last = part->own + part->owned;
+    for (int64_t v = first; v < last; v++) {
+        char       *value = a->change + run->value_bytes * (size_t)(v - part->own);
+        const void *old = own_value(a, v);
+        if (!pli_is_active(&a->active, v)) {
+            memset(value, 0, run->value_bytes);
+            continue;
+        }
+        memcpy(value, old, run->value_bytes);
+        const double by = apply_one(a, v, old, thread, value);
+        const double change = isnan(by) ? (double)INFINITY : by; /* a maximum takes infinity, and not NaN */
+        if (change > a->most[thread * LINE]) a->most[thread * LINE] = change;
+        a->most[thread * LINE + 1]++;
+        pli_active_stays(&a->active, run, v, change);
+        subtract(run, run->program.values, value, old, value);
+    }
+}
+
+static void gather_rows(void *user, int64_t first, int64_t last, int32_t thread) {
+    const applying *a = user;
+    (void)thread;
+    gather(a->run, first, last, a->sum);
+}
+
+/* Adds the part's sums to the table, and gets those of own vertices when all have. */
+static plait_status share_sums(applying *a) {
+    pli_vertex_run *run = a->run;
+    const pli_part *part = &run->part;
+    pli_vertex_rows(run, gather_rows, a);
+    PLI_TRY(plait_table_inc(run->sum, part->n, part->key, a->sum, 0));
+    PLI_TRY(plait_job_clock(run->job));
+    PLI_TRY(pli_vertex_read(run)); /* what was borrowed is not, behind a clock */
+    if (part->owned == 0) return PLAIT_OK;
+    return plait_table_get_range(run->sum, (int64_t)part->key[part->own], part->owned,
+                                 a->sum + run->gather_bytes * (size_t)part->own);
+}
+
+/* After apply has used them: sums become what takes them back. */
+static plait_status take_back_sums(applying *a) {
+    const pli_vertex_run *run = a->run;
+    const pli_part       *part = &run->part;
+    char                 *own = a->sum + run->gather_bytes * (size_t)part->own;
+    static const int64_t  zero[PLI_VERTEX_MOST];
+    for (int64_t i = 0; i < part->owned; i++) {
+        char *sum = own + run->gather_bytes * (size_t)i;
+        subtract(run, run->program.gathers, zero, sum, sum);
+    }
+    return plait_table_inc_range(run->sum, (int64_t)part->key[part->own], part->owned, own, 0);
+}
+
+/* Incs the changes of own values: all of them, or where few vertices were active those. */
+static plait_status push_changes(applying *a) {
+    pli_vertex_run *run = a->run;
+    const pli_part *part = &run->part;
+    if (a->kept != NULL) add(run, part->owned * run->program.values, a->change, a->kept);
+    if (part->owned == 0) return PLAIT_OK;
+    if (run->sum != NULL) PLI_TRY(take_back_sums(a));
+    if (!pli_active_is_sparse(&a->active, run))
+        return plait_table_inc_range(run->value, pli_part_vertex(part, part->own), part->owned, a->change, 0);
+    const int64_t n = pli_active_pack(&a->active, run, a->change);
+    return n > 0 ? plait_table_inc(run->value, n, a->active.key, a->change, 0) : PLAIT_OK;
+}
+
+/* What a superstep came to, over all workers. */
+typedef struct outcome {
+    double most;    /* the largest change */
+    double applied; /* how many vertices have */
+    bool   stop;
+} outcome;
+
+static plait_status superstep(applying *a, outcome *o) {
+    pli_vertex_run *run = a->run;
+    PLI_TRY(pli_vertex_read(run));
+    pli_vertex_tell(run);
+    PLI_TRY(pli_vertex_total(run, &o->stop));
+    if (o->stop) return PLAIT_OK;
+    if (!a->active.ready) pli_active_next(&a->active, run);
+    a->active.ready = false;
+    if (run->sum != NULL) PLI_TRY(share_sums(a));
+    for (int32_t t = 0; t < a->threads; t++) a->most[t * LINE] = a->most[t * LINE + 1] = 0;
+    a->gathers = run->sum == NULL;
+    pli_vertex_rows(run, apply_rows, a);
+    double all[2] = { 0, 0 };
+    for (int32_t t = 0; t < a->threads; t++) {
+        if (a->most[t * LINE] > all[0]) all[0] = a->most[t * LINE];
+        all[1] += a->most[t * LINE + 1];
+    }
+    a->active.applied = (int64_t)all[1];
+    PLI_TRY(push_changes(a));
+    PLI_TRY(plait_job_clock(run->job));
+    run->report.supersteps++;
+    plait_comm *comm = plait_job_comm(run->job);
+    double      most[2] = { all[0], pli_vertex_is_interrupted(run) };
+    PLI_TRY(plait_comm_allreduce(comm, most, 2, PLAIT_F64, PLAIT_MAX));
+    if (a->active.now != NULL) PLI_TRY(plait_comm_allreduce(comm, &all[1], 1, PLAIT_F64, PLAIT_SUM));
+    else all[1] = (double)run->edges->n;
+    run->report.interrupted = most[1] > 0;
+    *o = (outcome){ most[0], all[1], false };
+    return PLAIT_OK;
+}
+
+/* The vertices that take part in the next superstep are found now, and go into a checkpoint. */
+static plait_status pause_run(applying *a) {
+    pli_vertex_run *run = a->run;
+    if (!pli_vertex_is_due(run)) return PLAIT_OK;
+    if (run->frontier != NULL) {
+        PLI_TRY(pli_vertex_read(run));
+        pli_vertex_tell(run);
+        pli_active_next(&a->active, run);
+        a->active.ready = true;
+        for (int64_t i = 0; i < run->part.owned; i++) run->row[2 * i] = a->active.now[run->part.own + i];
+    }
+    return pli_vertex_pause(run);
+}
+
+/* Nothing has changed in a superstep. *met: it began behind a barrier, so it had read all; else the next one does. */
+static plait_status is_still(pli_vertex_run *run, bool *met) {
+    run->report.still = *met || run->all_is_read;
+    *met = true;
+    return run->report.still ? PLAIT_OK : plait_job_barrier(run->job);
+}
+
+static plait_status loop(applying *a) {
+    pli_vertex_run *run = a->run;
+    bool            met = false;
+    while (!run->report.still && (run->limit == 0 || run->report.supersteps < run->limit)) {
+        outcome o = { 0 };
+        PLI_TRY(superstep(a, &o));
+        if (o.stop) {
+            run->report.stopped = 1;
+            return PLAIT_OK;
+        }
+        run->report.updates += (int64_t)o.applied;
+        if (!isfinite(o.most))
+            return pli_fail(run->err, PLAIT_EINVAL, "%s: in superstep %lld a value changed by what is no finite "
+                            "number", run->program.name, (long long)run->report.supersteps);
+        if (run->program.scatter != NULL ? o.applied > 0 : o.most > run->program.tolerance) met = false;
+        else PLI_TRY(is_still(run, &met));
+        if (run->report.still) run->report.interrupted = 0; /* it has ended by itself */
+        else PLI_TRY(pause_run(a));
+        if (run->report.interrupted) return PLAIT_OK;
+    }
+    return PLAIT_OK;
+}
+
+plait_status pli_vertex_apply(pli_vertex_run *run) {
+    applying     a = { .run = run };
+    plait_status status = PLAIT_OK;
+    if (!make_room(run, &a))
+        status = pli_fail(run->err, PLAIT_ENOMEM, "%s: no memory for what is gathered", run->program.name);
+    if (status == PLAIT_OK && a.kept != NULL && (status = pli_vertex_read(run)) == PLAIT_OK)
+        memcpy(a.kept, pli_run_value(run, run->part.own), (size_t)run->part.owned * run->value_bytes);
+    if (status == PLAIT_OK) status = loop(&a);
+    free_room(&a);
+    return status;
+}

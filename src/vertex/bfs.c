@@ -1,0 +1,176 @@
+/* Breadth-first search that optimises its direction: level after level, the frontier is a bitmap.
+ *
+ *     push   each vertex of the frontier marks those in its row of edges out: right while the frontier is small
+ *     pull   each vertex that is not reached yet looks for *one* neighbor in the frontier, and stops at the first: on a
+ *            graph of small diameter two levels have nearly all edges, and most of them are never looked at
+ *
+ * Each level is a clock. A worker pushes the vertices that it found to the table, and reads which ones the others
+ * found. That needs whole clocks: where a read may miss updates (ssp, async), a first visit may be by a longer way, and
+ * the run is the folding program's instead, which corrects distances.
+ *
+ * Limits: a level that pushes reads 4 bytes an edge of the frontier and a random bit; one that pulls reads the rows of
+ * what is not reached until the first hit. Paper: Beamer, Asanovic and Patterson, "Direction-Optimizing Breadth-First
+ * Search", SC 2012; ALPHA and BETA are theirs. */
+#include <stdatomic.h>
+
+#include "vertex/direct.h"
+
+enum { ALPHA = 14, BETA = 24, WORDS = 64, PIECE = 64 }; /* WORDS of a bitmap and a PIECE of a frontier are a task */
+
+typedef struct searching {
+    pli_direct       *d;
+    uint64_t         *reached, *front;
+    _Atomic uint64_t *next;   /* threads mark bits of it, relaxed: what they find is read behind the pool's join */
+    uint32_t         *list;   /* [fronts] the frontier's local numbers */
+    int64_t           fronts, front_edges, edges_left;
+    size_t            words;
+} searching;
+
+static bool make_room(searching *s) {
+    s->words = pli_bit_words(s->d->part.n);
+    s->reached = pli_calloc(s->words, sizeof *s->reached);
+    s->front = pli_calloc(s->words, sizeof *s->front);
+    s->next = pli_calloc(s->words, sizeof *s->next);
+    s->list = pli_array((size_t)s->d->part.n, sizeof *s->list);
+    return s->reached != NULL && s->front != NULL && s->next != NULL && s->list != NULL;
+}
+
+/* --- a level ------------------------------------------------------------------------------------------------------ */
+
+static void push_piece(void *user, int64_t i, int32_t thread) {
+    searching           *s = user;
+    const pli_neighbors *back = &s->d->part.back;
+    const int64_t        last = (i + 1) * PIECE < s->fronts ? (i + 1) * PIECE : s->fronts;
+    (void)thread;
+    for (int64_t f = i * PIECE; f < last; f++)
+        for (int64_t k = back->start[s->list[f]], end = back->start[s->list[f] + 1]; k < end; k++) {
+            const size_t   u = back->near[k];
+            const uint64_t bit = UINT64_C(1) << (u % 64);
+            if ((s->reached[u / 64] & bit) != 0) continue;
+            if ((atomic_load_explicit(&s->next[u / 64], memory_order_relaxed) & bit) != 0) continue;
+            atomic_fetch_or_explicit(&s->next[u / 64], bit, memory_order_relaxed);
+        }
+}
+
+/* A task has whole words of its own, so bits need no other thread's care. */
+static void pull_words(void *user, int64_t i, int32_t thread) {
+    searching           *s = user;
+    const pli_neighbors *rows = &s->d->part.rows;
+    const size_t         last = (size_t)(i + 1) * WORDS < s->words ? (size_t)(i + 1) * WORDS : s->words;
+    (void)thread;
+    for (size_t w = (size_t)i * WORDS; w < last; w++) {
+        uint64_t found = 0, left = ~s->reached[w];
+        if (w + 1 == s->words && s->d->part.n % 64 != 0) left &= (UINT64_C(1) << (s->d->part.n % 64)) - 1;
+        for (; left != 0; left &= left - 1) {
+            const size_t v = w * 64 + (size_t)__builtin_ctzll(left);
+            for (int64_t k = rows->start[v], end = rows->start[v + 1]; k < end; k++)
+                if (pli_bit_is(s->front, rows->near[k])) {
+                    found |= left & -left;
+                    break;
+                }
+        }
+        atomic_store_explicit(&s->next[w], found, memory_order_relaxed);
+    }
+}
+
+/* Makes hits of what was found. */
+static void list_hits(searching *s, int64_t level) {
+    pli_direct *d = s->d;
+    d->hits = 0;
+    for (size_t w = 0; w < s->words; w++)
+        for (uint64_t bits = s->next[w]; bits != 0; bits &= bits - 1) {
+            d->hit[d->hits] = w * 64 + (uint64_t)__builtin_ctzll(bits);
+            d->better[d->hits++] = level;
+        }
+}
+
+/* The next frontier: what this worker found, or what all did. */
+static plait_status take_front(searching *s, int64_t level) {
+    pli_direct          *d = s->d;
+    const pli_neighbors *back = &d->part.back;
+    if (d->workers > 1) {
+        PLI_TRY(pli_direct_read(d));
+        for (int64_t v = 0; v < d->part.n; v++)
+            if (d->values[v] == level) s->next[v / 64] |= UINT64_C(1) << (v % 64); /* no task runs here */
+    }
+    s->fronts = s->front_edges = 0;
+    for (size_t w = 0; w < s->words; w++) {
+        s->front[w] = s->next[w];
+        s->reached[w] |= s->next[w];
+        for (uint64_t bits = s->next[w]; bits != 0; bits &= bits - 1) {
+            const size_t v = w * 64 + (size_t)__builtin_ctzll(bits);
+            s->list[s->fronts++] = (uint32_t)v;
+            s->front_edges += back->start[v + 1] - back->start[v];
+        }
+        s->next[w] = 0;
+    }
+    s->edges_left -= s->front_edges;
+    return PLAIT_OK;
+}
+
+static void find_next(searching *s, bool *pulls) {
+    pli_direct *d = s->d;
+    if (*pulls) *pulls = s->fronts >= d->part.n / BETA;
+    else *pulls = s->front_edges > s->edges_left / ALPHA;
+    if (*pulls) {
+        pli_pool_for(d->pool, ((int64_t)s->words + WORDS - 1) / WORDS, pull_words, s);
+        d->report.pulled++;
+    } else {
+        pli_pool_for(d->pool, (s->fronts + PIECE - 1) / PIECE, push_piece, s);
+        d->report.pushed++;
+    }
+}
+
+static plait_status search(searching *s) {
+    pli_direct *d = s->d;
+    bool        pulls = false;
+    for (int64_t v = 0; v < d->part.n; v++)
+        if (pli_part_vertex(&d->part, v) == d->choice->source) s->next[v / 64] = UINT64_C(1) << (v % 64);
+    s->edges_left = d->part.back.start[d->part.n];
+    PLI_TRY(take_front(s, 0));
+    for (int64_t level = 1; pli_direct_may_go_on(d) && !d->report.still; level++) {
+        find_next(s, &pulls);
+        list_hits(s, level);
+        int64_t found = d->hits;
+        PLI_TRY(pli_direct_clock(d));
+        PLI_TRY(take_front(s, level));
+        PLI_TRY(pli_direct_sum(d, &found));
+        d->report.still = found == 0;
+    }
+    return PLAIT_OK;
+}
+
+static int64_t first_level(const pli_direct *d, int64_t vertex) {
+    return vertex == d->choice->source ? 0 : INT64_MAX;
+}
+
+plait_status pli_run_bfs(plait_job *job, const pli_vertex_choice *choice, const plait_vertex_cut *cut,
+                         int64_t supersteps, void *values_out, plait_vertex_report *report_out) {
+    const pli_direct_opts opts = { .name = "bfs", .combine = "min", .type = PLAIT_I64, .back = true, .whole = true,
+                                   .first = first_level };
+    pli_direct            d;
+    searching             s = { .d = &d };
+    if (!pli_direct_reads_all(job)) return pli_run_made("bfs", job, choice, cut, supersteps, values_out, report_out);
+    plait_status status = pli_direct_begin(&d, job, choice, cut, supersteps, &opts);
+    if (status == PLAIT_OK && !make_room(&s)) status = pli_fail(d.err, PLAIT_ENOMEM, "bfs: no memory for a frontier");
+    if (status == PLAIT_OK) status = search(&s);
+    pli_free(s.reached);
+    pli_free(s.front);
+    pli_free((void *)s.next);
+    pli_free(s.list);
+    return pli_direct_end(&d, status, values_out, report_out);
+}
+
+/* How many vertices were reached, and the longest of the shortest ways. */
+int32_t pli_figures_bfs(const pli_vertex_choice *choice, const int64_t *value, pli_figure *figure) {
+    const plait_edges *edges = choice->edges;
+    int64_t n = 0, most = 0;
+    for (int64_t v = 0; v < edges->n; v++) {
+        if (value[v] == INT64_MAX) continue;
+        n++;
+        most = value[v] > most ? value[v] : most;
+    }
+    figure[0] = (pli_figure){ .name = "reached", .whole = n };
+    figure[1] = (pli_figure){ .name = "depth", .whole = most };
+    return 2;
+}

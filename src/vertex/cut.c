@@ -1,0 +1,141 @@
+/* Which worker has which edge. See plait/vertex.h. */
+#include "base/hash.h"
+#include "vertex/vertex.h"
+
+static const char *const methods[] = { "range", "random", "grid", "oblivious", "hdrf", "metis" };
+enum { METHODS = sizeof methods / sizeof *methods };
+
+/* Vertices in order, with equally many edges in each part; a vertex counts as an edge, so that those without get parts,
+ * too. */
+static void cut_range(plait_vertex_cut *cut) {
+    const pli_neighbors *h = &cut->rows;
+    const double         all = (double)(h->start[h->n] + h->n);
+    int64_t              v = 0;
+    for (int32_t p = 0; p < cut->parts; p++) {
+        cut->first[p] = v;
+        while (v < h->n && (double)(h->start[v + 1] + v + 1) * cut->parts <= all * (p + 1)) v++;
+    }
+    cut->first[cut->parts] = h->n;
+}
+
+static uint64_t mix(uint64_t a, uint64_t b) { return pli_hash_u64(pli_hash_u64(a + 1) ^ (b + 1)); }
+
+static void cut_random(plait_vertex_cut *cut) {
+    const pli_neighbors *h = &cut->rows;
+    for (int64_t v = 0; v < h->n; v++)
+        for (int64_t k = h->start[v]; k < h->start[v + 1]; k++)
+            cut->part[k] = (uint16_t)(mix(h->near[k], (uint64_t)v) % (uint64_t)cut->parts);
+}
+
+/* The widest grid of rows x columns <= parts that is nearly square and uses all parts. */
+static void cut_grid(plait_vertex_cut *cut) {
+    const pli_neighbors *h = &cut->rows;
+    uint64_t             rows = 1;
+    for (uint64_t r = 1; r * r <= (uint64_t)cut->parts; r++)
+        if ((uint64_t)cut->parts % r == 0) rows = r;
+    const uint64_t columns = (uint64_t)cut->parts / rows;
+    for (int64_t v = 0; v < h->n; v++)
+        for (int64_t k = h->start[v]; k < h->start[v + 1]; k++)
+            cut->part[k] =
+                (uint16_t)(pli_hash_u64(h->near[k] + 1) % rows * columns + pli_hash_u64((uint64_t)v + 1) % columns);
+}
+
+static int32_t part_of(const plait_vertex_cut *cut, int64_t v, int64_t k) {
+    if (cut->part != NULL) return cut->part[k];
+    int32_t low = 0, high = cut->parts - 1; /* the last part that begins at or before v */
+    while (low < high) {
+        const int32_t middle = low + (high - low + 1) / 2;
+        if (cut->first[middle] <= v) low = middle;
+        else high = middle - 1;
+    }
+    return low;
+}
+
+/* Counts in how many parts each vertex occurs; a bit a part and vertex. */
+static plait_status measure(plait_vertex_cut *cut, plait_error *err) {
+    const pli_neighbors *h = &cut->rows;
+    const size_t         words = ((size_t)cut->parts + 63) / 64;
+    uint64_t            *in = pli_calloc((size_t)h->n * words, sizeof *in);
+    int64_t             *edges = pli_calloc((size_t)cut->parts, sizeof *edges), copies = 0, joined = 0, most = 0;
+    if (in == NULL || edges == NULL) {
+        pli_free(in);
+        pli_free(edges);
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for a cut in %d", (int)cut->parts);
+    }
+    for (int64_t v = 0; v < h->n; v++)
+        for (int64_t k = h->start[v]; k < h->start[v + 1]; k++) {
+            const uint32_t p = (uint32_t)part_of(cut, v, k);
+            edges[p]++;
+            in[(size_t)v * words + p / 64] |= UINT64_C(1) << p % 64;
+            in[(size_t)h->near[k] * words + p / 64] |= UINT64_C(1) << p % 64;
+        }
+    for (int64_t v = 0; v < h->n; v++) {
+        int64_t here = 0;
+        for (size_t w = 0; w < words; w++) here += __builtin_popcountll(in[(size_t)v * words + w]);
+        copies += here;
+        joined += here > 0;
+    }
+    for (int32_t p = 0; p < cut->parts; p++) most = edges[p] > most ? edges[p] : most;
+    cut->replication = joined > 0 ? (double)copies / (double)joined : 1;
+    cut->imbalance = h->start[h->n] > 0 ? (double)most * cut->parts / (double)h->start[h->n] : 1;
+    pli_free(in);
+    pli_free(edges);
+    return PLAIT_OK;
+}
+
+static plait_status make(plait_vertex_cut *cut, const char *method, plait_error *err) {
+    if (method == NULL) method = methods[0];
+    for (int i = 0; i < METHODS; i++)
+        if (pli_is(method, methods[i])) cut->method = methods[i];
+    if (cut->method == NULL) return pli_fail_unknown(err, "cut", method, methods, METHODS);
+    cut->first = pli_calloc((size_t)cut->parts + 1, sizeof *cut->first);
+    if (cut->first == NULL || !pli_edges_near(cut->edges, cut->near, &cut->rows))
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for a cut of %lld edges", (long long)cut->edges->m);
+    cut_range(cut);
+    if (cut->parts == 1 || cut->method == methods[0]) return measure(cut, err);
+    cut->part = pli_array((size_t)cut->rows.start[cut->rows.n], sizeof *cut->part);
+    if (cut->part == NULL)
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for a cut of %lld edges", (long long)cut->edges->m);
+    if (pli_is(cut->method, "metis")) PLI_TRY(pli_cut_metis(cut, err));
+    else if (pli_is(cut->method, "random")) cut_random(cut);
+    else if (pli_is(cut->method, "grid")) cut_grid(cut);
+    else PLI_TRY(pli_cut_stream(cut, pli_is(cut->method, "hdrf"), err));
+    return measure(cut, err);
+}
+
+plait_status plait_vertex_cut_create(const plait_edges *edges, plait_near near, const char *method, int32_t parts,
+                                     plait_vertex_cut **cut_out, plait_error *error_out) {
+    PLI_TRY(PLI_GIVEN(error_out, edges)); /* here, since the texts name the caller's call */
+    PLI_TRY(PLI_GIVEN(error_out, cut_out));
+    if ((int)near < 0 || near > PLAIT_NEAR_BOTH)
+        return pli_fail(error_out, PLAIT_EINVAL, "plait_vertex_cut_create: near is %d: expected PLAIT_NEAR_IN, _OUT "
+                        "or _BOTH", (int)near);
+    return pli_cut_create(edges, near, method, parts, cut_out, error_out);
+}
+
+plait_status pli_cut_create(const plait_edges *edges, plait_near near, const char *method, int32_t parts,
+                            plait_vertex_cut **cut_out, plait_error *error_out) {
+    if (parts < 1 || parts > UINT16_MAX)
+        return pli_fail(error_out, PLAIT_EINVAL, "plait_vertex_cut_create: %d parts: expected 1 to 65535", (int)parts);
+    plait_vertex_cut *cut = pli_calloc(1, sizeof *cut);
+    if (cut == NULL) return pli_fail(error_out, PLAIT_ENOMEM, "no memory for a cut");
+    cut->edges = edges;
+    cut->near = near;
+    cut->parts = parts;
+    const plait_status status = make(cut, method, error_out);
+    if (status < 0) plait_vertex_cut_destroy(&cut);
+    else *cut_out = cut;
+    return status;
+}
+
+void plait_vertex_cut_destroy(plait_vertex_cut **cut) {
+    if (cut == NULL || *cut == NULL) return;
+    pli_neighbors_free(&(*cut)->rows);
+    pli_free((*cut)->first);
+    pli_free((*cut)->part);
+    pli_free(*cut);
+    *cut = NULL;
+}
+
+double plait_vertex_cut_replication(const plait_vertex_cut *cut) { return cut != NULL ? cut->replication : 0; }
+double plait_vertex_cut_imbalance(const plait_vertex_cut *cut) { return cut != NULL ? cut->imbalance : 0; }

@@ -1,0 +1,163 @@
+/* The built-in vertex programs. Each is a few lines: what a vertex begins with, what it tells, what it makes of what
+ * arrives. See plait/vertex.h. */
+#include <math.h>
+
+#include "vertex/direct.h"
+
+/* --- pagerank ----------------------------------------------------------------------------------------------------- */
+
+/* Brin and Page, "The Anatomy of a Large-Scale Hypertextual Web Search Engine", 1998. A vertex without edges out keeps
+ * what it has to itself: ranks then add up to less than 1 (the caller may divide by their sum). */
+static void rank_init(void *user, const plait_vertex *v, void *value) {
+    const pli_vertex_choice *c = user;
+    const double             one = c->source < 0 ? 1.0 / (double)c->edges->n : v->index == c->source;
+    *(double *)value = one;
+}
+
+static void rank_tell(void *user, const plait_vertex *v, const void *value, void *told) {
+    (void)user;
+    *(double *)told = v->out > 0 ? *(const double *)value / (double)v->out : 0;
+}
+
+static double rank_apply(void *user, const plait_vertex *v, const void *gathered, void *value) {
+    const pli_vertex_choice *c = user;
+    const double             old = *(double *)value,
+                 back = c->source < 0 ? 1.0 / (double)c->edges->n : v->index == c->source,
+                 new = (1 - c->damping) * back + c->damping * *(const double *)gathered;
+    *(double *)value = new;
+    return fabs(new - old);
+}
+
+static plait_status pagerank(const pli_vertex_choice *c, plait_vertex_program *p, plait_error *err) {
+    (void)err;
+    p->init = rank_init;
+    p->tell = rank_tell;
+    p->apply = rank_apply;
+    p->tolerance = c->tolerance;
+    return PLAIT_OK;
+}
+
+/* --- components --------------------------------------------------------------------------------------------------- */
+
+/* Weakly connected, vertex by vertex: each takes the least number among its neighbors and itself. pli_run_components is
+ * faster where all vertices move together. */
+static void own_number(void *user, const plait_vertex *v, void *value) {
+    (void)user;
+    *(int64_t *)value = v->index;
+}
+
+static plait_status components(const pli_vertex_choice *c, plait_vertex_program *p, plait_error *err) {
+    (void)c;
+    (void)err;
+    p->type = PLAIT_I64;
+    p->combine = "min";
+    p->near = PLAIT_NEAR_BOTH;
+    p->init = own_number;
+    return PLAIT_OK;
+}
+
+/* --- distances ---------------------------------------------------------------------------------------------------- */
+
+static void hops_init(void *user, const plait_vertex *v, void *value) {
+    *(int64_t *)value = v->index == ((const pli_vertex_choice *)user)->source ? 0 : INT64_MAX;
+}
+
+static void hops_tell(void *user, const plait_vertex *v, const void *value, void *told) {
+    const int64_t hops = *(const int64_t *)value;
+    (void)user;
+    (void)v;
+    *(int64_t *)told = hops < INT64_MAX ? hops + 1 : hops;
+}
+
+static plait_status bfs(const pli_vertex_choice *c, plait_vertex_program *p, plait_error *err) {
+    (void)c;
+    (void)err;
+    p->type = PLAIT_I64;
+    p->combine = "min";
+    p->init = hops_init;
+    p->tell = hops_tell;
+    return PLAIT_OK;
+}
+
+static void way_init(void *user, const plait_vertex *v, void *value) {
+    *(double *)value = v->index == ((const pli_vertex_choice *)user)->source ? 0 : (double)INFINITY;
+}
+
+/* Bellman and Ford's. A weight below 0 could make a way that gets shorter each time that it goes round. */
+static plait_status sssp(const pli_vertex_choice *c, plait_vertex_program *p, plait_error *err) {
+    const pli_neighbors *in = &c->edges->in;
+    for (int64_t v = 0; in->weight != NULL && v < in->n; v++)
+        for (int64_t k = in->start[v]; k < in->start[v + 1]; k++)
+            if (in->weight[k] < 0)
+                return pli_fail(err, PLAIT_EREFUSED, "sssp: the edge from %llu to %llu has the weight %g: shortest "
+                                "ways need weights of 0 or more", (unsigned long long)c->edges->id[in->near[k]],
+                                (unsigned long long)c->edges->id[v], (double)in->weight[k]);
+    p->combine = "min";
+    p->along = PLAIT_ALONG_PLUS;
+    p->init = way_init;
+    return PLAIT_OK;
+}
+
+/* --- all of them -------------------------------------------------------------------------------------------------- */
+
+static const pli_vertex_named programs[] = {
+    { .name = "pagerank",
+      .summary = "the vertex's rank; ranks add up to 1 (--damping, --tolerance; --source ID: personalised)",
+      .personal = true, .ranks = true, .make = pagerank },
+    { .name = "components", .summary = "the least id of its weakly connected component", .ids = true,
+      .make = components, .run = pli_run_components, .figures = pli_figures_components },
+    { .name = "strong", .summary = "the least id of its strongly connected component", .ids = true,
+      .run = pli_run_strong, .figures = pli_figures_components, .out = true },
+    { .name = "bfs", .summary = "how many edges the shortest way from --source ID has; none: inf", .sourced = true,
+      .make = bfs, .run = pli_run_bfs, .figures = pli_figures_bfs, .out = true },
+    { .name = "sssp", .summary = "the length of the shortest way from --source ID by the edges' weights; none: inf",
+      .sourced = true, .make = sssp },
+    { .name = "triangles", .summary = "in how many triangles it is, edges having no direction",
+      .run = pli_run_triangles, .near = PLI_NEAR_SIMPLE, .figures = pli_figures_triangles, .simple = true,
+      .at_once = true },
+    { .name = "clustering", .summary = "the share of the pairs of its neighbors that are neighbors themselves",
+      .run = pli_run_clustering, .near = PLI_NEAR_SIMPLE, .is_real = true, .figures = pli_figures_clustering,
+      .simple = true, .at_once = true },
+    { .name = "kcore", .summary = "its core number: the largest k such that it is in a subgraph of k neighbors each",
+      .run = pli_run_kcore, .near = PLI_NEAR_SIMPLE, .figures = pli_figures_kcore, .simple = true },
+    { .name = "coloring", .summary = "a color that no neighbor has: the greedy one, by falling degrees",
+      .run = pli_run_coloring, .near = PLI_NEAR_SIMPLE, .figures = pli_figures_coloring, .simple = true },
+    { .name = "labels", .summary = "its community by label propagation (--supersteps, 10 by default): a vertex's id",
+      .ids = true, .run = pli_run_labels, .near = PLAIT_NEAR_BOTH, .figures = pli_figures_labels, .out = true },
+    { .name = "gcn", .summary = "the class that a graph convolution predicts, which learns from --features and --split",
+      .run = pli_run_gcn, .figures = pli_figures_gcn, .simple = true, .learns = true },
+};
+enum { PROGRAMS = sizeof programs / sizeof *programs };
+
+const pli_vertex_named *pli_vertex_all(int32_t *n_out) {
+    *n_out = PROGRAMS;
+    return programs;
+}
+
+const char *const *pli_vertex_names(void) {
+    static const char *const names[] = { "pagerank",   "components", "strong",   "bfs",    "sssp", "triangles",
+                                         "clustering", "kcore",      "coloring", "labels", "gcn",  NULL };
+    _Static_assert(sizeof names / sizeof *names == PROGRAMS + 1, "a name for each program");
+    return names;
+}
+
+const pli_vertex_named *pli_vertex_find(const char *name, plait_error *err) {
+    for (int i = 0; i < PROGRAMS; i++)
+        if (pli_is(name, programs[i].name)) return &programs[i];
+    pli_fail_unknown(err, "vertex program", name, pli_vertex_names(), PROGRAMS);
+    return NULL;
+}
+
+plait_status pli_run_made(const char *name, plait_job *job, const pli_vertex_choice *choice,
+                          const plait_vertex_cut *cut, int64_t supersteps, void *values_out,
+                          plait_vertex_report *report_out) {
+    plait_vertex_program    program;
+    plait_error            *err = pli_comm_error(plait_job_comm(job));
+    const pli_vertex_named *named = pli_vertex_find(name, err);
+    if (named == NULL) return err->code;
+    plait_vertex_program_init(&program);
+    program.name = named->name;
+    program.user = (void *)(uintptr_t)choice;
+    PLI_TRY(named->make(choice, &program, err));
+    return plait_vertex_run(job, choice->edges, cut, &program, supersteps, values_out, report_out);
+}

@@ -1,0 +1,255 @@
+/* A vertex program's run: what must agree, its tables, and how it ends. See plait/vertex.h. */
+#include <stdio.h>
+
+#include "base/hash.h"
+#include "base/sized.h"
+#include "comm/comm.h"
+#include "table/table.h"
+#include "vertex/vertex.h"
+
+void (plait_vertex_program_init)(plait_vertex_program *program) {
+    if (program != NULL) *program = (plait_vertex_program){ .size = sizeof *program, .type = PLAIT_F64 };
+}
+
+void plait_vertex_program_init_sized(plait_vertex_program *program, size_t size) {
+    plait_vertex_program all;
+    (plait_vertex_program_init)(&all);
+    pli_sized_give(program, size, &all, sizeof all);
+}
+
+void (plait_vertex_opts_init)(plait_vertex_opts *opts) {
+    if (opts != NULL) *opts = (plait_vertex_opts){ .size = sizeof *opts };
+}
+
+void plait_vertex_opts_init_sized(plait_vertex_opts *opts, size_t size) {
+    plait_vertex_opts all;
+    (plait_vertex_opts_init)(&all);
+    pli_sized_give(opts, size, &all, sizeof all);
+}
+
+/* --- what a run shares with its engines --------------------------------------------------------------------------- */
+
+plait_status pli_vertex_read(pli_vertex_run *run) {
+    if (run->part.key == NULL) return plait_table_read(run->value, 0, run->part.n, &run->values);
+    run->values = run->read;
+    return plait_table_get(run->value, run->part.n, run->part.key, run->read);
+}
+
+/* The first row of chunk i of `chunks` with equally many edges and vertices each. */
+static int64_t chunk_begin(const pli_neighbors *h, int64_t i, int64_t chunks) {
+    const double want = (double)(h->start[h->n] + h->n) * (double)i / (double)chunks;
+    int64_t      low = 0, high = h->n;
+    if (i >= chunks) return h->n;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if ((double)(h->start[middle] + middle) < want) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+typedef struct chunked {
+    const pli_neighbors *rows;
+    int64_t              chunks;
+    pli_rows_fn         *fn;
+    void                *user;
+} chunked;
+
+static void run_chunk(void *user, int64_t i, int32_t thread) {
+    const chunked *c = user;
+    c->fn(c->user, chunk_begin(c->rows, i, c->chunks), chunk_begin(c->rows, i + 1, c->chunks), thread);
+}
+
+void pli_vertex_rows(const pli_vertex_run *run, pli_rows_fn *fn, void *user) {
+    const int64_t work = run->part.rows.start[run->part.rows.n] + run->part.rows.n;
+    int64_t       chunks = 16 * (int64_t)pli_pool_threads(run->pool);
+    if (chunks > work / 4096 + 1) chunks = work / 4096 + 1;
+    pli_pool_for(run->pool, chunks, run_chunk, &(chunked){ &run->part.rows, chunks, fn, user });
+}
+
+static void tell_rows(void *user, int64_t first, int64_t last, int32_t thread) {
+    pli_vertex_run *run = user;
+    (void)thread;
+    for (int64_t v = first; v < last; v++) {
+        const plait_vertex vertex = pli_vertex_of(run->edges, pli_part_vertex(&run->part, v));
+        run->program.tell(run->program.user, &vertex, pli_run_value(run, v),
+                          (char *)run->tells + run->tell_bytes * (size_t)v);
+    }
+}
+
+void pli_vertex_tell(pli_vertex_run *run) {
+    run->told = run->program.tell != NULL ? run->tells : run->values;
+    if (run->program.tell != NULL) pli_vertex_rows(run, tell_rows, run);
+}
+
+/* --- do all mean the same? ---------------------------------------------------------------------------------------- */
+
+static plait_status agree(const pli_vertex_run *run) {
+    const plait_vertex_program *p = &run->program;
+    const double numbers[] = { (double)p->type, (double)run->gather.fold, (double)p->near, (double)p->along,
+                               p->apply != NULL, p->tell != NULL, p->tolerance, (double)run->limit,
+                               p->update != NULL, p->gather != NULL, p->scatter != NULL, p->again != 0, p->values,
+                               p->tells, p->gathers, p->edge_values, p->totals, run->async, run->scope,
+                               (double)run->opts.every, run->opts.begin != NULL, run->opts.pause != NULL };
+    int64_t      hash[2];
+    hash[0] = (int64_t)(pli_hash_bytes(numbers, sizeof numbers, run->edges->hash) >> 1);
+    hash[0] ^= (int64_t)(pli_hash_bytes(run->cut->method, strlen(run->cut->method), 0) >> 1);
+    hash[1] = -hash[0];
+    PLI_TRY(plait_comm_allreduce(run->job->comm, hash, 2, PLAIT_I64, PLAIT_MAX));
+    if (hash[0] == -hash[1]) return PLAIT_OK;
+    return pli_fail(run->err, PLAIT_EMISMATCH, "%s: the workers' graphs, cuts or programs differ", p->name);
+}
+
+/* --- tables ------------------------------------------------------------------------------------------------------- */
+
+typedef struct first_values {
+    const pli_vertex_run *run;
+    char                 *value;
+} first_values;
+
+enum { FIRST = 4096 };
+
+static void fill_first(void *user, int64_t i, int32_t thread) {
+    const first_values *f = user;
+    const int64_t       n = f->run->edges->n, last = (i + 1) * FIRST < n ? (i + 1) * FIRST : n;
+    (void)thread;
+    for (int64_t v = i * FIRST; v < last; v++) {
+        const plait_vertex vertex = pli_vertex_of(f->run->edges, v);
+        char *value = f->value + f->run->value_bytes * (size_t)v;
+        memset(value, 0, f->run->value_bytes);
+        if (f->run->program.init != NULL) f->run->program.init(f->run->program.user, &vertex, value);
+    }
+}
+
+static plait_status make_table(pli_vertex_run *run, const char *what, const char *combine, int32_t cols,
+                               const void *initial, plait_table **out) {
+    plait_table_opts t;
+    char             name[64];
+    plait_table_opts_init(&t);
+    snprintf(name, sizeof name, "%s.%s", run->program.name, what);
+    t.name = name;
+    t.type = run->program.type;
+    t.combine = combine;
+    t.rows = run->edges->n;
+    t.cols = cols;
+    t.keyed = run->workers > 1 || run->async;
+    t.initial = initial;
+    return plait_table_create(run->job, &t, out);
+}
+
+static plait_status make_tables(pli_vertex_run *run) {
+    const int64_t n = run->edges->n;
+    const bool    applies = run->program.apply != NULL || run->program.update != NULL;
+    char         *first = pli_array((size_t)n, run->value_bytes);
+    if (first == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "%s: no memory for values", run->program.name);
+    pli_pool_for(run->pool, (n + FIRST - 1) / FIRST, fill_first, &(first_values){ run, first });
+    const char *combine = run->async ? "last" : applies ? "add" : run->program.combine; /* owners push whole values */
+    plait_status status = make_table(run, "value", combine, run->program.values, first, &run->value);
+    pli_free(first);
+    if (status == PLAIT_OK && applies && !run->async && !run->part.whole)
+        status = make_table(run, "sum", "add", run->program.gathers, NULL, &run->sum);
+    return status;
+}
+
+/* The job may run another program, of the same name too. */
+static plait_status drop_tables(pli_vertex_run *run) {
+    if (run->sum != NULL) PLI_TRY(plait_table_drop(&run->sum));
+    if (run->frontier != NULL) PLI_TRY(plait_table_drop(&run->frontier));
+    return plait_table_drop(&run->value);
+}
+
+/* --- the run ------------------------------------------------------------------------------------------------------ */
+
+static plait_status make(pli_vertex_run *run) {
+    const plait_vertex_program *p = &run->program;
+    PLI_TRY(pli_vertex_suits(run));
+    PLI_TRY(agree(run));
+    const bool back = run->async || (p->apply == NULL && p->update == NULL);
+    PLI_TRY(pli_part_make(run->cut, run->rank, back, &run->part, run->err));
+    if (run->async) {
+        PLI_TRY(pli_scope_data(run));
+        return make_tables(run);
+    }
+    if (run->part.key != NULL) run->read = pli_array((size_t)run->part.n, run->value_bytes);
+    if (p->tell != NULL) run->tells = pli_array((size_t)run->part.n, run->tell_bytes);
+    if (p->totals > 0) run->total = pli_array((size_t)p->totals, sizeof *run->total);
+    if ((run->part.key != NULL && run->read == NULL) || (p->tell != NULL && run->tells == NULL) ||
+        (p->totals > 0 && run->total == NULL))
+        return pli_fail(run->err, PLAIT_ENOMEM, "%s: no memory for the values of %lld vertices", p->name,
+                        (long long)run->part.n);
+    PLI_TRY(pli_scope_data(run));
+    return make_tables(run);
+}
+
+/* The options, as the engines know them. */
+static plait_status take_opts(pli_vertex_run *run, const plait_vertex_opts *given) {
+    static const char *const engines[] = { "sync", "async" }, *const scopes[] = { "vertex", "edge", "full" };
+    plait_vertex_opts        opts;
+    int                      engine = 0, scope = 0;
+    plait_vertex_opts_init(&opts);
+    PLI_TRY(pli_sized_take(&opts, sizeof opts, PLI_SIZED_END(plait_vertex_opts, order), given, "plait_vertex_opts",
+                           run->err));
+    if (opts.supersteps < 0)
+        return pli_fail(run->err, PLAIT_EINVAL, "plait_vertex_run: %lld supersteps: expected 1 or more, or 0 for no "
+                        "limit", (long long)opts.supersteps);
+    while (opts.engine != NULL && engine < 2 && !pli_is(opts.engine, engines[engine])) engine++;
+    if (engine == 2) return pli_fail_unknown(run->err, "engine of a vertex program", opts.engine, engines, 2);
+    while (opts.scope != NULL && scope < 3 && !pli_is(opts.scope, scopes[scope])) scope++;
+    if (scope == 3) return pli_fail_unknown(run->err, "scope of a vertex program", opts.scope, scopes, 3);
+    PLI_TRY(pli_queue_find(opts.order, &run->order, run->err));
+    if (engine == 0 && (scope > 0 || opts.order != NULL))
+        return pli_fail(run->err, PLAIT_EREFUSED, "plait_vertex_run: %s needs engine async: in a superstep all "
+                        "vertices see what was there before it", scope > 0 ? "a scope of locks" : "an order");
+    if (opts.every < 0)
+        return pli_fail(run->err, PLAIT_EINVAL, "plait_vertex_run: a pause behind every %lld supersteps: expected 1 or "
+                        "more, or 0 for none", (long long)opts.every);
+    run->opts = opts;
+    run->limit = opts.supersteps;
+    run->async = engine == 1;
+    run->scope = (pli_vertex_scope)scope;
+    return PLAIT_OK;
+}
+
+static plait_status go(pli_vertex_run *run) {
+    if (run->async) return pli_vertex_async(run);
+    const bool folds_in = run->program.apply == NULL && run->program.update == NULL;
+    return folds_in ? pli_vertex_fold(run) : pli_vertex_apply(run);
+}
+
+plait_status plait_vertex_run_with(plait_job *job, const plait_edges *edges, const plait_vertex_cut *cut,
+                                   const plait_vertex_program *program, const plait_vertex_opts *opts,
+                                   void *values_out, plait_vertex_report *report_out) {
+    if (job == NULL) return PLAIT_EINVAL;
+    plait_error   *err = pli_comm_error(job->comm);
+    pli_vertex_run run = { .job = job, .err = err, .edges = edges, .cut = cut, .pool = pli_comm_pool(job->comm),
+                           .workers = plait_comm_workers(job->comm), .rank = plait_comm_rank(job->comm) };
+    PLI_TRY(PLI_GIVEN(err, edges));
+    PLI_TRY(PLI_GIVEN(err, cut));
+    PLI_TRY(PLI_GIVEN(err, program));
+    if (cut->edges != edges)
+        return pli_fail(err, PLAIT_EINVAL, "plait_vertex_run: the cut is of another graph");
+    plait_vertex_program_init(&run.program);
+    PLI_TRY(pli_sized_take(&run.program, sizeof run.program, PLI_SIZED_END(plait_vertex_program, user), program,
+                           "plait_vertex_program", err));
+    PLI_TRY(take_opts(&run, opts));
+    plait_status status = make(&run);
+    if (status == PLAIT_OK) status = pli_vertex_begin(&run);
+    if (status == PLAIT_OK) status = go(&run);
+    if (status == PLAIT_OK) status = plait_job_barrier(job);
+    if (status == PLAIT_OK && values_out != NULL) status = plait_table_get_range(run.value, 0, edges->n, values_out);
+    if (status == PLAIT_OK) status = drop_tables(&run);
+    if (report_out != NULL) *report_out = run.report;
+    pli_part_free(&run.part);
+    void *const memory[] = { run.read, run.tells, run.data, run.total, run.row };
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) pli_free(memory[i]);
+    return status;
+}
+
+plait_status plait_vertex_run(plait_job *job, const plait_edges *edges, const plait_vertex_cut *cut,
+                              const plait_vertex_program *program, int64_t supersteps, void *values_out,
+                              plait_vertex_report *report_out) {
+    plait_vertex_opts opts;
+    plait_vertex_opts_init(&opts);
+    opts.supersteps = supersteps;
+    return plait_vertex_run_with(job, edges, cut, program, &opts, values_out, report_out);
+}

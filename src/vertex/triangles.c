@@ -1,0 +1,275 @@
+/* Triangles of the simple graph, and with them clustering coefficients.
+ *
+ * Vertices are ranked by degree, and each edge is kept in the row of its lower end only. So every triangle u < v < w is
+ * found once, at u, and no row is longer than the square root of twice the edges, however many a hub has. For each u
+ * its row is marked in a bitmap; each v of the row then looks which of its own row are marked. Since hubs have the
+ * highest ranks, what is looked at most lies close together in the bitmap.
+ *
+ * Workers share the work by runs of rows, dealt in turn. A triangle's edges may lie with three workers, so each process
+ * needs the whole graph, and the cut decides nothing. Each pushes its counts once; sums of whole numbers are exact in
+ * any order, so the result is the same under every consistency.
+ *
+ * Limit: the sum over edges (u, v) of the length of v's row, a bit of the bitmap for each. Papers: Chiba and Nishizeki,
+ * "Arboricity and Subgraph Listing Algorithms", SIAM J. Comput. 1985; Latapy, "Main-memory triangle computations for
+ * very large (sparse (power-law)) graphs", Theoretical Computer Science 2008 (new-vertex-listing). */
+#include "vertex/direct.h"
+
+enum { PIECE = 64, SHORT = 24 };
+
+typedef struct counting {
+    const plait_edges   *edges;
+    const pli_neighbors *simple;
+    pli_pool            *pool;
+    int32_t              workers, rank;
+    uint32_t            *rank_of, *vertex_of; /* [n] */
+    pli_neighbors        up;                  /* by ranks: neighbors of a higher rank, increasing */
+    int64_t            **count;               /* [threads][n] by ranks */
+    uint64_t           **mark;                /* [threads][words] */
+    bool                *failed;              /* [threads] */
+} counting;
+
+/* --- ranks -------------------------------------------------------------------------------------------------------- */
+
+static int64_t degree(const pli_neighbors *h, int64_t v) { return h->start[v + 1] - h->start[v]; }
+
+/* By counting; equal degrees in the order of their numbers. */
+static bool make_ranks(counting *c) {
+    const pli_neighbors *h = c->simple;
+    int64_t              most = 0;
+    for (int64_t v = 0; v < h->n; v++) most = degree(h, v) > most ? degree(h, v) : most;
+    int64_t *at = pli_calloc((size_t)most + 2, sizeof *at);
+    c->rank_of = pli_array((size_t)h->n, sizeof *c->rank_of);
+    c->vertex_of = pli_array((size_t)h->n, sizeof *c->vertex_of);
+    const bool has = at != NULL && c->rank_of != NULL && c->vertex_of != NULL;
+    for (int64_t v = 0; has && v < h->n; v++) at[degree(h, v) + 1]++;
+    for (int64_t d = 0; has && d < most; d++) at[d + 1] += at[d];
+    for (int64_t v = 0; has && v < h->n; v++) {
+        c->rank_of[v] = (uint32_t)at[degree(h, v)]++;
+        c->vertex_of[c->rank_of[v]] = (uint32_t)v;
+    }
+    pli_free(at);
+    return has;
+}
+
+/* --- rows of higher ranks ----------------------------------------------------------------------------------------- */
+
+static void sort_short(uint32_t *row, int64_t n) {
+    for (int64_t i = 1; i < n; i++) {
+        const uint32_t x = row[i];
+        int64_t        k = i;
+        for (; k > 0 && row[k - 1] > x; k--) row[k] = row[k - 1];
+        row[k] = x;
+    }
+}
+
+/* Hoare's quicksort around the middle of three; entries differ. The longer half stays in the loop. */
+static void sort(uint32_t *row, int64_t n) {
+    while (n > SHORT) {
+        uint32_t a = row[0], b = row[n / 2], z = row[n - 1];
+        if (a > b) { const uint32_t t = a; a = b; b = t; }
+        const uint32_t pivot = z < a ? a : z < b ? z : b;
+        int64_t        i = -1, j = n;
+        for (;;) {
+            do i++; while (row[i] < pivot);
+            do j--; while (row[j] > pivot);
+            if (i >= j) break;
+            const uint32_t t = row[i];
+            row[i] = row[j];
+            row[j] = t;
+        }
+        const int64_t left = j + 1;
+        if (left < n - left) {
+            sort(row, left);
+            row += left;
+            n -= left;
+        } else {
+            sort(row + left, n - left);
+            n = left;
+        }
+    }
+    sort_short(row, n);
+}
+
+static void up_piece(void *user, int64_t i, int32_t thread) {
+    counting            *c = user;
+    const pli_neighbors *h = c->simple;
+    const int64_t        last = (i + 1) * PIECE < h->n ? (i + 1) * PIECE : h->n;
+    (void)thread;
+    for (int64_t r = i * PIECE; r < last; r++) {
+        const int64_t v = c->vertex_of[r];
+        uint32_t     *row = c->up.near != NULL ? c->up.near + c->up.start[r] : NULL;
+        int64_t       n = 0;
+        for (int64_t k = h->start[v]; k < h->start[v + 1]; k++) {
+            const uint32_t u = c->rank_of[h->near[k]];
+            if ((int64_t)u <= r) continue;
+            if (row != NULL) row[n] = u;
+            n++;
+        }
+        if (row == NULL) c->up.start[r + 1] = n;
+        else sort(row, n);
+    }
+}
+
+static bool make_up(counting *c) {
+    const int64_t n = c->simple->n, pieces = (n + PIECE - 1) / PIECE;
+    c->up.n = n;
+    c->up.start = pli_calloc((size_t)n + 1, sizeof *c->up.start);
+    if (c->up.start == NULL) return false;
+    pli_pool_for(c->pool, pieces, up_piece, c);
+    for (int64_t r = 0; r < n; r++) c->up.start[r + 1] += c->up.start[r];
+    c->up.near = pli_array((size_t)c->up.start[n] + 1, sizeof *c->up.near);
+    if (c->up.near == NULL) return false;
+    pli_pool_for(c->pool, pieces, up_piece, c);
+    return true;
+}
+
+/* --- counts ------------------------------------------------------------------------------------------------------- */
+
+static bool has_scratch(counting *c, int32_t thread) {
+    if (c->count[thread] == NULL) c->count[thread] = pli_calloc((size_t)c->up.n, sizeof **c->count);
+    if (c->mark[thread] == NULL) c->mark[thread] = pli_calloc(pli_bit_words(c->up.n), sizeof **c->mark);
+    c->failed[thread] = c->count[thread] == NULL || c->mark[thread] == NULL;
+    return !c->failed[thread];
+}
+
+static void count_at(const pli_neighbors *up, int64_t u, uint64_t *mark, int64_t *count) {
+    const int64_t begin = up->start[u], end = up->start[u + 1];
+    if (end - begin < 2) return;
+    for (int64_t k = begin; k < end; k++) pli_bit_set(mark, up->near[k]);
+    int64_t all = 0;
+    for (int64_t k = begin; k < end; k++) {
+        const uint32_t v = up->near[k];
+        int64_t        here = 0;
+        for (int64_t j = up->start[v], last = up->start[v + 1]; j < last; j++) {
+            const uint32_t w = up->near[j];
+            const int64_t  hit = (int64_t)(mark[w / 64] >> (w % 64) & 1);
+            here += hit;
+            count[w] += hit;
+        }
+        count[v] += here;
+        all += here;
+    }
+    count[u] += all;
+    for (int64_t k = begin; k < end; k++) mark[up->near[k] / 64] = 0;
+}
+
+/* The worker's i-th run of rows: runs are dealt to the workers in turn. */
+static void count_piece(void *user, int64_t i, int32_t thread) {
+    counting     *c = user;
+    const int64_t first = (i * c->workers + c->rank) * PIECE, last = first + PIECE < c->up.n ? first + PIECE : c->up.n;
+    if (!has_scratch(c, thread)) return;
+    for (int64_t u = first; u < last; u++) count_at(&c->up, u, c->mark[thread], c->count[thread]);
+}
+
+/* Counts of all threads, by vertices: those that are not 0. */
+static int64_t collect(const counting *c, int32_t threads, uint64_t *key, int64_t *value) {
+    int64_t n = 0;
+    for (int64_t v = 0; v < c->up.n; v++) {
+        int64_t sum = 0;
+        for (int32_t t = 0; t < threads; t++) sum += c->count[t] != NULL ? c->count[t][c->rank_of[v]] : 0;
+        if (sum == 0) continue;
+        key[n] = (uint64_t)v;
+        value[n++] = sum;
+    }
+    return n;
+}
+
+static plait_status count_all(counting *c, pli_direct *d) {
+    const int32_t threads = pli_pool_threads(c->pool);
+    const int64_t pieces = (c->simple->n + PIECE - 1) / PIECE, own = (pieces - c->rank + c->workers - 1) / c->workers;
+    uint64_t     *key = pli_array((size_t)c->simple->n, sizeof *key);
+    int64_t      *value = pli_array((size_t)c->simple->n, sizeof *value);
+    bool          failed = key == NULL || value == NULL;
+    c->count = pli_calloc((size_t)threads, sizeof *c->count);
+    c->mark = pli_calloc((size_t)threads, sizeof *c->mark);
+    c->failed = pli_calloc((size_t)threads, sizeof *c->failed);
+    failed = failed || c->count == NULL || c->mark == NULL || c->failed == NULL || !make_ranks(c) || !make_up(c);
+    if (!failed) pli_pool_for(c->pool, own, count_piece, c);
+    for (int32_t t = 0; !failed && t < threads; t++) failed = c->failed[t];
+    plait_status status = failed ? pli_fail(d->err, PLAIT_ENOMEM, "%s: no memory for %lld edges", d->name,
+                                            (long long)c->edges->m)
+                                 : PLAIT_OK;
+    const int64_t n = failed ? 0 : collect(c, threads, key, value);
+    if (n > 0) status = plait_table_inc(d->value, n, key, value, 0);
+    pli_free(key);
+    pli_free(value);
+    return status;
+}
+
+static void free_counting(counting *c, int32_t threads) {
+    for (int32_t t = 0; t < threads; t++) {
+        if (c->count != NULL) pli_free(c->count[t]);
+        if (c->mark != NULL) pli_free(c->mark[t]);
+    }
+    pli_free(c->count);
+    pli_free(c->mark);
+    pli_free(c->failed);
+    pli_free(c->rank_of);
+    pli_free(c->vertex_of);
+    pli_neighbors_free(&c->up);
+}
+
+static plait_status run(const char *name, plait_job *job, const pli_vertex_choice *choice, const plait_vertex_cut *cut,
+                        int64_t supersteps, void *values_out, plait_vertex_report *report_out) {
+    const pli_direct_opts opts = { .name = name, .combine = "add", .type = PLAIT_I64 };
+    pli_direct            d;
+    plait_status          status = pli_direct_begin(&d, job, choice, cut, supersteps, &opts);
+    counting c = { .edges = choice->edges, .pool = d.pool, .workers = d.workers, .rank = d.rank };
+    if (status == PLAIT_OK && (c.simple = pli_edges_simple(choice->edges, d.pool)) == NULL)
+        status = pli_fail(d.err, PLAIT_ENOMEM, "%s: no memory for %lld edges", name, (long long)choice->edges->m);
+    if (status == PLAIT_OK) status = count_all(&c, &d);
+    free_counting(&c, pli_pool_threads(d.pool));
+    if (status == PLAIT_OK) status = pli_direct_clock(&d);
+    d.report.still = status == PLAIT_OK;
+    return pli_direct_end(&d, status, values_out, report_out);
+}
+
+plait_status pli_run_triangles(plait_job *job, const pli_vertex_choice *choice, const plait_vertex_cut *cut,
+                               int64_t supersteps, void *values_out, plait_vertex_report *report_out) {
+    return run("triangles", job, choice, cut, supersteps, values_out, report_out);
+}
+
+/* --- clustering coefficients -------------------------------------------------------------------------------------- */
+
+/* The share of the pairs of a vertex's neighbors that is joined (Watts and Strogatz, Nature 1998); 0 below two
+ * neighbors. */
+plait_status pli_run_clustering(plait_job *job, const pli_vertex_choice *choice, const plait_vertex_cut *cut,
+                                int64_t supersteps, void *values_out, plait_vertex_report *report_out) {
+    PLI_TRY(run("clustering", job, choice, cut, supersteps, values_out, report_out));
+    const pli_neighbors *simple = pli_edges_simple(choice->edges, NULL); /* it is there */
+    int64_t             *value = values_out;
+    for (int64_t v = 0; value != NULL && v < simple->n; v++) {
+        const double d = (double)degree(simple, v), share = d > 1 ? 2 * (double)value[v] / (d * (d - 1)) : 0;
+        memcpy(&value[v], &share, sizeof share);
+    }
+    return PLAIT_OK;
+}
+
+/* --- figures ------------------------------------------------------------------------------------------------------ */
+
+int32_t pli_figures_triangles(const pli_vertex_choice *choice, const int64_t *value, pli_figure *figure) {
+    const plait_edges *edges = choice->edges;
+    int64_t sum = 0;
+    for (int64_t v = 0; v < edges->n; v++) sum += value[v];
+    figure[0] = (pli_figure){ .name = "triangles", .whole = sum / 3 };
+    return 1;
+}
+
+/* Triangles again, from the shares; all closed pairs over all pairs (transitivity), and the shares' mean. */
+int32_t pli_figures_clustering(const pli_vertex_choice *choice, const int64_t *value, pli_figure *figure) {
+    const plait_edges *edges = choice->edges;
+    const pli_neighbors *simple = pli_edges_simple(edges, NULL);
+    double               closed = 0, pairs = 0, mean = 0;
+    for (int64_t v = 0; simple != NULL && v < edges->n; v++) {
+        double       share;
+        const double d = (double)degree(simple, v), here = d * (d - 1) / 2;
+        memcpy(&share, &value[v], sizeof share);
+        closed += share * here;
+        pairs += here;
+        mean += share / (double)edges->n;
+    }
+    figure[0] = (pli_figure){ .name = "triangles", .whole = (int64_t)(closed / 3 + 0.5) };
+    figure[1] = (pli_figure){ .name = "transitivity", .real = pairs > 0 ? closed / pairs : 0, .is_real = true };
+    figure[2] = (pli_figure){ .name = "average_clustering", .real = mean, .is_real = true };
+    return 3;
+}

@@ -1,0 +1,284 @@
+/* vertex - vertex programs on tables: which worker has which edges, and the order of a superstep. See plait/vertex.h.
+ *
+ *     neighbors.c  one direction of a graph as compressed rows; its transpose, its union with another
+ *     edges.c      a graph: ids, both ends' degrees, loops and doubles
+ *     cut.c        which worker has which edge
+ *     stream.c     cuts that take one edge after the other: oblivious, hdrf
+ *     metis.c      METIS' cuts
+ *     part.c       what a worker has: its edges by local numbers, the vertices that it reads and owns
+ *     gather.c     kernels: what arrives at a vertex
+ *     run.c        the call: tables, the end
+ *     suit.c       may this program run under these settings?
+ *     apply.c      supersteps in which vertices gather and apply
+ *     active.c     which vertices take part in a superstep: all, or those that are signaled
+ *     scope.c      a program's own gather, update and scatter: what they see of a vertex's edges
+ *     keep.c       stopping and going on: what a checkpoint needs beside the values
+ *     totals.c     sums over all vertices and edges, and what they end
+ *     fold.c       supersteps of a frontier
+ *     locks/       locks on scopes: a machine
+ *     async/       the asynchronous engine: vertex by vertex, from a queue, under locks
+ *     programs.c   the built-in programs by name; direct.h has those that are more than a gather and an apply */
+#ifndef PLI_VERTEX_H
+#define PLI_VERTEX_H
+
+#include <plait/table.h>
+#include <plait/vertex.h>
+
+#include "base/base.h"
+#include "base/pool.h"
+#include "vertex/async/queue.h"
+
+/* --- neighbors.c -------------------------------------------------------------------------------------------------- */
+
+/* For each of n vertices those on the other end of its edges, in increasing order: near[start[v]] .. */
+typedef struct pli_neighbors {
+    int64_t   n;
+    int64_t  *start;  /* [n + 1]                    */
+    uint32_t *near;   /* [start[n]]                 */
+    float    *weight; /* [start[n]]; NULL: all 1    */
+    bool      lent;   /* the arrays are another's   */
+} pli_neighbors;
+
+/** Makes rows from edges `from` -> `to` [m], by `to`, each row sorted by `from` and stably. false: no memory. */
+bool pli_neighbors_make(int64_t n, int64_t m, const uint32_t *from, const uint32_t *to, const float *weight,
+                        pli_neighbors *out);
+/** The other direction: each vertex's row lists those in whose rows it stands. They are numbered below `n`. */
+bool pli_neighbors_transpose(const pli_neighbors *of, int64_t n, pli_neighbors *out);
+/** Rows that have the entries of both, in increasing order. */
+bool pli_neighbors_join(const pli_neighbors *a, const pli_neighbors *b, pli_neighbors *out);
+void pli_neighbors_free(pli_neighbors *of);
+
+/* --- edges.c ------------------------------------------------------------------------------------------------------ */
+
+struct plait_edges {
+    int64_t       n, m, loops, doubles;
+    uint64_t     *id;  /* [n] increasing */
+    uint32_t     *out; /* [n] how many edges leave the vertex */
+    pli_neighbors in;
+    uint64_t      hash; /* of all of it: workers must have the same graph */
+    struct pli_edges_ways *ways; /* the other direction, once somebody has asked for it */
+};
+
+static inline plait_vertex pli_vertex_of(const plait_edges *e, int64_t v) {
+    return (plait_vertex){ v, e->id[v], e->in.start[v + 1] - e->in.start[v], e->out[v] };
+}
+/** The rows of edges out, made at the first call and kept with the graph; NULL: no memory. Any thread. */
+const pli_neighbors *pli_edges_out(const plait_edges *edges);
+/** The simple graph: no loops, no doubles, no direction; kept likewise. Threads of pool (NULL: none) help. */
+const pli_neighbors *pli_edges_simple(const plait_edges *edges, pli_pool *pool);
+/* As plait_near: rows of the simple graph. Only programs with a run of their own have it. */
+#define PLI_NEAR_SIMPLE ((plait_near)3)
+/** plait_vertex_cut_create, of PLI_NEAR_SIMPLE as well. */
+plait_status pli_cut_create(const plait_edges *edges, plait_near near, const char *method, int32_t parts,
+                            plait_vertex_cut **cut_out, plait_error *error_out);
+bool pli_edges_ways_make(plait_edges *edges);
+void pli_edges_ways_free(plait_edges *edges);
+/** The rows along which a program gathers: lent, or made. false: no memory. */
+bool pli_edges_near(const plait_edges *edges, plait_near near, pli_neighbors *out);
+
+/* --- cut.c, stream.c ---------------------------------------------------------------------------------------------- */
+
+struct plait_vertex_cut {
+    const plait_edges *edges;
+    plait_near         near;
+    int32_t            parts;
+    const char        *method;
+    pli_neighbors      rows;  /* along which is gathered */
+    int64_t           *first; /* [parts + 1] part p owns vertices first[p] .. first[p + 1] - 1 */
+    uint16_t          *part;  /* [edges of rows]; NULL: an edge lies with the owner of its row */
+    double             replication, imbalance;
+};
+
+/** Each gives each edge of cut->rows a part. Errors: ENOMEM; of METIS also EMODULE, and ESHAPE a graph too large. */
+plait_status pli_cut_metis(plait_vertex_cut *cut, plait_error *err);
+plait_status pli_cut_stream(plait_vertex_cut *cut, bool by_degree, plait_error *err);
+
+/* --- part.c ------------------------------------------------------------------------------------------------------- */
+
+typedef struct pli_part {
+    int64_t       n;     /* vertices that the part reads or owns                       */
+    uint64_t     *key;   /* [n] their numbers, increasing; NULL: all, 0 .. n - 1       */
+    int64_t       own, owned; /* local numbers of those that it owns: own .. own + owned - 1 */
+    bool          whole; /* every row that a worker owns is whole: nobody else has edges of it */
+    pli_neighbors rows;  /* by local numbers */
+    pli_neighbors back;  /* rows' transpose, if asked for */
+} pli_part;
+
+plait_status pli_part_make(const plait_vertex_cut *cut, int32_t p, bool back, pli_part *part, plait_error *err);
+void         pli_part_free(pli_part *part);
+static inline int64_t pli_part_vertex(const pli_part *part, int64_t local) {
+    return part->key != NULL ? (int64_t)part->key[local] : local;
+}
+
+/* --- gather.c ----------------------------------------------------------------------------------------------------- */
+
+typedef enum pli_fold { PLI_FOLD_ADD, PLI_FOLD_MIN, PLI_FOLD_MAX } pli_fold;
+
+/* What a run keeps of its program. */
+typedef struct pli_gather {
+    bool        whole_numbers; /* PLAIT_I64 */
+    pli_fold    fold;
+    plait_along along;
+} pli_gather;
+
+/** What arrives at rows first .. last - 1, to sum [n of rows]; told [n of vertices]. Values are 8 bytes. */
+void pli_gather_rows(const pli_gather *g, const pli_neighbors *rows, const void *told, int64_t first, int64_t last,
+                     void *sum);
+/** Hands what vertex v tells along its row of `back`, to best [n]; was [n] is what best was in the beginning. The
+ *  numbers of those that got better for the first time are added to hit [n], at *hits. fold is not ADD. */
+void pli_gather_push(const pli_gather *g, const pli_neighbors *back, int64_t v, const void *told, const void *was,
+                     void *best, uint64_t *hit, int64_t *hits);
+/** What is gathered where nothing arrives; which of two values is better (not ADD). */
+void pli_gather_begin(const pli_gather *g, void *value);
+bool pli_gather_is_better(const pli_gather *g, const void *a, const void *than);
+
+enum { PLI_VERTEX_MOST = 4096 }; /* numbers of a value */
+
+/* --- run.c, apply.c, fold.c --------------------------------------------------------------------------------------- */
+
+typedef enum pli_vertex_scope { PLI_SCOPE_VERTEX, PLI_SCOPE_EDGE, PLI_SCOPE_FULL } pli_vertex_scope;
+
+typedef struct pli_vertex_run {
+    plait_job                  *job;
+    plait_error                *err;
+    const plait_edges          *edges;
+    const plait_vertex_cut     *cut;
+    plait_vertex_program        program; /* values, tells, gathers are not 0 any more */
+    pli_gather                  gather;
+    pli_pool                   *pool;
+    int32_t                     workers, rank;
+    int64_t                     limit;
+    bool                        async;
+    pli_vertex_scope            scope; /* async */
+    pli_queue_order             order; /* async */
+    size_t                      value_bytes, tell_bytes, gather_bytes; /* of one vertex */
+    bool                        owns_are_read; /* a read holds the worker's own updates */
+    bool                        all_is_read;   /* and all others' of the clocks before  */
+    plait_table                *value, *sum; /* sum NULL: no row is shared */
+    pli_part                    part;
+    plait_vertex_report         report;
+    void                       *read;   /* [n of part] values that were read; NULL: they are borrowed */
+    const void                 *values; /* [n of part] */
+    const void                 *told;   /* [n of part] what they tell: values, or tells */
+    void                       *tells;  /* [n of part]; NULL: the program tells values */
+    void                       *data;   /* [edges of part, edge_values]; NULL: none */
+    double                     *total;  /* [totals] */
+    plait_vertex_opts           opts;
+    plait_table                *frontier; /* who takes part next; NULL: no checkpoint needs it */
+    double                     *row;      /* [owned, 2] of the frontier */
+    bool                        restored;
+} pli_vertex_run;
+
+static inline const void *pli_run_value(const pli_vertex_run *run, int64_t local) {
+    return (const char *)run->values + run->value_bytes * (size_t)local;
+}
+static inline const void *pli_run_told(const pli_vertex_run *run, int64_t local) {
+    return (const char *)run->told + run->tell_bytes * (size_t)local;
+}
+
+/** May it be? Fills what run keeps of its program, and what reads hold. */
+plait_status pli_vertex_suits(pli_vertex_run *run);
+plait_status pli_vertex_apply(pli_vertex_run *run);
+plait_status pli_vertex_fold(pli_vertex_run *run);
+plait_status pli_vertex_async(pli_vertex_run *run);
+/** Gets the values of the part's vertices, to run->values. */
+plait_status pli_vertex_read(pli_vertex_run *run);
+/** Calls fn(user, first, last, thread) for ranges of rows with about equally many edges, on the pool's threads. */
+typedef void pli_rows_fn(void *user, int64_t first, int64_t last, int32_t thread);
+void pli_vertex_rows(const pli_vertex_run *run, pli_rows_fn *fn, void *user);
+/** Sets run->told to what the part's vertices tell. */
+void pli_vertex_tell(pli_vertex_run *run);
+
+/* --- keep.c ------------------------------------------------------------------------------------------------------ */
+
+/** Makes the table of the frontier, if one is needed, and lets the caller restore the tables; then run->row is filled.
+ *  Collective over the workers. */
+plait_status pli_vertex_begin(pli_vertex_run *run);
+/** Does the caller want to be called behind this superstep? The same on all workers. */
+bool         pli_vertex_is_due(const pli_vertex_run *run);
+/** Calls it; run->row has the own vertices' frontier, if there is one. Collective. */
+plait_status pli_vertex_pause(pli_vertex_run *run);
+/** Has anybody interrupted this worker? */
+bool         pli_vertex_is_interrupted(const pli_vertex_run *run);
+
+/* --- scope.c, totals.c -------------------------------------------------------------------------------------------- */
+
+/* Room for a vertex's edges, as a program sees them. Each thread has its own. */
+typedef struct pli_scope_room {
+    plait_vertex      *other; /* [the most edges of a row] */
+    plait_vertex_edge *edge;
+} pli_scope_room;
+
+/** Does the program gather by a function of its own, or update? */
+static inline bool pli_vertex_sees_edges(const plait_vertex_program *p) {
+    return p->gather != NULL || p->update != NULL;
+}
+/** Makes the numbers of the part's edges, if the program has some. Errors: ENOMEM. */
+plait_status pli_scope_data(pli_vertex_run *run);
+/** Edge k of the part's rows as its vertex `at` sees it, which has this value. */
+void pli_scope_edge(const pli_vertex_run *run, int64_t k, const plait_vertex *at, const void *value,
+                    plait_vertex *other, plait_vertex_edge *edge);
+/** What gathered begins with. */
+void pli_scope_begin(const pli_vertex_run *run, void *sum);
+/** Gathers row v by the program's function, into sum. */
+void pli_scope_gather(const pli_vertex_run *run, int64_t v, const void *value, void *sum);
+/** Updates vertex v: sets *value, and returns its change. */
+double pli_scope_update(const pli_vertex_run *run, int64_t v, const void *value, pli_scope_room *room, void *new_value);
+bool   pli_scope_room_make(const pli_vertex_run *run, pli_scope_room *room);
+void   pli_scope_room_free(pli_scope_room *room);
+
+/** Adds up the totals of what was read, over all workers; *stop_out: the program ends the run. */
+plait_status pli_vertex_total(pli_vertex_run *run, bool *stop_out);
+
+/* --- programs.c --------------------------------------------------------------------------------------------------- */
+
+typedef struct pli_vertex_choice {
+    const plait_edges *edges;
+    int64_t            source;  /* bfs, sssp, personalised pagerank: a vertex; -1: none given */
+    double             damping; /* pagerank */
+    double             tolerance;
+    uint64_t             seed;   /* gcn: of weights and of what is dropped */
+    struct pli_gcn_data *learns; /* gcn: gcn.h                             */
+} pli_vertex_choice;
+
+/* Runs a program on a worker, as plait_vertex_run does: see direct.h. */
+typedef plait_status pli_direct_run(plait_job *job, const pli_vertex_choice *choice, const plait_vertex_cut *cut,
+                                    int64_t supersteps, void *values_out, plait_vertex_report *report_out);
+
+/* What a program's values come to, for the summary: one whole or real number. */
+typedef struct pli_figure {
+    const char *name;
+    int64_t     whole;
+    double      real;
+    bool        is_real;
+} pli_figure;
+
+enum { PLI_FIGURES = 4 };
+/* Fills figure [PLI_FIGURES], and says how many there are. */
+typedef int32_t pli_figures_fn(const pli_vertex_choice *choice, const int64_t *value, pli_figure *figure);
+
+typedef struct pli_vertex_named {
+    const char *name, *summary;
+    bool        ids;     /* a value is a vertex, and is shown by its id */
+    bool        sourced; /* it needs a source; else it may have one if `personal` */
+    bool        personal;
+    bool        ranks;   /* values are PageRank's, which add up to 1: --damping and --tolerance are of them */
+    /* Fills the program, whose `user` is the choice. Errors: EINVAL, EREFUSED. NULL: it is no gather and apply. */
+    plait_status (*make)(const pli_vertex_choice *choice, plait_vertex_program *program, plait_error *err);
+    pli_direct_run *run;     /* a run of its own; NULL: plait_vertex_run of what make has filled */
+    plait_near      near;    /* of a run of its own: the edges that its cut is of, and */
+    bool            is_real; /* its values are doubles */
+    pli_figures_fn *figures; /* NULL: none */
+    /* Which of a graph's other views it reads, so that they can be made before its time is taken. */
+    bool out, simple;
+    bool at_once; /* it takes one superstep */
+    bool learns;  /* it needs features and a split; its supersteps are epochs */
+} pli_vertex_named;
+
+/** All of them; NULL ends the list of their names. */
+const pli_vertex_named *pli_vertex_all(int32_t *n_out);
+const char *const      *pli_vertex_names(void);
+/** NULL: there is none of this name, and err has those that there are. */
+const pli_vertex_named *pli_vertex_find(const char *name, plait_error *err);
+
+#endif

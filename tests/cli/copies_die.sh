@@ -1,0 +1,74 @@
+#!/bin/sh
+# Real processes of which one is killed, under every policy that keeps two replicas and with filters on messages: a worker, or a
+# rank that is a worker and a server, drawn from a seed. Every run must end with exit 0, without a restart, with its record, all
+# clocks, a model that is about as good as that of the run in which nobody died, and the audit must find no update lost or
+# doubled; so it is of a net, one table of which applies updates at once. Under bsp with filters without loss, and exact sums, the model has the bits of the run in which nobody died.
+# usage: copies_die.sh MPIRUN RUNS FULL_RUNS      the last counts under PLAIT_TEST_FULL
+. "$(dirname "$0")/common.sh"
+PLAIT_MPIRUN=$1
+export PLAIT_MPIRUN
+runs=$2
+[ -z "${PLAIT_TEST_FULL:-}" ] || runs=$3
+
+train="train --data part --test part --batch 20 --epochs 120 --schedule constant --seed 3 --json --topology ps --quiet"
+
+draw() { awk -v seed="$1" -v below="$2" 'BEGIN { srand(seed); rand(); print int(rand() * below) }'; }
+pid_of() { sed -n 's/.*"rank": '"$1"', .*"pid": \([0-9]*\).*/\1/p' m 2>/dev/null | head -n 1; }
+reaches() { gone $pid || says m "\"epoch\": $1[,}]"; } # the run has come so far, or has ended
+near() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a - b <= 0.05) }'; }
+
+# shellcheck disable=SC2086
+works straight $train --workers 3 --reduce exact --out model
+bits=$(field straight model_hash) loss=$(field straight test_loss)
+
+# one NUMBER OPTIONS...
+one() {
+    n=$1
+    shift
+    rm -rf m model model.done err run.out log.*
+    # shellcheck disable=SC2086
+    "$PLAIT" launch -n 3 -- "$PLAIT" $train "$@" --replicas 2 --events log --metrics m --out model >run.out 2>err &
+    pid=$!
+    until_holds 60 reaches $((1 + $(draw "$n" 60))) || fail "run $n ($*): no epoch ends: $(cat err)"
+    victim=$(draw $((n + 999)) 3)
+    kill -KILL "$(pid_of "$victim")" 2>/dev/null || true
+    until_holds 60 gone $pid || { fail "run $n ($*) does not end: $(cat err)"; kill -9 $pid; }
+    code=0
+    wait $pid || code=$?
+    [ $code -eq 0 ] && [ -s model.done ] && near "$(field run test_loss)" "$loss" ||
+        fail "run $n ($*, rank $victim): exit $code, loss $(field run test_loss), not $loss: $(cat err)"
+    case "$*" in *exact*) [ "$(field run model_hash)" = "$bits" ] || fail "run $n ($*, rank $victim): another model" ;; esac
+    grep -q restart err && fail "run $n was restarted: $(cat err)"
+    grep -q '"ranks_lost": \['"$victim"'\]' model.done || return 0 # it came too late: its log is cut, and nobody tells why
+    died=$((died + 1))
+    "$PLAIT" audit log.* >said 2>&1 || fail "run $n ($*, rank $victim): the audit: $(cat said)"
+    case "$*" in
+    *fp16* | *onebit* | *fixed8* | *topk* | *randk* | *significant*) says err 'what its filters kept back .* is lost' ;;
+    *downpour*) says err 'what it had gathered since its last push is lost' ;;
+    *local-sgd*) says err 'what its mirror had moved since the last average is lost' ;;
+    *) ! says err 'is lost' ;;
+    esac || fail "run $n ($*): what is lost with rank $victim: $(cat err)"
+}
+
+n=0 died=0
+while [ $n -lt "$runs" ]; do
+    n=$((n + 1))
+    case $((n % 13)) in
+    1) one $n --reduce exact --filter key-cache,key-delta,zstd ;;
+    2) one $n --consistency vap:0.5 ;;
+    3) one $n --filter fp16 ;;
+    4) one $n --consistency downpour:4:3 ;;
+    5) one $n --consistency sequential --filter key-cache ;;
+    6) one $n --consistency bounded-delay:2 --filter onebit ;;
+    7) one $n --consistency asp:4:16 --filter fixed8 ;;
+    8) one $n --consistency async --filter key-cache,topk:0.2 ;;
+    9) one $n --consistency local-sgd:5 ;;
+    10) one $n --filter significant:1e-4 --consistency async ;;
+    11) one $n --consistency essp:2 --filter zstd ;;
+    12) one $n --filter randk:0.5 --consistency async ;;
+    0) one $n --model mlp --layers 8 --table w1:consistency=ssp:2 ;;
+    esac
+done
+[ $((died * 4)) -ge $((runs * 3)) ] || fail "only $died of $runs were lost in the run"
+echo "$runs runs, $died with a loss"
+finish

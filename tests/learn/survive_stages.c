@@ -1,0 +1,164 @@
+/* Tests that a net in stages goes on when a rank dies (learn/net/outlive.h): the ranks of the dead one's replica die
+ * with it, and each clock still has all its rows once, so under bsp with exact sums the model has the bits of the run
+ * in which nobody died. Spare replicas take the place of dead ones, and a second replica may die when all shards have
+ * two copies again. Checkpoints outlive all of that, and a run goes on from them in any layout. */
+#include "learn/survive_dir.h"
+
+static const kind kinds_in_stages[] = {
+    { "net in stages", "mlp", "bsp", "adam", NULL, true, false, false, NULL, NULL },
+    { "net in stages, validated", "mlp", "bsp", "adagrad", "0.2", true, false, false, NULL, NULL },
+    { "net in stages, sums not exact", "mlp", "bsp", "sgd", NULL, false, false, false, NULL, NULL },
+    { "net in stages, ssp", "mlp", "ssp:2", "sgd", NULL, false, false, false, NULL, NULL },
+    { "net in stages, async", "mlp", "async", "sgd", NULL, false, false, false, NULL, NULL },
+};
+enum { STAGED = sizeof kinds_in_stages / sizeof kinds_in_stages[0] };
+enum { DEATHS = 40, DEATHS_FULL = 1000, KEPT = 20, KEPT_FULL = 300 };
+
+static story story_in_stages(const kind *k, plait_data *const data[SETS], const int *stop, int32_t replicas,
+                             int32_t cut) {
+    story s = story_of(k, data, stop);
+    s.opts.layers = "8,6";
+    s.opts.curve = 0;
+    s.opts.cut = cut;
+    s.opts.micro_batches = cut;
+    s.workers = replicas * (cut > 1 ? cut : 1);
+    return s;
+}
+
+/* Draws the layout: 2 or 3 replicas of 2 or 3 stages, and up to 2 spare ones. */
+static story draw_layout(const kind *k, plait_data *const data[SETS], const int *stop, pli_random *r) {
+    const int32_t cut = 2 + (int32_t)pli_random_below(r, 2);
+    const bool    spared = strcmp(k->consistency, "async") != 0;
+    const int32_t spares = spared ? (int32_t)pli_random_below(r, cut == 2 ? 3 : 2) : 0;
+    const int32_t replicas = 2 + (int32_t)pli_random_below(r, cut == 2 ? 2 : 1);
+    story         s = story_in_stages(k, data, stop, replicas, cut);
+    s.opts.spares = spares * cut;
+    s.workers += s.opts.spares;
+    return s;
+}
+
+/* Where there is a third replica another one dies, some clocks after the first: as soon as a clock has begun and ended
+ * without the dead one, all shards have two copies again. */
+static void draw_second_replica(story *s, pli_random *r) {
+    const int32_t replicas = s->workers / s->opts.cut, first = replica_of(s, s->victim);
+    const int32_t killer = replica_of(s, s->killer);
+    int32_t       second = first;
+    if (replicas < 3 || killer == first) return;
+    for (; second == first || second == killer; second = replica_of(s, s->second))
+        s->second = (int32_t)pli_random_below(r, (uint64_t)s->workers);
+    s->second_clocks = 3 + (int64_t)pli_random_below(r, 4);
+}
+
+static void name_story(const story *s, const kind *k, uint64_t seed, char what[200]) {
+    snprintf(what, 200, "seed %llu (%s): %d ranks in %d stages (%d spare): rank %d at call %lld of rank %d, then rank "
+             "%d after %lld clocks", (unsigned long long)seed, k->name, (int)s->workers, (int)s->opts.cut,
+             (int)s->opts.spares, (int)s->victim, (long long)s->at, (int)s->killer, (int)s->second,
+             (long long)s->second_clocks);
+    if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", what);
+}
+
+static void test_replicas_of_a_net_in_stages_may_die(void **unused) {
+    (void)unused;
+    static const int stop = 0;
+    plait_data      *data[SETS];
+    make_data(data);
+    const char *one = getenv("PLAIT_SEED");
+    int64_t     runs = one != NULL ? 1 : getenv("PLAIT_TEST_FULL") != NULL ? DEATHS_FULL : DEATHS, died = 0, twice = 0;
+    story      *whole = pli_calloc(STAGED, sizeof *whole);
+    plait_error err = { 0 };
+    for (size_t k = 0; k < STAGED; k++) {
+        whole[k] = story_in_stages(&kinds_in_stages[k], data, &stop, 2, 2);
+        if (run(&whole[k], &err) < 0) fail_msg("%s: %s", kinds_in_stages[k].name, err.text);
+    }
+    for (int64_t i = 0; i < runs; i++) {
+        const uint64_t seed = one != NULL ? strtoull(one, NULL, 10) : (uint64_t)i + 1;
+        pli_random     r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 11, 0);
+        const size_t   k = pli_random_below(&r, STAGED);
+        story          s = draw_layout(&kinds_in_stages[k], data, &stop, &r);
+        char           what[200];
+        draw_death(&s, &r, &whole[k]);
+        draw_second_replica(&s, &r);
+        name_story(&s, &kinds_in_stages[k], seed, what);
+        err = (plait_error){ 0 };
+        if (run(&s, &err) < 0) fail_msg("%s: %s", what, err.text);
+        check(&s, &kinds_in_stages[k], &whole[k], what);
+        died += atomic_load(&s.told) > 0;
+        twice += s.second_clocks > 0 && s.clocks >= s.second_clocks;
+    }
+    if (one == NULL && (died * 2 < runs || twice * 12 < runs))
+        fail_msg("%lld of %lld deaths were told, %lld times a second one came", (long long)died, (long long)runs,
+                 (long long)twice);
+    pli_free(whole);
+    free_data(data);
+}
+
+/* --- checkpoints -------------------------------------------------------------------------------------------------- */
+
+/* Resumes in another layout, cut or whole, with two copies or one, and perhaps another death. */
+static void go_on(const kind *k, plait_data *const data[SETS], const int *stop, pli_random *r, const story *whole,
+                  const char *what) {
+    plait_error err = { 0 };
+    char        more[320];
+    const bool  copies = pli_random_below(r, 2) == 0;
+    story       s = copies ? draw_layout(k, data, stop, r)
+                           : story_in_stages(k, data, stop, k->exact ? 1 + (int32_t)pli_random_below(r, 3) : 2,
+                                             1 + (int32_t)pli_random_below(r, 3));
+    resume_there(&s, r);
+    s.opts.replicas = copies ? 2 : 1;
+    if (s.opts.cut < 2) s.opts.cut = 0;
+    if (s.opts.cut < 2) s.opts.micro_batches = 2; /* a block has at most two rows a clock, which round apart */
+    if (copies && pli_random_below(r, 2) == 0) draw_death_resumed(&s, r, whole);
+    snprintf(more, sizeof more, "%s; then %d copies, %d ranks in %d stages (%d spare): rank %d at call %lld of rank %d",
+             what, (int)s.opts.replicas, (int)s.workers, (int)s.opts.cut, (int)s.opts.spares, (int)s.victim,
+             (long long)s.at, (int)s.killer);
+    if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", more);
+    if (run(&s, &err) < 0) fail_msg("%s: %s", more, err.text);
+    if (!copies) hand_over(&s, whole);
+    check(&s, k, whole, more);
+}
+
+static void test_checkpoints_of_stages_outlive_any_rank(void **unused) {
+    (void)unused;
+    static const int stop = 0;
+    plait_data      *data[SETS];
+    make_data(data);
+    const char *one = getenv("PLAIT_SEED");
+    int64_t     runs = one != NULL ? 1 : getenv("PLAIT_TEST_FULL") != NULL ? KEPT_FULL : KEPT, resumed = 0, died = 0;
+    story      *whole = pli_calloc(STAGED, sizeof *whole);
+    plait_error err = { 0 };
+    make_directory();
+    for (int64_t i = 0; i < runs; i++) {
+        const uint64_t seed = one != NULL ? strtoull(one, NULL, 10) : (uint64_t)i + 1;
+        pli_random     r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 13, 0);
+        const size_t   k = pli_random_below(&r, STAGED);
+        char           what[200];
+        for (int nobody = 1; nobody >= 0; nobody--) { /* each kind once without a death */
+            story s = nobody ? story_in_stages(&kinds_in_stages[k], data, &stop, 2, 2)
+                             : draw_layout(&kinds_in_stages[k], data, &stop, &r);
+            if (nobody && whole[k].workers > 0) continue;
+            keep_often(&s, &r, nobody);
+            if (!nobody) draw_death(&s, &r, &whole[k]);
+            if (!nobody) draw_second_replica(&s, &r);
+            name_story(&s, &kinds_in_stages[k], seed, what);
+            if (run(&s, &err) < 0) fail_msg("%s: %s", what, err.text);
+            if (nobody) whole[k] = s;
+            check(&s, &kinds_in_stages[k], &whole[k], what);
+            died += atomic_load(&s.told) > 0;
+            const bool there = choose_checkpoint(&r, atomic_load(&s.checkpoints), what);
+            if (there) go_on(&kinds_in_stages[k], data, &stop, &r, &whole[k], what);
+            resumed += there;
+            remove_checkpoints();
+        }
+    }
+    assert_int_equal(rmdir(dir), 0);
+    if (one == NULL && (died * 2 < runs || resumed * 4 < runs * 3))
+        fail_msg("%lld runs, %lld deaths, %lld resumed", (long long)runs, (long long)died, (long long)resumed);
+    pli_free(whole);
+    free_data(data);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_replicas_of_a_net_in_stages_may_die),
+                                        cmocka_unit_test(test_checkpoints_of_stages_outlive_any_rank) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
