@@ -122,13 +122,20 @@ void pli_completion_cases(pli_text *text, const pli_completion_case *shell) {
 
 /* --- words by their place --------------------------------------------------------------------------------------- */
 
+/* word NULL: directly behind the command */
+static void add_place(pli_text *text, const pli_completion_places *shell, const char *command, const char *word) {
+    pli_text_add(text, "%s%s", shell->behind[0], command);
+    if (word != NULL) pli_text_add(text, " %s", word);
+    pli_text_add(text, "%s", shell->behind[1]);
+}
+
 void pli_completion_add_places(pli_text *text, const pli_completion_places *shell) {
     for (const pli_command *const *command = pli_commands(); *command != NULL; command++) {
         if ((*command)->words == NULL) continue;
-        shell->first(text, (*command)->name);
+        add_place(text, shell, (*command)->name, NULL);
         shell->words(text, (*command)->words, SIZE_MAX);
         if ((*command)->names == NULL) continue;
-        shell->second(text, (*command)->name, (*command)->before_names);
+        add_place(text, shell, (*command)->name, (*command)->before_names);
         shell->words(text, (*command)->names(), SIZE_MAX);
     }
 }

@@ -38,13 +38,12 @@ typedef struct pli_completion_case {
 /** Adds a branch for each command: "    NAME)\n        case $before in ... esac\n        BEGIN...END ;;\n". */
 void pli_completion_cases(pli_text *text, const pli_completion_case *shell);
 
-/* How a shell completes words that are not options by their place. The caller of add_words ends what it adds. */
+/* How a shell completes words that are not options by their place, which is all words from the command to the cursor. */
 typedef struct pli_completion_places {
-    void (*first)(pli_text *text, const char *command);                    /* adds: directly behind this command    */
-    void (*second)(pli_text *text, const char *command, const char *word); /* adds: directly behind command and word */
-    void (*words)(pli_text *text, const char *const *words, size_t n);     /* adds what may stand there              */
+    const char *behind[2];                                             /* stand before and after a place's words */
+    void (*words)(pli_text *text, const char *const *words, size_t n); /* adds what may follow there              */
 } pli_completion_places;
-/** Adds the places of all commands' own words, and of the names behind one of them. */
+/** Adds the places of all commands' own words, and of the names behind one of them. The caller ends the last. */
 void pli_completion_add_places(pli_text *text, const pli_completion_places *shell);
 
 /* One script each. */

@@ -27,17 +27,10 @@ static void offer_option(pli_text *text, const char *name, const char *help) {
     pli_text_add(text, " --%s", name);
 }
 
-static void behind_command(pli_text *text, const char *command) {
-    pli_text_add(text, "\n        elif [ \"${COMP_WORDS[at]} $((COMP_CWORD - at))\" = '%s 1' ]; then\n           ",
-                 command);
-}
-
-static void behind_word(pli_text *text, const char *command, const char *word) {
-    pli_text_add(text,
-                 "\n        elif [ \"${COMP_WORDS[at]} ${COMP_WORDS[at+1]} $((COMP_CWORD - at))\" = '%s %s 2' ]; "
-                 "then\n           ",
-                 command, word);
-}
+static const pli_completion_places places = {
+    .behind = { "\n        elif [ \"$place\" = '", "' ]; then\n           " },
+    .words = complete_words,
+};
 
 /* Completes a word that is not an option: a topic after help, a command's own words directly after it, else a file. */
 static void complete_topics(pli_text *text) {
@@ -45,7 +38,7 @@ static void complete_topics(pli_text *text) {
     size_t      n = pli_cli_topics(names);
     pli_text_add(text, "    *)\n        if [ \"${COMP_WORDS[at]}\" = help ]; then\n           ");
     complete_words(text, names, n);
-    pli_completion_add_places(text, &(pli_completion_places){ behind_command, behind_word, complete_words });
+    pli_completion_add_places(text, &places);
     pli_text_add(text, "\n        else\n            COMPREPLY=($(compgen -f -- \"$word\"))\n        fi ;;\n");
 }
 
@@ -64,7 +57,8 @@ void pli_completion_bash(pli_text *text) {
     pli_text_add(text, "\" -- \"$word\"))\n        return\n    fi\n    case ${COMP_WORDS[at]} in\n");
     pli_completion_cases(text, &(pli_completion_case){ "options=\"", "\"", "${COMP_WORDS[at+1]}", complete_value,
                                                        offer_option });
-    pli_text_add(text, "    esac\n    case $word in\n    -*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")) ;;\n");
+    pli_text_add(text, "    esac\n    local place=\"${COMP_WORDS[*]:at:COMP_CWORD-at}\"\n"
+                       "    case $word in\n    -*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")) ;;\n");
     complete_topics(text);
     pli_text_add(text, "    esac\n}\ncomplete -o filenames -F _plait plait\n");
 }

@@ -66,20 +66,17 @@ static void complete_option(pli_text *text, const all_offers *all, size_t first,
     pli_text_add(text, "'\n");
 }
 
-static void behind_command(pli_text *text, const char *command) {
-    pli_text_add(text, "'\ncomplete -c plait -n '__plait_first %s' -f -a '", command);
-}
-
-static void behind_word(pli_text *text, const char *command, const char *word) {
-    pli_text_add(text, "'\ncomplete -c plait -n '__plait_second %s %s' -f -a '", command, word);
-}
+static const pli_completion_places places = {
+    .behind = { "'\ncomplete -c plait -n '__plait_behind ", "' -f -a '" },
+    .words = pli_offer_words,
+};
 
 static void complete_topics(pli_text *text) {
     const char *names[PLI_CLI_TOPICS_MAX];
     size_t      n = pli_cli_topics(names);
     pli_text_add(text, "complete -c plait -n '__plait_of help' -f -a '");
     pli_offer_words(text, names, n);
-    pli_completion_add_places(text, &(pli_completion_places){ behind_command, behind_word, pli_offer_words });
+    pli_completion_add_places(text, &places);
     pli_text_add(text, "'\n");
 }
 
@@ -106,13 +103,9 @@ static const char functions[] =
     "    test (count $words) -gt 1; and string match -qr '^[^-]' -- $words[2]; and set word $words[2]\n"
     "    string match -q -- \"$words[1]:$word\" $argv\n"
     "end\n"
-    "function __plait_first\n"
+    "function __plait_behind --description 'directly behind these words'\n"
     "    set -l words (__plait_words)\n"
-    "    test (count $words) -eq 1; and contains -- $words[1] $argv\n"
-    "end\n"
-    "function __plait_second\n"
-    "    set -l words (__plait_words)\n"
-    "    test (count $words) -eq 2; and test $words[1] = $argv[1]; and test $words[2] = $argv[2]\n"
+    "    test \"$words\" = \"$argv\"\n"
     "end\n"
     "function __plait_is_launched --description 'fish offers no options behind --'\n"
     "    contains -- -- (commandline -opc); and not __plait_at_command\n"

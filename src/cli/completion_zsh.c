@@ -31,17 +31,10 @@ static void complete_value(pli_text *text, const pli_opt *row) {
 
 static void offer_option(pli_text *text, const char *name, const char *help) { describe(text, "--", name, help); }
 
-static void behind_command(pli_text *text, const char *command) {
-    pli_text_add(text, "\n    elif [[ \"$words[at] $((CURRENT - at))\" == '%s 1' ]]; then\n        compadd -- ",
-                 command);
-}
-
-static void behind_word(pli_text *text, const char *command, const char *word) {
-    pli_text_add(text,
-                 "\n    elif [[ \"$words[at] $words[at+1] $((CURRENT - at))\" == '%s %s 2' ]]; then\n        "
-                 "compadd -- ",
-                 command, word);
-}
+static const pli_completion_places places = {
+    .behind = { "\n    elif [[ $place == '", "' ]]; then\n        compadd -- " },
+    .words = pli_offer_words,
+};
 
 /* Completes a word that is not an option: a topic after help, a command's own words directly after it, else a file. */
 static void complete_topics(pli_text *text) {
@@ -49,7 +42,7 @@ static void complete_topics(pli_text *text) {
     size_t      n = pli_cli_topics(names);
     pli_text_add(text, "    elif [[ $words[at] == help ]]; then\n        compadd -- ");
     pli_offer_words(text, names, n);
-    pli_completion_add_places(text, &(pli_completion_places){ behind_command, behind_word, pli_offer_words });
+    pli_completion_add_places(text, &places);
     pli_text_add(text, "\n    else\n        _files\n    fi\n");
 }
 
@@ -68,7 +61,8 @@ void pli_completion_zsh(pli_text *text) {
                        "    case $words[at] in\n");
     pli_completion_cases(text, &(pli_completion_case){ "offers=(", "\n        )", "$words[at+1]", complete_value,
                                                        offer_option });
-    pli_text_add(text, "    esac\n    if [[ $words[CURRENT] == -* ]]; then\n"
+    pli_text_add(text, "    esac\n    local place=\"${(j: :)words[at,CURRENT-1]}\"\n"
+                       "    if [[ $words[CURRENT] == -* ]]; then\n"
                        "        _describe -o -t options option offers\n");
     complete_topics(text);
     pli_text_add(text, "}\nif [[ $funcstack[1] == _plait ]]; then\n    _plait \"$@\"\n"

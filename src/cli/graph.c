@@ -303,8 +303,8 @@ static bool is_in_vain(const pli_opts *opts, const char *program) {
         bool        used;
         const char *why;
     } of[] = {
-        { "damping", named->ranks, "--damping is pagerank's" },
-        { "tolerance", named->ranks, "--tolerance is pagerank's" },
+        { "damping", named->ranks, "it is pagerank's" },
+        { "tolerance", named->ranks, "it is pagerank's" },
         { "supersteps", !named->at_once, "it takes one" },
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)

@@ -36,10 +36,14 @@ void pli_graph_stop_close(pli_graph_stop *stop) {
 void pli_graph_stop_note(pli_graph_stop *stop, const plait_edges *edges) {
     const pli_graph_run *set = stop->set;
     const pli_vertex_named *named = pli_vertex_find(set->program, NULL);
-    char damping[40] = "";
-    if (named != NULL && named->ranks) snprintf(damping, sizeof damping, ", damping %.17g", set->damping);
-    snprintf(stop->note, sizeof stop->note, "graph run %s, engine %s, source %s%s, graph %016" PRIx64, set->program,
-             set->engine, set->source != NULL ? set->source : "none", damping, edges->hash);
+    const bool damped = named != NULL && named->ranks;
+    char       damping[32];
+    pli_format_f64(set->damping, damping);
+    snprintf(stop->note, sizeof stop->note, "graph run %s, engine %s, source %s%s%s, graph %016" PRIx64, set->program,
+             set->engine, set->source != NULL ? set->source : "none", damped ? ", damping " : "",
+             damped ? damping : "", edges->hash);
+    if (stop->anew && set->resume != NULL)
+        pli_talk_tell_once(&stop->talk, "%s holds no checkpoint: the run starts from the beginning", set->resume);
 }
 
 plait_status pli_graph_stop_clock(const pli_graph_stop *stop, int64_t *clock_out, plait_error *err) {

@@ -153,6 +153,8 @@ again=$(sed -n 's/.*interrupted after superstep [0-9]*; to go on: plait //p' tol
 [ "$again" = "graph run sssp --data path --source 0 --checkpoint told --checkpoint-every 1 --resume told" ] ||
     fail "how to go on: $(cat told.err)"
 works rest graph run sssp --data path --source 0 --resume told --quiet
+works anew graph run sssp --data path --source 0 --checkpoint unborn --resume unborn
+says anew.err '^plait: unborn holds no checkpoint: the run starts from the beginning$' || fail "a run that starts from the beginning: $(cat anew.err)"
 cmp -s whole.out rest.out || fail "an interrupted run goes on to other ways"
 
 # --out: a file, or a NumPy array, whose rows are ids and values; nothing is left of a run that fails.
@@ -197,7 +199,7 @@ refused 2 "--data EDGES is missing" run bfs --source 1
 refused 2 "--scope edge needs --engine async" run bfs --data snap --source 1 --scope edge
 refused 2 "--order sweep needs --engine async" run bfs --data snap --source 1 --order sweep
 refused 2 "the checkpoint is of 'graph run pagerank" run sssp --data big --source 0 --resume kept
-refused 2 "damping 0.84999999999999998" run pagerank --data big --resume kept --damping 0.9
+refused 2 "damping 0.85, graph" run pagerank --data big --resume kept --damping 0.9
 works other train --data part --optimizer sgd --epochs 1 --checkpoint of_train --checkpoint-every 1 --quiet
 refused 2 "the checkpoint is of no graph run; is it one of train" run sssp --data big --source 0 --resume of_train
 refused 2 "components has no --checkpoint" run components --data snap --checkpoint there
@@ -206,7 +208,7 @@ refused 2 "kcore has no --engine async" run kcore --data snap --engine async
 refused 2 "reads values under locks" run bfs --data snap --source 1 --engine async --consistency ssp:2
 refused 2 "engine async over a vertex cut" run bfs --data snap --source 1 --engine async --partition hdrf --workers 2
 refused 2 "whole clocks" run pagerank --data snap --workers 2 --topology ps --consistency ssp:2 --partition hdrf
-refused 2 "--damping is pagerank's" run bfs --data snap --source 1 --damping 0.5
+refused 2 "bfs has no use for --damping: it is pagerank's" run bfs --data snap --source 1 --damping 0.5
 refused 2 "triangles has no use for --supersteps: it takes one" run triangles --data snap --supersteps 3
 refused 2 "--source 'x' is no id" run bfs --data snap --source x
 refused 2 "exact sums over a vertex cut" run pagerank --data snap --workers 2 --topology ps --partition hdrf --reduce exact

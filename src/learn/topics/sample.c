@@ -40,7 +40,7 @@ static bool is_range(const pli_lda *m) { return m->n == m->words || m->schedule 
 plait_status pli_lda_read_counts(pli_run *run) {
     pli_lda          *m = pli_lda_of(run);
     pli_topic_counts *c = &m->counts;
-    /* Of several turns in a clock each begins with the clock's totals, whoever has the others. */
+    /* Each of several turns in a clock begins with the totals of that clock, whoever has the others. */
     const bool again = m->token != NULL && m->schedule != NULL && m->read_in == run->clocks_done + 1;
     if (!again) PLI_TRY(plait_table_get_range(m->total, 0, 1, m->read_total));
     m->read_in = run->clocks_done + 1;

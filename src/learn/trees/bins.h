@@ -103,6 +103,8 @@ plait_status pli_bin_rows_make(pli_run *run, const pli_bins *bins, const pli_dat
 plait_status pli_bin_rows_of(pli_run *run, const pli_bins *bins, const pli_dataset *data, int32_t n,
                              const pli_block *const *block, bool split, pli_bin_rows *rows);
 void         pli_bin_rows_free(pli_bin_rows *rows);
+/** Frees the bins alone; what each row has beside them stays. */
+void         pli_bin_rows_forget(pli_bin_rows *rows);
 /** For a loss of rankings: finds the queries of these n blocks. Errors: EFORMAT a row names no query. */
 plait_status pli_bin_rows_query(const pli_run *run, const pli_dataset *data, int32_t n, const pli_block *const *block,
                                 pli_bin_rows *rows);
@@ -119,12 +121,10 @@ bool pli_columns_stretch(const pli_run *run, const pli_bins *bins, pli_bin_rows 
 /** With two replicas there is no exchange, and each worker reads its features of all rows (columns_read.c). hold: it
  *  has the features of the workers for which `mine` [holders] says so; sets from, to and lacks. read: rows become
  *  those of all workers, with the scores of the trees that there are. read_again: for other features; nothing but bins
- *  changes. Not collective. Errors: EIO, EFORMAT, ENOMEM. */
+ *  changes, which are gone after an error. Not collective. Errors: EIO, EFORMAT, ENOMEM. */
 plait_status pli_bins_hold(const pli_run *run, pli_bins *bins, const bool *mine);
 plait_status pli_bin_rows_read(pli_run *run, const pli_bins *bins, pli_bin_rows *rows);
 plait_status pli_bin_rows_read_again(pli_run *run, const pli_bins *bins, pli_bin_rows *rows);
-/** Changes the bins of two sets of the same rows. */
-void pli_bin_rows_swap(pli_bin_rows *a, pli_bin_rows *b);
 /** The first query that begins at a row or behind it. */
 int64_t pli_bin_rows_query_from(const pli_bin_rows *rows, int64_t row);
 /** The bin of used feature j of a row. */

@@ -22,6 +22,11 @@ static plait_status no_memory(const reading *r) {
     return pli_fail(r->run->err, PLAIT_ENOMEM, "no memory for the columns of %lld rows", (long long)r->to->n);
 }
 
+static plait_status other_rows(const reading *r, const char *more) {
+    return pli_fail(r->run->err, PLAIT_EFORMAT, "the data have %s rows than the %lld that were read before", more,
+                    (long long)r->to->n);
+}
+
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
 static bool make_columns(const pli_bins *bins, pli_bin_rows *to) {
@@ -109,9 +114,7 @@ static plait_status take_entries(reading *r, const pli_bin_rows *piece) {
 }
 
 static plait_status take_piece(reading *r, pli_bin_rows *piece) {
-    if (r->n + piece->n > r->to->n)
-        return pli_fail(r->run->err, PLAIT_EFORMAT, "the data have more rows than the %lld that were read before",
-                        (long long)r->to->n);
+    if (r->n + piece->n > r->to->n) return other_rows(r, "more");
     if (r->whole) {
         PLI_TRY(score(r, piece));
         take_rows(r, piece);
@@ -140,6 +143,7 @@ static plait_status take_block(reading *r, int32_t block, bool split) {
 
 static plait_status read_all(reading *r, bool split) {
     for (int32_t b = 0; b < pli_dataset_blocks(r->run->data); b++) PLI_TRY(take_block(r, b, split));
+    if (r->n < r->to->n) return other_rows(r, "fewer");
     if (r->to->query != NULL) r->to->query[r->to->queries] = r->to->n;
     return r->to->column == NULL || pli_columns_stretch(r->run, r->bins, r->to) ? PLAIT_OK : no_memory(r);
 }
@@ -155,12 +159,9 @@ plait_status pli_bin_rows_read(pli_run *run, const pli_bins *bins, pli_bin_rows 
 }
 
 plait_status pli_bin_rows_read_again(pli_run *run, const pli_bins *bins, pli_bin_rows *rows) {
-    pli_bin_rows again = { .n = rows->n };
-    reading      r = { .run = run, .bins = bins, .to = &again };
-    plait_status status = make_bins(&r) ? read_all(&r, rows->held != NULL) : no_memory(&r);
-    if (status >= 0) pli_bin_rows_swap(rows, &again);
-    pli_bin_rows_free(&again);
-    return status;
+    reading r = { .run = run, .bins = bins, .to = rows };
+    pli_bin_rows_forget(rows);
+    return make_bins(&r) ? read_all(&r, rows->held != NULL) : no_memory(&r);
 }
 
 plait_status pli_bins_hold(const pli_run *run, pli_bins *bins, const bool *mine) {

@@ -137,7 +137,7 @@ static plait_status inherit(pli_grower *g) {
 
 static int64_t keys_of(const pli_growing_leaf *leaf) { return (leaf->n + A_KEY - 1) / A_KEY; }
 
-/* What takes n words from `old` to those of `to`. */
+/* Subtracts n words: `to` becomes what it has more than `old`. */
 static void take_off(int64_t n, const uint64_t *old, uint64_t *to) {
     for (int64_t i = 0; i < n; i++) to[i] -= old[i];
 }

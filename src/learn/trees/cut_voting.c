@@ -178,7 +178,7 @@ static void vote_for_best(const double *gain, int32_t used, int64_t n, ballot *o
     while (there < n) out[there++] = (ballot){ .feature = -1 };
 }
 
-/* What all workers' rows of a root come to is known with the sums of the elected. */
+/* The sum of all workers' rows of a root is known only with the sums of the elected features. */
 static void vote(pli_grower *g, const pli_growing_leaf *leaf, int64_t item) {
     voting    *v = g->shared;
     const bool root = v->large == NULL;

@@ -279,24 +279,25 @@ plait_status pli_gradients_resize(const pli_run *run, const pli_bin_rows *rows, 
     return PLAIT_OK;
 }
 
-/* Where each worker has the rows of all, one of them counts the losses of a chunk: the one that its first row's block
- * belongs to. */
-static bool counts(const pli_run *run, const work *w, int64_t chunk) {
+/* A worker that has the rows of all counts the losses of those chunks whose first row lies in a block of its own.
+ * Chunks and parts come in the order of their rows: `part` is where the chunk before began. */
+static bool counts(const pli_run *run, const work *w, int64_t chunk, int32_t *part) {
     const pli_bin_rows *rows = w->rows;
+    const int64_t       row = w->from + chunk * ROWS;
     if (!rows->of_all) return true;
-    for (int32_t p = 0; p < rows->parts; p++)
-        if (rows->part[p].first <= chunk * ROWS && chunk * ROWS < rows->part[p].first + rows->part[p].n)
-            return pli_living_is_mine(run, run->data, rows->part[p].block);
-    return false;
+    while (*part < rows->parts && rows->part[*part].first + rows->part[*part].n <= row) ++*part;
+    return *part < rows->parts && rows->part[*part].first <= row &&
+           pli_living_is_mine(run, run->data, rows->part[*part].block);
 }
 
 static plait_status agree(pli_run *run, const work *w, int64_t chunks) {
     pli_gradients *to = w->to;
     const int64_t  k = to->goal->columns;
+    int32_t        part = 0;
     to->loss = (pli_total){ 0 };
     memset(to->most, 0, (size_t)(2 * k) * sizeof *to->most);
     for (int64_t i = 0; i < chunks; i++) {
-        if (counts(run, w, i)) pli_total_add(&to->loss, &w->sums[i]);
+        if (counts(run, w, i, &part)) pli_total_add(&to->loss, &w->sums[i]);
         for (int64_t c = 0; c < 2 * k; c++) { /* the maximum of all workers takes infinity, and not NaN */
             const double most = w->most[i * 2 * k + c];
             to->most[c] = isfinite(most) ? fmax(to->most[c], most) : (double)INFINITY;

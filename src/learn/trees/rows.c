@@ -239,15 +239,25 @@ plait_status pli_bin_rows_make(pli_run *run, const pli_bins *bins, const pli_dat
     return status < 0 ? status : pli_bin_rows_agree(run, data, rows);
 }
 
-void pli_bin_rows_free(pli_bin_rows *rows) {
+void pli_bin_rows_forget(pli_bin_rows *rows) {
     for (int32_t s = 0; rows->dense != NULL && s < rows->stretches; s++) pli_free(rows->dense[s]);
     pli_free(rows->dense);
-    pli_free(rows->part);
     pli_free(rows->columns);
     pli_free(rows->column);
     pli_free(rows->first);
     pli_free(rows->start);
     pli_free(rows->entry);
+    rows->stretches = 0;
+    rows->first = NULL;
+    rows->dense = rows->column = NULL;
+    rows->columns = NULL;
+    rows->start = NULL;
+    rows->entry = NULL;
+}
+
+void pli_bin_rows_free(pli_bin_rows *rows) {
+    pli_bin_rows_forget(rows);
+    pli_free(rows->part);
     pli_free(rows->weight);
     pli_free(rows->target);
     pli_free(rows->number);
@@ -256,24 +266,6 @@ void pli_bin_rows_free(pli_bin_rows *rows) {
     pli_free(rows->query);
     pli_free(rows->score);
     *rows = (pli_bin_rows){ 0 };
-}
-
-void pli_bin_rows_swap(pli_bin_rows *a, pli_bin_rows *b) {
-    const pli_bin_rows was = *a;
-    a->stretches = b->stretches;
-    a->first = b->first;
-    a->dense = b->dense;
-    a->column = b->column;
-    a->columns = b->columns;
-    a->start = b->start;
-    a->entry = b->entry;
-    b->stretches = was.stretches;
-    b->first = was.first;
-    b->dense = was.dense;
-    b->column = was.column;
-    b->columns = was.columns;
-    b->start = was.start;
-    b->entry = was.entry;
 }
 
 /* --- a row -------------------------------------------------------------------------------------------------------- */
