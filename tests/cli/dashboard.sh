@@ -22,6 +22,7 @@ command -v curl >/dev/null || skip "no curl"
 begin() {
     name=$1
     shift
+    rm -f "$name.err"
     "$@" >"$name.out" 2>"$name.err" &
     pid=$!
     until_holds 60 says "$name.err" 'dashboard: http://127.0.0.1:' || fail "$name: no address: $(cat "$name.err")"

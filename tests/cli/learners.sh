@@ -156,7 +156,7 @@ grep -q '"figure": "explained_share"' compare.out || fail "compare --json names 
 # --- the command that goes on says what variables and the configuration said ---
 # interrupted words...: a run that is asked to stop once it has begun, into go.out and go.err
 interrupted() {
-    rm -rf d
+    rm -rf d go.err # the run before said "clock", too
     "$PLAIT" train --checkpoint d "$@" >go.out 2>go.err &
     pid=$!
     until_holds 20 says go.err 'clock ' || fail "it does not begin: $(cat go.err)"

@@ -17,6 +17,7 @@ command -v curl >/dev/null || skip "no curl"
 start() {
     started=$1
     shift
+    rm -f "$started.err"
     "$PLAIT" serve --port 0 "$@" >"$started.out" 2>"$started.err" &
     pid=$!
     until_holds 60 says "$started.err" 'serving .* on http://127' || fail "$started: $(cat "$started.err")"

@@ -51,6 +51,7 @@ waits() {
     shift
     input=/dev/null
     [ "$text" = "the standard input" ] && input=slow
+    rm -f waits.err # the command before said the same
     "$PLAIT" "$@" <$input 2>waits.err >waits.out &
     pid=$!
     exec 3>slow
