@@ -38,7 +38,7 @@ typedef struct pli_completion_case {
 /** Adds a branch for each command: "    NAME)\n        case $before in ... esac\n        BEGIN...END ;;\n". */
 void pli_completion_cases(pli_text *text, const pli_completion_case *shell);
 
-/* How a shell completes words that are not options by their place, which is all words from the command to the cursor. */
+/* How a shell completes words that are not options by their place: all words from the command to the cursor. */
 typedef struct pli_completion_places {
     const char *behind[2];                                             /* stand before and after a place's words */
     void (*words)(pli_text *text, const char *const *words, size_t n); /* adds what may follow there              */
