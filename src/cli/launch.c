@@ -109,10 +109,12 @@ static bool is_train(const pli_text_list *words) {
     return false;
 }
 
-/* Are the words of graph those of graph run, a job, and not of graph place? */
+/* Are the words of graph those of graph run, a job? The first of graph's own words says so; later ones, as in `graph
+ * place net.json --out run`, are something else. */
 static bool is_graph_run(const pli_text_list *words) {
     for (int64_t i = 1; i < words->n; i++)
-        if (strcmp(words->item[i], "run") == 0) return true;
+        for (const char *const *own = pli_command_graph.words; *own != NULL; own++)
+            if (strcmp(words->item[i], *own) == 0) return strcmp(*own, "run") == 0;
     return false;
 }
 

@@ -168,9 +168,17 @@ void pli_record_keys(const plait_report *r, const plait_simulated *simulated, co
     for (int32_t i = 0; i < r->n_figures; i++) pli_json_f64(text, r->figures[i].name, r->figures[i].value);
 }
 
-void pli_record_json(const plait_report *r, const plait_simulated *simulated, const pli_path *path, pli_text *text) {
+static void add_lost(pli_text *text, const pli_lost *lost) {
+    pli_json_list(text, "ranks_lost");
+    for (int64_t i = 0; lost != NULL && i < lost->n; i++) pli_json_i64(text, NULL, lost->rank[i]);
+    pli_json_list_end(text);
+}
+
+void pli_record_json(const plait_report *r, const plait_simulated *simulated, const pli_path *path,
+                     const pli_lost *lost, pli_text *text) {
     pli_json_begin(text);
     pli_record_keys(r, simulated, path, text);
+    add_lost(text, lost);
     pli_json_end(text);
     pli_text_add(text, "\n");
 }
@@ -282,7 +290,7 @@ void pli_done_remove(const char *path) {
 }
 
 plait_status pli_done_write(const char *path, const char *run, int64_t clocks, const char *model_hash,
-                            const int32_t *ranks_lost, int32_t n_lost, plait_error *err) {
+                            const pli_lost *lost, plait_error *err) {
     plait_status status = PLAIT_OK;
     pli_outfile *file = NULL;
     pli_text     text = { 0 };
@@ -294,9 +302,7 @@ plait_status pli_done_write(const char *path, const char *run, int64_t clocks, c
     pli_json_text(&text, "run", run);
     pli_json_i64(&text, "clocks", clocks);
     pli_json_text(&text, "model_hash", model_hash);
-    pli_json_list(&text, "ranks_lost");
-    for (int32_t i = 0; i < n_lost; i++) pli_json_i64(&text, NULL, ranks_lost[i]);
-    pli_json_list_end(&text);
+    add_lost(&text, lost);
     pli_json_end(&text);
     pli_text_add(&text, "\n");
     if (text.failed) goto no_memory;

@@ -3,6 +3,7 @@
 #define PLI_CLI_RECORD_H
 
 #include "cli/cli.h"
+#include "cli/lost.h"
 
 /* The penalties of a path (--path), in order. */
 typedef struct pli_path {
@@ -14,9 +15,9 @@ void pli_path_add(pli_path *path, const plait_penalty *penalty);
 
 /** Initializes a report in which nothing applies. */
 void pli_record_init(plait_report *report);
-/** Adds one line of JSON with the documented keys, in their order. simulated, path: may be NULL. */
+/** Adds one line of JSON with the documented keys, in their order. simulated, path, lost: may be NULL. */
 void pli_record_json(const plait_report *report, const plait_simulated *simulated, const pli_path *path,
-                     pli_text *text);
+                     const pli_lost *lost, pli_text *text);
 /** Adds the same keys to an object that the caller begins and ends. */
 void pli_record_keys(const plait_report *report, const plait_simulated *simulated, const pli_path *path,
                      pli_text *text);
@@ -26,8 +27,8 @@ void pli_record_text(const plait_report *report, const plait_simulated *simulate
 
 /** Removes path.done of an earlier run. */
 void pli_done_remove(const char *path);
-/** Writes and syncs path.done, as the last action of a run with --out path. ranks_lost [n_lost]. */
+/** Writes and syncs path.done, as the last action of a run with --out path. lost: may be NULL. */
 plait_status pli_done_write(const char *path, const char *run, int64_t clocks, const char *model_hash,
-                            const int32_t *ranks_lost, int32_t n_lost, plait_error *err);
+                            const pli_lost *lost, plait_error *err);
 
 #endif

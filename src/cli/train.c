@@ -208,7 +208,7 @@ static plait_status save(run *r, const plait_model *model, plait_error *err) {
     PLI_TRY(plait_model_save(model, out, err));
     r->saved = true;
     if (r->report.interrupted) return PLAIT_OK; /* it is not done: a later run may continue it */
-    return pli_done_write(out, r->id, r->report.clocks, r->report.model_hash, r->lost.rank, (int32_t)r->lost.n, err);
+    return pli_done_write(out, r->id, r->report.clocks, r->report.model_hash, &r->lost, err);
 }
 
 /* In a run that survives dead ranks: saves the model before any rank ends. */

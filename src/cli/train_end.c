@@ -154,7 +154,7 @@ static int show(run *r) {
     }
     if (r->chosen != NULL) snprintf(r->report.pair_why, sizeof r->report.pair_why, "%s", r->chosen->why);
     if (r->settings->json) {
-        pli_record_json(&r->report, simulated, &r->path, &text);
+        pli_record_json(&r->report, simulated, &r->path, &r->lost, &text);
     } else {
         pli_record_text(&r->report, simulated, &r->path, &text);
         pli_lost_row(&r->lost, pli_train_workers(r), r->plan.train.spares, &text);

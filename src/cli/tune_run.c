@@ -28,7 +28,7 @@ static plait_status save(fit *f, const plait_model *model, plait_error *err) {
     PLI_TRY(plait_model_save(model, f->out, err));
     f->tune->saved = true;
     pli_run_id(id);
-    return pli_done_write(f->out, id, f->report.clocks, f->report.model_hash, NULL, 0, err);
+    return pli_done_write(f->out, id, f->report.clocks, f->report.model_hash, NULL, err);
 }
 
 static plait_status work(plait_comm *comm, void *user) {

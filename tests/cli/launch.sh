@@ -22,6 +22,7 @@ works graph1 graph run components --data path
 works graph2 launch -n 2 -- plait graph run components --data path
 cmp -s graph1.out graph2.out || fail "two processes find other components: $(cat graph2.err)"
 exits 2 'graph works in one process' many launch -n 2 -- plait graph place path --ranks 2
+exits 2 'graph works in one process' many launch -n 2 -- plait graph place path --ranks 2 --out run
 exits 1 'gone' gone launch -n 2 -- plait train --data gone
 exits 2 'with several processes is refused' stdin launch -n 2 -- plait train --data -
 grep -q waiting stdin.err && fail "a refused run waits for data: $(cat stdin.err)"

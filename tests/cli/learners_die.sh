@@ -53,6 +53,7 @@ dies() {
     code=0
     wait $pid || code=$?
     [ $code -eq 0 ] && says model.done '"ranks_lost": \['$victim'\]' || fail "$name $number: exit $code, $(cat model.done err)"
+    says run.out '"ranks_lost": \['$victim'\]' || fail "$name $number: the record: $(cat run.out)"
     near "$name" || for key in model_hash train_loss validation_loss best_epoch oob_loss oob_accuracy; do
         [ "$(field run $key)" = "$(field "$name" $key)" ] || fail "$name $number: $key $(field run $key) instead of $(field "$name" $key)"
     done
