@@ -1,0 +1,296 @@
+/* The world of a schedule of replicas: its ranks, servers, tables and network, drawn from the seed, and who dies. See
+ * replicas_world.h. */
+#include "table/replicas_world.h"
+
+uint64_t pick(world *w, uint64_t below) { return direct_pick(w->d, below); }
+
+/* --- the witness -------------------------------------------------------------------------------------------------- */
+
+static uint64_t time_in(void *user) { return direct_now(((world *)user)->d); }
+
+const pli_event_sink *sink_of(const world *w) { return witness_sink(&w->witness); }
+
+static void listen_to_clients(world *w) {
+    for (int32_t k = 0; k < w->workers; k++) {
+        pli_client_listen(&w->worker[k].client, sink_of(w));
+        pli_raise_job(sink_of(w), k, &w->layout);
+    }
+}
+
+/* --- tables ------------------------------------------------------------------------------------------------------- */
+
+static bool ticket_done(void *arg) { return pli_ticket_done(arg); }
+
+/* Filters without loss go with all tables; others with a rule, and topk with async alone. */
+static const char *draw_filter(world *w, bool ruled, bool async) {
+    static const char *const exact[] = { "key-cache", "key-cache,key-delta", "zstd", "key-cache,zstd" };
+    static const char *const lossy[] = { "fixed8", "key-cache,fp16", "onebit", "fixed16", "key-cache,topk:0.4" };
+    if (pick(w, 3) > 0) return NULL;
+    if (!ruled || pick(w, 2) == 0) return exact[pick(w, 4)];
+    return lossy[pick(w, async ? 5 : 4)];
+}
+
+static bool is_lossy(const char *filter) {
+    pli_filters_list list;
+    return pli_filters_read(filter, NULL, &list, NULL) >= 0 &&
+           (pli_filters_have(&list, PLAIT_ROUNDED) || pli_filters_have(&list, PLAIT_KEPT_BACK));
+}
+
+static void make_table(world *w, int32_t t) {
+    enum { STALE = 10 };
+    static const char *const stale[STALE] = { "async", "ssp:1", "ssp:3", "essp:1", "bounded-delay:1", "asp:1:3",
+                                              "asp:3:4", "downpour:2:3", "vap:6", "sequential" };
+    char                     name[8];
+    plait_table_opts         opts;
+    plait_table_opts_init(&opts);
+    snprintf(name, sizeof name, "t%d", t);
+    opts.name = name;
+    opts.type = PLAIT_F64;
+    uint64_t shape = pick(w, 3);
+    opts.rows = shape == 2 ? 0 : ROWS;
+    opts.keyed = shape == 1;
+    opts.cols = w->workers;
+    w->stale[t] = !w->bsp || (t == 1 && pick(w, 2) == 0);
+    const bool     bsp = !w->stale[t];
+    const char    *consistency = bsp ? "bsp" : stale[pick(w, STALE)];
+    const uint64_t rule = bsp ? pick(w, 4) : strcmp(consistency, "async") == 0 ? pick(w, 3) : 0;
+    if (rule >= 2) {
+        opts.rule.name = rule == 2 ? "sgd" : "adam";
+        opts.rule.learning_rate = rule == 2 ? 1 : 0.01;
+    }
+    opts.filter = draw_filter(w, rule == 2, !bsp);
+    w->rounds[t] = is_lossy(opts.filter);
+    opts.exact = bsp && !w->rounds[t] && pick(w, 2) == 0;
+    w->opaque[t] = rule == 3 || (w->rounds[t] && bsp);
+    w->gathers_for[t] = strncmp(consistency, "downpour", 8) == 0 ? 3 : 1;
+    SURE(w, pli_spec_make(t, &opts, "ps", consistency, 1, NULL, &w->spec[t], NULL) == PLAIT_OK);
+    w->spec[t].placement = pli_placement_make(w->spec[t].rows, pli_row_bytes(&w->spec[t]), false, w->layout.servers,
+                                              w->layout.first_server);
+}
+
+static void create_tables(world *w) {
+    uint64_t now;
+    for (int32_t t = 0; t < w->tables; t++) {
+        const pli_placement *placement = &w->spec[t].placement;
+        pli_wire_create      create = { .job_hash = 5, .spec_hash = pli_spec_hash(&w->spec[t], NULL, NULL) };
+        pli_ticket           ticket;
+        pli_out             *out = direct_enter(w->d, 0, PLI_PORT_CLIENT, &now);
+        pli_spec_encode(&w->spec[t], &create.spec);
+        pli_ticket_open(&w->worker[0].client, &ticket);
+        for (int32_t i = 0; i < placement->shards; i++) {
+            const size_t names = (size_t)pli_pad8(strlen(w->spec[t].filter) + (w->spec[t].filter[0] != 0));
+            pli_msg     *msg = pli_msg_new(sizeof create + names);
+            memcpy(pli_msg_body(msg), &create, sizeof create);
+            strncpy(pli_at(pli_msg_body(msg), sizeof create), w->spec[t].filter, names);
+            SURE(w, pli_client_send(&w->worker[0].client, now, pli_placement_rank(placement, i) - placement->first_rank,
+                                    PLI_CREATE, msg, &ticket, out, NULL) == PLAIT_OK);
+        }
+        direct_leave(w->d, 0, PLI_PORT_CLIENT);
+        SURE(w, direct_run_until(w->d, ticket_done, &ticket, 1000000) && ticket.failure.code == 0);
+        direct_enter(w->d, 0, PLI_PORT_CLIENT, &now);
+        pli_ticket_unlink(&w->worker[0].client, &ticket);
+        direct_leave(w->d, 0, PLI_PORT_CLIENT);
+        pli_ticket_free(&ticket);
+        for (int32_t k = 0; k < w->workers; k++) {
+            SURE(w, pli_client_table_open(&w->spec[t], &w->layout, &w->worker[k].table[t], NULL) == PLAIT_OK);
+            SURE(w, pli_client_add_table(&w->worker[k].client, w->worker[k].table[t], NULL) == PLAIT_OK);
+            pli_raise_table(sink_of(w), k, &w->spec[t], PLI_WAY_SERVED);
+        }
+    }
+}
+
+/* --- the schedule ------------------------------------------------------------------------------------------------- */
+
+/* Has the rank shards from the first? */
+static bool serves(const world *w, int32_t rank) {
+    return rank >= w->layout.first_server && rank < w->layout.first_server + w->layout.servers;
+}
+
+bool holds(const world *w, int32_t rank) {
+    return serves(w, rank) || (rank < w->workers && rank >= w->workers - w->layout.spares);
+}
+
+void open_world(world *w, uint64_t seed, bool lives) {
+    memset(w, 0, sizeof *w);
+    w->seed = seed;
+    pli_random  random = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 7, 0);
+    direct_opts net = { .trace = getenv("PLAIT_TRACE") != NULL };
+    if (pli_random_below(&random, 3) > 0) {
+        net.delay = pli_random_f64(&random) * 0.3;
+        net.early_wake = pli_random_f64(&random) * 0.2;
+        net.twice = pli_random_f64(&random) * 0.2;
+        net.reorder = pli_random_f64(&random) * 0.3;
+        net.drop = pli_random_below(&random, 2) > 0 ? pli_random_f64(&random) * 0.2 : 0;
+    }
+    bool lossy = net.drop > 0 || net.reorder > 0;
+    w->workers = 2 + (int32_t)pli_random_below(&random, WORKERS_MAX - 1);
+    int32_t apart = pli_random_below(&random, 2) > 0 ? 2 + (int32_t)pli_random_below(&random, WORKERS_MAX - 1) : 0;
+    w->ranks = w->workers + apart;
+    const int32_t spares =
+        pli_random_below(&random, 3) == 0 ? 1 + (int32_t)pli_random_below(&random, (uint64_t)w->workers - 1) : 0;
+    w->layout = (pli_layout){ .workers = w->workers,
+                              .servers = apart > 0 ? apart : w->workers - spares,
+                              .first_server = apart > 0 ? w->workers : 0,
+                              .job_hash = 5,
+                              .spares = spares,
+                              .resend_after_ns = lossy ? 2000000 : 0,
+                              .replicas = 2 };
+    w->d = direct_new(seed, w->ranks, &net);
+    w->bsp = pick(w, 3) > 0;
+    w->leaver = -1;
+    for (int i = 0; i < HOT; i++) w->hot[i] = (uint64_t)(i * (ROWS / HOT)) + pick(w, ROWS / HOT);
+    SURE(w, witness_open(&w->witness, w->ranks, time_in, w));
+    for (int32_t rank = 0; rank < w->ranks; rank++) {
+        if (serves(w, rank)) {
+            SURE(w, pli_server_open(&w->server[rank], &w->layout, rank, 0, 1, NULL) == PLAIT_OK);
+            w->server[rank].sink = sink_of(w);
+            pli_raise_server_job(&w->server[rank]);
+            direct_add(w->d, rank, PLI_PORT_SERVER, &pli_server_ops, &w->server[rank]);
+        }
+        if (!holds(w, rank)) continue;
+        SURE(w, pli_hosted_open(&w->backups[rank], &w->layout, rank, 0, 1, sink_of(w), NULL) == PLAIT_OK);
+        direct_add(w->d, rank, PLI_PORT_REPLICA, &pli_hosted_ops, &w->backups[rank]);
+    }
+    for (int32_t k = 0; k < w->workers; k++) {
+        SURE(w, pli_client_open(&w->worker[k].client, &w->layout, k, 0, 1, NULL) == PLAIT_OK);
+        direct_add(w->d, k, PLI_PORT_CLIENT, &pli_client_ops, &w->worker[k].client);
+    }
+    listen_to_clients(w);
+    w->tables = 1 + (int32_t)pick(w, TABLES_MAX);
+    for (int32_t t = 0; t < w->tables; t++) make_table(w, t);
+    create_tables(w);
+    w->dies = pick(w, 8) > 0 && !lives;
+    w->dies_again = pick(w, 2) == 0;
+    w->barriers = pick(w, UINT64_C(1) << CLOCKS) & pick(w, UINT64_C(1) << CLOCKS);
+    w->many_in = pick(w, 16) == 0 ? (int64_t)pick(w, CLOCKS) : -1;
+    w->suspects = pick(w, 4) == 0;
+    w->victim = (int32_t)pick(w, (uint64_t)w->ranks);
+    w->death_at = direct_events(w->d) + (int64_t)pick(w, lossy ? 1500 : 500);
+    w->second = (int32_t)pick(w, (uint64_t)w->workers);
+    w->second_at = -1;
+    if (apart > 0 && w->workers > 2 && w->second != w->victim && pick(w, 2) == 0) {
+        w->second_stands_in = pick(w, 2) == 0;
+        w->second_at = w->second_stands_in ? INT64_MAX : direct_events(w->d) + (int64_t)pick(w, 500);
+        if (w->second_stands_in) w->victim = (w->second + 1) % w->workers;
+    }
+    /* Under bsp a dead one's rows must not fall to one who has left: of workers none but the leaver dies. */
+    if (pick(w, 3) == 0 && (!w->bsp || w->victim >= w->workers)) {
+        w->leaver = w->second_at >= 0 ? w->second : (int32_t)pick(w, (uint64_t)w->workers);
+        w->leaves_at = 1 + (int64_t)pick(w, CLOCKS - 1);
+        w->barriers &= (UINT64_C(1) << w->leaves_at) - 1; /* where it does not come to all */
+    }
+    w->gathers = pick(w, UINT64_C(1) << (CLOCKS + 2)) & ~UINT64_C(1);
+    if (pick(w, 4) > 0 || w->second_stands_in || w->leaver >= 0 || w->barriers == 0) return;
+    w->strikes_at = 1 + pick(w, 3);
+    w->gathers |= UINT64_C(1) << w->strikes_at;
+    w->victim = w->layout.first_server;
+    w->death_at = INT64_MAX;
+}
+
+void close_world(world *w) {
+    for (int32_t k = 0; k < w->workers; k++) {
+        worker *me = &w->worker[k];
+        if (me->asking) pli_ask_abandon(&me->ask);
+        if (me->waiting) pli_ticket_free(&me->ticket);
+        for (int32_t t = 0; t < w->tables; t++) pli_client_table_close(&me->table[t]);
+        pli_client_close(&me->client);
+    }
+    for (int32_t r = 0; r < w->ranks; r++) {
+        if (serves(w, r)) pli_server_close(&w->server[r]);
+        pli_hosted_close(&w->backups[r]);
+    }
+    direct_free(&w->d);
+}
+
+/* --- replicas ----------------------------------------------------------------------------------------------------- */
+
+const pli_server *copy_at(const world *w, int32_t s, int32_t place) {
+    const int32_t rank = pli_replica_rank(&w->layout, s, place);
+    return place == 0 ? &w->server[rank] : w->backups[rank].replica[s];
+}
+
+const pli_server *who_serves(const world *w, int32_t s) {
+    for (int32_t p = 0; p < pli_replica_places(&w->layout); p++) {
+        const pli_server *replica = copy_at(w, s, p);
+        if (replica != NULL && !w->dead[replica->rank] && replica->replicas->serves) return replica;
+    }
+    return NULL;
+}
+
+const pli_server *other_of(const world *w, const pli_server *replica) {
+    const pli_replicas *c = replica->replicas;
+    return c->other < 0 || w->dead[c->other] ? NULL : copy_at(w, replica->number, c->other_place);
+}
+
+bool all_are_double(const world *w) {
+    for (int32_t s = 0; s < w->layout.servers; s++) {
+        const pli_server *replica = who_serves(w, s), *other = replica == NULL ? NULL : other_of(w, replica);
+        if (other == NULL || !other->replicas->whole) return false;
+    }
+    return true;
+}
+
+void tell(const world *w) {
+    for (int32_t k = 0; k < w->workers; k++)
+        print_message("worker %d: state %d clock %lld\n", k, w->worker[k].state, (long long)w->worker[k].clock);
+    for (int32_t s = 0; s < w->layout.servers; s++)
+        for (int32_t p = 0; p < pli_replica_places(&w->layout); p++) {
+            const pli_server *replica = copy_at(w, s, p);
+            if (replica == NULL) continue;
+            const pli_replicas *c = replica->replicas;
+            print_message("shards %d place %d rank %d%s: serves %d whole %d other %d applied %lld sum %d deaths %d "
+                          "slowest %lld unconfirmed %d\n",
+                          s, p, replica->rank, w->dead[replica->rank] ? " (dead)" : "", c->serves, c->whole, c->other,
+                          (long long)replica->applied, c->sum != NULL, c->deaths, (long long)replica->slowest,
+                          c->first != NULL);
+        }
+}
+
+/* --- deaths ------------------------------------------------------------------------------------------------------- */
+
+void kill_rank(world *w, int32_t rank, bool suspected) {
+    plait_error why = { .code = PLAIT_EPEER, .rank = rank, .text = "killed" };
+    if (w->dead[rank] || (rank < w->workers && w->worker[rank].state == DONE)) return;
+    w->dead[rank] = true;
+    w->zombie[rank] = suspected;
+    if (suspected)
+        direct_suspect(w->d, rank, &why);
+    else direct_member(w->d, PLI_MEMBER_DIED, rank, &why);
+    if (rank < w->workers && !suspected) w->worker[rank].state = DEAD;
+}
+
+static bool is_at_work(const world *w, int32_t k) {
+    return !w->dead[k] && w->worker[k].state != DONE && w->worker[k].state != DEAD;
+}
+
+/* Does one that is taken for dead and lives hold shards that the rank holds, too? */
+static bool shares_with_zombie(const world *w, int32_t rank) {
+    for (int32_t s = 0; s < w->layout.servers; s++) {
+        bool here = false, zombie = false;
+        for (int32_t p = 0; p < pli_replica_places(&w->layout); p++) {
+            const pli_server *replica = copy_at(w, s, p);
+            if (replica == NULL) continue;
+            here = here || replica->rank == rank;
+            zombie = zombie || w->zombie[replica->rank];
+        }
+        if (here && zombie) return true;
+    }
+    return false;
+}
+
+/* Any rank, while a worker is left, once nothing can be lost by it. */
+void kill_another(world *w) {
+    const int32_t rank = (int32_t)pick(w, (uint64_t)w->ranks);
+    int32_t       left = 0;
+    for (int32_t k = 0; k < w->workers; k++) left += k != rank && is_at_work(w, k);
+    if (pick(w, 20) > 0 || w->dead[rank] || left == 0 || !all_are_double(w)) return;
+    if (w->bsp && w->leaver >= 0 && rank < w->workers) return;
+    w->dies_again = pick(w, 2) == 0;
+    w->two_gone = w->two_gone || shares_with_zombie(w, rank);
+    kill_rank(w, rank, false);
+}
+
+/* Here no view drops what a zombie says, so a third rank may hear that two replicas take each other for dead. */
+bool names_a_cut(const world *w, int32_t rank) {
+    return w->two_gone && strstr(direct_error(w->d, rank)->text, "take each other for dead") != NULL;
+}
