@@ -208,6 +208,16 @@ static bool is_kept(const judge *j, const member *m, int64_t n) {
     return false;
 }
 
+/* Have all workers that live the variable in the step? */
+static void judge_same(judge *j, const member *m, int64_t n) {
+    const int32_t workers = j->proof->workers - pli_schedule_dead_by(&j->dead, m->clock);
+    int64_t       living = 0;
+    for (int64_t i = 0; i < n; i++) living += !is_dead(j, &m[i]);
+    if (living < workers)
+        refute(j, "same", m->rank, m->clock, "in step %lld only %lld of %d workers have variable %lld (rank %d has)",
+               (long long)m->step, (long long)living, workers, (long long)m->variable, m->rank);
+}
+
 static void judge_variable(judge *j, const member *m, int64_t n) {
     for (int64_t i = 1; i < n; i++)
         for (int64_t k = m->together ? i - 1 : 0; k < i; k++)
@@ -216,9 +226,7 @@ static void judge_variable(judge *j, const member *m, int64_t n) {
                        "variable %lld is twice in step %lld: in clock %lld of rank %d, and in clock %lld of rank %d",
                        (long long)m->variable, (long long)m->step, (long long)m[k].clock, m[k].rank,
                        (long long)m[i].clock, m[i].rank);
-    if (m->together && n < j->proof->workers)
-        refute(j, "same", m->rank, m->clock, "in step %lld only %lld of %d workers have variable %lld (rank %d has)",
-               (long long)m->step, (long long)n, j->proof->workers, (long long)m->variable, m->rank);
+    if (m->together) judge_same(j, m, n);
     if (!is_kept(j, m, n))
         refute(j, "lost", m->rank, m->clock, "variable %lld of step %lld was rank %d's, which died in clock %lld: "
                                              "nobody took it over", (long long)m->variable, (long long)m->step, m->rank,

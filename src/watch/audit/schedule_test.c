@@ -315,6 +315,40 @@ static void test_a_worker_that_dies(void **state) {
     }
 }
 
+/* All workers take the same variable in each step; worker 1 dies. strays: after that worker 2 takes another. */
+static pli_schedule_proof die_side_by_side(bool known, bool strays) {
+    const pli_event_job job = { .workers = W, .servers = W, .replicas = 2 };
+    begin("bsp");
+    raise_event((pli_event){ .kind = PLI_EVENT_JOB, .server = true, .rank = 0, .info.job = &job });
+    for (int32_t w = 0; w < W; w++) {
+        for (int64_t step = 0; step < LASTS; step++) {
+            const int64_t         variable = 20 + (strays && w == 2 && step > DIES);
+            const pli_event_touch touch = { .variable = variable, .writes = true, .key = (uint64_t)variable };
+            take(w, step, step, true, 1, &touch);
+            if (w == 1 && step == DIES) break;
+            raise_event((pli_event){ .kind = PLI_EVENT_CLOCK, .rank = w, .clock = step });
+        }
+        if (w != 1) raise_event((pli_event){ .kind = PLI_EVENT_DONE, .rank = w });
+    }
+    if (known) raise_event((pli_event){ .kind = PLI_EVENT_GONE, .server = true, .rank = 0, .peer = 1 });
+    const pli_schedule_proof proof = prove(NULL);
+    unlink(path);
+    return proof;
+}
+
+static void test_a_worker_that_dies_in_steps_that_all_take(void **state) {
+    (void)state;
+    const pli_schedule_proof right = die_side_by_side(true, false), strays = die_side_by_side(true, true),
+                             unknown = die_side_by_side(false, false);
+    if (right.verdict != PLI_AUDIT_PROVEN) fail_msg("%s", right.first.text);
+    assert_int_equal(right.dead, 1);
+    assert_int_equal(strays.verdict, PLI_AUDIT_REFUTED);
+    assert_string_equal(strays.first.rule, "same");
+    assert_non_null(strstr(strays.first.text, "only 1 of 2 workers have variable 20"));
+    assert_int_equal(unknown.verdict, PLI_AUDIT_REFUTED);
+    assert_string_equal(unknown.first.rule, "steps");
+}
+
 static void test_how_it_is_told(void **state) {
     pli_text text = { 0 };
     (void)state;
@@ -341,6 +375,7 @@ int main(void) {
         cmocka_unit_test(test_steps_that_all_take),      cmocka_unit_test(test_nothing_is_proven_of_nothing),
         cmocka_unit_test(test_a_worker_that_dies),       cmocka_unit_test(test_how_it_is_told),
         cmocka_unit_test(test_a_cut_log),
+        cmocka_unit_test(test_a_worker_that_dies_in_steps_that_all_take),
         cmocka_unit_test(test_steps_that_all_take_under_stale_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
