@@ -1,6 +1,6 @@
 #!/bin/sh
 # Plants each mistake of mutants.txt in the protocol, runs it through seeded schedules, and wants it refuted by its judge: the
-# audit of the schedules' event logs and nobody else, or what the schedules of copies promise. A crash is no refutation. The
+# audit of the schedules' event logs and nobody else, or what the schedules promise. A crash is no refutation. The
 # code as it stands must be proven.
 #
 # A mistake whose name begins with ~ is found late, and looked for under PLAIT_TEST_FULL only, in ten times the schedules.
