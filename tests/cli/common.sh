@@ -16,6 +16,17 @@ until_holds() {
     return 1
 }
 
+# in_time words...: a death that must come within a run: the words make the run, kill a process of it and judge how it ended,
+# and return 1 if it had ended before, as it may where other programs have the processor. Then it is tried anew, ten times, and
+# `at N` is 1, not N: the process is killed sooner.
+in_time() {
+    for try in 1 2 3 4 5 6 7 8 9 10; do
+        if "$@"; then return 0; fi
+    done
+    fail "$*: ten times the run had ended before its process was killed"
+}
+at() { if [ "${try:-1}" -eq 1 ]; then echo "$1"; else echo 1; fi; }
+
 says() { grep -q -- "$2" "$1" 2>/dev/null; }                # says FILE PATTERN
 gone() { ! kill -0 "$1" 2>/dev/null; }                      # gone PID
 

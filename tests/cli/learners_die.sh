@@ -40,19 +40,22 @@ near() {
         fail "$1: a loss of $(field run validation_loss) instead of $(field "$1" validation_loss)"
 }
 
-# dies NAME NUMBER words...: rank NUMBER mod 3 is killed; the model and its figures are those of run NAME
+# dies NAME NUMBER words...: rank NUMBER mod 3 is killed; the model and its figures are those of run NAME. Returns 1 if the run
+# had ended before.
 dies() {
     name=$1 number=$2 victim=$(($2 % 3))
     shift 2
     rm -rf m model model.done log.*
     "$PLAIT" launch -n 3 -- "$PLAIT" train "$@" --topology ps --json --quiet --replicas 2 --events log --metrics m --out model >run.out 2>err &
     pid=$!
-    until_holds 60 reaches $((number * 5 % 17 + 1)) || fail "$name $number: no round ends"
-    kill -KILL "$(pid_of $victim)" 2>/dev/null || fail "$name $number: rank $victim had ended before"
+    until_holds 60 reaches "$(at $((number * 5 % 17 + 1)))" || fail "$name $number: no round ends"
+    kill -KILL "$(pid_of $victim)" 2>/dev/null || true
     until_holds 60 gone $pid || { fail "$name $number does not end"; kill -9 $pid; }
     code=0
     wait $pid || code=$?
-    [ $code -eq 0 ] && says model.done '"ranks_lost": \['$victim'\]' || fail "$name $number: exit $code, $(cat model.done err)"
+    [ $code -eq 0 ] || fail "$name $number: exit $code, $(cat err)"
+    says model.done '"ranks_lost": \[\]' && return 1
+    says model.done '"ranks_lost": \['$victim'\]' || fail "$name $number: $(cat model.done err)"
     says run.out '"ranks_lost": \['$victim'\]' || fail "$name $number: the record: $(cat run.out)"
     near "$name" || for key in model_hash train_loss validation_loss best_epoch oob_loss oob_accuracy; do
         [ "$(field run $key)" = "$(field "$name" $key)" ] || fail "$name $number: $key $(field run $key) instead of $(field "$name" $key)"
@@ -72,30 +75,35 @@ for what in dense sparse ranked forest features voting solved stepped; do
     run=0
     while [ $run -lt "$runs" ]; do
         # shellcheck disable=SC2086
-        dies $what $number $words
+        in_time dies $what $number $words
         run=$((run + 1)) number=$((number + 1))
     done
 done
 
 # A rank is only frozen, and wakes when the others have ended: it hears that they took it for lost, although what they sent
 # it before will never come whole, and ends no clock by itself.
-rm -rf m model model.done log.*
-# shellcheck disable=SC2086
-"$PLAIT" launch -n 3 -- "$PLAIT" train $dense --topology ps --json --quiet --replicas 2 --heartbeat 1 --events log --metrics m --out model >run.out 2>err &
-pid=$!
-until_holds 60 reaches 3 || fail "frozen: no round ends"
-frozen=$(pid_of 1)
-kill -STOP "$frozen" 2>/dev/null || fail "frozen: rank 1 had ended before"
-until_holds 60 [ -e model.done ] || fail "frozen: the others do not end"
-kill -CONT "$frozen"
-until_holds 60 gone $pid || { fail "frozen: the run does not end"; kill -9 $pid; }
-code=0
-wait $pid || code=$?
-[ $code -eq 0 ] && says model.done '"ranks_lost": \[1\]' || fail "frozen: exit $code, $(cat model.done err)"
-# It may see first that the others have ended: then it has lost the last replica.
-says err 'took this rank for lost' || says err 'held the last replica' || fail "the frozen rank is not told: $(cat err)"
-[ "$(field run model_hash)" = "$(field dense model_hash)" ] || fail "frozen: another model"
-"$PLAIT" audit log.* >said 2>&1 || fail "frozen: the audit: $(cat said)"
+freezes() {
+    rm -rf m model model.done log.*
+    # shellcheck disable=SC2086
+    "$PLAIT" launch -n 3 -- "$PLAIT" train $dense --topology ps --json --quiet --replicas 2 --heartbeat 1 --events log --metrics m --out model >run.out 2>err &
+    pid=$!
+    until_holds 60 reaches 3 || fail "frozen: no round ends"
+    frozen=$(pid_of 1)
+    kill -STOP "$frozen" 2>/dev/null || true
+    until_holds 60 [ -e model.done ] || fail "frozen: the others do not end"
+    kill -CONT "$frozen" 2>/dev/null || true
+    until_holds 60 gone $pid || { fail "frozen: the run does not end"; kill -9 $pid; }
+    code=0
+    wait $pid || code=$?
+    [ $code -eq 0 ] || fail "frozen: exit $code, $(cat err)"
+    says model.done '"ranks_lost": \[\]' && return 1
+    says model.done '"ranks_lost": \[1\]' || fail "frozen: $(cat model.done err)"
+    # It may see first that the others have ended: then it has lost the last replica.
+    says err 'took this rank for lost' || says err 'held the last replica' || fail "the frozen rank is not told: $(cat err)"
+    [ "$(field run model_hash)" = "$(field dense model_hash)" ] || fail "frozen: another model"
+    "$PLAIT" audit log.* >said 2>&1 || fail "frozen: the audit: $(cat said)"
+}
+in_time freezes
 
 # shellcheck disable=SC2086
 {
