@@ -5,7 +5,7 @@
  * survive_stages.c nets in stages. */
 #include "learn/survive.h"
 
-enum { RUNS = 120, RUNS_FULL = 400 };
+enum { RUNS = 120, RUNS_FULL = 400, LATE = 2, LATE_FULL = 30 };
 
 /* Draws who dies second, and when. If the first held no shards, the second may die at any moment. */
 static void draw_second(story *s, pli_random *r) {
@@ -72,6 +72,42 @@ static void test_any_rank_may_die_at_any_moment(void **unused) {
     if (one == NULL && died * 2 < runs)
         fail_msg("only %lld of %lld deaths were told", (long long)died, (long long)runs);
     pli_free(whole);
+    free_data(data);
+}
+
+/* A rank dies behind a clock that it has ended, and that is safe: one of the others knows, and goes on; the other hears
+ * of the death first, and stands in in vain. So they count the dead one out a clock apart, and yet must do the same. */
+static void test_a_death_is_heard_before_the_clock_is_safe(void **unused) {
+    (void)unused;
+    static const int stop = 0;
+    plait_data      *data[SETS];
+    plait_error      err = { 0 };
+    const char      *one = getenv("PLAIT_SEED");
+    const int64_t    each = getenv("PLAIT_TEST_FULL") != NULL ? LATE_FULL : LATE;
+    make_data(data);
+    for (size_t k = 0; k < KINDS; k++) {
+        story whole = story_of(&kinds[k], data, &stop);
+        if (strcmp(kinds[k].consistency, "bsp") != 0) continue; /* else nobody stands in */
+        if (run(&whole, &err) < 0) fail_msg("%s: %s", kinds[k].name, err.text);
+        for (int64_t i = 0; i < each; i++) {
+            const uint64_t seed = one != NULL ? strtoull(one, NULL, 10) : (uint64_t)i + 1;
+            pli_random     r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 13, k);
+            story          s = story_of(&kinds[k], data, &stop);
+            char           what[160];
+            s.victim = (int32_t)pli_random_below(&r, HOLDERS);
+            s.killer = (s.victim + 1 + (int32_t)pli_random_below(&r, 2)) % HOLDERS;
+            s.late = HOLDERS - s.victim - s.killer;
+            s.late_clock = 1 + (int64_t)pli_random_below(&r, (uint64_t)whole.ended_clocks[0]);
+            snprintf(what, sizeof what, "seed %llu (%s): rank %d dies behind clock %lld, for rank %d in it",
+                     (unsigned long long)seed, kinds[k].name, (int)s.victim, (long long)s.late_clock, (int)s.late);
+            if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", what);
+            err = (plait_error){ 0 };
+            if (run(&s, &err) < 0) fail_msg("%s: %s", what, err.text);
+            check(&s, &kinds[k], &whole, what);
+            if (!atomic_load(&s.stood)) fail_msg("%s: nobody stood in", what);
+            if (one != NULL) break;
+        }
+    }
     free_data(data);
 }
 
@@ -202,6 +238,7 @@ static void test_what_cannot_go_on_is_refused_by_name(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_any_rank_may_die_at_any_moment),
+                                        cmocka_unit_test(test_a_death_is_heard_before_the_clock_is_safe),
                                         cmocka_unit_test(test_any_rank_may_die_while_blocks_rotate),
                                         cmocka_unit_test(test_any_rank_may_die_while_first_centres_are_drawn),
                                         cmocka_unit_test(test_what_cannot_go_on_is_refused_by_name) };

@@ -30,6 +30,11 @@ typedef struct story {
     int64_t              second_at; /* that call; 0: nobody */
     int64_t              second_clocks; /* or behind so many clocks of the killer since the first death; 0: nobody */
     int64_t              clocks; /* of the killer since then; its own */
+    int64_t              late_clock; /* the victim dies behind this clock of the killer; 0: see above. Rank `late` hears
+                                      * of the death before it hears that this clock of its own is safe */
+    int32_t              late;
+    int64_t              ended_clocks[RANKS_MAX]; /* each its rank's own */
+    _Atomic bool         stood; /* late stands in */
     plait_comm *_Atomic  comm[RANKS_MAX]; /* release, pairs with the killer's acquire */
     _Atomic int64_t      calls[RANKS_MAX];
     int64_t              before_tables[RANKS_MAX]; /* how many of them came before its first table */
@@ -71,6 +76,13 @@ static void end_clock(const plait_comm *comm) {
     const int32_t me = plait_comm_rank(comm);
     if (now == NULL || me != now->killer || now->at < 0 || atomic_load(&now->calls[me]) <= now->at) return;
     if (++now->clocks == now->second_clocks) kill_rank(now->second);
+}
+
+static void note_clock(int32_t me, plait_status status) {
+    if (status == PLAIT_STAND_IN && me == now->late) atomic_store(&now->stood, true);
+    if (status != PLAIT_OK) return;
+    now->ended_clocks[me]++;
+    if (me == now->killer && now->ended_clocks[me] == now->late_clock) kill_rank(now->victim);
 }
 
 /* The lead dies in the thread of its writer, before or after the commit, as if its process were killed there. */
@@ -118,7 +130,16 @@ plait_status __wrap_plait_job_clock(plait_job *job) {
     plait_status status = __real_plait_job_clock(job);
     come_by(plait_job_comm(job));
     if (status == PLAIT_OK) end_clock(plait_job_comm(job));
+    if (now != NULL) note_clock(plait_comm_rank(plait_job_comm(job)), status);
     return status;
+}
+
+bool __real_pli_client_is_safe(const pli_client *client);
+bool __wrap_pli_client_is_safe(const pli_client *client);
+bool __wrap_pli_client_is_safe(const pli_client *client) {
+    const bool late = now != NULL && client->rank == now->late && now->late_clock > 0 && !atomic_load(&now->stood) &&
+                      now->ended_clocks[client->rank] + 1 == now->late_clock;
+    return !late && __real_pli_client_is_safe(client);
 }
 
 plait_status __real_plait_table_create(plait_job *job, const plait_table_opts *opts, plait_table **table_out);

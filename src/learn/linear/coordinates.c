@@ -367,23 +367,13 @@ static plait_status tell(pli_coordinates *c, const pli_penalties *p, int64_t i, 
     return pli_coordinates_note(c, &told);
 }
 
-/* The table holds the weights at the end. Only the leading worker adds them, or who stands in for it. */
+/* The table holds the weights at the end. */
 static plait_status push(pli_coordinates *c, const pli_penalties *p) {
     const int64_t d = c->columns.features;
-    plait_job    *job = c->run->job;
-    const int32_t lead = pli_comm_lead(c->run->comm);
     double       *values = pli_calloc((size_t)d + 1, 2 * sizeof *values);
     if (values == NULL) return pli_fail(c->run->err, PLAIT_ENOMEM, "no memory for %lld weights", (long long)d);
     for (int64_t j = 0; j <= d; j++) values[2 * j] = p->values[j];
-    plait_status status;
-    bool         mine = plait_job_holder(job, lead, 0) == plait_comm_rank(c->run->comm);
-    do {
-        status = PLAIT_OK;
-        if (mine) status = plait_table_inc_range(c->table, 0, d + 1, values, 0);
-        if (status == PLAIT_OK) status = plait_job_clock(job);
-        mine = status == PLAIT_STAND_IN && plait_job_inherits(job, lead, 0) != 0;
-    } while (status == PLAIT_STAND_IN);
-    c->run->clocks_done++;
+    const plait_status status = pli_coordinates_lead_adds(c, values);
     pli_free(values);
     return status;
 }

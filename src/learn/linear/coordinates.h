@@ -154,6 +154,9 @@ bool pli_coordinates_died(const pli_coordinates *c);
 plait_status pli_coordinates_revive(pli_coordinates *c);
 /** Ends a clock in which nobody pushes. */
 plait_status pli_coordinates_clock(pli_coordinates *c);
+/** Ends a clock in which only the leading worker, or who stands in for it, adds values [features + 1, 2] to the table.
+ *  The values are the same on all workers. Collective. */
+plait_status pli_coordinates_lead_adds(pli_coordinates *c, const double *values);
 
 /* --- coordinates_kept.c ------------------------------------------------------------------------------------------- */
 

@@ -7,8 +7,9 @@
  * see that one has died, read its blocks of rows once more, each those that fall to it, and look again, over all rows,
  * from the weights at hand. What was screened out before stays so, since those bounds were of all rows.
  *
- * There are two lists of the dead (solve/inherit.h). A worker is new among the dead if either has it. The rows are cut
- * by that of the sums, and the sums that measure the columns see to it that it has all. */
+ * There are two lists of the dead (solve/inherit.h). The rows are cut by that of the sums, and so is all that the
+ * workers decide: it is the same on all of them after the same sum. The list of the clocks is not. A worker that hears
+ * of a death before it hears that its clock is safe counts the dead one out a clock before others do. */
 #include <string.h>
 
 #include "learn/linear/coordinates.h"
@@ -75,9 +76,8 @@ void pli_coordinates_score(pli_coordinates *c) {
 }
 
 bool pli_coordinates_died(const pli_coordinates *c) {
-    const pli_run *run = c->run;
-    for (int32_t w = 0; run->opts->replicas > 1 && w < plait_comm_workers(run->comm); w++)
-        if (!c->gone[w] && (pli_comm_is_absent(run->comm, w) || plait_job_holder(run->job, w, 0) != w)) return true;
+    for (int32_t w = 0; w < plait_comm_workers(c->run->comm); w++)
+        if (!c->gone[w] && pli_comm_is_absent(c->run->comm, w)) return true;
     return false;
 }
 
@@ -91,6 +91,21 @@ plait_status pli_coordinates_revive(pli_coordinates *c) {
 plait_status pli_coordinates_clock(pli_coordinates *c) {
     plait_status status;
     while ((status = plait_job_clock(c->run->job)) == PLAIT_STAND_IN) {} /* nobody has pushed */
+    PLI_TRY(status);
+    c->run->clocks_done++;
+    return PLAIT_OK;
+}
+
+plait_status pli_coordinates_lead_adds(pli_coordinates *c, const double *values) {
+    plait_job    *job = c->run->job;
+    const int32_t lead = pli_comm_lead(c->run->comm);
+    bool          mine = plait_job_holder(job, lead, 0) == plait_comm_rank(c->run->comm);
+    plait_status  status;
+    do {
+        status = mine ? plait_table_inc_range(c->table, 0, c->columns.features + 1, values, 0) : PLAIT_OK;
+        if (status == PLAIT_OK) status = plait_job_clock(job);
+        mine = status == PLAIT_STAND_IN && plait_job_inherits(job, lead, 0) != 0;
+    } while (status == PLAIT_STAND_IN);
     PLI_TRY(status);
     c->run->clocks_done++;
     return PLAIT_OK;

@@ -6,9 +6,12 @@
  *     push   table[j] += own part of the slope, less what the worker had added before
  *     pull   slope of j = table[j]; each weight moves to its best value as if the others of the step stayed
  *
- * If a worker dies in a step (--replicas 2), an heir pushes zeros for the weights that the dead worker pushed for, and
- * no weight moves. Then the dead worker's rows are others' (coordinates_rows.c), and sums of slopes count from what the
- * table holds at that moment.
+ * If a worker dies in a step (--replicas 2), an heir pushes for the weights that the dead worker pushed for: nothing to
+ * the slope, and a *mark*, 1 in the column beside it. Where a server has the dead worker's part, what the heir pushes
+ * does not count. So a mark says that a slope lacks a part. All workers read the same marks, and if there is one, no
+ * weight moves. (That a worker stands in says less: it may do so in vain, while others have ended the step and count
+ * the dead one out in the next.) Then the dead worker's rows are others' (coordinates_rows.c), and sums of slopes count
+ * from what the table holds at that moment.
  *
  * Weights whose columns are alike would all correct the same error, and together overshoot. With columns of length 1, n
  * of them that move together have a Gram matrix of largest value up to n; steps by the diagonal alone then drive each
@@ -43,6 +46,7 @@ struct pli_steps_by_weight {
     double         *value;      /* [take, 2] */
     double          usual;      /* how long a move was lately, on average */
     double          fall;       /* what the step at hand lowers the objective by, if nothing interferes */
+    bool            lacks;      /* a slope of the last step lacks a dead worker's part */
     double         *products;   /* [features, features] with an event log; NULL: none, or too many      */
 };
 typedef struct pli_steps_by_weight steps;
@@ -66,7 +70,7 @@ static plait_status push(void *user, const plait_turn *turn) {
     for (int64_t i = 0; i < turn->n; i++) {
         const int64_t j = (int64_t)s->key[i];
         const double  own = turn->stands_in ? s->told[j] : pli_column_dot(&c->columns, j, c->q);
-        s->value[2 * i] = 0;
+        s->value[2 * i] = turn->stands_in;
         s->value[2 * i + 1] = own - s->told[j];
         s->told[j] = own;
         pli_comm_work(c->run->comm, PLI_WORK_ENTRIES, (uint64_t)(c->columns.start[j + 1] - c->columns.start[j]));
@@ -95,6 +99,8 @@ static plait_status pull(void *user, const plait_turn *turn, double *change) {
     s->fall = 0;
     if (turn->n == 0 || pli_coordinates_died(c)) return PLAIT_OK;
     PLI_TRY(plait_table_get(c->table, turn->n, s->key, s->value));
+    for (int64_t i = 0; i < turn->n; i++) s->lacks = s->lacks || s->value[2 * i] - s->base[2 * s->key[i]] > 0.5;
+    if (s->lacks) return PLAIT_OK;
     for (int64_t i = 0; i < turn->n; i++) {
         const int64_t j = (int64_t)s->key[i];
         s->value[2 * i] = way_of(c, j, s->value[2 * i + 1] - s->base[2 * j + 1] - c->lag * c->first[j]);
@@ -228,12 +234,30 @@ void pli_coordinates_steps_free(pli_coordinates *c) {
     c->steps = NULL;
 }
 
+/* Takes the marks out of the table again, where the weights will be. */
+static plait_status take_marks(pli_coordinates *c) {
+    const int64_t d = c->columns.features;
+    double       *base = c->steps->base, *less = pli_calloc((size_t)d + 1, 2 * sizeof *less);
+    bool          any = false;
+    if (less == NULL) return pli_fail(c->run->err, PLAIT_ENOMEM, "no memory for %lld weights", (long long)d);
+    for (int64_t j = 0; j <= d; j++) {
+        any = any || base[2 * j] != 0;
+        less[2 * j] = -base[2 * j];
+        base[2 * j] = 0;
+    }
+    const plait_status status = any ? pli_coordinates_lead_adds(c, less) : PLAIT_OK;
+    pli_free(less);
+    return status;
+}
+
 plait_status pli_coordinates_steps_anew(pli_coordinates *c) {
     steps *s = c->steps;
     if (s == NULL) return PLAIT_OK;
     PLI_TRY(pli_coordinates_clock(c)); /* what the dead pushed last is in the table, or never will be */
     PLI_TRY(plait_table_get_range(c->table, 0, c->columns.features + 1, s->base));
+    PLI_TRY(take_marks(c));
     memset(s->told, 0, (size_t)c->columns.features * sizeof *s->told);
+    s->lacks = false;
     plait_schedule_forget(s->schedule);
     return PLAIT_OK;
 }
@@ -268,7 +292,7 @@ plait_status pli_coordinates_steps_take(pli_coordinates *c, double target) {
         while (plait_schedule_updates(s->schedule) < until) {
             PLI_TRY(plait_schedule_step(s->schedule));
             c->run->clocks_done++;
-            if (pli_coordinates_died(c)) return PLAIT_OK;
+            if (s->lacks || pli_coordinates_died(c)) return PLAIT_OK;
             lately += s->fall;
             sum += s->fall;
             if (!(sum <= (c->logistic ? 1e6 : 8) * c->look.primal)) return diverged(c);
