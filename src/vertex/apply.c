@@ -222,11 +222,14 @@ static plait_status superstep(applying *a, outcome *o) {
     return PLAIT_OK;
 }
 
-/* The vertices that take part in the next superstep are found now, and go into a checkpoint. */
+/* The vertices that take part in the next superstep are found now, and go into a checkpoint. It has all that was pushed,
+ * and a run that goes on from it has seen all of that from the first. So nobody may have seen less here, or those whom
+ * the rest signals would not take part. */
 static plait_status pause_run(applying *a) {
     pli_vertex_run *run = a->run;
     if (!pli_vertex_is_due(run)) return PLAIT_OK;
     if (run->frontier != NULL) {
+        if (!run->all_is_read) PLI_TRY(plait_job_barrier(run->job));
         PLI_TRY(pli_vertex_read(run));
         pli_vertex_tell(run);
         pli_active_next(&a->active, run);
@@ -243,9 +246,21 @@ static plait_status is_still(pli_vertex_run *run, bool *met) {
     return run->report.still ? PLAIT_OK : plait_job_barrier(run->job);
 }
 
+/* A run goes on from a checkpoint: what is seen of others before their first push is what they told at the pause. */
+static plait_status take_up(applying *a) {
+    pli_vertex_run *run = a->run;
+    if (!run->restored || a->active.now == NULL) return PLAIT_OK;
+    PLI_TRY(pli_vertex_read(run));
+    pli_vertex_tell(run);
+    pli_active_next(&a->active, run);
+    a->active.ready = true;
+    return run->all_is_read ? PLAIT_OK : plait_job_barrier(run->job);
+}
+
 static plait_status loop(applying *a) {
     pli_vertex_run *run = a->run;
     bool            met = false;
+    PLI_TRY(take_up(a));
     while (!run->report.still && (run->limit == 0 || run->report.supersteps < run->limit)) {
         outcome o = { 0 };
         PLI_TRY(superstep(a, &o));
