@@ -25,10 +25,14 @@ free_port() {
 }
 # page NAME PORT: its live commands, as bash reads them; $pid in place of a job's number
 page() {
-    echo "curl() { command curl -sS --retry-connrefused --retry 20 --retry-delay 1 -w '\n' \"\$@\"; }"
+    cat <<'EOF'
+curl() { command curl -sS --retry-connrefused --retry 20 --retry-delay 1 -w '\n' "$@"; }
+address() { sed -n 's/^plait: dashboard: //p' talk | sed 's/?/metrics?/'; }
+shows_all() { grep -q dashboard talk && command curl -s "$(address)" | grep -q 'rank_clock{rank="3"}'; }
+EOF
     awk '/^```sh live/ { in_it = 1; next } /^```/ { in_it = 0 } in_it' "$root/docs/$1" |
-        sed "s/$2/$port/g; s/kill -HUP %1.*/kill -HUP \$pid; sleep 0.2/; s/&\$/\& pid=\$!/
-            s/^sleep 3\$/until grep -q dashboard talk; do sleep 0.1; done; sleep 0.5/"
+        sed "s/$2/$port/g; s/kill -HUP %1.*/kill -HUP \$pid; until grep -q 'SIGHUP: now' serving.err; do sleep 0.1; done/; s/&\$/\& pid=\$!/
+            s/^sleep 3\$/until shows_all; do sleep 0.1; done/"
     # shellcheck disable=SC2016
     echo 'kill -TERM $pid; wait $pid || true'
 }
