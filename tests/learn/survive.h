@@ -123,10 +123,13 @@ STAND_BEFORE(plait_comm_allreduce_begin,
 STAND_BEFORE(plait_comm_allgatherv, (plait_comm * comm, const void *mine, size_t bytes, size_t *sizes, void **all_out),
              (comm, mine, bytes, sizes, all_out), comm)
 
+static _Thread_local int32_t ending; /* the rank whose thread has last called plait_job_clock */
+
 plait_status __real_plait_job_clock(plait_job *job);
 plait_status __wrap_plait_job_clock(plait_job *job);
 plait_status __wrap_plait_job_clock(plait_job *job) {
     come_by(plait_job_comm(job));
+    ending = plait_comm_rank(plait_job_comm(job));
     plait_status status = __real_plait_job_clock(job);
     come_by(plait_job_comm(job));
     if (status == PLAIT_OK) end_clock(plait_job_comm(job));
@@ -137,8 +140,8 @@ plait_status __wrap_plait_job_clock(plait_job *job) {
 bool __real_pli_client_is_safe(const pli_client *client);
 bool __wrap_pli_client_is_safe(const pli_client *client);
 bool __wrap_pli_client_is_safe(const pli_client *client) {
-    const bool late = now != NULL && client->rank == now->late && now->late_clock > 0 && !atomic_load(&now->stood) &&
-                      now->ended_clocks[client->rank] + 1 == now->late_clock;
+    const bool late = now != NULL && ending == now->late && now->late_clock > 0 && !atomic_load(&now->stood) &&
+                      now->ended_clocks[ending] + 1 == now->late_clock;
     return !late && __real_pli_client_is_safe(client);
 }
 

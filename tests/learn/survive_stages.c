@@ -12,7 +12,7 @@ static const kind kinds_in_stages[] = {
     { "net in stages, async", "mlp", "async", "sgd", NULL, false, false, false, NULL, NULL },
 };
 enum { STAGED = sizeof kinds_in_stages / sizeof kinds_in_stages[0] };
-enum { DEATHS = 40, DEATHS_FULL = 1000, KEPT = 20, KEPT_FULL = 300 };
+enum { DEATHS = 40, DEATHS_FULL = 1000, KEPT = 20, KEPT_FULL = 300, LATE = 4, LATE_FULL = 100 };
 
 static story story_in_stages(const kind *k, plait_data *const data[SETS], const int *stop, int32_t replicas,
                              int32_t cut) {
@@ -92,6 +92,39 @@ static void test_replicas_of_a_net_in_stages_may_die(void **unused) {
     free_data(data);
 }
 
+/* One rank of a replica hears of a death before it hears that its clock is safe, and asks the others of its replica to
+ * stand in with it, in vain; another replica has ended that clock. */
+static void test_a_death_is_heard_before_the_clock_is_safe(void **unused) {
+    (void)unused;
+    static const int stop = 0;
+    plait_data      *data[SETS];
+    plait_error      err = { 0 };
+    const uint64_t   each = getenv("PLAIT_TEST_FULL") != NULL ? LATE_FULL : LATE;
+    make_data(data);
+    for (size_t k = 0; k < STAGED; k++) {
+        const kind *which = &kinds_in_stages[k];
+        const story begun = story_in_stages(which, data, &stop, HOLDERS, 2);
+        story       whole = begun;
+        if (strcmp(which->consistency, "bsp") != 0) continue; /* else nobody stands in */
+        if (run(&whole, &err) < 0) fail_msg("%s: %s", which->name, err.text);
+        for (uint64_t seed = 1; seed <= each; seed++) {
+            pli_random    r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 14, k);
+            story         s = begun;
+            const int32_t dead = (int32_t)pli_random_below(&r, HOLDERS), turn = (int32_t)pli_random_below(&r, 2);
+            s.victim = dead + HOLDERS * (int32_t)pli_random_below(&r, 2);
+            s.killer = (dead + 1 + turn) % HOLDERS + HOLDERS * (int32_t)pli_random_below(&r, 2);
+            s.late = (dead + 2 - turn) % HOLDERS + HOLDERS * (int32_t)pli_random_below(&r, 2);
+            s.late_clock = 1 + (int64_t)pli_random_below(&r, (uint64_t)whole.ended_clocks[0]);
+            if (run(&s, &err) < 0 || !atomic_load(&s.stood))
+                fail_msg("seed %llu (%s): rank %d dies behind clock %lld of rank %d, for rank %d in it: %s",
+                         (unsigned long long)seed, which->name, (int)s.victim, (long long)s.late_clock, (int)s.killer,
+                         (int)s.late, err.code < 0 ? err.text : "nobody stood in");
+            check(&s, which, &whole, which->name);
+        }
+    }
+    free_data(data);
+}
+
 /* --- checkpoints -------------------------------------------------------------------------------------------------- */
 
 /* Resumes in another layout, cut or whole, with two copies or one, and perhaps another death. */
@@ -159,6 +192,7 @@ static void test_checkpoints_of_stages_outlive_any_rank(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_replicas_of_a_net_in_stages_may_die),
+                                        cmocka_unit_test(test_a_death_is_heard_before_the_clock_is_safe),
                                         cmocka_unit_test(test_checkpoints_of_stages_outlive_any_rank) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
