@@ -136,15 +136,11 @@ static void test_any_rank_may_die_while_blocks_rotate(void **unused) {
 
 /* --- a death that is heard before a clock is safe ------------------------------------------------------------------ */
 
-/* A rank dies behind a clock that it has ended, and that is safe: one of the others knows, and goes on; the other hears
- * of the death first, and stands in in vain. So they count the dead one out a clock apart, and yet must do the same. */
+/* The others count the dead one out a clock apart, and yet must do the same. */
 static void die_late(story *s, uint64_t seed, uint64_t k, const story *whole, const char *name) {
     pli_random  r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 13, k);
     plait_error err = { 0 };
-    s->victim = (int32_t)pli_random_below(&r, HOLDERS);
-    s->killer = (s->victim + 1 + (int32_t)pli_random_below(&r, 2)) % HOLDERS;
-    s->late = HOLDERS - s->victim - s->killer;
-    s->late_clock = 1 + (int64_t)pli_random_below(&r, (uint64_t)whole->ended_clocks[0]);
+    draw_late(s, &r, whole);
     if (getenv("PLAIT_TRACE") != NULL) print_message("%s, seed %llu\n", name, (unsigned long long)seed);
     if (run(s, &err) < 0 || !atomic_load(&s->stood))
         fail_msg("seed %llu (%s): rank %d dies behind clock %lld, for rank %d in it: %s", (unsigned long long)seed,

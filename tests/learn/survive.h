@@ -435,6 +435,17 @@ static void draw_death(story *s, pli_random *r, const story *whole) {
     s->at = (int64_t)pli_random_below(r, (uint64_t)whole->calls[s->killer % whole->workers]);
 }
 
+/* Draws a rank that dies behind a clock that it has ended, and that is safe: one of the others knows, and goes on; the
+ * other hears of the death first, and stands in in vain. So they count the dead one out a clock apart. */
+static inline void draw_late(story *s, pli_random *r, const story *whole) {
+    const int32_t turn = (int32_t)pli_random_below(r, 2);
+    s->at = -1;
+    s->victim = (int32_t)pli_random_below(r, HOLDERS);
+    s->killer = (s->victim + 1 + turn) % HOLDERS;
+    s->late = (s->victim + 2 - turn) % HOLDERS;
+    s->late_clock = 1 + (int64_t)pli_random_below(r, (uint64_t)whole->ended_clocks[0]);
+}
+
 /* The report of the lowest worker that has ended well. */
 static const plait_report *report_of(const story *s, int32_t *ended) {
     const plait_report *report = NULL;

@@ -47,7 +47,7 @@ static void test_checkpoints_outlive_any_rank(void **unused) {
         const uint64_t seed = one != NULL ? strtoull(one, NULL, 10) : (uint64_t)i + 1;
         pli_random     r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 8, 0);
         size_t         k = pli_random_below(&r, KINDS);
-        char           what[200];
+        char           what[220];
         while (!is_kept(&kinds[k])) k = (k + 1) % KINDS;
         for (int nobody = 1; nobody >= 0; nobody--) { /* each kind once without a death */
             story s = story_of(&kinds[k], data, &stop);
@@ -61,12 +61,14 @@ static void test_checkpoints_outlive_any_rank(void **unused) {
             s.committed = pli_random_below(&r, 2) == 0;
             if (!nobody && pli_random_below(&r, 4) == 0)
                 s.tears_at = (int64_t)pli_random_below(&r, (uint64_t)atomic_load(&whole[k].looked));
+            if (!nobody && !lead && seed % 4 == 0 && strcmp(kinds[k].consistency, "bsp") == 0)
+                draw_late(&s, &r, &whole[k]);
             snprintf(what, sizeof what,
                      "seed %llu (%s): rank %d of %d (%d spare) + %d at call %lld of rank %d, or %s commit %lld; torn "
-                     "at %lld",
+                     "at %lld; late %lld",
                      (unsigned long long)seed, kinds[k].name, (int)s.victim, (int)s.workers, (int)s.opts.spares,
                      (int)s.servers, (long long)s.at, (int)s.killer, s.committed ? "behind" : "before",
-                     (long long)s.at_commit, (long long)s.tears_at);
+                     (long long)s.at_commit, (long long)s.tears_at, (long long)s.late_clock);
             if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", what);
             if (run(&s, &err) < 0) fail_msg("%s: %s", what, err.text);
             if (nobody) whole[k] = s;
