@@ -222,9 +222,9 @@ static plait_status superstep(applying *a, outcome *o) {
     return PLAIT_OK;
 }
 
-/* The vertices that take part in the next superstep are found now, and go into a checkpoint. It has all that was pushed,
- * and a run that goes on from it has seen all of that from the first. So nobody may have seen less here, or those whom
- * the rest signals would not take part. */
+/* The vertices that take part in the next superstep are found now, and go into a checkpoint. It has all that was
+ * pushed, and a run that goes on from it has seen all of that from the first. So nobody may have seen less here, or
+ * those whom the rest signals would not take part. */
 static plait_status pause_run(applying *a) {
     pli_vertex_run *run = a->run;
     if (!pli_vertex_is_due(run)) return PLAIT_OK;

@@ -134,7 +134,7 @@ static void test_any_rank_may_die_while_blocks_rotate(void **unused) {
     free_data(data);
 }
 
-/* --- a death that is heard before a clock is safe ------------------------------------------------------------------ */
+/* --- a death that is heard before a clock is safe ----------------------------------------------------------------- */
 
 /* The others count the dead one out a clock apart, and yet must do the same. */
 static void die_late(story *s, uint64_t seed, uint64_t k, const story *whole, const char *name) {

@@ -1,5 +1,5 @@
-/* tests/vertex/ways.h - a small graph, and shortest ways in it by a program that scatters: for the tests of such programs
- * (seam_test.c, paused_test.c). */
+/* tests/vertex/ways.h - a small graph, and shortest ways in it by a program that scatters: for the tests of such
+ * programs (seam_test.c, paused_test.c). */
 #ifndef PLAIT_TESTS_VERTEX_WAYS_H
 #define PLAIT_TESTS_VERTEX_WAYS_H
 
