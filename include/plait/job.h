@@ -109,6 +109,8 @@ PLAIT_API plait_status plait_job_clock(plait_job *job);
  *  data; that worker is the item's home. holder returns the home while it lives, as far as the caller's clocks have
  *  shown. A dead worker's items are spread evenly over the living spares or, without them, over all living workers.
  *  Callers that know of the same deaths get the same answer, and another death moves only the items of the dead worker.
+ *  (In the same clock they may not: one that hears of a death before it hears that its clock is safe counts the dead
+ *  worker out a clock sooner. So nothing that all workers must do alike may depend on the answer.)
  *  inherits, after PLAIT_STAND_IN: 1 if the item has become the caller's in this clock. From the next clock on, holder
  *  says so, too. Both are about the tables of all workers; for a group's see plait_table_holder (plait/table.h).
  *  Paper: Thaler and Ravishankar, "Using name-based mappings to increase hit rates", ToN 1998. */
