@@ -144,6 +144,12 @@ typedef struct plait_vertex_program {
     void (*total)(void *user, const plait_vertex *v, const void *value, double *sum);
     void (*total_edge)(void *user, const plait_vertex_edge *edge, double *sum);
     int (*stop)(void *user, int64_t superstep, const double *sum);
+    /* Cached gathers, with gather and scatter: what a vertex has gathered is kept, and where edge->other is seen to
+     * change, from `was` to `told`, post_delta changes *gathered [gathers] by what that changes of the edge's part. 1:
+     * it has; 0: it cannot, and the vertex gathers along all its edges when it takes part next. So a vertex gathers
+     * once, and then looks at the edges that change. gather must not use edge->value. A sum of many changes may differ
+     * from a gather in its last bits. Engine sync. NULL: a vertex that takes part gathers. */
+    int (*post_delta)(void *user, const plait_vertex_edge *edge, void *gathered);
 } plait_vertex_program;
 
 PLAIT_API void plait_vertex_program_init(plait_vertex_program *program);
@@ -232,9 +238,12 @@ PLAIT_API void plait_vertex_opts_init_sized(plait_vertex_opts *opts, size_t size
 
 /** Runs the program until it is still, or for `supersteps` (0: no limit), and copies all vertices' values to values_out
  *  [vertices, values] (NULL: this worker does not want them). It begins and ends at a clock's edge; its tables,
- *  NAME.value and NAME.sum, are there meanwhile, and after an error until the job ends. Errors: EINVAL, also that apply
- *  says a change that is no finite number; ENAME; EREFUSED the program and the job's settings do not go together (the
- *  text has the nearest); EMISMATCH the workers' graphs or programs differ; those of tables. The text is in
+ *  NAME.value and NAME.sum, are there meanwhile, and after an error until the job ends. In a job with two replicas
+ *  (plait_job_opts.replicas) it goes on when a worker dies: others take over its part, with the same values. Then the
+ *  tables, and others of NAME, stay until the job ends, which runs one program; the consistency is bsp; there are no
+ *  edge_values; engine sync has no scatter, async no begin and no pause (else EREFUSED). Errors: EINVAL, also that
+ *  apply says a change that is no finite number; ENAME; EREFUSED the program and the job's settings do not go together
+ *  (the text has the nearest); EMISMATCH the workers' graphs or programs differ; those of tables. The text is in
  *  plait_comm_error(). Collective over the workers; report_out may be NULL. */
 PLAIT_API plait_status plait_vertex_run(plait_job *job, const plait_edges *edges, const plait_vertex_cut *cut,
                                         const plait_vertex_program *program, int64_t supersteps, void *values_out,

@@ -3,7 +3,10 @@
  * PowerGraph's scatter runs along the edges of a vertex that has applied, and signals those on the other end. Here the
  * worker that gathers along an edge asks, when it *sees* that the far end tells something new: so a signal is no
  * message of its own, it goes with the value, and cannot overtake it. Where reads are stale a vertex is signaled later;
- * no change is overlooked, since what a worker saw last is kept beside what it reads. */
+ * no change is overlooked, since what a worker saw last is kept beside what it reads.
+ *
+ * So it is with cached gathers: what a vertex has gathered is of what it saw last, and the program changes it along the
+ * edges whose far end tells something new. */
 #include "vertex/active.h"
 
 enum { FEW = 8 }; /* by key, while fewer than one in so many own vertices are active */
@@ -15,6 +18,7 @@ bool pli_active_make(const pli_vertex_run *run, pli_active *a) {
     a->stays = pli_calloc(n, 1);
     a->changed = pli_calloc(n, 1);
     a->seen = pli_array(n, run->tell_bytes);
+    if (run->program.post_delta != NULL && (a->cached = pli_calloc(n, 1)) == NULL) return false;
     a->key = pli_array((size_t)run->part.owned, sizeof *a->key);
     return a->now != NULL && a->stays != NULL && a->changed != NULL && a->seen != NULL && a->key != NULL;
 }
@@ -24,6 +28,7 @@ void pli_active_free(pli_active *a) {
     pli_free(a->stays);
     pli_free(a->changed);
     pli_free(a->seen);
+    pli_free(a->cached);
     pli_free(a->key);
     *a = (pli_active){ 0 };
 }
@@ -61,6 +66,14 @@ static void start(pli_active *a, pli_vertex_run *run) {
     if (run->restored) memcpy(a->seen, run->told, (size_t)part->n * run->tell_bytes);
     else pli_vertex_rows(run, see_first, &(signaling){ a, run });
     a->begun = true;
+    pli_active_reread(a, run);
+}
+
+/* Changes what vertex v has gathered by what the edge tells. */
+static void change_sum(pli_active *a, const pli_vertex_run *run, int64_t v, const plait_vertex_edge *edge) {
+    if (a->cached == NULL || !a->cached[v]) return;
+    char *sum = a->sum + run->gather_bytes * (size_t)v;
+    a->cached[v] = run->program.post_delta(run->program.user, edge, sum) != 0;
 }
 
 /* Asks the edges whose far end tells something new. */
@@ -77,6 +90,7 @@ static void signal_rows(void *user, int64_t first, int64_t last, int32_t thread)
             if (!s->a->changed[rows->near[k]]) continue;
             pli_scope_edge(run, k, &at, pli_run_value(run, v), &other, &edge);
             edge.was = s->a->seen + run->tell_bytes * (size_t)rows->near[k];
+            change_sum(s->a, run, v, &edge);
             if (run->program.scatter(run->program.user, &edge) != 0) s->a->now[v] = 1;
         }
     }
@@ -89,6 +103,8 @@ void pli_active_next(pli_active *a, pli_vertex_run *run) {
         start(a, run);
         return;
     }
+    if (a->behind) memset(a->cached, 0, (size_t)run->part.n);
+    a->behind = false;
     memcpy(a->now, a->stays, (size_t)run->part.n);
     memset(a->stays, 0, (size_t)run->part.n);
     for (int64_t u = 0; u < run->part.n; u++) {
@@ -99,6 +115,11 @@ void pli_active_next(pli_active *a, pli_vertex_run *run) {
     pli_vertex_rows(run, signal_rows, &(signaling){ a, run });
     for (int64_t u = 0; u < run->part.n; u++)
         if (a->changed[u]) memcpy(a->seen + run->tell_bytes * (size_t)u, pli_run_told(run, u), run->tell_bytes);
+}
+
+void pli_active_reread(pli_active *a, const pli_vertex_run *run) {
+    if (a->cached != NULL)
+        a->behind = a->behind || memcmp(a->seen, run->told, (size_t)run->part.n * run->tell_bytes) != 0;
 }
 
 void pli_active_stays(pli_active *a, const pli_vertex_run *run, int64_t v, double change) {

@@ -14,16 +14,21 @@
  * Where a read may lack what others have pushed, a superstep in which nothing changes may only have seen too little:
  * all meet at a barrier, and the run is still if nothing changes in the superstep behind it, either.
  *
+ * A worker may also have parts of dead ones (heirs.h). It reads for all parts before it pushes for any, and what makes
+ * a part's pushes is a function of what the part reads.
+ *
  * Values change by additions: what a table holds after old + (new - old) may differ from `new` in the last bit, the
  * same on every worker, and the next superstep begins with what it holds. */
 #include <math.h>
 
 #include "comm/comm.h"
 #include "vertex/active.h"
+#include "vertex/heirs.h"
 #include "vertex/vertex.h"
 
 enum { LINE = 8 }; /* doubles apart, so that threads do not share a cache line */
 
+/* What the engine keeps of a part. */
 typedef struct applying {
     pli_vertex_run *run;
     pli_active      active;
@@ -33,10 +38,12 @@ typedef struct applying {
     double         *most;   /* [threads * LINE] the largest change, and how many have applied */
     pli_scope_room *room;   /* [threads] of update; NULL: none        */
     int32_t         threads;
+    double          largest; /* of all threads                    */
     bool            gathers; /* sums are not there yet: rows are whole */
 } applying;
 
 static bool make_room(pli_vertex_run *run, applying *a) {
+    a->run = run;
     a->threads = pli_pool_threads(run->pool);
     a->sum = pli_array((size_t)run->part.n, run->gather_bytes);
     a->change = pli_array((size_t)run->part.owned, run->value_bytes);
@@ -45,6 +52,7 @@ static bool make_room(pli_vertex_run *run, applying *a) {
     if (a->sum == NULL || a->change == NULL || a->most == NULL || (!run->owns_are_read && a->kept == NULL))
         return false;
     if (!pli_active_make(run, &a->active)) return false;
+    a->active.sum = a->sum;
     if (run->program.update == NULL) return true;
     a->room = pli_calloc((size_t)a->threads, sizeof *a->room);
     for (int32_t t = 0; a->room != NULL && t < a->threads; t++)
@@ -52,7 +60,9 @@ static bool make_room(pli_vertex_run *run, applying *a) {
     return a->room != NULL;
 }
 
-static void free_room(applying *a) {
+static void free_room(pli_vertex_run *run) {
+    applying *a = run->engine;
+    if (a == NULL) return;
     for (int32_t t = 0; a->room != NULL && t < a->threads; t++) pli_scope_room_free(&a->room[t]);
     pli_active_free(&a->active);
     pli_free(a->room);
@@ -60,6 +70,8 @@ static void free_room(applying *a) {
     pli_free(a->change);
     pli_free(a->kept);
     pli_free(a->most);
+    pli_free(a);
+    run->engine = NULL;
 }
 
 /* out = a - b, or a + b, of numbers of the program's type; whole ones wrap around, as in tables. */
@@ -108,8 +120,9 @@ static double apply_one(applying *a, int64_t v, const void *old, int32_t thread,
     const pli_vertex_run *run = a->run;
     if (run->program.update != NULL) return pli_scope_update(run, v, old, &a->room[thread], value);
     char *sum = a->sum + run->gather_bytes * (size_t)v;
-    if (a->gathers && run->program.gather != NULL) pli_scope_gather(run, v, old, sum);
-    else if (a->gathers && a->active.now != NULL) gather(run, v, v + 1, a->sum);
+    if (a->gathers && run->program.gather != NULL) {
+        if (!pli_active_takes_sum(&a->active, v)) pli_scope_gather(run, v, old, sum);
+    } else if (a->gathers && a->active.now != NULL) gather(run, v, v + 1, a->sum);
     const plait_vertex vertex = pli_vertex_of(run->edges, pli_part_vertex(&run->part, v));
     return run->program.apply(run->program.user, &vertex, sum, value);
 }
@@ -145,19 +158,6 @@ static void gather_rows(void *user, int64_t first, int64_t last, int32_t thread)
     gather(a->run, first, last, a->sum);
 }
 
-/* Adds the part's sums to the table, and gets those of own vertices when all have. */
-static plait_status share_sums(applying *a) {
-    pli_vertex_run *run = a->run;
-    const pli_part *part = &run->part;
-    pli_vertex_rows(run, gather_rows, a);
-    PLI_TRY(plait_table_inc(run->sum, part->n, part->key, a->sum, 0));
-    PLI_TRY(plait_job_clock(run->job));
-    PLI_TRY(pli_vertex_read(run)); /* what was borrowed is not, behind a clock */
-    if (part->owned == 0) return PLAIT_OK;
-    return plait_table_get_range(run->sum, (int64_t)part->key[part->own], part->owned,
-                                 a->sum + run->gather_bytes * (size_t)part->own);
-}
-
 /* After apply has used them: sums become what takes them back. */
 static plait_status take_back_sums(applying *a) {
     const pli_vertex_run *run = a->run;
@@ -184,49 +184,97 @@ static plait_status push_changes(applying *a) {
     return n > 0 ? plait_table_inc(run->value, n, a->active.key, a->change, 0) : PLAIT_OK;
 }
 
-/* What a superstep came to, over all workers. */
-typedef struct outcome {
-    double most;    /* the largest change */
-    double applied; /* how many vertices have */
-    bool   stop;
-} outcome;
+/* --- a superstep of one part -------------------------------------------------------------------------------------- */
 
-static plait_status superstep(applying *a, outcome *o) {
-    pli_vertex_run *run = a->run;
+/* Reads what the part's vertices have and tell. */
+static plait_status look(pli_vertex_run *run) {
+    applying *a = run->engine;
+    if (a == NULL) {
+        a = run->engine = pli_calloc(1, sizeof *a);
+        if (a == NULL || !make_room(run, a))
+            return pli_fail(run->err, PLAIT_ENOMEM, "%s: no memory for what is gathered", run->program.name);
+    }
     PLI_TRY(pli_vertex_read(run));
     pli_vertex_tell(run);
-    PLI_TRY(pli_vertex_total(run, &o->stop));
-    if (o->stop) return PLAIT_OK;
-    if (!a->active.ready) pli_active_next(&a->active, run);
-    a->active.ready = false;
-    if (run->sum != NULL) PLI_TRY(share_sums(a));
+    return PLAIT_OK;
+}
+
+/* Rows are shared: adds the part's sums to the table. */
+static plait_status push_sums(pli_vertex_run *run) {
+    applying *a = run->engine;
+    pli_vertex_rows(run, gather_rows, a);
+    return plait_table_inc(run->sum, run->part.n, run->part.key, a->sum, 0);
+}
+
+/* Rows are shared, and all have added theirs: gets the sums of own vertices. */
+static plait_status look_at_sums(pli_vertex_run *run) {
+    const pli_part *part = &run->part;
+    PLI_TRY(look(run)); /* what was borrowed is not, behind a clock */
+    if (part->owned == 0) return PLAIT_OK;
+    const applying *a = run->engine;
+    return plait_table_get_range(run->sum, (int64_t)part->key[part->own], part->owned,
+                                 a->sum + run->gather_bytes * (size_t)part->own);
+}
+
+/* Applies, and pushes by what values change. */
+static plait_status change(pli_vertex_run *run) {
+    applying *a = run->engine;
     for (int32_t t = 0; t < a->threads; t++) a->most[t * LINE] = a->most[t * LINE + 1] = 0;
     a->gathers = run->sum == NULL;
     pli_vertex_rows(run, apply_rows, a);
-    double all[2] = { 0, 0 };
+    a->largest = a->active.applied = 0;
     for (int32_t t = 0; t < a->threads; t++) {
-        if (a->most[t * LINE] > all[0]) all[0] = a->most[t * LINE];
-        all[1] += a->most[t * LINE + 1];
+        if (a->most[t * LINE] > a->largest) a->largest = a->most[t * LINE];
+        a->active.applied += (int64_t)a->most[t * LINE + 1];
     }
-    a->active.applied = (int64_t)all[1];
     PLI_TRY(push_changes(a));
-    PLI_TRY(plait_job_clock(run->job));
-    run->report.supersteps++;
-    plait_comm *comm = plait_job_comm(run->job);
-    double      most[2] = { all[0], pli_vertex_is_interrupted(run) };
+    return run->heirs != NULL ? pli_heirs_tell(run, a->largest, a->active.applied) : PLAIT_OK;
+}
+
+/* --- supersteps --------------------------------------------------------------------------------------------------- */
+
+/* What the superstep came to, over all workers. */
+static plait_status hear(pli_vertex_run *run, pli_outcome *o) {
+    const applying *a = run->engine;
+    plait_comm     *comm = plait_job_comm(run->job);
+    if (run->heirs != NULL) return pli_heirs_hear(run, o);
+    double most[2] = { a->largest, pli_vertex_is_interrupted(run) };
+    *o = (pli_outcome){ .applied = a->active.applied };
     PLI_TRY(plait_comm_allreduce(comm, most, 2, PLAIT_F64, PLAIT_MAX));
-    if (a->active.now != NULL) PLI_TRY(plait_comm_allreduce(comm, &all[1], 1, PLAIT_F64, PLAIT_SUM));
-    else all[1] = (double)run->edges->n;
-    run->report.interrupted = most[1] > 0;
-    *o = (outcome){ most[0], all[1], false };
+    if (a->active.now != NULL) PLI_TRY(plait_comm_allreduce(comm, &o->applied, 1, PLAIT_I64, PLAIT_SUM));
+    else o->applied = run->edges->n;
+    o->most = most[0];
+    o->interrupted = most[1] > 0;
+    return PLAIT_OK;
+}
+
+/* *stop: the program's own sums have ended the run before it. */
+static plait_status superstep(pli_vertex_run *run, pli_outcome *o, bool *stop) {
+    PLI_TRY(pli_heirs_each(run, look));
+    PLI_TRY(pli_vertex_total(run, stop));
+    if (*stop) return PLAIT_OK;
+    applying *a = run->engine;
+    if (a->active.ready) pli_active_reread(&a->active, run);
+    else pli_active_next(&a->active, run);
+    a->active.ready = false;
+    if (run->sum != NULL) {
+        PLI_TRY(pli_heirs_each(run, push_sums));
+        PLI_TRY(pli_heirs_clock(run, look, push_sums));
+        PLI_TRY(pli_heirs_each(run, look_at_sums));
+    }
+    PLI_TRY(pli_heirs_each(run, change));
+    PLI_TRY(pli_heirs_clock(run, run->sum != NULL ? look_at_sums : look, change));
+    run->report.supersteps++;
+    PLI_TRY(hear(run, o));
+    run->report.interrupted = o->interrupted;
     return PLAIT_OK;
 }
 
 /* The vertices that take part in the next superstep are found now, and go into a checkpoint. It has all that was
  * pushed, and a run that goes on from it has seen all of that from the first. So nobody may have seen less here, or
  * those whom the rest signals would not take part. */
-static plait_status pause_run(applying *a) {
-    pli_vertex_run *run = a->run;
+static plait_status pause_run(pli_vertex_run *run) {
+    applying *a = run->engine;
     if (!pli_vertex_is_due(run)) return PLAIT_OK;
     if (run->frontier != NULL) {
         if (!run->all_is_read) PLI_TRY(plait_job_barrier(run->job));
@@ -247,48 +295,49 @@ static plait_status is_still(pli_vertex_run *run, bool *met) {
 }
 
 /* A run goes on from a checkpoint: what is seen of others before their first push is what they told at the pause. */
-static plait_status take_up(applying *a) {
-    pli_vertex_run *run = a->run;
-    if (!run->restored || a->active.now == NULL) return PLAIT_OK;
-    PLI_TRY(pli_vertex_read(run));
-    pli_vertex_tell(run);
+static plait_status take_up(pli_vertex_run *run) {
+    if (!run->restored || run->program.scatter == NULL) return PLAIT_OK;
+    PLI_TRY(look(run));
+    applying *a = run->engine;
     pli_active_next(&a->active, run);
     a->active.ready = true;
     return run->all_is_read ? PLAIT_OK : plait_job_barrier(run->job);
 }
 
-static plait_status loop(applying *a) {
-    pli_vertex_run *run = a->run;
-    bool            met = false;
-    PLI_TRY(take_up(a));
+static plait_status loop(pli_vertex_run *run) {
+    bool met = false, stop = false;
+    PLI_TRY(take_up(run));
     while (!run->report.still && (run->limit == 0 || run->report.supersteps < run->limit)) {
-        outcome o = { 0 };
-        PLI_TRY(superstep(a, &o));
-        if (o.stop) {
+        pli_outcome o = { 0 };
+        PLI_TRY(superstep(run, &o, &stop));
+        if (stop) {
             run->report.stopped = 1;
             return PLAIT_OK;
         }
-        run->report.updates += (int64_t)o.applied;
+        run->report.updates += o.applied;
         if (!isfinite(o.most))
             return pli_fail(run->err, PLAIT_EINVAL, "%s: in superstep %lld a value changed by what is no finite "
                             "number", run->program.name, (long long)run->report.supersteps);
         if (run->program.scatter != NULL ? o.applied > 0 : o.most > run->program.tolerance) met = false;
         else PLI_TRY(is_still(run, &met));
         if (run->report.still) run->report.interrupted = 0; /* it has ended by itself */
-        else PLI_TRY(pause_run(a));
+        else PLI_TRY(pause_run(run));
         if (run->report.interrupted) return PLAIT_OK;
     }
     return PLAIT_OK;
 }
 
+/* The owner begins with the values that are there. */
+static plait_status keep(pli_vertex_run *run) {
+    PLI_TRY(look(run));
+    const applying *a = run->engine;
+    if (a->kept != NULL) memcpy(a->kept, pli_run_value(run, run->part.own), (size_t)run->part.owned * run->value_bytes);
+    return PLAIT_OK;
+}
+
 plait_status pli_vertex_apply(pli_vertex_run *run) {
-    applying     a = { .run = run };
-    plait_status status = PLAIT_OK;
-    if (!make_room(run, &a))
-        status = pli_fail(run->err, PLAIT_ENOMEM, "%s: no memory for what is gathered", run->program.name);
-    if (status == PLAIT_OK && a.kept != NULL && (status = pli_vertex_read(run)) == PLAIT_OK)
-        memcpy(a.kept, pli_run_value(run, run->part.own), (size_t)run->part.owned * run->value_bytes);
-    if (status == PLAIT_OK) status = loop(&a);
-    free_room(&a);
+    plait_status status = run->owns_are_read ? PLAIT_OK : keep(run);
+    if (status == PLAIT_OK) status = loop(run);
+    pli_heirs_each_made(run, free_room);
     return status;
 }

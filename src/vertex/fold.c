@@ -6,14 +6,20 @@
  * vertex is in the frontier later. The run is still when no worker has made anything better, and behind a barrier, when
  * all updates have arrived, none sees anything new.
  *
+ * With two replicas a worker may also have parts of dead ones (heirs.h). Who stands in for a dead worker does not know
+ * what that had seen, and need not: an edge whose end has not changed makes nothing better, so a pull along all edges
+ * finds exactly what the frontier finds.
+ *
  * Paper: Beamer, Asanovic and Patterson, "Direction-Optimizing Breadth-First Search", SC 2012. */
 #include "base/sort.h"
 #include "comm/comm.h"
 #include "table/table.h"
+#include "vertex/heirs.h"
 #include "vertex/vertex.h"
 
 enum { PUSH_SHARE = 16, LOOK = 8 }; /* LOOK: supersteps between two looks at all workers, where none waits for others */
 
+/* What the engine keeps of a part. */
 typedef struct folding {
     pli_vertex_run *run;
     int64_t        *seen;     /* [n] values that have been told         */
@@ -96,22 +102,57 @@ static plait_status send(folding *f) {
     return plait_table_inc(run->value, f->hits, f->hit, f->sum, 0);
 }
 
-static plait_status superstep(folding *f) {
-    pli_vertex_run      *run = f->run;
+/* --- a superstep of one part -------------------------------------------------------------------------------------- */
+
+static plait_status read_values(pli_vertex_run *run) {
+    folding *f = run->engine;
+    if (f == NULL) {
+        f = run->engine = pli_calloc(1, sizeof *f);
+        if (f != NULL) f->run = run;
+        if (f == NULL || !make_room(f))
+            return pli_fail(run->err, PLAIT_ENOMEM, "%s: no memory for a frontier", run->program.name);
+    }
+    return pli_vertex_read(run);
+}
+
+static plait_status finish(folding *f) {
+    const int64_t hits = f->hits;
+    PLI_TRY(send(f));
+    return f->run->heirs != NULL ? pli_heirs_tell(f->run, hits > 0, hits) : PLAIT_OK;
+}
+
+static plait_status spread(pli_vertex_run *run) {
+    folding             *f = run->engine;
     const pli_neighbors *back = &run->part.back;
-    PLI_TRY(pli_vertex_read(run));
-    const int64_t edges = look(f);
+    const int64_t        edges = look(f);
     memcpy(f->best, run->values, (size_t)run->part.n * 8);
     f->hits = 0;
     if (edges < back->start[back->n] / PUSH_SHARE) push(f);
     else if (edges > 0) pull(f);
-    PLI_TRY(send(f));
-    return plait_job_clock(run->job);
+    return finish(f);
+}
+
+/* In place of a worker that has died in this clock. */
+static plait_status stand_in(pli_vertex_run *run) {
+    folding *f = run->engine;
+    memcpy(f->seen, run->values, (size_t)run->part.n * 8);
+    memcpy(f->best, run->values, (size_t)run->part.n * 8);
+    f->hits = 0;
+    pull(f);
+    return finish(f);
+}
+
+/* --- supersteps --------------------------------------------------------------------------------------------------- */
+
+static plait_status superstep(pli_vertex_run *run) {
+    PLI_TRY(pli_heirs_each(run, read_values));
+    PLI_TRY(pli_heirs_each(run, spread));
+    return pli_heirs_clock(run, read_values, stand_in);
 }
 
 /* Is any worker's frontier not empty, when all updates have arrived? */
-static plait_status is_still(folding *f, bool *still_out) {
-    pli_vertex_run *run = f->run;
+static plait_status is_still(pli_vertex_run *run, bool *still_out) {
+    const folding  *f = run->engine;
     plait_comm     *comm = plait_job_comm(run->job);
     int64_t         news = f->hits, any[2] = { news, pli_vertex_is_interrupted(run) };
     PLI_TRY(plait_comm_allreduce(comm, any, 2, PLAIT_I64, PLAIT_MAX));
@@ -126,24 +167,40 @@ static plait_status is_still(folding *f, bool *still_out) {
     return PLAIT_OK;
 }
 
+/* The same where a worker may die. Reads have whole clocks there: nobody sees anything new if nobody has made anything
+ * better. */
+static plait_status is_still_without(pli_vertex_run *run, bool *still_out) {
+    pli_outcome o;
+    PLI_TRY(pli_heirs_hear(run, &o));
+    run->report.interrupted = o.interrupted;
+    *still_out = o.applied == 0 && !o.interrupted;
+    return PLAIT_OK;
+}
+
+static void free_room(pli_vertex_run *run) {
+    folding *f = run->engine;
+    if (f == NULL) return;
+    void *const memory[] = { f->seen, f->best, f->sum, f->hit, f->frontier, f };
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) pli_free(memory[i]);
+    run->engine = NULL;
+}
+
 plait_status pli_vertex_fold(pli_vertex_run *run) {
-    folding                f = { .run = run };
     const pli_scope        scope = pli_layout_scope(&run->job->layout);
     const plait_properties has =
         pli_pair_properties(pli_topology_find(run->job->topology), run->job->consistency, &scope);
     const int64_t every = (has & PLAIT_WHOLE_CLOCKS) != 0 ? 1 : LOOK;
     bool          still = false;
     plait_status  status = PLAIT_OK;
-    if (!make_room(&f)) status = pli_fail(run->err, PLAIT_ENOMEM, "%s: no memory for a frontier", run->program.name);
     while (status == PLAIT_OK && !still && (run->limit == 0 || run->report.supersteps < run->limit)) {
-        status = superstep(&f);
+        status = superstep(run);
         run->report.supersteps++;
-        if (status == PLAIT_OK && run->report.supersteps % every == 0) status = is_still(&f, &still);
+        if (status == PLAIT_OK && run->report.supersteps % every == 0)
+            status = run->heirs != NULL ? is_still_without(run, &still) : is_still(run, &still);
         if (status == PLAIT_OK && !still && pli_vertex_is_due(run)) status = pli_vertex_pause(run);
         if (run->report.interrupted) break;
     }
     run->report.still = still;
-    void *const memory[] = { f.seen, f.best, f.sum, f.hit, f.frontier };
-    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) pli_free(memory[i]);
+    pli_heirs_each_made(run, free_room);
     return status;
 }

@@ -42,6 +42,10 @@ plait_status pli_vertex_begin(pli_vertex_run *run) {
     plait_table *tables[2];
     int          restored = 0;
     if (!stops) return PLAIT_OK;
+    if (run->rounds != NULL)
+        return pli_fail(run->err, PLAIT_EREFUSED, "%s: checkpoints of engine async with replicas 2 are refused, since "
+                        "its values lie in one of two tables; nearest are replicas 1, and engine sync",
+                        run->program.name);
     if (run->program.edge_values > 0)
         return pli_fail(run->err, PLAIT_EREFUSED, "%s: edges with numbers of their own cannot be saved: they are in no "
                         "table", run->program.name);

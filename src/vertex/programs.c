@@ -114,10 +114,10 @@ static const pli_vertex_named programs[] = {
       .sourced = true, .make = sssp },
     { .name = "triangles", .summary = "in how many triangles it is, edges having no direction",
       .run = pli_run_triangles, .near = PLI_NEAR_SIMPLE, .figures = pli_figures_triangles, .simple = true,
-      .at_once = true },
+      .at_once = true, .whole = true },
     { .name = "clustering", .summary = "the share of the pairs of its neighbors that are neighbors themselves",
       .run = pli_run_clustering, .near = PLI_NEAR_SIMPLE, .is_real = true, .figures = pli_figures_clustering,
-      .simple = true, .at_once = true },
+      .simple = true, .at_once = true, .whole = true },
     { .name = "kcore", .summary = "its core number: the largest k such that it is in a subgraph of k neighbors each",
       .run = pli_run_kcore, .near = PLI_NEAR_SIMPLE, .figures = pli_figures_kcore, .simple = true },
     { .name = "coloring", .summary = "a color that no neighbor has: the greedy one, by falling degrees",
@@ -125,7 +125,7 @@ static const pli_vertex_named programs[] = {
     { .name = "labels", .summary = "its community by label propagation (--supersteps, 10 by default): a vertex's id",
       .ids = true, .run = pli_run_labels, .near = PLAIT_NEAR_BOTH, .figures = pli_figures_labels, .out = true },
     { .name = "gcn", .summary = "the class that a graph convolution predicts, which learns from --features and --split",
-      .run = pli_run_gcn, .figures = pli_figures_gcn, .simple = true, .learns = true },
+      .run = pli_run_gcn, .figures = pli_figures_gcn, .simple = true, .learns = true, .whole = true },
 };
 enum { PROGRAMS = sizeof programs / sizeof *programs };
 

@@ -5,6 +5,8 @@
 #include "base/sized.h"
 #include "comm/comm.h"
 #include "table/table.h"
+#include "vertex/async/rounds.h"
+#include "vertex/heirs.h"
 #include "vertex/vertex.h"
 
 void (plait_vertex_program_init)(plait_vertex_program *program) {
@@ -88,7 +90,8 @@ static plait_status agree(const pli_vertex_run *run) {
     const plait_vertex_program *p = &run->program;
     const double numbers[] = { (double)p->type, (double)run->gather.fold, (double)p->near, (double)p->along,
                                p->apply != NULL, p->tell != NULL, p->tolerance, (double)run->limit,
-                               p->update != NULL, p->gather != NULL, p->scatter != NULL, p->again != 0, p->values,
+                               p->update != NULL, p->gather != NULL, p->scatter != NULL, p->post_delta != NULL,
+                               p->again != 0, p->values,
                                p->tells, p->gathers, p->edge_values, p->totals, run->async, run->scope,
                                (double)run->opts.every, run->opts.begin != NULL, run->opts.pause != NULL };
     int64_t      hash[2];
@@ -151,8 +154,9 @@ static plait_status make_tables(pli_vertex_run *run) {
     return status;
 }
 
-/* The job may run another program, of the same name too. */
+/* The job may run another program, of the same name too. With two replicas tables stay (plait_table_drop). */
 static plait_status drop_tables(pli_vertex_run *run) {
+    if (run->heirs != NULL || run->rounds != NULL) return PLAIT_OK;
     if (run->sum != NULL) PLI_TRY(plait_table_drop(&run->sum));
     if (run->frontier != NULL) PLI_TRY(plait_table_drop(&run->frontier));
     return plait_table_drop(&run->value);
@@ -160,25 +164,45 @@ static plait_status drop_tables(pli_vertex_run *run) {
 
 /* --- the run ------------------------------------------------------------------------------------------------------ */
 
-static plait_status make(pli_vertex_run *run) {
+plait_status pli_vertex_take_part(pli_vertex_run *run) {
     const plait_vertex_program *p = &run->program;
-    PLI_TRY(pli_vertex_suits(run));
-    PLI_TRY(agree(run));
     const bool back = run->async || (p->apply == NULL && p->update == NULL);
     PLI_TRY(pli_part_make(run->cut, run->rank, back, &run->part, run->err));
-    if (run->async) {
-        PLI_TRY(pli_scope_data(run));
-        return make_tables(run);
-    }
+    if (run->async) return pli_scope_data(run);
     if (run->part.key != NULL) run->read = pli_array((size_t)run->part.n, run->value_bytes);
     if (p->tell != NULL) run->tells = pli_array((size_t)run->part.n, run->tell_bytes);
-    if (p->totals > 0) run->total = pli_array((size_t)p->totals, sizeof *run->total);
-    if ((run->part.key != NULL && run->read == NULL) || (p->tell != NULL && run->tells == NULL) ||
-        (p->totals > 0 && run->total == NULL))
+    if ((run->part.key != NULL && run->read == NULL) || (p->tell != NULL && run->tells == NULL))
         return pli_fail(run->err, PLAIT_ENOMEM, "%s: no memory for the values of %lld vertices", p->name,
                         (long long)run->part.n);
-    PLI_TRY(pli_scope_data(run));
-    return make_tables(run);
+    return pli_scope_data(run);
+}
+
+void pli_vertex_leave_part(pli_vertex_run *run) {
+    pli_part_free(&run->part);
+    pli_free(run->read);
+    pli_free(run->tells);
+    pli_free(run->data);
+    run->read = run->tells = run->data = NULL;
+}
+
+/* Sums of all are made of the workers' parts, one beside the other where a worker may die. */
+static plait_status make_totals(pli_vertex_run *run) {
+    const size_t parts = run->job->layout.replicas > 1 ? (size_t)run->workers : 1;
+    if (run->program.totals == 0) return PLAIT_OK;
+    run->total = pli_array((size_t)run->program.totals * parts, sizeof *run->total);
+    if (run->total != NULL) return PLAIT_OK;
+    return pli_fail(run->err, PLAIT_ENOMEM, "%s: no memory for totals", run->program.name);
+}
+
+static plait_status make(pli_vertex_run *run) {
+    PLI_TRY(pli_vertex_suits(run));
+    PLI_TRY(agree(run));
+    PLI_TRY(pli_vertex_take_part(run));
+    PLI_TRY(make_totals(run));
+    const bool survives = run->job->layout.replicas > 1;
+    if (survives && run->async) return pli_rounds_make(run);
+    PLI_TRY(make_tables(run));
+    return survives ? pli_heirs_make(run) : PLAIT_OK;
 }
 
 /* The options, as the engines know them. */
@@ -236,12 +260,16 @@ plait_status plait_vertex_run_with(plait_job *job, const plait_edges *edges, con
     if (status == PLAIT_OK) status = pli_vertex_begin(&run);
     if (status == PLAIT_OK) status = go(&run);
     if (status == PLAIT_OK) status = plait_job_barrier(job);
-    if (status == PLAIT_OK && values_out != NULL) status = plait_table_get_range(run.value, 0, edges->n, values_out);
+    if (status == PLAIT_OK && values_out != NULL)
+        status = run.rounds != NULL ? pli_rounds_values(&run, values_out)
+                                    : plait_table_get_range(run.value, 0, edges->n, values_out);
     if (status == PLAIT_OK) status = drop_tables(&run);
     if (report_out != NULL) *report_out = run.report;
-    pli_part_free(&run.part);
-    void *const memory[] = { run.read, run.tells, run.data, run.total, run.row };
-    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) pli_free(memory[i]);
+    pli_heirs_free(&run);
+    pli_rounds_free(&run);
+    pli_vertex_leave_part(&run);
+    pli_free(run.total);
+    pli_free(run.row);
     return status;
 }
 

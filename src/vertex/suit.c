@@ -46,6 +46,9 @@ static plait_status check_functions(const pli_vertex_run *run) {
     if (!run->async && p->scatter == NULL && (p->starts != NULL || p->again))
         return pli_fail(run->err, PLAIT_EREFUSED, "%s: starts and again need scatter, or engine async: else all "
                         "vertices take part in every superstep", p->name);
+    if (p->post_delta != NULL && (p->gather == NULL || p->scatter == NULL))
+        return pli_fail(run->err, PLAIT_EINVAL, "%s: post_delta changes what gather has made, along the edges that "
+                        "scatter is asked about, and needs both", p->name);
     if ((p->totals > 0) != (p->total != NULL || p->total_edge != NULL) || (p->totals > 0) != (p->stop != NULL))
         return pli_fail(run->err, PLAIT_EINVAL, "%s: totals, one of total and total_edge, and stop come together",
                         p->name);
@@ -107,9 +110,28 @@ static plait_status check_async(const pli_vertex_run *run) {
     if (run->cut->part != NULL)
         return pli_fail(run->err, PLAIT_EREFUSED, "%s: engine async over a vertex cut is refused, since nobody has all "
                         "of a vertex's edges; nearest is the cut 'range'", p->name);
+    if (p->post_delta != NULL)
+        return pli_fail(run->err, PLAIT_EREFUSED, "%s: post_delta with engine async is refused, since an update gets "
+                        "the values of all neighbors anew; nearest is engine sync", p->name);
     if (p->totals > 0)
         return pli_fail(run->err, PLAIT_EREFUSED, "%s: totals are of a superstep, which engine async has not; nearest "
                         "is engine sync", p->name);
+    return PLAIT_OK;
+}
+
+/* A worker may die: an heir makes its updates anew, of what tables hold. So they must follow from that alone. */
+static plait_status check_replicas(const pli_vertex_run *run) {
+    const plait_vertex_program *p = &run->program;
+    if (!run->all_is_read)
+        return pli_fail(run->err, PLAIT_EREFUSED, "%s: replicas 2 with %s over %s is refused: an heir needs the values "
+                        "that the dead worker had read; nearest is consistency bsp", p->name, run->job->consistency,
+                        run->job->topology);
+    if (p->scatter != NULL && !run->async)
+        return pli_fail(run->err, PLAIT_EREFUSED, "%s: scatter with replicas 2 is refused: which vertices are signaled "
+                        "is known to their worker alone; nearest is engine async", p->name);
+    if (p->edge_values > 0)
+        return pli_fail(run->err, PLAIT_EREFUSED, "%s: edges with numbers of their own and replicas 2 are refused: "
+                        "these numbers are in no table, and die with their worker; nearest is replicas 1", p->name);
     return PLAIT_OK;
 }
 
@@ -119,15 +141,13 @@ static plait_status check_settings(pli_vertex_run *run) {
     if (run->cut->parts != run->workers)
         return pli_fail(run->err, PLAIT_EINVAL, "%s: the graph is cut in %d, and there are %d workers",
                         run->program.name, (int)run->cut->parts, (int)run->workers);
-    if (job->layout.replicas > 1)
-        return pli_fail(run->err, PLAIT_EREFUSED, "%s: a vertex program with replicas 2 is refused: nobody takes over "
-                        "a dead worker's edges yet; nearest is replicas 1", run->program.name);
     const plait_properties has = pli_pair_properties(pli_topology_find(job->topology), job->consistency, &scope);
     if ((has & PLAIT_ONE_COPY) == 0)
         return pli_fail(run->err, PLAIT_EREFUSED, "%s: %s over %s is refused, since workers average copies of values "
                         "there; nearest is topology ps", run->program.name, job->consistency, job->topology);
     run->owns_are_read = (has & PLAIT_OWN_WRITES) != 0;
     run->all_is_read = (has & PLAIT_WHOLE_CLOCKS) != 0 || run->workers == 1;
+    if (job->layout.replicas > 1) PLI_TRY(check_replicas(run));
     if (run->async) return check_async(run);
     const bool folds_in = run->program.apply == NULL && run->program.update == NULL;
     return folds_in || run->cut->part == NULL ? PLAIT_OK : check_vertex_cut(run);

@@ -14,6 +14,7 @@
  *     scope.c      a program's own gather, update and scatter: what they see of a vertex's edges
  *     keep.c       stopping and going on: what a checkpoint needs beside the values
  *     totals.c     sums over all vertices and edges, and what they end
+ *     heirs.c      the parts of workers that have died
  *     fold.c       supersteps of a frontier
  *     locks/       locks on scopes: a machine
  *     async/       the asynchronous engine: vertex by vertex, from a queue, under locks
@@ -146,7 +147,7 @@ typedef struct pli_vertex_run {
     plait_vertex_program        program; /* values, tells, gathers are not 0 any more */
     pli_gather                  gather;
     pli_pool                   *pool;
-    int32_t                     workers, rank;
+    int32_t                     workers, rank; /* rank: whose part it is */
     int64_t                     limit;
     bool                        async;
     pli_vertex_scope            scope; /* async */
@@ -167,6 +168,9 @@ typedef struct pli_vertex_run {
     plait_table                *frontier; /* who takes part next; NULL: no checkpoint needs it */
     double                     *row;      /* [owned, 2] of the frontier */
     bool                        restored;
+    void                       *engine; /* what a synchronous engine keeps of the part; NULL: nothing yet */
+    struct pli_heirs           *heirs;  /* sync, two replicas: heirs.h; else NULL                         */
+    struct pli_rounds          *rounds; /* async, two replicas: async/rounds.h; else NULL                 */
 } pli_vertex_run;
 
 static inline const void *pli_run_value(const pli_vertex_run *run, int64_t local) {
@@ -178,6 +182,10 @@ static inline const void *pli_run_told(const pli_vertex_run *run, int64_t local)
 
 /** May it be? Fills what run keeps of its program, and what reads hold. */
 plait_status pli_vertex_suits(pli_vertex_run *run);
+/** Takes worker run->rank's part of the cut, with room for what it reads and tells. Errors: ENOMEM. */
+plait_status pli_vertex_take_part(pli_vertex_run *run);
+/** Frees the part and its room. */
+void         pli_vertex_leave_part(pli_vertex_run *run);
 plait_status pli_vertex_apply(pli_vertex_run *run);
 plait_status pli_vertex_fold(pli_vertex_run *run);
 plait_status pli_vertex_async(pli_vertex_run *run);
@@ -272,6 +280,7 @@ typedef struct pli_vertex_named {
     /* Which of a graph's other views it reads, so that they can be made before its time is taken. */
     bool out, simple;
     bool at_once; /* it takes one superstep */
+    bool whole;   /* each worker has the whole graph: the cut decides nothing */
     bool learns;  /* it needs features and a split; its supersteps are epochs */
 } pli_vertex_named;
 

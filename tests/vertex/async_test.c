@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
+#include "named.h"
 #include "vertex/vertex.h"
 
 enum { N = 50, M = 160 };
@@ -54,12 +55,12 @@ static plait_status body(plait_job *job, void *user) {
     return status;
 }
 
-typedef struct setting {
+typedef struct locking {
     const char *topology, *scope, *order;
     int32_t     workers;
-} setting;
+} locking;
 
-static plait_status run(const setting *s, const graph *g, const char *cut_by, const plait_vertex_program *program,
+static plait_status run(const locking *s, const graph *g, const char *cut_by, const plait_vertex_program *program,
                         int64_t limit, doing *d, plait_error *err) {
     plait_comm_opts   comm;
     plait_job_opts    job;
@@ -80,28 +81,12 @@ static plait_status run(const setting *s, const graph *g, const char *cut_by, co
     return status;
 }
 
-static const setting settings[] = {
+static const locking settings[] = {
     { "local", "vertex", "fifo", 1 }, { "local", "full", "sweep", 3 },  { "ps", "edge", "priority", 4 },
     { "ps", "vertex", "sweep", 3 },   { "ps", "full", "fifo", 2 },      { "allreduce", "edge", "fifo", 2 },
     { "ps", "full", "priority", 5 },  { "local", "edge", "sweep", 2 },
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
-
-static double double_of(int64_t bits) {
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static void make(const char *name, const pli_vertex_choice *choice, plait_vertex_program *program) {
-    plait_error             err;
-    const pli_vertex_named *named = pli_vertex_find(name, &err);
-    assert_non_null(named);
-    plait_vertex_program_init(program);
-    program->name = name;
-    program->user = (void *)choice;
-    assert_int_equal(named->make(choice, program, &err), PLAIT_OK);
-}
 
 /* --- programs that are there -------------------------------------------------------------------------------------- */
 
@@ -179,7 +164,7 @@ static void test_colors_never_clash_under_edge_and_full(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 30; seed++) {
         const graph          g = draw(100 + seed);
-        const setting        s = { "local", seed % 2 ? "edge" : "full", seed % 3 ? "fifo" : "sweep",
+        const locking        s = { "local", seed % 2 ? "edge" : "full", seed % 3 ? "fifo" : "sweep",
                                    (int32_t)(1 + seed % 5) };
         plait_vertex_program p;
         doing                d;
@@ -223,7 +208,7 @@ static void test_swaps_lose_nothing_under_full(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
         const graph          g = draw(200 + seed);
-        const setting        s = { "local", "full", seed % 2 ? "fifo" : "priority", (int32_t)(1 + seed % 5) };
+        const locking        s = { "local", "full", seed % 2 ? "fifo" : "priority", (int32_t)(1 + seed % 5) };
         plait_vertex_program p;
         doing                d;
         plait_error          err;
@@ -250,7 +235,7 @@ static double spoil(void *user, const plait_vertex *v, const void *gathered, voi
     return v->index == 4 ? (double)NAN : 0;
 }
 
-static void refused(const graph *g, const plait_vertex_program *p, const setting *s, const char *cut,
+static void refused(const graph *g, const plait_vertex_program *p, const locking *s, const char *cut,
                     plait_status code, const char *words) {
     doing              d;
     plait_error        err = { .text = "" };
@@ -329,13 +314,13 @@ static void test_refusals(void **state) {
     plait_vertex_program p;
     (void)state;
     make("sssp", &choice, &p);
-    refused(&g, &p, &(setting){ "ps", "edge", NULL, 2 }, "hdrf", PLAIT_EREFUSED, "engine async over a vertex cut");
-    refused(&g, &p, &(setting){ "ps", "edges", NULL, 2 }, NULL, PLAIT_ENAME, "did you mean 'edge'");
-    refused(&g, &p, &(setting){ "ps", "edge", "fifth", 2 }, NULL, PLAIT_ENAME, "did you mean 'fifo'");
+    refused(&g, &p, &(locking){ "ps", "edge", NULL, 2 }, "hdrf", PLAIT_EREFUSED, "engine async over a vertex cut");
+    refused(&g, &p, &(locking){ "ps", "edges", NULL, 2 }, NULL, PLAIT_ENAME, "did you mean 'edge'");
+    refused(&g, &p, &(locking){ "ps", "edge", "fifth", 2 }, NULL, PLAIT_ENAME, "did you mean 'fifo'");
     plait_vertex_program_init(&p);
     p.name = "spoil", p.apply = spoil;
     for (int32_t w = 1; w <= 3; w++)
-        refused(&g, &p, &(setting){ "ps", "edge", NULL, w }, NULL, PLAIT_EINVAL, "no finite number");
+        refused(&g, &p, &(locking){ "ps", "edge", NULL, w }, NULL, PLAIT_EINVAL, "no finite number");
     plait_edges_destroy((plait_edges **)&g.edges);
 }
 

@@ -13,6 +13,7 @@
 #include "base/cutter.h"
 #include "base/module.h"
 #include "base/random.h"
+#include "named.h"
 #include "vertex/direct.h"
 
 enum { N = 70, M = 260 };
@@ -138,11 +139,6 @@ static void plain_strong(const graph *g, int64_t *value) {
 
 /* --- a run -------------------------------------------------------------------------------------------------------- */
 
-typedef struct setting {
-    const char *topology, *consistency, *cut;
-    int32_t     workers;
-} setting;
-
 typedef struct doing {
     const pli_vertex_named *named;
     pli_vertex_choice       choice;
@@ -163,12 +159,7 @@ static plait_status body(plait_job *job, void *user) {
 static plait_status run(const setting *s, const char *name, const plait_edges *edges, doing *d, plait_error *err) {
     plait_comm_opts comm;
     plait_job_opts  job;
-    plait_comm_opts_init(&comm);
-    plait_job_opts_init(&job);
-    comm.workers = s->workers;
-    comm.threads = 2;
-    job.topology = s->topology;
-    job.consistency = s->consistency;
+    options_of(s, &comm, &job);
     *d = (doing){ .named = pli_vertex_find(name, err), .choice = { edges, -1, 0, 0, 0, NULL } };
     assert_non_null(d->named);
     plait_status status = pli_cut_create(edges, d->named->near, s->cut, s->workers, &d->cut, err);

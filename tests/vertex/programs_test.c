@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
+#include "named.h"
 #include "vertex/vertex.h"
 
 enum { N = 60, M = 150 };
@@ -71,11 +72,6 @@ static void plain_ranks(const graph *g, int n, double *rank) {
 
 /* --- a run -------------------------------------------------------------------------------------------------------- */
 
-typedef struct setting {
-    const char *topology, *consistency, *cut;
-    int32_t     workers;
-} setting;
-
 typedef struct doing {
     const plait_edges          *edges;
     const plait_vertex_cut     *cut;
@@ -108,27 +104,12 @@ static plait_status run(const setting *s, const plait_edges *edges, const plait_
     plait_comm_opts   comm;
     plait_job_opts    job;
     plait_vertex_cut *cut = NULL;
-    plait_comm_opts_init(&comm);
-    plait_job_opts_init(&job);
-    comm.workers = s->workers;
-    comm.threads = 2;
-    job.topology = s->topology;
-    job.consistency = s->consistency;
+    options_of(s, &comm, &job);
     plait_status status = plait_vertex_cut_create(edges, program->near, s->cut, s->workers, &cut, err);
     *d = (doing){ .edges = edges, .cut = cut, .program = program, .named = own_run(program->name) };
     if (status == PLAIT_OK) status = plait_run(&comm, &job, body, d, err);
     plait_vertex_cut_destroy(&cut);
     return status;
-}
-
-static void make(const char *name, const pli_vertex_choice *choice, plait_vertex_program *program) {
-    plait_error             err;
-    const pli_vertex_named *named = pli_vertex_find(name, &err);
-    assert_non_null(named);
-    plait_vertex_program_init(program);
-    program->name = name;
-    program->user = (void *)choice;
-    if (named->make != NULL) assert_int_equal(named->make(choice, program, &err), PLAIT_OK);
 }
 
 static plait_edges *edges_of(const graph *g, bool weighted) {
@@ -137,12 +118,6 @@ static plait_edges *edges_of(const graph *g, bool weighted) {
     if (plait_edges_from_memory(M, g->from, g->to, weighted ? g->weight : NULL, NULL, &edges, &err) < 0)
         fail_msg("%s", err.text);
     return edges;
-}
-
-static double double_of(int64_t bits) {
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
 }
 
 /* --- every setting ------------------------------------------------------------------------------------------------ */

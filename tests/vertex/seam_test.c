@@ -12,43 +12,6 @@
 
 #include "ways.h"
 
-typedef struct doing {
-    const plait_edges          *edges;
-    const plait_vertex_cut     *cut;
-    const plait_vertex_program *program;
-    int64_t                     limit;
-    double                      value[4 * N]; /* any type's bits */
-    plait_vertex_report         report;
-} doing;
-
-static plait_status body(plait_job *job, void *user) {
-    doing              *d = user;
-    const bool          lowest = plait_comm_rank(plait_job_comm(job)) == 0;
-    plait_vertex_report report;
-    const plait_status  status =
-        plait_vertex_run(job, d->edges, d->cut, d->program, d->limit, lowest ? d->value : NULL, &report);
-    if (lowest) d->report = report;
-    return status;
-}
-
-static plait_status run(const setting *s, const plait_edges *edges, const plait_vertex_program *program, int64_t limit,
-                        doing *d, plait_error *err) {
-    plait_comm_opts   comm;
-    plait_job_opts    job;
-    plait_vertex_cut *cut = NULL;
-    plait_comm_opts_init(&comm);
-    plait_job_opts_init(&job);
-    comm.workers = s->workers;
-    comm.threads = 2;
-    job.topology = s->topology;
-    job.consistency = s->consistency;
-    plait_status status = plait_vertex_cut_create(edges, program->near, s->cut, s->workers, &cut, err);
-    *d = (doing){ .edges = edges, .cut = cut, .program = program, .limit = limit };
-    if (status == PLAIT_OK) status = plait_run(&comm, &job, body, d, err);
-    plait_vertex_cut_destroy(&cut);
-    return status;
-}
-
 static const setting whole[] = { { "local", "bsp", "range", 1 }, { "ps", "bsp", "range", 3 },
                                  { "ps", "bsp", "hdrf", 4 },     { "allreduce", "bsp", "range", 2 } };
 enum { WHOLE = sizeof whole / sizeof *whole };
@@ -320,6 +283,13 @@ static void refused(const graph *g, const plait_vertex_program *p, const char *c
         fail_msg("expected %d and '%s', and got %d: %s", code, words, status, err.text);
 }
 
+static int post_none(void *user, const plait_vertex_edge *e, void *gathered) {
+    (void)user;
+    (void)e;
+    (void)gathered;
+    return 0;
+}
+
 static void test_refusals(void **state) {
     const graph          g = draw(40);
     plait_vertex_program p = program_of("p");
@@ -346,6 +316,8 @@ static void test_refusals(void **state) {
     refused(&g, &p, "hdrf", PLAIT_EREFUSED, "update over a vertex cut");
     p = program_of("p"), p.apply = grow, p.scatter = always;
     refused(&g, &p, "random", PLAIT_EREFUSED, "scatter over a vertex cut");
+    p = program_of("p"), p.apply = grow, p.scatter = always, p.post_delta = post_none;
+    refused(&g, &p, "range", PLAIT_EINVAL, "post_delta changes what gather has made");
     plait_edges_destroy((plait_edges **)&g.edges);
 }
 

@@ -3,43 +3,7 @@
 #ifndef PLAIT_TESTS_VERTEX_WAYS_H
 #define PLAIT_TESTS_VERTEX_WAYS_H
 
-#include "base/random.h"
-#include "vertex/vertex.h"
-
-enum { N = 40, M = 120 };
-
-typedef struct graph {
-    uint64_t from[M], to[M];
-    float    weight[M];
-    int      n; /* vertices that have an edge: numbers are those of plait_edges */
-    plait_edges *edges;
-} graph;
-
-static graph draw(uint64_t seed) {
-    pli_random  random = pli_random_at(seed, PLI_RANDOM_DATA, 0, 0);
-    graph       g = { .n = N };
-    plait_error err;
-    for (int k = 0; k < M; k++) {
-        g.from[k] = k < N ? (uint64_t)k : (uint64_t)(pli_random_f64(&random) * N); /* each vertex has an edge */
-        g.to[k] = (uint64_t)(pli_random_f64(&random) * N);
-        g.weight[k] = (float)(1 + (int)(pli_random_f64(&random) * 5));
-    }
-    if (plait_edges_from_memory(M, g.from, g.to, g.weight, NULL, &g.edges, &err) < 0) fail_msg("%s", err.text);
-    assert_int_equal(plait_edges_vertices(g.edges), N);
-    return g;
-}
-
-typedef struct setting {
-    const char *topology, *consistency, *cut;
-    int32_t     workers;
-} setting;
-
-static inline plait_vertex_program program_of(const char *name) {
-    plait_vertex_program p;
-    plait_vertex_program_init(&p);
-    p.name = name;
-    return p;
-}
+#include "drawn.h"
 
 static double take_less(void *user, const plait_vertex *v, const void *gathered, void *value) {
     const double old = *(double *)value, new = *(const double *)gathered;

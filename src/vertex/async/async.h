@@ -4,6 +4,7 @@
  *     holders.c   which workers have edges along which a vertex is gathered
  *     update.c    one update: what it sees, what it changes, whom it tells
  *     async.c     a worker's loop; rounds, which end when all are at rest
+ *     rounds.c    rounds that are made again when a worker dies
  *
  * A worker asks for the scopes of some vertices at once (../locks), updates those that are granted, gives them back,
  * and tells the workers whose vertices gather from what has changed: these put them into their queues. Values lie with
@@ -26,6 +27,7 @@ typedef struct pli_async {
     int64_t         made;           /* updates in this round */
     int64_t         updates;        /* in all */
     double          most;           /* the largest change of this round */
+    bool            lost;           /* a worker has died: the round comes to no end */
     int64_t        *holder_start;   /* [owned + 1] */
     int32_t        *holder;         /* workers that gather from an own vertex, by increasing rank */
     double         *unsaid;         /* [owned] changes that were too small to tell */

@@ -46,7 +46,7 @@ static void free_lock(pli_lock *lock, uint32_t mode) {
 
 /* --- a request's way ---------------------------------------------------------------------------------------------- */
 
-static void free_scope(pli_lock_scope *s) {
+void pli_lock_free_scope(pli_lock_scope *s) {
     pli_msg_free(&s->msg);
     pli_free(s);
 }
@@ -217,7 +217,7 @@ bool pli_locks_release(pli_locks *l, uint64_t now_ns, pli_lock_scope *scope, pli
         i += n;
     }
     l->held--;
-    free_scope(scope);
+    pli_lock_free_scope(scope);
     return sent;
 }
 
@@ -270,17 +270,16 @@ static bool owns_all(const pli_locks *l, const pli_msg *msg) {
 }
 
 /* Is a request here right: its next vertex is this rank's, or it has all and comes back to who asked? */
-static bool is_here(const pli_locks *l, const pli_msg *msg) {
+static bool is_here(const pli_locks *l, uint16_t kind, const pli_msg *msg) {
     const pli_lock_head  *head = pli_msg_body(msg);
     const pli_lock_entry *entry = (const void *)(head + 1);
-    if (msg->head.kind == PLI_LOCKS_GRANT) return head->at == head->n && head->origin == l->rank;
+    if (kind == PLI_LOCKS_GRANT) return head->at == head->n && head->origin == l->rank;
     const bool     back = PLANTED(PLI_MISTAKE_BACKWARDS) && head->tag % 2 == 1;
     const uint32_t i = back ? head->n - 1 - head->at : head->at;
     return head->at < head->n && owns(l, entry[i].vertex);
 }
 
-static void take_scope(pli_locks *l, uint64_t now_ns, pli_msg *msg, pli_out *out) {
-    const bool      all = msg->head.kind == PLI_LOCKS_GRANT;
+static void take_scope(pli_locks *l, uint64_t now_ns, bool all, pli_msg *msg, pli_out *out) {
     pli_lock_scope *s = scope_of(msg);
     if (s == NULL) no_memory(out);
     else if (all) grant(l, s, out);
@@ -303,19 +302,25 @@ static bool is_notice(const pli_locks *l, const pli_msg *msg) {
 }
 
 static void take(pli_locks *l, uint64_t now_ns, pli_msg *msg, pli_out *out) {
-    const uint16_t kind = msg->head.kind;
+    const uint32_t era = msg->head.kind >> PLI_LOCKS_ERA_SHIFT;
+    const uint16_t kind = msg->head.kind & ((1 << PLI_LOCKS_ERA_SHIFT) - 1);
     const int32_t  src = msg->head.src;
+    if (era != l->era % PLI_LOCKS_ERAS && !PLANTED(PLI_MISTAKE_TAKES_OLD)) { /* it was sent before all began anew */
+        pli_msg_free(&msg);
+        return;
+    }
     if (kind <= PLI_LOCKS_RELEASE) msg = pli_lock_own(msg);
     if (msg == NULL) no_memory(out);
-    else if ((kind == PLI_LOCKS_ACQUIRE || kind == PLI_LOCKS_GRANT) && pli_lock_check(l, msg, false) && is_here(l, msg))
-        take_scope(l, now_ns, msg, out);
+    else if ((kind == PLI_LOCKS_ACQUIRE || kind == PLI_LOCKS_GRANT) && pli_lock_check(l, msg, false) &&
+             is_here(l, kind, msg))
+        take_scope(l, now_ns, kind == PLI_LOCKS_GRANT, msg, out);
     else if (kind == PLI_LOCKS_RELEASE && pli_lock_check(l, msg, true) && owns_all(l, msg))
         take_release(l, now_ns, msg, out);
     else if (kind == PLI_LOCKS_NOTICE && is_notice(l, msg)) {
         l->received++;
         note(l, msg, out);
     } else if (kind >= PLI_LOCKS_PROBE && kind <= PLI_LOCKS_QUIET) {
-        pli_rest_on_message(l, now_ns, msg, out);
+        pli_rest_on_message(l, now_ns, kind, msg, out);
         pli_msg_free(&msg);
     } else {
         pli_out_fail(out, PLAIT_EFORMAT, "a message about locks from rank %d is not one (kind %u)", src, kind);
@@ -339,43 +344,10 @@ static void on_member(void *state, uint64_t now_ns, const pli_member_event *even
     pli_locks *l = state;
     (void)now_ns;
     if (event->kind != PLI_MEMBER_JOINED) pli_links_forget(&l->links, event->rank);
+    if (event->kind == PLI_MEMBER_DIED && event->rank >= 0 && event->rank < l->ranks) l->died[event->rank] = 1;
     pli_out_ring(out);
 }
 
 const pli_machine_ops pli_locks_ops = {
     .name = "locks", .on_message = on_message, .on_wakeup = on_wakeup, .on_member = on_member
 };
-
-/* --- life --------------------------------------------------------------------------------------------------------- */
-
-bool pli_locks_init(pli_locks *l, int32_t rank, int32_t ranks, const int64_t *first, size_t value_bytes,
-                    uint64_t resend_after_ns) {
-    const size_t owned = (size_t)(first[rank + 1] - first[rank]);
-    *l = (pli_locks){ .rank = rank, .ranks = ranks, .first = first, .value_bytes = value_bytes };
-    l->granted_last = &l->granted;
-    l->notice_last = &l->notice;
-    l->lock = pli_calloc(owned, sizeof *l->lock);
-    l->value = pli_calloc(owned, value_bytes);
-    if (l->lock != NULL && l->value != NULL && pli_links_init(&l->links, ranks, PLI_PORT_LOCKS, resend_after_ns))
-        return true;
-    pli_free(l->lock);
-    pli_free(l->value);
-    *l = (pli_locks){ 0 };
-    return false;
-}
-
-void pli_locks_destroy(pli_locks *l) {
-    if (l->lock == NULL) return;
-    const int64_t owned = l->first[l->rank + 1] - l->first[l->rank];
-    for (int64_t v = 0; v < owned; v++)
-        for (pli_lock_scope *s = l->lock[v].first, *next; s != NULL; s = next) {
-            next = s->next;
-            free_scope(s);
-        }
-    for (pli_lock_scope *s; (s = pli_locks_next(l)) != NULL;) free_scope(s);
-    pli_msg_free_list(&l->notice);
-    pli_links_destroy(&l->links);
-    pli_free(l->lock);
-    pli_free(l->value);
-    *l = (pli_locks){ 0 };
-}

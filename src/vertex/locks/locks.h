@@ -25,11 +25,15 @@
  * A rank may ask for many scopes before the first is granted, so messages and waits overlap (it *pipelines*).
  *
  * *Notices* tell the ranks that have a vertex's edges that its value has changed. *Rest*: all ranks are at rest when
- * none has anything to do and no message is on its way. The lowest rank finds out: it asks every rank, which answers
- * when it has nothing to do, with the numbers of messages that it has sent and received. If in two rounds, one after
- * the other, all numbers are the same, and as many were received as were sent, nothing has happened in between
+ * none has anything to do and no message is on its way. The lead, the lowest rank, finds out: it asks every rank, which
+ * answers when it has nothing to do, with the numbers of messages that it has sent and received. If in two rounds, one
+ * after the other, all numbers are the same, and as many were received as were sent, nothing has happened in between
  * (Mattern, "Algorithms for distributed termination detection", Distributed Computing 2, 1987: the four counter
  * method).
+ *
+ * *Deaths*: what a dead rank had, and what was under way with it, is lost. Those who live agree elsewhere on who is
+ * absent, and begin anew: without locks, scopes and notices, with other owners. Every message has the number of its
+ * beginning, its *era*, and what is of an older one is dropped. All must have begun before one asks (a barrier).
  *
  * It is a machine (comm/machine.h): no thread, no clock. Papers: Low, Gonzalez, Kyrola, Bickson, Guestrin and
  * Hellerstein, "Distributed GraphLab: A Framework for Machine Learning and Data Mining in the Cloud", VLDB 2012,
@@ -87,10 +91,13 @@ typedef struct pli_locks {
     int64_t         asked, held;  /* own scopes: in all; asked for and not released yet               */
     int64_t         waits;        /* how often a request has found a lock taken                        */
     uint64_t        sent, received; /* messages that others must have taken before all is at rest      */
+    uint32_t        era;          /* how often it has begun anew                                       */
+    int32_t         lead, living; /* the lowest rank that is not absent; how many are not              */
+    uint8_t        *absent, *died; /* [ranks] in this era; as events have said                         */
     bool            passive;      /* the rank has said that it has nothing to do                       */
     bool            quiet;        /* all ranks are at rest                                             */
-    uint64_t        probe;        /* of the lowest rank: a probe that was not answered yet; 0: none    */
-    struct {                      /* of the lowest rank alone                                          */
+    uint64_t        probe;        /* of the lead: a probe that was not answered yet; 0: none    */
+    struct {                      /* of the lead alone                                                 */
         uint64_t number, sent, received, was_sent, was_received;
         int32_t  answers;
         bool     under_way, has_last;
@@ -111,6 +118,7 @@ typedef enum pli_lock_mistake {
     PLI_MISTAKE_FREES_TWICE,     /* a reader that goes takes another one's place along   */
     PLI_MISTAKE_FORGETS_WAITING, /* who waits is not looked for when a lock becomes free */
     PLI_MISTAKE_RESTS_EARLY,     /* one round is enough to call it rest                  */
+    PLI_MISTAKE_TAKES_OLD,       /* messages of an older era are taken                   */
     PLI_MISTAKES
 } pli_lock_mistake;
 extern _Atomic int32_t pli_lock_planted; /* a pli_lock_mistake, for tests to find */
@@ -122,6 +130,12 @@ extern const pli_machine_ops pli_locks_ops;
 bool pli_locks_init(pli_locks *l, int32_t rank, int32_t ranks, const int64_t *first, size_t value_bytes,
                     uint64_t resend_after_ns);
 void pli_locks_destroy(pli_locks *l);
+/** Begins anew with other owners, without the ranks that are absent [ranks], which own nothing: values are zeros,
+ *  nothing is asked for. All living ranks do so as often as each other. false: no memory, and the machine can only be
+ *  destroyed. */
+bool pli_locks_begin_anew(pli_locks *l, const int64_t *first, const uint8_t *absent);
+/** Has a rank died that is not absent in this era? */
+bool pli_locks_lost(const pli_locks *l);
 int32_t pli_lock_owner(const pli_locks *l, uint64_t vertex);
 /** The value of a vertex that the rank owns. */
 void *pli_locks_value(pli_locks *l, int64_t vertex);

@@ -29,11 +29,12 @@ typedef enum program_kind { SWAP, COLOR } program_kind;
 typedef struct world {
     direct         *d;
     pli_locks       locks[RANKS];
-    int64_t         first[RANKS + 1];
+    int64_t         first[RANKS + 1], began[RANKS + 1]; /* owners: now; before the ranks have begun anew */
     program_kind    program;
     scope_kind      scope;
     int             near[VERTICES][VERTICES]; /* who is a neighbor: both ways */
     int             done[RANKS];
+    uint8_t         absent[RANKS]; /* since the ranks have begun anew */
     pli_lock_scope *in_hand[RANKS][DEEP]; /* granted, not executed */
     int64_t         told[RANKS], heard[RANKS]; /* notices */
     /* the judge's */
@@ -109,6 +110,7 @@ static void judge_end(world *w) {
     int seen[VERTICES] = { 0 };
     for (int r = 0; r < RANKS; r++) {
         int64_t heard = 0, told = 0;
+        if (w->absent[r]) continue;
         for (int q = 0; q < RANKS; q++) heard += w->heard[q], told += w->told[q];
         if (heard != told || w->done[r] < UPDATES || w->locks[r].held > 0) wrong(w, "rest before all was done");
         for (int64_t v = w->first[r]; v < w->first[r + 1]; v++) {
@@ -185,7 +187,8 @@ static void execute(world *w, int r, pli_lock_scope *s) {
     notice.was = notice.value = &value;
     pli_out  *out = direct_enter(w->d, r, PLI_PORT_LOCKS, &now);
     assert_true(pli_locks_release(&w->locks[r], now, s, out));
-    const int to = (int)direct_pick(w->d, RANKS);
+    int to = (int)direct_pick(w->d, RANKS);
+    if (w->absent[to]) to = r;
     w->told[r]++;
     assert_true(pli_locks_notify(&w->locks[r], now, to, &notice, out));
     direct_leave(w->d, r, PLI_PORT_LOCKS);
@@ -204,6 +207,7 @@ static void take_granted(world *w, int r) {
 /* One thing that a rank's own thread might do now. false: it has nothing to do. */
 static bool act(world *w, int r) {
     pli_locks *l = &w->locks[r];
+    if (w->absent[r]) return false;
     uint64_t   now;
     const int64_t owned = w->first[r + 1] - w->first[r];
     const int k = (int)direct_pick(w->d, DEEP);
@@ -233,17 +237,55 @@ static bool act(world *w, int r) {
 
 static bool all_quiet(const world *w) {
     for (int r = 0; r < RANKS; r++)
-        if (!w->locks[r].quiet) return false;
+        if (!w->locks[r].quiet && !w->absent[r]) return false;
     return true;
+}
+
+static void first_values(world *w) {
+    memset(w->known, 0, sizeof w->known);
+    for (int v = 0; v < VERTICES; v++) w->known[v][0] = true, w->wrote[v][0] = w->program == SWAP ? v : 0;
+    for (int r = 0; r < RANKS; r++)
+        for (int64_t v = w->first[r]; w->program == SWAP && !w->absent[r] && v < w->first[r + 1]; v++)
+            memcpy(pli_locks_value(&w->locks[r], v), &v, 8);
+}
+
+static void drop_in_hand(world *w, int r) {
+    for (int k = 0; k < DEEP; k++) {
+        if (w->in_hand[r][k] == NULL) continue;
+        pli_msg_free(&w->in_hand[r][k]->msg);
+        pli_free(w->in_hand[r][k]);
+        w->in_hand[r][k] = NULL;
+    }
+}
+
+/* A rank is taken for dead: the others begin anew with its vertices, while messages are under way. It may live: what it
+ * still says is of the older era. */
+static void begin_anew(world *w) {
+    const int gone = (int)direct_pick(w->d, RANKS);
+    uint64_t  now;
+    w->absent[gone] = 1;
+    for (int r = 0, part = 0; r <= RANKS; r++) {
+        w->first[r] = VERTICES * part / (RANKS - 1);
+        if (r < RANKS && r != gone) part++;
+    }
+    for (int r = 0; r < RANKS; r++) {
+        drop_in_hand(w, r);
+        w->done[r] = 0;
+        w->told[r] = w->heard[r] = 0;
+        if (r == gone) continue;
+        direct_enter(w->d, r, PLI_PORT_LOCKS, &now);
+        assert_true(pli_locks_begin_anew(&w->locks[r], w->first, w->absent));
+        direct_leave(w->d, r, PLI_PORT_LOCKS);
+    }
+    memset(w->truth, 0, sizeof w->truth);
+    memset(w->readers, 0, sizeof w->readers);
+    memset(w->writers, 0, sizeof w->writers);
+    first_values(w);
 }
 
 static void free_world(world *w) {
     for (int r = 0; r < RANKS; r++) {
-        for (int k = 0; k < DEEP; k++) {
-            if (w->in_hand[r][k] == NULL) continue;
-            pli_msg_free(&w->in_hand[r][k]->msg);
-            pli_free(w->in_hand[r][k]);
-        }
+        drop_in_hand(w, r);
         pli_locks_destroy(&w->locks[r]);
     }
     direct_free(&w->d);
@@ -252,6 +294,7 @@ static void free_world(world *w) {
 /* One schedule: what went wrong, or NULL. */
 static const char *schedule(uint64_t seed, program_kind program, scope_kind scope, pli_lock_mistake planted) {
     static world      w;
+    const int64_t     anew = seed % 3 == 1 ? (int64_t)(seed * 37 % 150) : -1; /* in this step they begin anew */
     const direct_opts lossy = { .reorder = 0.3, .drop = 0.1, .twice = 0.1 }, plain = { .delay = 0.3 };
     const bool        loses = seed % 4 == 3;
     memset(&w, 0, sizeof w);
@@ -260,17 +303,18 @@ static const char *schedule(uint64_t seed, program_kind program, scope_kind scop
     w.scope = scope;
     w.d = direct_new(seed, RANKS, loses ? &lossy : &plain);
     draw_graph(&w, seed);
+    memcpy(w.began, w.first, sizeof w.began);
     for (int r = 0; r < RANKS; r++) {
-        assert_true(pli_locks_init(&w.locks[r], r, RANKS, w.first, 8, loses ? 50000 : 0));
-        for (int64_t v = w.first[r]; program == SWAP && v < w.first[r + 1]; v++)
-            memcpy(pli_locks_value(&w.locks[r], v), &v, 8);
+        assert_true(pli_locks_init(&w.locks[r], r, RANKS, w.began, 8, loses ? 50000 : 0));
         direct_add(w.d, r, PLI_PORT_LOCKS, &pli_locks_ops, &w.locks[r]);
     }
-    for (int v = 0; v < VERTICES; v++) w.known[v][0] = true, w.wrote[v][0] = program == SWAP ? v : 0;
+    first_values(&w);
     for (int64_t step = 0, idle = 0; !all_quiet(&w) && w.wrong == NULL; step++) {
+        if (step == anew) begin_anew(&w);
         bool moved = act(&w, (int)direct_pick(w.d, RANKS));
         if (direct_pick(w.d, 2) == 0) moved = direct_step(w.d) || moved;
-        for (int r = 0; r < RANKS; r++) take_granted(&w, r);
+        for (int r = 0; r < RANKS; r++)
+            if (!w.absent[r]) take_granted(&w, r);
         idle = moved ? 0 : idle + 1;
         if (idle > 200 || step > EVENTS) wrong(&w, "they wait for ever");
         for (int r = 0; r < RANKS; r++)
@@ -349,6 +393,7 @@ static void test_planted_mistakes_are_found(void **state) {
         { PLI_MISTAKE_FREES_TWICE, SCOPE_EDGE, "two hold a lock that one may have" },
         { PLI_MISTAKE_FORGETS_WAITING, SCOPE_FULL, "they wait for ever" },
         { PLI_MISTAKE_RESTS_EARLY, SCOPE_FULL, "rest before all was done" },
+        { PLI_MISTAKE_TAKES_OLD, SCOPE_FULL, "a machine has failed" },
     };
     (void)state;
     assert_int_equal(sizeof planted / sizeof *planted, PLI_MISTAKES - 1);

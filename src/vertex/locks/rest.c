@@ -17,12 +17,13 @@ static void answer(pli_locks *l, uint64_t now_ns, pli_out *out) {
     memcpy(pli_msg_body(msg), &state, sizeof state);
     msg->head.clock = (int64_t)l->probe;
     l->probe = 0;
-    if (!pli_lock_send(l, now_ns, 0, PLI_LOCKS_STATE, msg, out))
+    if (!pli_lock_send(l, now_ns, l->lead, PLI_LOCKS_STATE, msg, out))
         pli_out_fail(out, PLAIT_ENOMEM, "no memory to tell that a rank is at rest");
 }
 
 static void tell_all(pli_locks *l, uint64_t now_ns, uint16_t kind, pli_out *out) {
-    for (int32_t r = 1; r < l->ranks; r++) {
+    for (int32_t r = 0; r < l->ranks; r++) {
+        if (r == l->rank || l->absent[r]) continue;
         pli_msg *msg = pli_msg_new(0);
         if (msg != NULL) msg->head.clock = (int64_t)l->round.number;
         if (msg == NULL || !pli_lock_send(l, now_ns, r, kind, msg, out))
@@ -42,16 +43,16 @@ static bool judge(pli_locks *l) {
     return PLANTED(PLI_MISTAKE_RESTS_EARLY) ? true : even && same;
 }
 
-/* The lowest rank begins rounds while it is passive; those that nobody else has to answer end at once. */
+/* The lead begins rounds while it is passive; those that nobody else has to answer end at once. */
 static void ask_all(pli_locks *l, uint64_t now_ns, pli_out *out) {
-    while (l->rank == 0 && l->passive && !l->quiet && !l->round.under_way) {
+    while (l->rank == l->lead && l->passive && !l->quiet && !l->round.under_way) {
         l->round.under_way = true;
         l->round.number++;
         l->round.answers = 1;
         l->round.sent = l->sent;
         l->round.received = l->received;
         tell_all(l, now_ns, PLI_LOCKS_PROBE, out);
-        if (l->round.answers == l->ranks) l->quiet = judge(l);
+        if (l->round.answers == l->living) l->quiet = judge(l);
     }
     if (l->quiet) pli_out_ring(out);
 }
@@ -63,19 +64,19 @@ static void take_state(pli_locks *l, uint64_t now_ns, const pli_msg *msg, pli_ou
     memcpy(&state, pli_msg_body(msg), sizeof state);
     l->round.sent += state.sent;
     l->round.received += state.received;
-    if (++l->round.answers < l->ranks) return;
+    if (++l->round.answers < l->living) return;
     l->quiet = judge(l);
     if (l->quiet) tell_all(l, now_ns, PLI_LOCKS_QUIET, out);
     ask_all(l, now_ns, out);
 }
 
-void pli_rest_on_message(pli_locks *l, uint64_t now_ns, const pli_msg *msg, pli_out *out) {
-    if (msg->head.kind == PLI_LOCKS_STATE && l->rank == 0) {
+void pli_rest_on_message(pli_locks *l, uint64_t now_ns, uint16_t kind, const pli_msg *msg, pli_out *out) {
+    if (kind == PLI_LOCKS_STATE && l->rank == l->lead) {
         take_state(l, now_ns, msg, out);
-    } else if (msg->head.kind == PLI_LOCKS_PROBE && msg->head.src == 0) {
+    } else if (kind == PLI_LOCKS_PROBE && msg->head.src == l->lead) {
         l->probe = (uint64_t)msg->head.clock;
         if (l->passive) answer(l, now_ns, out);
-    } else if (msg->head.kind == PLI_LOCKS_QUIET && msg->head.src == 0) {
+    } else if (kind == PLI_LOCKS_QUIET && msg->head.src == l->lead) {
         l->quiet = true;
         pli_out_ring(out);
     }

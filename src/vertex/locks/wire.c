@@ -41,7 +41,7 @@ bool pli_lock_check(const pli_locks *l, const pli_msg *msg, bool packed) {
 
 bool pli_lock_send(pli_locks *l, uint64_t now_ns, int32_t to, uint16_t kind, pli_msg *msg, pli_out *out) {
     msg->head.dst = to;
-    msg->head.kind = kind;
+    msg->head.kind = (uint16_t)(kind | l->era % PLI_LOCKS_ERAS << PLI_LOCKS_ERA_SHIFT);
     if (kind == PLI_LOCKS_RELEASE || kind == PLI_LOCKS_NOTICE) l->sent++;
     return pli_links_send(&l->links, now_ns, msg, out);
 }

@@ -1,4 +1,5 @@
-/* vertex/locks/wire.h - messages between lock machines, and what their files share. Little-endian.
+/* vertex/locks/wire.h - messages between lock machines, and what their files share. Little-endian. A message's
+ * kind has the era in its upper bits.
  *
  *     ACQUIRE, GRANT   head, entry [n], value [n]
  *     RELEASE          head, entry [n], values of the entries that are written, in order
@@ -15,6 +16,7 @@
 
 enum { PLI_LOCKS_ACQUIRE = 1, PLI_LOCKS_GRANT, PLI_LOCKS_RELEASE, PLI_LOCKS_NOTICE, PLI_LOCKS_PROBE, PLI_LOCKS_STATE,
        PLI_LOCKS_QUIET };
+enum { PLI_LOCKS_ERA_SHIFT = 4, PLI_LOCKS_ERAS = 1 << 12 };
 
 typedef struct pli_lock_head {
     int32_t  origin;
@@ -44,7 +46,10 @@ bool pli_lock_check(const pli_locks *l, const pli_msg *msg, bool packed);
 /** Sends to a rank that is not the own one. false: no memory. */
 bool pli_lock_send(pli_locks *l, uint64_t now_ns, int32_t to, uint16_t kind, pli_msg *msg, pli_out *out);
 
+/** Frees a scope that is nowhere any more, and its message. */
+void pli_lock_free_scope(pli_lock_scope *s);
+
 /* rest.c */
-void pli_rest_on_message(pli_locks *l, uint64_t now_ns, const pli_msg *msg, pli_out *out);
+void pli_rest_on_message(pli_locks *l, uint64_t now_ns, uint16_t kind, const pli_msg *msg, pli_out *out);
 
 #endif
