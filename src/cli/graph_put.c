@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "cli/graph_run.h"
+#include "cli/lost.h"
 
 enum { PIECE = 1 << 16 };
 
@@ -109,6 +110,17 @@ static void put_engine(const pli_graph_result *r, pli_text *text) {
     else pli_json_null(text, "lock_waits");
 }
 
+/* Of a program whose workers have the whole graph they are null. */
+static void put_cut(const pli_graph_result *r, pli_text *text) {
+    if (r->named->whole) {
+        pli_json_null(text, "replication_factor");
+        pli_json_null(text, "imbalance");
+    } else {
+        pli_json_f64(text, "replication_factor", plait_vertex_cut_replication(r->cut));
+        pli_json_f64(text, "imbalance", plait_vertex_cut_imbalance(r->cut));
+    }
+}
+
 static plait_status put_json(const pli_graph_result *r, plait_error *err) {
     pli_text text = { 0 };
     pli_json_begin(&text);
@@ -121,10 +133,13 @@ static plait_status put_json(const pli_graph_result *r, plait_error *err) {
     pli_json_text(&text, "transport", r->transport);
     pli_json_text(&text, "topology", r->topology);
     pli_json_text(&text, "consistency", r->consistency);
-    pli_json_text(&text, "partition", r->set->partition);
+    pli_json_text(&text, "partition", r->named->whole ? NULL : r->set->partition);
+    pli_json_i64(&text, "replicas", r->set->replicas);
+    pli_json_list(&text, "ranks_lost");
+    for (int64_t i = 0; i < r->lost->n; i++) pli_json_i64(&text, NULL, r->lost->rank[i]);
+    pli_json_list_end(&text);
     put_engine(r, &text);
-    pli_json_f64(&text, "replication_factor", plait_vertex_cut_replication(r->cut));
-    pli_json_f64(&text, "imbalance", plait_vertex_cut_imbalance(r->cut));
+    put_cut(r, &text);
     pli_json_i64(&text, "supersteps", r->report.supersteps);
     pli_json_i64(&text, "pushed", r->report.pushed);
     pli_json_i64(&text, "pulled", r->report.pulled);
@@ -161,9 +176,9 @@ static void talk(const pli_graph_result *r) {
     if (doubles > 0)
         pli_text_add(&text, ", %" PRId64 " double%s %s", doubles, pli_plural(doubles),
                      r->set->drop_doubles ? "left out" : "kept (--drop-doubles)");
-    if (r->workers > 1)
-        pli_text_add(&text, "; %d workers, replication factor %.3g", (int)r->workers,
-                     plait_vertex_cut_replication(r->cut));
+    if (r->workers > 1) pli_text_add(&text, "; %d workers", (int)r->workers);
+    if (r->workers > 1 && !r->named->whole)
+        pli_text_add(&text, ", replication factor %.3g", plait_vertex_cut_replication(r->cut));
     pli_text_add(&text, "; %" PRId64 " superstep%s in %.3g s%s\n", r->report.supersteps,
                  pli_plural(r->report.supersteps), r->virtual_s >= 0 ? r->virtual_s : r->run_s,
                  r->virtual_s >= 0 ? " (simulated)" : "");

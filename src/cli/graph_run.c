@@ -8,6 +8,7 @@
 
 #include "cli/paths.h"
 #include "comm/comm.h"
+#include "table/table.h"
 #include "vertex/gcn.h"
 
 /* What the workers of a process share. The first one cuts the graph, when the number of workers is known. */
@@ -18,13 +19,19 @@ typedef struct shared {
     pthread_mutex_t      mutex;
     plait_vertex_cut    *cut;
     pli_graph_stop       stop;
+    bool                 found; /* stop.from is known */
+    plait_job_opts       job;
     int                  interrupted; /* atomic: written by the process's workers */
-    bool                 here; /* the lowest worker is in this process */
+    bool                 here;    /* the worker that leads is in this process */
+    bool                 written; /* and has written the result, which went so: */
+    plait_error          why;
 } shared;
 
-/* Does the program run as a whole, and not by an engine? Those that can do both go by the asynchronous one if asked. */
+/* Does the program run as a whole, and not by an engine? Those that can do both go by the asynchronous one if asked,
+ * and by the synchronous one if workers may die. */
 static bool runs_itself(const pli_graph_result *r) {
-    return r->named->run != NULL && !(r->named->make != NULL && pli_is(r->set->engine, "async"));
+    const bool by_engine = pli_is(r->set->engine, "async") || r->set->replicas > 1;
+    return r->named->run != NULL && !(r->named->make != NULL && by_engine);
 }
 
 static plait_status cut_once(shared *s, int32_t workers, plait_error *err) {
@@ -32,23 +39,61 @@ static plait_status cut_once(shared *s, int32_t workers, plait_error *err) {
     plait_status            status = PLAIT_OK;
     pthread_mutex_lock(&s->mutex);
     if (s->cut == NULL)
-        status = pli_cut_create(r->edges, runs_itself(r) ? r->named->near : s->program.near, r->set->partition,
-                                workers, &s->cut, err);
+        status = pli_cut_create(r->edges, runs_itself(r) ? r->named->near : s->program.near,
+                                r->named->whole ? NULL : r->set->partition, workers, &s->cut, err);
     pthread_mutex_unlock(&s->mutex);
     return status;
 }
 
-/* Only the lowest worker writes to the result, and its process alone reads it, when the run has ended. */
-static plait_status run_worker(plait_job *job, void *user) {
-    shared             *s = user;
+/* Notes what has come out: for the worker that leads, whose process alone reads it. */
+static void note(shared *s, const plait_comm *comm, const plait_vertex_report *report, double seconds, int64_t bytes) {
+    pli_graph_result *r = &s->result;
+    s->here = true;
+    r->run_s = seconds;
+    r->virtual_s = -1;
+    r->report = *report;
+    r->workers = plait_comm_workers(comm);
+    r->transport = pli_is(plait_comm_transport(comm), "mpi") ? "mpi"
+                   : pli_is(plait_comm_transport(comm), "sim") ? "sim" : "threads";
+    r->topology = pli_is(r->transport, "threads") ? "local" : "ps";
+    if (r->set->topology != NULL) r->topology = r->set->topology;
+    r->consistency = r->set->consistency != NULL ? r->set->consistency : "bsp";
+    r->bytes_sent = (uint64_t)bytes;
+    r->cut = s->cut;
+    r->lost = &s->stop.lost;
+    pli_graph_stop_lost(&s->stop, comm);
+}
+
+/* In a run that survives dead ranks the result is written before any rank ends; if the worker that leads dies
+ * meanwhile, the next one writes it. */
+static plait_status write_together(shared *s, plait_comm *comm, const plait_vertex_report *report, double seconds,
+                                   int64_t bytes) {
+    int32_t lead;
+    do {
+        lead = pli_comm_lead(comm);
+        if (pli_comm_leads(comm) && !s->here) {
+            note(s, comm, report, seconds, bytes);
+            s->written = report->interrupted == 0;
+            if (s->written) s->why.code = pli_graph_put(&s->result, &s->why);
+            fflush(stdout);
+        }
+        PLI_TRY(plait_comm_barrier(comm));
+    } while (pli_comm_lead(comm) != lead);
+    return PLAIT_OK;
+}
+
+/* Where a worker may die, any other may come to lead, and has the values. */
+static plait_status run_worker(plait_job *job, shared *s) {
     pli_graph_result   *r = &s->result;
     plait_comm         *comm = plait_job_comm(job);
-    const bool          lowest = plait_comm_rank(comm) == 0;
+    const bool          survives = r->set->replicas > 1 && !pli_is(plait_comm_transport(comm), "threads"),
+                        alone = !pli_comm_shares_process(comm);
     plait_vertex_report report;
     int64_t             bytes = 0;
     PLI_TRY(cut_once(s, plait_comm_workers(comm), pli_comm_error(comm)));
+    if (alone) s->stop.alone = comm;
     const uint64_t    began = pli_now_ns();
-    void *const       values = lowest ? r->value : NULL;
+    void *const       values = survives || plait_comm_rank(comm) == 0 ? r->value : NULL;
     plait_vertex_opts opts;
     plait_vertex_opts_init(&opts);
     opts.supersteps = r->set->supersteps;
@@ -68,23 +113,38 @@ static plait_status run_worker(plait_job *job, void *user) {
         status = plait_comm_allreduce(comm, &bytes, 1, PLAIT_I64, PLAIT_SUM);
     }
     if (status == PLAIT_OK && report.interrupted) __atomic_store_n(&s->interrupted, 1, __ATOMIC_RELAXED);
-    if (!lowest || status < 0) return status;
-    s->here = true;
-    r->run_s = seconds;
-    r->report = report;
-    r->workers = plait_comm_workers(comm);
-    r->transport = pli_is(plait_comm_transport(comm), "mpi") ? "mpi"
-                   : pli_is(plait_comm_transport(comm), "sim") ? "sim" : "threads";
-    r->bytes_sent = (uint64_t)bytes;
-    return PLAIT_OK;
+    if (status == PLAIT_OK && survives && alone)
+        status = write_together(s, comm, &report, seconds, bytes);
+    else if (status == PLAIT_OK && pli_comm_leads(comm)) note(s, comm, &report, seconds, bytes);
+    if (alone) s->stop.alone = NULL;
+    return status;
+}
+
+/* The job begins in the clock of the checkpoint from which it goes on. */
+static plait_status run_job(shared *s, plait_comm *comm) {
+    plait_job     *job = NULL;
+    plait_job_opts opts = s->job;
+    pli_graph_from from;
+    if (pli_comm_leads(comm)) pli_graph_effects(&s->stop.talk, s->result.set, s->result.named, comm);
+    PLI_TRY(pli_graph_stop_find(&s->stop, comm, &from));
+    pthread_mutex_lock(&s->mutex);
+    if (!s->found) s->stop.from = from;
+    s->found = true;
+    pthread_mutex_unlock(&s->mutex);
+    opts.first_clock = from.clock;
+    PLI_TRY(plait_job_create(comm, &opts, &job));
+    const plait_status status = run_worker(job, s);
+    if (status >= 0) return plait_job_destroy(&job);
+    pli_job_abandon(&job);
+    return status;
 }
 
 /* While it works, it can be asked what it waits for. */
-static plait_status work(plait_job *job, void *user) {
+static plait_status work(plait_comm *comm, void *user) {
     shared *s = user;
-    pli_signals_enter(&s->stop.signals, plait_job_comm(job));
-    const plait_status status = run_worker(job, s);
-    pli_signals_leave(&s->stop.signals, plait_job_comm(job));
+    pli_signals_enter(&s->stop.signals, comm);
+    const plait_status status = run_job(s, comm);
+    pli_signals_leave(&s->stop.signals, comm);
     return status;
 }
 
@@ -148,6 +208,9 @@ static plait_status choose(shared *s, plait_error *err) {
         return pli_fail(err, PLAIT_EINVAL, "%s has no %s: it works on a worker's whole part at once%s", named->name,
                         set->checkpoint != NULL ? "--checkpoint" : "--resume",
                         named->make != NULL ? "; --engine async has" : "");
+    if (set->replicas > 1 && named->make == NULL)
+        return pli_fail(err, PLAIT_EINVAL, "%s has no --replicas 2: nobody takes over a dead worker's part in it; "
+                        "pagerank, components, bfs and sssp have", named->name);
     plait_vertex_program_init(&s->program);
     s->program.name = named->name;
     s->program.user = choice;
@@ -181,33 +244,29 @@ static plait_status load(shared *s, plait_edges **edges, plait_error *err) {
 static plait_status go(shared *s, plait_error *err) {
     const pli_graph_run *set = s->result.set;
     plait_comm_opts      comm;
-    plait_job_opts       job;
+    plait_job_opts      *job = &s->job;
     plait_simulated      simulated = { 0 };
     plait_comm_opts_init(&comm);
-    plait_job_opts_init(&job);
+    plait_job_opts_init(job);
     comm.transport = set->transport;
     comm.workers = (int32_t)set->workers;
     comm.threads = (int32_t)set->threads;
     comm.timeout_ns = set->timeout_ns;
     comm.cluster = set->cluster;
-    comm.seed = job.seed = (uint64_t)set->seed;
+    comm.seed = job->seed = (uint64_t)set->seed;
     comm.simulated = &simulated;
-    job.topology = set->topology;
-    job.consistency = set->consistency;
-    job.exact = pli_is(set->reduce, "exact");
+    job->topology = set->topology;
+    job->consistency = set->consistency;
+    job->exact = pli_is(set->reduce, "exact");
+    job->replicas = (int32_t)set->replicas;
     pli_graph_stop_note(&s->stop, s->result.edges);
-    PLI_TRY(pli_graph_stop_clock(&s->stop, &job.first_clock, err));
-    if (set->events != NULL) PLI_TRY(plait_events_create(set->events, &job.events, err));
-    plait_status status = plait_run(&comm, &job, work, s, err);
+    if (set->events != NULL) PLI_TRY(plait_events_create(set->events, &job->events, err));
+    plait_status status = plait_comm_run(&comm, work, s, err);
     if (set->events != NULL) {
-        const plait_status closed = plait_events_close(&job.events, status < 0 ? NULL : err);
+        const plait_status closed = plait_events_close(&job->events, status < 0 ? NULL : err);
         if (status == PLAIT_OK) status = closed;
     }
-    s->result.cut = s->cut;
-    s->result.topology = pli_is(s->result.transport, "threads") ? "local" : "ps";
-    if (set->topology != NULL) s->result.topology = set->topology;
-    s->result.consistency = job.consistency != NULL ? job.consistency : "bsp";
-    s->result.virtual_s = pli_is(set->transport, "sim") ? simulated.virtual_seconds : -1;
+    if (pli_is(set->transport, "sim")) s->result.virtual_s = simulated.virtual_seconds;
     return status;
 }
 
@@ -219,7 +278,8 @@ static plait_status run(shared *s, plait_error *err) {
     pli_signals_ended(&s->stop.signals);
     if (status == PLAIT_OK && s->here && s->interrupted)
         pli_graph_stop_say(&s->stop, s->result.report.supersteps, pli_is(s->result.transport, "mpi"));
-    else if (status == PLAIT_OK && s->here) status = pli_graph_put(&s->result, err);
+    else if (status == PLAIT_OK && s->here && !s->written) status = pli_graph_put(&s->result, err);
+    else if (status == PLAIT_OK && s->written && (status = s->why.code) < 0) *err = s->why;
     pli_gcn_free(&s->choice.learns);
     plait_vertex_cut_destroy(&s->cut);
     plait_edges_destroy(&edges);
@@ -228,7 +288,7 @@ static plait_status run(shared *s, plait_error *err) {
 }
 
 int pli_graph_run_program(const pli_graph_run *set) {
-    shared      s = { .result = { .set = set } };
+    shared      s = { .result = { .set = set }, .why = { .rank = -1 } };
     plait_error err = { .rank = -1 };
     s.result.named = pli_vertex_find(set->program, &err);
     if (s.result.named == NULL) {

@@ -1,9 +1,10 @@
 /* cli/graph_run.h - `plait graph run`: a vertex program over a file of edges.
  *
- *     graph.c       the command and its options
- *     graph_run.c   the run: reads the graph, cuts it, runs the program on every worker
- *     graph_stop.c  signals and checkpoints
- *     graph_put.c   what is written: TSV or a NumPy array, and the summary */
+ *     graph.c          the command and its options
+ *     graph_run.c      the run: reads the graph, cuts it, runs the program on every worker
+ *     graph_effects.c  notes options without effect
+ *     graph_stop.c     signals and checkpoints; who has died
+ *     graph_put.c      what is written: TSV or a NumPy array, and the summary */
 #ifndef PLI_CLI_GRAPH_RUN_H
 #define PLI_CLI_GRAPH_RUN_H
 
@@ -13,13 +14,14 @@
 typedef struct pli_graph_run {
     int          argc; /* the words behind `plait graph` */
     char *const *argv;
+    const pli_opts *opts; /* which options were given */
     const char   *program; /* the word behind `run` */
     pli_text_list files; /* --data: one */
     const char *data, *format, *partition, *transport, *topology, *consistency, *reduce, *engine, *scope, *order,
         *source, *events, *features, *split, *checkpoint, *resume;
     int64_t  checkpoint_every; /* supersteps; 0: only when interrupted */
     bool     undirected, drop_loops, drop_doubles, quiet;
-    int64_t  workers, threads, supersteps;
+    int64_t  workers, threads, supersteps, replicas;
     double   damping, tolerance;
     uint64_t timeout_ns;
     /* as with `graph place` */
@@ -42,6 +44,7 @@ typedef struct pli_graph_result {
     const char             *transport, *topology, *consistency;
     double                  load_s, run_s, virtual_s; /* virtual_s below 0: not simulated */
     uint64_t                bytes_sent;
+    const struct pli_lost  *lost; /* the ranks without which it has gone on */
 } pli_graph_result;
 
 /** Runs it, and returns the exit code. */

@@ -13,6 +13,8 @@
 #include "data/checkpoint/checkpoint.h"
 #include "table/table.h"
 
+#define TOLERANCE "; tolerance " /* in a note, behind what must be the same */
+
 /* A program that works on a worker's whole part at once ends at once: it has saved nothing. */
 static void say_unbegun(void *user, const char *what) {
     pli_graph_stop *stop = user;
@@ -22,13 +24,13 @@ static void say_unbegun(void *user, const char *what) {
 plait_status pli_graph_stop_open(pli_graph_stop *stop, const pli_graph_run *set, plait_error *err) {
     *stop = (pli_graph_stop){ .set = set };
     pli_talk_open(&stop->talk, set->quiet);
-    stop->anew = pli_paths_same_directory(set->resume, set->checkpoint) && pli_checkpoint_is_none(set->resume);
     const plait_status status = pli_signals_open(&stop->signals, &stop->talk, say_unbegun, stop, err);
     if (status < 0) pli_talk_close(&stop->talk);
     return status;
 }
 
 void pli_graph_stop_close(pli_graph_stop *stop) {
+    pli_lost_free(&stop->lost);
     pli_signals_close(&stop->signals);
     pli_talk_close(&stop->talk);
 }
@@ -37,41 +39,72 @@ void pli_graph_stop_note(pli_graph_stop *stop, const plait_edges *edges) {
     const pli_graph_run *set = stop->set;
     const pli_vertex_named *named = pli_vertex_find(set->program, NULL);
     const bool damped = named != NULL && named->ranks;
-    char       damping[32];
+    char       damping[32], tolerance[32];
     pli_format_f64(set->damping, damping);
     snprintf(stop->note, sizeof stop->note, "graph run %s, engine %s, source %s%s%s, graph %016" PRIx64, set->program,
              set->engine, set->source != NULL ? set->source : "none", damped ? ", damping " : "",
              damped ? damping : "", edges->hash);
-    if (stop->anew && set->resume != NULL)
-        pli_talk_tell_once(&stop->talk, "%s holds no checkpoint: the run starts from the beginning", set->resume);
+    stop->same = strlen(stop->note);
+    if (!damped) return;
+    pli_format_f64(set->tolerance, tolerance);
+    snprintf(stop->note + stop->same, sizeof stop->note - stop->same, TOLERANCE "%s", tolerance);
 }
 
-plait_status pli_graph_stop_clock(const pli_graph_stop *stop, int64_t *clock_out, plait_error *err) {
-    plait_checkpoint *c = NULL;
-    *clock_out = 0;
-    if (stop->set->resume == NULL || stop->anew) return PLAIT_OK;
-    PLI_TRY(plait_checkpoint_open(stop->set->resume, NULL, &c, err));
-    *clock_out = plait_checkpoint_clock(c);
-    plait_checkpoint_close(&c);
+/* --- from where it goes on ---------------------------------------------------------------------------------------- */
+
+/* Is the checkpoint of this run? Its tolerance may be another: it says when the run ends, and not what it computes. */
+static plait_status check_note(pli_graph_stop *stop, const char *note, plait_error *err) {
+    const char  *was = strstr(note, TOLERANCE), *is = stop->note + stop->same;
+    const size_t same = was != NULL ? (size_t)(was - note) : strlen(note);
+    if (strncmp(note, "graph run ", 10) != 0)
+        return pli_fail(err, PLAIT_EINVAL, "--resume %s: the checkpoint is of no graph run; is it one of train?",
+                        stop->set->resume);
+    if (same != stop->same || strncmp(note, stop->note, same) != 0)
+        return pli_fail(err, PLAIT_EINVAL, "--resume %s: the checkpoint is of '%.*s', and this is '%.*s'",
+                        stop->set->resume, (int)same, note, (int)stop->same, stop->note);
+    if (was != NULL && !pli_is(was, is))
+        pli_talk_say(&stop->talk, "%s was saved by a run with --tolerance %s; this one goes on with --tolerance %s",
+                     stop->set->resume, was + strlen(TOLERANCE), is + strlen(TOLERANCE));
     return PLAIT_OK;
+}
+
+/* The newest good checkpoint, all bytes of which are verified. */
+static plait_status find_newest(pli_graph_stop *stop, pli_graph_from *from, plait_error *err) {
+    plait_checkpoint *c = NULL;
+    PLI_TRY(plait_checkpoint_open(stop->set->resume, NULL, &c, err));
+    const plait_status status = check_note(stop, plait_checkpoint_note(c), err);
+    snprintf(from->folder, sizeof from->folder, "%s", plait_checkpoint_folder(c));
+    from->clock = plait_checkpoint_clock(c);
+    plait_checkpoint_close(&c);
+    return status;
+}
+
+plait_status pli_graph_stop_find(pli_graph_stop *stop, plait_comm *comm, pli_graph_from *from_out) {
+    const char *resume = stop->set->resume;
+    struct {
+        plait_error    why;
+        pli_graph_from from;
+    } said;
+    memset(&said, 0, sizeof said);
+    *from_out = said.from;
+    if (resume == NULL) return PLAIT_OK;
+    if (pli_comm_leads(comm) && pli_paths_same_directory(resume, stop->set->checkpoint) &&
+        pli_checkpoint_is_none(resume))
+        pli_talk_tell_once(&stop->talk, "%s holds no checkpoint: the run starts from the beginning", resume);
+    else if (pli_comm_leads(comm)) (void)find_newest(stop, &said.from, &said.why);
+    PLI_TRY(plait_comm_broadcast(comm, &said, sizeof said, pli_comm_lead(comm)));
+    *from_out = said.from;
+    if (said.why.code < 0) *pli_comm_error(comm) = said.why;
+    return said.why.code;
 }
 
 /* --- what the run calls ------------------------------------------------------------------------------------------- */
 
 static plait_status begin(void *user, plait_job *job, plait_table *const *tables, int32_t n, int *restored_out) {
     const pli_graph_stop *stop = user;
-    plait_error          *err = pli_comm_error(plait_job_comm(job));
     plait_checkpoint     *c = NULL;
-    if (stop->set->resume == NULL) return PLAIT_OK;
-    PLI_TRY(plait_checkpoint_open(stop->set->resume, NULL, &c, err));
-    plait_status status = PLAIT_OK;
-    const char *note = plait_checkpoint_note(c);
-    if (strncmp(note, "graph run ", 10) != 0)
-        status = pli_fail(err, PLAIT_EINVAL, "--resume %s: the checkpoint is of no graph run; is it one of train?",
-                          stop->set->resume);
-    else if (!pli_is(note, stop->note))
-        status = pli_fail(err, PLAIT_EINVAL, "--resume %s: the checkpoint is of '%s', and this is '%s'",
-                          stop->set->resume, note, stop->note);
+    plait_status          status = PLAIT_OK;
+    PLI_TRY(plait_checkpoint_open(stop->set->resume, stop->from.folder, &c, pli_comm_error(plait_job_comm(job))));
     for (int32_t i = 0; i < n && status == PLAIT_OK; i++) status = plait_checkpoint_restore(c, tables[i], NULL);
     plait_checkpoint_close(&c);
     *restored_out = status == PLAIT_OK;
@@ -87,15 +120,31 @@ static plait_status save(void *user, plait_job *job, plait_table *const *tables,
     return plait_checkpoint_save(job, tables, n, &opts);
 }
 
+void pli_graph_stop_lost(pli_graph_stop *stop, const plait_comm *comm) {
+    int32_t     n = (int32_t)stop->lost.n, below = 0;
+    plait_error why;
+    pli_text    becomes = { 0 };
+    if (stop->set->replicas < 2) return;
+    while (pli_comm_next_death(comm, &n, &why))
+        pli_lost_add(&stop->lost, why.rank, plait_comm_workers(comm), 0, &becomes);
+    for (int64_t i = 0; i < stop->lost.n; i++) below += stop->lost.rank[i] < plait_comm_rank(comm);
+    while (below == plait_comm_rank(comm) && stop->told < stop->lost.n) {
+        n = (int32_t)stop->told++;
+        if (pli_comm_next_death(comm, &n, &why)) pli_talk_say(&stop->talk, "%s; the run goes on without it", why.text);
+    }
+    pli_text_free(&becomes);
+}
+
 static int is_interrupted(void *user) {
-    const pli_graph_stop *stop = user;
+    pli_graph_stop *stop = user;
+    if (stop->alone != NULL) pli_graph_stop_lost(stop, stop->alone);
     return __atomic_load_n(&stop->signals.stop, __ATOMIC_RELAXED);
 }
 
 void pli_graph_stop_opts(pli_graph_stop *stop, plait_vertex_opts *opts) {
     opts->user = stop;
     opts->interrupted = is_interrupted;
-    if (stop->set->resume != NULL && !stop->anew) opts->begin = begin;
+    if (stop->from.folder[0] != '\0') opts->begin = begin;
     if (stop->set->checkpoint != NULL) opts->pause = save;
     opts->every = stop->set->checkpoint_every;
     pli_signals_begun(&stop->signals);

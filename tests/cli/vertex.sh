@@ -56,6 +56,7 @@ for setting; do
     paste one.out many.out | awk '{ d = $2 - $4; if (d > 1e-12 || d < -1e-12) exit 1 }' || fail "ranks over $setting differ"
     works audit audit log
 done
+works ways graph run sssp --data big --source 0 --quiet
 works sync graph run components --data big --quiet
 for options in "--scope vertex" "--scope edge --order priority" "--scope full --order sweep"; do
     # shellcheck disable=SC2086
@@ -69,6 +70,24 @@ if [ "$sim" = yes ]; then
     works sim graph run pagerank --data big --workers 4 --topology ps --transport sim --quiet --json
     grep -v '^{' sim.out | cmp -s - one.out || fail "simulated ranks have other bits"
     grep -q '"virtual_seconds": 0\.[0-9]*[1-9]' sim.out || fail "no simulated time: $(tail -n 1 sim.out)"
+    # A rank dies, the lowest one too: the others go on, to the same bits.
+    for victim in 0 2; do
+        for at in 1 6 11; do
+            printf 'version: 1\nhosts: [{count: 4}]\nevents:\n  - kill: {ranks: %s, at: %s ms}\n' $victim $at >dying.yaml
+            works died graph run pagerank --data big --workers 4 --topology ps --transport sim --cluster dying.yaml --replicas 2 --events log --json
+            grep -v '^{' died.out | cmp -s - one.out || fail "rank $victim dies at $at ms: other bits"
+            grep -q "\"replicas\": 2, \"ranks_lost\": \[$victim\]" died.out || fail "the summary: $(tail -n 1 died.out)"
+            says died.err "rank $victim .*; the run goes on without it" || fail "who died: $(cat died.err)"
+            works audit audit log
+        done
+    done
+    for victim in 0 3; do
+        printf 'version: 1\nhosts: [{count: 4}]\nevents:\n  - kill: {ranks: %s, at: %s ms}\n' $victim $((4 + victim)) >dying.yaml
+        works died graph run sssp --data big --source 0 --workers 4 --topology ps --transport sim --cluster dying.yaml --replicas 2 \
+            --engine async --scope edge --json
+        grep -v '^{' died.out | cmp -s - ways.out || fail "asynchronous: rank $victim dies: other ways"
+        grep -q "\"ranks_lost\": \[$victim\]" died.out || fail "asynchronous: the summary: $(tail -n 1 died.out)"
+    done
 fi
 
 # Every program's figures stand in the summary, and its values are the same for each number of workers.
@@ -112,6 +131,17 @@ grep -q validation gcn0.err && fail "an accuracy of no rows: $(cat gcn0.err)"
 grep -v '^{' gcn1.out >one.classes
 grep -v '^{' gcn3.out | cmp -s - one.classes || fail "three workers predict other classes"
 
+# An option without effect is noted: a cut, where each worker has the whole graph, or is alone; a seed of nothing drawn.
+works vain graph run triangles --data tail --workers 2 --topology ps --partition hdrf --seed 3 --json
+says vain.err "note: --partition has no effect on triangles, of which each worker has the whole graph" || fail "no note: $(cat vain.err)"
+says vain.err "note: --seed has no effect on triangles without --transport sim" || fail "no note: $(cat vain.err)"
+json vain.out "o['partition'] is None and o['replication_factor'] is None and o['imbalance'] is None"
+works vain graph run kcore --data tail --partition hdrf
+says vain.err "note: --partition has no effect with one worker" || fail "no note: $(cat vain.err)"
+works vain graph run kcore --data tail --workers 2 --topology ps --partition hdrf --json
+says vain.err "note:" && fail "a note: $(cat vain.err)"
+json vain.out "o['partition'] == 'hdrf' and o['replication_factor'] >= 1"
+
 works help help kcore
 says help.out "kcore: a vertex program" || fail "help kcore: $(cat help.out)"
 works offers help --completion bash
@@ -131,6 +161,12 @@ works whole graph run pagerank --data big --supersteps 12 --quiet
 works part graph run pagerank --data big --supersteps 5 --checkpoint-every 5 --checkpoint kept --workers 3 --topology ps --quiet
 works rest graph run pagerank --data big --supersteps 7 --resume kept --workers 2 --quiet
 cmp -s whole.out rest.out || fail "ranks from a checkpoint have other bits"
+# Another tolerance may go on, and is told, by one process of several; the same one is not.
+works rest graph run pagerank --data big --resume kept --tolerance 1e-4 --json
+says rest.err "kept was saved by a run with --tolerance 1e-10; this one goes on with --tolerance 0.0001" || fail "another tolerance: $(cat rest.err)"
+grep -q '"supersteps": [1-9], .*"converged": true' rest.out || fail "a looser tolerance: $(tail -n 1 rest.out)"
+works rest graph run pagerank --data big --resume kept
+says rest.err "goes on with" && fail "the same tolerance: $(cat rest.err)"
 works whole graph run sssp --data big --source 0 --quiet
 for engine in sync async; do
     works part graph run sssp --data big --source 0 --engine $engine --supersteps 2 --checkpoint-every 2 --checkpoint kept-$engine --quiet
@@ -212,6 +248,11 @@ refused 2 "bfs has no use for --damping: it is pagerank's" run bfs --data snap -
 refused 2 "triangles has no use for --supersteps: it takes one" run triangles --data snap --supersteps 3
 refused 2 "--source 'x' is no id" run bfs --data snap --source x
 refused 2 "exact sums over a vertex cut" run pagerank --data snap --workers 2 --topology ps --partition hdrf --reduce exact
+refused 2 "its workers share the only copy" run pagerank --data snap --workers 2 --replicas 2
+refused 2 "there are two replicas at most" run pagerank --data snap --workers 3 --topology ps --replicas 3
+refused 2 "replicas 2 with ssp:2 over ps is refused" run sssp --data snap --source 1 --workers 2 --topology ps --replicas 2 --consistency ssp:2
+refused 2 "checkpoints of engine async with replicas 2" run bfs --data snap --source 1 --workers 2 --topology ps --replicas 2 --engine async --checkpoint there
+refused 2 "kcore has no --replicas 2" run kcore --data snap --workers 2 --topology ps --replicas 2
 head -n 20 rows >tiny
 head -n 20 split >tiny.split
 head -n 200 rows >short

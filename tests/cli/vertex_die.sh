@@ -1,0 +1,87 @@
+#!/bin/sh
+# plait graph run --replicas 2 by real processes, one of which is killed by SIGKILL at a drawn moment. Every run must end with
+# exit 0, without a restart, with the values of a run in which nobody died: to the bit, and ranks over a vertex cut, which
+# are sums of parts in another order, within 1e-9. The audit proves each; from a checkpoint of such a run it goes on.
+# usage: vertex_die.sh MPIRUN RUNS FULL_RUNS      the last counts under PLAIT_TEST_FULL
+. "$(dirname "$0")/common.sh"
+PLAIT_MPIRUN=$1
+export PLAIT_MPIRUN
+runs=$2
+[ -z "${PLAIT_TEST_FULL:-}" ] || runs=$3
+
+draw() { awk -v seed="$1" -v below="$2" 'BEGIN { srand(seed); rand(); print int(rand() * below) }'; }
+# The process that has a rank's event log open.
+pid_of() { find /proc/[0-9]*/fd -lname "$PWD/log.$1" 2>/dev/null | head -n 1 | cut -d / -f 3; }
+wrote() { gone $pid || { [ -e "log.$1" ] && [ "$(wc -c <"log.$1")" -ge "$2" ]; }; } # the rank's log is so long, or the run is over
+near() { paste "$1" "$2" | awk '{ d = $2 - $4; if ($1 != $3 || d > 1e-9 || d < -1e-9) exit 1 }'; }
+
+awk 'BEGIN { for (k = 0; k < 5000; k++) print k, k + 1 }' >path # as many supersteps as it has vertices
+awk 'BEGIN { srand(4); for (k = 0; k < 5000; k++) { print k, k + 1; print k, k + 1 + int(20 * rand() * rand()) } }' >braid # likewise
+ranks="pagerank --data braid --damping 0.999 --tolerance 0"
+works ranks graph run $ranks --quiet
+works ways graph run sssp --data path --source 0 --quiet
+works hops graph run bfs --data path --source 0 --quiet
+awk 'BEGIN { srand(6); for (k = 0; k < 12000; k++) print int(4000 * rand()), int(4000 * rand()) }' >sparse
+awk 'BEGIN { srand(4); for (k = 0; k < 60000; k++) { print k, k + 1, 1 + int(4 * rand())
+             print k, k + 1 + int(20 * rand() * rand()), 1 + int(9 * rand()) } }' >long
+works long graph run sssp --data long --source 0 --engine async --quiet
+works sparse graph run pagerank --data sparse --tolerance 1e-14 --quiet
+works joined graph run components --data path --quiet
+
+# one NUMBER WANTED JUDGE OPTIONS...
+one() {
+    n=$1 wanted=$2 judge=$3
+    shift 3
+    rm -rf values log.* kept err run.out
+    "$PLAIT" launch -n 3 -- "$PLAIT" graph run "$@" --replicas 2 --events log --out values --json --quiet >run.out 2>err &
+    pid=$!
+    victim=$(draw $((n + 999)) 3)
+    until_holds 60 wrote "$victim" 500 || fail "run $n ($*) does not begin: $(cat err)"
+    killed=$(pid_of "$victim")
+    case "$*" in *sparse*) all=8000 ;; *long*) all=20000 ;; *) all=400000 ;; esac # of a log, about half
+    until_holds 60 wrote "$victim" "$(draw "$n" $all)" || fail "run $n ($*) stands still: $(cat err)"
+    [ -z "$killed" ] || kill -KILL "$killed" 2>/dev/null || true
+    until_holds 60 gone $pid || { fail "run $n ($*) does not end: $(cat err)"; kill -9 $pid; }
+    code=0
+    wait $pid || code=$?
+    [ $code -eq 0 ] && [ -s values ] || fail "run $n ($*, rank $victim): exit $code: $(cat err)"
+    $judge values "$wanted" || fail "run $n ($*, rank $victim): other values"
+    grep -q restart err && fail "run $n was restarted: $(cat err)"
+    echo "run $n ($*): rank $victim, process ${killed:-none}, $(wc -c <"log.$victim") bytes of its log: $(grep -o '"ranks_lost": [^]]*]' run.out)"
+    grep -q '"ranks_lost": \['"$victim"'\]' run.out || return 0 # it came too late: its log is cut
+    died=$((died + 1))
+    "$PLAIT" audit log.* >said 2>&1 || fail "run $n ($*, rank $victim): the audit: $(cat said)"
+}
+
+n=0 died=0
+while [ $n -lt "$runs" ]; do
+    n=$((n + 1))
+    # shellcheck disable=SC2086
+    case $((n % 7)) in
+    1) one $n ranks.out cmp $ranks --reduce exact ;;
+    2)
+        one $n ways.out cmp sssp --data path --source 0 --partition random --checkpoint kept --checkpoint-every 1000
+        [ ! -d kept ] || works rest graph run sssp --data path --source 0 --resume kept --quiet
+        [ ! -d kept ] || cmp -s rest.out ways.out || fail "run $n: from its checkpoint it goes on to other ways"
+        ;;
+    3) one $n ranks.out near $ranks --partition hdrf ;;
+    4) one $n hops.out cmp bfs --data path --source 0 ;;
+    5) one $n joined.out cmp components --data path --partition grid ;;
+    6) one $n sparse.out near pagerank --data sparse --engine async --scope full --tolerance 1e-13 ;;
+    0) one $n long.out cmp sssp --data long --source 0 --engine async --scope edge ;;
+    esac
+done
+# One process decides for all where a run begins, and tells it once.
+begins() { # WORDS options...: of two processes; the words come once
+    words=$1
+    shift
+    "$PLAIT" launch -n 2 -- "$PLAIT" graph run pagerank --data braid --checkpoint new --resume new --checkpoint-every 2 --supersteps 4 \
+        --out values "$@" >run.out 2>err || fail "from $words: $(cat err)"
+    [ "$(grep -c -- "$words" err)" -eq 1 ] || fail "not once: $words: $(cat err)"
+}
+begins 'new holds no checkpoint: the run starts from the beginning'
+begins 'new was saved by a run with --tolerance 1e-10; this one goes on with --tolerance 1e-06' --tolerance 1e-6
+
+[ $((died * 2)) -ge "$runs" ] || fail "only $died of $runs were lost in the run"
+echo "$runs runs, $died with a loss"
+finish
