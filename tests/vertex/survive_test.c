@@ -32,7 +32,8 @@
 #include "table/mortal.h"
 #include "vertex/vertex.h"
 
-enum { N = 60, M = 170, RANKS_MAX = 7, RUNS = 150, RUNS_FULL = 2000 };
+enum { N = 60, M = 170, RANKS_MAX = 7, RUNS = 150, RUNS_FULL = 2000,
+       ENOUGH = 3000 }; /* supersteps: all runs end sooner by themselves */
 
 typedef struct story {
     uint64_t     seed;
@@ -355,7 +356,7 @@ static void draw(story *s) {
     s->workers = 2 + (int32_t)pli_random_below(&r, 4);
     s->servers = pli_random_below(&r, 4) == 0 ? 2 : 0;
     draw_engine(s, &r);
-    s->limit = s->engine == NULL && pli_random_below(&r, 4) == 0 ? 3 + (int64_t)pli_random_below(&r, 5) : 0;
+    s->limit = s->engine == NULL && pli_random_below(&r, 4) == 0 ? 3 + (int64_t)pli_random_below(&r, 5) : ENOUGH;
     s->killer = (int32_t)pli_random_below(&r, (uint64_t)s->workers);
     do s->victim = (int32_t)pli_random_below(&r, (uint64_t)(s->workers + s->servers));
     while (s->victim == s->killer);
