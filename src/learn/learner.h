@@ -53,6 +53,14 @@ typedef struct pli_kept {
 } pli_kept;
 enum { PLI_KEPT = 4, PLI_LEARNER_FUNCTIONS = 8 };
 
+/* What a solver keeps in a checkpoint beside its tables, in place of what the learner says (pli_learner_more.kept and
+ * restore, which these are like). kept is called while a checkpoint is cut; an array's data NULL: there was no memory. */
+typedef struct pli_solver_keeps {
+    void *state;
+    int32_t (*kept)(void *state, pli_kept kept_out[PLI_KEPT]);
+    plait_status (*restore)(void *state);
+} pli_solver_keeps;
+
 /* Hears of one item for a user, the best first. A status below 0 ends the call. */
 typedef plait_status pli_recommended(void *to, const char *user, const char *item, double score);
 
@@ -185,6 +193,7 @@ struct plait_training {
     /* training */
     pli_loop *loop; /* while a batch loop runs */
     pli_keep *keep; /* NULL: the run writes no checkpoints */
+    pli_solver_keeps solver_keeps; /* all NULL: checkpoints hold what the learner says */
     pli_row_values *row_values; /* NULL: the learner keeps no values for each row */
     int64_t   best_epoch; /* by validation loss, from 0 */
     double    best_loss;
@@ -320,6 +329,8 @@ typedef struct pli_planned {
 plait_status pli_run_table_opts(pli_run *run, plait_table_opts *opts_out);
 /** Creates a table with the settings for its name, and adds it to run->made. Collective. */
 plait_status pli_run_make_table(pli_run *run, const plait_table_opts *opts, plait_table **table_out);
+/** Adds a table that the caller has created, with settings of its own, to run->made. */
+plait_status pli_run_add_table(pli_run *run, plait_table *table);
 /** Drops it, with the terms of plait_table_drop. */
 plait_status pli_run_drop_table(pli_run *run, plait_table **table);
 /** plait_training_table with what most learners set; the others have their defaults. initial: NULL: zeros. */

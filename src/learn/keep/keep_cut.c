@@ -12,7 +12,10 @@ enum { PUMP_BYTES = 1 << 20, BEHIND_MOST = 64 << 20 };
 /* The arrays that the learner keeps beside its tables are the same on every worker, so the lead writes them. */
 static int32_t kept_of(const pli_run *run, pli_kept kept[PLI_KEPT]) {
     const pli_learner_more *more = run->learner->more;
-    return pli_keep_leads(run->keep) && more != NULL && more->kept != NULL ? more->kept(run, kept) : 0;
+    const pli_solver_keeps *solver = &run->solver_keeps;
+    if (!pli_keep_leads(run->keep)) return 0;
+    if (solver->kept != NULL) return solver->kept(solver->state, kept);
+    return more != NULL && more->kept != NULL ? more->kept(run, kept) : 0;
 }
 
 static void plan_kept(const pli_run *run, pli_part_plan *plan) {
@@ -37,7 +40,8 @@ static bool put_kept(const pli_run *run) {
     const int32_t n = kept_of(run, kept);
     bool          done = true;
     for (int32_t i = 0; done && i < n; i++)
-        done = put_bytes(run->keep, kept[i].data,
+        done = kept[i].data != NULL &&
+               put_bytes(run->keep, kept[i].data,
                          kept[i].rows * (kept[i].cols > 0 ? kept[i].cols : 1) * (kept[i].type[1] == '3' ? 4 : 8));
     return done;
 }

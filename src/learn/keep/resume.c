@@ -247,9 +247,15 @@ static plait_status meet_groups(const pli_run *run) {
     return PLAIT_OK;
 }
 
-plait_status pli_resume_tables(pli_run *run) {
-    const pli_resume       *r = run->resume;
+static plait_status restore_arrays(pli_run *run) {
     const pli_learner_more *more = run->learner->more;
+    const pli_solver_keeps *solver = &run->solver_keeps;
+    if (solver->restore != NULL) return solver->restore(solver->state);
+    return more != NULL && more->restore != NULL ? more->restore(run) : PLAIT_OK;
+}
+
+plait_status pli_resume_tables(pli_run *run) {
+    const pli_resume *r = run->resume;
     if (r == NULL) return PLAIT_OK;
     plait_status status = PLAIT_OK;
     int32_t      absent = pli_comm_absent(run->comm);
@@ -259,7 +265,7 @@ plait_status pli_resume_tables(pli_run *run) {
         if (status >= 0 && run->opts->replicas > 1) status = plait_comm_barrier(run->comm);
     } while (status >= 0 && pli_run_again(run, &absent)); /* the share of a worker that died may be missing */
     if (status >= 0) status = pli_row_values_restore(run);
-    if (status >= 0 && more != NULL && more->restore != NULL) status = more->restore(run);
+    if (status >= 0) status = restore_arrays(run);
     if (status < 0) return status;
     run->best_loss = r->best_loss;
     run->best_epoch = r->best_epoch;

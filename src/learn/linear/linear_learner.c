@@ -340,7 +340,6 @@ static plait_status prepare(pli_run *run) {
 static plait_status measured(pli_run *run) {
     pli_linear_fit *l = run->state;
     l->fit.scale = (pli_scale){ .features = run->features };
-    if (run->solver == &pli_solver_coordinates) run->schedule = NULL; /* so a run may resume for more epochs */
     if (l->fit.raw || l->form == PLI_SPARSE || (run->l1 > 0 && run->l2 > 0)) return PLAIT_OK;
     if (run->solver == &pli_solver_coordinates) return PLAIT_OK; /* each weight has its own curvature */
     if (run->solver == &pli_solver_cd) return PLAIT_OK; /* the penalty's units are those of its problem */

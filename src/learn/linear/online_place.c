@@ -41,7 +41,7 @@ plait_status pli_online_make_table(pli_run *run, const plait_table_opts *opts, p
     t.consistency = o->unlocked ? run->consistency : "async";
     t.filter = "";
     PLI_TRY(plait_table_create(run->job, &t, table_out));
-    run->made[run->n_made++] = *table_out;
+    PLI_TRY(pli_run_add_table(run, *table_out));
     o->in_place = pli_table_place(*table_out, &o->memory, &o->stride) && o->stride == o->cols * (int64_t)sizeof(float);
     return o->in_place ? PLAIT_OK
                        : pli_fail(run->err, PLAIT_EINVAL, "table %s: its memory is not shared", opts->name);

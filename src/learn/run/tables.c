@@ -175,17 +175,22 @@ plait_status pli_run_table_opts(pli_run *run, plait_table_opts *opts_out) {
     return PLAIT_OK;
 }
 
+plait_status pli_run_add_table(pli_run *run, plait_table *table) {
+    if (run->n_made == PLI_TABLES)
+        return pli_fail(run->err, PLAIT_EINVAL, "table %s: a model has at most %d tables", plait_table_name(table),
+                        (int)PLI_TABLES);
+    run->made[run->n_made++] = table;
+    return PLAIT_OK;
+}
+
 plait_status pli_run_make_table(pli_run *run, const plait_table_opts *opts, plait_table **table_out) {
     const pli_travel travel = pli_run_travel(run, opts->name);
     plait_table_opts t = *opts;
-    if (run->n_made == PLI_TABLES)
-        return pli_fail(run->err, PLAIT_EINVAL, "table %s: a model has at most %d tables", opts->name, (int)PLI_TABLES);
     t.topology = travel.topology;
     t.consistency = travel.consistency;
     t.filter = travel.filter;
     PLI_TRY(plait_table_create(run->job, &t, table_out));
-    run->made[run->n_made++] = *table_out;
-    return PLAIT_OK;
+    return pli_run_add_table(run, *table_out);
 }
 
 plait_status pli_run_drop_table(pli_run *run, plait_table **table) {

@@ -47,7 +47,7 @@ static plait_status create_table(pli_lbfgs *l, const char *name, int32_t number,
     t.initial = initial;
     PLI_TRY(plait_table_create(l->run->job, &t, table_out));
     l->table[l->tables++] = *table_out;
-    return PLAIT_OK;
+    return pli_run_add_table(l->run, *table_out);
 }
 
 static plait_status create_tables(pli_lbfgs *l) {
@@ -85,7 +85,7 @@ static plait_status evaluate(pli_lbfgs *l) {
     run->clocks_done++;
     pli_sums all, sums = pli_total_sums(&total);
     /* Hits are not counted here: their field carries the wish to stop. */
-    pli_total_add(&total, &(pli_sums){ .right = pli_run_stopped(run) });
+    pli_total_add(&total, &(pli_sums){ .right = pli_run_stops_here(run) });
     PLI_TRY(pli_total_agree(run->comm, &total, &all));
     l->loss = all.loss / (double)run->train_rows;
     l->excess = l->is_soft ? all.absolute / (double)run->train_rows : 0;
@@ -247,6 +247,11 @@ plait_status pli_lbfgs_keep_objective(pli_lbfgs *l) {
     return PLAIT_OK;
 }
 
+double pli_lbfgs_sharpen(pli_lbfgs *l) {
+    l->sharpened++;
+    return l->pass->sharpen(l);
+}
+
 bool pli_lbfgs_may_sharpen(const pli_lbfgs *l, double own) {
     const double excess = pli_lbfgs_excess(l);
     return l->is_soft && excess > pli_run_tolerance(l->run) / 2 && own <= 0.2 * excess;
@@ -282,7 +287,7 @@ static bool rests(const pli_lbfgs *l) {
 
 /* Goes on from here with a sharper loss. *end_out: there is none. The metric is that of the first loss. */
 static plait_status next_stage(pli_lbfgs *l, bool *end_out) {
-    const double narrower = l->pass->sharpen(l);
+    const double narrower = pli_lbfgs_sharpen(l);
     *end_out = !(narrower < 1);
     if (*end_out) return PLAIT_OK;
     l->first_stretch *= narrower;
@@ -312,75 +317,97 @@ static plait_status next_direction(pli_lbfgs *l, bool *end_out) {
     return fresh ? PLAIT_OK : start_again(l);
 }
 
+/* Takes loss, gradient and what follows from them at the first weights. */
+static plait_status start(pli_lbfgs *l) {
+    PLI_TRY(first_gradient(l));
+    PLI_TRY(pli_lbfgs_keep_objective(l));
+    l->run->gap = l->dots.vhv > 0 ? (double)INFINITY : 0;
+    return PLAIT_OK;
+}
+
+/* No step was found. *end_out: the pairs are not to blame. */
+static plait_status give_up_step(pli_lbfgs *l, bool fresh, bool *end_out) {
+    PLI_TRY(go_back(l));
+    if (fresh) l->run->gap = gap(l, false) + pli_lbfgs_excess(l);
+    *end_out = fresh || l->stop;
+    return *end_out ? PLAIT_OK : start_again(l);
+}
+
+/* One iteration. *end_out: there is nothing more to do. */
+static plait_status iterate_once(pli_lbfgs *l, bool *end_out) {
+    pli_run *run = l->run;
+    bool     accepted;
+    uint64_t at = pli_comm_span_begin(run->comm);
+    PLI_TRY(next_direction(l, end_out));
+    if (*end_out || !(l->slope.vd < 0)) return PLAIT_OK;
+    const bool fresh = l->pairs == 0 && l->stretch == l->first_stretch;
+    PLI_TRY(line_search(l, &accepted));
+    if (!accepted) return give_up_step(l, fresh, end_out);
+    l->args.used[l->args.slot] = 1;
+    PLI_TRY(call(l, "lbfgs.gradient", &l->dots, sizeof l->dots));
+    take_pair(l);
+    run->epochs_done++;
+    pli_run_phase(run, "iteration", l->iteration, &at);
+    pli_meter_tell(&l->meter, &(pli_sums){ 0 }, l->iteration, 0, true);
+    return pli_lbfgs_keep_objective(l);
+}
+
 static plait_status iterate(pli_lbfgs *l) {
     pli_run *run = l->run;
     bool     end = false;
-    PLI_TRY(first_gradient(l));
-    PLI_TRY(pli_lbfgs_keep_objective(l));
-    run->gap = l->dots.vhv > 0 ? (double)INFINITY : 0;
-    for (int64_t i = 0; i < run->epochs && !l->stop && l->dots.vhv > 0; i++) {
-        bool     accepted;
-        uint64_t at = pli_comm_span_begin(run->comm);
-        PLI_TRY(next_direction(l, &end));
+    while (l->iteration < run->epochs && !l->stop && l->dots.vhv > 0) {
+        PLI_TRY(iterate_once(l, &end));
         if (end) break;
-        if (!(l->slope.vd < 0)) continue;
-        const bool fresh = l->pairs == 0 && l->stretch == l->first_stretch;
-        PLI_TRY(line_search(l, &accepted));
-        if (!accepted) {
-            PLI_TRY(go_back(l));
-            if (fresh) run->gap = gap(l, false) + pli_lbfgs_excess(l);
-            if (fresh || l->stop) break;
-            PLI_TRY(start_again(l));
-            continue;
-        }
-        l->args.used[l->args.slot] = 1;
-        PLI_TRY(call(l, "lbfgs.gradient", &l->dots, sizeof l->dots));
-        take_pair(l);
-        run->epochs_done++;
-        pli_run_phase(run, "iteration", i, &at);
-        pli_meter_tell(&l->meter, &(pli_sums){ 0 }, i, 0, true);
-        PLI_TRY(pli_lbfgs_keep_objective(l));
+        l->iteration++;
+        PLI_TRY(pli_lbfgs_keep(l));
     }
     run->interrupted = l->stop;
     run->converged = !l->stop && run->gap <= pli_run_tolerance(run);
     return PLAIT_OK;
 }
 
-static bool by_blocks(const pli_lbfgs *l) { return l->pass->has_blocks != NULL && l->pass->has_blocks(l); }
-
-static plait_status begin(pli_lbfgs *l) {
-    pli_run *run = l->run;
+static plait_status begin(pli_lbfgs *l, bool *resumed_out) {
+    pli_run               *run = l->run;
+    const pli_solver_keeps keeps = pli_lbfgs_keeps(l);
     PLI_TRY(l->pass->begin(l));
     PLI_TRY(pli_batches_create(run->data, run->opts->seed, 1, false, run->fraction > 0 ? pli_run_holds_back : NULL, run,
                                &l->batches, run->err));
     PLI_TRY(pli_batches_get(l->batches, 0, 0, &l->batch, run->err));
-    if (by_blocks(l)) return PLAIT_OK;
+    l->by_blocks = l->pass->has_blocks != NULL && l->pass->has_blocks(l);
+    if (l->by_blocks) return PLAIT_OK;
     l->args.exact = run->exact;
     l->args.l1 = run->l1;
     l->args.l2 = run->l2;
     PLI_TRY(create_tables(l));
+    PLI_TRY(pli_lbfgs_keep_begin(l, &keeps, resumed_out));
+    if (*resumed_out) return PLAIT_OK;
     PLI_TRY(l->pass->metric(l));
     return plait_job_clock(run->job);
 }
 
+static plait_status train(pli_lbfgs *l) {
+    pli_run *run = l->run;
+    bool     resumed = false;
+    PLI_TRY(begin(l, &resumed));
+    if (l->by_blocks) return pli_lbfgs_run_by_blocks(l);
+    PLI_TRY(pli_curve_begin(run, l->values, l->type, run->epochs));
+    pli_meter_start(&l->meter, run);
+    if (!resumed) PLI_TRY(start(l));
+    return iterate(l);
+}
+
+static plait_status solved(pli_lbfgs *l) {
+    const void *values;
+    PLI_TRY(plait_job_barrier(l->run->job));
+    PLI_TRY(plait_table_read(l->w, 0, l->rows, &values));
+    return l->pass->solved(l->run, l->type, values);
+}
+
 plait_status pli_lbfgs_run(pli_run *run, const pli_lbfgs_pass *pass) {
     pli_lbfgs    l = { .run = run, .pass = pass, .stretch = 1, .first_stretch = 1 };
-    const void  *values = NULL;
-    plait_status status = begin(&l);
-    if (status == PLAIT_OK && by_blocks(&l)) {
-        status = pli_lbfgs_run_by_blocks(&l);
-        pli_free(l.fallen);
-        pli_batches_destroy(&l.batches);
-        return status;
-    }
-    if (status == PLAIT_OK) status = pli_curve_begin(run, l.values, l.type, run->epochs);
-    pli_meter_start(&l.meter, run);
-    if (status == PLAIT_OK) status = iterate(&l);
+    plait_status status = pli_lbfgs_keep_end(&l, train(&l));
     pli_batches_destroy(&l.batches);
     pli_free(l.fallen);
     pass->end(&l);
-    if (status == PLAIT_OK) status = plait_job_barrier(run->job);
-    if (status == PLAIT_OK) status = plait_table_read(l.w, 0, l.rows, &values);
-    if (status == PLAIT_OK) status = pass->solved(run, l.type, values);
-    return status;
+    return status == PLAIT_OK && !l.by_blocks ? solved(&l) : status;
 }

@@ -10,7 +10,7 @@
  * Each worker computes gradient and metric of its rows, and the tables add them up. Then every worker holds all vectors
  * and takes the same step by the same arithmetic, so no step is sent. Tables are never cleared: a gradient is what has
  * come on top of the one before. */
-#include "learn/solve/lbfgs_run.h"
+#include "learn/solve/lbfgs_blocks.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,28 +18,11 @@
 #include "tensor/spectral/cholesky.h"
 #include "tensor/tensor.h"
 
-enum { MEMORY = 16, TRIES_MAX = 30, RIDGES_MAX = 12, FIRST_RENEWAL = 4, MANY = 24 };
+enum { MEMORY = PLI_LBFGS_BLOCKS_MEMORY, TRIES_MAX = 30, RIDGES_MAX = 12, FIRST_RENEWAL = 4, MANY = 24 };
 
 #define SAFETY 4.0 /* measured: docs/models.md */
 
-typedef struct blocks_run {
-    pli_lbfgs   *l;
-    int64_t      n, m, k; /* n = m k weights */
-    plait_table *g, *h;
-    double      *values;    /* all vectors, one behind the other */
-    double      *w, *slope; /* weights, and the gradient there, with penalty */
-    double      *next, *next_slope;
-    double      *direction, *scratch;
-    double      *penalty; /* [n] l2 times the factor of each weight */
-    double      *seen;    /* [n] what table g held before */
-    double      *s[MEMORY], *y[MEMORY];
-    double       sy[MEMORY];
-    int64_t      pairs, newest;        /* pairs that there are; the slot of the newest */
-    double      *metric, *metric_seen; /* [k, m, m] factors of the blocks; what table h held before */
-    int64_t      blocks, renewal;      /* blocks of the metric; the iteration that takes the next one */
-    bool         fresh; /* is the metric of this point? */
-    double       gamma;
-} blocks_run;
+typedef pli_lbfgs_blocks blocks_run;
 
 /* --- memory and tables ------------------------------------------------------------------------------------------ */
 
@@ -68,7 +51,8 @@ static plait_status make_table(blocks_run *o, const char *name, int64_t rows, in
     t.type = PLAIT_F64;
     t.rows = rows;
     t.cols = cols;
-    return plait_table_create(o->l->run->job, &t, table_out);
+    PLI_TRY(plait_table_create(o->l->run->job, &t, table_out));
+    return pli_run_add_table(o->l->run, *table_out);
 }
 
 static plait_status begin(blocks_run *o) {
@@ -105,6 +89,18 @@ static plait_status read_new(plait_table *table, int64_t rows, int64_t n, double
     return PLAIT_OK;
 }
 
+/* What the tables of a checkpoint hold has come before it. */
+static plait_status take_up(blocks_run *o) {
+    memset(o->seen, 0, (size_t)o->n * sizeof *o->seen);
+    PLI_TRY(read_new(o->g, o->l->rows, o->n, o->seen, o->scratch));
+    const int64_t rows = o->k * o->m;
+    double       *aside = pli_array((size_t)(rows * o->m), sizeof *aside);
+    if (aside == NULL) return pli_fail(o->l->run->err, PLAIT_ENOMEM, "no memory for a metric");
+    const plait_status status = read_new(o->h, rows, rows * o->m, o->metric_seen, aside);
+    pli_free(aside);
+    return status;
+}
+
 /* Takes objective and gradient at `next`. */
 static plait_status evaluate(blocks_run *o, double *objective_out) {
     pli_lbfgs *l = o->l;
@@ -117,7 +113,7 @@ static plait_status evaluate(blocks_run *o, double *objective_out) {
     PLI_TRY(plait_job_clock(run->job));
     run->clocks_done++;
     const pli_sums own = pli_total_sums(&total);
-    pli_total_add(&total, &(pli_sums){ .right = pli_run_stopped(run) }); /* this field carries the wish to stop */
+    pli_total_add(&total, &(pli_sums){ .right = pli_run_stops_here(run) }); /* this field carries the wish to stop */
     PLI_TRY(pli_total_agree(run->comm, &total, &all));
     PLI_TRY(read_new(o->g, l->rows, o->n, o->seen, o->next_slope));
     for (int64_t i = 0; i < o->n; i++) {
@@ -325,7 +321,7 @@ static plait_status evaluate_here(blocks_run *o) {
 /* Goes on from here with a sharper loss. *end_out: there is none. */
 static plait_status next_stage(blocks_run *o, bool *end_out) {
     pli_lbfgs *l = o->l;
-    *end_out = !(l->pass->sharpen(l) < 1);
+    *end_out = !(pli_lbfgs_sharpen(l) < 1);
     if (*end_out) return PLAIT_OK;
     o->pairs = 0;
     o->gamma = 1;
@@ -335,48 +331,71 @@ static plait_status next_stage(blocks_run *o, bool *end_out) {
     return renew_metric(o, o->k);
 }
 
-static plait_status iterate(blocks_run *o) {
+/* Takes objective, gradient and metric at the first weights. */
+static plait_status start(blocks_run *o) {
+    PLI_TRY(evaluate_here(o));
+    PLI_TRY(o->l->pass->finite(o->l->run, o->l->objective, 0));
+    return renew_metric(o, 1);
+}
+
+/* One iteration. *end_out: there is nothing more to do. */
+static plait_status iterate_once(blocks_run *o, bool *end_out) {
     pli_lbfgs   *l = o->l;
     pli_run     *run = l->run;
-    const double tolerance = pli_run_tolerance(run);
-    bool         end = false;
-    PLI_TRY(evaluate_here(o));
-    PLI_TRY(l->pass->finite(run, l->objective, 0));
-    PLI_TRY(renew_metric(o, 1));
-    for (int64_t i = 0; !l->stop && !end; i++) {
-        bool         accepted = false;
-        uint64_t     at = pli_comm_span_begin(run->comm);
-        const double slope = take_direction(o), own = gap(l, -slope / 2);
-        run->gap = own + pli_lbfgs_excess(l);
-        if (run->gap <= tolerance || i == run->epochs) break;
-        if (pli_lbfgs_may_sharpen(l, own)) {
-            PLI_TRY(next_stage(o, &end));
-            continue;
-        }
-        if (slope < 0) PLI_TRY(line_search(o, slope, &accepted));
-        if (accepted) PLI_TRY(take_step(o));
-        else if (!l->stop) PLI_TRY(start_again(o, &end));
-        if (end && l->is_soft) PLI_TRY(next_stage(o, &end)); /* what is left of this stage is rounding */
-        if (!accepted) continue;
-        pli_run_phase(run, "iteration", i, &at);
-        pli_meter_tell(&l->meter, &(pli_sums){ 0 }, i, 0, true);
+    bool         accepted = false;
+    uint64_t     at = pli_comm_span_begin(run->comm);
+    const double slope = take_direction(o), own = gap(l, -slope / 2);
+    run->gap = own + pli_lbfgs_excess(l);
+    *end_out = run->gap <= pli_run_tolerance(run) || l->iteration >= run->epochs;
+    if (*end_out) return PLAIT_OK;
+    if (pli_lbfgs_may_sharpen(l, own)) return next_stage(o, end_out);
+    if (slope < 0) PLI_TRY(line_search(o, slope, &accepted));
+    if (accepted) PLI_TRY(take_step(o));
+    else if (!l->stop) PLI_TRY(start_again(o, end_out));
+    if (*end_out && l->is_soft) PLI_TRY(next_stage(o, end_out)); /* what is left of this stage is rounding */
+    if (!accepted) return PLAIT_OK;
+    pli_run_phase(run, "iteration", l->iteration, &at);
+    pli_meter_tell(&l->meter, &(pli_sums){ 0 }, l->iteration, 0, true);
+    return PLAIT_OK;
+}
+
+static plait_status iterate(blocks_run *o) {
+    pli_lbfgs *l = o->l;
+    pli_run   *run = l->run;
+    bool       end = false;
+    while (!l->stop) {
+        PLI_TRY(iterate_once(o, &end));
+        if (end) break;
+        l->iteration++;
+        PLI_TRY(pli_lbfgs_keep(l));
     }
     run->interrupted = l->stop;
-    run->converged = !l->stop && run->gap <= tolerance;
+    run->converged = !l->stop && run->gap <= pli_run_tolerance(run);
     return PLAIT_OK;
+}
+
+static plait_status train(blocks_run *o) {
+    pli_lbfgs             *l = o->l;
+    const pli_solver_keeps keeps = pli_lbfgs_blocks_keeps(o);
+    bool                   resumed = false;
+    PLI_TRY(begin(o));
+    PLI_TRY(pli_lbfgs_keep_begin(l, &keeps, &resumed));
+    if (resumed) PLI_TRY(take_up(o));
+    PLI_TRY(pli_curve_begin(l->run, l->values, l->type, l->run->epochs));
+    pli_meter_start(&l->meter, l->run);
+    if (!resumed) PLI_TRY(start(o));
+    return iterate(o);
 }
 
 plait_status pli_lbfgs_run_by_blocks(pli_lbfgs *l) {
     blocks_run o = {
         .l = l, .n = l->values, .m = l->rows, .k = l->columns, .gamma = 1, .renewal = FIRST_RENEWAL, .newest = -1
     };
-    plait_status status = begin(&o);
-    if (status == PLAIT_OK) status = pli_curve_begin(l->run, l->values, l->type, l->run->epochs);
-    pli_meter_start(&l->meter, l->run);
-    if (status == PLAIT_OK) status = iterate(&o);
+    plait_status status = train(&o);
     l->pass->end(l);
     if (status == PLAIT_OK) status = plait_job_barrier(l->run->job);
     if (status == PLAIT_OK) status = l->pass->solved(l->run, l->type, o.w);
     pli_free(o.values);
+    pli_free(o.kept_point);
     return status;
 }

@@ -3,6 +3,7 @@
  *     lbfgs.c            iterations: the two loops, line search, ends
  *     lbfgs_functions.c  the vectors, on their shards
  *     lbfgs_blocks.c     with blocks of the Hessian as metric, for few weights
+ *     lbfgs_kept.c       what a checkpoint holds beside the vectors' tables; lbfgs_blocks_kept.c of the other
  *     linear/, net/      the passes of a model
  */
 #ifndef PLI_LEARN_LBFGS_RUN_H
@@ -10,6 +11,7 @@
 
 #include <math.h>
 
+#include "learn/keep/keep.h"
 #include "learn/solve/lbfgs.h"
 #include "learn/solve/progress.h"
 
@@ -41,7 +43,11 @@ typedef struct pli_lbfgs {
     bool            is_soft; /* the loss stands for one with a kink, and is made sharper by stages (pass->sharpen)  */
     double          excess;  /* of such a loss, at the point at hand: what the smoothing adds to the objective's gap */
     int64_t         stage;   /* iterations done when this stage began; 0: the only one */
-    bool            stop;
+    int64_t         sharpened; /* how often the loss was made sharper */
+    int64_t         iteration; /* how many there were, those without an accepted step included */
+    double         *kept;      /* the numbers of the last checkpoint (lbfgs_kept.c) */
+    int64_t         kept_capacity;
+    bool            stop, by_blocks;
     bool            differences; /* losses see no more of a row's scores than their differences, and w starts so, too */
     bool            single; /* the model computes in float32, whatever the tables have */
 } pli_lbfgs;
@@ -79,8 +85,8 @@ typedef struct pli_lbfgs_pass {
 /** Trains: makes tables, iterates, takes the solution. The job has the functions of pli_lbfgs_add_functions. */
 plait_status pli_lbfgs_run(pli_run *run, const pli_lbfgs_pass *pass);
 
-/** The same by blocks of the Hessian (lbfgs_blocks.c); pli_lbfgs_run calls it once the pass has begun and l has its
- *  batch. Ends the pass. */
+/** The same by blocks of the Hessian (lbfgs_blocks.c), up to the solution; pli_lbfgs_run calls it once the pass has
+ *  begun and l has its batch. Ends the pass. */
 plait_status pli_lbfgs_run_by_blocks(pli_lbfgs *l);
 
 /** Notes the objective after run->epochs_done iterations. Errors: ENOMEM. */
@@ -94,8 +100,31 @@ static inline int64_t pli_lbfgs_done(const pli_lbfgs *l) { return l->run->epochs
 static inline double pli_lbfgs_excess(const pli_lbfgs *l) {
     return l->objective > 0 ? l->excess / l->objective : l->excess > 0 ? (double)INFINITY : 0;
 }
+/** Makes a smoothed loss sharper by a stage, as pass->sharpen. */
+double pli_lbfgs_sharpen(pli_lbfgs *l);
 /** Is the solver's own gap (a share of the objective) so small beside the excess that the next stage may begin? */
 bool pli_lbfgs_may_sharpen(const pli_lbfgs *l, double own);
+
+/* --- checkpoints: lbfgs_kept.c ------------------------------------------------------------------------------------- */
+
+/* A checkpoint is cut between two iterations. */
+
+/** The tables are there: the run may write checkpoints of them and of what `keeps` names. Resumes from one, if it is to:
+ *  *resumed_out. Collective. */
+plait_status pli_lbfgs_keep_begin(pli_lbfgs *l, const pli_solver_keeps *keeps, bool *resumed_out);
+/** After an iteration: takes a checkpoint if one is due, and notes in l->stop whether all end now. Collective. */
+plait_status pli_lbfgs_keep(pli_lbfgs *l);
+/** Does this worker wish to stop at once? With checkpoints it stops after an iteration. */
+static inline bool pli_lbfgs_stops_here(const pli_lbfgs *l) { return pli_run_stops_here(l->run); }
+/** Training is over, well or not: completes the checkpoint under way if it went well. Collective then. */
+plait_status pli_lbfgs_keep_end(pli_lbfgs *l, plait_status status);
+
+/** What checkpoints hold beside the tables of vectors. */
+pli_solver_keeps pli_lbfgs_keeps(pli_lbfgs *l);
+/** Writes numbers [n] and the objectives so far to l->kept; returns how many there are. NULL: no memory. */
+const double *pli_lbfgs_write_numbers(pli_lbfgs *l, int64_t n, const double *numbers, int64_t *all_out);
+/** Reads them back: numbers [n], and the objectives to l->fallen. name: of the array. */
+plait_status pli_lbfgs_read_numbers(pli_lbfgs *l, const char *name, int64_t n, double *numbers);
 
 /** Writes the server functions that the run needs, for pli_learner_more.functions; returns how many. They run on the
  *  pool of comm. */

@@ -429,8 +429,7 @@ void pli_fit_settle(pli_run *run, int64_t batch, int64_t (*epochs)(const pli_run
     run->clocks = (run->train_rows + run->batch - 1) / run->batch;
     run->epochs = o->epochs > 0 ? o->epochs : epochs(run);
     run->schedule = o->schedule;
-    const bool by_rows = run->solver != NULL && !run->solver->passes; /* it has no schedule, whatever the epochs */
-    if (o->schedule == NULL && run->epochs > 1 && strcmp(run->optimizer, "ftrl") != 0 && !by_rows)
+    if (o->schedule == NULL && run->epochs > 1 && strcmp(run->optimizer, "ftrl") != 0 && run->solver == NULL)
         run->schedule = "cosine";
     run->l1 = o->l1;
     run->l2 = isnan(o->l2) ? 1.0 / (double)run->train_labels : o->l2;
