@@ -243,7 +243,6 @@ exits 2 "empty.*no checkpoint" refused train --data few --resume empty
 exits 1 "nowhere" refused train --data few --resume nowhere
 exits 2 "checkpoint-every 0" refused train --data few --checkpoint d --checkpoint-every 0
 exits 2 "checkpoint-every 30x" refused train --data few --checkpoint d --checkpoint-every 30x
-exits 2 "optimizer lbfgs is refused" refused train --data few --checkpoint d --optimizer lbfgs
 exits 2 "balance dynamic is refused" refused train --data few --checkpoint d --balance dynamic
 exits 2 "optimizer-state sharded is refused" refused train --data few --checkpoint d --optimizer-state sharded --topology allreduce
 exits 2 "standard input is refused" refused train --data - --checkpoint d
