@@ -24,7 +24,7 @@ static const optimizer solvers[] = {
       "auto takes it for several epochs under the loose consistencies (ssp, async, gossip, ...), not for quantile, "
       "nor for hinge with many weights. It ends by itself within --tolerance of the least objective; --epochs is "
       "an upper bound. Its table is w: the workers' sums of weights, slopes and curvature; with many weights also "
-      "w.diagonal. docs/newton.md" },
+      "diagonal. docs/newton.md" },
     { "cd", "hinge: row by row in the dual problem; squared, logistic: weight by weight, with --l1 (linear models)",
       "Squared and logistic: auto takes it for --path N. It needs --l1 or --path, and no more than two classes; its "
       "gap is a duality gap. docs/optimizers.md. Hinge: auto takes it with more weights than newton keeps the "

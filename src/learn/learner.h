@@ -44,20 +44,23 @@ typedef struct pli_solver pli_solver; /* solve/solver.h */
 
 enum { PLI_LABEL_TEXT = 160, PLI_TABLES = PLAIT_REPORT_TABLES };
 
-/* An array that a checkpoint holds beside the tables. It is the same on every worker. Its shape is [rows, cols], or
- * [rows] if cols is 0. */
+/* An array that a checkpoint holds beside the tables. It is the same on every worker, unless it is a solver's own. Its
+ * shape is [rows, cols], or [rows] if cols is 0. */
 typedef struct pli_kept {
     const char *name, *type; /* "F32", "F64", "U64" */
     int64_t     rows, cols;
     const void *data;
 } pli_kept;
-enum { PLI_KEPT = 4, PLI_LEARNER_FUNCTIONS = 8 };
+enum { PLI_KEPT = 5, PLI_LEARNER_FUNCTIONS = 8 };
 
 /* What a solver keeps in a checkpoint beside its tables, in place of what the learner says (pli_learner_more.kept and
- * restore, which these are like). kept is called while a checkpoint is cut; an array's data NULL: there was no memory. */
+ * restore, which these are like). */
 typedef struct pli_solver_keeps {
     void *state;
+    /** kept: arrays that are the same on every worker; own (may be NULL): arrays of which each worker has one. Both are
+     *  called while a checkpoint is cut. An array's data NULL: there was no memory. */
     int32_t (*kept)(void *state, pli_kept kept_out[PLI_KEPT]);
+    int32_t (*own)(void *state, pli_kept kept_out[PLI_KEPT]);
     plait_status (*restore)(void *state);
 } pli_solver_keeps;
 

@@ -36,6 +36,7 @@ struct pli_resume {
     pli_checkpoint *checkpoint;
     char            folder[PLI_CHECKPOINT_FOLDER];
     int64_t         clock, epoch, epoch_clock, epochs_done, tail; /* epoch_clock: clocks of the epoch that are done */
+    int64_t         workers; /* of the run before */
     int32_t         layout, lanes, blocks; /* blocks: that were asked for; 0: as many as suit the data */
     int64_t         in_order; /* does the first epoch take each block's rows in their own order? -1: it does not say */
     pli_total       progressive;
@@ -59,6 +60,15 @@ plait_status pli_resume_array(const pli_run *run, const char *name, int64_t rows
 /** Reads n rows from `first` on. */
 plait_status pli_resume_rows(const pli_run *run, const char *name, int64_t first, int64_t n, int64_t rows,
                              int64_t row_bytes, void *out);
+/** The name under which the checkpoint holds an array of a worker's own (pli_solver_keeps.own). */
+void         pli_kept_own_name(const char *name, int32_t rank, char text[PLI_CHECKPOINT_NAME]);
+/** Which blocks of rows this worker has, as a number. */
+double       pli_keep_place(const pli_run *run);
+/** Has each worker the blocks of rows that the worker of its rank had in the run before? name: of an own array of that
+ *  run, of n numbers or more, which begins with the place. Collective. */
+plait_status pli_resume_is_same(const pli_run *run, const char *name, int64_t n, bool *same_out);
+/** Reads this worker's own array. */
+plait_status pli_resume_own(const pli_run *run, const char *name, int64_t rows, int64_t row_bytes, void *out);
 void         pli_resume_close(pli_run *run);
 
 /** Writes the options that a result depends on, with their final values, one line each. The caller frees text. */

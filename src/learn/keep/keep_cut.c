@@ -9,7 +9,7 @@ enum { PUMP_BYTES = 1 << 20, BEHIND_MOST = 64 << 20 };
 
 /* --- the cut ------------------------------------------------------------------------------------------------------ */
 
-/* The arrays that the learner keeps beside its tables are the same on every worker, so the lead writes them. */
+/* The arrays beside the tables that are the same on every worker: the lead writes them. */
 static int32_t kept_of(const pli_run *run, pli_kept kept[PLI_KEPT]) {
     const pli_learner_more *more = run->learner->more;
     const pli_solver_keeps *solver = &run->solver_keeps;
@@ -18,11 +18,21 @@ static int32_t kept_of(const pli_run *run, pli_kept kept[PLI_KEPT]) {
     return more != NULL && more->kept != NULL ? more->kept(run, kept) : 0;
 }
 
+/* Those of which each worker has one. */
+static int32_t own_of(const pli_run *run, pli_kept kept[PLI_KEPT]) {
+    const pli_solver_keeps *solver = &run->solver_keeps;
+    return solver->own != NULL ? solver->own(solver->state, kept) : 0;
+}
+
 static void plan_kept(const pli_run *run, pli_part_plan *plan) {
-    pli_kept      kept[PLI_KEPT];
-    const int32_t n = kept_of(run, kept);
-    for (int32_t i = 0; i < n; i++)
-        pli_part_plan_add(plan, kept[i].name, "", kept[i].type, 0, kept[i].rows, kept[i].cols, kept[i].rows);
+    pli_kept      kept[2 * PLI_KEPT];
+    const int32_t n = kept_of(run, kept), own = own_of(run, kept + n);
+    for (int32_t i = 0; i < n + own; i++) {
+        char name[PLI_CHECKPOINT_NAME];
+        snprintf(name, sizeof name, "%s", kept[i].name);
+        if (i >= n) pli_kept_own_name(kept[i].name, plait_comm_rank(run->comm), name);
+        pli_part_plan_add(plan, name, "", kept[i].type, 0, kept[i].rows, kept[i].cols, kept[i].rows);
+    }
 }
 
 static bool put_bytes(void *user, const void *data, int64_t bytes) {
@@ -36,8 +46,8 @@ static bool put_bytes(void *user, const void *data, int64_t bytes) {
 }
 
 static bool put_kept(const pli_run *run) {
-    pli_kept      kept[PLI_KEPT];
-    const int32_t n = kept_of(run, kept);
+    pli_kept      kept[2 * PLI_KEPT];
+    const int32_t same = kept_of(run, kept), n = same + own_of(run, kept + same);
     bool          done = true;
     for (int32_t i = 0; done && i < n; i++)
         done = kept[i].data != NULL &&

@@ -72,6 +72,7 @@ static plait_status read_meta(const pli_run *run, const json_t *meta) {
     PLI_TRY(read_count(run, meta, "epochs_done", 0, &r->epochs_done));
     PLI_TRY(read_count(run, meta, "best_epoch", 0, &r->best_epoch));
     PLI_TRY(read_count(run, meta, "layout", 0, &layout));
+    PLI_TRY(read_count(run, meta, "workers", 1, &r->workers));
     if (layout > INT32_MAX) return malformed(run, "layout");
     if (json_object_get(meta, "lanes") != NULL) { /* a pass in the files' order */
         PLI_TRY(read_count(run, meta, "lanes", 0, &lanes));
@@ -226,6 +227,34 @@ plait_status pli_resume_rows(const pli_run *run, const char *name, int64_t first
 
 plait_status pli_resume_array(const pli_run *run, const char *name, int64_t rows, int64_t row_bytes, void *out) {
     return pli_resume_rows(run, name, 0, rows, rows, row_bytes, out);
+}
+
+void pli_kept_own_name(const char *name, int32_t rank, char text[PLI_CHECKPOINT_NAME]) {
+    snprintf(text, PLI_CHECKPOINT_NAME, "%s.%d", name, (int)rank);
+}
+
+double pli_keep_place(const pli_run *run) {
+    const int32_t own = pli_dataset_own_blocks(run->data);
+    return own > 0 ? (double)pli_dataset_block(run->data, 0)->number * (double)(1 << 24) + own : 0;
+}
+
+plait_status pli_resume_is_same(const pli_run *run, const char *name, int64_t n, bool *same_out) {
+    char    own[PLI_CHECKPOINT_NAME];
+    int64_t rows = 0;
+    double  was = 0;
+    pli_kept_own_name(name, plait_comm_rank(run->comm), own);
+    double other = run->resume->workers != plait_comm_workers(run->comm) || !pli_resume_has(run, own, &rows) || rows < n;
+    if (other == 0) PLI_TRY(pli_resume_rows(run, own, 0, 1, rows, sizeof was, &was));
+    if (was != pli_keep_place(run)) other = 1;
+    PLI_TRY(plait_comm_allreduce(run->comm, &other, 1, PLAIT_F64, PLAIT_MAX));
+    *same_out = other == 0;
+    return PLAIT_OK;
+}
+
+plait_status pli_resume_own(const pli_run *run, const char *name, int64_t rows, int64_t row_bytes, void *out) {
+    char own[PLI_CHECKPOINT_NAME];
+    pli_kept_own_name(name, plait_comm_rank(run->comm), own);
+    return pli_resume_array(run, own, rows, row_bytes, out);
 }
 
 static plait_status put_table(pli_run *run, plait_table *table) {

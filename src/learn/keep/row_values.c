@@ -7,7 +7,8 @@
 #include "learn/keep/keep.h"
 
 struct pli_row_values {
-    int64_t         row_bytes;
+    plait_type      type;
+    int64_t         cols, row_bytes;
     int32_t         blocks;
     bool            elsewhere; /* in a table, too */
     int64_t        *rows;   /* [blocks] rows of a block whose values are there */
@@ -41,17 +42,22 @@ void pli_row_values_end(pli_run *run) {
     pli_free(v);
 }
 
-plait_status pli_row_values_begin(pli_run *run) {
-    const plait_learner *learner = run->learner;
-    if (learner->row_cols == 0) return PLAIT_OK;
+plait_status pli_row_values_begin_with(pli_run *run, plait_type type, int64_t cols) {
     pli_row_values *v = run->row_values = pli_calloc(1, sizeof *v);
     if (v == NULL) return no_memory(run);
-    v->row_bytes = learner->row_cols * bytes_of(learner->row_type);
+    v->type = type;
+    v->cols = cols;
+    v->row_bytes = cols * bytes_of(type);
     v->blocks = pli_dataset_blocks(run->data);
     v->rows = pli_calloc((size_t)v->blocks, sizeof *v->rows);
     v->start = pli_calloc((size_t)v->blocks, sizeof *v->start);
     v->values = pli_calloc((size_t)v->blocks, sizeof *v->values);
     return v->rows != NULL && v->start != NULL && v->values != NULL ? PLAIT_OK : no_memory(run);
+}
+
+plait_status pli_row_values_begin(pli_run *run) {
+    const plait_learner *learner = run->learner;
+    return learner->row_cols == 0 ? PLAIT_OK : pli_row_values_begin_with(run, learner->row_type, learner->row_cols);
 }
 
 /* How many values a row has, of a learner whose rows have different numbers; NULL: all have row_cols. */
@@ -119,7 +125,7 @@ void pli_row_values_plan(const pli_run *run, pli_part_plan *plan) {
         if (v->values[b] == NULL) continue;
         pli_row_values_name(b, name);
         const int64_t rows = tensor_rows(v, b);
-        pli_part_plan_add(plan, name, "", type_of(run->learner->row_type), 0, rows, run->learner->row_cols, rows);
+        pli_part_plan_add(plan, name, "", type_of(v->type), 0, rows, v->cols, rows);
     }
 }
 

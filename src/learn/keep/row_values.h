@@ -17,6 +17,8 @@ enum { PLI_ROW_VALUES_NAME = 40 };
 
 /** This call, and all others, do nothing if the learner keeps no values. Errors: ENOMEM. */
 plait_status pli_row_values_begin(pli_run *run);
+/** The same for a solver that keeps `cols` values of this type for each row. */
+plait_status pli_row_values_begin_with(pli_run *run, plait_type type, int64_t cols);
 void         pli_row_values_end(pli_run *run);
 /** Before a step: makes memory for all rows of the batch. Errors: ENOMEM. */
 plait_status pli_row_values_hold(pli_run *run, const pli_batch *batch);

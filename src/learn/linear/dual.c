@@ -5,7 +5,8 @@
  * at the same point, past a barrier. They add up the true objective there and the dual value: the difference is how
  * far the point is above the least value, up to what the intercept's constraint is off by. Where that is small enough,
  * shares that keep the constraint give a bound that is certain (dual_bound.c). */
-#include "learn/linear/dual.h"
+#include "learn/keep/row_values.h"
+#include "learn/linear/dual_state.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,26 +16,6 @@
 #include "table/table.h"
 
 enum { LOOK_EVERY = 4 }; /* passes */
-
-struct pli_dual {
-    plait_table   *table;
-    pli_dual_rows *rows;
-    pli_dual_frame frame;
-    pli_dual_point point;  /* as read; u, t and inner lie one behind the other */
-    pli_batch      batch;  /* all own rows */
-    int64_t        values; /* of the table */
-    double        *before; /* [values] the point before a pass; else scratch */
-    double        *best;   /* [features + 1, columns] weights of the least objective that all have looked at */
-    double        *flow, *factor; /* [classes, classes]; [classes] */
-    double         least, bound; /* the least objective at any look; the largest bound from below that is certain */
-    double         gain;           /* mean of weight a_y over all rows, at the last look */
-    pli_dual_turns turns;
-    int64_t        shuffled; /* the pass whose order the rows have */
-    uint64_t      *keys;     /* [most + 2] features that a turn's rows touch; then t and inner */
-    uint8_t       *mark;     /* [features] */
-    int64_t        most;     /* of keys: beyond them a turn gets the whole table */
-    bool           converged;
-};
 
 static pli_dual *dual_of(const pli_run *run) { return pli_linear_fit_of(run)->dual; }
 
@@ -115,12 +96,14 @@ static plait_status begin(pli_run *run) {
     t.type = PLAIT_F64;
     t.rows = linear->features + 2;
     t.cols = k;
+    PLI_TRY(pli_dual_keeps(run));
     return pli_run_make_table(run, &t, &n->table);
 }
 
 static void end(pli_run *run) {
     pli_dual *n = dual_of(run);
     if (n == NULL) return;
+    pli_row_values_end(run);
     pli_dual_rows_free(&n->rows);
     pli_dual_turns_free(&n->turns);
     void *const all[] = { n->frame.mean, n->point.u, n->point.base, n->before, n->best, n->flow, n->factor,
@@ -147,7 +130,10 @@ static plait_status keep_batch(pli_run *run, const pli_batch *batch) {
     n->batch.part = pli_array((size_t)batch->parts + 1, sizeof *n->batch.part);
     if (n->batch.part == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for rows");
     if (batch->parts > 0) memcpy(n->batch.part, batch->part, (size_t)batch->parts * sizeof *n->batch.part);
-    return pli_dual_rows_make(run, &n->frame, &n->batch, &n->rows);
+    PLI_TRY(pli_row_values_hold(run, &n->batch));
+    PLI_TRY(pli_dual_rows_make(run, &n->frame, &n->batch, &n->rows));
+    if (run->resume != NULL) pli_dual_rows_load(n->rows, &n->batch);
+    return PLAIT_OK;
 }
 
 /* The weights [features, columns] and intercepts [columns] of the point at hand, in the data's units. */

@@ -24,6 +24,7 @@
  * distance from a centre, which moves after it. Features count less their mean, which the intercept makes up for.
  *
  *     dual.c        the table, a turn, looks, the end
+ *     dual_kept.c   what a checkpoint holds
  *     dual_turns.c  whose turn it is
  *     dual_rows.c   a worker's rows: their shares, a pass, sums over them
  *     dual_bound.c  a certain bound from below: shares that keep the constraint
@@ -70,6 +71,12 @@ int64_t      pli_dual_touched(const pli_dual_rows *rows, const pli_batch *batch,
  *  it; it moves. sums_out: losses of the rows as they were met. */
 void         pli_dual_ascend(pli_dual_rows *rows, const pli_batch *batch, int64_t first, int64_t end,
                              pli_dual_point *point, pli_sums *sums_out);
+
+/** What a checkpoint holds of each row (keep/row_values.h): so many numbers. save: writes them there. load: takes them
+ *  from there. */
+int64_t      pli_dual_row_numbers(int64_t columns);
+void         pli_dual_rows_save(const pli_dual_rows *rows, const pli_batch *batch);
+void         pli_dual_rows_load(pli_dual_rows *rows, const pli_batch *batch);
 
 /* Sums over rows at one point. */
 typedef struct pli_dual_sums {

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "learn/keep/row_values.h"
 #include "learn/linear/dual.h"
 
 enum { GROUPS = 4, PAUSE_MAX = 7 };
@@ -135,6 +136,43 @@ void pli_dual_rows_free(pli_dual_rows **rows) {
                           r->part, r->score, r->p };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) pli_free(all[i]);
     pli_free(r);
+}
+
+/* --- checkpoints -------------------------------------------------------------------------------------------------- */
+
+/* Of each row its shares, and how long it pauses. */
+enum { PAUSES = 2 };
+
+int64_t pli_dual_row_numbers(int64_t columns) { return columns + PAUSES; }
+
+/* Where a checkpoint holds row i of a part. */
+static double *kept_of(const pli_dual_rows *r, const pli_part *part, int64_t i) {
+    const int64_t at = part->order != NULL ? (int64_t)part->order[i] : part->first + i;
+    return (double *)pli_row_values_of_block(r->run, part->block->number) + at * pli_dual_row_numbers(r->columns);
+}
+
+void pli_dual_rows_save(const pli_dual_rows *r, const pli_batch *batch) {
+    const int64_t k = r->columns;
+    for (int32_t p = 0; p < batch->parts; p++)
+        for (int64_t i = 0; i < batch->part[p].rows; i++) {
+            const int64_t number = r->begin[p] + i;
+            double       *to = kept_of(r, &batch->part[p], i);
+            memcpy(to, r->share + number * k, (size_t)k * sizeof *to);
+            to[k] = r->pause[number];
+            to[k + 1] = r->patience[number];
+        }
+}
+
+void pli_dual_rows_load(pli_dual_rows *r, const pli_batch *batch) {
+    const int64_t k = r->columns;
+    for (int32_t p = 0; p < batch->parts; p++)
+        for (int64_t i = 0; i < batch->part[p].rows; i++) {
+            const int64_t number = r->begin[p] + i;
+            const double *from = kept_of(r, &batch->part[p], i);
+            memcpy(r->share + number * k, from, (size_t)k * sizeof *from);
+            r->pause[number] = (uint8_t)from[k];
+            r->patience[number] = (uint8_t)from[k + 1];
+        }
 }
 
 /* --- scores ------------------------------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
  *
  * One table, w, of float64: the blocks of the curvature, then one row of linear terms for each score, then a row that
  * says how many workers have a model in it and what their losses add up to. So one push carries a worker's model. */
-#include "learn/linear/newton.h"
+#include "learn/linear/newton_state.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,27 +11,9 @@
 #include "table/table.h"
 #include "tensor/gemm/gemm.h"
 
-enum { MODELS, LOSS, RENEWALS, EXCESS, NOTES };             /* of the last row */
+enum { MODELS = PLI_NEWTON_MODELS, LOSS = PLI_NEWTON_LOSS, RENEWALS = PLI_NEWTON_RENEWALS,
+       EXCESS = PLI_NEWTON_EXCESS, NOTES = PLI_NEWTON_NOTES };
 enum { CHECK_EVERY = 4 };          /* clocks between two looks whether all have converged */
-
-struct pli_newton {
-    plait_table     *table;
-    pli_newton_rows *rows;
-    int64_t          columns;       /* of the table */
-    int64_t          table_rows;
-    pli_quadratic    sum, own, last; /* the model in the table; the own one; what of it was pushed */
-    double           own_notes[NOTES], last_notes[NOTES];
-    double          *at, *least, *scratch, *delta, *penalty;
-    double           loss, excess; /* of the models in the table; excess: of a smoothed loss, else 0 */
-    bool             sharper;  /* the loss has become sharper since the own model was made */
-    double           renewals, renewals_seen; /* how often a model was renewed; the same when a clock last looked */
-    double           gap;      /* how far the own point is above the least point, as a share of the objective */
-    bool             has_model, whole, converged;
-    bool             rests;    /* mirrors are averaged in some clocks alone: sums are read behind barriers */
-    bool             complete; /* rests: every worker's model is in the sum that was read last */
-    int32_t          expected; /* workers with rows */
-    pli_sums         sums;
-};
 
 static pli_newton *newton_of(const pli_run *run) { return pli_linear_fit_of(run)->newton; }
 
@@ -142,7 +124,10 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
     bool        complete = false;
     uint64_t    at = pli_comm_span_begin(run->comm);
     (void)clock;
-    if (n->rows == NULL) PLI_TRY(pli_newton_rows_make(run, batch, true, &n->rows));
+    if (n->rows == NULL) {
+        PLI_TRY(pli_newton_rows_make(run, batch, true, &n->rows));
+        PLI_TRY(pli_newton_take_up(run, batch));
+    }
     if (n->rests) complete = n->complete;
     else PLI_TRY(read_sum(run, &complete));
     pli_run_step(run, "get", &at);
@@ -171,10 +156,16 @@ static double excess_of(const pli_run *run) {
     return n->excess > 0 ? (objective > 0 ? n->excess / objective : (double)INFINITY) : 0;
 }
 
+void pli_newton_sharpen(pli_run *run) {
+    pli_newton *n = newton_of(run);
+    n->sharper = pli_linear_sharpen(&pli_linear_fit_of(run)->linear) < 1;
+    n->sharpened += n->sharper;
+}
+
 /* All workers' points are near the least one of a smoothed loss: they go on with a sharper one, all at this moment. */
 static void sharpen(pli_run *run, double own, double excess) {
     if (own > 0.2 * excess || excess <= pli_run_tolerance(run) / 2) return;
-    newton_of(run)->sharper = pli_linear_sharpen(&pli_linear_fit_of(run)->linear) < 1;
+    pli_newton_sharpen(run);
 }
 
 /* Do all workers' models touch the loss near the least point of their sum? Collective. */
@@ -289,6 +280,7 @@ static plait_status begin(pli_run *run) {
     t.type = PLAIT_F64;
     t.rows = n->table_rows;
     t.cols = n->columns;
+    run->solver_keeps = pli_newton_keeps(run);
     return pli_run_make_table(run, &t, &n->table);
 }
 
@@ -301,6 +293,7 @@ static void end(pli_run *run) {
         pli_free(model[i]->r);
     }
     pli_newton_rows_free(&n->rows);
+    pli_free(n->scores);
     pli_free(n->at);
     pli_free(n->least);
     pli_free(n->scratch);

@@ -16,6 +16,7 @@
  *     newton.c        the tables, a clock, the end
  *     newton_limited.c  the same for many weights, by a limited memory of the curvature
  *     newton_rows.c   a worker's own model, by passes over its rows
+ *     newton_state.h, newton_kept.c, newton_limited_kept.c  what checkpoints hold
  *     newton_least.c  the least point of a model: Cholesky, or with L1 coordinate descent
  */
 #ifndef PLI_LEARN_LINEAR_NEWTON_H
@@ -54,6 +55,8 @@ typedef struct pli_newton_rows pli_newton_rows;
 /** curved: models will be asked for; else slopes alone. */
 plait_status pli_newton_rows_make(pli_run *run, const pli_batch *batch, bool curved, pli_newton_rows **rows_out);
 void         pli_newton_rows_free(pli_newton_rows **rows);
+/** The scores [rows, columns] of own rows at the point at hand. */
+double      *pli_newton_scores(pli_newton_rows *rows, int64_t *rows_out);
 /** Moves from the point at hand towards `to` [rows, columns], until the score of a row has moved by `reach` (0: any
  *  distance): writes the new point to at. *whole_out: it went all the way. */
 plait_status pli_newton_move(pli_newton_rows *rows, const pli_batch *batch, double reach, const double *to, double *at,

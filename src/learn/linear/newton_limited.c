@@ -23,50 +23,17 @@
 #include <math.h>
 #include <string.h>
 
-#include "learn/linear/newton.h"
+#include "learn/linear/newton_state.h"
 #include "learn/solve/solver.h"
 #include "table/table.h"
 
 enum { SLOPE, MASS };                          /* parts of the table */
 enum { MODELS, LOSS, RENEWALS, NOTES };        /* its last values */
-enum { PAIRS_MAX = 10, CHECK_EVERY = 4 };      /* clocks between two looks */
+enum { PAIRS_MAX = PLI_LIMITED_PAIRS, CHECK_EVERY = 4 };      /* clocks between two looks */
 enum { PATIENCE = 4, LOOSE = 12, LOOKS = 6 };  /* looks: without a smaller gap, before going in step, before an end */
 enum { FARTHER = 8 }; /* times a loss's reach: pairs know what happens on the way, and steps shorten if all grows */
 #define GROWTH 0.01 /* of the objective, beyond what points that are apart explain */
 enum { SAFETY = 4 }; /* the pairs know some of the curvature only, so the gap is larger than they tell: measured */
-
-struct pli_limited {
-    plait_table     *table, *diagonal_table;
-    pli_newton_rows *rows;
-    int64_t          values;       /* weights */
-    int64_t          table_values; /* of the table: slopes, masses, notes */
-    int32_t          memory, pairs, newest;
-    double          *diagonal;     /* [values] B, of all workers */
-    double          *own_diagonal; /* [values] B_i */
-    double          *penalty;      /* [values]; NULL: all 1 */
-    double          *at, *to;      /* [values] v_i; where the next move aims */
-    double          *x, *slope;    /* [values] the point of all, and the slope of the objective there */
-    double          *x_before, *slope_before;
-    double          *s, *y;        /* [memory, values] */
-    double           sy[PAIRS_MAX];
-    bool             averages;        /* reads are the sums behind a barrier alone */
-    bool             in_step, is_due; /* workers go in step; the next clock is to go to `to` */
-    int32_t          idle_looks;      /* looks in a row in which the gap has not become smaller */
-    int32_t          loose_looks;     /* looks before the workers go in step */
-    double           least_gap;       /* of all looks */
-    double          *d;               /* [values] in step: the direction from x_before */
-    double          *kept;            /* [values] the best point that all have looked at */
-    double           kept_objective;
-    double          *told;            /* [looks] the objective at each look */
-    int64_t          looks, told_capacity;
-    double           base, descent;   /* in step: the objective at x_before; slope times d */
-    double          *last, *delta; /* [table_values] what of the own model was pushed; what it has become */
-    double           renewals, renewals_seen, renewals_paired; /* of all models, ever */
-    double           loss, objective, best, stretch, gap;
-    int32_t          expected;
-    bool             has_model, has_diagonal, has_before, whole, converged;
-    pli_sums         sums;
-};
 
 static pli_limited *limited_of(const pli_run *run) { return pli_linear_fit_of(run)->limited; }
 
@@ -126,9 +93,13 @@ static plait_status push(pli_run *run) {
     return plait_table_inc_range(n->table, 0, n->table_values, n->delta, 0);
 }
 
-static plait_status push_diagonal(pli_run *run, const pli_batch *batch) {
+/* The rows are there: pushes their diagonal, unless the table of a checkpoint has it. */
+static plait_status begin_rows(pli_run *run, const pli_batch *batch) {
     pli_limited *n = limited_of(run);
+    PLI_TRY(pli_newton_rows_make(run, batch, false, &n->rows));
     pli_newton_diagonal(n->rows, batch, n->own_diagonal);
+    if (n->scores != NULL)
+        return pli_newton_scores_give(run, n->rows, pli_linear_fit_of(run)->linear.goal.columns, &n->scores);
     memcpy(n->delta, n->own_diagonal, (size_t)n->values * sizeof *n->delta);
     n->delta[n->values] = 1;
     return plait_table_inc_range(n->diagonal_table, 0, n->values + 1, n->delta, 0);
@@ -243,10 +214,7 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
     bool         complete = false;
     uint64_t     at = pli_comm_span_begin(run->comm);
     (void)clock;
-    if (n->rows == NULL) {
-        PLI_TRY(pli_newton_rows_make(run, batch, false, &n->rows));
-        PLI_TRY(push_diagonal(run, batch));
-    }
+    if (n->rows == NULL) PLI_TRY(begin_rows(run, batch));
     if (n->in_step) {
         if (n->is_due) PLI_TRY(renew_model(run, batch));
         n->is_due = false;
@@ -372,29 +340,31 @@ static plait_status finish(pli_run *run) {
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
+/* The vectors lie one behind the other, as a checkpoint holds them. */
 static plait_status make(pli_run *run, pli_limited *n) {
     const pli_linear *linear = &pli_linear_fit_of(run)->linear;
-    double **const    all[] = { &n->diagonal, &n->own_diagonal, &n->to,          &n->x,
-                                &n->slope,    &n->x_before,     &n->slope_before, &n->d, &n->kept };
-    bool              ok = true;
+    double **const    all[] = { &n->own_diagonal, &n->diagonal,     &n->at, &n->to,   &n->x, &n->slope,
+                                &n->x_before,     &n->slope_before, &n->d,  &n->kept };
+    enum { VECTORS = sizeof all / sizeof *all };
+    void *first = NULL;
     n->values = (linear->features + linear->intercept) * linear->goal.columns;
     n->table_values = 2 * n->values + NOTES;
     n->memory = n->values <= 1 << 17 ? PAIRS_MAX : 5;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        *all[i] = pli_calloc((size_t)n->values, sizeof(double));
-        ok = ok && *all[i] != NULL;
-    }
-    n->s = pli_array((size_t)n->values * (size_t)n->memory, sizeof *n->s);
-    n->y = pli_array((size_t)n->values * (size_t)n->memory, sizeof *n->y);
+    n->vectors = pli_calloc((size_t)n->values, (size_t)(VECTORS + 2 * n->memory) * sizeof *n->vectors);
     n->last = pli_calloc((size_t)n->table_values, sizeof *n->last);
     n->delta = pli_calloc((size_t)n->table_values, sizeof *n->delta);
-    ok = ok && n->s != NULL && n->y != NULL && n->last != NULL && n->delta != NULL;
-    if (!ok) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for vectors of %lld weights", (long long)n->values);
-    PLI_TRY(pli_linear_initial(run, PLAIT_F64, (void **)&n->at));
-    if (n->at == NULL) n->at = pli_calloc((size_t)n->values, sizeof *n->at);
-    if (n->at == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for %lld weights", (long long)n->values);
+    if (n->vectors == NULL || n->last == NULL || n->delta == NULL)
+        return pli_fail(run->err, PLAIT_ENOMEM, "no memory for vectors of %lld weights", (long long)n->values);
+    for (int i = 0; i < VECTORS; i++) *all[i] = n->vectors + i * n->values;
+    n->s = n->vectors + VECTORS * n->values;
+    n->y = n->s + n->memory * n->values;
+    PLI_TRY(pli_linear_initial(run, PLAIT_F64, &first));
+    if (first != NULL) memcpy(n->at, first, (size_t)n->values * sizeof *n->at);
+    pli_free(first);
     return pli_linear_penalty(run, PLAIT_F64, (void **)&n->penalty);
 }
+
+int64_t pli_limited_vectors(const pli_limited *n) { return (n->s - n->vectors) / n->values - 1 + 2 * n->memory; }
 
 static plait_status begin(pli_run *run) {
     pli_limited     *n = pli_calloc(1, sizeof *n);
@@ -413,19 +383,20 @@ static plait_status begin(pli_run *run) {
     t.rows = n->table_values;
     PLI_TRY(pli_run_make_table(run, &t, &n->table));
     const pli_travel as = pli_run_travel(run, "w");
-    t.name = "w.diagonal";
+    t.name = "diagonal";
     t.rows = n->values + 1;
     t.topology = as.topology;
     t.consistency = as.consistency;
     t.filter = as.filter;
-    return plait_table_create(run->job, &t, &n->diagonal_table);
+    run->solver_keeps = pli_limited_keeps(run);
+    PLI_TRY(plait_table_create(run->job, &t, &n->diagonal_table));
+    return pli_run_add_table(run, n->diagonal_table);
 }
 
 static void end(pli_run *run) {
     pli_limited *n = limited_of(run);
     if (n == NULL) return;
-    double *const all[] = { n->diagonal, n->own_diagonal, n->penalty, n->at, n->to, n->x, n->slope, n->x_before,
-                            n->slope_before, n->s, n->y, n->last, n->delta, n->d, n->kept, n->told };
+    double *const all[] = { n->vectors, n->penalty, n->last, n->delta, n->told, n->scores };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) pli_free(all[i]);
     pli_newton_rows_free(&n->rows);
     pli_free(n);

@@ -99,6 +99,11 @@ void pli_newton_rows_free(pli_newton_rows **rows) {
     pli_free(n);
 }
 
+double *pli_newton_scores(pli_newton_rows *n, int64_t *rows_out) {
+    *rows_out = n->rows;
+    return n->score;
+}
+
 /* --- a move ------------------------------------------------------------------------------------------------------- */
 
 /* raw and bias := the point, in the data's units. */

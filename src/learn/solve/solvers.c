@@ -58,8 +58,8 @@ const pli_solver pli_solver_newton = {
     .adds = true,
     .suits = suits_passes,
     .demand = { .who = "newton",
-                .traits = PLAIT_ALL_ROWS | PLAIT_ROWS_STAY | PLAIT_OWN_STEPS | PLAIT_MORE_THAN_TABLES | PLAIT_OWN_END |
-                          PLAIT_HOLDS_SHARE | PLAIT_COMPARES | PLAIT_SMOOTH }
+                .traits = PLAIT_ALL_ROWS | PLAIT_ROWS_STAY | PLAIT_OWN_STEPS | PLAIT_OWN_END | PLAIT_HOLDS_SHARE |
+                          PLAIT_COMPARES | PLAIT_SMOOTH }
 };
 
 const pli_solver pli_solver_cd = {
@@ -73,8 +73,8 @@ const pli_solver pli_solver_cd = {
     .demand = { .who = "cd",
                 .needs = PLAIT_ONE_COPY,
                 .why = "its sum of what each row weighs must not be averaged",
-                .traits = PLAIT_ALL_ROWS | PLAIT_ROWS_STAY | PLAIT_OWN_STEPS | PLAIT_MORE_THAN_TABLES | PLAIT_OWN_END |
-                          PLAIT_HOLDS_SHARE | PLAIT_COMPARES }
+                .traits = PLAIT_ALL_ROWS | PLAIT_ROWS_STAY | PLAIT_OWN_STEPS | PLAIT_OWN_END | PLAIT_HOLDS_SHARE |
+                          PLAIT_COMPARES }
 };
 
 const pli_solver pli_solver_coordinates = {
