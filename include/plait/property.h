@@ -88,10 +88,9 @@ typedef uint32_t plait_traits;
 enum {
     /* Each of its sums is over all rows: no backup workers. */
     PLAIT_ALL_ROWS = 1 << 0,
-    /* It finds the sizes of its steps itself: no --schedule, no --staleness-aware. */
+    /* It finds the sizes of its steps itself, without an update rule: no --schedule, no --staleness-aware, no sharded
+     * state of a rule. */
     PLAIT_OWN_STEPS = 1 << 1,
-    /* It has learnt more than its tables hold: no checkpoint, and no sharded state of a rule. */
-    PLAIT_MORE_THAN_TABLES = 1 << 2,
     /* It decides when it ends: no --patience. */
     PLAIT_OWN_END = 1 << 3,
     /* Its server functions update tables: no replicas. */

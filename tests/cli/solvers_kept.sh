@@ -50,7 +50,7 @@ if [ -n "${1:-}" ]; then
     PLAIT_MPIRUN=$1
     export PLAIT_MPIRUN
     for topology in ps allreduce; do
-        for words in "--optimizer lbfgs" "--optimizer lbfgs --reduce exact"; do
+        for words in "--optimizer lbfgs" "--optimizer lbfgs --reduce exact" "--optimizer newton" "--optimizer cd --model hinge --l2 0.01"; do
             rm -rf d
             # shellcheck disable=SC2086
             {
@@ -78,6 +78,15 @@ goes_on 9 30 --data few --optimizer lbfgs --model hinge                         
 goes_on 9 30 --data few --optimizer lbfgs --model hinge --reduce exact
 goes_on 5 20 --data few --optimizer lbfgs --hash-bits 18 --topology ps                               # pairs that share words
 goes_on 2 3 --data numbers --model huber --optimizer lbfgs
+for consistency in bsp bounded-delay:2; do # under the others, who reads what first is chance
+    goes_on 2 5 --data few --optimizer newton --topology ps --consistency $consistency
+done
+goes_on 7 30 --data few --optimizer newton --model hinge --topology allreduce                       # models renewed when the loss is sharper
+goes_on 7 20 --data few --optimizer newton --hash-bits 12 --topology allreduce                       # a limited memory, loose
+goes_on 7 70 --data few --optimizer newton --hash-bits 12 --topology ps                              # ... and in step
+gzip -dc "$data/digits/digits.csv.gz" | head -n 400 >digits.csv
+goes_on 7 200 --data few --optimizer cd --model hinge --l2 0.01 --topology ps --consistency ssp:1    # turns, each behind a barrier
+goes_on 7 200 --data digits.csv --label 65 --optimizer cd --model hinge --topology allreduce         # more classes
 goes_on 7 15 --data few --model mlp --layers 3 --optimizer lbfgs --topology ps
 
 # --- signals ----------------------------------------------------------------------------------------------------------
@@ -95,5 +104,8 @@ stopped() {
     clock=$(sed -n 's/.*interrupted after clock \([0-9]*\),.*/\1/p' err)
     [ "$(ls d | tail -n 1)" = "$(printf 'checkpoint-%012d' "$clock")" ] || fail "$*: no checkpoint of clock $clock: $(ls d)"
 }
-stopped --data few --optimizer lbfgs --reduce exact --l1 0.0001 --l2 0 --tolerance 0 --workers 2 --topology ps --epochs 100000
+for words in "--optimizer lbfgs --reduce exact --l1 0.0001 --l2 0" "--optimizer newton --hash-bits 14" "--optimizer cd --model hinge --l2 0.0001"; do
+    # shellcheck disable=SC2086
+    stopped --data few $words --tolerance 0 --workers 2 --topology ps --epochs 100000
+done
 finish

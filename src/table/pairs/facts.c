@@ -46,7 +46,6 @@ static uint64_t demand_on(const pli_demand *demand) {
     } all[] = {
         { PLAIT_ALL_ROWS, PLI_ON(ALL_ROWS) },
         { PLAIT_OWN_STEPS, PLI_ON(OWN_STEPS) },
-        { PLAIT_MORE_THAN_TABLES, PLI_ON(MORE_STATE) },
         { PLAIT_OWN_END, PLI_ON(OWN_END) },
         { PLAIT_FUNCTIONS_UPDATE, PLI_ON(UPDATING) },
         { PLAIT_COMPARES, PLI_ON(COMPARES) },

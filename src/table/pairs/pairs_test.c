@@ -19,7 +19,7 @@ enum { TOPOLOGIES = sizeof topologies / sizeof *topologies, POLICIES = sizeof po
 static const pli_demand lbfgs = { .who = "lbfgs",
                                   .needs = PLAIT_WHOLE_CLOCKS | PLAIT_ONE_COPY,
                                   .why = "it compares",
-                                  .traits = PLAIT_ALL_ROWS | PLAIT_OWN_STEPS | PLAIT_MORE_THAN_TABLES | PLAIT_OWN_END |
+                                  .traits = PLAIT_ALL_ROWS | PLAIT_OWN_STEPS | PLAIT_OWN_END |
                                             PLAIT_FUNCTIONS_UPDATE | PLAIT_COMPARES | PLAIT_SMOOTH | PLAIT_ROWS_STAY };
 
 static plait_status check(const char *topology, const char *consistency, bool threads, const pli_setting *a,
