@@ -95,6 +95,17 @@ plait_status pli_row_values_hold(pli_run *run, const pli_batch *batch) {
     return PLAIT_OK;
 }
 
+void pli_row_values_keep(pli_run *run, const pli_batch *batch) {
+    pli_row_values *v = run->row_values;
+    for (int32_t b = 0; v != NULL && b < v->blocks; b++) {
+        bool held = false;
+        for (int32_t p = 0; p < batch->parts; p++) held = held || batch->part[p].block->number == b;
+        if (held) continue;
+        pli_free(v->values[b]);
+        v->values[b] = NULL;
+    }
+}
+
 void *plait_training_row_values(plait_training *run, const plait_batch *batch, int64_t i) {
     const pli_batch *b = (const pli_batch *)batch;
     if (run == NULL || run->row_values == NULL || b == NULL || i < 0 || i >= b->rows) return NULL;

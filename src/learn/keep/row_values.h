@@ -23,6 +23,9 @@ void         pli_row_values_end(pli_run *run);
 /** Before a step: makes memory for all rows of the batch. Errors: ENOMEM. */
 plait_status pli_row_values_hold(pli_run *run, const pli_batch *batch);
 
+/** Forgets the values of all other blocks: other workers have them. */
+void pli_row_values_keep(pli_run *run, const pli_batch *batch);
+
 /** The values lie in a table, too: checkpoints leave them out. */
 void pli_row_values_lie_elsewhere(pli_run *run);
 

@@ -63,7 +63,6 @@ static plait_status begin(pli_run *run) {
     const int64_t     k = linear->goal.columns;
     pli_dual         *n = pli_calloc(1, sizeof *n);
     plait_table_opts  t;
-    int32_t           holders;
     pli_linear_fit_of(run)->dual = n;
     if (n == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for training");
     n->point = (pli_dual_point){ .features = linear->features, .columns = k };
@@ -87,7 +86,7 @@ static plait_status begin(pli_run *run) {
         return pli_fail(run->err, PLAIT_ENOMEM, "no memory for vectors of %lld weights", (long long)n->values);
     n->frame.per_row = 1 / (run->l2 * (double)run->train_rows);
     if (linear->intercept) PLI_TRY(find_frame(run));
-    PLI_TRY(pli_newton_begin(run, &holders));
+    pli_newton_begin(run);
     PLI_TRY(pli_dual_turns_make(run, &n->turns));
     run->turns = n->turns.turns;
     run->epochs *= run->turns;
@@ -106,8 +105,9 @@ static void end(pli_run *run) {
     pli_row_values_end(run);
     pli_dual_rows_free(&n->rows);
     pli_dual_turns_free(&n->turns);
+    pli_own_rows_free(&n->held);
     void *const all[] = { n->frame.mean, n->point.u, n->point.base, n->before, n->best, n->flow, n->factor,
-                          n->batch.part,  n->keys,       n->mark };
+                          n->keys, n->mark };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) pli_free(all[i]);
     pli_free(n);
     pli_linear_fit_of(run)->dual = NULL;
@@ -123,16 +123,16 @@ static plait_status read_point(pli_run *run) {
     return PLAIT_OK;
 }
 
-/* The rows stay where they are, so the parts of the first batch are those of all. */
-static plait_status keep_batch(pli_run *run, const pli_batch *batch) {
+/* Makes the rows of this worker, with what it knows of them: it had them, or a checkpoint has them, or nobody knows. */
+static plait_status make_rows(pli_run *run) {
     pli_dual *n = dual_of(run);
-    n->batch = *batch;
-    n->batch.part = pli_array((size_t)batch->parts + 1, sizeof *n->batch.part);
-    if (n->batch.part == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for rows");
-    if (batch->parts > 0) memcpy(n->batch.part, batch->part, (size_t)batch->parts * sizeof *n->batch.part);
-    PLI_TRY(pli_row_values_hold(run, &n->batch));
-    PLI_TRY(pli_dual_rows_make(run, &n->frame, &n->batch, &n->rows));
-    if (run->resume != NULL) pli_dual_rows_load(n->rows, &n->batch);
+    pli_dual_rows_free(&n->rows);
+    n->shuffled = -1;
+    PLI_TRY(pli_row_values_hold(run, &n->held.batch));
+    pli_row_values_keep(run, &n->held.batch);
+    if (n->held.batch.rows == 0) return PLAIT_OK;
+    PLI_TRY(pli_dual_rows_make(run, &n->frame, &n->held.batch, &n->rows));
+    if (run->row_values != NULL) pli_dual_rows_load(n->rows, &n->held.batch);
     return PLAIT_OK;
 }
 
@@ -194,7 +194,7 @@ static plait_status inc(pli_run *run, int64_t n_keys) {
 static int64_t find_keys(pli_dual *n, int64_t first, int64_t end) {
     int64_t n_keys = -1;
     if (n->turns.shares > 1)
-        n_keys = pli_dual_touched(n->rows, &n->batch, first, end, n->most, n->mark, n->keys);
+        n_keys = pli_dual_touched(n->rows, &n->held.batch, first, end, n->most, n->mark, n->keys);
     for (int64_t i = 0; n_keys >= 0 && i < 2; i++) n->keys[n_keys++] = (uint64_t)(n->point.features + i);
     return n_keys;
 }
@@ -204,12 +204,12 @@ static plait_status take_turn(pli_run *run, int64_t pass, int32_t share, pli_sum
     const int64_t rows = pli_dual_rows_count(n->rows), shares = n->turns.shares;
     const int64_t first = rows * share / shares, end = rows * (share + 1) / shares;
     uint64_t      at = pli_comm_span_begin(run->comm);
-    if (pass != n->shuffled) pli_dual_shuffle(n->rows, &n->batch, (uint64_t)pass);
+    if (pass != n->shuffled) pli_dual_shuffle(n->rows, &n->held.batch, (uint64_t)pass);
     n->shuffled = pass;
     const int64_t n_keys = find_keys(n, first, end);
     PLI_TRY(get(run, n_keys));
     pli_run_step(run, "get", &at);
-    pli_dual_ascend(n->rows, &n->batch, first, end, &n->point, sums_out);
+    pli_dual_ascend(n->rows, &n->held.batch, first, end, &n->point, sums_out);
     pli_run_step(run, "compute", &at);
     return inc(run, n_keys);
 }
@@ -217,12 +217,50 @@ static plait_status take_turn(pli_run *run, int64_t pass, int32_t share, pli_sum
 static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pli_sums *sums_out) {
     pli_dual *n = dual_of(run);
     (void)clock;
-    if (n->rows == NULL) PLI_TRY(keep_batch(run, batch));
+    if (!pli_own_rows_steps(run, &n->held)) return PLAIT_OK;
     PLI_TRY(keep_curve(run));
     const int32_t share = pli_dual_turns_share(&n->turns, run->epochs_done);
     if (share < 0) return PLAIT_OK;
     if (share == 0) pli_run_charge(run, batch, 2 * n->point.columns, n->values); /* of the pass */
     return take_turn(run, run->epochs_done / n->turns.turns, share, sums_out);
+}
+
+/* --- deaths ------------------------------------------------------------------------------------------------------- */
+
+/* Adds what all shares of own rows come to, in a clock of its own. */
+static plait_status add_rows_anew(pli_run *run) {
+    pli_dual    *n = dual_of(run);
+    plait_status status;
+    memset(n->point.u, 0, (size_t)n->values * sizeof *n->point.u);
+    if (n->rows != NULL) pli_dual_rows_sum(n->rows, &n->held.batch, &n->point);
+    if (n->rows != NULL) PLI_TRY(plait_table_inc_range(n->table, 0, n->point.features + 2, n->point.u, 0));
+    while ((status = plait_job_clock(run->job)) == PLAIT_STAND_IN) {} /* the next look finds that one more has died */
+    PLI_TRY(status);
+    run->clocks_done++;
+    return n->turns.lags ? plait_job_barrier(run->job) : PLAIT_OK;
+}
+
+/* What the table holds is no longer the sum of the rows' shares: those of a dead worker are lost. Its heirs begin with
+ * shares of 0, and all add up anew: the sum is a point of the dual problem as good as any. Collective. */
+static plait_status revive(pli_run *run) {
+    pli_dual *n = dual_of(run);
+    pli_run_tell_lost(run);
+    if (n->rows != NULL && run->row_values != NULL) pli_dual_rows_save(n->rows, &n->held.batch);
+    PLI_TRY(pli_own_rows_gather(run, &n->held));
+    PLI_TRY(make_rows(run));
+    PLI_TRY(pli_dual_turns_share_out(run, &n->turns, n->rows != NULL));
+    n->torn = false;
+    PLI_TRY(plait_table_zero(n->table));
+    return add_rows_anew(run);
+}
+
+/* All are there, and a checkpoint is read. Collective. */
+static plait_status told(pli_run *run) {
+    pli_dual *n = dual_of(run);
+    PLI_TRY(pli_own_rows_gather(run, &n->held));
+    PLI_TRY(make_rows(run));
+    n->torn = n->torn || (run->resume != NULL && n->held.taken > 0);
+    return pli_dual_turns_share_out(run, &n->turns, n->rows != NULL);
 }
 
 /* --- looks -------------------------------------------------------------------------------------------------------- */
@@ -255,8 +293,9 @@ static plait_status bound(pli_run *run, double penalty) {
     }
     if (!pli_dual_balance(classes_of(n), n->flow, n->factor)) return PLAIT_OK;
     memset(u, 0, (size_t)n->values * sizeof *u);
-    if (n->rows != NULL) pli_dual_scaled(n->rows, &n->batch, n->factor, u, u + values);
+    if (n->rows != NULL) pli_dual_scaled(n->rows, &n->held.batch, n->factor, u, u + values);
     PLI_TRY(plait_comm_allreduce(run->comm, u, values + 1, PLAIT_F64, PLAIT_SUM));
+    if (pli_own_rows_died(run, &n->held)) return PLAIT_OK; /* its part may be missing */
     for (int64_t i = 0; i < values; i++) square += u[i] * u[i];
     n->bound = fmax(n->bound, u[values] / (double)run->train_rows - run->l2 / 2 * square);
     return PLAIT_OK;
@@ -278,7 +317,7 @@ static plait_status add_up(pli_run *run, pli_dual_sums *sums_out) {
     PLI_TRY(plait_job_barrier(run->job));
     PLI_TRY(read_point(run));
     memset(n->flow, 0, (size_t)cells * sizeof *n->flow);
-    if (n->rows != NULL) pli_dual_judge(n->rows, &n->batch, &n->point, &own, n->flow);
+    if (n->rows != NULL) pli_dual_judge(n->rows, &n->held.batch, &n->point, &own, n->flow);
     double all[] = { own.loss, own.gain };
     PLI_TRY(plait_comm_allreduce(run->comm, all, 2, PLAIT_F64, PLAIT_SUM));
     PLI_TRY(plait_comm_allreduce(run->comm, n->flow, cells, PLAIT_F64, PLAIT_SUM));
@@ -292,6 +331,10 @@ static plait_status look(pli_run *run, bool last) {
     double        own;
     pli_dual_sums sums;
     PLI_TRY(add_up(run, &sums));
+    while (pli_own_rows_died(run, &n->held)) { /* its part is missing */
+        PLI_TRY(revive(run));
+        PLI_TRY(add_up(run, &sums));
+    }
     write_weights(run, n->before);
     const double penalty = penalty_of(run, n->before);
     n->gain = sums.gain;
@@ -322,9 +365,10 @@ static void tell_slow(const pli_run *run) {
 static plait_status epoch(pli_run *run, int64_t number, bool *end_out) {
     pli_dual  *n = dual_of(run);
     const bool last = number + 1 == run->epochs;
-    bool       stop = false;
-    PLI_TRY(pli_run_hear(run, &stop));
-    run->interrupted = run->interrupted || stop;
+    double     stopped = pli_run_stops_here(run);
+    PLI_TRY(plait_comm_allreduce(run->comm, &stopped, 1, PLAIT_F64, PLAIT_MAX));
+    run->interrupted = run->interrupted || stopped > 0;
+    if (n->torn || pli_own_rows_died(run, &n->held)) PLI_TRY(revive(run));
     if ((number + 1) % (LOOK_EVERY * n->turns.turns) != 0 && !last && !run->interrupted)
         return n->turns.lags ? plait_job_barrier(run->job) : PLAIT_OK;
     PLI_TRY(look(run, last));
@@ -341,6 +385,6 @@ static plait_status finish(pli_run *run) {
 }
 
 const pli_steps pli_dual_steps = {
-    .asks = true, .reads = true, .begin = begin, .end = end, .step = step, .finite = pli_fit_finite, .epoch = epoch,
-    .finish = finish
+    .asks = true, .reads = true, .begin = begin, .end = end, .step = step, .finite = pli_fit_finite, .told = told,
+    .epoch = epoch, .finish = finish
 };

@@ -78,6 +78,9 @@ int64_t      pli_dual_row_numbers(int64_t columns);
 void         pli_dual_rows_save(const pli_dual_rows *rows, const pli_batch *batch);
 void         pli_dual_rows_load(pli_dual_rows *rows, const pli_batch *batch);
 
+/** Adds to the point what all shares of own rows come to. */
+void         pli_dual_rows_sum(pli_dual_rows *rows, const pli_batch *batch, pli_dual_point *point);
+
 /* Sums over rows at one point. */
 typedef struct pli_dual_sums {
     double loss; /* sum weight loss                                  */
@@ -99,7 +102,10 @@ void pli_simplex_project(int64_t n, double *z);
 /* --- dual_turns.c ------------------------------------------------------------------------------------------------- */
 
 typedef struct pli_dual_turns {
-    int32_t   holders, place; /* workers with rows; the place of this one among them, -1: it has none */
+    int32_t   holders, home; /* workers with rows; the place of this one among them, -1: it has none */
+    int32_t   place;         /* whose turns it takes: its own, or those of a dead worker; -1: none   */
+    int32_t   nth, of;       /* workers that have come to have rows may share a place: who is the nth of them takes
+                              * each of-th pass */
     int32_t   shares;         /* into which a pass over a worker's rows is cut */
     int32_t   turns;          /* of a pass */
     bool      lags;           /* reads may lag behind, so a turn begins behind a barrier */
@@ -112,6 +118,8 @@ typedef struct pli_dual_turns {
 /** Collective. Errors: ENOMEM. */
 plait_status pli_dual_turns_make(pli_run *run, pli_dual_turns *turns);
 void         pli_dual_turns_free(pli_dual_turns *turns);
+/** Who has rows now takes turns: a worker that had some its own, others those of workers that have died. Collective. */
+plait_status pli_dual_turns_share_out(pli_run *run, pli_dual_turns *turns, bool has_rows);
 /** The share of its rows over which this worker goes in a turn, counted from the first pass on; -1: it is not its
  *  turn. */
 int32_t      pli_dual_turns_share(pli_dual_turns *turns, int64_t turn);

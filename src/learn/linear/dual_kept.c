@@ -33,8 +33,23 @@ static int32_t kept(void *state, pli_kept kept_out[PLI_KEPT]) {
 static int32_t own(void *state, pli_kept kept_out[PLI_KEPT]) {
     const pli_dual *n = dual_of(state);
     (void)kept_out;
-    if (n->rows != NULL) pli_dual_rows_save(n->rows, &n->batch);
+    if (n->rows != NULL) pli_dual_rows_save(n->rows, &n->held.batch);
     return 0;
+}
+
+/* Has the checkpoint the shares of all own rows? Not those of a worker that had died, if nobody had taken them over
+ * yet. Collective. */
+static plait_status see_torn(const pli_run *run, bool *torn_out) {
+    double lacks = 0;
+    for (int32_t i = 0; i < pli_dataset_own_blocks(run->data); i++) {
+        char             name[PLI_ROW_VALUES_NAME];
+        const pli_block *block = pli_dataset_block(run->data, i);
+        pli_row_values_name((int32_t)block->number, name);
+        if (block->rows > 0 && !pli_resume_has(run, name, NULL)) lacks = 1;
+    }
+    PLI_TRY(plait_comm_allreduce(run->comm, &lacks, 1, PLAIT_F64, PLAIT_MAX));
+    *torn_out = lacks > 0;
+    return PLAIT_OK;
 }
 
 static plait_status restore(void *state) {
@@ -47,7 +62,7 @@ static plait_status restore(void *state) {
     n->least = n->numbers[LEAST];
     n->bound = n->numbers[BOUND];
     n->gain = n->numbers[GAIN];
-    return PLAIT_OK;
+    return see_torn(run, &n->torn);
 }
 
 /* An epoch of the loop is one turn. */
@@ -65,7 +80,7 @@ static plait_status find_place(pli_run *run) {
 }
 
 plait_status pli_dual_keeps(pli_run *run) {
-    if (run->opts->checkpoint == NULL && run->resume == NULL) return PLAIT_OK;
+    if (run->opts->checkpoint == NULL && run->resume == NULL && run->opts->replicas <= 1) return PLAIT_OK;
     run->solver_keeps = (pli_solver_keeps){ .state = run, .kept = kept, .own = own, .restore = restore };
     PLI_TRY(pli_row_values_begin_with(run, PLAIT_F64, pli_dual_row_numbers(dual_of(run)->point.columns)));
     return run->resume != NULL ? find_place(run) : PLAIT_OK;

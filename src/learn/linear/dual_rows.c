@@ -286,6 +286,16 @@ static void visit(pli_dual_rows *r, const pli_batch *batch, int64_t number, pli_
     add_row(r, point, &x, r->cross[number], r->p);
 }
 
+void pli_dual_rows_sum(pli_dual_rows *r, const pli_batch *batch, pli_dual_point *point) {
+    const int64_t k = r->columns;
+    for (int64_t number = 0; number < r->rows; number++) {
+        const row    x = row_of(r, batch, r->part[number], number);
+        const double unit = r->weight[number] * r->frame->per_row * (k == 1 ? r->y[number] : 1);
+        for (int64_t c = 0; c < k; c++) r->p[c] = unit * r->share[number * k + c];
+        if (r->weight[number] > 0) add_row(r, point, &x, r->cross[number], r->p);
+    }
+}
+
 int64_t pli_dual_rows_count(const pli_dual_rows *r) { return r->rows; }
 
 void pli_dual_shuffle(pli_dual_rows *r, const pli_batch *batch, uint64_t pass) {

@@ -4,15 +4,17 @@
 
 #include "learn/keep/keep.h"
 #include "learn/linear/dual.h"
+#include "learn/solve/own_rows.h"
 
 enum { PLI_DUAL_NUMBERS = 4 };
 
 struct pli_dual {
     plait_table   *table;
-    pli_dual_rows *rows;
+    pli_dual_rows *rows;   /* NULL: this worker has none */
     pli_dual_frame frame;
     pli_dual_point point;  /* as read; u, t and inner lie one behind the other */
-    pli_batch      batch;  /* all own rows */
+    pli_own_rows       held;   /* own rows */
+    bool           torn;   /* the table is not the sum of the rows' shares */
     int64_t        values; /* of the table */
     double        *before; /* [values] the point before a pass; else scratch */
     double        *best;   /* [features + 1, columns] weights of the least objective that all have looked at */

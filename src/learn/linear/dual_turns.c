@@ -23,9 +23,9 @@ static plait_status count_holders(const pli_run *run, pli_dual_turns *t) {
     plait_status status = plait_comm_allgather(run->comm, &own, sizeof own, has);
     for (int32_t w = 0; w < workers; w++) {
         t->holders += has[w];
-        t->place += w < me ? has[w] : 0;
+        t->home += w < me ? has[w] : 0;
     }
-    if (!own) t->place = -1;
+    if (!own) t->home = -1;
     pli_free(has);
     return status;
 }
@@ -36,7 +36,7 @@ static int32_t shares_of(int64_t rows, int32_t holders) {
 }
 
 plait_status pli_dual_turns_make(pli_run *run, pli_dual_turns *t) {
-    *t = (pli_dual_turns){ .pass = -1, .seed = run->opts->seed };
+    *t = (pli_dual_turns){ .pass = -1, .of = 1, .seed = run->opts->seed };
     PLI_TRY(count_holders(run, t));
     if (t->holders < 1) t->holders = 1;
     t->shares = t->holders > 1 ? shares_of(run->train_rows, t->holders) : 1;
@@ -54,6 +54,48 @@ void pli_dual_turns_free(pli_dual_turns *t) {
     *t = (pli_dual_turns){ .order = NULL };
 }
 
+/* Which places have workers with rows? home [workers]: 1 + the place of each of these, holders + 1: it had none; 0: it has
+ * no rows. Writes the others to vacant; returns how many there are. */
+static int32_t find_vacant(const pli_dual_turns *t, int32_t workers, const int64_t *home, int32_t *vacant) {
+    int32_t n = 0;
+    for (int32_t p = 0; p < t->holders; p++) {
+        bool taken = false;
+        for (int32_t w = 0; w < workers; w++) taken = taken || home[w] == p + 1;
+        if (!taken) vacant[n++] = p;
+    }
+    return n;
+}
+
+/* The workers that have come to have rows are dealt to the vacant places, one after the other. */
+static void deal(pli_dual_turns *t, int32_t me, int32_t workers, const int64_t *home, int32_t n, const int32_t *vacant) {
+    int32_t comers = 0, mine = -1;
+    for (int32_t w = 0; w < workers; w++) {
+        if (w == me && home[w] == t->holders + 1) mine = comers;
+        comers += home[w] == t->holders + 1;
+    }
+    if (mine < 0 || n == 0) return;
+    t->place = vacant[mine % n];
+    t->nth = mine / n;
+    t->of = (comers - mine % n + n - 1) / n;
+}
+
+plait_status pli_dual_turns_share_out(pli_run *run, pli_dual_turns *t, bool has_rows) {
+    const int32_t workers = plait_comm_workers(run->comm), me = plait_comm_rank(run->comm);
+    int64_t      *home = pli_calloc((size_t)workers, sizeof *home);
+    int32_t      *vacant = pli_calloc((size_t)t->holders, sizeof *vacant);
+    plait_status  status = home != NULL && vacant != NULL ? PLAIT_OK
+                                                          : pli_fail(run->err, PLAIT_ENOMEM, "no memory for turns");
+    if (status >= 0) home[me] = !has_rows ? 0 : t->home >= 0 ? t->home + 1 : t->holders + 1;
+    if (status >= 0) status = plait_comm_allreduce(run->comm, home, workers, PLAIT_I64, PLAIT_SUM);
+    t->place = has_rows ? t->home : -1;
+    t->nth = 0;
+    t->of = 1;
+    if (status >= 0) deal(t, me, workers, home, find_vacant(t, workers, home, vacant), vacant);
+    pli_free(home);
+    pli_free(vacant);
+    return status;
+}
+
 /* Draws the order of a pass, and with it which of its worker's shares comes in each turn. */
 static void draw(pli_dual_turns *t, int64_t pass) {
     pli_random random = pli_random_at(t->seed, PLI_RANDOM_DUAL, UINT64_MAX, (uint64_t)pass);
@@ -68,5 +110,5 @@ static void draw(pli_dual_turns *t, int64_t pass) {
 int32_t pli_dual_turns_share(pli_dual_turns *t, int64_t turn) {
     const int64_t pass = turn / t->turns, i = turn % t->turns;
     if (pass != t->pass) draw(t, pass);
-    return (int32_t)t->order[i] == t->place ? t->share[i] : -1;
+    return (int32_t)t->order[i] == t->place && pass % t->of == t->nth ? t->share[i] : -1;
 }

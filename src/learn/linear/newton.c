@@ -46,7 +46,7 @@ static plait_status read_sum(pli_run *run, bool *complete_out) {
     n->loss = notes[LOSS];
     n->excess = notes[EXCESS];
     n->renewals = notes[RENEWALS];
-    *complete_out = notes[MODELS] > (double)n->expected - 0.5;
+    *complete_out = notes[MODELS] > (double)n->held.holders - 0.5;
     return PLAIT_OK;
 }
 
@@ -95,8 +95,9 @@ static plait_status aim(pli_run *run) {
     return PLAIT_OK;
 }
 
-static plait_status renew_model(pli_run *run, const pli_batch *batch) {
-    pli_newton  *n = newton_of(run);
+static plait_status renew_model(pli_run *run) {
+    pli_newton      *n = newton_of(run);
+    const pli_batch *batch = &n->held.batch;
     const pli_goal *goal = &pli_linear_fit_of(run)->linear.goal;
     const double    reach = n->has_model ? pli_loss_reach(goal->loss, goal->parameter) : 0;
     PLI_TRY(pli_newton_move(n->rows, batch, reach, n->has_model ? n->least : n->at, n->at, &n->whole));
@@ -124,10 +125,8 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
     bool        complete = false;
     uint64_t    at = pli_comm_span_begin(run->comm);
     (void)clock;
-    if (n->rows == NULL) {
-        PLI_TRY(pli_newton_rows_make(run, batch, true, &n->rows));
-        PLI_TRY(pli_newton_take_up(run, batch));
-    }
+    (void)batch; /* the rows are those that are held */
+    if (!pli_own_rows_steps(run, &n->held)) return PLAIT_OK;
     if (n->rests) complete = n->complete;
     else PLI_TRY(read_sum(run, &complete));
     pli_run_step(run, "get", &at);
@@ -141,7 +140,7 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
     if (complete && n->has_model) PLI_TRY(aim(run));
     /* A point that is as good as the least one keeps its model: others need not wait for the same once more. */
     const bool is_near = n->whole && !n->sharper && n->gap <= 1e-3 * pli_run_tolerance(run);
-    if (!n->has_model || (complete && !is_near)) PLI_TRY(renew_model(run, batch));
+    if (!n->has_model || (complete && !is_near)) PLI_TRY(renew_model(run));
     pli_run_step(run, "compute", &at);
     *sums_out = n->sums;
     return PLAIT_OK;
@@ -168,6 +167,44 @@ static void sharpen(pli_run *run, double own, double excess) {
     pli_newton_sharpen(run);
 }
 
+/* Makes the rows of this worker. */
+static plait_status make_rows(pli_run *run) {
+    pli_newton *n = newton_of(run);
+    pli_newton_rows_free(&n->rows);
+    return n->held.batch.rows > 0 ? pli_newton_rows_make(run, &n->held.batch, true, &n->rows) : PLAIT_OK;
+}
+
+/* A worker has died: all make their models anew. Collective. */
+static plait_status revive(pli_run *run) {
+    pli_newton *n = newton_of(run);
+    pli_run_tell_lost(run);
+    PLI_TRY(pli_own_rows_gather(run, &n->held));
+    PLI_TRY(make_rows(run));
+    memset(n->last.h, 0, (size_t)pli_quadratic_values(&n->last) * sizeof *n->last.h);
+    memset(n->last.r, 0, (size_t)(n->last.rows * n->last.columns) * sizeof *n->last.r);
+    memset(n->own_notes, 0, sizeof n->own_notes);
+    memset(n->last_notes, 0, sizeof n->last_notes);
+    n->has_model = n->complete = false;
+    n->moved = true;
+    n->renewals_seen = 0;
+    return plait_table_zero(n->table);
+}
+
+/* All are there, and a checkpoint is read. Collective. */
+static plait_status told(pli_run *run) {
+    pli_newton *n = newton_of(run);
+    PLI_TRY(pli_own_rows_gather(run, &n->held));
+    PLI_TRY(make_rows(run));
+    if (n->scores == NULL || n->held.taken == 0) return pli_newton_take_up(run);
+    return revive(run); /* what the checkpoint holds is of other rows */
+}
+
+/* How far this worker is from the end, as far as it knows. A cut move has not come where it aimed. */
+static double rest_of(const pli_newton *n) {
+    if (n->held.batch.rows == 0) return 0;
+    return n->has_model && n->whole ? n->gap : (double)INFINITY;
+}
+
 /* Do all workers' models touch the loss near the least point of their sum? Collective. */
 static plait_status look(pli_run *run) {
     pli_newton *n = newton_of(run);
@@ -178,14 +215,15 @@ static plait_status look(pli_run *run) {
     n->gap = INFINITY;
     n->complete = complete;
     if (complete) PLI_TRY(aim(run));
-    worst[0] = !n->has_model ? 0 : n->whole ? n->gap : (double)INFINITY; /* a cut move has not come where it aimed */
-    worst[1] = pli_run_stopped(run);
+    worst[0] = rest_of(n);
+    worst[1] = pli_run_stops_here(run);
     worst[2] = n->has_model ? excess_of(run) : 0;
     PLI_TRY(plait_comm_allreduce(run->comm, worst, 3, PLAIT_F64, PLAIT_MAX));
+    run->interrupted = run->interrupted || worst[1] > 0;
+    if (pli_own_rows_died(run, &n->held)) return revive(run);
     n->gap = worst[0] + worst[2];
     n->converged = n->gap <= pli_run_tolerance(run);
     if (!n->converged) sharpen(run, worst[0], worst[2]);
-    run->interrupted = run->interrupted || worst[1] > 0;
     return PLAIT_OK;
 }
 
@@ -198,10 +236,15 @@ static plait_status epoch(pli_run *run, int64_t number, bool *end_out) {
 }
 
 plait_status pli_newton_same(pli_run *run, bool has_model, double *at, int64_t values) {
-    int64_t from = has_model ? plait_comm_rank(run->comm) : INT64_MAX;
-    PLI_TRY(plait_comm_allreduce(run->comm, &from, 1, PLAIT_I64, PLAIT_MIN));
-    if (from == INT64_MAX) return PLAIT_OK; /* nobody has moved: all are at the first point */
-    return plait_comm_broadcast(run->comm, at, (size_t)values * sizeof *at, (int32_t)from);
+    int32_t absent = pli_comm_absent(run->comm);
+    do {
+        int64_t from = has_model ? plait_comm_rank(run->comm) : INT64_MAX;
+        PLI_TRY(plait_comm_allreduce(run->comm, &from, 1, PLAIT_I64, PLAIT_MIN));
+        if (from == INT64_MAX) return PLAIT_OK; /* nobody has moved: all are at the first point */
+        if (pli_run_again(run, &absent)) continue;
+        PLI_TRY(plait_comm_broadcast(run->comm, at, (size_t)values * sizeof *at, (int32_t)from));
+        if (!pli_run_again(run, &absent)) return PLAIT_OK;
+    } while (true);
 }
 
 /* The least point is the solution where all models touch the loss near it. A run that ends before that takes a point
@@ -216,7 +259,7 @@ static plait_status finish(pli_run *run) {
     run->converged = n->converged;
     run->gap = gap;
     double *const solution = n->converged ? n->least : n->at;
-    PLI_TRY(pli_newton_same(run, n->has_model, solution, n->sum.rows * n->sum.columns));
+    PLI_TRY(pli_newton_same(run, n->has_model || (n->moved && n->held.batch.rows > 0), solution, n->sum.rows * n->sum.columns));
     return pli_fit_solved_at(run, PLAIT_F64, solution);
 }
 
@@ -246,18 +289,9 @@ static plait_status make(pli_run *run, pli_newton *n) {
     return pli_linear_penalty(run, PLAIT_F64, (void **)&n->penalty);
 }
 
-plait_status pli_newton_begin(pli_run *run, int32_t *expected_out) {
-    int64_t rows = 0;
+void pli_newton_begin(pli_run *run) {
     pli_gemm_open();
     run->ways |= PLAIT_LEARNER_PASSES; /* rows stay in their order */
-    for (int32_t b = 0; b < pli_dataset_own_blocks(run->data); b++) {
-        const pli_block *block = pli_dataset_block(run->data, b);
-        for (int64_t r = 0; r < block->rows && rows == 0; r++)
-            rows = run->fraction > 0 && pli_run_holds_back(run, block->first_row + r) ? 0 : 1;
-    }
-    PLI_TRY(plait_comm_allreduce(run->comm, &rows, 1, PLAIT_I64, PLAIT_SUM));
-    *expected_out = (int32_t)rows;
-    return PLAIT_OK;
 }
 
 /* Are mirrors averaged in some clocks alone, as by local-sgd? In the others a mirror holds the sum of what others were
@@ -274,7 +308,7 @@ static plait_status begin(pli_run *run) {
     if (n == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for training");
     n->rests = averages_seldom(run);
     PLI_TRY(make(run, n));
-    PLI_TRY(pli_newton_begin(run, &n->expected));
+    pli_newton_begin(run);
     plait_table_opts_init(&t);
     t.name = "w";
     t.type = PLAIT_F64;
@@ -293,6 +327,7 @@ static void end(pli_run *run) {
         pli_free(model[i]->r);
     }
     pli_newton_rows_free(&n->rows);
+    pli_own_rows_free(&n->held);
     pli_free(n->scores);
     pli_free(n->at);
     pli_free(n->least);
@@ -304,6 +339,6 @@ static void end(pli_run *run) {
 }
 
 const pli_steps pli_newton_steps = {
-    .asks = true, .reads = true, .begin = begin, .end = end, .step = step, .finite = pli_fit_finite, .epoch = epoch,
-    .finish = finish
+    .asks = true, .reads = true, .begin = begin, .end = end, .step = step, .finite = pli_fit_finite, .told = told,
+    .epoch = epoch, .finish = finish
 };

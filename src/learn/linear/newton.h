@@ -40,9 +40,8 @@ static inline int64_t pli_quadratic_values(const pli_quadratic *q) {
     return pli_quadratic_blocks(q) * q->rows * q->rows;
 }
 
-/** newton.c: rows keep their order from now on. *expected_out: how many workers have rows, and so a model.
- *  Collective. */
-plait_status pli_newton_begin(pli_run *run, int32_t *expected_out);
+/** newton.c: rows keep their order from now on. */
+void         pli_newton_begin(pli_run *run);
 
 /** newton.c: makes a point [values] the one of the lowest worker that has a model, on all workers. Collective. */
 plait_status pli_newton_same(pli_run *run, bool has_model, double *at, int64_t values);

@@ -115,6 +115,7 @@ static plait_status restore(void *state) {
     if (same) PLI_TRY(restore_same(run));
     n->sharper = same && n->numbers[SHARPER] > 0;
     if (same) return PLAIT_OK;
+    n->moved = true;
     PLI_TRY(pli_newton_take_point(run, NUMBERS, POINT, values_of(n), n->at));
     return plait_table_zero(n->table);
 }
@@ -124,12 +125,12 @@ pli_solver_keeps pli_newton_keeps(pli_run *run) {
 }
 
 /* The model follows from the point and the scores. */
-plait_status pli_newton_take_up(pli_run *run, const pli_batch *batch) {
+plait_status pli_newton_take_up(pli_run *run) {
     pli_newton *n = pli_linear_fit_of(run)->newton;
-    if (n->scores == NULL) return PLAIT_OK;
+    if (n->scores == NULL || n->rows == NULL) return PLAIT_OK;
     PLI_TRY(pli_newton_scores_give(run, n->rows, n->sum.columns, &n->scores));
     if (!n->has_model) return PLAIT_OK;
-    PLI_TRY(pli_newton_model(n->rows, batch, n->at, &n->own, &n->sums));
+    PLI_TRY(pli_newton_model(n->rows, &n->held.batch, n->at, &n->own, &n->sums));
     memcpy(n->last.h, n->own.h, (size_t)pli_quadratic_values(&n->own) * sizeof *n->own.h);
     memcpy(n->last.r, n->own.r, (size_t)values_of(n) * sizeof *n->own.r);
     return PLAIT_OK;

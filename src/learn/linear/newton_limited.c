@@ -57,7 +57,7 @@ static plait_status read_diagonal(pli_run *run) {
     const void  *values;
     PLI_TRY(plait_table_read(n->diagonal_table, 0, n->values + 1, &values));
     const double *from = values;
-    n->has_diagonal = from[n->values] > (double)n->expected - 0.5;
+    n->has_diagonal = from[n->values] > (double)n->held.holders - 0.5;
     if (n->has_diagonal) memcpy(n->diagonal, from, (size_t)n->values * sizeof *from);
     return PLAIT_OK;
 }
@@ -69,7 +69,7 @@ static plait_status read_sums(pli_run *run, bool *complete_out) {
     *complete_out = false;
     PLI_TRY(plait_table_read(n->table, 0, n->table_values, &values));
     const double *from = values, *notes = from + 2 * n->values;
-    if (!n->has_diagonal || !(notes[MODELS] > (double)n->expected - 0.5)) return PLAIT_OK;
+    if (!n->has_diagonal || !(notes[MODELS] > (double)n->held.holders - 0.5)) return PLAIT_OK;
     n->loss = notes[LOSS];
     n->renewals = notes[RENEWALS];
     n->objective = n->loss;
@@ -93,15 +93,21 @@ static plait_status push(pli_run *run) {
     return plait_table_inc_range(n->table, 0, n->table_values, n->delta, 0);
 }
 
-/* The rows are there: pushes their diagonal, unless the table of a checkpoint has it. */
-static plait_status begin_rows(pli_run *run, const pli_batch *batch) {
+/* Makes the rows of this worker, and their diagonal. */
+static plait_status make_rows(pli_run *run) {
     pli_limited *n = limited_of(run);
-    PLI_TRY(pli_newton_rows_make(run, batch, false, &n->rows));
-    pli_newton_diagonal(n->rows, batch, n->own_diagonal);
-    if (n->scores != NULL)
-        return pli_newton_scores_give(run, n->rows, pli_linear_fit_of(run)->linear.goal.columns, &n->scores);
+    pli_newton_rows_free(&n->rows);
+    if (n->held.batch.rows == 0) return PLAIT_OK;
+    PLI_TRY(pli_newton_rows_make(run, &n->held.batch, false, &n->rows));
+    pli_newton_diagonal(n->rows, &n->held.batch, n->own_diagonal);
+    return PLAIT_OK;
+}
+
+static plait_status push_diagonal(pli_run *run) {
+    pli_limited *n = limited_of(run);
     memcpy(n->delta, n->own_diagonal, (size_t)n->values * sizeof *n->delta);
     n->delta[n->values] = 1;
+    n->pushed_diagonal = true;
     return plait_table_inc_range(n->diagonal_table, 0, n->values + 1, n->delta, 0);
 }
 
@@ -110,7 +116,7 @@ static plait_status begin_rows(pli_run *run, const pli_batch *batch) {
 /* Takes the move since the last pair as a pair, if the slope has grown along it. It waits until about every worker has
  * moved: then the means over workers fit each other best, and the memory is of whole rounds. */
 static void take_pair(pli_limited *n) {
-    if (n->has_before && !n->in_step && n->renewals < n->renewals_paired + (double)n->expected - 0.5) return;
+    if (n->has_before && !n->in_step && n->renewals < n->renewals_paired + (double)n->held.holders - 0.5) return;
     n->renewals_paired = n->renewals;
     if (n->has_before) {
         const int32_t slot = (n->newest + 1) % n->memory;
@@ -185,9 +191,10 @@ static void aim(pli_run *run) {
 
 /* --- a clock ------------------------------------------------------------------------------------------------------ */
 
-static plait_status renew_model(pli_run *run, const pli_batch *batch) {
-    pli_limited *n = limited_of(run);
-    double      *slope = n->delta + SLOPE * n->values, *mass = n->delta + MASS * n->values;
+static plait_status renew_model(pli_run *run) {
+    pli_limited     *n = limited_of(run);
+    const pli_batch *batch = &n->held.batch;
+    double          *slope = n->delta + SLOPE * n->values, *mass = n->delta + MASS * n->values;
     if (!n->has_model) memcpy(n->to, n->at, (size_t)n->values * sizeof *n->at);
     const double reach = n->in_step || !n->has_model ? 0 : FARTHER * pli_linear_fit_of(run)->linear.goal.loss->reach;
     PLI_TRY(pli_newton_move(n->rows, batch, reach, n->to, n->at, &n->whole));
@@ -214,20 +221,22 @@ static plait_status step(pli_run *run, const pli_batch *batch, int64_t clock, pl
     bool         complete = false;
     uint64_t     at = pli_comm_span_begin(run->comm);
     (void)clock;
-    if (n->rows == NULL) PLI_TRY(begin_rows(run, batch));
+    (void)batch; /* the rows are those that are held */
+    if (!pli_own_rows_steps(run, &n->held)) return PLAIT_OK;
+    if (!n->pushed_diagonal) PLI_TRY(push_diagonal(run));
     if (n->in_step) {
-        if (n->is_due) PLI_TRY(renew_model(run, batch));
+        if (n->is_due) PLI_TRY(renew_model(run));
         n->is_due = false;
     } else {
         PLI_TRY(read_sums(run, &complete));
         pli_run_step(run, "get", &at);
         keep_curve(run);
-        if (!n->has_model) PLI_TRY(renew_model(run, batch));
+        if (!n->has_model) PLI_TRY(renew_model(run));
         else if (complete && n->renewals != n->renewals_seen) { /* else nobody has moved */
             n->renewals_seen = n->renewals;
             pace(n);
             aim(run);
-            PLI_TRY(renew_model(run, batch));
+            PLI_TRY(renew_model(run));
         }
     }
     pli_run_step(run, "compute", &at);
@@ -296,6 +305,36 @@ static void watch(pli_limited *n, double worst) {
     n->d[0] = (double)NAN;
 }
 
+/* A worker has died: all make their models anew, and no pair is true of the sums to come. Collective. */
+static plait_status revive(pli_run *run) {
+    pli_limited *n = limited_of(run);
+    pli_run_tell_lost(run);
+    PLI_TRY(pli_own_rows_gather(run, &n->held));
+    PLI_TRY(make_rows(run));
+    memset(n->last, 0, (size_t)n->table_values * sizeof *n->last);
+    n->has_model = n->has_diagonal = n->pushed_diagonal = n->has_before = n->in_step = n->is_due = false;
+    n->moved = true;
+    n->pairs = n->idle_looks = n->loose_looks = 0;
+    n->looks = 0;
+    n->renewals_seen = n->renewals_paired = 0;
+    n->stretch = 1;
+    n->best = n->least_gap = INFINITY;
+    PLI_TRY(plait_table_zero(n->table));
+    return plait_table_zero(n->diagonal_table);
+}
+
+/* All are there, and a checkpoint is read. Collective. */
+static plait_status told(pli_run *run) {
+    pli_limited *n = limited_of(run);
+    PLI_TRY(pli_own_rows_gather(run, &n->held));
+    PLI_TRY(make_rows(run));
+    if (n->scores == NULL) return PLAIT_OK;
+    if (n->held.taken > 0) return revive(run); /* what the checkpoint holds is of other rows */
+    if (n->rows == NULL) return PLAIT_OK;
+    n->pushed_diagonal = true; /* the table has it */
+    return pli_newton_scores_give(run, n->rows, pli_linear_fit_of(run)->linear.goal.columns, &n->scores);
+}
+
 /* Is the slope small where all are? The gap is the largest that a worker sees. Nobody adds anything between the barrier
  * and the sum, so all read the same. Collective. */
 static plait_status look(pli_run *run) {
@@ -307,13 +346,14 @@ static plait_status look(pli_run *run) {
     PLI_TRY(read_sums(run, &complete));
     if (complete) PLI_TRY(note_look(run));
     if (n->in_step) agree_point(run);
-    worst[0] = !n->has_model && !n->in_step ? 0 : complete ? n->gap : (double)INFINITY;
-    worst[1] = pli_run_stopped(run);
+    worst[0] = n->held.batch.rows == 0 && !n->in_step ? 0 : complete ? n->gap : (double)INFINITY;
+    worst[1] = pli_run_stops_here(run);
     PLI_TRY(plait_comm_allreduce(run->comm, worst, 2, PLAIT_F64, PLAIT_MAX));
+    run->interrupted = run->interrupted || worst[1] > 0;
+    if (pli_own_rows_died(run, &n->held)) return revive(run);
     run->gap = fmax(SAFETY * worst[0], fall_of(n));
     n->converged = run->gap <= pli_run_tolerance(run);
     if (!n->converged && !n->in_step) watch(n, worst[0]);
-    run->interrupted = run->interrupted || worst[1] > 0;
     return PLAIT_OK;
 }
 
@@ -333,8 +373,8 @@ static plait_status finish(pli_run *run) {
     PLI_TRY(read_sums(run, &complete));
     run->converged = n->converged;
     const bool    is_best = complete && (n->converged || !(n->kept_objective < n->objective));
-    double *const solution = is_best ? n->x : n->looks > 0 ? n->kept : n->at;
-    PLI_TRY(pli_newton_same(run, n->has_model, solution, n->values));
+    double *const solution = is_best ? n->x : isfinite(n->kept_objective) ? n->kept : n->at;
+    PLI_TRY(pli_newton_same(run, n->has_model || (n->moved && n->held.batch.rows > 0), solution, n->values));
     return pli_fit_solved_at(run, PLAIT_F64, solution);
 }
 
@@ -375,7 +415,7 @@ static plait_status begin(pli_run *run) {
     n->best = n->gap = n->least_gap = n->kept_objective = INFINITY;
     n->averages = pli_pair_averages(pli_topology_find(run->topology), run->consistency, NULL);
     PLI_TRY(make(run, n));
-    PLI_TRY(pli_newton_begin(run, &n->expected));
+    pli_newton_begin(run);
     plait_table_opts_init(&t);
     t.name = "w";
     t.type = PLAIT_F64;
@@ -399,11 +439,12 @@ static void end(pli_run *run) {
     double *const all[] = { n->vectors, n->penalty, n->last, n->delta, n->told, n->scores };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) pli_free(all[i]);
     pli_newton_rows_free(&n->rows);
+    pli_own_rows_free(&n->held);
     pli_free(n);
     pli_linear_fit_of(run)->limited = NULL;
 }
 
 const pli_steps pli_limited_steps = {
-    .asks = true, .reads = true, .begin = begin, .end = end, .step = step, .finite = pli_fit_finite, .epoch = epoch,
-    .finish = finish
+    .asks = true, .reads = true, .begin = begin, .end = end, .step = step, .finite = pli_fit_finite, .told = told,
+    .epoch = epoch, .finish = finish
 };

@@ -119,6 +119,7 @@ static plait_status restore(void *state) {
     bool         same;
     PLI_TRY(pli_resume_is_same(run, NUMBERS, PLI_LIMITED_NUMBERS, &same));
     if (same) return restore_same(run);
+    n->moved = true;
     PLI_TRY(pli_newton_take_point(run, NUMBERS, POINT, n->values, n->at));
     PLI_TRY(plait_table_zero(n->table));
     return plait_table_zero(n->diagonal_table);

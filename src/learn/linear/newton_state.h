@@ -1,5 +1,9 @@
 /* learn/linear/newton_state.h - what a worker knows in a run by sums of quadratic models; for newton*.c.
  *
+ * When a worker dies (--replicas 2), its last model stays in the tables, and nobody could take it back. So at the next
+ * look, where all workers find that one is missing, the tables begin anew: each worker gathers its rows, those that it
+ * has inherited included, and makes its next model at the point where it is. Nothing is lost but the curvature.
+ *
  * A checkpoint is cut after a clock. What a worker knows beside the tables is its own: its point, the scores of its rows
  * there, with a limited memory the pairs, too. If each worker of a run that resumes has the rows that the worker of its
  * rank had, it takes all that up, so that the run goes on to the same bits. Else the tables begin anew, and all workers
@@ -9,6 +13,7 @@
 
 #include "learn/keep/keep.h"
 #include "learn/linear/newton.h"
+#include "learn/solve/own_rows.h"
 
 /* What a worker tells of its model in the table's last row. */
 enum { PLI_NEWTON_MODELS, PLI_NEWTON_LOSS, PLI_NEWTON_RENEWALS, PLI_NEWTON_EXCESS, PLI_NEWTON_NOTES };
@@ -19,7 +24,8 @@ enum { PLI_NEWTON_NUMBERS = 12, PLI_LIMITED_NUMBERS = 44 };
 
 struct pli_newton {
     plait_table     *table;
-    pli_newton_rows *rows;
+    pli_newton_rows *rows; /* NULL: this worker has none */
+    pli_own_rows         held;
     int64_t          columns;       /* of the table */
     int64_t          table_rows;
     pli_quadratic    sum, own, last; /* the model in the table; the own one; what of it was pushed */
@@ -30,9 +36,9 @@ struct pli_newton {
     double           renewals, renewals_seen; /* how often a model was renewed; the same when a clock last looked */
     double           gap;      /* how far the own point is above the least point, as a share of the objective */
     bool             has_model, whole, converged;
+    bool             moved;    /* workers may be at points of their own, though nobody has a model */
     bool             rests;    /* mirrors are averaged in some clocks alone: sums are read behind barriers */
     bool             complete; /* rests: every worker's model is in the sum that was read last */
-    int32_t          expected; /* workers with rows */
     int64_t          sharpened; /* how often the loss has become sharper */
     double           numbers[PLI_NEWTON_NUMBERS]; /* of the last checkpoint (newton_kept.c) */
     double          *scores;    /* of own rows, out of a checkpoint; NULL: none wait for the rows */
@@ -41,7 +47,8 @@ struct pli_newton {
 
 struct pli_limited {
     plait_table     *table, *diagonal_table;
-    pli_newton_rows *rows;
+    pli_newton_rows *rows; /* NULL: this worker has none */
+    pli_own_rows         held;
     int64_t          values;       /* weights */
     int64_t          table_values; /* of the table: slopes, masses, notes */
     int32_t          memory, pairs, newest;
@@ -68,10 +75,11 @@ struct pli_limited {
     double          *last, *delta; /* [table_values] what of the own model was pushed; what it has become */
     double           renewals, renewals_seen, renewals_paired; /* of all models, ever */
     double           loss, objective, best, stretch, gap;
-    int32_t          expected;
     double           numbers[PLI_LIMITED_NUMBERS]; /* of the last checkpoint (newton_limited_kept.c) */
     double          *scores;       /* of own rows, out of a checkpoint; NULL: none wait for the rows */
     bool             has_model, has_diagonal, has_before, whole, converged;
+    bool             pushed_diagonal; /* the table has the own diagonal, or is to get it */
+    bool             moved;           /* workers may be at points of their own, though nobody has a model */
     pli_sums         sums;
 };
 
@@ -79,7 +87,7 @@ struct pli_limited {
 
 pli_solver_keeps pli_newton_keeps(pli_run *run);
 /** The rows are there: goes on with what a checkpoint holds of them, if anything. Errors: EMISMATCH. */
-plait_status pli_newton_take_up(pli_run *run, const pli_batch *batch);
+plait_status pli_newton_take_up(pli_run *run);
 /** newton.c: makes the loss sharper, if it can be. */
 void pli_newton_sharpen(pli_run *run);
 

@@ -59,7 +59,7 @@ const pli_solver pli_solver_newton = {
     .suits = suits_passes,
     .demand = { .who = "newton",
                 .traits = PLAIT_ALL_ROWS | PLAIT_ROWS_STAY | PLAIT_OWN_STEPS | PLAIT_OWN_END | PLAIT_HOLDS_SHARE |
-                          PLAIT_COMPARES | PLAIT_SMOOTH }
+                          PLAIT_SUMS_ANEW | PLAIT_COMPARES | PLAIT_SMOOTH }
 };
 
 const pli_solver pli_solver_cd = {
@@ -74,7 +74,7 @@ const pli_solver pli_solver_cd = {
                 .needs = PLAIT_ONE_COPY,
                 .why = "its sum of what each row weighs must not be averaged",
                 .traits = PLAIT_ALL_ROWS | PLAIT_ROWS_STAY | PLAIT_OWN_STEPS | PLAIT_OWN_END | PLAIT_HOLDS_SHARE |
-                          PLAIT_COMPARES }
+                          PLAIT_SUMS_ANEW | PLAIT_COMPARES }
 };
 
 const pli_solver pli_solver_coordinates = {
