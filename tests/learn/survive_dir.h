@@ -43,12 +43,13 @@ static bool choose_checkpoint(pli_random *r, int64_t told, const char *what) {
     return good > 0;
 }
 
-/* Writes all checkpoints of a run, every two clocks or as often as it can. */
+/* Writes all checkpoints of a run, every two clocks (of hinge, whose runs have thousands, every 60) or as often as it
+ * can. */
 static void keep_often(story *s, pli_random *r, bool nobody_dies) {
     s->opts.checkpoint = dir;
     s->opts.checkpoint_keep = 1000;
-    s->opts.checkpoint_clocks = nobody_dies || pli_random_below(r, 3) > 0 ? 2 : 0;
-    s->opts.checkpoint_seconds = 1e-4;
+    s->opts.checkpoint_clocks = nobody_dies || pli_random_below(r, 3) > 0 ? (strcmp(s->opts.model, "hinge") == 0 ? 60 : 2) : 0;
+    s->opts.checkpoint_seconds = strcmp(s->opts.model, "hinge") == 0 ? 0.02 : 1e-4;
     s->opts.checkpointed = on_checkpointed;
 }
 

@@ -66,17 +66,21 @@ static int32_t find_vacant(const pli_dual_turns *t, int32_t workers, const int64
     return n;
 }
 
-/* The workers that have come to have rows are dealt to the vacant places, one after the other. */
-static void deal(pli_dual_turns *t, int32_t me, int32_t workers, const int64_t *home, int32_t n, const int32_t *vacant) {
-    int32_t comers = 0, mine = -1;
+/* The workers that have come to have rows are dealt to the vacant places, one after the other; if none is vacant (the
+ * one that died was never counted), to all, beside those that have them. */
+static void deal(pli_dual_turns *t, int32_t me, int32_t workers, const int64_t *home, int32_t vacancies,
+                 const int32_t *vacant) {
+    const int32_t n = vacancies > 0 ? vacancies : t->holders, beside = vacancies > 0 ? 0 : 1;
+    int32_t       comers = 0, mine = -1;
     for (int32_t w = 0; w < workers; w++) {
         if (w == me && home[w] == t->holders + 1) mine = comers;
         comers += home[w] == t->holders + 1;
     }
-    if (mine < 0 || n == 0) return;
-    t->place = vacant[mine % n];
-    t->nth = mine / n;
-    t->of = (comers - mine % n + n - 1) / n;
+    if (mine < 0 && t->place >= 0 && beside == 1) t->of = 1 + (comers - t->place + n - 1) / n;
+    if (mine < 0) return;
+    t->place = vacancies > 0 ? vacant[mine % n] : mine % n;
+    t->nth = beside + mine / n;
+    t->of = beside + (comers - mine % n + n - 1) / n;
 }
 
 plait_status pli_dual_turns_share_out(pli_run *run, pli_dual_turns *t, bool has_rows) {

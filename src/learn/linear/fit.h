@@ -103,6 +103,8 @@ plait_status pli_blocks_push_keyed(pli_run *run, const pli_weights *weights, int
 
 /** Takes the smooth loss in place of one with a kink, at its first width. A smooth loss stays. */
 void pli_linear_soften(pli_linear *linear);
+/** Gives a smoothed loss its first width again. */
+void pli_linear_blunt(pli_linear *linear);
 /** Shrinks the width of a smoothed loss by a stage. Returns the new width as a share of the old one; 1: it is as small
  *  as it gets, or the loss is no smoothed one. */
 double pli_linear_sharpen(pli_linear *linear);

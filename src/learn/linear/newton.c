@@ -174,10 +174,14 @@ static plait_status make_rows(pli_run *run) {
     return n->held.batch.rows > 0 ? pli_newton_rows_make(run, &n->held.batch, true, &n->rows) : PLAIT_OK;
 }
 
-/* A worker has died: all make their models anew. Collective. */
+/* A worker has died: all make their models anew, of a loss as wide as at first: a sharp one has curvature near its kink
+ * alone, which the points of different workers miss. Collective. */
 static plait_status revive(pli_run *run) {
     pli_newton *n = newton_of(run);
     pli_run_tell_lost(run);
+    pli_linear_blunt(&pli_linear_fit_of(run)->linear);
+    n->sharpened = 0;
+    n->sharper = false;
     PLI_TRY(pli_own_rows_gather(run, &n->held));
     PLI_TRY(make_rows(run));
     memset(n->last.h, 0, (size_t)pli_quadratic_values(&n->last) * sizeof *n->last.h);

@@ -93,28 +93,28 @@ static int32_t own(void *state, pli_kept kept_out[PLI_KEPT]) {
 
 static plait_status restore_same(pli_run *run) {
     pli_newton *n = pli_linear_fit_of(run)->newton;
+    double      sharpened;
+    PLI_TRY(pli_resume_array(run, SHARPNESS, 1, 8, &sharpened));
+    while (n->sharpened < (int64_t)sharpened) pli_newton_sharpen(run);
     PLI_TRY(pli_resume_own(run, NUMBERS, PLI_NEWTON_NUMBERS, 8, n->numbers));
     PLI_TRY(pli_resume_own(run, POINT, 1, values_of(n) * 8, n->at));
     PLI_TRY(pli_newton_scores_read(run, SCORES, &n->scores));
     n->has_model = n->numbers[PLI_KEPT_HAS_MODEL] > 0;
     n->whole = n->numbers[WHOLE] > 0;
+    n->sharper = n->numbers[SHARPER] > 0;
     n->renewals_seen = n->numbers[RENEWALS_SEEN];
     memcpy(n->own_notes, n->numbers + FIRST_NOTE, sizeof n->own_notes);
     memcpy(n->last_notes, n->own_notes, sizeof n->own_notes);
     return PLAIT_OK;
 }
 
+/* Where the rows are others, a smoothed loss begins with its first width (see revive in newton.c). */
 static plait_status restore(void *state) {
     pli_run    *run = state;
     pli_newton *n = pli_linear_fit_of(run)->newton;
     bool        same;
-    double      sharpened;
-    PLI_TRY(pli_resume_array(run, SHARPNESS, 1, 8, &sharpened));
-    while (n->sharpened < (int64_t)sharpened) pli_newton_sharpen(run);
     PLI_TRY(pli_resume_is_same(run, NUMBERS, PLI_NEWTON_NUMBERS, &same));
-    if (same) PLI_TRY(restore_same(run));
-    n->sharper = same && n->numbers[SHARPER] > 0;
-    if (same) return PLAIT_OK;
+    if (same) return restore_same(run);
     n->moved = true;
     PLI_TRY(pli_newton_take_point(run, NUMBERS, POINT, values_of(n), n->at));
     return plait_table_zero(n->table);

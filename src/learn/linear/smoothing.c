@@ -19,6 +19,10 @@ void pli_linear_soften(pli_linear *linear) {
     linear->goal.parameter = FIRST;
 }
 
+void pli_linear_blunt(pli_linear *linear) {
+    if (pli_linear_is_soft(linear)) linear->goal.parameter = FIRST;
+}
+
 double pli_linear_sharpen(pli_linear *linear) {
     if (!pli_linear_is_soft(linear) || linear->goal.parameter < LEAST) return 1;
     linear->goal.parameter *= SHARPER;
