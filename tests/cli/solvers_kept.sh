@@ -85,7 +85,7 @@ goes_on 7 30 --data few --optimizer newton --model hinge --topology allreduce   
 goes_on 7 20 --data few --optimizer newton --hash-bits 12 --topology allreduce                       # a limited memory, loose
 goes_on 7 70 --data few --optimizer newton --hash-bits 12 --topology ps                              # ... and in step
 gzip -dc "$data/digits/digits.csv.gz" | head -n 400 >digits.csv
-goes_on 7 200 --data few --optimizer cd --model hinge --l2 0.01 --topology ps --consistency ssp:1    # turns, each behind a barrier
+goes_on 7 100 --data few --optimizer cd --model hinge --l2 0.01 --topology ps --consistency ssp:1    # turns, each behind a barrier
 goes_on 7 200 --data digits.csv --label 65 --optimizer cd --model hinge --topology allreduce         # more classes
 goes_on 7 15 --data few --model mlp --layers 3 --optimizer lbfgs --topology ps
 
