@@ -185,8 +185,13 @@ static void test_auto(void **state) {
     plait_model_destroy(&t.model);
     t.opts.replicas = 2;
     must_train(&t, 2);
+    assert_string_equal(t.report.optimizer, "newton");
+    plait_model_destroy(&t.model);
+    t.opts.replicas = 1;
+    t.opts.filter = "fixed8";
+    must_train(&t, 2);
     assert_string_equal(t.report.optimizer, "adagrad");
-    assert_non_null(strstr(t.report.optimizer_why, "dead worker"));
+    assert_non_null(strstr(t.report.optimizer_why, "exact sums"));
     plait_model_destroy(&t.model);
     t = training_of(wide, "logistic", NULL);
     t.opts.topology = "gossip:ring";

@@ -48,8 +48,9 @@ static bool choose_checkpoint(pli_random *r, int64_t told, const char *what) {
 static void keep_often(story *s, pli_random *r, bool nobody_dies) {
     s->opts.checkpoint = dir;
     s->opts.checkpoint_keep = 1000;
-    s->opts.checkpoint_clocks = nobody_dies || pli_random_below(r, 3) > 0 ? (strcmp(s->opts.model, "hinge") == 0 ? 60 : 2) : 0;
-    s->opts.checkpoint_seconds = strcmp(s->opts.model, "hinge") == 0 ? 0.02 : 1e-4;
+    const bool long_one = strcmp(s->opts.model, "hinge") == 0;
+    s->opts.checkpoint_clocks = !nobody_dies && pli_random_below(r, 3) == 0 ? 0 : long_one ? 60 : 2;
+    s->opts.checkpoint_seconds = long_one ? 0.02 : 1e-4;
     s->opts.checkpointed = on_checkpointed;
 }
 

@@ -243,7 +243,8 @@ plait_status pli_resume_is_same(const pli_run *run, const char *name, int64_t n,
     int64_t rows = 0;
     double  was = 0;
     pli_kept_own_name(name, plait_comm_rank(run->comm), own);
-    double other = run->resume->workers != plait_comm_workers(run->comm) || !pli_resume_has(run, own, &rows) || rows < n;
+    double other = run->resume->workers != plait_comm_workers(run->comm) || !pli_resume_has(run, own, &rows) ||
+                   rows < n;
     if (other == 0) PLI_TRY(pli_resume_rows(run, own, 0, 1, rows, sizeof was, &was));
     if (was != pli_keep_place(run)) other = 1;
     PLI_TRY(plait_comm_allreduce(run->comm, &other, 1, PLAIT_F64, PLAIT_MAX));

@@ -54,8 +54,8 @@ void pli_dual_turns_free(pli_dual_turns *t) {
     *t = (pli_dual_turns){ .order = NULL };
 }
 
-/* Which places have workers with rows? home [workers]: 1 + the place of each of these, holders + 1: it had none; 0: it has
- * no rows. Writes the others to vacant; returns how many there are. */
+/* Which places have workers with rows? home [workers]: 1 + the place of each of these, holders + 1: it had none; 0: it
+ * has no rows. Writes the others to vacant; returns how many there are. */
 static int32_t find_vacant(const pli_dual_turns *t, int32_t workers, const int64_t *home, int32_t *vacant) {
     int32_t n = 0;
     for (int32_t p = 0; p < t->holders; p++) {

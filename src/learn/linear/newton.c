@@ -263,7 +263,8 @@ static plait_status finish(pli_run *run) {
     run->converged = n->converged;
     run->gap = gap;
     double *const solution = n->converged ? n->least : n->at;
-    PLI_TRY(pli_newton_same(run, n->has_model || (n->moved && n->held.batch.rows > 0), solution, n->sum.rows * n->sum.columns));
+    const bool    has_point = n->has_model || (n->moved && n->held.batch.rows > 0);
+    PLI_TRY(pli_newton_same(run, has_point, solution, n->sum.rows * n->sum.columns));
     return pli_fit_solved_at(run, PLAIT_F64, solution);
 }
 

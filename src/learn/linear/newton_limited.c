@@ -374,7 +374,8 @@ static plait_status finish(pli_run *run) {
     run->converged = n->converged;
     const bool    is_best = complete && (n->converged || !(n->kept_objective < n->objective));
     double *const solution = is_best ? n->x : isfinite(n->kept_objective) ? n->kept : n->at;
-    PLI_TRY(pli_newton_same(run, n->has_model || (n->moved && n->held.batch.rows > 0), solution, n->values));
+    const bool    has_point = n->has_model || (n->moved && n->held.batch.rows > 0);
+    PLI_TRY(pli_newton_same(run, has_point, solution, n->values));
     return pli_fit_solved_at(run, PLAIT_F64, solution);
 }
 

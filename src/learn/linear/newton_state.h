@@ -4,10 +4,10 @@
  * look, where all workers find that one is missing, the tables begin anew: each worker gathers its rows, those that it
  * has inherited included, and makes its next model at the point where it is. Nothing is lost but the curvature.
  *
- * A checkpoint is cut after a clock. What a worker knows beside the tables is its own: its point, the scores of its rows
- * there, with a limited memory the pairs, too. If each worker of a run that resumes has the rows that the worker of its
- * rank had, it takes all that up, so that the run goes on to the same bits. Else the tables begin anew, and all workers
- * make their first models at the point of one of the workers before: no model is lost but its curvature. */
+ * A checkpoint is cut after a clock. What a worker knows beside the tables is its own: its point, the scores of
+ * its rows there, with a limited memory the pairs, too. If each worker of a run that resumes has the rows that the
+ * worker of its rank had, it takes all that up, so the run goes on to the same bits. Else the tables begin anew, and
+ * all workers make their first models at the point of one of the workers before: no model is lost but its curvature. */
 #ifndef PLI_LEARN_LINEAR_NEWTON_STATE_H
 #define PLI_LEARN_LINEAR_NEWTON_STATE_H
 

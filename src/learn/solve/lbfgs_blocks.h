@@ -1,5 +1,5 @@
-/* learn/solve/lbfgs_blocks.h - a run by blocks of the Hessian on one worker; for lbfgs_blocks.c, which has the method, and
- * lbfgs_blocks_kept.c. */
+/* learn/solve/lbfgs_blocks.h - a run by blocks of the Hessian on one worker; for lbfgs_blocks.c, which has the method,
+ * and lbfgs_blocks_kept.c. */
 #ifndef PLI_LEARN_LBFGS_BLOCKS_H
 #define PLI_LEARN_LBFGS_BLOCKS_H
 

@@ -13,7 +13,8 @@ enum { MEMORY = PLI_LBFGS_BLOCKS_MEMORY };
 
 /* All are doubles, so that they are an array. */
 typedef struct numbers {
-    double sy[MEMORY], pairs, newest, blocks, renewal, fresh, gamma, objective, excess, stage, sharpened, iteration, gap;
+    double sy[MEMORY], pairs, newest, blocks, renewal, fresh, gamma, objective, excess, stage, sharpened, iteration,
+        gap;
 } numbers;
 
 enum { OF_NUMBERS = sizeof(numbers) / sizeof(double) };
@@ -34,7 +35,7 @@ static int32_t kept(void *state, pli_kept kept_out[PLI_KEPT]) {
         memcpy(o->kept_point + o->n, o->slope, (size_t)o->n * sizeof *o->slope);
     }
     kept_out[0] = (pli_kept){ POINT, "F64", 2, o->n, o->kept_point };
-    kept_out[1] = (pli_kept){ PAIRS, "F64", 2 * MEMORY, o->n, o->s[0] }; /* s and y of each slot, one behind the other */
+    kept_out[1] = (pli_kept){ PAIRS, "F64", 2 * MEMORY, o->n, o->s[0] }; /* s and y of each slot in turn */
     kept_out[2] = (pli_kept){ METRIC, "F64", o->blocks * o->m, o->m, o->metric };
     const double *data = pli_lbfgs_write_numbers(l, OF_NUMBERS, (const double *)&now, &all);
     kept_out[3] = (pli_kept){ NUMBERS, "F64", all, 0, data };

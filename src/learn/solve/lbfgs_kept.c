@@ -1,7 +1,7 @@
-/* Checkpoints of a run of L-BFGS. They are cut between two iterations: the vectors lie in tables then, and what a worker
- * knows beside them is the same on all workers: the matrix of dot products, which slots hold pairs, how the objective
- * fell, how sharp a smoothed loss is. So a run resumes with any number of workers; with as many as before it goes on to
- * the same bits. */
+/* Checkpoints of a run of L-BFGS. They are cut between two iterations: the vectors lie in tables then, and what a
+ * worker knows beside them is the same on all workers: the matrix of dot products, which slots hold pairs, how the
+ * objective fell, how sharp a smoothed loss is. So a run resumes with any number of workers; with as many as before it
+ * goes on to the same bits. */
 #include <string.h>
 
 #include "learn/solve/lbfgs_run.h"
@@ -21,7 +21,7 @@ typedef struct numbers {
 
 enum { OF_NUMBERS = sizeof(numbers) / sizeof(double) };
 
-/* --- a run that keeps ----------------------------------------------------------------------------------------------- */
+/* --- a run that keeps --------------------------------------------------------------------------------------------- */
 
 plait_status pli_lbfgs_keep_begin(pli_lbfgs *l, const pli_solver_keeps *keeps, bool *resumed_out) {
     pli_run *run = l->run;
@@ -53,7 +53,7 @@ plait_status pli_lbfgs_keep_end(pli_lbfgs *l, plait_status status) {
     return status;
 }
 
-/* --- numbers, and objectives behind them ------------------------------------------------------------------------------ */
+/* --- numbers, and objectives behind them -------------------------------------------------------------------------- */
 
 const double *pli_lbfgs_write_numbers(pli_lbfgs *l, int64_t n, const double *own, int64_t *all_out) {
     const int64_t fallen = l->run->epochs_done + 1;
@@ -70,12 +70,13 @@ plait_status pli_lbfgs_read_numbers(pli_lbfgs *l, const char *name, int64_t n, d
     if (!pli_resume_has(run, name, &all) || all < n)
         return pli_fail(run->err, PLAIT_EMISMATCH, "the checkpoint has no %s, so it is of another way to train", name);
     if (!pli_grow((void **)&l->fallen, &l->fallen_capacity, all - n + 1, sizeof *l->fallen))
-        return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the objectives of %lld iterations", (long long)(all - n));
+        return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the objectives of %lld iterations",
+                        (long long)(all - n));
     PLI_TRY(pli_resume_rows(run, name, 0, n, all, 8, own));
     return pli_resume_rows(run, name, n, all - n, all, 8, l->fallen);
 }
 
-/* --- with vectors in tables ------------------------------------------------------------------------------------------- */
+/* --- with vectors in tables --------------------------------------------------------------------------------------- */
 
 static int32_t kept(void *state, pli_kept kept_out[PLI_KEPT]) {
     pli_lbfgs *l = state;

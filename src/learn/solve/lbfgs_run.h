@@ -105,12 +105,12 @@ double pli_lbfgs_sharpen(pli_lbfgs *l);
 /** Is the solver's own gap (a share of the objective) so small beside the excess that the next stage may begin? */
 bool pli_lbfgs_may_sharpen(const pli_lbfgs *l, double own);
 
-/* --- checkpoints: lbfgs_kept.c ------------------------------------------------------------------------------------- */
+/* --- checkpoints: lbfgs_kept.c ------------------------------------------------------------------------------------ */
 
 /* A checkpoint is cut between two iterations. */
 
-/** The tables are there: the run may write checkpoints of them and of what `keeps` names. Resumes from one, if it is to:
- *  *resumed_out. Collective. */
+/** The tables are there: the run may write checkpoints of them and of what `keeps` names. Resumes from one, if it is
+ *  to: *resumed_out. Collective. */
 plait_status pli_lbfgs_keep_begin(pli_lbfgs *l, const pli_solver_keeps *keeps, bool *resumed_out);
 /** After an iteration: takes a checkpoint if one is due, and notes in l->stop whether all end now. Collective. */
 plait_status pli_lbfgs_keep(pli_lbfgs *l);
