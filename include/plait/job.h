@@ -49,8 +49,9 @@ typedef struct plait_job_opts {
     int64_t               first_clock; /* the clock in which the job begins, the same on all workers: 0 (default), or
                                           that of a checkpoint whose tables will be restored (plait/checkpoint.h) */
     int32_t               replicas;    /* copies of each shard: 1 (default), or 2: any one rank may die, and the job and
-                                          its collectives go on (plait/comm.h). It needs topology ps; docs/failures.md
-                                          has the other conditions                                         */
+                                          its collectives go on (plait/comm.h). It needs topology ps, or allreduce
+                                          under bsp, where 2 only says that the job goes on; docs/failures.md has the
+                                          other conditions                                                 */
     int32_t               spares;      /* with replicas 2: the last `spares` workers have no shards, and get no items of
                                           the program. They take part in all clocks, barriers and collectives; under
                                           ssp and essp they get in each clock to keep in step (under async nothing
@@ -98,6 +99,7 @@ PLAIT_API int64_t plait_job_clock_now(const plait_job *job);
  *  item gives the same rows with the same values, whichever worker computes it, and a worker pushes updates of items
  *  only. If a shard of a sparse or keyed table gets other keys, the run ends (EMISMATCH, with the table, the clock and
  *  the dead rank). Other values, and other rows of a dense table that is not keyed, are not detected.
+ *  Under allreduce the clock ends for all living workers with the same sums, or for none of them.
  *  Tables that apply updates at once (ssp:S, essp:S, async and the like; also beside tables of bsp) have no
  *  replacements: other workers, the heirs, hold the items from their next clock on (plait_job_holder). Items of clocks
  *  between the dead worker's last and its heir's are not computed: of up to S + 1 clocks, and of those that the heir

@@ -46,7 +46,7 @@ static bool send(const pli_agreed *a, uint16_t kind, int32_t to, uint32_t arg, s
     if (bytes > 0) memcpy(pli_msg_body(msg), a->dead, bytes);
     msg->head.kind = kind;
     msg->head.dst = to;
-    msg->head.server = (uint16_t)a->n_dead;
+    msg->head.flags = (uint16_t)a->n_dead;
     msg->head.arg32 = arg;
     msg->head.clock = a->step;
     pli_out_send(out, msg);
@@ -100,7 +100,7 @@ void pli_agreed_summed(pli_agreed *a, pli_out *out) {
 
 static void take_round(pli_agreed *a, const pli_msg *msg, pli_out *out) {
     const int64_t ahead = msg->head.clock - a->step;
-    if (msg->head.server != a->n_dead || ahead < 0 || ahead > 1 || msg->head.arg32 >= 32) return;
+    if (msg->head.flags != a->n_dead || ahead < 0 || ahead > 1 || msg->head.arg32 >= 32) return;
     a->come[msg->head.clock % 2] |= UINT32_C(1) << msg->head.arg32;
     if (a->decided && a->summed) go_on(a, out);
 }

@@ -12,8 +12,9 @@
  *               (dissemination: ceil(log2 W) rounds)
  *   confirmed   the barrier is over, so every other rank is or was summed. The step is *committed*: its sum may be used
  *
- * When a rank hears of another death, its attempt is over. It *tells* all living ranks the dead that it knows, its step,
- * and whether it is summed. When all living ranks have told the same dead, each of them decides from the same words:
+ * When a rank hears of another death, its attempt is over. It *tells* all living ranks the dead that it knows, its
+ * step, and whether it is summed. When all living ranks have told the same dead, each of them decides from the same
+ * words:
  *
  *   one is a step ahead, or all are summed    commit: the dead rank's part is in the sum, so nobody stands in for it in
  *                                             this step
@@ -37,8 +38,8 @@
  *
  * Pure: no clock, thread or socket. Messages of one rank come in order, each once (comm/links.h). All ranks hear of the
  * same deaths in the end (comm/membership.h), in any order. Whoever was taken for dead and lives commits nothing more:
- * the barrier would need the others, which have told. agreed_sums.c drives it, with the sums; agreed_test.c goes through
- * all interleavings of small worlds.
+ * the barrier would need the others, which have told. agreed_sums.c drives it, with the sums; agreed_test.c goes
+ * through all interleavings of small worlds.
  *
  * Papers: Skeen, "Nonblocking commit protocols", SIGMOD 1981 (a state between "has voted" and "has committed", so that
  * those who live can tell what the dead have done); Birman, Joseph, "Exploiting virtual synchrony in distributed
@@ -49,10 +50,10 @@
 
 #include "comm/machine.h"
 
-/* Kinds of messages. head.clock: the step. */
+/* Kinds of messages. Those of collectives, which share a port with them, have no such ones. head.clock: the step. */
 enum {
-    PLI_AGREED_SUMMED = 1, /* a round of the barrier. arg32: the round; server: how many dead the attempt leaves out */
-    PLI_AGREED_TELLS = 2   /* arg32 1: summed; body: the dead, a bit each, [words] of uint64_t                       */
+    PLI_AGREED_SUMMED = 0x10, /* a round of the barrier. arg32: the round; flags: how many dead are left out */
+    PLI_AGREED_TELLS = 0x20   /* arg32 1: summed; body: the dead, a bit each, [words] of uint64_t            */
 };
 
 /* What a rank has told last. */

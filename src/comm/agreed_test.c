@@ -1,15 +1,16 @@
-/* The machine that agrees on steps, among bare ranks: all interleavings of small worlds, and drawn ones of larger worlds.
+/* The machine that agrees on steps, among bare ranks: all interleavings of small worlds, and drawn ones of larger
+ * worlds.
  *
- * A world has ranks, and messages in order between each two of them. Rank h has an item, which must be in the sum of each
- * step once. A rank gives its part of an attempt: its items, and those that it has from the dead. The sum of an attempt
- * is there for a rank when all ranks of the attempt have given their parts (a real collective comes later at most). Any
- * of these may be next:
+ * A world has ranks, and messages in order between each two of them. Rank h has an item, which must be in the sum of
+ * each step once. A rank gives its part of an attempt: its items, and those that it has from the dead. The sum of an
+ * attempt is there for a rank when all ranks of the attempt have given their parts (a real collective comes later at
+ * most). Any of these may be next:
  *
- *   a message arrives; a rank stands in for the dead; a rank gives its part; a rank gets a sum; a rank is killed; a rank
- *   hears of a death (in any order; then it hears no more from the dead)
+ *   a message arrives; a rank stands in for the dead; a rank gives its part; a rank gets a sum; a rank is killed; a
+ *   rank hears of a death (in any order; then it hears no more from the dead)
  *
- * When a rank commits a step, each item must be in that attempt's sum once: none is lost, none is doubled. All ranks must
- * commit the same attempt. When nothing more can happen, all living ranks must have ended all steps. */
+ * When a rank commits a step, each item must be in that attempt's sum once: none is lost, none is doubled. All ranks
+ * must commit the same attempt. When nothing more can happen, all living ranks must have ended all steps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -142,7 +143,7 @@ static void put(world *w, int32_t from, const pli_msg *msg) {
     assert_true(*n < QUEUE);
     letter *at = &w->queue[from][msg->head.dst][(*n)++];
     *at = (letter){ .kind = (uint8_t)msg->head.kind, .arg = (uint8_t)msg->head.arg32, .step = (uint8_t)msg->head.clock,
-                    .dead_count = (uint8_t)msg->head.server };
+                    .dead_count = (uint8_t)msg->head.flags };
     if (msg->head.body_bytes > 0) at->dead = (uint8_t)*(const uint64_t *)pli_msg_body(msg);
 }
 
@@ -174,7 +175,7 @@ static void deliver(world *w, int32_t from, int32_t to) {
     msg->head.src = from;
     msg->head.dst = to;
     msg->head.arg32 = l.arg;
-    msg->head.server = l.dead_count;
+    msg->head.flags = l.dead_count;
     msg->head.clock = l.step;
     if (l.kind == PLI_AGREED_TELLS) *(uint64_t *)pli_msg_body(msg) = l.dead;
     pli_agreed_take(&w->rank[to].a, msg, &out);

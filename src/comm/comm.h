@@ -37,7 +37,8 @@ enum {
     PLI_PORT_REPLICA = 6, /* the second replica of another rank's shards */
     PLI_PORT_CHANNEL = 7, /* values between the parts of a cut graph */
     PLI_PORT_LOCKS = 8,   /* locks on the scopes of vertices */
-    PLI_PORT_MAX = 9,
+    PLI_PORT_AGREED = 9,  /* sums that go on without the dead */
+    PLI_PORT_MAX = 10,
     PLI_GROUPS_MAX = 4096, /* of a run, with that of all workers */
     PLI_PORTS_ALL = PLI_PORT_MAX * PLI_GROUPS_MAX /* port p of group g is number g * PLI_PORT_MAX + p */
 };

@@ -10,9 +10,9 @@ enum { LIVED = 1, WAIT, NETWORK, IN_FLIGHT, SENT, HAS_TOLD = SENT + PLI_SENT_KIN
 _Static_assert(WORDS <= (int)PLI_SHEET_WORDS, "a row has room for the figures");
 
 const char *const pli_sent_kinds[PLI_SENT_KINDS] = {
-    "program", "sums", "to servers", "from servers", "gossip", "replicas", "stages", "locks",
+    "program", "sums", "to servers", "from servers", "gossip", "replicas", "stages", "locks", "lasting sums",
 };
-_Static_assert(PLI_SENT_KINDS == PLI_PORT_MAX - PLI_PORT_USER && PLI_PORT_LOCKS == PLI_PORT_MAX - 1,
+_Static_assert(PLI_SENT_KINDS == PLI_PORT_MAX - PLI_PORT_USER && PLI_PORT_AGREED == PLI_PORT_MAX - 1,
                "each port has its kind of bytes, in their order");
 
 /* The wait that goes on, so far. */

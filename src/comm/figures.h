@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 
-enum { PLI_SENT_KINDS = 8, PLI_TOLD = 7 };
+enum { PLI_SENT_KINDS = 9, PLI_TOLD = 7 };
 /** Names of the kinds of bytes: "sums", ... */
 extern const char *const pli_sent_kinds[PLI_SENT_KINDS];
 

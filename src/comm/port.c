@@ -110,7 +110,8 @@ static void hand(plait_comm *comm, pli_msg *msg, pli_work *work) {
 
 /* Collectives use all flags for their own purposes. */
 static bool is_counted(const pli_msg *msg) {
-    return msg->head.port % PLI_PORT_MAX < PLI_PORT_SERVER || !(msg->head.flags & PLI_MSG_UNCOUNTED);
+    const uint32_t port = msg->head.port % PLI_PORT_MAX;
+    return port < PLI_PORT_SERVER || port == PLI_PORT_AGREED || !(msg->head.flags & PLI_MSG_UNCOUNTED);
 }
 
 /* msg: its receiver is a rank of the run, its port one of the group whose port has sent it. */

@@ -9,6 +9,7 @@
 #include "table/pairs/pairs.h"
 #include "table/shown.h"
 #include "table/table.h"
+#include "table/topology/agreed_clock.h"
 
 void (plait_job_opts_init)(plait_job_opts *opts) {
     if (opts == NULL) return;
@@ -119,6 +120,7 @@ void pli_job_free(void *state) {
     if (job->layout.replicas > 1 && job->worker && job->group == NULL) pli_comm_carry_no_more(job->comm);
     pli_port_close(&job->client_port);
     pli_port_close(&job->gossip_port);
+    pli_agreed_clock_close(job);
     for (int64_t i = 0; i < job->tables; i++) {
         job->table[i]->ops->close(job->table[i]);
         pli_sheet_free(job->table[i]->shown);

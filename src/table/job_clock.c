@@ -6,6 +6,7 @@
 #include "table/events.h"
 #include "table/shown.h"
 #include "table/table.h"
+#include "table/topology/agreed_clock.h"
 #include "table/topology/buckets.h"
 
 int plait_job_is_late(const plait_job *job) {
@@ -99,6 +100,19 @@ static void forget_flushes(plait_job *job) {
     for (int64_t i = 0; i < job->tables; i++) job->table[i]->flushed = false;
 }
 
+static void count_clock(plait_job *job) {
+    atomic_fetch_add_explicit(&job->clock, 1, memory_order_relaxed);
+    pli_shown_clock(job);
+}
+
+/* The clock of mirrors that go on without the dead. */
+static plait_status clock_agreed(plait_job *job, plait_error *err) {
+    const plait_status status = pli_agreed_clock_end(job, err);
+    if (status >= 0) forget_flushes(job);
+    if (status == PLAIT_OK) count_clock(job);
+    return status;
+}
+
 /* Of the job's own tables. at_once: the caller waits until it has ended. */
 static plait_status begin_own_clock(plait_job *job, bool at_once) {
     plait_error *err = pli_job_error(job);
@@ -107,6 +121,7 @@ static plait_status begin_own_clock(plait_job *job, bool at_once) {
     for (int64_t i = 0; i < job->tables; i++) pli_table_unpin(job->table[i]);
     for (int64_t i = 0; i < job->tables; i++)
         if (job->table[i]->ops->ends != NULL) PLI_TRY(job->table[i]->ops->ends(job->table[i], err));
+    if (job->agreed != NULL) return clock_agreed(job, err);
     plait_status status = clock_servers(job, err);
     if (status == PLAIT_STAND_IN) forget_flushes(job); /* what is added now is another worker's part */
     if (status < 0 || status == PLAIT_STAND_IN) return status;
@@ -119,8 +134,7 @@ static plait_status begin_own_clock(plait_job *job, bool at_once) {
     job->ticking = status >= 0;
     if (job->ticking) forget_flushes(job);
     if (job->ticking) return at_once ? pli_job_finish_clock(job, err) : PLAIT_OK;
-    atomic_fetch_add_explicit(&job->clock, 1, memory_order_relaxed);
-    pli_shown_clock(job);
+    count_clock(job);
     return status;
 }
 
@@ -163,8 +177,7 @@ plait_status pli_job_finish_clock(plait_job *job, plait_error *err) {
     job->ticking = false;
     for (int64_t i = 0; status >= 0 && i < job->tables; i++)
         if (job->table[i]->ops->clock_end != NULL) status = job->table[i]->ops->clock_end(job->table[i], err);
-    atomic_fetch_add_explicit(&job->clock, 1, memory_order_relaxed);
-    pli_shown_clock(job);
+    count_clock(job);
     return status;
 }
 

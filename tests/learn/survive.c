@@ -75,6 +75,58 @@ static void test_any_rank_may_die_at_any_moment(void **unused) {
     free_data(data);
 }
 
+/* --- sums that go on ---------------------------------------------------------------------------------------------- */
+
+/* Under allreduce each worker has all tables, and none has a server. */
+static bool is_summed(const kind *k) { return strcmp(k->consistency, "bsp") == 0 && k->filter == NULL; }
+
+static story story_of_sums(const kind *k, plait_data *const data[SETS], const int *stop) {
+    story s = story_of(k, data, stop);
+    s.opts.topology = "allreduce";
+    return s;
+}
+
+static void test_any_worker_may_die_where_sums_go_on(void **unused) {
+    (void)unused;
+    static const int stop = 0;
+    plait_data      *data[SETS];
+    const char      *one = getenv("PLAIT_SEED");
+    int64_t          runs = one != NULL ? 1 : getenv("PLAIT_TEST_FULL") != NULL ? RUNS_FULL : RUNS, died = 0;
+    story           *whole = pli_calloc(KINDS, sizeof *whole);
+    plait_error      err = { 0 };
+    make_data(data);
+    for (size_t k = 0; k < KINDS; k++) {
+        if (!is_summed(&kinds[k])) continue;
+        whole[k] = story_of_sums(&kinds[k], data, &stop);
+        if (run(&whole[k], &err) < 0) fail_msg("%s: %s", kinds[k].name, err.text);
+    }
+    for (int64_t i = 0; i < runs; i++) {
+        const uint64_t seed = one != NULL ? strtoull(one, NULL, 10) : (uint64_t)i + 1;
+        pli_random     r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 24, 0);
+        size_t         k;
+        char           what[200];
+        do k = pli_random_below(&r, KINDS);
+        while (!is_summed(&kinds[k]));
+        story s = story_of_sums(&kinds[k], data, &stop);
+        take_spares(&s, &kinds[k], (int32_t)pli_random_below(&r, 3));
+        draw_death(&s, &r, &whole[k]);
+        draw_second(&s, &r);
+        snprintf(what, sizeof what,
+                 "seed %llu (%s): rank %d of %d (%d spare) at call %lld of rank %d, then rank %d at %lld",
+                 (unsigned long long)seed, kinds[k].name, (int)s.victim, (int)s.workers, (int)s.opts.spares,
+                 (long long)s.at, (int)s.killer, (int)s.second, (long long)s.second_at);
+        if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", what);
+        err = (plait_error){ 0 };
+        if (run(&s, &err) < 0) fail_msg("%s: %s", what, err.text);
+        check(&s, &kinds[k], &whole[k], what);
+        died += atomic_load(&s.told) > 0;
+    }
+    if (one == NULL && died * 2 < runs)
+        fail_msg("only %lld of %lld deaths were told", (long long)died, (long long)runs);
+    pli_free(whole);
+    free_data(data);
+}
+
 /* --- blocks that rotate ------------------------------------------------------------------------------------------- */
 
 static const kind rotated[] = {
@@ -242,6 +294,7 @@ static void test_what_cannot_go_on_is_refused_by_name(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_any_rank_may_die_at_any_moment),
                                         cmocka_unit_test(test_a_death_is_heard_before_the_clock_is_safe),
+                                        cmocka_unit_test(test_any_worker_may_die_where_sums_go_on),
                                         cmocka_unit_test(test_any_rank_may_die_while_blocks_rotate),
                                         cmocka_unit_test(test_any_rank_may_die_while_first_centres_are_drawn),
                                         cmocka_unit_test(test_what_cannot_go_on_is_refused_by_name) };

@@ -33,7 +33,7 @@ plait_status pli_mirror_open(const pli_spec *spec, const pli_scope *scope, int32
     return PLAIT_OK;
 }
 
-static void free_sum(pli_sum *sum, int32_t workers) {
+void pli_mirror_free_sum(pli_sum *sum, int32_t workers) {
     if (sum->values != sum->own.sum) pli_free(sum->values);
     pli_pending_destroy(&sum->own);
     pli_msg_free(&sum->list);
@@ -48,8 +48,10 @@ void pli_mirror_close(pli_mirror **mirror_ptr) {
     if (mirror == NULL) return;
     for (pli_sum *sum = mirror->first, *next; sum != NULL; sum = next) {
         next = sum->next;
-        free_sum(sum, mirror->workers);
+        pli_mirror_free_sum(sum, mirror->workers);
     }
+    pli_free(mirror->result);
+    if (mirror->keeps) pli_pending_destroy(&mirror->kept);
     for (int i = 0; i < 2; i++) pli_slab_unref(&mirror->lists[i]);
     pli_coded_close(&mirror->coded);
     pli_shard_close(&mirror->shard);
@@ -284,11 +286,13 @@ static plait_status make(pli_mirror *mirror, pli_sum *sum, plait_error *err) {
 
 plait_status pli_mirror_take(pli_mirror *mirror, int64_t clock, pli_sum_form form, bool flies, pli_sum **sum_out,
                               plait_error *err) {
+    if (mirror->keeps) PLI_TRY(pli_mirror_join(mirror, err));
     pli_sum *sum = pli_calloc(1, sizeof *sum);
     if (sum == NULL) return pli_mirror_no_memory(mirror, err);
     sum->clock = clock;
     sum->form = form;
     sum->flies = flies;
+    sum->incs = mirror->incs;
     sum->pushed = mirror->incs > 0;
     sum->to_code = form == PLI_SUM_DENSE && mirror->coded != NULL;
     sum->own = mirror->pending;
@@ -296,7 +300,7 @@ plait_status pli_mirror_take(pli_mirror *mirror, int64_t clock, pli_sum_form for
     pli_pending_init(&mirror->spare, mirror->spec, EXTRA);
     if (sum->pushed) {
         mirror->pushes++;
-        pli_raise_push(mirror->sink, mirror->rank, PLI_EVENT_PUSH, mirror->spec->id, clock);
+        if (!mirror->holds) pli_raise_push(mirror->sink, mirror->rank, PLI_EVENT_PUSH, mirror->spec->id, clock);
     }
     mirror->incs = 0;
     mirror->taken = clock + 1;
@@ -312,6 +316,7 @@ plait_status pli_mirror_take(pli_mirror *mirror, int64_t clock, pli_sum_form for
  * clock. */
 static void keep_memory(pli_mirror *mirror, pli_sum *sum) {
     pli_pending *into = mirror->pending.sum == NULL && !mirror->pending.touched ? &mirror->pending : &mirror->spare;
+    if (mirror->holds) pli_mirror_keep_result(mirror, sum);
     if (sum->values == sum->own.sum) sum->values = NULL;
     pli_pending_clear(&sum->own);
     if (into->sum != NULL) return;
@@ -323,13 +328,15 @@ static void keep_memory(pli_mirror *mirror, pli_sum *sum) {
 /* The first sum is applied and leaves the list. */
 static void end_sum(pli_mirror *mirror) {
     pli_sum *sum = mirror->first;
+    if (mirror->holds && sum->pushed)
+        pli_raise_push(mirror->sink, mirror->rank, PLI_EVENT_PUSH, mirror->spec->id, sum->clock);
     mirror->landed += sum->pushed;
     mirror->sums++;
     pli_raise_push(mirror->sink, mirror->rank, PLI_EVENT_SUM, mirror->spec->id, sum->clock);
     mirror->first = sum->next;
     if (mirror->first == NULL) mirror->last = &mirror->first;
     keep_memory(mirror, sum);
-    free_sum(sum, mirror->workers);
+    pli_mirror_free_sum(sum, mirror->workers);
 }
 
 plait_status pli_mirror_land(pli_mirror *mirror, pli_sum *sum, int64_t first, plait_error *err) {

@@ -35,6 +35,7 @@ typedef struct pli_sum {
     pli_sum_form   form;
     pli_pending    own;   /* this worker's part                                                       */
     bool           pushed; /* the worker has a part in it                                             */
+    uint64_t       incs;   /* how many incs are in the own part                                       */
     bool           flies;  /* its own part is added to reads until it is applied                      */
     bool           travels; /* it is or was in buckets; one that is in none any more has landed        */
     void          *values; /* DENSE, MARKED, CODED: [n], to be summed over all workers; may lie in own       */
@@ -65,6 +66,13 @@ typedef struct pli_mirror {
     int64_t         keys;           /* in all workers' parts of the sum that was applied last */
     pli_coded      *coded;          /* the filters of its sums; NULL: none */
     pli_slab       *lists[2];       /* memory of earlier clocks' lists, in turns: others may still read the last */
+    bool            holds;          /* a sum may be put back until it is applied, as the clock may have to be done
+                                     * again (below); set by the driver, before the first sum */
+    bool            keeps;          /* with it: one was put back, and this is ... */
+    pli_pending     kept;           /* ... the worker's part so far, which reads do not show */
+    uint64_t        kept_incs;
+    void           *result;         /* memory for a sum, ... */
+    size_t          result_bytes;   /* ... and how much */
 } pli_mirror;
 
 /** spec and sink are borrowed. initial, penalty as in plait_table_opts. */
@@ -113,6 +121,16 @@ plait_status pli_mirror_take(pli_mirror *mirror, int64_t clock, pli_sum_form for
 plait_status pli_mirror_land(pli_mirror *mirror, pli_sum *sum, int64_t first, plait_error *err);
 /** Applies the first sum of the list, which is complete, as far as it is not applied yet, and frees it. */
 plait_status pli_mirror_apply(pli_mirror *mirror, plait_error *err);
+
+/* If the mirror holds its sums (mirror_held.c), the driver sums a copy, and the worker's own part stays as it is: */
+
+/** Where the first sum's values [sum->n] are to be summed. Errors: ENOMEM. */
+plait_status pli_mirror_result(pli_mirror *mirror, void **values_out, plait_error *err);
+/** The first sum is there, at that place (or, of lists, in piece): its values are these from now on. Apply follows. */
+void         pli_mirror_use_result(pli_mirror *mirror);
+/** The first sum is not made: the next take is of the same clock, and adds what comes until then to what the worker had
+ *  in it. Reads show the values of the clock's beginning, without that. */
+void         pli_mirror_put_back(pli_mirror *mirror);
 
 /** For spec->sharded: the first sum is complete in the values first .. first + n - 1, whose states begin with number
  *  `state`, for a push of so many examples. Only these values are updated. */

@@ -9,6 +9,7 @@ static inline plait_status pli_mirror_no_memory(const pli_mirror *mirror, plait_
 }
 
 /* mirror.c */
+void         pli_mirror_free_sum(pli_sum *sum, int32_t workers);
 void         pli_mirror_put_extra(const pli_pending *own, void *values, int64_t at);
 plait_status pli_mirror_apply_dense(pli_mirror *mirror, pli_sum *sum, int64_t first, int64_t to, plait_error *err);
 
@@ -17,5 +18,9 @@ plait_status pli_mirror_make_coded(pli_mirror *mirror, pli_sum *sum, plait_error
 plait_status pli_mirror_apply_coded(pli_mirror *mirror, pli_sum *sum, plait_error *err);
 plait_status pli_mirror_make_list(pli_mirror *mirror, pli_sum *sum, plait_error *err);
 plait_status pli_mirror_apply_lists(pli_mirror *mirror, pli_sum *sum, plait_error *err);
+
+/* mirror_held.c: keeps the memory of a result that was applied; a take follows on a sum that was put back. */
+void         pli_mirror_keep_result(pli_mirror *mirror, pli_sum *sum);
+plait_status pli_mirror_join(pli_mirror *mirror, plait_error *err);
 
 #endif

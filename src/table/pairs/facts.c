@@ -103,6 +103,11 @@ static uint64_t job_on(const pli_pair *p) {
            bit(is_flat(p), PLI_ON(FLAT_SUMS));
 }
 
+static bool is_mirrored(const pli_facts *f) {
+    const plait_properties needed = PLAIT_WHOLE_CLOCKS | PLAIT_ONE_COPY;
+    return !f->kind->on_servers && (f->has & needed) == needed;
+}
+
 static uint64_t table_of(const pli_facts *f) {
     const pli_pair   *p = f->pair;
     const plait_rule *rule = p->rule != NULL ? pli_rule_find(p->rule, p->rules) : NULL;
@@ -117,7 +122,8 @@ static uint64_t table_of(const pli_facts *f) {
            bit(p->rule != NULL && averages, PLI_OF(AVERAGED)) | bit(rule != NULL && rule->derives, PLI_OF(DERIVES)) |
            bit(p->fill == PLI_FILL_SPARSE, PLI_OF(BY_KEY)) | bit(p->grows, PLI_OF(GROWS)) |
            bit(f->kind->one_process, PLI_OF(SHARED)) | bit(f->kind->on_servers, PLI_OF(SERVED)) |
-           bit(f->kind->averages, PLI_OF(NEIGHBOURS));
+           bit(f->kind->averages, PLI_OF(NEIGHBOURS)) | bit(is_mirrored(f), PLI_OF(MIRRORS)) |
+           bit(p->mixed || p->beside_servers, PLI_OF(MIXED)) | bit(p->beside_sums, PLI_OF(BESIDE_SUMS));
 }
 
 pli_facts pli_facts_of_job(const pli_pair *pair) {

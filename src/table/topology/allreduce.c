@@ -13,6 +13,7 @@
 #include "table/events.h"
 #include "table/server/functions.h"
 #include "table/state/values.h"
+#include "table/topology/agreed_clock.h"
 #include "table/topology/buckets.h"
 #include "table/topology/coded_sums.h"
 
@@ -98,6 +99,10 @@ static plait_status mirror_open(plait_table *table, const void *initial, const v
         pli_mirror_open(&table->spec, &scope, rank, pli_job_events(job), initial, penalty, &mirror, err);
     table->state = mirror;
     if (status >= 0 && table->spec.sharded) status = open_states(table, err);
+    if (status >= 0 && job->layout.replicas > 1) {
+        mirror->holds = true;
+        status = pli_agreed_clock_open(job, err);
+    }
     if (status >= 0 && table->spec.filter[0] != '\0' && job->layout.workers > 1) {
         const pli_filter_scope filters = pli_layout_filters(&job->layout);
         status = pli_mirror_filter(mirror, &filters, job->layout.seed, err);
@@ -197,11 +202,13 @@ static plait_status take(plait_table *table, plait_error *err) {
 }
 
 static plait_status mirror_depart(plait_table *table, plait_error *err) {
-    if (table->spec.sharded || table->job->layout.aggregates || table->job->layout.workers == 1 || is_coded_now(table))
+    plait_job *job = table->job;
+    if (table->spec.sharded || job->agreed != NULL || job->layout.aggregates || job->layout.workers == 1 ||
+        is_coded_now(table))
         return PLAIT_OK;
-    PLI_TRY(pli_buckets_lay(table->job, err));
+    PLI_TRY(pli_buckets_lay(job, err));
     PLI_TRY(take(table, err));
-    return pli_buckets_leave(table->job, err);
+    return pli_buckets_leave(job, err);
 }
 
 static plait_status mirror_clock_begin(plait_table *table, plait_error *err) {
@@ -221,6 +228,7 @@ static plait_table *mirror_coded(plait_table *table) {
 /* Lists always go by messages. */
 static bool mirror_overlaps(const plait_table *table) {
     const pli_spec *spec = &table->spec;
+    if (table->job->agreed != NULL) return false;
     if (spec->rows == 0) return true;
     if (pli_mirror_is_coded(table->state)) return !is_coded_now(table);
     return !spec->sharded && pli_buckets_go_by_messages(table, spec->rows * (spec->cols + spec->keyed) + PLI_SUM_EXTRA);

@@ -1,0 +1,99 @@
+/* See agreed_clock.h. */
+#include "table/topology/agreed_clock.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "comm/agreed_sums.h"
+#include "comm/reduce.h"
+#include "table/copies/mirror.h"
+#include "table/events.h"
+
+plait_status pli_agreed_clock_open(plait_job *job, plait_error *err) {
+    return job->agreed != NULL ? PLAIT_OK : pli_agreed_sums_open(job->comm, &job->agreed, err);
+}
+
+void pli_agreed_clock_close(plait_job *job) { pli_agreed_sums_close(&job->agreed); }
+
+/* --- the sums ----------------------------------------------------------------------------------------------------- */
+
+static pli_mirror *mirror_at(const plait_job *job, int64_t table) { return pli_mirror_of(job->table[table]); }
+
+/* Takes the worker's part of a table's sum, and says how it is to be made. */
+static plait_status take(const plait_job *job, pli_mirror *mirror, pli_agreed_part *part, plait_error *err) {
+    const pli_spec *spec = mirror->spec;
+    pli_sum        *sum;
+    mirror->form = pli_mirror_form(mirror, false);
+    PLI_TRY(pli_mirror_take(mirror, job->clock, mirror->form, false, &sum, err));
+    if (pli_sum_is_gathered(sum->form)) {
+        *part = (pli_agreed_part){ .list = sum->list, .piece = sum->piece };
+        return PLAIT_OK;
+    }
+    *part = (pli_agreed_part){ .type = spec->exact ? pli_cells_of(spec->type) : spec->type,
+                               .op = spec->combine->reduce, .n = sum->n, .given = sum->values };
+    return pli_mirror_result(mirror, &part->values, err);
+}
+
+static void put_back(const plait_job *job) {
+    for (int64_t t = 0; t < job->tables; t++)
+        if (mirror_at(job, t)->first != NULL) pli_mirror_put_back(mirror_at(job, t));
+}
+
+static plait_status apply(const plait_job *job, pli_mirror *mirror, plait_error *err) {
+    const pli_spec *spec = mirror->spec;
+    const pli_sum  *sum = mirror->first;
+    const bool      dense = sum->form == PLI_SUM_DENSE;
+    const int64_t   n = sum->n;
+    pli_mirror_use_result(mirror);
+    PLI_TRY(pli_mirror_apply(mirror, err));
+    pli_comm_work(job->comm, PLI_WORK_VALUES, (uint64_t)(dense ? n : mirror->keys * spec->cols));
+    return PLAIT_OK;
+}
+
+static plait_status make_sums(plait_job *job, pli_agreed_part *parts, plait_error *err) {
+    plait_status status = PLAIT_OK;
+    for (int64_t t = 0; t < job->tables && status >= 0; t++) status = take(job, mirror_at(job, t), &parts[t], err);
+    if (status >= 0) status = pli_agreed_sums_run(job->agreed, job->tables, parts, err);
+    if (status == PLAIT_STAND_IN) put_back(job);
+    for (int64_t t = 0; t < job->tables && status == PLAIT_OK; t++) status = apply(job, mirror_at(job, t), err);
+    return status;
+}
+
+/* --- who has what of the dead ------------------------------------------------------------------------------------- */
+
+/* The client answers for the worker who holds what (pli_client_holder), and whether it is in the middle of a clock. */
+static void enter_clock(plait_job *job) {
+    pli_client *client = &job->client;
+    if (client->ending) memcpy(client->replaced, client->next, (size_t)job->layout.workers);
+}
+
+static void begin_standing_in(plait_job *job) {
+    pli_client *client = &job->client;
+    client->ending = true;
+    memcpy(client->next, pli_agreed_sums_next(job->agreed), (size_t)job->layout.workers);
+    pli_raise(client->sink, client->rank, false, PLI_EVENT_STAND);
+}
+
+static void end_clock(plait_job *job) {
+    pli_client *client = &job->client;
+    pli_raise_clock(client->sink, client->rank, client->clock);
+    pli_client_keep_events(client);
+    client->ending = false;
+    client->clock++;
+}
+
+plait_status pli_agreed_clock_end(plait_job *job, plait_error *err) {
+    uint64_t         now_ns;
+    pli_out          out;
+    pli_agreed_part *parts = pli_calloc((size_t)job->tables, sizeof *parts);
+    if (parts == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the sums of a clock");
+    enter_clock(job);
+    const plait_status status = make_sums(job, parts, err);
+    pli_free(parts);
+    if (status < 0) return status;
+    pli_port_enter(job->client_port, &now_ns, &out); /* the client hears of deaths from other threads */
+    if (status == PLAIT_STAND_IN) begin_standing_in(job);
+    else end_clock(job);
+    pli_port_leave(job->client_port, &out);
+    return status;
+}

@@ -1,0 +1,25 @@
+/* table/topology/agreed_clock.h - the clock of a job whose tables are mirrors, and which goes on when a worker dies
+ * (plait_job_opts.replicas): all living workers end it with the same sums, or none does (comm/agreed_sums.h).
+ *
+ * Each worker has the whole of every table, so a death loses nothing of them. Only the dead worker's part of the clock
+ * that is under way may be missing. If it is, no sum of that clock is applied; plait_job_clock answers PLAIT_STAND_IN,
+ * the heirs add what the dead worker would have added, and the sums are made again. Else it is in all sums, and nobody
+ * stands in.
+ *
+ * The sums of all tables are one step of the agreement, so a clock ends for all of them or for none. They are made at
+ * the end of the clock: nothing leaves before, and nothing is applied before all are there. */
+#ifndef PLI_TABLE_TOPOLOGY_AGREED_CLOCK_H
+#define PLI_TABLE_TOPOLOGY_AGREED_CLOCK_H
+
+#include "table/table.h"
+
+/** Before the job's first table of that kind is opened. All workers do so between the same two collectives. Errors:
+ *  ENOMEM. */
+plait_status pli_agreed_clock_open(plait_job *job, plait_error *err);
+void         pli_agreed_clock_close(plait_job *job);
+/** Ends the worker's clock: makes and applies the sums of all tables. PLAIT_STAND_IN: nothing was applied, and the
+ *  worker is still in the clock; what pli_client_holder says of `next` falls to it. Errors: ENOMEM, EMISMATCH, those of
+ *  a wait. */
+plait_status pli_agreed_clock_end(plait_job *job, plait_error *err);
+
+#endif

@@ -1,0 +1,417 @@
+/* Jobs whose tables are mirrors (allreduce x bsp), with replicas: any one worker dies at some moment, later perhaps a
+ * second one, and the others end with what a run in which nobody died ends with. The interleavings of the bare machine
+ * are in src/comm/agreed_test.c; here are sums, tables, ports, waits, threads, processes.
+ *
+ * A job has two tables. To `counts`, worker v's item h adds 2^c to column v of row h in clock c, whoever holds it, so
+ * that an update that is lost or doubled shows which one it was. `model` is ruled by adam and summed exactly: what an
+ * item adds depends on all that it reads, so that its bits at the end are those of a run in which nobody died only if
+ * every clock had every update once.
+ *
+ * On threads, worker `killer` strikes at one place of its clock, wherever the victim is; on sim the cluster file says
+ * when, and messages may be lost, doubled and delayed. As `test_table_sums_survive processes SEED` it is one rank of
+ * such a job, of many more clocks, and the victim is killed by SIGKILL at an instant of its own: sums_killed.sh. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <plait/table.h>
+
+#include "base/base.h"
+#include "comm/comm.h"
+#include "table/table.h"
+
+enum { WORKERS_MAX = 6, ITEMS = 5, ROWS = 300, CLOCKS = 10, RUNS = 120, RUNS_FULL = 2000, SIM_RUNS = 60,
+       SIM_RUNS_FULL = 1000, VALUES = ITEMS * WORKERS_MAX, HANG_S = 60 };
+
+typedef struct plan {
+    uint64_t    seed;
+    const char *transport;
+    int32_t     workers, spares, victim, killer, second; /* second: dies two clocks later; -1: nobody */
+    int64_t     at, clocks;                              /* the killer's clock; -1: nobody dies by its hand */
+    int         where;
+    int         shape; /* of counts: 0 dense, 1 keyed, 2 sparse */
+    bool        by_counts; /* an item adds 1 a clock to counts, and there is no model to compare with */
+    char        cluster[600];
+} plan;
+
+/* Of a run; that of a simulated one lies in memory that its process shares with this one. */
+typedef struct shown {
+    double     model[VALUES]; /* at the end of the run in which nobody died */
+    atomic_int ended, stood, created;
+    char       why[300];
+} shown;
+
+static plan                  p;
+static shown                *run;
+static plait_comm *_Atomic   comms[WORKERS_MAX];
+static _Atomic uint64_t      longest_ns;
+
+static uint64_t key_of(int item) { return (uint64_t)(item * (ROWS / ITEMS)); }
+
+__attribute__((format(printf, 1, 2))) static plait_status wrong(const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    if (run->why[0] == '\0') vsnprintf(run->why, sizeof run->why, format, list);
+    va_end(list);
+    return PLAIT_EDIVERGED;
+}
+
+/* --- a worker ----------------------------------------------------------------------------------------------------- */
+
+static void kill_rank(int32_t rank) {
+    plait_comm *victim = atomic_load_explicit(&comms[rank], memory_order_acquire);
+    plait_error why = { .code = PLAIT_EPEER, .rank = rank, .text = "killed by the test" };
+    if (victim != NULL) pli_comm_kill(victim, &why);
+}
+
+static void strike(int32_t me, int64_t clock, int where) {
+    if (p.at < 0 || me != p.killer || where != p.where) return;
+    if (clock == p.at) kill_rank(p.victim);
+    if (clock == p.at + 2 && p.second >= 0) kill_rank(p.second);
+}
+
+static plait_status read_all(plait_table *table, double values[VALUES]) {
+    uint64_t keys[ITEMS];
+    for (int i = 0; i < ITEMS; i++) keys[i] = key_of(i);
+    return plait_table_get(table, ITEMS, keys, values);
+}
+
+static double part_of_model(int32_t v, int i, int32_t column, int64_t clock, double value) {
+    return 0.3 * value + (double)((v + 1) * (i + 2) - 3 * column) / (double)(clock + 3);
+}
+
+static plait_status add_item(plait_table *const *table, int32_t v, int i, int64_t clock, const double *values) {
+    const uint64_t key = key_of(i);
+    double         delta[WORKERS_MAX] = { 0 };
+    delta[v] = p.by_counts ? 1 : (double)(UINT64_C(1) << clock);
+    PLI_TRY(plait_table_inc(table[0], 1, &key, delta, 0));
+    for (int32_t j = 0; j < p.workers; j++)
+        delta[j] = part_of_model(v, i, j, clock, values[i * p.workers + j]);
+    return plait_table_inc(table[1], 1, &key, delta, 1);
+}
+
+static plait_status add(plait_table *const *table, int32_t me, int64_t clock, bool inherited) {
+    double values[VALUES];
+    PLI_TRY(read_all(table[1], values));
+    for (int32_t v = 0; v < p.workers - p.spares; v++)
+        for (int i = 0; i < ITEMS; i++) {
+            const bool mine = inherited ? plait_table_inherits(table[0], v, (uint64_t)i) != 0
+                                        : plait_table_holder(table[0], v, (uint64_t)i) == me;
+            if (mine) PLI_TRY(add_item(table, v, i, clock, values));
+        }
+    return PLAIT_OK;
+}
+
+/* In the beginning of a clock, and when the worker begins to stand in: what it has added itself is not shown then. */
+static plait_status check_counts(plait_table *table, int32_t me, int64_t clock) {
+    double values[VALUES];
+    PLI_TRY(read_all(table, values));
+    for (int i = 0; i < ITEMS; i++)
+        for (int32_t v = 0; v < p.workers; v++) {
+            const uint64_t seen = (uint64_t)values[i * p.workers + v];
+            const uint64_t due = v >= p.workers - p.spares ? 0
+                                 : p.by_counts             ? (uint64_t)clock
+                                                           : (UINT64_C(1) << clock) - 1;
+            if (seen != due)
+                return wrong("rank %d in clock %lld: item %d of worker %d is %llx", me, (long long)clock, i, v,
+                             (unsigned long long)seen);
+        }
+    return PLAIT_OK;
+}
+
+static plait_status check_end(plait_table *const *table, int32_t me) {
+    double values[VALUES] = { 0 };
+    PLI_TRY(check_counts(table[0], me, p.clocks));
+    if (p.by_counts) return PLAIT_OK;
+    PLI_TRY(read_all(table[1], values));
+    if (p.victim < 0) memcpy(run->model, values, sizeof values);
+    return memcmp(run->model, values, sizeof values) == 0 ? PLAIT_OK : wrong("rank %d ends with other bits", me);
+}
+
+static plait_status make_tables(plait_job *job, plait_table **table) {
+    plait_table_opts o;
+    plait_table_opts_init(&o);
+    o.name = "counts";
+    o.type = PLAIT_F64;
+    o.rows = p.shape == 2 ? 0 : ROWS;
+    o.keyed = p.shape == 1;
+    o.cols = p.workers;
+    PLI_TRY(plait_table_create(job, &o, &table[0]));
+    o.name = "model";
+    o.rows = ROWS;
+    o.keyed = 0;
+    o.exact = 1;
+    o.rule.name = "adam";
+    o.rule.learning_rate = 0.05;
+    return plait_table_create(job, &o, &table[1]);
+}
+
+static void note_clock(uint64_t took_ns) {
+    uint64_t longest = atomic_load(&longest_ns);
+    while (took_ns > longest && !atomic_compare_exchange_weak(&longest_ns, &longest, took_ns)) {}
+}
+
+static plait_status work(plait_job *job) {
+    plait_comm   *comm = plait_job_comm(job);
+    const int32_t me = plait_comm_rank(comm);
+    plait_table  *table[2];
+    PLI_TRY(make_tables(job, table));
+    PLI_TRY(plait_job_barrier(job));
+    atomic_fetch_add(&run->created, 1);
+    for (int64_t clock = 0; clock < p.clocks; clock++) {
+        const uint64_t begun_ns = pli_comm_now(comm);
+        plait_status   status;
+        bool           again = false;
+        strike(me, clock, 0);
+        do {
+            PLI_TRY(check_counts(table[0], me, clock));
+            PLI_TRY(add(table, me, clock, again));
+            strike(me, clock, 1);
+            if (again) atomic_fetch_add(&run->stood, 1);
+            again = true;
+        } while ((status = plait_job_clock(job)) == PLAIT_STAND_IN);
+        if (status < 0) return status;
+        note_clock(pli_comm_now(comm) - begun_ns);
+        strike(me, clock, 2);
+        if (clock % 4 == 1) PLI_TRY(plait_comm_barrier(comm));
+    }
+    PLI_TRY(plait_job_barrier(job));
+    PLI_TRY(check_end(table, me));
+    atomic_fetch_add(&run->ended, 1);
+    return PLAIT_OK;
+}
+
+static plait_status body(plait_comm *comm, void *unused) {
+    plait_job     *job = NULL;
+    plait_job_opts o;
+    (void)unused;
+    plait_job_opts_init(&o);
+    o.topology = "allreduce";
+    o.consistency = "bsp";
+    o.replicas = 2;
+    o.spares = p.spares;
+    PLI_TRY(plait_job_create(comm, &o, &job));
+    if (strcmp(p.transport, "threads") == 0)
+        atomic_store_explicit(&comms[plait_comm_rank(comm)], comm, memory_order_release);
+    const plait_status status = work(job);
+    if (status >= 0) return plait_job_destroy(&job);
+    pli_job_abandon(&job);
+    return status;
+}
+
+static plait_status live(const char *cluster, plait_error *err) {
+    plait_comm_opts opts;
+    plait_comm_opts_init(&opts);
+    opts.workers = p.workers;
+    opts.transport = p.transport;
+    opts.seed = p.seed;
+    opts.threads = 1;
+    opts.cluster = cluster;
+    opts.timeout_ns = UINT64_C(20000000000);
+    for (int32_t w = 0; w < WORKERS_MAX; w++) atomic_store(&comms[w], NULL);
+    atomic_store(&run->ended, 0);
+    atomic_store(&run->created, 0);
+    run->why[0] = '\0';
+    return plait_comm_run(&opts, body, NULL, err);
+}
+
+static void tell(const char *text) {
+    print_message("seed %llu on %s: %d workers (%d spares), shape %d, rank %d dies at %lld.%d of rank %d, "
+                  "then %d: %s\n%s",
+                  (unsigned long long)p.seed, p.transport, p.workers, p.spares, p.shape, p.victim, (long long)p.at,
+                  p.where, p.killer, p.second, text, p.cluster);
+}
+
+static void draw(pli_random *r) {
+    p.workers = 2 + (int32_t)pli_random_below(r, WORKERS_MAX - 1);
+    p.spares = pli_random_below(r, 3) == 0 ? 1 + (int32_t)pli_random_below(r, (uint64_t)p.workers - 1) : 0;
+    p.shape = (int)pli_random_below(r, 3);
+    p.clocks = CLOCKS;
+    p.victim = p.killer = p.second = -1;
+    p.at = -1;
+}
+
+static int64_t runs_of(int64_t few, int64_t many, uint64_t *first) {
+    const char *seed = getenv("PLAIT_SEED");
+    *first = seed != NULL ? strtoull(seed, NULL, 10) : 1;
+    return seed != NULL ? 1 : getenv("PLAIT_TEST_FULL") != NULL ? many : few;
+}
+
+/* --- threads ------------------------------------------------------------------------------------------------------ */
+
+/* Of two ranks with the first server's two copies one must live, so a second death needs three that may have them. */
+static void draw_deaths(pli_random *r) {
+    p.victim = (int32_t)pli_random_below(r, (uint64_t)p.workers);
+    do p.killer = (int32_t)pli_random_below(r, (uint64_t)p.workers);
+    while (p.killer == p.victim);
+    p.at = (int64_t)pli_random_below(r, CLOCKS);
+    p.where = (int)pli_random_below(r, 3);
+    if (p.workers < 4 || p.at > CLOCKS - 5 || pli_random_below(r, 2) == 0) return;
+    do p.second = (int32_t)pli_random_below(r, (uint64_t)p.workers);
+    while (p.second == p.victim || p.second == p.killer);
+}
+
+static bool run_threads(void) {
+    plait_error err = { 0 };
+    const int   died = (p.victim >= 0) + (p.second >= 0);
+    if (live(NULL, &err) < 0) {
+        tell(run->why[0] != '\0' ? run->why : err.text);
+        return false;
+    }
+    if (atomic_load(&run->ended) < p.workers - died) tell("too few have ended");
+    return atomic_load(&run->ended) >= p.workers - died;
+}
+
+static void test_any_one_may_die(void **unused) {
+    (void)unused;
+    uint64_t      first;
+    const int64_t runs = runs_of(RUNS, RUNS_FULL, &first);
+    atomic_store(&run->stood, 0);
+    for (int64_t i = 0; i < runs; i++) {
+        p = (plan){ .seed = first + (uint64_t)i, .transport = "threads" };
+        pli_random r = pli_random_at(p.seed, PLI_RANDOM_SCHEDULE, 21, 0);
+        draw(&r);
+        assert_true(run_threads());
+        draw_deaths(&r);
+        assert_true(run_threads());
+    }
+    print_message("%lld jobs on threads, in which workers stood in %d times\n", (long long)runs,
+                  atomic_load(&run->stood));
+    if (runs >= RUNS) assert_true(atomic_load(&run->stood) > 0);
+}
+
+/* --- sim ---------------------------------------------------------------------------------------------------------- */
+
+static void say_cluster(pli_random *r, bool faults) {
+    size_t at = (size_t)snprintf(p.cluster, sizeof p.cluster,
+                                 "version: 1\nhosts: [{count: %d}]\ncost: {clock: 2 ms, notice: 4 ms, resend: 5 ms}\n"
+                                 "events:\n  - jitter: {sigma: 0.3}\n",
+                                 p.workers);
+    if (pli_random_below(r, 2) == 0)
+        at += (size_t)snprintf(p.cluster + at, sizeof p.cluster - at,
+                               "  - messages: {delay: %.2f ms, delayed: 0.2, doubled: 0.1, dropped: %.2f}\n",
+                               0.1 + 5 * pli_random_f64(r), pli_random_f64(r) * 0.15);
+    if (!faults) return;
+    p.victim = (int32_t)pli_random_below(r, (uint64_t)p.workers);
+    double when = 2 + 30 * pli_random_f64(r);
+    at += (size_t)snprintf(p.cluster + at, sizeof p.cluster - at, "  - kill: {ranks: %d, at: %.4f ms}\n", p.victim,
+                           when);
+    if (p.workers < 4 || pli_random_below(r, 2) == 0) return;
+    do p.second = (int32_t)pli_random_below(r, (uint64_t)p.workers);
+    while (p.second == p.victim);
+    when += 20 + 20 * pli_random_f64(r);
+    (void)snprintf(p.cluster + at, sizeof p.cluster - at, "  - kill: {ranks: %d, at: %.4f ms}\n", p.second, when);
+}
+
+static int run_here(void) {
+    plait_error err = { 0 };
+    char        path[32];
+    const int   fd = memfd_create("cluster", 0), died = (p.victim >= 0) + (p.second >= 0);
+    if (write(fd, p.cluster, strlen(p.cluster)) != (ssize_t)strlen(p.cluster)) return 1;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    const plait_status status = live(path, &err);
+    const bool         early = status == PLAIT_EPEER && atomic_load(&run->created) < p.workers; /* not all were in it */
+    if (early && atomic_load(&run->ended) == 0) return 3;
+    if (status < 0) (void)wrong("%s: %s", plait_status_text(status), err.text);
+    if (status >= 0 && atomic_load(&run->ended) < p.workers - died) (void)wrong("too few have ended");
+    return run->why[0] != '\0';
+}
+
+/* 0: it ended well; 3: by a death before all had the job; else it went wrong. */
+static int run_apart(void) {
+    int status = 0;
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        signal(SIGSEGV, SIG_DFL); /* not cmocka's handler, which would go on with the next test */
+        alarm(HANG_S);
+        _exit(run_here());
+    }
+    assert_true(child > 0 && waitpid(child, &status, 0) == child);
+    if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 3)) return WEXITSTATUS(status);
+    tell(WIFSIGNALED(status) ? (WTERMSIG(status) == SIGALRM ? "hangs" : "crashed") : run->why);
+    return 1;
+}
+
+static void test_any_one_may_die_in_simulated_time(void **unused) {
+    (void)unused;
+    uint64_t      first;
+    const int64_t runs = runs_of(SIM_RUNS, SIM_RUNS_FULL, &first);
+    int64_t       well = 0;
+    atomic_store(&run->stood, 0);
+    for (int64_t i = 0; i < runs; i++) {
+        p = (plan){ .seed = first + (uint64_t)i, .transport = "sim" };
+        pli_random r = pli_random_at(p.seed, PLI_RANDOM_SCHEDULE, 22, 0), again;
+        draw(&r);
+        again = r;
+        say_cluster(&again, false);
+        assert_int_equal(run_apart(), 0);
+        say_cluster(&r, true);
+        const int ended = run_apart();
+        assert_true(ended == 0 || ended == 3);
+        well += ended == 0;
+    }
+    print_message("%lld jobs in simulated time, %lld of which went on without the dead; workers stood in %d times\n",
+                  (long long)runs, (long long)well, atomic_load(&run->stood));
+    if (runs >= SIM_RUNS) assert_true(well > runs / 2 && atomic_load(&run->stood) > 0);
+}
+
+/* --- a rank of a job of processes --------------------------------------------------------------------------------- */
+
+enum { PROCESS_CLOCKS = 600, LIFE_US = 400000 };
+
+static void *die_in_time(void *arg) {
+    const struct timespec life = { .tv_nsec = *(const long *)arg };
+    nanosleep(&life, NULL);
+    kill(getpid(), SIGKILL);
+    return NULL;
+}
+
+static plait_status process_body(plait_comm *comm, void *user) {
+    static long life_ns;
+    pthread_t   killer;
+    pli_random  r = pli_random_at(p.seed, PLI_RANDOM_SCHEDULE, 23, 0);
+    p.workers = plait_comm_workers(comm);
+    p.victim = (int32_t)pli_random_below(&r, (uint64_t)p.workers);
+    life_ns = (long)pli_random_below(&r, LIFE_US) * 1000;
+    if (plait_comm_rank(comm) == p.victim && pthread_create(&killer, NULL, die_in_time, &life_ns) == 0)
+        pthread_detach(killer);
+    return body(comm, user);
+}
+
+static int run_process(const char *seed) {
+    plait_comm_opts opts;
+    plait_error     err = { 0 };
+    p = (plan){ .seed = strtoull(seed, NULL, 10), .transport = "mpi", .clocks = PROCESS_CLOCKS, .by_counts = true,
+                .killer = -1, .at = -1, .second = -1 };
+    p.shape = (int)(p.seed % 3);
+    plait_comm_opts_init(&opts);
+    opts.transport = "mpi";
+    const plait_status status = plait_comm_run(&opts, process_body, NULL, &err);
+    if (status < 0) fprintf(stderr, "seed %s: %s %s\n", seed, err.text, run->why);
+    else printf("ended well, longest clock %.1f ms\n", (double)atomic_load(&longest_ns) * 1e-6);
+    return status < 0;
+}
+
+int main(int argc, char **argv) {
+    run = mmap(NULL, sizeof *run, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (run == MAP_FAILED) return 1;
+    if (argc >= 3 && strcmp(argv[1], "processes") == 0) return run_process(argv[2]);
+    const struct CMUnitTest threads[] = { cmocka_unit_test(test_any_one_may_die) };
+    const struct CMUnitTest sim[] = { cmocka_unit_test(test_any_one_may_die_in_simulated_time) };
+    return argc > 1 && strcmp(argv[1], "sim") == 0 ? cmocka_run_group_tests(sim, NULL, NULL)
+                                                   : cmocka_run_group_tests(threads, NULL, NULL);
+}
