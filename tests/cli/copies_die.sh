@@ -1,5 +1,6 @@
 #!/bin/sh
-# Real processes of which one is killed, under every policy that keeps two replicas and with filters on messages: a worker, or a
+# Real processes of which one is killed, under every policy that keeps two replicas, with filters on messages, and where sums go
+# on (allreduce): a worker, or a
 # rank that is a worker and a server, drawn from a seed. Every run must end with exit 0, without a restart, with its record, all
 # clocks, a model that is about as good as that of the run in which nobody died, and the audit must find no update lost or
 # doubled; so it is of a net, one table of which applies updates at once. Under bsp with filters without loss, and exact sums, the model has the bits of the run in which nobody died.
@@ -10,7 +11,7 @@ export PLAIT_MPIRUN
 runs=$2
 [ -z "${PLAIT_TEST_FULL:-}" ] || runs=$3
 
-train="train --data part --test part --batch 20 --epochs 120 --schedule constant --seed 3 --json --topology ps --quiet"
+train="train --data part --test part --batch 20 --epochs 120 --schedule constant --seed 3 --json --quiet"
 
 draw() { awk -v seed="$1" -v below="$2" 'BEGIN { srand(seed); rand(); print int(rand() * below) }'; }
 pid_of() { sed -n 's/.*"rank": '"$1"', .*"pid": \([0-9]*\).*/\1/p' m 2>/dev/null | head -n 1; }
@@ -18,16 +19,17 @@ reaches() { gone $pid || says m "\"epoch\": $1[,}]"; } # the run has come so far
 near() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a - b <= 0.05) }'; }
 
 # shellcheck disable=SC2086
-works straight $train --workers 3 --reduce exact --out model
+works straight $train --topology ps --workers 3 --reduce exact --out model
 bits=$(field straight model_hash) loss=$(field straight test_loss)
 
 # one NUMBER OPTIONS...: returns 1 if it came too late: its log is cut then, and nobody tells why
 one() {
-    n=$1
+    n=$1 topology="--topology ps"
     shift
+    case "$*" in *--topology*) topology="" ;; esac
     rm -rf m model model.done err run.out log.*
     # shellcheck disable=SC2086
-    "$PLAIT" launch -n 3 -- "$PLAIT" $train "$@" --replicas 2 --events log --metrics m --out model >run.out 2>err &
+    "$PLAIT" launch -n 3 -- "$PLAIT" $train $topology "$@" --replicas 2 --events log --metrics m --out model >run.out 2>err &
     pid=$!
     until_holds 60 reaches "$(at $((1 + $(draw "$n" 60))))" || fail "run $n ($*): no epoch ends: $(cat err)"
     victim=$(draw $((n + 999)) 3)
@@ -53,7 +55,7 @@ one() {
 n=0 died=0
 while [ $n -lt "$runs" ]; do
     n=$((n + 1))
-    case $((n % 13)) in
+    case $((n % 14)) in
     1) in_time one $n --reduce exact --filter key-cache,key-delta,zstd ;;
     2) in_time one $n --consistency vap:0.5 ;;
     3) in_time one $n --filter fp16 ;;
@@ -66,6 +68,7 @@ while [ $n -lt "$runs" ]; do
     10) in_time one $n --filter significant:1e-4 --consistency async ;;
     11) in_time one $n --consistency essp:2 --filter zstd ;;
     12) in_time one $n --filter randk:0.5 --consistency async ;;
+    13) in_time one $n --topology allreduce --reduce exact ;;
     0) in_time one $n --model mlp --layers 8 --table w1:consistency=ssp:2 ;;
     esac
 done

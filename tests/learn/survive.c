@@ -77,9 +77,6 @@ static void test_any_rank_may_die_at_any_moment(void **unused) {
 
 /* --- sums that go on ---------------------------------------------------------------------------------------------- */
 
-/* Under allreduce each worker has all tables, and none has a server. */
-static bool is_summed(const kind *k) { return strcmp(k->consistency, "bsp") == 0 && k->filter == NULL; }
-
 static story story_of_sums(const kind *k, plait_data *const data[SETS], const int *stop) {
     story s = story_of(k, data, stop);
     s.opts.topology = "allreduce";

@@ -504,6 +504,9 @@ static void check(const story *s, const kind *k, const story *whole, const char 
                  r->validation_loss, want->train_loss, want->test_loss, want->validation_loss);
 }
 
+/* Does it go on without the dead under allreduce, too? There each worker has all tables, and none is on a server. */
+static inline bool is_summed(const kind *k) { return strcmp(k->consistency, "bsp") == 0 && k->filter == NULL; }
+
 /* Nothing would keep a spare in step. */
 static inline bool takes_no_spares(const kind *k) {
     return strcmp(k->consistency, "async") == 0 || strncmp(k->consistency, "downpour", 8) == 0 ||

@@ -17,10 +17,12 @@ static void go_on(const kind *k, plait_data *const data[SETS], const int *stop, 
     s.opts.curve = 0;
     s.opts.replicas = 1 + (int32_t)pli_random_below(r, 2);
     s.workers = k->exact ? 2 + (int32_t)pli_random_below(r, 3) : 3;
+    if (is_summed(k) && k->exact && pli_random_below(r, 2) == 0) s.opts.topology = "allreduce";
     if (s.opts.replicas == 2) take_spares(&s, k, (int32_t)pli_random_below(r, 2));
     if (s.opts.replicas == 2 && pli_random_below(r, 2) == 0) draw_death_resumed(&s, r, whole);
-    snprintf(more, sizeof more, "%s; then %d replicas by %d (%d spare): rank %d at call %lld of rank %d", what,
-             (int)s.opts.replicas, (int)s.workers, (int)s.opts.spares, (int)s.victim, (long long)s.at, (int)s.killer);
+    snprintf(more, sizeof more, "%s; then %d replicas of %s by %d (%d spare): rank %d at call %lld of rank %d", what,
+             (int)s.opts.replicas, s.opts.topology, (int)s.workers, (int)s.opts.spares, (int)s.victim, (long long)s.at,
+             (int)s.killer);
     if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", more);
     if (run(&s, &err) < 0) fail_msg("%s: %s", more, err.text);
     if (s.opts.replicas == 1) hand_over(&s, whole);
@@ -54,6 +56,8 @@ static void test_checkpoints_outlive_any_rank(void **unused) {
             if (nobody && whole[k].workers > 0) continue;
             keep_often(&s, &r, nobody);
             s.servers = !nobody && pli_random_below(&r, 3) == 0 ? 2 : 0;
+            if (!nobody && s.servers == 0 && is_summed(&kinds[k]) && kinds[k].exact && pli_random_below(&r, 2) == 0)
+                s.opts.topology = "allreduce";
             if (!nobody) take_spares(&s, &kinds[k], (int32_t)pli_random_below(&r, 3));
             const bool lead = pli_random_below(&r, 4) == 0;
             if (!nobody && !lead) draw_death(&s, &r, &whole[k]);
@@ -64,9 +68,10 @@ static void test_checkpoints_outlive_any_rank(void **unused) {
             if (!nobody && !lead && seed % 4 == 0 && strcmp(kinds[k].consistency, "bsp") == 0)
                 draw_late(&s, &r, &whole[k]);
             snprintf(what, sizeof what,
-                     "seed %llu (%s): rank %d of %d (%d spare) + %d at call %lld of rank %d, or %s commit %lld; torn "
-                     "at %lld; late %lld",
-                     (unsigned long long)seed, kinds[k].name, (int)s.victim, (int)s.workers, (int)s.opts.spares,
+                     "seed %llu (%s, %s): rank %d of %d (%d spare) + %d at call %lld of rank %d, or %s commit %lld; "
+                     "torn at %lld; late %lld",
+                     (unsigned long long)seed, kinds[k].name, s.opts.topology, (int)s.victim, (int)s.workers,
+                     (int)s.opts.spares,
                      (int)s.servers, (long long)s.at, (int)s.killer, s.committed ? "behind" : "before",
                      (long long)s.at_commit, (long long)s.tears_at, (long long)s.late_clock);
             if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", what);

@@ -32,6 +32,7 @@
 #include "base/base.h"
 #include "comm/comm.h"
 #include "table/table.h"
+#include "witness.h"
 
 enum { WORKERS_MAX = 6, ITEMS = 5, ROWS = 300, CLOCKS = 10, RUNS = 120, RUNS_FULL = 2000, SIM_RUNS = 60,
        SIM_RUNS_FULL = 1000, VALUES = ITEMS * WORKERS_MAX, HANG_S = 60 };
@@ -58,6 +59,8 @@ static plan                  p;
 static shown                *run;
 static plait_comm *_Atomic   comms[WORKERS_MAX];
 static _Atomic uint64_t      longest_ns;
+static witness               heard; /* the event log of a run that is not of processes */
+static bool                  listening;
 
 static uint64_t key_of(int item) { return (uint64_t)(item * (ROWS / ITEMS)); }
 
@@ -194,10 +197,16 @@ static plait_status work(plait_job *job) {
     return PLAIT_OK;
 }
 
+static uint64_t stamp(void *comm) { return pli_comm_stamp(comm); }
+
 static plait_status body(plait_comm *comm, void *unused) {
     plait_job     *job = NULL;
     plait_job_opts o;
+    const bool     sim = strcmp(p.transport, "sim") == 0;
     (void)unused;
+    if (sim && !listening && !witness_open(&heard, p.workers, stamp, comm)) return PLAIT_EIO;
+    listening = listening || sim; /* actors take turns */
+    if (listening) pli_comm_set_events(comm, witness_sink(&heard));
     plait_job_opts_init(&o);
     o.topology = "allreduce";
     o.consistency = "bsp";
@@ -266,9 +275,16 @@ static void draw_deaths(pli_random *r) {
 
 static bool run_threads(void) {
     plait_error err = { 0 };
+    char        why[640];
     const int   died = (p.victim >= 0) + (p.second >= 0);
+    assert_true(witness_open(&heard, p.workers, NULL, NULL));
+    listening = true;
     if (live(NULL, &err) < 0) {
         tell(run->why[0] != '\0' ? run->why : err.text);
+        return false;
+    }
+    if (!witness_close(&heard, true, why, sizeof why)) {
+        tell(why);
         return false;
     }
     if (atomic_load(&run->ended) < p.workers - died) tell("too few have ended");
@@ -318,12 +334,13 @@ static void say_cluster(pli_random *r, bool faults) {
 
 static int run_here(void) {
     plait_error err = { 0 };
-    char        path[32];
+    char        path[32], why[640];
     const int   fd = memfd_create("cluster", 0), died = (p.victim >= 0) + (p.second >= 0);
     if (write(fd, p.cluster, strlen(p.cluster)) != (ssize_t)strlen(p.cluster)) return 1;
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     const plait_status status = live(path, &err);
     const bool         early = status == PLAIT_EPEER && atomic_load(&run->created) < p.workers; /* not all were in it */
+    if (listening && !witness_close(&heard, !early && status >= 0, why, sizeof why)) (void)wrong("the audit: %s", why);
     if (early && atomic_load(&run->ended) == 0) return 3;
     if (status < 0) (void)wrong("%s: %s", plait_status_text(status), err.text);
     if (status >= 0 && atomic_load(&run->ended) < p.workers - died) (void)wrong("too few have ended");

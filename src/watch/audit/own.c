@@ -47,6 +47,7 @@ void audit_check_own_incs(pli_audit *audit, const reader *r, const view *v) {
     const audit_pusher *pusher = &v->table->pusher[r->rank];
     uint64_t            pushed = v->reads->pushes == 0 ? 0 : pusher->push[v->reads->pushes - 1].incs;
     if (pushed < v->reads->left_incs) pushed = v->reads->left_incs;
+    if (pushed < v->reads->stood_incs) pushed = v->reads->stood_incs;
     uint64_t pending = v->reads->incs - pushed;
     if (v->event->incs == pending) return;
     audit_wrong(audit, r, v, "own updates", "with %llu of its own %llu updates not yet pushed laid over it",

@@ -177,6 +177,12 @@ static void check_all_pushed(pli_audit *audit, const reader *r, const pli_event 
         if (audit->table[t].known) check_pushed(audit, r, t, r->clock, event);
 }
 
+static void on_stand(const pli_audit *audit, reader *r) {
+    r->stands = true;
+    for (int32_t t = 0; t < audit->tables; t++)
+        if (audit->table[t].known && audit->table[t].way == PLI_WAY_SUMMED) r->table[t].stood_incs = r->table[t].incs;
+}
+
 static void on_inc(reader *r, const audit_table *table, table_reads *reads) {
     uint64_t pushed = reads->pushes == 0 ? 0 : table->pusher[r->rank].push[reads->pushes - 1].incs;
     if (reads->incs++ == pushed) reads->oldest = r->clock;
@@ -211,7 +217,7 @@ static plait_status on_event(pli_audit *audit, void *state, const pli_event *eve
         return PLAIT_OK;
     case PLI_EVENT_CLOCK: on_clock(audit, r, event); return PLAIT_OK;
     case PLI_EVENT_ZERO: r->table[event->table].zeros += event->shard != PLI_ZERO_DROP; return PLAIT_OK;
-    case PLI_EVENT_STAND: r->stands = true; return PLAIT_OK;
+    case PLI_EVENT_STAND: on_stand(audit, r); return PLAIT_OK;
     case PLI_EVENT_BARRIER:
         check_all_pushed(audit, r, event);
         r->barriers++;

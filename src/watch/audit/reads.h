@@ -17,6 +17,8 @@ typedef struct last_seen {
 
 typedef struct table_reads {      /* what one worker has read of one table */
     uint64_t     incs, left_incs; /* so far; those that were never pushed, since the worker left */
+    uint64_t     stood_incs;      /* those that were made before it began to stand in: a mirror does not show them, as
+                                   * they are part of a sum, though that is pushed only when the clock ends */
     int64_t      pushes, oldest;  /* clock of the oldest inc not yet pushed       */
     int64_t      got;             /* clock of the last get                        */
     int64_t      zeros;           /* how often the worker has zeroed the table    */
