@@ -1,39 +1,10 @@
 /* Runs the collectives of attempts, and feeds the machine that agrees on them. See agreed_sums.h. */
 #include "comm/agreed_sums.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#include "comm/agreed.h"
-#include "comm/call.h"
+#include "comm/comm.h"
 #include "comm/forms/forms.h"
-
-/* Fields belong to whoever holds the port, or to the worker's thread. */
-struct pli_agreed_sums {
-    plait_comm    *comm;
-    pli_port      *port;
-    pli_agreed     agreed;
-    pli_links      links;      /* of the agreement's messages */
-    pli_collective collective; /* of the workers that live, by their places among them */
-    pli_hosts      hosts;      /* of them   */
-    int32_t        n_living;
-    int32_t       *living;     /* [n_living] their ranks */
-    uint8_t       *left;       /* [workers] has ended in good order */
-    /* the step's parts, while the worker is in pli_agreed_sums_run */
-    const pli_agreed_part *parts;
-    int64_t        n_parts, room;
-    pli_coll_run  *run;        /* [n_parts] */
-    pli_msg     ***piece;      /* [n_parts] of lists: [n_pieces] what its collective receives; else NULL */
-    int32_t        n_pieces;   /* how many workers take part in the attempt that was begun last      */
-    bool           begun;      /* the collectives of an attempt are under way, or over: the one ... */
-    int32_t        begun_without; /* ... that leaves out so many dead                                 */
-    /* of the worker's thread */
-    int64_t        step;       /* how many it has ended */
-    uint8_t       *stood, *next; /* [workers] */
-    _Atomic int64_t  ended;    /* steps that are committed; release after the sums are there */
-    _Atomic uint64_t deaths;   /* how many it has decided on; release, pairs with the worker's acquire */
-    _Atomic int32_t  waits_for; /* relaxed: for the reason of a wait */
-};
 
 /* --- attempts ----------------------------------------------------------------------------------------------------- */
 
@@ -74,14 +45,6 @@ static void forward_words(pli_agreed_sums *s, uint64_t now_ns, pli_out *from, pl
     if (from->error.code < 0 && out->error.code >= 0) out->error = from->error;
 }
 
-/* Tells the worker's thread what was decided. */
-static void tell_worker(pli_agreed_sums *s, pli_out *out) {
-    const pli_agreed *a = &s->agreed;
-    if (a->decided) atomic_store_explicit(&s->deaths, (uint64_t)a->n_dead, memory_order_release);
-    atomic_store_explicit(&s->ended, a->step, memory_order_release);
-    pli_out_ring(out);
-}
-
 static const plait_error *failure(const pli_agreed_sums *s) {
     for (int64_t i = 0; s->begun && i < s->n_parts; i++)
         if (pli_coll_is_done(&s->run[i]) && s->run[i].error.code < 0) return &s->run[i].error;
@@ -92,7 +55,7 @@ static const plait_error *failure(const pli_agreed_sums *s) {
 static void look(pli_agreed_sums *s, uint64_t now_ns, pli_out *out) {
     pli_agreed *a = &s->agreed;
     pli_out     words;
-    if (!s->begun || s->begun_without != a->n_dead || !a->decided || a->summed || a->step > s->step) return;
+    if (!s->begun || !a->decided || a->summed || a->step > s->step) return;
     if (failure(s) != NULL) {
         pli_out_ring(out);
         return;
@@ -106,13 +69,12 @@ static void look(pli_agreed_sums *s, uint64_t now_ns, pli_out *out) {
     pli_out_init(&words);
     pli_agreed_summed(a, &words);
     forward_words(s, now_ns, &words, out);
-    tell_worker(s, out);
 }
 
-static bool make_hosts(const pli_world *world, int32_t n, const int32_t *rank, pli_hosts *out) {
-    int32_t *host_of = pli_array((size_t)n, sizeof *host_of);
-    for (int32_t i = 0; host_of != NULL && i < n; i++) host_of[i] = world->hosts.host[rank[i]];
-    const bool made = host_of != NULL && pli_hosts_make(host_of, n, out);
+static bool make_hosts(pli_agreed_sums *s) {
+    int32_t *host_of = pli_array((size_t)s->n_living, sizeof *host_of);
+    for (int32_t i = 0; host_of != NULL && i < s->n_living; i++) host_of[i] = s->host_of[s->living[i]];
+    const bool made = host_of != NULL && pli_hosts_make(host_of, s->n_living, &s->hosts);
     pli_free(host_of);
     return made;
 }
@@ -132,7 +94,7 @@ static bool open_collective(pli_agreed_sums *s) {
     if (!pli_collective_init(&s->collective, place_of(s, a->me), s->n_living, s->links.resend_after_ns)) return false;
     s->collective.rank = s->living;
     for (int32_t i = 0; i < s->n_living; i++) s->collective.left[i] = s->left[s->living[i]] != 0;
-    return make_hosts(s->comm->world, s->n_living, s->living, &s->hosts);
+    return make_hosts(s);
 }
 
 static void close_collective(pli_agreed_sums *s) {
@@ -156,7 +118,7 @@ static pli_coll call_of(const pli_agreed_sums *s, int64_t i) {
                            .begun = true };
     pli_coll call = { .kind = PLI_ALLREDUCE, .type = part->type, .op = part->op, .root = PLI_COLL_OF_TABLES,
                       .n = part->n, .buf = part->values, .begun = true };
-    pli_coll_choose(&call, s->comm->world->form, s->n_living, &s->hosts);
+    pli_coll_choose(&call, s->form, s->n_living, &s->hosts);
     return call;
 }
 
@@ -172,7 +134,6 @@ static plait_status begin(pli_agreed_sums *s, uint64_t now_ns, pli_out *out, pla
             memcpy(part->values, part->given, (size_t)part->n * pli_type_bytes(part->type));
     }
     s->begun = true;
-    s->begun_without = s->agreed.n_dead;
     pli_out_init(&calls);
     for (int64_t i = 0; i < s->n_parts; i++) {
         const pli_coll call = call_of(s, i);
@@ -199,7 +160,6 @@ static void take_word(pli_agreed_sums *s, uint64_t now_ns, pli_msg *msg, pli_out
         pli_msg_free(&msg);
     }
     forward_words(s, now_ns, &words, out);
-    tell_worker(s, out);
 }
 
 static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out) {
@@ -236,11 +196,10 @@ static void on_death(pli_agreed_sums *s, uint64_t now_ns, int32_t rank, pli_out 
     pli_out_init(&words);
     pli_links_forget(&s->links, rank);
     close_collective(s);
-    s->begun = s->agreed.summed; /* a sum that is there may be decided for yet; else its parts are given again */
+    s->begun = false; /* if the sum is there, it may yet be decided for; else the next attempt begins anew */
     pli_agreed_died(&s->agreed, rank, &words);
     if (!open_collective(s)) pli_out_fail(out, PLAIT_ENOMEM, "no memory for the sums of those who live");
     forward_words(s, now_ns, &words, out);
-    tell_worker(s, out);
 }
 
 static void on_member(void *state, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
@@ -272,116 +231,45 @@ static pli_msg *late(const pli_msg *msg) {
     return ack;
 }
 
-static const pli_machine_ops ops = {
+const pli_machine_ops pli_agreed_sums_ops = {
     .name = "agreed sums", .on_message = on_message, .on_wakeup = on_wakeup, .on_member = on_member, .late = late
 };
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
 
-static void free_sums(pli_agreed_sums *s) {
+bool pli_agreed_sums_init(pli_agreed_sums *s, int32_t me, int32_t workers, const int32_t *host_of,
+                          const pli_coll_form *form, uint64_t resend_after_ns) {
+    memset(s, 0, sizeof *s);
+    atomic_init(&s->waits_for, -1);
+    s->form = form;
+    s->host_of = pli_array((size_t)workers, sizeof *s->host_of);
+    s->living = pli_array((size_t)workers, sizeof *s->living);
+    s->left = pli_calloc((size_t)workers, 1);
+    s->stood = pli_calloc((size_t)workers, 1);
+    s->next = pli_calloc((size_t)workers, 1);
+    bool made = s->host_of != NULL && s->living != NULL && s->left != NULL && s->stood != NULL && s->next != NULL;
+    if (made) memcpy(s->host_of, host_of, (size_t)workers * sizeof *host_of);
+    made = made && pli_agreed_init(&s->agreed, me, workers) &&
+           pli_links_init(&s->links, workers, PLI_PORT_AGREED, resend_after_ns) && open_collective(s);
+    if (!made) pli_agreed_sums_destroy(s);
+    return made;
+}
+
+void pli_agreed_sums_destroy(pli_agreed_sums *s) {
+    free_pieces(s);
     close_collective(s);
     pli_agreed_destroy(&s->agreed);
     if (s->links.link != NULL) pli_links_destroy(&s->links);
     pli_free(s->run);
     pli_free(s->piece);
+    pli_free(s->host_of);
     pli_free(s->living);
     pli_free(s->left);
     pli_free(s->stood);
     pli_free(s->next);
-    pli_free(s);
 }
 
-plait_status pli_agreed_sums_open(plait_comm *comm, pli_agreed_sums **sums_out, plait_error *err) {
-    const int32_t    workers = comm->world->place.workers;
-    pli_agreed_sums *s = pli_calloc(1, sizeof *s);
-    if (s == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the sums of workers");
-    s->comm = comm;
-    atomic_init(&s->waits_for, -1);
-    s->living = pli_array((size_t)workers, sizeof *s->living);
-    s->left = pli_calloc((size_t)workers, 1);
-    s->stood = pli_calloc((size_t)workers, 1);
-    s->next = pli_calloc((size_t)workers, 1);
-    const bool made = s->living != NULL && s->left != NULL && s->stood != NULL && s->next != NULL &&
-                      pli_agreed_init(&s->agreed, comm->rank, workers) &&
-                      pli_links_init(&s->links, workers, PLI_PORT_AGREED, comm->world->place.resend_after_ns) &&
-                      open_collective(s);
-    plait_status status = made ? pli_port_open(comm, PLI_PORT_AGREED, &ops, s, &s->port, err)
-                               : pli_fail(err, PLAIT_ENOMEM, "no memory for the sums of workers");
-    if (status < 0) free_sums(s);
-    else *sums_out = s;
-    return status;
-}
-
-void pli_agreed_sums_close(pli_agreed_sums **sums) {
-    pli_agreed_sums *s = *sums;
-    *sums = NULL;
-    if (s == NULL) return;
-    pli_port_close(&s->port);
-    free_pieces(s);
-    free_sums(s);
-}
-
-/* --- the worker --------------------------------------------------------------------------------------------------- */
-
-const uint8_t *pli_agreed_sums_stood(const pli_agreed_sums *s) { return s->stood; }
-const uint8_t *pli_agreed_sums_next(const pli_agreed_sums *s) { return s->next; }
-
-/* What the worker's thread waits for. */
-typedef struct news {
-    pli_agreed_sums *sums;
-    uint64_t         deaths; /* that it knows were decided on */
-} news;
-
-static bool has_news(void *arg) {
-    const news            *n = arg;
-    const pli_agreed_sums *s = n->sums;
-    return atomic_load_explicit(&s->ended, memory_order_acquire) > s->step ||
-           atomic_load_explicit(&s->deaths, memory_order_acquire) > n->deaths;
-}
-
-static bool has_failed(pli_agreed_sums *s, plait_error *err) {
-    uint64_t now_ns;
-    pli_out  out;
-    pli_port_enter(s->port, &now_ns, &out);
-    const plait_error *why = s->agreed.decided ? failure(s) : NULL;
-    if (why != NULL) *err = *why;
-    pli_port_leave(s->port, &out);
-    return why != NULL;
-}
-
-static bool is_ready(void *arg) {
-    plait_error why;
-    return has_news(arg) || has_failed(((news *)arg)->sums, &why);
-}
-
-static void tell_step(const void *arg, char *text, size_t bytes) {
-    const pli_agreed_sums *s = ((const news *)arg)->sums;
-    const int32_t          rank = atomic_load_explicit(&s->waits_for, memory_order_relaxed);
-    if (rank >= 0) snprintf(text, bytes, "the sums of step %lld, held up by rank %d", (long long)s->step, rank);
-    else snprintf(text, bytes, "the sums of step %lld", (long long)s->step);
-}
-
-static void show_step(const void *arg, pli_wait *wait) {
-    const pli_agreed_sums *s = ((const news *)arg)->sums;
-    wait->kind = PLI_WAIT_OTHER;
-    wait->peer = atomic_load_explicit(&s->waits_for, memory_order_relaxed);
-}
-
-/* Does the worker stand in for those that the attempts leave out now? If not, next says for whom it has to. */
-static bool stands_in(pli_agreed_sums *s) {
-    const pli_agreed *a = &s->agreed;
-    for (int32_t r = 0; r < a->ranks; r++) s->next[r] = pli_agreed_is_dead(a->attempt, r);
-    return memcmp(s->next, s->stood, (size_t)a->ranks) == 0;
-}
-
-/* With the port: PLAIT_OK the step has ended; PENDING: it goes on. */
-static plait_status go_on(pli_agreed_sums *s, uint64_t now_ns, pli_out *out, plait_error *err) {
-    if (s->agreed.step > s->step) return PLAIT_OK;
-    if (!s->agreed.decided) return PLAIT_PENDING;
-    if (!stands_in(s)) return PLAIT_STAND_IN;
-    if (!s->begun) PLI_TRY(begin(s, now_ns, out, err));
-    return s->agreed.step > s->step ? PLAIT_OK : PLAIT_PENDING;
-}
+/* --- the worker's calls ------------------------------------------------------------------------------------------- */
 
 static plait_status make_room(pli_agreed_sums *s, int64_t n, plait_error *err) {
     if (n <= s->room) return PLAIT_OK;
@@ -395,13 +283,39 @@ static plait_status make_room(pli_agreed_sums *s, int64_t n, plait_error *err) {
     return PLAIT_OK;
 }
 
+plait_status pli_agreed_sums_give(pli_agreed_sums *s, int64_t n, const pli_agreed_part *parts, plait_error *err) {
+    PLI_TRY(make_room(s, n, err));
+    memcpy(s->stood, s->next, (size_t)s->agreed.ranks);
+    s->parts = parts;
+    s->n_parts = n;
+    return PLAIT_OK;
+}
+
+/* Does the worker stand in for those that the attempts leave out now? If not, next says for whom it has to. */
+static bool stands_in(pli_agreed_sums *s) {
+    const pli_agreed *a = &s->agreed;
+    for (int32_t r = 0; r < a->ranks; r++) s->next[r] = pli_agreed_is_dead(a->attempt, r);
+    return memcmp(s->next, s->stood, (size_t)a->ranks) == 0;
+}
+
+plait_status pli_agreed_sums_go_on(pli_agreed_sums *s, uint64_t now_ns, pli_out *out, plait_error *err) {
+    if (s->agreed.step > s->step) return PLAIT_OK;
+    if (!s->agreed.decided) return PLAIT_PENDING;
+    if (!stands_in(s)) return PLAIT_STAND_IN;
+    if (!s->begun) PLI_TRY(begin(s, now_ns, out, err));
+    if (s->agreed.step > s->step) return PLAIT_OK;
+    const plait_error *why = failure(s);
+    if (why == NULL) return PLAIT_PENDING;
+    *err = *why;
+    return why->code;
+}
+
 /* Hands the lists over, by ranks. */
 static plait_status hand_over(pli_agreed_sums *s, plait_error *err) {
-    const int32_t workers = s->agreed.ranks;
     for (int64_t i = 0; i < s->n_parts; i++) {
         pli_msg **to = s->parts[i].piece;
         if (!is_list(&s->parts[i])) continue;
-        for (int32_t r = 0, place = 0; r < workers; r++) {
+        for (int32_t r = 0, place = 0; r < s->agreed.ranks; r++) {
             pli_msg_free(&to[r]);
             if (s->stood[r]) {
                 to[r] = pli_msg_new(0);
@@ -415,60 +329,17 @@ static plait_status hand_over(pli_agreed_sums *s, plait_error *err) {
     return PLAIT_OK;
 }
 
-/* The parts are the worker's again. */
-static void take_back(pli_agreed_sums *s) {
+plait_status pli_agreed_sums_end(pli_agreed_sums *s, plait_status status, plait_error *err) {
+    pli_out calls;
+    pli_out_init(&calls);
+    if (status < 0 && s->begun && s->collective.first != NULL)
+        pli_collective_abort(&s->collective, s->collective.first, err, &calls);
+    pli_out_drop(&calls);
+    if (status == PLAIT_OK) status = hand_over(s, err);
+    if (status == PLAIT_OK) s->step++;
     free_pieces(s);
     s->n_parts = 0;
     s->parts = NULL;
     s->begun = false;
-}
-
-/* The attempt has failed for the worker's thread alone: nothing of its memory may be touched any more. */
-static void give_up(pli_agreed_sums *s, plait_error *err) {
-    uint64_t now_ns;
-    pli_out  out, calls;
-    pli_port_enter(s->port, &now_ns, &out);
-    pli_out_init(&calls);
-    if (s->begun && s->collective.first != NULL)
-        pli_collective_abort(&s->collective, s->collective.first, err, &calls);
-    pli_out_drop(&calls);
-    take_back(s);
-    pli_port_leave(s->port, &out);
-}
-
-plait_status pli_agreed_sums_run(pli_agreed_sums *s, int64_t n, const pli_agreed_part *parts, plait_error *err) {
-    uint64_t     now_ns;
-    pli_out      out;
-    plait_status status = PLAIT_PENDING;
-    PLI_TRY(make_room(s, n, err));
-    memcpy(s->stood, s->next, (size_t)s->agreed.ranks);
-    pli_port_enter(s->port, &now_ns, &out);
-    s->parts = parts;
-    s->n_parts = n;
-    pli_port_leave(s->port, &out);
-    while (status == PLAIT_PENDING) {
-        news             n_known = { .sums = s, .deaths = atomic_load_explicit(&s->deaths, memory_order_acquire) };
-        const pli_reason reason = { .tell = tell_step, .show = show_step, .arg = &n_known };
-        pli_port_enter(s->port, &now_ns, &out);
-        status = go_on(s, now_ns, &out, err);
-        pli_port_leave(s->port, &out);
-        if (status != PLAIT_PENDING) break;
-        plait_status waited = pli_comm_wait(s->comm, is_ready, &n_known, &reason, err);
-        if (waited < 0 || (!has_news(&n_known) && has_failed(s, err))) status = waited < 0 ? waited : err->code;
-    }
-    /* who was taken for dead may be alone: nothing is agreed there */
-    if (status >= 0) {
-        plait_status lost = pli_comm_is_lost(s->comm, NULL, err);
-        if (lost < 0) status = lost;
-    }
-    if (status < 0) {
-        give_up(s, err);
-        return status;
-    }
-    if (status == PLAIT_OK) status = hand_over(s, err);
-    pli_port_enter(s->port, &now_ns, &out);
-    take_back(s);
-    pli_port_leave(s->port, &out);
-    if (status == PLAIT_OK) s->step++;
     return status;
 }

@@ -143,7 +143,7 @@ struct plait_job {
     pli_get_request *gets; /* begun and not yet complete */
     bool            laid;    /* this clock's buckets are laid out       */
     int64_t         flushed; /* how many tables get no more incs in this clock */
-    struct pli_agreed_sums *agreed; /* sums that go on without the dead (topology/agreed_clock.h); NULL: none */
+    struct pli_agreed_run *agreed; /* sums that go on without the dead (topology/agreed_clock.h); NULL: none */
     pli_bucket     *bucket; /* the buckets of sums, in the order in which they go: topology/buckets.c */
     int32_t         captures; /* how many have begun and not ended: state.c                */
     uint64_t        snaps;  /* how many snapshots were begun: state.c                       */

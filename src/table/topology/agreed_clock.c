@@ -4,16 +4,16 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "comm/agreed_sums.h"
+#include "comm/agreed_run.h"
 #include "comm/reduce.h"
 #include "table/copies/mirror.h"
 #include "table/events.h"
 
 plait_status pli_agreed_clock_open(plait_job *job, plait_error *err) {
-    return job->agreed != NULL ? PLAIT_OK : pli_agreed_sums_open(job->comm, &job->agreed, err);
+    return job->agreed != NULL ? PLAIT_OK : pli_agreed_run_open(job->comm, &job->agreed, err);
 }
 
-void pli_agreed_clock_close(plait_job *job) { pli_agreed_sums_close(&job->agreed); }
+void pli_agreed_clock_close(plait_job *job) { pli_agreed_run_close(&job->agreed); }
 
 /* --- the sums ----------------------------------------------------------------------------------------------------- */
 
@@ -53,7 +53,7 @@ static plait_status apply(const plait_job *job, pli_mirror *mirror, plait_error 
 static plait_status make_sums(plait_job *job, pli_agreed_part *parts, plait_error *err) {
     plait_status status = PLAIT_OK;
     for (int64_t t = 0; t < job->tables && status >= 0; t++) status = take(job, mirror_at(job, t), &parts[t], err);
-    if (status >= 0) status = pli_agreed_sums_run(job->agreed, job->tables, parts, err);
+    if (status >= 0) status = pli_agreed_run_step(job->agreed, job->tables, parts, err);
     if (status == PLAIT_STAND_IN) put_back(job);
     for (int64_t t = 0; t < job->tables && status == PLAIT_OK; t++) status = apply(job, mirror_at(job, t), err);
     return status;
@@ -70,7 +70,7 @@ static void enter_clock(plait_job *job) {
 static void begin_standing_in(plait_job *job) {
     pli_client *client = &job->client;
     client->ending = true;
-    memcpy(client->next, pli_agreed_sums_next(job->agreed), (size_t)job->layout.workers);
+    memcpy(client->next, pli_agreed_run_next(job->agreed), (size_t)job->layout.workers);
     pli_raise(client->sink, client->rank, false, PLI_EVENT_STAND);
 }
 

@@ -1,5 +1,5 @@
 /* table/topology/agreed_clock.h - the clock of a job whose tables are mirrors, and which goes on when a worker dies
- * (plait_job_opts.replicas): all living workers end it with the same sums, or none does (comm/agreed_sums.h).
+ * (plait_job_opts.replicas): all living workers end it with the same sums, or none does (comm/agreed_run.h).
  *
  * Each worker has the whole of every table, so a death loses nothing of them. Only the dead worker's part of the clock
  * that is under way may be missing. If it is, no sum of that clock is applied; plait_job_clock answers PLAIT_STAND_IN,
