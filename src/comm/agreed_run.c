@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "comm/world.h"
+#include "comm/call.h"
 
 struct pli_agreed_run {
     plait_comm     *comm;
@@ -11,14 +11,17 @@ struct pli_agreed_run {
     pli_agreed_sums sums;
 };
 
-plait_status pli_agreed_run_open(plait_comm *comm, pli_agreed_run **run_out, plait_error *err) {
+plait_status pli_agreed_run_open(plait_comm *comm, plait_group *group, pli_agreed_run **run_out, plait_error *err) {
     const pli_world *world = comm->world;
+    const int32_t   *rank = group != NULL ? group->numbers.rank : NULL;
+    const pli_hosts *hosts = group != NULL ? &group->hosts : &world->hosts;
     pli_agreed_run  *run = pli_calloc(1, sizeof *run);
     if (run == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the sums of workers");
     run->comm = comm;
-    const bool   made = pli_agreed_sums_init(&run->sums, comm->rank, world->place.workers, world->hosts.host,
-                                             world->form, world->place.resend_after_ns);
-    plait_status status = made ? pli_port_open(comm, PLI_PORT_AGREED, &pli_agreed_sums_ops, &run->sums, &run->port, err)
+    const bool   made = pli_agreed_sums_init(&run->sums, pli_call_me(comm, group), pli_call_workers(comm, group), rank,
+                                             hosts->host, world->form, world->place.resend_after_ns);
+    plait_status status = made ? pli_port_open_in(comm, group, PLI_PORT_AGREED, &pli_agreed_sums_ops, &run->sums,
+                                                  &run->port, err)
                                : pli_fail(err, PLAIT_ENOMEM, "no memory for the sums of workers");
     if (status >= 0) {
         *run_out = run;

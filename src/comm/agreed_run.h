@@ -10,9 +10,10 @@
 
 typedef struct pli_agreed_run pli_agreed_run;
 
-/** Opens the worker's machine. Every worker does so between the same two collectives, after pli_comm_survive. Errors:
- *  ENOMEM. */
-plait_status pli_agreed_run_open(plait_comm *comm, pli_agreed_run **run_out, plait_error *err);
+/** Opens the worker's machine for the sums of all workers or, with a group, of its members: "workers" are these then,
+ *  numbered as the group numbers them. Every worker does so between the same two collectives, after pli_comm_survive.
+ *  Errors: ENOMEM. */
+plait_status pli_agreed_run_open(plait_comm *comm, plait_group *group, pli_agreed_run **run_out, plait_error *err);
 /** No worker is in a step any more. */
 void         pli_agreed_run_close(pli_agreed_run **run);
 

@@ -89,10 +89,13 @@ static int32_t place_of(const pli_agreed_sums *s, int32_t rank) {
 static bool open_collective(pli_agreed_sums *s) {
     const pli_agreed *a = &s->agreed;
     s->n_living = 0;
-    for (int32_t r = 0; r < a->ranks; r++)
-        if (!pli_agreed_is_dead(a->dead, r)) s->living[s->n_living++] = r;
+    for (int32_t r = 0; r < a->ranks; r++) {
+        if (pli_agreed_is_dead(a->dead, r)) continue;
+        s->name[s->n_living] = s->rank != NULL ? s->rank[r] : r;
+        s->living[s->n_living++] = r;
+    }
     if (!pli_collective_init(&s->collective, place_of(s, a->me), s->n_living, s->links.resend_after_ns)) return false;
-    s->collective.rank = s->living;
+    s->collective.rank = s->name;
     for (int32_t i = 0; i < s->n_living; i++) s->collective.left[i] = s->left[s->living[i]] != 0;
     return make_hosts(s);
 }
@@ -237,17 +240,20 @@ const pli_machine_ops pli_agreed_sums_ops = {
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
 
-bool pli_agreed_sums_init(pli_agreed_sums *s, int32_t me, int32_t workers, const int32_t *host_of,
+bool pli_agreed_sums_init(pli_agreed_sums *s, int32_t me, int32_t workers, const int32_t *rank, const int32_t *host_of,
                           const pli_coll_form *form, uint64_t resend_after_ns) {
     memset(s, 0, sizeof *s);
     atomic_init(&s->waits_for, -1);
     s->form = form;
+    s->rank = rank;
     s->host_of = pli_array((size_t)workers, sizeof *s->host_of);
     s->living = pli_array((size_t)workers, sizeof *s->living);
+    s->name = pli_array((size_t)workers, sizeof *s->name);
     s->left = pli_calloc((size_t)workers, 1);
     s->stood = pli_calloc((size_t)workers, 1);
     s->next = pli_calloc((size_t)workers, 1);
-    bool made = s->host_of != NULL && s->living != NULL && s->left != NULL && s->stood != NULL && s->next != NULL;
+    bool made = s->host_of != NULL && s->living != NULL && s->name != NULL && s->left != NULL && s->stood != NULL &&
+                s->next != NULL;
     if (made) memcpy(s->host_of, host_of, (size_t)workers * sizeof *host_of);
     made = made && pli_agreed_init(&s->agreed, me, workers) &&
            pli_links_init(&s->links, workers, PLI_PORT_AGREED, resend_after_ns) && open_collective(s);
@@ -264,6 +270,7 @@ void pli_agreed_sums_destroy(pli_agreed_sums *s) {
     pli_free(s->piece);
     pli_free(s->host_of);
     pli_free(s->living);
+    pli_free(s->name);
     pli_free(s->left);
     pli_free(s->stood);
     pli_free(s->next);

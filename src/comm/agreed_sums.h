@@ -40,8 +40,10 @@ typedef struct pli_agreed_sums {
     pli_hosts      hosts;      /* of them   */
     int32_t       *host_of;    /* [workers] */
     const pli_coll_form *form; /* of all sums; NULL: the one that suits */
+    const int32_t *rank;       /* [workers] how texts name a worker; NULL: by its number; borrowed */
     int32_t        n_living;
-    int32_t       *living;     /* [n_living] their ranks */
+    int32_t       *living;     /* [n_living] who lives */
+    int32_t       *name;       /* [n_living] and how texts name them */
     uint8_t       *left;       /* [workers] has ended in good order */
     /* the step's parts, while the worker is in the step's end */
     const pli_agreed_part *parts;
@@ -58,8 +60,8 @@ typedef struct pli_agreed_sums {
 
 extern const pli_machine_ops pli_agreed_sums_ops;
 
-/** host_of [workers] is copied. false: no memory. */
-bool pli_agreed_sums_init(pli_agreed_sums *s, int32_t me, int32_t workers, const int32_t *host_of,
+/** host_of [workers] is copied; rank as above. false: no memory. */
+bool pli_agreed_sums_init(pli_agreed_sums *s, int32_t me, int32_t workers, const int32_t *rank, const int32_t *host_of,
                           const pli_coll_form *form, uint64_t resend_after_ns);
 void pli_agreed_sums_destroy(pli_agreed_sums *s);
 

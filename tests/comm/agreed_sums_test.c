@@ -56,7 +56,7 @@ static void make(world *all, uint64_t seed) {
     all->kills = 1 + (int32_t)direct_pick(all->d, (uint64_t)all->ranks - 1);
     for (int32_t r = 0; r < all->ranks; r++) {
         const int32_t host_of[RANKS] = { 0, 0, 1, 1, 2, 2 };
-        assert_true(pli_agreed_sums_init(&all->w[r].sums, r, all->ranks, host_of, NULL, loses ? 20000 : 0));
+        assert_true(pli_agreed_sums_init(&all->w[r].sums, r, all->ranks, NULL, host_of, NULL, loses ? 20000 : 0));
         direct_add(all->d, r, PLI_PORT_AGREED, &pli_agreed_sums_ops, &all->w[r].sums);
         all->w[r].lives = true;
         begin_step(all, r);

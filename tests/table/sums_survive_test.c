@@ -2,10 +2,11 @@
  * second one, and the others end with what a run in which nobody died ends with. The interleavings of the bare machine
  * are in src/comm/agreed_test.c; here are sums, tables, ports, waits, threads, processes.
  *
- * A job has two tables. To `counts`, worker v's item h adds 2^c to column v of row h in clock c, whoever holds it, so
- * that an update that is lost or doubled shows which one it was. `model` is ruled by adam and summed exactly: what an
- * item adds depends on all that it reads, so that its bits at the end are those of a run in which nobody died only if
- * every clock had every update once.
+ * A job has two tables, of all workers or, `grouped`, of two groups: all workers but the last, and all but the first.
+ * To `counts`, worker v's item h adds 2^c to column v of row h in clock c, whoever holds it, so that an update that is
+ * lost or doubled shows which one it was. `model` is ruled by adam and summed exactly: what an item adds depends on all
+ * that it reads, so that its bits at the end are those of a run in which nobody died only if every clock had every
+ * update once.
  *
  * On threads, worker `killer` strikes at one place of its clock, wherever the victim is; on sim the cluster file says
  * when, and messages may be lost, doubled and delayed. As `test_table_sums_survive processes SEED` it is one rank of
@@ -44,6 +45,7 @@ typedef struct plan {
     int64_t     at, clocks;                              /* the killer's clock; -1: nobody dies by its hand */
     int         where;
     int         shape; /* of counts: 0 dense, 1 keyed, 2 sparse */
+    bool        grouped;
     bool        by_counts; /* an item adds 1 a clock to counts, and there is no model to compare with */
     char        cluster[600];
 } plan;
@@ -92,43 +94,55 @@ static plait_status read_all(plait_table *table, double values[VALUES]) {
     return plait_table_get(table, ITEMS, keys, values);
 }
 
+/* Does worker v have table t, and items that are added to it? */
+static bool has(int t, int32_t v) { return !p.grouped || v != (t == 0 ? p.workers - 1 : 0); }
+
 static double part_of_model(int32_t v, int i, int32_t column, int64_t clock, double value) {
     return 0.3 * value + (double)((v + 1) * (i + 2) - 3 * column) / (double)(clock + 3);
 }
 
-static plait_status add_item(plait_table *const *table, int32_t v, int i, int64_t clock, const double *values) {
+static plait_status add_item(plait_table *table, int t, int32_t v, int i, int64_t clock, const double *values) {
     const uint64_t key = key_of(i);
     double         delta[WORKERS_MAX] = { 0 };
-    delta[v] = p.by_counts ? 1 : (double)(UINT64_C(1) << clock);
-    PLI_TRY(plait_table_inc(table[0], 1, &key, delta, 0));
-    for (int32_t j = 0; j < p.workers; j++)
+    if (t == 0) delta[v] = p.by_counts ? 1 : (double)(UINT64_C(1) << clock);
+    for (int32_t j = 0; t == 1 && j < p.workers; j++)
         delta[j] = part_of_model(v, i, j, clock, values[i * p.workers + j]);
-    return plait_table_inc(table[1], 1, &key, delta, 1);
+    return plait_table_inc(table, 1, &key, delta, t);
 }
 
-static plait_status add(plait_table *const *table, int32_t me, int64_t clock, bool inherited) {
+static plait_status add(plait_table *table, int t, int32_t me, int64_t clock, bool inherited) {
     double values[VALUES];
-    PLI_TRY(read_all(table[1], values));
+    PLI_TRY(read_all(table, values));
     for (int32_t v = 0; v < p.workers - p.spares; v++)
         for (int i = 0; i < ITEMS; i++) {
-            const bool mine = inherited ? plait_table_inherits(table[0], v, (uint64_t)i) != 0
-                                        : plait_table_holder(table[0], v, (uint64_t)i) == me;
-            if (mine) PLI_TRY(add_item(table, v, i, clock, values));
+            const bool mine = has(t, v) && (inherited ? plait_table_inherits(table, v, (uint64_t)i) != 0
+                                                      : plait_table_holder(table, v, (uint64_t)i) == me);
+            if (mine) PLI_TRY(add_item(table, t, v, i, clock, values));
         }
     return PLAIT_OK;
 }
 
+static plait_status add_to_all(plait_table *const *table, int32_t me, int64_t clock, bool inherited) {
+    for (int t = 0; t < 2; t++)
+        if (table[t] != NULL) PLI_TRY(add(table[t], t, me, clock, inherited));
+    return PLAIT_OK;
+}
+
+static uint64_t due_of(int32_t v, int64_t clock) {
+    if (v >= p.workers - p.spares || !has(0, v)) return 0;
+    return p.by_counts ? (uint64_t)clock : (UINT64_C(1) << clock) - 1;
+}
+
 /* In the beginning of a clock, and when the worker begins to stand in: what it has added itself is not shown then. */
-static plait_status check_counts(plait_table *table, int32_t me, int64_t clock) {
+static plait_status check_counts(plait_table *table, int32_t me, int64_t clock, bool again) {
     double values[VALUES];
+    if (table == NULL) return PLAIT_OK;
     PLI_TRY(read_all(table, values));
     for (int i = 0; i < ITEMS; i++)
         for (int32_t v = 0; v < p.workers; v++) {
             const uint64_t seen = (uint64_t)values[i * p.workers + v];
-            const uint64_t due = v >= p.workers - p.spares ? 0
-                                 : p.by_counts             ? (uint64_t)clock
-                                                           : (UINT64_C(1) << clock) - 1;
-            if (seen != due)
+            const bool ended = again && p.grouped; /* perhaps it was the other group's clock that did not end */
+            if (seen != due_of(v, clock) && !(ended && seen == due_of(v, clock + 1)))
                 return wrong("rank %d in clock %lld: item %d of worker %d is %llx", me, (long long)clock, i, v,
                              (unsigned long long)seen);
         }
@@ -137,29 +151,42 @@ static plait_status check_counts(plait_table *table, int32_t me, int64_t clock) 
 
 static plait_status check_end(plait_table *const *table, int32_t me) {
     double values[VALUES] = { 0 };
-    PLI_TRY(check_counts(table[0], me, p.clocks));
-    if (p.by_counts) return PLAIT_OK;
+    PLI_TRY(check_counts(table[0], me, p.clocks, false));
+    if (p.by_counts || table[1] == NULL) return PLAIT_OK;
     PLI_TRY(read_all(table[1], values));
     if (p.victim < 0) memcpy(run->model, values, sizeof values);
     return memcmp(run->model, values, sizeof values) == 0 ? PLAIT_OK : wrong("rank %d ends with other bits", me);
 }
 
+static plait_status make_group(plait_job *job, int t, plait_group **group_out) {
+    static const char *const names[] = { "all but the last", "all but the first" };
+    int32_t                  n = 0, members[WORKERS_MAX];
+    for (int32_t v = 0; v < p.workers; v++)
+        if (has(t, v)) members[n++] = v;
+    return p.grouped ? plait_group_create(plait_job_comm(job), names[t], n, members, group_out) : PLAIT_OK;
+}
+
 static plait_status make_tables(plait_job *job, plait_table **table) {
+    const int32_t    me = plait_comm_rank(plait_job_comm(job));
+    plait_group     *group[2] = { NULL };
     plait_table_opts o;
     plait_table_opts_init(&o);
+    for (int t = 0; t < 2; t++) PLI_TRY(make_group(job, t, &group[t]));
     o.name = "counts";
     o.type = PLAIT_F64;
     o.rows = p.shape == 2 ? 0 : ROWS;
     o.keyed = p.shape == 1;
     o.cols = p.workers;
-    PLI_TRY(plait_table_create(job, &o, &table[0]));
+    o.group = group[0];
+    if (has(0, me)) PLI_TRY(plait_table_create(job, &o, &table[0]));
     o.name = "model";
+    o.group = group[1];
     o.rows = ROWS;
     o.keyed = 0;
     o.exact = 1;
     o.rule.name = "adam";
     o.rule.learning_rate = 0.05;
-    return plait_table_create(job, &o, &table[1]);
+    return has(1, me) ? plait_table_create(job, &o, &table[1]) : PLAIT_OK;
 }
 
 static void note_clock(uint64_t took_ns) {
@@ -170,7 +197,7 @@ static void note_clock(uint64_t took_ns) {
 static plait_status work(plait_job *job) {
     plait_comm   *comm = plait_job_comm(job);
     const int32_t me = plait_comm_rank(comm);
-    plait_table  *table[2];
+    plait_table  *table[2] = { NULL };
     PLI_TRY(make_tables(job, table));
     PLI_TRY(plait_job_barrier(job));
     atomic_fetch_add(&run->created, 1);
@@ -180,8 +207,8 @@ static plait_status work(plait_job *job) {
         bool           again = false;
         strike(me, clock, 0);
         do {
-            PLI_TRY(check_counts(table[0], me, clock));
-            PLI_TRY(add(table, me, clock, again));
+            PLI_TRY(check_counts(table[0], me, clock, again));
+            PLI_TRY(add_to_all(table, me, clock, again));
             strike(me, clock, 1);
             if (again) atomic_fetch_add(&run->stood, 1);
             again = true;
@@ -238,9 +265,10 @@ static plait_status live(const char *cluster, plait_error *err) {
 }
 
 static void tell(const char *text) {
-    print_message("seed %llu on %s: %d workers (%d spares), shape %d, rank %d dies at %lld.%d of rank %d, "
+    print_message("seed %llu on %s: %d workers (%d spares), shape %d%s, rank %d dies at %lld.%d of rank %d, "
                   "then %d: %s\n%s",
-                  (unsigned long long)p.seed, p.transport, p.workers, p.spares, p.shape, p.victim, (long long)p.at,
+                  (unsigned long long)p.seed, p.transport, p.workers, p.spares, p.shape, p.grouped ? " in groups" : "",
+                  p.victim, (long long)p.at,
                   p.where, p.killer, p.second, text, p.cluster);
 }
 
@@ -248,6 +276,7 @@ static void draw(pli_random *r) {
     p.workers = 2 + (int32_t)pli_random_below(r, WORKERS_MAX - 1);
     p.spares = pli_random_below(r, 3) == 0 ? 1 + (int32_t)pli_random_below(r, (uint64_t)p.workers - 1) : 0;
     p.shape = (int)pli_random_below(r, 3);
+    p.grouped = p.workers - p.spares > 2 && pli_random_below(r, 3) == 0;
     p.clocks = CLOCKS;
     p.victim = p.killer = p.second = -1;
     p.at = -1;
@@ -268,7 +297,7 @@ static void draw_deaths(pli_random *r) {
     while (p.killer == p.victim);
     p.at = (int64_t)pli_random_below(r, CLOCKS);
     p.where = (int)pli_random_below(r, 3);
-    if (p.workers < 4 || p.at > CLOCKS - 5 || pli_random_below(r, 2) == 0) return;
+    if (p.workers < 4 || p.grouped || p.at > CLOCKS - 5 || pli_random_below(r, 2) == 0) return;
     do p.second = (int32_t)pli_random_below(r, (uint64_t)p.workers);
     while (p.second == p.victim || p.second == p.killer);
 }
@@ -325,7 +354,7 @@ static void say_cluster(pli_random *r, bool faults) {
     double when = 2 + 30 * pli_random_f64(r);
     at += (size_t)snprintf(p.cluster + at, sizeof p.cluster - at, "  - kill: {ranks: %d, at: %.4f ms}\n", p.victim,
                            when);
-    if (p.workers < 4 || pli_random_below(r, 2) == 0) return;
+    if (p.workers < 4 || p.grouped || pli_random_below(r, 2) == 0) return;
     do p.second = (int32_t)pli_random_below(r, (uint64_t)p.workers);
     while (p.second == p.victim);
     when += 20 + 20 * pli_random_f64(r);
@@ -415,6 +444,7 @@ static int run_process(const char *seed) {
     p = (plan){ .seed = strtoull(seed, NULL, 10), .transport = "mpi", .clocks = PROCESS_CLOCKS, .by_counts = true,
                 .killer = -1, .at = -1, .second = -1 };
     p.shape = (int)(p.seed % 3);
+    p.grouped = p.seed % 4 == 1;
     plait_comm_opts_init(&opts);
     opts.transport = "mpi";
     const plait_status status = plait_comm_run(&opts, process_body, NULL, &err);

@@ -10,7 +10,7 @@
 #include "table/events.h"
 
 plait_status pli_agreed_clock_open(plait_job *job, plait_error *err) {
-    return job->agreed != NULL ? PLAIT_OK : pli_agreed_run_open(job->comm, &job->agreed, err);
+    return job->agreed != NULL ? PLAIT_OK : pli_agreed_run_open(job->comm, job->group, &job->agreed, err);
 }
 
 void pli_agreed_clock_close(plait_job *job) { pli_agreed_run_close(&job->agreed); }
