@@ -106,8 +106,8 @@ static bool tell_holders(pli_async *a, uint64_t now_ns, const pli_lock_notice *o
     pli_lock_notice       notice = *of;
     bool                  sent = true;
     a->unsaid[i] += of->change;
-    if (run->program.apply != NULL && run->program.scatter == NULL && a->unsaid[i] <= run->program.tolerance)
-        return true;
+    const bool folds_in = run->program.apply == NULL && run->program.update == NULL;
+    if (!folds_in && run->program.scatter == NULL && a->unsaid[i] <= run->program.tolerance) return true;
     notice.change = a->unsaid[i];
     a->unsaid[i] = 0;
     for (int64_t k = a->holder_start[i]; k < a->holder_start[i + 1]; k++)
