@@ -55,11 +55,18 @@ static const pli_opt rows[] = {
       "of edges between the same two vertices keep the first", 0, 0, "edges" },
     { "source", PLI_OPT_TEXT, RUN(source), NULL, "ID",
       "the vertex at which bfs and sssp begin, or that pagerank favors", 0, 0, "program" },
+    { "priors", PLI_OPT_TEXT, RUN(priors), NULL, "FILE",
+      "beliefs: lines ID NUMBER NUMBER ..., how probable each label of a vertex is by itself", 0, 0, "program" },
+    { "messages", PLI_OPT_CHOICE, RUN(messages), "sum", "sum|max",
+      "beliefs: sum over labels, for each label's probability, or take the largest, for the most probable labeling", 0,
+      0, "program" },
+    { "smoothing", PLI_OPT_F64, RUN(smoothing), "1", "X",
+      "beliefs: times an edge's weight, what it costs that its ends have unequal labels", -1e6, 1e6, "program" },
     { "damping", PLI_OPT_F64, RUN(damping), "0.85", "X", "pagerank: the chance to follow an edge", 0, 1, "program" },
     { "tolerance", PLI_OPT_F64, RUN(tolerance), "1e-10", "X",
-      "pagerank: it ends when no rank changes by more in a superstep", 0, 1, "program" },
-    { "supersteps", PLI_OPT_I64, RUN(supersteps), "0", "N", "end after N supersteps; 0: when nothing changes", 0, MANY,
-      "program" },
+      "pagerank, beliefs: it ends when no number changes by more in a superstep", 0, 1, "program" },
+    { "supersteps", PLI_OPT_I64, RUN(supersteps), "0", "N",
+      "end after N supersteps; 0: when nothing changes, or as the program does by default", 0, MANY, "program" },
     { "features", PLI_OPT_TEXT, RUN(features), NULL, "FILE",
       "gcn: a row of features and a label for each vertex, in the order of ids 0, 1, ...", 0, 0, "program" },
     { "split", PLI_OPT_TEXT, RUN(split), NULL, "FILE",
@@ -297,24 +304,42 @@ static int place_word(pli_place_settings *set) {
     return place(set, &err) < 0 ? pli_cli_fail(&err) : pli_cli_end(PLI_EXIT_DONE);
 }
 
+/* Is the option one of some programs alone, and of this one? */
+static bool takes_own(const pli_vertex_named *named, const char *option) {
+    const size_t most = sizeof named->takes / sizeof *named->takes;
+    for (size_t i = 0; i < most && named->takes[i] != NULL; i++)
+        if (pli_is(named->takes[i], option)) return true;
+    return false;
+}
+
+/* Adds whose the option is, "pagerank's or beliefs'", and returns how many there are; 0: it is no one's alone. */
+static int32_t list_users(const char *option, pli_text *text) {
+    int32_t                 n, found = 0;
+    const pli_vertex_named *is = pli_vertex_all(&n);
+    for (int32_t i = 0; i < n; i++) {
+        if (!takes_own(&is[i], option)) continue;
+        const bool plural = is[i].name[strlen(is[i].name) - 1] == 's';
+        pli_text_add(text, "%s%s'%s", found++ > 0 ? " or " : "", is[i].name, plural ? "" : "s");
+    }
+    return found;
+}
+
 /* Is an option given of which the program has no use? */
 static bool is_in_vain(const pli_opts *opts, const char *program) {
     const pli_vertex_named *named = pli_vertex_find(program, NULL);
     if (named == NULL) return false;
-    const struct {
-        const char *name;
-        bool        used;
-        const char *why;
-    } of[] = {
-        { "damping", named->ranks, "it is pagerank's" },
-        { "tolerance", named->ranks, "it is pagerank's" },
-        { "supersteps", !named->at_once, "it takes one" },
-    };
-    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
-        if (!of[i].used && pli_opts_is_given(opts, of[i].name)) {
-            pli_cli_usage("graph run: %s has no use for --%s: %s", program, of[i].name, of[i].why);
-            return true;
-        }
+    for (const pli_opt *row = rows; row->name != NULL; row++) {
+        pli_text users = { 0 };
+        if (!pli_opts_is_given(opts, row->name)) continue;
+        const bool vain = !takes_own(named, row->name) && list_users(row->name, &users) > 0;
+        if (vain) pli_cli_usage("graph run: %s has no use for --%s: it is %s", program, row->name, users.data);
+        pli_text_free(&users);
+        if (vain) return true;
+    }
+    if (named->at_once && pli_opts_is_given(opts, "supersteps")) {
+        pli_cli_usage("graph run: %s has no use for --supersteps: it takes one", program);
+        return true;
+    }
     return false;
 }
 

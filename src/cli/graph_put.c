@@ -16,6 +16,8 @@ static double as_double(int64_t bits) {
     return value;
 }
 
+static size_t bytes_of(plait_type type) { return type == PLAIT_F32 ? 4 : 8; }
+
 /* PageRank's ranks add up to 1: those of vertices without edges out are shared as the random surfer would
  * (Gleich, "PageRank Beyond the Web", SIAM Review 2015, section 2: both have the same direction). */
 static void scale(const pli_graph_result *r) {
@@ -31,13 +33,27 @@ static void scale(const pli_graph_result *r) {
 
 /* --- text --------------------------------------------------------------------------------------------------------- */
 
+/* Vertex v's numbers, as the run has left them. */
+static const unsigned char *numbers_of(const pli_graph_result *r, int64_t v) {
+    return (const unsigned char *)r->value + bytes_of(r->type) * (size_t)v * (size_t)r->values;
+}
+
+static void add_number(const pli_graph_result *r, const unsigned char *at, pli_text *text) {
+    int64_t value = 0;
+    float   narrow;
+    memcpy(&value, at, bytes_of(r->type));
+    memcpy(&narrow, at, sizeof narrow);
+    if (r->type == PLAIT_F32) pli_text_add(text, "\t%.9g", (double)narrow);
+    else if (r->type == PLAIT_F64) pli_text_add(text, "\t%.17g", as_double(value));
+    else if (r->named->ids) pli_text_add(text, "\t%" PRIu64, plait_edges_id(r->edges, value));
+    else if (value == INT64_MAX) pli_text_add(text, "\tinf");
+    else pli_text_add(text, "\t%" PRId64, value);
+}
+
 static void add_line(const pli_graph_result *r, int64_t v, pli_text *text) {
-    const int64_t value = r->value[v];
-    pli_text_add(text, "%" PRIu64 "\t", plait_edges_id(r->edges, v));
-    if (r->type == PLAIT_F64) pli_text_add(text, "%.17g\n", as_double(value));
-    else if (r->named->ids) pli_text_add(text, "%" PRIu64 "\n", plait_edges_id(r->edges, value));
-    else if (value == INT64_MAX) pli_text_add(text, "inf\n");
-    else pli_text_add(text, "%" PRId64 "\n", value);
+    pli_text_add(text, "%" PRIu64, plait_edges_id(r->edges, v));
+    for (int32_t i = 0; i < r->shown; i++) add_number(r, numbers_of(r, v) + bytes_of(r->type) * (size_t)i, text);
+    pli_text_add(text, "\n");
 }
 
 static plait_status put_text(const pli_graph_result *r, pli_outfile *file, plait_error *err) {
@@ -61,10 +77,11 @@ static plait_status put_text(const pli_graph_result *r, pli_outfile *file, plait
 /* NumPy's format, version 1.0: a magic, the length of the head, the head, padded to 64 bytes, and the rows. */
 static plait_status put_numpy(const pli_graph_result *r, pli_outfile *file, plait_error *err) {
     const int64_t n = plait_edges_vertices(r->edges);
-    char          head[192];
-    const char   *type = r->type == PLAIT_F64 ? "<f8" : r->named->ids ? "<u8" : "<i8";
-    int length = snprintf(head + 10, sizeof head - 10, "{'descr': [('id', '<u8'), ('value', '%s')], 'fortran_order': "
-                          "False, 'shape': (%" PRId64 ",), }", type, n);
+    char          head[192], wide[24] = "";
+    const char   *type = r->type == PLAIT_F32 ? "<f4" : r->type == PLAIT_F64 ? "<f8" : r->named->ids ? "<u8" : "<i8";
+    if (r->shown > 1) snprintf(wide, sizeof wide, ", (%d,)", (int)r->shown);
+    int length = snprintf(head + 10, sizeof head - 10, "{'descr': [('id', '<u8'), ('value', '%s'%s)], 'fortran_order': "
+                          "False, 'shape': (%" PRId64 ",), }", type, wide, n);
     const int padded = (10 + length + 1 + 63) / 64 * 64;
     memset(head + 10 + length, ' ', (size_t)(padded - 10 - length));
     head[padded - 1] = '\n';
@@ -73,10 +90,15 @@ static plait_status put_numpy(const pli_graph_result *r, pli_outfile *file, plai
     head[9] = (char)((padded - 10) >> 8);
     PLI_TRY(pli_outfile_write(file, head, (size_t)padded, err));
     for (int64_t v = 0; v < n; v++) {
-        uint64_t row[2] = { plait_edges_id(r->edges, v), 0 };
-        memcpy(&row[1], &r->value[v], 8);
-        if (r->named->ids) row[1] = plait_edges_id(r->edges, r->value[v]);
-        PLI_TRY(pli_outfile_write(file, row, sizeof row, err));
+        const uint64_t       id = plait_edges_id(r->edges, v);
+        uint64_t             far;
+        const unsigned char *value = numbers_of(r, v);
+        PLI_TRY(pli_outfile_write(file, &id, sizeof id, err));
+        if (r->named->ids) {
+            far = plait_edges_id(r->edges, r->value[v]);
+            value = (const unsigned char *)&far;
+        }
+        PLI_TRY(pli_outfile_write(file, value, bytes_of(r->type) * (size_t)r->shown, err));
     }
     return PLAIT_OK;
 }
@@ -192,7 +214,8 @@ static void talk(const pli_graph_result *r) {
     }
     if (figures > 0) pli_text_add(&text, "\n");
     if (!r->report.still)
-        pli_text_add(&text, "plait: it ended by --supersteps, before values were still\n");
+        pli_text_add(&text, "plait: it ended by --supersteps%s, before values were still\n",
+                     r->set->supersteps == 0 ? "'s default" : "");
     if (text.data != NULL) fputs(text.data, stderr);
     pli_text_free(&text);
 }

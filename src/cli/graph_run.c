@@ -9,7 +9,6 @@
 #include "cli/paths.h"
 #include "comm/comm.h"
 #include "table/table.h"
-#include "vertex/gcn.h"
 
 /* What the workers of a process share. The first one cuts the graph, when the number of workers is known. */
 typedef struct shared {
@@ -96,7 +95,7 @@ static plait_status run_worker(plait_job *job, shared *s) {
     void *const       values = survives || plait_comm_rank(comm) == 0 ? r->value : NULL;
     plait_vertex_opts opts;
     plait_vertex_opts_init(&opts);
-    opts.supersteps = r->set->supersteps;
+    opts.supersteps = r->set->supersteps > 0 ? r->set->supersteps : r->named->most;
     opts.engine = r->set->engine;
     if (pli_is(opts.engine, "async")) {
         opts.scope = r->set->scope;
@@ -154,7 +153,8 @@ static bool check(const pli_graph_run *set) {
     const pli_path out = { "--out", set->out, false }, events = { "--events", set->events, true },
                    written[] = { out, events },
                    read[] = { { "--data", set->data, false }, { "--cluster", set->cluster, false },
-                              { "--features", set->features, false }, { "--split", set->split, false } };
+                              { "--features", set->features, false }, { "--split", set->split, false },
+                              { "--priors", set->priors, false } };
     if (set->data == NULL)
         pli_cli_usage("graph run: --data EDGES is missing: the file of the graph");
     else if (!pli_is(set->engine, "async") && !pli_is(set->scope, "vertex"))
@@ -173,8 +173,28 @@ static bool check(const pli_graph_run *set) {
     else if (set->out != NULL && pli_is(set->out, "-"))
         pli_cli_usage("graph run: --out wants a file; without --out values go to standard output");
     else
-        return pli_paths_apart("graph run", written, 2, read, 4, &(pli_text_list){ 0 });
+        return pli_paths_apart("graph run", written, 2, read, 5, &(pli_text_list){ 0 });
     return false;
+}
+
+/* What the program alone reads. */
+static plait_status prepare(shared *s, plait_error *err) {
+    const pli_graph_run   *set = s->result.set;
+    const pli_vertex_asked asked = { .features = set->features, .split = set->split, .priors = set->priors,
+                                     .most_probable = pli_is(set->messages, "max"), .smoothing = set->smoothing };
+    return s->result.named->prepare(&asked, &s->choice, err);
+}
+
+/* For values that come out. */
+static plait_status make_room(shared *s, plait_error *err) {
+    pli_graph_result       *r = &s->result;
+    const pli_vertex_named *named = r->named;
+    const bool              own = runs_itself(r);
+    r->type = !own ? s->program.type : named->is_real ? PLAIT_F64 : PLAIT_I64;
+    r->values = !own && s->program.values > 0 ? s->program.values : 1;
+    r->shown = named->shown != NULL ? named->shown(&s->choice) : r->values;
+    r->value = pli_array((size_t)plait_edges_vertices(r->edges) * (size_t)r->values, sizeof *r->value);
+    return r->value != NULL ? PLAIT_OK : pli_fail(err, PLAIT_ENOMEM, "no memory for the values of vertices");
 }
 
 static plait_status choose(shared *s, plait_error *err) {
@@ -184,12 +204,15 @@ static plait_status choose(shared *s, plait_error *err) {
     uint64_t                id = 0;
     *choice = (pli_vertex_choice){ s->result.edges, -1, set->damping, set->tolerance, (uint64_t)set->seed, NULL };
     s->result.choice = choice;
+    if (pli_is(named->takes[0], "priors") && set->priors == NULL)
+        return pli_fail(err, PLAIT_EINVAL, "%s needs --priors FILE: lines with an id and a number for each label",
+                        named->name);
     if (named->learns != (set->features != NULL) || named->learns != (set->split != NULL))
         return pli_fail(err, PLAIT_EINVAL,
                         named->learns ? "%s needs --features FILE, a row and a label for each id, and --split FILE, "
                                         "which says train, val or test of each"
                                       : "%s has no --features and no --split", named->name);
-    if (named->learns) PLI_TRY(pli_gcn_load(s->result.edges, set->features, set->split, &choice->learns, err));
+    if (named->prepare != NULL) PLI_TRY(prepare(s, err));
     if (named->sourced && set->source == NULL)
         return pli_fail(err, PLAIT_EINVAL, "%s needs --source ID: the vertex at which it begins", named->name);
     if (set->source != NULL && !named->sourced && !named->personal)
@@ -203,7 +226,7 @@ static plait_status choose(shared *s, plait_error *err) {
     }
     if (pli_is(set->engine, "async") && named->make == NULL)
         return pli_fail(err, PLAIT_EINVAL, "%s has no --engine async: it works on a worker's whole part at once; "
-                        "pagerank, components, bfs and sssp go vertex by vertex", named->name);
+                        "pagerank, components, bfs, sssp and beliefs go vertex by vertex", named->name);
     if ((set->checkpoint != NULL || set->resume != NULL) && runs_itself(&s->result))
         return pli_fail(err, PLAIT_EINVAL, "%s has no %s: it works on a worker's whole part at once%s", named->name,
                         set->checkpoint != NULL ? "--checkpoint" : "--resume",
@@ -215,8 +238,7 @@ static plait_status choose(shared *s, plait_error *err) {
     s->program.name = named->name;
     s->program.user = choice;
     if (named->make != NULL) PLI_TRY(named->make(choice, &s->program, err));
-    s->result.type = !runs_itself(&s->result) ? s->program.type : named->is_real ? PLAIT_F64 : PLAIT_I64;
-    return PLAIT_OK;
+    return make_room(s, err);
 }
 
 /* --- the run ------------------------------------------------------------------------------------------------------ */
@@ -236,9 +258,15 @@ static plait_status load(shared *s, plait_edges **edges, plait_error *err) {
         return pli_fail(err, PLAIT_ENOMEM, "no memory for other views of the graph");
     s->result.edges = *edges;
     s->result.load_s = (double)(pli_now_ns() - began) * 1e-9;
-    s->result.value = pli_array((size_t)plait_edges_vertices(*edges), sizeof *s->result.value);
-    if (s->result.value == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the values of vertices");
     return PLAIT_OK;
+}
+
+/* A checkpoint goes on with the same priors and the like. */
+static void sign(shared *s) {
+    const pli_vertex_named *named = s->result.named;
+    const size_t            n = strlen(s->stop.note);
+    if (named->sign == NULL) return;
+    snprintf(s->stop.note + n, sizeof s->stop.note - n, ", options %016" PRIx64, named->sign(s->choice.own));
 }
 
 static plait_status go(shared *s, plait_error *err) {
@@ -260,6 +288,7 @@ static plait_status go(shared *s, plait_error *err) {
     job->exact = pli_is(set->reduce, "exact");
     job->replicas = (int32_t)set->replicas;
     pli_graph_stop_note(&s->stop, s->result.edges);
+    sign(s);
     if (set->events != NULL) PLI_TRY(plait_events_create(set->events, &job->events, err));
     plait_status status = plait_comm_run(&comm, work, s, err);
     if (set->events != NULL) {
@@ -280,7 +309,7 @@ static plait_status run(shared *s, plait_error *err) {
         pli_graph_stop_say(&s->stop, s->result.report.supersteps, pli_is(s->result.transport, "mpi"));
     else if (status == PLAIT_OK && s->here && !s->written) status = pli_graph_put(&s->result, err);
     else if (status == PLAIT_OK && s->written && (status = s->why.code) < 0) *err = s->why;
-    pli_gcn_free(&s->choice.learns);
+    if (s->result.named->release != NULL) s->result.named->release(&s->choice.own);
     plait_vertex_cut_destroy(&s->cut);
     plait_edges_destroy(&edges);
     pli_free(s->result.value);

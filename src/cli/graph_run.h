@@ -18,11 +18,11 @@ typedef struct pli_graph_run {
     const char   *program; /* the word behind `run` */
     pli_text_list files; /* --data: one */
     const char *data, *format, *partition, *transport, *topology, *consistency, *reduce, *engine, *scope, *order,
-        *source, *events, *features, *split, *checkpoint, *resume;
+        *source, *events, *features, *split, *priors, *messages, *checkpoint, *resume;
     int64_t  checkpoint_every; /* supersteps; 0: only when interrupted */
     bool     undirected, drop_loops, drop_doubles, quiet;
     int64_t  workers, threads, supersteps, replicas;
-    double   damping, tolerance;
+    double   damping, tolerance, smoothing;
     uint64_t timeout_ns;
     /* as with `graph place` */
     const char *cluster, *out;
@@ -38,7 +38,8 @@ typedef struct pli_graph_result {
     const plait_edges      *edges;
     const pli_vertex_choice *choice;
     const plait_vertex_cut *cut;
-    int64_t                *value; /* [vertices], doubles by their bits */
+    int32_t                 values, shown; /* numbers of a vertex; those that are the result, the first ones */
+    int64_t                *value; /* [vertices, values] of any type, by their bits */
     plait_vertex_report     report;
     int32_t                 workers;
     const char             *transport, *topology, *consistency;

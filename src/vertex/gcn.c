@@ -328,7 +328,7 @@ plait_status pli_run_gcn(plait_job *job, const pli_vertex_choice *choice, const 
                          int64_t supersteps, void *values_out, plait_vertex_report *report_out) {
     const pli_direct_opts opts = { .name = "gcn", .combine = "add", .type = PLAIT_I64, .whole = true };
     pli_direct            d;
-    learning              l = { .d = &d, .g = choice->learns };
+    learning              l = { .d = &d, .g = choice->own };
     plait_status          status = pli_direct_begin(&d, job, choice, cut, supersteps, &opts);
     if (status == PLAIT_OK && d.workers > BLOCKS)
         status = pli_fail(d.err, PLAIT_EREFUSED, "gcn: %d workers, and rows are dealt by 64 blocks; nearest is 64",
@@ -341,7 +341,7 @@ plait_status pli_run_gcn(plait_job *job, const pli_vertex_choice *choice, const 
 }
 
 int32_t pli_figures_gcn(const pli_vertex_choice *choice, const int64_t *value, pli_figure *figure) {
-    const pli_gcn_data *g = choice->learns;
+    const pli_gcn_data *g = choice->own;
     (void)value;
     figure[0] = (pli_figure){ .name = "train_loss", .real = g->loss, .is_real = true };
     figure[1] = (pli_figure){ .name = "validation_accuracy", .real = g->accuracy[PLI_GCN_VALIDATION], .is_real = true };

@@ -30,5 +30,8 @@ typedef struct pli_gcn_data {
 plait_status pli_gcn_load(const plait_edges *edges, const char *features, const char *split, pli_gcn_data **data_out,
                           plait_error *err);
 void         pli_gcn_free(pli_gcn_data **data);
+/** As pli_vertex_named has them. */
+plait_status pli_gcn_prepare(const pli_vertex_asked *asked, pli_vertex_choice *choice, plait_error *err);
+void         pli_gcn_release(void **own);
 
 #endif

@@ -170,6 +170,19 @@ plait_status pli_gcn_load(const plait_edges *edges, const char *features, const 
     return status;
 }
 
+plait_status pli_gcn_prepare(const pli_vertex_asked *asked, pli_vertex_choice *choice, plait_error *err) {
+    pli_gcn_data *g = NULL;
+    PLI_TRY(pli_gcn_load(choice->edges, asked->features, asked->split, &g, err));
+    choice->own = g;
+    return PLAIT_OK;
+}
+
+void pli_gcn_release(void **own) {
+    pli_gcn_data *g = *own;
+    pli_gcn_free(&g);
+    *own = NULL;
+}
+
 void pli_gcn_free(pli_gcn_data **data) {
     if (*data == NULL) return;
     pli_free((*data)->class_of);

@@ -1,8 +1,10 @@
-/* The built-in vertex programs. Each is a few lines: what a vertex begins with, what it tells, what it makes of what
- * arrives. See plait/vertex.h. */
+/* The built-in vertex programs. Most are a few lines: what a vertex begins with, what it tells, what it makes of what
+ * arrives; the others are a file each. See plait/vertex.h. */
 #include <math.h>
 
+#include "vertex/beliefs.h"
 #include "vertex/direct.h"
+#include "vertex/gcn.h"
 
 /* --- pagerank ----------------------------------------------------------------------------------------------------- */
 
@@ -103,15 +105,15 @@ static plait_status sssp(const pli_vertex_choice *c, plait_vertex_program *p, pl
 static const pli_vertex_named programs[] = {
     { .name = "pagerank",
       .summary = "the vertex's rank; ranks add up to 1 (--damping, --tolerance; --source ID: personalised)",
-      .personal = true, .ranks = true, .make = pagerank },
+      .personal = true, .ranks = true, .make = pagerank, .takes = { "damping", "tolerance" } },
     { .name = "components", .summary = "the least id of its weakly connected component", .ids = true,
       .make = components, .run = pli_run_components, .figures = pli_figures_components },
     { .name = "strong", .summary = "the least id of its strongly connected component", .ids = true,
       .run = pli_run_strong, .figures = pli_figures_components, .out = true },
     { .name = "bfs", .summary = "how many edges the shortest way from --source ID has; none: inf", .sourced = true,
-      .make = bfs, .run = pli_run_bfs, .figures = pli_figures_bfs, .out = true },
+      .make = bfs, .run = pli_run_bfs, .figures = pli_figures_bfs, .out = true, .needs = "--source ID" },
     { .name = "sssp", .summary = "the length of the shortest way from --source ID by the edges' weights; none: inf",
-      .sourced = true, .make = sssp },
+      .sourced = true, .make = sssp, .needs = "--source ID" },
     { .name = "triangles", .summary = "in how many triangles it is, edges having no direction",
       .run = pli_run_triangles, .near = PLI_NEAR_SIMPLE, .figures = pli_figures_triangles, .simple = true,
       .at_once = true, .whole = true },
@@ -125,7 +127,13 @@ static const pli_vertex_named programs[] = {
     { .name = "labels", .summary = "its community by label propagation (--supersteps, 10 by default): a vertex's id",
       .ids = true, .run = pli_run_labels, .near = PLAIT_NEAR_BOTH, .figures = pli_figures_labels, .out = true },
     { .name = "gcn", .summary = "the class that a graph convolution predicts, which learns from --features and --split",
-      .run = pli_run_gcn, .figures = pli_figures_gcn, .simple = true, .learns = true, .whole = true },
+      .run = pli_run_gcn, .figures = pli_figures_gcn, .simple = true, .learns = true, .whole = true,
+      .prepare = pli_gcn_prepare, .release = pli_gcn_release, .needs = "--features ROWS --split WORDS" },
+    { .name = "beliefs",
+      .summary = "how probable each of its labels is, by belief propagation from --priors (--messages, --smoothing)",
+      .make = pli_beliefs_make, .figures = pli_figures_beliefs, .simple = true, .prepare = pli_beliefs_prepare,
+      .release = pli_beliefs_release, .sign = pli_beliefs_sign, .shown = pli_beliefs_shown,
+      .takes = { "priors", "messages", "smoothing", "tolerance" }, .needs = "--priors FILE", .most = 1000 },
 };
 enum { PROGRAMS = sizeof programs / sizeof *programs };
 
@@ -136,7 +144,8 @@ const pli_vertex_named *pli_vertex_all(int32_t *n_out) {
 
 const char *const *pli_vertex_names(void) {
     static const char *const names[] = { "pagerank",   "components", "strong",   "bfs",    "sssp", "triangles",
-                                         "clustering", "kcore",      "coloring", "labels", "gcn",  NULL };
+                                         "clustering", "kcore",      "coloring", "labels", "gcn",  "beliefs",
+                                         NULL };
     _Static_assert(sizeof names / sizeof *names == PROGRAMS + 1, "a name for each program");
     return names;
 }

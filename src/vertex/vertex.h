@@ -245,9 +245,19 @@ typedef struct pli_vertex_choice {
     int64_t            source;  /* bfs, sssp, personalised pagerank: a vertex; -1: none given */
     double             damping; /* pagerank */
     double             tolerance;
-    uint64_t             seed;   /* gcn: of weights and of what is dropped */
-    struct pli_gcn_data *learns; /* gcn: gcn.h                             */
+    uint64_t           seed; /* gcn: of weights and of what is dropped; als: of first factors */
+    void              *own;  /* what `prepare` has made: gcn.h, beliefs.h, als.h; NULL: nothing */
 } pli_vertex_choice;
+
+/* Options that one program alone has, from which it prepares what it reads. */
+typedef struct pli_vertex_asked {
+    const char *features, *split; /* gcn: files                                                    */
+    const char *priors;           /* beliefs: a file; NULL: not given                              */
+    bool        most_probable;    /* beliefs: messages take the largest over labels, not the sum   */
+    double      smoothing;        /* beliefs: times an edge's weight, the cost of unequal labels   */
+    int64_t     components;       /* als */
+    double      l2;               /* als */
+} pli_vertex_asked;
 
 /* Runs a program on a worker, as plait_vertex_run does: see direct.h. */
 typedef plait_status pli_direct_run(plait_job *job, const pli_vertex_choice *choice, const plait_vertex_cut *cut,
@@ -262,7 +272,7 @@ typedef struct pli_figure {
 } pli_figure;
 
 enum { PLI_FIGURES = 4 };
-/* Fills figure [PLI_FIGURES], and says how many there are. */
+/* Fills figure [PLI_FIGURES], and says how many there are. value: of any type, by their bits. */
 typedef int32_t pli_figures_fn(const pli_vertex_choice *choice, const int64_t *value, pli_figure *figure);
 
 typedef struct pli_vertex_named {
@@ -277,6 +287,17 @@ typedef struct pli_vertex_named {
     plait_near      near;    /* of a run of its own: the edges that its cut is of, and */
     bool            is_real; /* its values are doubles */
     pli_figures_fn *figures; /* NULL: none */
+    /* Makes choice->own of what was asked, which is lent; release frees it. NULL: it has nothing of its own. */
+    plait_status (*prepare)(const pli_vertex_asked *asked, pli_vertex_choice *choice, plait_error *err);
+    void (*release)(void **own);
+    /* A hash of what was prepared: a checkpoint of a run with another is of another run. NULL with prepare NULL, or
+     * where there are no checkpoints. */
+    uint64_t (*sign)(const void *own);
+    /* How many numbers of a value are the result, its first ones; NULL: all. */
+    int32_t (*shown)(const pli_vertex_choice *choice);
+    const char *takes[5]; /* options of some programs alone that it has a use for; NULL ends them */
+    const char *needs;    /* options that it cannot do without, as a command has them; NULL: none */
+    int64_t     most;     /* supersteps, if --supersteps does not say it; 0: no limit */
     /* Which of a graph's other views it reads, so that they can be made before its time is taken. */
     bool out, simple;
     bool at_once; /* it takes one superstep */

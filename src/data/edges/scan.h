@@ -63,18 +63,33 @@ static inline plait_status pli_scan_u64(pli_scan *s, uint64_t *out) {
     return PLAIT_OK;
 }
 
-/** A finite number, in less than PLI_PARSE_PAD bytes. At the text's end it is read from a copy, since pli_number_f32
- *  reads beyond a word. */
-static inline plait_status pli_scan_f32(pli_scan *s, float *out) {
-    unsigned char copy[2 * PLI_PARSE_PAD] = { 0 };
-    size_t        n = 0;
+/** The next word, of *n bytes, 0 < *n < PLI_PARSE_PAD; NULL: there is none so short. Functions of number.h read beyond
+ *  a word, so at the text's end it is a copy, which begins as zeros. */
+static inline const unsigned char *pli_scan_word(pli_scan *s, unsigned char copy[2 * PLI_PARSE_PAD], size_t *n) {
     pli_scan_gap(s);
     const size_t left = (size_t)(s->end - s->at);
-    while (n < left && n < PLI_PARSE_PAD && s->at[n] != '\n' && !pli_scan_is_gap(s->at[n])) n++;
-    if (n == 0 || n == PLI_PARSE_PAD) return pli_scan_bad(s, "expected a weight");
-    const unsigned char *word = s->at;
-    if (left < 2 * PLI_PARSE_PAD) word = memcpy(copy, s->at, n);
+    for (*n = 0; *n < left && *n < PLI_PARSE_PAD && s->at[*n] != '\n' && !pli_scan_is_gap(s->at[*n]);) ++*n;
+    if (*n == 0 || *n == PLI_PARSE_PAD) return NULL;
+    return left < 2 * PLI_PARSE_PAD ? memcpy(copy, s->at, *n) : s->at;
+}
+
+/** A finite weight. */
+static inline plait_status pli_scan_f32(pli_scan *s, float *out) {
+    unsigned char        copy[2 * PLI_PARSE_PAD] = { 0 };
+    size_t               n;
+    const unsigned char *word = pli_scan_word(s, copy, &n);
+    if (word == NULL) return pli_scan_bad(s, "expected a weight");
     if (pli_number_f32(word, out) != word + n) return pli_scan_bad(s, "expected a finite weight");
+    s->at += n;
+    return PLAIT_OK;
+}
+
+/** A finite number. */
+static inline plait_status pli_scan_f64(pli_scan *s, double *out) {
+    unsigned char        copy[2 * PLI_PARSE_PAD] = { 0 };
+    size_t               n;
+    const unsigned char *word = pli_scan_word(s, copy, &n);
+    if (word == NULL || pli_number_f64(word, out) != word + n) return pli_scan_bad(s, "expected a finite number");
     s->at += n;
     return PLAIT_OK;
 }
