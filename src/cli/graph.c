@@ -10,6 +10,7 @@
 #include "cli/graph_run.h"
 #include "cli/paths.h"
 #include "graph/graph.h"
+#include "vertex/als.h"
 
 /* Both words' settings; a row of both sets the first's, and `run` copies it. */
 typedef struct graph_settings {
@@ -62,9 +63,12 @@ static const pli_opt rows[] = {
       0, "program" },
     { "smoothing", PLI_OPT_F64, RUN(smoothing), "1", "X",
       "beliefs: times an edge's weight, what it costs that its ends have unequal labels", -1e6, 1e6, "program" },
+    { "components", PLI_OPT_I64, RUN(components), "32", "K", "als: factors of a user or an item", 1, PLI_ALS_RANK,
+      "program" },
+    { "l2", PLI_OPT_F64, RUN(l2), "0.1", "X", "als: the penalty, once for each rating; above 0", 0, 1e15, "program" },
     { "damping", PLI_OPT_F64, RUN(damping), "0.85", "X", "pagerank: the chance to follow an edge", 0, 1, "program" },
     { "tolerance", PLI_OPT_F64, RUN(tolerance), "1e-10", "X",
-      "pagerank, beliefs: it ends when no number changes by more in a superstep", 0, 1, "program" },
+      "pagerank, beliefs, als: it ends when no number changes by more in a superstep", 0, 1, "program" },
     { "supersteps", PLI_OPT_I64, RUN(supersteps), "0", "N",
       "end after N supersteps; 0: when nothing changes, or as the program does by default", 0, MANY, "program" },
     { "features", PLI_OPT_TEXT, RUN(features), NULL, "FILE",

@@ -181,7 +181,8 @@ static bool check(const pli_graph_run *set) {
 static plait_status prepare(shared *s, plait_error *err) {
     const pli_graph_run   *set = s->result.set;
     const pli_vertex_asked asked = { .features = set->features, .split = set->split, .priors = set->priors,
-                                     .most_probable = pli_is(set->messages, "max"), .smoothing = set->smoothing };
+                                     .most_probable = pli_is(set->messages, "max"), .smoothing = set->smoothing,
+                                     .components = set->components, .l2 = set->l2 };
     return s->result.named->prepare(&asked, &s->choice, err);
 }
 
@@ -226,7 +227,7 @@ static plait_status choose(shared *s, plait_error *err) {
     }
     if (pli_is(set->engine, "async") && named->make == NULL)
         return pli_fail(err, PLAIT_EINVAL, "%s has no --engine async: it works on a worker's whole part at once; "
-                        "pagerank, components, bfs, sssp and beliefs go vertex by vertex", named->name);
+                        "pagerank, components, bfs, sssp, beliefs and als go vertex by vertex", named->name);
     if ((set->checkpoint != NULL || set->resume != NULL) && runs_itself(&s->result))
         return pli_fail(err, PLAIT_EINVAL, "%s has no %s: it works on a worker's whole part at once%s", named->name,
                         set->checkpoint != NULL ? "--checkpoint" : "--resume",

@@ -21,8 +21,8 @@ typedef struct pli_graph_run {
         *source, *events, *features, *split, *priors, *messages, *checkpoint, *resume;
     int64_t  checkpoint_every; /* supersteps; 0: only when interrupted */
     bool     undirected, drop_loops, drop_doubles, quiet;
-    int64_t  workers, threads, supersteps, replicas;
-    double   damping, tolerance, smoothing;
+    int64_t  workers, threads, supersteps, replicas, components;
+    double   damping, tolerance, smoothing, l2;
     uint64_t timeout_ns;
     /* as with `graph place` */
     const char *cluster, *out;

@@ -120,8 +120,8 @@ static plait_status take_weights(const plait_edges *edges, const pli_neighbors *
             if (!again) b->weight[to++] = rows->weight[k];
             else if (rows->weight[k] < b->weight[to - 1] || rows->weight[k] > b->weight[to - 1])
                 return pli_fail(err, PLAIT_EREFUSED, "beliefs: edges between %llu and %llu have the weights %g and %g: "
-                                "two vertices like each other by one weight; leave out one (--drop-doubles drops those "
-                                "of the same direction)", (unsigned long long)edges->id[v],
+                                "two vertices like each other by one weight; leave out one (--drop-doubles drops "
+                                "those of the same direction)", (unsigned long long)edges->id[v],
                                 (unsigned long long)edges->id[rows->near[k]], (double)b->weight[to - 1],
                                 (double)rows->weight[k]);
         }
@@ -147,10 +147,11 @@ static plait_status fill(const pli_vertex_asked *asked, const plait_edges *edges
         return pli_fail(err, PLAIT_ENOMEM, "beliefs: no memory for the neighbors of %lld vertices",
                         (long long)edges->n);
     PLI_TRY(read_priors(asked->priors, edges, b, err));
-    if ((int64_t)b->labels * (1 + (int64_t)b->slots) > PLI_VERTEX_MOST)
+    const int64_t width = b->labels * (1 + (int64_t)b->slots);
+    if (width > PLI_VERTEX_MOST)
         return pli_fail(err, PLAIT_EREFUSED, "beliefs: a vertex has %d neighbors, and with %d labels a value would "
                         "have %lld numbers, a belief and a message to each neighbor; it has at most %d",
-                        (int)b->slots, (int)b->labels, (long long)b->labels * (1 + (long long)b->slots), (int)PLI_VERTEX_MOST);
+                        (int)b->slots, (int)b->labels, (long long)width, (int)PLI_VERTEX_MOST);
     PLI_TRY(weigh(edges, b, err));
     b->hash = pli_hash_bytes(b->prior, (size_t)edges->n * (size_t)b->labels * sizeof *b->prior,
                              b->most_probable ? 1 : 0);

@@ -2,6 +2,7 @@
  * arrives; the others are a file each. See plait/vertex.h. */
 #include <math.h>
 
+#include "vertex/als.h"
 #include "vertex/beliefs.h"
 #include "vertex/direct.h"
 #include "vertex/gcn.h"
@@ -134,6 +135,10 @@ static const pli_vertex_named programs[] = {
       .make = pli_beliefs_make, .figures = pli_figures_beliefs, .simple = true, .prepare = pli_beliefs_prepare,
       .release = pli_beliefs_release, .sign = pli_beliefs_sign, .shown = pli_beliefs_shown,
       .takes = { "priors", "messages", "smoothing", "tolerance" }, .needs = "--priors FILE", .most = 1000 },
+    { .name = "als",
+      .summary = "its bias and factors, where edges are ratings from users to items (--components, --l2, --seed)",
+      .make = pli_als_make, .figures = pli_figures_als, .out = true, .prepare = pli_als_prepare,
+      .release = pli_als_release, .sign = pli_als_sign, .takes = { "components", "l2", "tolerance" }, .most = 30 },
 };
 enum { PROGRAMS = sizeof programs / sizeof *programs };
 
@@ -145,7 +150,7 @@ const pli_vertex_named *pli_vertex_all(int32_t *n_out) {
 const char *const *pli_vertex_names(void) {
     static const char *const names[] = { "pagerank",   "components", "strong",   "bfs",    "sssp", "triangles",
                                          "clustering", "kcore",      "coloring", "labels", "gcn",  "beliefs",
-                                         NULL };
+                                         "als",        NULL };
     _Static_assert(sizeof names / sizeof *names == PROGRAMS + 1, "a name for each program");
     return names;
 }

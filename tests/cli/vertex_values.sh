@@ -82,6 +82,53 @@ works circle graph run beliefs --data circle --priors of_circle --smoothing -9 -
 json circle.out "o['converged'] is False and o['supersteps'] == 1000"
 says circle.err "before values were still" || fail "it says: $(cat circle.err)"
 
+# --- als: the ratings of `train --model mf --optimizer als`, and its numbers ------------------------------------------
+
+awk 'BEGIN { srand(2); for (u = 0; u < 300; u++) for (k = 0; k < 25; k++) { i = int(rand() * 120)
+    if (i in seen && seen[i] == u) continue
+    seen[i] = u
+    printf "%d %d %.1f\n", 1000 + u, 5000 + i, 3 + sin(u) + cos(i) + 1.3 * sin(u * 1.7) * cos(i * 2.3) + rand() - 0.5 } }' >ratings
+rate() { name=$1; shift; works "$name" graph run als --data ratings --json --quiet "$@"; values "$name"; }
+of() { tail -n 1 "$1.out" | sed "s/.*\"$2\": \([^,}]*\).*/\1/"; }
+# Two supersteps are an epoch. Users and items stand in the same order, so that both begin with the same factors; a side
+# of the one has the floats of the other, and what is left is how the errors are summed up.
+for setting in "8 0.05 15" "3 0.2 4" "32 0.1 2"; do
+    # shellcheck disable=SC2086
+    set -- $setting
+    works mf train --model mf --optimizer als --format ratings --data ratings --test ratings --components "$1" --l2 "$2" --epochs "$3" --seed 3 --json --quiet
+    rate als --components "$1" --l2 "$2" --supersteps $((2 * $3)) --seed 3
+    json als.out "abs(o['train_rmse'] - $(of mf test_rmse)) < 1e-7 and abs(o['objective'] - $(of mf objective)) < 1e-7"
+done
+rate one --components 8 --l2 0.1
+json one.out "o['users'] == 300 and o['supersteps'] == 30 and o['train_rmse'] < 0.4"
+[ "$(awk 'NF != 10' one.values)" = "" ] || fail "a line is an id, a bias and 8 factors: $(head -n 1 one.values)"
+for setting in "2 local" "4 ps" "3 allreduce"; do
+    rate many --components 8 --l2 0.1 --workers "${setting% *}" --topology "${setting#* }" --events log
+    cmp -s one.values many.values || fail "factors of $setting have other bits"
+    works audit audit log
+done
+if [ "$sim" = yes ]; then
+    rate sim --components 8 --l2 0.1 --workers 4 --topology ps --transport sim
+    cmp -s one.values sim.values || fail "simulated factors have other bits"
+fi
+rate part --components 8 --l2 0.1 --supersteps 7 --checkpoint kept-als --checkpoint-every 7 --workers 3 --topology ps
+rate rest --components 8 --l2 0.1 --supersteps 23 --resume kept-als --workers 2
+cmp -s one.values rest.values || fail "factors from a checkpoint have other bits"
+# Vertex by vertex, or with stale reads, it comes to the same optimum.
+rate best --components 2 --l2 0.2 --tolerance 1e-5 --supersteps 500
+json best.out "o['converged']"
+for setting in "--engine async --scope edge --topology ps" "--engine async --order priority" "--topology ps --consistency ssp:1"; do
+    # shellcheck disable=SC2086
+    rate other --components 2 --l2 0.2 --tolerance 1e-5 --supersteps 500 --workers 3 $setting
+    json other.out "o['converged'] and abs(o['objective'] - $(of best objective)) < 1e-6"
+done
+works array graph run als --data ratings --components 8 --l2 0.1 --out factors.npy
+if command -v python3 >/dev/null && python3 -c 'import numpy' 2>no_numpy; then
+    python3 -c "import numpy as np
+a = np.load('factors.npy'); b = np.loadtxt('one.values')
+assert a['value'].shape == (420, 9) and a['value'].dtype == np.float32 and (a['value'] == b[:, 1:].astype(np.float32)).all()" || fail "the array"
+fi
+
 # --- what is refused ---------------------------------------------------------------------------------------------------
 
 refused() { # refused CODE WORDS options...
@@ -106,5 +153,11 @@ refused 2 "bfs has no use for --priors: it is beliefs'" bfs --data pair --source
 refused 2 "beliefs has no use for --damping: it is pagerank's" beliefs --data pair --priors of_pair --damping 0.5
 refused 2 "--messages" beliefs --data pair --priors of_pair --messages min
 refused 2 "the checkpoint is of 'graph run beliefs" beliefs --data grid --priors priors --smoothing 0.6 --resume kept
+refused 2 "has edges to others and from others" als --data ratings --undirected
+refused 2 "--l2 must be above 0" als --data ratings --l2 0
+refused 2 "--components" als --data ratings --components 65
+refused 2 "over a vertex cut is refused" als --data ratings --workers 2 --topology ps --partition hdrf
+refused 2 "beliefs has no use for --l2: it is als'" beliefs --data pair --priors of_pair --l2 1
+refused 2 "the checkpoint is of 'graph run als" als --data ratings --components 8 --l2 0.2 --resume kept-als
 refused 2 "beliefs has no --source" beliefs --data pair --priors of_pair --source 7
 finish

@@ -11,16 +11,12 @@
 
 /* --- tables ------------------------------------------------------------------------------------------------------- */
 
-/* Factors begin as small numbers around 0, such that products of two rows are small beside ratings. */
 void pli_mf_draw_rows(const pli_mf *m, uint64_t seed, uint64_t table, int64_t rows, float *out) {
-    const double width = sqrt(3 * 0.03 / sqrt((double)m->rank)); /* the variance within it is width^2 / 3 */
     for (int64_t i = 0; i < rows; i++) {
-        pli_random random = pli_random_at(seed, PLI_RANDOM_INIT, table, (uint64_t)i);
-        float     *row = out + i * m->cols;
+        float *row = out + i * m->cols;
         row[PLI_FACTOR_BIAS] = 0;
         row[PLI_FACTOR_SQUARE] = 1;
-        for (int64_t k = 0; k < m->rank; k++)
-            row[PLI_FACTOR_FIRST + k] = (float)(width * (2 * pli_random_f64(&random) - 1));
+        pli_factor_draw(seed, table, (uint64_t)i, m->rank, row + PLI_FACTOR_FIRST);
     }
 }
 

@@ -1,5 +1,15 @@
-/* Which kernels of factorisation this processor takes. */
+/* First factors; which kernels of factorisation this processor takes. */
 #include "tensor/factors/factors.h"
+
+#include <math.h>
+
+#include "base/random.h"
+
+void pli_factor_draw(uint64_t seed, uint64_t side, uint64_t row, int64_t rank, float *factor) {
+    const double width = sqrt(3 * 0.03 / sqrt((double)rank)); /* the variance within it is width^2 / 3 */
+    pli_random   random = pli_random_at(seed, PLI_RANDOM_INIT, side, row);
+    for (int64_t k = 0; k < rank; k++) factor[k] = (float)(width * (2 * pli_random_f64(&random) - 1));
+}
 
 const pli_factor_kernels *pli_factor_kernels_get(void) {
 #if defined(__x86_64__)

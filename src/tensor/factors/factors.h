@@ -51,6 +51,10 @@ typedef struct pli_factor_kernels {
     float (*dot)(int64_t width, const float *p, const float *q);
 } pli_factor_kernels;
 
+/** The first factors [rank] of a row of side 0, users, or 1, items: small numbers around 0, such that products of two
+ *  rows are small beside ratings. They depend on the arguments alone. */
+void pli_factor_draw(uint64_t seed, uint64_t side, uint64_t row, int64_t rank, float *factor);
+
 /** The best kernels for this processor, and each set by name (those of x86 only on x86). Static; any thread. */
 const pli_factor_kernels *pli_factor_kernels_get(void);
 const pli_factor_kernels *pli_factor_kernels_ref(void);
