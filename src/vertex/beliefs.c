@@ -48,6 +48,29 @@ static void normalise(int32_t n, const double *log, double *share) {
     for (int32_t i = 0; i < n; i++) share[i] /= sum;
 }
 
+/* The common case: an exponential and a logarithm a label, if none underflows. */
+enum { TAME_SPAN = 500, TAME_COST = 150 };
+
+static bool is_tame(int32_t n, const double *x, double most, double cost) {
+    bool tame = fabs(cost) <= TAME_COST;
+    for (int32_t i = 0; i < n; i++) tame = tame && most - x[i] <= TAME_SPAN;
+    return tame;
+}
+
+/* The logarithm of share[i] + unlike * (the sum of the other shares). Nothing is subtracted, so nothing cancels. */
+static void sum_tame(int32_t n, const double *share, double unlike, double *message) {
+    double sum = 0;
+    for (int32_t i = 0; i < n; i++) {
+        message[i] = sum;
+        sum += share[i];
+    }
+    sum = 0;
+    for (int32_t i = n - 1; i >= 0; i--) {
+        message[i] = log(share[i] + unlike * (message[i] + sum));
+        sum += share[i];
+    }
+}
+
 /* For each label the largest of the others. Returns the label that is the largest itself. */
 static int32_t largest_others(int32_t n, const double *x, double *other) {
     int32_t first = 0;
@@ -60,8 +83,8 @@ static int32_t largest_others(int32_t n, const double *x, double *other) {
     return first;
 }
 
-/* For each label the logarithm of the sum of the others. Nothing is subtracted from a sum, so nothing cancels; and the
- * others of the largest are seen beside the second, since beside the largest they may be 0. */
+/* For each label the logarithm of the sum of the others. Those of the largest are seen beside the second, since beside
+ * the largest they may be 0. */
 static void sum_others(int32_t n, const double *x, double *other) {
     const int32_t first = largest_others(n, x, other);
     const double  second = other[first];
@@ -85,15 +108,28 @@ static double log_of_sum(double a, double b) {
     return a > b ? a + log1p(exp(b - a)) : b + log1p(exp(a - b));
 }
 
+static void sum_labels(int32_t n, double cost, const double *held, double *message) {
+    const double most = largest(n, held);
+    double       room[PLI_BELIEF_LABELS];
+    if (is_tame(n, held, most, cost)) {
+        for (int32_t i = 0; i < n; i++) room[i] = exp(held[i] - most);
+        sum_tame(n, room, exp(-cost), message);
+        return;
+    }
+    sum_others(n, held, room);
+    for (int32_t i = 0; i < n; i++) message[i] = log_of_sum(held[i], room[i] - cost);
+}
+
+static void take_largest(int32_t n, double cost, const double *held, double *message) {
+    double other[PLI_BELIEF_LABELS];
+    (void)largest_others(n, held, other);
+    for (int32_t i = 0; i < n; i++) message[i] = held[i] > other[i] - cost ? held[i] : other[i] - cost;
+}
+
 /* The message of one who holds this, along an edge with this cost. */
 static void make_message(const pli_beliefs *b, double cost, const double *held, double *message) {
-    double other[PLI_BELIEF_LABELS];
-    if (b->most_probable) largest_others(b->labels, held, other);
-    else sum_others(b->labels, held, other);
-    for (int32_t i = 0; i < b->labels; i++) {
-        const double differ = other[i] - cost;
-        message[i] = !b->most_probable ? log_of_sum(held[i], differ) : held[i] > differ ? held[i] : differ;
-    }
+    if (b->most_probable) take_largest(b->labels, cost, held, message);
+    else sum_labels(b->labels, cost, held, message);
     const double most = largest(b->labels, message);
     for (int32_t i = 0; i < b->labels; i++) message[i] -= most;
 }
