@@ -59,6 +59,8 @@ near one.values stale.values 1e-9
 if [ "$sim" = yes ]; then
     picture sim --workers 4 --topology ps --transport sim
     cmp -s one.values sim.values || fail "simulated beliefs have other bits"
+    picture sim --workers 4 --topology ps --transport sim --engine async --scope edge --tolerance 1e-12
+    near one.values sim.values 1e-9
 fi
 picture part --supersteps 4 --checkpoint kept --checkpoint-every 4 --workers 2
 picture rest --resume kept --workers 3 --topology ps
