@@ -11,7 +11,7 @@ void pli_graph_effects(pli_talk *talk, const pli_graph_run *set, const pli_verte
                      named->name);
     else if (pli_opts_is_given(set->opts, "partition") && alone)
         pli_talk_say(talk, "note: --partition has no effect with one worker");
-    if (pli_opts_is_given(set->opts, "seed") && !named->learns && !simulated)
+    if (pli_opts_is_given(set->opts, "seed") && !named->draws && !simulated)
         pli_talk_say(talk, "note: --seed has no effect on %s without --transport sim: it draws no random numbers",
                      named->name);
 }

@@ -234,7 +234,7 @@ static plait_status choose(shared *s, plait_error *err) {
                         named->make != NULL ? "; --engine async has" : "");
     if (set->replicas > 1 && named->make == NULL)
         return pli_fail(err, PLAIT_EINVAL, "%s has no --replicas 2: nobody takes over a dead worker's part in it; "
-                        "pagerank, components, bfs and sssp have", named->name);
+                        "pagerank, components, bfs, sssp, beliefs and als have", named->name);
     plait_vertex_program_init(&s->program);
     s->program.name = named->name;
     s->program.user = choice;
@@ -268,6 +268,7 @@ static void sign(shared *s) {
     const size_t            n = strlen(s->stop.note);
     if (named->sign == NULL) return;
     snprintf(s->stop.note + n, sizeof s->stop.note - n, ", options %016" PRIx64, named->sign(s->choice.own));
+    s->stop.same = strlen(s->stop.note);
 }
 
 static plait_status go(shared *s, plait_error *err) {

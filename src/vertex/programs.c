@@ -128,7 +128,7 @@ static const pli_vertex_named programs[] = {
     { .name = "labels", .summary = "its community by label propagation (--supersteps, 10 by default): a vertex's id",
       .ids = true, .run = pli_run_labels, .near = PLAIT_NEAR_BOTH, .figures = pli_figures_labels, .out = true },
     { .name = "gcn", .summary = "the class that a graph convolution predicts, which learns from --features and --split",
-      .run = pli_run_gcn, .figures = pli_figures_gcn, .simple = true, .learns = true, .whole = true,
+      .run = pli_run_gcn, .figures = pli_figures_gcn, .simple = true, .learns = true, .whole = true, .draws = true,
       .prepare = pli_gcn_prepare, .release = pli_gcn_release, .needs = "--features ROWS --split WORDS" },
     { .name = "beliefs",
       .summary = "how probable each of its labels is, by belief propagation from --priors (--messages, --smoothing)",
@@ -137,7 +137,7 @@ static const pli_vertex_named programs[] = {
       .takes = { "priors", "messages", "smoothing", "tolerance" }, .needs = "--priors FILE", .most = 1000 },
     { .name = "als",
       .summary = "its bias and factors, where edges are ratings from users to items (--components, --l2, --seed)",
-      .make = pli_als_make, .figures = pli_figures_als, .out = true, .prepare = pli_als_prepare,
+      .make = pli_als_make, .figures = pli_figures_als, .out = true, .draws = true, .prepare = pli_als_prepare,
       .release = pli_als_release, .sign = pli_als_sign, .takes = { "components", "l2", "tolerance" }, .most = 30 },
 };
 enum { PROGRAMS = sizeof programs / sizeof *programs };

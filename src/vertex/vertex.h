@@ -303,6 +303,7 @@ typedef struct pli_vertex_named {
     bool at_once; /* it takes one superstep */
     bool whole;   /* each worker has the whole graph: the cut decides nothing */
     bool learns;  /* it needs features and a split; its supersteps are epochs */
+    bool draws;   /* random numbers, by --seed */
 } pli_vertex_named;
 
 /** All of them; NULL ends the list of their names. */

@@ -62,6 +62,19 @@ if [ "$sim" = yes ]; then
     picture sim --workers 4 --topology ps --transport sim --engine async --scope edge --tolerance 1e-12
     near one.values sim.values 1e-9
 fi
+if [ "$sim" = yes ]; then
+    # All that a worker has lies in the table, so a run goes on when one dies: to the same bits, or the same fixed point.
+    for at in 1 4 8; do
+        printf 'version: 1\nhosts: [{count: 4}]\nevents:\n  - kill: {ranks: 1, at: %s ms}\n' $at >dying.yaml
+        picture died --workers 4 --topology ps --transport sim --cluster dying.yaml --replicas 2 --events log
+        cmp -s one.values died.values || fail "a worker dies at $at ms: beliefs have other bits"
+        json died.out "o['ranks_lost'] == [1]"
+        works audit audit log
+        picture died --workers 4 --topology ps --transport sim --cluster dying.yaml --replicas 2 --engine async --tolerance 1e-12
+        near one.values died.values 1e-9
+        json died.out "o['ranks_lost'] == [1]"
+    done
+fi
 picture part --supersteps 4 --checkpoint kept --checkpoint-every 4 --workers 2
 picture rest --resume kept --workers 3 --topology ps
 cmp -s one.values rest.values || fail "beliefs from a checkpoint have other bits"
@@ -124,6 +137,11 @@ for setting in "--engine async --scope edge --topology ps" "--engine async --ord
     rate other --components 2 --l2 0.2 --tolerance 1e-5 --supersteps 500 --workers 3 $setting
     json other.out "o['converged'] and abs(o['objective'] - $(of best objective)) < 1e-6"
 done
+if [ "$sim" = yes ]; then
+    rate died --components 2 --l2 0.2 --tolerance 1e-5 --supersteps 500 --workers 4 --topology ps --transport sim --cluster dying.yaml \
+        --replicas 2 --engine async
+    json died.out "o['ranks_lost'] == [1] and o['converged'] and abs(o['objective'] - $(of best objective)) < 1e-6"
+fi
 works array graph run als --data ratings --components 8 --l2 0.1 --out factors.npy
 if command -v python3 >/dev/null && python3 -c 'import numpy' 2>no_numpy; then
     python3 -c "import numpy as np
@@ -155,6 +173,7 @@ refused 2 "bfs has no use for --priors: it is beliefs'" bfs --data pair --source
 refused 2 "beliefs has no use for --damping: it is pagerank's" beliefs --data pair --priors of_pair --damping 0.5
 refused 2 "--messages" beliefs --data pair --priors of_pair --messages min
 refused 2 "the checkpoint is of 'graph run beliefs" beliefs --data grid --priors priors --smoothing 0.6 --resume kept
+refused 2 "als: scatter with replicas 2 is refused" als --data ratings --workers 3 --topology ps --replicas 2
 refused 2 "has edges to others and from others" als --data ratings --undirected
 refused 2 "--l2 must be above 0" als --data ratings --l2 0
 refused 2 "--components" als --data ratings --components 65
