@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vertex/vertex.h"
+
 static const pli_command *const commands[] = {
     &pli_command_train,   &pli_command_predict,   &pli_command_transform, &pli_command_recommend, &pli_command_eval,
     &pli_command_inspect,
@@ -283,6 +285,9 @@ static void short_usage(FILE *file) {
 static int unknown_command(const char *name) {
     const char *say = pli_words_command(name);
     if (say != NULL) return pli_cli_usage("unknown command '%s'; %s", name, say);
+    if (pli_vertex_find(name, NULL) != NULL)
+        return pli_cli_usage("unknown command '%s'; it is a vertex program: 'plait graph run %s --data EDGES'", name,
+                             name);
     const char *names[COMMANDS];
     size_t      n = 0;
     while (commands[n] != NULL) {

@@ -70,7 +70,8 @@ static const pli_opt rows[] = {
     { "tolerance", PLI_OPT_F64, RUN(tolerance), "1e-10", "X",
       "pagerank, beliefs, als: it ends when no number changes by more in a superstep", 0, 1, "program" },
     { "supersteps", PLI_OPT_I64, RUN(supersteps), "0", "N",
-      "end after N supersteps; 0: when nothing changes, or as the program does by default", 0, MANY, "program" },
+      "end after N supersteps of this start, of gcn after N epochs; 0: when nothing changes, or as the program does by "
+      "default", 0, MANY, "program" },
     { "features", PLI_OPT_TEXT, RUN(features), NULL, "FILE",
       "gcn: a row of features and a label for each vertex, in the order of ids 0, 1, ...", 0, 0, "program" },
     { "split", PLI_OPT_TEXT, RUN(split), NULL, "FILE",
@@ -368,8 +369,13 @@ static int graph(int argc, char *const *argv) {
     int            code = PLI_EXIT_USAGE;
     if (!pli_cli_read(&pli_command_graph, argc, argv, &set, &given, &opts, &code)) return code;
     const bool runs = given.n > 0 && pli_is(given.item[0], "run");
-    if (given.n > 0 && !runs && !pli_is(given.item[0], words[0])) {
+    if (given.n > 0 && pli_vertex_find(given.item[0], NULL) != NULL) {
+        pli_cli_usage("graph: '%s' is a vertex program: say 'plait graph run %s --data EDGES'", given.item[0],
+                      given.item[0]);
+    } else if (given.n > 0 && !runs && !pli_is(given.item[0], words[0])) {
         pli_cli_unknown("word after graph:", given.item[0], words, 2);
+    } else if (runs && given.n > 2) {
+        pli_cli_usage("graph run: '%s' is one word too many; the file of the edges is named by --data", given.item[2]);
     } else if (given.n != 2) {
         pli_cli_usage(runs ? "graph run: say one program, as in 'plait graph run pagerank --data EDGES'; 'plait help "
                              "graph' lists them"

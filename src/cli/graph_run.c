@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "cli/paths.h"
+#include "cli/words.h"
 #include "comm/comm.h"
 #include "table/table.h"
 
@@ -323,8 +324,9 @@ int pli_graph_run_program(const pli_graph_run *set) {
     plait_error err = { .rank = -1 };
     s.result.named = pli_vertex_find(set->program, &err);
     if (s.result.named == NULL) {
-        pli_cli_fail(&err);
-        return PLI_EXIT_USAGE;
+        const char *say = pli_words_value("program", set->program);
+        return say != NULL ? pli_cli_usage("unknown vertex program '%s': %s", set->program, say)
+                           : pli_cli_usage("%s", err.text);
     }
     if (!check(set)) return PLI_EXIT_USAGE;
     if (pli_graph_stop_open(&s.stop, set, &err) < 0) return pli_cli_fail(&err);

@@ -152,14 +152,22 @@ void pli_graph_stop_opts(pli_graph_stop *stop, plait_vertex_opts *opts) {
 
 /* --- the end ------------------------------------------------------------------------------------------------------ */
 
-/* The words of the command, as a shell reads them, without a --resume that they have. */
-static void add_command(const pli_graph_run *set, pli_text *text) {
+/* Is the word --NAME, whose value is the next word, or --NAME=VALUE? */
+static bool is_option(const char *word, const char *name) {
+    const size_t n = strlen(name);
+    return strncmp(word, "--", 2) == 0 && strncmp(word + 2, name, n) == 0 && strchr("=", word[2 + n]) != NULL;
+}
+
+/* The words of the command, as a shell reads them, with the --resume and the --supersteps of the run that goes on: the
+ * limit counts the supersteps of one start, and some are done. */
+static void add_command(const pli_graph_run *set, int64_t supersteps, pli_text *text) {
     pli_text_add(text, "plait graph");
     for (int i = 0; i < set->argc; i++) {
         const char *word = set->argv[i];
-        if (strcmp(word, "--resume") == 0) i++;
-        else if (strncmp(word, "--resume=", 9) != 0) pli_again_word(text, word);
+        if (!is_option(word, "resume") && !is_option(word, "supersteps")) pli_again_word(text, word);
+        else if (strchr(word, '=') == NULL) i++;
     }
+    if (set->supersteps > 0) pli_text_add(text, " --supersteps %" PRId64, set->supersteps - supersteps);
     pli_again_word(text, "--resume");
     pli_again_word(text, set->checkpoint);
 }
@@ -171,7 +179,7 @@ void pli_graph_stop_say(pli_graph_stop *stop, int64_t supersteps, bool processes
         pli_text_add(&text, "nothing was saved, since there is no --checkpoint DIR");
     } else {
         pli_text_add(&text, "to go on%s: ", processes ? ", under any launcher" : "");
-        add_command(stop->set, &text);
+        add_command(stop->set, supersteps, &text);
     }
     pli_talk_tell_once(&stop->talk, "%s", text.failed ? "interrupted; out of memory for more" : text.data);
     pli_text_free(&text);

@@ -170,6 +170,19 @@ static const struct value_word {
     { "normalize", "|no|false|off|", "here it is none" },
     { "reduce", "|reproducible|deterministic|", "here it is exact" },
     { "balance", "|auto|adaptive|", "here it is dynamic" },
+    { "program", "|page-rank|pr|ppr|personalized-pagerank|", "here it is pagerank (with --source: personalised)" },
+    { "program", "|cc|wcc|connected-components|connected-component|weakly-connected-components|union-find|",
+      "here it is components" },
+    { "program", "|scc|strongly-connected-components|", "here it is strong" },
+    { "program", "|breadth-first-search|hops|", "here it is bfs" },
+    { "program", "|shortest-path|shortest-paths|dijkstra|bellman-ford|single-source-shortest-paths|",
+      "here it is sssp (bfs, if all edges have one length)" },
+    { "program", "|triangle-count|triangle-counting|tc|", "here it is triangles" },
+    { "program", "|lcc|clustering-coefficient|transitivity|", "here it is clustering" },
+    { "program", "|k-core|coreness|core-number|core-numbers|", "here it is kcore" },
+    { "program", "|color|colour|colouring|graph-coloring|", "here it is coloring" },
+    { "program", "|lpa|cdlp|label-propagation|community|communities|", "here it is labels" },
+    { "program", "|graph-convolution|gnn|", "here it is gcn" },
 };
 
 static const struct option_word commands[] = {

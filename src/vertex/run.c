@@ -259,6 +259,7 @@ plait_status plait_vertex_run_with(plait_job *job, const plait_edges *edges, con
     plait_status status = make(&run);
     if (status == PLAIT_OK) status = pli_vertex_begin(&run);
     if (status == PLAIT_OK) status = go(&run);
+    if (run.limit > 0 && run.report.supersteps >= run.limit) run.report.interrupted = 0; /* its limit has ended it */
     if (status == PLAIT_OK) status = plait_job_barrier(job);
     if (status == PLAIT_OK && values_out != NULL)
         status = run.rounds != NULL ? pli_rounds_values(&run, values_out)

@@ -189,9 +189,26 @@ again=$(sed -n 's/.*interrupted after superstep [0-9]*; to go on: plait //p' tol
 [ "$again" = "graph run sssp --data path --source 0 --checkpoint told --checkpoint-every 1 --resume told" ] ||
     fail "how to go on: $(cat told.err)"
 works rest graph run sssp --data path --source 0 --resume told --quiet
+cmp -s whole.out rest.out || fail "an interrupted run goes on to other ways"
+# A limit counts the supersteps of one start: the command asks for those that are left.
+works whole graph run sssp --data path --source 0 --supersteps 2900 --quiet
+rm -r told
+"$PLAIT" graph run sssp --supersteps=2900 --data path --source 0 --checkpoint told --checkpoint-every 1 >told.out 2>told.err &
+pid=$!
+until_holds 60 has_one || fail "no checkpoint: $(cat told.err)"
+kill -INT $pid
+code=0
+wait $pid || code=$?
+[ $code -eq 75 ] || fail "interrupted: exit $code: $(cat told.err)"
+again=$(sed -n 's/.*interrupted after superstep [0-9]*; to go on: plait //p' told.err)
+done=$(sed -n 's/.*interrupted after superstep \([0-9]*\);.*/\1/p' told.err)
+[ "$again" = "graph run sssp --data path --source 0 --checkpoint told --checkpoint-every 1 --supersteps $((2900 - done)) --resume told" ] ||
+    fail "how to go on to a limit: $(cat told.err)"
+# shellcheck disable=SC2086
+works rest $again --quiet
+cmp -s whole.out rest.out || fail "an interrupted run goes on to another limit"
 works anew graph run sssp --data path --source 0 --checkpoint unborn --resume unborn
 says anew.err '^plait: unborn holds no checkpoint: the run starts from the beginning$' || fail "a run that starts from the beginning: $(cat anew.err)"
-cmp -s whole.out rest.out || fail "an interrupted run goes on to other ways"
 
 # --out: a file, or a NumPy array, whose rows are ids and values; nothing is left of a run that fails.
 works out graph run pagerank --data big --out ranks --json --quiet
@@ -228,6 +245,11 @@ refused 1 "cut.gz" run bfs --data cut.gz --source 1
 refused 1 "nowhere" run bfs --data nowhere --source 1
 refused 2 "weight -1" run sssp --data minus --source 1
 refused 2 "did you mean 'pagerank'?" run pagerang --data snap
+refused 2 "unknown vertex program 'wcc': here it is components" run wcc --data snap
+refused 2 "say 'plait graph run bfs --data EDGES'" bfs --data snap
+refused 2 "'snap' is one word too many; the file of the edges is named by --data" run bfs snap
+"$PLAIT" bfs --data snap >said 2>err && fail "plait bfs went on"
+says err "unknown command 'bfs'; it is a vertex program: 'plait graph run bfs --data EDGES'" || fail "plait bfs: $(cat err)"
 refused 2 "needs --source ID" run bfs --data snap
 refused 2 "no such vertex" run bfs --data snap --source 77
 refused 2 "components has no --source" run components --data snap --source 1
