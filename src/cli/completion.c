@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "table/topology/topology.h"
+
 /* --- the options of a command --------------------------------------------------------------------------------- */
 
 /* These commands also take the options of train. */
@@ -60,6 +62,37 @@ static void add_policies(pli_text *words) {
         pli_text_add(words, "%s%s", i > 0 ? " " : "", pli_consistencies()[i]->name);
 }
 
+static void add_word(pli_text *words, const char *word, size_t length) {
+    pli_text_add(words, "%s%.*s", words->length > 0 ? " " : "", (int)length, word);
+}
+
+/* Adds gossip:ring and the like for gossip:G. */
+static void add_topology(pli_text *words, const char *word, size_t name) {
+    for (size_t i = 0; pli_topologies()[i] != NULL; i++) {
+        const pli_topology_kind *is = pli_topologies()[i];
+        if (strncmp(is->name, word, name) != 0 || is->name[name] != '\0') continue;
+        for (const char *c = is->parameters; *c != '\0'; c += strcspn(c, "|"), c += *c == '|') {
+            add_word(words, word, name + 1);
+            pli_text_add_bytes(words, c, strcspn(c, "|"));
+        }
+    }
+}
+
+/* Adds the choices of "auto|layers|FILE" that can be typed as they stand. */
+static pli_offer add_choices(pli_text *words, const char *choices) {
+    pli_offer offer = PLI_OFFER_WORDS;
+    for (const char *c = choices; *c != '\0'; c += *c == '|') {
+        const size_t length = strcspn(c, "|");
+        size_t       lower = 0;
+        while (lower < length && !isupper((unsigned char)c[lower])) lower++;
+        if (lower == length) add_word(words, c, length);
+        else if (strncmp(c, "FILE", length) == 0) offer = PLI_OFFER_BOTH;
+        else if (lower > 1) add_topology(words, c, lower - 1);
+        c += length;
+    }
+    return offer;
+}
+
 pli_offer pli_offer_of(const pli_opt *row, pli_text *words) {
     words->length = 0;
     if (row->kind == PLI_OPT_FLAG || row->kind == PLI_OPT_LATER) return PLI_OFFER_NOTHING;
@@ -67,10 +100,8 @@ pli_offer pli_offer_of(const pli_opt *row, pli_text *words) {
         add_policies(words);
         return PLI_OFFER_WORDS;
     }
-    if (row->kind == PLI_OPT_CHOICE || (row->argument != NULL && islower((unsigned char)row->argument[0]))) {
-        for (const char *c = row->argument; *c != '\0'; c++) pli_text_add_bytes(words, *c == '|' ? " " : c, 1);
-        return PLI_OFFER_WORDS;
-    }
+    if (row->kind == PLI_OPT_CHOICE || (row->argument != NULL && islower((unsigned char)row->argument[0])))
+        return add_choices(words, row->argument);
     return row->kind == PLI_OPT_TEXT || row->kind == PLI_OPT_LIST ? PLI_OFFER_FILES : PLI_OFFER_VALUE;
 }
 

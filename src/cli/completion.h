@@ -13,7 +13,13 @@ typedef struct pli_offers {
     pli_opt *rows[2];
 } pli_offers;
 
-typedef enum pli_offer { PLI_OFFER_NOTHING, PLI_OFFER_VALUE, PLI_OFFER_WORDS, PLI_OFFER_FILES } pli_offer;
+typedef enum pli_offer {
+    PLI_OFFER_NOTHING,
+    PLI_OFFER_VALUE,
+    PLI_OFFER_WORDS,
+    PLI_OFFER_FILES,
+    PLI_OFFER_BOTH /* words, and the names of files */
+} pli_offer;
 
 /** false: no memory. Close it in any case. */
 bool pli_offers_open(const pli_command *command, pli_offers *offers);
@@ -21,7 +27,8 @@ void pli_offers_close(pli_offers *offers);
 /** The option behind `last` (NULL: the first) that help shows; each name once. NULL: there is none. */
 const pli_opt *pli_offers_next(const pli_offers *offers, const pli_opt *last);
 /** What follows the option: nothing (a flag), a value that only the user knows, one of the words that are added to
- *  `words` with blanks between, or the name of a file. */
+ *  `words` with blanks between, the name of a file, or one of both. A word is never a placeholder: of gossip:G there
+ *  are gossip:ring and the like, of K:X nothing. */
 pli_offer pli_offer_of(const pli_opt *row, pli_text *words);
 /** Adds the first clause of a help text without newlines; each character of `escaped` gets `escape` before it. */
 void pli_offer_help(pli_text *text, const char *help, const char *escaped, const char *escape);

@@ -1,4 +1,4 @@
-/* The completion script for bash: one function, which sets COMPREPLY. */
+/* The completion script for bash: a function that joins what bash has cut, and one that sets COMPREPLY. */
 #include "cli/completion.h"
 
 #include <string.h>
@@ -14,8 +14,9 @@ static void complete_value(pli_text *text, const pli_opt *row) {
     pli_text        words = { 0 };
     const pli_offer offer = pli_offer_of(row, &words);
     if (offer != PLI_OFFER_NOTHING) pli_text_add(text, "        --%s)", row->name);
-    if (offer == PLI_OFFER_WORDS)
-        pli_text_add(text, " COMPREPLY=($(compgen -W \"%.*s\" -- \"$word\"));", (int)words.length, words.data);
+    if (offer == PLI_OFFER_WORDS || offer == PLI_OFFER_BOTH)
+        pli_text_add(text, " COMPREPLY=($(compgen -W \"%.*s\" -- \"$word\")%s);", (int)words.length, words.data,
+                     offer == PLI_OFFER_BOTH ? " $(compgen -f -- \"$word\")" : "");
     if (offer == PLI_OFFER_FILES) pli_text_add(text, " COMPREPLY=($(compgen -f -- \"$word\"));");
     if (offer != PLI_OFFER_NOTHING) pli_text_add(text, " return ;;\n");
     text->failed = text->failed || words.failed;
@@ -42,11 +43,35 @@ static void complete_topics(pli_text *text) {
     pli_text_add(text, "\n        else\n            COMPREPLY=($(compgen -f -- \"$word\"))\n        fi ;;\n");
 }
 
+/* bash cuts words at = and at :, and replaces the last piece alone. So --topology=gossip:r is made --topology gossip:r,
+ * and of what fits only the part behind the last colon is answered. */
+static const char rejoin[] = "_plait() {\n"
+                             "    local given=(\"${COMP_WORDS[@]}\") last=$COMP_CWORD piece joins= i\n"
+                             "    local COMP_WORDS=() COMP_CWORD\n"
+                             "    for ((i = 0; i <= last; i++)); do\n"
+                             "        piece=${given[i]}\n"
+                             "        if [ \"$piece\" = = ]; then\n"
+                             "            COMP_WORDS+=('') joins=1\n"
+                             "        elif [ -n \"$joins\" ] || { [ \"$piece\" = : ] && [ $i -gt 0 ]; }; then\n"
+                             "            COMP_WORDS[${#COMP_WORDS[@]} - 1]+=$piece joins=\n"
+                             "            [ \"$piece\" = : ] && joins=1\n"
+                             "        else\n"
+                             "            COMP_WORDS+=(\"$piece\")\n"
+                             "        fi\n"
+                             "    done\n"
+                             "    COMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n"
+                             "    _plait_words\n"
+                             "    case ${COMP_WORDS[COMP_CWORD]} in\n"
+                             "    *:*)\n        piece=${COMP_WORDS[COMP_CWORD]%:*}:\n"
+                             "        COMPREPLY=(\"${COMPREPLY[@]#\"$piece\"}\") ;;\n"
+                             "    esac\n"
+                             "}\n";
+
 void pli_completion_bash(pli_text *text) {
     const pli_command *const *commands = pli_commands();
     /* $at: index of the command; after `launch ... --`, that of the program to start, which "plait" may precede */
     pli_text_add(text,
-                 "# bash completion of plait; written by: plait help --completion bash\n_plait() {\n"
+                 "# bash completion of plait; written by: plait help --completion bash\n_plait_words() {\n"
                  "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} options= at=1 i\n"
                  "    for ((i = 2; i < COMP_CWORD && at == 1; i++)); do\n"
                  "        [ \"${COMP_WORDS[1]} ${COMP_WORDS[i]}\" = 'launch --' ] && at=$((i + 1))\n    done\n"
@@ -60,5 +85,5 @@ void pli_completion_bash(pli_text *text) {
     pli_text_add(text, "    esac\n    local place=\"${COMP_WORDS[*]:at:COMP_CWORD-at}\"\n"
                        "    case $word in\n    -*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")) ;;\n");
     complete_topics(text);
-    pli_text_add(text, "    esac\n}\ncomplete -o filenames -F _plait plait\n");
+    pli_text_add(text, "    esac\n}\n%scomplete -o filenames -F _plait plait\n", rejoin);
 }

@@ -37,6 +37,7 @@ static void complete_value(pli_text *text, const pli_opt *row) {
     const pli_offer offer = pli_offer_of(row, &words);
     if (offer == PLI_OFFER_WORDS) pli_text_add(text, " -x -a '%.*s'", (int)words.length, words.data);
     if (offer == PLI_OFFER_FILES) pli_text_add(text, " -r -F");
+    if (offer == PLI_OFFER_BOTH) pli_text_add(text, " -r -F -a '%.*s'", (int)words.length, words.data);
     if (offer == PLI_OFFER_VALUE) pli_text_add(text, " -x");
     text->failed = text->failed || words.failed;
     pli_text_free(&words);

@@ -19,8 +19,9 @@ static void describe(pli_text *text, const char *before, const char *word, const
 static void complete_value(pli_text *text, const pli_opt *row) {
     pli_text        words = { 0 };
     const pli_offer offer = pli_offer_of(row, &words);
-    if (offer == PLI_OFFER_WORDS)
-        pli_text_add(text, "        --%s) compadd -- %.*s; return ;;\n", row->name, (int)words.length, words.data);
+    if (offer == PLI_OFFER_WORDS || offer == PLI_OFFER_BOTH)
+        pli_text_add(text, "        --%s) compadd -- %.*s; %sreturn ;;\n", row->name, (int)words.length, words.data,
+                     offer == PLI_OFFER_BOTH ? "_files; " : "");
     if (offer == PLI_OFFER_FILES) pli_text_add(text, "        --%s) _files; return ;;\n", row->name);
     if (offer == PLI_OFFER_VALUE)
         pli_text_add(text, "        --%s) _message '%s'; return ;;\n", row->name,
@@ -52,6 +53,8 @@ void pli_completion_zsh(pli_text *text) {
     pli_text_add(text, "#compdef plait\n# zsh completion of plait; written by: plait help --completion zsh\n"
                        "_plait() {\n"
                        "    local -a offers\n    local before=$words[CURRENT-1]\n    local -i at=2 i\n"
+                       "    if [[ $words[CURRENT] == --*=* ]]; then\n"
+                       "        before=${words[CURRENT]%%%%=*}\n        compset -P 1 '*='\n    fi\n"
                        "    for ((i = 3; i < CURRENT && at == 2; i++)); do\n"
                        "        [[ \"$words[2] $words[i]\" == 'launch --' ]] && at=$((i + 1))\n    done\n"
                        "    ((at > 2 && at < CURRENT)) && [[ ${words[at]:t} == plait ]] && at=$((at + 1))\n"

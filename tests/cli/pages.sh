@@ -57,7 +57,7 @@ if command -v zsh >/dev/null; then
     # offers "words" WORD: zsh offers a word for the last of them; what the shell's own functions get is printed
     offers() {
         zsh -f -c 'compdef() {}; compadd() { shift; print -l -- $@; }; _files() { print files; }; _message() { print $1; }
-            _describe() { print -l -- ${(P)@[-1]}; }
+            compset() { :; }; _describe() { print -l -- ${(P)@[-1]}; }
             . ./zsh.out; words=('"$1"'); CURRENT=$#words; _plait' | sed 's/:.*//' | grep -qx -- "$2" || fail "zsh: '$1' without $2"
     }
     offers 'plait tr' transform
@@ -65,6 +65,10 @@ if command -v zsh >/dev/null; then
     offers 'plait train --optimizer ad' adagrad
     offers 'plait launch -n 2 -- plait train --consistency se' sequential
     offers 'plait cv --ep' --epochs
+    offers 'plait train --optimizer=ad' adagrad
+    offers 'plait train --topology g' gossip
+    offers 'plait graph place net --place ch' chain
+    offers 'plait graph place net --place ch' files
     offers 'plait train --epochs 1' N
     offers 'plait predict --data x' files
     offers 'plait checkpoint ve' verify
@@ -82,6 +86,9 @@ if command -v fish >/dev/null; then
     offers 'plait train --optimizer ad' adagrad
     offers 'plait launch -n 2 -- plait train --consistency se' sequential
     offers 'plait cv --ep' --epochs
+    offers 'plait train --topology=gossip:r' --topology=gossip:ring
+    offers 'plait graph place net --place ch' chain
+    offers 'plait graph place net --place fish.o' fish.out
     offers 'plait predict --data fish.o' fish.out
     offers 'plait checkpoint ve' verify
     offers 'plait graph run pager' pagerank
@@ -98,6 +105,16 @@ completes 'plait tran' transform
 completes 'plait train --topo' --topology
 completes 'plait train --optimizer ad' 'adagrad adam'
 completes 'plait train --consistency se' sequential
+# bash cuts words at = and at :, and wants the last piece alone.
+completes 'plait train --optimizer = ad' 'adagrad adam'
+completes 'plait cv --schedule =' 'constant invsqrt cosine'
+completes 'plait train --topology g' 'gossip:ring gossip:torus gossip:exp'
+completes 'plait train --topology gossip : r' ring
+completes 'plait train --topology = gossip :' 'ring torus exp'
+completes 'plait launch -n 2 -- plait train --topology = gossip : e' exp
+completes 'plait train --class-weight b' balanced
+completes 'plait train --class-weight K' ''
+completes 'plait graph place net --place bash.o' bash.out
 completes 'plait audit --as bs' bsp
 completes 'plait help cons' consistency
 completes 'plait help es' essp
