@@ -179,6 +179,17 @@ static void hint(const pli_opt *rows, plait_error *err) {
     }
 }
 
+/* launch is given an option that only train has: it stands on the wrong side of --. */
+static void hint_behind(plait_error *err) {
+    mistake     m = { .length = 0 };
+    plait_error before = *err;
+    if (!is_unknown_name(before.text, &m) || before.text[m.length] != '\0') return;
+    pli_opt *rows = pli_command_rows(&pli_command_train);
+    if (rows != NULL && has_option(rows, m.name))
+        pli_fail(err, err->code, "%s; it is train's: write it behind '-- plait train'", before.text);
+    pli_free(rows);
+}
+
 /* Refuses variables that are no command's option, as typos. Variables for other commands are allowed. */
 static plait_status check_variables(plait_error *err) {
     pli_opt *tables[COMMANDS];
@@ -201,6 +212,7 @@ static plait_status read_rows(const pli_command *command, int argc, char *const 
         return status;
     }
     hint(rows, err);
+    if (command == &pli_command_launch) hint_behind(err);
     pli_free(rows);
     return status;
 }

@@ -382,8 +382,9 @@ static int open_dashboard(supervisor *s, bool asked) {
     int         code = PLI_EXIT_USAGE;
     if (!asked && of_train == NULL) return PLI_EXIT_DONE;
     if (!is_train(s->words)) {
-        pli_cli_usage("launch: --dashboard with %s is refused: only train tells a dashboard of itself; 'plait doctor "
-                      "PID' asks any run", s->words->item[0]);
+        pli_cli_usage("launch: --dashboard with '%s%s%s' is refused: only train tells a dashboard of itself; 'plait "
+                      "doctor PID' asks any run", s->words->item[0], s->words->n > 1 ? " " : "",
+                      s->words->n > 1 ? s->words->item[1] : "");
     } else if (asked && of_train != NULL) {
         pli_cli_usage("launch: --dashboard %" PRId64 ", and train --dashboard %s: give it only to launch, whose page "
                       "shows all ranks", port, of_train);
@@ -472,7 +473,7 @@ static int launch(int argc, char *const *argv) {
     char          **spelled = pli_array((size_t)argc + 1, sizeof *spelled);
     if (spelled == NULL) return pli_cli_usage("launch: out of memory"), PLI_EXIT_FAILED;
     if (!has_end(argc, argv)) {
-        pli_cli_usage("launch: no command; say 'plait launch -n N -- plait train ...'");
+        pli_cli_usage("launch: no command: it stands behind --, as in 'plait launch -n N -- plait train ...'");
     } else if (pli_cli_read(&pli_command_launch, argc, spell_out(argc, argv, spelled), &set, &words, &opts, &code)) {
         if (set.keeper && words.n > 0) {
             code = keep(&words);

@@ -97,7 +97,7 @@ if [ -z "$mpirun" ]; then
 fi
 
 # Under launch: all ranks, and the leading one dies.
-exits 2 'only train tells a dashboard' none launch -n 2 --dashboard 0 -- sleep 1
+exits 2 "with 'sleep 1' is refused: only train tells a dashboard" none launch -n 2 --dashboard 0 -- sleep 1
 exits 2 'give it only to launch' none launch -n 2 --dashboard 0 -- plait train --data part --dashboard 0
 pid_of() { tr '{' '\n' <data | sed -n "s/^\"rank\": $1, .*\"pid\": \([0-9]*\), \"up\": true.*/\1/p"; }
 # dies: kills the leading rank; its dashboard must show that, and that the run goes on

@@ -85,7 +85,8 @@ exits 1 "gone" gone inspect gone
 exits 1 "gone" gone predict --model-file gone --data part
 exits 2 "two different answers" two predict --model-file gone --data part --proba --contributions
 exits 2 "no number of processes" many launch -- plait train
-exits 2 "no command" nothing launch -n 2
+exits 2 "no command: it stands behind --, as in 'plait launch" nothing launch -n 2
+exits 2 "unknown option --heartbeat; it is train's: write it behind '-- plait train'" nothing launch -n 2 --heartbeat 3s -- plait train
 exits 2 "no command" nothing launch -n 2 --
 exits 2 "launch" zero launch -n 0 -- plait train
 for word in smaple predcit; do
