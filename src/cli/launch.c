@@ -303,7 +303,8 @@ static void say_end(const supervisor *s, const ending *end, int64_t restarts) {
     if (s->checkpoint != NULL)
         pli_text_add(&text, "; the run is lost with it; to go on from its newest checkpoint: the same command with "
                             "--resume %s", s->checkpoint);
-    else pli_text_add(&text, "; the run is lost with it: start it again");
+    else pli_text_add(&text, "; the run is lost with it: start it again%s",
+                      restarts > 0 || s->set->max_restarts > 0 ? "" : " (launch --max-restarts R does)");
     pli_cli_usage("launch: %s", text.data != NULL ? text.data : "out of memory");
     pli_watched_note(s->watched, "end", text.data);
     pli_text_free(&text);

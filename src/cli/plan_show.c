@@ -155,10 +155,13 @@ void pli_plan_text(const pli_plan *plan, pli_text *text) {
     if (n == 0 || !ran(order[0])) return;
     name_of(order[0], " workers", name);
     pli_compare_seconds(order[0]->seconds, time);
-    pli_text_add(text, "shortest: %s: %s for %s%" PRId64 " clocks%s\n", name, time,
+    pli_text line = { 0 };
+    pli_text_add(&line, "shortest: %s: %s for %s%" PRId64 " clocks%s", name, time,
                  order[0]->typical.ended ? "" : "at most ",
                  order[0]->typical.ended ? order[0]->typical.clocks : order[0]->typical.all_clocks,
                  all_ended(order, n) ? "" : "; clocks of other settings may learn more: plait compare --transport sim");
+    pli_cli_wrap(text, line.data != NULL ? line.data : "", 0, pli_cli_width());
+    pli_text_free(&line);
     add_cheapest(plan, order, n, text);
 }
 

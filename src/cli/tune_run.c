@@ -21,6 +21,7 @@ typedef struct fit {
     pli_train_plan     plan;
     const char        *out; /* NULL: the model is not saved */
     plait_report       report;
+    bool               unjudged; /* its report lacks the figure of --by */
 } fit;
 
 static plait_status save(fit *f, const plait_model *model, plait_error *err) {
@@ -110,6 +111,28 @@ static double judge(const pli_tune *tune, const plait_report *r) {
     return isfinite(r->test_loss) ? r->test_loss : r->test_rmse;
 }
 
+/* The held-out rows were measured, but by other figures than --by's, as of classes by no rmse: no trial can be judged. */
+static plait_status check_by(fit *f, double loss, plait_error *err) {
+    static const char *const names[] = { "accuracy", "auc", "rmse", "mae" };
+    const plait_report      *r = &f->report;
+    const pli_cv_fold        fold = { .report = *r };
+    pli_text                 had = { 0 };
+    if (isfinite(loss) || f->tune->validates || pli_is(f->tune->set.by, "loss")) return PLAIT_OK;
+    if (isfinite(r->test_loss) || isfinite(r->test_rmse)) pli_text_add(&had, "loss");
+    for (size_t i = 0; had.length > 0 && i < sizeof names / sizeof *names; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "test_%s", names[i]);
+        if (isfinite(pli_cv_value(&fold, name))) pli_text_add(&had, ", %s", names[i]);
+    }
+    f->unjudged = had.length > 0;
+    const plait_status status =
+        !f->unjudged ? PLAIT_OK
+                     : pli_fail(err, PLAIT_EINVAL, "tune: --by %s: these rows and this model have none; they have %s",
+                                f->tune->set.by, had.data);
+    pli_text_free(&had);
+    return status;
+}
+
 static plait_status run_fold(fit *f, int32_t fold, double share, double *loss_out, plait_error *err) {
     pli_tune    *tune = f->tune;
     plait_data  *rows = NULL, *held_out = NULL;
@@ -120,6 +143,7 @@ static plait_status run_fold(fit *f, int32_t fold, double share, double *loss_ou
         status = pli_folds_take(&tune->folds, tune->data, fold, true, &held_out, err);
     if (status >= 0) status = train(f, rows, held_out, err);
     *loss_out = judge(tune, &f->report);
+    if (status >= 0 && f->report.interrupted <= 0) status = check_by(f, *loss_out, err);
     plait_data_destroy(&rows);
     plait_data_destroy(&held_out);
     return status;
@@ -158,8 +182,8 @@ static void tell(pli_tune *tune, int64_t trial, int32_t rung, const pli_tune_run
     pli_text_free(&words);
 }
 
-/* false: a signal came, and the trial counts as not begun. */
-static bool run_trial(pli_tune *tune, int64_t trial, int32_t rung, pli_tune_run *run) {
+/* false: a signal came, and the trial counts as not begun. *refused_out: why no trial can be judged. */
+static bool run_trial(pli_tune *tune, int64_t trial, int32_t rung, pli_tune_run *run, plait_error *refused_out) {
     fit            *f = pli_calloc(1, sizeof *f);
     plait_error     err = { .rank = -1 };
     bool            stopped = false;
@@ -171,6 +195,7 @@ static bool run_trial(pli_tune *tune, int64_t trial, int32_t rung, pli_tune_run 
     if (status < 0) snprintf(run->error, sizeof run->error, "%s", err.text);
     else if (!isfinite(run->loss)) snprintf(run->error, sizeof run->error, "it has no finite %s", tune->set.by);
     if (status < 0 || !isfinite(run->loss)) run->loss = (double)INFINITY;
+    if (f != NULL && f->unjudged) *refused_out = err;
     if (f != NULL) close_fit(f);
     pli_free(f);
     return !stopped;
@@ -199,8 +224,13 @@ static void run_trials(void *user, int64_t number, int32_t thread) {
     while (take_trial(tune, &trial, &rung)) {
         pli_tune_run run = { .state = PLI_TUNE_DONE, .loss = (double)INFINITY, .deviation = (double)NAN };
         pthread_mutex_unlock(&tune->mutex);
-        const bool whole = run_trial(tune, trial, rung, &run);
+        plait_error refused = { .rank = -1 };
+        const bool  whole = run_trial(tune, trial, rung, &run, &refused);
         pthread_mutex_lock(&tune->mutex);
+        if (refused.code < 0) {
+            tune->failed = refused;
+            break;
+        }
         if (whole) run.order = ++tune->ended;
         *pli_halving_run(&tune->halving, trial, rung) = whole ? run : (pli_tune_run){ .state = PLI_TUNE_NONE };
         if (whole && pli_tune_lines_add(tune, trial, rung, &tune->failed) >= 0) tell(tune, trial, rung, &run);

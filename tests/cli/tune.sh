@@ -52,6 +52,8 @@ grep -q '^model' long.out && fail "a model that is not written is told: $(cat lo
 grep -q '"out": null' long.html || fail "the page tells a model that is not written"
 [ -e long.model ] || [ -e long.model.done ] && fail "an interrupted search has left a model"
 exits 2 'report would write over --out .FILE.done. new.done' record tune --data part --out new --report new.done
+exits 2 "^plait: tune: --by rmse: these rows and this model have none; they have loss, accuracy, auc$" by tune --data part --trials 9 --folds 2 --by rmse
+grep -q 'trial 1' by.err && fail "a figure that the model lacks fails in each trial: $(cat by.err)"
 exits 1 'no file of trials' none tune --data part --trials 5 --trials-file changed
 
 # Halving: few rise to all rows, and one does in any case.
