@@ -211,6 +211,18 @@ post rows /predict application/json rows
 grep -q '^{"predictions": \["[a-z]*"\]}$' rows.body || fail "missing values: $(cat rows.body)"
 stops TERM
 
+# Columns without names: objects have them in any order, by the names that inspect shows.
+printf '30,7,no\n40,1,yes\n50,4,yes\n20,9,no\n' >unnamed
+works unnamed train --data unnamed --label -1 --out unnamed.model --quiet
+works want predict --model-file unnamed.model --data unnamed --proba
+start unnamed --model-file unnamed.model
+echo '[{"c2": 7, "c1": 30}, {"c1": 40, "c2": 1}, {"c3": "yes", "c2": 4, "c1": 50}, {"c2": 9, "c1": 20}]' >rows
+post rows '/predict?proba=1' application/json rows -H 'Accept: text/plain'
+cmp -s rows.body want.out || fail "objects of columns without names: $http $(cat rows.body)"
+echo '[{"c2": 7, "age": 30}]' >rows
+refused 400 "row 1, column age: the model's columns have no names; call them c1, c2" rows /predict application/json rows
+stops TERM
+
 wait $slow
 pid=$slow_pid started=slow
 [ "$(cat slow.code)" = 408 ] || fail "a body that comes too slowly: $(cat slow.code) $(cat slow.body)"

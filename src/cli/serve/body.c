@@ -15,7 +15,8 @@
 typedef struct reading {
     const pli_schema *schema;
     pli_body_rows    *to;
-    json_t           *keys; /* list: the columns of objects, in the order of the first one; NULL: rows are lists */
+    json_t           *keys; /* list: the columns of objects, in the order of the first one, or of a model whose columns
+                               have numbers for names; NULL: rows are lists */
     int64_t           row;  /* from 1 */
     bool              table;
     plait_error      *err;
@@ -132,6 +133,16 @@ static plait_status add_list(reading *r, const json_t *row) {
     return PLAIT_OK;
 }
 
+/* Columns without names are read by place, so their objects are put into the model's order by the names c1, c2, ... that
+ * it lists. The label is no feature, and may be there. */
+static plait_status check_column(const reading *r, const char *key) {
+    const pli_schema *s = r->schema;
+    for (int64_t i = 0; i < s->columns; i++)
+        if (pli_is(s->column[i].name, key)) return PLAIT_OK;
+    return bad_cell(r, key, "the model's columns have no names; call them c1, c2, ... as 'plait inspect' does, or send "
+                    "lists");
+}
+
 static plait_status add_object(reading *r, json_t *row) {
     const char *key;
     json_t     *value;
@@ -149,6 +160,10 @@ static plait_status add_object(reading *r, json_t *row) {
     }
     if (known == json_object_size(row)) return PLAIT_OK;
     json_object_foreach(row, key, value) {
+        if (!r->schema->has_names) {
+            PLI_TRY(check_column(r, key));
+            continue;
+        }
         bool found = false;
         size_t i;
         json_t *name;
@@ -164,6 +179,12 @@ static plait_status first_row(reading *r, const json_t *row) {
     json_t     *value;
     if (!json_is_object(row)) return r->table ? add_header(r) : PLAIT_OK;
     r->keys = json_array();
+    if (r->table && !r->schema->has_names) {
+        const pli_schema *s = r->schema;
+        for (int64_t i = feature_column(s, 0); i >= 0; i = feature_column(s, i + 1))
+            json_array_append_new(r->keys, json_string(s->column[i].name));
+        return add_header(r);
+    }
     json_object_foreach((json_t *)row, key, value) json_array_append_new(r->keys, json_string(key));
     return r->table ? add_header(r) : PLAIT_OK;
 }
