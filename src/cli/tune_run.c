@@ -111,7 +111,7 @@ static double judge(const pli_tune *tune, const plait_report *r) {
     return isfinite(r->test_loss) ? r->test_loss : r->test_rmse;
 }
 
-/* The held-out rows were measured, but by other figures than --by's, as of classes by no rmse: no trial can be judged. */
+/* The held-out rows were measured, but by other figures than --by's (classes have no rmse): no trial can be judged. */
 static plait_status check_by(fit *f, double loss, plait_error *err) {
     static const char *const names[] = { "accuracy", "auc", "rmse", "mae" };
     const plait_report      *r = &f->report;

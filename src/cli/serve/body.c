@@ -133,8 +133,8 @@ static plait_status add_list(reading *r, const json_t *row) {
     return PLAIT_OK;
 }
 
-/* Columns without names are read by place, so their objects are put into the model's order by the names c1, c2, ... that
- * it lists. The label is no feature, and may be there. */
+/* Columns without names are read by place, so their objects are put into the model's order by the names c1, c2, ...
+ * that it lists. The label is no feature, and may be there. */
 static plait_status check_column(const reading *r, const char *key) {
     const pli_schema *s = r->schema;
     for (int64_t i = 0; i < s->columns; i++)
