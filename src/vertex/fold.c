@@ -132,10 +132,11 @@ static plait_status spread(pli_vertex_run *run) {
     return finish(f);
 }
 
-/* In place of a worker that has died in this clock. */
+/* In place of a worker that has died in this clock. What it reads now does not count as seen: if the clock was safe
+ * already, though this worker had not heard that, these are the next clock's values, and what it pushes counts nowhere.
+ * So all tell once more in the next superstep. */
 static plait_status stand_in(pli_vertex_run *run) {
     folding *f = run->engine;
-    memcpy(f->seen, run->values, (size_t)run->part.n * 8);
     memcpy(f->best, run->values, (size_t)run->part.n * 8);
     f->hits = 0;
     pull(f);
