@@ -107,7 +107,7 @@ static int show(const eval_settings *set, const found_figures *found) {
     pli_text text = { 0 };
     if (set->json) {
         pli_json_begin(&text);
-        pli_record_keys(&found->report, NULL, NULL, &text);
+        pli_record_keys(&found->report, NULL, NULL, NULL, &text);
         if (set->by_class) pli_by_class_json(&found->by_class, &text);
         pli_json_end(&text);
         pli_text_add(&text, "\n");

@@ -116,7 +116,14 @@ static void path_text(pli_text *text, const pli_path *path) {
     }
 }
 
-void pli_record_keys(const plait_report *r, const plait_simulated *simulated, const pli_path *path, pli_text *text) {
+static void add_lost(pli_text *text, const pli_lost *lost) {
+    pli_json_list(text, "ranks_lost");
+    for (int64_t i = 0; lost != NULL && i < lost->n; i++) pli_json_i64(text, NULL, lost->rank[i]);
+    pli_json_list_end(text);
+}
+
+void pli_record_keys(const plait_report *r, const plait_simulated *simulated, const pli_path *path,
+                     const pli_lost *lost, pli_text *text) {
     name(text, "model", r->model);
     count(text, "rows", r->rows);
     count(text, "features", r->features);
@@ -164,21 +171,15 @@ void pli_record_keys(const plait_report *r, const plait_simulated *simulated, co
     count(text, "best_epoch", r->best_epoch);
     truth(text, "stopped_early", r->stopped_early);
     add_path(text, path);
+    add_lost(text, lost);
     own_options(text, r);
     for (int32_t i = 0; i < r->n_figures; i++) pli_json_f64(text, r->figures[i].name, r->figures[i].value);
-}
-
-static void add_lost(pli_text *text, const pli_lost *lost) {
-    pli_json_list(text, "ranks_lost");
-    for (int64_t i = 0; lost != NULL && i < lost->n; i++) pli_json_i64(text, NULL, lost->rank[i]);
-    pli_json_list_end(text);
 }
 
 void pli_record_json(const plait_report *r, const plait_simulated *simulated, const pli_path *path,
                      const pli_lost *lost, pli_text *text) {
     pli_json_begin(text);
-    pli_record_keys(r, simulated, path, text);
-    add_lost(text, lost);
+    pli_record_keys(r, simulated, path, lost, text);
     pli_json_end(text);
     pli_text_add(text, "\n");
 }

@@ -20,7 +20,7 @@ void pli_record_json(const plait_report *report, const plait_simulated *simulate
                      const pli_lost *lost, pli_text *text);
 /** Adds the same keys to an object that the caller begins and ends. */
 void pli_record_keys(const plait_report *report, const plait_simulated *simulated, const pli_path *path,
-                     pli_text *text);
+                     const pli_lost *lost, pli_text *text);
 /** Adds text for people, one figure a line; figures that do not apply are left out. */
 void pli_record_text(const plait_report *report, const plait_simulated *simulated, const pli_path *path,
                      pli_text *text);
