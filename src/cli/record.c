@@ -238,7 +238,7 @@ void pli_record_text(const plait_report *r, const plait_simulated *simulated, co
         pli_text_add(text, "%-18s %" PRId64, "workers", r->workers);
         if (r->spares > 0) pli_text_add(text, " (%" PRId64 " of them spare)", r->spares);
         pli_text_add(text, " on %s, %s, %s, %s%s\n", r->transport, r->topology, r->consistency, r->optimizer,
-                     r->replicas > 1 ? ", two copies of each shard" : "");
+                     r->replicas > 1 ? ", goes on without dead ranks" : "");
     }
     if (r->pair_why[0] != '\0')
         pli_text_add(text, "%-18s %s x %s: %s\n", "chosen", r->topology, r->consistency, r->pair_why);

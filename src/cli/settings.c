@@ -194,7 +194,8 @@ const pli_opt pli_train_rows[] = {
       "static: a worker keeps its blocks of rows; dynamic: blocks move to faster workers, with --cut layers to faster "
       "stages", 0, 0, "distribution" },
     { "replicas", PLI_OPT_I64, AT(replicas), "1", "K",
-      "replicas of each shard, 1 or 2; with 2 the run continues when a rank dies; ps alone has them",
+      "2: the run continues when a rank dies; under ps there are two replicas of each shard, under allreduce with bsp "
+      "each worker has all tables anyhow",
       1, RANKS_MAX, "distribution" },
     { "spares", PLI_OPT_I64, AT(spares), "0", "N",
       "with --replicas 2: the last N workers are spares: they have no rows and no shards until another worker dies, "
