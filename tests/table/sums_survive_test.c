@@ -338,6 +338,41 @@ static void test_any_one_may_die(void **unused) {
     if (runs >= RUNS) assert_true(atomic_load(&run->stood) > 0);
 }
 
+/* Tables that are summed and tables on servers do not go together: a clock could end for some of them alone. */
+static plait_status mix(plait_comm *comm, void *topologies) {
+    const char *const *topology = topologies;
+    plait_job         *job = NULL;
+    plait_table       *table;
+    plait_job_opts     o;
+    plait_table_opts   t;
+    plait_job_opts_init(&o);
+    plait_table_opts_init(&t);
+    o.topology = topology[0];
+    o.replicas = 2;
+    PLI_TRY(plait_job_create(comm, &o, &job));
+    t.rows = ROWS;
+    t.name = "first";
+    PLI_TRY(plait_table_create(job, &t, &table));
+    t.name = "second";
+    t.topology = topology[1];
+    const plait_status status = plait_table_create(job, &t, &table);
+    const bool         said = strstr(plait_comm_error(comm)->text, "nearest is one topology for all tables") != NULL;
+    PLI_TRY(plait_job_destroy(&job));
+    return status == PLAIT_EREFUSED && said ? PLAIT_OK : PLAIT_EMISMATCH;
+}
+
+static void test_sums_beside_servers_are_refused_by_name(void **unused) {
+    (void)unused;
+    const char *topologies[] = { "allreduce", "ps", "allreduce" };
+    for (int i = 0; i < 2; i++) {
+        plait_comm_opts opts;
+        plait_error     err = { 0 };
+        plait_comm_opts_init(&opts);
+        opts.workers = 2;
+        if (plait_comm_run(&opts, mix, &topologies[i], &err) < 0) fail_msg("%s first: %s", topologies[i], err.text);
+    }
+}
+
 /* --- sim ---------------------------------------------------------------------------------------------------------- */
 
 static void say_cluster(pli_random *r, bool faults) {
@@ -457,7 +492,8 @@ int main(int argc, char **argv) {
     run = mmap(NULL, sizeof *run, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (run == MAP_FAILED) return 1;
     if (argc >= 3 && strcmp(argv[1], "processes") == 0) return run_process(argv[2]);
-    const struct CMUnitTest threads[] = { cmocka_unit_test(test_any_one_may_die) };
+    const struct CMUnitTest threads[] = { cmocka_unit_test(test_any_one_may_die),
+                                          cmocka_unit_test(test_sums_beside_servers_are_refused_by_name) };
     const struct CMUnitTest sim[] = { cmocka_unit_test(test_any_one_may_die_in_simulated_time) };
     return argc > 1 && strcmp(argv[1], "sim") == 0 ? cmocka_run_group_tests(sim, NULL, NULL)
                                                    : cmocka_run_group_tests(threads, NULL, NULL);
