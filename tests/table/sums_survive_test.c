@@ -154,7 +154,10 @@ static plait_status check_end(plait_table *const *table, int32_t me) {
     PLI_TRY(check_counts(table[0], me, p.clocks, false));
     if (p.by_counts || table[1] == NULL) return PLAIT_OK;
     PLI_TRY(read_all(table[1], values));
-    if (p.victim < 0) memcpy(run->model, values, sizeof values);
+    if (p.victim < 0) { /* the first worker that has the table notes it for all */
+        if (me == (has(1, 0) ? 0 : 1)) memcpy(run->model, values, sizeof values);
+        return PLAIT_OK;
+    }
     return memcmp(run->model, values, sizeof values) == 0 ? PLAIT_OK : wrong("rank %d ends with other bits", me);
 }
 
@@ -232,7 +235,7 @@ static plait_status body(plait_comm *comm, void *unused) {
     const bool     sim = strcmp(p.transport, "sim") == 0;
     (void)unused;
     if (sim && !listening && !witness_open(&heard, p.workers, stamp, comm)) return PLAIT_EIO;
-    listening = listening || sim; /* actors take turns */
+    if (sim) listening = true; /* actors take turns; on threads it is set before */
     if (listening) pli_comm_set_events(comm, witness_sink(&heard));
     plait_job_opts_init(&o);
     o.topology = "allreduce";
