@@ -196,7 +196,7 @@ typedef struct plait_vertex_report {
     int64_t pushed, pulled; /* folding: supersteps in which this worker pushed, pulled                          */
     int     still;          /* 1: it ended because nothing changed (by more than the tolerance), 0: by its limit */
     int     stopped;        /* 1: the program's stop ended it                                                     */
-    int     interrupted;    /* 1: the options' interrupted ended it, before it was still                          */
+    int     interrupted;    /* 1: the options' interrupted ended it, before it was still or at its limit          */
     int64_t updates;        /* how many vertices have applied, of all workers; 0: sync, and it folds              */
     int64_t lock_waits;     /* async: how often a request found a lock taken, of all workers                      */
 } plait_vertex_report;

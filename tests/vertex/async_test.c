@@ -250,6 +250,7 @@ typedef struct stopping {
     const plait_edges      *edges;
     const plait_vertex_cut *cut;
     double                  change; /* of each vertex, in each superstep */
+    int64_t                 limit;  /* of supersteps */
     _Atomic int             pauses; /* of all workers */
     plait_vertex_report     report; /* of the lowest */
 } stopping;
@@ -276,19 +277,20 @@ static plait_status stop_body(plait_job *job, void *user) {
     plait_vertex_program_init(&p);
     plait_vertex_opts_init(&opts);
     p.name = "stops", p.apply = changes_by, p.user = s;
-    opts.interrupted = is_interrupted, opts.pause = count_pause, opts.user = s;
+    opts.interrupted = is_interrupted, opts.pause = count_pause, opts.user = s, opts.supersteps = s->limit;
     const plait_status status = plait_vertex_run_with(job, s->edges, s->cut, &p, &opts, NULL, &report);
     if (plait_comm_rank(plait_job_comm(job)) == 0) s->report = report;
     return status;
 }
 
 /* A run that an interrupt ends is paused, once on each worker, so that it can be saved. One that has just come to rest
- * has nothing to go on with: it was not interrupted. */
-static void test_a_run_at_rest_is_not_interrupted(void **state) {
+ * or reached its limit has nothing to go on with: it was not interrupted. */
+static void test_a_run_at_its_end_is_not_interrupted(void **state) {
     const graph g = draw(400);
     (void)state;
-    for (int rests = 0; rests < 2; rests++) {
-        stopping          s = { .edges = g.edges, .change = rests ? 0 : 1 };
+    for (int k = 0; k < 3; k++) {
+        const bool        rests = k == 1, limited = k == 2;
+        stopping          s = { .edges = g.edges, .change = rests ? 0 : 1, .limit = limited };
         plait_comm_opts   comm;
         plait_job_opts    job;
         plait_error       err;
@@ -301,7 +303,7 @@ static void test_a_run_at_rest_is_not_interrupted(void **state) {
         if (plait_run(&comm, &job, stop_body, &s, &err) < 0) fail_msg("%s", err.text);
         assert_int_equal(s.report.supersteps, 1);
         assert_int_equal(s.report.still, rests);
-        assert_int_equal(s.report.interrupted, !rests);
+        assert_int_equal(s.report.interrupted, !rests && !limited);
         assert_int_equal(s.pauses, rests ? 0 : 2);
         plait_vertex_cut_destroy(&cut);
     }
@@ -329,7 +331,7 @@ int main(void) {
         cmocka_unit_test(test_programs_give_what_a_loop_gives),
         cmocka_unit_test(test_colors_never_clash_under_edge_and_full),
         cmocka_unit_test(test_swaps_lose_nothing_under_full),
-        cmocka_unit_test(test_a_run_at_rest_is_not_interrupted),
+        cmocka_unit_test(test_a_run_at_its_end_is_not_interrupted),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
