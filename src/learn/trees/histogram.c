@@ -4,8 +4,8 @@
  * What bounds it. A row costs an addition for each feature, in memory that must stay near: the cells of eight features
  * of 255 bins take 32 KB, which a first cache holds. So rows are taken in blocks, and each block goes over eight
  * features after the other, whose bins are read as one word. The rows of a leaf lie apart: a block first gathers their
- * bins and gradients, so that many cache lines are on their way at once, and each is fetched once. Rows that lie
- * together, as a root's do, are read where they are.
+ * bins and gradients, so that each cache line is fetched once. They come near while the block before is added up, which
+ * leaves the memory idle. Rows that lie together, as a root's do, are read where they are.
  *
  * Threads take chunks of rows, and each has cells of its own, which are summed at the end. Where there are many
  * stretches of features, threads take these instead, and nothing is summed. */
@@ -46,31 +46,56 @@ void pli_histograms_free(pli_histograms *h) {
 
 /* --- dense rows --------------------------------------------------------------------------------------------------- */
 
+/* Rows whose bins and gradients will be gathered next. They come near while others are added up. */
+typedef struct coming {
+    int64_t         n;
+    const uint32_t *order;
+    const uint8_t  *dense;
+    int64_t         stride;
+    const pair     *cell;
+} coming;
+
 /* Adds up `width` features, which stand next to each other in a word. A constant width leaves no loop inside. */
 static inline __attribute__((always_inline)) void add_columns(int32_t width, int64_t n, const uint8_t *bins,
-                                                              int64_t stride, const pair *value, pair *const *base) {
+                                                              int64_t stride, const pair *value, pair *const *base,
+                                                              const coming *next) {
     for (int64_t i = 0; i < n; i++, bins += stride) {
         uint64_t word;
         memcpy(&word, bins, sizeof word);
         const pair add = value[i];
+        if (next != NULL) {
+            const int64_t row = next->order[i];
+            __builtin_prefetch(next->dense + row * next->stride, 0, 2); /* 2: the second cache; the first one is full */
+            __builtin_prefetch(next->cell + row, 0, 2);
+        }
 #pragma GCC unroll 8
         for (int32_t j = 0; j < width; j++, word >>= 8) base[j][word & 255] += add;
     }
 }
 
-static void add_word(int32_t width, int64_t n, const uint8_t *bins, int64_t stride, const pair *value,
-                     pair *const *base) {
-    pair *b[WORD];
+/* next->n <= n */
+static inline __attribute__((always_inline)) void add_width(int32_t width, int64_t n, const uint8_t *bins,
+                                                            int64_t stride, const pair *value, pair *const *base,
+                                                            const coming *next) {
+    const int64_t with = next->n;
+    const coming  rows = *next;
+    pair         *b[WORD];
     memcpy(b, base, sizeof b); /* a copy of its own can lie in registers */
+    add_columns(width, with, bins, stride, value, b, &rows);
+    add_columns(width, n - with, bins + with * stride, stride, value + with, b, NULL);
+}
+
+static void add_word(int32_t width, int64_t n, const uint8_t *bins, int64_t stride, const pair *value,
+                     pair *const *base, const coming *next) {
     switch (width) {
-    case 8: add_columns(8, n, bins, stride, value, b); break;
-    case 7: add_columns(7, n, bins, stride, value, b); break;
-    case 6: add_columns(6, n, bins, stride, value, b); break;
-    case 5: add_columns(5, n, bins, stride, value, b); break;
-    case 4: add_columns(4, n, bins, stride, value, b); break;
-    case 3: add_columns(3, n, bins, stride, value, b); break;
-    case 2: add_columns(2, n, bins, stride, value, b); break;
-    default: add_columns(1, n, bins, stride, value, b);
+    case 8: add_width(8, n, bins, stride, value, base, next); break;
+    case 7: add_width(7, n, bins, stride, value, base, next); break;
+    case 6: add_width(6, n, bins, stride, value, base, next); break;
+    case 5: add_width(5, n, bins, stride, value, base, next); break;
+    case 4: add_width(4, n, bins, stride, value, base, next); break;
+    case 3: add_width(3, n, bins, stride, value, base, next); break;
+    case 2: add_width(2, n, bins, stride, value, base, next); break;
+    default: add_width(1, n, bins, stride, value, base, next);
     }
 }
 
@@ -79,12 +104,10 @@ typedef struct gathered {
     uint8_t bins[BLOCK * PLI_ROWS_WIDTH];
 } gathered;
 
-/* left: how many rows the chunk has from here on, which may be fetched ahead. */
-static inline __attribute__((always_inline)) void gather_rows(int64_t stride, int64_t n, int64_t left,
-                                                              const uint32_t *order, const uint8_t *dense,
-                                                              const pair *cell, gathered *to) {
+static inline __attribute__((always_inline)) void gather_rows(int64_t stride, int64_t n, const uint32_t *order,
+                                                              const uint8_t *dense, const pair *cell, gathered *to) {
     for (int64_t i = 0; i < n; i++) {
-        const int64_t row = order[i], next = order[i + AHEAD < left ? i + AHEAD : i];
+        const int64_t row = order[i], next = order[i + AHEAD < n ? i + AHEAD : i];
         __builtin_prefetch(dense + next * stride);
         __builtin_prefetch(cell + next);
         to->value[i] = cell[row];
@@ -92,17 +115,23 @@ static inline __attribute__((always_inline)) void gather_rows(int64_t stride, in
     }
 }
 
-static void gather(int64_t stride, int64_t n, int64_t left, const uint32_t *order, const uint8_t *dense,
-                   const pair *cell, gathered *to) {
-    if (stride == 8) gather_rows(8, n, left, order, dense, cell, to);
-    else if (stride == 16) gather_rows(16, n, left, order, dense, cell, to);
-    else gather_rows(PLI_ROWS_WIDTH, n, left, order, dense, cell, to);
+static void gather(int64_t stride, int64_t n, const uint32_t *order, const uint8_t *dense, const pair *cell,
+                   gathered *to) {
+    if (stride == 8) gather_rows(8, n, order, dense, cell, to);
+    else if (stride == 16) gather_rows(16, n, order, dense, cell, to);
+    else gather_rows(PLI_ROWS_WIDTH, n, order, dense, cell, to);
+}
+
+/* Orders increase. */
+static bool lie_together(int64_t n, const uint32_t *order) {
+    return n > 0 && (int64_t)order[n - 1] - (int64_t)order[0] == n - 1;
 }
 
 static void add_stretch(const pli_histograms *h, int32_t s, int64_t n, const uint32_t *order, const pli_sum_cell *cell,
                         pli_sum_cell *out) {
     const pli_bin_rows *rows = h->rows;
     const int32_t       first = rows->first[s], width = rows->first[s + 1] - first;
+    const int32_t       words = (width + WORD - 1) / WORD;
     const int64_t       stride = pli_rows_stride(width);
     const pair         *from = (const pair *)(const void *)cell;
     pair               *base[PLI_ROWS_WIDTH] = { NULL };
@@ -110,12 +139,19 @@ static void add_stretch(const pli_histograms *h, int32_t s, int64_t n, const uin
     for (int32_t j = 0; j < width; j++) base[j] = (pair *)(void *)(out + pli_bins_place(h->bins, first + j));
     for (int64_t i = 0, m; i < n; i += m) {
         m = n - i < BLOCK ? n - i : BLOCK;
-        const bool     together = (int64_t)order[i + m - 1] - (int64_t)order[i] == m - 1; /* orders increase */
+        const bool     together = lie_together(m, order + i);
         const uint8_t *bins = together ? rows->dense[s] + (int64_t)order[i] * stride : room.bins;
-        if (!together) gather(stride, m, n - i, order + i, rows->dense[s], from, &room);
-        for (int32_t j = 0; j < width; j += WORD)
+        const int64_t  left = n - i - m < BLOCK ? n - i - m : BLOCK;
+        const int64_t  apart = lie_together(left, order + i + m) ? 0 : left;
+        if (!together) gather(stride, m, order + i, rows->dense[s], from, &room);
+        for (int32_t w = 0; w < words; w++) { /* with each word a share of the next block's rows comes near */
+            const int64_t begin = apart * w / words;
+            const coming  next = { .n = apart * (w + 1) / words - begin, .order = order + i + m + begin,
+                                   .dense = rows->dense[s], .stride = stride, .cell = from };
+            const int32_t j = w * WORD;
             add_word(width - j < WORD ? width - j : WORD, m, bins + j, stride,
-                     together ? from + order[i] : room.value, base + j);
+                     together ? from + order[i] : room.value, base + j, &next);
+        }
     }
 }
 
