@@ -7,7 +7,7 @@
 
 #include "learn/trees/trees.h"
 
-enum { ROWS = 4096 }; /* rows that a thread scores at once */
+enum { AHEAD = 32, ROWS = 4096 }; /* rows that are fetched ahead, and that a thread scores at once */
 
 typedef struct adding {
     const pli_grower    *g;
@@ -38,10 +38,12 @@ static void add_walk(void *user, int64_t c, int32_t thread) {
 static void add_leaf(void *user, int64_t l, int32_t thread) {
     const adding           *a = user;
     const pli_growing_leaf *leaf = &a->g->leaf[l];
+    const int64_t           end = leaf->begin + leaf->n;
     const double            value = a->g->node[leaf->node].value;
     (void)thread;
-    for (int64_t i = leaf->begin; i < leaf->begin + leaf->n; i++) {
+    for (int64_t i = leaf->begin; i < end; i++) {
         const uint32_t r = a->g->order[i];
+        __builtin_prefetch(&a->score[a->g->order[i + AHEAD < end ? i + AHEAD : i]], 1);
         if (a->g->rules.bagged && pli_grow_sees(a->g, a->round, r)) continue;
         if (a->counts) a->rows->votes[r]++;
         a->score[r] += value;
