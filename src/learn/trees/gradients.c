@@ -15,7 +15,7 @@
 #include "learn/trees/trees.h"
 #include "tensor/tensor.h"
 
-enum { ROWS = 2048, G_BITS = 44, H_BITS = 30, COLUMNS_ON_STACK = 64 };
+enum { ROWS = 2048, TOGETHER = 512, LANES = 4, G_BITS = 44, H_BITS = 30, COLUMNS_ON_STACK = 64 };
 
 /* Between the two passes a cell holds g and h as they are. */
 typedef struct real {
@@ -37,26 +37,41 @@ typedef struct work {
 /* The larger one; NaN, once there is one. */
 static inline double larger(double most, double x) { return x > most || isnan(x) ? x : most; }
 
-/* As loss/logistic.c has them, by one exponential for loss, slope and curvature: e = e^-|margin|. */
-static inline real of_two(double margin, double y, double e) {
-    const double likelier = 1 / (1 + e);
-    const double wrong = margin >= 0 ? e * likelier : likelier; /* probability of the other class */
-    return (real){ -y * wrong, wrong * (1 - wrong) };
+/* As loss/logistic.c has them, by one exponential for loss, slope and curvature: e = e^-|margin|. No branch is taken,
+ * so several rows go at once. */
+static void slopes_of_two(int64_t n, const double *restrict score, const double *restrict y,
+                          const float *restrict weight, const double *restrict e, double *restrict g,
+                          double *restrict h) {
+    for (int64_t i = 0; i < n; i++) {
+        const double likelier = 1 / (1 + e[i]);
+        const double wrong = likelier * (y[i] * score[i] >= 0 ? e[i] : 1); /* probability of the other class */
+        g[i] = -y[i] * wrong * (double)weight[i];
+        h[i] = wrong * (1 - wrong) * (double)weight[i];
+    }
 }
 
-/* The losses of rows of two classes. Those of log(1 + e) are added up as a product, whose logarithm is taken now and
- * then. */
-typedef struct two_losses {
-    double sum, product;
-} two_losses;
-
-static void add_two(two_losses *l, double margin, double e, double weight, int64_t row) {
-    if (margin < 0) l->sum -= weight * margin;
-    if (weight == 1) l->product *= 1 + e;
-    else l->sum += weight * log1p(e);
-    if ((row & 255) != 0) return; /* a factor is at most 2 */
-    l->sum += log(l->product);
-    l->product = 1;
+/* The losses of n rows of weight 1, n <= TOGETHER. Those of log(1 + e) are the logarithm of a product, whose factors
+ * are at most 2. */
+static double losses_of_two(int64_t n, const double *restrict score, const double *restrict y,
+                            const double *restrict e) {
+    double  sum[LANES] = { 0 }, product[LANES];
+    int64_t i = 0;
+    for (int j = 0; j < LANES; j++) product[j] = 1;
+    for (; i + LANES <= n; i += LANES)
+        for (int j = 0; j < LANES; j++) {
+            const double below = -(y[i + j] * score[i + j]);
+            sum[j] += below > 0 ? below : 0;
+            product[j] *= 1 + e[i + j];
+        }
+    for (; i < n; i++) {
+        sum[0] += fmax(-(y[i] * score[i]), 0);
+        product[0] *= 1 + e[i];
+    }
+    for (int j = 1; j < LANES; j++) {
+        sum[0] += sum[j];
+        product[0] *= product[j];
+    }
+    return sum[0] + log(product[0]);
 }
 
 static double curvature(const pli_gradients *to, double score, double y) {
@@ -108,31 +123,41 @@ static void exponentials(int64_t n, const double *score, double *out) {
     pli_kernels_get()->exp_f64(n, out, out);
 }
 
-/* Threads have neighbouring chunks at the same time, so what they add up stays their own until the end. */
-static void take_two(const work *w, int64_t first, int64_t end, double most[2], pli_sums *sums) {
+/* Some rows, n <= TOGETHER. */
+static void take_twos(const work *w, int64_t first, int64_t n, double most[2], pli_sums *sums) {
     const pli_bin_rows *rows = w->rows;
-    real               *all = (real *)(void *)w->to->cell;
-    two_losses          losses = { .product = 1 };
-    double              g = 0, h = 0, total = 0, room[ROWS];
-    int64_t             taken = 0;
-    exponentials(end - first, rows->score + first, room);
-    for (int64_t r = first; r < end; r++) {
-        if (rows->held != NULL && rows->held[r]) continue;
-        const double weight = (double)rows->weight[r], y = rows->target[r], e = room[r - first];
-        real         x = of_two(y * rows->score[r], y, e);
-        x = (real){ x.g * weight, x.h * weight };
-        all[r] = x;
-        g = larger(g, fabs(x.g));
-        h = larger(h, x.h);
-        if (w->losses) add_two(&losses, y * rows->score[r], e, weight, r);
-        total += weight;
+    const double       *score = rows->score + first, *y = rows->target + first;
+    const float        *weight = rows->weight + first;
+    const bool         *held = rows->held != NULL ? rows->held + first : NULL;
+    real               *out = (real *)(void *)w->to->cell + first;
+    double              e[TOGETHER], g[TOGETHER], h[TOGETHER], total = 0;
+    int64_t             taken = 0, ones = 0;
+    exponentials(n, score, e);
+    slopes_of_two(n, score, y, weight, e, g, h);
+    for (int64_t i = 0; i < n; i++) {
+        if (held != NULL && held[i]) {
+            g[i] = h[i] = 0;
+            continue;
+        }
+        out[i] = (real){ g[i], h[i] };
+        total += (double)weight[i];
+        ones += weight[i] == 1;
         taken++;
     }
     sums->weight += total;
     sums->rows += (double)taken;
-    sums->loss = losses.sum + log(losses.product);
-    most[0] = g;
-    most[1] = h;
+    most[0] = larger(most[0], pli_kernels_get()->max_abs_f64(n, g));
+    most[1] = larger(most[1], pli_kernels_get()->max_abs_f64(n, h));
+    if (w->losses && ones == n) sums->loss += losses_of_two(n, score, y, e);
+    else if (w->losses)
+        for (int64_t i = 0; i < n; i++)
+            if (held == NULL || !held[i]) sums->loss += (double)weight[i] * (fmax(-(y[i] * score[i]), 0) + log1p(e[i]));
+}
+
+/* Threads have neighbouring chunks at the same time, so what they add up stays their own until the end. */
+static void take_two(const work *w, int64_t first, int64_t end, double most[2], pli_sums *sums) {
+    for (int64_t r = first; r < end; r += TOGETHER)
+        take_twos(w, r, end - r < TOGETHER ? end - r : TOGETHER, most, sums);
 }
 
 /* room [4 columns] is scratch. */
