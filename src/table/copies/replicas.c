@@ -73,11 +73,16 @@ void pli_replicas_close(pli_server *server) {
 
 /* --- who serves: what is safe ------------------------------------------------------------------------------------- */
 
-static void tell_safe(pli_server *server, int32_t worker, uint64_t seq, pli_out *out) {
+bool pli_replicas_tells(const pli_server *server, const pli_msg *msg) {
+    if (msg->head.kind == PLI_CLOCK) return !pli_server_has_clocks(server); /* else its SUM does */
+    return msg->head.kind == PLI_SUM_ENTRY || msg->head.kind == PLI_PUSH;
+}
+
+static void tell_safe(pli_server *server, int32_t worker, uint64_t seq, bool told, pli_out *out) {
     pli_replicas *c = server->replicas;
     if (seq <= c->safe[worker]) return;
     c->safe[worker] = seq;
-    if (!server->peer[worker].gone) pli_server_tell(server, worker, PLI_SAFE, (int64_t)seq, out);
+    if (!told && !server->peer[worker].gone) pli_server_tell(server, worker, PLI_SAFE, (int64_t)seq, out);
 }
 
 /* The other replica has the entry (taken), or there is no other replica. */
@@ -93,9 +98,9 @@ static void release(pli_server *server, uint64_t now_ns, pli_entry *entry, pli_o
         pli_msg_free(&request);
     }
     if (entry->all == NULL && entry->seq > 0 && !entry->waits)
-        tell_safe(server, entry->worker, entry->seq, out);
+        tell_safe(server, entry->worker, entry->seq, entry->told, out);
     for (int32_t w = 0; entry->all != NULL && w < server->layout.workers; w++)
-        tell_safe(server, w, entry->all[w], out);
+        tell_safe(server, w, entry->all[w], entry->told, out);
     if (entry->ends) pli_server_end(server, out);
     pli_entry_free(entry);
 }
@@ -179,6 +184,7 @@ void pli_replicas_append(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_
         return;
     }
     if (well) entry->number = c->tx.next;
+    if (well) entry->told = pli_replicas_tells(server, msg);
     if (well && send_to_other(server, now_ns, msg, out)) {
         pli_replicas_await(c, entry);
         return;

@@ -18,9 +18,11 @@
  *   SNAP        the first of its number: the pieces of a snapshot are here, too, when who serves dies; and when they
  *               have all been taken
  *   END         all workers have said good-bye
- * For each worker the log says up to which message of its stream it goes. What the other replica has confirmed is
- * *safe*: SAFE tells the worker, which keeps what it has sent until then. `clock` returns when the worker's updates are
- * safe with all servers.
+ * For each worker the log says up to which message of its stream it goes. What the other replica has is *safe*: SAFE
+ * tells the worker, which keeps what it has sent until then. `clock` returns when the worker's updates are safe with
+ * all servers. Of a SUM, a PUSH and a CLOCK the other replica tells the workers itself, since who serves would hear of
+ * it a message later; it confirms the log (LOGGED) besides. Should it die, some workers may lack what it told, so who
+ * serves tells all of them. Of all else who serves tells them, once the log is confirmed.
  *
  * When the replica that serves dies, the other goes on: each worker's stream continues where the log ends. So the
  * worker sends again what is not safe, and the other replica has applied none of that. (So an update is applied once,
@@ -122,6 +124,7 @@ typedef struct pli_entry {
     struct pli_entry *next;
     bool              ends;   /* END */
     bool              waits;  /* for a SUM: seq is in the log by this entry, and safe by a later one */
+    bool              told;   /* the other replica tells the workers itself that it is safe */
     uint64_t          number; /* in the log                                                        */
     int32_t           worker; /* the worker whose messages up to seq it makes safe; -1: see all    */
     uint64_t          seq;
@@ -202,12 +205,16 @@ void pli_replicas_append(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_
 void pli_replicas_await(pli_replicas *replicas, pli_entry *entry);
 /** Makes a message to a worker wait until the log is confirmed. true: it was taken. */
 bool pli_replicas_hold(pli_server *server, pli_msg *msg);
+/** Does the replica that takes this entry of the log, and is whole, tell the workers itself that it is safe? */
+bool pli_replicas_tells(const pli_server *server, const pli_msg *msg);
 /** The other replica has all entries up to this number, or there is no other replica. */
 void pli_replicas_release(pli_server *server, uint64_t now_ns, uint64_t number, pli_out *out);
 /** Addresses a message of the log, or its confirmation, to the other replica. */
 void pli_replicas_address(const pli_server *server, pli_msg *msg);
 /** Prepares a SUM that the log has brought. true: it was kept. */
 bool pli_replicas_take_sum(pli_server *server, pli_msg *msg, pli_out *out);
+/** [workers] of a SUM that was taken: the number of the message that ended the clock; 0: the worker has not. */
+const uint64_t *pli_replicas_sum_ended(const pli_msg *sum);
 
 /* replicas_same.c: do those who stand in push the same rows as the dead did? */
 

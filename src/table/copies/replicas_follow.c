@@ -8,10 +8,12 @@
 
 /* --- who does not serve ------------------------------------------------------------------------------------------- */
 
-/* Takes a worker's message as the serving replica has acted upon it. Nothing is answered. */
+/* Takes a worker's message as the serving replica has acted upon it. The worker hears that it is safe here, but nothing
+ * is answered. */
 static void take_message(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     const uint64_t worker = msg->head.arg64 >> PLI_LOG_SEQ_BITS;
     const uint64_t seq = msg->head.arg64 & ((UINT64_C(1) << PLI_LOG_SEQ_BITS) - 1);
+    const bool tells = server->replicas->whole && pli_replicas_tells(server, msg);
     pli_out  quiet;
     if (worker >= (uint64_t)server->layout.workers) {
         pli_out_fail(out, PLAIT_EFORMAT, "log of rank %d: there is no worker %llu", msg->head.src,
@@ -28,6 +30,7 @@ static void take_message(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_
     for (int kind = 0; kind < PLI_WORK_KINDS; kind++) out->work[kind] += quiet.work[kind];
     if (quiet.error.code < 0 && out->error.code >= 0) out->error = quiet.error;
     pli_out_drop(&quiet);
+    if (tells && out->error.code >= 0) pli_server_tell(server, (int32_t)worker, PLI_SAFE, (int64_t)seq, out);
 }
 
 /* Takes an entry of what a new replica begins with. */
@@ -53,6 +56,13 @@ static void hear(pli_server *server, pli_msg *msg, pli_out *out) {
     pli_msg_free(&msg);
 }
 
+/* Tells the workers that have ended the SUM's clock that it is safe. */
+static void tell_summed(pli_server *server, const pli_msg *sum, pli_out *out) {
+    const uint64_t *ended = pli_replicas_sum_ended(sum);
+    for (int32_t w = 0; w < server->layout.workers; w++)
+        if (ended[w] > 0) pli_server_tell(server, w, PLI_SAFE, (int64_t)ended[w], out);
+}
+
 static void take_entry(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     msg->next = NULL;
     if (!server->replicas->begun) {
@@ -61,8 +71,9 @@ static void take_entry(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_ou
     }
     switch (msg->head.kind) {
     case PLI_SUM_ENTRY:
-        if (pli_replicas_take_sum(server, msg, out)) return;
-        break;
+        if (!pli_replicas_take_sum(server, msg, out)) break;
+        if (server->replicas->whole) tell_summed(server, msg, out);
+        return;
     case PLI_MET:
         server->replicas->met = (uint64_t)msg->head.clock;
         (void)pli_replicas_reach(server, INT64_MAX, out);
@@ -310,6 +321,15 @@ static void look_up(pli_server *server, uint64_t now_ns, pli_out *out) {
         remain_empty(server, out);
 }
 
+/* What the other replica has told workers itself may be lost with it, so they are told again, and of what it has not
+ * confirmed they are told from here. */
+static void tell_again(pli_server *server, pli_out *out) {
+    pli_replicas *c = server->replicas;
+    for (pli_entry *entry = c->first; entry != NULL; entry = entry->next) entry->told = false;
+    for (int32_t w = 0; w < server->layout.workers; w++)
+        if (c->safe[w] > 0 && !server->peer[w].gone) pli_server_tell(server, w, PLI_SAFE, (int64_t)c->safe[w], out);
+}
+
 static void lose_other(pli_server *server, uint64_t now_ns, const pli_member_event *event, pli_out *out) {
     pli_replicas *c = server->replicas;
     c->other = -1;
@@ -317,6 +337,7 @@ static void lose_other(pli_server *server, uint64_t now_ns, const pli_member_eve
     c->abandoned = event->kind == PLI_MEMBER_LEFT && !c->over;
     pli_tx_end(&c->tx);
     if (c->abandoned) return;
+    tell_again(server, out);
     if (!make_copy(server, now_ns, out)) pli_replicas_release(server, now_ns, UINT64_MAX, out);
 }
 

@@ -38,6 +38,10 @@ static sum_body sum_layout(unsigned char *body, uint64_t parts, uint64_t workers
                        .listed = (pli_wire_summed *)(n_listed + 1) };
 }
 
+const uint64_t *pli_replicas_sum_ended(const pli_msg *sum) {
+    return pli_at_const(pli_msg_body(sum), (int64_t)(sum->head.arg32 * sizeof(pli_wire_part)));
+}
+
 void pli_replicas_list(const pli_server *server, const pli_msg *msg, pli_server_table *table) {
     pli_replicas *c = server->replicas;
     table->state++;

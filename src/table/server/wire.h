@@ -42,7 +42,8 @@
  *   GATHER   the same number, then bytes: a barrier to which each brings something -> REPLY when all have come:
  *            uint64_t [workers], how many bytes each has brought (PLI_GONE: it did not come), then these, each padded
  *            to 8
- *   SAFE     server -> client, not in the stream; clock: all of the worker's messages up to here are safe
+ *   SAFE     server -> client, not in the stream; clock: all of the worker's messages up to here are safe. Either copy
+ *            says it
  *   NONE     server -> client, not in the stream: no copy of these shards is left
  * and between copies, with flag LOG; arg64 has worker and number (pli_wire_whose) of the message that is logged
  *   CREATE, RESTORE, SNAP, PUSH, CLOCK   a worker's, as it came; of a pli_wire_taken it does not have whose
