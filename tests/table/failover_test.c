@@ -25,6 +25,7 @@ typedef struct fixture {
     bool              dead[RANKS], over[RANKS]; /* over: its job is, in good order; its machines are no more */
     uint16_t          lost;      /* messages of this kind to rank 0 are; 0: none */
     bool              log_lost;  /* so is what goes into logs                    */
+    bool              unconfirmed; /* so are confirmations of logs                 */
     uint32_t          epoch;
     plait_error       failed;
     pli_msg          *bag, **bag_last; /* in the order of sending */
@@ -57,7 +58,7 @@ static void hand_on(fixture *f, pli_msg *msg) {
         pli_out_send(&out, answer);
     }
     if (f->over[to] || f->dead[to] || (to == 0 && msg->head.kind == f->lost) ||
-        (f->log_lost && (msg->head.flags & PLI_FLAG_LOG)))
+        (f->log_lost && (msg->head.flags & PLI_FLAG_LOG)) || (f->unconfirmed && msg->head.kind == PLI_LOGGED))
         pli_msg_free(&msg);
     else if (msg->head.port == PLI_PORT_CLIENT && to < WORKERS)
         pli_client_ops.on_message(&f->client[to], 1, msg, &out);
@@ -618,12 +619,22 @@ static bool still_sends(fixture *f, int32_t rank, int place, uint64_t now_ns) {
     return out.keeps;
 }
 
-/* The end of a clock is logged. Before it is confirmed, the job is over at the other replica. */
+static void wake_client(fixture *f, int32_t k, uint64_t now_ns) {
+    pli_out out;
+    pli_out_init(&out);
+    pli_client_ops.on_wakeup(&f->client[k], now_ns, &out);
+    take_out(f, k, &out);
+    run(f);
+}
+
+/* The end of a clock is logged. Before it is confirmed, the job is over at the other replica, which tells the worker
+ * nothing any more. The worker sends the end again, and who serves tells it. */
 static void test_an_entry_that_comes_after_the_end_is_confirmed(void **state) {
     (void)state;
     fixture f;
     open_all(&f, "async");
     f.server[HOME].replicas->tx.resend_after_ns = 10;
+    f.client[0].layout.resend_after_ns = f.client[0].link[HOME - FIRST].tx.resend_after_ns = 10;
     f.log_lost = true;
     end_clock_of(&f, 0, 1);
     run(&f);
@@ -631,6 +642,7 @@ static void test_an_entry_that_comes_after_the_end_is_confirmed(void **state) {
     f.log_lost = false;
     f.over[OTHER] = true;
     assert_false(still_sends(&f, HOME, 0, 1000));
+    wake_client(&f, 0, 1000);
     assert_true(pli_client_is_safe(&f.client[0]));
     close_all(&f);
 }
@@ -710,6 +722,48 @@ static void test_nobody_reads_what_a_death_may_take_back(void **state) {
     }
 }
 
+/* A worker need not wait until who serves has heard that the other replica has its clock. Then who serves dies. */
+static void test_the_other_replica_tells_what_is_safe(void **state) {
+    static const char *const consistency[] = { "bsp", "ssp:1", "async" };
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        fixture f;
+        open_all(&f, consistency[i]);
+        f.unconfirmed = true;
+        add_a_clock(&f, 4);
+        f.unconfirmed = false;
+        kill_rank(&f, HOME);
+        add_a_clock(&f, 1);
+        assert_true(pull(&f, 0, 3) == 5);
+        close_all(&f);
+    }
+}
+
+/* What the other replica has told one worker is lost with it, confirmed or not: who serves tells it. */
+static void test_what_the_other_replica_told_is_told_again(void **state) {
+    static const char *const consistency[] = { "bsp", "ssp:1" };
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        fixture f;
+        open_all(&f, consistency[i / 2]);
+        f.unconfirmed = i % 2 == 0;
+        f.lost = PLI_SAFE;
+        for (int32_t k = 0; k < WORKERS; k++) end_clock_of(&f, k, 4);
+        run(&f);
+        assert_true(!pli_client_is_safe(&f.client[0]) && pli_client_is_safe(&f.client[1]));
+        f.unconfirmed = false;
+        f.lost = 0;
+        kill_rank(&f, OTHER);
+        for (int32_t k = 0; k < WORKERS; k++) {
+            assert_true(pli_client_is_safe(&f.client[k]));
+            pli_client_end_clock(&f.client[k]);
+        }
+        kill_rank(&f, HOME);
+        assert_true(pull(&f, 0, 3) == 8);
+        close_all(&f);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nobody_reads_what_a_death_may_take_back),
@@ -730,6 +784,8 @@ int main(void) {
         cmocka_unit_test(test_an_entry_that_comes_after_the_end_is_confirmed),
         cmocka_unit_test(test_an_answer_that_comes_after_the_end_is_acknowledged_to_the_stand_in),
         cmocka_unit_test(test_a_refused_table_is_not_there),
+        cmocka_unit_test(test_the_other_replica_tells_what_is_safe),
+        cmocka_unit_test(test_what_the_other_replica_told_is_told_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

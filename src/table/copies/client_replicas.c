@@ -26,13 +26,11 @@ void pli_client_replicas_close(pli_client *client) {
     client->dead = client->replaced = client->next = NULL;
 }
 
-enum { ABSENT_DIED = 1, ABSENT_LEFT };
-
-/* Does the other replica say what is safe? It lies at a place behind that of who serves. */
+/* Does the other replica say what is safe? It lies at a place behind that of who serves, who has it too: so it is true
+ * even if the other has died since. */
 static bool is_told_by_other(const pli_client *client, int32_t server, const pli_msg *msg) {
     return msg->head.kind == PLI_SAFE && msg->head.seq == 0 &&
-           pli_replica_place(&client->layout, server, msg->head.src) > client->link[server].place &&
-           client->absent[msg->head.src] == 0;
+           pli_replica_place(&client->layout, server, msg->head.src) > client->link[server].place;
 }
 
 int32_t pli_client_server_of(const pli_client *client, const pli_msg *msg) {
@@ -140,6 +138,8 @@ static bool lets_go(pli_client *client, int32_t server, pli_out *out) {
     pli_out_ring(out);
     return true;
 }
+
+enum { ABSENT_DIED = 1, ABSENT_LEFT };
 
 /* Has a rank that may have had a replica ended in good order? A rank does so when all workers have let it go. */
 static bool has_ended(const pli_client *client, int32_t server) {
