@@ -169,6 +169,18 @@ void pli_cache_take_fresh(const pli_client *client, pli_client_table *table) {
     pli_cache_drop_fresh(table);
 }
 
+void pli_cache_take_ahead(const pli_client *client, pli_client_table *table) {
+    for (int32_t i = 0; !table->policy.ops->refreshes && i < table->spec.placement.shards; i++) {
+        const int32_t server = pli_placement_rank(&table->spec.placement, i) - table->spec.placement.first_rank;
+        pli_msg     **ahead = &table->shard[i].fresh[0];
+        if (*ahead != NULL && (*ahead)->head.clock == client->clock) {
+            (*ahead)->note |= (uint64_t)client->link[server].place << PLI_PLACE_AT_BIT; /* of who serves by now */
+            take_whole(client, table, i, ahead);
+        }
+        pli_msg_free(ahead);
+    }
+}
+
 /* Adds the worker's own updates to a held copy, after making the copy the worker's own. Out of memory, the copy is
  * dropped: a cache may forget. */
 static void write_through(pli_client_table *table, double scale, pli_held *held) {

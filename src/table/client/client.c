@@ -91,7 +91,7 @@ static pli_ticket *ticket_of(const pli_client *client, uint32_t id) {
 static void address(const pli_client *client, int32_t server, pli_kind kind, pli_msg *msg) {
     pli_head *head = &msg->head;
     head->kind = (uint16_t)kind;
-    head->flags = client->flags | (head->flags & (PLI_FLAG_FILTERED | PLI_FLAG_REDO));
+    head->flags = client->flags | (head->flags & (PLI_FLAG_FILTERED | PLI_FLAG_REDO | PLI_FLAG_AHEAD));
     head->src = client->rank;
     head->dst = pli_replica_rank(&client->layout, server, client->link[server].place);
     head->port = pli_replica_port(client->link[server].place);
@@ -247,7 +247,7 @@ pli_client_table *pli_client_table_of(const pli_client *client, uint32_t id) {
     return NULL;
 }
 
-static bool is_fresh(const pli_client_table *table, int32_t shard, const pli_msg *msg) {
+bool pli_client_is_fresh(const pli_client_table *table, int32_t shard, const pli_msg *msg) {
     uint64_t row_bytes = (uint64_t)pli_row_bytes(&table->spec), bytes = msg->head.body_bytes;
     int64_t  first = 0, rows = 0;
     if (table->spec.rows > 0) pli_placement_range(&table->spec.placement, shard, &first, &rows);
@@ -264,7 +264,7 @@ static bool is_fresh(const pli_client_table *table, int32_t shard, const pli_msg
 static void on_fresh(pli_client *client, pli_msg *msg, pli_out *out) {
     pli_client_table *table = pli_client_table_of(client, msg->head.arg32);
     int32_t           shard = table == NULL ? -1 : pli_placement_shard_at(&table->spec.placement, msg->head.src);
-    if (shard < 0 || !is_fresh(table, shard, msg)) {
+    if (shard < 0 || !pli_client_is_fresh(table, shard, msg)) {
         pli_out_fail(out, PLAIT_EFORMAT, "rank %d pushed malformed rows of table number %u", msg->head.src,
                      (unsigned)msg->head.arg32);
         pli_msg_free(&msg);
@@ -323,6 +323,7 @@ static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out)
     else pli_tx_acked(&link->tx, msg->head.arg64);
     if (msg->head.seq == 0) {
         if (msg->head.kind == PLI_HELD) on_held(client, msg);
+        if (msg->head.kind == PLI_SAFE && msg->head.body_bytes > 0) pli_client_take_ahead(client, server, msg, out);
         if (msg->head.kind == PLI_SAFE) pli_client_safe(client, server, msg, out);
         if (msg->head.kind == PLI_NONE && pli_client_has_replicas(client)) pli_client_none(client, server, out);
         pli_msg_free(&msg);

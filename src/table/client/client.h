@@ -144,6 +144,12 @@ int32_t pli_client_server_of(const pli_client *client, const pli_msg *msg);
 /** Notes a server's first answer to a ticket. */
 void    pli_client_answered(pli_client *client, const pli_msg *reply);
 void    pli_client_safe(pli_client *client, int32_t server, const pli_msg *msg, pli_out *out);
+/** The messages that are built end the clock: says to which servers it has read all small tables as a whole. */
+void    pli_client_ask_ahead(pli_client *client);
+/** Keeps the next clock's values, which the message brings, until the clock has ended. */
+void    pli_client_take_ahead(pli_client *client, int32_t server, const pli_msg *msg, pli_out *out);
+/** Is the body of a FRESH or FRESH_KEYS well formed? */
+bool    pli_client_is_fresh(const struct pli_client_table *table, int32_t shard, const pli_msg *msg);
 /** No replica of the server's shards is left. */
 void    pli_client_none(pli_client *client, int32_t server, pli_out *out);
 void    pli_client_member(pli_client *client, uint64_t now_ns, const pli_member_event *event, pli_out *out);
@@ -268,6 +274,10 @@ void pli_client_resume(pli_client *client);
 int64_t pli_cache_get(const pli_client *client, pli_client_table *table, int64_t n, const uint64_t *keys, void *values,
                       uint32_t *missing);
 void    pli_cache_put(pli_client_table *table, int64_t n, const uint64_t *keys, const void *values, const pli_age *age);
+
+/** Where a policy sends nothing unasked: of what came with the word that the last clock is safe, the values of this
+ *  clock become the copies held. In the machine. */
+void    pli_cache_take_ahead(const pli_client *client, pli_client_table *table);
 
 /* A row of a get that was served from a copy. */
 typedef struct pli_taken {

@@ -193,6 +193,7 @@ plait_status pli_client_build_push(pli_client *client, pli_client_table *only, p
     }
     if (!made) drop_built(client);
     if (!made) return pli_fail(err, PLAIT_ENOMEM, "no memory for a push");
+    if (kind == PLI_CLOCK && pli_client_has_replicas(client)) pli_client_ask_ahead(client);
     for (int64_t i = 0; i < client->tables; i++) {
         pli_client_table *table = client->table[i];
         if (!is_meant(client, table, only, kind)) continue;

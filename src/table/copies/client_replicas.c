@@ -293,6 +293,7 @@ void pli_client_end_clock(pli_client *client) {
     pli_client_keep_events(client);
     client->ending = false;
     client->clock++;
+    for (int64_t i = 0; i < client->tables; i++) pli_cache_take_ahead(client, client->table[i]);
     for (int32_t w = 0; alone && w < client->layout.workers; w++) {
         client->views += client->dead[w] && !client->replaced[w];
         client->replaced[w] = client->next[w] = client->dead[w];

@@ -27,7 +27,7 @@ plait_status pli_replicas_open(pli_server *server, int32_t place, plait_error *e
     c->held_last = &c->held;
     c->safe = pli_calloc(workers, 4 * sizeof *c->safe);
     c->redo = pli_calloc(workers, 2 * sizeof *c->redo);
-    c->views = pli_calloc(workers + 2, workers);
+    c->views = pli_calloc(workers + 3, workers);
     server->replicas = c;
     if (c->safe == NULL || c->redo == NULL || c->views == NULL)
         return pli_fail(err, PLAIT_ENOMEM, "no memory for a replica of a server's shards");
@@ -36,6 +36,7 @@ plait_status pli_replicas_open(pli_server *server, int32_t place, plait_error *e
     c->in_log = c->again + workers;
     c->dead = c->views + workers * workers;
     c->logged = c->dead + workers;
+    c->ahead = c->logged + workers;
     return PLAIT_OK;
 }
 

@@ -24,6 +24,12 @@
  * it a message later; it confirms the log (LOGGED) besides. Should it die, some workers may lack what it told, so who
  * serves tells all of them. Of all else who serves tells them, once the log is confirmed.
  *
+ * bsp, and tables of which a shard is small: a worker that has read them as a whole says so when it ends its clock
+ * (AHEAD), and goes on to read them so, as a rule. So the other replica, which has the SUM but has not applied it, works
+ * out what it will make of them, and SAFE brings that along: the worker's next get asks nobody. The worker takes the
+ * values when its clock has ended, as if it had asked just then. They are those of any replica: what is in both is
+ * applied. A worker to whom they do not come asks as ever. (replicas_ahead.c)
+ *
  * When the replica that serves dies, the other goes on: each worker's stream continues where the log ends. So the
  * worker sends again what is not safe, and the other replica has applied none of that. (So an update is applied once,
  * whatever the rule keeps beside the values: rules run at both replicas, over the same sums in the same order.) A log
@@ -94,7 +100,8 @@ static inline uint64_t pli_log_whose(int32_t worker, uint64_t seq) {
 }
 
 /* The state of a worker, in the log. */
-enum { PLI_LOG_HERE, PLI_LOG_DEAD /* the others have stood in */, PLI_LOG_LEFT };
+enum { PLI_LOG_HERE, PLI_LOG_DEAD /* the others have stood in */, PLI_LOG_LEFT,
+       PLI_LOG_AHEAD = 128 /* besides, in a SUM: it wants the next clock's values */ };
 
 /* Where replicas of a server's shards may lie, its *places*: its own rank (0), the next of the servers' ranks (1), then
  * the spares, then the other servers' ranks. Two places have a replica: at first 0 and 1. When one has died, the first
@@ -176,6 +183,7 @@ typedef struct pli_replicas {
     uint8_t   *views;         /* [workers, workers] w has said that it stands in for the dead v       */
     uint8_t   *dead;          /* [workers] 1: died before it left, so others must stand in for it     */
     uint8_t   *logged;        /* [workers] here, dead or left, as the last SUM of the log says        */
+    uint8_t   *ahead;         /* [workers] 1: its last clock's end asks for the next one's values     */
     int32_t    deaths;
     pli_msg   *sum;           /* see 9 */
     pli_wire_summed
@@ -211,10 +219,20 @@ bool pli_replicas_tells(const pli_server *server, const pli_msg *msg);
 void pli_replicas_release(pli_server *server, uint64_t now_ns, uint64_t number, pli_out *out);
 /** Addresses a message of the log, or its confirmation, to the other replica. */
 void pli_replicas_address(const pli_server *server, pli_msg *msg);
-/** Prepares a SUM that the log has brought. true: it was kept. */
-bool pli_replicas_take_sum(pli_server *server, pli_msg *msg, pli_out *out);
-/** [workers] of a SUM that was taken: the number of the message that ended the clock; 0: the worker has not. */
-const uint64_t *pli_replicas_sum_ended(const pli_msg *sum);
+/** Prepares a SUM that the log has brought; told: the event log knows of it. true: it was kept. */
+bool pli_replicas_take_sum(pli_server *server, pli_msg *msg, bool told, pli_out *out);
+/* What a SUM that was taken says of workers and parts. */
+typedef struct pli_summed {
+    const uint64_t *ended;   /* [workers] the number of the message that ended the clock; 0: the worker has not */
+    const uint64_t *version; /* [parts] of the table, once it is applied  */
+    const uint8_t  *gone;    /* [workers] PLI_LOG_HERE .., and LOG_AHEAD  */
+} pli_summed;
+pli_summed pli_replicas_summed(const pli_server *server, const pli_msg *sum);
+
+/* replicas_ahead.c: the next clock's values come with the word that the last one is safe */
+
+/** Tells the workers that have ended the clock of the SUM, which was just taken, that it is safe. */
+void pli_replicas_tell_summed(pli_server *server, pli_out *out);
 
 /* replicas_same.c: do those who stand in push the same rows as the dead did? */
 

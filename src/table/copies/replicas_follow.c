@@ -51,16 +51,9 @@ static void hear(pli_server *server, pli_msg *msg, pli_out *out) {
         c->sum = sum;
     } else {
         if (c->whole) pli_raise_copied(server, c->other, c->other_place);
-        if (sum != NULL && !pli_replicas_take_sum(server, sum, out)) pli_msg_free(&sum);
+        if (sum != NULL && !pli_replicas_take_sum(server, sum, true, out)) pli_msg_free(&sum);
     }
     pli_msg_free(&msg);
-}
-
-/* Tells the workers that have ended the SUM's clock that it is safe. */
-static void tell_summed(pli_server *server, const pli_msg *sum, pli_out *out) {
-    const uint64_t *ended = pli_replicas_sum_ended(sum);
-    for (int32_t w = 0; w < server->layout.workers; w++)
-        if (ended[w] > 0) pli_server_tell(server, w, PLI_SAFE, (int64_t)ended[w], out);
 }
 
 static void take_entry(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_out *out) {
@@ -71,8 +64,8 @@ static void take_entry(pli_server *server, uint64_t now_ns, pli_msg *msg, pli_ou
     }
     switch (msg->head.kind) {
     case PLI_SUM_ENTRY:
-        if (!pli_replicas_take_sum(server, msg, out)) break;
-        if (server->replicas->whole) tell_summed(server, msg, out);
+        if (!pli_replicas_take_sum(server, msg, false, out)) break;
+        if (server->replicas->whole) pli_replicas_tell_summed(server, out);
         return;
     case PLI_MET:
         server->replicas->met = (uint64_t)msg->head.clock;

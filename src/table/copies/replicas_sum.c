@@ -11,7 +11,10 @@
 /* --- clocks ------------------------------------------------------------------------------------------------------- */
 
 void pli_replicas_ended(pli_server *server, const pli_msg *msg) {
-    if (server->replicas != NULL) server->replicas->ended[msg->head.src] = msg->head.seq;
+    pli_replicas *c = server->replicas;
+    if (c == NULL) return;
+    c->ended[msg->head.src] = msg->head.seq;
+    c->ahead[msg->head.src] = (msg->head.flags & PLI_FLAG_AHEAD) != 0;
 }
 
 /* What a SUM has behind its parts ... */
@@ -38,8 +41,9 @@ static sum_body sum_layout(unsigned char *body, uint64_t parts, uint64_t workers
                        .listed = (pli_wire_summed *)(n_listed + 1) };
 }
 
-const uint64_t *pli_replicas_sum_ended(const pli_msg *sum) {
-    return pli_at_const(pli_msg_body(sum), (int64_t)(sum->head.arg32 * sizeof(pli_wire_part)));
+pli_summed pli_replicas_summed(const pli_server *server, const pli_msg *sum) {
+    const sum_body b = sum_layout(pli_msg_body(sum), sum->head.arg32, (uint64_t)server->layout.workers);
+    return (pli_summed){ .ended = b.ended, .version = b.version, .gone = b.gone };
 }
 
 void pli_replicas_list(const pli_server *server, const pli_msg *msg, pli_server_table *table) {
@@ -54,13 +58,18 @@ void pli_replicas_list(const pli_server *server, const pli_msg *msg, pli_server_
                                                       .seq = msg->head.seq };
 }
 
-/* Tells the event log of a clock that is applied now. */
-static void raise_sum(const pli_server *server, const sum_body *b) {
-    for (uint64_t i = 0; server->sink != NULL && i < *b->n_listed; i++)
-        pli_raise_summed(server, server->table[b->listed[i].table], (int32_t)b->listed[i].worker, b->listed[i].seq,
+/* Tells the event log of the clock that is prepared: what is read of it may have been worked out ahead. The tables have
+ * its versions once it is applied. */
+static void raise_sum(const pli_server *server) {
+    const pli_msg *sum = server->replicas->sum;
+    const sum_body b = sum_layout(pli_msg_body(sum), sum->head.arg32, (uint64_t)server->layout.workers);
+    if (server->sink == NULL) return;
+    for (uint64_t i = 0; i < *b.n_listed; i++)
+        pli_raise_summed(server, server->table[b.listed[i].table], (int32_t)b.listed[i].worker, b.listed[i].seq,
                          server->applied);
-    for (int32_t w = 0; server->sink != NULL && w < server->layout.workers; w++)
-        if (b->ended[w] > 0) pli_raise_summed_tick(server, w, b->ended[w], server->applied);
+    for (uint64_t i = 0; i < *b.n_listed; i++) server->table[b.listed[i].table]->state--;
+    for (int32_t w = 0; w < server->layout.workers; w++)
+        if (b.ended[w] > 0) pli_raise_summed_tick(server, w, b.ended[w], server->applied);
 }
 
 static bool apply_sum(pli_server *server, pli_out *out) {
@@ -79,7 +88,6 @@ static bool apply_sum(pli_server *server, pli_out *out) {
             return false;
         }
     }
-    raise_sum(server, &b);
     for (uint32_t i = 0; i < c->sum->head.arg32; i++)
         if (pli_server_part(server, c->sum, i, &d, &why) >= 0) d.table->state = b.version[i];
     pli_msg_free(&c->sum);
@@ -163,6 +171,7 @@ static pli_msg *make_sum(const pli_server *server, int64_t clock, const table_su
         b.gone[w] = c->logged[w] = c->dead[w]                        ? PLI_LOG_DEAD
                                    : server->clocks[w] == PLAIT_LEFT ? PLI_LOG_LEFT
                                                                      : PLI_LOG_HERE;
+    for (uint64_t w = 0; w < workers; w++) b.gone[w] |= b.ended[w] > 0 && c->ahead[w] ? PLI_LOG_AHEAD : 0;
     *b.n_listed = (uint64_t)c->n_listed;
     if (listed > 0) memcpy(b.listed, c->listed, listed);
     for (int64_t i = 0; i < n; i++) {
@@ -209,6 +218,7 @@ static bool prepare(pli_server *server, uint64_t now_ns, int64_t clock, pli_out 
         return false;
     }
     memcpy(entry->all, sum_layout(pli_msg_body(msg), (uint64_t)n, workers).ended, workers * sizeof *entry->all);
+    raise_sum(server);
     pli_server_forget_clock(server, clock);
     drop_redo(server);
     pli_replicas_append(server, now_ns, msg, entry, out);
@@ -332,7 +342,7 @@ static bool is_sum(const pli_server *server, const pli_msg *msg, plait_error *er
 }
 
 /* true: kept */
-bool pli_replicas_take_sum(pli_server *server, pli_msg *msg, pli_out *out) {
+bool pli_replicas_take_sum(pli_server *server, pli_msg *msg, bool told, pli_out *out) {
     pli_replicas *c = server->replicas;
     plait_error why = { 0 };
     int32_t     workers = server->layout.workers;
@@ -342,12 +352,13 @@ bool pli_replicas_take_sum(pli_server *server, pli_msg *msg, pli_out *out) {
     }
     if (c->sum != NULL && !apply_sum(server, out)) return false;
     c->sum = msg;
+    if (!told) raise_sum(server);
     sum_body b = sum_layout(pli_msg_body(msg), msg->head.arg32, (uint64_t)workers);
     for (int32_t v = 0; v < workers; v++) {
-        c->logged[v] = b.gone[v];
-        if (b.gone[v] == PLI_LOG_DEAD && !c->dead[v]) pli_replicas_bury(server, v);
-        if (b.gone[v] == PLI_LOG_LEFT && server->clocks[v] != PLAIT_LEFT) pli_server_move_clock(server, v, PLAIT_LEFT);
-        for (int32_t w = 0; b.gone[v] == PLI_LOG_DEAD && w < workers; w++) c->views[(int64_t)w * workers + v] = 1;
+        const uint8_t gone = c->logged[v] = b.gone[v] & ~PLI_LOG_AHEAD;
+        if (gone == PLI_LOG_DEAD && !c->dead[v]) pli_replicas_bury(server, v);
+        if (gone == PLI_LOG_LEFT && server->clocks[v] != PLAIT_LEFT) pli_server_move_clock(server, v, PLAIT_LEFT);
+        for (int32_t w = 0; gone == PLI_LOG_DEAD && w < workers; w++) c->views[(int64_t)w * workers + v] = 1;
         if (b.ended[v] == 0) continue;
         if (b.ended[v] >= server->peer[v].rx.expected) server->peer[v].rx.expected = b.ended[v] + 1;
         server->peer[v].ended = msg->head.clock + 1;

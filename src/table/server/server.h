@@ -201,6 +201,9 @@ void pli_server_end(pli_server *server, pli_out *out);
 void pli_server_move_clock(pli_server *server, int32_t worker, int64_t clock);
 /** A message to a worker beside the stream, with this in head.clock. */
 void pli_server_tell(pli_server *server, int32_t worker, pli_kind kind, int64_t clock, pli_out *out);
+/** The same with a body: msg is taken; NULL: out of memory. */
+void pli_server_tell_with(pli_server *server, int32_t worker, pli_kind kind, int64_t clock, pli_msg *msg,
+                          pli_out *out);
 
 /* server_parts.c */
 /** The i-th part of a PUSH, CLOCK or SUM. Offsets and sizes are checked against the body, nothing else is. Errors:

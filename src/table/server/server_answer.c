@@ -102,7 +102,11 @@ void pli_server_send_fresh(pli_server *server, uint64_t now_ns, const pli_server
 }
 
 void pli_server_tell(pli_server *server, int32_t worker, pli_kind kind, int64_t clock, pli_out *out) {
-    pli_msg *msg = pli_msg_new(0);
+    pli_server_tell_with(server, worker, kind, clock, pli_msg_new(0), out);
+}
+
+void pli_server_tell_with(pli_server *server, int32_t worker, pli_kind kind, int64_t clock, pli_msg *msg,
+                          pli_out *out) {
     if (msg == NULL) return; /* out of memory: the other side sends again */
     msg->head.kind = (uint16_t)kind;
     msg->head.clock = clock;

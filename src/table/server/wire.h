@@ -9,7 +9,7 @@
  *   CREATE   clock: all workers'; pli_wire_create, initial values and penalty factors of this shard's rows -> REPLY
  *   PULL     clock: the reader's; pli_wire_pull, keys; of no rows: may it go on?      -> REPLY: values; clock: version
  *   PUSH     clock: the pusher's; arg32: parts; pli_wire_part [arg32], their data
- *   CLOCK    the same; ends the clock
+ *   CLOCK    the same; ends the clock. Flag AHEAD: the worker has read all small tables here as a whole
  *   LEAVE    no further clock comes
  *   BARRIER  clock                                                   -> REPLY when all have come: int64_t dropped
  *   CALL     clock; pli_wire_call, numbers of tables, arguments                       -> REPLY: the answer
@@ -43,13 +43,14 @@
  *            uint64_t [workers], how many bytes each has brought (PLI_GONE: it did not come), then these, each padded
  *            to 8
  *   SAFE     server -> client, not in the stream; clock: all of the worker's messages up to here are safe. Either copy
- *            says it
+ *            says it. What follows, if anything: for each small table that the worker has read whole, its values in
+ *            the worker's next clock: pli_wire_ahead, they, padded to 8
  *   NONE     server -> client, not in the stream: no copy of these shards is left
  * and between copies, with flag LOG; arg64 has worker and number (pli_wire_whose) of the message that is logged
  *   CREATE, RESTORE, SNAP, PUSH, CLOCK   a worker's, as it came; of a pli_wire_taken it does not have whose
  *   SUM      clock; arg32: parts; pli_wire_part [arg32], uint64_t [workers] numbers of the messages that ended the
  *            clock (0: the worker has no part in it), uint64_t [arg32] versions after it, uint8_t [workers] who is
- *            dead (1) or has left (2), padded to 8, uint64_t n, pli_wire_summed [n] the workers' parts of which it is
+ *            dead (1), has left (2), or has said AHEAD (+ 128), padded to 8, uint64_t n, pli_wire_summed [n] the workers' parts of which it is
  *            the sum (0: there is no event log), the parts' data
  *   MET      clock: barriers that were complete; what the last was answered with, of a GATHER
  *   END      all workers have said BYE
@@ -82,7 +83,7 @@ typedef enum pli_kind {
 } pli_kind;
 
 enum { PLI_FLAG_FAILED = 0x100, PLI_FLAG_STATE = 0x200, PLI_FLAG_FILTERED = 0x400, PLI_FLAG_REDO = 0x10,
-       PLI_FLAG_LOG = 0x20, PLI_FLAG_REPLICA = 0x40 /* its sender is at the port REPLICA */
+       PLI_FLAG_LOG = 0x20, PLI_FLAG_REPLICA = 0x40 /* its sender is at the port REPLICA */, PLI_FLAG_AHEAD = 0x80
 }; /* of head.flags; 0x1 is comm's */
 
 #define PLI_GONE UINT64_MAX /* bytes brought to a GATHER by who has gone */
@@ -126,6 +127,12 @@ typedef struct pli_wire_logged { /* of a worker */
     int64_t  ended; /* clocks                                 */
     uint64_t state; /* PLI_LOG_HERE ..                        */
 } pli_wire_logged;
+
+typedef struct pli_wire_ahead {
+    uint32_t table, zero;
+    int64_t  clock; /* that begins with these values */
+    uint64_t state, bytes;
+} pli_wire_ahead;
 
 typedef struct pli_wire_summed { /* a part of that message */
     uint32_t table, worker;

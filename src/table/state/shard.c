@@ -270,6 +270,34 @@ plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, c
     return done ? PLAIT_OK : no_memory(shard, err);
 }
 
+/* Applies the part to a copy of values and state, which then come back. */
+plait_status pli_shard_foretell(pli_shard *shard, int64_t clock, const pli_push_part *part, void *to,
+                                plait_error *err) {
+    pli_store     *store = &shard->store;
+    const int32_t  slots = shard->spec.ruled ? shard->spec.rule.ops->slots : 0;
+    const size_t   bytes = (size_t)(store->states * shard->spec.width);
+    const int64_t  applied = shard->applied, units = store->units;
+    pli_slab      *values = store->slab, *copy = pli_slab_new(values->bytes);
+    unsigned char *kept = pli_array((size_t)slots + 1, bytes);
+    plait_status   status = copy == NULL || kept == NULL ? no_memory(shard, err) : PLAIT_OK;
+    if (status >= 0) {
+        memcpy(copy->memory, values->memory, values->bytes);
+        for (int32_t k = 0; k < slots; k++) memcpy(kept + (size_t)k * bytes, store->chunk->slot[k], bytes);
+        store->slab = copy;
+        store->chunk->values = copy->memory;
+        status = pli_shard_apply_clock(shard, clock, 1, part, err);
+        memcpy(to, store->chunk->values, values->bytes);
+        for (int32_t k = 0; k < slots; k++) memcpy(store->chunk->slot[k], kept + (size_t)k * bytes, bytes);
+        pli_store_swap(store, values);
+        shard->applied = applied;
+        store->units = units;
+    } else if (copy != NULL) {
+        pli_slab_unref(&copy);
+    }
+    pli_free(kept);
+    return status;
+}
+
 plait_status pli_shard_sum_clock(pli_shard *shard, int32_t n, const pli_push_part *parts, pli_push_part *sum_out,
                                  plait_error *err) {
     bool    touched = false;

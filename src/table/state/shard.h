@@ -54,6 +54,11 @@ plait_status pli_shard_check(const pli_shard *shard, const pli_push_part *part, 
 plait_status pli_shard_apply_clock(pli_shard *shard, int64_t clock, int32_t n, const pli_push_part *parts,
                                    plait_error *err);
 
+/** What the values of a dense shard, neither lazy nor sharded, are once this part is applied as a clock's only one: to
+ *  [rows, cols]. The shard stays as it is. Errors: as above. */
+plait_status pli_shard_foretell(pli_shard *shard, int64_t clock, const pli_push_part *part, void *to,
+                                plait_error *err);
+
 /** Makes the same sum, but applies nothing: one part for all [n], which lies in the shard's memory until its next
  *  call, or in a part's. Applied as a clock's only part it does what they would. touched false: no part was. Errors: as
  *  above. */
