@@ -24,6 +24,7 @@ typedef struct fixture {
     pli_spec          spec; /* its one shard lies on HOME, the other replica on OTHER, the next on THIRD */
     bool              dead[RANKS], over[RANKS]; /* over: its job is, in good order; its machines are no more */
     uint16_t          lost;      /* messages of this kind to rank 0 are; 0: none */
+    int32_t           pulls;     /* how many were sent                           */
     bool              log_lost;  /* so is what goes into logs                    */
     bool              unconfirmed; /* so are confirmations of logs                 */
     uint32_t          epoch;
@@ -51,6 +52,7 @@ static void hand_on(fixture *f, pli_msg *msg) {
     const int32_t to = msg->head.dst;
     pli_out       out;
     pli_out_init(&out);
+    f->pulls += msg->head.kind == PLI_PULL;
     if (f->over[to] && msg->head.seq > 0) {
         const pli_machine_ops *was = msg->head.port == PLI_PORT_CLIENT ? &pli_client_ops : &pli_server_ops;
         pli_msg               *answer = was->late(msg);
@@ -764,6 +766,49 @@ static void test_what_the_other_replica_told_is_told_again(void **state) {
     }
 }
 
+/* Reads all rows, and returns row 3 of it. */
+static float read_all(fixture *f, int32_t k) {
+    float       values[ROWS];
+    pli_ask     get;
+    pli_out     out;
+    plait_error why = { 0 };
+    pli_out_init(&out);
+    assert_int_equal(pli_ask_range(&f->client[k], 1, f->table[k], 0, ROWS, values, &get, &out, &why), PLAIT_OK);
+    take_out(f, k, &out);
+    run(f);
+    assert_true(pli_ticket_done(&get.ticket));
+    pli_ticket_unlink(&f->client[k], &get.ticket);
+    assert_int_equal(pli_ask_finish(&f->client[k], &get, &why), PLAIT_OK);
+    pli_ask_abandon(&get);
+    return values[3];
+}
+
+/* Who has read a small table as a whole gets its next values with the word that the clock is safe, once it is; and not
+ * those of a clock that has not ended. */
+static void test_values_come_with_the_end_of_a_clock(void **state) {
+    (void)state;
+    fixture f;
+    open_all(&f, "bsp");
+    for (int32_t k = 0; k < WORKERS; k++) assert_true(read_all(&f, k) == 0);
+    assert_int_equal(f.pulls, WORKERS);
+    add_a_clock(&f, 4);
+    for (int32_t k = 0; k < WORKERS; k++) assert_true(read_all(&f, k) == 4);
+    add_a_clock(&f, 0);
+    for (int32_t k = 0; k < WORKERS; k++) assert_true(read_all(&f, k) == 4);
+    assert_int_equal(f.pulls, WORKERS); /* of the first clock */
+    add_a_clock(&f, 1);
+    add_a_clock(&f, 1); /* nobody has read the one before */
+    assert_true(read_all(&f, 0) == 6);
+    assert_int_equal(f.pulls, WORKERS + 1);
+    for (int32_t k = 0; k < WORKERS; k++) end_clock_of(&f, k, 1);
+    run(&f);
+    assert_true(f.table[0]->shard[0].fresh[0] != NULL && f.table[1]->shard[0].fresh[0] == NULL);
+    assert_true(pull(&f, 0, 3) == 6); /* as one who stands in */
+    for (int32_t k = 0; k < WORKERS; k++) pli_client_end_clock(&f.client[k]);
+    assert_true(read_all(&f, 0) == 8);
+    close_all(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nobody_reads_what_a_death_may_take_back),
@@ -786,6 +831,7 @@ int main(void) {
         cmocka_unit_test(test_a_refused_table_is_not_there),
         cmocka_unit_test(test_the_other_replica_tells_what_is_safe),
         cmocka_unit_test(test_what_the_other_replica_told_is_told_again),
+        cmocka_unit_test(test_values_come_with_the_end_of_a_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static bool covers(const pli_held *held, const pli_held *piece) {
 static plait_status begin_piece(pli_client *client, uint64_t now_ns, pli_ask *ask, int32_t shard, pli_out *out,
                                 plait_error *err) {
     const pli_client_table *table = ask->table;
-    const pli_held         *held = &table->held[shard];
+    pli_held               *held = &table->held[shard];
     pli_held               *piece = &ask->piece[shard];
     int64_t                 first, n;
     pli_placement_range(&table->spec.placement, shard, &first, &n);
@@ -45,6 +45,7 @@ static plait_status begin_piece(pli_client *client, uint64_t now_ns, pli_ask *as
     *piece = (pli_held){ .first = low, .n = low < high ? high - low : 0 };
     if (piece->n == 0) return PLAIT_OK;
     if (covers(held, piece) && pli_cache_serves(client, table, &held->age, client->clock)) {
+        held->read = held->read || (piece->first == held->first && piece->n == held->n);
         piece->msg = pli_msg_copy(held->msg);
         piece->first = held->first;
         piece->n = held->n;
@@ -93,6 +94,7 @@ static plait_status take_piece(const pli_client *client, pli_ask *ask, pli_msg *
     piece->age = (pli_age){ .version = reply->head.clock, .fetched = client->clock };
     piece->state = reply->note;
     piece->from = piece->to = table->pushes;
+    piece->read = true;
     piece->msg = pli_msg_copy(reply);
     if (piece->msg == NULL) return no_memory(table, err);
     if (!is_to_keep(client, ask, shard, reply)) return PLAIT_OK;

@@ -133,6 +133,7 @@ static void take_whole(const pli_client *client, pli_client_table *table, int32_
     held->age = (pli_age){ .version = (*msg)->head.clock, .fetched = client->clock };
     held->state = (*msg)->note;
     held->from = held->to = table->pushes;
+    held->read = false;
     held->msg = *msg;
     *msg = NULL;
 }

@@ -187,6 +187,7 @@ typedef struct pli_held { /* a copy of a part of a dense shard; msg NULL: none *
     int64_t  first, n;
     pli_age  age;
     uint64_t state, from, to; /* for the event log, see events.h */
+    bool     read; /* the worker has looked at all of it */
 } pli_held;
 
 typedef struct pli_row_seen { /* the same for one row that is held; without `to`, which is kept once for the table */

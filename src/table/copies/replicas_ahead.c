@@ -102,7 +102,8 @@ static bool has_read(const pli_client *client, int32_t server) {
         pli_placement_range(&table->spec.placement, shard, &first, &rows);
         if (!travels(&table->spec, rows)) continue;
         const pli_held *held = &table->held[shard];
-        if (held->msg == NULL || held->first != first || held->n != rows || held->age.version != client->clock)
+        if (held->msg == NULL || !held->read || held->first != first || held->n != rows ||
+            held->age.version != client->clock)
             return false;
         n++;
     }
