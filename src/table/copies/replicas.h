@@ -25,10 +25,11 @@
  * serves tells all of them. Of all else who serves tells them, once the log is confirmed.
  *
  * bsp, and tables of which a shard is small: a worker that has read them as a whole says so when it ends its clock
- * (AHEAD), and goes on to read them so, as a rule. So the other replica, which has the SUM but has not applied it, works
- * out what it will make of them, and SAFE brings that along: the worker's next get asks nobody. The worker takes the
- * values when its clock has ended, as if it had asked just then. They are those of any replica: what is in both is
- * applied. A worker to whom they do not come asks as ever. (replicas_ahead.c)
+ * (AHEAD), and goes on to read them so, as a rule. So the other replica, which has the SUM but has not applied it,
+ * works out what it will make of them, and SAFE brings that along: the worker's next get asks nobody. The worker takes
+ * the values when its clock has ended, as if it had asked just then. They are those of any replica: what is in both is
+ * applied. A worker to whom they do not come asks as ever. The event log is told of a SUM when it is prepared, so both
+ * replicas' logs have what was worked out. (replicas_ahead.c)
  *
  * When the replica that serves dies, the other goes on: each worker's stream continues where the log ends. So the
  * worker sends again what is not safe, and the other replica has applied none of that. (So an update is applied once,
@@ -81,8 +82,9 @@
  *     serves.
  *   9 replicas->sum is the SUM of clock `applied`, prepared and not applied; no message of a later clock has been acted
  *     upon.
- *  10 What a worker is told of values is of updates that are safe: under bsp by 9; if some table applies at once, what
- *     is said waits until the log is confirmed as far as it went then. So what was read once is not lost by a death.
+ *  10 What a worker is told of values is of updates that are safe: under bsp by 9, and what comes ahead is taken once
+ *     its clock is safe everywhere; if some table applies at once, what is said waits until the log is confirmed as far
+ *     as it went then. So what was read once is not lost by a death.
  *  11 Where each push is logged and some tables apply at clocks, both replicas hold the same pushes of the clock that
  *     is under way, as far as the log goes; its SUM takes their place.
  */

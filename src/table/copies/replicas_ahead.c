@@ -10,9 +10,10 @@
 enum { AHEAD_BYTES_MAX = 16 << 10 }; /* of a shard: above that, working out its values twice costs more than a pull */
 
 /* Does a shard of so many rows travel ahead? Workers and servers come to the same answer. */
-static bool travels(const pli_spec *spec, int64_t rows) {
+static bool travels(const pli_spec *spec, const pli_policy *policy, int64_t rows) {
     return spec->rows > 0 && !spec->keyed && !spec->lazy && !spec->sharded && spec->filter[0] == '\0' &&
-           strcmp(spec->consistency, "bsp") == 0 && rows * pli_row_bytes(spec) <= AHEAD_BYTES_MAX;
+           pli_policy_at_clock(policy) && (pli_policy_promises(policy) & PLAIT_WHOLE_CLOCKS) != 0 &&
+           !policy->ops->refreshes && rows * pli_row_bytes(spec) <= AHEAD_BYTES_MAX;
 }
 
 /* --- who takes a SUM ---------------------------------------------------------------------------------------------- */
@@ -20,7 +21,8 @@ static bool travels(const pli_spec *spec, int64_t rows) {
 static uint64_t bytes_of(const pli_shard *shard) { return (uint64_t)(shard->rows * pli_row_bytes(&shard->spec)); }
 
 static bool is_ahead(const pli_server_table *table) {
-    return table != NULL && travels(&table->shard.spec, table->shard.rows) && table->shard.store.snap == NULL;
+    return table != NULL && table->shard.store.snap == NULL &&
+           travels(&table->shard.spec, &table->policy, table->shard.rows);
 }
 
 /* The SUM's part for the table; -1: it has none. */
@@ -100,7 +102,7 @@ static bool has_read(const pli_client *client, int32_t server) {
         int64_t                 first, rows;
         if (shard < 0) continue;
         pli_placement_range(&table->spec.placement, shard, &first, &rows);
-        if (!travels(&table->spec, rows)) continue;
+        if (!travels(&table->spec, &table->policy, rows)) continue;
         const pli_held *held = &table->held[shard];
         if (held->msg == NULL || !held->read || held->first != first || held->n != rows ||
             held->age.version != client->clock)
