@@ -67,8 +67,8 @@ static void test_turns(void **state) {
     (void)state;
     pli_dual_turns turns[HOLDERS];
     for (int32_t w = 0; w < HOLDERS; w++)
-        turns[w] = (pli_dual_turns){ .holders = HOLDERS, .place = w, .shares = SHARES, .turns = TURNS, .seed = 1,
-                                     .pass = -1, .order = order[w], .share = share[w] };
+        turns[w] = (pli_dual_turns){ .holders = HOLDERS, .place = w, .of = 1, .shares = SHARES, .turns = TURNS,
+                                     .seed = 1, .pass = -1, .order = order[w], .share = share[w] };
     for (int64_t pass = 0; pass < PASSES; pass++) {
         int seen[HOLDERS][SHARES] = { { 0 } };
         for (int64_t i = 0; i < TURNS; i++) {
