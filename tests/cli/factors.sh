@@ -236,6 +236,6 @@ exits 2 'als.*nearest' none $mf --data train --optimizer als --topology ps --con
 # shellcheck disable=SC2086
 exits 2 'nearest' none $mf --data train --topology gossip:ring --workers 3
 # shellcheck disable=SC2086
-exits 2 'nearest is ps' none $mf --data train --workers 4 --topology allreduce --replicas 2
+exits 2 'nearest is one topology for all tables, ps or allreduce' none $mf --data train --workers 4 --topology hybrid --replicas 2
 exits 2 'written for factorisations' none train --model logistic --data part --optimizer als
 finish

@@ -46,7 +46,7 @@ dies() {
     name=$1 number=$2 victim=$(($2 % 3))
     shift 2
     rm -rf m model model.done log.*
-    "$PLAIT" launch -n 3 -- "$PLAIT" train "$@" --topology ps --json --quiet --replicas 2 --events log --metrics m --out model >run.out 2>err &
+    "$PLAIT" launch -n 3 -- "$PLAIT" train "$@" --topology $topology --json --quiet --replicas 2 --events log --metrics m --out model >run.out 2>err &
     pid=$!
     until_holds 60 reaches "$(at $((number * 5 % 17 + 1)))" || fail "$name $number: no round ends"
     kill -KILL "$(pid_of $victim)" 2>/dev/null || true
@@ -64,7 +64,7 @@ dies() {
     [ "$name" != stepped ] || "$PLAIT" audit --schedule log.* >said 2>&1 || fail "$name $number: the audit: $(cat said)"
 }
 
-number=0
+topology=ps number=0
 for what in dense sparse ranked forest features voting solved stepped; do
     eval "words=\$$what"
     # shellcheck disable=SC2086
@@ -79,6 +79,14 @@ for what in dense sparse ranked forest features voting solved stepped; do
         run=$((run + 1)) number=$((number + 1))
     done
 done
+
+# Where every worker has the tables, and sums go on without the dead.
+topology=allreduce
+# shellcheck disable=SC2086
+{
+    in_time dies dense 0 $dense
+    in_time dies solved 1 $solved
+}
 
 # A rank is only frozen, and wakes when the others have ended: it hears that they took it for lost, although what they sent
 # it before will never come whole, and ends no clock by itself.
@@ -108,6 +116,6 @@ in_time freezes
 # shellcheck disable=SC2086
 {
     exits 2 "a schedule with two replicas.*nearest is bsp|nearest is bsp" refused train $stepped --workers 2 --topology ps --replicas 2 --consistency ssp:1
-    exits 2 "nearest is ps" refused train $dense --workers 2 --topology allreduce --replicas 2
+    exits 2 "nearest is one topology for all tables, ps or allreduce" refused train $dense --workers 2 --topology hybrid --replicas 2
 }
 finish
