@@ -18,6 +18,18 @@ static void draw_second(story *s, pli_random *r) {
     s->second_at = s->at + 1 + (int64_t)pli_random_below(r, 12);
 }
 
+/* Runs a story in which ranks die, as they are drawn; what [200]: names it. */
+static void run_with_deaths(story *s, const char *name, const story *whole, uint64_t seed, pli_random *r, char *what) {
+    plait_error err = { 0 };
+    draw_death(s, r, whole);
+    draw_second(s, r);
+    snprintf(what, 200, "seed %llu (%s): rank %d of %d (%d spare) + %d at call %lld of rank %d, then rank %d at %lld",
+             (unsigned long long)seed, name, (int)s->victim, (int)s->workers, (int)s->opts.spares, (int)s->servers,
+             (long long)s->at, (int)s->killer, (int)s->second, (long long)s->second_at);
+    if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", what);
+    if (run(s, &err) < 0) fail_msg("%s: %s", what, err.text);
+}
+
 /* If nobody dies, spares change nothing. */
 static void stand_ready(const kind *k, plait_data *const data[SETS], const int *stop, const story *whole) {
     for (int32_t holders = 1; holders <= HOLDERS; holders += 2) {
@@ -57,15 +69,7 @@ static void test_any_rank_may_die_at_any_moment(void **unused) {
         s.servers = pli_random_below(&r, 3) == 0 ? 2 : 0;
         take_spares(&s, &kinds[k], (int32_t)pli_random_below(&r, 3));
         if (s.opts.spares > 0 && pli_random_below(&r, 4) == 0) s.workers -= HOLDERS - 1; /* one holder, and spares */
-        draw_death(&s, &r, &whole[k]);
-        draw_second(&s, &r);
-        snprintf(what, sizeof what,
-                 "seed %llu (%s): rank %d of %d (%d spare) + %d at call %lld of rank %d, then rank %d at %lld",
-                 (unsigned long long)seed, kinds[k].name, (int)s.victim, (int)s.workers, (int)s.opts.spares,
-                 (int)s.servers, (long long)s.at, (int)s.killer, (int)s.second, (long long)s.second_at);
-        if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", what);
-        err = (plait_error){ 0 };
-        if (run(&s, &err) < 0) fail_msg("%s: %s", what, err.text);
+        run_with_deaths(&s, kinds[k].name, &whole[k], seed, &r, what);
         check(&s, &kinds[k], &whole[k], what);
         died += atomic_load(&s.told) > 0;
     }
@@ -106,15 +110,7 @@ static void test_any_worker_may_die_where_sums_go_on(void **unused) {
         while (!is_summed(&kinds[k]));
         story s = story_of_sums(&kinds[k], data, &stop);
         take_spares(&s, &kinds[k], (int32_t)pli_random_below(&r, 3));
-        draw_death(&s, &r, &whole[k]);
-        draw_second(&s, &r);
-        snprintf(what, sizeof what,
-                 "seed %llu (%s): rank %d of %d (%d spare) at call %lld of rank %d, then rank %d at %lld",
-                 (unsigned long long)seed, kinds[k].name, (int)s.victim, (int)s.workers, (int)s.opts.spares,
-                 (long long)s.at, (int)s.killer, (int)s.second, (long long)s.second_at);
-        if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", what);
-        err = (plait_error){ 0 };
-        if (run(&s, &err) < 0) fail_msg("%s: %s", what, err.text);
+        run_with_deaths(&s, kinds[k].name, &whole[k], seed, &r, what);
         check(&s, &kinds[k], &whole[k], what);
         died += atomic_load(&s.told) > 0;
     }
@@ -162,17 +158,10 @@ static void test_any_rank_may_die_while_blocks_rotate(void **unused) {
         const size_t   k = pli_random_below(&r, ROTATED);
         story          s = story_of_rotation(k, data, &stop);
         int32_t        ended, all;
-        char           what[160];
+        char           what[200];
         s.servers = pli_random_below(&r, 3) == 0 ? 2 : 0;
         take_spares(&s, &rotated[k], (int32_t)pli_random_below(&r, 3));
-        draw_death(&s, &r, &whole[k]);
-        draw_second(&s, &r);
-        snprintf(what, sizeof what, "seed %llu (%s): rank %d of %d + %d at call %lld of rank %d, then rank %d at %lld",
-                 (unsigned long long)seed, rotated[k].name, (int)s.victim, (int)s.workers, (int)s.servers,
-                 (long long)s.at, (int)s.killer, (int)s.second, (long long)s.second_at);
-        if (getenv("PLAIT_TRACE") != NULL) print_message("%s\n", what);
-        err = (plait_error){ 0 };
-        if (run(&s, &err) < 0) fail_msg("%s: %s", what, err.text);
+        run_with_deaths(&s, rotated[k].name, &whole[k], seed, &r, what);
         const plait_report *report = report_of(&s, &ended), *want = report_of(&whole[k], &all);
         if (report == NULL || strcmp(report->model_hash, want->model_hash) != 0) fail_msg("%s: another model", what);
         died += atomic_load(&s.told) > 0;
