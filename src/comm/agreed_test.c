@@ -55,7 +55,8 @@ typedef struct world {
     rank    rank[RANKS];
 } world;
 
-/* Who has the item when these are dead? The next living rank: another death moves the items of that rank alone. */
+/* The living rank that has the item when these are dead. It is the next one: another death moves the items of that rank
+ * alone. */
 static int32_t holder(const world *w, uint8_t dead, int32_t item) {
     while ((dead >> item & 1) != 0) item = (item + 1) % w->ranks;
     return item;

@@ -22,7 +22,7 @@ bool pli_active_make(const pli_vertex_run *run, pli_active *a); /* false: no mem
 void pli_active_free(pli_active *a);
 /** Before a superstep, when run->told is there: who takes part. */
 void pli_active_next(pli_active *a, pli_vertex_run *run);
-/** Who takes part is known, and what vertices tell was read once more: others may be ahead of what was seen. */
+/** Notes whether others are ahead of what this worker has seen, after what vertices tell was read once more. */
 void pli_active_reread(pli_active *a, const pli_vertex_run *run);
 /** An own vertex has applied and changed by so much. */
 void pli_active_stays(pli_active *a, const pli_vertex_run *run, int64_t v, double change);

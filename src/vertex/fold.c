@@ -6,9 +6,9 @@
  * vertex is in the frontier later. The run is still when no worker has made anything better, and behind a barrier, when
  * all updates have arrived, none sees anything new.
  *
- * With two replicas a worker may also have parts of dead ones (heirs.h). Who stands in for a dead worker does not know
- * what that had seen, and need not: an edge whose end has not changed makes nothing better, so a pull along all edges
- * finds exactly what the frontier finds.
+ * With two replicas a worker may also have parts of dead ones (heirs.h). An heir does not know what the dead worker had
+ * seen, and need not: an edge whose end has not changed makes nothing better. So a pull along all edges finds exactly
+ * what the frontier finds.
  *
  * Paper: Beamer, Asanovic and Patterson, "Direction-Optimizing Breadth-First Search", SC 2012. */
 #include "base/sort.h"

@@ -30,6 +30,12 @@ static void run_with_deaths(story *s, const char *name, const story *whole, uint
     if (run(s, &err) < 0) fail_msg("%s: %s", what, err.text);
 }
 
+/* Most deaths come within their run. */
+static void judge_told(int64_t died, int64_t runs) {
+    if (only_seed() == NULL && died * 2 < runs)
+        fail_msg("only %lld of %lld deaths were told", (long long)died, (long long)runs);
+}
+
 /* If nobody dies, spares change nothing. */
 static void stand_ready(const kind *k, plait_data *const data[SETS], const int *stop, const story *whole) {
     for (int32_t holders = 1; holders <= HOLDERS; holders += 2) {
@@ -51,17 +57,16 @@ static void test_any_rank_may_die_at_any_moment(void **unused) {
     static const int stop = 0;
     plait_data      *data[SETS];
     make_data(data);
-    const char      *one = getenv("PLAIT_SEED");
-    int64_t          runs = one != NULL ? 1 : getenv("PLAIT_TEST_FULL") != NULL ? RUNS_FULL : RUNS, died = 0;
+    int64_t          runs = runs_of(RUNS, RUNS_FULL), died = 0;
     story           *whole = pli_calloc(KINDS, sizeof *whole);
     plait_error      err = { 0 };
     for (size_t k = 0; k < KINDS; k++) {
         whole[k] = story_of(&kinds[k], data, &stop);
         if (run(&whole[k], &err) < 0) fail_msg("%s: %s", kinds[k].name, err.text);
-        if (one == NULL) stand_ready(&kinds[k], data, &stop, &whole[k]);
+        if (only_seed() == NULL) stand_ready(&kinds[k], data, &stop, &whole[k]);
     }
     for (int64_t i = 0; i < runs; i++) {
-        const uint64_t seed = one != NULL ? strtoull(one, NULL, 10) : (uint64_t)i + 1;
+        const uint64_t seed = seed_of(i);
         pli_random     r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 7, 0);
         const size_t   k = pli_random_below(&r, KINDS);
         story          s = story_of(&kinds[k], data, &stop);
@@ -73,8 +78,7 @@ static void test_any_rank_may_die_at_any_moment(void **unused) {
         check(&s, &kinds[k], &whole[k], what);
         died += atomic_load(&s.told) > 0;
     }
-    if (one == NULL && died * 2 < runs)
-        fail_msg("only %lld of %lld deaths were told", (long long)died, (long long)runs);
+    judge_told(died, runs);
     pli_free(whole);
     free_data(data);
 }
@@ -91,8 +95,7 @@ static void test_any_worker_may_die_where_sums_go_on(void **unused) {
     (void)unused;
     static const int stop = 0;
     plait_data      *data[SETS];
-    const char      *one = getenv("PLAIT_SEED");
-    int64_t          runs = one != NULL ? 1 : getenv("PLAIT_TEST_FULL") != NULL ? RUNS_FULL : RUNS, died = 0;
+    int64_t          runs = runs_of(RUNS, RUNS_FULL), died = 0;
     story           *whole = pli_calloc(KINDS, sizeof *whole);
     plait_error      err = { 0 };
     make_data(data);
@@ -102,7 +105,7 @@ static void test_any_worker_may_die_where_sums_go_on(void **unused) {
         if (run(&whole[k], &err) < 0) fail_msg("%s: %s", kinds[k].name, err.text);
     }
     for (int64_t i = 0; i < runs; i++) {
-        const uint64_t seed = one != NULL ? strtoull(one, NULL, 10) : (uint64_t)i + 1;
+        const uint64_t seed = seed_of(i);
         pli_random     r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 24, 0);
         size_t         k;
         char           what[200];
@@ -114,8 +117,7 @@ static void test_any_worker_may_die_where_sums_go_on(void **unused) {
         check(&s, &kinds[k], &whole[k], what);
         died += atomic_load(&s.told) > 0;
     }
-    if (one == NULL && died * 2 < runs)
-        fail_msg("only %lld of %lld deaths were told", (long long)died, (long long)runs);
+    judge_told(died, runs);
     pli_free(whole);
     free_data(data);
 }
@@ -143,8 +145,7 @@ static void test_any_rank_may_die_while_blocks_rotate(void **unused) {
     (void)unused;
     static const int stop = 0;
     plait_data      *data[SETS];
-    const char      *one = getenv("PLAIT_SEED");
-    int64_t runs = one != NULL ? 1 : getenv("PLAIT_TEST_FULL") != NULL ? ROTATED_RUNS_FULL : ROTATED_RUNS, died = 0;
+    int64_t runs = runs_of(ROTATED_RUNS, ROTATED_RUNS_FULL), died = 0;
     story  *whole = pli_calloc(ROTATED, sizeof *whole);
     plait_error err = { 0 };
     make_data(data);
@@ -153,7 +154,7 @@ static void test_any_rank_may_die_while_blocks_rotate(void **unused) {
         if (run(&whole[k], &err) < 0) fail_msg("%s: %s", rotated[k].name, err.text);
     }
     for (int64_t i = 0; i < runs; i++) {
-        const uint64_t seed = one != NULL ? strtoull(one, NULL, 10) : (uint64_t)i + 1;
+        const uint64_t seed = seed_of(i);
         pli_random     r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 12, 0);
         const size_t   k = pli_random_below(&r, ROTATED);
         story          s = story_of_rotation(k, data, &stop);
@@ -166,8 +167,7 @@ static void test_any_rank_may_die_while_blocks_rotate(void **unused) {
         if (report == NULL || strcmp(report->model_hash, want->model_hash) != 0) fail_msg("%s: another model", what);
         died += atomic_load(&s.told) > 0;
     }
-    if (one == NULL && died * 2 < runs)
-        fail_msg("only %lld of %lld deaths were told", (long long)died, (long long)runs);
+    judge_told(died, runs);
     pli_free(whole);
     free_data(data);
 }

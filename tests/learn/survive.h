@@ -58,6 +58,21 @@ typedef struct story {
 
 static story *now; /* one at a time */
 
+/* --- which seeds a test tries: PLAIT_SEED alone, or from 1 on ----------------------------------------------------- */
+
+static inline const char *only_seed(void) { return getenv("PLAIT_SEED"); }
+
+static inline int64_t runs_of(int64_t few, int64_t many) {
+    if (only_seed() != NULL) return 1;
+    return getenv("PLAIT_TEST_FULL") != NULL ? many : few;
+}
+
+static inline uint64_t seed_of(int64_t run) {
+    return only_seed() != NULL ? strtoull(only_seed(), NULL, 10) : (uint64_t)run + 1;
+}
+
+/* --- runs --------------------------------------------------------------------------------------------------------- */
+
 static void kill_rank(int32_t rank) {
     plait_comm *victim = atomic_load_explicit(&now->comm[rank], memory_order_acquire);
     plait_error why = { .code = PLAIT_EPEER, .rank = rank, .text = "killed by the test" };

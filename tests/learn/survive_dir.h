@@ -74,6 +74,12 @@ static void hand_over(story *s, const story *whole) {
     memcpy(s->kept_hash, whole->kept_hash, sizeof s->kept_hash);
 }
 
+/* Most runs lose a rank, and nearly all leave a checkpoint. */
+static void judge_resumed(int64_t runs, int64_t died, int64_t resumed) {
+    if (only_seed() == NULL && (died * 2 < runs || resumed * 4 < runs * 3))
+        fail_msg("%lld runs, %lld deaths, %lld resumed", (long long)runs, (long long)died, (long long)resumed);
+}
+
 static void remove_checkpoints(void) {
     char command[100];
     snprintf(command, sizeof command, "rm -rf %s/*", dir);

@@ -40,13 +40,12 @@ static void test_checkpoints_outlive_any_rank(void **unused) {
     static const int stop = 0;
     plait_data      *data[SETS];
     make_data(data);
-    const char      *one = getenv("PLAIT_SEED");
-    int64_t     runs = one != NULL ? 1 : getenv("PLAIT_TEST_FULL") != NULL ? KEPT_FULL : KEPT, resumed = 0, died = 0;
+    int64_t     runs = runs_of(KEPT, KEPT_FULL), resumed = 0, died = 0;
     story      *whole = pli_calloc(KINDS, sizeof *whole);
     plait_error err = { 0 };
     make_directory();
     for (int64_t i = 0; i < runs; i++) {
-        const uint64_t seed = one != NULL ? strtoull(one, NULL, 10) : (uint64_t)i + 1;
+        const uint64_t seed = seed_of(i);
         pli_random     r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 8, 0);
         size_t         k = pli_random_below(&r, KINDS);
         char           what[220];
@@ -86,8 +85,7 @@ static void test_checkpoints_outlive_any_rank(void **unused) {
         }
     }
     assert_int_equal(rmdir(dir), 0);
-    if (one == NULL && (died * 2 < runs || resumed * 4 < runs * 3))
-        fail_msg("%lld runs, %lld deaths, %lld resumed", (long long)runs, (long long)died, (long long)resumed);
+    judge_resumed(runs, died, resumed);
     pli_free(whole);
     free_data(data);
 }
@@ -262,15 +260,14 @@ static void save_and_restore(story *s, float held[TABLE_ROWS * 2], const char *w
 
 static void test_a_programs_own_checkpoints_outlive_any_rank(void **unused) {
     (void)unused;
-    const char *one = getenv("PLAIT_SEED");
-    int64_t     runs = one != NULL ? 1 : getenv("PLAIT_TEST_FULL") != NULL ? SAVES_FULL : SAVES;
+    int64_t     runs = runs_of(SAVES, SAVES_FULL);
     float       want[TABLE_ROWS * 2], held[TABLE_ROWS * 2];
     make_directory();
     story *whole = pli_calloc(1, sizeof *whole), *s = pli_calloc(1, sizeof *s);
     *whole = (story){ .at = -1, .at_commit = -1, .tears_at = -1, .workers = 3 };
     save_and_restore(whole, want, "nobody dies");
     for (int64_t i = 0; i < runs; i++) {
-        const uint64_t seed = one != NULL ? strtoull(one, NULL, 10) : (uint64_t)i + 1;
+        const uint64_t seed = seed_of(i);
         pli_random     r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 9, 0);
         char           what[200];
         *s = (story){ .at = -1, .at_commit = -1, .tears_at = -1, .workers = 3 };

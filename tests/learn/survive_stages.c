@@ -62,8 +62,7 @@ static void test_replicas_of_a_net_in_stages_may_die(void **unused) {
     static const int stop = 0;
     plait_data      *data[SETS];
     make_data(data);
-    const char *one = getenv("PLAIT_SEED");
-    int64_t     runs = one != NULL ? 1 : getenv("PLAIT_TEST_FULL") != NULL ? DEATHS_FULL : DEATHS, died = 0, twice = 0;
+    int64_t     runs = runs_of(DEATHS, DEATHS_FULL), died = 0, twice = 0;
     story      *whole = pli_calloc(STAGED, sizeof *whole);
     plait_error err = { 0 };
     for (size_t k = 0; k < STAGED; k++) {
@@ -71,7 +70,7 @@ static void test_replicas_of_a_net_in_stages_may_die(void **unused) {
         if (run(&whole[k], &err) < 0) fail_msg("%s: %s", kinds_in_stages[k].name, err.text);
     }
     for (int64_t i = 0; i < runs; i++) {
-        const uint64_t seed = one != NULL ? strtoull(one, NULL, 10) : (uint64_t)i + 1;
+        const uint64_t seed = seed_of(i);
         pli_random     r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 11, 0);
         const size_t   k = pli_random_below(&r, STAGED);
         story          s = draw_layout(&kinds_in_stages[k], data, &stop, &r);
@@ -85,7 +84,7 @@ static void test_replicas_of_a_net_in_stages_may_die(void **unused) {
         died += atomic_load(&s.told) > 0;
         twice += s.second_clocks > 0 && s.clocks >= s.second_clocks;
     }
-    if (one == NULL && (died * 2 < runs || twice * 12 < runs))
+    if (only_seed() == NULL && (died * 2 < runs || twice * 12 < runs))
         fail_msg("%lld of %lld deaths were told, %lld times a second one came", (long long)died, (long long)runs,
                  (long long)twice);
     pli_free(whole);
@@ -155,13 +154,12 @@ static void test_checkpoints_of_stages_outlive_any_rank(void **unused) {
     static const int stop = 0;
     plait_data      *data[SETS];
     make_data(data);
-    const char *one = getenv("PLAIT_SEED");
-    int64_t     runs = one != NULL ? 1 : getenv("PLAIT_TEST_FULL") != NULL ? KEPT_FULL : KEPT, resumed = 0, died = 0;
+    int64_t     runs = runs_of(KEPT, KEPT_FULL), resumed = 0, died = 0;
     story      *whole = pli_calloc(STAGED, sizeof *whole);
     plait_error err = { 0 };
     make_directory();
     for (int64_t i = 0; i < runs; i++) {
-        const uint64_t seed = one != NULL ? strtoull(one, NULL, 10) : (uint64_t)i + 1;
+        const uint64_t seed = seed_of(i);
         pli_random     r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 13, 0);
         const size_t   k = pli_random_below(&r, STAGED);
         char           what[200];
@@ -184,8 +182,7 @@ static void test_checkpoints_of_stages_outlive_any_rank(void **unused) {
         }
     }
     assert_int_equal(rmdir(dir), 0);
-    if (one == NULL && (died * 2 < runs || resumed * 4 < runs * 3))
-        fail_msg("%lld runs, %lld deaths, %lld resumed", (long long)runs, (long long)died, (long long)resumed);
+    judge_resumed(runs, died, resumed);
     pli_free(whole);
     free_data(data);
 }

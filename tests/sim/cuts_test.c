@@ -276,8 +276,8 @@ static bool has_all(const plan *p, bool second) {
     return all;
 }
 
-/* Who acknowledges while the cut holds? Messages that are lost say later what was so before the cut, and a rank that is
- * killed before it is not waited for. */
+/* Only the side that goes on acknowledges while the cut holds. Plans that lose messages are left out, since a message
+ * that is sent again says late what was so before the cut; so are those that kill a rank, which is not waited for. */
 static void check_times(const plan *p) {
     for (int32_t v = 0; v < p->workers && !p->lossy && p->killed < 0; v++) {
         if (shown->late_ns[v] == 0 || has_all(p, is_second(p, v))) continue;

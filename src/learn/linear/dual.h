@@ -118,7 +118,8 @@ typedef struct pli_dual_turns {
 /** Collective. Errors: ENOMEM. */
 plait_status pli_dual_turns_make(pli_run *run, pli_dual_turns *turns);
 void         pli_dual_turns_free(pli_dual_turns *turns);
-/** Who has rows now takes turns: a worker that had some its own, others those of workers that have died. Collective. */
+/** Gives turns to the workers that have rows now. A worker that had some keeps its own turns. The others take those of
+ *  workers that have died. Collective. */
 plait_status pli_dual_turns_share_out(pli_run *run, pli_dual_turns *turns, bool has_rows);
 /** The share of its rows over which this worker goes in a turn, counted from the first pass on; -1: it is not its
  *  turn. */

@@ -15,7 +15,7 @@ static plait_status gather_own(pli_run *run, pli_own_rows *held) {
     return PLAIT_OK;
 }
 
-/* Who of the living has rows? */
+/* Counts the living workers that have rows. */
 static plait_status count_holders(const pli_run *run, pli_own_rows *held, int64_t *has) {
     const int32_t workers = plait_comm_workers(run->comm), me = plait_comm_rank(run->comm);
     memset(has, 0, (size_t)workers * sizeof *has);
