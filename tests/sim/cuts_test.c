@@ -17,7 +17,6 @@
  * To replay a failing job, set PLAIT_SEED=number. */
 #include <errno.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,12 +24,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 #include <plait/table.h>
 
+#include "sim/apart.h"
 #include "table/table.h"
 #include "table/witness.h"
 
@@ -41,7 +40,7 @@ enum { DRAWN = 10, DRAWN_FULL = 200 };
 enum { DRAWN = 60, DRAWN_FULL = 2000 };
 #endif
 enum { WORKERS_MAX = 4, ITEMS = 5, ROWS = 1040 /* a piece for each server */, CLOCKS = 10 };
-enum { HANG_S = 120, CLUSTER_BYTES = 2048 };
+enum { CLUSTER_BYTES = 2048 };
 #define MS          UINT64_C(1000000)
 #define PATIENCE_NS (20 * MS)
 #define SLACK_NS    (4 * MS) /* what was sent before the cut may still be taken */
@@ -316,43 +315,25 @@ static void check_ledger(const plan *p, plait_status status, const plait_error *
 
 /* --- a run, in a process of its own ----------------------------------------------------------------------- */
 
-static int run_here(const plan *p) {
-    plait_comm_opts opts;
-    plait_error     err = { 0 };
-    char            path[32], why[640];
-    int             fd = memfd_create("cluster", 0);
+static int run_here(const void *drawn) {
+    const plan *p = drawn;
+    plait_error err = { 0 };
+    char        why[640];
     run.p = *p;
-    if (write(fd, p->cluster, p->length) != (ssize_t)p->length) return 1;
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    plait_comm_opts_init(&opts);
-    opts.transport = "sim";
-    opts.workers = p->workers;
-    opts.servers = p->servers;
-    opts.threads = 1;
-    opts.seed = p->seed;
-    opts.cluster = path;
-    opts.timeout_ns = 60000 * MS;
-    const plait_status status = plait_comm_run(&opts, body, NULL, &err);
+    const plait_status status = simulate(p->cluster, p->length, p->workers, p->servers, p->seed, body, &err);
     check_ledger(p, status, &err);
     if (run.listening && !witness_close(&run.heard, status >= 0, why, sizeof why)) (void)wrong("the audit: %s", why);
     return shown->why[0] != '\0';
 }
 
 static bool run_apart(const plan *p) {
-    int    status = 0;
     board *b = shown;
     *b = (board){ .all = b->all, .majorities = b->majorities, .nobody = b->nobody, .early = b->early };
-    fflush(stdout);
-    pid_t child = fork();
-    if (child == 0) {
-        signal(SIGSEGV, SIG_DFL); /* not cmocka's handler, which would go on with the next test */
-        alarm(HANG_S);
-        _exit(run_here(p));
-    }
-    if (child > 0 && waitpid(child, &status, 0) == child && status == 0) return true;
+    const char *end = run_in_process(run_here, p);
+    if (end == NULL) return true;
     print_message("seed %llu, %s, %d workers, %d servers: %s\n%s\n", (unsigned long long)p->seed, p->consistency,
                   p->workers, p->servers,
-                  WIFSIGNALED(status) ? (WTERMSIG(status) == SIGALRM ? "hangs" : "crashed") : b->why, p->cluster);
+                  end[0] != '\0' ? end : b->why, p->cluster);
     return false;
 }
 

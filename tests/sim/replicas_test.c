@@ -19,7 +19,6 @@
  * To replay a failing seed, set PLAIT_SEED=seed; PLAIT_EVENTS=file keeps the log. */
 #include <errno.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,12 +26,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 #include <plait/table.h>
 
+#include "sim/apart.h"
 #include "table/table.h"
 #include "table/witness.h"
 
@@ -42,7 +41,7 @@ enum { RUNS = 12, RUNS_FULL = 100, MOMENTS = 2, MOMENTS_FULL = 20 };
 enum { RUNS = 120, RUNS_FULL = 1200, MOMENTS = 10, MOMENTS_FULL = 200 };
 #endif
 enum { WORKERS_MAX = 4, RANKS_MAX = 7, ROWS = 520, ITEMS = 5, TABLES = 2, CLOCKS = 10 };
-enum { HANG_S = 120, CLUSTER_BYTES = 2048 };
+enum { CLUSTER_BYTES = 2048 };
 enum { DEATHS = 8 /* deaths in a moment */ };
 #define MS UINT64_C(1000000)
 
@@ -324,23 +323,12 @@ static plait_status body(plait_comm *comm, void *unused) {
 
 /* --- a run, in a process of its own ------------------------------------------------------------------------------- */
 
-static int run_here(const plan *p) {
-    plait_comm_opts opts;
-    plait_error     err = { 0 };
-    char            path[32], why[640];
-    int             fd = memfd_create("cluster", 0);
+static int run_here(const void *drawn) {
+    const plan *p = drawn;
+    plait_error err = { 0 };
+    char        why[640];
     run.p = *p;
-    if (write(fd, p->cluster, p->length) != (ssize_t)p->length) return 1;
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    plait_comm_opts_init(&opts);
-    opts.transport = "sim";
-    opts.workers = p->workers;
-    opts.servers = p->servers;
-    opts.threads = 1;
-    opts.seed = p->seed;
-    opts.cluster = path;
-    opts.timeout_ns = 60000 * MS;
-    plait_status status = plait_comm_run(&opts, body, NULL, &err);
+    plait_status status = simulate(p->cluster, p->length, p->workers, p->servers, p->seed, body, &err);
     bool         lost = status == PLAIT_EPEER || status == PLAIT_EMISMATCH; /* or another rank has said that it lost
                                                                              * one */
     bool         early = lost && p->faults && shown->with_table < p->workers;
@@ -355,22 +343,15 @@ static int run_here(const plan *p) {
 }
 
 static bool run_apart(const plan *p) {
-    int status = 0;
     memset(shown->acknowledged, 0, sizeof shown->acknowledged);
     memset(shown->has_table, 0, sizeof shown->has_table);
     shown->with_table = shown->ended = 0;
     shown->why[0] = '\0';
-    fflush(stdout);
-    pid_t child = fork();
-    if (child == 0) {
-        signal(SIGSEGV, SIG_DFL); /* not cmocka's handler, which would go on with the next test */
-        alarm(HANG_S);
-        _exit(run_here(p));
-    }
-    if (child > 0 && waitpid(child, &status, 0) == child && status == 0) return true;
+    const char *end = run_in_process(run_here, p);
+    if (end == NULL) return true;
     print_message("%s%s, %d workers, %d servers, victim %d: %s\n%s\n", p->consistency,
                   p->faults ? "" : " without faults", p->workers, p->servers, p->victim,
-                  WIFSIGNALED(status) ? (WTERMSIG(status) == SIGALRM ? "hangs" : "crashed") : shown->why, p->cluster);
+                  end[0] != '\0' ? end : shown->why, p->cluster);
     return false;
 }
 
