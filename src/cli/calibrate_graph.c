@@ -1,6 +1,7 @@
 /* The cost of a graph's nodes. Small graphs are run, each of nodes of one kind: nodes of one element give the time to
  * begin a node; copies, which do no operations, the time of a byte; products, convolutions and pooling the time of
- * their operations, less that of their bytes. Sizes are those of a net's layers for a batch of some hundred rows. */
+ * their operations, less that of their bytes. Sizes are those of a net's layers for a batch of some hundred rows;
+ * weights and their gradients are more than a core's own cache holds, as a net's are. */
 #include <math.h>
 #include <plait/nn.h>
 #include <plait/ops.h>
@@ -11,7 +12,7 @@
 #include "cli/calibrate.h"
 
 enum {
-    ROUNDS = 40, CHAIN = 200, LAYERS = 4, ROWS = 128, WIDTH = 512, PRODUCTS = 3 * LAYERS - 1, LONG = 1 << 19,
+    ROUNDS = 40, CHAIN = 200, LAYERS = 8, ROWS = 128, WIDTH = 512, PRODUCTS = 3 * LAYERS - 1, LONG = 1 << 19,
     IMAGES = 64, CHANNELS = 8, FILTERS = 16, SIDE = 14
 };
 
