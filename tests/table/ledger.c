@@ -310,7 +310,7 @@ int main(int argc, char **argv) {
     life       l = { .folder = argv[2], .of = of, .seed = strtoull(argv[3], NULL, 10), .whole = has_whole_clocks(&of) };
     pli_random r = pli_random_at(l.seed, PLI_RANDOM_SCHEDULE, 12, 0);
     l.victim = (int32_t)pli_random_below(&r, COLUMNS);
-    l.last = 1 + (int64_t)pli_random_below(&r, CLOCKS - 20);
+    l.last = 1 + (int64_t)pli_random_below(&r, CLOCKS / 2);
     l.ns = (long)pli_random_below(&r, WITHIN_US) * 1000;
     return strcmp(argv[1], "live") == 0 ? live(&l) : judge(&l);
 }
