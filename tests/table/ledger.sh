@@ -1,7 +1,7 @@
 #!/bin/sh
-# Jobs of four processes, one of which is killed (SIGKILL) at some instant, under pairs of settings that are drawn from all those
-# that keep two replicas: what the workers' own ledgers say was acknowledged is in the table at the end, once (tests/table/ledger.c
-# says what is exact where). launch ends with 0. RUNS 0: each pair once.
+# Jobs of four processes, one of which is killed (SIGKILL) at some instant, under pairs of settings that are drawn from all
+# those that keep two replicas: what the workers' own ledgers say was acknowledged is in the table at the end, once
+# (tests/table/ledger.c says what is exact where). launch ends with 0. RUNS 0: each pair once.
 # usage: PLAIT=program ledger.sh MPIRUN LEDGER RUNS FULL_RUNS [FIRST_SEED]      the second counts under PLAIT_TEST_FULL
 set -eu
 PLAIT_MPIRUN=$1 program=$2 runs=$3 seed=${5:-1}
