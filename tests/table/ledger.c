@@ -1,5 +1,5 @@
-/* Ledgers that are kept outside Plait: what was acknowledged, against what the table holds in the end. One rank of a job of
- * processes of which one is killed (SIGKILL) at some instant: tests/table/ledger.sh.
+/* Ledgers that are kept outside Plait: what was acknowledged, against what the table holds in the end. One rank of a
+ * job of processes of which one is killed (SIGKILL) at some instant: tests/table/ledger.sh.
  *
  *     ledger pairs                     every pair of settings of which two replicas survive a death, a line each
  *     ledger live FOLDER SEED PAIR     a rank of a job; FOLDER gets its ledger and, at the end, its values of the table
@@ -39,16 +39,18 @@ static bool is_lossy(const pair *p) { return strcmp(p->filter, "none") != 0 && s
 
 /* --- which pairs -------------------------------------------------------------------------------------------------- */
 
-static const char *const policies[] = { "bsp",     "bounded-delay:0", "bounded-delay:2", "ssp:2", "essp:2",       "asp:2:4",
-                                        "vap:500", "sequential",      "downpour:2:3",    "async", "local-sgd:3" };
-static const char *const filters[] = { "none",      "key-cache,key-delta,zstd", "fp16",     "bf16", "fixed8", "fixed16", "onebit",
-                                       "topk:0.2",  "randk:0.5",                "significant:0.001" };
+static const char *const policies[] = { "bsp",     "bounded-delay:0", "bounded-delay:2", "ssp:2",
+                                        "essp:2",  "asp:2:4",         "vap:500",         "sequential",
+                                        "async",   "downpour:2:3",    "local-sgd:3" };
+static const char *const filters[] = { "none",   "key-cache,key-delta,zstd", "fp16",      "bf16",             "fixed8",
+                                       "onebit", "topk:0.2",                 "randk:0.5", "significant:0.001", "fixed16" };
 
 enum { POLICIES = sizeof policies / sizeof *policies, FILTERS = sizeof filters / sizeof *filters };
 
 /* Does it train, with these needs? */
 static bool trains(const pair *p, plait_properties needs) {
-    const pli_above above = { .processes = true, .demand = { { .who = "a ledger", .needs = needs, .why = "it counts" } } };
+    const pli_demand asks = { .who = "a ledger", .needs = needs, .why = "it counts" };
+    const pli_above  above = { .processes = true, .demand = { asks } };
     const pli_pair  asked = { .topology = p->topology,
                               .consistency = p->consistency,
                               .filter = strcmp(p->filter, "none") == 0 ? NULL : p->filter,
@@ -66,7 +68,11 @@ static int print_pairs(void) {
         char topology[PLI_TOPOLOGY_TEXT];
         pli_topology_example(*kind, topology);
         for (int i = 0; i < POLICIES * FILTERS * 4; i++) {
-            const pair p = { topology, policies[i / 4 / FILTERS], filters[i / 4 % FILTERS], i % 2 == 1, i / 2 % 2 == 1 };
+            const pair p = { .topology = topology,
+                             .consistency = policies[i / 4 / FILTERS],
+                             .filter = filters[i / 4 % FILTERS],
+                             .exact = i % 2 == 1,
+                             .sparse = i / 2 % 2 == 1 };
             if (trains(&p, 0))
                 printf("%s %s %s %s %s\n", p.topology, p.consistency, p.filter, p.exact ? "exact" : "plain",
                        p.sparse ? "sparse" : "dense");
@@ -109,7 +115,8 @@ static plait_status add_column(plait_table *table, int32_t column, int64_t clock
     return plait_table_inc(table, n, rows, delta, 0);
 }
 
-/* What the caller adds in this clock: its own column, and with whole clocks those that it holds, or has just inherited. */
+/* What the caller adds in this clock: its own column, and with whole clocks those that it holds, or has just
+ * inherited. */
 static plait_status add(const life *l, plait_table *table, int32_t me, int64_t clock, bool inherited) {
     for (int32_t v = 0; v < COLUMNS - (l->whole ? spares_of(l) : 0); v++) {
         const bool mine = !l->whole ? v == me && !inherited
@@ -255,8 +262,8 @@ static int judge_column(const life *l, int32_t column, int64_t acknowledged, con
         const double value = values[row * COLUMNS + column];
         const bool   lost = value < at_least[row] && !(dead && gathers(&l->of));
         if (!lost && value <= at_most[row]) continue;
-        printf("row %lld, column %d: %g, where at least %g and at most %g were added; worker %d's ledger has %lld clocks\n",
-               (long long)row, column, value, at_least[row], at_most[row], column, (long long)acknowledged);
+        printf("row %lld, column %d: %g, where at least %g and at most %g were added; its worker's ledger has %lld clocks\n",
+               (long long)row, column, value, at_least[row], at_most[row], (long long)acknowledged);
         return 1;
     }
     return 0;
@@ -303,7 +310,8 @@ static int judge(const life *l) {
 int main(int argc, char **argv) {
     if (argc == 2 && strcmp(argv[1], "pairs") == 0) return print_pairs();
     if (argc != 4 + WORDS) {
-        fprintf(stderr, "usage: ledger pairs | ledger live|judge FOLDER SEED TOPOLOGY CONSISTENCY FILTER plain|exact dense|sparse\n");
+        fprintf(stderr, "usage: ledger pairs\n       ledger live|judge FOLDER SEED TOPOLOGY CONSISTENCY FILTER "
+                        "plain|exact dense|sparse\n");
         return 2;
     }
     const pair of = { argv[4], argv[5], argv[6], strcmp(argv[7], "exact") == 0, strcmp(argv[8], "sparse") == 0 };
