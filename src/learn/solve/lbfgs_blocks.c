@@ -18,7 +18,7 @@
 #include "tensor/spectral/cholesky.h"
 #include "tensor/tensor.h"
 
-enum { MEMORY = PLI_LBFGS_BLOCKS_MEMORY, TRIES_MAX = 30, RIDGES_MAX = 12, FIRST_RENEWAL = 4, MANY = 24 };
+enum { MEMORY = PLI_LBFGS_BLOCKS_MEMORY, TRIES_MAX = 30, FIRST_RENEWAL = 4, MANY = 24 };
 
 #define SAFETY 4.0 /* measured: docs/models.md */
 
@@ -136,40 +136,10 @@ static void swap(double **a, double **b) {
 
 /* --- the metric ------------------------------------------------------------------------------------------------- */
 
-/* Leaves the diagonal alone: a metric, if a poor one, of what is rounding beside the rest. false: it is not finite. */
-static bool factor_diagonal(const blocks_run *o, double *block, double most) {
-    for (int64_t i = 0; i < o->m; i++) {
-        const double here = fmax(block[i * o->m + i], most > 0 ? 1e-9 * most : 1);
-        if (!isfinite(here)) return false;
-        memset(block + i * o->m, 0, (size_t)o->m * sizeof *block);
-        block[i * o->m + i] = sqrt(here);
-    }
-    return true;
-}
-
-/* Adds the penalty to block b, and a little to its diagonal, and factors it; more is added until that goes well. If a
- * single block serves all scores, its penalty is that of the first. */
+/* Adds the penalty to block b and factors it. If a single block serves all scores, its penalty is that of the first. */
 static plait_status factor_block(blocks_run *o, int64_t b, double *block) {
-    const size_t bytes = (size_t)(o->m * o->m) * sizeof *block;
-    double      *copy = pli_array((size_t)(o->m * o->m), sizeof *copy), most = 0, ridge = 1e-10;
-    if (copy == NULL) return pli_fail(o->l->run->err, PLAIT_ENOMEM, "no memory for a metric");
-    for (int64_t i = 0; i < o->m; i++) {
-        block[i * o->m + i] += o->penalty[i * o->k + b];
-        if (block[i * o->m + i] > most) most = block[i * o->m + i];
-    }
-    memcpy(copy, block, bytes);
-    bool good = false;
-    for (int32_t tries = 0; !good && tries < RIDGES_MAX; tries++, ridge *= 10) {
-        memcpy(block, copy, bytes);
-        for (int64_t i = 0; i < o->m; i++)
-            block[i * o->m + i] += ridge * fmax(block[i * o->m + i], most > 0 ? 1e-9 * most : 1);
-        good = pli_cholesky(o->m, block);
-    }
-    /* Without a penalty the curvature of rows that are told apart falls to nothing. */
-    if (!good) memcpy(block, copy, bytes);
-    good = good || factor_diagonal(o, block, most);
-    pli_free(copy);
-    return good ? PLAIT_OK : pli_fail(o->l->run->err, PLAIT_EDIVERGED, "the Hessian is not finite");
+    for (int64_t i = 0; i < o->m; i++) block[i * o->m + i] += o->penalty[i * o->k + b];
+    return pli_lbfgs_factor(o->m, block, o->l->run->err);
 }
 
 /* Takes the metric at w. The first one has a single block, since all scores are still alike. */

@@ -1,5 +1,5 @@
 /* learn/solve/lbfgs_blocks.h - a run by blocks of the Hessian on one worker; for lbfgs_blocks.c, which has the method,
- * and lbfgs_blocks_kept.c. */
+ * lbfgs_blocks_factor.c and lbfgs_blocks_kept.c. */
 #ifndef PLI_LEARN_LBFGS_BLOCKS_H
 #define PLI_LEARN_LBFGS_BLOCKS_H
 
@@ -26,6 +26,10 @@ typedef struct pli_lbfgs_blocks {
     double       gamma;
     double      *kept_point; /* [2, n] weights and gradient of the last checkpoint */
 } pli_lbfgs_blocks;
+
+/** lbfgs_blocks_factor.c: turns a block of the metric [m, m], of which the part on and right of the diagonal is read, into
+ *  a factor of it for pli_cholesky_solve. Errors: ENOMEM; EDIVERGED the block is not finite. */
+plait_status     pli_lbfgs_factor(int64_t m, double *block, plait_error *err);
 
 /** lbfgs_blocks_kept.c: what checkpoints hold beside the tables. */
 pli_solver_keeps pli_lbfgs_blocks_keeps(pli_lbfgs_blocks *o);
