@@ -18,31 +18,51 @@ static bool trains_with(pli_pair pair, pli_fill fill) {
     return pli_pair_check(&pair, NULL) >= 0;
 }
 
+/* The words of the table's cells, and how wide its columns are: a narrow window gets short ones. */
+typedef struct form {
+    const char *trains, *refused, *sparse, *dense;
+    int         width; /* 0: by the topology's name */
+} form;
+
+static const form wide = { "trains", "refused", "sparse only", "dense only", 13 };
+static const form narrow = { "yes", "no", "sparse", "dense", 0 };
+
+enum { POLICY_COLUMNS = 16, WIDE_COLUMNS = 75 };
+
+static int width_of(const form *f, const char *topology) {
+    const int length = (int)strlen(topology);
+    return f->width > 0 ? f->width : length < 7 ? 8 : length + 1;
+}
+
+/* What the table says of one pair. */
+static void cell_of(const pli_pair *pair, const form *f, pli_reasons *all, char cell[32]) {
+    plait_error err = { 0 };
+    char        own[64];
+    snprintf(own, sizeof own, " x %s", pair->consistency);
+    const pli_renamed renamed[] = { { own, " x C" }, { NULL, NULL } };
+    if (pli_pair_check(pair, &err) < 0)
+        snprintf(cell, 32, "%s [%d]", f->refused, pli_reasons_number(all, err.text, renamed));
+    else if (!trains_with(*pair, PLI_FILL_DENSE)) snprintf(cell, 32, "%s", f->sparse);
+    else if (!trains_with(*pair, PLI_FILL_SPARSE)) snprintf(cell, 32, "%s", f->dense);
+    else snprintf(cell, 32, "%s", f->trains);
+}
+
 /* Adds a table of topologies (columns) and policies (rows); a refused pair has the number of its reason. */
-static void pairs_of(pli_text *text, pli_reasons *all, bool one_process) {
-    const pli_topology_kind *const      *topology = pli_topologies();
+static void pairs_of(pli_text *text, const form *f, pli_reasons *all, bool one_process) {
+    const pli_topology_kind *const *topology = pli_topologies();
     const plait_consistency *const *policy = pli_consistencies();
-    pli_text_add(text, "%-16s", "");
+    pli_text_add(text, "%-*s", POLICY_COLUMNS, "");
     for (int t = 0; topology[t] != NULL; t++)
-        pli_text_add(text, topology[t + 1] != NULL ? "%-13s" : "%s", topology[t]->name);
+        pli_text_add(text, "%-*s", topology[t + 1] != NULL ? width_of(f, topology[t]->name) : 0, topology[t]->name);
     pli_text_add(text, "\n");
     for (int p = 0; policy[p] != NULL; p++) {
-        char spec[PLI_CONSISTENCY_TEXT], own[64];
+        char spec[PLI_CONSISTENCY_TEXT], example[PLI_TOPOLOGY_TEXT], cell[32];
         pli_cli_example(policy[p], spec);
-        snprintf(own, sizeof own, " x %s", spec);
-        const pli_renamed renamed[] = { { own, " x C" }, { NULL, NULL } };
-        pli_text_add(text, "%-16s", spec);
+        pli_text_add(text, "%-*s", POLICY_COLUMNS, spec);
         for (int t = 0; topology[t] != NULL; t++) {
-            plait_error err = { 0 };
-            char        cell[32] = "trains";
-            char        example[PLI_TOPOLOGY_TEXT];
-            pli_pair    pair = { .topology = example, .consistency = spec, .one_process = one_process };
             pli_topology_example(topology[t], example);
-            if (pli_pair_check(&pair, &err) < 0)
-                snprintf(cell, sizeof cell, "refused [%d]", pli_reasons_number(all, err.text, renamed));
-            else if (!trains_with(pair, PLI_FILL_DENSE)) snprintf(cell, sizeof cell, "sparse only");
-            else if (!trains_with(pair, PLI_FILL_SPARSE)) snprintf(cell, sizeof cell, "dense only");
-            pli_text_add(text, topology[t + 1] != NULL ? "%-13s" : "%s", cell);
+            cell_of(&(pli_pair){ .topology = example, .consistency = spec, .one_process = one_process }, f, all, cell);
+            pli_text_add(text, "%-*s", topology[t + 1] != NULL ? width_of(f, topology[t]->name) : 0, cell);
         }
         pli_text_add(text, "\n");
     }
@@ -235,20 +255,36 @@ static void tell_apart(pli_text *text, whom_apart *a) {
     }
 }
 
-/* Adds the lower half of a matrix: does the setting of the row work with the setting of the column? */
-static void settings_with_settings(pli_text *text, trial *t, const all_settings *all, whom_apart *apart) {
+/* How many columns of the matrix fit beside the names: all, or whole groups of five. */
+static int columns_that_fit(int width, int all) {
+    const int room = width - NAME_COLUMNS - 3;
+    if (all + (all - 1) / 5 <= room) return all;
+    return room >= 11 ? (room + 1) / 6 * 5 : 5;
+}
+
+/* Adds columns [first, end) of the lower half of a matrix: does the setting of the row work with that of the column? */
+static void add_columns(pli_text *text, trial *t, const all_settings *all, int first, int end, whom_apart *apart) {
     pli_text_add(text, "%*s", NAME_COLUMNS + 3, "");
-    for (int i = 0; i + 1 < all->n; i++) pli_text_add(text, "%s%c", gap_before(i), letter_of(i));
+    for (int i = first; i < end; i++) pli_text_add(text, "%s%c", i > first ? gap_before(i) : "", letter_of(i));
     pli_text_add(text, "\n");
-    for (int i = 0; i < all->n; i++) {
+    for (int i = first > 0 ? first + 1 : 0; i < all->n; i++) {
         pli_text_add(text, "%c  %-*.*s", letter_of(i), i > 0 ? NAME_COLUMNS : 0, NAME_COLUMNS - 1,
                      all->choice[i].option);
-        for (int j = 0; j < i; j++) {
+        for (int j = first; j < i && j < end; j++) {
             const bool together = go_together(t, all, &all->choice[i], &all->choice[j]);
-            pli_text_add(text, "%s%s", gap_before(j), together ? "+" : "-");
+            pli_text_add(text, "%s%s", j > first ? gap_before(j) : "", together ? "+" : "-");
             if (!together) keep_apart(apart, t->err.text, i, j);
         }
         pli_text_add(text, "\n");
+    }
+}
+
+/* Adds the matrix; where it is wider than the window, in parts, one below the other. */
+static void settings_with_settings(pli_text *text, trial *t, const all_settings *all, whom_apart *apart) {
+    const int columns = all->n - 1, fit = columns_that_fit(pli_cli_width(), columns);
+    for (int first = 0; first < columns; first += fit) {
+        if (first > 0) pli_text_add(text, "\n");
+        add_columns(text, t, all, first, first + fit < columns ? first + fit : columns, apart);
     }
 }
 
@@ -264,9 +300,11 @@ static void settings(pli_text *text) {
         return;
     }
     list_settings(all);
-    pli_text_add(text, "\nWith which pairs each setting goes, on threads for local:\n\n");
+    pli_text_add(text, "\n");
+    pli_cli_wrap(text, "With which pairs each setting goes, on threads for local:\n", 0, pli_cli_width());
     for (int i = 0; i < all->n; i++) pairs_of_setting(text, t, all, &all->choice[i]);
-    pli_text_add(text, "\nSettings with each other: + some pair goes with both, - none does:\n\n");
+    pli_text_add(text, "\n");
+    pli_cli_wrap(text, "Settings with each other: + some pair goes with both, - none does:\n", 0, pli_cli_width());
     settings_with_settings(text, t, all, apart);
     pli_text_add(text, "\nWhy not:\n\n");
     tell_apart(text, apart);
@@ -281,10 +319,16 @@ void pli_cli_help_pairs(pli_text *text) {
         text->failed = true;
         return;
     }
+    const form *f = pli_cli_width() < WIDE_COLUMNS ? &narrow : &wide;
     pli_text_add(text, "Ranks are threads of one process:\n\n");
-    pairs_of(text, all, true);
+    pairs_of(text, f, all, true);
     pli_text_add(text, "\nRanks are processes (mpi), or simulated (sim):\n\n");
-    pairs_of(text, all, false);
+    pairs_of(text, f, all, false);
+    if (f == &narrow) {
+        pli_text_add(text, "\n");
+        pli_cli_wrap(text, "yes: it trains; no: it is refused; sparse, dense: it trains with such tables only.", 0,
+                     pli_cli_width());
+    }
     pli_text_add(text, "\nWhy, where C is the consistency of the row:\n\n");
     pli_reasons_tell(all, text);
     pli_free(all);

@@ -41,21 +41,38 @@ static void name_of(const pli_plan_setting *s, const char *workers, char name[20
 
 static bool shows_cost(const pli_plan *plan) { return plan->set.price > 0; }
 
-/* Which columns the table has. It is at most a hundred columns wide. */
+/* Columns beside the setting and the time of the job. Those that come first stay in a narrow window. */
+enum { COST, OBJECTIVE, CLOCK, OPTIMIZER, SENT, IDLE, MEMORY, BETWEEN, COLUMNS, JOB_WIDTH = 9 };
+static const int column_width[COLUMNS] = { 10, 11, 9, 9, 9, 6, 9, 18 };
+
+/* Which columns the table has. */
 typedef struct columns {
     int  name; /* its width */
-    bool optimizer, cost, objective;
+    bool has[COLUMNS];
 } columns;
 
+/* Leaves out the columns that the window has no room for. */
+static void fit_columns(columns *c, int width) {
+    int room = width - c->name - JOB_WIDTH;
+    for (int i = 0; i < COLUMNS; i++) {
+        c->has[i] = c->has[i] && column_width[i] <= room;
+        if (c->has[i]) room -= column_width[i];
+    }
+}
+
 static columns columns_of(const pli_plan *plan, const pli_plan_setting *const *order, int32_t n) {
-    columns c = { .name = 16, .cost = shows_cost(plan), .objective = plan->set.clocks == 0 };
+    columns c = { .name = 16 };
     char    name[200];
+    for (int i = 0; i < COLUMNS; i++) c.has[i] = true;
+    c.has[COST] = shows_cost(plan);
+    c.has[OBJECTIVE] = plan->set.clocks == 0;
+    c.has[OPTIMIZER] = false;
     for (int32_t i = 0; i < n && ran(order[i]); i++) {
         name_of(order[i], "", name);
         if ((int)strlen(name) > c.name) c.name = (int)strlen(name);
-        c.optimizer |= !pli_is(order[i]->typical.optimizer, order[0]->typical.optimizer);
+        c.has[OPTIMIZER] |= !pli_is(order[i]->typical.optimizer, order[0]->typical.optimizer);
     }
-    c.optimizer = c.optimizer && !(c.cost && c.objective);
+    fit_columns(&c, pli_cli_width());
     return c;
 }
 
@@ -71,10 +88,15 @@ static void range_of(double low, double high, char text[56]) {
 
 static void add_head(const columns *c, pli_text *text) {
     pli_text_add(text, "%-*s", c->name, "setting, workers");
-    if (c->optimizer) pli_text_add(text, " %-8s", "by");
-    pli_text_add(text, " %8s  %-16s %8s %8s %5s %8s", "a clock", "between", "the job", "sent", "idle", "a rank");
-    if (c->cost) pli_text_add(text, " %9s", "cost");
-    if (c->objective) pli_text_add(text, " %10s", "objective");
+    if (c->has[OPTIMIZER]) pli_text_add(text, " %-8s", "by");
+    if (c->has[CLOCK]) pli_text_add(text, " %8s", "a clock");
+    if (c->has[BETWEEN]) pli_text_add(text, "  %-16s", "between");
+    pli_text_add(text, " %8s", "the job");
+    if (c->has[SENT]) pli_text_add(text, " %8s", "sent");
+    if (c->has[IDLE]) pli_text_add(text, " %5s", "idle");
+    if (c->has[MEMORY]) pli_text_add(text, " %8s", "a rank");
+    if (c->has[COST]) pli_text_add(text, " %9s", "cost");
+    if (c->has[OBJECTIVE]) pli_text_add(text, " %10s", "objective");
     pli_text_add(text, "\n");
 }
 
@@ -87,12 +109,23 @@ static void add_line(const pli_plan *plan, const columns *c, const pli_plan_sett
     pli_compare_bytes(s->bytes, bytes);
     pli_compare_bytes(memory_of(plan, s), memory);
     pli_text_add(text, "%-*s", c->name, name);
-    if (c->optimizer) pli_text_add(text, " %-8s", s->typical.optimizer);
-    pli_text_add(text, " %8s  %-16s %8s %8s %3.0f %% %8s", clock, range, whole, bytes, 100 * s->typical.idle_share,
-                 memory);
-    if (c->cost) pli_text_add(text, " %9.3g", s->cost);
-    if (c->objective) pli_text_add(text, " %10.6g", s->typical.objective);
+    if (c->has[OPTIMIZER]) pli_text_add(text, " %-8s", s->typical.optimizer);
+    if (c->has[CLOCK]) pli_text_add(text, " %8s", clock);
+    if (c->has[BETWEEN]) pli_text_add(text, "  %-16s", range);
+    pli_text_add(text, " %8s", whole);
+    if (c->has[SENT]) pli_text_add(text, " %8s", bytes);
+    if (c->has[IDLE]) pli_text_add(text, " %3.0f %%", 100 * s->typical.idle_share);
+    if (c->has[MEMORY]) pli_text_add(text, " %8s", memory);
+    if (c->has[COST]) pli_text_add(text, " %9.3g", s->cost);
+    if (c->has[OBJECTIVE]) pli_text_add(text, " %10.6g", s->typical.objective);
     pli_text_add(text, "\n");
+}
+
+/* Adds a sentence, on as many lines as it needs. */
+static void add_wrapped(pli_text *line, pli_text *text) {
+    pli_cli_wrap(text, line->data != NULL ? line->data : "", 0, pli_cli_width());
+    text->failed = text->failed || line->failed;
+    pli_text_free(line);
 }
 
 /* Is the pair one that never trains, and that nobody has named? Then its reason interests nobody. */
@@ -117,9 +150,11 @@ static void add_reasons(const pli_plan *plan, const pli_plan_setting *const *ord
         for (int32_t k = i; k < n; k++) alike += fails_alike(order[k], order[i]);
         if (before < i) continue;
         name_of(order[i], " workers", name);
-        pli_text_add(text, "not simulated: %s", name);
-        if (alike > 1) pli_text_add(text, ", and %d more", alike - 1);
-        pli_text_add(text, ": %s\n", order[i]->typical.why);
+        pli_text line = { 0 };
+        pli_text_add(&line, "not simulated: %s", name);
+        if (alike > 1) pli_text_add(&line, ", and %d more", alike - 1);
+        pli_text_add(&line, ": %s", order[i]->typical.why);
+        add_wrapped(&line, text);
     }
 }
 
@@ -139,8 +174,9 @@ static void add_cheapest(const pli_plan *plan, const pli_plan_setting *const *or
     if (!shows_cost(plan) || least == order[0]) return;
     name_of(least, " workers", name);
     pli_compare_seconds(least->seconds, time);
-    pli_text_add(text, "cheapest: %s: %.3g in %s, of %.3g for the shortest\n", name, least->cost, time,
-                 order[0]->cost);
+    pli_text line = { 0 };
+    pli_text_add(&line, "cheapest: %s: %.3g in %s, of %.3g for the shortest", name, least->cost, time, order[0]->cost);
+    add_wrapped(&line, text);
 }
 
 void pli_plan_text(const pli_plan *plan, pli_text *text) {
@@ -160,8 +196,7 @@ void pli_plan_text(const pli_plan *plan, pli_text *text) {
                  order[0]->typical.ended ? "" : "at most ",
                  order[0]->typical.ended ? order[0]->typical.clocks : order[0]->typical.all_clocks,
                  all_ended(order, n) ? "" : "; clocks of other settings may learn more: plait compare --transport sim");
-    pli_cli_wrap(text, line.data != NULL ? line.data : "", 0, pli_cli_width());
-    pli_text_free(&line);
+    add_wrapped(&line, text);
     add_cheapest(plan, order, n, text);
 }
 

@@ -23,6 +23,11 @@ works help help pairs
 grep -q 'refused' help.out || fail "no refused pair"
 grep -q 'nearest' help.out || fail "no reason for a refused pair"
 grep -q '\]trains\|\]refused' help.out && fail "columns of help pairs run together"
+COLUMNS=60 works narrow help pairs
+awk 'length > 60 { exit 1 }' narrow.out || fail "help pairs is wider than 60 columns: $(awk 'length > 60' narrow.out | head -n 3)"
+[ "$(grep -c '^[a-zA-Z]  --.*[+-]$' narrow.out)" -gt "$(grep -c '^[a-zA-Z]  --.*[+-]$' help.out)" ] || fail "a narrow matrix has no parts"
+[ "$(grep '^[a-zA-Z]  ' narrow.out | tr -cd '+' | wc -c)" -eq "$(grep '^[a-zA-Z]  ' help.out | tr -cd '+' | wc -c)" ] ||
+    fail "a narrow matrix has not the cells of a wide one"
 [ "$(grep -c '^\[' help.out)" -lt 10 ] || fail "$(grep -c '^\[' help.out) footnotes of help pairs"
 for words in "help l2" "help --l2"; do
     # shellcheck disable=SC2086
