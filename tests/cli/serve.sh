@@ -91,7 +91,17 @@ refused 400 'only models of trees' bad '/predict?contributions=1' text/plain par
 refused 404 'did you mean /predict' bad /predct text/plain part
 refused 405 'takes GET' bad /metrics text/plain part
 : >empty
+echo '[[1, 2]]' >one.json
 refused 400 'the body is empty' bad /predict text/plain empty
+
+refused 415 'Content-Type application/xml: /predict takes application/json, text/csv, and text/plain' bad /predict application/xml one.json
+refused 415 'Content-Type text/plainer: ' bad /predict text/plainer part
+for type in 'text/plain; charset=utf-8' TEXT/PLAIN application/x-www-form-urlencoded application/octet-stream ''; do
+    post typed /predict "$type" part
+    cmp -s typed.body want.out || fail "Content-Type '$type': $http: $(head -c 300 typed.body)"
+done
+post typed /predict '' one.json
+[ "$http" = 200 ] && says typed.body '^{"predictions": \[' || fail "JSON without a type: $http: $(cat typed.body)"
 
 # Figures.
 [ "$(curl -s "$url/healthz")" = ok ] || fail "healthz"
@@ -99,7 +109,7 @@ curl -s "$url/" | grep -q '^POST /predict' || fail "no list of paths"
 curl -s "$url/metrics" >metrics
 are_figures metrics || fail "metrics: $(cat why)"
 says metrics '^plait_requests_total{code="400",path="/predict"} 6$' || fail "$(grep requests_total metrics)"
-says metrics '^plait_rows_total 1500$' || fail "$(grep rows_total metrics)"
+says metrics '^plait_rows_total 3001$' || fail "$(grep rows_total metrics)"
 batches() { curl -s "$url/metrics" | sed -n 's/^plait_batches_total //p'; }
 before=$(batches)
 echo '[[1, 2]]' >one

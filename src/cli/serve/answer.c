@@ -70,6 +70,27 @@ bool pli_serve_check_query(pli_http_request *r) {
     return false;
 }
 
+/* Is the header this type, perhaps with parameters behind it, such as a charset? */
+static bool has_type(const char *header, const char *type) {
+    const size_t n = strlen(type);
+    return strncasecmp(header, type, n) == 0 && strchr(" \t;", header[n]) != NULL;
+}
+
+/* Does the client leave it to the content? Those that name no type send the second (curl), or the third. */
+static bool has_no_type(const char *header) {
+    return *header == '\0' || has_type(header, "application/x-www-form-urlencoded") ||
+           has_type(header, "application/octet-stream");
+}
+
+bool pli_serve_check_type(pli_http_request *r) {
+    if (has_no_type(r->type) || has_type(r->type, "application/json") || has_type(r->type, "text/csv") ||
+        has_type(r->type, "text/plain"))
+        return true;
+    pli_serve_refuse(r, 415, "Content-Type %s: /predict takes application/json, text/csv, and text/plain for lines as in "
+                     "the training data", r->type);
+    return false;
+}
+
 static const char *value_of(const pli_http_request *r, const char *name) {
     for (int32_t i = 0; i < r->args; i++)
         if (strcmp(r->name[i], name) == 0) return r->value[i];
@@ -82,8 +103,6 @@ static const char *header_of(const pli_http_request *r) {
             return strcmp(r->value[i], "auto") == 0 ? "auto" : is_yes(r->value[i]) ? "yes" : "no";
     return "auto";
 }
-
-static bool has_type(const char *header, const char *type) { return strncasecmp(header, type, strlen(type)) == 0; }
 
 /* Does the client want JSON? What it accepts decides; else the form of its body. */
 static bool wants_json(const pli_http_request *r, bool json_in) {

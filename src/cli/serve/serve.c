@@ -107,7 +107,7 @@ static bool begin(void *user, pli_http_request *r) {
     pthread_mutex_unlock(&s->mutex);
     if (!check_path(r)) return false;
     if (strcmp(r->path, "/predict") != 0) return true;
-    if (!pli_serve_check_query(r)) return false;
+    if (!pli_serve_check_query(r) || !pli_serve_check_type(r)) return false;
     if (r->declared <= s->opts.max_body) return true;
     refuse_size(s, r);
     return false;

@@ -83,6 +83,8 @@ void    pli_serve_refuse(pli_http_request *request, int code, const char *fmt, .
     __attribute__((format(printf, 3, 4)));
 /** Is the query one that predict knows? If not, it is refused. */
 bool    pli_serve_check_query(pli_http_request *request);
+/** Is its Content-Type one of those that rows may have? If not, it is refused. */
+bool    pli_serve_check_type(pli_http_request *request);
 
 /* metrics.c */
 void pli_serve_count(pli_serve_counts *counts, const pli_http_request *request, double seconds);
