@@ -8,6 +8,12 @@
 static const unsigned char head[] = {
 #include "head_html.inc"
 };
+static const unsigned char top[] = {
+#include "top_html.inc"
+};
+static const unsigned char script[] = {
+#include "script_html.inc"
+};
 static const unsigned char style[] = {
 #include "style_css.inc"
 };
@@ -49,21 +55,34 @@ static void add_safe(const char *json, pli_text *text) {
     }
 }
 
-/* Adds what belongs to the place at `at` of the template; returns the place's length, 0: there is none. */
-static size_t add_place(const unsigned char *at, size_t left, const char *json, pli_text *text) {
-    static const char *const names[] = { "@HEAD@\n", "@STYLE@", "@TOOLS@", "@DATA@" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const size_t n = strlen(names[i]);
-        if (left < n || memcmp(at, names[i], n) != 0) continue;
-        if (i == 0) pli_text_add_bytes(text, head, sizeof head);
-        else if (i == 1) pli_text_add_bytes(text, style, sizeof style);
-        else if (i == 2) pli_text_add_bytes(text, tools, sizeof tools);
-        else add_safe(json, text);
-        return n;
-    }
-    return 0;
+/* What stands in a template's places. "@DATA@" is none: the JSON object goes there. */
+static const piece parts[] = {
+    { "@HEAD@\n", head, sizeof head },
+    { "@STYLE@", style, sizeof style },
+    { "@TOP@\n", top, sizeof top },
+    { "@SCRIPT@\n", script, sizeof script },
+    { "@TOOLS@", tools, sizeof tools },
+};
+
+static bool begins(const unsigned char *at, size_t left, const char *name) {
+    return left >= strlen(name) && memcmp(at, name, strlen(name)) == 0;
 }
 
+static void fill(const piece *page, const char *json, pli_text *text);
+
+/* Adds what belongs to the place at `at` of the template; returns the place's length, 0: there is none. */
+static size_t add_place(const unsigned char *at, size_t left, const char *json, pli_text *text) {
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (!begins(at, left, parts[i].name)) continue;
+        fill(&parts[i], json, text);
+        return strlen(parts[i].name);
+    }
+    if (!begins(at, left, "@DATA@")) return 0;
+    add_safe(json, text);
+    return strlen("@DATA@");
+}
+
+/* Adds a template, or a part of one, which may have places itself. */
 static void fill(const piece *page, const char *json, pli_text *text) {
     size_t from = 0, at = 0;
     while (at < page->n) {

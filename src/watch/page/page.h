@@ -1,8 +1,8 @@
 /* watch/page/page.h - self-contained HTML pages: a template, the style and the script that all pages share, and one
  * JSON object, which the template's own script draws. A page asks the network for nothing.
  *
- *     compare.html, cv.html, tune.html   the templates, with the places @STYLE@, @TOOLS@ and @DATA@
- *     style.css, tools.js                what all of them share
+ *     compare.html, cv.html, tune.html   the templates, with the places @HEAD@, @STYLE@, @TOP@ and @SCRIPT@
+ *     head.html, style.css, top.html, script.html, tools.js   what all of them share; script.html has @DATA@ and @TOOLS@
  *
  * dashboard.html is none of them: watch/dashboard/page.c hands it out as it is, and it asks its run for figures. */
 #ifndef PLI_WATCH_PAGE_H

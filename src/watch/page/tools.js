@@ -19,6 +19,8 @@ const percent = x => short(x) + " %";
 const figure6 = x => x === null || x === undefined ? "–" : String(Number(x.toPrecision(6)));
 /* Options as they are given: a list or a text comes as a configuration file has it, [a.csv] or "-1". */
 const wordsOf = options => Object.entries(options || {}).map(([k, v]) => "--" + k + " " + v.replace(/^\[(.*)\]$/, "$1").replace(/^"(.*)"$/, "$1")).join(" ");
+/* A list of [name, value] in the element dl of this id. */
+const showFacts = (id, facts) => { byId(id).innerHTML = facts.map(([k, v]) => `<dt>${escape(k)}</dt><dd>${escape(v)}</dd>`).join(""); };
 
 /* --- ticks --- */
 /* An axis from a to b; where these are equal, or differ by the rounding of numbers alone, a wider one: steps between ticks would
