@@ -115,3 +115,8 @@ int64_t pli_unique_u64(int64_t n, uint64_t *keys) {
     }
     return left;
 }
+
+int pli_order_f64(const void *left, const void *right) {
+    const double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}

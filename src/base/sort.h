@@ -1,4 +1,4 @@
-/* base/sort.h - radix sort of 64-bit keys with their positions, and removal of repeats. */
+/* base/sort.h - radix sort of 64-bit keys with their positions, removal of repeats, and an order for qsort. */
 #ifndef PLI_BASE_SORT_H
 #define PLI_BASE_SORT_H
 
@@ -14,5 +14,8 @@ bool pli_is_increasing_u64(int64_t n, const uint64_t *keys);
 
 /** Removes keys that equal their neighbour; returns how many are left. */
 int64_t pli_unique_u64(int64_t n, uint64_t *keys);
+
+/** The order of two doubles, the smaller first, for qsort and bsearch. */
+int pli_order_f64(const void *left, const void *right);
 
 #endif

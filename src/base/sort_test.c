@@ -76,6 +76,13 @@ static void test_increasing_and_unique(void **state) {
     assert_true(pli_is_increasing_u64(0, keys));
 }
 
+static void test_doubles_have_an_order(void **state) {
+    (void)state;
+    const double low = -1.5, high = 2;
+    assert_true(pli_order_f64(&low, &high) < 0 && pli_order_f64(&high, &low) > 0);
+    assert_int_equal(pli_order_f64(&low, &low), 0);
+}
+
 static void test_out_of_memory_changes_nothing(void **state) {
     (void)state;
     uint64_t keys[100];
@@ -95,6 +102,7 @@ int main(void) {
         cmocka_unit_test(test_equals_qsort),
         cmocka_unit_test(test_gaps_between_bytes),
         cmocka_unit_test(test_increasing_and_unique),
+        cmocka_unit_test(test_doubles_have_an_order),
         cmocka_unit_test(test_out_of_memory_changes_nothing),
     };
     return cmocka_run_group_tests_name("base.sort", tests, NULL, NULL);

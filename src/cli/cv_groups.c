@@ -6,19 +6,14 @@
 
 /* --- which group each row is in ----------------------------------------------------------------------------------- */
 
-static int upwards(const void *left, const void *right) {
-    const double a = *(const double *)left, b = *(const double *)right;
-    return a < b ? -1 : a > b;
-}
-
 /* Numbers the distinct labels from 0. label and sorted [rows]. */
 static void number_groups(const double *label, double *sorted, pli_fold_groups *out) {
     for (int64_t i = 0; i < out->rows; i++) sorted[i] = label[i];
-    qsort(sorted, (size_t)out->rows, sizeof *sorted, upwards);
+    qsort(sorted, (size_t)out->rows, sizeof *sorted, pli_order_f64);
     for (int64_t i = 0; i < out->rows; i++)
         if (out->n == 0 || sorted[out->n - 1] < sorted[i]) sorted[out->n++] = sorted[i];
     for (int64_t i = 0; i < out->rows; i++) {
-        const double *at = bsearch(&label[i], sorted, (size_t)out->n, sizeof *sorted, upwards);
+        const double *at = bsearch(&label[i], sorted, (size_t)out->n, sizeof *sorted, pli_order_f64);
         out->of[i] = at - sorted;
     }
 }

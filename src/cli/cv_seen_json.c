@@ -134,11 +134,6 @@ static void add_calibration(const folds *all, char *const *labels, pli_text *tex
 
 /* --- residuals ---------------------------------------------------------------------------------------------------- */
 
-static int upwards(const void *left, const void *right) {
-    const double a = *(const double *)left, b = *(const double *)right;
-    return a < b ? -1 : a > b;
-}
-
 /* All residuals, sorted; NULL: there are none, or no memory. */
 static double *sorted(const folds *all, int64_t *n_out) {
     int64_t n = 0;
@@ -149,7 +144,7 @@ static double *sorted(const folds *all, int64_t *n_out) {
     for (int32_t f = 0; value != NULL && f < all->n; f++)
         for (int64_t i = 0; all->seen[f] != NULL && i < all->seen[f]->values; i++)
             value[n++] = all->seen[f]->residual[i];
-    if (value != NULL) qsort(value, (size_t)n, sizeof *value, upwards);
+    if (value != NULL) qsort(value, (size_t)n, sizeof *value, pli_order_f64);
     return value;
 }
 

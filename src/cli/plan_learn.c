@@ -71,11 +71,6 @@ static plait_status compare(pli_plan *plan, const lesson *of, double *ratio_out,
     return PLAIT_OK;
 }
 
-static int by_size(const void *left, const void *right) {
-    const double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 plait_status pli_plan_learn(pli_plan *plan, plait_error *err) {
     lesson  lessons[RUNS_MOST];
     double  ratio[RUNS_MOST];
@@ -89,7 +84,7 @@ plait_status pli_plan_learn(pli_plan *plan, plait_error *err) {
     }
     if (n == 0)
         return pli_fail(err, PLAIT_EINVAL, "%s: no run in it can be simulated; leave out --runs", plan->set.runs);
-    qsort(ratio, (size_t)n, sizeof *ratio, by_size);
+    qsort(ratio, (size_t)n, sizeof *ratio, pli_order_f64);
     plan->misses = (pli_plan_misses){ .n = n, .least = ratio[0], .middle = ratio[n / 2], .most = ratio[n - 1] };
     return PLAIT_OK;
 }

@@ -33,17 +33,12 @@ static double origin_between(double least, double most) {
     return isfinite(origin) ? origin : 0;
 }
 
-static int by_size(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The range of the kept values without `cut` of them at either end. */
 static void within(const pli_range *range, int32_t cut, double *least, double *most) {
     double        sorted[PLI_RANGE_KEPT];
     const int32_t n = range->n_kept;
     memcpy(sorted, range->kept, (size_t)n * sizeof *sorted);
-    qsort(sorted, (size_t)n, sizeof *sorted, by_size);
+    qsort(sorted, (size_t)n, sizeof *sorted, pli_order_f64);
     *least = sorted[cut];
     *most = sorted[n - 1 - cut];
 }

@@ -154,11 +154,6 @@ void pli_schema_number(pli_schema *schema) {
 
 /* --- joining ---------------------------------------------------------------------------------------------- */
 
-static int by_number(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 bool pli_schema_merge_labels(pli_schema *into, const pli_schema *from) {
     if (from->label_kind == PLI_LABEL_NONE) return true;
     if (into->label_kind == PLI_LABEL_REAL || from->label_kind == PLI_LABEL_REAL) {
@@ -172,7 +167,7 @@ bool pli_schema_merge_labels(pli_schema *into, const pli_schema *from) {
     if (label == NULL) return false;
     if (into->labels > 0) memcpy(label, into->label, (size_t)into->labels * sizeof *label);
     if (from->labels > 0) memcpy(label + into->labels, from->label, (size_t)from->labels * sizeof *label);
-    if (n > 0) qsort(label, (size_t)n, sizeof *label, by_number);
+    if (n > 0) qsort(label, (size_t)n, sizeof *label, pli_order_f64);
     for (int64_t i = 0; i < n; i++)
         if (kept == 0 || label[i] != label[kept - 1]) label[kept++] = label[i];
     pli_free(into->label);

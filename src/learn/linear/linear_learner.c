@@ -164,11 +164,6 @@ static void prefer_newton(pli_run *run) {
                                  "rows stay and weights are few: the curvature of each pair knows the loss's kinks");
 }
 
-static int by_size(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Are features in units of about one size: is the largest spread at most 64 times the median? Collective. */
 static plait_status has_even_units(pli_run *run, bool *even_out) {
     pli_scale   *scale = &pli_fit_of(run)->scale;
@@ -176,7 +171,7 @@ static plait_status has_even_units(pli_run *run, bool *even_out) {
     plait_status status = pli_fit_measure_scale(run);
     for (int64_t j = 0; scale->factor != NULL && j < scale->features; j++)
         if (scale->factor[j] > 0) scale->factor[n++] = scale->factor[j];
-    if (n > 0) qsort(scale->factor, (size_t)n, sizeof *scale->factor, by_size); /* 1 / spread */
+    if (n > 0) qsort(scale->factor, (size_t)n, sizeof *scale->factor, pli_order_f64); /* 1 / spread */
     *even_out = n == 0 || scale->factor[n / 2] <= 64 * scale->factor[0];
     pli_scale_destroy(scale);
     return status;
