@@ -93,16 +93,16 @@ static void plain(const ratings *r, double l2, int supersteps, double value[N][C
 
 /* --- runs --------------------------------------------------------------------------------------------------------- */
 
-static const setting settings[] = {
-    { "local", "sync", NULL, NULL, 1 },       { "ps", "sync", NULL, NULL, 2 },
-    { "ps", "sync", NULL, NULL, 4 },          { "allreduce", "sync", NULL, NULL, 3 },
-    { "local", "async", "edge", NULL, 1 },    { "ps", "async", "vertex", NULL, 4 },
-    { "local", "async", "full", NULL, 3 },
+static const engine_setting settings[] = {
+    { "local", "sync", NULL, NULL, 1, NULL },       { "ps", "sync", NULL, NULL, 2, NULL },
+    { "ps", "sync", NULL, NULL, 4, NULL },          { "allreduce", "sync", NULL, NULL, 3, NULL },
+    { "local", "async", "edge", NULL, 1, NULL },    { "ps", "async", "vertex", NULL, 4, NULL },
+    { "local", "async", "full", NULL, 3, NULL },
 };
 enum { SETTINGS = sizeof settings / sizeof *settings, SYNC = 4 };
 
-static double run_ratings(const ratings *r, const setting *s, double l2, double tolerance, int64_t limit, float *value,
-                          plait_vertex_report *report) {
+static double run_ratings(const ratings *r, const engine_setting *s, double l2, double tolerance, int64_t limit,
+                          float *value, plait_vertex_report *report) {
     const pli_vertex_asked asked = { .components = RANK, .l2 = l2 };
     pli_vertex_choice      choice = { r->edges, -1, 0, tolerance, 17, NULL };
     plait_vertex_program   program;

@@ -13,6 +13,7 @@
 
 #include "base/random.h"
 #include "named.h"
+#include "settings.h"
 #include "vertex/vertex.h"
 
 enum { N = 50, M = 160 };
@@ -36,55 +37,26 @@ static graph draw(uint64_t seed) {
     return g;
 }
 
-typedef struct doing {
-    const plait_edges          *edges;
-    const plait_vertex_cut     *cut;
-    const plait_vertex_program *program;
-    plait_vertex_opts           opts;
-    int64_t                     value[N];
-    plait_vertex_report         report;
-} doing;
-
-static plait_status body(plait_job *job, void *user) {
-    doing              *d = user;
-    const bool          lowest = plait_comm_rank(plait_job_comm(job)) == 0;
+/* Values of a run, and its report. */
+typedef struct outcome {
+    int64_t             value[N];
     plait_vertex_report report;
-    const plait_status  status =
-        plait_vertex_run_with(job, d->edges, d->cut, d->program, &d->opts, lowest ? d->value : NULL, &report);
-    if (lowest) d->report = report;
-    return status;
+} outcome;
+
+static plait_status run(const engine_setting *s, const graph *g, const plait_vertex_program *program, int64_t limit,
+                        outcome *out, plait_error *err) {
+    *out = (outcome){ .report = { 0 } };
+    return run_setting(s, g->edges, program, limit, out->value, &out->report, err);
 }
 
-typedef struct locking {
-    const char *topology, *scope, *order;
-    int32_t     workers;
-} locking;
+/* One of the engine async over whole rows. */
+#define ASYNC(topology_, scope_, order_, workers_) \
+    { .topology = topology_, .engine = "async", .scope = scope_, .order = order_, .workers = workers_ }
 
-static plait_status run(const locking *s, const graph *g, const char *cut_by, const plait_vertex_program *program,
-                        int64_t limit, doing *d, plait_error *err) {
-    plait_comm_opts   comm;
-    plait_job_opts    job;
-    plait_vertex_cut *cut = NULL;
-    plait_comm_opts_init(&comm);
-    plait_job_opts_init(&job);
-    comm.workers = s->workers;
-    job.topology = s->topology;
-    plait_status status = plait_vertex_cut_create(g->edges, program->near, cut_by, s->workers, &cut, err);
-    *d = (doing){ .edges = g->edges, .cut = cut, .program = program };
-    plait_vertex_opts_init(&d->opts);
-    d->opts.engine = "async";
-    d->opts.scope = s->scope;
-    d->opts.order = s->order;
-    d->opts.supersteps = limit;
-    if (status == PLAIT_OK) status = plait_run(&comm, &job, body, d, err);
-    plait_vertex_cut_destroy(&cut);
-    return status;
-}
-
-static const locking settings[] = {
-    { "local", "vertex", "fifo", 1 }, { "local", "full", "sweep", 3 },  { "ps", "edge", "priority", 4 },
-    { "ps", "vertex", "sweep", 3 },   { "ps", "full", "fifo", 2 },      { "allreduce", "edge", "fifo", 2 },
-    { "ps", "full", "priority", 5 },  { "local", "edge", "sweep", 2 },
+static const engine_setting settings[] = {
+    ASYNC("local", "vertex", "fifo", 1), ASYNC("local", "full", "sweep", 3), ASYNC("ps", "edge", "priority", 4),
+    ASYNC("ps", "vertex", "sweep", 3),   ASYNC("ps", "full", "fifo", 2),     ASYNC("allreduce", "edge", "fifo", 2),
+    ASYNC("ps", "full", "priority", 5),  ASYNC("local", "edge", "sweep", 2),
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
@@ -115,20 +87,20 @@ static void test_programs_give_what_a_loop_gives(void **state) {
             pli_vertex_choice    choice = { g.edges, 0, 0.85, 1e-14, 0, NULL },
                                  all = { g.edges, -1, 0.85, 1e-14, 0, NULL };
             plait_vertex_program p;
-            doing                d;
+            outcome              d;
             plait_error          err;
             double               way[N], rank[N];
             int                  least[N];
             plain(&g, way, least, rank);
             make("sssp", &choice, &p);
-            if (run(&settings[s], &g, NULL, &p, 0, &d, &err) < 0) fail_msg("sssp: %s", err.text);
+            if (run(&settings[s], &g, &p, 0, &d, &err) < 0) fail_msg("sssp: %s", err.text);
             for (int v = 0; v < N; v++) assert_true(double_of(d.value[v]) == way[v]);
             make("components", &all, &p);
-            if (run(&settings[s], &g, NULL, &p, 0, &d, &err) < 0) fail_msg("components: %s", err.text);
+            if (run(&settings[s], &g, &p, 0, &d, &err) < 0) fail_msg("components: %s", err.text);
             for (int v = 0; v < N; v++) assert_int_equal(d.value[v], least[v]);
             assert_int_equal(d.report.still, 1);
             make("pagerank", &all, &p);
-            if (run(&settings[s], &g, NULL, &p, 0, &d, &err) < 0) fail_msg("pagerank: %s", err.text);
+            if (run(&settings[s], &g, &p, 0, &d, &err) < 0) fail_msg("pagerank: %s", err.text);
             for (int v = 0; v < N; v++)
                 if (!(fabs(double_of(d.value[v]) - rank[v]) < 1e-11))
                     fail_msg("setting %d: vertex %d has the rank %.17g instead of %.17g", s, v, double_of(d.value[v]),
@@ -164,14 +136,14 @@ static void test_colors_never_clash_under_edge_and_full(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 30; seed++) {
         const graph          g = draw(100 + seed);
-        const locking        s = { "local", seed % 2 ? "edge" : "full", seed % 3 ? "fifo" : "sweep",
-                                   (int32_t)(1 + seed % 5) };
+        const engine_setting s = ASYNC("local", seed % 2 ? "edge" : "full", seed % 3 ? "fifo" : "sweep",
+                                       (int32_t)(1 + seed % 5));
         plait_vertex_program p;
-        doing                d;
+        outcome              d;
         plait_error          err;
         plait_vertex_program_init(&p);
         p.name = "colors", p.type = PLAIT_I64, p.near = PLAIT_NEAR_BOTH, p.update = recolor, p.scatter = never;
-        if (run(&s, &g, NULL, &p, 0, &d, &err) < 0) fail_msg("%s", err.text);
+        if (run(&s, &g, &p, 0, &d, &err) < 0) fail_msg("%s", err.text);
         for (int k = 0; k < M; k++)
             if (g.from[k] != g.to[k] && d.value[g.from[k]] == d.value[g.to[k]])
                 fail_msg("seed %d: %d and %d have color %d", (int)seed, (int)g.from[k], (int)g.to[k],
@@ -208,15 +180,15 @@ static void test_swaps_lose_nothing_under_full(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
         const graph          g = draw(200 + seed);
-        const locking        s = { "local", "full", seed % 2 ? "fifo" : "priority", (int32_t)(1 + seed % 5) };
+        const engine_setting s = ASYNC("local", "full", seed % 2 ? "fifo" : "priority", (int32_t)(1 + seed % 5));
         plait_vertex_program p;
-        doing                d;
+        outcome              d;
         plait_error          err;
         int                  seen[N] = { 0 };
         plait_vertex_program_init(&p);
         p.name = "swaps", p.type = PLAIT_I64, p.near = PLAIT_NEAR_BOTH, p.init = own_number, p.update = swap;
         p.scatter = likes_more;
-        if (run(&s, &g, NULL, &p, 4, &d, &err) < 0) fail_msg("%s", err.text);
+        if (run(&s, &g, &p, 4, &d, &err) < 0) fail_msg("%s", err.text);
         for (int v = 0; v < N; v++) {
             assert_in_range(d.value[v], 0, N - 1);
             if (seen[d.value[v]]++ > 0) fail_msg("seed %d: %d is there twice", (int)seed, (int)d.value[v]);
@@ -235,11 +207,11 @@ static double spoil(void *user, const plait_vertex *v, const void *gathered, voi
     return v->index == 4 ? (double)NAN : 0;
 }
 
-static void refused(const graph *g, const plait_vertex_program *p, const locking *s, const char *cut,
-                    plait_status code, const char *words) {
-    doing              d;
+static void refused(const graph *g, const plait_vertex_program *p, const engine_setting *s, plait_status code,
+                    const char *words) {
+    outcome            d;
     plait_error        err = { .text = "" };
-    const plait_status status = run(s, g, cut, p, 0, &d, &err);
+    const plait_status status = run(s, g, p, 0, &d, &err);
     if (status != code || strstr(err.text, words) == NULL)
         fail_msg("expected %d and '%s', and got %d: %s", code, words, status, err.text);
 }
@@ -316,13 +288,14 @@ static void test_refusals(void **state) {
     plait_vertex_program p;
     (void)state;
     make("sssp", &choice, &p);
-    refused(&g, &p, &(locking){ "ps", "edge", NULL, 2 }, "hdrf", PLAIT_EREFUSED, "engine async over a vertex cut");
-    refused(&g, &p, &(locking){ "ps", "edges", NULL, 2 }, NULL, PLAIT_ENAME, "did you mean 'edge'");
-    refused(&g, &p, &(locking){ "ps", "edge", "fifth", 2 }, NULL, PLAIT_ENAME, "did you mean 'fifo'");
+    refused(&g, &p, &(engine_setting){ "ps", "async", "edge", "hdrf", 2, NULL }, PLAIT_EREFUSED,
+            "engine async over a vertex cut");
+    refused(&g, &p, &(engine_setting)ASYNC("ps", "edges", NULL, 2), PLAIT_ENAME, "did you mean 'edge'");
+    refused(&g, &p, &(engine_setting)ASYNC("ps", "edge", "fifth", 2), PLAIT_ENAME, "did you mean 'fifo'");
     plait_vertex_program_init(&p);
     p.name = "spoil", p.apply = spoil;
     for (int32_t w = 1; w <= 3; w++)
-        refused(&g, &p, &(locking){ "ps", "edge", NULL, w }, NULL, PLAIT_EINVAL, "no finite number");
+        refused(&g, &p, &(engine_setting)ASYNC("ps", "edge", NULL, w), PLAIT_EINVAL, "no finite number");
     plait_edges_destroy((plait_edges **)&g.edges);
 }
 

@@ -159,11 +159,11 @@ static void plain_count(const field *f, bool most, double smoothing, double beli
 
 /* --- runs --------------------------------------------------------------------------------------------------------- */
 
-static const setting settings[] = {
-    { "local", "sync", NULL, NULL, 1 },       { "ps", "sync", NULL, NULL, 2 },
-    { "ps", "sync", NULL, NULL, 4 },          { "allreduce", "sync", NULL, NULL, 3 },
-    { "local", "async", "vertex", NULL, 1 },  { "ps", "async", "vertex", NULL, 4 },
-    { "local", "async", "edge", NULL, 3 },
+static const engine_setting settings[] = {
+    { "local", "sync", NULL, NULL, 1, NULL },       { "ps", "sync", NULL, NULL, 2, NULL },
+    { "ps", "sync", NULL, NULL, 4, NULL },          { "allreduce", "sync", NULL, NULL, 3, NULL },
+    { "local", "async", "vertex", NULL, 1, NULL },  { "ps", "async", "vertex", NULL, 4, NULL },
+    { "local", "async", "edge", NULL, 3, NULL },
 };
 enum { SETTINGS = sizeof settings / sizeof *settings, SYNC = 4 };
 
@@ -173,7 +173,7 @@ typedef struct result {
     plait_vertex_report report;
 } result;
 
-static result run_field(const field *f, const setting *s, const plait_edges *edges, bool most, double smoothing,
+static result run_field(const field *f, const engine_setting *s, const plait_edges *edges, bool most, double smoothing,
                         double tolerance) {
     const pli_vertex_asked asked = { .priors = f->file, .most_probable = most, .smoothing = smoothing };
     pli_vertex_choice      choice = { edges, -1, 0, tolerance, 0, NULL };

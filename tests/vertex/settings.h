@@ -1,5 +1,4 @@
-/* settings.h - what tests of programs with values of several numbers share: a run under one setting, by either engine.
- * Needs cmocka.h before. */
+/* settings.h - what tests of either engine share: a run under one setting. Needs cmocka.h before. */
 #ifndef PLI_TESTS_VERTEX_SETTINGS_H
 #define PLI_TESTS_VERTEX_SETTINGS_H
 
@@ -8,10 +7,11 @@
 
 #include "vertex/vertex.h"
 
-typedef struct setting {
+typedef struct engine_setting {
     const char *topology, *engine, *scope, *cut;
     int32_t     workers;
-} setting;
+    const char *order; /* of the engine async */
+} engine_setting;
 
 typedef struct doing {
     const plait_edges          *edges;
@@ -33,8 +33,9 @@ static inline plait_status run_body(plait_job *job, void *user) {
 }
 
 /** Runs it on threads; value [vertices, values]. limit: of supersteps, 0: none. */
-static inline plait_status run_setting(const setting *s, const plait_edges *edges, const plait_vertex_program *program,
-                                       int64_t limit, void *value, plait_vertex_report *report_out, plait_error *err) {
+static inline plait_status run_setting(const engine_setting *s, const plait_edges *edges,
+                                       const plait_vertex_program *program, int64_t limit, void *value,
+                                       plait_vertex_report *report_out, plait_error *err) {
     plait_comm_opts   comm;
     plait_job_opts    job;
     plait_vertex_cut *cut = NULL;
@@ -48,6 +49,7 @@ static inline plait_status run_setting(const setting *s, const plait_edges *edge
     plait_vertex_opts_init(&d.opts);
     d.opts.engine = s->engine;
     d.opts.scope = s->scope;
+    d.opts.order = s->order;
     d.opts.supersteps = limit;
     if (status == PLAIT_OK) status = plait_run(&comm, &job, run_body, &d, err);
     plait_vertex_cut_destroy(&cut);
