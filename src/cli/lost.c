@@ -37,16 +37,28 @@ void pli_lost_add(pli_lost *lost, int32_t rank, int32_t workers, int32_t spares,
     pli_text_free(&ready);
 }
 
-void pli_lost_with(const char *filter, const char *consistency, pli_text *text) {
+/* What is lost of a table with these settings. */
+typedef struct losses {
+    bool kept_back, gathered, moved;
+} losses;
+
+static void note_losses(const char *filter, const char *consistency, losses *of) {
     const plait_consistency *policy = consistency != NULL ? pli_consistency_find(consistency, NULL) : NULL;
     pli_filters_list         list;
-    if (pli_filters_read(filter, NULL, &list, NULL) >= 0 &&
-        (pli_filters_have(&list, PLAIT_ROUNDED) || pli_filters_have(&list, PLAIT_KEPT_BACK)))
-        pli_text_add(text, "; what its filters kept back of its updates is lost");
-    if (policy != NULL && policy->worker.on_clock != NULL)
-        pli_text_add(text, "; what it had gathered since its last push is lost");
-    if (policy != NULL && policy->averages)
-        pli_text_add(text, "; what its mirror had moved since the last average is lost");
+    if (pli_filters_read(filter, NULL, &list, NULL) >= 0)
+        of->kept_back |= pli_filters_have(&list, PLAIT_ROUNDED) || pli_filters_have(&list, PLAIT_KEPT_BACK);
+    of->gathered |= policy != NULL && policy->worker.on_clock != NULL;
+    of->moved |= policy != NULL && policy->averages;
+}
+
+void pli_lost_with(const plait_train_opts *train, pli_text *text) {
+    losses of = { .moved = false };
+    note_losses(train->filter, train->consistency, &of);
+    for (int32_t i = 0; i < train->n_tables; i++)
+        note_losses(train->tables[i].filter, train->tables[i].consistency, &of);
+    if (of.kept_back) pli_text_add(text, "; what its filters kept back of its updates is lost");
+    if (of.gathered) pli_text_add(text, "; what it had gathered since its last push is lost");
+    if (of.moved) pli_text_add(text, "; what its mirror had moved since the last average is lost");
 }
 
 void pli_lost_row(const pli_lost *lost, int32_t workers, int32_t spares, pli_text *text) {

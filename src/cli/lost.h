@@ -2,6 +2,8 @@
 #ifndef PLI_CLI_LOST_H
 #define PLI_CLI_LOST_H
 
+#include <plait/train.h>
+
 #include "base/base.h"
 
 typedef struct pli_lost {
@@ -13,9 +15,9 @@ typedef struct pli_lost {
  *  The last `spares` of the job's workers are spares. */
 void pli_lost_add(pli_lost *lost, int32_t rank, int32_t workers, int32_t spares, pli_text *text);
 /** Adds what is lost with a worker, of updates that it had made and not sent: what filters keep back, what a policy
- *  gathers from clock to clock, what its own mirror has moved. Nothing where all is sent. filter, consistency: as
- *  given; may be NULL. */
-void pli_lost_with(const char *filter, const char *consistency, pli_text *text);
+ *  gathers from clock to clock, what its own mirror has moved. Nothing where all is sent. The run's own filter and
+ *  consistency count, and those of single tables. */
+void pli_lost_with(const plait_train_opts *train, pli_text *text);
 /** Adds a row to the table of results; nothing if no rank was lost. */
 void pli_lost_row(const pli_lost *lost, int32_t workers, int32_t spares, pli_text *text);
 void pli_lost_free(pli_lost *lost);

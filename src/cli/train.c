@@ -77,7 +77,7 @@ static void on_lost(void *user, int32_t rank, const char *why) {
     take_lead(r);
     pli_text becomes = { 0 };
     pli_lost_add(&r->lost, rank, pli_train_workers(r), r->plan.train.spares, &becomes);
-    if (rank < pli_train_workers(r)) pli_lost_with(r->plan.train.filter, r->plan.train.consistency, &becomes);
+    if (rank < pli_train_workers(r)) pli_lost_with(&r->plan.train, &becomes);
     const char *then = becomes.data != NULL ? becomes.data : "the run goes on without it";
     pli_metrics_lost(r->metrics, rank, why, then);
     pli_talk_say(&r->talk, "%s; %s", why, then);
