@@ -86,8 +86,8 @@ bool pli_serve_check_type(pli_http_request *r) {
     if (has_no_type(r->type) || has_type(r->type, "application/json") || has_type(r->type, "text/csv") ||
         has_type(r->type, "text/plain"))
         return true;
-    pli_serve_refuse(r, 415, "Content-Type %s: /predict takes application/json, text/csv, and text/plain for lines as in "
-                     "the training data", r->type);
+    pli_serve_refuse(r, 415, "Content-Type %s: /predict takes application/json, text/csv, and text/plain for lines as "
+                     "in the training data", r->type);
     return false;
 }
 

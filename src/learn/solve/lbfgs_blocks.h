@@ -27,8 +27,8 @@ typedef struct pli_lbfgs_blocks {
     double      *kept_point; /* [2, n] weights and gradient of the last checkpoint */
 } pli_lbfgs_blocks;
 
-/** lbfgs_blocks_factor.c: turns a block of the metric [m, m], of which the part on and right of the diagonal is read, into
- *  a factor of it for pli_cholesky_solve. Errors: ENOMEM; EDIVERGED the block is not finite. */
+/** lbfgs_blocks_factor.c: turns a block of the metric [m, m], of which the part on and right of the diagonal is read,
+ *  into a factor of it for pli_cholesky_solve. Errors: ENOMEM; EDIVERGED the block is not finite. */
 plait_status     pli_lbfgs_factor(int64_t m, double *block, plait_error *err);
 
 /** lbfgs_blocks_kept.c: what checkpoints hold beside the tables. */

@@ -2,7 +2,8 @@
  * JSON object, which the template's own script draws. A page asks the network for nothing.
  *
  *     compare.html, cv.html, tune.html   the templates, with the places @HEAD@, @STYLE@, @TOP@ and @SCRIPT@
- *     head.html, style.css, top.html, script.html, tools.js   what all of them share; script.html has @DATA@ and @TOOLS@
+ *     head.html, style.css, top.html     what all of them share
+ *     script.html, tools.js              the same, with the places @DATA@ and @TOOLS@
  *
  * dashboard.html is none of them: watch/dashboard/page.c hands it out as it is, and it asks its run for figures. */
 #ifndef PLI_WATCH_PAGE_H

@@ -27,7 +27,8 @@ static void test_pages_are_whole(void **state) {
 }
 
 static void test_pages_ask_for_nothing(void **state) {
-    static const char *const never[] = { "http", "@DATA@", "@STYLE@", "@TOOLS@", "@TOP@", "@SCRIPT@", " src=", "@import", "url(", "fetch(" };
+    static const char *const never[] = { "http",     "@DATA@", "@STYLE@", "@TOOLS@", "@TOP@",
+                                         "@SCRIPT@", " src=",  "@import", "url(",    "fetch(" };
     (void)state;
     for (size_t i = 0; i < PAGES; i++) {
         pli_text page = { 0 };
