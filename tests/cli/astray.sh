@@ -56,6 +56,9 @@ grep -q 'warning: .*steps were too large; take a smaller --learning-rate$' far.e
 # A net begins with drawn weights, worse than nothing: one whose loss falls has not come far.
 works near train --data part --model mlp --layers 64 --learning-rate 1e-6 --epochs 1
 grep -q 'warning: .*the loss was still falling; take more --epochs, or a larger --learning-rate$' near.err || fail "a slow run is told the wrong way: $(grep warning near.err)"
+# If the loss itself is low, the penalty makes the difference.
+works heavy train --data "$data/small/iris.csv" --model mlp --l2 0.05 --epochs 5
+grep -q 'warning: .*of which the penalty of the weights is [0-9.]*, .*take a smaller --l2, or more --epochs$' heavy.err || fail "a heavy penalty is not told: $(grep warning heavy.err)"
 works quiet train --data part --optimizer sgd --learning-rate 2000 --schedule constant --normalize none --epochs 3 --quiet
 [ -s quiet.err ] && fail "--quiet is not"
 finish

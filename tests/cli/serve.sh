@@ -100,6 +100,8 @@ for type in 'text/plain; charset=utf-8' TEXT/PLAIN application/x-www-form-urlenc
     post typed /predict "$type" part
     cmp -s typed.body want.out || fail "Content-Type '$type': $http: $(head -c 300 typed.body)"
 done
+echo '{"3": 1}' >object
+refused 400 'expected a list of rows' typed /predict '' object
 post typed /predict '' one.json
 [ "$http" = 200 ] && says typed.body '^{"predictions": \[' || fail "JSON without a type: $http: $(cat typed.body)"
 
@@ -108,7 +110,7 @@ post typed /predict '' one.json
 curl -s "$url/" | grep -q '^POST /predict' || fail "no list of paths"
 curl -s "$url/metrics" >metrics
 are_figures metrics || fail "metrics: $(cat why)"
-says metrics '^plait_requests_total{code="400",path="/predict"} 6$' || fail "$(grep requests_total metrics)"
+says metrics '^plait_requests_total{code="400",path="/predict"} 7$' || fail "$(grep requests_total metrics)"
 says metrics '^plait_rows_total 3001$' || fail "$(grep rows_total metrics)"
 batches() { curl -s "$url/metrics" | sed -n 's/^plait_batches_total //p'; }
 before=$(batches)

@@ -122,7 +122,7 @@ static bool prepare(const plait_model *model, item *it) {
     plait_error       err = { .rank = -1 };
     const char       *first = r->body.data != NULL ? r->body.data + strspn(r->body.data, " \t\r\n") : "";
     const bool        csv = has_type(r->type, "text/csv"), text = csv || has_type(r->type, "text/plain");
-    const bool json = has_type(r->type, "application/json") || (!text && *first == '[');
+    const bool json = has_type(r->type, "application/json") || (!text && (*first == '[' || *first == '{'));
     it->answer = is_yes(value_of(r, "contributions")) ? PLAIT_ANSWER_CONTRIBUTIONS
                  : is_yes(value_of(r, "proba"))       ? PLAIT_ANSWER_PROBABILITIES
                                                       : PLAIT_ANSWER_LABEL;

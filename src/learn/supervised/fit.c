@@ -312,6 +312,9 @@ static plait_status loss_of_nothing(pli_run *run, double *loss_out) {
     return status;
 }
 
+/* A run whose loss is so much less than that of nothing has come far, and the penalty is what makes it worse. */
+#define LEARNT 0.1
+
 /* Warns if the model is worse than one that knows nothing: the run went astray, or has not come far. The loss at the
  * beginning tells which: if that was higher (first weights of a net are random, a model to start from may not fit), the
  * run has not come far, and the steps were not too large. */
@@ -328,7 +331,12 @@ static plait_status warn_if_astray(pli_run *run, double objective, double train_
     const double rounding = 1e-20; /* what is left where all labels are equal */
     if (!(objective > nothing * (1 + 1e-6) + rounding)) return PLAIT_OK;
     const bool stale = (pli_promises_of(run->consistency, NULL) & PLAIT_WHOLE_CLOCKS) == 0;
-    if (run->solver != NULL || train_loss < began)
+    if (nothing - train_loss > LEARNT * fabs(nothing))
+        pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
+                "the objective is %.4g, of which the penalty of the weights is %.4g, but a model that always gives the "
+                "same answer has %.4g: take a smaller --l2, or more --epochs",
+                objective, objective - train_loss, nothing);
+    else if (run->solver != NULL || train_loss < began)
         pli_log(pli_comm_log(run->comm), PLAIT_LOG_WARN, -1, "learn",
                 "the objective is %.4g, but a model that always gives the same answer has %.4g: the loss was still "
                 "falling; take more --epochs%s", objective, nothing,
