@@ -54,6 +54,11 @@ typedef enum pli_event_kind {
                       * keys that they touch: touch [n]. row: bit 0, all workers take the same turn; bit 1, it
                       * is that of workers that have died in the clock. rows: the variables of the step, of all
                       * workers (0: not told) */
+    PLI_EVENT_SCOPES, /* a rank begins to give locks on vertices: info.scopes; again when all begin anew, after a death */
+    PLI_EVENT_LOCK,   /* the owner of a vertex gives a rank its lock and its value: info.lock */
+    PLI_EVENT_UNLOCK, /* the owner has it back: info.lock                                      */
+    PLI_EVENT_USE,    /* a rank updates vertex `row` in its scope `seq`: use [n], before it gives the locks back */
+    PLI_EVENT_REST,   /* the rank knows that round `seq` is over: no rank has a lock, no message is under way */
     PLI_EVENT_KINDS
 } pli_event_kind;
 
@@ -116,6 +121,29 @@ typedef struct pli_event_touch {
     uint64_t key;
 } pli_event_touch;
 
+/* Locks of a vertex program (vertex/locks/locks.h): its engine's scope, and how many rounds were good before. */
+typedef struct pli_event_scopes {
+    const char *program;
+    int32_t     scope;  /* 0 vertex, 1 edge, 2 full: what it promises */
+    int64_t     round;
+} pli_event_scopes;
+
+/* A lock that is given or given back. */
+typedef struct pli_event_lock {
+    uint64_t vertex, version; /* version: of the value when it is given; after it was stored when it is given back   */
+    int32_t  origin;          /* the rank that has asked                                                            */
+    uint32_t number, at;      /* of that rank's scope; how many locks of the scope were given before                */
+    uint32_t mode;            /* 0 none, 1 read, 2 write                                                            */
+    bool     wrote;           /* given back: with a new value                                                       */
+} pli_event_lock;
+
+/* A vertex that an update has read, and may have changed. */
+typedef struct pli_event_use {
+    uint64_t vertex, id, version; /* version: of the value that was read                           */
+    uint32_t digest, fresh;       /* of that value; of the new one                                 */
+    bool     wrote;
+} pli_event_use;
+
 typedef struct pli_event {
     pli_event_kind kind;
     bool           server; /* raised by the rank's server side, not by its worker */
@@ -135,6 +163,9 @@ typedef struct pli_event {
         const pli_event_touch *touch;
         const pli_event_job   *job;
         const pli_event_table *table;
+        const pli_event_scopes *scopes;
+        const pli_event_lock  *lock;
+        const pli_event_use   *use;
     } info;
     bool     met;      /* get: asked after a barrier, before the worker went on, so it did not wait for a turn */
     uint64_t asked_ns; /* get: when it began; 0: not known */
@@ -154,9 +185,12 @@ static inline void pli_event_raise(const pli_event_sink *sink, const pli_event *
     if (sink != 0 && sink->raise != 0) sink->raise(sink->user, event);
 }
 
-/* The sides of a rank, each an ordered stream of events: its worker, its server, and all replicas of others' shards
- * that it holds. */
-enum { PLI_SIDES = 3 };
+/* The sides of a rank, each an ordered stream of events: its worker, its server, all replicas of others' shards that it
+ * holds, and its locks on vertices. */
+enum { PLI_SIDE_LOCKS = 3, PLI_SIDES };
+static inline bool pli_event_is_lock(pli_event_kind kind) {
+    return kind >= PLI_EVENT_SCOPES && kind <= PLI_EVENT_REST;
+}
 static inline int pli_event_side(bool server, int32_t place) { return server ? 1 + (place != 0) : 0; }
 
 #endif

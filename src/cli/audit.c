@@ -3,10 +3,11 @@
 
 #include "cli/cli.h"
 #include "watch/audit/schedule.h"
+#include "watch/audit/scopes.h"
 
 typedef struct audit_settings {
     const char *as;
-    bool        json, schedule;
+    bool        json, schedule, scopes;
 } audit_settings;
 
 #define AT(field) offsetof(audit_settings, field)
@@ -16,6 +17,8 @@ static const pli_opt rows[] = {
       "audit" },
     { "schedule", PLI_OPT_FLAG, AT(schedule), NULL, NULL,
       "prove that no two scheduled steps that may have missed each other conflicted", 0, 0, "audit" },
+    { "scopes", PLI_OPT_FLAG, AT(scopes), NULL, NULL,
+      "prove what updates of a vertex program (graph run --engine async) read under their locks", 0, 0, "audit" },
     { "json", PLI_OPT_FLAG, AT(json), NULL, NULL, "print one JSON object", 0, 0, "output" },
     { NULL, PLI_OPT_FLAG, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
@@ -54,6 +57,21 @@ static int report_schedule(const audit_settings *set, const pli_logfile *file) {
     return pli_cli_end(code_of(proof.verdict));
 }
 
+static int report_scopes(const audit_settings *set, const pli_logfile *file) {
+    pli_text         text = { 0 };
+    pli_scopes_proof proof;
+    plait_error      err = { .rank = -1 };
+    if (pli_scopes_prove(file, set->as, &proof, &err) < 0) return pli_cli_fail(&err);
+    if (set->json) pli_scopes_json(&proof, &text);
+    else pli_scopes_text(&proof, &text);
+    if (!pli_cli_print(&text)) return PLI_EXIT_FAILED;
+    if (proof.verdict == PLI_AUDIT_EMPTY)
+        pli_cli_usage("audit: the log has no locks of a vertex program: nothing to prove");
+    if (proof.verdict == PLI_AUDIT_CUT)
+        pli_cli_usage("audit: the log ends before all workers were at rest: up to there nothing is refuted");
+    return pli_cli_end(code_of(proof.verdict));
+}
+
 /* false: a file is missing, but FILE.RANK, written by ranks that are processes, exists; an error was printed. */
 static bool check_names(const pli_text_list *files) {
     bool right = true;
@@ -78,14 +96,18 @@ static int audit(int argc, char *const *argv) {
     plait_error    err = { .rank = -1 };
     int            code = PLI_EXIT_USAGE;
     if (!pli_cli_read(&pli_command_audit, argc, argv, &set, &files, &opts, &code)) return code;
-    if (files.n == 0) {
+    if (set.schedule && set.scopes) {
+        pli_cli_usage("audit: --schedule and --scopes are two questions: ask one after the other");
+    } else if (files.n == 0) {
         pli_cli_usage("audit: no event log; say 'plait audit FILE...' with the file that train --events FILE has "
                       "written");
     } else if (!check_names(&files)) {
         code = PLI_EXIT_FAILED; /* as for any file that cannot be read */
     } else if (pli_logfile_open((const char *const *)files.item, (int32_t)files.n, &file, &err) < 0 ||
-               (!set.schedule && pli_audit_run(file, set.as, &result, &err) < 0)) {
+               (!set.schedule && !set.scopes && pli_audit_run(file, set.as, &result, &err) < 0)) {
         code = pli_cli_fail(&err);
+    } else if (set.scopes) {
+        code = report_scopes(&set, file);
     } else if (set.schedule) {
         code = report_schedule(&set, file);
     } else {
@@ -99,7 +121,7 @@ static int audit(int argc, char *const *argv) {
 
 const pli_command pli_command_audit = {
     .name = "audit",
-    .usage = "audit [--as CONSISTENCY] [--schedule] [--json] FILE...",
+    .usage = "audit [--as CONSISTENCY] [--schedule | --scopes] [--json] FILE...",
     .summary = "prove or refute from event logs what a run's consistency promised",
     .details =
         "Reads the event log that train --events FILE has written. If ranks are processes there is one file for each "
@@ -110,6 +132,9 @@ const pli_command pli_command_audit = {
         "clock.\n\n"
         "With --schedule it judges scheduled steps (plait/schedule.h) alone: that no two turns that may have missed "
         "each other touch the same key, one of them writing it. It names the two.\n\n"
+        "With --scopes it judges the locks of plait graph run --engine async: that each update read under locks of its "
+        "--scope, and of every vertex the value of the last update before it by the order of locks. It names the "
+        "vertex and the two workers. --as is vertex, edge or full there.\n\n"
         "Exit code 0: proven. 4: refuted. 1: the log cannot be read, is cut off or is empty; standard error says why.",
     .rows = rows,
     .run = audit,

@@ -34,6 +34,7 @@ typedef struct pli_stream_memory {
     uint64_t          time_ns;
     int64_t           clock;
     int32_t           home, place;   /* of the copy that the records are about; place 0: none yet */
+    uint64_t          vertex, number; /* of the last lock */
     int32_t           peers, tables;
     pli_memory_peer  *peer;   /* [peers], known since JOB                             */
     int32_t          *pieces; /* [tables]: shards + 1, the mirror first; 0: unknown  */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "watch/eventfile.h"
+#include "watch/eventlocks.h"
 
 struct pli_log_cursor {
     const pli_logfile   *file;
@@ -21,6 +22,7 @@ struct pli_log_cursor {
     uint64_t            *keys; /* of all pieces; the pieces point to them when the last is read */
     pli_event_part      *part;
     pli_event_touch     *touch;
+    pli_locks_read       locks;
     int64_t              pieces_capacity, keys_capacity, parts_capacity, touches_capacity, ranks_capacity, n_keys;
     bool                 no_memory;
 };
@@ -302,6 +304,12 @@ static bool take_turn(pli_log_cursor *c) {
     return true;
 }
 
+static bool take_of_locks(pli_log_cursor *c) {
+    const unsigned char *after = pli_take_of_locks(&c->locks, c->at, c->end, &c->memory, &c->event, &c->no_memory);
+    if (after != NULL) c->at = after;
+    return after != NULL;
+}
+
 /* Reads WHOSE: the copy to which the following records belong. */
 static bool take_whose(pli_log_cursor *c) {
     return take_i32(c, PLI_LOG_SHARDS_MAX - 1, &c->memory.home) &&
@@ -310,6 +318,8 @@ static bool take_whose(pli_log_cursor *c) {
 
 static bool take_fields(pli_log_cursor *c) {
     pli_event *event = &c->event;
+    if (pli_event_is_lock(event->kind) != (side_of(c)->side == PLI_SIDE_LOCKS)) return false;
+    if (pli_event_is_lock(event->kind)) return take_of_locks(c);
     switch (event->kind) {
     case PLI_EVENT_JOB: return take_job(c);
     case PLI_EVENT_TABLE: return take_table(c);
@@ -367,7 +377,7 @@ static bool take_event(pli_log_cursor *c, const log_side *s) {
     }
     if (c->at == c->end || (s->side == 2 && c->memory.place == 0)) return false;
     c->event = (pli_event){ .kind = (pli_event_kind)*c->at++,
-                            .server = s->side > 0,
+                            .server = s->side > 0 && s->side != PLI_SIDE_LOCKS,
                             .home = c->memory.home,
                             .place = c->memory.place,
                             .group = s->group == 0 || c->group.id == 0 ? NULL : &c->group,
@@ -384,7 +394,7 @@ static bool take_event(pli_log_cursor *c, const log_side *s) {
 }
 
 const pli_event *pli_log_cursor_next(pli_log_cursor *c, plait_error *err) {
-    static const char *const sides[PLI_SIDES] = { "worker", "server", "copies" };
+    static const char *const sides[PLI_SIDES] = { "worker", "server", "copies", "locks" };
     while (c->chunk >= 0 && c->at == c->end) {
         c->chunk = c->file->chunk[c->chunk].next;
         if (c->chunk < 0) return NULL;
@@ -411,6 +421,7 @@ void pli_log_cursor_close(pli_log_cursor **cursor_ptr) {
     pli_free(c->keys);
     pli_free(c->part);
     pli_free(c->touch);
+    pli_free(c->locks.use);
     pli_free(c->ranks);
     pli_free(c);
 }

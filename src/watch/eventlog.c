@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "watch/eventcode.h"
+#include "watch/eventlocks.h"
 
 enum { BUFFER_BYTES = 1 << 16, SMALL_RECORD_BYTES = 128 /* with room for every record without lists */ };
 
@@ -238,6 +239,7 @@ static unsigned char *put_whose(unsigned char *at, const pli_event *event, pli_s
 }
 
 static unsigned char *put_fields(unsigned char *at, const pli_event *event, pli_stream_memory *memory) {
+    if (pli_event_is_lock(event->kind)) return pli_put_of_locks(at, event, memory);
     switch (event->kind) {
     case PLI_EVENT_JOB: return put_job(at, event);
     case PLI_EVENT_TABLE: return put_table(at, event);
@@ -276,6 +278,8 @@ static size_t bytes_of(const pli_event *event) {
     if (event->kind == PLI_EVENT_TABLE) return SMALL_RECORD_BYTES + 4 * (PLI_LOG_TEXT_MAX + 10);
     if (event->kind == PLI_EVENT_SEND) return SMALL_RECORD_BYTES + 20 * (size_t)event->n;
     if (event->kind == PLI_EVENT_TURN) return SMALL_RECORD_BYTES + 22 * (size_t)event->n;
+    if (event->kind == PLI_EVENT_SCOPES) return SMALL_RECORD_BYTES + PLI_LOG_TEXT_MAX;
+    if (event->kind == PLI_EVENT_USE) return SMALL_RECORD_BYTES + PLI_LOG_USE_BYTES * (size_t)event->n;
     if (event->kind == PLI_EVENT_GET)
         return SMALL_RECORD_BYTES + (size_t)event->n * (90 + 10 * 2 * PLI_EVENTLOG_SAMPLE);
     return SMALL_RECORD_BYTES;
@@ -353,7 +357,9 @@ static log_part *part_of(pli_eventlog *log, const pli_event_group *group) {
 static void raise_event(void *user, const pli_event *event) {
     pli_eventlog   *log = user;
     const log_part *part = part_of(log, event->group);
-    int32_t         index = PLI_SIDES * event->rank + pli_event_side(event->server, event->place);
+    const int       side = pli_event_is_lock(event->kind) ? PLI_SIDE_LOCKS
+                                                          : pli_event_side(event->server, event->place);
+    const int32_t   index = PLI_SIDES * event->rank + side;
     if (part == NULL || event->rank < 0 || event->rank >= part->n) return;
     log_stream *s = &part->stream[index];
     if (s->failed) return;

@@ -3,8 +3,9 @@
  * A file is a head, chunks, and an end. All numbers are little-endian.
  *
  *     head    "plaitlog", u32 version, u32 0, char [16] name of the run
- *     chunk   u8 'R', u8 side (0 worker, 1 server, 2 copies of servers' shards at places > 0), u16 group, u32 rank,
- *             u32 bytes, u32 checksum, records [bytes]. group 0: of all workers' tables; else of the group's tables
+ *     chunk   u8 'R', u8 side (0 worker, 1 server, 2 copies of servers' shards at places > 0, 3 locks on vertices),
+ *             u16 group, u32 rank, u32 bytes, u32 checksum, records [bytes]. group 0: of all workers' tables; else of
+ *             the group's tables
  *     end     a chunk 'E' without side and rank, whose 8 bytes are the number of chunks before it
  *
  * The records of one group, rank and side, over all chunks, are one *stream*. One thread at a time writes a stream,
@@ -45,19 +46,25 @@
  *     TURN     step, z clock, flags (1: all workers take the same, 2: in place of dead ones, 4 * the variables of
  *              all workers in the step), n*(z variable - the one before, 2 * (space + 1) +
  *              writes, z key - the one before): all keys of a scheduled step
+ *     SCOPES   scope, round, program (length, bytes); only in streams of side 3, as the following
+ *     LOCK     z vertex - the last lock's, 2 * mode + wrote, origin, z number of its scope - the last lock's, at,
+ *              version; UNLOCK the same
+ *     USE      number of the scope, vertex, n*(z vertex - the one before, z id - vertex, version, wrote, u32 digest; if
+ *              it wrote also u32 digest of the new value)
+ *     REST     round
  *
  * Only a sample of a get's keys is written: the first, and all multiples of a power of two that is so large that few
  * are left. So a key that is sampled in one get is sampled in the next.
  *
  * Version 5 knows no groups: its chunks have 0 in the place of the group. Before version 8 turns do not tell how many
- * variables a step has. Both are read as well.
+ * variables a step has. Before version 9 there are no locks. All are read as well.
  */
 #ifndef PLI_WATCH_EVENTLOG_H
 #define PLI_WATCH_EVENTLOG_H
 
 #include "base/base.h"
 
-enum { PLI_EVENTLOG_VERSION = 8, PLI_EVENTLOG_OLDEST = 5, PLI_EVENTLOG_SAMPLE = 8 };
+enum { PLI_EVENTLOG_VERSION = 9, PLI_EVENTLOG_OLDEST = 5, PLI_EVENTLOG_SAMPLE = 8 };
 
 /* --- writing --------------------------------------------------------------------------------------------------- */
 
@@ -94,6 +101,8 @@ const char *pli_logfile_cut(const pli_logfile *file);
 int32_t     pli_logfile_streams(const pli_logfile *file);
 int32_t     pli_logfile_rank(const pli_logfile *file, int32_t stream);
 bool        pli_logfile_is_server(const pli_logfile *file, int32_t stream);
+/** Is it the stream of the rank's locks on vertices? */
+bool        pli_logfile_is_locks(const pli_logfile *file, int32_t stream);
 /** The number of the group whose tables the stream is about; 0: all workers'. */
 uint32_t    pli_logfile_group(const pli_logfile *file, int32_t stream);
 /** Is the file cut in which the stream ends? */

@@ -120,6 +120,11 @@ void pli_logfile_close(pli_logfile **file_ptr) {
 const char *pli_logfile_cut(const pli_logfile *file) { return file->cut; }
 int32_t     pli_logfile_streams(const pli_logfile *file) { return (int32_t)file->streams; }
 int32_t     pli_logfile_rank(const pli_logfile *file, int32_t stream) { return file->stream[stream].rank; }
-bool        pli_logfile_is_server(const pli_logfile *file, int32_t stream) { return file->stream[stream].side > 0; }
+bool        pli_logfile_is_server(const pli_logfile *file, int32_t stream) {
+    return file->stream[stream].side > 0 && file->stream[stream].side != PLI_SIDE_LOCKS;
+}
+bool        pli_logfile_is_locks(const pli_logfile *file, int32_t stream) {
+    return file->stream[stream].side == PLI_SIDE_LOCKS;
+}
 uint32_t    pli_logfile_group(const pli_logfile *file, int32_t stream) { return file->stream[stream].group; }
 bool        pli_logfile_stream_is_cut(const pli_logfile *file, int32_t stream) { return file->stream[stream].cut; }

@@ -29,9 +29,10 @@ static bool make_scratch(pli_async *a) {
     a->told = pli_array(n + 2, run->tell_bytes);
     a->sum = pli_array(1, run->gather_bytes);
     a->value = pli_array(1, run->value_bytes);
+    a->use = pli_array(n + 1, sizeof *a->use);
     a->unsaid = pli_calloc((size_t)run->part.owned, sizeof *a->unsaid);
     if (a->entry == NULL || a->place == NULL || a->straight == NULL) return false;
-    if (a->other == NULL || a->edge == NULL) return false;
+    if (a->other == NULL || a->edge == NULL || a->use == NULL) return false;
     for (size_t k = 0; k < n; k++) a->straight[k] = (uint32_t)k;
     return a->before != NULL && a->told != NULL && a->sum != NULL && a->value != NULL && a->unsaid != NULL;
 }
@@ -47,7 +48,7 @@ static plait_status make_own(pli_async *a) {
 static void free_scratch(pli_async *a) {
     void **const memory[] = { (void **)&a->holder_start, (void **)&a->holder, (void **)&a->unsaid, (void **)&a->entry,
                               (void **)&a->place, (void **)&a->straight, (void **)&a->other, (void **)&a->edge,
-                              (void **)&a->before, (void **)&a->told, (void **)&a->sum, (void **)&a->value };
+                              (void **)&a->before, (void **)&a->told, (void **)&a->sum, (void **)&a->value, (void **)&a->use };
     pli_queue_destroy(&a->queue);
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) {
         pli_free(*memory[i]);
@@ -82,6 +83,14 @@ static plait_status load(pli_async *a) {
     return loaded ? PLAIT_OK : load_first(a);
 }
 
+/* Tells the event log that locks are given from now on, by the promise of the run's scope. Nobody asks yet. */
+static void raise_scopes(const pli_async *a) {
+    const pli_event_scopes scopes = { .program = a->run->program.name, .scope = (int32_t)a->run->scope,
+                                      .round = a->run->report.supersteps };
+    pli_event_raise(a->locks.sink, &(pli_event){ .kind = PLI_EVENT_SCOPES, .rank = a->run->rank,
+                                                 .info.scopes = &scopes });
+}
+
 /* All machines are there before one sends: what comes for a port that a rank has closed is dropped. */
 static plait_status open(pli_async *a) {
     pli_vertex_run *run = a->run;
@@ -90,7 +99,10 @@ static plait_status open(pli_async *a) {
     if (!pli_locks_init(&a->locks, run->rank, run->workers, run->cut->first, run->value_bytes,
                         pli_comm_resend_after_ns(comm)))
         return pli_fail(run->err, PLAIT_ENOMEM, "%s: no memory for scopes", run->program.name);
+    a->locks.sink = pli_comm_events(comm);
+    a->locks.keeps = run->rounds != NULL;
     PLI_TRY(load(a));
+    raise_scopes(a);
     PLI_TRY(pli_port_open(comm, PLI_PORT_LOCKS, &pli_locks_ops, &a->locks, &a->port, run->err));
     return plait_comm_barrier(comm);
 }
@@ -155,7 +167,11 @@ static plait_status round_of(pli_async *a) {
         if (!a->lost && !heard && asked) s = pli_locks_next(&a->locks);
         if (!a->lost && !heard && s == NULL && a->locks.held == 0) pli_locks_rest(&a->locks, now_ns, &out);
         const bool quiet = pli_locks_is_quiet(&a->locks);
-        if (quiet) pli_locks_active(&a->locks); /* before anyone may begin the next round */
+        if (quiet) {
+            pli_locks_active(&a->locks); /* before anyone may begin the next round */
+            pli_event_raise(a->locks.sink, &(pli_event){ .kind = PLI_EVENT_REST, .rank = a->run->rank,
+                                                         .seq = (uint64_t)a->run->report.supersteps + 1 });
+        }
         pli_port_leave(a->port, &out);
         if (!asked)
             return pli_fail(a->run->err, PLAIT_ENOMEM, "%s: no memory for a scope", a->run->program.name);
@@ -183,6 +199,7 @@ static plait_status begin_again(pli_async *a) {
     PLI_TRY(pli_rounds_begin_era(a));
     PLI_TRY(make_own(a));
     PLI_TRY(load(a));
+    raise_scopes(a);
     return plait_comm_barrier(plait_job_comm(a->run->job));
 }
 

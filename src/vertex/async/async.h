@@ -42,6 +42,7 @@ typedef struct pli_async {
     char              *before;   /* [longest + 1] values that were granted */
     char              *told;     /* [longest + 2] */
     char              *sum, *value;
+    pli_event_use     *use;      /* [longest + 1] for the event log */
 } pli_async;
 
 /** Finds the ranks that gather from the own vertices. false: no memory. */

@@ -131,6 +131,36 @@ static bool tell_changes(pli_async *a, uint64_t now_ns, const pli_lock_scope *s,
     return sent;
 }
 
+/* --- what the event log hears of it ------------------------------------------------------------------------------- */
+
+static uint32_t digest_of(const void *value, size_t bytes) { return (uint32_t)pli_hash_bytes(value, bytes, 0); }
+
+/* a->use [returned]: the vertex and its neighbors as the graph has them, with what the update has read of them. */
+static int64_t list_uses(const pli_async *a, int64_t row, const pli_lock_scope *s) {
+    const pli_vertex_run *run = a->run;
+    const pli_neighbors  *rows = &run->part.rows;
+    const int64_t         begin = rows->start[row], n = rows->start[row + 1] - begin;
+    int64_t               size = 0, last = row;
+    for (int64_t k = -1; k < n; k++) {
+        const int64_t  u = k < 0 ? row : (int64_t)rows->near[begin + k];
+        const uint32_t i = k < 0 ? a->me : a->place[k];
+        if (k >= 0 && (u == row || u == last)) continue;
+        last = u;
+        const int64_t v = pli_part_vertex(&run->part, u);
+        a->use[size++] = (pli_event_use){ .vertex = (uint64_t)v, .id = plait_edges_id(run->edges, v),
+                                          .version = s->entry[i].version, .wrote = s->entry[i].wrote != 0,
+                                          .digest = digest_of(a->before + i * run->value_bytes, run->value_bytes),
+                                          .fresh = digest_of(s->value + i * run->value_bytes, run->value_bytes) };
+    }
+    return size;
+}
+
+static void raise_use(const pli_async *a, int64_t row, const pli_lock_scope *s, int64_t uses) {
+    pli_event_raise(a->locks.sink, &(pli_event){ .kind = PLI_EVENT_USE, .rank = a->run->rank, .seq = s->number,
+                                                 .row = (uint64_t)pli_part_vertex(&a->run->part, row), .n = uses,
+                                                 .info.use = a->use });
+}
+
 plait_status pli_async_update(pli_async *a, pli_lock_scope *s) {
     const pli_vertex_run *run = a->run;
     const int64_t         row = (int64_t)s->tag;
@@ -149,7 +179,9 @@ plait_status pli_async_update(pli_async *a, pli_lock_scope *s) {
     a->updates++;
     pli_comm_work(plait_job_comm(run->job), PLI_WORK_ENTRIES,
                   (uint64_t)(run->part.rows.start[row + 1] - run->part.rows.start[row] + 1));
+    const int64_t uses = a->locks.sink != NULL ? list_uses(a, row, s) : 0;
     pli_port_enter(a->port, &now_ns, &out);
+    raise_use(a, row, s, uses);
     const bool told = tell_changes(a, now_ns, s, change, &out),
                back = pli_locks_release(&a->locks, now_ns, s, &out);
     pli_port_leave(a->port, &out);

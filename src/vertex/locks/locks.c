@@ -44,6 +44,17 @@ static void free_lock(pli_lock *lock, uint32_t mode) {
     else if (mode == PLI_LOCK_READ) lock->readers = lock->readers > gone ? lock->readers - gone : 0;
 }
 
+/* An event about a lock: for the audit, which proves by them what an update has read. at: how many locks of its scope
+ * had been taken before. */
+static void raise_lock(const pli_locks *l, pli_event_kind kind, const pli_lock_entry *entry, int32_t origin,
+                       uint32_t number, uint32_t at, uint64_t version) {
+    if (l->sink == NULL) return;
+    const pli_event_lock lock = { .vertex = entry->vertex, .version = version, .origin = origin, .number = number,
+                                  .at = at, .mode = entry->mode,
+                                  .wrote = kind == PLI_EVENT_UNLOCK && entry->wrote != 0 };
+    pli_event_raise(l->sink, &(pli_event){ .kind = kind, .rank = l->rank, .info.lock = &lock });
+}
+
 /* --- a request's way ---------------------------------------------------------------------------------------------- */
 
 void pli_lock_free_scope(pli_lock_scope *s) {
@@ -62,6 +73,7 @@ static pli_lock_scope *scope_of(pli_msg *msg) {
     s->origin = head->origin;
     s->n = head->n;
     s->at = head->at;
+    s->number = head->number;
     s->tag = head->tag;
     s->msg = msg;
     s->entry = (pli_lock_entry *)((char *)pli_msg_body(msg) + sizeof *head);
@@ -77,6 +89,12 @@ static uint32_t next_of(const pli_lock_scope *s) {
 static void add_value(pli_locks *l, pli_lock_scope *s, uint32_t i) {
     s->entry[i].version = lock_of(l, s->entry[i].vertex)->version;
     memcpy(s->value + i * l->value_bytes, pli_locks_value(l, (int64_t)s->entry[i].vertex), l->value_bytes);
+}
+
+static void give_lock(pli_locks *l, const pli_lock_scope *s, uint32_t i) {
+    pli_lock *lock = lock_of(l, s->entry[i].vertex);
+    take_lock(lock, s->entry[i].mode);
+    raise_lock(l, PLI_EVENT_LOCK, &s->entry[i], s->origin, s->number, s->at, lock->version);
 }
 
 static void grant(pli_locks *l, pli_lock_scope *s, pli_out *out) {
@@ -118,7 +136,7 @@ static void go_on(pli_locks *l, uint64_t now_ns, pli_lock_scope *s, pli_out *out
             l->waits++;
             return;
         }
-        if (!skips) take_lock(lock, mode);
+        if (!skips) give_lock(l, s, i);
         add_value(l, s, i);
     }
     hand_on(l, now_ns, s, out);
@@ -132,7 +150,7 @@ static void wake(pli_locks *l, uint64_t now_ns, uint64_t vertex, pli_out *out) {
         const uint32_t  i = next_of(s);
         if (!has_room(lock, s->entry[i].mode)) return;
         lock->first = s->next;
-        take_lock(lock, s->entry[i].mode);
+        give_lock(l, s, i);
         if (!PLANTED(PLI_MISTAKE_READS_EARLY)) add_value(l, s, i);
         s->at++;
         go_on(l, now_ns, s, out);
@@ -145,7 +163,8 @@ bool pli_locks_ask(pli_locks *l, uint64_t now_ns, uint64_t tag, int64_t n, const
     pli_msg *msg = n < UINT32_MAX ? pli_msg_new(pli_lock_bytes(l, (uint64_t)n, (uint64_t)n)) : NULL;
     if (msg == NULL) return false;
     memset(pli_msg_body(msg), 0, msg->head.body_bytes);
-    *(pli_lock_head *)pli_msg_body(msg) = (pli_lock_head){ .origin = l->rank, .n = (uint32_t)n, .tag = tag };
+    *(pli_lock_head *)pli_msg_body(msg) =
+        (pli_lock_head){ .origin = l->rank, .n = (uint32_t)n, .number = (uint32_t)l->asked, .tag = tag };
     pli_lock_scope *s = scope_of(msg);
     if (s == NULL) return false;
     for (int64_t i = 0; i < n; i++) s->entry[i] = (pli_lock_entry){ entry[i].vertex, 0, entry[i].mode, 0 };
@@ -164,12 +183,19 @@ pli_lock_scope *pli_locks_next(pli_locks *l) {
     return s;
 }
 
+static void get_lock_back(pli_locks *l, const pli_lock_head *of, const pli_lock_entry *entry) {
+    pli_lock *lock = lock_of(l, entry->vertex);
+    free_lock(lock, entry->mode);
+    if (entry->mode != PLI_LOCK_NONE || entry->wrote)
+        raise_lock(l, PLI_EVENT_UNLOCK, entry, of->origin, of->number, 0, lock->version);
+}
+
 /* A part of a scope goes back to this rank: stores what is new, then frees the locks, then looks who waits. */
-static void take_back(pli_locks *l, uint64_t now_ns, uint32_t n, const pli_lock_entry *entry,
+static void take_back(pli_locks *l, uint64_t now_ns, const pli_lock_head *of, uint32_t n, const pli_lock_entry *entry,
                       const unsigned char *value, bool packed, pli_out *out) {
     if (PLANTED(PLI_MISTAKE_WAKES_EARLY))
         for (uint32_t i = 0; i < n; i++) {
-            free_lock(lock_of(l, entry[i].vertex), entry[i].mode);
+            get_lock_back(l, of, &entry[i]);
             wake(l, now_ns, entry[i].vertex, out);
         }
     for (uint32_t i = 0; i < n; i++) {
@@ -180,7 +206,7 @@ static void take_back(pli_locks *l, uint64_t now_ns, uint32_t n, const pli_lock_
             lock->version++;
         }
         if (entry[i].wrote || !packed) value += l->value_bytes;
-        if (!PLANTED(PLI_MISTAKE_WAKES_EARLY)) free_lock(lock_of(l, entry[i].vertex), entry[i].mode);
+        if (!PLANTED(PLI_MISTAKE_WAKES_EARLY)) get_lock_back(l, of, &entry[i]);
     }
     for (uint32_t i = 0; i < n && !PLANTED(PLI_MISTAKE_WAKES_EARLY); i++) wake(l, now_ns, entry[i].vertex, out);
 }
@@ -193,7 +219,7 @@ static bool send_back(pli_locks *l, uint64_t now_ns, int32_t to, const pli_lock_
     pli_msg *msg = pli_msg_new(pli_lock_bytes(l, n, written));
     if (msg == NULL) return false;
     pli_lock_head *head = pli_msg_body(msg);
-    *head = (pli_lock_head){ .origin = l->rank, .n = n, .at = n, .tag = s->tag };
+    *head = (pli_lock_head){ .origin = l->rank, .n = n, .at = n, .number = s->number, .tag = s->tag };
     memcpy(head + 1, &s->entry[i], n * sizeof *s->entry);
     unsigned char *value = (unsigned char *)(head + 1) + n * sizeof *s->entry;
     for (uint32_t k = 0; k < n; k++) {
@@ -211,7 +237,7 @@ bool pli_locks_release(pli_locks *l, uint64_t now_ns, pli_lock_scope *scope, pli
         uint32_t      n = 1;
         while (i + n < scope->n && scope->entry[i + n].vertex < (uint64_t)l->first[owner + 1]) n++;
         if (owner == l->rank)
-            take_back(l, now_ns, n, &scope->entry[i], scope->value + i * l->value_bytes, false, out);
+            take_back(l, now_ns, pli_msg_body(scope->msg), n, &scope->entry[i], scope->value + i * l->value_bytes, false, out);
         else
             sent = send_back(l, now_ns, owner, scope, i, n, out) && sent;
         i += n;
@@ -290,7 +316,7 @@ static void take_release(pli_locks *l, uint64_t now_ns, pli_msg *msg, pli_out *o
     const pli_lock_head  *head = pli_msg_body(msg);
     const pli_lock_entry *entry = (const void *)(head + 1);
     l->received++;
-    take_back(l, now_ns, head->n, entry, (const unsigned char *)(entry + head->n), true, out);
+    take_back(l, now_ns, head, head->n, entry, (const unsigned char *)(entry + head->n), true, out);
     pli_msg_free(&msg);
 }
 

@@ -58,6 +58,7 @@ typedef struct pli_lock_entry {
 typedef struct pli_lock_scope {
     int32_t               origin; /* who asked                        */
     uint32_t              n, at;  /* how many vertices; which is next */
+    uint32_t              number; /* of all that the origin has asked for in this era */
     uint64_t              tag;    /* of who asked: which of its scopes */
     pli_msg              *msg;    /* entry and value lie in it        */
     pli_lock_entry       *entry;  /* [n] by increasing vertex         */
@@ -83,6 +84,8 @@ typedef struct pli_locks {
     int32_t         rank, ranks;  /* the ranks that own vertices: 0 .. ranks - 1                     */
     const int64_t  *first;        /* [ranks + 1] rank r owns first[r] .. first[r + 1] - 1; borrowed  */
     size_t          value_bytes;
+    const pli_event_sink *sink;   /* of LOCK, UNLOCK and what else the rank raises under the port's lock; NULL: nobody */
+    bool            keeps;        /* events outlive the process before others learn of what they tell            */
     pli_links       links;
     pli_lock       *lock;         /* [owned] */
     unsigned char  *value;        /* [owned, value_bytes] */

@@ -20,7 +20,7 @@ enum { PLI_LOCKS_ERA_SHIFT = 4, PLI_LOCKS_ERAS = 1 << 12 };
 
 typedef struct pli_lock_head {
     int32_t  origin;
-    uint32_t n, at, zero;
+    uint32_t n, at, number; /* number: of the scope, among all that the origin has asked for in its era */
     uint64_t tag;
 } pli_lock_head;
 

@@ -15,7 +15,7 @@ static plait_status contradicts(const pli_audit *audit, const pli_event *event, 
 static int32_t streams_of(const pli_audit *audit) {
     int32_t n = 0;
     for (int32_t i = 0; i < pli_logfile_streams(audit->file); i++)
-        n += pli_logfile_group(audit->file, i) == audit->group;
+        n += pli_logfile_group(audit->file, i) == audit->group && !pli_logfile_is_locks(audit->file, i);
     return n;
 }
 
@@ -351,7 +351,8 @@ static plait_status load_event(pli_audit *audit, void *state, const pli_event *e
 
 plait_status audit_load(pli_audit *audit, plait_error *err) {
     for (int32_t i = 0; i < pli_logfile_streams(audit->file); i++)
-        if (pli_logfile_group(audit->file, i) == audit->group) PLI_TRY(audit_stream(audit, i, load_event, &i, err));
+        if (pli_logfile_group(audit->file, i) == audit->group && !pli_logfile_is_locks(audit->file, i))
+            PLI_TRY(audit_stream(audit, i, load_event, &i, err));
     if (pli_logfile_cut(audit->file) != NULL) return PLAIT_OK; /* a rank that had written nothing yet has no log */
     if (audit->group != 0 && audit->places > 1) return PLAIT_OK; /* dead.c looks whether it had died */
     for (int32_t w = 0; w < audit->job.workers; w++)
