@@ -146,11 +146,12 @@ static int64_t list_uses(const pli_async *a, int64_t row, const pli_lock_scope *
         const uint32_t i = k < 0 ? a->me : a->place[k];
         if (k >= 0 && (u == row || u == last)) continue;
         last = u;
-        const int64_t v = pli_part_vertex(&run->part, u);
+        const int64_t        v = pli_part_vertex(&run->part, u);
+        const size_t         bytes = run->value_bytes;
+        const unsigned char *was = (unsigned char *)a->before + i * bytes, *is = s->value + i * bytes;
         a->use[size++] = (pli_event_use){ .vertex = (uint64_t)v, .id = plait_edges_id(run->edges, v),
-                                          .version = s->entry[i].version, .wrote = s->entry[i].wrote != 0,
-                                          .digest = digest_of(a->before + i * run->value_bytes, run->value_bytes),
-                                          .fresh = digest_of(s->value + i * run->value_bytes, run->value_bytes) };
+                                          .version = s->entry[i].version, .wrote = memcmp(was, is, bytes) != 0,
+                                          .digest = digest_of(was, bytes), .fresh = digest_of(is, bytes) };
     }
     return size;
 }

@@ -208,12 +208,13 @@ static int need_of(const judge *j, const scope_read *r) {
     return j->scope == SCOPE_EDGE ? MODE_READ : MODE_NONE;
 }
 
-/* Another worker than the reader who has to do with this version of the vertex: who made it, or who changes it. */
-static int32_t other_of(const judge *j, const scope_read *r) {
+/* The other worker of a read that nothing guards: the next that changes the vertex, or its owner. */
+static int32_t other_of(const judge *j, const scope_read *r, const char **does_out) {
     const scope_read *next = maker_of(j, r->era, r->vertex, r->version + 1);
-    if (next != NULL && next->rank != r->rank) return next->rank;
-    const scope_read *maker = maker_of(j, r->era, r->vertex, r->version);
-    return maker != NULL ? maker->rank : -1;
+    const int64_t     lock = scope_find_lock(&j->log, r->era, r->vertex);
+    *does_out = next != NULL ? "changes it next" : "owns it";
+    if (next != NULL) return next->rank;
+    return lock < j->log.locks ? j->log.lock[lock].owner : -1;
 }
 
 static void judge_lock_of(judge *j, const scope_read *r, const scope_lock *l) {
@@ -230,9 +231,10 @@ static void judge_lock_of(judge *j, const scope_read *r, const scope_lock *l) {
     f.rule = "early";
     f.other = l->owner;
     if (l->owner == r->rank && (l->order > r->order || (back != NULL && back->order < r->order))) {
-        f.other = other_of(j, r);
+        const char *does;
+        f.other = other_of(j, r, &does);
         refute(j, &f, "rank %d updated vertex %" PRIu64 " and read vertex %" PRIu64 " when it had given its lock back: "
-               "rank %d may change it", r->rank, center, id, f.other);
+               "rank %d %s", r->rank, center, id, f.other, does);
     }
     f.rule = "lost";
     if (back != NULL && back->wrote != r->wrote)
@@ -249,10 +251,11 @@ static void judge_reads(judge *j) {
         given            *g = j->n_given > 0 ? bsearch(&key, j->given, (size_t)j->n_given, sizeof key, by_scope) : NULL;
         const int         need = need_of(j, r), mode = g != NULL ? j->log.lock[g->lock].mode : MODE_NONE;
         if (g == NULL || mode < need) {
-            const fault f = { "lock", r->rank, other_of(j, r), r->era, r->vertex, r->time_ns };
+            const char *does;
+            const fault f = { "lock", r->rank, other_of(j, r, &does), r->era, r->vertex, r->time_ns };
             refute(j, &f, "rank %d updated vertex %" PRIu64 " and read vertex %" PRIu64 " with %s lock, where a %s lock "
-                   "is promised: rank %d may change it meanwhile", r->rank, id_of(j, r->era, r->center), r->id,
-                   g == NULL || mode == MODE_NONE ? "no" : "a read", mode_of(need), f.other);
+                   "is promised: rank %d %s", r->rank, id_of(j, r->era, r->center), r->id,
+                   g == NULL || mode == MODE_NONE ? "no" : "a read", mode_of(need), f.other, does);
         }
         if (g == NULL) continue;
         g->used = true;

@@ -1,0 +1,381 @@
+/* stories.h - runs of vertex programs on ranks that are threads, with two replicas, in which ranks die: what is drawn by a
+ * seed, and how somebody is killed. For survive_test.c, which looks at the values, and scopes_test.c, which has the audit
+ * look at the locks. Needs cmocka.h before.
+ *
+ * The killer strikes within a call of the program's own functions, whose number is drawn, or between supersteps. So it
+ * may be anywhere in its superstep, and the victim in its own. In half of the runs it does so by a thread that waits
+ * for a drawn while, and the victim dies in the midst of clocks and votes, too. */
+#ifndef PLI_TESTS_VERTEX_STORIES_H
+#define PLI_TESTS_VERTEX_STORIES_H
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "comm/comm.h"
+#include "named.h"
+#include "table/mortal.h"
+#include "vertex/vertex.h"
+
+enum { N = 60, M = 170, RANKS_MAX = 7, ENOUGH = 3000 }; /* supersteps: all runs end sooner by themselves */
+
+typedef struct story {
+    uint64_t     seed;
+    const char  *program, *cut_by, *engine, *scope, *order;
+    int32_t      workers, servers, victim, second, killer; /* second -1: nobody */
+    int64_t      at;      /* the killer's call in which it strikes; 0: it does not */
+    int64_t      limit;
+    bool         exact, asynchronous; /* asynchronous: by no other engine */
+    plait_edges *edges;
+    plait_vertex_cut    *cut;
+    plait_vertex_program of;
+    pli_vertex_choice    choice;
+    plait_comm *_Atomic  comm[RANKS_MAX]; /* release, pairs with the killer's acquire */
+    _Atomic int64_t      calls;           /* of the killer */
+    int64_t              struck;          /* the killer's clock in which the victim died; -1: not yet */
+    int64_t              delay;           /* 0: the killer kills; else a reaper does, after so many additions */
+    pthread_mutex_t      mutex;
+    pthread_cond_t       told;
+    bool                 reaps, over; /* under mutex */
+    _Atomic int64_t      spins;
+    atomic_int           ended;
+    bool                 has_ended[RANKS_MAX];
+    int64_t              value[RANKS_MAX][2 * N];
+    plait_vertex_report  report[RANKS_MAX];
+    const pli_event_sink *events; /* NULL: no event log */
+} story;
+
+/* A worker's hold on the program: its functions are called by way of it. */
+typedef struct hand {
+    story     *s;
+    plait_job *job;
+    int32_t    me;
+} hand;
+
+static inline void kill_rank(story *s, int32_t rank) {
+    pthread_mutex_lock(&s->mutex);
+    plait_comm *victim = atomic_load_explicit(&s->comm[rank], memory_order_acquire);
+    plait_error why = { .code = PLAIT_EPEER, .rank = rank, .text = "killed by the test" };
+    if (victim != NULL) pli_comm_kill(victim, &why);
+    pthread_mutex_unlock(&s->mutex);
+}
+
+/* Kills the victim in a while, from a thread of its own: so it dies in the midst of clocks and votes, too. */
+static inline void *reap(void *user) {
+    story *s = user;
+    pthread_mutex_lock(&s->mutex);
+    while (!s->reaps && !s->over) pthread_cond_wait(&s->told, &s->mutex);
+    const bool kills = s->reaps;
+    pthread_mutex_unlock(&s->mutex);
+    for (int64_t i = 0; kills && i < s->delay; i++) atomic_fetch_add(&s->spins, 1);
+    if (kills) kill_rank(s, s->victim);
+    return NULL;
+}
+
+static inline void tell_reaper(story *s, bool *what) {
+    pthread_mutex_lock(&s->mutex);
+    *what = true;
+    pthread_cond_signal(&s->told);
+    pthread_mutex_unlock(&s->mutex);
+}
+
+static inline void strike(const hand *h) {
+    story *s = h->s;
+    if (h->me != s->killer || atomic_fetch_add(&s->calls, 1) + 1 != s->at) return;
+    s->struck = plait_job_clock_now(h->job);
+    if (s->delay > 0) tell_reaper(s, &s->reaps);
+    else kill_rank(s, s->victim);
+}
+
+/* Asked in each superstep. Three clocks later all shards have two replicas again. */
+static inline int strike_again(void *user) {
+    const hand *h = user;
+    story      *s = h->s;
+    if (h->me != s->killer) return 0;
+    strike(h);
+    if (s->second < 0 || s->struck < 0 || plait_job_clock_now(h->job) < s->struck + 3) return 0;
+    kill_rank(s, s->second);
+    s->struck = INT64_MAX - 3; /* once */
+    return 0;
+}
+
+static inline void init(void *user, const plait_vertex *v, void *value) {
+    const hand *h = user;
+    if (h->s->of.init != NULL) h->s->of.init(h->s->of.user, v, value);
+}
+
+static inline void tell(void *user, const plait_vertex *v, const void *value, void *told) {
+    const hand *h = user;
+    strike(h);
+    if (h->s->of.tell != NULL) h->s->of.tell(h->s->of.user, v, value, told);
+    else memcpy(told, value, sizeof(int64_t));
+}
+
+static inline double apply(void *user, const plait_vertex *v, const void *gathered, void *value) {
+    const hand *h = user;
+    strike(h);
+    return h->s->of.apply(h->s->of.user, v, gathered, value);
+}
+
+static inline double update(void *user, const plait_vertex *v, int64_t n, const plait_vertex_edge *edge, void *value) {
+    const hand *h = user;
+    strike(h);
+    return h->s->of.update(h->s->of.user, v, n, edge, value);
+}
+
+static inline void total(void *user, const plait_vertex *v, const void *value, double *sum) {
+    const hand *h = user;
+    strike(h);
+    h->s->of.total(h->s->of.user, v, value, sum);
+}
+
+static inline void total_edge(void *user, const plait_vertex_edge *edge, double *sum) {
+    const hand *h = user;
+    h->s->of.total_edge(h->s->of.user, edge, sum);
+}
+
+static inline int stop(void *user, int64_t superstep, const double *sum) {
+    const hand *h = user;
+    return h->s->of.stop(h->s->of.user, superstep, sum);
+}
+
+/* --- programs of the test's own ----------------------------------------------------------------------------------- */
+
+/* PageRank that ends by the sum of ranks and of what edges carry, for which each vertex and edge must count once. */
+static inline void rank_total(void *user, const plait_vertex *v, const void *value, double *sum) {
+    (void)user;
+    (void)v;
+    sum[0] += *(const double *)value;
+}
+static inline void flow_total(void *user, const plait_vertex_edge *edge, double *sum) {
+    (void)user;
+    sum[1] += *(const double *)edge->told;
+}
+static inline int is_enough(void *user, int64_t superstep, const double *sum) {
+    (void)user;
+    (void)superstep;
+    return sum[0] < 0.8 && sum[1] < 0.75;
+}
+
+/* Each vertex moves half of the way to the largest of its neighbors' floats: update sees all of them at once. */
+static inline void spread_init(void *user, const plait_vertex *v, void *value) {
+    (void)user;
+    *(float *)value = (float)(v->index % 17) / 3;
+}
+static inline double spread_update(void *user, const plait_vertex *v, int64_t n, const plait_vertex_edge *edge, void *value) {
+    const float old = *(float *)value;
+    float       most = old;
+    (void)user;
+    (void)v;
+    for (int64_t k = 0; k < n; k++) most = fmaxf(most, *(const float *)edge[k].told);
+    *(float *)value = old + (most - old) / 2;
+    return (double)(*(float *)value - old);
+}
+
+/* Tokens that vertices change with a neighbor, TIMES times each: none may get lost or double. */
+enum { TIMES = 4 };
+static inline void token(void *user, const plait_vertex *v, void *value) {
+    (void)user;
+    ((int64_t *)value)[0] = v->index;
+    ((int64_t *)value)[1] = 0;
+}
+static inline double swap_token(void *user, const plait_vertex *v, int64_t n, const plait_vertex_edge *edge, void *value) {
+    int64_t *mine = value;
+    (void)user;
+    if (n > 0) {
+        const plait_vertex_edge *e = &edge[(v->index + mine[1]) % n];
+        int64_t                 *theirs = e->told;
+        if (e->other->index != v->index) {
+            const int64_t was = mine[0];
+            mine[0] = theirs[0];
+            theirs[0] = was;
+        }
+    }
+    return ++mine[1] < TIMES;
+}
+static inline int no_signal(void *user, const plait_vertex_edge *edge) {
+    (void)user;
+    (void)edge;
+    return 0;
+}
+
+static inline plait_vertex_program program_of(const story *s) {
+    plait_vertex_program p;
+    if (pli_is(s->program, "tokens")) {
+        plait_vertex_program_init(&p);
+        p.name = "tokens";
+        p.type = PLAIT_I64;
+        p.values = 2;
+        p.init = token;
+        p.update = swap_token;
+        p.scatter = no_signal;
+        p.again = 1;
+        return p;
+    }
+    if (pli_is(s->program, "halves")) {
+        plait_vertex_program_init(&p);
+        p.name = "halves";
+        p.type = PLAIT_F32;
+        p.init = spread_init;
+        p.update = spread_update;
+        p.tolerance = 1e-3;
+        return p;
+    }
+    make(pli_is(s->program, "summed") ? "pagerank" : s->program, &s->choice, &p);
+    if (!pli_is(s->program, "summed")) return p;
+    p.totals = 2;
+    p.total = rank_total;
+    p.total_edge = flow_total;
+    p.stop = is_enough;
+    return p;
+}
+
+static inline plait_vertex_program by_way_of(hand *h) {
+    const plait_vertex_program *of = &h->s->of;
+    plait_vertex_program        p = *of;
+    p.user = h;
+    p.init = init;
+    if (of->update == NULL) p.tell = tell;
+    if (of->apply != NULL) p.apply = apply;
+    if (of->update != NULL) p.update = update;
+    if (of->total != NULL) p.total = total;
+    if (of->total_edge != NULL) p.total_edge = total_edge;
+    if (of->stop != NULL) p.stop = stop;
+    return p;
+}
+
+/* --- a run -------------------------------------------------------------------------------------------------------- */
+
+static inline plait_status work(void *user, plait_job *job) {
+    story                     *s = user;
+    hand                       h = { s, job, plait_comm_rank(plait_job_comm(job)) };
+    const plait_vertex_program p = by_way_of(&h);
+    plait_vertex_opts          opts;
+    if (!pli_comm_is_worker(plait_job_comm(job))) return PLAIT_OK;
+    plait_vertex_opts_init(&opts);
+    opts.supersteps = s->limit;
+    opts.interrupted = strike_again;
+    opts.engine = s->engine;
+    opts.scope = s->scope;
+    opts.order = s->order;
+    opts.user = &h;
+    PLI_TRY(plait_vertex_run_with(job, s->edges, s->cut, &p, &opts, s->value[h.me], &s->report[h.me]));
+    s->has_ended[h.me] = true;
+    atomic_fetch_add(&s->ended, 1);
+    return PLAIT_OK;
+}
+
+static inline plait_status body(plait_comm *comm, void *user) {
+    story         *s = user;
+    plait_job_opts o;
+    plait_job_opts_init(&o);
+    o.exact = s->exact;
+    const int32_t      me = plait_comm_rank(comm);
+    const plait_status status = run_mortal(comm, &o, s->events, &s->comm[me], work, s);
+    pthread_mutex_lock(&s->mutex); /* nobody strikes a rank that is gone */
+    atomic_store_explicit(&s->comm[me], NULL, memory_order_release);
+    pthread_mutex_unlock(&s->mutex);
+    return status;
+}
+
+static inline plait_status live(story *s, plait_error *err) {
+    plait_comm_opts opts;
+    plait_comm_opts_init(&opts);
+    opts.workers = s->workers;
+    opts.servers = s->servers;
+    opts.transport = "threads";
+    opts.threads = 1;
+    opts.timeout_ns = UINT64_C(20000000000);
+    s->struck = -1;
+    atomic_store(&s->calls, 0);
+    atomic_store(&s->ended, 0);
+    for (int i = 0; i < RANKS_MAX; i++) atomic_store(&s->comm[i], NULL);
+    memset(s->has_ended, 0, sizeof s->has_ended);
+    memset(s->value, 0, sizeof s->value);
+    s->reaps = s->over = false;
+    pthread_t reaper;
+    assert_int_equal(pthread_create(&reaper, NULL, reap, s), 0);
+    const plait_status status = plait_comm_run(&opts, body, s, err);
+    tell_reaper(s, &s->over);
+    pthread_join(reaper, NULL);
+    return status;
+}
+
+static inline void draw_graph(story *s) {
+    pli_random  random = pli_random_at(s->seed, PLI_RANDOM_DATA, 5, 0);
+    uint64_t    from[M], to[M];
+    float       weight[M];
+    plait_error err;
+    for (int k = 0; k < M; k++) {
+        const double a = pli_random_f64(&random);
+        from[k] = k < N ? (uint64_t)k : (uint64_t)(a * a * N); /* each vertex has an edge */
+        to[k] = (uint64_t)(pli_random_f64(&random) * N);
+        weight[k] = (float)(1 + (int)(pli_random_f64(&random) * 5));
+    }
+    if (plait_edges_from_memory(M, from, to, weight, NULL, &s->edges, &err) < 0) fail_msg("%s", err.text);
+}
+
+/* A third goes by the asynchronous engine, whose cut is range. */
+static inline void draw_engine(story *s, pli_random *r) {
+    static const char *const programs[] = { "pagerank", "sssp", "bfs", "components", "tokens", "tokens" };
+    static const char *const scopes[] = { "vertex", "edge", "full" }, *const orders[] = { "fifo", "priority", "sweep" };
+    if (pli_random_below(r, 3) > 0 && !s->asynchronous) return;
+    s->engine = "async";
+    s->cut_by = "range";
+    s->program = programs[pli_random_below(r, 6)];
+    s->scope = scopes[pli_is(s->program, "tokens") ? 2 : pli_random_below(r, 3)];
+    s->order = orders[pli_random_below(r, 3)];
+}
+
+static inline void draw(story *s) {
+    static const char *const programs[] = { "pagerank", "sssp", "bfs", "components", "summed", "halves" };
+    static const char *const cuts[] = { "range", "random", "hdrf", "grid" };
+    pli_random               r = pli_random_at(s->seed, PLI_RANDOM_SCHEDULE, 6, 0);
+    plait_error              err;
+    pthread_mutex_init(&s->mutex, NULL);
+    pthread_cond_init(&s->told, NULL);
+    draw_graph(s);
+    s->program = programs[pli_random_below(&r, 6)];
+    s->cut_by = pli_is(s->program, "halves") ? "range" : cuts[pli_random_below(&r, 4)];
+    s->exact = pli_is(s->cut_by, "range") && pli_random_below(&r, 2) == 0;
+    s->workers = 2 + (int32_t)pli_random_below(&r, 4);
+    s->servers = pli_random_below(&r, 4) == 0 ? 2 : 0;
+    draw_engine(s, &r);
+    s->limit = s->engine == NULL && pli_random_below(&r, 4) == 0 ? 3 + (int64_t)pli_random_below(&r, 5) : ENOUGH;
+    s->killer = (int32_t)pli_random_below(&r, (uint64_t)s->workers);
+    do s->victim = (int32_t)pli_random_below(&r, (uint64_t)(s->workers + s->servers));
+    while (s->victim == s->killer);
+    s->second = -1;
+    if (s->servers == 0 && s->workers > 3 && pli_random_below(&r, 2) == 0)
+        do s->second = (int32_t)pli_random_below(&r, (uint64_t)s->workers);
+        while (s->second == s->killer || s->second == s->victim);
+    const bool sourced = pli_is(s->program, "sssp") || pli_is(s->program, "bfs");
+    s->choice = (pli_vertex_choice){ s->edges, sourced ? 0 : -1, 0.85, s->engine != NULL ? 1e-12 : 1e-6, 0, NULL };
+    s->of = program_of(s);
+    if (plait_vertex_cut_create(s->edges, s->of.near, s->cut_by, s->workers, &s->cut, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static inline void free_story(story *s) {
+    plait_vertex_cut_destroy(&s->cut);
+    plait_edges_destroy(&s->edges);
+    free(s);
+}
+
+/** How many runs a test makes: PLAIT_SEED one, PLAIT_SCHEDULES so many, else few, or many under PLAIT_TEST_FULL. */
+static inline int64_t runs_of(int64_t few, int64_t full) {
+    const char *many = getenv("PLAIT_SCHEDULES");
+    if (getenv("PLAIT_SEED") != NULL) return 1;
+    if (many != NULL) return strtoll(many, NULL, 10);
+    return getenv("PLAIT_TEST_FULL") != NULL ? full : few;
+}
+static inline uint64_t seed_of(int64_t run) {
+    const char *seed = getenv("PLAIT_SEED");
+    return seed != NULL ? strtoull(seed, NULL, 10) : (uint64_t)run + 1;
+}
+
+#endif
