@@ -84,11 +84,6 @@ static int64_t last_rest(judge *j, int32_t era, int32_t rank) {
 
 static plait_status take(judge *j, int64_t i, uint64_t version) {
     const scope_lock *l = &j->log.lock[i];
-    const fault       f = { "version", l->owner, l->origin, l->era, l->vertex, l->time_ns };
-    if (l->version != version)
-        refute(j, &f, "rank %d gave rank %d version %" PRIu64 " of vertex %" PRIu64 ", though %" PRIu64 " updates had "
-               "written it before by the order of its locks", l->owner, l->origin, l->version,
-               id_of(j, l->era, l->vertex), version);
     for (int64_t k = 0; k < j->n_held && l->mode != MODE_NONE; k++) {
         const scope_lock *h = &j->log.lock[j->held[k]];
         if (l->mode == MODE_READ && h->mode == MODE_READ) continue;
@@ -96,6 +91,11 @@ static plait_status take(judge *j, int64_t i, uint64_t version) {
         refute(j, &beside, "rank %d got the lock of vertex %" PRIu64 " to %s, while rank %d had it to %s", l->origin,
                id_of(j, l->era, l->vertex), mode_of(l->mode), h->origin, mode_of(h->mode));
     }
+    const fault       f = { "version", l->owner, l->origin, l->era, l->vertex, l->time_ns };
+    if (l->version != version)
+        refute(j, &f, "rank %d gave rank %d version %" PRIu64 " of vertex %" PRIu64 ", though %" PRIu64 " updates had "
+               "written it before by the order of its locks", l->owner, l->origin, l->version,
+               id_of(j, l->era, l->vertex), version);
     if (l->mode == MODE_NONE) return PLAIT_OK;
     if (!pli_grow((void **)&j->held, &j->held_capacity, j->n_held + 1, sizeof *j->held))
         return pli_fail(j->err, PLAIT_ENOMEM, "no memory to judge the locks");
@@ -305,8 +305,10 @@ static bool starts_with(const judge *j, int32_t era, uint64_t vertex, uint32_t *
 
 /* The reads i .. end - 1 of a vertex in an era, by version: each of what the update has written that made it. */
 static void judge_values(judge *j, int64_t i, int64_t end) {
-    const scope_read *read = j->log.read, *maker = NULL;
-    uint32_t          digest = read[i].digest;
+    const scope_read *read = j->log.read, *maker = NULL, *first = &read[i];
+    for (int64_t k = i; k < end && read[k].version == 0; k++)
+        if (read[k].time_ns < first->time_ns) first = &read[k];
+    uint32_t          digest = first->digest;
     const bool        carried = starts_with(j, read[i].era, read[i].vertex, &digest);
     bool              known = read[i].version == 0;
     uint64_t          version = 0;
@@ -322,6 +324,7 @@ static void judge_values(judge *j, int64_t i, int64_t end) {
                 refute(j, &f, "rank %d read vertex %" PRIu64 " in version %" PRIu64 ", which no update has made",
                        r->rank, r->id, r->version);
         }
+        if (version == 0 && !carried) f.other = first->rank;
         if (known && r->digest != digest && version == 0)
             refute(j, &f, "rank %d read vertex %" PRIu64 " before any update, but not the value that %s", r->rank, r->id,
                    carried ? "the last good round had left" : "others read");
