@@ -344,6 +344,11 @@ static bool is_in_vain(const pli_opts *opts, const char *program) {
         pli_cli_usage("graph run: %s has no use for --supersteps: it takes one", program);
         return true;
     }
+    if (named->in_rounds && pli_opts_is_given(opts, "supersteps")) {
+        pli_cli_usage("graph run: %s has no use for --supersteps: what it has found before its end are no components",
+                      program);
+        return true;
+    }
     return false;
 }
 

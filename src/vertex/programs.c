@@ -109,7 +109,7 @@ static const pli_vertex_named programs[] = {
       .personal = true, .ranks = true, .make = pagerank, .takes = { "damping", "tolerance" } },
     { .name = "components", .summary = "the least id of its weakly connected component", .ids = true,
       .make = components, .run = pli_run_components, .figures = pli_figures_components },
-    { .name = "strong", .summary = "the least id of its strongly connected component", .ids = true,
+    { .name = "strong", .summary = "the least id of its strongly connected component", .ids = true, .in_rounds = true,
       .run = pli_run_strong, .figures = pli_figures_components, .out = true },
     { .name = "bfs", .summary = "how many edges the shortest way from --source ID has; none: inf", .sourced = true,
       .make = bfs, .run = pli_run_bfs, .figures = pli_figures_bfs, .out = true, .needs = "--source ID" },

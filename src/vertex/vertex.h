@@ -301,6 +301,7 @@ typedef struct pli_vertex_named {
     /* Which of a graph's other views it reads, so that they can be made before its time is taken. */
     bool out, simple;
     bool at_once; /* it takes one superstep */
+    bool in_rounds; /* what it has found in the midst of a round has no meaning, so a limit of supersteps has none */
     bool whole;   /* each worker has the whole graph: the cut decides nothing */
     bool learns;  /* it needs features and a split; its supersteps are epochs */
     bool draws;   /* random numbers, by --seed */

@@ -47,6 +47,8 @@ for setting; do
     options="--data big --workers $1 --topology $2 --consistency $3 --partition $4 --events log --quiet"
     # shellcheck disable=SC2086
     works many graph run bfs --source 0 $options
+    "$PLAIT" audit --scopes log >audit.out 2>audit.err && fail "a run by supersteps has locks"
+    says audit.err "the log has no locks of a vertex program" || fail "no locks: $(cat audit.err)"
     cmp -s hops.out many.out || fail "bfs over $setting differs"
     works audit audit log
     [ "$3" = bsp ] || continue
@@ -60,9 +62,15 @@ works ways graph run sssp --data big --source 0 --quiet
 works sync graph run components --data big --quiet
 for options in "--scope vertex" "--scope edge --order priority" "--scope full --order sweep"; do
     # shellcheck disable=SC2086
-    works async graph run components --data big --workers 3 --topology ps --engine async $options --json --quiet
+    works async graph run components --data big --workers 3 --topology ps --engine async $options --events async.log --json --quiet
     grep -v '^{' async.out | cmp -s - sync.out || fail "the asynchronous engine, $options, finds other components"
     grep -q '"updates": [1-9][0-9]*, "lock_waits": ' async.out || fail "the summary: $(tail -n 1 async.out)"
+    # What updates read under their locks is proven: by the run's own scope, and not by a stronger one.
+    works audit audit --scopes async.log
+    says audit.out "proven under scope" || fail "the audit of scopes: $(cat audit.out)"
+    case "$options" in *full*) continue ;; esac
+    "$PLAIT" audit --scopes --as full async.log >audit.out 2>audit.err && fail "scope full is proven of a run $options"
+    says audit.out "refuted under scope full: .* the first (lock): rank [0-9] updated vertex" || fail "not full: $(cat audit.out audit.err)"
 done
 works async graph run pagerank --data big --workers 2 --engine async --scope edge --tolerance 1e-14 --quiet
 paste one.out async.out | awk '{ d = $2 - $4; if (d > 1e-9 || d < -1e-9) exit 1 }' || fail "asynchronous ranks differ"
@@ -268,6 +276,7 @@ refused 2 "engine async over a vertex cut" run bfs --data snap --source 1 --engi
 refused 2 "whole clocks" run pagerank --data snap --workers 2 --topology ps --consistency ssp:2 --partition hdrf
 refused 2 "bfs has no use for --damping: it is pagerank's" run bfs --data snap --source 1 --damping 0.5
 refused 2 "triangles has no use for --supersteps: it takes one" run triangles --data snap --supersteps 3
+refused 2 "strong has no use for --supersteps: what it has found before its end are no components" run strong --data snap --supersteps 3
 refused 2 "--source 'x' is no id" run bfs --data snap --source x
 refused 2 "exact sums over a vertex cut" run pagerank --data snap --workers 2 --topology ps --partition hdrf --reduce exact
 refused 2 "its workers share the only copy" run pagerank --data snap --workers 2 --replicas 2
