@@ -170,6 +170,7 @@ static plait_status put_json(const pli_graph_result *r, plait_error *err) {
     pli_json_f64(&text, "run_seconds", r->run_s);
     if (r->virtual_s >= 0) pli_json_f64(&text, "virtual_seconds", r->virtual_s);
     else pli_json_null(&text, "virtual_seconds");
+    pli_json_f64(&text, "idle_share", r->idle);
     pli_figure    figure[PLI_FIGURES];
     const int32_t figures = r->named->figures != NULL ? r->named->figures(r->choice, r->value, figure) : 0;
     for (int32_t i = 0; i < figures; i++) {

@@ -46,7 +46,8 @@ static plait_status cut_once(shared *s, int32_t workers, plait_error *err) {
 }
 
 /* Notes what has come out: for the worker that leads, whose process alone reads it. */
-static void note(shared *s, const plait_comm *comm, const plait_vertex_report *report, double seconds, int64_t bytes) {
+static void note(shared *s, const plait_comm *comm, const plait_vertex_report *report, double seconds, int64_t bytes,
+                 double idle) {
     pli_graph_result *r = &s->result;
     s->here = true;
     r->run_s = seconds;
@@ -59,6 +60,7 @@ static void note(shared *s, const plait_comm *comm, const plait_vertex_report *r
     if (r->set->topology != NULL) r->topology = r->set->topology;
     r->consistency = r->set->consistency != NULL ? r->set->consistency : "bsp";
     r->bytes_sent = (uint64_t)bytes;
+    r->idle = idle;
     r->cut = s->cut;
     r->lost = &s->stop.lost;
     pli_graph_stop_lost(&s->stop, comm);
@@ -67,18 +69,39 @@ static void note(shared *s, const plait_comm *comm, const plait_vertex_report *r
 /* In a run that survives dead ranks the result is written before any rank ends; if the worker that leads dies
  * meanwhile, the next one writes it. */
 static plait_status write_together(shared *s, plait_comm *comm, const plait_vertex_report *report, double seconds,
-                                   int64_t bytes) {
+                                   int64_t bytes, double idle) {
     int32_t lead;
     do {
         lead = pli_comm_lead(comm);
         if (pli_comm_leads(comm) && !s->here) {
-            note(s, comm, report, seconds, bytes);
+            note(s, comm, report, seconds, bytes, idle);
             s->written = report->interrupted == 0;
             if (s->written) s->why.code = pli_graph_put(&s->result, &s->why);
             fflush(stdout);
         }
         PLI_TRY(plait_comm_barrier(comm));
     } while (pli_comm_lead(comm) != lead);
+    return PLAIT_OK;
+}
+
+/* Where a worker's time went: all of it, and what it spent waiting. */
+typedef struct spent {
+    double idle_s, all_s;
+} spent;
+
+static spent spend(plait_comm *comm) {
+    pli_comm_times times;
+    pli_comm_tell_times(comm, &times);
+    return (spent){ (double)(times.wait_ns + (times.in_flight ? 0 : times.network_ns)) * 1e-9,
+                    (double)pli_comm_now(comm) * 1e-9 };
+}
+
+/* The share of the workers' time since then that they waited. Collective. */
+static plait_status tell_idle(plait_comm *comm, const spent *since, double *share_out) {
+    const spent now = spend(comm);
+    double      sum[2] = { now.idle_s - since->idle_s, now.all_s - since->all_s };
+    PLI_TRY(plait_comm_allreduce(comm, sum, 2, PLAIT_F64, PLAIT_SUM));
+    *share_out = sum[1] > 0 ? sum[0] / sum[1] : 0;
     return PLAIT_OK;
 }
 
@@ -93,6 +116,8 @@ static plait_status run_worker(plait_job *job, shared *s) {
     PLI_TRY(cut_once(s, plait_comm_workers(comm), pli_comm_error(comm)));
     if (alone) s->stop.alone = comm;
     const uint64_t    began = pli_now_ns();
+    const spent       before = spend(comm);
+    double            idle = 0;
     void *const       values = survives || plait_comm_rank(comm) == 0 ? r->value : NULL;
     plait_vertex_opts opts;
     plait_vertex_opts_init(&opts);
@@ -112,10 +137,11 @@ static plait_status run_worker(plait_job *job, shared *s) {
         bytes = (int64_t)plait_comm_bytes_sent(comm);
         status = plait_comm_allreduce(comm, &bytes, 1, PLAIT_I64, PLAIT_SUM);
     }
+    if (status == PLAIT_OK) status = tell_idle(comm, &before, &idle);
     if (status == PLAIT_OK && report.interrupted) __atomic_store_n(&s->interrupted, 1, __ATOMIC_RELAXED);
     if (status == PLAIT_OK && survives && alone)
-        status = write_together(s, comm, &report, seconds, bytes);
-    else if (status == PLAIT_OK && pli_comm_leads(comm)) note(s, comm, &report, seconds, bytes);
+        status = write_together(s, comm, &report, seconds, bytes, idle);
+    else if (status == PLAIT_OK && pli_comm_leads(comm)) note(s, comm, &report, seconds, bytes, idle);
     if (alone) s->stop.alone = NULL;
     return status;
 }

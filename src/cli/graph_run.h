@@ -44,6 +44,7 @@ typedef struct pli_graph_result {
     int32_t                 workers;
     const char             *transport, *topology, *consistency;
     double                  load_s, run_s, virtual_s; /* virtual_s below 0: not simulated */
+    double                  idle; /* the share of the workers' time in the run spent waiting for others */
     uint64_t                bytes_sent;
     const struct pli_lost  *lost; /* the ranks without which it has gone on */
 } pli_graph_result;

@@ -199,10 +199,18 @@ static plait_status look(pli_vertex_run *run) {
     return PLAIT_OK;
 }
 
+/* Simulated ranks pay for the edges of `of` of the part's `all` vertices: for an equal share of the part's edges. */
+static void pay(const pli_vertex_run *run, int64_t of, int64_t all) {
+    const int64_t edges = run->part.rows.start[run->part.rows.n];
+    const double  share = all > 0 ? (double)of / (double)all : 0;
+    pli_comm_work(plait_job_comm(run->job), PLI_WORK_ENTRIES, (uint64_t)((double)edges * share) + (uint64_t)of);
+}
+
 /* Rows are shared: adds the part's sums to the table. */
 static plait_status push_sums(pli_vertex_run *run) {
     applying *a = run->engine;
     pli_vertex_rows(run, gather_rows, a);
+    pay(run, run->part.n, run->part.n);
     return plait_table_inc(run->sum, run->part.n, run->part.key, a->sum, 0);
 }
 
@@ -227,6 +235,7 @@ static plait_status change(pli_vertex_run *run) {
         if (a->most[t * LINE] > a->largest) a->largest = a->most[t * LINE];
         a->active.applied += (int64_t)a->most[t * LINE + 1];
     }
+    if (a->gathers) pay(run, a->active.now != NULL ? a->active.applied : run->part.owned, run->part.owned);
     PLI_TRY(push_changes(a));
     return run->heirs != NULL ? pli_heirs_tell(run, a->largest, a->active.applied) : PLAIT_OK;
 }

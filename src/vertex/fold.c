@@ -127,8 +127,11 @@ static plait_status spread(pli_vertex_run *run) {
     const int64_t        edges = look(f);
     memcpy(f->best, run->values, (size_t)run->part.n * 8);
     f->hits = 0;
-    if (edges < back->start[back->n] / PUSH_SHARE) push(f);
+    const bool pushes = edges < back->start[back->n] / PUSH_SHARE;
+    if (pushes) push(f);
     else if (edges > 0) pull(f);
+    pli_comm_work(plait_job_comm(run->job), PLI_WORK_ENTRIES,
+                  (uint64_t)(pushes ? edges + f->fronts : edges > 0 ? back->start[back->n] + run->part.n : 0));
     return finish(f);
 }
 
