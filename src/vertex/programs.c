@@ -4,6 +4,7 @@
 
 #include "vertex/als.h"
 #include "vertex/beliefs.h"
+#include "vertex/by_engine.h"
 #include "vertex/direct.h"
 #include "vertex/gcn.h"
 
@@ -122,11 +123,13 @@ static const pli_vertex_named programs[] = {
       .run = pli_run_clustering, .near = PLI_NEAR_SIMPLE, .is_real = true, .figures = pli_figures_clustering,
       .simple = true, .at_once = true, .whole = true },
     { .name = "kcore", .summary = "its core number: the largest k such that it is in a subgraph of k neighbors each",
+      .make = pli_kcore_make, .prepare = pli_simple_prepare, .release = pli_simple_release,
       .run = pli_run_kcore, .near = PLI_NEAR_SIMPLE, .figures = pli_figures_kcore, .simple = true },
     { .name = "coloring", .summary = "a color that no neighbor has: the greedy one, by falling degrees",
+      .make = pli_coloring_make, .prepare = pli_simple_prepare, .release = pli_simple_release,
       .run = pli_run_coloring, .near = PLI_NEAR_SIMPLE, .figures = pli_figures_coloring, .simple = true },
     { .name = "labels", .summary = "its community by label propagation (--supersteps, 10 by default): a vertex's id",
-      .ids = true, .run = pli_run_labels, .near = PLAIT_NEAR_BOTH, .figures = pli_figures_labels, .out = true },
+      .ids = true, .make = pli_labels_make, .sync_only = true, .most = 10, .run = pli_run_labels, .near = PLAIT_NEAR_BOTH, .figures = pli_figures_labels, .out = true },
     { .name = "gcn", .summary = "the class that a graph convolution predicts, which learns from --features and --split",
       .run = pli_run_gcn, .figures = pli_figures_gcn, .simple = true, .learns = true, .whole = true, .draws = true,
       .prepare = pli_gcn_prepare, .release = pli_gcn_release, .needs = "--features ROWS --split WORDS" },

@@ -67,7 +67,7 @@ static inline plait_vertex pli_vertex_of(const plait_edges *e, int64_t v) {
 const pli_neighbors *pli_edges_out(const plait_edges *edges);
 /** The simple graph: no loops, no doubles, no direction; kept likewise. Threads of pool (NULL: none) help. */
 const pli_neighbors *pli_edges_simple(const plait_edges *edges, pli_pool *pool);
-/* As plait_near: rows of the simple graph. Only programs with a run of their own have it. */
+/* As plait_near: rows of the simple graph. Only programs of this room have it. */
 #define PLI_NEAR_SIMPLE ((plait_near)3)
 /** plait_vertex_cut_create, of PLI_NEAR_SIMPLE as well. */
 plait_status pli_cut_create(const plait_edges *edges, plait_near near, const char *method, int32_t parts,
@@ -302,6 +302,7 @@ typedef struct pli_vertex_named {
     bool out, simple;
     bool at_once; /* it takes one superstep */
     bool in_rounds; /* what it has found in the midst of a round has no meaning, so a limit of supersteps has none */
+    bool sync_only; /* what it comes to depends on supersteps, so the asynchronous engine has none of it */
     bool whole;   /* each worker has the whole graph: the cut decides nothing */
     bool learns;  /* it needs features and a split; its supersteps are epochs */
     bool draws;   /* random numbers, by --seed */

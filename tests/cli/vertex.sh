@@ -78,6 +78,13 @@ if [ "$sim" = yes ]; then
     works sim graph run pagerank --data big --workers 4 --topology ps --transport sim --quiet --json
     grep -v '^{' sim.out | cmp -s - one.out || fail "simulated ranks have other bits"
     grep -q '"virtual_seconds": 0\.[0-9]*[1-9]' sim.out || fail "no simulated time: $(tail -n 1 sim.out)"
+    # Where half of the hosts are slow, supersteps wait for them, and the asynchronous engine does not.
+    printf 'version: 1\nhosts: [{count: 2}, {count: 2, speed: 0.25}]\ncost: {entry: 1 us}\n' >uneven.yaml
+    idle() { works idle graph run pagerank --data big --workers 4 --topology ps --transport sim --cluster uneven.yaml --quiet --json "$@"; }
+    idle --tolerance 1e-6
+    json idle.out "0.3 < o['idle_share'] < 0.8"
+    idle --tolerance 1e-6 --engine async --scope edge
+    json idle.out "0 < o['idle_share'] < 0.2"
     # A rank dies, the lowest one too: the others go on, to the same bits.
     for victim in 0 2; do
         for at in 1 6 11; do
@@ -86,6 +93,17 @@ if [ "$sim" = yes ]; then
             grep -v '^{' died.out | cmp -s - one.out || fail "rank $victim dies at $at ms: other bits"
             grep -q "\"replicas\": 2, \"ranks_lost\": \[$victim\]" died.out || fail "the summary: $(tail -n 1 died.out)"
             says died.err "rank $victim .*; the run goes on without it" || fail "who died: $(cat died.err)"
+            works audit audit log
+        done
+    done
+    # Programs with a run of their own go by the engine then, to the same values.
+    for program in kcore coloring labels; do
+        works own graph run $program --data big --quiet
+        for at in 1 2; do
+            printf 'version: 1\nhosts: [{count: 4}]\nevents:\n  - kill: {ranks: %s, at: %s ms}\n' $at $at >dying.yaml
+            works died graph run $program --data big --workers 4 --topology ps --transport sim --cluster dying.yaml --replicas 2 --events log --json --quiet
+            grep -v '^{' died.out | cmp -s - own.out || fail "$program: rank $at dies: other values"
+            json died.out "o['ranks_lost'] == [$at]"
             works audit audit log
         done
     done
@@ -270,7 +288,10 @@ works other train --data part --optimizer sgd --epochs 1 --checkpoint of_train -
 refused 2 "the checkpoint is of no graph run; is it one of train" run sssp --data big --source 0 --resume of_train
 refused 2 "components has no --checkpoint" run components --data snap --checkpoint there
 refused 2 "--checkpoint-every needs --checkpoint" run sssp --data snap --source 1 --checkpoint-every 3
-refused 2 "kcore has no --engine async" run kcore --data snap --engine async
+refused 2 "strong has no --engine async" run strong --data snap --engine async
+refused 2 "labels has no --engine async: what it comes to depends on supersteps" run labels --data snap --engine async
+refused 2 "labels has no --checkpoint: it works on a worker's whole part at once" run labels --data snap --checkpoint there
+refused 2 "update over a vertex cut is refused" run kcore --data snap --workers 2 --topology ps --replicas 2 --partition hdrf
 refused 2 "reads values under locks" run bfs --data snap --source 1 --engine async --consistency ssp:2
 refused 2 "engine async over a vertex cut" run bfs --data snap --source 1 --engine async --partition hdrf --workers 2
 refused 2 "whole clocks" run pagerank --data snap --workers 2 --topology ps --consistency ssp:2 --partition hdrf
@@ -283,7 +304,9 @@ refused 2 "its workers share the only copy" run pagerank --data snap --workers 2
 refused 2 "there are two replicas at most" run pagerank --data snap --workers 3 --topology ps --replicas 3
 refused 2 "replicas 2 with ssp:2 over ps is refused" run sssp --data snap --source 1 --workers 2 --topology ps --replicas 2 --consistency ssp:2
 refused 2 "checkpoints of engine async with replicas 2" run bfs --data snap --source 1 --workers 2 --topology ps --replicas 2 --engine async --checkpoint there
-refused 2 "kcore has no --replicas 2" run kcore --data snap --workers 2 --topology ps --replicas 2
+refused 2 "strong has no --replicas 2" run strong --data snap --workers 2 --topology ps --replicas 2
+refused 2 "gcn has no --replicas 2" run gcn --data joined --features rows --split split --workers 2 --topology ps --replicas 2
+refused 2 "triangles has no --replicas 2" run triangles --data snap --workers 2 --topology ps --replicas 2
 head -n 20 rows >tiny
 head -n 20 split >tiny.split
 head -n 200 rows >short

@@ -30,6 +30,9 @@ awk 'BEGIN { srand(4); for (k = 0; k < 15000; k++) { print k, k + 1, 1 + int(4 *
 works long graph run sssp --data long --source 0 --engine async --quiet
 works sparse graph run pagerank --data sparse --tolerance 1e-14 --quiet
 works joined graph run components --data path --quiet
+works colors graph run coloring --data path --quiet
+works cores graph run kcore --data path --quiet
+works groups graph run labels --data path --supersteps 1000 --quiet
 awk 'BEGIN { srand(9); for (v = 0; v < 6400; v++) { if (v % 80 < 79) print v, v + 1 >"grid"; if (v < 6320) print v, v + 80 >"grid"
              p = 0.3 + 0.4 * rand(); print v, p, 1 - p >"priors" } }'
 seen="beliefs --data grid --priors priors --smoothing 0.4"
@@ -46,7 +49,7 @@ one() {
     victim=$(draw $((n + 999)) 3)
     until_holds 60 wrote "$victim" 500 || fail "run $n ($*) does not begin: $(cat err)"
     killed=$(pid_of "$victim")
-    case "$*" in *async*) all=6000000 ;; *supersteps*) all=60000 ;; *) all=400000 ;; esac # of a log, about half
+    case "$*" in *async*) all=6000000 ;; *kcore*) all=150000 ;; *supersteps*) all=60000 ;; *) all=400000 ;; esac # of a log, about half
     until_holds 60 wrote "$victim" "$(draw "$n" $all)" || fail "run $n ($*) stands still: $(cat err)"
     [ -z "$killed" ] || kill -KILL "$killed" 2>/dev/null || true
     until_holds 60 gone $pid || { fail "run $n ($*) does not end: $(cat err)"; kill -9 $pid; }
@@ -68,7 +71,7 @@ n=0 died=0
 while [ $n -lt "$runs" ]; do
     n=$((n + 1))
     # shellcheck disable=SC2086
-    case $((n % 9)) in
+    case $((n % 12)) in
     1) one $n ranks.out cmp $ranks --reduce exact ;;
     2)
         one $n ways.out cmp sssp --data path --source 0 --partition random --checkpoint kept --checkpoint-every 1000
@@ -81,6 +84,9 @@ while [ $n -lt "$runs" ]; do
     6) one $n sparse.out near pagerank --data sparse --engine async --scope full --tolerance 1e-13 ;;
     7) one $n seen.out cmp $seen --tolerance 0 --supersteps 300 ;;
     8) one $n guess.out near $seen --tolerance 1e-13 --engine async --scope edge --order priority ;;
+    9) one $n colors.out cmp coloring --data path ;;
+    10) one $n cores.out cmp kcore --data path ;;
+    11) one $n groups.out cmp labels --data path --supersteps 1000 ;;
     0) one $n long.out cmp sssp --data long --source 0 --engine async --scope edge ;;
     esac
 done
