@@ -54,7 +54,7 @@ typedef enum pli_event_kind {
                       * keys that they touch: touch [n]. row: bit 0, all workers take the same turn; bit 1, it
                       * is that of workers that have died in the clock. rows: the variables of the step, of all
                       * workers (0: not told) */
-    PLI_EVENT_SCOPES, /* a rank begins to give locks on vertices: info.scopes; again when all begin anew, after a death */
+    PLI_EVENT_SCOPES, /* a rank begins to give locks on vertices, or all begin anew, after a death: info.scopes */
     PLI_EVENT_LOCK,   /* the owner of a vertex gives a rank its lock and its value: info.lock */
     PLI_EVENT_UNLOCK, /* the owner has it back: info.lock                                      */
     PLI_EVENT_USE,    /* a rank updates vertex `row` in its scope `seq`: use [n], before it gives the locks back */

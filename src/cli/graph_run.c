@@ -253,11 +253,12 @@ static plait_status choose(shared *s, plait_error *err) {
             return pli_fail(err, PLAIT_EINVAL, "--source %s: the graph has no such vertex", set->source);
     }
     if (pli_is(set->engine, "async") && named->sync_only)
-        return pli_fail(err, PLAIT_EINVAL, "%s has no --engine async: what it comes to depends on supersteps, in which all "
-                        "vertices move at once", named->name);
+        return pli_fail(err, PLAIT_EINVAL, "%s has no --engine async: what it comes to depends on supersteps, in "
+                        "which all vertices move at once", named->name);
     if (pli_is(set->engine, "async") && named->make == NULL)
         return pli_fail(err, PLAIT_EINVAL, "%s has no --engine async: it works on a worker's whole part at once; "
-                        "pagerank, components, bfs, sssp, kcore, coloring, beliefs and als go vertex by vertex", named->name);
+                        "pagerank, components, bfs, sssp, kcore, coloring, beliefs and als go vertex by vertex",
+                        named->name);
     if ((set->checkpoint != NULL || set->resume != NULL) && runs_itself(&s->result))
         return pli_fail(err, PLAIT_EINVAL, "%s has no %s: it works on a worker's whole part at once%s", named->name,
                         set->checkpoint != NULL ? "--checkpoint" : "--resume",

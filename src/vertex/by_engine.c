@@ -3,8 +3,8 @@
  * coloring.c, labels.c).
  *
  * Cores: a vertex's value falls from how many neighbors it has to the largest h such that h neighbors have h or more.
- * The fixed point is the core number, in any order of updates: Lu, Zhou, Zhang and Stanley, "The H-index of a network node
- * and its relation to degree and coreness", Nature Communications 7, 2016; Montresor, De Pellegrini and Miorandi,
+ * The fixed point is the core number, in any order of updates: Lu, Zhou, Zhang and Stanley, "The H-index of a network
+ * node and its relation to degree and coreness", Nature Communications 7, 2016; Montresor, De Pellegrini and Miorandi,
  * "Distributed k-core decomposition", PODC 2011. */
 #include "vertex/by_engine.h"
 
@@ -29,7 +29,9 @@ static int64_t degree(const void *user, int64_t v) {
 
 /* --- cores -------------------------------------------------------------------------------------------------------- */
 
-static void all_neighbors(void *user, const plait_vertex *v, void *value) { *(int64_t *)value = degree(user, v->index); }
+static void all_neighbors(void *user, const plait_vertex *v, void *value) {
+    *(int64_t *)value = degree(user, v->index);
+}
 
 static double fall(void *user, const plait_vertex *v, int64_t n, const plait_vertex_edge *edge, void *value) {
     int64_t low = 0, high = *(const int64_t *)value; /* h is in low .. high */

@@ -1,9 +1,9 @@
-/* The audit of scopes against the engine: runs of the asynchronous engine, drawn by a seed, in two thirds of which ranks
- * die (stories.h), are proven from their event logs alone: under their own scope, and so under every weaker one. What a
- * stronger scope promises they are refuted for, with the vertex and the workers.
+/* The audit of scopes against the engine: runs of the asynchronous engine, drawn by a seed, in two thirds of which
+ * ranks die (stories.h), are proven from their event logs alone: under their own scope, and so under every weaker
+ * one. What a stronger scope promises they are refuted for, with the vertex and the workers.
  *
- * PLAIT_JUDGE=audit: runs until the audit refutes one, and ends with 4 (tests/audit/mutants.sh, which plants mistakes).
- * A failing seed is replayed by PLAIT_SEED=seed; PLAIT_SCHEDULES=n runs n of them. */
+ * PLAIT_JUDGE=audit: runs until the audit refutes one, and ends with 4 (tests/audit/mutants.sh, which plants
+ * mistakes). A failing seed is replayed by PLAIT_SEED=seed; PLAIT_SCHEDULES=n runs n of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,8 +72,8 @@ static void test_runs_are_proven(void **state) {
             const bool promised = k <= number_of(s->scope);
             audit(scopes[k], &proof);
             if (promised && proof.verdict != PLI_AUDIT_PROVEN)
-                fail_msg("%s under %s, judged as %s: verdict %d (%s): %s\nPLAIT_SEED=%llu test_vertex_scopes", s->program,
-                         s->scope, scopes[k], (int)proof.verdict, proof.first.rule, proof.first.text,
+                fail_msg("%s under %s, judged as %s: verdict %d (%s): %s\nPLAIT_SEED=%llu test_vertex_scopes",
+                         s->program, s->scope, scopes[k], (int)proof.verdict, proof.first.rule, proof.first.text,
                          (unsigned long long)s->seed);
             if (promised) continue;
             assert_int_equal(proof.verdict, PLI_AUDIT_REFUTED);

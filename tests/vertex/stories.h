@@ -1,10 +1,10 @@
-/* stories.h - runs of vertex programs on ranks that are threads, with two replicas, in which ranks die: what is drawn by a
- * seed, and how somebody is killed. For survive_test.c, which looks at the values, and scopes_test.c, which has the audit
- * look at the locks. Needs cmocka.h before.
+/* stories.h - runs of vertex programs on ranks that are threads, with two replicas, in which ranks die: what is drawn
+ * by a seed, and how somebody is killed. For survive_test.c, which looks at the values, and scopes_test.c, which has
+ * the audit look at the locks. Needs cmocka.h before.
  *
- * The killer strikes within a call of the program's own functions, whose number is drawn, or between supersteps. So it
- * may be anywhere in its superstep, and the victim in its own. In half of the runs it does so by a thread that waits
- * for a drawn while, and the victim dies in the midst of clocks and votes, too. */
+ * The killer strikes within a call of the program's own functions, whose number is drawn, or between supersteps. So
+ * it may be anywhere in its superstep, and the victim in its own. In half of the runs it does so by a thread that
+ * waits for a drawn while, and the victim dies in the midst of clocks and votes, too. */
 #ifndef PLI_TESTS_VERTEX_STORIES_H
 #define PLI_TESTS_VERTEX_STORIES_H
 
@@ -166,7 +166,8 @@ static inline void spread_init(void *user, const plait_vertex *v, void *value) {
     (void)user;
     *(float *)value = (float)(v->index % 17) / 3;
 }
-static inline double spread_update(void *user, const plait_vertex *v, int64_t n, const plait_vertex_edge *edge, void *value) {
+static inline double spread_update(void *user, const plait_vertex *v, int64_t n, const plait_vertex_edge *edge,
+                                   void *value) {
     const float old = *(float *)value;
     float       most = old;
     (void)user;
@@ -183,7 +184,8 @@ static inline void token(void *user, const plait_vertex *v, void *value) {
     ((int64_t *)value)[0] = v->index;
     ((int64_t *)value)[1] = 0;
 }
-static inline double swap_token(void *user, const plait_vertex *v, int64_t n, const plait_vertex_edge *edge, void *value) {
+static inline double swap_token(void *user, const plait_vertex *v, int64_t n, const plait_vertex_edge *edge,
+                                void *value) {
     int64_t *mine = value;
     (void)user;
     if (n > 0) {

@@ -1,12 +1,12 @@
-/* Vertex programs in jobs with two replicas (stories.h): a rank dies at any moment of another's, in half of the runs with
- * many ranks a second one some supersteps later, and the others end with what a run in which nobody died ends with: the
- * same values, bit for bit (over a vertex cut, where a plain sum may be added up in another order, within 1e-12), the
- * same number of supersteps, the same number of updates. A failing seed is replayed by PLAIT_SEED=seed;
+/* Vertex programs in jobs with two replicas (stories.h): a rank dies at any moment of another's, in half of the runs
+ * with many ranks a second one some supersteps later, and the others end with what a run in which nobody died ends
+ * with: the same values, bit for bit (over a vertex cut, where a plain sum may be added up in another order, within
+ * 1e-12), the same number of supersteps, the same number of updates. A failing seed is replayed by PLAIT_SEED=seed;
  * PLAIT_SCHEDULES=n runs n of them.
  *
  * Under the asynchronous engine there is no one order of updates: monotone programs come to the same values, ranks to
- * the same within 1e-9, and tokens that vertices change with each other are all there, once, each vertex having changed
- * its own as often as it should. */
+ * the same within 1e-9, and tokens that vertices change with each other are all there, once, each vertex having
+ * changed its own as often as it should. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

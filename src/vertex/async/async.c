@@ -48,7 +48,8 @@ static plait_status make_own(pli_async *a) {
 static void free_scratch(pli_async *a) {
     void **const memory[] = { (void **)&a->holder_start, (void **)&a->holder, (void **)&a->unsaid, (void **)&a->entry,
                               (void **)&a->place, (void **)&a->straight, (void **)&a->other, (void **)&a->edge,
-                              (void **)&a->before, (void **)&a->told, (void **)&a->sum, (void **)&a->value, (void **)&a->use };
+                              (void **)&a->before, (void **)&a->told, (void **)&a->sum, (void **)&a->value,
+                              (void **)&a->use };
     pli_queue_destroy(&a->queue);
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) {
         pli_free(*memory[i]);

@@ -237,7 +237,8 @@ bool pli_locks_release(pli_locks *l, uint64_t now_ns, pli_lock_scope *scope, pli
         uint32_t      n = 1;
         while (i + n < scope->n && scope->entry[i + n].vertex < (uint64_t)l->first[owner + 1]) n++;
         if (owner == l->rank)
-            take_back(l, now_ns, pli_msg_body(scope->msg), n, &scope->entry[i], scope->value + i * l->value_bytes, false, out);
+            take_back(l, now_ns, pli_msg_body(scope->msg), n, &scope->entry[i], scope->value + i * l->value_bytes,
+                      false, out);
         else
             sent = send_back(l, now_ns, owner, scope, i, n, out) && sent;
         i += n;

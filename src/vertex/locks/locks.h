@@ -84,7 +84,7 @@ typedef struct pli_locks {
     int32_t         rank, ranks;  /* the ranks that own vertices: 0 .. ranks - 1                     */
     const int64_t  *first;        /* [ranks + 1] rank r owns first[r] .. first[r + 1] - 1; borrowed  */
     size_t          value_bytes;
-    const pli_event_sink *sink;   /* of LOCK, UNLOCK and what else the rank raises under the port's lock; NULL: nobody */
+    const pli_event_sink *sink;   /* of LOCK, UNLOCK and what the rank raises under the port's lock; NULL: nobody */
     bool            keeps;        /* events outlive the process before others learn of what they tell            */
     pli_links       links;
     pli_lock       *lock;         /* [owned] */

@@ -43,6 +43,7 @@ bool pli_lock_send(pli_locks *l, uint64_t now_ns, int32_t to, uint16_t kind, pli
     msg->head.dst = to;
     msg->head.kind = (uint16_t)(kind | l->era % PLI_LOCKS_ERAS << PLI_LOCKS_ERA_SHIFT);
     if (kind == PLI_LOCKS_RELEASE || kind == PLI_LOCKS_NOTICE) l->sent++;
-    if (l->keeps && l->sink != NULL && l->sink->keep != NULL) l->sink->keep(l->sink->user, NULL, l->rank, PLI_SIDE_LOCKS);
+    if (l->keeps && l->sink != NULL && l->sink->keep != NULL)
+        l->sink->keep(l->sink->user, NULL, l->rank, PLI_SIDE_LOCKS);
     return pli_links_send(&l->links, now_ns, msg, out);
 }

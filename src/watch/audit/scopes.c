@@ -107,7 +107,8 @@ static plait_status take(judge *j, int64_t i, uint64_t version) {
 static uint64_t take_back(judge *j, int64_t i, uint64_t version) {
     scope_lock *l = &j->log.lock[i];
     int64_t     k = 0;
-    while (k < j->n_held && (j->log.lock[j->held[k]].origin != l->origin || j->log.lock[j->held[k]].number != l->number))
+    while (k < j->n_held &&
+           (j->log.lock[j->held[k]].origin != l->origin || j->log.lock[j->held[k]].number != l->number))
         k++;
     fault          f = { "back", l->origin, l->owner, l->era, l->vertex, l->time_ns };
     const uint64_t id = id_of(j, l->era, l->vertex);
@@ -196,9 +197,9 @@ static plait_status order_scopes(judge *j) {
         const scope_lock *la = &log->lock[a->lock], *lb = &log->lock[b->lock];
         if (a->era != b->era || a->origin != b->origin || a->number != b->number || la->at < lb->at) continue;
         const fault f = { "order", b->origin, lb->owner, b->era, b->vertex, lb->time_ns };
-        refute(j, &f, "rank %d got the lock of vertex %" PRIu64 " from rank %d before that of vertex %" PRIu64 ", which "
-               "has the lower number: requests may wait in a circle", b->origin, id_of(j, b->era, b->vertex), lb->owner,
-               id_of(j, a->era, a->vertex));
+        refute(j, &f, "rank %d got the lock of vertex %" PRIu64 " from rank %d before that of vertex %" PRIu64 ", "
+               "which has the lower number: requests may wait in a circle", b->origin, id_of(j, b->era, b->vertex),
+               lb->owner, id_of(j, a->era, a->vertex));
     }
     return PLAIT_OK;
 }
@@ -238,8 +239,8 @@ static void judge_lock_of(judge *j, const scope_read *r, const scope_lock *l) {
     }
     f.rule = "lost";
     if (back != NULL && back->wrote != r->wrote)
-        refute(j, &f, "rank %d updated vertex %" PRIu64 " and %s vertex %" PRIu64 ", but to its owner, rank %d, it came "
-               "back %s", r->rank, center, r->wrote ? "wrote" : "did not write", id, l->owner,
+        refute(j, &f, "rank %d updated vertex %" PRIu64 " and %s vertex %" PRIu64 ", but to its owner, rank %d, it "
+               "came back %s", r->rank, center, r->wrote ? "wrote" : "did not write", id, l->owner,
                back->wrote ? "with a new value" : "as it was");
 }
 
@@ -253,8 +254,8 @@ static void judge_reads(judge *j) {
         if (g == NULL || mode < need) {
             const char *does;
             const fault f = { "lock", r->rank, other_of(j, r, &does), r->era, r->vertex, r->time_ns };
-            refute(j, &f, "rank %d updated vertex %" PRIu64 " and read vertex %" PRIu64 " with %s lock, where a %s lock "
-                   "is promised: rank %d %s", r->rank, id_of(j, r->era, r->center), r->id,
+            refute(j, &f, "rank %d updated vertex %" PRIu64 " and read vertex %" PRIu64 " with %s lock, where a %s "
+                   "lock is promised: rank %d %s", r->rank, id_of(j, r->era, r->center), r->id,
                    g == NULL || mode == MODE_NONE ? "no" : "a read", mode_of(need), f.other, does);
         }
         if (g == NULL) continue;
@@ -326,8 +327,8 @@ static void judge_values(judge *j, int64_t i, int64_t end) {
         }
         if (version == 0 && !carried) f.other = first->rank;
         if (known && r->digest != digest && version == 0)
-            refute(j, &f, "rank %d read vertex %" PRIu64 " before any update, but not the value that %s", r->rank, r->id,
-                   carried ? "the last good round had left" : "others read");
+            refute(j, &f, "rank %d read vertex %" PRIu64 " before any update, but not the value that %s", r->rank,
+                   r->id, carried ? "the last good round had left" : "others read");
         else if (known && r->digest != digest)
             refute(j, &f, "rank %d read vertex %" PRIu64 " in version %" PRIu64 ", but not the value that rank %d had "
                    "written", r->rank, r->id, r->version, f.other);

@@ -1,19 +1,20 @@
-/* watch/audit/scopes.h - proves from an event log what a vertex program has read under its locks (vertex/locks/locks.h).
+/* watch/audit/scopes.h - proves from an event log what a vertex program has read under its locks
+ * (vertex/locks/locks.h).
  *
  * Two sides have logged it, apart from each other: the owner of a vertex each lock that it gave and got back, with the
  * version of the value, and a worker what each update has read and written, by version and digest of the value. The
  * order of a vertex's locks in its owner's log is the *lock order*. The audit proves
  *
- *     lock      an update reads no vertex of its scope without a lock of the mode that the scope promises: its own vertex,
- *               under full its neighbors too, to write; neighbors under edge to read
+ *     lock      an update reads no vertex of its scope without a lock of the mode that the scope promises: its own
+ *               vertex, under full its neighbors too, to write; neighbors under edge to read
  *     beside    a lock has one writer, or readers
  *     order     the locks of a scope were taken in the order of the vertices' numbers, so nobody waits in a circle
  *     early     no lock was given back before the update had ended (where the owner is the worker itself)
  *     back      a lock is given back once, by who has it; when all are at rest nobody has one
  *     version   the value that was given is that of the last update before it by lock order
  *     stale     an update has read the version that was given with the lock
- *     value     ... and the value that the update had written that made the version; version 0: all read the same, after
- *               a death what the last good round has left
+ *     value     ... and the value that the update had written that made the version; version 0: all read the same,
+ *               after a death what the last good round has left
  *     lost      what an update has written is there when its lock comes back, and nothing else was
  *
  * A part of a log between two beginnings (SCOPES) is an *era*: after a death all begin anew. What was under way in an

@@ -20,7 +20,7 @@ typedef struct step {
     int32_t  rank, kind; /* kind of event; 0: the end */
     uint64_t vertex, version;
     int32_t  origin;
-    uint32_t number, at, mode, wrote, digest, fresh; /* USE: of vertex; the other one is read in version `at`, digest `mode` */
+    uint32_t number, at, mode, wrote, digest, fresh; /* USE: of vertex; the other one has version `at`, digest `mode` */
 } step;
 
 static const step right[] = {
@@ -140,8 +140,8 @@ static void test_another_scope_promises_otherwise(void **state) {
     prove(&none, "full", STEPS, &proof);
     assert_int_equal(proof.verdict, PLI_AUDIT_REFUTED);
     assert_string_equal(proof.first.rule, "lock");
-    assert_string_equal(proof.first.text, "rank 0 updated vertex 100 and read vertex 101 with a read lock, where a write "
-                                          "lock is promised: rank 1 changes it next");
+    assert_string_equal(proof.first.text, "rank 0 updated vertex 100 and read vertex 101 with a read lock, where a "
+                                          "write lock is promised: rank 1 changes it next");
 }
 
 /* A log that ends before all are at rest proves nothing. */
