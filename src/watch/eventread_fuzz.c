@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "watch/audit/audit.h"
+#include "watch/audit/scopes.h"
 #include "watch/eventcode.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -52,6 +53,11 @@ static void judge(const char *path) {
     if (pli_logfile_open(&path, 1, &log, NULL) >= 0 && pli_audit_run(log, NULL, &audit, NULL) >= 0) {
         pli_audit_text(audit, &text);
         pli_audit_json(audit, &text);
+    }
+    pli_scopes_proof proof;
+    if (log != NULL && pli_scopes_prove(log, NULL, &proof, NULL) >= 0) {
+        pli_scopes_text(&proof, &text);
+        pli_scopes_json(&proof, &text);
     }
     pli_text_free(&text);
     pli_audit_free(&audit);

@@ -273,35 +273,43 @@ static void judge_reads(judge *j) {
 
 /* --- values ------------------------------------------------------------------------------------------------------- */
 
+/* The era that has ended the rounds with which this one begins; -1: there is none. */
+static int32_t era_before(const scope_log *log, int32_t era) {
+    const int64_t round = log->era[era].round;
+    for (int32_t from = era - 1; from >= 0 && round > 0; from--)
+        for (int64_t i = 0; i < log->rests; i++)
+            if (log->rest[i].era == from && log->rest[i].round == round) return from;
+    return -1;
+}
+
+/* The version that a vertex had in an era when the round was over. */
+static uint64_t version_at(const scope_log *log, int32_t era, uint64_t vertex, int64_t round) {
+    const int64_t first = scope_find_lock(log, era, vertex),
+                  rest = first < log->locks ? scope_rest_of(log, era, log->lock[first].owner, round) : -1;
+    uint64_t      version = 0;
+    for (int64_t i = first; i < log->locks && log->lock[i].era == era && log->lock[i].vertex == vertex; i++)
+        version += log->lock[i].back && log->lock[i].wrote && (rest < 0 || log->lock[i].order < rest);
+    return version;
+}
+
 /* The digest with which a vertex begins an era after a death: what the last good round has left. false: not known. */
 static bool starts_with(const judge *j, int32_t era, uint64_t vertex, uint32_t *digest_out) {
     const scope_log *log = &j->log;
-    const int64_t    round = log->era[era].round;
-    int32_t          from = era - 1;
-    uint64_t         version = 0;
-    while (from >= 0 && round > 0) { /* the era that has ended this round */
-        bool ended = false;
-        for (int64_t i = 0; i < log->rests && !ended; i++)
-            ended = log->rest[i].era == from && log->rest[i].round == round;
-        if (ended) break;
-        from--;
+    for (int32_t from = era_before(log, era); from >= 0; from = era_before(log, from)) {
+        const uint64_t version = version_at(log, from, vertex, log->era[era].round);
+        if (version > 0) {
+            const scope_read *maker = maker_of(j, from, vertex, version);
+            if (maker != NULL) *digest_out = maker->fresh;
+            return maker != NULL;
+        }
+        const int64_t read = scope_find_read(log, from, vertex);
+        if (read < log->reads && log->read[read].version == 0) {
+            *digest_out = log->read[read].digest;
+            return true;
+        }
+        era = from; /* nobody had to do with it */
     }
-    if (from < 0 || round == 0) return false;
-    const int64_t first = scope_find_lock(log, from, vertex);
-    if (first < log->locks) {
-        const int64_t rest = scope_rest_of(log, from, log->lock[first].owner, round);
-        for (int64_t i = first; i < log->locks && log->lock[i].era == from && log->lock[i].vertex == vertex; i++)
-            version += log->lock[i].back && log->lock[i].wrote && (rest < 0 || log->lock[i].order < rest);
-    }
-    if (version > 0) {
-        const scope_read *maker = maker_of(j, from, vertex, version);
-        if (maker != NULL) *digest_out = maker->fresh;
-        return maker != NULL;
-    }
-    const int64_t read = scope_find_read(log, from, vertex);
-    if (read == log->reads || log->read[read].version > 0) return starts_with(j, from, vertex, digest_out);
-    *digest_out = log->read[read].digest;
-    return true;
+    return false;
 }
 
 /* The reads i .. end - 1 of a vertex in an era, by version: each of what the update has written that made it. */
