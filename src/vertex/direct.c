@@ -19,7 +19,7 @@ static plait_status check(pli_direct *d, const pli_direct_opts *o) {
     if (d->cut->parts != d->workers)
         return pli_fail(d->err, PLAIT_EINVAL, "%s: the graph is cut in %d, and there are %d workers", d->name,
                         (int)d->cut->parts, (int)d->workers);
-    if (job->layout.replicas > 1)
+    if (job->layout.replicas > 1 && !o->survives)
         return pli_fail(d->err, PLAIT_EREFUSED, "%s: replicas 2 is refused: nobody takes over a dead worker's edges "
                         "in this program; nearest is replicas 1", d->name);
     if ((has & PLAIT_ONE_COPY) == 0)
@@ -30,7 +30,7 @@ static plait_status check(pli_direct *d, const pli_direct_opts *o) {
                         "neighbors at once, and their edges lie with several workers there; nearest is the cut 'range'",
                         d->name, d->cut->method);
     d->all_is_read = pli_direct_reads_all(job);
-    if (d->all_is_read || !o->whole) return PLAIT_OK;
+    if (d->all_is_read || (!o->whole && job->layout.replicas < 2)) return PLAIT_OK;
     return pli_fail(d->err, PLAIT_EREFUSED, "%s: it counts what all workers have found clock by clock, and needs whole "
                     "clocks, which %s over %s does not promise; nearest is consistency bsp", d->name, job->consistency,
                     job->topology);
@@ -131,7 +131,7 @@ plait_status pli_direct_sum(pli_direct *d, int64_t *number) {
 plait_status pli_direct_end(pli_direct *d, plait_status status, void *values_out, plait_vertex_report *report_out) {
     if (status == PLAIT_OK) status = plait_job_barrier(d->job);
     if (status == PLAIT_OK && values_out != NULL) status = plait_table_get_range(d->value, 0, d->edges->n, values_out);
-    if (status == PLAIT_OK) status = plait_table_drop(&d->value);
+    if (status == PLAIT_OK && d->job->layout.replicas < 2) status = plait_table_drop(&d->value); /* else with the job */
     if (report_out != NULL) *report_out = d->report;
     pli_part_free(&d->part);
     pli_free(d->read);

@@ -48,6 +48,7 @@ typedef struct pli_direct_opts {
     plait_type  type;
     bool        back;  /* the part's rows the other way, too                                                     */
     bool        whole; /* refused by name where reads may miss what others pushed in the clocks before           */
+    bool        survives; /* with replicas 2 others count in place of a dead worker; else refused by name there      */
     bool        rows;  /* refused by name if a row's edges lie with several workers                              */
     /* The first value of a vertex; NULL: what the combine begins with. */
     int64_t (*first)(const pli_direct *d, int64_t vertex);

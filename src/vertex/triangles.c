@@ -26,6 +26,8 @@ typedef struct counting {
     int64_t            **count;               /* [threads][n] by ranks */
     uint64_t           **mark;                /* [threads][words] */
     bool                *failed;              /* [threads] */
+    uint64_t            *key;                 /* [n] vertices in triangles of the share that is counted, and */
+    int64_t             *value;               /* [n] in how many                                               */
 } counting;
 
 /* --- ranks -------------------------------------------------------------------------------------------------------- */
@@ -174,25 +176,45 @@ static int64_t collect(const counting *c, int32_t threads, uint64_t *key, int64_
     return n;
 }
 
-static plait_status count_all(counting *c, pli_direct *d) {
+static plait_status no_memory(const counting *c, const pli_direct *d) {
+    return pli_fail(d->err, PLAIT_ENOMEM, "%s: no memory for %lld edges", d->name, (long long)c->edges->m);
+}
+
+static plait_status make_room(counting *c, const pli_direct *d) {
+    const size_t threads = (size_t)pli_pool_threads(c->pool);
+    if ((c->simple = pli_edges_simple(c->edges, c->pool)) == NULL) return no_memory(c, d);
+    c->key = pli_array((size_t)c->simple->n, sizeof *c->key);
+    c->value = pli_array((size_t)c->simple->n, sizeof *c->value);
+    c->count = pli_calloc(threads, sizeof *c->count);
+    c->mark = pli_calloc(threads, sizeof *c->mark);
+    c->failed = pli_calloc(threads, sizeof *c->failed);
+    const bool made = c->key != NULL && c->value != NULL && c->count != NULL && c->mark != NULL && c->failed != NULL;
+    return made && make_ranks(c) && make_up(c) ? PLAIT_OK : no_memory(c, d);
+}
+
+/* Counts a worker's share of the triangles, and pushes it. */
+static plait_status count_share(counting *c, pli_direct *d, int32_t worker) {
     const int32_t threads = pli_pool_threads(c->pool);
-    const int64_t pieces = (c->simple->n + PIECE - 1) / PIECE, own = (pieces - c->rank + c->workers - 1) / c->workers;
-    uint64_t     *key = pli_array((size_t)c->simple->n, sizeof *key);
-    int64_t      *value = pli_array((size_t)c->simple->n, sizeof *value);
-    bool          failed = key == NULL || value == NULL;
-    c->count = pli_calloc((size_t)threads, sizeof *c->count);
-    c->mark = pli_calloc((size_t)threads, sizeof *c->mark);
-    c->failed = pli_calloc((size_t)threads, sizeof *c->failed);
-    failed = failed || c->count == NULL || c->mark == NULL || c->failed == NULL || !make_ranks(c) || !make_up(c);
-    if (!failed) pli_pool_for(c->pool, own, count_piece, c);
-    for (int32_t t = 0; !failed && t < threads; t++) failed = c->failed[t];
-    plait_status status = failed ? pli_fail(d->err, PLAIT_ENOMEM, "%s: no memory for %lld edges", d->name,
-                                            (long long)c->edges->m)
-                                 : PLAIT_OK;
-    const int64_t n = failed ? 0 : collect(c, threads, key, value);
-    if (n > 0) status = plait_table_inc(d->value, n, key, value, 0);
-    pli_free(key);
-    pli_free(value);
+    const int64_t pieces = (c->simple->n + PIECE - 1) / PIECE, own = (pieces - worker + c->workers - 1) / c->workers;
+    c->rank = worker;
+    for (int32_t t = 0; t < threads; t++)
+        if (c->count[t] != NULL) memset(c->count[t], 0, (size_t)c->up.n * sizeof **c->count);
+    pli_pool_for(c->pool, own, count_piece, c);
+    for (int32_t t = 0; t < threads; t++)
+        if (c->failed[t]) return no_memory(c, d);
+    const int64_t n = collect(c, threads, c->key, c->value);
+    return n > 0 ? plait_table_inc(d->value, n, c->key, c->value, 0) : PLAIT_OK;
+}
+
+/* All that there is happens in one clock. With replicas the living count the shares of workers that die in it. */
+static plait_status count_all(counting *c, pli_direct *d) {
+    plait_status status;
+    PLI_TRY(make_room(c, d));
+    PLI_TRY(count_share(c, d, d->rank));
+    while ((status = pli_direct_clock(d)) == PLAIT_STAND_IN)
+        for (int32_t w = 0; w < d->workers; w++)
+            if (plait_job_inherits(d->job, w, 0)) PLI_TRY(count_share(c, d, w));
+    d->report.supersteps = 1;
     return status;
 }
 
@@ -204,6 +226,8 @@ static void free_counting(counting *c, int32_t threads) {
     pli_free(c->count);
     pli_free(c->mark);
     pli_free(c->failed);
+    pli_free(c->key);
+    pli_free(c->value);
     pli_free(c->rank_of);
     pli_free(c->vertex_of);
     pli_neighbors_free(&c->up);
@@ -211,15 +235,12 @@ static void free_counting(counting *c, int32_t threads) {
 
 static plait_status run(const char *name, plait_job *job, const pli_vertex_choice *choice, const plait_vertex_cut *cut,
                         int64_t supersteps, void *values_out, plait_vertex_report *report_out) {
-    const pli_direct_opts opts = { .name = name, .combine = "add", .type = PLAIT_I64 };
+    const pli_direct_opts opts = { .name = name, .combine = "add", .type = PLAIT_I64, .survives = true };
     pli_direct            d;
     plait_status          status = pli_direct_begin(&d, job, choice, cut, supersteps, &opts);
     counting c = { .edges = choice->edges, .pool = d.pool, .workers = d.workers, .rank = d.rank };
-    if (status == PLAIT_OK && (c.simple = pli_edges_simple(choice->edges, d.pool)) == NULL)
-        status = pli_fail(d.err, PLAIT_ENOMEM, "%s: no memory for %lld edges", name, (long long)choice->edges->m);
     if (status == PLAIT_OK) status = count_all(&c, &d);
     free_counting(&c, pli_pool_threads(d.pool));
-    if (status == PLAIT_OK) status = pli_direct_clock(&d);
     d.report.still = status == PLAIT_OK;
     return pli_direct_end(&d, status, values_out, report_out);
 }

@@ -302,6 +302,7 @@ typedef struct pli_vertex_named {
     bool out, simple;
     bool at_once; /* it takes one superstep */
     bool in_rounds; /* what it has found in the midst of a round has no meaning, so a limit of supersteps has none */
+    bool survives;  /* its own run goes on when a worker dies */
     bool sync_only; /* what it comes to depends on supersteps, so the asynchronous engine has none of it */
     bool whole;   /* each worker has the whole graph: the cut decides nothing */
     bool learns;  /* it needs features and a split; its supersteps are epochs */
