@@ -101,12 +101,12 @@ if [ "$sim" = yes ]; then
         "triangles 0.2 0" "triangles 0.2 3" "clustering 0.2 1" "clustering 0.5 0"; do
         # shellcheck disable=SC2086
         set -- $setting
-        program=$1 at=$3
-        works own graph run $program --data big --quiet
-        printf 'version: 1\nhosts: [{count: 4}]\nevents:\n  - kill: {ranks: %s, at: %s ms}\n' $3 $2 >dying.yaml
-        works died graph run $program --data big --workers 4 --topology ps --transport sim --cluster dying.yaml --replicas 2 --events log --json --quiet
+        program=$1 victim=$3
+        works own graph run "$program" --data big --quiet
+        printf 'version: 1\nhosts: [{count: 4}]\nevents:\n  - kill: {ranks: %s, at: %s ms}\n' "$3" "$2" >dying.yaml
+        works died graph run "$program" --data big --workers 4 --topology ps --transport sim --cluster dying.yaml --replicas 2 --events log --json --quiet
         grep -v '^{' died.out | cmp -s - own.out || fail "$setting: other values"
-        json died.out "o['ranks_lost'] == [$at]"
+        json died.out "o['ranks_lost'] == [$victim]"
         works audit audit log
     done
     for victim in 0 3; do
