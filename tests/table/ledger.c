@@ -42,8 +42,8 @@ static bool is_lossy(const pair *p) { return strcmp(p->filter, "none") != 0 && s
 static const char *const policies[] = { "bsp",     "bounded-delay:0", "bounded-delay:2", "ssp:2",
                                         "essp:2",  "asp:2:4",         "vap:500",         "sequential",
                                         "async",   "downpour:2:3",    "local-sgd:3" };
-static const char *const filters[] = { "none",   "key-cache,key-delta,zstd", "fp16",      "bf16",             "fixed8",
-                                       "onebit", "topk:0.2",                 "randk:0.5", "significant:0.001", "fixed16" };
+static const char *const filters[] = { "none",    "fp16",   "bf16",     "key-cache,key-delta,zstd", "fixed8",
+                                       "fixed16", "onebit", "topk:0.2", "significant:0.001",        "randk:0.5" };
 
 enum { POLICIES = sizeof policies / sizeof *policies, FILTERS = sizeof filters / sizeof *filters };
 
@@ -262,7 +262,8 @@ static int judge_column(const life *l, int32_t column, int64_t acknowledged, con
         const double value = values[row * COLUMNS + column];
         const bool   lost = value < at_least[row] && !(dead && gathers(&l->of));
         if (!lost && value <= at_most[row]) continue;
-        printf("row %lld, column %d: %g, where at least %g and at most %g were added; its worker's ledger has %lld clocks\n",
+        printf("row %lld, column %d: %g, where at least %g and at most %g were added; its worker's ledger has %lld "
+               "clocks\n",
                (long long)row, column, value, at_least[row], at_most[row], (long long)acknowledged);
         return 1;
     }
