@@ -111,6 +111,14 @@ void pli_membership_gather(pli_membership *m) {
     }
 }
 
+/* Does the rank say that it does not hear one that is a member still? */
+static bool complains(const pli_membership *m, int32_t r) {
+    if (m->complaints[r] == NULL || !pli_is_present(m, r)) return false;
+    for (int32_t v = 0; v < m->size; v++)
+        if (pli_ranks_has(m->complaints[r], v) && pli_is_present(m, v)) return true;
+    return false;
+}
+
 /* How long to wait before proposing, in retries; -1: no new view is needed. */
 static int32_t need(const pli_membership *m) {
     int32_t wait = -1;
@@ -118,8 +126,7 @@ static int32_t need(const pli_membership *m) {
         if (!pli_is_member(m, r) || pli_ranks_has(m->left, r)) continue; /* who has left stays, also if it dies then */
         if (pli_ranks_has(m->attested, r)) return AFTER_DEATH;
         if (pli_ranks_has(m->suspected, r)) wait = AFTER_OWN;
-        for (int32_t v = 0; wait < 0 && m->complaints[r] != NULL && v < m->size; v++)
-            if (pli_ranks_has(m->complaints[r], v) && pli_is_present(m, v)) wait = AFTER_OTHERS;
+        if (wait < 0 && complains(m, r)) wait = AFTER_OTHERS;
     }
     return wait < 0 && (m->accepted > 0 || m->newest > m->view) ? AFTER_OTHERS : wait;
 }
@@ -179,14 +186,15 @@ static void propose(pli_membership *m, uint64_t now_ns, pli_out *out) {
     if (m->newest <= m->view && hears_quorum(m)) pli_membership_begin(m, out);
 }
 
-/* To those that may propose: the first, and from time to time one more. */
+/* To those that may propose: the first, and from time to time one more; and to those that complain, which answer if
+ * they do so no more. */
 static void tell_proposers(pli_membership *m, pli_out *out) {
     int32_t left = 1 + m->ticks;
     pli_membership_gather(m);
-    for (int32_t r = 0; r < m->size && left > 0; r++) {
-        if (!pli_ranks_has(m->together, r)) continue;
-        pli_membership_send_state(m, r, out);
-        left--;
+    for (int32_t r = 0; r < m->size; r++) {
+        const bool proposes = left > 0 && pli_ranks_has(m->together, r);
+        left -= proposes;
+        if (proposes || complains(m, r)) pli_membership_send_state(m, r, out);
     }
 }
 
@@ -259,6 +267,7 @@ void pli_membership_hear(pli_membership *m, uint64_t now_ns, int32_t rank, uint3
     }
     if (pli_ranks_has(m->suspected, rank)) {
         pli_ranks_remove(m->suspected, rank);
+        m->withdrew = m->states + 1;
         for (int32_t r = 0; r < m->size; r++) /* all that may have been told of the suspicion */
             if (pli_is_present(m, r)) pli_membership_send_state(m, r, out);
         go_on(m, now_ns, out);
@@ -273,7 +282,8 @@ static void merge_attested(pli_membership *m, const uint64_t *attested) {
         }
 }
 
-static void take_state(pli_membership *m, int32_t src, const pli_membership_mail *mail) {
+static void take_state(pli_membership *m, int32_t src, const pli_membership_mail *mail, pli_out *out) {
+    if (mail->head.accepted < m->withdrew) pli_membership_send_state(m, src, out); /* what was sent to it was lost */
     if (mail->head.serial <= m->serial[src]) return;
     m->serial[src] = mail->head.serial;
     bool any = false;
@@ -303,7 +313,7 @@ void pli_membership_take(pli_membership *m, uint64_t now_ns, const pli_msg *msg,
     if (copy != NULL && pli_membership_read(m, pli_msg_body(msg), msg->head.body_bytes, copy, &mail)) {
         if (msg->head.incarnation == m->lives[src] && /* M4; hear tells it */
             catch_up(m, src, &mail, msg->head.kind == PLI_MEMBERSHIP_STATE, out) && pli_is_member(m, src)) {
-            if (msg->head.kind == PLI_MEMBERSHIP_STATE) take_state(m, src, &mail);
+            if (msg->head.kind == PLI_MEMBERSHIP_STATE) take_state(m, src, &mail, out);
             if (msg->head.kind == PLI_MEMBERSHIP_STATE || msg->head.kind == PLI_MEMBERSHIP_PREPARE ||
                 msg->head.kind == PLI_MEMBERSHIP_ACCEPT)
                 merge_attested(m, mail.first);

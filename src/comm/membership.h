@@ -28,8 +28,9 @@
  *   M4  Votes count by incarnation: a rank that was started anew has forgotten its promises, and is no voter.
  *   M5  A rank that has stopped, or has been left out of a view, votes no more.
  *
- * A suspicion is withdrawn when the rank is heard again before it was proposed to leave it out. Later it is left out
- * all the same, and told so when it is heard. A rank that reaches no quorum until the deadline *stops*: it is on a side
+ * A suspicion is withdrawn when the rank is heard again before it was proposed to leave it out. Word of that may be
+ * lost, and others would propose it still; so who has heard of a suspicion asks again until it proposes. Later the rank
+ * is left out all the same, and told so when it is heard. A rank that reaches no quorum until the deadline *stops*: it is on a side
  * without the right to go on. What it has done by then was not acknowledged, since the others had not confirmed it.
  *
  * Where a transport has an outside judge (a store of leases), the judge decides in place of the quorum: the first side
@@ -50,7 +51,7 @@
 
 /* Kinds of messages to port 0, beside those of rounds.h. */
 enum {
-    PLI_MEMBERSHIP_STATE = 32, /* first: attested, second: suspected                        */
+    PLI_MEMBERSHIP_STATE = 32, /* accepted: the receiver's last one taken; first: attested, second: suspected */
     PLI_MEMBERSHIP_PREPARE,    /* ballot; first: attested                                   */
     PLI_MEMBERSHIP_PROMISE,    /* ballot; accepted, second: what was accepted at that ballot */
     PLI_MEMBERSHIP_ACCEPT,     /* ballot; first: attested, second: the view proposed        */
@@ -85,6 +86,7 @@ typedef struct pli_membership {
     uint64_t **complaints;            /* [size] whom the others suspect; NULL: nobody         */
     uint64_t *serial, *seen;          /* [size] of the last STATE taken; the newest view it is known to have */
     uint64_t  states;                 /* the serial of the last STATE sent */
+    uint64_t  withdrew;               /* of the first STATE sent since a suspicion was withdrawn last; 0: none was */
     uint64_t  newest;                 /* the newest view that any rank has been heard to be in, ... */
     int32_t   newest_rank;            /* ... and which */
     uint64_t  promised, accepted;     /* as a voter on view + 1: ballots, 0 none; and ... */

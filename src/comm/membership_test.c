@@ -193,6 +193,33 @@ static void test_a_suspicion_is_withdrawn(void **state) {
     destroy(&all);
 }
 
+/* 0 suspects 2, and tells 1. It hears 2 again, but a short cut loses the word of that to 1. So 1 would propose to leave
+ * one of the two out, though both live and all hear each other: it asks 0 first, which says so once more. */
+static void test_a_withdrawal_that_is_lost_comes_again(void **state) {
+    (void)state;
+    ranks all;
+    make(&all);
+    suspect(&all, 0, 2);
+    all.m[0].ticks = 1; /* it tells the second of those that may propose, too */
+    pli_out_drop(&all.out);
+    pli_membership_wake(&all.m[0], all.now_ns += RETRY, &all.out);
+    assert_true(bring(&all, PLI_MEMBERSHIP_STATE, 1));
+    assert_int_equal(all.m[1].complaints[0][0], 4);
+    pli_out_drop(&all.out);
+    pli_membership_hear(&all.m[0], all.now_ns, 2, 1, 1, &all.out); /* all that this sends is lost */
+    for (int i = 0; i < 100; i++) {
+        pli_out_drop(&all.out);
+        pli_membership_wake(&all.m[1], all.now_ns += RETRY, &all.out);
+        assert_int_equal(all.m[1].ballot, 0);
+        if (bring(&all, PLI_MEMBERSHIP_STATE, 0) && bring(&all, PLI_MEMBERSHIP_STATE, 1))
+            assert_null(all.out.first); /* and that is all: no answer is answered */
+    }
+    assert_int_equal(all.m[1].complaints[0][0], 0);
+    assert_false(all.m[1].unsettled);
+    assert_int_equal(all.m[1].view, 1);
+    destroy(&all);
+}
+
 static void test_every_failed_allocation(void **state) {
     (void)state;
     bool made = false;
@@ -216,6 +243,7 @@ int main(void) {
         cmocka_unit_test(test_a_leaver_may_die),
         cmocka_unit_test(test_two_ranks),
         cmocka_unit_test(test_a_suspicion_is_withdrawn),
+        cmocka_unit_test(test_a_withdrawal_that_is_lost_comes_again),
         cmocka_unit_test(test_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,7 @@ void pli_membership_send(const pli_membership *m, int32_t to, uint16_t kind, uin
 
 void pli_membership_send_state(pli_membership *m, int32_t to, pli_out *out) {
     m->states++;
-    pli_membership_send(m, to, PLI_MEMBERSHIP_STATE, 0, 0, m->attested, m->suspected, out);
+    pli_membership_send(m, to, PLI_MEMBERSHIP_STATE, 0, m->serial[to], m->attested, m->suspected, out);
 }
 
 /* Has the set no rank beyond the last? */
@@ -53,6 +53,7 @@ bool pli_membership_read(const pli_membership *m, const void *body, size_t bytes
     mail->first = copy + m->words;
     mail->second = copy + 2 * (size_t)m->words;
     return mail->head.words == (uint64_t)m->words && mail->head.view > 0 && mail->head.view < UINT32_MAX &&
-           mail->head.ballot < UINT64_MAX / 4 && mail->head.accepted < UINT64_MAX / 4 && is_within(m, mail->members) &&
+           mail->head.serial < UINT64_MAX / 4 && mail->head.ballot < UINT64_MAX / 4 &&
+           mail->head.accepted < UINT64_MAX / 4 && is_within(m, mail->members) &&
            is_within(m, mail->first) && is_within(m, mail->second);
 }
