@@ -38,8 +38,8 @@
  *
  * Pure: no clock, thread or socket. Messages of one rank come in order, each once (comm/links.h). All ranks hear of the
  * same deaths in the end (comm/membership.h), in any order. Whoever was taken for dead and lives commits nothing more:
- * the barrier would need the others, which have told. agreed_sums.c drives it, with the sums; agreed_test.c goes
- * through all interleavings of small worlds.
+ * the barrier would need the others, which have told. agreed_sums.c drives it, with the sums;
+ * tests/comm/agreed_test.c goes through all interleavings of small worlds.
  *
  * Papers: Skeen, "Nonblocking commit protocols", SIGMOD 1981 (a state between "has voted" and "has committed", so that
  * those who live can tell what the dead have done); Birman, Joseph, "Exploiting virtual synchrony in distributed

@@ -1,5 +1,4 @@
-/* The machine that agrees on steps, among bare ranks: all interleavings of small worlds, and drawn ones of larger
- * worlds.
+/* tests/comm/agreed_world.h - a world of bare machines that agree on steps (comm/agreed.h), and what may happen in it.
  *
  * A world has ranks, and messages in order between each two of them. Rank h has an item, which must be in the sum of
  * each step once. A rank gives its part of an attempt: its items, and those that it has from the dead. The sum of an
@@ -8,9 +7,16 @@
  *
  *   a message arrives; a rank stands in for the dead; a rank gives its part; a rank gets a sum; a rank is killed; a
  *   rank hears of a death (in any order; then it hears no more from the dead)
+ *   a rank is cut off: the others take it for dead, each at its time, but it goes on. It still hears of deaths before,
+ *   and from those that have not heard of its own
  *
  * When a rank commits a step, each item must be in that attempt's sum once: none is lost, none is doubled. All ranks
- * must commit the same attempt. When nothing more can happen, all living ranks must have ended all steps. */
+ * must commit the same attempt, those that are cut off, too. When nothing more can happen, all ranks that nobody takes
+ * for dead must have ended all steps. */
+#ifndef PLI_TESTS_COMM_AGREED_WORLD_H
+#define PLI_TESTS_COMM_AGREED_WORLD_H
+
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,6 +45,8 @@ typedef struct given {
 typedef struct rank {
     pli_agreed a;
     uint8_t    lives, heard; /* the dead that it knows                   */
+    uint8_t    cut_off;      /* the others take it for dead, and it hears of nobody but ... */
+    uint8_t    before;       /* ... those who were dead before            */
     uint8_t    stood;        /* the dead whose items it takes as shared out */
     uint8_t    count[RANKS]; /* how often each item is in its part of the step */
     uint8_t    gives;        /* how many parts it has given               */
@@ -47,7 +55,7 @@ typedef struct rank {
 } rank;
 
 typedef struct world {
-    int32_t ranks, steps, kills;
+    int32_t ranks, steps, kills, cuts; /* how many ranks may die yet; may be cut off yet */
     uint8_t dead;
     int16_t of[STEPS]; /* whom the committed attempt left out; -1: no rank has committed the step */
     uint8_t queued[RANKS][RANKS];
@@ -57,21 +65,22 @@ typedef struct world {
 
 /* The living rank that has the item when these are dead. It is the next one: another death moves the items of that rank
  * alone. */
-static int32_t holder(const world *w, uint8_t dead, int32_t item) {
+static inline int32_t holder(const world *w, uint8_t dead, int32_t item) {
     while ((dead >> item & 1) != 0) item = (item + 1) % w->ranks;
     return item;
 }
 
-static void begin_step(const world *w, int32_t r) {
+static inline void begin_step(const world *w, int32_t r) {
     rank *me = &((world *)w)->rank[r];
     for (int32_t i = 0; i < w->ranks; i++) me->count[i] = holder(w, me->stood, i) == r;
 }
 
-static void make(world *w, int32_t ranks, int32_t steps, int32_t kills) {
+static inline void make(world *w, int32_t ranks, int32_t steps, int32_t kills, int32_t cuts) {
     memset(w, 0, sizeof *w);
     w->ranks = ranks;
     w->steps = steps;
     w->kills = kills;
+    w->cuts = cuts;
     for (int32_t s = 0; s < STEPS; s++) w->of[s] = -1;
     for (int32_t r = 0; r < ranks; r++) {
         assert_true(pli_agreed_init(&w->rank[r].a, r, ranks));
@@ -80,11 +89,11 @@ static void make(world *w, int32_t ranks, int32_t steps, int32_t kills) {
     }
 }
 
-static void end(world *w) {
+static inline void end(world *w) {
     for (int32_t r = 0; r < w->ranks; r++) pli_agreed_destroy(&w->rank[r].a);
 }
 
-static void copy_agreed(pli_agreed *to, const pli_agreed *from) {
+static inline void copy_agreed(pli_agreed *to, const pli_agreed *from) {
     const pli_agreed own = *to;
     *to = *from;
     to->dead = own.dead;
@@ -100,7 +109,7 @@ static void copy_agreed(pli_agreed *to, const pli_agreed *from) {
 }
 
 /* to: made with as many ranks. */
-static void copy(world *to, const world *from) {
+static inline void copy(world *to, const world *from) {
     pli_agreed a[RANKS];
     for (int32_t r = 0; r < from->ranks; r++) a[r] = to->rank[r].a;
     *to = *from;
@@ -114,13 +123,13 @@ static void copy(world *to, const world *from) {
 
 static const char *wrong; /* the first thing that went wrong in this schedule */
 
-static const given *part_of(const rank *r, int64_t step, uint64_t dead) {
+static inline const given *part_of(const rank *r, int64_t step, uint64_t dead) {
     for (int i = 0; i < r->gives; i++)
         if (r->part[i].step == step && r->part[i].dead == dead) return &r->part[i];
     return NULL;
 }
 
-static void check_commit(world *w, int32_t r, int64_t step) {
+static inline void check_commit(world *w, int32_t r, int64_t step) {
     const uint64_t of = *w->rank[r].a.of;
     if (w->of[step] >= 0 && (uint64_t)w->of[step] != of) wrong = "two attempts of a step are committed";
     if (w->rank[r].stood != of) wrong = "a rank has stood in for others than those that the attempt left out";
@@ -139,7 +148,7 @@ static void check_commit(world *w, int32_t r, int64_t step) {
 
 /* --- events ------------------------------------------------------------------------------------------------------- */
 
-static void put(world *w, int32_t from, const pli_msg *msg) {
+static inline void put(world *w, int32_t from, const pli_msg *msg) {
     uint8_t *n = &w->queued[from][msg->head.dst];
     assert_true(*n < QUEUE);
     letter *at = &w->queue[from][msg->head.dst][(*n)++];
@@ -149,7 +158,7 @@ static void put(world *w, int32_t from, const pli_msg *msg) {
 }
 
 /* Takes what an event has brought to rank r, which was in this step and attempt. */
-static void finish(world *w, int32_t r, int64_t step, pli_out *out) {
+static inline void finish(world *w, int32_t r, int64_t step, pli_out *out) {
     rank *me = &w->rank[r];
     if (out->error.code < 0) wrong = "a machine has failed";
     for (const pli_msg *msg = out->first; msg != NULL; msg = msg->next)
@@ -163,7 +172,7 @@ static void finish(world *w, int32_t r, int64_t step, pli_out *out) {
     }
 }
 
-static void deliver(world *w, int32_t from, int32_t to) {
+static inline void deliver(world *w, int32_t from, int32_t to) {
     const letter  l = w->queue[from][to][0];
     const int64_t step = w->rank[to].a.step;
     pli_msg      *msg = pli_msg_new(l.kind == PLI_AGREED_TELLS ? sizeof(uint64_t) : 0);
@@ -184,25 +193,27 @@ static void deliver(world *w, int32_t from, int32_t to) {
     finish(w, to, step, &out);
 }
 
-static bool may_work(const world *w, int32_t r) {
+static inline bool may_work(const world *w, int32_t r) {
     const rank *me = &w->rank[r];
     return me->lives && me->a.decided && !me->a.summed && me->a.step < w->steps;
 }
 
-static bool may_stand(const world *w, int32_t r) { return may_work(w, r) && w->rank[r].stood != *w->rank[r].a.attempt; }
+static inline bool may_stand(const world *w, int32_t r) {
+    return may_work(w, r) && w->rank[r].stood != *w->rank[r].a.attempt;
+}
 
-static void stand(world *w, int32_t r) {
+static inline void stand(world *w, int32_t r) {
     rank *me = &w->rank[r];
     for (int32_t i = 0; i < w->ranks; i++)
         me->count[i] += holder(w, (uint8_t)*me->a.attempt, i) == r && holder(w, me->stood, i) != r;
     me->stood = (uint8_t)*me->a.attempt;
 }
 
-static bool may_give(const world *w, int32_t r) {
+static inline bool may_give(const world *w, int32_t r) {
     return may_work(w, r) && !w->rank[r].gave && w->rank[r].stood == *w->rank[r].a.attempt;
 }
 
-static void give(world *w, int32_t r) {
+static inline void give(world *w, int32_t r) {
     rank *me = &w->rank[r];
     assert_true(me->gives < GIVEN);
     given *part = &me->part[me->gives++];
@@ -211,16 +222,17 @@ static void give(world *w, int32_t r) {
     me->gave = 1;
 }
 
-/* A sum may be there late, too: when the rank has told of a death, and has not decided. Then it must not count. */
-static bool may_sum(const world *w, int32_t r) {
+/* A sum may be there late, too: when the rank has told of a death, and has not decided. Then it must not count. (One that
+ * is cut off may never decide, and would get it for ever.) */
+static inline bool may_sum(const world *w, int32_t r) {
     const rank *me = &w->rank[r];
-    if (!me->lives || me->a.summed || me->a.step >= w->steps) return false;
+    if (!me->lives || me->a.summed || me->a.step >= w->steps || (me->cut_off && !me->a.decided)) return false;
     for (int32_t v = 0; v < w->ranks; v++)
         if ((*me->a.attempt >> v & 1) == 0 && part_of(&w->rank[v], me->a.step, *me->a.attempt) == NULL) return false;
     return true;
 }
 
-static void sum(world *w, int32_t r) {
+static inline void sum(world *w, int32_t r) {
     const int64_t step = w->rank[r].a.step;
     pli_out       out;
     pli_out_init(&out);
@@ -228,7 +240,7 @@ static void sum(world *w, int32_t r) {
     finish(w, r, step, &out);
 }
 
-static void kill_rank(world *w, int32_t r) {
+static inline void kill_rank(world *w, int32_t r) {
     w->rank[r].lives = 0;
     w->dead |= (uint8_t)(1 << r);
     w->kills--;
@@ -238,7 +250,20 @@ static void kill_rank(world *w, int32_t r) {
     }
 }
 
-static void hear(world *w, int32_t r, int32_t whom) {
+static inline void cut_off(world *w, int32_t r) {
+    w->rank[r].cut_off = 1;
+    w->rank[r].before = w->dead;
+    w->dead |= (uint8_t)(1 << r);
+    w->cuts--;
+}
+
+static inline bool may_hear(const world *w, int32_t r, int32_t whom) {
+    const rank *me = &w->rank[r];
+    return r != whom && (w->dead >> whom & 1) != 0 && (me->heard >> whom & 1) == 0 &&
+           (!me->cut_off || (me->before >> whom & 1) != 0);
+}
+
+static inline void hear(world *w, int32_t r, int32_t whom) {
     const int64_t step = w->rank[r].a.step;
     pli_out       out;
     pli_out_init(&out);
@@ -253,19 +278,19 @@ static void hear(world *w, int32_t r, int32_t whom) {
 /* --- schedules ---------------------------------------------------------------------------------------------------- */
 
 typedef struct event {
-    enum { DELIVER, STAND, GIVE, SUM, HEAR, KILL } kind;
+    enum { DELIVER, STAND, GIVE, SUM, HEAR, KILL, CUT_OFF } kind;
     int32_t rank, other;
 } event;
 
-enum { EVENTS = 2 * RANKS * RANKS + 4 * RANKS };
+enum { EVENTS = 2 * RANKS * RANKS + 5 * RANKS };
 
-static int list(const world *w, event *all) {
+static inline int list(const world *w, event *all) {
     int n = 0;
     for (int32_t r = 0; r < w->ranks; r++) {
         if (!w->rank[r].lives) continue;
         for (int32_t v = 0; v < w->ranks; v++) {
             if (w->queued[v][r] > 0) all[n++] = (event){ DELIVER, r, v };
-            if ((w->dead >> v & 1) != 0 && (w->rank[r].heard >> v & 1) == 0) all[n++] = (event){ HEAR, r, v };
+            if (may_hear(w, r, v)) all[n++] = (event){ HEAR, r, v };
         }
         if (may_stand(w, r)) all[n++] = (event){ STAND, r, 0 };
         if (may_give(w, r)) all[n++] = (event){ GIVE, r, 0 };
@@ -274,15 +299,19 @@ static int list(const world *w, event *all) {
     return n;
 }
 
-static int list_kills(const world *w, event *all) {
-    int n = 0, living = 0;
-    for (int32_t r = 0; r < w->ranks; r++) living += w->rank[r].lives;
-    for (int32_t r = 0; w->kills > 0 && living > 1 && r < w->ranks; r++)
-        if (w->rank[r].lives) all[n++] = (event){ KILL, r, 0 };
+/* Somebody dies, or is cut off. One rank remains. */
+static inline int list_losses(const world *w, event *all) {
+    int n = 0, left = 0;
+    for (int32_t r = 0; r < w->ranks; r++) left += (w->dead >> r & 1) == 0;
+    for (int32_t r = 0; left > 1 && r < w->ranks; r++) {
+        if ((w->dead >> r & 1) != 0) continue;
+        if (w->kills > 0) all[n++] = (event){ KILL, r, 0 };
+        if (w->cuts > 0) all[n++] = (event){ CUT_OFF, r, 0 };
+    }
     return n;
 }
 
-static void happen(world *w, const event *e) {
+static inline void happen(world *w, const event *e) {
     switch (e->kind) {
     case DELIVER: deliver(w, e->other, e->rank); return;
     case STAND: stand(w, e->rank); return;
@@ -290,20 +319,22 @@ static void happen(world *w, const event *e) {
     case SUM: sum(w, e->rank); return;
     case HEAR: hear(w, e->rank, e->other); return;
     case KILL: kill_rank(w, e->rank); return;
+    case CUT_OFF: cut_off(w, e->rank); return;
     }
 }
 
-static void check_end(const world *w) {
+static inline void check_end(const world *w) {
     for (int32_t r = 0; r < w->ranks; r++)
-        if (w->rank[r].lives && w->rank[r].a.step < w->steps) wrong = "a living rank waits for ever";
+        if ((w->dead >> r & 1) == 0 && w->rank[r].a.step < w->steps) wrong = "a living rank waits for ever";
 }
 
-static uint64_t hash_of(const world *w) {
+static inline uint64_t hash_of(const world *w) {
     uint64_t hash = pli_hash_bytes(w->queue, sizeof w->queue, pli_hash_bytes(w->of, sizeof w->of, w->dead));
     for (int32_t r = 0; r < w->ranks; r++) {
         const rank       *me = &w->rank[r];
         const pli_agreed *a = &me->a;
         const uint64_t    own[] = { me->lives,        me->heard,           me->stood,         me->gave, me->gives,
+                                    me->cut_off,      me->before,
                                     (uint64_t)a->step, a->decided,         a->summed,         *a->dead, *a->of,
                                     *a->attempt,      (uint64_t)a->round, a->come[0],        a->come[1] };
         hash = pli_hash_bytes(own, sizeof own, pli_hash_bytes(me->part, sizeof me->part, hash));
@@ -316,141 +347,4 @@ static uint64_t hash_of(const world *w) {
     return hash;
 }
 
-/* The states that were seen. */
-typedef struct seen {
-    uint64_t *hash;
-    size_t    n, room;
-} seen;
-
-static bool is_new(seen *s, uint64_t hash) {
-    if (2 * (s->n + 1) > s->room) {
-        seen more = { .room = s->room > 0 ? 2 * s->room : 1 << 16 };
-        more.hash = calloc(more.room, sizeof *more.hash);
-        assert_non_null(more.hash);
-        for (size_t i = 0; i < s->room; i++)
-            if (s->hash[i] != 0) (void)is_new(&more, s->hash[i]);
-        free(s->hash);
-        *s = more;
-    }
-    hash |= hash == 0;
-    size_t at = (size_t)hash & (s->room - 1);
-    while (s->hash[at] != 0 && s->hash[at] != hash) at = (at + 1) & (s->room - 1);
-    if (s->hash[at] == hash) return false;
-    s->hash[at] = hash;
-    s->n++;
-    return true;
-}
-
-static void search(const world *w, seen *s) {
-    event     all[EVENTS];
-    const int n = list(w, all), kills = list_kills(w, all + n);
-    if (n == 0) check_end(w);
-    if (wrong != NULL || !is_new(s, hash_of(w))) return;
-    world *next = calloc(1, sizeof *next);
-    assert_non_null(next);
-    make(next, w->ranks, w->steps, 0);
-    for (int i = 0; i < n + kills && wrong == NULL; i++) {
-        copy(next, w);
-        happen(next, &all[i]);
-        search(next, s);
-    }
-    end(next);
-    free(next);
-}
-
-static void all_of(int32_t ranks, int32_t steps, int32_t kills) {
-    seen   s = { 0 };
-    world *w = calloc(1, sizeof *w);
-    assert_non_null(w);
-    make(w, ranks, steps, kills);
-    wrong = NULL;
-    search(w, &s);
-    print_message("%d ranks, %d steps, %d deaths: %zu states\n", ranks, steps, kills, s.n);
-    if (wrong != NULL) fail_msg("%s", wrong);
-    end(w);
-    free(w);
-    free(s.hash);
-}
-
-static void test_all_of_two_ranks(void **state) {
-    (void)state;
-    all_of(2, 3, 1);
-}
-
-static void test_all_of_three_ranks(void **state) {
-    (void)state;
-    all_of(3, 1, 2);
-    all_of(3, 2, 1);
-    all_of(3, 3, 2);
-}
-
-static void test_all_of_four_ranks(void **state) {
-    (void)state;
-    all_of(4, 1, 1);
-}
-
-static int32_t draw(uint64_t *seed, int n) {
-    *seed = pli_hash_u64(*seed + 1);
-    return (int32_t)(*seed % (uint64_t)n);
-}
-
-static void drawn(uint64_t schedule) {
-    uint64_t seed = pli_hash_u64(schedule);
-    world   *w = calloc(1, sizeof *w);
-    event    all[EVENTS];
-    assert_non_null(w);
-    const int32_t ranks = 3 + draw(&seed, RANKS - 2), pace = 1 + draw(&seed, 40);
-    make(w, ranks, STEPS, 1 + draw(&seed, ranks - 1));
-    wrong = NULL;
-    for (int n; wrong == NULL;) {
-        n = list(w, all);
-        if (n == 0) check_end(w);
-        const int kills = n > 0 && draw(&seed, pace) == 0 ? list_kills(w, all + n) : 0;
-        if (n == 0) break;
-        happen(w, kills > 0 ? &all[n + draw(&seed, kills)] : &all[draw(&seed, n)]);
-    }
-    if (wrong != NULL) fail_msg("schedule %llu, %d ranks: %s", (unsigned long long)schedule, ranks, wrong);
-    end(w);
-    free(w);
-}
-
-static void test_drawn_schedules(void **state) {
-    (void)state;
-    const char *more = getenv("PLAIT_SCHEDULES");
-    const long  n = more != NULL ? atol(more) : 20000;
-    for (long i = 0; i < n; i++) drawn((uint64_t)i);
-    print_message("%ld drawn schedules\n", n);
-}
-
-/* Of two ranks one dies: the other goes on alone, whether it has the sum or not. */
-static void test_last_rank_goes_on(void **state) {
-    (void)state;
-    for (int summed = 0; summed < 2; summed++) {
-        pli_agreed a;
-        pli_out    out;
-        pli_out_init(&out);
-        assert_true(pli_agreed_init(&a, 1, 2));
-        if (summed) pli_agreed_summed(&a, &out);
-        assert_int_equal(a.step, 0);
-        pli_agreed_died(&a, 0, &out);
-        assert_int_equal(a.step, summed);
-        assert_int_equal(*a.of, 0);
-        assert_int_equal(*a.attempt, 1);
-        pli_agreed_summed(&a, &out);
-        assert_int_equal(a.step, summed + 1);
-        assert_int_equal(*a.of, 1);
-        pli_out_drop(&out);
-        pli_agreed_destroy(&a);
-    }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_last_rank_goes_on),
-        cmocka_unit_test(test_all_of_two_ranks),
-        cmocka_unit_test(test_all_of_three_ranks),
-        cmocka_unit_test(test_all_of_four_ranks),
-        cmocka_unit_test(test_drawn_schedules),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#endif
