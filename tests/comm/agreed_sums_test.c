@@ -1,9 +1,10 @@
 /* Bare machines of agreed sums, under schedules drawn by seed, over reliable and bad networks: ranks die at any event,
- * others hear of it at any later one, and a worker comes back to its machine whenever it likes.
+ * others hear of it at any later one, and a worker comes back to its machine whenever it likes. Ranks are cut off, too:
+ * the others take them for dead, but they go on, and what is on its way to them and from them arrives.
  *
  * Rank h has an item; to each step it gives a vector in which the item is 1, and the same as a list. When a step ends,
  * each item must be 1 in the sum and in the lists together: it is in no part twice, and in none that counts is it
- * missing. All living ranks end all steps. A failing seed is replayed by PLAIT_SEED=seed; PLAIT_SCHEDULES=n runs n. */
+ * missing, on ranks that are cut off as well. All other living ranks end all steps. A failing seed is replayed by PLAIT_SEED=seed; PLAIT_SCHEDULES=n runs n. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,6 +22,7 @@ enum { RANKS = 6, STEPS = 4, SCHEDULES = 3000, SCHEDULES_FULL = 40000, EVENTS = 
 typedef struct worker {
     pli_agreed_sums sums;
     bool            lives, gave; /* gave: it is at the end of a step */
+    bool            cut_off;
     int64_t         count[RANKS], sum[RANKS];
     pli_msg        *piece[RANKS];
     pli_agreed_part part[PARTS];
@@ -29,7 +31,7 @@ typedef struct worker {
 typedef struct world {
     direct *d;
     uint64_t seed;
-    int32_t ranks, kills;
+    int32_t ranks, losses, cuts; /* how many are to be lost yet; how many of them may be cut off */
     worker  w[RANKS];
 } world;
 
@@ -53,7 +55,8 @@ static void make(world *all, uint64_t seed) {
     all->d = direct_new(seed, RANKS, loses ? &bad : &good);
     assert_non_null(all->d);
     all->ranks = 2 + (int32_t)direct_pick(all->d, RANKS - 1);
-    all->kills = 1 + (int32_t)direct_pick(all->d, (uint64_t)all->ranks - 1);
+    all->losses = 1 + (int32_t)direct_pick(all->d, (uint64_t)all->ranks - 1);
+    all->cuts = seed % 4 < 2 ? 0 : all->losses;
     for (int32_t r = 0; r < all->ranks; r++) {
         const int32_t host_of[RANKS] = { 0, 0, 1, 1, 2, 2 };
         assert_true(pli_agreed_sums_init(&all->w[r].sums, r, all->ranks, NULL, host_of, NULL, loses ? 20000 : 0));
@@ -130,17 +133,24 @@ static void ask(world *all, int32_t r) {
 
 static bool is_over(const world *all) {
     for (int32_t r = 0; r < all->ranks; r++)
-        if (all->w[r].lives && all->w[r].sums.step < STEPS) return false;
+        if (all->w[r].lives && !all->w[r].cut_off && all->w[r].sums.step < STEPS) return false;
     return true;
 }
 
-static void kill_one(world *all) {
-    const plait_error why = { .code = PLAIT_EPEER, .text = "killed by the test" };
-    int32_t           living = 0, r = (int32_t)direct_pick(all->d, (uint64_t)all->ranks);
-    for (int32_t v = 0; v < all->ranks; v++) living += all->w[v].lives;
-    if (!all->w[r].lives || living == 1) return;
+/* Somebody is lost: dies, or is cut off. One rank remains. */
+static void lose_one(world *all) {
+    const plait_error why = { .code = PLAIT_EPEER, .text = "lost by the test" };
+    int32_t           left = 0, r = (int32_t)direct_pick(all->d, (uint64_t)all->ranks);
+    for (int32_t v = 0; v < all->ranks; v++) left += all->w[v].lives && !all->w[v].cut_off;
+    if (!all->w[r].lives || all->w[r].cut_off || left == 1) return;
+    all->losses--;
+    if (all->cuts > 0 && direct_pick(all->d, 2) == 0) {
+        all->w[r].cut_off = true;
+        all->cuts--;
+        direct_suspect(all->d, r, &why);
+        return;
+    }
     all->w[r].lives = false;
-    all->kills--;
     direct_member(all->d, PLI_MEMBER_DIED, r, &why);
 }
 
@@ -152,7 +162,7 @@ static int64_t run(uint64_t seed) {
     for (int64_t events = 0; !is_over(&all); events++) {
         if (events > EVENTS) fail_msg("seed %llu, %d ranks: a living rank waits for ever", (unsigned long long)seed,
                                       all.ranks);
-        if (all.kills > 0 && direct_pick(all.d, pace) == 0) kill_one(&all);
+        if (all.losses > 0 && direct_pick(all.d, pace) == 0) lose_one(&all);
         const int32_t r = (int32_t)direct_pick(all.d, (uint64_t)all.ranks);
         worker       *me = &all.w[r];
         if (me->lives && me->sums.step < STEPS && direct_pick(all.d, busy) == 0) {
@@ -162,7 +172,7 @@ static int64_t run(uint64_t seed) {
         direct_step(all.d);
     }
     for (int32_t r = 0; r < all.ranks; r++) {
-        if (all.w[r].lives) assert_int_equal(direct_error(all.d, r)->code, 0);
+        if (all.w[r].lives && !all.w[r].cut_off) assert_int_equal(direct_error(all.d, r)->code, 0);
         for (int32_t v = 0; v < all.ranks; v++) stood += all.w[r].lives && all.w[r].sums.stood[v];
     }
     destroy(&all);

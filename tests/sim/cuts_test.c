@@ -1,6 +1,6 @@
-/* Whole jobs with two replicas of each shard, whose ranks are cut into two sides: the code that ships, in virtual
- * time. Every split of four ranks with shards is there, under three policies, and heals before anybody is suspected,
- * while the vote may be under way, or never; besides, servers apart from workers, messages that are late or lost, and a
+/* Whole jobs with two replicas of each shard, or whose workers agree on the sums of their tables (allreduce), and whose
+ * ranks are cut into two sides: the code that ships, in virtual time. Every split of four ranks is there, under three
+ * policies and with such sums, and heals before anybody is suspected, while the vote may be under way, or never; besides, servers apart from workers, messages that are late or lost, and a
  * rank that is killed on top. Each job runs in a process of its own (SimGrid takes one platform a process).
  *
  * Worker v adds 2^c to its own column in clock c, so a value is the set of the clocks that it contains: lost or
@@ -33,7 +33,7 @@
 #include "table/table.h"
 #include "table/witness.h"
 
-enum { SPLITS = 7, POLICIES = 3, HEALS = 3, EVERY = SPLITS * POLICIES * HEALS }; /* of four ranks with shards */
+enum { SPLITS = 7, POLICIES = 4, HEALS = 3, EVERY = SPLITS * POLICIES * HEALS }; /* of four ranks with shards */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) /* there actors are threads, and slow */
 enum { DRAWN = 10, DRAWN_FULL = 200 };
 #else
@@ -50,8 +50,8 @@ typedef enum heal { BEFORE, MEANWHILE, NEVER } heal;
 
 typedef struct plan {
     uint64_t    seed;
-    const char *consistency;
-    bool        bsp, lossy;
+    const char *topology, *consistency;
+    bool        bsp, sums, lossy; /* sums: tables are mirrors, which all workers sum */
     int32_t     workers, servers, killed; /* -1: nobody */
     uint32_t    side;                     /* bit r: rank r is on the second side */
     heal        heals;
@@ -120,7 +120,20 @@ static void say_cluster(plan *p, pli_random *r) {
     if (p->heals == BEFORE) say(p, "  - link: {rack: second, factor: 0, from: 3000 s}\n");
 }
 
-static const char *const policies[POLICIES] = { "bsp", "ssp:1", "async" };
+static const struct {
+    const char *topology, *consistency;
+    bool        bsp, sums;
+} policies[POLICIES] = { { "ps", "bsp", true, false },
+                         { "ps", "ssp:1", false, false },
+                         { "ps", "async", false, false },
+                         { "allreduce", "bsp", true, true } };
+
+static void set_policy(plan *p, uint64_t number) {
+    p->topology = policies[number].topology;
+    p->consistency = policies[number].consistency;
+    p->bsp = policies[number].bsp;
+    p->sums = policies[number].sums;
+}
 
 static void plan_init(uint64_t seed, plan *p, pli_random *r) {
     *r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 12, 0);
@@ -132,8 +145,7 @@ static void plan_every(int64_t n, plan *p) {
     pli_random r;
     plan_init((uint64_t)n + 1, p, &r);
     p->side = (uint32_t)(n % SPLITS + 1) << 1;
-    p->consistency = policies[n / SPLITS % POLICIES];
-    p->bsp = n / SPLITS % POLICIES == 0;
+    set_policy(p, (uint64_t)(n / SPLITS % POLICIES));
     p->heals = (heal)(n / SPLITS / POLICIES);
     say_cluster(p, &r);
 }
@@ -141,11 +153,9 @@ static void plan_every(int64_t n, plan *p) {
 static void plan_drawn(uint64_t seed, plan *p) {
     pli_random r;
     plan_init(seed, p, &r);
-    const uint64_t policy = pli_random_below(&r, POLICIES);
-    p->consistency = policies[policy];
-    p->bsp = policy == 0;
+    set_policy(p, pli_random_below(&r, POLICIES));
     p->workers = 2 + (int32_t)pli_random_below(&r, 3);
-    p->servers = pli_random_below(&r, 3) == 0 ? 0 : 2 + (int32_t)pli_random_below(&r, 3);
+    p->servers = pli_random_below(&r, 3) == 0 || p->sums ? 0 : 2 + (int32_t)pli_random_below(&r, 3);
     do p->side = (uint32_t)pli_random_below(&r, UINT64_C(1) << ranks_of(p)) & ~1u;
     while (p->side == 0);
     p->heals = (heal)pli_random_below(&r, HEALS);
@@ -160,13 +170,14 @@ static bool has_majority(const plan *p, bool second) {
     return 2 * n > ranks_of(p);
 }
 
-/* May the side go on? It needs a majority, a replica of every shard, and a worker. */
+/* May the side go on? It needs a majority, a replica of every shard, and a worker. Of sums only the first server's shards
+ * count, which are empty, and carry the run's collectives. */
 static bool may_go_on(const plan *p, bool second) {
     const int32_t first = p->servers > 0 ? p->workers : 0, holders = p->servers > 0 ? p->servers : p->workers;
     int32_t       workers = 0;
     bool          all = true;
     for (int32_t w = 0; w < p->workers; w++) workers += is_second(p, w) == second;
-    for (int32_t s = 0; s < holders; s++)
+    for (int32_t s = 0; s < (p->sums ? 1 : holders); s++)
         all = all && (is_second(p, first + s) == second || is_second(p, first + (s + 1) % holders) == second);
     return all && workers > 0 && has_majority(p, second);
 }
@@ -244,7 +255,7 @@ static plait_status body(plait_comm *comm, void *unused) {
     run.listening = true;
     pli_comm_set_events(comm, witness_sink(&run.heard));
     plait_job_opts_init(&o);
-    o.topology = "ps";
+    o.topology = run.p.topology;
     o.consistency = run.p.consistency;
     o.replicas = 2;
     PLI_TRY(plait_job_create(comm, &o, &job));
@@ -270,7 +281,7 @@ static void check_seen(const plan *p, int32_t reader) {
 
 /* Has the side both replicas of every shard? Then it needs the other side for nothing, except as fellow workers. */
 static bool has_all(const plan *p, bool second) {
-    bool all = true;
+    bool all = !p->sums;
     for (int32_t r = p->servers > 0 ? p->workers : 0; r < ranks_of(p); r++) all = all && is_second(p, r) == second;
     return all;
 }
@@ -331,8 +342,8 @@ static bool run_apart(const plan *p) {
     *b = (board){ .all = b->all, .majorities = b->majorities, .nobody = b->nobody, .early = b->early };
     const char *end = run_in_process(run_here, p);
     if (end == NULL) return true;
-    print_message("seed %llu, %s, %d workers, %d servers: %s\n%s\n", (unsigned long long)p->seed, p->consistency,
-                  p->workers, p->servers,
+    print_message("seed %llu, %s %s, %d workers, %d servers: %s\n%s\n", (unsigned long long)p->seed, p->topology,
+                  p->consistency, p->workers, p->servers,
                   end[0] != '\0' ? end : b->why, p->cluster);
     return false;
 }
