@@ -99,8 +99,8 @@ void pli_agreed_summed(pli_agreed *a, pli_out *out) {
 }
 
 static void take_round(pli_agreed *a, const pli_msg *msg, pli_out *out) {
-    const int64_t ahead = msg->head.clock - a->step;
-    if (msg->head.flags != a->n_dead || ahead < 0 || ahead > 1 || msg->head.arg32 >= 32) return;
+    const bool near = msg->head.clock == a->step || msg->head.clock == a->step + 1;
+    if (msg->head.flags != a->n_dead || !near || msg->head.arg32 >= 32) return;
     a->come[msg->head.clock % 2] |= UINT32_C(1) << msg->head.arg32;
     if (a->decided && a->summed) go_on(a, out);
 }

@@ -168,6 +168,10 @@ static void take_word(pli_agreed_sums *s, uint64_t now_ns, pli_msg *msg, pli_out
 static void on_message(void *state, uint64_t now_ns, pli_msg *msg, pli_out *out) {
     pli_agreed_sums *s = state;
     const int32_t    place = place_of(s, msg->head.src);
+    if (msg->head.src == s->agreed.me) { /* nobody sends to itself */
+        pli_msg_free(&msg);
+        return;
+    }
     if (msg->head.server == 0) {
         take_word(s, now_ns, msg, out);
         return;
