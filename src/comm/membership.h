@@ -30,8 +30,9 @@
  *
  * A suspicion is withdrawn when the rank is heard again before it was proposed to leave it out. Word of that may be
  * lost, and others would propose it still; so who has heard of a suspicion asks again until it proposes. Later the rank
- * is left out all the same, and told so when it is heard. A rank that reaches no quorum until the deadline *stops*: it is on a side
- * without the right to go on. What it has done by then was not acknowledged, since the others had not confirmed it.
+ * is left out all the same, and told so when it is heard. A rank that reaches no quorum until the deadline *stops*: it
+ * is on a side without the right to go on. What it has done by then was not acknowledged, since the others had not
+ * confirmed it.
  *
  * Where a transport has an outside judge (a store of leases), the judge decides in place of the quorum: the first side
  * that asks for view n gets it. pli_judge_ops says how a driver asks.
@@ -51,7 +52,7 @@
 
 /* Kinds of messages to port 0, beside those of rounds.h. */
 enum {
-    PLI_MEMBERSHIP_STATE = 32, /* accepted: the receiver's last one taken; first: attested, second: suspected */
+    PLI_MEMBERSHIP_STATE = 32, /* accepted: the receiver's last one taken; first: attested; second: suspected */
     PLI_MEMBERSHIP_PREPARE,    /* ballot; first: attested                                   */
     PLI_MEMBERSHIP_PROMISE,    /* ballot; accepted, second: what was accepted at that ballot */
     PLI_MEMBERSHIP_ACCEPT,     /* ballot; first: attested, second: the view proposed        */

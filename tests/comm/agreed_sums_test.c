@@ -4,7 +4,8 @@
  *
  * Rank h has an item; to each step it gives a vector in which the item is 1, and the same as a list. When a step ends,
  * each item must be 1 in the sum and in the lists together: it is in no part twice, and in none that counts is it
- * missing, on ranks that are cut off as well. All other living ranks end all steps. A failing seed is replayed by PLAIT_SEED=seed; PLAIT_SCHEDULES=n runs n. */
+ * missing, on ranks that are cut off as well. All other living ranks end all steps. A failing
+ * seed is replayed by PLAIT_SEED=seed; PLAIT_SCHEDULES=n runs n. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* The machine that agrees on steps, among bare ranks: all interleavings of small worlds, and drawn ones of larger worlds,
- * in which ranks die and are cut off (agreed_world.h says what must hold). PLAIT_SEED=seed replays a drawn one;
+/* The machine that agrees on steps, among bare ranks: all interleavings of small worlds, and drawn ones of larger
+ * worlds, in which ranks die and are cut off (agreed_world.h says what must hold). PLAIT_SEED=seed replays a drawn one;
  * PLAIT_SCHEDULES=n draws n of them, and nothing else is tested. */
 #include "agreed_world.h"
 

@@ -222,8 +222,8 @@ static inline void give(world *w, int32_t r) {
     me->gave = 1;
 }
 
-/* A sum may be there late, too: when the rank has told of a death, and has not decided. Then it must not count. (One that
- * is cut off may never decide, and would get it for ever.) */
+/* A sum may be there late, too: when the rank has told of a death, and has not decided. Then it must not count. (One
+ * that is cut off may never decide, and would get it for ever.) */
 static inline bool may_sum(const world *w, int32_t r) {
     const rank *me = &w->rank[r];
     if (!me->lives || me->a.summed || me->a.step >= w->steps || (me->cut_off && !me->a.decided)) return false;

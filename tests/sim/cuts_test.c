@@ -1,7 +1,8 @@
 /* Whole jobs with two replicas of each shard, or whose workers agree on the sums of their tables (allreduce), and whose
  * ranks are cut into two sides: the code that ships, in virtual time. Every split of four ranks is there, under three
- * policies and with such sums, and heals before anybody is suspected, while the vote may be under way, or never; besides, servers apart from workers, messages that are late or lost, and a
- * rank that is killed on top. Each job runs in a process of its own (SimGrid takes one platform a process).
+ * policies and with such sums, and heals before anybody is suspected, while the vote may be under way, or never;
+ * besides, servers apart from workers, messages that are late or lost, and a rank that is killed on top. Each
+ * job runs in a process of its own (SimGrid takes one platform a process).
  *
  * Worker v adds 2^c to its own column in clock c, so a value is the set of the clocks that it contains: lost or
  * doubled, it shows. The test keeps its own ledger of what was acknowledged to whom, and when:
@@ -170,8 +171,8 @@ static bool has_majority(const plan *p, bool second) {
     return 2 * n > ranks_of(p);
 }
 
-/* May the side go on? It needs a majority, a replica of every shard, and a worker. Of sums only the first server's shards
- * count, which are empty, and carry the run's collectives. */
+/* May the side go on? It needs a majority, a replica of every shard, and a worker. Of sums only the first server's
+ * shards count, which are empty, and carry the run's collectives. */
 static bool may_go_on(const plan *p, bool second) {
     const int32_t first = p->servers > 0 ? p->workers : 0, holders = p->servers > 0 ? p->servers : p->workers;
     int32_t       workers = 0;
