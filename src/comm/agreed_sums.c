@@ -8,11 +8,13 @@
 
 /* --- attempts ----------------------------------------------------------------------------------------------------- */
 
-static bool is_list(const pli_agreed_part *part) { return part->list != NULL; }
+static bool is_exchange(const pli_agreed_part *part) { return part->gives != NULL; }
+static bool has_pieces(const pli_agreed_part *part) { return part->list != NULL || is_exchange(part); }
 
 static void free_pieces(pli_agreed_sums *s) {
     for (int64_t i = 0; i < s->n_parts; i++) {
-        for (int32_t w = 0; s->piece[i] != NULL && w < s->n_pieces; w++) pli_msg_free(&s->piece[i][w]);
+        const int32_t n = is_exchange(&s->parts[i]) ? 2 * s->n_pieces : s->n_pieces;
+        for (int32_t w = 0; s->piece[i] != NULL && w < n; w++) pli_msg_free(&s->piece[i][w]);
         pli_free(s->piece[i]);
         s->piece[i] = NULL;
     }
@@ -105,19 +107,27 @@ static void close_collective(pli_agreed_sums *s) {
     pli_hosts_free(&s->hosts);
 }
 
+/* Another message with the same bytes, which nobody changes. */
+static pli_msg *lend(const pli_msg *msg) { return pli_msg_of_slab(msg->body, msg->offset, msg->head.body_bytes); }
+
 static bool make_pieces(pli_agreed_sums *s, int64_t i) {
-    pli_msg *list = s->parts[i].list;
-    s->piece[i] = pli_calloc((size_t)s->n_living, sizeof **s->piece);
+    const pli_agreed_part *part = &s->parts[i];
+    const int32_t          me = place_of(s, s->agreed.me);
+    s->piece[i] = pli_calloc((size_t)s->n_living * 2, sizeof **s->piece);
     if (s->piece[i] == NULL) return false;
-    pli_msg **own = &s->piece[i][place_of(s, s->agreed.me)];
-    *own = pli_msg_of_slab(list->body, list->offset, list->head.body_bytes);
-    return *own != NULL;
+    if (!is_exchange(part)) return (s->piece[i][me] = lend(part->list)) != NULL;
+    for (int32_t p = 0; p < s->n_living; p++) {
+        if (p == me) continue;
+        s->piece[i][s->n_living + p] = lend(part->gives[s->living[p]]);
+        if (s->piece[i][s->n_living + p] == NULL) return false;
+    }
+    return true;
 }
 
 static pli_coll call_of(const pli_agreed_sums *s, int64_t i) {
     const pli_agreed_part *part = &s->parts[i];
-    if (is_list(part))
-        return (pli_coll){ .kind = PLI_PIECES, .type = PLAIT_U8, .root = PLI_COLL_OF_TABLES, .piece = s->piece[i],
+    if (has_pieces(part))
+        return (pli_coll){ .kind = is_exchange(part) ? PLI_EXCHANGE : PLI_PIECES, .type = PLAIT_U8, .root = PLI_COLL_OF_TABLES, .piece = s->piece[i],
                            .begun = true };
     pli_coll call = { .kind = PLI_ALLREDUCE, .type = part->type, .op = part->op, .root = PLI_COLL_OF_TABLES,
                       .n = part->n, .buf = part->values, .begun = true };
@@ -132,8 +142,8 @@ static plait_status begin(pli_agreed_sums *s, uint64_t now_ns, pli_out *out, pla
     s->n_pieces = s->n_living;
     for (int64_t i = 0; i < s->n_parts; i++) {
         const pli_agreed_part *part = &s->parts[i];
-        if (is_list(part) && !make_pieces(s, i)) return pli_fail(err, PLAIT_ENOMEM, "no memory for the sums of a step");
-        if (!is_list(part) && part->n > 0)
+        if (has_pieces(part) && !make_pieces(s, i)) return pli_fail(err, PLAIT_ENOMEM, "no memory for the sums of a step");
+        if (!has_pieces(part) && part->n > 0)
             memcpy(part->values, part->given, (size_t)part->n * pli_type_bytes(part->type));
     }
     s->begun = true;
@@ -321,20 +331,19 @@ plait_status pli_agreed_sums_go_on(pli_agreed_sums *s, uint64_t now_ns, pli_out 
     return why->code;
 }
 
-/* Hands the lists over, by ranks. */
+/* Hands lists and messages over, by ranks. */
 static plait_status hand_over(pli_agreed_sums *s, plait_error *err) {
     for (int64_t i = 0; i < s->n_parts; i++) {
         pli_msg **to = s->parts[i].piece;
-        if (!is_list(&s->parts[i])) continue;
+        if (!has_pieces(&s->parts[i])) continue;
         for (int32_t r = 0, place = 0; r < s->agreed.ranks; r++) {
             pli_msg_free(&to[r]);
-            if (s->stood[r]) {
-                to[r] = pli_msg_new(0);
-                if (to[r] == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the sums of a step");
-                continue;
+            if (!s->stood[r]) {
+                to[r] = s->piece[i][place];
+                s->piece[i][place++] = NULL;
             }
-            to[r] = s->piece[i][place];
-            s->piece[i][place++] = NULL;
+            if (to[r] == NULL) to[r] = pli_msg_new(0);
+            if (to[r] == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the sums of a step");
         }
     }
     return PLAIT_OK;

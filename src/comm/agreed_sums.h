@@ -21,7 +21,8 @@
 #include "comm/agreed.h"
 #include "comm/collective.h"
 
-/* A part of a step's sums: values, or a list (list not NULL), which is gathered. */
+/* A part of a step's sums: values; or a list (list not NULL), which is gathered; or messages (gives not NULL), one for
+ * each other worker, which are exchanged. */
 typedef struct pli_agreed_part {
     plait_type   type; /* may be one of cells */
     plait_reduce op;
@@ -29,8 +30,11 @@ typedef struct pli_agreed_part {
     const void  *given;  /* [n] this worker's values; they are not changed */
     void        *values; /* [n] the sum, once the step has ended           */
     pli_msg     *list;   /* this worker's list; lent, and nobody writes to it any more */
-    pli_msg    **piece;  /* [workers] the lists of all, once the step has ended; the caller frees them. Of a worker that
-                          * the step left out: an empty message                                                      */
+    pli_msg    **gives;  /* [workers] what this worker has for each other; lent likewise. There must be one for each that
+                          * the caller does not stand in for, save for itself                                        */
+    pli_msg    **piece;  /* [workers] the lists of all, or what the others had for this worker, once the step has ended;
+                          * the caller frees them. Of a worker that the step left out: an empty message, as of the
+                          * worker itself in an exchange                                                             */
 } pli_agreed_part;
 
 typedef struct pli_agreed_sums {
@@ -49,7 +53,8 @@ typedef struct pli_agreed_sums {
     const pli_agreed_part *parts;
     int64_t        n_parts, room;
     pli_coll_run  *run;        /* [n_parts] */
-    pli_msg     ***piece;      /* [n_parts] of lists: [n_pieces] what its collective receives; else NULL */
+    pli_msg     ***piece;      /* [n_parts] of lists: [n_pieces] what its collective receives; of exchanges [2 n_pieces],
+                                * behind them what it sends; else NULL                               */
     int32_t        n_pieces;   /* how many workers take part in the attempt that was begun last      */
     bool           begun;      /* the collectives of this attempt are under way, or over             */
     int64_t        step;       /* how many the worker has ended */

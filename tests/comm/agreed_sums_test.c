@@ -2,10 +2,11 @@
  * others hear of it at any later one, and a worker comes back to its machine whenever it likes. Ranks are cut off, too:
  * the others take them for dead, but they go on, and what is on its way to them and from them arrives.
  *
- * Rank h has an item; to each step it gives a vector in which the item is 1, and the same as a list. When a step ends,
- * each item must be 1 in the sum and in the lists together: it is in no part twice, and in none that counts is it
- * missing, on ranks that are cut off as well. All other living ranks end all steps. A failing
- * seed is replayed by PLAIT_SEED=seed; PLAIT_SCHEDULES=n runs n. */
+ * Rank h has an item; to each step it gives a vector in which the item is 1, and the same as a list, and as a message to
+ * each other. When a step ends, each item must be 1 in the sum, in the lists together, and in what the others had for
+ * the rank together with its own: it is in no part twice, and in none that counts is it missing, on ranks that are cut
+ * off as well. What comes in a message was meant for who gets it. All other living ranks end all steps. A failing seed
+ * is replayed by PLAIT_SEED=seed; PLAIT_SCHEDULES=n runs n. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,14 +19,14 @@
 #include "comm/agreed_sums.h"
 #include "direct/direct.h"
 
-enum { RANKS = 6, STEPS = 4, SCHEDULES = 3000, SCHEDULES_FULL = 40000, EVENTS = 200000, PARTS = 2 };
+enum { RANKS = 6, STEPS = 4, SCHEDULES = 3000, SCHEDULES_FULL = 40000, EVENTS = 200000, PARTS = 3 };
 
 typedef struct worker {
     pli_agreed_sums sums;
     bool            lives, gave; /* gave: it is at the end of a step */
     bool            cut_off;
     int64_t         count[RANKS], sum[RANKS];
-    pli_msg        *piece[RANKS];
+    pli_msg        *piece[RANKS], *gives[RANKS], *came[RANKS];
     pli_agreed_part part[PARTS];
 } worker;
 
@@ -69,11 +70,25 @@ static void make(world *all, uint64_t seed) {
 
 static void destroy(world *all) {
     for (int32_t r = 0; r < all->ranks; r++) {
-        for (int32_t v = 0; v < RANKS; v++) pli_msg_free(&all->w[r].piece[v]);
+        for (int32_t v = 0; v < RANKS; v++) {
+            pli_msg_free(&all->w[r].piece[v]);
+            pli_msg_free(&all->w[r].gives[v]);
+            pli_msg_free(&all->w[r].came[v]);
+        }
         pli_msg_free(&all->w[r].part[1].list);
         pli_agreed_sums_destroy(&all->w[r].sums);
     }
     direct_free(&all->d);
+}
+
+/* What rank r has for rank `to`: its items, and for whom they are. */
+static void make_message(const world *all, worker *me, int32_t to) {
+    const size_t bytes = (size_t)all->ranks * sizeof *me->count;
+    pli_msg_free(&me->gives[to]);
+    me->gives[to] = pli_msg_new(bytes + sizeof(int64_t));
+    assert_non_null(me->gives[to]);
+    memcpy(pli_msg_body(me->gives[to]), me->count, bytes);
+    ((int64_t *)pli_msg_body(me->gives[to]))[all->ranks] = to;
 }
 
 static void give(world *all, int32_t r) {
@@ -87,6 +102,9 @@ static void give(world *all, int32_t r) {
     me->part[1] = (pli_agreed_part){ .list = pli_msg_new(bytes), .piece = me->piece };
     assert_non_null(me->part[1].list);
     memcpy(pli_msg_body(me->part[1].list), me->count, bytes);
+    for (int32_t v = 0; v < all->ranks; v++)
+        if (v != r) make_message(all, me, v);
+    me->part[2] = (pli_agreed_part){ .gives = me->gives, .piece = me->came };
     (void)direct_enter(all->d, r, PLI_PORT_AGREED, &now_ns);
     assert_int_equal(pli_agreed_sums_give(&me->sums, PARTS, me->part, &err), PLAIT_OK);
     direct_leave(all->d, r, PLI_PORT_AGREED);
@@ -96,13 +114,19 @@ static void give(world *all, int32_t r) {
 static void check(const world *all, int32_t r) {
     const worker *me = &all->w[r];
     for (int32_t i = 0; i < all->ranks; i++) {
-        int64_t listed = 0;
-        for (int32_t v = 0; v < all->ranks; v++)
+        int64_t listed = 0, came = me->count[i];
+        for (int32_t v = 0; v < all->ranks; v++) {
             if (me->piece[v]->head.body_bytes > 0) listed += ((const int64_t *)pli_msg_body(me->piece[v]))[i];
-        if (me->sum[i] != 1 || listed != 1)
-            fail_msg("seed %llu, %d ranks: rank %d ended step %lld with item %d %lld times, %lld times in lists",
+            if (me->came[v]->head.body_bytes == 0) continue;
+            came += ((const int64_t *)pli_msg_body(me->came[v]))[i];
+            if (((const int64_t *)pli_msg_body(me->came[v]))[all->ranks] != r)
+                fail_msg("seed %llu: rank %d got what was another's", (unsigned long long)all->seed, r);
+        }
+        if (me->sum[i] != 1 || listed != 1 || came != 1)
+            fail_msg("seed %llu, %d ranks: rank %d ended step %lld with item %d %lld times, %lld times in lists, %lld in "
+                     "messages",
                      (unsigned long long)all->seed, all->ranks, r, (long long)me->sums.step - 1, i,
-                     (long long)me->sum[i], (long long)listed);
+                     (long long)me->sum[i], (long long)listed, (long long)came);
     }
 }
 
