@@ -6,7 +6,7 @@
  *     size     of the filtered part (filter.h), which follows
  * An owner's sum: size and the filtered part, if anybody has touched the table. Nothing follows for an empty stripe.
  * All numbers are LEB128. */
-#include "table/copies/coded.h"
+#include "table/copies/coded_impl.h"
 
 #include "comm/collective.h"
 #include "table/state/updates.h"
@@ -20,8 +20,8 @@ void pli_coded_stripe(const pli_coded *coded, int32_t stripe, int64_t *first_out
         *n_out = coded->rows;
         return;
     }
-    *first_out = pli_slice_first(coded->rows, stripe, coded->place.workers);
-    *n_out = pli_slice_first(coded->rows, stripe + 1, coded->place.workers) - *first_out;
+    *first_out = pli_slice_first(coded->rows, stripe, coded->stripes);
+    *n_out = pli_slice_first(coded->rows, stripe + 1, coded->stripes) - *first_out;
 }
 
 static plait_status open_chain(pli_coded *c, int32_t stripe, pli_chain *chain, plait_error *err) {
@@ -35,16 +35,31 @@ static plait_status open_chain(pli_coded *c, int32_t stripe, pli_chain *chain, p
 }
 
 static plait_status open_chains(pli_coded *c, plait_error *err) {
-    const int32_t workers = c->place.workers, me = c->in_stripes ? c->place.rank : 0;
+    const int32_t workers = c->place.workers;
     c->up = pli_calloc((size_t)c->stripes, sizeof *c->up);
     c->from = pli_calloc((size_t)workers, sizeof *c->from);
-    c->of = pli_calloc((size_t)workers, sizeof *c->of);
+    c->of = pli_calloc((size_t)c->stripes, sizeof *c->of);
     if (c->up == NULL || c->from == NULL || c->of == NULL)
         return pli_fail(err, PLAIT_ENOMEM, "no memory for the filters of table %s", c->spec->name);
     for (int32_t s = 0; s < c->stripes; s++) PLI_TRY(open_chain(c, s, &c->up[s], err));
-    for (int32_t w = 0; w < workers; w++) PLI_TRY(open_chain(c, me, &c->from[w], err));
-    for (int32_t w = 0; c->in_stripes && w < workers; w++) PLI_TRY(open_chain(c, w, &c->of[w], err));
-    return c->in_stripes ? open_chain(c, me, &c->down, err) : PLAIT_OK;
+    for (int32_t w = 0; w < workers; w++)
+        if (!c->dead[w]) PLI_TRY(open_chain(c, c->mine, &c->from[w], err));
+    for (int32_t s = 0; c->in_stripes && s < c->stripes; s++) PLI_TRY(open_chain(c, s, &c->of[s], err));
+    return c->in_stripes ? open_chain(c, c->mine, &c->down, err) : PLAIT_OK;
+}
+
+/* Who has which stripe, and how many there are. */
+static void cut(pli_coded *c) {
+    int32_t mine = 0;
+    c->n_living = 0;
+    for (int32_t w = 0; w < c->place.workers; w++) {
+        if (c->dead[w]) continue;
+        if (w == c->place.rank) mine = c->n_living;
+        c->living[c->n_living++] = w;
+    }
+    c->in_stripes = !c->spec->keyed && !c->place.whole && c->n_living > 2;
+    c->stripes = c->in_stripes ? c->n_living : 1;
+    c->mine = c->in_stripes ? mine : 0;
 }
 
 plait_status pli_coded_open(const pli_spec *spec, const pli_coded_place *place, pli_coded **coded_out,
@@ -54,11 +69,17 @@ plait_status pli_coded_open(const pli_spec *spec, const pli_coded_place *place, 
     const int64_t width = pli_value_bytes(spec->exact ? PLAIT_F64 : spec->type);
     c->spec = spec;
     c->place = *place;
-    c->in_stripes = !spec->keyed && !place->whole && place->workers > 2;
-    c->stripes = c->in_stripes ? place->workers : 1;
     c->type = spec->exact ? PLAIT_F64 : spec->type; /* cells are so many doubles: updates.h */
     c->rows = spec->keyed ? spec->rows : spec->rows * spec->cols;
     c->cols = (spec->keyed ? pli_sum_row_bytes(spec) : spec->sum_width) / width;
+    c->dead = pli_calloc((size_t)place->workers, 1);
+    c->living = pli_array((size_t)place->workers, sizeof *c->living);
+    c->saved = pli_calloc((size_t)place->workers, 1);
+    if (c->dead == NULL || c->living == NULL || c->saved == NULL) {
+        pli_coded_close(&c);
+        return pli_fail(err, PLAIT_ENOMEM, "no memory for the filters of table %s", spec->name);
+    }
+    cut(c);
     plait_status status = pli_filters_read(spec->filter, &place->scope, &c->list, err);
     if (status >= 0) status = open_chains(c, err);
     if (status < 0) pli_coded_close(&c);
@@ -66,22 +87,38 @@ plait_status pli_coded_open(const pli_spec *spec, const pli_coded_place *place, 
     return status;
 }
 
-static void close_chains(pli_chain *chain, int32_t n) {
-    for (int32_t i = 0; chain != NULL && i < n; i++) pli_chain_close(&chain[i]);
-    pli_free(chain);
+static void close_array(pli_chain **chain, int32_t n) {
+    for (int32_t i = 0; *chain != NULL && i < n; i++) pli_chain_close(&(*chain)[i]);
+    pli_free(*chain);
+    *chain = NULL;
+}
+
+static void close_chains(pli_coded *c) {
+    close_array(&c->up, c->stripes);
+    close_array(&c->from, c->place.workers);
+    close_array(&c->of, c->stripes);
+    pli_chain_close(&c->down);
 }
 
 void pli_coded_close(pli_coded **coded_ptr) {
     pli_coded *c = *coded_ptr;
     *coded_ptr = NULL;
     if (c == NULL) return;
-    close_chains(c->up, c->stripes);
-    close_chains(c->from, c->place.workers);
-    close_chains(c->of, c->place.workers);
-    pli_chain_close(&c->down);
+    close_chains(c);
     pli_chain_close(&c->scratch);
     pli_bytes_free(&c->body);
+    pli_free(c->dead);
+    pli_free(c->living);
+    pli_free(c->saved);
+    pli_free(c->before);
     pli_free(c);
+}
+
+plait_status pli_coded_open_anew(pli_coded *c, const uint8_t *dead, plait_error *err) {
+    close_chains(c);
+    memcpy(c->dead, dead, (size_t)c->place.workers);
+    cut(c);
+    return open_chains(c, err);
 }
 
 /* --- one filtered part -------------------------------------------------------------------------------------------- */
@@ -109,7 +146,7 @@ static void swap_scratch(pli_coded *c, pli_chain *chain) {
     SWAP(pli_bytes, s->packed, chain->packed);
 }
 
-static plait_part part_of(const pli_coded *c, int32_t worker, int32_t stripe, int64_t clock) {
+plait_part pli_coded_part_of(const pli_coded *c, int32_t worker, int32_t stripe, int64_t clock) {
     return (plait_part){ .way = PLAIT_PUSHED, .table = c->spec->id, .worker = worker, .server = stripe,
                          .seed = c->place.seed, .clock = clock, .type = c->type, .cols = c->cols,
                          .l1 = c->spec->ruled ? c->spec->rule.l1 : 0 };
@@ -120,10 +157,6 @@ static bool put_number(pli_bytes *out, uint64_t x) {
     if (at == NULL) return false;
     out->n += pli_varint_put(at, x);
     return true;
-}
-
-static plait_status no_memory(const pli_coded *c, plait_error *err) {
-    return pli_fail(err, PLAIT_ENOMEM, "table %s: no memory for a filtered sum", c->spec->name);
 }
 
 static plait_status malformed(const pli_coded *c, int32_t worker, plait_error *err) {
@@ -143,7 +176,7 @@ static plait_status put(pli_coded *c, pli_chain *chain, const plait_part *part, 
     return (part->keys == NULL || put_number(out, (uint64_t)n)) && put_number(out, (uint64_t)c->body.n) &&
                    pli_bytes_add(out, c->body.data, c->body.n)
                ? PLAIT_OK
-               : no_memory(c, err);
+               : pli_coded_no_memory(c, err);
 }
 
 /* Reads size and bytes. */
@@ -163,18 +196,20 @@ static plait_status take(pli_coded *c, pli_chain *chain, const plait_part *part,
 plait_status pli_coded_put(pli_coded *c, int32_t stripe, int64_t clock, const pli_pending *own, pli_bytes *out,
                            plait_error *err) {
     const bool     keyed = c->spec->keyed, increase = keyed && pli_rowset_is_increasing(&own->set);
-    plait_part     part = part_of(c, c->place.rank, stripe, clock);
+    plait_part     part = pli_coded_part_of(c, c->place.rank, stripe, clock);
     const uint64_t nothing[1] = { 0 };
-    if (!put_number(out, own->touched ? 1 + 2 * (uint64_t)own->examples + increase : 0)) return no_memory(c, err);
+    if (!put_number(out, own->touched ? 1 + 2 * (uint64_t)own->examples + increase : 0)) return pli_coded_no_memory(c, err);
     if (!own->touched) return PLAIT_OK;
     part.examples = own->examples;
     if (keyed) {
         part.n = own->set.n;
         part.keys = own->set.n > 0 ? own->set.keys : nothing;
+        PLI_TRY(pli_coded_save(c, &c->up[0], 0, &part, err));
         return put(c, &c->up[0], &part, own->sum, out, err);
     }
     pli_coded_stripe(c, stripe, &part.first, &part.n);
     if (part.n == 0) return PLAIT_OK;
+    PLI_TRY(pli_coded_save(c, &c->up[stripe], stripe, &part, err));
     return put(c, &c->up[stripe], &part, pli_at_const(own->sum, part.first * c->spec->sum_width), out, err);
 }
 
@@ -189,8 +224,8 @@ static plait_status take_head(const pli_coded *c, int32_t from, const unsigned c
 
 plait_status pli_coded_add(pli_coded *c, int32_t from, int64_t clock, const unsigned char **at,
                            const unsigned char *end, void *sum, pli_coded_push *push, plait_error *err) {
-    const int32_t  stripe = c->in_stripes ? c->place.rank : 0;
-    plait_part     part = part_of(c, from, stripe, clock);
+    const int32_t  stripe = c->mine;
+    plait_part     part = pli_coded_part_of(c, from, stripe, clock);
     pli_coded_push theirs;
     pli_decoded    decoded = { 0 };
     bool           increase;
@@ -209,7 +244,7 @@ plait_status pli_coded_add(pli_coded *c, int32_t from, int64_t clock, const unsi
 plait_status pli_coded_take_rows(pli_coded *c, int32_t from, int64_t clock, const unsigned char **at,
                                  const unsigned char *end, pli_push_part *rows, pli_decoded *decoded,
                                  plait_error *err) {
-    plait_part     part = part_of(c, from, 0, clock);
+    plait_part     part = pli_coded_part_of(c, from, 0, clock);
     pli_coded_push theirs;
     bool           increase;
     uint64_t       n;
@@ -231,62 +266,24 @@ plait_status pli_coded_take_rows(pli_coded *c, int32_t from, int64_t clock, cons
 
 plait_status pli_coded_put_sum(pli_coded *c, int64_t clock, const pli_coded_push *push, const void *sum,
                                pli_bytes *out, plait_error *err) {
-    plait_part part = part_of(c, c->place.rank, c->place.rank, clock);
+    plait_part part = pli_coded_part_of(c, c->place.rank, c->mine, clock);
     part.examples = push->examples;
-    pli_coded_stripe(c, c->place.rank, &part.first, &part.n);
+    pli_coded_stripe(c, c->mine, &part.first, &part.n);
     if (!push->touched || part.n == 0) return PLAIT_OK;
+    PLI_TRY(pli_coded_save(c, &c->down, c->mine, &part, err));
     return put(c, &c->down, &part, pli_at_const(sum, part.first * c->spec->sum_width), out, err);
 }
 
-plait_status pli_coded_take_sum(pli_coded *c, int32_t owner, int64_t clock, const pli_coded_push *push,
+plait_status pli_coded_take_sum(pli_coded *c, int32_t stripe, int64_t clock, const pli_coded_push *push,
                                 const unsigned char **at, const unsigned char *end, void *sum, plait_error *err) {
-    plait_part  part = part_of(c, owner, owner, clock);
-    pli_decoded decoded = { 0 };
+    const int32_t owner = c->living[stripe];
+    plait_part    part = pli_coded_part_of(c, owner, stripe, clock);
+    pli_decoded   decoded = { 0 };
     part.examples = push->examples;
-    pli_coded_stripe(c, owner, &part.first, &part.n);
+    pli_coded_stripe(c, stripe, &part.first, &part.n);
     if (!push->touched || part.n == 0) return PLAIT_OK;
-    PLI_TRY(take(c, &c->of[owner], &part, owner, at, end, &decoded, err));
+    PLI_TRY(take(c, &c->of[stripe], &part, owner, at, end, &decoded, err));
     memcpy(pli_at(sum, part.first * c->spec->sum_width), decoded.values, (size_t)(part.n * c->spec->sum_width));
     pli_decoded_free(&decoded);
     return PLAIT_OK;
-}
-
-/* --- what is kept ------------------------------------------------------------------------------------------------- */
-
-static void add_kept(const pli_coded *c, pli_chain *chain, int32_t stripe, void *values) {
-    plait_part part = part_of(c, 0, stripe, 0);
-    pli_coded_stripe(c, stripe, &part.first, &part.n);
-    pli_residual_add_to(&chain->residual, &part, pli_at(values, part.first * c->spec->sum_width));
-}
-
-void pli_coded_kept(const pli_coded *c, bool of_sums, void *values) {
-    memset(values, 0, (size_t)(c->rows * c->spec->sum_width));
-    for (int32_t s = 0; !of_sums && s < c->stripes; s++) add_kept(c, &c->up[s], s, values);
-    if (of_sums && c->in_stripes) add_kept(c, (pli_chain *)&c->down, c->place.rank, values);
-}
-
-static plait_status keep(pli_coded *c, pli_chain *chain, int32_t stripe, const void *values) {
-    plait_part part = part_of(c, 0, stripe, 0);
-    pli_coded_stripe(c, stripe, &part.first, &part.n);
-    const int64_t bytes = part.n * c->spec->sum_width;
-    void         *both = pli_malloc((size_t)bytes);
-    if (both == NULL) return PLAIT_ENOMEM;
-    if (bytes > 0) memcpy(both, pli_at_const(values, part.first * c->spec->sum_width), (size_t)bytes);
-    pli_residual_add_to(&chain->residual, &part, both);
-    plait_status status = pli_residual_set(&chain->residual, &part, both);
-    pli_free(both);
-    return status;
-}
-
-plait_status pli_coded_keep(pli_coded *c, bool of_sums, const void *values, plait_error *err) {
-    plait_status status = PLAIT_OK;
-    for (int32_t s = 0; !of_sums && status >= 0 && s < c->stripes; s++) /* up[me] would never be sent */
-        status = keep(c, c->in_stripes && s == c->place.rank ? &c->down : &c->up[s], s, values);
-    if (of_sums) status = c->in_stripes ? keep(c, &c->down, c->place.rank, values) : keep(c, &c->up[0], 0, values);
-    return status < 0 ? no_memory(c, err) : PLAIT_OK;
-}
-
-void pli_coded_forget(pli_coded *c) {
-    for (int32_t s = 0; s < c->stripes; s++) pli_residual_clear(&c->up[s].residual);
-    if (c->in_stripes) pli_residual_clear(&c->down.residual);
 }

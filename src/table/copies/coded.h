@@ -17,6 +17,11 @@
  * A tree's or a ring's inner node would decode, add and encode once a level: log W or W errors on top of each other
  * instead of two.
  *
+ * Where a sum may have to be made again, without a worker that has died (mirror.h, holds), the table is cut among those
+ * that live. Each of them keeps what it kept, wherever the stripes are now: what an owner kept of its stripe's sum goes
+ * with its own updates of the values that another owns from then on, and is in their next sum once, as before. What the
+ * dead worker kept, of its updates and of its stripe's sum, is lost.
+ *
  * To filters a dense table is one column: a *value* is a row of it. So topk:0.01 chooses a hundredth of the values, as
  * the papers mean it, and onebit has two means for each 256 values. The sum of what was applied and of all residuals is
  * the sum of what was pushed, up to the rounding of these additions themselves.
@@ -41,6 +46,7 @@ typedef struct pli_coded_place {
     uint64_t         seed;
     int32_t          rank, workers;
     bool             whole; /* dense tables go whole, too: their sums fly */
+    bool             holds; /* a sum may be put back */
 } pli_coded_place;
 
 /* One worker's end of a table's filtered sums. */
@@ -51,19 +57,37 @@ typedef struct pli_coded {
     plait_type       type;       /* the table as filters see it: */
     int64_t          rows, cols; /* dense: [values, 1]           */
     pli_filters_list list;
+    uint8_t         *dead;    /* [workers] 1: the table is not cut for this one, and nothing comes from it */
+    int32_t         *living;  /* [workers] the others, n_living of them, in order: stripe s is living[s]'s */
+    int32_t          n_living;
+    int32_t          mine;    /* in stripes: the own one; else 0                                           */
     int32_t          stripes; /* 1: whole                                                                  */
     pli_chain       *up;      /* [stripes] encodes the own part of a stripe; keeps what is left of it      */
     pli_chain       *from;    /* [workers] decodes a worker's part of the own stripe, or of everything     */
-    pli_chain       *of;      /* in stripes: [workers] decodes the sum of a worker's stripe                */
+    pli_chain       *of;      /* [stripes] in stripes: decodes the sum of a stripe                         */
     pli_chain        down;    /* in stripes: encodes the sum of the own stripe; keeps what is left of it   */
     pli_chain        scratch; /* lends its memory to the chain that works                                  */
     pli_bytes        body;
+    /* place.holds: what the chains kept before they made the parts of the sum that is under way */
+    void            *before;  /* dense: [rows]; keyed: of the rows that the worker has touched             */
+    int64_t          before_bytes;
+    uint8_t         *saved;   /* [stripes] 1: of that stripe's chain it is there                           */
 } pli_coded;
 
 /** spec, and the filters that place->scope names, are borrowed; spec->filter is not empty. Errors: ENOMEM, EREFUSED. */
 plait_status pli_coded_open(const pli_spec *spec, const pli_coded_place *place, pli_coded **coded_out,
                             plait_error *err);
 void         pli_coded_close(pli_coded **coded);
+
+/** From now on parts are of those that live: all but the dead [workers]. What is kept of dense and of keyed tables stays,
+ *  and lists that filters have learned are forgotten, so all workers do this between the same two sums. Does nothing if
+ *  the dead are the same as before. Errors: ENOMEM; the filters are of no use any more then. */
+plait_status pli_coded_recut(pli_coded *coded, const uint8_t *dead, plait_error *err);
+/** place.holds: the sum whose parts were put is not made. What is kept is as it was before, and pli_coded_recut
+ *  follows. own: the part that was put. Errors: ENOMEM. */
+plait_status pli_coded_put_back(pli_coded *coded, const pli_pending *own, plait_error *err);
+/** place.holds: it is made. */
+void pli_coded_settle(pli_coded *coded);
 
 /** The values [first, first + n) of the dense table that a stripe has. */
 void pli_coded_stripe(const pli_coded *coded, int32_t stripe, int64_t *first_out, int64_t *n_out);
@@ -90,8 +114,8 @@ plait_status pli_coded_take_rows(pli_coded *coded, int32_t from, int64_t clock, 
 /** In stripes, at the owner: appends the sum [values of the table] of the own stripe. push: of all workers. */
 plait_status pli_coded_put_sum(pli_coded *coded, int64_t clock, const pli_coded_push *push, const void *sum,
                                pli_bytes *out, plait_error *err);
-/** Reads what an owner has put into sum. *at moves on. Errors: EFORMAT, ENOMEM. */
-plait_status pli_coded_take_sum(pli_coded *coded, int32_t owner, int64_t clock, const pli_coded_push *push,
+/** Reads what a stripe's owner has put into sum. *at moves on. Errors: EFORMAT, ENOMEM. */
+plait_status pli_coded_take_sum(pli_coded *coded, int32_t stripe, int64_t clock, const pli_coded_push *push,
                                 const unsigned char **at, const unsigned char *end, void *sum, plait_error *err);
 
 /* --- what is kept, for tests (dense tables): a checkpoint of a table with filters that lose something is refused - */

@@ -1,5 +1,8 @@
 /* Filtered sums over bare machines, by seed: every worker ends with the same bits, and what was applied plus all that
- * is kept is what was pushed. Mistakes that are planted here must be seen by these two checks. */
+ * is kept is what was pushed. Mistakes that are planted here must be seen by these two checks.
+ *
+ * In some runs workers die: in the midst of a clock, which the others then make again without them. What the dead kept is
+ * lost, and nothing else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +27,10 @@ typedef enum mistake {
     TWICE,      /* its residual is added twice                              */
     ELSEWHERE,  /* its residual is kept at another worker, too              */
     OWN_EXACT,  /* it takes its own part, or its stripe's sum, as it was    */
-    OWNER_LOSES /* the owner of a stripe keeps nothing of what its sum lost */
+    OWNER_LOSES, /* the owner of a stripe keeps nothing of what its sum lost */
+    AS_IT_IS,    /* a sum is put back, but its residual stays as it has become    */
+    TOO_LATE,    /* it is put back, though the clock has ended                    */
+    ANEW         /* its residual does not survive a new cut                       */
 } mistake;
 
 typedef struct setting {
@@ -47,7 +53,8 @@ typedef struct world {
     mistake        mistake;
     pli_spec       spec;
     int32_t        workers;
-    bool           whole;
+    bool           whole, mortal;
+    uint8_t        dead[WORKERS_MAX];
     int64_t        values;
     pli_random     random;
     pli_coded     *coded[WORKERS_MAX];
@@ -63,6 +70,8 @@ static world the;
         if (!(condition)) fail_msg("%s, %d workers: %s", the.s->filter, (int)the.workers, #condition);              \
     while (0)
 
+static bool lives(int32_t w) { return !the.dead[w]; }
+
 static uint64_t pick(uint64_t n) { return pli_random_below(&the.random, n); }
 
 static void open_world(const setting *s, uint64_t seed, mistake m) {
@@ -73,6 +82,7 @@ static void open_world(const setting *s, uint64_t seed, mistake m) {
     the.random = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 77, 0);
     the.workers = 2 + (int32_t)pick(WORKERS_MAX - 1);
     the.whole = pick(4) == 0;
+    the.mortal = m >= AS_IT_IS || (m == NONE && pick(2) == 0);
     plait_table_opts_init(&opts);
     opts.name = "t";
     opts.type = pick(2) == 0 ? PLAIT_F32 : PLAIT_F64;
@@ -84,7 +94,8 @@ static void open_world(const setting *s, uint64_t seed, mistake m) {
     strcpy(the.spec.filter, s->filter);
     the.values = the.spec.rows * the.spec.cols;
     for (int32_t w = 0; w < the.workers; w++) {
-        const pli_coded_place place = { .seed = seed, .rank = w, .workers = the.workers, .whole = the.whole };
+        const pli_coded_place place = { .seed = seed, .rank = w, .workers = the.workers, .whole = the.whole,
+                                        .holds = the.mortal };
         SURE(pli_coded_open(&the.spec, &place, &the.coded[w], NULL) == PLAIT_OK);
         pli_pending_init(&the.own[w], &the.spec, 0);
     }
@@ -122,23 +133,27 @@ static double at(const void *values, int64_t i) { return pli_updates_at(&the.spe
 
 /* --- what is kept ------------------------------------------------------------------------------------------------- */
 
-static void add_kept(double *to) {
+/* Adds what worker w keeps, times sign, to values. */
+static void add_kept_of(int32_t w, double sign, double *to) {
     unsigned char kept[VALUES_MAX * sizeof(double)];
-    for (int32_t w = 0; w < the.workers; w++) {
-        for (int of_sums = 0; of_sums < 2 && !the.s->keyed; of_sums++) {
-            pli_coded_kept(the.coded[w], of_sums != 0, kept);
-            for (int64_t i = 0; i < the.values; i++) to[i] += at(kept, i);
-        }
-        const pli_residual *r = &the.coded[w]->up[0].residual;
-        for (int64_t i = 0; the.s->keyed && i < r->set.n * the.spec.cols; i++)
-            to[(int64_t)r->set.keys[i / the.spec.cols] * the.spec.cols + i % the.spec.cols] += at(r->values, i);
+    for (int of_sums = 0; of_sums < 2 && !the.s->keyed; of_sums++) {
+        pli_coded_kept(the.coded[w], of_sums != 0, kept);
+        for (int64_t i = 0; i < the.values; i++) to[i] += sign * at(kept, i);
     }
+    const pli_residual *r = &the.coded[w]->up[0].residual;
+    for (int64_t i = 0; the.s->keyed && i < r->set.n * the.spec.cols; i++)
+        to[(int64_t)r->set.keys[i / the.spec.cols] * the.spec.cols + i % the.spec.cols] += sign * at(r->values, i);
+}
+
+static void add_kept(double *to) {
+    for (int32_t w = 0; w < the.workers; w++)
+        if (lives(w)) add_kept_of(w, 1, to);
 }
 
 static void go_wrong(void) {
     unsigned char kept[VALUES_MAX * sizeof(double)];
     pli_coded    *one = the.coded[1];
-    if (the.mistake == NONE || the.mistake == OWN_EXACT) return;
+    if (the.mistake == NONE || the.mistake == OWN_EXACT || the.mistake >= AS_IT_IS) return;
     pli_coded_kept(one, false, kept);
     if (the.mistake == DROPPED) pli_coded_forget(one);
     if (the.mistake == TWICE) SURE(pli_coded_keep(one, false, kept, NULL) == PLAIT_OK);
@@ -154,46 +169,66 @@ typedef struct mail {
 
 static mail post;
 
+static int32_t first_living(void) {
+    int32_t w = 0;
+    while (!lives(w)) w++;
+    return w;
+}
+
 static void add_all(int32_t w, int64_t clock, void *sum, pli_coded_push *push) {
-    for (int32_t from = 0; from < the.workers; from++) {
-        if (the.coded[w]->in_stripes && from == w) continue;
-        const pli_bytes     *body = &post.body[from][the.coded[w]->in_stripes ? w : 0];
+    const pli_coded *c = the.coded[w];
+    for (int32_t i = 0; i < c->n_living; i++) {
+        const int32_t from = c->living[i];
+        if (c->in_stripes && from == w) continue;
+        const pli_bytes     *body = &post.body[from][c->mine];
         const unsigned char *data = body->data, *end = data + body->n;
         SURE(pli_coded_add(the.coded[w], from, clock, &data, end, sum, push, NULL) == PLAIT_OK && data == end);
     }
 }
 
-static void sum_in_stripes(int64_t clock) {
+/* The parts of those that live; of all others' stripes, where the table is cut. */
+static void put_parts(int64_t clock) {
+    for (int32_t w = 0; w < the.workers; w++)
+        for (int32_t s = 0; lives(w) && s < the.coded[w]->stripes; s++) {
+            if (the.coded[w]->in_stripes && s == the.coded[w]->mine) continue;
+            SURE(pli_coded_put(the.coded[w], s, clock, &the.own[w], &post.body[w][s], NULL) == PLAIT_OK);
+        }
+}
+
+static void add_own_stripe(int32_t w, int64_t clock, pli_coded_push *push, pli_bytes *sum) {
+    if (the.own[w].touched) memcpy(the.result[w], the.own[w].sum, (size_t)(the.values * the.spec.width));
+    else pli_updates_clear(&the.spec, the.values, the.result[w]);
+    *push = (pli_coded_push){ the.own[w].touched, the.own[w].touched ? the.own[w].examples : 0 };
+    add_all(w, clock, the.result[w], push);
+    SURE(pli_coded_put_sum(the.coded[w], clock, push, the.result[w], sum, NULL) == PLAIT_OK);
+}
+
+static void sum_in_stripes(int64_t clock, bool ends) {
     pli_coded_push pushes[WORKERS_MAX] = { { 0 } };
     pli_bytes      sums[WORKERS_MAX] = { { 0 } };
-    for (int32_t w = 0; w < the.workers; w++)
-        for (int32_t to = 0; to < the.workers; to++)
-            if (to != w)
-                SURE(pli_coded_put(the.coded[w], to, clock, &the.own[w], &post.body[w][to], NULL) == PLAIT_OK);
+    const int32_t  one = first_living();
+    put_parts(clock);
     for (int32_t w = 0; w < the.workers; w++) {
-        if (the.own[w].touched) memcpy(the.result[w], the.own[w].sum, (size_t)(the.values * the.spec.width));
-        else pli_updates_clear(&the.spec, the.values, the.result[w]);
-        pushes[w] = (pli_coded_push){ the.own[w].touched, the.own[w].touched ? the.own[w].examples : 0 };
-        add_all(w, clock, the.result[w], &pushes[w]);
-        SURE(pushes[w].examples == pushes[0].examples && pushes[w].touched == pushes[0].touched);
-        SURE(pli_coded_put_sum(the.coded[w], clock, &pushes[w], the.result[w], &sums[w], NULL) == PLAIT_OK);
+        if (!lives(w)) continue;
+        add_own_stripe(w, clock, &pushes[w], &sums[w]);
+        SURE(pushes[w].examples == pushes[one].examples && pushes[w].touched == pushes[one].touched);
     }
-    for (int32_t w = 0; w < the.workers; w++)
-        for (int32_t owner = 0; owner < the.workers; owner++) {
-            const unsigned char *data = sums[owner].data, *end = data + sums[owner].n;
-            if (the.mistake == OWN_EXACT && w == 1 && owner == 1) continue;
-            SURE(pli_coded_take_sum(the.coded[w], owner, clock, &pushes[w], &data, end, the.result[w], NULL) ==
-                     PLAIT_OK &&
+    for (int32_t w = 0; w < the.workers && ends; w++)
+        for (int32_t s = 0; lives(w) && s < the.coded[w]->stripes; s++) {
+            const pli_bytes     *sum = &sums[the.coded[w]->living[s]];
+            const unsigned char *data = sum->data, *end = data + sum->n;
+            if (the.mistake == OWN_EXACT && w == 1 && s == 1) continue;
+            SURE(pli_coded_take_sum(the.coded[w], s, clock, &pushes[w], &data, end, the.result[w], NULL) == PLAIT_OK &&
                  data == end);
         }
     for (int32_t w = 0; w < the.workers; w++) pli_bytes_free(&sums[w]);
 }
 
-static void sum_whole(int64_t clock) {
-    for (int32_t w = 0; w < the.workers; w++)
-        SURE(pli_coded_put(the.coded[w], 0, clock, &the.own[w], &post.body[w][0], NULL) == PLAIT_OK);
-    for (int32_t w = 0; w < the.workers; w++) {
+static void sum_whole(int64_t clock, bool ends) {
+    put_parts(clock);
+    for (int32_t w = 0; w < the.workers && ends; w++) {
         pli_coded_push push = { 0 };
+        if (!lives(w)) continue;
         pli_updates_clear(&the.spec, the.values, the.result[w]);
         add_all(w, clock, the.result[w], &push);
         if (the.mistake == OWN_EXACT && w == 1 && the.own[1].touched)
@@ -201,39 +236,82 @@ static void sum_whole(int64_t clock) {
     }
 }
 
-static void sum_lists(int64_t clock) {
-    for (int32_t w = 0; w < the.workers; w++)
-        SURE(pli_coded_put(the.coded[w], 0, clock, &the.own[w], &post.body[w][0], NULL) == PLAIT_OK);
-    for (int32_t w = 0; w < the.workers; w++) {
+static void take_list(int32_t w, int32_t from, int64_t clock) {
+    const unsigned char *data = post.body[from][0].data, *end = data + post.body[from][0].n;
+    pli_push_part        part;
+    pli_decoded          decoded = { 0 };
+    int64_t              row[ROWS_MAX];
+    SURE(pli_coded_take_rows(the.coded[w], from, clock, &data, end, &part, &decoded, NULL) == PLAIT_OK);
+    SURE(data == end && part.n <= the.spec.rows && part.touched == the.own[from].touched);
+    for (int64_t i = 0; i < part.n; i++) row[i] = (int64_t)part.keys[i];
+    pli_updates_merge_rows(&the.spec, part.n, row, part.values, the.result[w]);
+    pli_decoded_free(&decoded);
+}
+
+static void sum_lists(int64_t clock, bool ends) {
+    put_parts(clock);
+    for (int32_t w = 0; w < the.workers && ends; w++) {
+        if (!lives(w)) continue;
         pli_updates_clear(&the.spec, the.values, the.result[w]);
-        for (int32_t from = 0; from < the.workers; from++) {
-            const unsigned char *data = post.body[from][0].data, *end = data + post.body[from][0].n;
-            pli_push_part        part;
-            pli_decoded          decoded = { 0 };
-            int64_t              row[ROWS_MAX];
-            SURE(pli_coded_take_rows(the.coded[w], from, clock, &data, end, &part, &decoded, NULL) == PLAIT_OK);
-            SURE(data == end && part.n <= the.spec.rows && part.touched == the.own[from].touched);
-            for (int64_t i = 0; i < part.n; i++) row[i] = (int64_t)part.keys[i];
-            pli_updates_merge_rows(&the.spec, part.n, row, part.values, the.result[w]);
-            pli_decoded_free(&decoded);
-        }
+        for (int32_t from = 0; from < the.workers; from++)
+            if (lives(from)) take_list(w, from, clock);
     }
 }
 
-static void run_clock(int64_t clock) {
-    for (int32_t w = 0; w < the.workers; w++) push(w);
-    if (the.s->keyed) sum_lists(clock);
-    else if (the.coded[0]->in_stripes) sum_in_stripes(clock);
-    else sum_whole(clock);
-    for (int64_t i = 0; i < the.values; i++) the.applied[i] += at(the.result[0], i);
-    for (int32_t w = 0; w < the.workers; w++) pli_pending_clear(&the.own[w]);
+static void free_mail(void) {
     for (int32_t w = 0; w < the.workers; w++)
         for (int32_t to = 0; to < the.workers; to++) pli_bytes_free(&post.body[w][to]);
 }
 
+/* ends: else a worker dies before all have it. */
+static void make_sums(int64_t clock, bool ends) {
+    if (the.s->keyed) sum_lists(clock, ends);
+    else if (the.coded[first_living()]->in_stripes) sum_in_stripes(clock, ends);
+    else sum_whole(clock, ends);
+    free_mail();
+}
+
+/* A worker dies in the clock, before or behind the exchange of parts: what it kept when the clock began is lost, and so
+ * is what it has pushed, for which nobody stands in here. */
+static void die_within(int64_t clock) {
+    const int32_t who = (int32_t)pick((uint64_t)the.workers);
+    if (the.coded[first_living()]->n_living == 1 || !lives(who) || (the.mistake != NONE && who == 1)) return;
+    add_kept_of(who, -1, the.pushed);
+    for (int64_t i = 0; i < the.own[who].set.n * the.spec.cols && the.s->keyed; i++)
+        the.pushed[(int64_t)the.own[who].set.keys[i / the.spec.cols] * the.spec.cols + i % the.spec.cols] -=
+            at(the.own[who].sum, i);
+    for (int64_t i = 0; i < the.values && !the.s->keyed && the.own[who].touched; i++)
+        the.pushed[i] -= at(the.own[who].sum, i);
+    if (pick(3) > 0 || the.mistake != NONE) make_sums(clock, false);
+    the.dead[who] = 1;
+    for (int32_t w = 0; w < the.workers; w++) {
+        if (!lives(w)) continue;
+        if (the.mistake == AS_IT_IS && w == 1) pli_coded_settle(the.coded[w]);
+        SURE(pli_coded_put_back(the.coded[w], &the.own[w], NULL) == PLAIT_OK);
+        if (the.mistake == ANEW && w == 1) pli_coded_forget(the.coded[w]);
+        SURE(pli_coded_recut(the.coded[w], the.dead, NULL) == PLAIT_OK);
+    }
+}
+
+static void end_clock(int32_t w) {
+    if (the.mistake == TOO_LATE && w == 1) SURE(pli_coded_put_back(the.coded[w], &the.own[w], NULL) == PLAIT_OK);
+    pli_coded_settle(the.coded[w]);
+    pli_pending_clear(&the.own[w]);
+}
+
+static void run_clock(int64_t clock) {
+    for (int32_t w = 0; w < the.workers; w++)
+        if (lives(w)) push(w);
+    while (the.mortal && pick(8) == 0) die_within(clock);
+    make_sums(clock, true);
+    for (int64_t i = 0; i < the.values; i++) the.applied[i] += at(the.result[first_living()], i);
+    for (int32_t w = 0; w < the.workers; w++) end_clock(w);
+}
+
 static bool all_have_the_same_bits(void) {
-    for (int32_t w = 1; w < the.workers; w++)
-        if (memcmp(the.result[w], the.result[0], (size_t)(the.values * the.spec.width)) != 0) return false;
+    const int32_t one = first_living();
+    for (int32_t w = 0; w < the.workers; w++)
+        if (lives(w) && memcmp(the.result[w], the.result[one], (size_t)(the.values * the.spec.width)) != 0) return false;
     return true;
 }
 
@@ -276,7 +354,7 @@ static void test_mistakes_are_seen(void **unused) {
     static const setting of[] = { { "topk:0.1", false, false }, { "onebit", true, false } };
     (void)unused;
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
-        for (int m = DROPPED; m <= OWNER_LOSES; m++) {
+        for (int m = DROPPED; m <= ANEW; m++) {
             int seen = 0;
             for (uint64_t seed = 0; seed < 12; seed++) seen += !run(&of[i], seed, (mistake)m);
             if (seen < 4) fail_msg("%s: mistake %d was seen in %d of 12 runs", of[i].filter, m, seen);

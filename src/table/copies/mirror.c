@@ -63,7 +63,8 @@ void pli_mirror_close(pli_mirror **mirror_ptr) {
 
 plait_status pli_mirror_filter(pli_mirror *mirror, const pli_filter_scope *scope, uint64_t seed, plait_error *err) {
     const pli_coded_place place = { .scope = *scope, .seed = seed, .rank = mirror->rank, .workers = mirror->workers,
-                                    .whole = !mirror->policy.ops->averages && pli_mirror_may_start(mirror, 1, 0) };
+                                    .whole = !mirror->policy.ops->averages && pli_mirror_may_start(mirror, 1, 0),
+                                    .holds = mirror->holds };
     return pli_coded_open(mirror->spec, &place, &mirror->coded, err);
 }
 
@@ -335,6 +336,7 @@ static void end_sum(pli_mirror *mirror) {
     pli_raise_push(mirror->sink, mirror->rank, PLI_EVENT_SUM, mirror->spec->id, sum->clock);
     mirror->first = sum->next;
     if (mirror->first == NULL) mirror->last = &mirror->first;
+    if (mirror->coded != NULL) pli_coded_settle(mirror->coded);
     keep_memory(mirror, sum);
     pli_mirror_free_sum(sum, mirror->workers);
 }

@@ -129,8 +129,9 @@ plait_status pli_mirror_result(pli_mirror *mirror, void **values_out, plait_erro
 /** The first sum is there, at that place (or, of lists, in piece): its values are these from now on. Apply follows. */
 void         pli_mirror_use_result(pli_mirror *mirror);
 /** The first sum is not made: the next take is of the same clock, and adds what comes until then to what the worker had
- *  in it. Reads show the values of the clock's beginning, without that. */
-void         pli_mirror_put_back(pli_mirror *mirror);
+ *  in it. Reads show the values of the clock's beginning, without that. What filters keep is as it was before. Errors:
+ *  ENOMEM. */
+plait_status pli_mirror_put_back(pli_mirror *mirror, plait_error *err);
 
 /** For spec->sharded: the first sum is complete in the values first .. first + n - 1, whose states begin with number
  *  `state`, for a push of so many examples. Only these values are updated. */

@@ -28,8 +28,9 @@ void pli_mirror_keep_result(pli_mirror *mirror, pli_sum *sum) {
     sum->values = NULL;
 }
 
-void pli_mirror_put_back(pli_mirror *mirror) {
-    pli_sum *sum = mirror->first;
+plait_status pli_mirror_put_back(pli_mirror *mirror, plait_error *err) {
+    pli_sum           *sum = mirror->first;
+    const plait_status status = mirror->coded != NULL ? pli_coded_put_back(mirror->coded, &sum->own, err) : PLAIT_OK;
     mirror->first = NULL;
     mirror->last = &mirror->first;
     mirror->keeps = true;
@@ -40,6 +41,7 @@ void pli_mirror_put_back(pli_mirror *mirror) {
     if (sum->values == sum->own.sum) sum->values = NULL;
     pli_pending_init(&sum->own, mirror->spec, PLI_SUM_EXTRA);
     pli_mirror_free_sum(sum, mirror->workers);
+    return status;
 }
 
 /* What has come since becomes part of what was put back, and all of it is pending. */

@@ -94,7 +94,8 @@ plait_status pli_mirror_make_list(pli_mirror *mirror, pli_sum *sum, plait_error 
     return PLAIT_OK;
 }
 
-/* Of a worker that is absent from a carried collective (comm/carried.h) there is nothing, not even a head. */
+/* Of a worker that is absent from a carried collective (comm/carried.h), or left out of a step (comm/agreed_sums.h),
+ * there is nothing, not even a head. */
 static plait_status read_list(const pli_shard *shard, const pli_msg *msg, int32_t worker, pli_push_part *part,
                               plait_error *err) {
     const unsigned char *list = pli_msg_body(msg);
@@ -120,6 +121,8 @@ static plait_status read_filtered(const pli_mirror *mirror, const pli_sum *sum, 
                                   pli_decoded *decoded, plait_error *err) {
     const pli_msg       *msg = sum->piece[worker];
     const unsigned char *at = pli_msg_body(msg), *end = at + msg->head.body_bytes;
+    *part = (pli_push_part){ .keyed = true };
+    if (at == end) return PLAIT_OK; /* as of read_list */
     PLI_TRY(pli_coded_take_rows(mirror->coded, worker, sum->clock, &at, end, part, decoded, err));
     PLI_TRY(must_end(mirror, worker, at == end, err));
     return pli_shard_check(&mirror->shard, part, err);

@@ -8,6 +8,7 @@
 #include "comm/reduce.h"
 #include "table/copies/mirror.h"
 #include "table/events.h"
+#include "table/topology/agreed_coded.h"
 
 plait_status pli_agreed_clock_open(plait_job *job, plait_error *err) {
     return job->agreed != NULL ? PLAIT_OK : pli_agreed_run_open(job->comm, job->group, &job->agreed, err);
@@ -19,12 +20,15 @@ void pli_agreed_clock_close(plait_job *job) { pli_agreed_run_close(&job->agreed)
 
 static pli_mirror *mirror_at(const plait_job *job, int64_t table) { return pli_mirror_of(job->table[table]); }
 
-/* Takes the worker's part of a table's sum, and says how it is to be made. */
-static plait_status take(const plait_job *job, pli_mirror *mirror, pli_agreed_part *part, plait_error *err) {
+/* Takes the worker's part of a table's sum, and says how it is to be made: by one more of the parts, unless it is made
+ * of filtered ones (agreed_coded.h). */
+static plait_status take(const plait_job *job, pli_mirror *mirror, pli_agreed_part *part, int64_t *n, plait_error *err) {
     const pli_spec *spec = mirror->spec;
     pli_sum        *sum;
     mirror->form = pli_mirror_form(mirror, false);
     PLI_TRY(pli_mirror_take(mirror, job->clock, mirror->form, false, &sum, err));
+    if (sum->to_code) return PLAIT_OK;
+    ++*n;
     if (pli_sum_is_gathered(sum->form)) {
         *part = (pli_agreed_part){ .list = sum->list, .piece = sum->piece };
         return PLAIT_OK;
@@ -34,9 +38,11 @@ static plait_status take(const plait_job *job, pli_mirror *mirror, pli_agreed_pa
     return pli_mirror_result(mirror, &part->values, err);
 }
 
-static void put_back(const plait_job *job) {
+static plait_status put_back(const plait_job *job, plait_error *err) {
+    plait_status status = PLAIT_OK;
     for (int64_t t = 0; t < job->tables; t++)
-        if (mirror_at(job, t)->first != NULL) pli_mirror_put_back(mirror_at(job, t));
+        if (mirror_at(job, t)->first != NULL && pli_mirror_put_back(mirror_at(job, t), err) < 0) status = err->code;
+    return status;
 }
 
 static plait_status apply(const plait_job *job, pli_mirror *mirror, plait_error *err) {
@@ -44,18 +50,36 @@ static plait_status apply(const plait_job *job, pli_mirror *mirror, plait_error 
     const pli_sum  *sum = mirror->first;
     const bool      dense = sum->form == PLI_SUM_DENSE;
     const int64_t   n = sum->n;
-    pli_mirror_use_result(mirror);
+    if (!pli_mirror_is_coded(mirror)) pli_mirror_use_result(mirror);
     PLI_TRY(pli_mirror_apply(mirror, err));
     pli_comm_work(job->comm, PLI_WORK_VALUES, (uint64_t)(dense ? n : mirror->keys * spec->cols));
     return PLAIT_OK;
 }
 
+static plait_status take_all(const plait_job *job, pli_agreed_part *parts, int64_t *n, plait_error *err) {
+    for (int64_t t = 0; t < job->tables; t++) PLI_TRY(take(job, mirror_at(job, t), &parts[*n], n, err));
+    return PLAIT_OK;
+}
+
+static plait_status apply_all(const plait_job *job, plait_error *err) {
+    for (int64_t t = 0; t < job->tables; t++) PLI_TRY(apply(job, mirror_at(job, t), err));
+    return PLAIT_OK;
+}
+
 static plait_status make_sums(plait_job *job, pli_agreed_part *parts, plait_error *err) {
-    plait_status status = PLAIT_OK;
-    for (int64_t t = 0; t < job->tables && status >= 0; t++) status = take(job, mirror_at(job, t), &parts[t], err);
-    if (status >= 0) status = pli_agreed_run_step(job->agreed, job->tables, parts, err);
-    if (status == PLAIT_STAND_IN) put_back(job);
-    for (int64_t t = 0; t < job->tables && status == PLAIT_OK; t++) status = apply(job, mirror_at(job, t), err);
+    pli_agreed_coded coded = { 0 };
+    int64_t          n = 0;
+    plait_status     status = pli_agreed_coded_cut(job, err);
+    if (status >= 0) status = take_all(job, parts, &n, err);
+    if (status >= 0) status = pli_agreed_coded_begin(&coded, job, err);
+    if (status == PLAIT_OK) {
+        n += pli_agreed_coded_parts(&coded, parts + n);
+        status = pli_agreed_run_step(job->agreed, n, parts, err);
+    }
+    if (status == PLAIT_STAND_IN && put_back(job, err) < 0) status = err->code;
+    if (status == PLAIT_OK) status = pli_agreed_coded_end(&coded);
+    if (status == PLAIT_OK) status = apply_all(job, err);
+    pli_agreed_coded_close(&coded);
     return status;
 }
 
@@ -85,7 +109,7 @@ static void end_clock(plait_job *job) {
 plait_status pli_agreed_clock_end(plait_job *job, plait_error *err) {
     uint64_t         now_ns;
     pli_out          out;
-    pli_agreed_part *parts = pli_calloc((size_t)job->tables, sizeof *parts);
+    pli_agreed_part *parts = pli_calloc((size_t)job->tables + PLI_AGREED_CODED_PARTS, sizeof *parts);
     if (parts == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the sums of a clock");
     enter_clock(job);
     const plait_status status = make_sums(job, parts, err);

@@ -7,7 +7,8 @@
  * stands in.
  *
  * The sums of all tables are one step of the agreement, so a clock ends for all of them or for none. They are made at
- * the end of the clock: nothing leaves before, and nothing is applied before all are there. */
+ * the end of the clock: nothing leaves before, and nothing is applied before all are there. Sums in stripes of filtered
+ * parts have a step before that, of which nothing is applied (agreed_coded.h). */
 #ifndef PLI_TABLE_TOPOLOGY_AGREED_CLOCK_H
 #define PLI_TABLE_TOPOLOGY_AGREED_CLOCK_H
 

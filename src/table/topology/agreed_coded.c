@@ -1,0 +1,88 @@
+/* See agreed_coded.h. */
+#include "table/topology/agreed_coded.h"
+
+#include <string.h>
+
+#include "table/state/updates.h"
+#include "table/state/values.h"
+
+plait_status pli_agreed_coded_cut(plait_job *job, plait_error *err) {
+    for (int64_t t = 0; t < job->tables; t++) {
+        pli_coded *coded = pli_mirror_of(job->table[t])->coded;
+        if (coded != NULL) PLI_TRY(pli_coded_recut(coded, pli_agreed_run_next(job->agreed), err));
+    }
+    return PLAIT_OK;
+}
+
+/* The worker's own part stays as it is, so the sums are made elsewhere. */
+static plait_status open_results(pli_making *m) {
+    for (int64_t i = 0; i < m->n; i++) PLI_TRY(pli_mirror_result(m->mirror[i], &m->sum[i], m->err));
+    return PLAIT_OK;
+}
+
+/* The others' parts of the own stripe are added to the own one. */
+static void begin_stripe(pli_making *m) {
+    for (int64_t i = 0; i < m->n; i++) {
+        const pli_mirror *mirror = m->mirror[i];
+        int64_t           first, n;
+        pli_coded_stripe(mirror->coded, m->cut->mine, &first, &n);
+        const int64_t at = first * mirror->spec->sum_width, bytes = n * mirror->spec->sum_width;
+        if (bytes > 0) memcpy(pli_at(m->sum[i], at), pli_at_const(mirror->first->own.sum, at), (size_t)bytes);
+    }
+}
+
+static plait_status exchange(pli_making *m) {
+    const pli_agreed_part part = { .gives = m->given, .piece = m->came };
+    PLI_TRY(pli_making_put_stripes(m));
+    return pli_agreed_run_step(m->job->agreed, 1, &part, m->err);
+}
+
+static plait_status begin_striped(pli_agreed_coded *c) {
+    pli_making *m = &c->striped;
+    if (m->n == 0) return PLAIT_OK;
+    const plait_status status = exchange(m);
+    if (status != PLAIT_OK) return status;
+    begin_stripe(m);
+    PLI_TRY(pli_making_add_stripes(m));
+    pli_making_free_messages(m);
+    return pli_making_put_sums(m, &c->sums);
+}
+
+plait_status pli_agreed_coded_begin(pli_agreed_coded *c, plait_job *job, plait_error *err) {
+    *c = (pli_agreed_coded){ 0 };
+    PLI_TRY(pli_making_open(&c->striped, job, true, err));
+    PLI_TRY(pli_making_open(&c->whole, job, false, err));
+    PLI_TRY(open_results(&c->striped));
+    PLI_TRY(open_results(&c->whole));
+    if (c->whole.n > 0) PLI_TRY(pli_making_put_parts(&c->whole, 0, &c->parts));
+    return begin_striped(c);
+}
+
+int64_t pli_agreed_coded_parts(pli_agreed_coded *c, pli_agreed_part *parts) {
+    int64_t n = 0;
+    if (c->striped.n > 0) parts[n++] = (pli_agreed_part){ .list = c->sums, .piece = c->striped.came };
+    if (c->whole.n > 0) parts[n++] = (pli_agreed_part){ .list = c->parts, .piece = c->whole.came };
+    return n;
+}
+
+static void hand_over(const pli_making *m) {
+    for (int64_t i = 0; i < m->n; i++) {
+        pli_mirror_use_result(m->mirror[i]);
+        pli_mirror_was_coded(m->mirror[i], &m->push[i]);
+    }
+}
+
+plait_status pli_agreed_coded_end(pli_agreed_coded *c) {
+    if (c->striped.n > 0) PLI_TRY(pli_making_take_sums(&c->striped));
+    PLI_TRY(pli_making_add_all(&c->whole));
+    hand_over(&c->striped);
+    hand_over(&c->whole);
+    return PLAIT_OK;
+}
+
+void pli_agreed_coded_close(pli_agreed_coded *c) {
+    pli_making_close(&c->striped);
+    pli_making_close(&c->whole);
+    pli_msg_free(&c->sums);
+    pli_msg_free(&c->parts);
+}
