@@ -8,6 +8,10 @@
  * that it reads, so that its bits at the end are those of a run in which nobody died only if every clock had every
  * update once.
  *
+ * With `filter` the sums pass through filters. Where these keep something back, counts is ruled by sgd of rate 1, and an
+ * update of clock c is 4^c, so that no number hides a doubled one; at the end come clocks of zeros, until nothing is kept.
+ * Then what is missing is what the dead kept, to the bit: of their own updates, and of the sums of their stripes.
+ *
  * On threads, worker `killer` strikes at one place of its clock, wherever the victim is; on sim the cluster file says
  * when, and messages may be lost, doubled and delayed. As `test_table_sums_survive processes SEED` it is one rank of
  * such a job, of many more clocks, and the victim is killed by SIGKILL at an instant of its own: sums_killed.sh. */
@@ -32,11 +36,12 @@
 
 #include "base/base.h"
 #include "comm/comm.h"
+#include "table/copies/mirror.h"
 #include "table/table.h"
 #include "witness.h"
 
 enum { WORKERS_MAX = 6, ITEMS = 5, ROWS = 300, CLOCKS = 10, RUNS = 120, RUNS_FULL = 2000, SIM_RUNS = 60,
-       SIM_RUNS_FULL = 1000, VALUES = ITEMS * WORKERS_MAX, HANG_S = 60 };
+       SIM_RUNS_FULL = 1000, VALUES = ITEMS * WORKERS_MAX, HANG_S = 60, DRAIN = 60 };
 
 typedef struct plan {
     uint64_t    seed;
@@ -46,6 +51,8 @@ typedef struct plan {
     int         where;
     int         shape; /* of counts: 0 dense, 1 keyed, 2 sparse */
     bool        grouped;
+    const char *filter;  /* NULL: none */
+    bool        keeps;   /* it keeps something back */
     bool        by_counts; /* an item adds 1 a clock to counts, and there is no model to compare with */
     char        cluster[600];
 } plan;
@@ -53,6 +60,9 @@ typedef struct plan {
 /* Of a run; that of a simulated one lies in memory that its process shares with this one. */
 typedef struct shown {
     double     model[VALUES]; /* at the end of the run in which nobody died */
+    double     left[VALUES];  /* of counts, as some living worker ends */
+    double     lost[2][2][VALUES]; /* of the victim, and of the second: what it kept as it died; and before the sum that
+                                    * was under way then, if there was one */
     atomic_int ended, stood, created;
     char       why[300];
 } shown;
@@ -101,13 +111,30 @@ static double part_of_model(int32_t v, int i, int32_t column, int64_t clock, dou
     return 0.3 * value + (double)((v + 1) * (i + 2) - 3 * column) / (double)(clock + 3);
 }
 
+/* What an item adds to counts. */
+static double count_of(int64_t clock) {
+    if (clock >= p.clocks) return 0;
+    return p.by_counts ? 1 : (double)(UINT64_C(1) << (p.keeps ? 2 * clock : clock));
+}
+
+/* With a rule that divides by it, one item has the whole batch. */
+static int64_t examples_of(int t, int32_t v, int i) { return p.keeps && t == 0 ? v == 0 && i == 0 : t; }
+
 static plait_status add_item(plait_table *table, int t, int32_t v, int i, int64_t clock, const double *values) {
     const uint64_t key = key_of(i);
     double         delta[WORKERS_MAX] = { 0 };
-    if (t == 0) delta[v] = p.by_counts ? 1 : (double)(UINT64_C(1) << clock);
+    if (t == 0) delta[v] = count_of(clock);
     for (int32_t j = 0; t == 1 && j < p.workers; j++)
         delta[j] = part_of_model(v, i, j, clock, values[i * p.workers + j]);
-    return plait_table_inc(table, 1, &key, delta, t);
+    return plait_table_inc(table, 1, &key, delta, examples_of(t, v, i));
+}
+
+/* Touches all rows, so that what is kept of them may leave. */
+static plait_status add_zeros(plait_table *table) {
+    const double zeros[VALUES] = { 0 };
+    uint64_t     keys[ITEMS];
+    for (int i = 0; i < ITEMS; i++) keys[i] = key_of(i);
+    return plait_table_inc(table, ITEMS, keys, zeros, 0);
 }
 
 static plait_status add(plait_table *table, int t, int32_t me, int64_t clock, bool inherited) {
@@ -124,13 +151,22 @@ static plait_status add(plait_table *table, int t, int32_t me, int64_t clock, bo
 
 static plait_status add_to_all(plait_table *const *table, int32_t me, int64_t clock, bool inherited) {
     for (int t = 0; t < 2; t++)
-        if (table[t] != NULL) PLI_TRY(add(table[t], t, me, clock, inherited));
-    return PLAIT_OK;
+        if (table[t] != NULL && (t == 0 || clock < p.clocks)) PLI_TRY(add(table[t], t, me, clock, inherited));
+    return table[0] != NULL && clock >= p.clocks ? add_zeros(table[0]) : PLAIT_OK;
 }
 
 static uint64_t due_of(int32_t v, int64_t clock) {
     if (v >= p.workers - p.spares || !has(0, v)) return 0;
+    if (clock > p.clocks) clock = p.clocks;
+    if (p.keeps) return ((UINT64_C(1) << 2 * clock) - 1) / 3;
     return p.by_counts ? (uint64_t)clock : (UINT64_C(1) << clock) - 1;
+}
+
+/* May this be seen in the clock, where filters keep something back? Each update may be missing, and none is there
+ * twice. */
+static bool is_part_of(double seen, uint64_t due) {
+    const uint64_t n = (uint64_t)seen;
+    return seen >= 0 && seen == (double)n && (n & ~due) == 0;
 }
 
 /* In the beginning of a clock, and when the worker begins to stand in: what it has added itself is not shown then. */
@@ -140,11 +176,15 @@ static plait_status check_counts(plait_table *table, int32_t me, int64_t clock, 
     PLI_TRY(read_all(table, values));
     for (int i = 0; i < ITEMS; i++)
         for (int32_t v = 0; v < p.workers; v++) {
-            const uint64_t seen = (uint64_t)values[i * p.workers + v];
+            const double value = values[i * p.workers + v];
+            if (p.keeps && (is_part_of(-value, due_of(v, clock)) ||
+                            (again && p.grouped && is_part_of(-value, due_of(v, clock + 1)))))
+                continue;
+            const uint64_t seen = (uint64_t)value;
             const bool ended = again && p.grouped; /* perhaps it was the other group's clock that did not end */
-            if (seen != due_of(v, clock) && !(ended && seen == due_of(v, clock + 1)))
-                return wrong("rank %d in clock %lld: item %d of worker %d is %llx", me, (long long)clock, i, v,
-                             (unsigned long long)seen);
+            if (p.keeps || (seen != due_of(v, clock) && !(ended && seen == due_of(v, clock + 1))))
+                return wrong("rank %d in clock %lld: item %d of worker %d is %.0f, due %llx", me, (long long)clock, i, v,
+                             value, (unsigned long long)due_of(v, clock));
         }
     return PLAIT_OK;
 }
@@ -152,6 +192,7 @@ static plait_status check_counts(plait_table *table, int32_t me, int64_t clock, 
 static plait_status check_end(plait_table *const *table, int32_t me) {
     double values[VALUES] = { 0 };
     PLI_TRY(check_counts(table[0], me, p.clocks, false));
+    if (table[0] != NULL && p.keeps) PLI_TRY(read_all(table[0], run->left));
     if (p.by_counts || table[1] == NULL) return PLAIT_OK;
     PLI_TRY(read_all(table[1], values));
     if (p.victim < 0) { /* the first worker that has the table notes it for all */
@@ -159,6 +200,49 @@ static plait_status check_end(plait_table *const *table, int32_t me) {
         return PLAIT_OK;
     }
     return memcmp(run->model, values, sizeof values) == 0 ? PLAIT_OK : wrong("rank %d ends with other bits", me);
+}
+
+/* Adds what filters keep of a table with a dead worker to kept. */
+static void add_kept(const pli_coded *coded, double *kept) {
+    static _Thread_local double all[ROWS * WORKERS_MAX];
+    const pli_residual         *r = &coded->up[0].residual;
+    for (int64_t i = 0; p.shape > 0 && i < r->set.n; i++)
+        for (int32_t v = 0; v < p.workers; v++)
+            kept[(int64_t)r->set.keys[i] / (ROWS / ITEMS) * p.workers + v] +=
+                ((const double *)r->values)[i * p.workers + v];
+    for (int of_sums = 0; p.shape == 0 && of_sums < 2; of_sums++) {
+        pli_coded_kept(coded, of_sums != 0, all);
+        for (int i = 0; i < ITEMS; i++)
+            for (int32_t v = 0; v < p.workers; v++)
+                kept[i * p.workers + v] += all[(int64_t)key_of(i) * p.workers + v];
+    }
+}
+
+/* The worker is dead. If a sum is under way, the others may end its clock with it, or without. */
+static void note_lost(const plait_table *table, int32_t me) {
+    plait_error err;
+    if (table == NULL || !p.keeps || (me != p.victim && me != p.second)) return;
+    const pli_mirror *mirror = pli_mirror_of(table);
+    double(*lost)[VALUES] = run->lost[me == p.second];
+    if (mirror->coded == NULL) return;
+    add_kept(mirror->coded, lost[0]);
+    if (mirror->first != NULL) (void)pli_coded_put_back(mirror->coded, &mirror->first->own, &err);
+    add_kept(mirror->coded, lost[1]);
+}
+
+/* When all threads have ended. */
+static bool all_is_there_but_what_was_lost(void) {
+    for (int way = 0; way < 4; way++) {
+        bool good = true;
+        for (int32_t v = 0; v < p.workers; v++)
+            for (int i = 0; i < ITEMS; i++) {
+                const int n = i * p.workers + v;
+                good = good && -run->left[n] + run->lost[0][way & 1][n] + run->lost[1][way >> 1][n] ==
+                                   (double)due_of(v, p.clocks);
+            }
+        if (good) return true;
+    }
+    return false;
 }
 
 static plait_status make_group(plait_job *job, int t, plait_group **group_out) {
@@ -181,8 +265,14 @@ static plait_status make_tables(plait_job *job, plait_table **table) {
     o.keyed = p.shape == 1;
     o.cols = p.workers;
     o.group = group[0];
+    o.filter = p.filter;
+    if (p.keeps) {
+        o.rule.name = "sgd";
+        o.rule.learning_rate = 1;
+    }
     if (has(0, me)) PLI_TRY(plait_table_create(job, &o, &table[0]));
     o.name = "model";
+    o.filter = p.filter != NULL ? "zstd" : NULL;
     o.group = group[1];
     o.rows = ROWS;
     o.keyed = 0;
@@ -197,14 +287,13 @@ static void note_clock(uint64_t took_ns) {
     while (took_ns > longest && !atomic_compare_exchange_weak(&longest_ns, &longest, took_ns)) {}
 }
 
-static plait_status work(plait_job *job) {
+static plait_status work(plait_job *job, plait_table **table) {
     plait_comm   *comm = plait_job_comm(job);
     const int32_t me = plait_comm_rank(comm);
-    plait_table  *table[2] = { NULL };
     PLI_TRY(make_tables(job, table));
     PLI_TRY(plait_job_barrier(job));
     atomic_fetch_add(&run->created, 1);
-    for (int64_t clock = 0; clock < p.clocks; clock++) {
+    for (int64_t clock = 0; clock < p.clocks + (p.keeps ? DRAIN : 0); clock++) {
         const uint64_t begun_ns = pli_comm_now(comm);
         plait_status   status;
         bool           again = false;
@@ -231,6 +320,7 @@ static uint64_t stamp(void *comm) { return pli_comm_stamp(comm); }
 
 static plait_status body(plait_comm *comm, void *unused) {
     plait_job     *job = NULL;
+    plait_table   *table[2] = { NULL };
     plait_job_opts o;
     const bool     sim = strcmp(p.transport, "sim") == 0;
     (void)unused;
@@ -245,8 +335,9 @@ static plait_status body(plait_comm *comm, void *unused) {
     PLI_TRY(plait_job_create(comm, &o, &job));
     if (strcmp(p.transport, "threads") == 0)
         atomic_store_explicit(&comms[plait_comm_rank(comm)], comm, memory_order_release);
-    const plait_status status = work(job);
+    const plait_status status = work(job, table);
     if (status >= 0) return plait_job_destroy(&job);
+    note_lost(table[0], plait_comm_rank(comm));
     pli_job_abandon(&job);
     return status;
 }
@@ -264,15 +355,26 @@ static plait_status live(const char *cluster, plait_error *err) {
     atomic_store(&run->ended, 0);
     atomic_store(&run->created, 0);
     run->why[0] = '\0';
+    memset(run->lost, 0, sizeof run->lost);
     return plait_comm_run(&opts, body, NULL, err);
 }
 
 static void tell(const char *text) {
-    print_message("seed %llu on %s: %d workers (%d spares), shape %d%s, rank %d dies at %lld.%d of rank %d, "
+    print_message("seed %llu on %s: %d workers (%d spares), shape %d%s, filter %s, rank %d dies at %lld.%d of rank %d, "
                   "then %d: %s\n%s",
                   (unsigned long long)p.seed, p.transport, p.workers, p.spares, p.shape, p.grouped ? " in groups" : "",
-                  p.victim, (long long)p.at,
+                  p.filter != NULL ? p.filter : "none", p.victim, (long long)p.at,
                   p.where, p.killer, p.second, text, p.cluster);
+}
+
+static void draw_filter(pli_random *r) {
+    static const char *const without_loss[] = { "zstd", "key-cache,key-delta,zstd" };
+    static const char *const keep[] = { "topk:0.3", "randk:0.3", "topk:0.02", "significant:3", "topk:0.3,zstd",
+                                        "key-cache,key-delta,randk:0.4" };
+    const int kind = (int)pli_random_below(r, 4);
+    p.keeps = kind == 3;
+    if (kind == 2) p.filter = without_loss[pli_random_below(r, p.shape == 0 ? 1 : 2)];
+    if (kind == 3) p.filter = keep[pli_random_below(r, p.shape == 0 ? 5 : 6)];
 }
 
 static void draw(pli_random *r) {
@@ -283,6 +385,7 @@ static void draw(pli_random *r) {
     p.clocks = CLOCKS;
     p.victim = p.killer = p.second = -1;
     p.at = -1;
+    draw_filter(r);
 }
 
 static int64_t runs_of(int64_t few, int64_t many, uint64_t *first) {
@@ -320,6 +423,10 @@ static bool run_threads(void) {
         return false;
     }
     if (atomic_load(&run->ended) < p.workers - died) tell("too few have ended");
+    if (p.keeps && !all_is_there_but_what_was_lost()) {
+        tell("more is missing than the dead kept, or less");
+        return false;
+    }
     return atomic_load(&run->ended) >= p.workers - died;
 }
 
