@@ -55,7 +55,7 @@ one() {
 n=0 died=0
 while [ $n -lt "$runs" ]; do
     n=$((n + 1))
-    case $((n % 14)) in
+    case $((n % 17)) in
     1) in_time one $n --reduce exact --filter key-cache,key-delta,zstd ;;
     2) in_time one $n --consistency vap:0.5 ;;
     3) in_time one $n --filter fp16 ;;
@@ -69,6 +69,9 @@ while [ $n -lt "$runs" ]; do
     11) in_time one $n --consistency essp:2 --filter zstd ;;
     12) in_time one $n --filter randk:0.5 --consistency async ;;
     13) in_time one $n --topology allreduce --reduce exact ;;
+    14) in_time one $n --topology allreduce --filter onebit ;;
+    15) in_time one $n --topology allreduce --filter topk:0.2 ;;
+    16) in_time one $n --topology allreduce --reduce exact --filter key-cache,key-delta,zstd ;;
     0) in_time one $n --model mlp --layers 8 --table w1:consistency=ssp:2 ;;
     esac
 done

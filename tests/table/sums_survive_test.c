@@ -360,7 +360,7 @@ static plait_status live(const char *cluster, plait_error *err) {
 }
 
 static void tell(const char *text) {
-    print_message("seed %llu on %s: %d workers (%d spares), shape %d%s, filter %s, rank %d dies at %lld.%d of rank %d, "
+    print_message("PLAIT_SEED=%llu on %s: %d workers (%d spares), shape %d%s, filter %s, rank %d dies at %lld.%d of rank %d, "
                   "then %d: %s\n%s",
                   (unsigned long long)p.seed, p.transport, p.workers, p.spares, p.shape, p.grouped ? " in groups" : "",
                   p.filter != NULL ? p.filter : "none", p.victim, (long long)p.at,
@@ -389,8 +389,9 @@ static void draw(pli_random *r) {
 }
 
 static int64_t runs_of(int64_t few, int64_t many, uint64_t *first) {
-    const char *seed = getenv("PLAIT_SEED");
+    const char *seed = getenv("PLAIT_SEED"), *schedules = getenv("PLAIT_SCHEDULES");
     *first = seed != NULL ? strtoull(seed, NULL, 10) : 1;
+    if (schedules != NULL) many = few = atoll(schedules);
     return seed != NULL ? 1 : getenv("PLAIT_TEST_FULL") != NULL ? many : few;
 }
 
@@ -590,6 +591,7 @@ static int run_process(const char *seed) {
                 .killer = -1, .at = -1, .second = -1 };
     p.shape = (int)(p.seed % 3);
     p.grouped = p.seed % 4 == 1;
+    if (p.seed / 2 % 2 == 1) p.filter = p.shape == 0 ? "zstd" : "key-cache,key-delta,zstd";
     plait_comm_opts_init(&opts);
     opts.transport = "mpi";
     const plait_status status = plait_comm_run(&opts, process_body, NULL, &err);
