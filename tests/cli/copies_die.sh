@@ -45,17 +45,17 @@ one() {
     died=$((died + 1))
     "$PLAIT" audit log.* >said 2>&1 || fail "run $n ($*, rank $victim): the audit: $(cat said)"
     case "$*" in
-    *fp16* | *onebit* | *fixed8* | *topk* | *randk* | *significant*) says err 'what its filters kept back .* is lost' ;;
-    *downpour*) says err 'what it had gathered since its last push is lost' ;;
-    *local-sgd*) says err 'what its mirror had moved since the last average is lost' ;;
-    *) ! says err 'is lost' ;;
-    esac || fail "run $n ($*): what is lost with rank $victim: $(cat err)"
+    *fp16* | *onebit* | *fixed8* | *topk* | *randk* | *significant*) says m 'what its filters kept back .* is lost' ;;
+    *downpour*) says m 'what it had gathered since its last push is lost' ;;
+    *local-sgd*) says m 'what its mirror had moved since the last average is lost' ;;
+    *) ! says m 'is lost' ;;
+    esac || fail "run $n ($*): what is lost with rank $victim: $(cat m)"
 }
 
 n=0 died=0
 while [ $n -lt "$runs" ]; do
     n=$((n + 1))
-    case $((n % 17)) in
+    case $((n % 19)) in
     1) in_time one $n --reduce exact --filter key-cache,key-delta,zstd ;;
     2) in_time one $n --consistency vap:0.5 ;;
     3) in_time one $n --filter fp16 ;;
@@ -72,6 +72,8 @@ while [ $n -lt "$runs" ]; do
     14) in_time one $n --topology allreduce --filter onebit ;;
     15) in_time one $n --topology allreduce --filter topk:0.2 ;;
     16) in_time one $n --topology allreduce --reduce exact --filter key-cache,key-delta,zstd ;;
+    17) in_time one $n --topology allreduce --consistency bounded-delay:2 --filter fp16 ;;
+    18) in_time one $n --topology allreduce --consistency local-sgd:5 ;;
     0) in_time one $n --model mlp --layers 8 --table w1:consistency=ssp:2 ;;
     esac
 done

@@ -12,6 +12,11 @@
  * update of clock c is 4^c, so that no number hides a doubled one; at the end come clocks of zeros, until nothing is kept.
  * Then what is missing is what the dead kept, to the bit: of their own updates, and of the sums of their stripes.
  *
+ * With `delay` the job is under bounded-delay, so a read may lack the last clocks of others, but never has anything
+ * twice; with `period` under local-sgd, where a dead worker's part of the round that is under way may be lost. What an
+ * heir adds to `model` depends on its own part of what is under way, so then the bits at the end need only be the same on
+ * all.
+ *
  * On threads, worker `killer` strikes at one place of its clock, wherever the victim is; on sim the cluster file says
  * when, and messages may be lost, doubled and delayed. As `test_table_sums_survive processes SEED` it is one rank of
  * such a job, of many more clocks, and the victim is killed by SIGKILL at an instant of its own: sums_killed.sh. */
@@ -52,6 +57,7 @@ typedef struct plan {
     int         shape; /* of counts: 0 dense, 1 keyed, 2 sparse */
     bool        grouped;
     const char *filter;  /* NULL: none */
+    int64_t     delay, period; /* of bounded-delay, local-sgd; 0: bsp */
     bool        keeps;   /* it keeps something back */
     bool        by_counts; /* an item adds 1 a clock to counts, and there is no model to compare with */
     char        cluster[600];
@@ -60,6 +66,8 @@ typedef struct plan {
 /* Of a run; that of a simulated one lies in memory that its process shares with this one. */
 typedef struct shown {
     double     model[VALUES]; /* at the end of the run in which nobody died */
+    double     model_left[VALUES]; /* of model, as the first that has ended has it: `ends` */
+    bool       ends;
     double     left[VALUES];  /* of counts, as some living worker ends */
     double     lost[2][2][VALUES]; /* of the victim, and of the second: what it kept as it died; and before the sum that
                                     * was under way then, if there was one */
@@ -155,6 +163,8 @@ static plait_status add_to_all(plait_table *const *table, int32_t me, int64_t cl
     return table[0] != NULL && clock >= p.clocks ? add_zeros(table[0]) : PLAIT_OK;
 }
 
+static bool dies(int32_t v) { return v == p.victim || v == p.second; }
+
 static uint64_t due_of(int32_t v, int64_t clock) {
     if (v >= p.workers - p.spares || !has(0, v)) return 0;
     if (clock > p.clocks) clock = p.clocks;
@@ -169,6 +179,33 @@ static bool is_part_of(double seen, uint64_t due) {
     return seen >= 0 && seen == (double)n && (n & ~due) == 0;
 }
 
+/* The clocks of the round in which a copy that moved by itself was lost, as bits. */
+static uint64_t round_of(int64_t at) {
+    const int64_t before = at > 0 ? at - 1 : 0; /* the victim may be a clock behind its killer, or ahead */
+    return due_of(0, at + 2) & ~due_of(0, before - before % p.period);
+}
+
+/* The updates of counts that may be lost so: those of a dead worker, and those of its heirs, if one of them dies. */
+static uint64_t may_be_lost(int32_t v) {
+    if (p.period == 0 || !dies(v)) return 0;
+    if (p.at < 0) return UINT64_MAX; /* in simulated time: nobody knows when */
+    return (v == p.victim ? round_of(p.at) : 0) | (p.second >= 0 ? round_of(p.at + 2) : 0);
+}
+
+/* May a worker see so much of counts in the clock? What filters keep back may be missing of all; of others, what the
+ * policy lets a read lack; and of the dead, what was lost with them. */
+static bool may_be_seen(int32_t me, int32_t v, int64_t clock, bool again, double value) {
+    /* a copy that moves by itself shows, to who stands in, what it has moved in this clock */
+    const uint64_t due = due_of(v, clock + (again && p.period > 0)), seen = (uint64_t)value;
+    int64_t        sure = v == me ? clock : clock - p.delay; /* what it has added itself it sees */
+    if (p.period > 0 && clock < p.clocks && v != me) sure -= clock % p.period;
+    if (p.keeps) return is_part_of(-value, due);
+    if (value < 0 || value != (double)seen) return false;
+    if (p.by_counts) return seen <= due && seen >= (p.period > 0 && dies(v) ? 0 : due_of(v, sure > 0 ? sure : 0));
+    if ((seen & ~due) != 0) return false;
+    return ((due_of(v, sure > 0 ? sure : 0) & ~seen) & ~may_be_lost(v)) == 0;
+}
+
 /* In the beginning of a clock, and when the worker begins to stand in: what it has added itself is not shown then. */
 static plait_status check_counts(plait_table *table, int32_t me, int64_t clock, bool again) {
     double values[VALUES];
@@ -177,28 +214,38 @@ static plait_status check_counts(plait_table *table, int32_t me, int64_t clock, 
     for (int i = 0; i < ITEMS; i++)
         for (int32_t v = 0; v < p.workers; v++) {
             const double value = values[i * p.workers + v];
-            if (p.keeps && (is_part_of(-value, due_of(v, clock)) ||
-                            (again && p.grouped && is_part_of(-value, due_of(v, clock + 1)))))
-                continue;
-            const uint64_t seen = (uint64_t)value;
-            const bool ended = again && p.grouped; /* perhaps it was the other group's clock that did not end */
-            if (p.keeps || (seen != due_of(v, clock) && !(ended && seen == due_of(v, clock + 1))))
+            const bool   ended = again && p.grouped; /* perhaps it was the other group's clock that did not end */
+            if (!may_be_seen(me, v, clock, again, value) && !(ended && may_be_seen(me, v, clock + 1, false, value)))
                 return wrong("rank %d in clock %lld: item %d of worker %d is %.0f, due %llx", me, (long long)clock, i, v,
                              value, (unsigned long long)due_of(v, clock));
         }
     return PLAIT_OK;
 }
 
+/* The same bits on all workers. */
+static bool as_the_others(const double values[VALUES]) {
+    static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&one);
+    if (!run->ends) memcpy(run->model_left, values, sizeof run->model_left);
+    run->ends = true;
+    const bool same = memcmp(run->model_left, values, sizeof run->model_left) == 0;
+    pthread_mutex_unlock(&one);
+    return same;
+}
+
+/* Behind a barrier, so nothing is under way. */
 static plait_status check_end(plait_table *const *table, int32_t me) {
     double values[VALUES] = { 0 };
-    PLI_TRY(check_counts(table[0], me, p.clocks, false));
+    PLI_TRY(check_counts(table[0], me, p.clocks + p.delay, false));
     if (table[0] != NULL && p.keeps) PLI_TRY(read_all(table[0], run->left));
     if (p.by_counts || table[1] == NULL) return PLAIT_OK;
     PLI_TRY(read_all(table[1], values));
+    if (!as_the_others(values)) return wrong("rank %d ends with other bits than another", me);
     if (p.victim < 0) { /* the first worker that has the table notes it for all */
         if (me == (has(1, 0) ? 0 : 1)) memcpy(run->model, values, sizeof values);
         return PLAIT_OK;
     }
+    if (p.delay > 0 || p.period > 0) return PLAIT_OK;
     return memcmp(run->model, values, sizeof values) == 0 ? PLAIT_OK : wrong("rank %d ends with other bits", me);
 }
 
@@ -226,7 +273,8 @@ static void note_lost(const plait_table *table, int32_t me) {
     double(*lost)[VALUES] = run->lost[me == p.second];
     if (mirror->coded == NULL) return;
     add_kept(mirror->coded, lost[0]);
-    if (mirror->first != NULL) (void)pli_coded_put_back(mirror->coded, &mirror->first->own, &err);
+    const pli_sum *newest = pli_mirror_newest(mirror);
+    if (newest != NULL && !newest->made) (void)pli_coded_put_back(mirror->coded, &newest->own, &err);
     add_kept(mirror->coded, lost[1]);
 }
 
@@ -276,7 +324,7 @@ static plait_status make_tables(plait_job *job, plait_table **table) {
     o.group = group[1];
     o.rows = ROWS;
     o.keyed = 0;
-    o.exact = 1;
+    o.exact = p.delay == 0 && p.period == 0; /* a promise of whole clocks */
     o.rule.name = "adam";
     o.rule.learning_rate = 0.05;
     return has(1, me) ? plait_table_create(job, &o, &table[1]) : PLAIT_OK;
@@ -322,6 +370,7 @@ static plait_status body(plait_comm *comm, void *unused) {
     plait_job     *job = NULL;
     plait_table   *table[2] = { NULL };
     plait_job_opts o;
+    char           consistency[32];
     const bool     sim = strcmp(p.transport, "sim") == 0;
     (void)unused;
     if (sim && !listening && !witness_open(&heard, p.workers, stamp, comm)) return PLAIT_EIO;
@@ -329,7 +378,10 @@ static plait_status body(plait_comm *comm, void *unused) {
     if (listening) pli_comm_set_events(comm, witness_sink(&heard));
     plait_job_opts_init(&o);
     o.topology = "allreduce";
-    o.consistency = "bsp";
+    snprintf(consistency, sizeof consistency, "bsp");
+    if (p.delay > 0) snprintf(consistency, sizeof consistency, "bounded-delay:%d", (int)p.delay);
+    if (p.period > 0) snprintf(consistency, sizeof consistency, "local-sgd:%d", (int)p.period);
+    o.consistency = consistency;
     o.replicas = 2;
     o.spares = p.spares;
     PLI_TRY(plait_job_create(comm, &o, &job));
@@ -356,14 +408,15 @@ static plait_status live(const char *cluster, plait_error *err) {
     atomic_store(&run->created, 0);
     run->why[0] = '\0';
     memset(run->lost, 0, sizeof run->lost);
+    run->ends = false;
     return plait_comm_run(&opts, body, NULL, err);
 }
 
 static void tell(const char *text) {
-    print_message("PLAIT_SEED=%llu on %s: %d workers (%d spares), shape %d%s, filter %s, rank %d dies at %lld.%d of rank %d, "
+    print_message("PLAIT_SEED=%llu on %s: %d workers (%d spares), shape %d%s, filter %s, delay %d, period %d, rank %d dies at %lld.%d of rank %d, "
                   "then %d: %s\n%s",
                   (unsigned long long)p.seed, p.transport, p.workers, p.spares, p.shape, p.grouped ? " in groups" : "",
-                  p.filter != NULL ? p.filter : "none", p.victim, (long long)p.at,
+                  p.filter != NULL ? p.filter : "none", (int)p.delay, (int)p.period, p.victim, (long long)p.at,
                   p.where, p.killer, p.second, text, p.cluster);
 }
 
@@ -377,6 +430,14 @@ static void draw_filter(pli_random *r) {
     if (kind == 3) p.filter = keep[pli_random_below(r, p.shape == 0 ? 5 : 6)];
 }
 
+static void draw_policy(pli_random *r) {
+    const int kind = (int)pli_random_below(r, 4);
+    if (kind == 2) p.delay = 1 + (int64_t)pli_random_below(r, 3);
+    if (kind == 3) p.period = 2 + (int64_t)pli_random_below(r, 4);
+    if (p.period > 0) p.keeps = false; /* what is summed then is what copies have moved, no update of a clock */
+    if (p.period > 0) p.filter = NULL;
+}
+
 static void draw(pli_random *r) {
     p.workers = 2 + (int32_t)pli_random_below(r, WORKERS_MAX - 1);
     p.spares = pli_random_below(r, 3) == 0 ? 1 + (int32_t)pli_random_below(r, (uint64_t)p.workers - 1) : 0;
@@ -386,6 +447,7 @@ static void draw(pli_random *r) {
     p.victim = p.killer = p.second = -1;
     p.at = -1;
     draw_filter(r);
+    draw_policy(r);
 }
 
 static int64_t runs_of(int64_t few, int64_t many, uint64_t *first) {
@@ -591,6 +653,8 @@ static int run_process(const char *seed) {
                 .killer = -1, .at = -1, .second = -1 };
     p.shape = (int)(p.seed % 3);
     p.grouped = p.seed % 4 == 1;
+    p.delay = p.seed % 5 == 3 ? 2 : 0;
+    p.period = p.seed % 5 == 4 ? 3 : 0;
     if (p.seed / 2 % 2 == 1) p.filter = p.shape == 0 ? "zstd" : "key-cache,key-delta,zstd";
     plait_comm_opts_init(&opts);
     opts.transport = "mpi";

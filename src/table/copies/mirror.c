@@ -329,14 +329,11 @@ static void keep_memory(pli_mirror *mirror, pli_sum *sum) {
 /* The first sum is applied and leaves the list. */
 static void end_sum(pli_mirror *mirror) {
     pli_sum *sum = mirror->first;
-    if (mirror->holds && sum->pushed)
-        pli_raise_push(mirror->sink, mirror->rank, PLI_EVENT_PUSH, mirror->spec->id, sum->clock);
     mirror->landed += sum->pushed;
     mirror->sums++;
     pli_raise_push(mirror->sink, mirror->rank, PLI_EVENT_SUM, mirror->spec->id, sum->clock);
     mirror->first = sum->next;
     if (mirror->first == NULL) mirror->last = &mirror->first;
-    if (mirror->coded != NULL) pli_coded_settle(mirror->coded);
     keep_memory(mirror, sum);
     pli_mirror_free_sum(sum, mirror->workers);
 }

@@ -42,6 +42,8 @@ typedef struct pli_sum {
     int64_t        n;
     int64_t        rest;   /* values [rest, n) are complete                                           */
     int64_t        touched, examples; /* DENSE, once the last values are complete: those of the whole push */
+    bool           made;    /* of a mirror that holds its sums: it is there, and may be applied     */
+    bool           decoded; /* with it: its lists are plain                                         */
     bool           to_code; /* DENSE: its driver has yet to make it of filtered parts                */
     pli_msg       *list;  /* LISTS, CODED: this worker's, to be gathered (the driver takes it) into ... */
     pli_msg      **piece; /* ... [workers] all workers'                                               */
@@ -122,14 +124,22 @@ plait_status pli_mirror_land(pli_mirror *mirror, pli_sum *sum, int64_t first, pl
 /** Applies the first sum of the list, which is complete, as far as it is not applied yet, and frees it. */
 plait_status pli_mirror_apply(pli_mirror *mirror, plait_error *err);
 
-/* If the mirror holds its sums (mirror_held.c), the driver sums a copy, and the worker's own part stays as it is: */
+/* If the mirror holds its sums (mirror_held.c), the driver sums a copy, and the worker's own part stays as it is. All
+ * this is about the newest sum, the last that was taken; those before it are made: */
 
-/** Where the first sum's values [sum->n] are to be summed. Errors: ENOMEM. */
+static inline pli_sum *pli_mirror_newest(const pli_mirror *mirror) {
+    pli_sum *sum = mirror->first;
+    while (sum != NULL && sum->next != NULL) sum = sum->next;
+    return sum;
+}
+/** Where its values [sum->n] are to be summed. Errors: ENOMEM. */
 plait_status pli_mirror_result(pli_mirror *mirror, void **values_out, plait_error *err);
-/** The first sum is there, at that place (or, of lists, in piece): its values are these from now on. Apply follows. */
-void         pli_mirror_use_result(pli_mirror *mirror);
-/** The first sum is not made: the next take is of the same clock, and adds what comes until then to what the worker had
- *  in it. Reads show the values of the clock's beginning, without that. What filters keep is as it was before. Errors:
+/** It is there, at that place (or, of lists, in piece): its values are these from now on. It is applied when the next
+ *  clock could not start without it. Filtered lists are decoded now, as filters may know less after a death. Does
+ *  nothing if that was said before. Errors: EFORMAT, ENOMEM. */
+plait_status pli_mirror_made(pli_mirror *mirror, plait_error *err);
+/** It is not made: the next take is of the same clock, and adds what comes until then to what the worker had in it.
+ *  Reads show what they showed as the clock began, without that. What filters keep is as it was before. Errors:
  *  ENOMEM. */
 plait_status pli_mirror_put_back(pli_mirror *mirror, plait_error *err);
 

@@ -1,10 +1,11 @@
 /* Sums that may have to be made again: a mirror's own part is kept until the sum is applied. See mirror.h. */
 #include "table/copies/mirror_impl.h"
 
+#include "table/events.h"
 #include "table/state/values.h"
 
 plait_status pli_mirror_result(pli_mirror *mirror, void **values_out, plait_error *err) {
-    const size_t bytes = (size_t)(mirror->first->n * mirror->spec->sum_width);
+    const size_t bytes = (size_t)(pli_mirror_newest(mirror)->n * mirror->spec->sum_width);
     if (mirror->result == NULL || mirror->result_bytes < bytes) {
         pli_free(mirror->result);
         mirror->result = pli_aligned(bytes);
@@ -14,25 +15,41 @@ plait_status pli_mirror_result(pli_mirror *mirror, void **values_out, plait_erro
     return mirror->result != NULL || bytes == 0 ? PLAIT_OK : pli_mirror_no_memory(mirror, err);
 }
 
-void pli_mirror_use_result(pli_mirror *mirror) {
-    pli_sum *sum = mirror->first;
+static void use_result(pli_mirror *mirror, pli_sum *sum) {
     if (sum->values == NULL) return; /* a list */
     if (sum->values != sum->own.sum) pli_free(sum->values);
     sum->values = mirror->result;
     mirror->result = NULL;
 }
 
+plait_status pli_mirror_made(pli_mirror *mirror, plait_error *err) {
+    pli_sum *sum = pli_mirror_newest(mirror);
+    if (sum->made) return PLAIT_OK;
+    sum->made = true;
+    if (mirror->coded != NULL) pli_coded_settle(mirror->coded);
+    if (sum->pushed) pli_raise_push(mirror->sink, mirror->rank, PLI_EVENT_PUSH, mirror->spec->id, sum->clock);
+    if (pli_sum_is_gathered(sum->form)) return mirror->coded != NULL ? pli_mirror_decode(mirror, sum, err) : PLAIT_OK;
+    use_result(mirror, sum);
+    return PLAIT_OK;
+}
+
 void pli_mirror_keep_result(pli_mirror *mirror, pli_sum *sum) {
     if (sum->values == NULL || sum->values == sum->own.sum || mirror->result != NULL) return;
     mirror->result = sum->values;
+    mirror->result_bytes = (size_t)(sum->n * mirror->spec->sum_width);
     sum->values = NULL;
 }
 
-plait_status pli_mirror_put_back(pli_mirror *mirror, plait_error *err) {
-    pli_sum           *sum = mirror->first;
-    const plait_status status = mirror->coded != NULL ? pli_coded_put_back(mirror->coded, &sum->own, err) : PLAIT_OK;
-    mirror->first = NULL;
+static void unlink_newest(pli_mirror *mirror) {
     mirror->last = &mirror->first;
+    while ((*mirror->last)->next != NULL) mirror->last = &(*mirror->last)->next;
+    *mirror->last = NULL;
+}
+
+plait_status pli_mirror_put_back(pli_mirror *mirror, plait_error *err) {
+    pli_sum           *sum = pli_mirror_newest(mirror);
+    const plait_status status = mirror->coded != NULL ? pli_coded_put_back(mirror->coded, &sum->own, err) : PLAIT_OK;
+    unlink_newest(mirror);
     mirror->keeps = true;
     mirror->kept = sum->own;
     mirror->kept_incs = sum->incs;

@@ -16,6 +16,7 @@ plait_status pli_mirror_apply_dense(pli_mirror *mirror, pli_sum *sum, int64_t fi
 /* mirror_lists.c: this worker's part as sum->list; then all parts, sum->piece, are applied. */
 plait_status pli_mirror_make_coded(pli_mirror *mirror, pli_sum *sum, plait_error *err);
 plait_status pli_mirror_apply_coded(pli_mirror *mirror, pli_sum *sum, plait_error *err);
+plait_status pli_mirror_decode(pli_mirror *mirror, pli_sum *sum, plait_error *err); /* filtered parts become plain */
 plait_status pli_mirror_make_list(pli_mirror *mirror, pli_sum *sum, plait_error *err);
 plait_status pli_mirror_apply_lists(pli_mirror *mirror, pli_sum *sum, plait_error *err);
 

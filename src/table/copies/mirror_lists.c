@@ -29,14 +29,18 @@ static plait_status must_end(const pli_mirror *mirror, int32_t worker, bool ends
                            mirror->spec->name, worker);
 }
 
-void pli_mirror_was_coded(pli_mirror *mirror, const pli_coded_push *push) {
-    pli_sum          *sum = mirror->first;
+static void put_whole_push(const pli_mirror *mirror, pli_sum *sum, const pli_coded_push *push) {
     const pli_pending whole = { .spec = mirror->spec, .touched = push->touched, .examples = push->examples };
     pli_mirror_put_extra(&whole, sum->values, sum->n - PLI_SUM_EXTRA);
     sum->to_code = false;
 }
 
-plait_status pli_mirror_apply_coded(pli_mirror *mirror, pli_sum *sum, plait_error *err) {
+void pli_mirror_was_coded(pli_mirror *mirror, const pli_coded_push *push) {
+    put_whole_push(mirror, mirror->first, push);
+}
+
+/* Adds the parts up, in the order of workers. */
+static plait_status add_coded(pli_mirror *mirror, pli_sum *sum, plait_error *err) {
     const pli_spec *spec = mirror->spec;
     pli_coded_push  push = { 0 };
     sum->n = pli_mirror_sum_values(mirror, PLI_SUM_CODED);
@@ -46,10 +50,16 @@ plait_status pli_mirror_apply_coded(pli_mirror *mirror, pli_sum *sum, plait_erro
     for (int32_t w = 0; w < mirror->workers; w++) {
         const unsigned char *at = pli_msg_body(sum->piece[w]);
         const unsigned char *end = at + sum->piece[w]->head.body_bytes;
+        if (at == end) continue; /* as of read_list */
         PLI_TRY(pli_coded_add(mirror->coded, w, sum->clock, &at, end, sum->values, &push, err));
         PLI_TRY(must_end(mirror, w, at == end, err));
     }
-    pli_mirror_was_coded(mirror, &push);
+    put_whole_push(mirror, sum, &push);
+    return PLAIT_OK;
+}
+
+plait_status pli_mirror_apply_coded(pli_mirror *mirror, pli_sum *sum, plait_error *err) {
+    PLI_TRY(add_coded(mirror, sum, err));
     return pli_mirror_apply_dense(mirror, sum, 0, sum->n, err);
 }
 
@@ -76,6 +86,15 @@ static pli_msg *new_list(pli_mirror *mirror, int64_t clock, size_t bytes) {
     return *kept == NULL ? NULL : pli_msg_of_slab(*kept, 0, bytes);
 }
 
+static void write_list(const pli_spec *spec, const list_head *head, const void *keys, const void *values, pli_msg *msg) {
+    unsigned char *at = pli_msg_body(msg);
+    memset(at + msg->head.body_bytes - 8, 0, 8);
+    memcpy(at, head, sizeof *head);
+    if (head->n == 0) return;
+    memcpy(at + sizeof *head, keys, (size_t)head->n * 8);
+    memcpy(at + sizeof *head + head->n * 8, values, (size_t)(head->n * pli_sum_row_bytes(spec)));
+}
+
 plait_status pli_mirror_make_list(pli_mirror *mirror, pli_sum *sum, plait_error *err) {
     const pli_spec    *spec = mirror->spec;
     const pli_pending *own = &sum->own;
@@ -85,12 +104,7 @@ plait_status pli_mirror_make_list(pli_mirror *mirror, pli_sum *sum, plait_error 
     sum->list = new_list(mirror, sum->clock, list_bytes(spec, head.n));
     sum->piece = pli_calloc((size_t)mirror->workers, sizeof *sum->piece);
     if (sum->list == NULL || sum->piece == NULL) return pli_mirror_no_memory(mirror, err);
-    unsigned char *at = pli_msg_body(sum->list);
-    memset(at + sum->list->head.body_bytes - 8, 0, 8);
-    memcpy(at, &head, sizeof head);
-    if (head.n == 0) return PLAIT_OK;
-    memcpy(at + sizeof head, own->set.keys, (size_t)head.n * 8);
-    memcpy(at + sizeof head + head.n * 8, own->sum, (size_t)(head.n * pli_sum_row_bytes(spec)));
+    write_list(spec, &head, own->set.keys, own->sum, sum->list);
     return PLAIT_OK;
 }
 
@@ -128,6 +142,38 @@ static plait_status read_filtered(const pli_mirror *mirror, const pli_sum *sum, 
     return pli_shard_check(&mirror->shard, part, err);
 }
 
+/* Makes a worker's filtered list a plain one. */
+static plait_status decode_list(pli_mirror *mirror, pli_sum *sum, int32_t worker, plait_error *err) {
+    pli_push_part part;
+    pli_decoded   decoded = { 0 };
+    pli_msg      *plain = NULL;
+    plait_status  status = read_filtered(mirror, sum, worker, &part, &decoded, err);
+    if (status >= 0 && (plain = pli_msg_new(list_bytes(mirror->spec, part.n))) == NULL)
+        status = pli_mirror_no_memory(mirror, err);
+    if (status >= 0) {
+        const list_head head = { .flags = (part.touched ? TOUCHED : 0) | (part.increasing ? INCREASING : 0),
+                                 .examples = part.examples, .n = part.n };
+        write_list(mirror->spec, &head, part.keys, part.values, plain);
+        pli_msg_free(&sum->piece[worker]);
+        sum->piece[worker] = plain;
+    }
+    pli_decoded_free(&decoded);
+    return status;
+}
+
+plait_status pli_mirror_decode(pli_mirror *mirror, pli_sum *sum, plait_error *err) {
+    sum->decoded = true;
+    if (sum->form == PLI_SUM_CODED) {
+        sum->form = PLI_SUM_DENSE;
+        PLI_TRY(add_coded(mirror, sum, err));
+        sum->rest = sum->n;
+        return PLAIT_OK;
+    }
+    for (int32_t w = 0; w < mirror->workers; w++)
+        if (sum->piece[w]->head.body_bytes > 0) PLI_TRY(decode_list(mirror, sum, w, err));
+    return PLAIT_OK;
+}
+
 plait_status pli_mirror_apply_lists(pli_mirror *mirror, pli_sum *sum, plait_error *err) {
     const int32_t  workers = mirror->workers;
     pli_push_part *parts = pli_array((size_t)workers, sizeof *parts);
@@ -135,7 +181,7 @@ plait_status pli_mirror_apply_lists(pli_mirror *mirror, pli_sum *sum, plait_erro
     plait_status   status = parts == NULL || decoded == NULL ? pli_mirror_no_memory(mirror, err) : PLAIT_OK;
     mirror->keys = 0;
     for (int32_t w = 0; status >= 0 && w < workers; w++) {
-        status = mirror->coded != NULL ? read_filtered(mirror, sum, w, &parts[w], &decoded[w], err)
+        status = mirror->coded != NULL && !sum->decoded ? read_filtered(mirror, sum, w, &parts[w], &decoded[w], err)
                                        : read_list(&mirror->shard, sum->piece[w], w, &parts[w], err);
         if (status >= 0) mirror->keys += parts[w].n;
     }

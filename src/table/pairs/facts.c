@@ -103,10 +103,7 @@ static uint64_t job_on(const pli_pair *p) {
            bit(is_flat(p), PLI_ON(FLAT_SUMS));
 }
 
-static bool is_mirrored(const pli_facts *f) {
-    const plait_properties needed = PLAIT_WHOLE_CLOCKS | PLAIT_ONE_COPY;
-    return !f->kind->on_servers && (f->has & needed) == needed;
-}
+static bool is_mirrored(const pli_facts *f) { return !f->kind->on_servers && (f->has & PLAIT_BY_SUMS) != 0; }
 
 static uint64_t table_of(const pli_facts *f) {
     const pli_pair   *p = f->pair;

@@ -57,7 +57,7 @@ enum pli_of {
     PLI_OF_SHARED,     /* the topology is one process's memory                           */
     PLI_OF_SERVED,     /* the topology has rows lie on servers, or in that memory        */
     PLI_OF_NEIGHBOURS, /* the topology averages with neighbours                          */
-    PLI_OF_MIRRORS,    /* each worker has the whole table, and its clocks end with one sum, for which all wait */
+    PLI_OF_MIRRORS,    /* each worker has the whole table, and clocks end with sums over all workers */
     PLI_OF_MIXED,      /* other tables of the topology, or of the job, lie on servers    */
     PLI_OF_BESIDE_SUMS, /* other tables of the job are mirrors whose sums go on without the dead */
     PLI_OF_GROUP       /* its workers are a group's members                              */

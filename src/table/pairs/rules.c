@@ -271,8 +271,9 @@ static const pli_pair_rule rules[] = {
       .needs = PLAIT_MESSAGES,
       .not_of = PLI_OF(MIRRORS),
       .what = REPLICAS,
-      .why = "each worker has its own mirror, and clocks do not end with one sum that could be made again",
-      .remedy = "nearest are ps, and allreduce x bsp" },
+      .why = "each worker averages its own mirror with neighbours' alone, so no clock ends with one sum that could be "
+             "made again",
+      .remedy = "nearest are ps and allreduce" },
     { .on = PLI_ON(REPLICAS),
       .of = PLI_OF(MIRRORS) | PLI_OF(MIXED),
       .what = REPLICAS,

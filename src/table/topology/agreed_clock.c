@@ -18,15 +18,19 @@ void pli_agreed_clock_close(plait_job *job) { pli_agreed_run_close(&job->agreed)
 
 /* --- the sums ----------------------------------------------------------------------------------------------------- */
 
-static pli_mirror *mirror_at(const plait_job *job, int64_t table) { return pli_mirror_of(job->table[table]); }
+/* NULL: the table has no part in this clock's sums. */
+static pli_mirror *mirror_at(const plait_job *job, int64_t table) {
+    return job->table[table]->ops->held(job->table[table]);
+}
 
 /* Takes the worker's part of a table's sum, and says how it is to be made: by one more of the parts, unless it is made
  * of filtered ones (agreed_coded.h). */
 static plait_status take(const plait_job *job, pli_mirror *mirror, pli_agreed_part *part, int64_t *n, plait_error *err) {
     const pli_spec *spec = mirror->spec;
+    const bool      flies = pli_mirror_may_start(mirror, job->clock + 1, job->clock);
     pli_sum        *sum;
-    mirror->form = pli_mirror_form(mirror, false);
-    PLI_TRY(pli_mirror_take(mirror, job->clock, mirror->form, false, &sum, err));
+    mirror->form = pli_mirror_form(mirror, flies);
+    PLI_TRY(pli_mirror_take(mirror, job->clock, mirror->form, flies, &sum, err));
     if (sum->to_code) return PLAIT_OK;
     ++*n;
     if (pli_sum_is_gathered(sum->form)) {
@@ -38,31 +42,37 @@ static plait_status take(const plait_job *job, pli_mirror *mirror, pli_agreed_pa
     return pli_mirror_result(mirror, &part->values, err);
 }
 
-static plait_status put_back(const plait_job *job, plait_error *err) {
-    plait_status status = PLAIT_OK;
+static plait_status take_all(const plait_job *job, pli_agreed_part *parts, int64_t *n, plait_error *err) {
     for (int64_t t = 0; t < job->tables; t++)
-        if (mirror_at(job, t)->first != NULL && pli_mirror_put_back(mirror_at(job, t), err) < 0) status = err->code;
-    return status;
-}
-
-static plait_status apply(const plait_job *job, pli_mirror *mirror, plait_error *err) {
-    const pli_spec *spec = mirror->spec;
-    const pli_sum  *sum = mirror->first;
-    const bool      dense = sum->form == PLI_SUM_DENSE;
-    const int64_t   n = sum->n;
-    if (!pli_mirror_is_coded(mirror)) pli_mirror_use_result(mirror);
-    PLI_TRY(pli_mirror_apply(mirror, err));
-    pli_comm_work(job->comm, PLI_WORK_VALUES, (uint64_t)(dense ? n : mirror->keys * spec->cols));
+        if (mirror_at(job, t) != NULL) PLI_TRY(take(job, mirror_at(job, t), &parts[*n], n, err));
     return PLAIT_OK;
 }
 
-static plait_status take_all(const plait_job *job, pli_agreed_part *parts, int64_t *n, plait_error *err) {
-    for (int64_t t = 0; t < job->tables; t++) PLI_TRY(take(job, mirror_at(job, t), &parts[*n], n, err));
+static plait_status put_back(const plait_job *job, plait_error *err) {
+    plait_status status = PLAIT_OK;
+    for (int64_t t = 0; t < job->tables; t++)
+        if (mirror_at(job, t) != NULL && pli_mirror_put_back(mirror_at(job, t), err) < 0) status = err->code;
+    return status;
+}
+
+/* The clock's sum is there. Applies those that the next clock could not start without. */
+static plait_status apply(const plait_job *job, pli_mirror *mirror, plait_error *err) {
+    PLI_TRY(pli_mirror_made(mirror, err));
+    while (mirror->first != NULL && !pli_mirror_may_start(mirror, job->clock + 1, mirror->first->clock)) {
+        const bool    dense = mirror->first->form == PLI_SUM_DENSE;
+        const int64_t n = mirror->first->n;
+        PLI_TRY(pli_mirror_apply(mirror, err));
+        pli_comm_work(job->comm, PLI_WORK_VALUES, (uint64_t)(dense ? n : mirror->keys * mirror->spec->cols));
+    }
     return PLAIT_OK;
 }
 
 static plait_status apply_all(const plait_job *job, plait_error *err) {
-    for (int64_t t = 0; t < job->tables; t++) PLI_TRY(apply(job, mirror_at(job, t), err));
+    for (int64_t t = 0; t < job->tables; t++) {
+        plait_table *table = job->table[t];
+        if (mirror_at(job, t) != NULL) PLI_TRY(apply(job, mirror_at(job, t), err));
+        if (table->ops->ended != NULL) table->ops->ended(table);
+    }
     return PLAIT_OK;
 }
 

@@ -8,7 +8,12 @@
  *
  * The sums of all tables are one step of the agreement, so a clock ends for all of them or for none. They are made at
  * the end of the clock: nothing leaves before, and nothing is applied before all are there. Sums in stripes of filtered
- * parts have a step before that, of which nothing is applied (agreed_coded.h). */
+ * parts have a step before that, of which nothing is applied (agreed_coded.h).
+ *
+ * Where a clock may start without the sums before it (bounded-delay:T), a sum is made in its clock all the same, so that
+ * what the clock's end has acknowledged outlives every death; only its application waits, as long as the policy has it
+ * wait. Where only some clocks end with sums (local-sgd:H), the others are steps too, without any: so a death is dealt
+ * with in the same clock by all. */
 #ifndef PLI_TABLE_TOPOLOGY_AGREED_CLOCK_H
 #define PLI_TABLE_TOPOLOGY_AGREED_CLOCK_H
 

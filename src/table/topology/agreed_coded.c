@@ -8,7 +8,8 @@
 
 plait_status pli_agreed_coded_cut(plait_job *job, plait_error *err) {
     for (int64_t t = 0; t < job->tables; t++) {
-        pli_coded *coded = pli_mirror_of(job->table[t])->coded;
+        const pli_mirror *mirror = job->table[t]->ops->held(job->table[t]);
+        pli_coded        *coded = mirror != NULL ? mirror->coded : NULL;
         if (coded != NULL) PLI_TRY(pli_coded_recut(coded, pli_agreed_run_next(job->agreed), err));
     }
     return PLAIT_OK;
@@ -65,19 +66,19 @@ int64_t pli_agreed_coded_parts(pli_agreed_coded *c, pli_agreed_part *parts) {
     return n;
 }
 
-static void hand_over(const pli_making *m) {
+static plait_status hand_over(const pli_making *m) {
     for (int64_t i = 0; i < m->n; i++) {
-        pli_mirror_use_result(m->mirror[i]);
+        PLI_TRY(pli_mirror_made(m->mirror[i], m->err));
         pli_mirror_was_coded(m->mirror[i], &m->push[i]);
     }
+    return PLAIT_OK;
 }
 
 plait_status pli_agreed_coded_end(pli_agreed_coded *c) {
     if (c->striped.n > 0) PLI_TRY(pli_making_take_sums(&c->striped));
     PLI_TRY(pli_making_add_all(&c->whole));
-    hand_over(&c->striped);
-    hand_over(&c->whole);
-    return PLAIT_OK;
+    PLI_TRY(hand_over(&c->striped));
+    return hand_over(&c->whole);
 }
 
 void pli_agreed_coded_close(pli_agreed_coded *c) {

@@ -156,7 +156,7 @@ static bool is_coded_now(const plait_table *table) {
 /* Waits for the oldest sum that is under way, and applies it. */
 static plait_status land_sum(plait_table *table, plait_error *err) {
     pli_sum *sum = pli_mirror_of(table)->first;
-    if (!was_coded(table, sum)) PLI_TRY(pli_buckets_land(table, sum, err));
+    if (!was_coded(table, sum) && !sum->made) PLI_TRY(pli_buckets_land(table, sum, err));
     const bool    in_parts = pli_sum_in_parts(sum), dense = sum->form == PLI_SUM_DENSE || sum->form == PLI_SUM_CODED;
     const int64_t values = sum->form == PLI_SUM_CODED ? table->spec.rows * table->spec.cols : sum->n;
     PLI_TRY(pli_mirror_apply(table->state, err));
@@ -225,6 +225,8 @@ static plait_table *mirror_coded(plait_table *table) {
     return sum != NULL && sum->to_code ? table : NULL;
 }
 
+static pli_mirror *mirror_held(plait_table *table) { return table->state; }
+
 /* Lists always go by messages. */
 static bool mirror_overlaps(const plait_table *table) {
     const pli_spec *spec = &table->spec;
@@ -279,6 +281,7 @@ const pli_topology_ops pli_mirror_ops = {
     .clock_end = mirror_clock_end,
     .summed = mirror_summed,
     .coded = mirror_coded,
+    .held = mirror_held,
     .settle = mirror_settle,
     .zero = mirror_zero,
     .call = mirror_call,

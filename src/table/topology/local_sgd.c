@@ -327,6 +327,14 @@ static plait_table *local_coded(plait_table *table) {
     return common->ops->coded != NULL ? common->ops->coded(common) : NULL;
 }
 
+static pli_mirror *local_held(plait_table *table) {
+    return ends_round(table) ? pli_mirror_of(&local_of(table)->common) : NULL;
+}
+
+static void local_ended(plait_table *table) {
+    if (ends_round(table)) local_of(table)->fresh = true;
+}
+
 /* --- barriers ----------------------------------------------------------------------------------------------------- */
 
 /* Sums l->moved of all workers into l->average, by a mirror that lives as long as that takes. */
@@ -459,6 +467,8 @@ const pli_topology_ops pli_local_sgd_ops = {
     .clock_end = local_clock_end,
     .summed = local_summed,
     .coded = local_coded,
+    .held = local_held,
+    .ended = local_ended,
     .settle = local_settle,
     .refresh = local_refresh,
     .zero = local_zero,
