@@ -150,6 +150,7 @@ struct plait_job {
     bool            laid;    /* this clock's buckets are laid out       */
     int64_t         flushed; /* how many tables get no more incs in this clock */
     struct pli_agreed_run *agreed; /* sums that go on without the dead (topology/agreed_clock.h); NULL: none */
+    bool            agreed_carries; /* all workers have them, and they carry the job's collectives, too */
     pli_bucket     *bucket; /* the buckets of sums, in the order in which they go: topology/buckets.c */
     int32_t         captures; /* how many have begun and not ended: state.c                */
     uint64_t        snaps;  /* how many snapshots were begun: state.c                       */
@@ -290,7 +291,8 @@ plait_status pli_job_wait_until_safe(plait_job *job, plait_error *err);
 plait_status pli_job_end_clocks_with(plait_job *job, plait_group *group, plait_error *err);
 /** Sends what was added since in a dead worker's stead, and waits again. */
 plait_status pli_job_stand_in(plait_job *job, plait_error *err);
-/** The job's collectives by the first server: the gather of comm/carried.h. */
+/** The job's collectives, by the first server or, where tables are summed, by the steps of their sums: the gather of
+ *  comm/carried.h. */
 plait_status pli_job_gather(void *job, const void *mine, size_t bytes, pli_carried *came, pli_msg **held_out,
                             plait_error *err);
 

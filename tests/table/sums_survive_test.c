@@ -1,5 +1,5 @@
-/* Jobs whose tables are mirrors (allreduce x bsp), with replicas: any one worker dies at some moment, later perhaps a
- * second one, and the others end with what a run in which nobody died ends with. The interleavings of the bare machine
+/* Jobs whose tables are mirrors (allreduce), with replicas: any one worker dies at some moment, with it or later perhaps
+ * a second one, and the others end with what a run in which nobody died ends with. The interleavings of the bare machine
  * are in src/comm/agreed_test.c; here are sums, tables, ports, waits, threads, processes.
  *
  * A job has two tables, of all workers or, `grouped`, of two groups: all workers but the last, and all but the first.
@@ -19,7 +19,7 @@
  *
  * On threads, worker `killer` strikes at one place of its clock, wherever the victim is; on sim the cluster file says
  * when, and messages may be lost, doubled and delayed. As `test_table_sums_survive processes SEED` it is one rank of
- * such a job, of many more clocks, and the victim is killed by SIGKILL at an instant of its own: sums_killed.sh. */
+ * such a job, of many more clocks, and the victims are killed by SIGKILL at instants of their own: sums_killed.sh. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -51,7 +51,8 @@ enum { WORKERS_MAX = 6, ITEMS = 5, ROWS = 300, CLOCKS = 10, RUNS = 120, RUNS_FUL
 typedef struct plan {
     uint64_t    seed;
     const char *transport;
-    int32_t     workers, spares, victim, killer, second; /* second: dies two clocks later; -1: nobody */
+    int32_t     workers, spares, victim, killer, second; /* second: dies `gap` clocks later; -1: nobody */
+    int64_t     gap;
     int64_t     at, clocks;                              /* the killer's clock; -1: nobody dies by its hand */
     int         where;
     int         shape; /* of counts: 0 dense, 1 keyed, 2 sparse */
@@ -103,7 +104,7 @@ static void kill_rank(int32_t rank) {
 static void strike(int32_t me, int64_t clock, int where) {
     if (p.at < 0 || me != p.killer || where != p.where) return;
     if (clock == p.at) kill_rank(p.victim);
-    if (clock == p.at + 2 && p.second >= 0) kill_rank(p.second);
+    if (clock == p.at + p.gap && p.second >= 0) kill_rank(p.second);
 }
 
 static plait_status read_all(plait_table *table, double values[VALUES]) {
@@ -189,7 +190,7 @@ static uint64_t round_of(int64_t at) {
 static uint64_t may_be_lost(int32_t v) {
     if (p.period == 0 || !dies(v)) return 0;
     if (p.at < 0) return UINT64_MAX; /* in simulated time: nobody knows when */
-    return (v == p.victim ? round_of(p.at) : 0) | (p.second >= 0 ? round_of(p.at + 2) : 0);
+    return (v == p.victim ? round_of(p.at) : 0) | (p.second >= 0 ? round_of(p.at + p.gap) : 0);
 }
 
 /* May a worker see so much of counts in the clock? What filters keep back may be missing of all; of others, what the
@@ -459,14 +460,15 @@ static int64_t runs_of(int64_t few, int64_t many, uint64_t *first) {
 
 /* --- threads ------------------------------------------------------------------------------------------------------ */
 
-/* Of two ranks with the first server's two copies one must live, so a second death needs three that may have them. */
+/* Any two may die, at once or clocks apart, also those with the first server's two copies. */
 static void draw_deaths(pli_random *r) {
     p.victim = (int32_t)pli_random_below(r, (uint64_t)p.workers);
     do p.killer = (int32_t)pli_random_below(r, (uint64_t)p.workers);
     while (p.killer == p.victim);
     p.at = (int64_t)pli_random_below(r, CLOCKS);
     p.where = (int)pli_random_below(r, 3);
-    if (p.workers < 4 || p.grouped || p.at > CLOCKS - 5 || pli_random_below(r, 2) == 0) return;
+    if (p.workers < 3 || p.grouped || p.at > CLOCKS - 5 || pli_random_below(r, 2) == 0) return;
+    p.gap = (int64_t)pli_random_below(r, 3);
     do p.second = (int32_t)pli_random_below(r, (uint64_t)p.workers);
     while (p.second == p.victim || p.second == p.killer);
 }
@@ -562,10 +564,10 @@ static void say_cluster(pli_random *r, bool faults) {
     double when = 2 + 30 * pli_random_f64(r);
     at += (size_t)snprintf(p.cluster + at, sizeof p.cluster - at, "  - kill: {ranks: %d, at: %.4f ms}\n", p.victim,
                            when);
-    if (p.workers < 4 || p.grouped || pli_random_below(r, 2) == 0) return;
+    if (p.workers < 3 || p.grouped || pli_random_below(r, 2) == 0) return;
     do p.second = (int32_t)pli_random_below(r, (uint64_t)p.workers);
     while (p.second == p.victim);
-    when += 20 + 20 * pli_random_f64(r);
+    when += pli_random_below(r, 2) == 0 ? 3 * pli_random_f64(r) : 20 + 20 * pli_random_f64(r);
     (void)snprintf(p.cluster + at, sizeof p.cluster - at, "  - kill: {ranks: %d, at: %.4f ms}\n", p.second, when);
 }
 
@@ -634,6 +636,7 @@ static void *die_in_time(void *arg) {
     return NULL;
 }
 
+/* A third of the jobs that have no groups lose two ranks. */
 static plait_status process_body(plait_comm *comm, void *user) {
     static long life_ns;
     pthread_t   killer;
@@ -641,7 +644,10 @@ static plait_status process_body(plait_comm *comm, void *user) {
     p.workers = plait_comm_workers(comm);
     p.victim = (int32_t)pli_random_below(&r, (uint64_t)p.workers);
     life_ns = (long)pli_random_below(&r, LIFE_US) * 1000;
-    if (plait_comm_rank(comm) == p.victim && pthread_create(&killer, NULL, die_in_time, &life_ns) == 0)
+    if (p.seed % 3 == 2 && !p.grouped)
+        p.second = (p.victim + 1 + (int32_t)pli_random_below(&r, (uint64_t)p.workers - 1)) % p.workers;
+    if (plait_comm_rank(comm) == p.second) life_ns = (LIFE_US / 4 + (long)pli_random_below(&r, LIFE_US)) * 1000;
+    if (dies(plait_comm_rank(comm)) && pthread_create(&killer, NULL, die_in_time, &life_ns) == 0)
         pthread_detach(killer);
     return body(comm, user);
 }

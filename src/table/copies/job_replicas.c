@@ -1,11 +1,12 @@
 /* A worker of a job whose shards have two replicas: its clock ends when it is safe in both; it stands in for workers
- * that died; its collectives go by the first server, which survives any one rank (comm/carried.h). replicas.h has the
- * idea. */
+ * that died; its collectives go by the first server, which survives any one rank (comm/carried.h), or by all that live
+ * (topology/agreed_clock.h). replicas.h has the idea. */
 #include <stdio.h>
 #include <string.h>
 
 #include "table/copies/replicas.h"
 #include "table/table.h"
+#include "table/topology/agreed_clock.h"
 
 /* --- the end of a clock ------------------------------------------------------------------------------------------- */
 
@@ -142,6 +143,7 @@ plait_status pli_job_gather(void *user, const void *mine, size_t bytes, pli_carr
     pli_ticket   ticket;
     pli_exchange x;
     PLI_TRY(pli_job_must_have_ended(job, "a collective", err));
+    if (job->agreed_carries) return pli_agreed_gather(job, mine, bytes, came, held_out, err);
     pli_exchange_begin(&x, job, &ticket);
     plait_status status = pli_client_send_gather(&job->client, x.now_ns, mine, bytes, &ticket, &x.out, err);
     status = pli_exchange_wait(&x, status, "a collective of the living workers", err);

@@ -143,6 +143,9 @@ plait_status pli_mirror_made(pli_mirror *mirror, plait_error *err);
  *  ENOMEM. */
 plait_status pli_mirror_put_back(pli_mirror *mirror, plait_error *err);
 
+/** No sum is taken yet: what is pending is kept, as if a sum of it had been put back. */
+void         pli_mirror_set_aside(pli_mirror *mirror);
+
 /** For spec->sharded: the first sum is complete in the values first .. first + n - 1, whose states begin with number
  *  `state`, for a push of so many examples. Only these values are updated. */
 plait_status pli_mirror_apply_slice(pli_mirror *mirror, int64_t examples, int64_t first, int64_t n, int64_t state,

@@ -61,6 +61,15 @@ plait_status pli_mirror_put_back(pli_mirror *mirror, plait_error *err) {
     return status;
 }
 
+void pli_mirror_set_aside(pli_mirror *mirror) {
+    mirror->keeps = true;
+    mirror->kept = mirror->pending;
+    mirror->kept_incs = mirror->incs;
+    mirror->incs = 0;
+    mirror->pending = mirror->spare;
+    pli_pending_init(&mirror->spare, mirror->spec, PLI_SUM_EXTRA);
+}
+
 /* What has come since becomes part of what was put back, and all of it is pending. */
 plait_status pli_mirror_join(pli_mirror *mirror, plait_error *err) {
     pli_pending *more = &mirror->pending;

@@ -101,6 +101,18 @@ static void enter_clock(plait_job *job) {
     if (client->ending) memcpy(client->replaced, client->next, (size_t)job->layout.workers);
 }
 
+/* Has a collective since the last clock left out a worker for which this one does not stand in yet? All workers know the
+ * same of it, as they have ended the same steps. */
+static bool has_lost_one(const plait_job *job) {
+    return memcmp(job->client.replaced, pli_agreed_run_next(job->agreed), (size_t)job->layout.workers) != 0;
+}
+
+static plait_status set_aside(const plait_job *job) {
+    for (int64_t t = 0; t < job->tables; t++)
+        if (mirror_at(job, t) != NULL) pli_mirror_set_aside(mirror_at(job, t));
+    return PLAIT_STAND_IN;
+}
+
 static void begin_standing_in(plait_job *job) {
     pli_client *client = &job->client;
     client->ending = true;
@@ -122,12 +134,48 @@ plait_status pli_agreed_clock_end(plait_job *job, plait_error *err) {
     pli_agreed_part *parts = pli_calloc((size_t)job->tables + PLI_AGREED_CODED_PARTS, sizeof *parts);
     if (parts == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for the sums of a clock");
     enter_clock(job);
-    const plait_status status = make_sums(job, parts, err);
+    const plait_status status = has_lost_one(job) ? set_aside(job) : make_sums(job, parts, err);
     pli_free(parts);
     if (status < 0) return status;
     pli_port_enter(job->client_port, &now_ns, &out); /* the client hears of deaths from other threads */
     if (status == PLAIT_STAND_IN) begin_standing_in(job);
     else end_clock(job);
     pli_port_leave(job->client_port, &out);
+    return status;
+}
+
+/* --- the job's own collectives ------------------------------------------------------------------------------------ */
+
+/* Lays what has come side by side in one message. */
+static plait_status lay(const plait_job *job, pli_msg *const *piece, pli_carried *came, pli_msg **held_out,
+                        plait_error *err) {
+    size_t bytes = 0;
+    for (int32_t w = 0; w < job->layout.workers; w++) bytes += (size_t)pli_pad8(piece[w]->head.body_bytes);
+    *held_out = pli_msg_new(bytes);
+    if (*held_out == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a collective");
+    unsigned char *at = pli_msg_body(*held_out);
+    for (int32_t w = 0; w < job->layout.workers; w++) {
+        const size_t n = piece[w]->head.body_bytes;
+        came[w] = (pli_carried){ n > 0 ? at : NULL, n };
+        if (n > 0) memcpy(at, pli_msg_body(piece[w]), n);
+        at += pli_pad8(n);
+    }
+    return PLAIT_OK;
+}
+
+plait_status pli_agreed_gather(plait_job *job, const void *mine, size_t bytes, pli_carried *came, pli_msg **held_out,
+                               plait_error *err) {
+    const int32_t         workers = job->layout.workers;
+    pli_msg             **piece = pli_calloc((size_t)workers, sizeof *piece);
+    const pli_agreed_part part = { .list = pli_msg_new(bytes), .piece = piece };
+    pli_msg              *list = part.list;
+    plait_status          status = PLAIT_STAND_IN;
+    if (piece == NULL || list == NULL) status = pli_fail(err, PLAIT_ENOMEM, "no memory for a collective");
+    if (status >= 0) memcpy(pli_msg_body(list), mine, bytes);
+    while (status == PLAIT_STAND_IN) status = pli_agreed_run_step(job->agreed, 1, &part, err);
+    if (status >= 0) status = lay(job, piece, came, held_out, err);
+    for (int32_t w = 0; piece != NULL && w < workers; w++) pli_msg_free(&piece[w]);
+    pli_free(piece);
+    pli_msg_free(&list);
     return status;
 }

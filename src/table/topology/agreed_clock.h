@@ -10,6 +10,10 @@
  * the end of the clock: nothing leaves before, and nothing is applied before all are there. Sums in stripes of filtered
  * parts have a step before that, of which nothing is applied (agreed_coded.h).
  *
+ * The job's own collectives (comm/carried.h) are steps, too. Nobody adds anything to them for a dead worker, who is absent
+ * from then on; the heirs take its items over in the clock that ends next. So they need no server, and go on as long as
+ * one worker lives.
+ *
  * Where a clock may start without the sums before it (bounded-delay:T), a sum is made in its clock all the same, so that
  * what the clock's end has acknowledged outlives every death; only its application waits, as long as the policy has it
  * wait. Where only some clocks end with sums (local-sgd:H), the others are steps too, without any: so a death is dealt
@@ -27,5 +31,10 @@ void         pli_agreed_clock_close(plait_job *job);
  *  worker is still in the clock; what pli_client_holder says of `next` falls to it. Errors: ENOMEM, EMISMATCH, those of
  *  a wait. */
 plait_status pli_agreed_clock_end(plait_job *job, plait_error *err);
+
+/** A collective of the living workers: each brings mine [bytes], and gets what all have brought in came [workers], lent
+ *  until held_out is freed; of a worker that is absent, NULL. Errors: ENOMEM, EMISMATCH, those of a wait. */
+plait_status pli_agreed_gather(plait_job *job, const void *mine, size_t bytes, pli_carried *came, pli_msg **held_out,
+                               plait_error *err);
 
 #endif

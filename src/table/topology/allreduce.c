@@ -110,7 +110,9 @@ static plait_status mirror_open(plait_table *table, const void *initial, const v
     pli_raise_table(pli_job_events(job), rank, &table->spec, PLI_WAY_SUMMED);
     for (int64_t clock = job->layout.first_clock; status >= 0 && clock < plait_job_clock_now(job); clock++)
         pli_mirror_skip(mirror, clock);
-    return pli_job_agree(job, what, 0, status, err);
+    status = pli_job_agree(job, what, 0, status, err);
+    job->agreed_carries = status >= 0 && job->agreed != NULL; /* from here on the same on all workers */
+    return status;
 }
 
 static void mirror_close(plait_table *table) {
