@@ -127,8 +127,8 @@ static bool make_pieces(pli_agreed_sums *s, int64_t i) {
 static pli_coll call_of(const pli_agreed_sums *s, int64_t i) {
     const pli_agreed_part *part = &s->parts[i];
     if (has_pieces(part))
-        return (pli_coll){ .kind = is_exchange(part) ? PLI_EXCHANGE : PLI_PIECES, .type = PLAIT_U8, .root = PLI_COLL_OF_TABLES, .piece = s->piece[i],
-                           .begun = true };
+        return (pli_coll){ .kind = is_exchange(part) ? PLI_EXCHANGE : PLI_PIECES, .type = PLAIT_U8,
+                           .root = PLI_COLL_OF_TABLES, .piece = s->piece[i], .begun = true };
     pli_coll call = { .kind = PLI_ALLREDUCE, .type = part->type, .op = part->op, .root = PLI_COLL_OF_TABLES,
                       .n = part->n, .buf = part->values, .begun = true };
     pli_coll_choose(&call, s->form, s->n_living, &s->hosts);
@@ -142,7 +142,8 @@ static plait_status begin(pli_agreed_sums *s, uint64_t now_ns, pli_out *out, pla
     s->n_pieces = s->n_living;
     for (int64_t i = 0; i < s->n_parts; i++) {
         const pli_agreed_part *part = &s->parts[i];
-        if (has_pieces(part) && !make_pieces(s, i)) return pli_fail(err, PLAIT_ENOMEM, "no memory for the sums of a step");
+        if (has_pieces(part) && !make_pieces(s, i))
+            return pli_fail(err, PLAIT_ENOMEM, "no memory for the sums of a step");
         if (!has_pieces(part) && part->n > 0)
             memcpy(part->values, part->given, (size_t)part->n * pli_type_bytes(part->type));
     }

@@ -30,7 +30,7 @@ typedef struct pli_agreed_part {
     const void  *given;  /* [n] this worker's values; they are not changed */
     void        *values; /* [n] the sum, once the step has ended           */
     pli_msg     *list;   /* this worker's list; lent, and nobody writes to it any more */
-    pli_msg    **gives;  /* [workers] what this worker has for each other; lent likewise. There must be one for each that
+    pli_msg    **gives;  /* [workers] what this worker has for each other; lent likewise. There is one for each that
                           * the caller does not stand in for, save for itself                                        */
     pli_msg    **piece;  /* [workers] the lists of all, or what the others had for this worker, once the step has ended;
                           * the caller frees them. Of a worker that the step left out: an empty message, as of the
@@ -53,8 +53,8 @@ typedef struct pli_agreed_sums {
     const pli_agreed_part *parts;
     int64_t        n_parts, room;
     pli_coll_run  *run;        /* [n_parts] */
-    pli_msg     ***piece;      /* [n_parts] of lists: [n_pieces] what its collective receives; of exchanges [2 n_pieces],
-                                * behind them what it sends; else NULL                               */
+    pli_msg     ***piece;      /* [n_parts] of lists: [n_pieces] what its collective receives; of exchanges
+                                * [2 n_pieces], behind them what it sends; else NULL                 */
     int32_t        n_pieces;   /* how many workers take part in the attempt that was begun last      */
     bool           begun;      /* the collectives of this attempt are under way, or over             */
     int64_t        step;       /* how many the worker has ended */

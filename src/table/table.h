@@ -79,9 +79,9 @@ typedef struct pli_topology_ops {
     plait_table *(*summed)(plait_table *table);
     /** The same for a sum that waits to be made of filtered parts (topology/coded_sums.h). */
     plait_table *(*coded)(plait_table *table);
-    /** With sums that go on without the dead (topology/agreed_clock.h), instead of clock and its halves: the mirror whose
-     *  sum this clock ends with, or NULL; it is the same until the clock has ended. NULL: such sums are not of this
-     *  topology. */
+    /** With sums that go on without the dead (topology/agreed_clock.h), instead of clock and its halves: the mirror
+     *  whose sum this clock ends with, or NULL; it is the same until the clock has ended. NULL: such sums are not of
+     *  this topology. */
     struct pli_mirror *(*held)(plait_table *table);
     /** With them: the clock has ended, but is not counted yet. NULL: nothing to do. */
     void (*ended)(plait_table *table);

@@ -123,8 +123,8 @@ static void check(const world *all, int32_t r) {
                 fail_msg("seed %llu: rank %d got what was another's", (unsigned long long)all->seed, r);
         }
         if (me->sum[i] != 1 || listed != 1 || came != 1)
-            fail_msg("seed %llu, %d ranks: rank %d ended step %lld with item %d %lld times, %lld times in lists, %lld in "
-                     "messages",
+            fail_msg("seed %llu, %d ranks: rank %d ended step %lld with item %d %lld times, %lld times in lists, "
+                     "%lld in messages",
                      (unsigned long long)all->seed, all->ranks, r, (long long)me->sums.step - 1, i,
                      (long long)me->sum[i], (long long)listed, (long long)came);
     }

@@ -1,6 +1,6 @@
-/* Jobs whose tables are mirrors (allreduce), with replicas: any one worker dies at some moment, with it or later perhaps
- * a second one, and the others end with what a run in which nobody died ends with. The interleavings of the bare machine
- * are in src/comm/agreed_test.c; here are sums, tables, ports, waits, threads, processes.
+/* Jobs whose tables are mirrors (allreduce), with replicas: any one worker dies at some moment, with it or later
+ * perhaps a second one, and the others end with what a run in which nobody died ends with. The interleavings of the
+ * bare machine are in src/comm/agreed_test.c; here are sums, tables, ports, waits, threads, processes.
  *
  * A job has two tables, of all workers or, `grouped`, of two groups: all workers but the last, and all but the first.
  * To `counts`, worker v's item h adds 2^c to column v of row h in clock c, whoever holds it, so that an update that is
@@ -8,14 +8,13 @@
  * that it reads, so that its bits at the end are those of a run in which nobody died only if every clock had every
  * update once.
  *
- * With `filter` the sums pass through filters. Where these keep something back, counts is ruled by sgd of rate 1, and an
- * update of clock c is 4^c, so that no number hides a doubled one; at the end come clocks of zeros, until nothing is kept.
- * Then what is missing is what the dead kept, to the bit: of their own updates, and of the sums of their stripes.
+ * With `filter` the sums pass through filters. Where these keep something back, counts is ruled by sgd of rate 1, and
+ * an update of clock c is 4^c, so that no number hides a doubled one. At the end come clocks of zeros, until nothing is
+ * kept. Then what is missing is what the dead kept, to the bit: of their own updates, and of the sums of their stripes.
  *
- * With `delay` the job is under bounded-delay, so a read may lack the last clocks of others, but never has anything
- * twice; with `period` under local-sgd, where a dead worker's part of the round that is under way may be lost. What an
- * heir adds to `model` depends on its own part of what is under way, so then the bits at the end need only be the same on
- * all.
+ * With `delay` the job is under bounded-delay: a read may lack the last clocks of others, but has nothing twice. With
+ * `period` it is under local-sgd, where a dead worker's part of the round that is under way may be lost. What an heir
+ * adds to `model` depends on its own part of what is under way, so the bits at the end need only be the same on all.
  *
  * On threads, worker `killer` strikes at one place of its clock, wherever the victim is; on sim the cluster file says
  * when, and messages may be lost, doubled and delayed. As `test_table_sums_survive processes SEED` it is one rank of
@@ -58,6 +57,7 @@ typedef struct plan {
     int         shape; /* of counts: 0 dense, 1 keyed, 2 sparse */
     bool        grouped;
     const char *filter;  /* NULL: none */
+    bool        by_hosts;      /* sums inside each host first */
     int64_t     delay, period; /* of bounded-delay, local-sgd; 0: bsp */
     bool        keeps;   /* it keeps something back */
     bool        by_counts; /* an item adds 1 a clock to counts, and there is no model to compare with */
@@ -217,8 +217,8 @@ static plait_status check_counts(plait_table *table, int32_t me, int64_t clock, 
             const double value = values[i * p.workers + v];
             const bool   ended = again && p.grouped; /* perhaps it was the other group's clock that did not end */
             if (!may_be_seen(me, v, clock, again, value) && !(ended && may_be_seen(me, v, clock + 1, false, value)))
-                return wrong("rank %d in clock %lld: item %d of worker %d is %.0f, due %llx", me, (long long)clock, i, v,
-                             value, (unsigned long long)due_of(v, clock));
+                return wrong("rank %d in clock %lld: item %d of worker %d is %.0f, due %llx", me, (long long)clock, i,
+                             v, value, (unsigned long long)due_of(v, clock));
         }
     return PLAIT_OK;
 }
@@ -383,6 +383,7 @@ static plait_status body(plait_comm *comm, void *unused) {
     if (p.delay > 0) snprintf(consistency, sizeof consistency, "bounded-delay:%d", (int)p.delay);
     if (p.period > 0) snprintf(consistency, sizeof consistency, "local-sgd:%d", (int)p.period);
     o.consistency = consistency;
+    if (p.by_hosts) o.aggregate = "host";
     o.replicas = 2;
     o.spares = p.spares;
     PLI_TRY(plait_job_create(comm, &o, &job));
@@ -403,6 +404,7 @@ static plait_status live(const char *cluster, plait_error *err) {
     opts.seed = p.seed;
     opts.threads = 1;
     opts.cluster = cluster;
+    if (p.by_hosts) opts.collective = "hierarchical";
     opts.timeout_ns = UINT64_C(20000000000);
     for (int32_t w = 0; w < WORKERS_MAX; w++) atomic_store(&comms[w], NULL);
     atomic_store(&run->ended, 0);
@@ -414,10 +416,11 @@ static plait_status live(const char *cluster, plait_error *err) {
 }
 
 static void tell(const char *text) {
-    print_message("PLAIT_SEED=%llu on %s: %d workers (%d spares), shape %d%s, filter %s, delay %d, period %d, rank %d dies at %lld.%d of rank %d, "
-                  "then %d: %s\n%s",
+    print_message("PLAIT_SEED=%llu on %s: %d workers (%d spares), shape %d%s, filter %s, delay %d, period %d%s, "
+                  "rank %d dies at %lld.%d of rank %d, then %d: %s\n%s",
                   (unsigned long long)p.seed, p.transport, p.workers, p.spares, p.shape, p.grouped ? " in groups" : "",
-                  p.filter != NULL ? p.filter : "none", (int)p.delay, (int)p.period, p.victim, (long long)p.at,
+                  p.filter != NULL ? p.filter : "none", (int)p.delay, (int)p.period,
+                  p.by_hosts ? ", by hosts" : "", p.victim, (long long)p.at,
                   p.where, p.killer, p.second, text, p.cluster);
 }
 
@@ -449,6 +452,7 @@ static void draw(pli_random *r) {
     p.at = -1;
     draw_filter(r);
     draw_policy(r);
+    p.by_hosts = p.filter == NULL && !p.grouped && pli_random_below(r, 3) == 0;
 }
 
 static int64_t runs_of(int64_t few, int64_t many, uint64_t *first) {
@@ -552,9 +556,10 @@ static void test_sums_beside_servers_are_refused_by_name(void **unused) {
 
 static void say_cluster(pli_random *r, bool faults) {
     size_t at = (size_t)snprintf(p.cluster, sizeof p.cluster,
-                                 "version: 1\nhosts: [{count: %d}]\ncost: {clock: 2 ms, notice: 4 ms, resend: 5 ms}\n"
+                                 "version: 1\nhosts: [{count: %d, cores: %d}]\n"
+                                 "cost: {clock: 2 ms, notice: 4 ms, resend: 5 ms}\n"
                                  "events:\n  - jitter: {sigma: 0.3}\n",
-                                 p.workers);
+                                 p.workers, p.by_hosts ? 2 : 1);
     if (pli_random_below(r, 2) == 0)
         at += (size_t)snprintf(p.cluster + at, sizeof p.cluster - at,
                                "  - messages: {delay: %.2f ms, delayed: 0.2, doubled: 0.1, dropped: %.2f}\n",

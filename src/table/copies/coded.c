@@ -198,7 +198,8 @@ plait_status pli_coded_put(pli_coded *c, int32_t stripe, int64_t clock, const pl
     const bool     keyed = c->spec->keyed, increase = keyed && pli_rowset_is_increasing(&own->set);
     plait_part     part = pli_coded_part_of(c, c->place.rank, stripe, clock);
     const uint64_t nothing[1] = { 0 };
-    if (!put_number(out, own->touched ? 1 + 2 * (uint64_t)own->examples + increase : 0)) return pli_coded_no_memory(c, err);
+    if (!put_number(out, own->touched ? 1 + 2 * (uint64_t)own->examples + increase : 0))
+        return pli_coded_no_memory(c, err);
     if (!own->touched) return PLAIT_OK;
     part.examples = own->examples;
     if (keyed) {

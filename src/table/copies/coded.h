@@ -79,9 +79,9 @@ plait_status pli_coded_open(const pli_spec *spec, const pli_coded_place *place, 
                             plait_error *err);
 void         pli_coded_close(pli_coded **coded);
 
-/** From now on parts are of those that live: all but the dead [workers]. What is kept of dense and of keyed tables stays,
- *  and lists that filters have learned are forgotten, so all workers do this between the same two sums. Does nothing if
- *  the dead are the same as before. Errors: ENOMEM; the filters are of no use any more then. */
+/** From now on parts are of those that live: all but the dead [workers]. What is kept stays, but lists that filters
+ *  have learned are forgotten, so all workers do this between the same two sums. Does nothing if the dead are the same
+ *  as before. Errors: ENOMEM; the filters are of no use any more then. */
 plait_status pli_coded_recut(pli_coded *coded, const uint8_t *dead, plait_error *err);
 /** place.holds: the sum whose parts were put is not made. What is kept is as it was before, and pli_coded_recut
  *  follows. own: the part that was put. Errors: ENOMEM. */

@@ -1,4 +1,4 @@
-/* What the filters of a table's sums keep: sums that are put back, those who live, and what tests ask for. See coded.h. */
+/* What the filters of a table's sums keep: when a sum is put back, and when a worker has died. See coded.h. */
 #include "table/copies/coded_impl.h"
 
 #include "table/state/values.h"

@@ -1,8 +1,8 @@
 /* Filtered sums over bare machines, by seed: every worker ends with the same bits, and what was applied plus all that
  * is kept is what was pushed. Mistakes that are planted here must be seen by these two checks.
  *
- * In some runs workers die: in the midst of a clock, which the others then make again without them. What the dead kept is
- * lost, and nothing else. */
+ * In some runs workers die: in the midst of a clock, which the others then make again without them. What the dead kept
+ * is lost, and nothing else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -310,8 +310,9 @@ static void run_clock(int64_t clock) {
 
 static bool all_have_the_same_bits(void) {
     const int32_t one = first_living();
+    const size_t  bytes = (size_t)(the.values * the.spec.width);
     for (int32_t w = 0; w < the.workers; w++)
-        if (lives(w) && memcmp(the.result[w], the.result[one], (size_t)(the.values * the.spec.width)) != 0) return false;
+        if (lives(w) && memcmp(the.result[w], the.result[one], bytes) != 0) return false;
     return true;
 }
 

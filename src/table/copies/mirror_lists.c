@@ -86,7 +86,8 @@ static pli_msg *new_list(pli_mirror *mirror, int64_t clock, size_t bytes) {
     return *kept == NULL ? NULL : pli_msg_of_slab(*kept, 0, bytes);
 }
 
-static void write_list(const pli_spec *spec, const list_head *head, const void *keys, const void *values, pli_msg *msg) {
+static void write_list(const pli_spec *spec, const list_head *head, const void *keys, const void *values,
+                       pli_msg *msg) {
     unsigned char *at = pli_msg_body(msg);
     memset(at + msg->head.body_bytes - 8, 0, 8);
     memcpy(at, head, sizeof *head);

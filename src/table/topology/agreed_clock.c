@@ -25,7 +25,8 @@ static pli_mirror *mirror_at(const plait_job *job, int64_t table) {
 
 /* Takes the worker's part of a table's sum, and says how it is to be made: by one more of the parts, unless it is made
  * of filtered ones (agreed_coded.h). */
-static plait_status take(const plait_job *job, pli_mirror *mirror, pli_agreed_part *part, int64_t *n, plait_error *err) {
+static plait_status take(const plait_job *job, pli_mirror *mirror, pli_agreed_part *part, int64_t *n,
+                         plait_error *err) {
     const pli_spec *spec = mirror->spec;
     const bool      flies = pli_mirror_may_start(mirror, job->clock + 1, job->clock);
     pli_sum        *sum;
@@ -101,8 +102,8 @@ static void enter_clock(plait_job *job) {
     if (client->ending) memcpy(client->replaced, client->next, (size_t)job->layout.workers);
 }
 
-/* Has a collective since the last clock left out a worker for which this one does not stand in yet? All workers know the
- * same of it, as they have ended the same steps. */
+/* Has a collective since the last clock left out a worker for which this one does not stand in yet? All workers know
+ * the same of it, as they have ended the same steps. */
 static bool has_lost_one(const plait_job *job) {
     return memcmp(job->client.replaced, pli_agreed_run_next(job->agreed), (size_t)job->layout.workers) != 0;
 }

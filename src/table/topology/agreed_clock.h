@@ -10,14 +10,13 @@
  * the end of the clock: nothing leaves before, and nothing is applied before all are there. Sums in stripes of filtered
  * parts have a step before that, of which nothing is applied (agreed_coded.h).
  *
- * The job's own collectives (comm/carried.h) are steps, too. Nobody adds anything to them for a dead worker, who is absent
- * from then on; the heirs take its items over in the clock that ends next. So they need no server, and go on as long as
- * one worker lives.
+ * The job's own collectives (comm/carried.h) are steps, too. Nobody adds anything to them for a dead worker, who is
+ * absent from then on; the heirs take its items over in the clock that ends next. So they need no server, and go on as
+ * long as one worker lives.
  *
- * Where a clock may start without the sums before it (bounded-delay:T), a sum is made in its clock all the same, so that
- * what the clock's end has acknowledged outlives every death; only its application waits, as long as the policy has it
- * wait. Where only some clocks end with sums (local-sgd:H), the others are steps too, without any: so a death is dealt
- * with in the same clock by all. */
+ * Where a clock may start without the sums before it (bounded-delay:T), a sum is made in its clock all the same, so
+ * that what the clock's end has acknowledged outlives every death; only its application waits. Where only some clocks
+ * end with sums (local-sgd:H), the others are steps too, without any: so all deal with a death in the same clock. */
 #ifndef PLI_TABLE_TOPOLOGY_AGREED_CLOCK_H
 #define PLI_TABLE_TOPOLOGY_AGREED_CLOCK_H
 

@@ -1,6 +1,6 @@
-/* table/topology/coded_making.h - the messages of a clock's filtered sums, as one worker puts and reads them: one for all
- * tables that are summed in the same form (copies/coded.h). Who sends them is not said here: coded_sums.c does where
- * everybody lives, agreed_coded.c where the sums go on without the dead. */
+/* table/topology/coded_making.h - the messages of a clock's filtered sums, as one worker puts and reads them: one for
+ * all tables that are summed in the same form (copies/coded.h). Who sends them is not said here: coded_sums.c does
+ * where everybody lives, agreed_coded.c where the sums go on without the dead. */
 #ifndef PLI_TABLE_TOPOLOGY_CODED_MAKING_H
 #define PLI_TABLE_TOPOLOGY_CODED_MAKING_H
 
