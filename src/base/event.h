@@ -59,6 +59,8 @@ typedef enum pli_event_kind {
     PLI_EVENT_UNLOCK, /* the owner has it back: info.lock                                      */
     PLI_EVENT_USE,    /* a rank updates vertex `row` in its scope `seq`: use [n], before it gives the locks back */
     PLI_EVENT_REST,   /* the rank knows that round `seq` is over: no rank has a lock, no message is under way */
+    PLI_EVENT_FELLOWS, /* from clock on the worker's clocks end together with those of the ranks fellow [n], which are
+                        * the run's and ascend; n 0: no more */
     PLI_EVENT_KINDS
 } pli_event_kind;
 
@@ -166,6 +168,7 @@ typedef struct pli_event {
         const pli_event_scopes *scopes;
         const pli_event_lock  *lock;
         const pli_event_use   *use;
+        const int32_t         *fellow;
     } info;
     bool     met;      /* get: asked after a barrier, before the worker went on, so it did not wait for a turn */
     uint64_t asked_ns; /* get: when it began; 0: not known */

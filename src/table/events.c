@@ -103,6 +103,20 @@ void pli_raise_drop(const pli_event_sink *sink, int32_t rank, int32_t table, int
                                         .shard = PLI_ZERO_DROP, .clock = clock });
 }
 
+plait_status pli_raise_fellows(const pli_event_sink *sink, int32_t rank, int64_t clock, const plait_group *group,
+                               plait_error *err) {
+    const int32_t size = plait_group_size(group);
+    int32_t      *fellow = sink == NULL ? NULL : pli_array((size_t)size + 1, sizeof *fellow), n = 0;
+    if (sink == NULL) return PLAIT_OK;
+    if (fellow == NULL) return pli_fail(err, PLAIT_ENOMEM, "no memory for a list of ranks");
+    for (int32_t i = 0; i < size; i++)
+        if (i != plait_group_rank(group)) fellow[n++] = plait_group_member(group, i);
+    pli_event_raise(sink, &(pli_event){ .kind = PLI_EVENT_FELLOWS, .rank = rank, .table = -1, .clock = clock, .n = n,
+                                        .info.fellow = fellow });
+    pli_free(fellow);
+    return PLAIT_OK;
+}
+
 void pli_raise_view(const pli_client *client, int32_t server, int32_t whom) {
     pli_event_raise(client->sink, &(pli_event){ .kind = PLI_EVENT_VIEW,
                                                 .rank = client->rank,

@@ -29,6 +29,10 @@ void pli_raise_clock(const pli_event_sink *sink, int32_t rank, int64_t clock);
 void pli_raise_zero(const pli_event_sink *sink, int32_t rank, int32_t table, int64_t clock);
 /** All workers have dropped the table. */
 void pli_raise_drop(const pli_event_sink *sink, int32_t rank, int32_t table, int64_t clock);
+/** From now on the worker's clocks end together with those of the group's other members; NULL: no more. Errors:
+ *  ENOMEM. */
+plait_status pli_raise_fellows(const pli_event_sink *sink, int32_t rank, int64_t clock, const plait_group *group,
+                               plait_error *err);
 /** The worker says that it stands in for `whom`, by the message that leaves for the server next. */
 void pli_raise_view(const pli_client *client, int32_t server, int32_t whom);
 /** With replicas: writes what was raised to the log before others can hear of it. */

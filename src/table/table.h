@@ -286,8 +286,9 @@ plait_status pli_job_wait_until_safe(plait_job *job, plait_error *err);
 /** From now on the worker's clocks in the table's part end together with those of the group's other members, in their
  *  own parts, which have as many workers: member i of one part belongs together with member i of the others, and they
  *  die together (pli_comm_die_with). A clock ends in all of their parts or in none: if one of them must stand in for a
- *  dead worker, so must all, for the same ones (replicas.h, "several parts"). group NULL: no more. Errors: ENOMEM;
- *  EINVAL it has more than one part, or none. */
+ *  dead worker, so must all, for the same ones (replicas.h, "several parts"). group NULL: no more. Where shards have no
+ *  replicas, clocks of these members end together by themselves, and only the event log hears of it. Errors: ENOMEM;
+ *  EINVAL it has more than one part, or none, with replicas. */
 plait_status pli_job_end_clocks_with(plait_job *job, plait_group *group, plait_error *err);
 /** Sends what was added since in a dead worker's stead, and waits again. */
 plait_status pli_job_stand_in(plait_job *job, plait_error *err);

@@ -23,7 +23,9 @@ struct pli_log_cursor {
     pli_event_part      *part;
     pli_event_touch     *touch;
     pli_locks_read       locks;
+    int32_t             *fellow;
     int64_t              pieces_capacity, keys_capacity, parts_capacity, touches_capacity, ranks_capacity, n_keys;
+    int64_t              fellows_capacity;
     bool                 no_memory;
 };
 
@@ -76,19 +78,26 @@ static bool take_text(pli_log_cursor *c, char text[PLI_LOG_TEXT_MAX]) {
 
 static const log_side *side_of(const pli_log_cursor *c) { return &c->file->stream[c->stream]; }
 
-static bool take_ranks(pli_log_cursor *c) {
-    int32_t next = 0, n = c->group.n;
-    if (!pli_grow((void **)&c->ranks, &c->ranks_capacity, n, sizeof *c->ranks)) {
+/* n ranks of the run, which ascend. */
+static bool take_ascending(pli_log_cursor *c, int32_t n, int32_t **ranks, int64_t *capacity) {
+    int32_t next = 0;
+    if (!pli_grow((void **)ranks, capacity, n + 1, sizeof **ranks)) {
         c->no_memory = true;
         return false;
     }
-    c->number = -1;
     for (int32_t i = 0; i < n; i++) {
-        if (next >= PLI_LOG_RANKS_MAX || !take_i32(c, PLI_LOG_RANKS_MAX - 1 - next, &c->ranks[i])) return false;
-        c->ranks[i] += next;
-        if (c->ranks[i] == side_of(c)->rank) c->number = i;
-        next = c->ranks[i] + 1;
+        if (next >= PLI_LOG_RANKS_MAX || !take_i32(c, PLI_LOG_RANKS_MAX - 1 - next, &(*ranks)[i])) return false;
+        (*ranks)[i] += next;
+        next = (*ranks)[i] + 1;
     }
+    return true;
+}
+
+static bool take_ranks(pli_log_cursor *c) {
+    if (!take_ascending(c, c->group.n, &c->ranks, &c->ranks_capacity)) return false;
+    c->number = -1;
+    for (int32_t i = 0; i < c->group.n; i++)
+        if (c->ranks[i] == side_of(c)->rank) c->number = i;
     c->group.rank = c->ranks;
     return true;
 }
@@ -310,6 +319,16 @@ static bool take_of_locks(pli_log_cursor *c) {
     return after != NULL;
 }
 
+static bool take_fellows(pli_log_cursor *c) {
+    int32_t n;
+    if (c->event.server || !take_clock(c, c->memory.clock, &c->event.clock) || !take_i32(c, PLI_LOG_RANKS_MAX, &n) ||
+        n > c->end - c->at || !take_ascending(c, n, &c->fellow, &c->fellows_capacity))
+        return false;
+    c->event.n = n;
+    c->event.info.fellow = c->fellow;
+    return true;
+}
+
 /* Reads WHOSE: the copy to which the following records belong. */
 static bool take_whose(pli_log_cursor *c) {
     return take_i32(c, PLI_LOG_SHARDS_MAX - 1, &c->memory.home) &&
@@ -339,6 +358,7 @@ static bool take_fields(pli_log_cursor *c) {
         return take_i32(c, PLI_LOG_TABLES_MAX - 1, &event->table) && take_clock(c, c->memory.clock, &event->clock);
     case PLI_EVENT_ZERO: return take_zero(c);
     case PLI_EVENT_TURN: return take_turn(c);
+    case PLI_EVENT_FELLOWS: return take_fellows(c);
     case PLI_EVENT_GIVE:
     case PLI_EVENT_MIX: return take_copy(c);
     case PLI_EVENT_CLOCK:
@@ -422,6 +442,7 @@ void pli_log_cursor_close(pli_log_cursor **cursor_ptr) {
     pli_free(c->part);
     pli_free(c->touch);
     pli_free(c->locks.use);
+    pli_free(c->fellow);
     pli_free(c->ranks);
     pli_free(c);
 }

@@ -220,6 +220,14 @@ static unsigned char *put_group(unsigned char *at, const pli_event_group *group)
     return at;
 }
 
+static unsigned char *put_fellows(unsigned char *at, const pli_event *event, pli_stream_memory *memory) {
+    int32_t next = 0;
+    at = put(put_clock(at, event, memory), (uint64_t)event->n);
+    for (int64_t i = 0; i < event->n; next = event->info.fellow[i++] + 1)
+        at = put(at, (uint64_t)(event->info.fellow[i] - next));
+    return at;
+}
+
 static unsigned char *put_job(unsigned char *at, const pli_event *event) {
     const pli_event_job *job = event->info.job;
     at = put(put(at, (uint64_t)job->workers), (uint64_t)job->servers);
@@ -264,6 +272,7 @@ static unsigned char *put_fields(unsigned char *at, const pli_event *event, pli_
     case PLI_EVENT_GONE: return put(at, (uint64_t)event->peer);
     case PLI_EVENT_VIEW: return put(put_seq(put(at, (uint64_t)event->peer), event, memory), (uint64_t)event->whom);
     case PLI_EVENT_TURN: return put_turn(at, event, memory);
+    case PLI_EVENT_FELLOWS: return put_fellows(at, event, memory);
     case PLI_EVENT_HAND:
     case PLI_EVENT_REPLICA: return put(put(at, (uint64_t)event->peer), (uint64_t)event->whom);
     default: return at;
@@ -277,6 +286,7 @@ static size_t bytes_of(const pli_event *event) {
         return SMALL_RECORD_BYTES + PLI_LOG_TEXT_MAX + 10 * (size_t)event->group->n;
     if (event->kind == PLI_EVENT_TABLE) return SMALL_RECORD_BYTES + 4 * (PLI_LOG_TEXT_MAX + 10);
     if (event->kind == PLI_EVENT_SEND) return SMALL_RECORD_BYTES + 20 * (size_t)event->n;
+    if (event->kind == PLI_EVENT_FELLOWS) return SMALL_RECORD_BYTES + 10 * (size_t)event->n;
     if (event->kind == PLI_EVENT_TURN) return SMALL_RECORD_BYTES + 22 * (size_t)event->n;
     if (event->kind == PLI_EVENT_SCOPES) return SMALL_RECORD_BYTES + PLI_LOG_TEXT_MAX;
     if (event->kind == PLI_EVENT_USE) return SMALL_RECORD_BYTES + PLI_LOG_USE_BYTES * (size_t)event->n;

@@ -52,12 +52,13 @@
  *     USE      number of the scope, vertex, n*(z vertex - the one before, z id - vertex, version, wrote, u32 digest; if
  *              it wrote also u32 digest of the new value)
  *     REST     round
+ *     FELLOWS  z clock, n*(rank - the one before - 1): ranks of the run, with whose the worker's clocks end
  *
  * Only a sample of a get's keys is written: the first, and all multiples of a power of two that is so large that few
  * are left. So a key that is sampled in one get is sampled in the next.
  *
  * Version 5 knows no groups: its chunks have 0 in the place of the group. Before version 8 turns do not tell how many
- * variables a step has. Before version 9 there are no locks. All are read as well.
+ * variables a step has. Before version 9 there are no locks, and nobody tells of fellows. All are read as well.
  */
 #ifndef PLI_WATCH_EVENTLOG_H
 #define PLI_WATCH_EVENTLOG_H

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <plait/checkpoint.h>
+#include <plait/events.h>
 
 #include "comm/comm.h"
 #include "data/checkpoint/checkpoint.h"
@@ -52,6 +53,7 @@ typedef struct story {
     _Atomic int64_t              looked;      /* how often somebody has asked whether a capture is torn */
     int64_t                      tears_at;    /* when so often, it is torn; -1: never */
     _Atomic(const pli_capture *) torn;
+    plait_events        *events;      /* NULL: no event log */
     bool                 restores;    /* a program's own job restores what it has saved */
     float                held[RANKS_MAX][TABLE_ROWS * 2]; /* what each worker has read of it in the end */
 } story;
@@ -242,7 +244,8 @@ static plait_status body(plait_comm *comm, void *user) {
     const int32_t me = plait_comm_rank(comm);
     plait_model *model = NULL;
     atomic_store_explicit(&s->comm[me], comm, memory_order_release);
-    plait_status status = plait_train(comm, &s->opts, &s->report[me], &model);
+    plait_status status = s->events != NULL ? plait_events_record(comm, s->events) : PLAIT_OK;
+    if (status >= 0) status = plait_train(comm, &s->opts, &s->report[me], &model);
     s->ended[me] = status >= 0;
     if (status >= 0 && model != NULL)
         plait_model_hash(model, s->report[me].model_hash); /* if ranks share a process, only one's report has it */

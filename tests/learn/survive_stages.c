@@ -1,8 +1,13 @@
 /* Tests that a net in stages goes on when a rank dies (learn/net/outlive.h): the ranks of the dead one's replica die
  * with it, and each clock still has all its rows once, so under bsp with exact sums the model has the bits of the run
  * in which nobody died. Spare replicas take the place of dead ones, and a second replica may die when all shards have
- * two copies again. Checkpoints outlive all of that, and a run goes on from them in any layout. */
+ * two copies again. Checkpoints outlive all of that, and a run goes on from them in any layout.
+ *
+ * Some of these runs are judged by the audit of their event log alone: each stage's group by itself, and that a
+ * replica's ranks end the same clocks and stand in for the same dead. PLAIT_JUDGE=audit does nothing else: the test
+ * then ends with 4 when the audit refutes a log, and says the seed. */
 #include "learn/survive_dir.h"
+#include "watch/audit/audit.h"
 
 static const kind kinds_in_stages[] = {
     { "net in stages", "mlp", "bsp", "adam", NULL, true, false, false, NULL, NULL },
@@ -12,7 +17,8 @@ static const kind kinds_in_stages[] = {
     { "net in stages, async", "mlp", "async", "sgd", NULL, false, false, false, NULL, NULL },
 };
 enum { STAGED = sizeof kinds_in_stages / sizeof kinds_in_stages[0] };
-enum { DEATHS = 40, DEATHS_FULL = 1000, KEPT = 20, KEPT_FULL = 300, LATE = 4, LATE_FULL = 100 };
+enum { DEATHS = 40, DEATHS_FULL = 1000, KEPT = 20, KEPT_FULL = 300, LATE = 4, LATE_FULL = 100,
+       AUDITED = 12, AUDITED_FULL = 200 };
 
 static story story_in_stages(const kind *k, plait_data *const data[SETS], const int *stop, int32_t replicas,
                              int32_t cut) {
@@ -92,7 +98,15 @@ static void test_replicas_of_a_net_in_stages_may_die(void **unused) {
 }
 
 /* One rank of a replica hears of a death before it hears that its clock is safe, and asks the others of its replica to
- * stand in with it, in vain; another replica has ended that clock. */
+ * stand in with it, in vain; another replica has ended that clock. clocks: of the run in which nobody dies. */
+static void draw_late_in_stages(story *s, pli_random *r, int64_t clocks) {
+    const int32_t dead = (int32_t)pli_random_below(r, HOLDERS), turn = (int32_t)pli_random_below(r, 2);
+    s->victim = dead + HOLDERS * (int32_t)pli_random_below(r, 2);
+    s->killer = (dead + 1 + turn) % HOLDERS + HOLDERS * (int32_t)pli_random_below(r, 2);
+    s->late = (dead + 2 - turn) % HOLDERS + HOLDERS * (int32_t)pli_random_below(r, 2);
+    s->late_clock = 1 + (int64_t)pli_random_below(r, (uint64_t)clocks);
+}
+
 static void test_a_death_is_heard_before_the_clock_is_safe(void **unused) {
     (void)unused;
     static const int stop = 0;
@@ -107,19 +121,70 @@ static void test_a_death_is_heard_before_the_clock_is_safe(void **unused) {
         if (strcmp(which->consistency, "bsp") != 0) continue; /* else nobody stands in */
         if (run(&whole, &err) < 0) fail_msg("%s: %s", which->name, err.text);
         for (uint64_t seed = 1; seed <= each; seed++) {
-            pli_random    r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 14, k);
-            story         s = begun;
-            const int32_t dead = (int32_t)pli_random_below(&r, HOLDERS), turn = (int32_t)pli_random_below(&r, 2);
-            s.victim = dead + HOLDERS * (int32_t)pli_random_below(&r, 2);
-            s.killer = (dead + 1 + turn) % HOLDERS + HOLDERS * (int32_t)pli_random_below(&r, 2);
-            s.late = (dead + 2 - turn) % HOLDERS + HOLDERS * (int32_t)pli_random_below(&r, 2);
-            s.late_clock = 1 + (int64_t)pli_random_below(&r, (uint64_t)whole.ended_clocks[0]);
+            pli_random r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 14, k);
+            story      s = begun;
+            draw_late_in_stages(&s, &r, whole.ended_clocks[0]);
             if (run(&s, &err) < 0 || !atomic_load(&s.stood))
                 fail_msg("seed %llu (%s): rank %d dies behind clock %lld of rank %d, for rank %d in it: %s",
                          (unsigned long long)seed, which->name, (int)s.victim, (long long)s.late_clock, (int)s.killer,
                          (int)s.late, err.code < 0 ? err.text : "nobody stood in");
             check(&s, which, &whole, which->name);
         }
+    }
+    free_data(data);
+}
+
+/* --- the audit ---------------------------------------------------------------------------------------------------- */
+
+/* Runs it with an event log, of which the audit judges. A run that ended badly is given up where the audit is the only
+ * judge. */
+static pli_audit_verdict verdict_on(story *s, const char *what, bool blind) {
+    char              path[48] = "/tmp/plait-survive-XXXXXX";
+    const char *const paths[] = { path };
+    plait_error       err = { 0 };
+    pli_logfile      *file = NULL;
+    pli_audit        *audit = NULL;
+    if (blind) s->opts.lost = NULL; /* it has a view of who may be lost */
+    assert_int_equal(close(mkstemp(path)), 0);
+    assert_int_equal(plait_events_create(path, &s->events, &err), PLAIT_OK);
+    const plait_status status = run(s, &err);
+    if (status < 0 && !blind) fail_msg("%s: %s", what, err.text);
+    assert_int_equal(plait_events_close(&s->events, &err), PLAIT_OK);
+    assert_int_equal(pli_logfile_open(paths, 1, &file, &err), PLAIT_OK);
+    if (pli_audit_run(file, NULL, &audit, &err) < 0) fail_msg("%s: %s", what, err.text);
+    assert_int_equal(unlink(path), 0);
+    const pli_audit_verdict    verdict = pli_audit_result(audit);
+    const pli_audit_violation *first = pli_audit_first(audit);
+    if (verdict == PLI_AUDIT_REFUTED) fprintf(stderr, "%s: %s: %s\n", what, first->rule, first->text);
+    pli_audit_free(&audit);
+    pli_logfile_close(&file);
+    return verdict;
+}
+
+/* By turns a death that is heard late, and one at any moment. */
+static void test_the_audit_proves_runs_with_deaths(void **unused) {
+    static const int stop = 0;
+    const kind      *k = &kinds_in_stages[0];
+    plait_data      *data[SETS];
+    plait_error      err = { 0 };
+    const bool       blind = getenv("PLAIT_JUDGE") != NULL;
+    (void)unused;
+    make_data(data);
+    story three = story_in_stages(k, data, &stop, HOLDERS, 2);
+    if (run(&three, &err) < 0) fail_msg("%s", err.text);
+    const int64_t runs = runs_of(AUDITED, AUDITED_FULL);
+    for (int64_t i = 0; i < runs; i++) {
+        const uint64_t seed = seed_of(i);
+        pli_random     r = pli_random_at(seed, PLI_RANDOM_SCHEDULE, 15, 0);
+        story          s = seed % 2 == 0 ? draw_layout(k, data, &stop, &r)
+                                         : story_in_stages(k, data, &stop, HOLDERS, 2);
+        char           what[200];
+        if (seed % 2 == 0) draw_death(&s, &r, &three);
+        else draw_late_in_stages(&s, &r, three.ended_clocks[0]);
+        snprintf(what, sizeof what, "rank %d dies; PLAIT_SEED=%llu", (int)s.victim, (unsigned long long)seed);
+        const pli_audit_verdict verdict = verdict_on(&s, what, blind);
+        if (blind && verdict == PLI_AUDIT_REFUTED) exit(4);
+        if (!blind && verdict != PLI_AUDIT_PROVEN) fail_msg("%s: verdict %d", what, (int)verdict);
     }
     free_data(data);
 }
@@ -188,8 +253,11 @@ static void test_checkpoints_of_stages_outlive_any_rank(void **unused) {
 }
 
 int main(void) {
+    const struct CMUnitTest audited[] = { cmocka_unit_test(test_the_audit_proves_runs_with_deaths) };
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_replicas_of_a_net_in_stages_may_die),
                                         cmocka_unit_test(test_a_death_is_heard_before_the_clock_is_safe),
+                                        cmocka_unit_test(test_the_audit_proves_runs_with_deaths),
                                         cmocka_unit_test(test_checkpoints_of_stages_outlive_any_rank) };
+    if (getenv("PLAIT_JUDGE") != NULL) return cmocka_run_group_tests(audited, NULL, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

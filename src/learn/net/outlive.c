@@ -39,6 +39,7 @@ plait_status pli_outlive_check(const pli_run *run, const int32_t *stage_of, int3
 }
 
 plait_status pli_outlive_begin(pli_run *run, plait_group *replica) {
+    if (run->opts->replicas < 2) return pli_job_end_clocks_with(run->job, replica, run->err);
     const int32_t me = plait_comm_rank(run->comm), size = plait_group_size(replica);
     int32_t      *rank = pli_array((size_t)size, sizeof *rank), n = 0;
     if (rank == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory for the ranks of a replica");

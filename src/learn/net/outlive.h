@@ -43,8 +43,8 @@
  *  parameters. Errors: EREFUSED a stage has no variables, so no table would tell it who has died; or some tables apply
  *  at clocks and others at once. The same on all workers. */
 plait_status pli_outlive_check(const pli_run *run, const int32_t *stage_of, int32_t n);
-/** From now on the replica's ranks end their clocks together, and die together. Called when the rank's tables are
- *  there. Errors: ENOMEM. */
+/** From now on the replica's ranks end their clocks together, which the event log tells; in a run with two replicas of
+ *  each shard they die together, too. Called when the rank's tables are there. Errors: ENOMEM. */
 plait_status pli_outlive_begin(pli_run *run, plait_group *replica);
 /** The last clock has ended: a rank may go on, to judge, without the others of its replica. */
 void         pli_outlive_end(pli_run *run);

@@ -179,7 +179,7 @@ plait_status pli_stages_meet(pli_stages *s) {
 }
 
 plait_status pli_stages_outlive(pli_stages *s) {
-    if (s == NULL || s->ranks == 1 || s->run->opts->replicas < 2) return PLAIT_OK;
+    if (s == NULL || s->ranks == 1) return PLAIT_OK;
     return pli_outlive_begin(s->run, s->peers);
 }
 
@@ -241,7 +241,7 @@ void pli_stages_close_sessions(pli_stages *s) {
 
 void pli_stages_close(pli_stages *s) {
     if (s == NULL) return;
-    if (s->peers != NULL && s->run->opts->replicas > 1) pli_outlive_end(s->run);
+    if (s->peers != NULL) pli_outlive_end(s->run);
     pli_stages_close_sessions(s);
     plait_comm_channel_destroy(&s->channel);
 }

@@ -86,8 +86,8 @@ plait_group *pli_stages_group(const pli_stages *stages);
 
 /** Makes groups and the channel. Collective over all workers. */
 plait_status pli_stages_meet(pli_stages *stages);
-/** In a run with two replicas of each shard, when this rank's tables are there: from now on the ranks of a replica end
- *  their clocks together, and die together. Errors: ENOMEM. */
+/** When this rank's tables are there: from now on the ranks of a replica end their clocks together, and die together in
+ *  a run with two replicas of each shard (outlive.h). Errors: ENOMEM. */
 plait_status pli_stages_outlive(pli_stages *stages);
 /** Makes the sessions of this rank's parts, with these options. */
 plait_status pli_stages_open(pli_stages *stages, const plait_session_opts *opts);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "table/copies/replicas.h"
+#include "table/events.h"
 #include "table/table.h"
 #include "table/topology/agreed_clock.h"
 
@@ -70,10 +71,12 @@ plait_status pli_job_wait_until_safe(plait_job *job, plait_error *err) {
 }
 
 plait_status pli_job_end_clocks_with(plait_job *job, plait_group *group, plait_error *err) {
-    if (group == NULL) {
-        for (int64_t i = 0; i < job->parts; i++) job->part[i]->fellows = NULL;
-        return PLAIT_OK;
+    for (int64_t i = 0; i < job->parts; i++) {
+        const plait_job *part = job->part[i];
+        PLI_TRY(pli_raise_fellows(pli_job_events(part), pli_job_me(part), plait_job_clock_now(part), group, err));
+        if (group == NULL) job->part[i]->fellows = NULL;
     }
+    if (group == NULL || job->layout.replicas < 2) return PLAIT_OK;
     if (job->parts != 1)
         return pli_fail(err, PLAIT_EINVAL, "clocks that end together with those of group %s need tables of one group "
                                              "on each rank; here are %lld", plait_group_name(group),

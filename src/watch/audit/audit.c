@@ -93,11 +93,10 @@ static void tell_cut(pli_audit *audit) {
 }
 
 static plait_status run(pli_audit *audit, plait_error *err) {
-    bool whole;
     PLI_TRY(audit_load(audit, err));
-    PLI_TRY(audit_places(audit, &whole, err));
-    audit_deaths(audit, &whole);
-    if (!whole) {
+    PLI_TRY(audit_places(audit, &audit->whole, err));
+    audit_deaths(audit, &audit->whole);
+    if (!audit->whole) {
         tell_cut(audit);
         return PLAIT_OK;
     }
@@ -142,7 +141,10 @@ void pli_audit_free(pli_audit **audit_ptr) {
     pli_free(audit->rank);
     for (int64_t t = 0; t < audit->tables; t++) free_table(audit, &audit->table[t]);
     audit_free_places(audit);
-    for (int32_t w = 0; audit->worker != NULL && w < audit->job.workers; w++) pli_free(audit->worker[w].view);
+    for (int32_t w = 0; audit->worker != NULL && w < audit->job.workers; w++) {
+        pli_free(audit->worker[w].view);
+        pli_free(audit->worker[w].fellow);
+    }
     pli_free(audit->table);
     pli_free(audit->worker);
     pli_free(audit);
@@ -184,6 +186,7 @@ plait_status pli_audit_run(const pli_logfile *file, const char *as, pli_audit **
     audit->as = as;
     plait_status status = run(audit, err);
     if (status >= 0) status = audit_groups(audit, err);
+    if (status >= 0) audit_check_fellows(audit);
     if (status < 0) pli_audit_free(&audit);
     *audit_out = audit;
     return status;

@@ -318,6 +318,7 @@ static plait_status load_worker(pli_audit *audit, audit_table *table, const pli_
         if (event->whom >= audit->job.workers) return contradicts(audit, event, "stood in for nobody", err);
         return add_view(worker, event, err);
     case PLI_EVENT_CLOCK: end_clock(audit, event); return PLAIT_OK;
+    case PLI_EVENT_FELLOWS: return audit_add_fellows(worker, event, err);
     case PLI_EVENT_BARRIER: return add_barrier(audit, event, err);
     case PLI_EVENT_LEAVE: worker->left = true; return PLAIT_OK;
     case PLI_EVENT_DONE: worker->done = true; return PLAIT_OK;

@@ -117,7 +117,7 @@ static void test_cut_and_garbled(void **state) {
     write_file(m.path, bytes, n);
     assert_int_equal(audit_file(m.path, &verdict, &err), PLAIT_OK);
     assert_int_equal(verdict, PLI_AUDIT_PROVEN);
-    bytes[8] = 10;
+    bytes[8] = PLI_EVENTLOG_VERSION + 1;
     write_file(m.path, bytes, n);
     assert_int_equal(audit_file(m.path, &verdict, &err), PLAIT_EFORMAT);
     assert_non_null(strstr(err.text, "of version 10; this plait reads versions 5 to 9"));

@@ -8,6 +8,7 @@
  *     zeros.c    what was made before a table was zeroed, and what behind it
  *     places.c   where shards have two replicas: on which ranks they lay, one after the other, and which of them counts
  *     dead.c     there, too: who died, what became of a dead one's share, and whether the replicas are the same
+ *     fellows.c  workers of several groups whose clocks end together: as many of them, and for the same dead
  *     audit.c    all passes over the log of each job: of all workers, and of the members of each group
  *     report.c   the result in words, and as JSON
  *
@@ -142,6 +143,9 @@ typedef struct audit_worker {
         uint64_t seq;
     } * view; /* [views] as told to servers */
     int64_t views, views_capacity;
+    int32_t *fellow; /* [fellows] ranks of the run with whose this worker's clocks end */
+    int32_t  fellows;
+    int64_t  parted; /* the clock from which on they end apart again; AUDIT_NEVER: to the end together */
 } audit_worker;
 
 typedef struct audit_ticks { /* the clocks of a worker that a server was told of */
@@ -195,6 +199,7 @@ struct pli_audit {
     audit_home         *home;   /* [job.servers] */
     int32_t             places; /* where copies of a server may lie; 1: they have none */
     bool               *dead;   /* [ranks] by what later copies say: they served */
+    bool                whole;  /* its log is judged as far as it goes: it lacks nothing but what a death has cut off */
     bool                ended;  /* with copies: some worker came to its end; else the run broke off */
     int32_t             ranks;
     audit_table       *table;
@@ -304,6 +309,12 @@ void audit_check_counted(pli_audit *audit, audit_table *table, const audit_holde
                          const audit_part *part);
 /** Have others stood in for the dead? Are the copies the same? */
 void audit_check_copies(pli_audit *audit);
+
+/* fellows.c */
+/** In the first pass: with whose a worker's clocks end from now on. Errors: ENOMEM. */
+plait_status audit_add_fellows(audit_worker *worker, const pli_event *event, plait_error *err);
+/** When all groups are judged: do the workers that say so end their clocks together? */
+void audit_check_fellows(pli_audit *whole);
 
 /** How many of the pushes that a worker had made a version of the shard contains. *hint: where the last answer for it
  *  was found. */

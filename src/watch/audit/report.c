@@ -126,6 +126,13 @@ static bool is_judged(const pli_audit *audit) {
     return audit->verdict == PLI_AUDIT_PROVEN || audit->verdict == PLI_AUDIT_REFUTED;
 }
 
+static bool has_fellows(const pli_audit *audit) {
+    int64_t fellows = 0;
+    for (int32_t w = 0; is_judged(audit) && audit->violations == 0 && w < audit->job.workers; w++)
+        fellows += audit->worker[w].fellows;
+    return fellows > 0;
+}
+
 /* "group even (ranks 0, 2): 317 events", or without a group "317 events of 4 workers and 4 servers" */
 static void tell_job(const pli_audit *audit, pli_text *text) {
     if (audit->group != 0) {
@@ -141,6 +148,8 @@ static void tell_job(const pli_audit *audit, pli_text *text) {
     }
     pli_text_add(text, "%s\n", audit->places > 1 ? " with two replicas" : "");
     tell_dead(audit, text);
+    if (has_fellows(audit))
+        pli_text_add(text, "  each rank ends its clocks together with its fellows in other groups, and stands in with them\n");
     for (int64_t t = 0; is_judged(audit) && t < audit->tables; t++)
         if (audit->table[t].known) add_table(audit, &audit->table[t], text);
 }
