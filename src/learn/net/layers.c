@@ -192,14 +192,25 @@ static plait_status too_few(const layers *l, int32_t stages, plait_error *err) {
                     l->layers, pli_plural(l->layers), names, stages);
 }
 
+/* A host has every so-many-th stage. NULL: they are equal; or no memory, which *failed says. */
+static double *speeds_of(const pli_stage_hosts *hosts, int32_t stages, bool *failed) {
+    *failed = false;
+    if (hosts == NULL || hosts->speed == NULL) return NULL;
+    double *speed = pli_array((size_t)stages, sizeof *speed);
+    *failed = speed == NULL;
+    for (int32_t s = 0; speed != NULL && s < stages; s++) speed[s] = hosts->speed[s % hosts->stages];
+    return speed;
+}
+
 static plait_status place(const layers *l, int32_t stages, int64_t rows, const pli_stage_hosts *hosts,
                           int32_t *place_out, plait_error *err) {
     double      *seconds = pli_array((size_t)l->layers, sizeof *seconds);
     int32_t     *first = pli_array((size_t)stages, sizeof *first);
     plait_status status = PLAIT_OK;
-    if (seconds == NULL || first == NULL) status = pli_fail(err, PLAIT_ENOMEM, "no memory to cut a net");
+    bool         failed;
+    double      *speed = speeds_of(hosts, stages, &failed);
+    if (seconds == NULL || first == NULL || failed) status = pli_fail(err, PLAIT_ENOMEM, "no memory to cut a net");
     if (status >= 0) status = measure(l, rows, hosts, seconds, err);
-    const double *speed = hosts != NULL ? hosts->speed : NULL;
     if (status >= 0 && !pli_layers_cut(seconds, l->layers, stages, speed, first))
         status = pli_fail(err, PLAIT_ENOMEM, "no memory to cut a net");
     if (status >= 0)
@@ -210,6 +221,7 @@ static plait_status place(const layers *l, int32_t stages, int64_t rows, const p
         }
     pli_free(seconds);
     pli_free(first);
+    pli_free(speed);
     return status;
 }
 

@@ -23,8 +23,6 @@ static bool is_placed_by_hand(const pli_run *run, const plait_graph *g) {
 /* NULL: they may. */
 static const char *why_not(const pli_run *run) {
     if (run->opts->columns > 1) return "columns of a layer stay where they are; take --balance static";
-    if (strcmp(pli_run_pipeline(run), "interleaved") == 0)
-        return "a rank has two stages under interleaved, and single runs of layers move; nearest is --pipeline 1f1b";
     if (is_placed_by_hand(run, pli_net_trained(run)->graph))
         return "places or rules given by hand stay as they are; nearest is --place auto";
     return NULL;

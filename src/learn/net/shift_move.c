@@ -22,7 +22,7 @@ static void find(moving *m, const int32_t *place) {
     const int32_t     stage = plait_comm_rank(m->run->comm) / m->replicas;
     for (int32_t p = 0; p < net->n_params; p++) {
         const int32_t from = pli_stages_of(stages, p);
-        const int32_t to = place[net->graph->value[net->param[p].value].node];
+        const int32_t to = pli_stages_at(stages, place[net->graph->value[net->param[p].value].node]);
         if (from == to) continue;
         if (from == stage) m->given[m->n_given++] = (pli_handed){ .number = p, .first = to * m->replicas };
         if (to == stage) m->taken[m->n_taken++] = (pli_handed){ .number = p, .first = from * m->replicas };

@@ -119,6 +119,7 @@ void pli_stages_destroy(pli_stages **stages) {
 bool pli_stages_have(const pli_stages *s, int32_t p) { return s == NULL || s->stage_of[p] == s->stage; }
 
 int32_t pli_stages_of(const pli_stages *s, int32_t p) { return s->stage_of[p]; }
+int32_t pli_stages_at(const pli_stages *s, int32_t part) { return part % s->ranks; }
 
 int32_t pli_stages_rank_of(const pli_stages *s, int32_t p) {
     const int32_t stage = s->stage_of[p], all = s->replicas + s->spares;
@@ -140,7 +141,8 @@ plait_status pli_stages_suit(const pli_run *run, const double *speed, pli_text *
 plait_status pli_stages_anew(const pli_run *run, const double *seconds, int32_t *place_out, pli_text *text,
                              double *gain_out) {
     const pli_stages *s = pli_net_fit_of(run)->stages;
-    return pli_placed_anew(run, pli_stages_net(s), s->ranks, rows_of(s), s->place, seconds, place_out, text, gain_out);
+    return pli_placed_anew(run, pli_stages_net(s), s->ranks, s->chunks, rows_of(s), s->place, seconds, place_out, text,
+                           gain_out);
 }
 
 plait_group *pli_stages_group(const pli_stages *s) { return s == NULL ? NULL : s->members; }

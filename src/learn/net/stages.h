@@ -46,8 +46,8 @@ bool         pli_stage_hosts_alike(const pli_stage_hosts *hosts);
 
 /** Which stage each node of the net lies in. rows: of a micro-batch. place [nodes of the graph]: -1 for nodes that
  *  follow others (plait_cut). The stages are runs of layers whose slowest takes least time, by the costs of simulation
- *  (plait/place.h). hosts NULL: equal ones. Errors: EREFUSED there are fewer layers than stages (the text has their
- *  weights); ENOMEM. */
+ *  (plait/place.h). hosts NULL: equal ones; of H hosts, host s % H has stage s. Errors: EREFUSED there are fewer layers
+ *  than stages (the text has their weights); ENOMEM. */
 plait_status pli_layers_place(const pli_net *net, int32_t stages, int64_t rows, const pli_stage_hosts *hosts,
                               int32_t *place, plait_error *err);
 
@@ -75,8 +75,9 @@ void         pli_stages_destroy(pli_stages **stages);
 
 /** Does this rank have parameter p? stages NULL: it has all. */
 bool         pli_stages_have(const pli_stages *stages, int32_t p);
-/** The stage that has parameter p. */
+/** The stage that has parameter p; the one that has a part. */
 int32_t      pli_stages_of(const pli_stages *stages, int32_t p);
+int32_t      pli_stages_at(const pli_stages *stages, int32_t part);
 /** The first living rank that has parameter p; which replica this rank belongs to. */
 int32_t      pli_stages_rank_of(const pli_stages *stages, int32_t p);
 int32_t      pli_stages_replica(const pli_stages *stages);
@@ -93,7 +94,7 @@ plait_status pli_stages_outlive(pli_stages *stages);
 plait_status pli_stages_open(pli_stages *stages, const plait_session_opts *opts);
 /** The random ops of the next run draw by this number, and those of later runs by the ones that follow. */
 void         pli_stages_draw_from(pli_stages *stages, uint64_t number);
-/** From now on the nodes have these places [nodes], one stage a rank. The sessions are closed before, and opened
+/** From now on the nodes have these places [nodes], a part each. The sessions are closed before, and opened
  *  afterwards (shift.h). */
 void         pli_stages_take_places(pli_stages *stages, const int32_t *place);
 void         pli_stages_close_sessions(pli_stages *stages);
@@ -133,7 +134,7 @@ void         pli_stage_pace_add(pli_stage_pace *pace, const pli_run *run, uint64
 plait_status pli_stage_pace_tell(const pli_run *run, const pli_stage_pace *pace);
 /** The runs of layers that would suit stages which have become slower: speed [stages], of that at the run's beginning.
  *  Writes the stages' weights; *gain_out: by which share a clock would be shorter, by simulation. Errors: EREFUSED the
- *  net is not cut by runs of layers. */
+ *  net is not cut by runs of layers, or by two a rank, which no --place names. */
 plait_status pli_stages_suit(const pli_run *run, const double *speed, pli_text *text, double *gain_out);
 /** The same for a net whose nodes have these places, one stage a rank (suit.c). */
 plait_status pli_placed_suit(const pli_run *run, const pli_net *net, int32_t ranks, int64_t rows, const int32_t *place,
@@ -143,9 +144,9 @@ plait_status pli_placed_suit(const pli_run *run, const pli_net *net, int32_t ran
  *  shorter, by simulation. */
 plait_status pli_stages_anew(const pli_run *run, const double *seconds, int32_t *place_out, pli_text *text,
                              double *gain_out);
-/** The same for a net whose nodes have these places, one stage a rank (suit.c). */
-plait_status pli_placed_anew(const pli_run *run, const pli_net *net, int32_t ranks, int64_t rows, const int32_t *place,
-                             const double *seconds, int32_t *place_out, pli_text *text, double *gain_out);
+/** The same for a net whose nodes have these places, `chunks` parts a rank (suit.c). */
+plait_status pli_placed_anew(const pli_run *run, const pli_net *net, int32_t ranks, int32_t chunks, int64_t rows,
+                             const int32_t *place, const double *seconds, int32_t *place_out, pli_text *text, double *gain_out);
 /** How long this rank has waited for the others of its replica, since the sessions were made; stages NULL: 0. */
 uint64_t     pli_stages_waited_ns(const pli_stages *stages);
 /** The same of a channel (comm_channel.c). */

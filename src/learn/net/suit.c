@@ -11,10 +11,10 @@ typedef struct suiting {
     int32_t       *by_speed, *given; /* [nodes] what would suit; room */
 } suiting;
 
-static plait_status begin(suiting *s, const pli_run *run, const pli_net *net, int32_t ranks, int64_t rows,
-                          const int32_t *place) {
+static plait_status begin(suiting *s, const pli_run *run, const pli_net *net, int32_t ranks, int32_t chunks,
+                          int64_t rows, const int32_t *place) {
     const size_t nodes = (size_t)net->graph->n_nodes;
-    *s = (suiting){ .p = pli_staging_make(run, net, ranks, 1, rows), .place = place };
+    *s = (suiting){ .p = pli_staging_make(run, net, ranks, chunks, rows), .place = place };
     PLI_TRY(pli_stage_hosts_make(run, ranks, &s->p.hosts));
     s->by_speed = pli_array(nodes, sizeof *s->by_speed);
     s->given = pli_array(nodes, sizeof *s->given);
@@ -46,7 +46,7 @@ static plait_status suit(suiting *s, const double *speed, pli_text *text, double
 plait_status pli_placed_suit(const pli_run *run, const pli_net *net, int32_t ranks, int64_t rows, const int32_t *place,
                              const double *speed, pli_text *text, double *gain_out) {
     suiting      s;
-    plait_status status = begin(&s, run, net, ranks, rows, place);
+    plait_status status = begin(&s, run, net, ranks, 1, rows, place);
     if (status >= 0) status = suit(&s, speed, text, gain_out);
     end(&s);
     return status;
@@ -97,7 +97,7 @@ static plait_status cut_anew(suiting *s, const double *seconds, int32_t replicas
             p->hosts.speed[k] += speed[k * replicas + r] / replicas;
         }
     }
-    PLI_TRY(pli_layers_place(p->net, p->ranks, p->rows, &p->hosts, s->by_speed, p->run->err));
+    PLI_TRY(pli_layers_place(p->net, p->stages, p->rows, &p->hosts, s->by_speed, p->run->err));
     pli_staging_list(p, s->by_speed, text);
     PLI_TRY(rate_of(s, s->place, speed, replicas, &before));
     PLI_TRY(rate_of(s, s->by_speed, speed, replicas, &after));
@@ -105,10 +105,11 @@ static plait_status cut_anew(suiting *s, const double *seconds, int32_t replicas
     return PLAIT_OK;
 }
 
-plait_status pli_placed_anew(const pli_run *run, const pli_net *net, int32_t ranks, int64_t rows, const int32_t *place,
-                             const double *seconds, int32_t *place_out, pli_text *text, double *gain_out) {
+plait_status pli_placed_anew(const pli_run *run, const pli_net *net, int32_t ranks, int32_t chunks, int64_t rows,
+                             const int32_t *place, const double *seconds, int32_t *place_out, pli_text *text,
+                             double *gain_out) {
     suiting      s;
-    plait_status status = begin(&s, run, net, ranks, rows, place);
+    plait_status status = begin(&s, run, net, ranks, chunks, rows, place);
     const int32_t replicas = s.p.hosts.replicas;
     double       *foretold = pli_array((size_t)ranks, sizeof *foretold);
     double       *speed = pli_array((size_t)ranks * (size_t)replicas, sizeof *speed);

@@ -1,5 +1,5 @@
-/* Two groups, the stages of three replicas: each is proven by itself. Whether a replica's two workers have ended as many
- * clocks, and stood in for the same dead replica in the same clock, only both logs together show. */
+/* Two groups, the stages of three replicas: each is proven by itself. Whether a replica's two workers have ended as
+ * many clocks, and stood in for the same dead replica in the same clock, only both logs together show. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -141,8 +141,8 @@ static void test_the_same_dead(void **state) {
     stage_that_loses(&m, 1, 1);
     stage_that_loses(&m, 0, 2);
     judge(&m, NULL, PLI_AUDIT_REFUTED, "fellows",
-          "rank 4 (group stage 1) stood in for rank 3, which died, in clock 1; rank 1 (group stage 0), whose clocks end "
-          "with its own, did for rank 0 in clock 2");
+          "rank 4 (group stage 1) stood in for rank 3, which died, in clock 1; rank 1 (group stage 0), whose clocks "
+          "end with its own, did for rank 0 in clock 2");
 }
 
 int main(void) {
