@@ -8,6 +8,8 @@
  *     ... plait_job_create, plait_table_create with the same options ...
  *     plait_checkpoint_restore(checkpoint, table, NULL);                each table that is wanted
  *
+ *     plait_checkpoint_load(checkpoint, table, NULL);                   or, in a job that goes on, at any clock
+ *
  * A checkpoint holds, by row or key, a table's values, its update rule's state, and the clock up to which lazy
  * penalties are applied. So the tables restored from it may have other topologies, shards and numbers of workers.
  * docs/checkpoints.md describes the files, and what is promised when something fails. plait_train writes and reads its
@@ -15,6 +17,7 @@
 #ifndef PLAIT_CHECKPOINT_H
 #define PLAIT_CHECKPOINT_H
 
+#include <plait/session.h>
 #include <plait/table.h>
 
 #ifdef __cplusplus
@@ -96,6 +99,32 @@ PLAIT_API plait_status plait_checkpoint_read(plait_checkpoint *checkpoint, const
  *  job's communicator. Collective over the workers, or over the members of the table's group; the saved table may have
  *  belonged to any group, or to all workers. */
 PLAIT_API plait_status plait_checkpoint_restore(plait_checkpoint *checkpoint, plait_table *table, const char *name);
+
+/** The same into a job that goes on, at any clock: zeroes the table (plait_table_zero) and restores what was saved of
+ *  it, the rule's state included. The job keeps its clock, and with it what rules take from that: a schedule's step sizes, adam's
+ *  corrections. At a clock's edge:
+ *  before the caller's first inc to the table in its clock, by all workers in the same clock. Errors: those of restore,
+ *  but for the clocks, and of plait_table_zero. After EMISMATCH, EREFUSED and EINVAL the table is as it was; after
+ *  ECHECKSUM and EIO parts of it are zeros (plait_checkpoint_open without a folder checks all bytes beforehand).
+ *  Collective like restore. */
+PLAIT_API plait_status plait_checkpoint_load(plait_checkpoint *checkpoint, plait_table *table, const char *name);
+
+/* --- variables in a session's own memory --------------------------------------------------------- */
+
+/** Saves variables [n] of a session (plait/session.h) as they are then, and returns when the checkpoint is on disk. A
+ *  variable W of shape [n, rest] is saved as a table is that has no rule: its values are the tensor "W.values" of n
+ *  rows, so each may be read and loaded as the other. clock: the program's count, which names the folder. variables
+ *  NULL: all, and n is ignored. No run that calls inc is under way. Errors: EINVAL no such variable, or one that is
+ *  given twice, or clock < 0; EREFUSED of a cut session, which lacks the other parts' variables, if one of these is
+ *  asked for; EIO, ENOSPACE: earlier checkpoints are unchanged; ENOMEM. Not collective: one process writes. */
+PLAIT_API plait_status plait_checkpoint_save_session(plait_session *session, int32_t n, const int32_t *variables,
+                                                     int64_t clock, const plait_checkpoint_opts *opts,
+                                                     plait_error *error_out);
+/** Sets variable k in a session's own memory to the values that were saved of the variable, or table, called `name`
+ *  (NULL: the variable's own name). Errors: EMISMATCH no such values are in the checkpoint, or of another type or
+ *  number; ECHECKSUM, EIO; those of plait_session_set_variable. After an error the variable is as it was. */
+PLAIT_API plait_status plait_checkpoint_load_session(plait_checkpoint *checkpoint, plait_session *session, int32_t k,
+                                                     const char *name, plait_error *error_out);
 
 #ifdef __cplusplus
 }

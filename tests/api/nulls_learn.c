@@ -293,6 +293,33 @@ static int read_tensor(fixture *f, int arg) {
 static int restore(fixture *f, int arg) {
     return plait_checkpoint_restore(N(0, f->checkpoint), N(1, f->table), N(2, "w"));
 }
+static int load_table(fixture *f, int arg) {
+    return plait_checkpoint_load(N(0, f->checkpoint), N(1, f->table), N(2, "w"));
+}
+/* In a directory of its own. */
+static const char *own_dir(const fixture *f, plait_checkpoint_opts *opts, char own[600]) {
+    plait_checkpoint_opts_init(opts);
+    snprintf(own, 600, "%s.own", f->ckpt);
+    return opts->dir = own;
+}
+static int save_session(fixture *f, int arg) {
+    plait_checkpoint_opts opts;
+    char                  own[600];
+    (void)own_dir(f, &opts, own);
+    return plait_checkpoint_save_session(N(0, f->session), 1, N(2, (const int32_t[]){ 0 }), 5, N(4, &opts),
+                                         N(5, &f->err));
+}
+static int load_session(fixture *f, int arg) {
+    plait_checkpoint_opts opts;
+    plait_checkpoint     *checkpoint = NULL;
+    char                  own[600];
+    plait_status          status = plait_checkpoint_open(own_dir(f, &opts, own), NULL, &checkpoint, &f->err);
+    if (status >= 0)
+        status = plait_checkpoint_load_session(N(0, checkpoint), N(1, f->session), 0,
+                                               N(3, plait_graph_variable_name(f->graph, 0)), N(4, &f->err));
+    plait_checkpoint_close(&checkpoint);
+    return status;
+}
 
 const null_case learn_cases[] = {
     { "memory_opts_init", memory_opts_init, NULL },
@@ -350,5 +377,8 @@ const null_case learn_cases[] = {
     { "checkpoint_tensor_at", tensor_at, NULL },
     { "checkpoint_read", read_tensor, NULL },
     { "checkpoint_restore", restore, "name" },
+    { "checkpoint_load", load_table, "name" },
+    { "checkpoint_save_session", save_session, "variables" },
+    { "checkpoint_load_session", load_session, "name" },
     { NULL, NULL, NULL },
 };

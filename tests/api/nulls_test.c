@@ -76,7 +76,8 @@ static int has_no_place(const null_turn *turn) {
     if (strcmp(d->function, "checkpoint_tensor_at") == 0 || strcmp(d->function, "batch_row") == 0 ||
         strcmp(d->function, "rows_row") == 0 || strcmp(d->function, "model_array_at") == 0)
         return 1;
-    if (strcmp(d->function, "checkpoint_restore") == 0) return turn->arg == 1;
+    if (strcmp(d->function, "checkpoint_restore") == 0 || strcmp(d->function, "checkpoint_load") == 0)
+        return turn->arg == 1;
     return turn->arg == 0 && strcmp(d->arg[d->n_args - 1].name, "error_out") != 0;
 }
 

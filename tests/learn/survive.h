@@ -55,6 +55,7 @@ typedef struct story {
     _Atomic(const pli_capture *) torn;
     plait_events        *events;      /* NULL: no event log */
     bool                 restores;    /* a program's own job restores what it has saved */
+    bool                 loads;       /* and once more, a clock later */
     float                held[RANKS_MAX][TABLE_ROWS * 2]; /* what each worker has read of it in the end */
 } story;
 

@@ -243,6 +243,19 @@ plait_status plait_checkpoint_read(plait_checkpoint *c, const char *name, int64_
 
 /* --- putting back ------------------------------------------------------------------------------------------------- */
 
+static plait_status put_back(plait_checkpoint *c, plait_table *table, const char *name, const char *what) {
+    plait_job   *job = table->job;
+    plait_error *err = pli_job_error(job);
+    int32_t      before;
+    do { /* the share of a worker that died may be missing */
+        before = pli_job_absent(job);
+        plait_status status =
+            pli_kept_put(c->file, c->dir, name != NULL ? name : plait_table_name(table), table, err);
+        PLI_TRY(pli_job_agree(job, what, (uint64_t)plait_checkpoint_clock(c), status, err));
+    } while (pli_job_absent(job) != before);
+    return plait_job_barrier(job);
+}
+
 plait_status plait_checkpoint_restore(plait_checkpoint *c, plait_table *table, const char *name) {
     if (table == NULL) return PLAIT_EINVAL; /* there is nowhere to put the text */
     plait_job   *job = table->job;
@@ -257,12 +270,20 @@ plait_status plait_checkpoint_restore(plait_checkpoint *c, plait_table *table, c
                         plait_table_name(table), (long long)plait_job_clock_now(job),
                         (long long)job->layout.first_clock, (long long)clock);
     PLI_TRY(pli_state_check(table, err));
-    int32_t before;
-    do { /* the share of a worker that died may be missing */
-        before = pli_job_absent(job);
-        plait_status status =
-            pli_kept_put(c->file, c->dir, name != NULL ? name : plait_table_name(table), table, err);
-        PLI_TRY(pli_job_agree(job, "the restoring of a table", (uint64_t)clock, status, err));
-    } while (pli_job_absent(job) != before);
-    return plait_job_barrier(job);
+    return put_back(c, table, name, "the restoring of a table");
+}
+
+plait_status plait_checkpoint_load(plait_checkpoint *c, plait_table *table, const char *name) {
+    if (table == NULL) return PLAIT_EINVAL; /* there is nowhere to put the text */
+    plait_job   *job = table->job;
+    plait_error *err = pli_job_error(job);
+    const char  *from = name != NULL ? name : plait_table_name(table);
+    PLI_TRY(pli_job_usable(job, __func__));
+    if (c == NULL) return pli_fail_null(err, __func__, "checkpoint");
+    plait_status status = pli_state_check(table, err);
+    if (status >= 0) status = pli_kept_check(c->file, c->dir, from, table, err);
+    const uint64_t what = pli_hash_bytes(from, strlen(from), (uint64_t)plait_checkpoint_clock(c));
+    PLI_TRY(pli_job_agree(job, "the loading of a table", what, status, err)); /* before anything is lost */
+    PLI_TRY(plait_table_zero(table));
+    return put_back(c, table, name, "the loading of a table");
 }

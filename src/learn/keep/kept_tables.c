@@ -38,6 +38,7 @@ typedef struct putting {
     pli_checkpoint *from;
     const char     *where, *name;
     plait_table    *table;
+    bool            looks; /* nothing is put: could it be? */
     plait_error    *err;
 } putting;
 
@@ -112,6 +113,7 @@ static bool read_units(const putting *p, const char *kept, int64_t *units_out) {
 static plait_status put_units(const putting *p, const char *kept) {
     int64_t number;
     if (!read_units(p, kept, &number)) return not_this(p, "units");
+    if (p->looks) return PLAIT_OK;
     if (!pli_state_is_copied(p->table) && !pli_state_leads(p->table)) return PLAIT_OK;
     return pli_state_put_units(p->table, number, p->err);
 }
@@ -134,7 +136,7 @@ static plait_status put_same(const putting *p) {
         if (tensor == NULL) return PLAIT_EMISMATCH;
         int64_t first = 0, share = rows;
         if (!pli_state_is_copied(p->table)) pli_state_share(p->table, rows, &first, &share);
-        PLI_TRY(put_rows(p, arrays[i], tensor, keys, first, share));
+        if (!p->looks) PLI_TRY(put_rows(p, arrays[i], tensor, keys, first, share));
     }
     return PLAIT_OK;
 }
@@ -171,7 +173,7 @@ static plait_status put_joined(const putting *p, const pli_kept_pieces *pieces, 
     for (int64_t at = first, m; status >= 0 && at < first + n; at += m) {
         m = first + n - at < most ? first + n - at : most;
         status = pli_kept_pieces_read(pieces, p->table, what, type_of(p->table, array), at, m, rows, p->err);
-        if (status >= 0) status = pli_state_put(p->table, array, at, m, NULL, rows, p->err);
+        if (status >= 0 && !p->looks) status = pli_state_put(p->table, array, at, m, NULL, rows, p->err);
     }
     pli_free(rows);
     return status;
@@ -195,13 +197,22 @@ static bool is_same(const putting *p) {
            (p->table->whole.rows == 0 && pli_checkpoint_find(p->from, name) != NULL);
 }
 
-plait_status pli_kept_put(pli_checkpoint *checkpoint, const char *where, const char *name, plait_table *table,
-                          plait_error *err) {
-    const putting   p = { .from = checkpoint, .where = where, .name = name, .table = table, .err = err };
+static plait_status put_either(const putting *p) {
     pli_kept_pieces pieces;
-    if (is_same(&p)) return put_same(&p);
-    PLI_TRY(pli_kept_pieces_find(checkpoint, where, name, &pieces, err));
-    const plait_status status = put_pieces(&p, &pieces);
+    if (is_same(p)) return put_same(p);
+    PLI_TRY(pli_kept_pieces_find(p->from, p->where, p->name, &pieces, p->err));
+    const plait_status status = put_pieces(p, &pieces);
     pli_kept_pieces_free(&pieces);
     return status;
+}
+
+plait_status pli_kept_put(pli_checkpoint *checkpoint, const char *where, const char *name, plait_table *table,
+                          plait_error *err) {
+    return put_either(&(putting){ .from = checkpoint, .where = where, .name = name, .table = table, .err = err });
+}
+
+plait_status pli_kept_check(pli_checkpoint *checkpoint, const char *where, const char *name, plait_table *table,
+                            plait_error *err) {
+    return put_either(&(putting){ .from = checkpoint, .where = where, .name = name, .table = table, .looks = true,
+                                  .err = err });
 }

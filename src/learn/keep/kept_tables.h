@@ -15,5 +15,9 @@ void pli_kept_plan(const pli_capture *capture, plait_table *const *table, pli_pa
  *  the members of the table's group. */
 plait_status pli_kept_put(pli_checkpoint *checkpoint, const char *where, const char *name, plait_table *table,
                           plait_error *err);
+/** Could it be put back? The errors are the same; the table is left as it is. Of pieces each worker looks at its share
+ *  alone. Not collective. */
+plait_status pli_kept_check(pli_checkpoint *checkpoint, const char *where, const char *name, plait_table *table,
+                            plait_error *err);
 
 #endif
