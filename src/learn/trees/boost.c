@@ -69,12 +69,14 @@ static plait_status set_base(pli_run *run) {
 
 /* --- validation --------------------------------------------------------------------------------------------------- */
 
+/* Of rows that may be held back, those that are, or the others. */
 typedef struct judging {
     const pli_run      *run;
     const pli_dataset  *data;
     const pli_gbdt     *trees;
     const pli_goal     *goal;
     const pli_bin_rows *rows;
+    bool                held;
     pli_sums           *sums; /* [parts] */
 } judging;
 
@@ -104,7 +106,7 @@ static void judge_part(void *user, int64_t b, int32_t thread) {
     if (score == NULL) j->sums[b].loss = NAN;
     for (int64_t r = first; score != NULL && r < end; r++) {
         const double weight = (double)j->rows->weight[r], y = j->rows->target[r];
-        if (j->rows->held != NULL && !j->rows->held[r]) continue;
+        if (j->rows->held != NULL && j->rows->held[r] != j->held) continue;
         for (int64_t c = 0; c < k; c++) score[c] = j->rows->score[c * n + r];
         if (j->trees->grower.rules.bagged)
             pli_bag_scores(&j->trees->trees, (double)(j->trees->trees.n / k), score);
@@ -117,16 +119,24 @@ static void judge_part(void *user, int64_t b, int32_t thread) {
     if (score != on_stack) pli_free(score);
 }
 
-static plait_status judge_once(pli_run *run, const pli_dataset *data, const pli_bin_rows *rows, pli_sums *out) {
-    judging   j = { .run = run, .data = data, .trees = pli_gbdt_of(run), .goal = &pli_gbdt_of(run)->fit.goal,
-                    .rows = rows };
-    pli_total total = { 0 };
-    PLI_TRY(pli_heirs_gather(run));
+/* The sums of the blocks that are this worker's now. */
+static plait_status judge_own(const pli_run *run, const pli_dataset *data, const pli_bin_rows *rows, bool held,
+                              pli_total *total_out) {
+    judging j = { .run = run, .data = data, .trees = pli_gbdt_of(run), .goal = &pli_gbdt_of(run)->fit.goal,
+                  .rows = rows, .held = held };
+    *total_out = (pli_total){ 0 };
     j.sums = pli_calloc((size_t)rows->parts + 1, sizeof *j.sums);
-    if (j.sums == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to validate");
+    if (j.sums == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to judge rows");
     pli_pool_for(run->pool, rows->parts, judge_part, &j);
-    for (int32_t p = 0; p < rows->parts; p++) pli_total_add(&total, &j.sums[p]);
+    for (int32_t p = 0; p < rows->parts; p++) pli_total_add(total_out, &j.sums[p]);
     pli_free(j.sums);
+    return PLAIT_OK;
+}
+
+static plait_status judge_once(pli_run *run, const pli_dataset *data, const pli_bin_rows *rows, pli_sums *out) {
+    pli_total total;
+    PLI_TRY(pli_heirs_gather(run));
+    PLI_TRY(judge_own(run, data, rows, true, &total));
     return pli_total_agree(run->comm, &total, out);
 }
 
@@ -156,6 +166,18 @@ static plait_status validate(pli_run *run, int64_t round, bool *end_out) {
         run->opts->patience > 0 && round - run->best_epoch >= run->opts->patience && round + 1 < run->epochs;
     *end_out = *end_out || run->stopped_early;
     return PLAIT_OK;
+}
+
+/* A row's score is the model's unless it is that of a forest's other trees, or the model has fewer rounds. Whoever has
+ * rows of a dead worker judges them from the data. */
+plait_status pli_gbdt_judged(const pli_run *run, const pli_goal *goal, const pli_solution *solution,
+                             const pli_dataset *data, bool (*want)(void *user, int64_t row), pli_total *total_out,
+                             bool *done_out) {
+    const pli_gbdt *t = pli_gbdt_of(run);
+    (void)solution, (void)want;
+    *done_out = data == run->data && goal == &t->fit.goal && !t->grower.rules.bagged &&
+                (run->best == 0 || run->best == run->epochs_done) && pli_comm_absent(run->comm) == 0;
+    return *done_out ? judge_own(run, data, &t->rows, false, total_out) : PLAIT_OK;
 }
 
 /* --- a round ------------------------------------------------------------------------------------------------------ */

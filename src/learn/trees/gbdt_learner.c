@@ -279,7 +279,7 @@ static pli_scoring scoring(const pli_run *run, const pli_solution *of) {
     return (pli_scoring){ &pli_trees_scoring, &pli_gbdt_of(run)->trees, of, 1 };
 }
 
-const pli_fit_ops pli_gbdt_fit_ops = { .penalty = penalty, .scoring = scoring };
+const pli_fit_ops pli_gbdt_fit_ops = { .penalty = penalty, .scoring = scoring, .judged = pli_gbdt_judged };
 
 /* A model has the mean of a forest's trees as a sum. */
 static void share_out(pli_trees *trees) {

@@ -90,6 +90,10 @@ typedef struct pli_gbdt {
 static inline pli_gbdt *pli_gbdt_of(const pli_run *run) { return run->state; }
 
 plait_status pli_gbdt_train(pli_run *run);
+/** pli_fit_ops.judged: sums over the rows trained on, by the scores that training has left. Not collective. */
+plait_status pli_gbdt_judged(const pli_run *run, const pli_goal *goal, const pli_solution *solution,
+                             const pli_dataset *data, bool (*want)(void *user, int64_t row), pli_total *total_out,
+                             bool *done_out);
 
 /* An option that gbdt and forest share; usual: its preset. */
 #define PLI_TREES_CATEGORIES(usual)                                                                                   \
