@@ -71,6 +71,11 @@ done
 [ "$(hash_of allreduce)" = "$(hash_of ps)" ] || fail "voting: another model over ps"
 awk -v x="$(field ps test_loss)" -v y="$(field all test_loss)" 'BEGIN { exit !(x > 0 && x < 1.02 * y) }' ||
     fail "voting: a test loss of $(field ps test_loss), by rows $(field all test_loss)"
+# The sample for bins travels packed: of 300 sparse rows two workers send half of the bytes that their words have.
+works alone train --model gbdt --data part --leaves 2 --epochs 1 --quiet --json
+works packed train --model gbdt --data part --leaves 2 --epochs 1 --workers 2 --topology allreduce --quiet --json
+[ "$(hash_of alone)" = "$(hash_of packed)" ] || fail "the sample of two workers cuts other bins than one worker's"
+[ "$(field packed bytes_sent)" -lt 25000 ] || fail "the bins of 300 rows and a split cost $(field packed bytes_sent) bytes"
 works rows train --model gbdt --data wide.csv --label 1 --epochs 2 --quiet --json
 alike "one voter that elects all" --model gbdt --data wide.csv --label 1 --epochs 2 --trees-by voting --elect 28
 # shellcheck disable=SC2086

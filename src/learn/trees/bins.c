@@ -390,20 +390,22 @@ static plait_status cut_all(const pli_run *run, const uint32_t *s, int64_t n, co
     return status;
 }
 
-/* Gathers the sample of all workers. The order of the workers does not matter: values are sorted. */
+/* The order of the workers does not matter: values are sorted. Alone, a worker has the whole sample. */
 static plait_status gather(pli_run *run, double heaviest, const double *missing, int64_t most, pli_bins *bins) {
     pli_text     own = { 0 };
-    void        *all = NULL;
-    size_t       bytes = 0, *sizes = pli_array((size_t)plait_comm_workers(run->comm), sizeof *sizes);
-    plait_status status = sizes != NULL ? take_sample(run, bins, heaviest, &own)
-                                        : pli_fail(run->err, PLAIT_ENOMEM, "no memory for a sample of the rows");
-    if (status >= 0) status = plait_comm_allgatherv(run->comm, own.data, own.length, sizes, &all);
-    for (int32_t w = 0; status >= 0 && w < plait_comm_workers(run->comm); w++) bytes += sizes[w];
+    uint32_t    *all = NULL;
+    int64_t      n = 0;
+    plait_status status = take_sample(run, bins, heaviest, &own);
+    if (plait_comm_workers(run->comm) == 1) {
+        n = (int64_t)(own.length / sizeof *all);
+        if (status >= 0) status = cut_all(run, (const uint32_t *)(const void *)own.data, n, missing, most, bins);
+        pli_text_free(&own);
+        return status;
+    }
+    if (status >= 0) status = pli_sample_gather(run, &own, &all, &n);
     pli_text_free(&own);
-    if (status >= 0)
-        status = cut_all(run, all, (int64_t)(bytes / sizeof(uint32_t)), missing, most, bins);
-    plait_comm_free(all);
-    pli_free(sizes);
+    if (status >= 0) status = cut_all(run, all, n, missing, most, bins);
+    pli_free(all);
     return status;
 }
 

@@ -54,6 +54,9 @@ static inline int32_t pli_bins_of(const pli_bins *bins, int32_t j, float value) 
     return (int32_t)(at - cut);
 }
 
+/** The sampled rows of all workers, as words (sample.c); *words_out is the caller's. Collective. Errors: ENOMEM. */
+plait_status pli_sample_gather(const pli_run *run, const pli_text *own, uint32_t **words_out, int64_t *n_out);
+
 /* --- rows (rows.c) ------------------------------------------------------------------------------------------------ */
 
 enum { PLI_ROWS_WIDTH = 32 }; /* features of a stretch of dense bins, at most */

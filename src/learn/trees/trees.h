@@ -5,6 +5,7 @@
  *     fields.c       what trees split by: numbers, and columns of texts
  *     model.c        what a tree is; scores of rows
  *     bins.c         values become bins: cuts at quantiles
+ *     sample.c       the rows that cuts are found by, of all workers
  *     rows.c         a worker's rows, as bins
  *     histogram.c    sums of gradients by bin
  *     split.c        the best split of a histogram
