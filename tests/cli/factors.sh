@@ -59,10 +59,15 @@ says usual.err 'learning rate' && fail "a rate that was given is tried: $(cat us
 awk -v a="$(field found test_rmse)" -v b="$(field usual test_rmse)" 'BEGIN { exit !(a < 0.99 * b) }' ||
     fail "RMSE $(field found test_rmse) at the rate found, $(field usual test_rmse) at 0.1"
 # shellcheck disable=SC2086
-works other $noisy --workers 3 --topology ps --epochs 40 # as many as by default
+works other $noisy --workers 3 --topology ps
 [ "$(grep 'learning rate' found.err)" = "$(grep 'learning rate' other.err)" ] || fail "the rate depends on workers: $(cat other.err)"
-works dense train --model mf --data train --components 6
+works dense train --model mf --data train --components 6 --json
 says dense.err 'learning rate: 0.[124], which' || fail "many ratings a user: $(cat dense.err)"
+# twice as many passes, unless the least rate wins
+[ "$(field found learning_rate)" != 0.0125 ] || [ "$(field found epochs)" = 40 ] || fail "the least rate has $(field found epochs) epochs"
+[ "$(field dense epochs)" = 80 ] || fail "a rate of $(field dense learning_rate) has $(field dense epochs) epochs"
+works dense train --model mf --data train --components 6 --schedule constant --json
+[ "$(field dense epochs)" = 40 ] || fail "a constant rate has $(field dense epochs) epochs"
 
 # --- rotation: with blocks enough, stale reads miss nothing; and it is certified ------------------------------------------
 # shellcheck disable=SC2086

@@ -12,8 +12,8 @@ static const plait_learner_table tables[] = {
     { .name = NULL },
 };
 
-/* Steps divide by a row's past slopes, so they shrink: on few ratings twice as many passes come nearer to the optimum
- * (docs/factors.md), and take milliseconds. */
+/* Steps divide by a row's past slopes, so they shrink: on few ratings more passes come nearer to the optimum
+ * (docs/factors.md), and take milliseconds. probe.c may double them once more. */
 enum { EPOCHS_FEW = 40, RATINGS_FEW = 300000 };
 
 enum { EPOCHS_SGD = 20, EPOCHS_ALS = 15, BLOCKS = 16, RANK_MOST = 4096 };

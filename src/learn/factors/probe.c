@@ -118,11 +118,19 @@ static bool is_worth_it(const pli_run *run, const pli_mf *m, int64_t epochs) {
            rows * (double)(m->rank + PLI_FACTOR_LANES) * 4 * RATES <= bytes_most;
 }
 
+/* Steps that divide by past slopes come near to the optimum late, so twice as many passes are better on few ratings,
+ * unless the least rate wins: then the optimum fits the noise, and the run should stop before it. */
+static bool may_be_longer(const pli_run *run) {
+    return run->opts->epochs == 0 && run->schedule != NULL && strcmp(run->schedule, "cosine") == 0;
+}
+
 plait_status pli_mf_probe(pli_run *run, int64_t usual_epochs) {
     pli_mf       *m = pli_mf_of(run);
     const int32_t workers = plait_comm_workers(run->comm);
     probe         p = { .run = run, .m = m, .epochs = epochs_to_try(run, usual_epochs) };
     pli_ratings   all = { 0 };
+    const bool    longer = may_be_longer(run) && is_worth_it(run, m, 2 * p.epochs);
+    if (longer) p.epochs *= 2;
     if (!is_worth_it(run, m, p.epochs)) return PLAIT_OK;
     int64_t *cut = pli_array((size_t)workers + 1, sizeof *cut);
     if (cut == NULL) return pli_fail(run->err, PLAIT_ENOMEM, "no memory to try rates");
@@ -130,6 +138,7 @@ plait_status pli_mf_probe(pli_run *run, int64_t usual_epochs) {
     plait_status status = pli_ratings_share(run, &m->pair, false, cut, &all);
     if (status >= 0 && plait_comm_rank(run->comm) == 0) run->rate = best_rate(&p, &all, run->rate);
     if (status >= 0) status = plait_comm_broadcast(run->comm, &run->rate, sizeof run->rate, 0);
+    if (status >= 0 && longer && run->rate > rates[0]) run->epochs = p.epochs;
     if (status >= 0 && pli_comm_leads(run->comm))
         pli_log(pli_comm_log(run->comm), PLAIT_LOG_INFO, -1, "learn",
                 "learning rate: %g, which of %d rates predicts a tenth of the ratings best",
